@@ -1,0 +1,36 @@
+// The one exception of the core. It is thrown for anything that input, files, plugins or the machine can cause.
+#pragma once
+
+#include <tessera/status.h>
+
+#include <spdlog/fmt/fmt.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace tessera {
+
+class Error : public std::runtime_error {
+  public:
+    Error(tsr_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
+
+    tsr_code code() const noexcept { return code_; }
+
+  private:
+    tsr_code code_;
+};
+
+// Name of a code as people read it: "invalid argument", "does not fit", ...
+const char* code_name(tsr_code code) noexcept;
+
+// Throws Error with a formatted message.
+template <typename... Args>
+[[noreturn]] void fail(tsr_code code, fmt::format_string<Args...> format, Args&&... args) {
+    throw Error(code, fmt::format(format, std::forward<Args>(args)...));
+}
+
+// Throws the Error that a status of the ABI carries and hands the status back to its maker. NULL does nothing.
+void check(const tsr_status* status);
+
+}  // namespace tessera

@@ -1,0 +1,35 @@
+// What the core knows of an element type: its name and how many bytes a block of it takes. How to compute with it is
+// known to kernels alone.
+#pragma once
+
+#include <tessera/types.h>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tessera {
+
+struct TypeInfo {
+    tsr_type id;
+    std::string_view name;    // as people write it: "q4_0", "q4_K", "f16"
+    uint32_t block_elements;  // consecutive elements of a row that share a block; 1 for plain types
+    uint32_t block_bytes;
+};
+
+// All types that files can hold and the core can place. Ordered by id.
+std::span<const TypeInfo> known_types() noexcept;
+
+// nullptr for an id that is not known.
+const TypeInfo* find_type(tsr_type id) noexcept;
+
+// Letter case does not matter. nullptr for a name that is not known.
+const TypeInfo* find_type(std::string_view name) noexcept;
+
+// Throws Error(TSR_UNSUPPORTED) for an id that is not known.
+const TypeInfo& type_info(tsr_type id);
+
+// Bytes of one row of `elements`. Throws Error(TSR_CORRUPT_DATA) if the row is not whole blocks or overflows.
+uint64_t row_bytes(tsr_type id, uint64_t elements);
+
+}  // namespace tessera
