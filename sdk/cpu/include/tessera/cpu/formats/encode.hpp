@@ -1,0 +1,119 @@
+// f32 to blocks, in plain C++, bit for bit as the public `gguf` package does it for finite input. What is not finite
+// gives a valid block of some value.
+#pragma once
+
+#include <tessera/cpu/formats/blocks.hpp>
+#include <tessera/cpu/formats/half.hpp>
+
+#include <cmath>
+
+namespace tessera::cpu {
+namespace encode_detail {
+
+// The product rounded to f32 before anything is added to it. The volatile keeps a compiler that may fuse
+// multiplications and additions from giving other codes than the public package.
+inline float rounded_product(float a, float b) noexcept {
+    volatile float product = a * b;
+    return product;
+}
+
+inline float inverse(float d) noexcept {
+    return d == 0.0f ? 0.0f : 1.0f / d;
+}
+
+// Truncates `value` to a code in 0..most; anything that is not a number becomes 0.
+inline uint8_t code(float value, int most) noexcept {
+    if (!(value > 0.0f)) return 0;
+    return value >= static_cast<float>(most) ? static_cast<uint8_t>(most) : static_cast<uint8_t>(value);
+}
+
+// The value of largest magnitude, with its sign; the first of several.
+inline float extreme(const float* in) noexcept {
+    float best = in[0];
+    for (int j = 1; j < kSmallBlock; ++j) {
+        if (std::fabs(in[j]) > std::fabs(best)) best = in[j];
+    }
+    return best;
+}
+
+struct Range {
+    float least;
+    float most;
+};
+
+inline Range range(const float* in) noexcept {
+    Range r{in[0], in[0]};
+    for (int j = 1; j < kSmallBlock; ++j) {
+        if (in[j] < r.least) r.least = in[j];
+        if (in[j] > r.most) r.most = in[j];
+    }
+    return r;
+}
+
+// Low nibbles and, for five-bit formats, the high bits of 32 codes.
+template <class Block>
+inline void store_codes(Block& block, const uint8_t* codes) noexcept {
+    for (int j = 0; j < 16; ++j) block.qs[j] = static_cast<uint8_t>((codes[j] & 15) | (codes[j + 16] & 15) << 4);
+    if constexpr (requires { block.qh; }) {
+        for (int i = 0; i < 4; ++i) {
+            int byte = 0;
+            for (int bit = 0; bit < 8; ++bit) byte |= (codes[8 * i + bit] >> 4) << bit;
+            block.qh[i] = static_cast<uint8_t>(byte);
+        }
+    }
+}
+
+// Symmetric codes around `centre` (8 or 16): the extreme value takes code 0.
+template <class Block>
+inline void encode_centred(const float* in, Block& block, int centre) noexcept {
+    const float d = extreme(in) / static_cast<float>(-centre);
+    const float inverse_d = inverse(d);
+    uint8_t codes[kSmallBlock];
+    for (int j = 0; j < kSmallBlock; ++j) {
+        codes[j] = code(rounded_product(in[j], inverse_d) + (static_cast<float>(centre) + 0.5f), 2 * centre - 1);
+    }
+    block.d = f32_to_f16(d);
+    store_codes(block, codes);
+}
+
+// Codes 0..most from the least value up.
+template <class Block>
+inline void encode_from_minimum(const float* in, Block& block, int most) noexcept {
+    const Range r = range(in);
+    const float d = (r.most - r.least) / static_cast<float>(most);
+    const float inverse_d = inverse(d);
+    uint8_t codes[kSmallBlock];
+    for (int j = 0; j < kSmallBlock; ++j) codes[j] = code(rounded_product(in[j] - r.least, inverse_d) + 0.5f, most);
+    block.d = f32_to_f16(d);
+    block.m = f32_to_f16(r.least);
+    store_codes(block, codes);
+}
+
+}  // namespace encode_detail
+
+// 32 values to one block. `in` and `block` do not overlap.
+
+inline void encode(const float* in, BlockQ4_0& block) noexcept {
+    encode_detail::encode_centred(in, block, 8);
+}
+inline void encode(const float* in, BlockQ5_0& block) noexcept {
+    encode_detail::encode_centred(in, block, 16);
+}
+inline void encode(const float* in, BlockQ4_1& block) noexcept {
+    encode_detail::encode_from_minimum(in, block, 15);
+}
+inline void encode(const float* in, BlockQ5_1& block) noexcept {
+    encode_detail::encode_from_minimum(in, block, 31);
+}
+
+inline void encode(const float* in, BlockQ8_0& block) noexcept {
+    const float d = std::fabs(encode_detail::extreme(in)) / 127.0f;
+    const float inverse_d = encode_detail::inverse(d);
+    for (int j = 0; j < kSmallBlock; ++j) {
+        const float code = std::round(in[j] * inverse_d);
+        block.qs[j] = std::fabs(code) <= 127.0f ? static_cast<int8_t>(code) : int8_t{0};
+    }
+    block.d = f32_to_f16(d);
+}
+
+}  // namespace tessera::cpu
