@@ -36,5 +36,5 @@ enum {
     TSR_TYPE_IQ1_M = 29,
     TSR_TYPE_BF16 = 30,
     TSR_TYPE_MXFP4 = 39,
-    TSR_TYPE_NONE = 0xFFFFFFFFu /* an optional tensor that is not there */
+    TSR_TYPE_NONE = 0x7FFFFFFF /* an optional tensor that is not there */
 };

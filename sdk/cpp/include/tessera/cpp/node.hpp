@@ -1,0 +1,80 @@
+// Reading a node: its attributes and operands.
+#pragma once
+
+#include <tessera/cpp/status.hpp>
+#include <tessera/graph.h>
+#include <tessera/kernel.h>
+
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <string_view>
+
+namespace tessera::sdk {
+
+// nullptr if the node has no such attribute.
+inline const tsr_attribute* find_attribute(const tsr_node& node, std::string_view name) noexcept {
+    for (uint32_t i = 0; i < node.attribute_count; ++i) {
+        if (name == node.attributes[i].name) return &node.attributes[i];
+    }
+    return nullptr;
+}
+
+inline int64_t int_attribute(const tsr_node& node, std::string_view name, int64_t otherwise) noexcept {
+    const tsr_attribute* at = find_attribute(node, name);
+    return at && at->kind == TSR_ATTRIBUTE_INT ? at->i : otherwise;
+}
+
+inline double float_attribute(const tsr_node& node, std::string_view name, double otherwise) noexcept {
+    const tsr_attribute* at = find_attribute(node, name);
+    if (!at) return otherwise;
+    if (at->kind == TSR_ATTRIBUTE_FLOAT) return at->f;
+    return at->kind == TSR_ATTRIBUTE_INT ? static_cast<double>(at->i) : otherwise;
+}
+
+inline std::string_view string_attribute(const tsr_node& node, std::string_view name, std::string_view otherwise) noexcept {
+    const tsr_attribute* at = find_attribute(node, name);
+    return at && at->kind == TSR_ATTRIBUTE_STRING && at->s ? std::string_view(at->s) : otherwise;
+}
+
+inline bool present(const tsr_tensor* tensor) noexcept { return tensor && tensor->type != TSR_TYPE_NONE; }
+
+// Operand `index` counts inputs, then outputs, as tsr_run.data does.
+inline const tsr_tensor& operand(const tsr_node& node, uint32_t index) noexcept {
+    return index < node.input_count ? *node.inputs[index] : *node.outputs[index - node.input_count];
+}
+
+inline bool has_input(const tsr_node& node, uint32_t index) noexcept {
+    return index < node.input_count && present(node.inputs[index]);
+}
+
+inline bool canonical(const tsr_tensor& tensor) noexcept { return !tensor.layout || !*tensor.layout; }
+
+// Element 0 of operand `index`. CPU only.
+template <typename T>
+T* operand_data(const tsr_node& node, const tsr_run& run, uint32_t index) noexcept {
+    return reinterpret_cast<T*>(static_cast<char*>(run.data[index]) + operand(node, index).offset);
+}
+
+// The rows of the slowest dimension that this run works on.
+inline tsr_range actual_rows(const tsr_tensor& tensor, const tsr_run& run) noexcept {
+    if (tensor.range != TSR_RANGE_FIXED) return run.ranges[tensor.range];
+    return {0, static_cast<int32_t>(tensor.dims[tensor.rank - 1])};
+}
+
+// Fills in a refusal.
+template <typename... Args>
+void refuse(tsr_kernel_plan& plan, const char* format, Args... args) noexcept {
+    plan.supported = 0;
+    if constexpr (sizeof...(args) == 0) {
+        std::snprintf(plan.reason, sizeof plan.reason, "%s", format);
+    } else {
+        std::snprintf(plan.reason, sizeof plan.reason, format, args...);
+    }
+}
+
+inline tsr_attribute attribute(const char* name, int64_t value) noexcept { return {name, TSR_ATTRIBUTE_INT, value, 0, nullptr}; }
+inline tsr_attribute attribute(const char* name, double value) noexcept { return {name, TSR_ATTRIBUTE_FLOAT, 0, value, nullptr}; }
+inline tsr_attribute attribute(const char* name, const char* value) noexcept { return {name, TSR_ATTRIBUTE_STRING, 0, 0, value}; }
+
+}  // namespace tessera::sdk
