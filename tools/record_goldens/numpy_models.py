@@ -1,0 +1,203 @@
+"""The models of cases.py in numpy, in f64, from nothing but what their GGUF files hold.
+
+Independent of `transformers`: where both agree, names, shapes, keys and rope conventions of the files are
+right. `change` names a fault to put in on purpose, which shows how far each part moves the logits.
+"""
+import math
+
+import gguf
+import numpy as np
+
+
+class File:
+    def __init__(self, path):
+        reader = gguf.GGUFReader(path)
+        self.keys = {k: f.contents() for k, f in reader.fields.items()}
+        self.tensors = {t.name: self._values(t) for t in reader.tensors}
+        self.arch = self.keys["general.architecture"]
+
+    @staticmethod
+    def _values(t):
+        shape = tuple(int(n) for n in reversed(t.shape))
+        kind = np.int32 if t.tensor_type == gguf.GGMLQuantizationType.I32 else np.float64
+        return np.asarray(t.data).reshape(shape).astype(kind)
+
+    def key(self, name, default=None):
+        return self.keys.get(f"{self.arch}.{name}", default)
+
+
+def rms_norm(x, weight, eps):
+    return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight
+
+
+def swiglu(x, gate, up, down):
+    g = x @ gate.T
+    return (g / (1 + np.exp(-g)) * (x @ up.T)) @ down.T
+
+
+def softmax(x):
+    e = np.exp(x - x.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)
+
+
+def rope_frequencies(f, dims, change):
+    base = f.key("rope.freq_base")
+    pair = np.arange(dims // 2)
+    freqs = base ** (-2.0 * pair / dims)
+    if "rope_freqs.weight" in f.tensors and change != "no-rope-factors":
+        freqs = freqs / f.tensors["rope_freqs.weight"]
+    if f.key("rope.scaling.type") == "yarn" and change != "no-yarn":
+        factor, trained = f.key("rope.scaling.factor"), f.key("rope.scaling.original_context_length")
+
+        def turning(times):  # the pair that turns this often over the trained context
+            return dims * math.log(trained / (times * 2 * math.pi)) / (2 * math.log(base))
+        low, high = max(math.floor(turning(32)), 0), min(math.ceil(turning(1)), dims - 1)
+        ramp = np.clip((pair - low) / max(high - low, 1e-3), 0, 1)
+        if change == "linear-for-yarn":
+            ramp = np.ones_like(ramp)
+        freqs = freqs * (1 - ramp) + freqs / factor * ramp
+    return freqs
+
+
+def rope(x, freqs, neighbours, change):
+    """x: (heads, tokens, dims). Turns neighbours (2i, 2i+1), or the halves (i, i + dims/2)."""
+    if change == "no-rope":
+        return x
+    if change == "other-rope-pairs":
+        neighbours = not neighbours
+    angle = np.arange(x.shape[1])[:, None] * freqs
+    c, s = np.cos(angle), np.sin(angle)
+    half = x.shape[-1] // 2
+    a, b = (x[..., 0::2], x[..., 1::2]) if neighbours else (x[..., :half], x[..., half:])
+    return np.concatenate([a * c - b * s, a * s + b * c], -1)  # pair order does not matter to q.k
+
+
+def attend(q, k, v, scale, change):
+    """Causal attention; q (heads, tokens, dims), k and v one for every so many heads."""
+    heads, tokens, _ = q.shape
+    shared = heads // k.shape[0]
+    out = np.empty((tokens, heads, v.shape[-1]))
+    for h in range(heads):
+        for at in range(0, tokens, 512):
+            to = min(at + 512, tokens)
+            scores = q[h, at:to] @ k[h // shared, :to].T * scale
+            if change == "uniform-attention":
+                scores *= 0
+            scores[np.arange(to)[None] > np.arange(at, to)[:, None]] = -np.inf
+            out[at:to, h] = softmax(scores) @ v[h // shared, :to]
+    return out.reshape(tokens, -1)
+
+
+def attention_mla(f, b, x, change):
+    t, eps = f.tensors, f.key("attention.layer_norm_rms_epsilon")
+    heads, rank, turned = f.key("attention.head_count"), f.key("attention.kv_lora_rank"), f.key("rope.dimension_count")
+    key = f.key("attention.key_length_mla", f.key("attention.key_length"))
+    value = f.key("attention.value_length_mla", f.key("attention.value_length"))
+    nope = key - turned
+    if b + "attn_q.weight" in t:
+        q = x @ t[b + "attn_q.weight"].T
+    else:
+        q = rms_norm(x @ t[b + "attn_q_a.weight"].T, t[b + "attn_q_a_norm.weight"], eps) @ t[b + "attn_q_b.weight"].T
+    q = q.reshape(-1, heads, key).swapaxes(0, 1)
+    latent = x @ t[b + "attn_kv_a_mqa.weight"].T
+    c, k_rope = rms_norm(latent[:, :rank], t[b + "attn_kv_a_norm.weight"], eps), latent[None, :, rank:]
+    if b + "attn_k_b.weight" in t:
+        k_b = t[b + "attn_k_b.weight"].reshape(heads, rank, nope)
+        v_b = t[b + "attn_v_b.weight"].reshape(heads, value, rank)
+        if b + "attn_kv_b.weight" in t:
+            joint = t[b + "attn_kv_b.weight"].reshape(heads, nope + value, rank)
+            assert np.array_equal(joint[:, :nope], k_b.swapaxes(1, 2)) and np.array_equal(joint[:, nope:], v_b)
+    else:
+        joint = t[b + "attn_kv_b.weight"].reshape(heads, nope + value, rank)
+        k_b, v_b = joint[:, :nope].swapaxes(1, 2), joint[:, nope:]
+    k_nope, v = c @ k_b, c @ v_b.swapaxes(1, 2)
+    freqs = rope_frequencies(f, turned, change)
+    q_rope, k_rope = rope(q[..., nope:], freqs, True, change), rope(k_rope, freqs, True, change)
+    q = np.concatenate([q[..., :nope], q_rope], -1)
+    k = np.concatenate([k_nope, np.broadcast_to(k_rope, (heads,) + k_rope.shape[1:])], -1)
+    stretch = 1.0
+    if f.key("rope.scaling.type") == "yarn" and change != "no-mscale":
+        stretch += f.key("rope.scaling.yarn_log_multiplier", 0.0) * math.log(f.key("rope.scaling.factor"))
+    return attend(q, k, v, stretch * stretch / math.sqrt(key), change) @ t[b + "attn_output.weight"].T
+
+
+def attention_plain(f, b, x, change):
+    t, eps = f.tensors, f.key("attention.layer_norm_rms_epsilon")
+    heads, kv_heads = f.key("attention.head_count"), f.key("attention.head_count_kv")
+    q = (x @ t[b + "attn_q.weight"].T).reshape(len(x), heads, -1).swapaxes(0, 1)
+    k = (x @ t[b + "attn_k.weight"].T).reshape(len(x), kv_heads, -1).swapaxes(0, 1)
+    v = (x @ t[b + "attn_v.weight"].T).reshape(len(x), kv_heads, -1).swapaxes(0, 1)
+    if b + "attn_q_norm.weight" in t and change != "no-qk-norm":
+        q, k = rms_norm(q, t[b + "attn_q_norm.weight"], eps), rms_norm(k, t[b + "attn_k_norm.weight"], eps)
+    dims = q.shape[-1]
+    freqs = rope_frequencies(f, dims, change)
+    neighbours = f.arch == "llama"
+    q, k = rope(q, freqs, neighbours, change), rope(k, freqs, neighbours, change)
+    return attend(q, k, v, 1 / math.sqrt(dims), change) @ t[b + "attn_output.weight"].T
+
+
+def route(f, b, x, change):
+    """(weights, which) of the experts of each token."""
+    t = f.tensors
+    logits = x @ t[b + "ffn_gate_inp.weight"].T
+    sigmoid = f.key("expert_gating_func", 1) == 2
+    if change == "other-gating":
+        sigmoid = not sigmoid
+    scores = 1 / (1 + np.exp(-logits)) if sigmoid else softmax(logits)
+    choice = scores
+    if b + "exp_probs_b.bias" in t and change != "no-selection-bias":
+        choice = scores + t[b + "exp_probs_b.bias"]
+        if change == "bias-in-weights":
+            scores = choice
+    groups, used = f.key("expert_group_count", 1), f.key("expert_group_used_count", 1)
+    if groups > 1 and change != "no-groups":
+        by_group = np.sort(choice.reshape(len(x), groups, -1), -1)
+        best_two = sigmoid if change != "other-group-score" else not sigmoid
+        worth = by_group[..., -2:].sum(-1) if best_two else by_group[..., -1]
+        out = np.argsort(-worth, -1, kind="stable")[:, used:]
+        choice = choice.reshape(len(x), groups, -1).copy()
+        choice[np.arange(len(x))[:, None], out] = -np.inf
+        choice = choice.reshape(len(x), -1)
+    which = np.argsort(-choice, -1, kind="stable")[:, :f.key("expert_used_count")]
+    if change == "other-experts":
+        which = np.argsort(-choice, -1, kind="stable")[:, 1:1 + f.key("expert_used_count")]
+    weights = np.take_along_axis(scores, which, -1)
+    norm = f.key("expert_weights_norm", f.arch == "qwen3moe")
+    if norm != (change == "other-weight-norm"):
+        weights = weights / weights.sum(-1, keepdims=True)
+    if change != "no-weight-scale":
+        weights = weights * f.key("expert_weights_scale", 1.0)
+    return weights, which
+
+
+def feed_forward(f, b, x, change):
+    t = f.tensors
+    if b + "ffn_gate_inp.weight" not in t:
+        return swiglu(x, *(t[f"{b}ffn_{p}.weight"] for p in ("gate", "up", "down")))
+    weights, which = route(f, b, x, change)
+    out = np.zeros_like(x)
+    for e in range(f.key("expert_count")):
+        token, place = np.nonzero(which == e)
+        parts = (t[f"{b}ffn_{p}_exps.weight"][e] for p in ("gate", "up", "down"))
+        out[token] += swiglu(x[token], *parts) * weights[token, place, None]
+    if b + "ffn_gate_shexp.weight" in t and change != "no-shared-experts":
+        out += swiglu(x, *(t[f"{b}ffn_{p}_shexp.weight"] for p in ("gate", "up", "down")))
+    return out
+
+
+def logits(f, tokens, change=None):
+    """Logits of every position, and the hidden rows that enter each layer and the output (tokens, layers + 1, embd)."""
+    t, eps = f.tensors, f.key("attention.layer_norm_rms_epsilon")
+    x = t["token_embd.weight"][tokens]
+    hidden = []
+    for i in range(f.key("block_count")):
+        b = f"blk.{i}."
+        hidden.append(x)
+        attention = attention_mla if f.arch == "deepseek2" else attention_plain
+        if change != f"no-attention-{i}":
+            x = x + attention(f, b, rms_norm(x, t[b + "attn_norm.weight"], eps), change)
+        if change != f"no-ffn-{i}":
+            x = x + feed_forward(f, b, rms_norm(x, t[b + "ffn_norm.weight"], eps), change)
+    x = rms_norm(x, t["output_norm.weight"], eps)
+    hidden.append(x)
+    return x @ t.get("output.weight", t["token_embd.weight"]).T, np.stack(hidden, 1)

@@ -1,0 +1,235 @@
+#!/usr/bin/env python3
+"""Record logits of small random models, computed by the public `transformers` implementations.
+
+Writes NAME.gguf (the model, named and laid out as public converters do) and NAME.RUN.golden.gguf (tokens,
+logits, margins) for the cases of cases.py. The models compute in f32 on exactly the values that the files
+hold: matrices are rounded to f16 before the first forward pass.
+
+    record_models.py --out tests/goldens [CASE ...]
+"""
+import argparse
+import os
+
+import gguf
+import numpy as np
+import torch
+import transformers
+
+from cases import CASES
+from write_model import write_model
+
+TOLERANCE = 1e-3          # of the largest logit, for an f32 implementation
+LEAST_ROUTER_MARGIN = 4e-3
+LOGIT_POSITIONS = 64
+HIDDEN_POSITIONS = 8
+
+
+def make_model(case):
+    families = dict(
+        v2=(transformers.DeepseekV2Config, transformers.DeepseekV2ForCausalLM),
+        v3=(transformers.DeepseekV3Config, transformers.DeepseekV3ForCausalLM),
+        qwen3moe=(transformers.Qwen3MoeConfig, transformers.Qwen3MoeForCausalLM),
+        llama=(transformers.LlamaConfig, transformers.LlamaForCausalLM))
+    config_type, model_type = families[case["family"]]
+    options = dict(case["config"], bos_token_id=0, eos_token_id=1, pad_token_id=None)
+    options.setdefault("max_position_embeddings", 8192)
+    if case["family"] == "v3":
+        options["num_nextn_predict_layers"] = 0
+    config = config_type(**options)
+    config._attn_implementation = "eager"
+    config._experts_implementation = "eager"
+    model = model_type(config).eval()
+    fill(model, case)
+    return model
+
+
+def fill(model, case):
+    """Random weights that keep every block alive: unit gain, but for the gains that the case asks for."""
+    gains = dict(q=2.0, router=2.0, bias=0.1, down=1.5, expert_down=1.5, o=1.5, output=3.0) | case["gains"]
+    rng = np.random.default_rng(case["seed"])
+    tied = model.config.tie_word_embeddings
+    tensors = dict(model.named_parameters()) | {
+        name: b for name, b in model.named_buffers() if name.endswith("e_score_correction_bias")}
+    for name, tensor in sorted(tensors.items()):
+        w = rng.standard_normal(tuple(tensor.shape))
+        half = True
+        if name.endswith("e_score_correction_bias"):
+            w, half = gains["bias"] * w, False
+        elif w.ndim == 1:
+            w, half = 1.0 + 0.1 * w, False
+        elif name.endswith("embed_tokens.weight"):
+            w *= gains["output"] / np.sqrt(w.shape[-1]) if tied else 1.0
+        elif name.endswith("lm_head.weight"):
+            w *= gains["output"] / np.sqrt(w.shape[-1])
+        elif name.endswith("mlp.gate.weight"):
+            w, half = w * gains["router"] / np.sqrt(w.shape[-1]), False
+        else:
+            gain = 1.0
+            if name.endswith(("q_proj.weight", "q_b_proj.weight")):
+                gain = gains["q"]
+            elif name.endswith("o_proj.weight"):
+                gain = gains["o"]
+            elif name.endswith("experts.down_proj"):
+                gain = gains["expert_down"]
+            elif name.endswith("down_proj.weight"):
+                gain = gains["down"]
+            w *= gain / np.sqrt(w.shape[-1])
+        w = w.astype(np.float16 if half else np.float32).astype(np.float32)
+        tensor.data.copy_(torch.from_numpy(w))
+
+
+class RouterWatch:
+    """Keeps the router logits of the last forward pass, one entry a layer that has a router."""
+
+    def __init__(self, model):
+        self.logits, self.biases = {}, {}
+        for name, module in model.named_modules():
+            if name.endswith("mlp.gate"):
+                self.biases[name] = getattr(module, "e_score_correction_bias", None)
+                module.register_forward_hook(lambda _m, _i, out, name=name: self.logits.__setitem__(name, out[0].detach()))
+
+    def selection(self, config, family):
+        """(smallest margin of each position over layers, selected experts by layer)."""
+        margins, selected = [], []
+        k = config.num_experts_per_tok if self.logits else 0
+        for name, logits in self.logits.items():
+            scores = (logits.sigmoid() if family == "v3" else logits.softmax(-1)).double()
+            if self.biases[name] is not None:
+                scores = scores + self.biases[name].double()
+            groups = getattr(config, "n_group", None) or 1
+            if family == "v2" and config.topk_method == "greedy":
+                groups = 1
+            if groups > 1:
+                used = config.topk_group
+                by_group = scores.view(len(scores), groups, -1)
+                best = by_group.topk(2, -1)[0].sum(-1) if family == "v3" else by_group.max(-1)[0]
+                ranked = best.sort(-1, descending=True)
+                margins.append(ranked[0][:, used - 1] - ranked[0][:, used])
+                keep = torch.zeros_like(best).scatter_(1, ranked[1][:, :used], 1).bool()
+                scores = by_group.masked_fill(~keep[:, :, None], float("-inf")).view(len(scores), -1)
+            ranked = scores.sort(-1, descending=True)
+            margins.append(ranked[0][:, k - 1] - ranked[0][:, k])  # inf where no other is left
+            selected.append(ranked[1][:, :k].sort(-1)[0])
+        return (torch.stack(margins).min(0)[0] if margins else None), selected
+
+
+def choose_tokens(model, watch, family, count, seed):
+    """Random tokens after BOS, redrawn where a router could tip.
+
+    Another implementation may select another expert where two scores nearly tie, and attention carries that to all
+    later positions. Redrawing the token at such a position keeps the whole sequence comparable, not only the position.
+    """
+    config = model.config
+    rng = np.random.default_rng(seed + 1000)
+    tokens = np.concatenate([[0], rng.integers(4, config.vocab_size, count - 1)])
+    cache = transformers.DynamicCache(config=config)
+    at, redrawn = 0, 0
+    while at < count:
+        step = min(32, count - at)
+        with torch.no_grad():
+            model(torch.tensor(tokens[None, at:at + step]), past_key_values=cache, use_cache=True)
+        margin, _ = watch.selection(config, family)
+        good = step
+        if margin is not None:
+            low = (margin < LEAST_ROUTER_MARGIN).nonzero()
+            low = [int(i) for i in low.flatten() if at + int(i) > 0]  # BOS stays
+            if low:
+                good = low[0]
+        if good < step:
+            cache.crop(good - step)
+            tokens[at + good] = rng.integers(4, config.vocab_size)
+            redrawn += 1
+        at += good
+    return tokens, redrawn
+
+
+def logit_positions(count):
+    if count <= 4096:
+        return np.unique(np.linspace(0, count - 1, LOGIT_POSITIONS).round().astype(np.int32))
+    spread = [np.linspace(0, 4080, 24), np.arange(4088, 4104), np.linspace(4106, count - 1, 24)]
+    return np.unique(np.concatenate(spread).round().astype(np.int32))
+
+
+def record(name, run, model, watch, case, out):
+    config, family = model.config, case["family"]
+    count = case["runs"][run]
+    seed = case["seed"] * 10 + sorted(case["runs"]).index(run)
+    tokens, redrawn = choose_tokens(model, watch, family, count, seed)
+    with torch.no_grad():
+        result = model(torch.tensor(tokens[None]), use_cache=False, output_hidden_states=True)
+    logits = result.logits[0].float()
+    assert torch.isfinite(logits).all()
+    top = logits.topk(2, -1)
+    margin, selected = watch.selection(config, family)
+    at = logit_positions(count)
+    hidden_at = at[np.linspace(0, len(at) - 1, HIDDEN_POSITIONS).round().astype(int)]
+    hidden = torch.stack([h[0] for h in result.hidden_states], 1)[hidden_at]
+    largest = float(logits[at].abs().max())
+    top_margin = (top[0][:, 0] - top[0][:, 1]).numpy()
+
+    path = os.path.join(out, f"{name}.{run}.golden.gguf")
+    w = gguf.GGUFWriter(path, "tessera-golden")
+    w.add_string("golden.model", f"{name}.gguf")
+    w.add_string("golden.made_with", f"transformers {transformers.__version__}, torch {torch.__version__}, "
+                                     f"numpy {np.__version__}, gguf {package_version('gguf')}")
+    w.add_string("golden.class", type(model).__name__)
+    w.add_uint32("golden.seed", case["seed"])
+    w.add_uint32("golden.token_seed", seed + 1000)
+    w.add_uint32("golden.tokens_redrawn", redrawn)
+    w.add_float32("golden.tolerance", TOLERANCE)
+    w.add_float32("golden.max_abs_logit", largest)
+    w.add_tensor("tokens", tokens.astype(np.int32))
+    w.add_tensor("positions", at.astype(np.int32))
+    w.add_tensor("logits", logits[at].numpy())
+    w.add_tensor("top1", top[1][:, 0].numpy().astype(np.int32))
+    w.add_tensor("margin", top_margin)
+    if margin is not None:
+        w.add_float32("golden.least_router_margin", float(margin.min()))
+        w.add_tensor("router_margin", margin.float().numpy())
+        w.add_tensor("experts", torch.stack(selected, 1)[at].numpy().astype(np.int32))
+    w.add_tensor("hidden_positions", hidden_at.astype(np.int32))
+    w.add_tensor("hidden", hidden.numpy())
+    close(w)
+    sure = float((top_margin > 2 * TOLERANCE * largest).mean())
+    sure2 = float((top_margin > 2e-2 * largest).mean())
+    router = "none" if margin is None else f"min {float(margin.min()):.1e}, under 1e-3: {int((margin < 1e-3).sum())}"
+    print(f"{name}.{run}: {count} tokens, {redrawn} redrawn, largest logit {largest:.2f}, "
+          f"logit spread {float(logits.std()):.2f}, distinct top-1 {len(set(top[1][:, 0].tolist()))}, "
+          f"top-1 sure at 1e-3: {sure:.1%}, at 1e-2: {sure2:.1%}, router margin {router}, "
+          f"{os.path.getsize(path)} bytes")
+
+
+def package_version(name):
+    from importlib.metadata import version
+    return version(name)
+
+
+def close(w):
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--out", required=True, help="folder for the files")
+    ap.add_argument("cases", nargs="*", metavar="CASE", help="of cases.py; all if none is named")
+    o = ap.parse_args()
+    unknown = set(o.cases) - set(CASES)
+    if unknown:
+        ap.error(f"no such case: {', '.join(sorted(unknown))}; there are {', '.join(CASES)}")
+    torch.manual_seed(0)
+    for name in o.cases or CASES:
+        case = CASES[name]
+        model = make_model(case)
+        path = os.path.join(o.out, f"{name}.gguf")
+        write_model(path, name, model, case)
+        print(f"{name}.gguf: {sum(p.numel() for p in model.parameters())} weights, {os.path.getsize(path)} bytes")
+        watch = RouterWatch(model)
+        for run in case["runs"]:
+            record(name, run, model, watch, case, o.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+#!/usr/bin/env python3
+"""Compute recorded logits again, with numpy in f64 from the GGUF files alone, and compare.
+
+    verify.py tests/goldens              every pair of model and golden; fails if one is off by more than 1e-5
+    verify.py --faults tests/goldens     also how far each fault put in on purpose moves the logits
+"""
+import argparse
+import glob
+import os
+import sys
+
+import numpy as np
+
+from numpy_models import File, logits
+
+ALLOWED = 1e-5  # of the largest logit; what f32 leaves in `transformers`, a hundredth of the tolerance
+
+
+def faults(f):
+    layers = range(f.key("block_count"))
+    yield from (f"no-attention-{i}" for i in layers)
+    yield from (f"no-ffn-{i}" for i in layers)
+    yield from ("uniform-attention", "no-rope", "other-rope-pairs")
+    if "rope_freqs.weight" in f.tensors:
+        yield "no-rope-factors"
+    if f.key("rope.scaling.type") == "yarn":
+        yield from ("no-yarn", "linear-for-yarn", "no-mscale")
+    if any(name.endswith("attn_q_norm.weight") for name in f.tensors):
+        yield "no-qk-norm"
+    if f.key("expert_count"):
+        yield from ("other-experts", "other-gating", "other-weight-norm")
+        if f.key("expert_weights_scale", 1.0) != 1.0:
+            yield "no-weight-scale"
+        if f.key("expert_group_count", 1) > 1:
+            yield from ("no-groups", "other-group-score")
+        if any(name.endswith("exp_probs_b.bias") for name in f.tensors):
+            yield from ("no-selection-bias", "bias-in-weights")
+        if f.key("expert_shared_count"):
+            yield "no-shared-experts"
+
+
+def main():
+    ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    ap.add_argument("--faults", action="store_true")
+    ap.add_argument("folder")
+    ap.add_argument("cases", nargs="*", help="prefixes of file names; all if none is given")
+    o = ap.parse_args()
+    worst = 0.0
+    for path in sorted(glob.glob(os.path.join(o.folder, "*.golden.gguf"))):
+        name = os.path.basename(path).removesuffix(".golden.gguf")
+        if o.cases and not name.startswith(tuple(o.cases)):
+            continue
+        golden = File(path)
+        g = golden.tensors
+        model = File(os.path.join(o.folder, golden.keys["golden.model"]))
+        at, largest = g["positions"], np.abs(g["logits"]).max()
+        got, hidden = logits(model, g["tokens"])
+        off = np.abs(got[at] - g["logits"]).max() / largest
+        hidden_off = np.abs(hidden[g["hidden_positions"]] - g["hidden"]).max() / np.abs(g["hidden"]).max()
+        clear = g["margin"] > 1e-4 * largest
+        assert np.array_equal(got.argmax(-1)[clear], g["top1"][clear]), name
+        ordered = np.sort(got, -1)
+        margin_off = np.abs(ordered[:, -1] - ordered[:, -2] - g["margin"]).max() / largest
+        print(f"{name}: logits off by {off:.1e} of the largest, hidden rows {hidden_off:.1e}, margins {margin_off:.1e}")
+        worst = max(worst, off, hidden_off, margin_off)
+        for change in faults(model) if o.faults else ():
+            moved = np.abs(logits(model, g["tokens"], change)[0][at] - g["logits"]).max(-1) / largest
+            print(f"    {change:20} largest {moved.max():.1e}, median of positions {np.median(moved):.1e}")
+    if worst > ALLOWED:
+        sys.exit(f"off by {worst:.1e}, allowed are {ALLOWED:.0e}")
+
+
+if __name__ == "__main__":
+    main()

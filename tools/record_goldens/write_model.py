@@ -1,0 +1,219 @@
+"""Write a `transformers` model as GGUF, with the names, shapes and keys that public converters write."""
+import math
+
+import gguf
+import numpy as np
+
+SPECIAL = {"llama": ["<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"],
+           "qwen3moe": ["<|endoftext|>", "<|im_end|>", "<|im_start|>", "<|object_ref_start|>"]}
+DEEPSEEK_SPECIAL = ["<\uff5cbegin\u2581of\u2581sentence\uff5c>", "<\uff5cend\u2581of\u2581sentence\uff5c>",
+                    "<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>"]
+PRE = {"v2": "deepseek-llm", "v3": "deepseek-v3", "llama": "llama-bpe", "qwen3moe": "qwen2"}
+
+
+def byte_letters():
+    """The printable letter that byte-level BPE writes for each byte."""
+    plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    stand_in = iter(range(256, 512))
+    return [chr(b) if b in plain else chr(next(stand_in)) for b in range(256)]
+
+
+def add_vocabulary(w, family, size):
+    """Four special tokens, the 256 bytes, then pairs of lower-case letters, each with its merge."""
+    letters = byte_letters()
+    tokens = SPECIAL.get(family, DEEPSEEK_SPECIAL) + letters
+    pairs = [(a, b) for a in "etaoinshr" for b in "etaoinshr"][:size - len(tokens)]
+    tokens = tokens + [a + b for a, b in pairs]
+    assert len(tokens) == size
+    w.add_tokenizer_model("gpt2")
+    w.add_tokenizer_pre(PRE[family])
+    w.add_token_list(tokens)
+    w.add_token_types([gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * (size - 4))
+    w.add_token_merges([f"{a} {b}" for a, b in pairs])
+    w.add_bos_token_id(0)
+    w.add_eos_token_id(1)
+    w.add_add_bos_token(True)
+
+
+class Matrices:
+    """Writes tensors: matrices as f16 (their values are f16 already), the rest as f32."""
+
+    def __init__(self, writer, model):
+        self.writer = writer
+        self.state = {k.removeprefix("model."): v.detach().numpy() for k, v in model.state_dict().items()}
+        self.left = set(self.state)
+
+    def take(self, name):
+        self.left.discard(name)
+        return self.state[name]
+
+    def half(self, name, values):
+        small = np.ascontiguousarray(values).astype(np.float16)
+        assert np.array_equal(small.astype(np.float32), values), name
+        self.writer.add_tensor(name, small)
+
+    def full(self, name, values):
+        self.writer.add_tensor(name, np.ascontiguousarray(values, dtype=np.float32))
+
+
+def pair_neighbours(weight, heads):
+    """Reorder the rows of q or k so that rope turns neighbours instead of the halves of a head."""
+    rows, columns = weight.shape
+    return weight.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+
+
+def write_attention_deepseek(m, c, source, block, layout):
+    if c.q_lora_rank is None:
+        m.half(block + "attn_q.weight", m.take(source + "q_proj.weight"))
+    else:
+        m.half(block + "attn_q_a.weight", m.take(source + "q_a_proj.weight"))
+        m.full(block + "attn_q_a_norm.weight", m.take(source + "q_a_layernorm.weight"))
+        m.half(block + "attn_q_b.weight", m.take(source + "q_b_proj.weight"))
+    m.half(block + "attn_kv_a_mqa.weight", m.take(source + "kv_a_proj_with_mqa.weight"))
+    m.full(block + "attn_kv_a_norm.weight", m.take(source + "kv_a_layernorm.weight"))
+    joint = m.take(source + "kv_b_proj.weight")
+    heads, nope, v, rank = c.num_attention_heads, c.qk_nope_head_dim, c.v_head_dim, c.kv_lora_rank
+    by_head = joint.reshape(heads, nope + v, rank)
+    k_b = by_head[:, :nope].transpose(0, 2, 1)
+    v_b = by_head[:, nope:]
+    if layout in ("joint", "all"):
+        m.half(block + "attn_kv_b.weight", joint)
+    if layout == "all":
+        m.half(block + "attn_k_b.weight", k_b.reshape(heads * rank, nope))
+        m.half(block + "attn_v_b.weight", v_b.reshape(heads * v, rank))
+    if layout == "absorbed":
+        m.half(block + "attn_k_b.weight", k_b)
+        m.half(block + "attn_v_b.weight", v_b)
+    m.half(block + "attn_output.weight", m.take(source + "o_proj.weight"))
+
+
+def write_attention_plain(m, c, source, block, family):
+    q, k = m.take(source + "q_proj.weight"), m.take(source + "k_proj.weight")
+    if family == "llama":
+        q, k = pair_neighbours(q, c.num_attention_heads), pair_neighbours(k, c.num_key_value_heads)
+    m.half(block + "attn_q.weight", q)
+    m.half(block + "attn_k.weight", k)
+    m.half(block + "attn_v.weight", m.take(source + "v_proj.weight"))
+    m.half(block + "attn_output.weight", m.take(source + "o_proj.weight"))
+    if family == "qwen3moe":
+        m.full(block + "attn_q_norm.weight", m.take(source + "q_norm.weight"))
+        m.full(block + "attn_k_norm.weight", m.take(source + "k_norm.weight"))
+
+
+def write_ffn(m, source, block):
+    if source + "gate.weight" not in m.state:
+        for part in ("gate", "up", "down"):
+            m.half(f"{block}ffn_{part}.weight", m.take(f"{source}{part}_proj.weight"))
+        return
+    m.full(block + "ffn_gate_inp.weight", m.take(source + "gate.weight"))
+    if source + "gate.e_score_correction_bias" in m.state:
+        m.full(block + "exp_probs_b.bias", m.take(source + "gate.e_score_correction_bias"))
+    both = m.take(source + "experts.gate_up_proj")
+    half = both.shape[1] // 2
+    m.half(block + "ffn_gate_exps.weight", both[:, :half])
+    m.half(block + "ffn_up_exps.weight", both[:, half:])
+    m.half(block + "ffn_down_exps.weight", m.take(source + "experts.down_proj"))
+    if source + "shared_experts.gate_proj.weight" in m.state:
+        for part in ("gate", "up", "down"):
+            m.half(f"{block}ffn_{part}_shexp.weight", m.take(f"{source}shared_experts.{part}_proj.weight"))
+
+
+def add_deepseek_keys(w, c, family, layout):
+    w.add_leading_dense_block_count(c.first_k_dense_replace)
+    w.add_expert_shared_count(c.n_shared_experts)
+    w.add_expert_weights_scale(c.routed_scaling_factor)
+    w.add_expert_weights_norm(family == "v3" and c.norm_topk_prob)
+    kind = gguf.ExpertGatingFuncType.SIGMOID if family == "v3" else gguf.ExpertGatingFuncType.SOFTMAX
+    w.add_expert_gating_func(kind)
+    if c.n_group and not (family == "v2" and c.topk_method == "greedy"):
+        w.add_expert_group_count(c.n_group)
+        w.add_expert_group_used_count(c.topk_group)
+    if c.q_lora_rank is not None:
+        w.add_q_lora_rank(c.q_lora_rank)
+    w.add_kv_lora_rank(c.kv_lora_rank)
+    key = c.qk_nope_head_dim + c.qk_rope_head_dim
+    if layout == "absorbed":
+        w.add_head_count_kv(1)
+        w.add_key_length(c.kv_lora_rank + c.qk_rope_head_dim)
+        w.add_value_length(c.kv_lora_rank)
+        w.add_key_length_mla(key)
+        w.add_value_length_mla(c.v_head_dim)
+    else:
+        w.add_head_count_kv(c.num_attention_heads)
+        w.add_key_length(key)
+        w.add_value_length(c.v_head_dim)
+    w.add_rope_dimension_count(c.qk_rope_head_dim)
+    rope = c.rope_parameters
+    if rope["rope_type"] == "yarn":
+        # The file has one multiplier; it stands for both only because mscale equals mscale_all_dim.
+        assert rope["mscale"] == rope["mscale_all_dim"]
+        w.add_rope_scaling_type(gguf.RopeScalingType.YARN)
+        w.add_rope_scaling_factor(rope["factor"])
+        w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
+        w.add_rope_scaling_yarn_log_mul(0.1 * rope["mscale_all_dim"])
+
+
+def llama3_rope_factors(c, head_dim):
+    """What each pair's frequency is divided by under llama-3 scaling: the tensor rope_freqs.weight."""
+    rope = c.rope_parameters
+    freqs = rope["rope_theta"] ** -(np.arange(0, head_dim, 2) / head_dim)
+    turns = rope["original_max_position_embeddings"] * freqs / (2 * math.pi)
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    smooth = np.clip((turns - low) / (high - low), 0.0, 1.0)
+    return (1.0 / ((1.0 - smooth) / rope["factor"] + smooth)).astype(np.float32)
+
+
+def write_model(path, name, model, case):
+    c, family = model.config, case["family"]
+    arch = {"v2": "deepseek2", "v3": "deepseek2"}.get(family, family)
+    w = gguf.GGUFWriter(path, arch)
+    w.add_name(f"random {name}, seed {case['seed']}")
+    w.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    w.add_vocab_size(c.vocab_size)
+    w.add_context_length(c.max_position_embeddings)
+    w.add_embedding_length(c.hidden_size)
+    w.add_block_count(c.num_hidden_layers)
+    w.add_feed_forward_length(c.intermediate_size)
+    w.add_head_count(c.num_attention_heads)
+    w.add_rope_freq_base(c.rope_parameters["rope_theta"])
+    w.add_layer_norm_rms_eps(c.rms_norm_eps)
+    if family != "llama":
+        w.add_expert_count(c.n_routed_experts if arch == "deepseek2" else c.num_experts)
+        w.add_expert_used_count(c.num_experts_per_tok)
+        w.add_expert_feed_forward_length(c.moe_intermediate_size)
+    m = Matrices(w, model)
+    if arch == "deepseek2":
+        add_deepseek_keys(w, c, family, case["layout"])
+    else:
+        w.add_head_count_kv(c.num_key_value_heads)
+        if case["config"].get("head_dim"):
+            w.add_key_length(c.head_dim)
+            w.add_value_length(c.head_dim)
+    if family == "llama":
+        w.add_rope_dimension_count(c.head_dim)
+        if c.rope_parameters["rope_type"] == "llama3":
+            m.full("rope_freqs.weight", llama3_rope_factors(c, c.head_dim))
+    if family == "qwen3moe" and not c.norm_topk_prob:
+        # Converters write no key here and runtimes normalise; the key says that this model does not.
+        w.add_expert_weights_norm(False)
+    add_vocabulary(w, family, c.vocab_size)
+
+    m.half("token_embd.weight", m.take("embed_tokens.weight"))
+    for i in range(c.num_hidden_layers):
+        source, block = f"layers.{i}.", f"blk.{i}."
+        m.full(block + "attn_norm.weight", m.take(source + "input_layernorm.weight"))
+        if arch == "deepseek2":
+            write_attention_deepseek(m, c, source + "self_attn.", block, case["layout"])
+        else:
+            write_attention_plain(m, c, source + "self_attn.", block, family)
+        m.full(block + "ffn_norm.weight", m.take(source + "post_attention_layernorm.weight"))
+        write_ffn(m, source + "mlp.", block)
+    m.full("output_norm.weight", m.take("norm.weight"))
+    head = m.take("lm_head.weight")
+    if not c.tie_word_embeddings:
+        m.half("output.weight", head)
+    assert not m.left, f"not written: {sorted(m.left)}"
+    w.write_header_to_file()
+    w.write_kv_data_to_file()
+    w.write_tensors_to_file()
+    w.close()
