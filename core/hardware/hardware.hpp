@@ -1,0 +1,84 @@
+// What a machine has: its processor and its GPUs, found here or read from a rig file. Plugins are handed this list;
+// they match against it and do not probe.
+#pragma once
+
+#include <tessera/device.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+// A device in owned strings; the fields are those of tsr_device_info. `index` is given by Hardware.
+struct DeviceDescription {
+    std::string kind;  // "cpu", "cuda", "simulated"
+    std::string id;    // as users write it: "CPU", "CUDA0", "SIM0"
+    std::string name;
+    uint32_t compute_capability = 0;  // 100 * major + 10 * minor
+    uint64_t memory_bytes = 0;
+    uint64_t free_memory_bytes = 0;
+    std::string link;
+    std::string pci_id;
+    std::vector<std::string> cpu_flags;  // of a "cpu" only
+    uint32_t threads = 0;
+    uint32_t numa_nodes = 0;
+    uint64_t l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;
+    double memory_bandwidth = 0;
+};
+
+// The devices of one machine, the CPU first. Every tsr_device_info stays at its address, with its strings, as long as
+// the Hardware lives, also when that is moved or grows. Not to be changed while another thread reads it.
+class Hardware {
+  public:
+    // This machine. What cannot be found out is 0 or empty; a machine without a GPU driver has no GPUs. Throws nothing
+    // but std::bad_alloc.
+    static Hardware detect();
+
+    // A machine described by a file; its GPUs have the kind "simulated" and the ids that real ones would have
+    // ("CUDA0"). Throws Error: TSR_IO_ERROR, or TSR_CORRUPT_DATA naming file, line and key.
+    static Hardware from_rig(const std::filesystem::path& file);
+
+    // `devices` begin with the one CPU and have ids that differ; throws Error(TSR_INVALID_ARGUMENT) otherwise.
+    explicit Hardware(std::vector<DeviceDescription> devices);
+    Hardware(Hardware&&) noexcept;
+    Hardware& operator=(Hardware&&) noexcept;
+    ~Hardware();
+
+    // Appends a device, whose index is the number of those of its kind before it. Throws as the constructor does.
+    void add(DeviceDescription device);
+
+    // Lowers what a device offers to `bytes`. Throws Error(TSR_NOT_FOUND) for an unknown id, listing those that are
+    // here.
+    void limit_memory(std::string_view id, uint64_t bytes);
+
+    std::span<const tsr_device_info* const> devices() const noexcept { return infos_; }
+    const tsr_device_info& cpu() const noexcept { return *infos_.front(); }
+    // Letter case of the id does not matter. nullptr if there is none.
+    const tsr_device_info* find(std::string_view id) const noexcept;
+
+    // A rig: planned for, never run on.
+    bool is_rig() const noexcept { return rig_; }
+    // The NVIDIA driver's version, "580.65.06"; empty if there is none, or if this is a rig.
+    const std::string& gpu_driver() const noexcept { return gpu_driver_; }
+
+  private:
+    struct Owned;
+    std::vector<std::unique_ptr<Owned>> owned_;
+    std::vector<const tsr_device_info*> infos_;
+    std::string gpu_driver_;
+    bool rig_ = false;
+};
+
+// Flags of the processor that this process runs on, sorted, named as /proc/cpuinfo names them. Those whose registers
+// the operating system does not save (AVX, AVX-512, AMX state in XCR0) are left out. Any thread.
+const std::vector<std::string>& host_cpu_flags();
+
+// Whether `info`, a CPU, has the flag.
+bool has_cpu_flag(const tsr_device_info& info, std::string_view flag) noexcept;
+
+}  // namespace tessera

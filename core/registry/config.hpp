@@ -1,0 +1,55 @@
+// The configuration file. docs/configuration.md describes it for users.
+#pragma once
+
+#include "core/hardware/hardware.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+struct PlacementRule {
+    std::string pattern;  // a regular expression that tensor names are searched for
+    std::string device;   // an id: "CPU", "CUDA0"
+};
+
+struct DeviceConfig {
+    std::string plugin;                    // that must own the device; empty: the best that matches
+    std::optional<uint64_t> memory_bytes;  // at most this much of it is used
+};
+
+struct Config {
+    std::filesystem::path file;  // that it was read from; empty: defaults
+
+    bool default_plugin_folder = true;                  // look beside the executable first
+    std::vector<std::filesystem::path> plugin_folders;  // absolute
+    std::vector<std::string> prefer;                    // plugin names, best first; one that cannot be used is an error
+    std::vector<std::string> off;                       // plugin names that are never mapped
+    std::optional<std::vector<std::string>> allowed_sha256;  // if given, no other library is mapped
+
+    std::map<std::string, DeviceConfig, std::less<>> devices;  // by id
+    std::vector<DeviceDescription> simulated;                  // devices to offer beside the real ones
+    uint32_t threads = 0;                                      // 0: the physical cores
+    std::vector<PlacementRule> placement;                      // the first that matches counts
+};
+
+// Throws Error: TSR_IO_ERROR, or TSR_CORRUPT_DATA naming file, line and key; an unknown key is one.
+Config read_config(const std::filesystem::path& file);
+
+// The same from text. `file` is for messages, and its folder is what relative paths in the text count from.
+Config parse_config(std::string_view text, const std::filesystem::path& file);
+
+// The user's file ($XDG_CONFIG_HOME/tessera/config.toml, else ~/.config/tessera/config.toml), else
+// /etc/tessera/config.toml; nothing if neither is there.
+std::optional<std::filesystem::path> default_config_file();
+
+// Adds the simulated devices of the config to `hardware`, sets its threads and applies memory limits.
+// Throws Error(TSR_NOT_FOUND) if the config speaks of a device that is not there.
+void apply(const Config& config, Hardware& hardware);
+
+}  // namespace tessera

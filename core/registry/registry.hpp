@@ -1,0 +1,101 @@
+// The plugins of this process: found, judged by their manifests, mapped, and their tables united.
+#pragma once
+
+#include "core/hardware/hardware.hpp"
+#include "core/registry/config.hpp"
+#include "core/registry/manifest.hpp"
+
+#include <tessera/plugin.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace tessera {
+
+enum class PluginState {
+    kChosen,    // mapped and initialised; its tables are in the registry
+    kRejected,  // cannot be used here
+    kOff,       // the config turned it off
+};
+
+struct PluginRecord {
+    std::filesystem::path path;  // of the manifest; of the library where that has none; of a folder that is refused
+    Manifest manifest;           // default values where it could not be read
+    PluginState state = PluginState::kRejected;
+    std::string reason;                 // why it is not used; empty if it is
+    const tsr_plugin* table = nullptr;  // chosen only; lives until the process ends
+};
+
+// Plugins are mapped and initialised once in a process and stay, so everything that a table holds lives until the
+// process ends; spans and records live as long as the registry (moving it keeps them valid). Reading is free on any
+// thread; load may be called again, from one thread at a time.
+class Registry {
+  public:
+    // Looks beside the executable, then in the config's folders. A plugin that cannot be used becomes a record that
+    // says why; only one that the config names (prefer, a device's plugin) makes this throw Error(TSR_NOT_FOUND or
+    // TSR_UNSUPPORTED). A library is mapped only if it is trusted, its hash is right and this very machine has the
+    // flags that it needs; it is chosen only if `hardware` has them too.
+    static Registry load(const Config& config, const Hardware& hardware);
+
+    // A registry of tables that are in the process already: tests. They are checked as loaded ones are, in the order
+    // given, and not initialised. Throws Error(TSR_INVALID_ARGUMENT) for one that would be rejected.
+    static Registry of_tables(std::span<const tsr_plugin* const> tables);
+
+    // Everything found, in search order.
+    std::span<const PluginRecord> plugins() const noexcept { return records_; }
+    // nullptr if no plugin of that name is chosen.
+    const PluginRecord* find_plugin(std::string_view name) const noexcept;
+
+    // Kernels of one op for one device kind: by preference, then priority (larger first), then the plugin's name, then
+    // the kernel's. The scheduler asks them for costs, which come between priority and names.
+    std::span<const tsr_kernel* const> kernels(std::string_view device_kind, std::string_view op) const noexcept;
+    // Place of the kernel's plugin in the config's `prefer`; those that are not named there share the place after it.
+    uint32_t preference(const tsr_kernel& kernel) const;
+    // The plugin that brought the kernel. Throws Error(TSR_INTERNAL) for a kernel that is not of this registry.
+    const PluginRecord& owner(const tsr_kernel& kernel) const;
+
+    // nullptr if there is none.
+    const tsr_layout* find_layout(std::string_view name) const noexcept;
+    const tsr_operator* find_operator(std::string_view name) const noexcept;
+
+    // All, for those who list them: layouts and operators by name.
+    std::span<const tsr_layout* const> layouts() const noexcept { return layouts_; }
+    std::span<const tsr_operator* const> operators() const noexcept { return operators_; }
+
+    // Providers of a device kind: by preference, then the manifest's priority, then the plugin's name.
+    std::span<const tsr_device_provider* const> providers(std::string_view device_kind) const noexcept;
+    // The first that matches the device, or the one that the config gives it. nullptr if none does; `why`, if given,
+    // then gets a line for each that refused. Throws Error(TSR_UNSUPPORTED) if the one that the config gives it
+    // refuses.
+    const tsr_device_provider* find_provider(const tsr_device_info& device, std::string* why = nullptr) const;
+    const PluginRecord& owner(const tsr_device_provider& provider) const;
+
+    // Two plugins that bring one operator, or mean different bytes by one layout name: the first counts. One line each.
+    std::span<const std::string> conflicts() const noexcept { return conflicts_; }
+
+  private:
+    Registry() = default;
+    void index(const Config& config);
+    void index_layouts(const PluginRecord& record);
+    void index_operators(const PluginRecord& record);
+
+    std::vector<PluginRecord> records_;
+    template <typename T>
+    using ByName = std::map<std::string, T, std::less<>>;
+    ByName<ByName<std::vector<const tsr_kernel*>>> kernels_;  // device kind, op
+    ByName<std::vector<const tsr_device_provider*>> providers_;
+    std::vector<const tsr_layout*> layouts_;
+    std::vector<const tsr_operator*> operators_;
+    std::unordered_map<const void*, size_t> owners_;  // of kernels and providers, in records_
+    std::vector<uint32_t> preferences_;               // of records_
+    ByName<std::string> device_plugins_;
+    std::vector<std::string> conflicts_;
+};
+
+}  // namespace tessera
