@@ -118,7 +118,7 @@ typedef struct tsr_operator {
     const void* next;
     const char* name;
     uint32_t version;
-    uint32_t output_count;
+    uint32_t output_count; /* 0: one for each input after the first */
     /* Shape inference. `node` has inputs and attributes, no outputs; fills outputs[0 .. output_count). Pure. */
     const tsr_status* (*infer)(const struct tsr_operator* self, const tsr_node* node, tsr_tensor* outputs);
     const tsr_lowering* const* lowerings;

@@ -92,3 +92,8 @@
  * rows and pages, with a running maximum and sum) up to the cap. They differ in what kernels claim, not in meaning. */
 #define TSR_OP_FLASH_ATTENTION "flash_attention"
 #define TSR_OP_TILED_ATTENTION "tiled_attention"
+
+/* Abstract. q f32 [dk, H, R], k f32 [dk, KV, R], v f32 [dv, KV, R] (all turned by rope already), positions, sequences, page_table
+ * -> f32 [dv, H, R]. Lowerings "flash" and "tiles", family "expanded": cache_write twice, then attention in its plain form.
+ * Attributes: scale (f). */
+#define TSR_OP_CACHED_ATTENTION "cached_attention"

@@ -1,0 +1,140 @@
+// The table of the core's ops: fused ops with their parts, attention with its two ways.
+#include "core/graph/builtin.hpp"
+#include "core/graph/op_set.hpp"
+
+#include <tessera/cpp/builder.hpp>
+#include <tessera/ops.h>
+
+#include <array>
+#include <string>
+
+namespace tessera {
+namespace {
+
+using sdk::Builder;
+using sdk::attribute;
+
+template <void (*kInfer)(const tsr_node&, tsr_tensor*)>
+const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* outputs) {
+    return sdk::guarded([&] { kInfer(*node, outputs); });
+}
+
+using BuildFunction = void (*)(const tsr_node&, const tsr_lowering_options&, const Builder&);
+
+template <BuildFunction kBuild>
+const tsr_status* build(const tsr_lowering*, const tsr_node* node, const tsr_lowering_options* options, tsr_builder* builder) {
+    return sdk::guarded([&] { kBuild(*node, *options, Builder(builder)); });
+}
+
+std::string part(const tsr_node& node, const char* name) { return std::string(node.name) + "." + name; }
+
+void split_matmul_group(const tsr_node& node, const tsr_lowering_options&, const Builder& b) {
+    for (uint32_t i = 1; i < node.input_count; ++i) {
+        const char* name = node.inputs[i]->name ? node.inputs[i]->name : node.name;
+        b.output(i - 1, b.add(TSR_OP_MATMUL, name, {b.input(0), b.input(i)}));
+    }
+}
+
+void split_gated_ffn(const tsr_node& node, const tsr_lowering_options&, const Builder& b) {
+    const auto both = b.add_many(TSR_OP_MATMUL_GROUP, part(node, "gate_up").c_str(), {b.input(0), b.input(1), b.input(2)}, 2);
+    const tsr_value hidden = b.add(TSR_OP_SILU_MUL, part(node, "silu").c_str(), {both[0], both[1]}, {}, both[0]);
+    b.output(0, b.add(TSR_OP_MATMUL, part(node, "down").c_str(), {hidden, b.input(3)}));
+}
+
+void split_moe_ffn(const tsr_node& node, const tsr_lowering_options&, const Builder& b) {
+    const tsr_value ids = b.input(1);
+    const tsr_value gate = b.add(TSR_OP_MATMUL_ID, part(node, "gate").c_str(), {b.input(0), b.input(3), ids});
+    const tsr_value up = b.add(TSR_OP_MATMUL_ID, part(node, "up").c_str(), {b.input(0), b.input(4), ids});
+    const tsr_value hidden = b.add(TSR_OP_SILU_MUL, part(node, "silu").c_str(), {gate, up}, {}, gate);
+    const tsr_value down = b.add(TSR_OP_MATMUL_ID, part(node, "down").c_str(), {hidden, b.input(5), ids});
+    b.output(0, b.add(TSR_OP_WEIGHTED_SUM, part(node, "sum").c_str(), {down, b.input(2)}));
+}
+
+const tsr_status* attention_components(const tsr_lowering*, const tsr_node* node, tsr_cache_component* components,
+                                       uint32_t* count) {
+    const tsr_tensor &k = *node->inputs[1], &v = *node->inputs[2];
+    components[0] = {"k", k.dims[0] * k.dims[1], 0};
+    components[1] = {"v", v.dims[0] * v.dims[1], 1};
+    *count = 2;
+    return nullptr;
+}
+
+template <bool kFlash>
+void lower_attention(const tsr_node& node, const tsr_lowering_options& options, const Builder& b) {
+    if (kFlash && !options.flash_attention) throw sdk::Failure(TSR_UNSUPPORTED, "flash attention is switched off");
+    const tsr_tensor k = b.describe(b.input(1)), v = b.describe(b.input(2));
+    const tsr_value positions = b.input(3), sequences = b.input(4), pages = b.input(5);
+    const tsr_value k_rows = b.reshape(b.input(1), {k.dims[0] * k.dims[1], k.dims[2]});
+    const tsr_value v_rows = b.reshape(b.input(2), {v.dims[0] * v.dims[1], v.dims[2]});
+    b.add(TSR_OP_CACHE_WRITE, part(node, "write_k").c_str(), {k_rows, positions, sequences, pages}, {}, b.cache(0));
+    b.add(TSR_OP_CACHE_WRITE, part(node, "write_v").c_str(), {v_rows, positions, sequences, pages}, {}, b.cache(1));
+    b.output(0, b.add(kFlash ? TSR_OP_FLASH_ATTENTION : TSR_OP_TILED_ATTENTION, node.name,
+                      {b.input(0), b.cache(0), b.cache(1), positions, sequences, pages, 0, 0},
+                      {attribute("scale", sdk::float_attribute(node, "scale", 1.0)), attribute("kv_heads", k.dims[1]),
+                       attribute("head_dim_v", v.dims[0]),
+                       attribute("scratch_bytes", static_cast<int64_t>(options.scratch_bytes)),
+                       attribute("max_tokens", static_cast<int64_t>(options.max_tokens))}));
+}
+
+constexpr tsr_lowering lowering(const char* op, const char* name, const char* family, int32_t priority, const char* summary,
+                                decltype(tsr_lowering::components) components, decltype(tsr_lowering::build) write) {
+    return {sizeof(tsr_lowering), nullptr, op, name, family, priority, summary, components, write};
+}
+
+constexpr tsr_lowering kGroupParts = lowering(TSR_OP_MATMUL_GROUP, "parts", "", 0, "one matmul a weight", nullptr,
+                                              build<split_matmul_group>);
+constexpr tsr_lowering kGatedParts = lowering(TSR_OP_GATED_FFN, "parts", "", 0, "gate and up, activation, down", nullptr,
+                                              build<split_gated_ffn>);
+constexpr tsr_lowering kMoeParts = lowering(TSR_OP_MOE_FFN, "parts", "", 0, "gate, up, activation, down, sum over experts", nullptr,
+                                            build<split_moe_ffn>);
+constexpr tsr_lowering kFlash = lowering(TSR_OP_CACHED_ATTENTION, "flash", "expanded", 1, "flash attention over cached keys and values",
+                                         attention_components, build<lower_attention<true>>);
+constexpr tsr_lowering kTiles = lowering(TSR_OP_CACHED_ATTENTION, "tiles", "expanded", 0, "attention in tiles of scores under the scratch cap",
+                                         attention_components, build<lower_attention<false>>);
+
+constexpr const tsr_lowering* kGroupLowerings[] = {&kGroupParts};
+constexpr const tsr_lowering* kGatedLowerings[] = {&kGatedParts};
+constexpr const tsr_lowering* kMoeLowerings[] = {&kMoeParts};
+constexpr const tsr_lowering* kAttentionLowerings[] = {&kFlash, &kTiles};
+
+constexpr tsr_operator op(const char* name, uint32_t outputs, decltype(tsr_operator::infer) infer_shapes,
+                          const tsr_lowering* const* lowerings = nullptr, uint32_t lowering_count = 0) {
+    return {sizeof(tsr_operator), nullptr, name, 1, outputs, infer_shapes, lowerings, lowering_count};
+}
+
+using namespace builtin;
+
+constexpr std::array kOperators = {
+    op(TSR_OP_GET_ROWS, 1, infer<infer_get_rows>),
+    op(TSR_OP_RMS_NORM, 1, infer<infer_rms_norm>),
+    op(TSR_OP_MATMUL, 1, infer<infer_matmul>),
+    op(TSR_OP_MATMUL_GROUP, 0, infer<infer_matmul_group>, kGroupLowerings, 1),
+    op(TSR_OP_GATED_FFN, 1, infer<infer_gated_ffn>, kGatedLowerings, 1),
+    op(TSR_OP_MATMUL_ID, 1, infer<infer_matmul_id>),
+    op(TSR_OP_WEIGHTED_SUM, 1, infer<infer_weighted_sum>),
+    op(TSR_OP_MOE_FFN, 1, infer<infer_moe_ffn>, kMoeLowerings, 1),
+    op(TSR_OP_MOE_ROUTE, 2, infer<infer_moe_route>),
+    op(TSR_OP_ROPE, 1, infer<infer_rope>),
+    op(TSR_OP_ADD, 1, infer<infer_add_mul>),
+    op(TSR_OP_MUL, 1, infer<infer_add_mul>),
+    op(TSR_OP_SILU_MUL, 1, infer<infer_silu_mul>),
+    op(TSR_OP_CONVERT, 1, infer<infer_convert>),
+    op(TSR_OP_TRANSPOSE, 1, infer<infer_transpose>),
+    op(TSR_OP_CACHE_WRITE, 1, infer<infer_cache_write>),
+    op(TSR_OP_FLASH_ATTENTION, 1, infer<infer_attention>),
+    op(TSR_OP_TILED_ATTENTION, 1, infer<infer_attention>),
+    op(TSR_OP_CACHED_ATTENTION, 1, infer<infer_cached_attention>, kAttentionLowerings, 2),
+};
+
+}  // namespace
+
+std::span<const tsr_operator* const> builtin_operators() {
+    static const auto pointers = [] {
+        std::array<const tsr_operator*, kOperators.size()> all{};
+        for (size_t i = 0; i < all.size(); ++i) all[i] = &kOperators[i];
+        return all;
+    }();
+    return pointers;
+}
+
+}  // namespace tessera
