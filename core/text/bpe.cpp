@@ -1,0 +1,147 @@
+#include "core/text/bpe.hpp"
+
+#include "core/base/error.hpp"
+
+#include <algorithm>
+#include <limits>
+
+namespace tessera::text {
+namespace {
+
+uint64_t pair_key(Token left, Token right) {
+    return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
+}
+
+// Words are made of these; control, user-defined and unknown tokens are never the outcome of merging.
+bool is_word_part(const VocabularyData& data, size_t id) {
+    if (data.types.empty()) return true;
+    const TokenType type = data.types[id];
+    return type == TokenType::kNormal || type == TokenType::kUnused || type == TokenType::kByte;
+}
+
+constexpr uint32_t kEnd = std::numeric_limits<uint32_t>::max();
+
+struct Symbol {
+    Token token;
+    uint32_t previous;
+    uint32_t next;
+};
+
+struct Candidate {
+    int32_t rank;
+    uint32_t at;
+    Token left;
+    Token right;
+    Token result;
+};
+
+// Heap order: the best rank on top, of equals the leftmost.
+bool worse(const Candidate& a, const Candidate& b) { return a.rank != b.rank ? a.rank > b.rank : a.at > b.at; }
+
+}  // namespace
+
+BytePairModel::BytePairModel(const VocabularyData& data, const std::vector<std::string>& bytes, bool whole_words,
+                             bool ranks_are_ids)
+    : bytes_(&bytes), whole_words_(whole_words), ranks_are_ids_(ranks_are_ids) {
+    byte_tokens_.fill(kNoToken);
+    for (size_t id = 0; id < bytes.size(); ++id) {
+        if (!is_word_part(data, id) || bytes[id].empty()) continue;
+        if (bytes[id].size() == 1) {
+            Token& slot = byte_tokens_[static_cast<uint8_t>(bytes[id][0])];
+            if (slot == kNoToken) slot = static_cast<Token>(id);
+        }
+        if (whole_words || ranks_are_ids) by_bytes_.emplace(bytes[id], static_cast<Token>(id));
+        longest_ = std::max(longest_, bytes[id].size());
+    }
+    if (!ranks_are_ids) add_merges(data);
+}
+
+void BytePairModel::add_merges(const VocabularyData& data) {
+    boost::unordered_flat_map<std::string_view, Token> by_text;
+    by_text.reserve(data.tokens.size());
+    for (size_t id = 0; id < data.tokens.size(); ++id) {
+        const auto [place, is_new] = by_text.emplace(data.tokens[id], static_cast<Token>(id));
+        // Padding may repeat a text; the token that words are made of wins.
+        if (!is_new && is_word_part(data, id) && !is_word_part(data, static_cast<size_t>(place->second)))
+            place->second = static_cast<Token>(id);
+    }
+    const auto token_of = [&](std::string_view text, size_t index) {
+        const auto found = by_text.find(text);
+        if (found == by_text.end())
+            fail(TSR_CORRUPT_DATA,
+                 "tokenizer.ggml.merges: entry {} is '{}', which needs the token '{}', but tokenizer.ggml.tokens has none such",
+                 index, data.merges[index], text);
+        return found->second;
+    };
+    merges_.reserve(data.merges.size());
+    std::string joined;
+    for (size_t i = 0; i < data.merges.size(); ++i) {
+        const std::string_view entry = data.merges[i];
+        const size_t blank = entry.find(' ');
+        if (blank == std::string_view::npos || blank == 0 || blank + 1 == entry.size() ||
+            entry.find(' ', blank + 1) != std::string_view::npos)
+            fail(TSR_CORRUPT_DATA, "tokenizer.ggml.merges: entry {} is '{}', expected two tokens with one blank between them", i, entry);
+        joined.assign(entry.substr(0, blank)).append(entry.substr(blank + 1));
+        const Token left = token_of(entry.substr(0, blank), i);
+        const Token right = token_of(entry.substr(blank + 1), i);
+        merges_.emplace(pair_key(left, right), Merge{static_cast<int32_t>(i), token_of(joined, i)});
+    }
+}
+
+bool BytePairModel::find_merge(Token left, Token right, Merge& found) const {
+    if (left < 0 || right < 0) return false;
+    if (!ranks_are_ids_) {
+        const auto place = merges_.find(pair_key(left, right));
+        if (place == merges_.end()) return false;
+        found = place->second;
+        return true;
+    }
+    const std::string& a = (*bytes_)[static_cast<size_t>(left)];
+    const std::string& b = (*bytes_)[static_cast<size_t>(right)];
+    if (a.size() + b.size() > longest_) return false;
+    const auto place = by_bytes_.find(a + b);
+    if (place == by_bytes_.end()) return false;
+    found = {place->second, place->second};
+    return true;
+}
+
+void BytePairModel::merge(std::vector<Token>& out, size_t first) const {
+    const size_t count = out.size() - first;
+    if (count < 2) return;
+    if (count >= kEnd) fail(TSR_DOES_NOT_FIT, "a single word of {} bytes is more than the tokenizer can take", count);
+    std::vector<Symbol> symbols(count);
+    std::vector<Candidate> heap;
+    heap.reserve(count);
+    const auto offer = [&](uint32_t at) {
+        const uint32_t next = symbols[at].next;
+        Merge merge;
+        if (next == kEnd || !find_merge(symbols[at].token, symbols[next].token, merge)) return false;
+        heap.push_back({merge.rank, at, symbols[at].token, symbols[next].token, merge.result});
+        return true;
+    };
+    for (uint32_t i = 0; i < count; ++i)
+        symbols[i] = {out[first + i], i == 0 ? kEnd : i - 1, i + 1 == count ? kEnd : i + 1};
+    for (uint32_t i = 0; i + 1 < count; ++i) offer(i);
+    std::ranges::make_heap(heap, worse);
+
+    while (!heap.empty()) {
+        std::ranges::pop_heap(heap, worse);
+        const Candidate best = heap.back();
+        heap.pop_back();
+        Symbol& left = symbols[best.at];
+        // Stale if either side has been joined to something else since; a symbol that was swallowed holds no token.
+        if (left.token != best.left || left.next == kEnd || symbols[left.next].token != best.right) continue;
+        Symbol& right = symbols[left.next];
+        left.token = best.result;
+        left.next = right.next;
+        right.token = kNoToken;
+        if (left.next != kEnd) symbols[left.next].previous = best.at;
+        if (left.previous != kEnd && offer(left.previous)) std::ranges::push_heap(heap, worse);
+        if (offer(best.at)) std::ranges::push_heap(heap, worse);
+    }
+    size_t kept = first;
+    for (uint32_t i = 0; i != kEnd; i = symbols[i].next) out[kept++] = symbols[i].token;
+    out.resize(kept);
+}
+
+}  // namespace tessera::text

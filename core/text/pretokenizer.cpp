@@ -1,0 +1,109 @@
+#include "core/text/pretokenizer.hpp"
+
+#include "core/base/error.hpp"
+
+#include <algorithm>
+#include <memory>
+#include <utility>
+
+#define PCRE2_CODE_UNIT_WIDTH 8
+#include <pcre2.h>
+
+namespace tessera::text {
+namespace {
+
+std::string pcre2_message(int code) {
+    PCRE2_UCHAR buffer[256] = {};
+    pcre2_get_error_message(code, buffer, sizeof buffer);
+    return reinterpret_cast<const char*>(buffer);
+}
+
+using MatchData = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
+using MatchContext = std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)>;
+
+// Appends the matches of `code` in `piece`, and the gaps between them, to `out`.
+void split_piece(const pcre2_code* code, pcre2_match_data* match, pcre2_match_context* context, std::string_view piece,
+                 std::vector<std::string_view>& out) {
+    const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
+    size_t from = 0;     // where the search goes on
+    size_t pending = 0;  // start of the gap that is not yet in `out`
+    while (from < piece.size()) {
+        int rc = pcre2_match(code, subject, piece.size(), from, PCRE2_NO_UTF_CHECK, match, context);
+        if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
+            // The interpreter keeps its backtracking points on the heap.
+            rc = pcre2_match(code, subject, piece.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match, context);
+        }
+        if (rc == PCRE2_ERROR_NOMATCH) break;
+        if (rc < 0)
+            fail(TSR_UNSUPPORTED, "the pre-tokenizer's regular expression gave up {} bytes into a piece of {} bytes: {}", from,
+                 piece.size(), pcre2_message(rc));
+        const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match);
+        const size_t begin = range[0];
+        const size_t end = range[1];
+        if (end <= begin) {
+            ++from;
+            while (from < piece.size() && (static_cast<unsigned char>(piece[from]) & 0xC0) == 0x80) ++from;
+            continue;
+        }
+        if (begin > pending) out.push_back(piece.substr(pending, begin - pending));
+        out.push_back(piece.substr(begin, end - begin));
+        from = pending = end;
+    }
+    if (pending < piece.size()) out.push_back(piece.substr(pending));
+}
+
+}  // namespace
+
+Pretokenizer::Pretokenizer(const std::vector<std::string>& expressions) {
+    codes_.reserve(expressions.size());
+    for (const std::string& expression : expressions) {
+        int error = 0;
+        PCRE2_SIZE offset = 0;
+        pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
+                                         PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
+        if (!code) {
+            for (pcre2_code* compiled : codes_) pcre2_code_free(compiled);
+            fail(TSR_INVALID_ARGUMENT, "pre-tokenizer expression does not compile at byte {}: {} in `{}`", offset,
+                 pcre2_message(error), expression);
+        }
+        // Without JIT support the same code is interpreted; results are the same.
+        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
+        codes_.push_back(code);
+    }
+}
+
+Pretokenizer::~Pretokenizer() {
+    for (pcre2_code* code : codes_) pcre2_code_free(code);
+}
+
+Pretokenizer::Pretokenizer(Pretokenizer&& other) noexcept : codes_(std::exchange(other.codes_, {})) {}
+
+Pretokenizer& Pretokenizer::operator=(Pretokenizer&& other) noexcept {
+    std::swap(codes_, other.codes_);
+    return *this;
+}
+
+std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
+    std::vector<std::string_view> pieces;
+    if (text.empty()) return pieces;
+    const MatchData match(pcre2_match_data_create(1, nullptr), &pcre2_match_data_free);
+    const MatchContext context(pcre2_match_context_create(nullptr), &pcre2_match_context_free);
+    if (!match || !context) fail(TSR_DOES_NOT_FIT, "no memory for a regular expression match");
+    // PCRE2's default limit of ten million steps is for hostile patterns. Ours take a few steps a byte, so a single
+    // word of many megabytes must raise the limit, and anything beyond it is a pattern that went wrong.
+    constexpr uint32_t kDefaultLimit = 10'000'000;
+    const size_t steps = std::min<size_t>(text.size() * 16, UINT32_MAX);
+    pcre2_set_match_limit(context.get(), std::max(kDefaultLimit, static_cast<uint32_t>(steps)));
+
+    pieces.push_back(text);
+    std::vector<std::string_view> next;
+    for (const pcre2_code* code : codes_) {
+        next.clear();
+        next.reserve(pieces.size() + pieces.size() / 2);
+        for (const std::string_view piece : pieces) split_piece(code, match.get(), context.get(), piece, next);
+        pieces.swap(next);
+    }
+    return pieces;
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,40 @@
+// Finds tokens that are taken whole, as they stand, in a text.
+#pragma once
+
+#include "core/text/vocabulary.hpp"
+
+#include <boost/unordered/unordered_flat_map.hpp>
+
+#include <array>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+namespace tessera::text {
+
+// A trie over bytes. Filled first, then any thread may search.
+class SpecialTokens {
+  public:
+    SpecialTokens() { first_.fill(0); }
+
+    // Of two tokens with one text, the first stays. Empty texts are ignored.
+    void add(std::string_view text, Token token);
+
+    struct Hit {
+        size_t begin;
+        size_t length;
+        Token token;
+    };
+
+    // The leftmost token in text[from..], and of those that start there the longest. False: there is none.
+    bool find(std::string_view text, size_t from, Hit& hit) const;
+
+  private:
+    uint32_t child(uint32_t node, uint8_t byte) const;
+
+    std::array<uint32_t, 256> first_;                          // node after the first byte; 0: none
+    boost::unordered_flat_map<uint64_t, uint32_t> children_;  // node << 8 | byte -> node
+    std::vector<Token> token_at_{kNoToken};                    // by node; node 0 is the root
+};
+
+}  // namespace tessera::text

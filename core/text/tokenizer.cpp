@@ -1,0 +1,232 @@
+#include "core/text/tokenizer.hpp"
+
+#include "core/base/error.hpp"
+#include "core/text/bpe.hpp"
+#include "core/text/byte_level.hpp"
+#include "core/text/pretokenizer.hpp"
+#include "core/text/sentencepiece.hpp"
+#include "core/text/special_tokens.hpp"
+#include "core/text/utf8.hpp"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <optional>
+
+namespace tessera::text {
+namespace {
+
+// Ends of a turn or an answer, whatever the file says about them.
+constexpr std::array<std::string_view, 9> kEndNames = {
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",  // DeepSeek
+    "<|EOT|>",                                // DeepSeek-Coder
+    "<|im_end|>",                             // ChatML
+    "<|endoftext|>",                          // GPT-2, Qwen
+    "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>",  // Llama 3
+    "[EOS]", "[EOT]",                         // Kimi
+};
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+}
+
+void check_id(Token id, const char* key, size_t size) {
+    if (id != kNoToken && (id < 0 || static_cast<size_t>(id) >= size))
+        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.{}: expected a token below {}, found {}", key, size, id);
+}
+
+void check_vocabulary(const VocabularyData& data) {
+    if (data.model != "gpt2" && data.model != "llama")
+        fail(TSR_UNSUPPORTED, "tokenizer.ggml.model: expected 'gpt2' (byte-level BPE) or 'llama' (SentencePiece), found '{}'", data.model);
+    const size_t size = data.tokens.size();
+    if (size == 0) fail(TSR_CORRUPT_DATA, "tokenizer.ggml.tokens: the vocabulary is empty");
+    if (size > static_cast<size_t>(std::numeric_limits<Token>::max()))
+        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.tokens: {} tokens are more than can be numbered", size);
+    if (!data.types.empty() && data.types.size() != size)
+        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.token_type: expected {} entries, one a token, found {}", size, data.types.size());
+    for (size_t id = 0; id < data.types.size(); ++id) {
+        const auto value = static_cast<int32_t>(data.types[id]);
+        if (value < 1 || value > 6) fail(TSR_CORRUPT_DATA, "tokenizer.ggml.token_type: expected 1 to 6, found {} for token {}", value, id);
+    }
+    check_id(data.bos, "bos_token_id", size);
+    check_id(data.eos, "eos_token_id", size);
+    check_id(data.eot, "eot_token_id", size);
+    check_id(data.eom, "eom_token_id", size);
+    check_id(data.unk, "unknown_token_id", size);
+    check_id(data.pad, "padding_token_id", size);
+    if (data.add_bos.value_or(false) && data.bos == kNoToken)
+        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.add_bos_token is true, but there is no tokenizer.ggml.bos_token_id");
+    if (data.add_eos.value_or(false) && data.eos == kNoToken)
+        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.add_eos_token is true, but there is no tokenizer.ggml.eos_token_id");
+}
+
+}  // namespace
+
+struct Tokenizer::State {
+    VocabularyData data;
+    std::vector<std::string> bytes;
+    boost::unordered_flat_map<std::string_view, Token> by_spelling;
+    SpecialTokens user_defined;      // always taken whole
+    SpecialTokens user_and_control;  // when asked to
+    std::vector<Token> ends;
+    bool add_bos = false;
+    bool add_eos = false;
+    bool add_space_prefix = false;
+    std::optional<Pretokenizer> pretokenizer;
+    std::optional<BytePairModel> pairs;
+    std::optional<SentencePieceModel> pieces;
+
+    explicit State(VocabularyData given) : data(std::move(given)) {
+        check_vocabulary(data);
+        fill_bytes();
+        for (size_t id = 0; id < data.tokens.size(); ++id) {
+            const auto token = static_cast<Token>(id);
+            by_spelling.emplace(data.tokens[id], token);
+            const TokenType kind = type(token);
+            if (kind == TokenType::kUserDefined) user_defined.add(bytes[id], token);
+            if (kind == TokenType::kUserDefined || kind == TokenType::kControl) user_and_control.add(bytes[id], token);
+        }
+        fill_ends();
+        const bool byte_level = data.model == "gpt2";
+        bool default_bos = !byte_level;
+        if (byte_level) {
+            const PretokenizerPatterns& patterns = find_pretokenizer(data.pre);
+            default_bos = patterns.adds_bos;
+            // Files of Kimi-K2 may come without merges; its own code ranks a pair by the number of the token it makes.
+            const bool ranks_are_ids = data.merges.empty() && patterns.name == "kimi-k2";
+            if (data.merges.empty() && !ranks_are_ids)
+                fail(TSR_CORRUPT_DATA, "tokenizer.ggml.merges: a 'gpt2' vocabulary needs its merges, found none");
+            pretokenizer.emplace(patterns.expressions);
+            pairs.emplace(data, bytes, patterns.whole_words, ranks_are_ids);
+        } else {
+            pieces.emplace(data);
+        }
+        add_bos = data.add_bos.value_or(default_bos && data.bos != kNoToken);
+        add_eos = data.add_eos.value_or(false);
+        add_space_prefix = !byte_level && data.add_space_prefix.value_or(true);
+    }
+
+    TokenType type(Token token) const { return data.types.empty() ? TokenType::kNormal : data.types[static_cast<size_t>(token)]; }
+
+    size_t index(Token token) const {
+        if (token < 0 || static_cast<size_t>(token) >= data.tokens.size())
+            fail(TSR_INVALID_ARGUMENT, "token {} is not in the vocabulary, which has {}", token, data.tokens.size());
+        return static_cast<size_t>(token);
+    }
+
+    void fill_bytes() {
+        bytes.reserve(data.tokens.size());
+        for (size_t id = 0; id < data.tokens.size(); ++id) {
+            std::string text = data.tokens[id];
+            const TokenType kind = type(static_cast<Token>(id));
+            if (kind == TokenType::kByte) {
+                const int byte = parse_byte_token(text);
+                if (byte < 0) fail(TSR_CORRUPT_DATA, "token {} has type byte, expected a text like <0x0A>, found '{}'", id, text);
+                text.resize(1);
+                text[0] = static_cast<char>(byte);
+            } else if (data.model == "llama") {
+                if (kind != TokenType::kControl) replace_all(text, "\u2581", " ");
+            } else if (kind == TokenType::kNormal || kind == TokenType::kUnused) {
+                // A text outside the byte-level alphabet stands for itself.
+                if (auto decoded = byte_level_decode(text)) text = std::move(*decoded);
+            }
+            bytes.push_back(std::move(text));
+        }
+    }
+
+    void fill_ends() {
+        for (const Token token : {data.eos, data.eot, data.eom})
+            if (token != kNoToken) ends.push_back(token);
+        for (const std::string_view name : kEndNames)
+            if (const auto found = by_spelling.find(name); found != by_spelling.end()) ends.push_back(found->second);
+        std::ranges::sort(ends);
+        const auto repeated = std::ranges::unique(ends);
+        ends.erase(repeated.begin(), repeated.end());
+    }
+
+    // Plain text, no special tokens in it. `at_start`: nothing or a special token goes before it.
+    void encode_plain(std::string_view text, std::vector<Token>& out) const {
+        if (pieces) {
+            pieces->encode(text, add_space_prefix, out);
+            return;
+        }
+        const auto missing = [&](uint8_t byte) -> Token {
+            if (data.unk != kNoToken) return data.unk;
+            fail(TSR_UNSUPPORTED, "the text has the byte 0x{:02X}, which no token of the vocabulary spells, and there is no unknown token", byte);
+        };
+        while (!text.empty()) {
+            const size_t valid = utf8_valid_prefix(text);
+            for (const std::string_view word : pretokenizer->split(text.substr(0, valid))) pairs->encode(word, out, missing);
+            text.remove_prefix(valid);
+            if (text.empty()) break;
+            const size_t bad = utf8_step(text).length;
+            const std::string_view part = text.substr(0, bad);
+            const bool spelt =
+                std::ranges::all_of(part, [&](char c) { return pairs->byte_token(static_cast<uint8_t>(c)) != kNoToken; });
+            if (spelt) {
+                for (const char c : part) out.push_back(pairs->byte_token(static_cast<uint8_t>(c)));
+            } else {
+                pairs->encode(kReplacementCharacter, out, missing);
+            }
+            text.remove_prefix(bad);
+        }
+    }
+};
+
+Tokenizer::Tokenizer(VocabularyData data) : state_(std::make_unique<const State>(std::move(data))) {}
+Tokenizer::~Tokenizer() = default;
+
+std::vector<Token> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
+    const State& s = *state_;
+    std::vector<Token> out;
+    out.reserve(text.size() / 3 + 2);
+    if (options.add_special && s.add_bos) out.push_back(s.data.bos);
+    const SpecialTokens& whole = options.parse_special ? s.user_and_control : s.user_defined;
+    size_t at = 0;
+    for (SpecialTokens::Hit hit{}; whole.find(text, at, hit); at = hit.begin + hit.length) {
+        s.encode_plain(text.substr(at, hit.begin - at), out);
+        out.push_back(hit.token);
+    }
+    s.encode_plain(text.substr(at), out);
+    if (options.add_special && s.add_eos) out.push_back(s.data.eos);
+    return out;
+}
+
+std::string Tokenizer::decode(std::span<const Token> tokens, const DecodeOptions& options) const {
+    std::string raw;
+    bool at_start = true;
+    for (const Token token : tokens) {
+        std::string_view part = bytes(token);
+        const TokenType kind = state_->type(token);
+        if (kind == TokenType::kControl) {
+            if (options.show_control) raw += part;
+            continue;
+        }
+        if (at_start && options.drop_prefix_space && state_->add_space_prefix && part.starts_with(' ')) part.remove_prefix(1);
+        at_start = false;
+        raw += part;
+    }
+    return utf8_replace_invalid(raw);
+}
+
+size_t Tokenizer::size() const noexcept { return state_->data.tokens.size(); }
+std::string_view Tokenizer::bytes(Token token) const { return state_->bytes[state_->index(token)]; }
+std::string_view Tokenizer::spelling(Token token) const { return state_->data.tokens[state_->index(token)]; }
+TokenType Tokenizer::type(Token token) const { return state_->type(static_cast<Token>(state_->index(token))); }
+
+Token Tokenizer::find(std::string_view spelling) const {
+    const auto found = state_->by_spelling.find(spelling);
+    return found == state_->by_spelling.end() ? kNoToken : found->second;
+}
+
+Token Tokenizer::bos() const noexcept { return state_->data.bos; }
+Token Tokenizer::eos() const noexcept { return state_->data.eos; }
+Token Tokenizer::unk() const noexcept { return state_->data.unk; }
+Token Tokenizer::pad() const noexcept { return state_->data.pad; }
+bool Tokenizer::adds_bos() const noexcept { return state_->add_bos; }
+bool Tokenizer::adds_eos() const noexcept { return state_->add_eos; }
+bool Tokenizer::adds_space_prefix() const noexcept { return state_->add_space_prefix; }
+bool Tokenizer::ends_generation(Token token) const noexcept { return std::ranges::binary_search(state_->ends, token); }
+const std::vector<Token>& Tokenizer::generation_ends() const noexcept { return state_->ends; }
+
+}  // namespace tessera::text

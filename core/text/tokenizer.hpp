@@ -1,0 +1,76 @@
+// Text to tokens and back.
+#pragma once
+
+#include "core/text/vocabulary.hpp"
+
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::text {
+
+struct EncodeOptions {
+    bool add_special = true;     // BOS before and EOS after, where the vocabulary asks for them
+    bool parse_special = false;  // control tokens written out in the text ("<|im_end|>") become those tokens
+};
+
+struct DecodeOptions {
+    bool show_control = false;  // write control tokens as their text, else as nothing
+    // Drop the blank that encode() put before the text, if the vocabulary is one that does so.
+    bool drop_prefix_space = true;
+};
+
+// Immutable: every method may be called from any thread at the same time.
+class Tokenizer {
+  public:
+    // Throws Error: TSR_CORRUPT_DATA for a vocabulary that contradicts itself, TSR_UNSUPPORTED for a model or
+    // pre-tokenizer that is not known.
+    explicit Tokenizer(VocabularyData data);
+    ~Tokenizer();
+    Tokenizer(const Tokenizer&) = delete;
+    Tokenizer& operator=(const Tokenizer&) = delete;
+
+    size_t size() const noexcept;
+
+    // `text` may hold any bytes; what is not UTF-8 is spelt in bytes, or becomes U+FFFD where the vocabulary lacks them.
+    // Time is about n log n. Throws Error(TSR_UNSUPPORTED) for a character that the vocabulary cannot spell at all.
+    std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+    // The text of `tokens` as UTF-8; what is not becomes U+FFFD. Throws Error(TSR_INVALID_ARGUMENT) for a token outside the
+    // vocabulary.
+    std::string decode(std::span<const Token> tokens, const DecodeOptions& options = {}) const;
+
+    // Bytes that a token stands for in a text, which may be part of a character; of a control token its own text. Lives as
+    // long as the tokenizer. Throws Error(TSR_INVALID_ARGUMENT) outside the vocabulary, as do the two after it.
+    std::string_view bytes(Token token) const;
+    // As the file has it.
+    std::string_view spelling(Token token) const;
+    TokenType type(Token token) const;
+
+    // By the file's spelling; kNoToken if there is none.
+    Token find(std::string_view spelling) const;
+
+    Token bos() const noexcept;
+    Token eos() const noexcept;
+    Token unk() const noexcept;
+    Token pad() const noexcept;
+    bool adds_bos() const noexcept;
+    bool adds_eos() const noexcept;
+    // Whether a blank goes before a text ("llama" vocabularies).
+    bool adds_space_prefix() const noexcept;
+
+    // Whether an answer is over when the model says this: EOS, end of turn and of message, by id and by the names that
+    // known models use.
+    bool ends_generation(Token token) const noexcept;
+    // All such, in rising order.
+    const std::vector<Token>& generation_ends() const noexcept;
+
+  private:
+    struct State;
+    std::unique_ptr<const State> state_;
+};
+
+}  // namespace tessera::text
