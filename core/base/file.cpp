@@ -1,0 +1,168 @@
+#include "core/base/file.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <limits>
+#include <string_view>
+#include <system_error>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+[[noreturn]] void fail_errno(int error, const std::filesystem::path& path, std::string_view what) {
+    const tsr_code code = error == ENOENT || error == ENOTDIR ? TSR_NOT_FOUND : TSR_IO_ERROR;
+    fail(code, "{}: cannot {}: {}", printable(path.native()), what, std::generic_category().message(error));
+}
+
+// A single read or write moves at most 2 GiB less a page; stay well below.
+constexpr size_t kTransferBytes = size_t{1} << 30;
+
+// The kernel takes at most what off_t holds; ranges here are clipped to the mapping or file by their callers' sizes.
+off_t as_offset(uint64_t value) noexcept {
+    return static_cast<off_t>(std::min<uint64_t>(value, std::numeric_limits<off_t>::max()));
+}
+
+}  // namespace
+
+File::File(std::filesystem::path path) : path_(std::move(path)) {
+    // O_NONBLOCK: opening a pipe that nobody writes must fail below, not wait. It means nothing for regular files.
+    descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (descriptor_ < 0) fail_errno(errno, path_, "open");
+    struct stat info {};
+    if (::fstat(descriptor_, &info) != 0) {
+        const int error = errno;
+        ::close(descriptor_);
+        fail_errno(error, path_, "examine");
+    }
+    if (!S_ISREG(info.st_mode)) {
+        ::close(descriptor_);
+        fail(TSR_INVALID_ARGUMENT, "{}: expected a regular file, found {}", printable(path_.native()),
+             S_ISDIR(info.st_mode) ? "a folder" : "a device, pipe or socket");
+    }
+    size_ = static_cast<uint64_t>(info.st_size);
+}
+
+File::~File() {
+    if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+File::File(File&& other) noexcept
+    : path_(std::move(other.path_)), descriptor_(std::exchange(other.descriptor_, -1)), size_(other.size_) {}
+
+File& File::operator=(File&& other) noexcept {
+    std::swap(path_, other.path_);
+    std::swap(descriptor_, other.descriptor_);
+    std::swap(size_, other.size_);
+    return *this;
+}
+
+void File::pread_exact(uint64_t offset, std::span<std::byte> out) const {
+    if (offset > size_ || out.size() > size_ - offset) {
+        fail(TSR_IO_ERROR, "{}: cannot read {} bytes at {}: the file has {}", printable(path_.native()), out.size(),
+             offset, size_);
+    }
+    while (!out.empty()) {
+        const ssize_t got = ::pread(descriptor_, out.data(), std::min(out.size(), kTransferBytes), as_offset(offset));
+        if (got < 0 && errno == EINTR) continue;
+        if (got < 0) fail_errno(errno, path_, "read");
+        if (got == 0) fail(TSR_IO_ERROR, "{}: was shortened while it was read", printable(path_.native()));
+        offset += static_cast<uint64_t>(got);
+        out = out.subspan(static_cast<size_t>(got));
+    }
+}
+
+void File::advise_will_need(uint64_t offset, uint64_t bytes) const noexcept {
+    ::posix_fadvise(descriptor_, as_offset(offset), as_offset(bytes), POSIX_FADV_WILLNEED);
+}
+
+void File::drop_cached(uint64_t offset, uint64_t bytes) const noexcept {
+    if (bytes == 0) return;  // to the system, 0 would mean: to the end of the file
+    ::posix_fadvise(descriptor_, as_offset(offset), as_offset(bytes), POSIX_FADV_DONTNEED);
+}
+
+MappedFile::MappedFile(const File& file) : size_(file.size()) {
+    if (size_ == 0) return;  // the system refuses to map nothing
+    void* const at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, file.descriptor(), 0);
+    if (at == MAP_FAILED) fail_errno(errno, file.path(), "map");
+    data_ = static_cast<const std::byte*>(at);
+}
+
+MappedFile::~MappedFile() {
+    if (data_) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+}
+
+namespace {
+
+uint64_t page_bytes() noexcept {
+    static const auto bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
+}  // namespace
+
+void MappedFile::will_need(uint64_t offset, uint64_t bytes) const noexcept {
+    if (offset >= size_) return;
+    const uint64_t end = offset + std::min<uint64_t>(bytes, size_ - offset);
+    const uint64_t begin = offset / page_bytes() * page_bytes();
+    ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_WILLNEED);
+}
+
+void MappedFile::drop_pages(uint64_t offset, uint64_t bytes) const noexcept {
+    if (offset >= size_) return;
+    const uint64_t page = page_bytes();
+    uint64_t end = offset + std::min<uint64_t>(bytes, size_ - offset);
+    if (end < size_) end = end / page * page;  // the last page of a file belongs to nobody else
+    const uint64_t begin = (offset + page - 1) / page * page;
+    if (begin < end) ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
+}
+
+OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)), part_(path_.native() + ".part") {
+    descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (descriptor_ < 0) fail_errno(errno, part_, "create");
+}
+
+OutputFile::~OutputFile() {
+    if (descriptor_ < 0) return;
+    ::close(descriptor_);
+    ::unlink(part_.c_str());
+}
+
+void OutputFile::append(std::span<const std::byte> data) {
+    while (!data.empty()) {
+        const ssize_t put = ::write(descriptor_, data.data(), std::min(data.size(), kTransferBytes));
+        if (put < 0 && errno == EINTR) continue;
+        if (put < 0) fail_errno(errno, part_, "write");
+        size_ += static_cast<uint64_t>(put);
+        data = data.subspan(static_cast<size_t>(put));
+    }
+}
+
+void OutputFile::finish() {
+    if (::fsync(descriptor_) != 0) fail_errno(errno, part_, "write");
+    const int closed = ::close(std::exchange(descriptor_, -1));
+    if (closed != 0 || ::rename(part_.c_str(), path_.c_str()) != 0) {
+        const int error = errno;
+        ::unlink(part_.c_str());
+        fail_errno(error, path_, "finish");
+    }
+}
+
+}  // namespace tessera

@@ -1,0 +1,84 @@
+// Files with an owner. Every error is an Error that names the path and what the system said.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+
+namespace tessera {
+
+// A regular file, open for reading. Movable; all const functions may be called from any thread at once.
+class File {
+  public:
+    // Throws Error: TSR_NOT_FOUND if there is no such file, TSR_INVALID_ARGUMENT if it is not a regular file (a folder,
+    // a pipe), else TSR_IO_ERROR.
+    explicit File(std::filesystem::path path);
+    ~File();
+    File(File&& other) noexcept;
+    File& operator=(File&& other) noexcept;
+
+    const std::filesystem::path& path() const noexcept { return path_; }
+    uint64_t size() const noexcept { return size_; }  // bytes, at the time of opening
+    int descriptor() const noexcept { return descriptor_; }
+
+    // Fills `out` from `offset`. Throws Error(TSR_IO_ERROR) if the file ends before that.
+    void pread_exact(uint64_t offset, std::span<std::byte> out) const;
+
+    // Tells the system that the range is needed soon, or no longer (its pages may leave the page cache). Only advice:
+    // nothing is thrown.
+    void advise_will_need(uint64_t offset, uint64_t bytes) const noexcept;
+    void drop_cached(uint64_t offset, uint64_t bytes) const noexcept;
+
+  private:
+    std::filesystem::path path_;
+    int descriptor_ = -1;
+    uint64_t size_ = 0;
+};
+
+// A whole file, mapped for reading. If somebody shortens the file meanwhile, touching the lost part raises SIGBUS: who
+// cannot rule that out reads with File::pread_exact instead.
+class MappedFile {
+  public:
+    explicit MappedFile(const File& file);  // the file may be closed afterwards
+    ~MappedFile();
+    MappedFile(MappedFile&& other) noexcept;
+    MappedFile& operator=(MappedFile&& other) noexcept;
+
+    std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+
+    // Starts reading the range ahead.
+    void will_need(uint64_t offset, uint64_t bytes) const noexcept;
+
+    // Gives back the pages that lie wholly inside the range: they no longer count as resident memory of this process,
+    // and the next touch reads them again, from the page cache as a rule. Any thread.
+    void drop_pages(uint64_t offset, uint64_t bytes) const noexcept;
+
+  private:
+    const std::byte* data_ = nullptr;
+    size_t size_ = 0;
+};
+
+// A file in the making. It is written under the name `path` + ".part" and takes its own name in finish(); what is not
+// finished is removed. One thread.
+class OutputFile {
+  public:
+    explicit OutputFile(std::filesystem::path path);
+    ~OutputFile();
+    OutputFile(const OutputFile&) = delete;
+    OutputFile& operator=(const OutputFile&) = delete;
+
+    void append(std::span<const std::byte> data);
+    uint64_t size() const noexcept { return size_; }
+
+    // Writes all that is buffered by the system to the disk, closes and renames.
+    void finish();
+
+  private:
+    std::filesystem::path path_;
+    std::filesystem::path part_;
+    int descriptor_ = -1;
+    uint64_t size_ = 0;
+};
+
+}  // namespace tessera

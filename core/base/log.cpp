@@ -1,0 +1,20 @@
+#include "core/base/log.hpp"
+
+#include <spdlog/sinks/stdout_sinks.h>
+
+#include <memory>
+
+namespace tessera {
+
+spdlog::logger& log() {
+    // Not in spdlog's registry: an application that shuts spdlog down must not take the logger from under the core.
+    static const auto logger = [] {
+        auto made = std::make_shared<spdlog::logger>("tessera", std::make_shared<spdlog::sinks::stderr_sink_mt>());
+        made->set_level(spdlog::level::warn);
+        made->set_pattern("%n: %l: %v");
+        return made;
+    }();
+    return *logger;
+}
+
+}  // namespace tessera

@@ -1,0 +1,20 @@
+// Small helpers for text that people read.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tessera {
+
+// "4392.0 MiB".
+std::string mebibytes(uint64_t bytes);
+
+// Well-formed UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing past U+10FFFF.
+bool is_utf8(std::string_view text) noexcept;
+
+// `text` fit for a message or a terminal: control characters and bytes that are not UTF-8 become \xNN, and what is
+// longer than `limit` bytes ends in "...".
+std::string printable(std::string_view text, size_t limit = 200);
+
+}  // namespace tessera

@@ -1,0 +1,193 @@
+#include "core/base/toml.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+
+#include <toml++/toml.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+
+namespace tessera {
+
+struct TomlFile::Content {
+    std::string name;
+    toml::table root;
+};
+
+namespace {
+
+constexpr size_t kMaxFileBytes = 1 << 20;
+constexpr size_t kMaxStringBytes = 4096;
+constexpr double kMaxSize = 1125899906842624.0;  // 2^50: products with device counts still fit 64 bits
+
+const toml::table& as_table(const void* table) { return *static_cast<const toml::table*>(table); }
+
+std::string_view kind_name(const toml::node& node) {
+    switch (node.type()) {
+        case toml::node_type::table: return "a table";
+        case toml::node_type::array: return "an array";
+        case toml::node_type::string: return "a string";
+        case toml::node_type::integer: return "an integer";
+        case toml::node_type::floating_point: return "a number with a fraction";
+        case toml::node_type::boolean: return "a boolean";
+        default: return "a date or time";
+    }
+}
+
+bool has_control_character(std::string_view text) {
+    return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
+}
+
+}  // namespace
+
+TomlFile::TomlFile(std::string_view text, std::string name) : content_(std::make_unique<Content>()) {
+    content_->name = std::move(name);
+    if (text.size() > kMaxFileBytes) {
+        fail(TSR_CORRUPT_DATA, "{}: expected at most {} bytes of TOML, found {}", content_->name, kMaxFileBytes, text.size());
+    }
+    try {
+        content_->root = toml::parse(text, content_->name);
+    } catch (const toml::parse_error& error) {
+        fail(TSR_CORRUPT_DATA, "{}:{}: not valid TOML: {}", content_->name, error.source().begin.line,
+             printable(error.description()));
+    }
+}
+
+TomlFile::~TomlFile() = default;
+
+TomlFile::Table TomlFile::root() const { return Table(*content_, &content_->root, ""); }
+
+std::string TomlFile::Table::full(std::string_view key) const {
+    return printable(path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key));
+}
+
+void TomlFile::Table::reject(std::string_view key, std::string_view message) const {
+    const toml::node* node = as_table(table_).get(key);
+    const auto line = node ? node->source().begin.line : as_table(table_).source().begin.line;
+    fail(TSR_CORRUPT_DATA, "{}:{}: key '{}': {}", content_->name, line, full(key), message);
+}
+
+void TomlFile::Table::missing(std::string_view key) const { reject(key, "is missing"); }
+
+const void* TomlFile::Table::find(std::string_view key) {
+    if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
+    return as_table(table_).get(key);
+}
+
+void TomlFile::Table::ignore(std::string_view key) { find(key); }
+
+std::optional<std::string> TomlFile::Table::string(std::string_view key) {
+    const auto* node = static_cast<const toml::node*>(find(key));
+    if (!node) return std::nullopt;
+    if (!node->is_string()) reject(key, fmt::format("expected a string, found {}", kind_name(*node)));
+    const std::string& text = node->as_string()->get();
+    if (text.size() > kMaxStringBytes) reject(key, fmt::format("expected at most {} bytes, found {}", kMaxStringBytes, text.size()));
+    if (has_control_character(text)) reject(key, fmt::format("'{}' holds a control character", printable(text, 60)));
+    return text;
+}
+
+std::optional<int64_t> TomlFile::Table::integer(std::string_view key, int64_t least, int64_t most) {
+    const auto* node = static_cast<const toml::node*>(find(key));
+    if (!node) return std::nullopt;
+    if (!node->is_integer()) reject(key, fmt::format("expected an integer, found {}", kind_name(*node)));
+    const int64_t value = node->as_integer()->get();
+    if (value < least || value > most) reject(key, fmt::format("expected {} to {}, found {}", least, most, value));
+    return value;
+}
+
+std::optional<bool> TomlFile::Table::boolean(std::string_view key) {
+    const auto* node = static_cast<const toml::node*>(find(key));
+    if (!node) return std::nullopt;
+    if (!node->is_boolean()) reject(key, fmt::format("expected true or false, found {}", kind_name(*node)));
+    return node->as_boolean()->get();
+}
+
+std::optional<std::vector<std::string>> TomlFile::Table::strings(std::string_view key) {
+    const auto* node = static_cast<const toml::node*>(find(key));
+    if (!node) return std::nullopt;
+    if (!node->is_array()) reject(key, fmt::format("expected an array of strings, found {}", kind_name(*node)));
+    std::vector<std::string> values;
+    for (const toml::node& element : *node->as_array()) {
+        if (!element.is_string()) reject(key, fmt::format("expected an array of strings, found {} in it", kind_name(element)));
+        const std::string& text = element.as_string()->get();
+        if (text.size() > kMaxStringBytes || has_control_character(text)) {
+            reject(key, fmt::format("'{}' is too long or holds a control character", printable(text, 60)));
+        }
+        values.push_back(text);
+    }
+    return values;
+}
+
+std::optional<uint64_t> TomlFile::Table::size(std::string_view key) {
+    const auto* node = static_cast<const toml::node*>(find(key));
+    if (!node) return std::nullopt;
+    std::optional<uint64_t> bytes;
+    if (node->is_integer()) {
+        bytes = parse_size(std::to_string(node->as_integer()->get()));
+    } else if (node->is_string()) {
+        bytes = parse_size(node->as_string()->get());
+    } else {
+        reject(key, fmt::format("expected a size (\"24GiB\", or a number of MiB), found {}", kind_name(*node)));
+    }
+    if (!bytes) reject(key, "expected a size above 0 and at most 1024 TiB: \"24GiB\", \"512MiB\", or a whole number of MiB");
+    return bytes;
+}
+
+std::optional<TomlFile::Table> TomlFile::Table::table(std::string_view key) {
+    const auto* node = static_cast<const toml::node*>(find(key));
+    if (!node) return std::nullopt;
+    if (!node->is_table()) reject(key, fmt::format("expected a table, found {}", kind_name(*node)));
+    return Table(*content_, node->as_table(), full(key));
+}
+
+std::vector<TomlFile::Table> TomlFile::Table::tables(std::string_view key) {
+    const auto* node = static_cast<const toml::node*>(find(key));
+    if (!node) return {};
+    if (!node->is_array()) {
+        reject(key, fmt::format("expected an array of tables (written [[{}]]), found {}", full(key), kind_name(*node)));
+    }
+    std::vector<Table> tables;
+    for (const toml::node& element : *node->as_array()) {
+        if (!element.is_table()) reject(key, fmt::format("expected an array of tables, found {} in it", kind_name(element)));
+        tables.push_back(Table(*content_, element.as_table(), fmt::format("{}[{}]", full(key), tables.size())));
+    }
+    return tables;
+}
+
+std::vector<std::string> TomlFile::Table::keys() const {
+    std::vector<std::pair<toml::source_position, std::string>> found;
+    for (const auto& [key, node] : as_table(table_)) found.emplace_back(key.source().begin, key.str());
+    std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::vector<std::string> names;
+    for (auto& [position, name] : found) names.push_back(std::move(name));
+    return names;
+}
+
+void TomlFile::Table::finish() const {
+    for (const std::string& key : keys()) {
+        if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
+        std::string known;
+        for (const std::string& name : known_) known += (known.empty() ? "" : ", ") + name;
+        reject(key, "is not known here; known are: " + known);
+    }
+}
+
+std::optional<uint64_t> parse_size(std::string_view text) noexcept {
+    double value = 0;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, std::chars_format::fixed);
+    if (error != std::errc() || !std::isfinite(value) || value <= 0) return std::nullopt;
+    std::string_view unit(end, static_cast<size_t>(text.data() + text.size() - end));
+    while (!unit.empty() && unit.front() == ' ') unit.remove_prefix(1);
+    double scale = 0;
+    if (unit.empty() || unit == "MiB") scale = 1048576.0;
+    if (unit == "KiB") scale = 1024.0;
+    if (unit == "GiB") scale = 1073741824.0;
+    if (unit == "TiB") scale = 1099511627776.0;
+    const double bytes = std::floor(value * scale);
+    if (scale == 0 || bytes < 1 || bytes > kMaxSize) return std::nullopt;
+    return static_cast<uint64_t>(bytes);
+}
+
+}  // namespace tessera

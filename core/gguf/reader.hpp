@@ -1,0 +1,60 @@
+// A model on disk: one GGUF file, or all parts of a split one.
+#pragma once
+
+#include "core/base/file.hpp"
+#include "core/gguf/header.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+namespace tessera::gguf {
+
+// Opening reads headers alone, however long the files are. Movable; const functions may be called from any thread.
+class GgufFile {
+  public:
+    // `path`: the file, or any part of a split model, whose other parts lie beside it. Overrides replace metadata after
+    // the files were checked. Throws what File and parse_header throw; a missing part is TSR_NOT_FOUND.
+    static GgufFile open(const std::filesystem::path& path, std::span<const Override> overrides = {});
+
+    GgufFile(GgufFile&&) noexcept;
+    GgufFile& operator=(GgufFile&&) noexcept;
+    ~GgufFile();
+
+    const Metadata& metadata() const noexcept { return header_.metadata; }
+    std::span<const TensorEntry> tensors() const noexcept { return header_.tensors; }
+    uint32_t version() const noexcept { return header_.version; }
+    uint64_t file_bytes() const noexcept { return header_.file_bytes; }  // of all parts
+    size_t file_count() const noexcept { return parts_.size(); }
+    const std::filesystem::path& file_path(size_t i) const;
+
+    // nullptr, or Error(TSR_NOT_FOUND) naming file and tensor, if there is none of that name. Entries live as long as
+    // the GgufFile and stay where they are when it is moved.
+    const TensorEntry* find_tensor(std::string_view name) const;
+    const TensorEntry& tensor(std::string_view name) const;
+
+    // Two ways to the bytes of a tensor of this file. read() fills `out` from byte `begin` of the tensor. map() gives
+    // all of it, valid while the GgufFile lives; a file is mapped when the first of its tensors is asked for.
+    void read(const TensorEntry& tensor, uint64_t begin, std::span<std::byte> out) const;
+    std::span<const std::byte> map(const TensorEntry& tensor) const;
+
+    // Gives back the mapped pages that lie wholly inside the range of the tensor (see MappedFile::drop_pages).
+    void drop_pages(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
+
+  private:
+    struct Part;
+
+    GgufFile(Header header, std::vector<std::unique_ptr<Part>> parts);
+    Part& part_of(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
+
+    Header header_;
+    std::vector<std::unique_ptr<Part>> parts_;
+    std::unordered_map<std::string_view, size_t> places_;  // keys point into header_.tensors
+};
+
+}  // namespace tessera::gguf

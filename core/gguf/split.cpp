@@ -1,0 +1,99 @@
+#include "core/gguf/split.hpp"
+
+#include "core/base/checked.hpp"
+#include "core/base/error.hpp"
+
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+#include <utility>
+
+namespace tessera::gguf {
+namespace {
+
+constexpr size_t kDigits = 5;
+constexpr std::string_view kOf = "-of-";
+constexpr std::string_view kExtension = ".gguf";
+
+std::optional<uint32_t> parse_digits(std::string_view text) {
+    uint32_t number = 0;
+    for (const char c : text) {
+        if (c < '0' || c > '9') return std::nullopt;
+        number = number * 10 + static_cast<uint32_t>(c - '0');
+    }
+    return number;
+}
+
+}  // namespace
+
+std::optional<SplitName> parse_split_name(std::string_view name) {
+    const size_t tail = 1 + kDigits + kOf.size() + kDigits + kExtension.size();
+    if (name.size() < tail || !name.ends_with(kExtension)) return std::nullopt;
+    const std::string_view prefix = name.substr(0, name.size() - tail);
+    const std::string_view rest = name.substr(prefix.size());
+    if (rest[0] != '-' || rest.substr(1 + kDigits, kOf.size()) != kOf) return std::nullopt;
+    const auto number = parse_digits(rest.substr(1, kDigits));
+    const auto count = parse_digits(rest.substr(1 + kDigits + kOf.size(), kDigits));
+    if (!number || !count || *number < 1 || *number > *count) return std::nullopt;
+    return SplitName{std::string(prefix), *number, *count};
+}
+
+std::string split_file_name(const SplitName& name) {
+    return fmt::format("{}-{:05d}-of-{:05d}.gguf", name.prefix, name.number, name.count);
+}
+
+SplitInfo split_info(const Header& header) {
+    const Metadata& metadata = header.metadata;
+    const auto count = metadata.find_u32("split.count");
+    if (!count) return {0, 1, header.tensors.size()};
+    const SplitInfo info{metadata.get_u32("split.no"), *count, metadata.get_u64("split.tensors.count")};
+    if (info.count == 0 || info.number >= info.count) {
+        fail(TSR_CORRUPT_DATA,
+             "{}: keys 'split.no' and 'split.count': expected a number below the count, found {} and {}",
+             metadata.source(), info.number, info.count);
+    }
+    return info;
+}
+
+Header join_parts(std::vector<Header> parts) {
+    if (parts.empty()) fail(TSR_INVALID_ARGUMENT, "a model of no files");
+    const SplitInfo first = split_info(parts[0]);
+    uint64_t tensors = 0;
+    for (size_t i = 0; i < parts.size(); ++i) {
+        const SplitInfo info = split_info(parts[i]);
+        const std::string& source = parts[i].metadata.source();
+        if (info.number != i || info.count != parts.size()) {
+            fail(TSR_CORRUPT_DATA,
+                 "{}: expected part {} of {}, but its keys 'split.no' and 'split.count' say part {} of {}", source,
+                 i + 1, parts.size(), uint64_t{info.number} + 1, info.count);
+        }
+        if (info.tensors != first.tensors) {
+            fail(TSR_CORRUPT_DATA, "{}: key 'split.tensors.count': {} tensors in all parts, but the first part says {}",
+                 source, info.tensors, first.tensors);
+        }
+        tensors += parts[i].tensors.size();
+    }
+    if (tensors != first.tensors) {
+        fail(TSR_CORRUPT_DATA, "{}: key 'split.tensors.count': expected {} tensors in {} parts, found {}",
+             parts[0].metadata.source(), first.tensors, parts.size(), tensors);
+    }
+
+    std::unordered_map<std::string, size_t> where;  // name -> part
+    for (size_t i = 0; i < parts.size(); ++i) {
+        for (TensorEntry& tensor : parts[i].tensors) {
+            tensor.file = static_cast<uint32_t>(i);
+            if (const auto [at, added] = where.emplace(tensor.name, i); !added) {
+                fail(TSR_CORRUPT_DATA, "{}: tensor '{}' is also in part {}", parts[i].metadata.source(), tensor.name,
+                     at->second + 1);
+            }
+        }
+    }
+    Header all = std::move(parts[0]);
+    for (size_t i = 1; i < parts.size(); ++i) {
+        all.file_bytes = checked_add(all.file_bytes, parts[i].file_bytes, "size of all parts");
+        std::ranges::move(parts[i].tensors, std::back_inserter(all.tensors));
+    }
+    return all;
+}
+
+}  // namespace tessera::gguf

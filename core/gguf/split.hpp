@@ -1,0 +1,41 @@
+// Models in several files, named PREFIX-00001-of-00003.gguf and numbered inside by split.no (from 0), split.count and
+// split.tensors.count.
+#pragma once
+
+#include "core/gguf/header.hpp"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::gguf {
+
+struct SplitName {
+    std::string prefix;
+    uint32_t number = 1;  // from 1
+    uint32_t count = 1;
+
+    bool operator==(const SplitName&) const = default;
+};
+
+// Takes a file name apart; nothing if it is not that of a part.
+std::optional<SplitName> parse_split_name(std::string_view name);
+std::string split_file_name(const SplitName& name);
+
+struct SplitInfo {
+    uint32_t number = 0;  // from 0, below count
+    uint32_t count = 1;
+    uint64_t tensors = 0;  // of all parts together
+};
+
+// What a header says of itself; a file without split.count is the only part. Throws Error(TSR_CORRUPT_DATA) for
+// numbers that cannot be.
+SplitInfo split_info(const Header& header);
+
+// Makes one of all parts, given in order: metadata of the first, tensors of all with TensorEntry::file set, file_bytes
+// summed. Throws Error(TSR_CORRUPT_DATA), naming the part, if the parts do not belong together.
+Header join_parts(std::vector<Header> parts);
+
+}  // namespace tessera::gguf
