@@ -28,4 +28,61 @@ CASES = {
                     intermediate_size=128, first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=3,
                     n_shared_experts=2, moe_intermediate_size=32, topk_method="greedy", routed_scaling_factor=1.0,
                     vocab_size=288, rope_parameters=PLAIN)),
+    # Groups by their best expert, a large routed scale, all three of wkv_b, wk_b and wv_b (in two dimensions);
+    # no gating key, as converters wrote V2 at first.
+    "v2-groups": dict(
+        family="v2", seed=2, layout="all", gating_key=False, runs=dict(short=192),
+        gains=dict(q=2.0, router=1.5, expert_down=0.4),
+        config=dict(**SMALL, hidden_size=64, num_hidden_layers=2, num_attention_heads=4, q_lora_rank=48,
+                    intermediate_size=128, first_k_dense_replace=1, n_routed_experts=16, num_experts_per_tok=3,
+                    n_shared_experts=1, moe_intermediate_size=32, topk_method="group_limited_greedy", n_group=4,
+                    topk_group=2, routed_scaling_factor=16.0, vocab_size=288, rope_parameters=yarn(0.707))),
+    # Groups by their best two of biased sigmoid scores; wk_b and wv_b alone, in three dimensions.
+    "v3-groups": dict(
+        family="v3", seed=3, layout="absorbed", runs=dict(short=192), gains=dict(q=2.0, router=1.5, bias=0.15),
+        config=dict(**SMALL, hidden_size=64, num_hidden_layers=3, num_attention_heads=4, q_lora_rank=48,
+                    intermediate_size=128, first_k_dense_replace=1, n_routed_experts=12, num_experts_per_tok=4,
+                    n_shared_experts=1, moe_intermediate_size=32, n_group=4, topk_group=2, norm_topk_prob=True,
+                    routed_scaling_factor=2.5, vocab_size=299, rope_parameters=PLAIN)),
+    # One group, no q_lora, and a further prediction layer that a runtime skips.
+    "v3-ungrouped": dict(
+        family="v3", seed=4, layout="absorbed", nextn=True, runs=dict(short=128),
+        gains=dict(q=2.0, router=1.5, bias=0.15),
+        config=dict(**SMALL, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, q_lora_rank=None,
+                    intermediate_size=128, first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=3,
+                    n_shared_experts=1, moe_intermediate_size=32, n_group=1, topk_group=1, norm_topk_prob=True,
+                    routed_scaling_factor=2.446, vocab_size=270, rope_parameters=PLAIN)),
+    # YaRN at the real attention shapes, and past the trained context.
+    "v3-yarn": dict(
+        family="v3", seed=15, layout="joint", runs=dict(short=160, long=4224), gains=dict(q=2.0, router=1.5, bias=0.15),
+        config=dict(**REAL, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, q_lora_rank=64,
+                    intermediate_size=128, first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=3,
+                    n_shared_experts=1, moe_intermediate_size=32, n_group=2, topk_group=1, norm_topk_prob=True,
+                    routed_scaling_factor=2.5, vocab_size=288, rope_parameters=yarn(1.0))),
+    # The same path at small shapes, which a plain implementation finishes in seconds.
+    "v3-yarn-small": dict(
+        family="v3", seed=6, layout="joint", runs=dict(short=128, long=4224), gains=dict(q=2.0, router=1.5, bias=0.15),
+        config=dict(**SMALL, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, q_lora_rank=32,
+                    intermediate_size=128, first_k_dense_replace=0, n_routed_experts=8, num_experts_per_tok=2,
+                    n_shared_experts=1, moe_intermediate_size=32, n_group=4, topk_group=2, norm_topk_prob=True,
+                    routed_scaling_factor=2.5, vocab_size=288, rope_parameters=yarn(1.0))),
+    "qwen3moe-norm": dict(
+        family="qwen3moe", seed=7, runs=dict(short=160), gains=dict(q=1.0, router=1.5, expert_down=3.0),
+        config=dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32,
+                    intermediate_size=128, num_experts=8, num_experts_per_tok=3, moe_intermediate_size=32,
+                    norm_topk_prob=True, vocab_size=288, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    "qwen3moe-plain": dict(
+        family="qwen3moe", seed=8, runs=dict(short=160), gains=dict(q=1.0, router=1.5, expert_down=5.0),
+        config=dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=1, head_dim=32,
+                    intermediate_size=128, num_experts=12, num_experts_per_tok=4, moe_intermediate_size=32,
+                    norm_topk_prob=False, vocab_size=270, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    "llama-plain": dict(
+        family="llama", seed=9, runs=dict(short=160), gains=dict(q=2.0),
+        config=dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4,
+                    intermediate_size=96, vocab_size=288, rope_parameters=PLAIN)),
+    # A head size that is not embedding / heads, grouped queries, tied embeddings, llama-3 rope scaling.
+    "llama-gqa": dict(
+        family="llama", seed=10, runs=dict(short=256), gains=dict(q=2.0),
+        config=dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=8, num_key_value_heads=2, head_dim=32,
+                    intermediate_size=96, tie_word_embeddings=True, vocab_size=277, rope_parameters=LLAMA3)),
 }

@@ -26,6 +26,11 @@ class File:
         return self.keys.get(f"{self.arch}.{name}", default)
 
 
+def layer_count(f):
+    """Layers that the logits go through: those for further prediction come after them."""
+    return f.key("block_count") - f.key("nextn_predict_layers", 0)
+
+
 def rms_norm(x, weight, eps):
     return x / np.sqrt((x * x).mean(-1, keepdims=True) + eps) * weight
 
@@ -190,7 +195,7 @@ def logits(f, tokens, change=None):
     t, eps = f.tensors, f.key("attention.layer_norm_rms_epsilon")
     x = t["token_embd.weight"][tokens]
     hidden = []
-    for i in range(f.key("block_count")):
+    for i in range(layer_count(f)):
         b = f"blk.{i}."
         hidden.append(x)
         attention = attention_mla if f.arch == "deepseek2" else attention_plain

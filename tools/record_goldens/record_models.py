@@ -32,9 +32,10 @@ def make_model(case):
         llama=(transformers.LlamaConfig, transformers.LlamaForCausalLM))
     config_type, model_type = families[case["family"]]
     options = dict(case["config"], bos_token_id=0, eos_token_id=1, pad_token_id=None)
-    options.setdefault("max_position_embeddings", 8192)
+    rope = options["rope_parameters"]
+    options["max_position_embeddings"] = int(rope.get("factor", 1) * rope.get("original_max_position_embeddings", 8192))
     if case["family"] == "v3":
-        options["num_nextn_predict_layers"] = 0
+        options |= dict(num_nextn_predict_layers=0, num_key_value_heads=options["num_attention_heads"])
     config = config_type(**options)
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"

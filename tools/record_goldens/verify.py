@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Compute recorded logits again, with numpy in f64 from the GGUF files alone, and compare.
 
-    verify.py tests/goldens              every pair of model and golden; fails if one is off by more than 1e-5
+    verify.py tests/goldens              every pair of model and golden; fails if one is off by more than 1e-4
     verify.py --faults tests/goldens     also how far each fault put in on purpose moves the logits
 """
 import argparse
@@ -11,13 +11,14 @@ import sys
 
 import numpy as np
 
-from numpy_models import File, logits
+from numpy_models import File, layer_count, logits
 
-ALLOWED = 1e-5  # of the largest logit; what f32 leaves in `transformers`, a hundredth of the tolerance
+ALLOWED = 1e-4  # of the largest logit, a tenth of the tolerance: `transformers` computes rope angles in f32,
+# which alone moves logits past 4,096 tokens by some 3e-5
 
 
 def faults(f):
-    layers = range(f.key("block_count"))
+    layers = range(layer_count(f))
     yield from (f"no-attention-{i}" for i in layers)
     yield from (f"no-ffn-{i}" for i in layers)
     yield from ("uniform-attention", "no-rope", "other-rope-pairs")

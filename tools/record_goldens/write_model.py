@@ -118,13 +118,15 @@ def write_ffn(m, source, block):
             m.half(f"{block}ffn_{part}_shexp.weight", m.take(f"{source}shared_experts.{part}_proj.weight"))
 
 
-def add_deepseek_keys(w, c, family, layout):
+def add_deepseek_keys(w, c, family, case):
+    layout = case["layout"]
     w.add_leading_dense_block_count(c.first_k_dense_replace)
     w.add_expert_shared_count(c.n_shared_experts)
     w.add_expert_weights_scale(c.routed_scaling_factor)
     w.add_expert_weights_norm(family == "v3" and c.norm_topk_prob)
     kind = gguf.ExpertGatingFuncType.SIGMOID if family == "v3" else gguf.ExpertGatingFuncType.SOFTMAX
-    w.add_expert_gating_func(kind)
+    if case.get("gating_key", True):
+        w.add_expert_gating_func(kind)
     if c.n_group and not (family == "v2" and c.topk_method == "greedy"):
         w.add_expert_group_count(c.n_group)
         w.add_expert_group_used_count(c.topk_group)
@@ -163,6 +165,31 @@ def llama3_rope_factors(c, head_dim):
     return (1.0 / ((1.0 - smooth) / rope["factor"] + smooth)).astype(np.float32)
 
 
+def write_nextn_layer(m, c, case):
+    """A further prediction layer of random weights after the last, as files of V3 may hold; no logit uses it."""
+    rng = np.random.default_rng(case["seed"] + 500)
+    copied = f"layers.{c.num_hidden_layers - 1}."
+    for name in [n for n in m.state if n.startswith(copied)]:
+        m.state[f"layers.{c.num_hidden_layers}." + name.removeprefix(copied)] = rng.permuted(m.state[name].ravel()).reshape(m.state[name].shape)
+    write_layer(m, c, c.num_hidden_layers, "deepseek2", case)
+    block, width = f"blk.{c.num_hidden_layers}.nextn.", c.hidden_size
+    m.half(block + "eh_proj.weight", rng.standard_normal((width, 2 * width)).astype(np.float16).astype(np.float32))
+    for name in ("enorm", "hnorm", "shared_head_norm"):
+        m.full(f"{block}{name}.weight", 1.0 + 0.1 * rng.standard_normal(width))
+    m.writer.add_nextn_predict_layers(1)
+
+
+def write_layer(m, c, i, arch, case):
+    source, block = f"layers.{i}.", f"blk.{i}."
+    m.full(block + "attn_norm.weight", m.take(source + "input_layernorm.weight"))
+    if arch == "deepseek2":
+        write_attention_deepseek(m, c, source + "self_attn.", block, case["layout"])
+    else:
+        write_attention_plain(m, c, source + "self_attn.", block, case["family"])
+    m.full(block + "ffn_norm.weight", m.take(source + "post_attention_layernorm.weight"))
+    write_ffn(m, source + "mlp.", block)
+
+
 def write_model(path, name, model, case):
     c, family = model.config, case["family"]
     arch = {"v2": "deepseek2", "v3": "deepseek2"}.get(family, family)
@@ -172,7 +199,7 @@ def write_model(path, name, model, case):
     w.add_vocab_size(c.vocab_size)
     w.add_context_length(c.max_position_embeddings)
     w.add_embedding_length(c.hidden_size)
-    w.add_block_count(c.num_hidden_layers)
+    w.add_block_count(c.num_hidden_layers + (1 if case.get("nextn") else 0))
     w.add_feed_forward_length(c.intermediate_size)
     w.add_head_count(c.num_attention_heads)
     w.add_rope_freq_base(c.rope_parameters["rope_theta"])
@@ -183,10 +210,10 @@ def write_model(path, name, model, case):
         w.add_expert_feed_forward_length(c.moe_intermediate_size)
     m = Matrices(w, model)
     if arch == "deepseek2":
-        add_deepseek_keys(w, c, family, case["layout"])
+        add_deepseek_keys(w, c, family, case)
     else:
         w.add_head_count_kv(c.num_key_value_heads)
-        if case["config"].get("head_dim"):
+        if case["config"].get("head_dim"):  # converters write these where the config does
             w.add_key_length(c.head_dim)
             w.add_value_length(c.head_dim)
     if family == "llama":
@@ -200,14 +227,9 @@ def write_model(path, name, model, case):
 
     m.half("token_embd.weight", m.take("embed_tokens.weight"))
     for i in range(c.num_hidden_layers):
-        source, block = f"layers.{i}.", f"blk.{i}."
-        m.full(block + "attn_norm.weight", m.take(source + "input_layernorm.weight"))
-        if arch == "deepseek2":
-            write_attention_deepseek(m, c, source + "self_attn.", block, case["layout"])
-        else:
-            write_attention_plain(m, c, source + "self_attn.", block, family)
-        m.full(block + "ffn_norm.weight", m.take(source + "post_attention_layernorm.weight"))
-        write_ffn(m, source + "mlp.", block)
+        write_layer(m, c, i, arch, case)
+    if case.get("nextn"):
+        write_nextn_layer(m, c, case)
     m.full("output_norm.weight", m.take("norm.weight"))
     head = m.take("lm_head.weight")
     if not c.tie_word_embeddings:
