@@ -1,6 +1,7 @@
 #include "core/base/toml.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "core/base/text.hpp"
 
 #include <toml++/toml.h>
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <span>
 
 namespace tessera {
 
@@ -22,17 +24,26 @@ constexpr size_t kMaxFileBytes = 1 << 20;
 constexpr size_t kMaxStringBytes = 4096;
 constexpr double kMaxSize = 1125899906842624.0;  // 2^50: products with device counts still fit 64 bits
 
-const toml::table& as_table(const void* table) { return *static_cast<const toml::table*>(table); }
+const toml::table& as_table(const void* table) {
+    return *static_cast<const toml::table*>(table);
+}
 
 std::string_view kind_name(const toml::node& node) {
     switch (node.type()) {
-        case toml::node_type::table: return "a table";
-        case toml::node_type::array: return "an array";
-        case toml::node_type::string: return "a string";
-        case toml::node_type::integer: return "an integer";
-        case toml::node_type::floating_point: return "a number with a fraction";
-        case toml::node_type::boolean: return "a boolean";
-        default: return "a date or time";
+        case toml::node_type::table:
+            return "a table";
+        case toml::node_type::array:
+            return "an array";
+        case toml::node_type::string:
+            return "a string";
+        case toml::node_type::integer:
+            return "an integer";
+        case toml::node_type::floating_point:
+            return "a number with a fraction";
+        case toml::node_type::boolean:
+            return "a boolean";
+        default:
+            return "a date or time";
     }
 }
 
@@ -45,7 +56,8 @@ bool has_control_character(std::string_view text) {
 TomlFile::TomlFile(std::string_view text, std::string name) : content_(std::make_unique<Content>()) {
     content_->name = std::move(name);
     if (text.size() > kMaxFileBytes) {
-        fail(TSR_CORRUPT_DATA, "{}: expected at most {} bytes of TOML, found {}", content_->name, kMaxFileBytes, text.size());
+        fail(TSR_CORRUPT_DATA, "{}: expected at most {} bytes of TOML, found {}", content_->name, kMaxFileBytes,
+             text.size());
     }
     try {
         content_->root = toml::parse(text, content_->name);
@@ -55,9 +67,20 @@ TomlFile::TomlFile(std::string_view text, std::string name) : content_(std::make
     }
 }
 
-TomlFile::~TomlFile() = default;
+TomlFile TomlFile::read(const std::filesystem::path& path) {
+    const File file(path);
+    std::string text(std::min<uint64_t>(file.size(), kMaxFileBytes + 1), '\0');
+    file.pread_exact(0, std::as_writable_bytes(std::span(text)));
+    return TomlFile(text, path.string());
+}
 
-TomlFile::Table TomlFile::root() const { return Table(*content_, &content_->root, ""); }
+TomlFile::~TomlFile() = default;
+TomlFile::TomlFile(TomlFile&&) noexcept = default;
+TomlFile& TomlFile::operator=(TomlFile&&) noexcept = default;
+
+TomlFile::Table TomlFile::root() const {
+    return Table(*content_, &content_->root, "");
+}
 
 std::string TomlFile::Table::full(std::string_view key) const {
     return printable(path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key));
@@ -69,21 +92,26 @@ void TomlFile::Table::reject(std::string_view key, std::string_view message) con
     fail(TSR_CORRUPT_DATA, "{}:{}: key '{}': {}", content_->name, line, full(key), message);
 }
 
-void TomlFile::Table::missing(std::string_view key) const { reject(key, "is missing"); }
+void TomlFile::Table::missing(std::string_view key) const {
+    reject(key, "is missing");
+}
 
 const void* TomlFile::Table::find(std::string_view key) {
     if (std::find(known_.begin(), known_.end(), key) == known_.end()) known_.emplace_back(key);
     return as_table(table_).get(key);
 }
 
-void TomlFile::Table::ignore(std::string_view key) { find(key); }
+void TomlFile::Table::ignore(std::string_view key) {
+    find(key);
+}
 
 std::optional<std::string> TomlFile::Table::string(std::string_view key) {
     const auto* node = static_cast<const toml::node*>(find(key));
     if (!node) return std::nullopt;
     if (!node->is_string()) reject(key, fmt::format("expected a string, found {}", kind_name(*node)));
     const std::string& text = node->as_string()->get();
-    if (text.size() > kMaxStringBytes) reject(key, fmt::format("expected at most {} bytes, found {}", kMaxStringBytes, text.size()));
+    if (text.size() > kMaxStringBytes)
+        reject(key, fmt::format("expected at most {} bytes, found {}", kMaxStringBytes, text.size()));
     if (has_control_character(text)) reject(key, fmt::format("'{}' holds a control character", printable(text, 60)));
     return text;
 }
@@ -110,7 +138,8 @@ std::optional<std::vector<std::string>> TomlFile::Table::strings(std::string_vie
     if (!node->is_array()) reject(key, fmt::format("expected an array of strings, found {}", kind_name(*node)));
     std::vector<std::string> values;
     for (const toml::node& element : *node->as_array()) {
-        if (!element.is_string()) reject(key, fmt::format("expected an array of strings, found {} in it", kind_name(element)));
+        if (!element.is_string())
+            reject(key, fmt::format("expected an array of strings, found {} in it", kind_name(element)));
         const std::string& text = element.as_string()->get();
         if (text.size() > kMaxStringBytes || has_control_character(text)) {
             reject(key, fmt::format("'{}' is too long or holds a control character", printable(text, 60)));
@@ -131,7 +160,8 @@ std::optional<uint64_t> TomlFile::Table::size(std::string_view key) {
     } else {
         reject(key, fmt::format("expected a size (\"24GiB\", or a number of MiB), found {}", kind_name(*node)));
     }
-    if (!bytes) reject(key, "expected a size above 0 and at most 1024 TiB: \"24GiB\", \"512MiB\", or a whole number of MiB");
+    if (!bytes)
+        reject(key, "expected a size above 0 and at most 1024 TiB: \"24GiB\", \"512MiB\", or a whole number of MiB");
     return bytes;
 }
 
@@ -150,7 +180,8 @@ std::vector<TomlFile::Table> TomlFile::Table::tables(std::string_view key) {
     }
     std::vector<Table> tables;
     for (const toml::node& element : *node->as_array()) {
-        if (!element.is_table()) reject(key, fmt::format("expected an array of tables, found {} in it", kind_name(element)));
+        if (!element.is_table())
+            reject(key, fmt::format("expected an array of tables, found {} in it", kind_name(element)));
         tables.push_back(Table(*content_, element.as_table(), fmt::format("{}[{}]", full(key), tables.size())));
     }
     return tables;

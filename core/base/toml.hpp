@@ -2,9 +2,9 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
-#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +18,11 @@ class TomlFile {
 
     // `name` is for messages. Throws Error(TSR_CORRUPT_DATA) naming file and line, also for more than a mebibyte.
     TomlFile(std::string_view text, std::string name);
+    // Also throws what File throws.
+    static TomlFile read(const std::filesystem::path& path);
     ~TomlFile();
-    TomlFile(const TomlFile&) = delete;
-    TomlFile& operator=(const TomlFile&) = delete;
+    TomlFile(TomlFile&&) noexcept;
+    TomlFile& operator=(TomlFile&&) noexcept;
 
     Table root() const;
 
@@ -30,9 +32,9 @@ class TomlFile {
     std::unique_ptr<Content> content_;
 };
 
-// One table of a file. Each getter throws Error(TSR_CORRUPT_DATA), naming file, line and key, if the value is not of its
-// kind or out of its range, and gives nothing if the key is absent. Strings hold no control characters and at most 4096
-// bytes.
+// One table of a file. Each getter throws Error(TSR_CORRUPT_DATA), naming file, line and key, if the value is not of
+// its kind or out of its range, and gives nothing if the key is absent. Strings hold no control characters and at most
+// 4096 bytes.
 class TomlFile::Table {
   public:
     std::optional<std::string> string(std::string_view key);

@@ -40,7 +40,7 @@ class Hardware {
     static Hardware detect();
 
     // A machine described by a file; its GPUs have the kind "simulated" and the ids that real ones would have
-    // ("CUDA0"). Throws Error: TSR_IO_ERROR, or TSR_CORRUPT_DATA naming file, line and key.
+    // ("CUDA0"). Throws what File throws, or Error(TSR_CORRUPT_DATA) naming file, line and key.
     static Hardware from_rig(const std::filesystem::path& file);
 
     // `devices` begin with the one CPU and have ids that differ; throws Error(TSR_INVALID_ARGUMENT) otherwise.
@@ -55,6 +55,9 @@ class Hardware {
     // Lowers what a device offers to `bytes`. Throws Error(TSR_NOT_FOUND) for an unknown id, listing those that are
     // here.
     void limit_memory(std::string_view id, uint64_t bytes);
+
+    // Workers of the team that the CPU offers; at least 1.
+    void set_threads(uint32_t threads) noexcept;
 
     std::span<const tsr_device_info* const> devices() const noexcept { return infos_; }
     const tsr_device_info& cpu() const noexcept { return *infos_.front(); }

@@ -1,0 +1,143 @@
+// GPUs through the CUDA driver and NVML, both opened at run time. The few functions and constants declared here are
+// those of the CUDA Driver API and NVML reference manuals; no header of either is needed.
+#include "core/hardware/probe.hpp"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <fstream>
+#include <iterator>
+#include <sstream>
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A library that stays mapped: drivers do not like to be unloaded.
+class SharedLibrary {
+  public:
+    explicit SharedLibrary(const char* name) : handle_(dlopen(name, RTLD_NOW | RTLD_LOCAL)) {}
+    explicit operator bool() const { return handle_ != nullptr; }
+    template <typename Function>
+    bool get(const char* name, Function*& function) const {
+        function = reinterpret_cast<Function*>(dlsym(handle_, name));
+        return function != nullptr;
+    }
+
+  private:
+    void* handle_;
+};
+
+struct CudaDriver {
+    // CUresult and CUdevice are ints; CUDA_SUCCESS is 0.
+    int (*init)(unsigned flags);
+    int (*device_count)(int* count);
+    int (*device)(int* device, int ordinal);
+    int (*name)(char* name, int capacity, int device);
+    int (*attribute)(int* value, int attribute, int device);
+    int (*total_memory)(size_t* bytes, int device);
+    int (*pci_id)(char* id, int capacity, int device);
+
+    bool load() {
+        const SharedLibrary library("libcuda.so.1");
+        return library && library.get("cuInit", init) && library.get("cuDeviceGetCount", device_count) &&
+               library.get("cuDeviceGet", device) && library.get("cuDeviceGetName", name) &&
+               library.get("cuDeviceGetAttribute", attribute) && library.get("cuDeviceTotalMem_v2", total_memory) &&
+               library.get("cuDeviceGetPCIBusId", pci_id);
+    }
+};
+
+// CUdevice_attribute
+constexpr int kMemoryClockKilohertz = 36;
+constexpr int kMemoryBusBits = 37;
+constexpr int kComputeMajor = 75;
+constexpr int kComputeMinor = 76;
+
+// Free memory without making a context, which would itself take memory on every GPU.
+class Nvml {
+  public:
+    Nvml() {
+        const SharedLibrary library("libnvidia-ml.so.1");
+        ready_ = library && library.get("nvmlInit_v2", init_) && library.get("nvmlShutdown", shutdown_) &&
+                 library.get("nvmlDeviceGetHandleByPciBusId_v2", by_pci_) &&
+                 library.get("nvmlDeviceGetMemoryInfo", memory_) && init_() == 0;
+    }
+    ~Nvml() {
+        if (ready_) shutdown_();
+    }
+    Nvml(const Nvml&) = delete;
+    Nvml& operator=(const Nvml&) = delete;
+
+    std::optional<uint64_t> free_bytes(const std::string& pci_id) const {
+        struct {
+            unsigned long long total, free, used;
+        } memory{};  // nvmlMemory_t
+        void* device = nullptr;
+        if (!ready_ || by_pci_(pci_id.c_str(), &device) != 0 || memory_(device, &memory) != 0) return std::nullopt;
+        return memory.free;
+    }
+
+  private:
+    int (*init_)() = nullptr;
+    int (*shutdown_)() = nullptr;
+    int (*by_pci_)(const char* id, void** device) = nullptr;
+    int (*memory_)(void* device, void* memory) = nullptr;
+    bool ready_ = false;
+};
+
+// "pcie4x16" from the widest link that card and slot can make; empty if the system does not say. The current one is no
+// measure: cards at rest train down.
+std::string pcie_link(std::string pci_id) {
+    std::transform(pci_id.begin(), pci_id.end(), pci_id.begin(), [](unsigned char c) { return std::tolower(c); });
+    const fs::path folder = fs::path("/sys/bus/pci/devices") / pci_id;
+    const std::string width = read_line(folder / "max_link_width");
+    double rate = 0;  // "16.0 GT/s PCIe"
+    std::istringstream(read_line(folder / "max_link_speed")) >> rate;
+    if (width.empty() || rate <= 0) return {};
+    int generation = 1;
+    for (double top = 2.5; rate > top && generation < 7; ++generation)
+        top = generation == 1 ? 5 : generation == 2 ? 8 : top * 2;
+    return "pcie" + std::to_string(generation) + "x" + width;
+}
+
+int attribute(const CudaDriver& driver, int which, int device) {
+    int value = 0;
+    return driver.attribute(&value, which, device) == 0 ? value : 0;
+}
+
+}  // namespace
+
+ProbedGpus probe_gpus() {
+    ProbedGpus found;
+    CudaDriver driver{};
+    int count = 0;
+    if (!driver.load() || driver.init(0) != 0 || driver.device_count(&count) != 0) return found;
+    found.driver = read_line("/sys/module/nvidia/version");
+    const Nvml nvml;
+    for (int ordinal = 0; ordinal < count; ++ordinal) {
+        int device = 0;
+        char name[256] = "", pci_id[32] = "";
+        size_t memory = 0;
+        if (driver.device(&device, ordinal) != 0 || driver.total_memory(&memory, device) != 0) continue;
+        driver.name(name, sizeof name - 1, device);
+        driver.pci_id(pci_id, sizeof pci_id - 1, device);
+        DeviceDescription gpu;
+        gpu.kind = "cuda";
+        gpu.id = "CUDA" + std::to_string(ordinal);
+        gpu.name = name;
+        gpu.pci_id = pci_id;
+        gpu.compute_capability = static_cast<uint32_t>(100 * attribute(driver, kComputeMajor, device) +
+                                                       10 * attribute(driver, kComputeMinor, device));
+        gpu.memory_bytes = memory;
+        gpu.free_memory_bytes = nvml.free_bytes(gpu.pci_id).value_or(memory);
+        // Two transfers a clock, as in the driver's own sample programs.
+        gpu.memory_bandwidth =
+            2e3 * attribute(driver, kMemoryClockKilohertz, device) * attribute(driver, kMemoryBusBits, device) / 8;
+        gpu.link = pcie_link(gpu.pci_id);
+        found.devices.push_back(std::move(gpu));
+    }
+    return found;
+}
+
+}  // namespace tessera

@@ -1,0 +1,127 @@
+#include "core/hardware/hardware.hpp"
+
+#include "core/base/error.hpp"
+#include "core/hardware/probe.hpp"
+
+#include <algorithm>
+#include <cctype>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+bool same_id(std::string_view a, std::string_view b) {
+    return std::equal(a.begin(), a.end(), b.begin(), b.end(),
+                      [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+}
+
+}  // namespace
+
+struct Hardware::Owned {
+    explicit Owned(DeviceDescription d, uint32_t index) : description(std::move(d)) {
+        const bool is_cpu = description.kind == "cpu";
+        if (is_cpu) {
+            for (const std::string& flag : description.cpu_flags) flags.push_back(flag.c_str());
+            flags.push_back(nullptr);
+        }
+        info = {};
+        info.struct_size = sizeof info;
+        info.kind = description.kind.c_str();
+        info.id = description.id.c_str();
+        info.name = description.name.c_str();
+        info.index = index;
+        info.compute_capability = description.compute_capability;
+        info.memory_bytes = description.memory_bytes;
+        info.free_memory_bytes = std::min(description.free_memory_bytes, description.memory_bytes);
+        info.link = description.link.c_str();
+        info.pci_id = description.pci_id.c_str();
+        info.cpu_flags = is_cpu ? flags.data() : nullptr;
+        info.threads = description.threads;
+        info.numa_nodes = description.numa_nodes;
+        info.l1_bytes = description.l1_bytes;
+        info.l2_bytes = description.l2_bytes;
+        info.l3_bytes = description.l3_bytes;
+        info.memory_bandwidth = description.memory_bandwidth;
+    }
+
+    DeviceDescription description;
+    std::vector<const char*> flags;
+    tsr_device_info info;
+};
+
+Hardware Hardware::detect() {
+    std::vector<DeviceDescription> devices{probe_cpu()};
+    ProbedGpus gpus = probe_gpus();
+    std::move(gpus.devices.begin(), gpus.devices.end(), std::back_inserter(devices));
+    Hardware hardware(std::move(devices));
+    hardware.gpu_driver_ = std::move(gpus.driver);
+    return hardware;
+}
+
+Hardware::Hardware(std::vector<DeviceDescription> devices) {
+    if (devices.empty() || devices.front().kind != "cpu") {
+        fail(TSR_INVALID_ARGUMENT, "a machine's devices begin with its CPU: found {}",
+             devices.empty() ? "none" : devices.front().kind);
+    }
+    for (DeviceDescription& device : devices) add(std::move(device));
+}
+
+Hardware::Hardware(Hardware&&) noexcept = default;
+Hardware& Hardware::operator=(Hardware&&) noexcept = default;
+Hardware::~Hardware() = default;
+
+void Hardware::add(DeviceDescription device) {
+    if (device.kind.empty() || device.id.empty()) {
+        fail(TSR_INVALID_ARGUMENT, "a device needs a kind and an id: found '{}' and '{}'", device.kind, device.id);
+    }
+    if (device.kind == "cpu" && !infos_.empty()) {
+        fail(TSR_INVALID_ARGUMENT, "device '{}': a machine has one device of kind cpu", device.id);
+    }
+    if (find(device.id)) fail(TSR_INVALID_ARGUMENT, "two devices have the id '{}'", device.id);
+    const auto index = std::count_if(infos_.begin(), infos_.end(),
+                                     [&](const tsr_device_info* info) { return device.kind == info->kind; });
+    infos_.reserve(infos_.size() + 1);
+    owned_.push_back(std::make_unique<Owned>(std::move(device), static_cast<uint32_t>(index)));
+    infos_.push_back(&owned_.back()->info);
+}
+
+namespace {
+
+std::string ids_of(std::span<const tsr_device_info* const> devices) {
+    std::string ids;
+    for (const tsr_device_info* info : devices) ids += (ids.empty() ? "" : ", ") + std::string(info->id);
+    return ids;
+}
+
+}  // namespace
+
+void Hardware::limit_memory(std::string_view id, uint64_t bytes) {
+    const tsr_device_info* found = find(id);
+    if (!found) fail(TSR_NOT_FOUND, "no device '{}' here; there are: {}", id, ids_of(infos_));
+    for (const auto& owned : owned_) {
+        if (&owned->info != found) continue;
+        owned->info.memory_bytes = std::min(owned->info.memory_bytes, bytes);
+        owned->info.free_memory_bytes = std::min(owned->info.free_memory_bytes, bytes);
+    }
+}
+
+void Hardware::set_threads(uint32_t threads) noexcept {
+    owned_.front()->info.threads = threads;
+}
+
+const tsr_device_info* Hardware::find(std::string_view id) const noexcept {
+    for (const tsr_device_info* info : infos_) {
+        if (same_id(info->id, id)) return info;
+    }
+    return nullptr;
+}
+
+bool has_cpu_flag(const tsr_device_info& info, std::string_view flag) noexcept {
+    if (!info.cpu_flags) return false;
+    for (const char* const* at = info.cpu_flags; *at; ++at) {
+        if (flag == *at) return true;
+    }
+    return false;
+}
+
+}  // namespace tessera

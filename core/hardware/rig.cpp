@@ -1,0 +1,118 @@
+// Rig files: machines that people have, described in TOML.
+#include "core/base/error.hpp"
+#include "core/base/toml.hpp"
+#include "core/hardware/devices.hpp"
+#include "core/hardware/hardware.hpp"
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+constexpr uint64_t kMaxGpus = 256;
+constexpr uint64_t kMiB = 1 << 20;
+
+// Rig files list the flags that matter for a choice. Those that every processor with AVX2 has come with it.
+constexpr const char* kWithAvx2[] = {"avx", "bmi1", "bmi2",   "pni",    "popcnt",
+                                     "sse", "sse2", "sse4_1", "sse4_2", "ssse3"};
+
+// People write these two ways; /proc/cpuinfo has the second.
+constexpr const char* kSpellings[][2] = {{"avx512vnni", "avx512_vnni"}, {"avx512bf16", "avx512_bf16"},
+                                         {"avx512fp16", "avx512_fp16"}, {"avx512vbmi2", "avx512_vbmi2"},
+                                         {"avxvnni", "avx_vnni"},       {"sse3", "pni"}};
+
+std::vector<std::string> complete_flags(std::vector<std::string> flags) {
+    for (std::string& flag : flags) {
+        for (const auto& [written, meant] : kSpellings) {
+            if (flag == written) flag = meant;
+        }
+    }
+    if (std::find(flags.begin(), flags.end(), "avx2") != flags.end()) {
+        flags.insert(flags.end(), std::begin(kWithAvx2), std::end(kWithAvx2));
+    }
+    std::sort(flags.begin(), flags.end());
+    flags.erase(std::unique(flags.begin(), flags.end()), flags.end());
+    return flags;
+}
+
+// What a machine at rest has left: the system takes some 1 GiB of the host's memory; a driver takes a 64th of a card's.
+uint64_t free_host_memory(uint64_t total) {
+    return total - std::min(total / 4, std::max(total / 128, 1024 * kMiB));
+}
+uint64_t free_gpu_memory(uint64_t total) {
+    return total - std::min(total / 4, std::max(total / 64, 256 * kMiB));
+}
+
+DeviceDescription read_cpu(TomlFile::Table table) {
+    DeviceDescription cpu;
+    cpu.kind = "cpu";
+    cpu.id = "CPU";
+    cpu.name = table.string("name").value_or("CPU");
+    cpu.cpu_flags = complete_flags(table.need(table.strings("flags"), "flags"));
+    cpu.threads = static_cast<uint32_t>(table.need(table.integer("threads", 1, 65536), "threads"));
+    cpu.memory_bytes = table.need(table.size("memory"), "memory");
+    cpu.free_memory_bytes = free_host_memory(cpu.memory_bytes);
+    cpu.numa_nodes = static_cast<uint32_t>(table.integer("numa_nodes", 1, 1024).value_or(1));
+    table.finish();
+    return cpu;
+}
+
+}  // namespace
+
+DeviceDescription read_gpu(TomlFile::Table& table) {
+    DeviceDescription gpu;
+    gpu.name = table.string("name").value_or("GPU");
+    const std::string capability = table.need(table.string("compute_capability"), "compute_capability");
+    const auto number = parse_compute_capability(capability);
+    if (!number)
+        table.reject("compute_capability", "expected \"MAJOR.MINOR\", as in \"8.6\", found \"" + capability + "\"");
+    gpu.compute_capability = *number;
+    gpu.memory_bytes = table.need(table.size("memory"), "memory");
+    gpu.free_memory_bytes = free_gpu_memory(gpu.memory_bytes);
+    gpu.link = table.string("link").value_or("");
+    return gpu;
+}
+
+std::optional<uint32_t> parse_compute_capability(std::string_view text) noexcept {
+    uint32_t numbers[2] = {};
+    const size_t point = text.find('.');
+    if (point == 0 || point > 3 || point + 2 != text.size()) return std::nullopt;
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (i == point) continue;
+        if (text[i] < '0' || text[i] > '9') return std::nullopt;
+        uint32_t& number = numbers[i > point];
+        number = number * 10 + static_cast<uint32_t>(text[i] - '0');
+    }
+    if (numbers[0] == 0) return std::nullopt;
+    return 100 * numbers[0] + 10 * numbers[1];
+}
+
+std::string compute_capability_text(uint32_t capability) {
+    return fmt::format("{}.{}", capability / 100, capability % 100 / 10);
+}
+
+Hardware Hardware::from_rig(const std::filesystem::path& path) {
+    const TomlFile toml = TomlFile::read(path);
+    TomlFile::Table root = toml.root();
+    std::vector<DeviceDescription> devices{read_cpu(root.need(root.table("cpu"), "cpu"))};
+    root.ignore("measured");  // notes of what others needed on the machine
+    for (TomlFile::Table& table : root.tables("gpu")) {
+        DeviceDescription gpu = read_gpu(table);
+        gpu.kind = "simulated";
+        const int64_t count = table.integer("count", 1, kMaxGpus).value_or(1);
+        table.finish();
+        for (int64_t i = 0; i < count; ++i) {
+            if (devices.size() > kMaxGpus) {
+                fail(TSR_CORRUPT_DATA, "{}: expected at most {} GPUs, found more", path.string(), kMaxGpus);
+            }
+            gpu.id = "CUDA" + std::to_string(devices.size() - 1);
+            devices.push_back(gpu);
+        }
+    }
+    root.finish();
+    Hardware hardware(std::move(devices));
+    hardware.rig_ = true;
+    return hardware;
+}
+
+}  // namespace tessera
