@@ -1,0 +1,53 @@
+#include "core/base/text.hpp"
+
+#include "core/base/log.hpp"
+
+#include <gtest/gtest.h>
+
+#include <string>
+
+namespace tessera {
+namespace {
+
+TEST(Text, Mebibytes) {
+    EXPECT_EQ(mebibytes(0), "0.0 MiB");
+    EXPECT_EQ(mebibytes(uint64_t{4392} << 20), "4392.0 MiB");
+    EXPECT_EQ(mebibytes(1'223'268'761), "1166.6 MiB");
+}
+
+TEST(Text, Utf8) {
+    for (const char* good : {"", "plain", "\xC2\x80", "\xDF\xBF", "\xE0\xA0\x80", "\xED\x9F\xBF", "\xEE\x80\x80",
+                             "\xF0\x90\x80\x80", "\xF4\x8F\xBF\xBF"}) {
+        EXPECT_TRUE(is_utf8(good)) << good;
+    }
+    for (const char* bad :
+         {"\x80", "\xC0\x80", "\xC1\xBF", "\xC2", "\xE0\x9F\xBF", "\xE1\x80", "\xED\xA0\x80", "\xF0\x8F\xBF\xBF",
+          "\xF4\x90\x80\x80", "\xF5\x80\x80\x80", "\xFF", "a\xC3", "\xE2\x82\xC2"}) {
+        EXPECT_FALSE(is_utf8(bad)) << printable(bad);
+    }
+}
+
+TEST(Text, PrintableEscapesWhatATerminalWouldObey) {
+    EXPECT_EQ(printable("plain \xC3\xA9 \xE2\x82\xAC"), "plain \xC3\xA9 \xE2\x82\xAC");
+    EXPECT_EQ(printable(std::string("a\0b\x1B[2J\x7F\n", 9)), "a\\x00b\\x1b[2J\\x7f\\x0a");
+    EXPECT_EQ(printable("\xC2\x9B"
+                        "1m"),
+              "\\xc2\\x9b1m");
+    EXPECT_EQ(printable("\xFF\xC3"), "\\xff\\xc3");
+}
+
+TEST(Text, PrintableEndsAtTheLimit) {
+    EXPECT_EQ(printable("abcdef", 6), "abcdef");
+    EXPECT_EQ(printable("abcdef", 5), "abcde...");
+    EXPECT_EQ(printable("abc\xE2\x82\xAC", 5), "abc...");
+    EXPECT_EQ(printable("abc\xFF", 6), "abc...");
+}
+
+TEST(Log, HasItsNameAndIsQuietByDefault) {
+    EXPECT_EQ(log().name(), "tessera");
+    EXPECT_EQ(log().level(), spdlog::level::warn);
+    EXPECT_EQ(&log(), &log());
+}
+
+}  // namespace
+}  // namespace tessera
