@@ -84,6 +84,7 @@ Value Graph::make(std::string name, const Shape& shape, tsr_role role) {
     storage.role = role;
     storage.type = shape.type;
     storage.range = shape.range;
+    storage.row_elements = static_cast<uint64_t>(t.dims[0]);
     storage.bytes = extent_bytes(t);
     storage.row_bytes = t.rank > 1 ? static_cast<uint64_t>(t.strides[t.rank - 1]) : static_cast<uint64_t>(t.strides[0]);
     storage.layer = layer_;
@@ -176,9 +177,6 @@ Value Graph::import(const Graph& from, Value value, std::vector<StorageId>& stor
     tsr_tensor desc = from.tensor(value);
     if (desc.name) desc.name = keep(desc.name);
     value_map[value] = append(desc, storage_map[old]);
-    if (desc.role == TSR_ROLE_INPUT && std::ranges::find(from.inputs_, value) != from.inputs_.end()) {
-        inputs_.push_back(value_map[value]);
-    }
     return value_map[value];
 }
 

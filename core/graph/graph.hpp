@@ -24,6 +24,7 @@ struct Storage {
     std::string name;  // weights: the tensor's name in the file; inputs: "tokens", ...; else for messages
     tsr_role role = TSR_ROLE_ACTIVATION;
     tsr_type type = TSR_TYPE_F32;
+    uint64_t row_elements = 0;  // of the first dimension
     uint64_t bytes = 0;      // in the canonical layout, at the maximum of rows
     uint64_t row_bytes = 0;  // between neighbours of the slowest dimension, which `range` bounds
     int32_t range = TSR_RANGE_FIXED;

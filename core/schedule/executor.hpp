@@ -1,0 +1,78 @@
+// Runs a plan: allocates it, loads it, and takes step after step.
+#pragma once
+
+#include "core/schedule/loader.hpp"
+#include "core/schedule/memory.hpp"
+#include "core/schedule/plan.hpp"
+#include "core/schedule/team.hpp"
+
+#include <tessera/kernel.h>
+
+#include <array>
+#include <atomic>
+#include <memory>
+#include <mutex>
+#include <span>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+
+// One thread at a time, except where said otherwise. After load no function allocates above 64 KiB.
+class Executor {
+  public:
+    // Allocates what the plan counts. `registry`, `team` and `plan.devices` outlive the executor.
+    Executor(Plan plan, const Registry& registry, Team& team);
+    ~Executor();
+    Executor(const Executor&) = delete;
+    Executor& operator=(const Executor&) = delete;
+
+    // Fills the weights, prepares every kernel, touches reserved memory and runs every segment once on rows of nothing but zeros.
+    // `source` outlives the executor if the plan maps weights.
+    void load(const WeightSource& source, const LoadProgress& progress = {});
+
+    const Plan& plan() const noexcept { return plan_; }
+
+    // Host memory of an input of the graph ("tokens", ...), to be written between steps. Empty if the graph has none of that
+    // name.
+    std::span<std::byte> input(std::string_view name);
+
+    // Takes one step with `threads` workers (0: all of the team). Throws Error naming node, op, layer and device. After an error
+    // the cached rows of this step are undefined and everything else is as it was.
+    void run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads = 0);
+
+    // Host memory of an output of the graph ("logits"), valid until the next step.
+    const std::byte* output(std::string_view name) const;
+
+    // Copies whole cache pages, of every layer: {from, to}.
+    void copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages);
+
+    bool lock_memory() const { return memory_.lock_host(); }
+
+  private:
+    struct Prepared {
+        const PlannedNode* planned = nullptr;
+        std::unique_ptr<NodeView> view;
+        void* state = nullptr;
+        std::vector<void*> data;
+        int32_t skip_range = TSR_RANGE_FIXED;  // the node has nothing to do if this range is empty
+    };
+
+    void* host_address(const Instance& instance, const WeightSource& source) const;
+    void prepare(const WeightSource& source);
+    void run_on_team(const Segment& segment, uint32_t threads);
+    void enqueue(const Segment& segment);
+    void transfer(const Transfer& transfer);
+    [[noreturn]] void fail_node(const Prepared& node, const tsr_status* status) const;
+
+    Plan plan_;
+    const Registry& registry_;
+    Team& team_;
+    PlanMemory memory_;
+    std::vector<Prepared> nodes_;
+    std::vector<void*> device_ranges_;  // a device each; nullptr for the CPU
+    std::array<tsr_range, TSR_RANGE_COUNT> ranges_{};
+};
+
+}  // namespace tessera

@@ -1,0 +1,234 @@
+#include "core/schedule/loader.hpp"
+
+#include "core/base/checked.hpp"
+#include "core/tensor/types.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <mutex>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+constexpr auto kProgressInterval = std::chrono::milliseconds(100);
+
+// Rows of one weight that one worker brings in at a time.
+struct Chunk {
+    const Instance* instance;
+    uint64_t first_group;
+    uint64_t groups;
+};
+
+// How a weight's canonical rows become an instance's bytes.
+struct Packing {
+    const tsr_layout* layout;  // null: as they are
+    uint64_t elements;         // of a row
+    uint64_t rows;
+    uint64_t group_rows;
+    uint64_t canonical_bytes;  // of a group
+    uint64_t packed_bytes;     // of a group
+
+    Packing(const Storage& storage, const tsr_layout* packed) : layout(packed), elements(storage.row_elements) {
+        const uint64_t row = row_bytes(storage.type, elements);
+        rows = storage.bytes / row;
+        group_rows = packed ? packed->group_rows : 1;
+        canonical_bytes = row * group_rows;
+        packed_bytes = packed ? packed->group_bytes(packed, static_cast<int64_t>(elements)) : canonical_bytes;
+    }
+};
+
+class Loader {
+  public:
+    Loader(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source, Team& team,
+           const LoadProgress& progress)
+        : plan_(plan), registry_(registry), memory_(memory), source_(source), team_(team), progress_(progress),
+          buffers_(plan.memory[0].loading, "loading", false) {}
+
+    void run() {
+        std::vector<Chunk> chunks = cut();
+        total_ += derive_bytes();
+        for (const PlannedNode& node : plan_.init_nodes) derive(node);
+        bring_in(chunks);
+        if (progress_) progress_(total_, total_);
+    }
+
+  private:
+    const Storage& storage(const Instance& instance) const { return plan_.graph.storage(instance.storage); }
+
+    Packing packing(const Instance& instance) const {
+        return {storage(instance), instance.layout.empty() ? nullptr : registry_.find_layout(instance.layout)};
+    }
+
+    std::vector<Chunk> cut() {
+        std::vector<Chunk> chunks;
+        for (const Instance& instance : plan_.instances) {
+            if (instance.storage == 0 || instance.mapped || instance.loading) continue;
+            const Storage& weight = storage(instance);
+            if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
+            const Packing pack = packing(instance);
+            if (pack.canonical_bytes > kLoadingChunk) {
+                fail(TSR_DOES_NOT_FIT, "{}: {} rows take {} bytes; the buffer for packing has {}", weight.name,
+                     pack.group_rows, pack.canonical_bytes, kLoadingChunk);
+            }
+            const uint64_t at_once = kLoadingChunk / pack.canonical_bytes, groups = pack.rows / pack.group_rows;
+            for (uint64_t group = 0; group < groups; group += at_once) {
+                chunks.push_back({&instance, group, std::min(at_once, groups - group)});
+            }
+            total_ += weight.bytes;
+        }
+        return chunks;
+    }
+
+    // Device queues belong to one thread, so what goes to devices is brought in by the caller; the rest by all.
+    void bring_in(const std::vector<Chunk>& chunks) {
+        for (const Chunk& chunk : chunks) {
+            if (chunk.instance->device == 0) continue;
+            bring_in(chunk, buffers_.data());
+            done_ += bytes_of(chunk);
+            report();
+        }
+        std::atomic<size_t> next{0};
+        std::exception_ptr error;
+        std::mutex error_mutex;
+        auto work = [&](uint32_t worker, uint32_t) {
+            std::byte* buffer = buffers_.data() + worker * kLoadingChunk;
+            for (size_t i; (i = next.fetch_add(1)) < chunks.size();) {
+                if (chunks[i].instance->device != 0) continue;
+                try {
+                    bring_in(chunks[i], buffer);
+                    done_ += bytes_of(chunks[i]);
+                    if (worker == 0) report();
+                } catch (...) {
+                    const std::scoped_lock lock(error_mutex);
+                    if (!error) error = std::current_exception();
+                    next = chunks.size();
+                }
+            }
+        };
+        team_.run(static_cast<uint32_t>(buffers_.size() / kLoadingChunk), work);
+        if (error) std::rethrow_exception(error);
+    }
+
+    uint64_t bytes_of(const Chunk& chunk) const { return chunk.groups * packing(*chunk.instance).canonical_bytes; }
+
+    void bring_in(const Chunk& chunk, std::byte* buffer) {
+        const Storage& weight = storage(*chunk.instance);
+        const Packing pack = packing(*chunk.instance);
+        const std::span<std::byte> rows(buffer, chunk.groups * pack.canonical_bytes);
+        std::byte* target = static_cast<std::byte*>(memory_.address(*chunk.instance, TSR_ROLE_WEIGHT)) +
+                            chunk.first_group * pack.packed_bytes;
+        const uint64_t offset = chunk.first_group * pack.canonical_bytes;
+        if (OpenDevice* device = memory_.device(chunk.instance->device)) {
+            if (pack.layout) fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", weight.name, device->info().id);
+            source_.read(weight.name, offset, rows);
+            device->upload(target, rows.data(), rows.size());
+            device->wait();
+        } else if (pack.layout) {
+            source_.read(weight.name, offset, rows);
+            pack.layout->pack(pack.layout, static_cast<int64_t>(pack.elements), static_cast<int64_t>(chunk.groups),
+                              rows.data(), target);
+        } else {
+            source_.read(weight.name, offset, {target, rows.size()});
+        }
+    }
+
+    uint64_t derive_bytes() const {
+        uint64_t bytes = 0;
+        for (const PlannedNode& node : plan_.init_nodes) bytes += storage(plan_.instances[node.operands.front()]).bytes;
+        return bytes;
+    }
+
+    // Runs one init node on canonical copies of its inputs and puts its outputs wherever the plan wants them.
+    void derive(const PlannedNode& planned) {
+        const Node& node = plan_.graph.nodes()[planned.node];
+        NodeView view(plan_.graph, node);
+        std::vector<void*> data;
+        uint64_t used = 0;
+        for (size_t i = 0; i < planned.operands.size(); ++i) {
+            const InstanceId id = planned.operands[i];
+            if (id == 0) {
+                data.push_back(nullptr);
+                continue;
+            }
+            std::byte* at = buffers_.data() + used;
+            const Storage& operand = storage(plan_.instances[id]);
+            if (i < node.inputs.size()) {
+                if (operand.derived) fail(TSR_UNSUPPORTED, "{}: an init node reads what another one made", node.name);
+                source_.read(operand.name, 0, {at, operand.bytes});
+            }
+            data.push_back(at);
+            used += checked_align_up(operand.bytes, 64, "loading");
+        }
+        run_node(planned, view.abi(), data, buffers_.data() + used);
+        for (size_t i = node.inputs.size(); i < planned.operands.size(); ++i) {
+            place(plan_.instances[planned.operands[i]].storage, static_cast<const std::byte*>(data[i]));
+        }
+        done_ += storage(plan_.instances[planned.operands.front()]).bytes;
+        report();
+    }
+
+    void run_node(const PlannedNode& planned, const tsr_node& node, std::vector<void*>& data, void* workspace) {
+        void* state = nullptr;
+        check(planned.kernel->prepare(planned.kernel, &node, plan_.devices[0], &state));
+        const tsr_range ranges[TSR_RANGE_COUNT] = {};
+        std::atomic<const tsr_status*> failed{nullptr};
+        auto work = [&](uint32_t worker, uint32_t workers) {
+            tsr_run run{sizeof(tsr_run), nullptr, data.data(), ranges, workspace, worker, workers, &team_, Team::barrier};
+            if (const tsr_status* status = planned.kernel->run(planned.kernel, state, &run)) {
+                if (const tsr_status* other = failed.exchange(status); other && other->destroy) other->destroy(other);
+            }
+        };
+        team_.run(0, work);
+        planned.kernel->release(planned.kernel, state);
+        check(failed.load());
+    }
+
+    void place(StorageId id, const std::byte* canonical) {
+        for (const Instance& instance : plan_.instances) {
+            if (instance.storage != id || instance.loading) continue;
+            const Packing pack = packing(instance);
+            auto* target = static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_WEIGHT));
+            const Storage& weight = storage(instance);
+            if (OpenDevice* device = memory_.device(instance.device)) {
+                if (pack.layout) fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", weight.name, device->info().id);
+                device->upload(target, canonical, weight.bytes);
+                device->wait();
+            } else if (pack.layout) {
+                pack.layout->pack(pack.layout, static_cast<int64_t>(pack.elements),
+                                  static_cast<int64_t>(pack.rows / pack.group_rows), canonical, target);
+            } else {
+                std::copy_n(canonical, weight.bytes, target);
+            }
+        }
+    }
+
+    void report() {
+        const auto now = std::chrono::steady_clock::now();
+        if (!progress_ || now - reported_ < kProgressInterval) return;
+        reported_ = now;
+        progress_(done_, total_);
+    }
+
+    const Plan& plan_;
+    const Registry& registry_;
+    PlanMemory& memory_;
+    const WeightSource& source_;
+    Team& team_;
+    const LoadProgress& progress_;
+    HostBlock buffers_;
+    std::atomic<uint64_t> done_{0};
+    uint64_t total_ = 0;
+    std::chrono::steady_clock::time_point reported_{};
+};
+
+}  // namespace
+
+void load_weights(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source, Team& team,
+                  const LoadProgress& progress) {
+    Loader(plan, registry, memory, source, team, progress).run();
+}
+
+}  // namespace tessera

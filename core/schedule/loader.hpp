@@ -1,0 +1,33 @@
+// Brings weights from their source into the arenas of a plan: read, packed into the layout of their kernels, derived.
+#pragma once
+
+#include "core/schedule/memory.hpp"
+#include "core/schedule/plan.hpp"
+#include "core/schedule/team.hpp"
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <string>
+
+namespace tessera {
+
+// Where weights come from, in the canonical layout, by the names of the graph's weights.
+class WeightSource {
+  public:
+    virtual ~WeightSource() = default;
+    // Fills `to` from byte `offset` of the weight on. Several threads at once. Throws Error(TSR_IO_ERROR).
+    virtual void read(const std::string& name, uint64_t offset, std::span<std::byte> to) const = 0;
+    // The weight where it lies in a mapped file; nullptr if the source does not map. Lives as long as the source.
+    virtual const std::byte* mapped(const std::string& name) const = 0;
+};
+
+// Called from the loading thread, a few times a second at most.
+using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
+
+// Runs init nodes and fills every weight instance of the plan. Throws what the source throws.
+void load_weights(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source, Team& team,
+                  const LoadProgress& progress);
+
+}  // namespace tessera

@@ -1,0 +1,97 @@
+#include "core/schedule/team.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+namespace tessera {
+namespace {
+
+// How long a region waits for workers to come. Waking a sleeping thread takes some 50 us; one that another program holds back
+// longer than this is not worth waiting for.
+constexpr auto kPatience = std::chrono::milliseconds(2);
+
+// Spins this often before it lets others run: on a machine with more threads than cores the one waited for may need this core.
+constexpr uint32_t kSpins = 20000;
+
+void relax() noexcept { __builtin_ia32_pause(); }
+
+template <typename Done>
+void spin_until(Done&& done) noexcept {
+    for (uint32_t spins = 0; !done(); ++spins) {
+        if (spins < kSpins) {
+            relax();
+        } else {
+            std::this_thread::yield();
+        }
+    }
+}
+
+}  // namespace
+
+// Lives until the last worker that was called has looked at it, the late ones too.
+struct Team::Region {
+    static constexpr uint32_t kClosed = 1u << 31;
+
+    Entry entry;
+    void* context;
+    std::atomic<uint32_t> door{1};      // workers inside (the caller is the first); kClosed once nobody else may enter
+    std::atomic<uint32_t> workers{0};   // set when the door has closed
+    std::atomic<uint32_t> finished{0};
+};
+
+Team::Team(uint32_t threads)
+    : threads_(std::max(threads, 1u)),
+      allowed_(tbb::global_control::max_allowed_parallelism, threads_),
+      arena_(static_cast<int>(threads_), 1) {}
+
+Team::~Team() { arena_.terminate(); }
+
+void Team::join(const std::shared_ptr<Region>& region) {
+    uint32_t inside = region->door.load(std::memory_order_relaxed);
+    do {
+        if (inside & Region::kClosed) return;
+    } while (!region->door.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel));
+    spin_until([&] { return region->workers.load(std::memory_order_acquire) != 0; });
+    region->entry(region->context, inside, region->workers.load(std::memory_order_relaxed));
+    region->finished.fetch_add(1, std::memory_order_release);
+}
+
+void Team::run_region(uint32_t wanted, Entry entry, void* context) {
+    const uint32_t limit = wanted == 0 ? threads_ : std::min(wanted, threads_);
+    if (limit == 1) {
+        workers_ = 1;
+        entry(context, 0, 1);
+        return;
+    }
+    const auto region = std::make_shared<Region>();
+    region->entry = entry;
+    region->context = context;
+    for (uint32_t i = 1; i < limit; ++i) arena_.enqueue([region] { join(region); });
+
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    spin_until([&] {
+        return region->door.load(std::memory_order_acquire) == limit || std::chrono::steady_clock::now() > deadline;
+    });
+    const uint32_t workers = region->door.fetch_or(Region::kClosed, std::memory_order_acq_rel);
+    workers_ = workers;
+    waiting_.store(0, std::memory_order_relaxed);
+    region->workers.store(workers, std::memory_order_release);
+    entry(context, 0, workers);
+    spin_until([&] { return region->finished.load(std::memory_order_acquire) == workers - 1; });
+}
+
+void Team::barrier() noexcept {
+    if (workers_ == 1) return;
+    const uint32_t phase = phase_.load(std::memory_order_relaxed);
+    if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
+        waiting_.store(0, std::memory_order_relaxed);
+        phase_.store(phase + 1, std::memory_order_release);
+    } else {
+        spin_until([&] { return phase_.load(std::memory_order_acquire) != phase; });
+    }
+}
+
+void Team::barrier(void* team, uint32_t) noexcept { static_cast<Team*>(team)->barrier(); }
+
+}  // namespace tessera

@@ -1,0 +1,56 @@
+// The core's thread team. A step runs as one parallel region, with cheap barriers inside, not as one parallel loop an op.
+#pragma once
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+
+namespace tessera {
+
+// oneTBB promises no number of workers, so a region counts those that have come within a short time and goes on with them;
+// a worker that comes later finds the door shut and leaves. No barrier waits for one that has not come.
+class Team {
+  public:
+    // At most `threads` workers, the calling thread among them.
+    explicit Team(uint32_t threads);
+    ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    uint32_t threads() const noexcept { return threads_; }
+
+    // Calls body(worker, workers) on each worker at once, `wanted` at most (0: all), and returns when all have returned. One
+    // region at a time. `body` must not throw.
+    template <typename Body>
+    void run(uint32_t wanted, Body& body) {
+        run_region(wanted, [](void* context, uint32_t worker, uint32_t workers) {
+            (*static_cast<std::remove_reference_t<Body>*>(context))(worker, workers);
+        }, const_cast<void*>(static_cast<const void*>(&body)));
+    }
+
+    // Inside a region: returns when all its workers have called it; orders memory.
+    void barrier() noexcept;
+    // The same in the form of tsr_run.barrier.
+    static void barrier(void* team, uint32_t worker) noexcept;
+
+  private:
+    using Entry = void (*)(void* context, uint32_t worker, uint32_t workers);
+    struct Region;
+
+    void run_region(uint32_t wanted, Entry entry, void* context);
+    static void join(const std::shared_ptr<Region>& region);
+
+    uint32_t threads_;
+    tbb::global_control allowed_;  // more threads than cores, if the user wants that
+    tbb::task_arena arena_;
+    // Barrier of the region that runs.
+    uint32_t workers_ = 1;
+    alignas(64) std::atomic<uint32_t> waiting_{0};
+    alignas(64) std::atomic<uint32_t> phase_{0};
+};
+
+}  // namespace tessera
