@@ -26,8 +26,15 @@ constexpr std::array<std::string_view, 9> kEndNames = {
     "[EOS]", "[EOT]",                         // Kimi
 };
 
-void replace_all(std::string& text, std::string_view from, std::string_view to) {
-    for (size_t at = 0; (at = text.find(from, at)) != std::string::npos; at += to.size()) text.replace(at, from.size(), to);
+std::string replace_all(std::string_view text, std::string_view from, char to) {
+    std::string out;
+    out.reserve(text.size());
+    for (size_t hit; (hit = text.find(from)) != std::string_view::npos; text.remove_prefix(hit + from.size())) {
+        out += text.substr(0, hit);
+        out += to;
+    }
+    out += text;
+    return out;
 }
 
 void check_id(Token id, const char* key, size_t size) {
@@ -125,7 +132,7 @@ struct Tokenizer::State {
                 text.resize(1);
                 text[0] = static_cast<char>(byte);
             } else if (data.model == "llama") {
-                if (kind != TokenType::kControl) replace_all(text, "\u2581", " ");
+                if (kind != TokenType::kControl) text = replace_all(text, "\u2581", ' ');
             } else if (kind == TokenType::kNormal || kind == TokenType::kUnused) {
                 // A text outside the byte-level alphabet stands for itself.
                 if (auto decoded = byte_level_decode(text)) text = std::move(*decoded);

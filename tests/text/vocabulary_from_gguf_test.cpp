@@ -1,0 +1,73 @@
+#include "core/text/vocabulary_from_gguf.hpp"
+
+#include "core/base/error.hpp"
+#include "core/text/tokenizer.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera::text {
+namespace {
+
+gguf::StringArray strings(std::initializer_list<std::string_view> list) {
+    gguf::StringArray array;
+    for (const std::string_view one : list) array.push_back(one);
+    return array;
+}
+
+gguf::Metadata example() {
+    gguf::Metadata metadata("example.gguf");
+    metadata.add("tokenizer.ggml.model", std::string("gpt2"));
+    metadata.add("tokenizer.ggml.pre", std::string("deepseek-v3"));
+    metadata.add("tokenizer.ggml.tokens", gguf::Array(strings({"<s>", "</s>", "a", "b", "ab"})));
+    metadata.add("tokenizer.ggml.token_type", gguf::Array(std::vector<int32_t>{3, 3, 1, 1, 1}));
+    metadata.add("tokenizer.ggml.merges", gguf::Array(strings({"a b"})));
+    metadata.add("tokenizer.ggml.bos_token_id", uint32_t{0});
+    metadata.add("tokenizer.ggml.eos_token_id", uint32_t{1});
+    metadata.add("tokenizer.ggml.padding_token_id", uint32_t{0xFFFFFFFF});
+    metadata.add("tokenizer.ggml.add_bos_token", true);
+    return metadata;
+}
+
+TEST(VocabularyFromGguf, ReadsEveryKey) {
+    const VocabularyData data = vocabulary_from_gguf(example());
+    EXPECT_EQ(data.model, "gpt2");
+    EXPECT_EQ(data.pre, "deepseek-v3");
+    EXPECT_THAT(data.tokens, testing::ElementsAre("<s>", "</s>", "a", "b", "ab"));
+    EXPECT_EQ(data.types[1], TokenType::kControl);
+    EXPECT_EQ(data.types[2], TokenType::kNormal);
+    EXPECT_THAT(data.merges, testing::ElementsAre("a b"));
+    EXPECT_EQ(data.bos, 0);
+    EXPECT_EQ(data.eos, 1);
+    EXPECT_EQ(data.pad, kNoToken);
+    EXPECT_EQ(data.unk, kNoToken);
+    EXPECT_EQ(data.add_bos, true);
+    EXPECT_FALSE(data.add_eos.has_value());
+    EXPECT_THAT(Tokenizer(data).encode("ab"), testing::ElementsAre(0, 4));
+}
+
+TEST(VocabularyFromGguf, MissingOrWrongKeysAreErrors) {
+    gguf::Metadata empty("empty.gguf");
+    EXPECT_THROW(vocabulary_from_gguf(empty), Error);
+    gguf::Metadata wrong = example();
+    wrong.set("tokenizer.ggml.tokens", std::string("a"));
+    EXPECT_THROW(vocabulary_from_gguf(wrong), Error);
+    gguf::Metadata negative = example();
+    negative.set("tokenizer.ggml.eos_token_id", int32_t{-2});
+    EXPECT_THROW(vocabulary_from_gguf(negative), Error);
+    gguf::Metadata far = example();
+    far.set("tokenizer.ggml.eos_token_id", uint32_t{5});
+    EXPECT_THROW(Tokenizer(vocabulary_from_gguf(far)), Error);
+}
+
+TEST(VocabularyFromGguf, OverrideOfThePretokenizer) {
+    gguf::Metadata metadata = example();
+    metadata.set("tokenizer.ggml.pre", std::string("strange"));
+    EXPECT_THROW(Tokenizer(vocabulary_from_gguf(metadata)), Error);
+    gguf::Override given = gguf::parse_override("tokenizer.ggml.pre=str:deepseek-llm");
+    metadata.set(given.key, given.value);
+    EXPECT_NO_THROW(Tokenizer(vocabulary_from_gguf(metadata)));
+}
+
+}  // namespace
+}  // namespace tessera::text
