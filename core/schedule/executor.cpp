@@ -132,30 +132,30 @@ void Executor::run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_
 void Executor::run_on_team(const Segment& segment, uint32_t threads) {
     const std::span<Prepared> nodes(nodes_.data() + segment.first, segment.count);
     std::atomic<const tsr_status*> status{nullptr};
-    std::atomic<const Prepared*> culprit{nullptr};
+    std::atomic<uint32_t> failed_at{segment.count};  // the first node that failed
     auto region = [&](uint32_t worker, uint32_t workers) {
         tsr_run run{sizeof(tsr_run), nullptr, nullptr, ranges_.data(), memory_.workspace(0),
                     worker,          workers, &team_,  Team::barrier};
-        for (const Prepared& node : nodes) {
+        for (uint32_t i = 0; i < nodes.size(); ++i) {
+            const Prepared& node = nodes[i];
             if (node.skip_range != TSR_RANGE_FIXED && is_empty(ranges_[node.skip_range])) continue;
             run.data = node.data.data();
             const tsr_kernel& kernel = *node.planned->kernel;
             if (const tsr_status* failed = kernel.run(&kernel, node.state, &run)) {
                 const tsr_status* none = nullptr;
                 if (status.compare_exchange_strong(none, failed)) {
-                    culprit = &node;
+                    failed_at = i;
                 } else if (failed->destroy) {
                     failed->destroy(failed);
                 }
             }
             team_.barrier();
-            // All workers see the same answer: nobody writes it between the barriers of two nodes that follow each other
-            // without having passed this line.
-            if (culprit.load(std::memory_order_acquire)) return;
+            // A worker that is ahead may already have failed at a later node: all leave after the same one.
+            if (failed_at.load(std::memory_order_acquire) <= i) return;
         }
     };
     team_.run(threads, region);
-    if (const Prepared* node = culprit.load()) fail_node(*node, status.load());
+    if (const uint32_t i = failed_at.load(); i < nodes.size()) fail_node(nodes[i], status.load());
 }
 
 void Executor::enqueue(const Segment& segment) {

@@ -1,0 +1,94 @@
+#include "core/cache/paged_cache.hpp"
+
+#include "core/base/error.hpp"
+
+namespace tessera {
+namespace {
+
+uint32_t pages_for(uint64_t tokens) { return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS); }
+
+}  // namespace
+
+PagedCache::PagedCache(uint32_t pages) : references_(pages, 0) {
+    free_.reserve(pages);
+    for (PageId page = pages; page-- > 0;) free_.push_back(page);  // the lowest is taken first
+}
+
+const PagedCache::Sequence& PagedCache::at(SequenceId sequence) const {
+    const auto found = sequences_.find(sequence);
+    if (found == sequences_.end()) fail(TSR_NOT_FOUND, "there is no cached sequence {}", sequence);
+    return found->second;
+}
+
+PagedCache::Sequence& PagedCache::at(SequenceId sequence) {
+    return const_cast<Sequence&>(static_cast<const PagedCache*>(this)->at(sequence));
+}
+
+PageId PagedCache::take() {
+    const PageId page = free_.back();
+    free_.pop_back();
+    references_[page] = 1;
+    return page;
+}
+
+void PagedCache::drop(PageId page) {
+    if (--references_[page] == 0) free_.push_back(page);
+}
+
+SequenceId PagedCache::create() {
+    const SequenceId id = next_++;
+    sequences_.emplace(id, Sequence{});
+    return id;
+}
+
+void PagedCache::remove(SequenceId sequence) {
+    truncate(sequence, 0);
+    sequences_.erase(sequence);
+}
+
+SequenceId PagedCache::fork(SequenceId sequence, uint32_t tokens) {
+    Sequence copy = at(sequence);
+    if (tokens > copy.length) {
+        fail(TSR_INVALID_ARGUMENT, "a prefix of {} tokens of a sequence of {}", tokens, copy.length);
+    }
+    copy.pages.resize(pages_for(tokens));
+    copy.length = tokens;
+    for (const PageId page : copy.pages) ++references_[page];
+    const SequenceId id = next_++;
+    sequences_.emplace(id, std::move(copy));
+    return id;
+}
+
+void PagedCache::append(SequenceId id, uint32_t tokens, std::vector<std::pair<PageId, PageId>>& copies) {
+    Sequence& sequence = at(id);
+    const uint64_t length = uint64_t{sequence.length} + tokens;
+    const uint64_t needed = pages_for(length);
+    const bool partial = sequence.length % TSR_PAGE_TOKENS != 0;
+    const bool shared = tokens > 0 && partial && references_[sequence.pages.back()] > 1;
+    const uint64_t fresh = needed - sequence.pages.size() + (shared ? 1 : 0);
+    if (fresh > free_.size()) {
+        fail(TSR_DOES_NOT_FIT, "the cache is full: {} more tokens need {} pages of {} tokens, {} of {} are free", tokens, fresh,
+             TSR_PAGE_TOKENS, free_.size(), references_.size());
+    }
+    if (shared) {
+        const PageId own = take();
+        copies.emplace_back(sequence.pages.back(), own);
+        drop(sequence.pages.back());
+        sequence.pages.back() = own;
+    }
+    while (sequence.pages.size() < needed) sequence.pages.push_back(take());
+    sequence.length = static_cast<uint32_t>(length);
+}
+
+void PagedCache::truncate(SequenceId id, uint32_t tokens) {
+    Sequence& sequence = at(id);
+    if (tokens >= sequence.length) return;
+    const uint32_t kept = pages_for(tokens);
+    while (sequence.pages.size() > kept) {
+        drop(sequence.pages.back());
+        sequence.pages.pop_back();
+    }
+    sequence.length = tokens;
+}
+
+}  // namespace tessera

@@ -1,0 +1,63 @@
+// Which page holds which tokens of which sequence. Pages are refcounted: sequences share prefixes, can be rolled back, and do not
+// divide a context into slots. The bytes of the pages are elsewhere; this only counts.
+#pragma once
+
+#include <tessera/tensor.h>
+
+#include <cstdint>
+#include <span>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+namespace tessera {
+
+using SequenceId = uint32_t;
+using PageId = uint32_t;
+
+// One thread at a time.
+class PagedCache {
+  public:
+    explicit PagedCache(uint32_t pages);
+
+    uint32_t page_count() const noexcept { return static_cast<uint32_t>(references_.size()); }
+    uint32_t free_pages() const noexcept { return static_cast<uint32_t>(free_.size()); }
+
+    // An empty sequence.
+    SequenceId create();
+    // Gives its pages back.
+    void remove(SequenceId sequence);
+
+    uint32_t length(SequenceId sequence) const { return at(sequence).length; }
+    std::span<const PageId> pages(SequenceId sequence) const { return at(sequence).pages; }
+
+    // A new sequence of the first `tokens` tokens of another. Whole pages are shared; a page that is shared in part is copied
+    // on the first write (see append). Throws Error(TSR_INVALID_ARGUMENT) if the other is shorter.
+    SequenceId fork(SequenceId sequence, uint32_t tokens);
+
+    // Makes room for `tokens` more. Pages to be written to belong to this sequence alone afterwards: for those that did not, the
+    // copy {from, to} that must be made before the next step is appended to `copies`. Throws Error(TSR_DOES_NOT_FIT), changing
+    // nothing, if there are not enough free pages.
+    void append(SequenceId sequence, uint32_t tokens, std::vector<std::pair<PageId, PageId>>& copies);
+
+    // Forgets all but the first `tokens` tokens.
+    void truncate(SequenceId sequence, uint32_t tokens);
+
+  private:
+    struct Sequence {
+        std::vector<PageId> pages;
+        uint32_t length = 0;
+    };
+
+    const Sequence& at(SequenceId sequence) const;
+    Sequence& at(SequenceId sequence);
+    PageId take();
+    void drop(PageId page);
+
+    std::vector<uint32_t> references_;
+    std::vector<PageId> free_;
+    std::unordered_map<SequenceId, Sequence> sequences_;
+    SequenceId next_ = 0;
+};
+
+}  // namespace tessera
