@@ -175,11 +175,12 @@ def route(f, b, x, change):
     return weights, which
 
 
-def feed_forward(f, b, x, change):
+def feed_forward(f, b, x, change, routed):
     t = f.tensors
     if b + "ffn_gate_inp.weight" not in t:
         return swiglu(x, *(t[f"{b}ffn_{p}.weight"] for p in ("gate", "up", "down")))
     weights, which = route(f, b, x, change)
+    routed.append(np.sort(which, -1))
     out = np.zeros_like(x)
     for e in range(f.key("expert_count")):
         token, place = np.nonzero(which == e)
@@ -191,10 +192,11 @@ def feed_forward(f, b, x, change):
 
 
 def logits(f, tokens, change=None):
-    """Logits of every position, and the hidden rows that enter each layer and the output (tokens, layers + 1, embd)."""
+    """For every position: the logits, the hidden rows that enter each layer and the output (tokens, layers + 1, embd),
+    and the experts that each router selects (tokens, routers, used), or None."""
     t, eps = f.tensors, f.key("attention.layer_norm_rms_epsilon")
     x = t["token_embd.weight"][tokens]
-    hidden = []
+    hidden, routed = [], []
     for i in range(layer_count(f)):
         b = f"blk.{i}."
         hidden.append(x)
@@ -202,7 +204,7 @@ def logits(f, tokens, change=None):
         if change != f"no-attention-{i}":
             x = x + attention(f, b, rms_norm(x, t[b + "attn_norm.weight"], eps), change)
         if change != f"no-ffn-{i}":
-            x = x + feed_forward(f, b, rms_norm(x, t[b + "ffn_norm.weight"], eps), change)
+            x = x + feed_forward(f, b, rms_norm(x, t[b + "ffn_norm.weight"], eps), change, routed)
     x = rms_norm(x, t["output_norm.weight"], eps)
     hidden.append(x)
-    return x @ t.get("output.weight", t["token_embd.weight"]).T, np.stack(hidden, 1)
+    return x @ t.get("output.weight", t["token_embd.weight"]).T, np.stack(hidden, 1), np.stack(routed, 1) if routed else None

@@ -55,11 +55,13 @@ def main():
         g = golden.tensors
         model = File(os.path.join(o.folder, golden.keys["golden.model"]))
         at, largest = g["positions"], np.abs(g["logits"]).max()
-        got, hidden = logits(model, g["tokens"])
+        got, hidden, experts = logits(model, g["tokens"])
         off = np.abs(got[at] - g["logits"]).max() / largest
         hidden_off = np.abs(hidden[g["hidden_positions"]] - g["hidden"]).max() / np.abs(g["hidden"]).max()
         clear = g["margin"] > 1e-4 * largest
         assert np.array_equal(got.argmax(-1)[clear], g["top1"][clear]), name
+        if experts is not None:
+            assert np.array_equal(experts[at], g["experts"]), name
         ordered = np.sort(got, -1)
         margin_off = np.abs(ordered[:, -1] - ordered[:, -2] - g["margin"]).max() / largest
         print(f"{name}: logits off by {off:.1e} of the largest, hidden rows {hidden_off:.1e}, margins {margin_off:.1e}")
