@@ -1,0 +1,49 @@
+// From a file's header to the graph of its model. Nothing of the weights is read.
+#pragma once
+
+#include "core/gguf/reader.hpp"
+#include "core/graph/graph.hpp"
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera {
+
+// The maxima that the graph's bounded dimensions get.
+struct GraphLimits {
+    uint32_t rows = 512;            // of a step
+    uint32_t output_rows = 1;       // of a step
+    uint32_t sequences = 1;         // in a step
+    uint32_t sequence_pages = 64;   // of one sequence
+};
+
+struct ModelInfo {
+    std::string architecture;  // "deepseek2"
+    std::string name;          // general.name
+    uint32_t layers = 0;
+    uint32_t embedding = 0;
+    uint32_t vocabulary = 0;
+    uint32_t context = 0;      // tokens that the model was made for
+    bool latent_attention = false;
+    std::vector<std::string> notes;  // what of the file is not used, for people
+};
+
+// Names of the graph's inputs. tokens, positions, sequences: i32 [rows]; page_table: i32 [sequence_pages, sequences];
+// output_rows: i32 [output_rows]. Its output is "logits": f32 [vocabulary, output_rows].
+inline constexpr const char* kTokens = "tokens";
+inline constexpr const char* kPositions = "positions";
+inline constexpr const char* kSequences = "sequences";
+inline constexpr const char* kPageTable = "page_table";
+inline constexpr const char* kOutputRows = "output_rows";
+inline constexpr const char* kLogits = "logits";
+
+// Reads hyperparameters only. Throws Error: TSR_UNSUPPORTED for an architecture that is not known (listing those that are),
+// TSR_NOT_FOUND or TSR_CORRUPT_DATA naming the key.
+ModelInfo read_model_info(const gguf::GgufFile& file);
+
+// Throws what read_model_info throws, and Error(TSR_CORRUPT_DATA) naming a tensor whose shape does not fit the architecture.
+Graph build_model(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits);
+
+}  // namespace tessera
