@@ -1,0 +1,100 @@
+// A loaded model: cached sequences and steps over batches of their new tokens.
+#pragma once
+
+#include "core/cache/paged_cache.hpp"
+#include "core/gguf/reader.hpp"
+#include "core/hardware/hardware.hpp"
+#include "core/model/model.hpp"
+#include "core/registry/registry.hpp"
+#include "core/schedule/executor.hpp"
+#include "core/schedule/plan.hpp"
+
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+using Token = int32_t;
+
+// What a caller asks of an engine; ScheduleOptions follow from it.
+struct EngineOptions {
+    uint32_t context = 0;       // cached tokens in all (-c); 0: 4,096, or what the model bears if that is less
+    uint32_t sequences = 1;     // at once
+    uint32_t rows = 512;        // of one step (-ub)
+    uint32_t output_rows = 0;   // rows of one step whose logits are wanted; 0: one a sequence
+    uint32_t threads = 0;       // of generation (-t); 0: the physical cores
+    uint32_t prompt_threads = 0;  // of prompts (-tb); 0: as threads
+    uint32_t expand_from = 171; // a sequence that brings at least this many new rows at once counts as a prompt (-mla 2 and 3)
+    tsr_type cache_type_k = TSR_TYPE_F16;
+    tsr_type cache_type_v = TSR_TYPE_F16;
+    bool flash_attention = true;
+    uint64_t scratch_bytes = 512ull << 20;
+    bool map_weights = true;
+    bool lock_memory = false;
+    std::map<std::string, std::string> lowerings;  // abstract op -> lowering: {"mla_attention", "3"} is -mla 3
+    PlacementOptions placement;
+};
+
+// The plan for a model from its header alone, and what of the options had to change on the way (in Plan::notes). `registry` and
+// `hardware` outlive the plan. Throws Error as make_plan does.
+struct PlannedModel {
+    ModelInfo info;
+    std::shared_ptr<OpSet> ops;
+    uint32_t context = 0;  // as granted: a multiple of TSR_PAGE_TOKENS
+    Plan plan;
+};
+PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, const Hardware& hardware,
+                        const EngineOptions& options);
+
+// The largest context, in tokens and whole pages, for which the plan fits every device; 0 if none does.
+uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, const Hardware& hardware,
+                         const EngineOptions& options);
+
+// New tokens of one sequence in a step.
+struct BatchEntry {
+    SequenceId sequence = 0;
+    std::span<const Token> tokens;
+    bool output = true;  // logits of the last token are wanted; of all tokens if `all_outputs`
+    bool all_outputs = false;
+};
+
+// One thread at a time.
+class Engine {
+  public:
+    // Plans, checks the fit, allocates and loads. Everything is outlived by what it refers to. Throws Error:
+    // TSR_DOES_NOT_FIT naming device and bytes, and what GgufFile, make_plan and Executor throw.
+    Engine(gguf::GgufFile file, const Registry& registry, const Hardware& hardware, const EngineOptions& options,
+           const LoadProgress& progress = {});
+    ~Engine();
+
+    const ModelInfo& info() const noexcept;
+    const Plan& plan() const noexcept;
+    const gguf::GgufFile& file() const noexcept;
+    uint32_t context() const noexcept;         // tokens that the cache holds in all
+    uint32_t max_rows() const noexcept;        // of one step
+    uint32_t max_sequences() const noexcept;
+
+    PagedCache& cache() noexcept;
+    const PagedCache& cache() const noexcept;
+
+    // Appends the tokens to their sequences and computes the wanted logits: one span of vocabulary() floats for each output, in
+    // the order of the entries, valid until the next step. A sequence stands in at most one entry. Throws Error:
+    // TSR_INVALID_ARGUMENT for tokens outside the vocabulary, too many rows, outputs or sequences; TSR_DOES_NOT_FIT if the cache is
+    // full (nothing has changed then); what Executor::run throws (the sequences are rolled back then).
+    std::vector<std::span<const float>> step(std::span<const BatchEntry> entries);
+
+    // Feeds a long run of tokens in steps of max_rows() and returns the logits of the last one. `keep_going` is asked between
+    // steps; false ends with Error(TSR_CANCELLED), the sequence being as long as what was done.
+    std::span<const float> prefill(SequenceId sequence, std::span<const Token> tokens,
+                                   const std::function<bool(size_t done, size_t total)>& keep_going = {});
+
+  private:
+    struct State;
+    std::unique_ptr<State> state_;
+};
+
+}  // namespace tessera
