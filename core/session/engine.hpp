@@ -10,7 +10,8 @@
 #include "core/schedule/plan.hpp"
 
 #include <cstdint>
-#include <filesystem>
+#include <functional>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>

@@ -1,0 +1,301 @@
+#include "core/session/engine.hpp"
+
+#include "core/base/checked.hpp"
+#include "core/base/log.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tessera {
+namespace {
+
+constexpr uint32_t kDefaultContext = 4096;
+
+uint32_t pages_for(uint64_t tokens) { return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS); }
+
+// What the options come to for this model.
+struct Granted {
+    GraphLimits limits;
+    ScheduleOptions schedule;
+    std::vector<std::string> notes;
+};
+
+Granted grant(const ModelInfo& info, const EngineOptions& asked) {
+    if (asked.sequences == 0) fail(TSR_INVALID_ARGUMENT, "at least one sequence is needed");
+    Granted granted;
+    const uint32_t context = asked.context ? asked.context : std::min(kDefaultContext, std::max(info.context, 1u));
+    if (context > info.context && info.context > 0) {
+        granted.notes.push_back(fmt::format("the model was made for {} tokens; past them of the {} asked for it may err",
+                                            info.context, context));
+    }
+    // A sequence fills its last page in part: each but the first gets one more.
+    const uint64_t pages = uint64_t{pages_for(context)} + asked.sequences - 1;
+    const auto rows = static_cast<uint32_t>(std::clamp<uint64_t>(asked.rows, 1, pages * TSR_PAGE_TOKENS));
+    if (asked.sequences > rows) {
+        fail(TSR_INVALID_ARGUMENT, "{} sequences do not fit steps of {} rows", asked.sequences, rows);
+    }
+    granted.limits.rows = rows;
+    granted.limits.output_rows = std::min(asked.output_rows ? asked.output_rows : asked.sequences, rows);
+    granted.limits.sequences = asked.sequences;
+    granted.limits.sequence_pages = checked_cast<uint32_t>(pages, "pages of the cache");
+
+    ScheduleOptions& schedule = granted.schedule;
+    schedule.max_rows = rows;
+    schedule.max_sequences = asked.sequences;
+    schedule.max_tokens = checked_cast<uint32_t>(pages * TSR_PAGE_TOKENS, "tokens of the cache");
+    schedule.cache_pages = granted.limits.sequence_pages;
+    schedule.cache_type_k = asked.cache_type_k;
+    schedule.cache_type_v = asked.cache_type_v;
+    schedule.flash_attention = asked.flash_attention;
+    schedule.scratch_bytes = asked.scratch_bytes;
+    schedule.map_weights = asked.map_weights;
+    schedule.lowerings = asked.lowerings;
+    schedule.placement = asked.placement;
+    return granted;
+}
+
+class FileWeights : public WeightSource {
+  public:
+    explicit FileWeights(const gguf::GgufFile& file) : file_(file) {}
+    void read(const std::string& name, uint64_t offset, std::span<std::byte> to) const override {
+        file_.read(file_.tensor(name), offset, to);
+    }
+    const std::byte* mapped(const std::string& name) const override { return file_.map(file_.tensor(name)).data(); }
+
+  private:
+    const gguf::GgufFile& file_;
+};
+
+}  // namespace
+
+PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, const Hardware& hardware,
+                        const EngineOptions& options) {
+    ModelInfo info = read_model_info(file);
+    auto ops = std::make_shared<OpSet>();
+    for (const tsr_operator* op : registry.operators()) ops->add(op);
+    Granted granted = grant(info, options);
+    const Graph model = build_model(file, *ops, granted.limits);
+    PlannedModel planned{std::move(info), ops, granted.schedule.cache_pages * TSR_PAGE_TOKENS,
+                         make_plan(model, registry, hardware, granted.schedule)};
+    auto& notes = planned.plan.notes;
+    notes.insert(notes.begin(), granted.notes.begin(), granted.notes.end());
+    notes.insert(notes.begin(), planned.info.notes.begin(), planned.info.notes.end());
+    return planned;
+}
+
+uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, const Hardware& hardware,
+                         const EngineOptions& options) {
+    const auto fits = [&](uint32_t pages) {
+        EngineOptions tried = options;
+        tried.context = pages * TSR_PAGE_TOKENS;
+        try {
+            check_fit(plan_model(file, registry, hardware, tried).plan);
+            return true;
+        } catch (const Error& error) {
+            if (error.code() == TSR_DOES_NOT_FIT) return false;
+            throw;
+        }
+    };
+    uint32_t most = pages_for(std::max(read_model_info(file).context, 1u));
+    if (fits(most)) return most * TSR_PAGE_TOKENS;
+    uint32_t least = 0;  // fits, or is nothing
+    while (most - least > 1) {
+        const uint32_t middle = least + (most - least) / 2;
+        (fits(middle) ? least : most) = middle;
+    }
+    return least * TSR_PAGE_TOKENS;
+}
+
+struct Engine::State {
+    gguf::GgufFile file;
+    ModelInfo info;
+    std::shared_ptr<OpSet> ops;
+    uint32_t context;
+    GraphLimits limits;
+    uint32_t threads, prompt_threads, expand_from;
+    Team team;
+    FileWeights weights;
+    Executor executor;
+    PagedCache cache;
+    std::span<int32_t> tokens, positions, sequences, page_table, output_rows;
+    std::vector<std::pair<PageId, PageId>> copies;
+
+    State(gguf::GgufFile opened, PlannedModel planned, const Registry& registry, const EngineOptions& options, uint32_t generation,
+          uint32_t prompt)
+        : file(std::move(opened)),
+          info(std::move(planned.info)),
+          ops(std::move(planned.ops)),
+          context(planned.context),
+          threads(generation),
+          prompt_threads(prompt),
+          expand_from(std::max(options.expand_from, 1u)),
+          team(std::max(generation, prompt)),
+          weights(file),
+          executor(std::move(planned.plan), registry, team),
+          cache(context / TSR_PAGE_TOKENS) {
+        tokens = integers(kTokens);
+        positions = integers(kPositions);
+        sequences = integers(kSequences);
+        page_table = integers(kPageTable);
+        output_rows = integers(kOutputRows);
+        limits.rows = static_cast<uint32_t>(tokens.size());
+        limits.output_rows = static_cast<uint32_t>(output_rows.size());
+        limits.sequence_pages = context / TSR_PAGE_TOKENS;
+        limits.sequences = static_cast<uint32_t>(page_table.size()) / limits.sequence_pages;
+        copies.reserve(limits.sequences);
+    }
+
+    std::span<int32_t> integers(const char* name) {
+        const std::span<std::byte> bytes = executor.input(name);
+        return {reinterpret_cast<int32_t*>(bytes.data()), bytes.size() / sizeof(int32_t)};
+    }
+
+    void check_entries(std::span<const BatchEntry> entries) const;
+    void append(std::span<const BatchEntry> entries);
+    void roll_back(std::span<const BatchEntry> entries, size_t count);
+    // Fills the inputs; returns the ranges of the step.
+    std::array<tsr_range, TSR_RANGE_COUNT> write_inputs(std::span<const BatchEntry> entries);
+};
+
+void Engine::State::check_entries(std::span<const BatchEntry> entries) const {
+    size_t rows = 0, outputs = 0;
+    for (const BatchEntry& entry : entries) {
+        if (entry.tokens.empty()) fail(TSR_INVALID_ARGUMENT, "sequence {} brings no tokens", entry.sequence);
+        rows += entry.tokens.size();
+        outputs += entry.all_outputs ? entry.tokens.size() : entry.output ? 1 : 0;
+        for (const Token token : entry.tokens) {
+            if (token < 0 || static_cast<uint32_t>(token) >= info.vocabulary) {
+                fail(TSR_INVALID_ARGUMENT, "token {} is outside the vocabulary of {}", token, info.vocabulary);
+            }
+        }
+        const auto same = [&](const BatchEntry& other) { return other.sequence == entry.sequence; };
+        if (std::ranges::count_if(entries, same) > 1) {
+            fail(TSR_INVALID_ARGUMENT, "sequence {} stands in the batch twice", entry.sequence);
+        }
+    }
+    if (rows == 0 || rows > limits.rows) fail(TSR_INVALID_ARGUMENT, "a step of {} rows; 1 to {} are possible", rows, limits.rows);
+    if (outputs > limits.output_rows) fail(TSR_INVALID_ARGUMENT, "{} outputs in a step; {} are possible", outputs, limits.output_rows);
+    if (entries.size() > limits.sequences) fail(TSR_INVALID_ARGUMENT, "{} sequences in a step; {} are possible", entries.size(), limits.sequences);
+}
+
+void Engine::State::append(std::span<const BatchEntry> entries) {
+    copies.clear();
+    size_t done = 0;
+    try {
+        for (const BatchEntry& entry : entries) {
+            cache.append(entry.sequence, static_cast<uint32_t>(entry.tokens.size()), copies);
+            ++done;
+        }
+        // At once: a failed step must not leave a page that was given to this sequence without its contents.
+        if (!copies.empty()) executor.copy_pages(copies);
+    } catch (...) {
+        if (!copies.empty()) executor.copy_pages(copies);
+        roll_back(entries, done);
+        throw;
+    }
+}
+
+void Engine::State::roll_back(std::span<const BatchEntry> entries, size_t count) {
+    for (const BatchEntry& entry : entries.first(count)) {
+        cache.truncate(entry.sequence, cache.length(entry.sequence) - static_cast<uint32_t>(entry.tokens.size()));
+    }
+}
+
+std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<const BatchEntry> entries) {
+    int32_t row = 0, prompt_rows = 0;
+    std::vector<int32_t> first_row(entries.size());
+    for (const bool prompt : {true, false}) {
+        for (size_t slot = 0; slot < entries.size(); ++slot) {
+            const BatchEntry& entry = entries[slot];
+            if ((entry.tokens.size() >= expand_from) != prompt) continue;
+            first_row[slot] = row;
+            int32_t position = static_cast<int32_t>(cache.length(entry.sequence) - entry.tokens.size());
+            for (const Token token : entry.tokens) {
+                tokens[row] = token;
+                positions[row] = position++;
+                sequences[row] = static_cast<int32_t>(slot);
+                ++row;
+            }
+            const std::span<const PageId> pages = cache.pages(entry.sequence);
+            int32_t* table = &page_table[slot * limits.sequence_pages];
+            for (uint32_t i = 0; i < limits.sequence_pages; ++i) table[i] = i < pages.size() ? static_cast<int32_t>(pages[i]) : -1;
+        }
+        if (prompt) prompt_rows = row;
+    }
+    int32_t outputs = 0;
+    for (size_t slot = 0; slot < entries.size(); ++slot) {
+        const auto count = static_cast<int32_t>(entries[slot].tokens.size());
+        const int32_t begin = entries[slot].all_outputs ? 0 : entries[slot].output ? count - 1 : count;
+        for (int32_t i = begin; i < count; ++i) output_rows[outputs++] = first_row[slot] + i;
+    }
+    std::array<tsr_range, TSR_RANGE_COUNT> ranges{};
+    ranges[TSR_RANGE_ROWS] = {0, row};
+    ranges[TSR_RANGE_PROMPT_ROWS] = {0, prompt_rows};
+    ranges[TSR_RANGE_GENERATION_ROWS] = {prompt_rows, row};
+    ranges[TSR_RANGE_OUTPUT_ROWS] = {0, outputs};
+    return ranges;
+}
+
+Engine::Engine(gguf::GgufFile file, const Registry& registry, const Hardware& hardware, const EngineOptions& options,
+               const LoadProgress& progress) {
+    PlannedModel planned = plan_model(file, registry, hardware, options);
+    check_fit(planned.plan);
+    const uint32_t threads = options.threads ? options.threads : std::max(hardware.cpu().threads, 1u);
+    const uint32_t prompt_threads = options.prompt_threads ? options.prompt_threads : threads;
+    state_ = std::make_unique<State>(std::move(file), std::move(planned), registry, options, threads, prompt_threads);
+    state_->executor.load(state_->weights, progress);
+    if (options.lock_memory && !state_->executor.lock_memory()) {
+        log().warn("not all memory could be locked (--mlock): raise the limit with 'ulimit -l'");
+    }
+}
+
+Engine::~Engine() = default;
+
+const ModelInfo& Engine::info() const noexcept { return state_->info; }
+const Plan& Engine::plan() const noexcept { return state_->executor.plan(); }
+const gguf::GgufFile& Engine::file() const noexcept { return state_->file; }
+uint32_t Engine::context() const noexcept { return state_->context; }
+uint32_t Engine::max_rows() const noexcept { return state_->limits.rows; }
+uint32_t Engine::max_sequences() const noexcept { return state_->limits.sequences; }
+PagedCache& Engine::cache() noexcept { return state_->cache; }
+const PagedCache& Engine::cache() const noexcept { return state_->cache; }
+
+std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> entries) {
+    State& s = *state_;
+    s.check_entries(entries);
+    s.append(entries);
+    const auto ranges = s.write_inputs(entries);
+    const bool generation = std::ranges::all_of(entries, [](const BatchEntry& e) { return e.tokens.size() == 1; });
+    try {
+        s.executor.run(ranges, generation ? s.threads : s.prompt_threads);
+    } catch (...) {
+        s.roll_back(entries, entries.size());
+        throw;
+    }
+    const auto* logits = reinterpret_cast<const float*>(s.executor.output(kLogits));
+    std::vector<std::span<const float>> outputs;
+    for (int32_t i = 0; i < ranges[TSR_RANGE_OUTPUT_ROWS].end; ++i) {
+        outputs.emplace_back(logits + static_cast<size_t>(i) * s.info.vocabulary, s.info.vocabulary);
+    }
+    return outputs;
+}
+
+std::span<const float> Engine::prefill(SequenceId sequence, std::span<const Token> tokens,
+                                       const std::function<bool(size_t, size_t)>& keep_going) {
+    if (tokens.empty()) fail(TSR_INVALID_ARGUMENT, "an empty prompt");
+    std::span<const float> logits;
+    for (size_t done = 0; done < tokens.size();) {
+        const size_t count = std::min<size_t>(max_rows(), tokens.size() - done);
+        const bool last = done + count == tokens.size();
+        const BatchEntry entry{sequence, tokens.subspan(done, count), last, false};
+        const auto outputs = step({&entry, 1});
+        done += count;
+        if (last) logits = outputs.front();
+        if (keep_going && !keep_going(done, tokens.size()) && !last) {
+            fail(TSR_CANCELLED, "stopped after {} of {} prompt tokens", done, tokens.size());
+        }
+    }
+    return logits;
+}
+
+}  // namespace tessera
