@@ -1,0 +1,180 @@
+// Attention in f32: for caches whose rows are more exact than 16-bit integers can show. The same interface as
+// Int16Arithmetic.
+#pragma once
+
+#include <tessera/cpu/attention/exponential.hpp>
+#include <tessera/cpu/attention/shape.hpp>
+#include <tessera/cpu/reference/rows.hpp>
+
+#include <algorithm>
+
+namespace tessera::cpu::attention {
+
+template <class Isa>
+struct FloatArithmetic {
+    using Floats = typename Isa::Floats;
+    static constexpr int kLanes = Isa::kLanes;
+    static constexpr int kPanel = 2 * kLanes;
+
+    struct Chunk {
+        float* keys;    // [kChunk + kChunkPadding][padded_key]
+        float* values;  // [kChunk][value_stride]; keys if the value is a prefix of the key
+        int64_t value_stride;
+    };
+    static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
+        Chunk chunk{};
+        chunk.keys = arena.take<float>((kChunk + kChunkPadding) * int64_t{shape.padded_key()});
+        chunk.values = shape.prefix ? chunk.keys : arena.take<float>(kChunk * int64_t{shape.padded_value()});
+        chunk.value_stride = shape.prefix ? shape.padded_key() : shape.padded_value();
+        return chunk;
+    }
+
+    struct Queries {
+        float* numbers;  // [padded elements][lanes]
+    };
+    static Queries take_queries(Arena& arena, int padded_elements) noexcept {
+        return {arena.take<float>(int64_t{padded_elements} * kPanel)};
+    }
+
+    struct Weights {
+        float* scores;  // [kChunk + kChunkPadding][lanes]; weights after softmax
+    };
+    static Weights take_weights(Arena& arena) noexcept {
+        return {arena.take<float>((kChunk + kChunkPadding) * int64_t{kPanel})};
+    }
+
+    static void load_row(tsr_type type, const char* row, int64_t first, int count, int padded, float* to) noexcept {
+        reference::decode_elements(type, row, first, count, to);
+        std::fill(to + count, to + padded, 0.0f);
+    }
+    static void load_key(const Chunk& chunk, const HeadShape& shape, int t, tsr_type type, const char* row,
+                         int64_t first) noexcept {
+        load_row(type, row, first, shape.key, shape.padded_key(), chunk.keys + int64_t{t} * shape.padded_key());
+    }
+    static void load_value(const Chunk& chunk, const HeadShape& shape, int t, tsr_type type, const char* row,
+                           int64_t first) noexcept {
+        load_row(type, row, first, shape.value, shape.padded_value(), chunk.values + t * chunk.value_stride);
+    }
+    static void end_chunk(const Chunk&, const HeadShape&, int) noexcept {}
+
+    static void load_queries(const Queries& queries, const HeadShape& shape, const float* const* rows, int vectors,
+                             float scale) noexcept {
+        const int lanes = vectors * kLanes;
+        const Floats factor = Isa::splat(scale);
+        for (int e = 0; e < shape.padded_key(); e += kLanes) {
+            for (int v = 0; v < vectors; ++v) {
+                Floats r[kLanes];
+                for (int i = 0; i < kLanes; ++i) {
+                    const float* row = rows[v * kLanes + i];
+                    r[i] = !row                      ? Isa::zero()
+                           : e + kLanes <= shape.key ? Isa::load(row + e)
+                                                     : Isa::load_first(row + e, std::max(0, shape.key - e));
+                }
+                Isa::transpose(r);
+                for (int i = 0; i < kLanes; ++i) {
+                    Isa::store(queries.numbers + int64_t{e + i} * lanes + v * kLanes, Isa::multiply(r[i], factor));
+                }
+            }
+        }
+    }
+
+    template <int V>
+    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int tokens, float* scores,
+                       int64_t stride) noexcept {
+        constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+        for (int t = 0; t < tokens; t += kRows) {
+            const float* rows[kRows];
+            for (int i = 0; i < kRows; ++i) rows[i] = chunk.keys + int64_t{t + i} * shape.padded_key();
+            Floats sums[kRows][V];
+            for (int i = 0; i < kRows; ++i) {
+                for (int v = 0; v < V; ++v) sums[i][v] = Isa::zero();
+            }
+            const float* q = queries.numbers;
+            for (int64_t e = 0; e < shape.padded_key(); ++e, q += V * kLanes) {
+                Floats lanes[V];
+                for (int v = 0; v < V; ++v) lanes[v] = Isa::load(q + v * kLanes);
+#pragma GCC unroll 12
+                for (int i = 0; i < kRows; ++i) {
+                    const Floats x = Isa::broadcast(rows[i] + e);
+                    for (int v = 0; v < V; ++v) {
+                        sums[i][v] = Isa::fma(x, lanes[v], sums[i][v]);
+                        Isa::keep(sums[i][v]);
+                    }
+                }
+            }
+            for (int i = 0; i < kRows; ++i) {
+                for (int v = 0; v < V; ++v) Isa::store(scores + (t + i) * stride + v * kLanes, sums[i][v]);
+            }
+        }
+    }
+
+    template <int V>
+    static void softmax(const Weights& weights, const Chunk&, int tokens, float* top, float* sum,
+                        float* step) noexcept {
+        constexpr int kWidth = V * kLanes;
+        for (int v = 0; v < V; ++v) {
+            float* x = weights.scores + v * kLanes;
+            Floats highest = Isa::splat(kHidden);
+            for (int t = 0; t < tokens; ++t) highest = Isa::maximum(highest, Isa::load(x + t * kWidth));
+            Floats total = Isa::zero();
+            for (int t = 0; t < tokens; ++t) {
+                const Floats e = exp_not_positive<Isa>(Isa::subtract(Isa::load(x + t * kWidth), highest));
+                total = Isa::add(total, e);
+                Isa::store(x + t * kWidth, e);
+            }
+            Isa::store(top + v * kLanes, highest);
+            Isa::store(sum + v * kLanes, total);
+            Isa::store(step + v * kLanes, Isa::splat(1.0f));
+        }
+    }
+
+    template <int V>
+    static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
+                           const float* step, const float* correction, const float* share, float* out) noexcept {
+        constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+        const int n = shape.padded_value();
+        int d = 0;
+        for (; d + kRows <= n; d += kRows) {
+            add_value_tile<V, kRows>(weights, chunk, d, tokens, first, step, correction, share, out);
+        }
+        for (; d < n; d += 2) add_value_tile<V, 2>(weights, chunk, d, tokens, first, step, correction, share, out);
+    }
+
+    static int out_place(int d) noexcept {
+        return d;
+    }
+    static constexpr int kOutRun = 4;
+
+  private:
+    template <int V, int R>
+    static void add_value_tile(const Weights& weights, const Chunk& chunk, int d, int tokens, bool first, const float*,
+                               const float* correction, const float* share, float* out) noexcept {
+        Floats sums[R][V];
+        for (int i = 0; i < R; ++i) {
+            for (int v = 0; v < V; ++v) sums[i][v] = Isa::zero();
+        }
+        const float* values = chunk.values + d;
+        const float* w = weights.scores;
+        for (int t = 0; t < tokens; ++t, values += chunk.value_stride, w += V * kLanes) {
+            Floats lanes[V];
+            for (int v = 0; v < V; ++v) lanes[v] = Isa::load(w + v * kLanes);
+#pragma GCC unroll 12
+            for (int i = 0; i < R; ++i) {
+                const Floats x = Isa::broadcast(values + i);
+                for (int v = 0; v < V; ++v) {
+                    sums[i][v] = Isa::fma(x, lanes[v], sums[i][v]);
+                    Isa::keep(sums[i][v]);
+                }
+            }
+        }
+        for (int v = 0; v < V; ++v) {
+            const Floats c = Isa::load(correction + v * kLanes), e = Isa::load(share + v * kLanes);
+            for (int i = 0; i < R; ++i) {
+                float* to = out + int64_t{d + i} * V * kLanes + v * kLanes;
+                Isa::store(to, first ? sums[i][v] : Isa::fma(sums[i][v], e, Isa::multiply(Isa::load(to), c)));
+            }
+        }
+    }
+};
+
+}  // namespace tessera::cpu::attention

@@ -1,0 +1,369 @@
+// Attention in 16-bit integers: keys, values and weights become int16, products are summed in 32 bits.
+//
+// Each part of a cached row has a scale by which its largest magnitude is 127 * 64 = 8128. A query (and the weights of
+// a chunk) is scaled so that the sum of its magnitudes stays below 2^31 / 8128: no sum can overflow, whatever the cache
+// holds. That leaves 13 bits to a key or value and 12 to 16 bits to a query or weight.
+#pragma once
+
+#include <tessera/cpu/attention/exponential.hpp>
+#include <tessera/cpu/attention/shape.hpp>
+#include <tessera/cpu/reference/rows.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace tessera::cpu::attention {
+
+template <class Isa>
+struct Int16Arithmetic {
+    using Floats = typename Isa::Floats;
+    using Ints = typename Isa::Ints;
+    static constexpr int kLanes = Isa::kLanes;
+    static constexpr int kPanel = 2 * kLanes;  // lanes of a full panel
+    static constexpr float kLargestKey = 127 * 64;
+    static constexpr float kLargestSum = 262000;  // times 8128, and half a unit for each of 4096 terms: below 2^31
+    static constexpr float kLargestWord = 32000;
+
+    // Tokens of a chunk. Written by one worker, for itself.
+    struct Chunk {
+        int16_t* keys;         // [kChunk + kChunkPadding][padded_key], order of Isa::place_of
+        int16_t* values;       // [kChunk / 2][padded_value][2], order of Isa::pair_place_of
+        int16_t* value_rows;   // [2][padded_value]: the last two values while values are a cache of their own
+        float* key_scales[2];  // [kChunk + kChunkPadding], of each part
+        float* value_scales;   // [kChunk]; key_scales[0] if the value is a prefix of the key
+    };
+    static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
+        Chunk chunk{};
+        chunk.keys = arena.take<int16_t>((kChunk + kChunkPadding) * int64_t{shape.padded_key()});
+        chunk.values = arena.take<int16_t>(kChunk * int64_t{shape.padded_value()});
+        chunk.key_scales[0] = arena.take<float>(kChunk + kChunkPadding);
+        chunk.key_scales[1] = arena.take<float>(kChunk + kChunkPadding);
+        if (shape.prefix) {
+            chunk.value_scales = chunk.key_scales[0];
+        } else {
+            chunk.value_rows = arena.take<int16_t>(2 * int64_t{shape.padded_value()});
+            chunk.value_scales = arena.take<float>(kChunk);
+        }
+        return chunk;
+    }
+
+    // Queries of a panel, or rows of a weight that are multiplied with cached rows as queries are.
+    struct Queries {
+        int16_t* words;    // [padded elements / 2][lanes][2], order of Isa::place_of
+        float* scales[2];  // [lanes], of each part
+    };
+    static Queries take_queries(Arena& arena, int padded_elements) noexcept {
+        Queries queries{};
+        queries.words = arena.take<int16_t>(int64_t{padded_elements} * kPanel);
+        queries.scales[0] = arena.take<float>(kPanel);
+        queries.scales[1] = arena.take<float>(kPanel);
+        return queries;
+    }
+
+    // What the lanes of a panel make of a chunk.
+    struct Weights {
+        float* scores;   // [kChunk + kChunkPadding][lanes]
+        int16_t* words;  // [kChunk / 2][lanes][2]
+    };
+    static Weights take_weights(Arena& arena) noexcept {
+        Weights weights{};
+        weights.scores = arena.take<float>((kChunk + kChunkPadding) * int64_t{kPanel});
+        weights.words = arena.take<int16_t>(kChunk * int64_t{kPanel});
+        return weights;
+    }
+
+    // ---- loading ----
+
+    // One part of a row: elements first .. first + count of a cached row of `type`, as `padded` words; returns its
+    // scale.
+    static float load_part(tsr_type type, const char* row, int64_t first, int count, int padded, int16_t* to) noexcept {
+        if (count == padded) {
+            if (type == TSR_TYPE_Q8_0 && first % 32 == 0 && count <= kMaxFastBlocks * 32) {
+                return load_q8_0(row + first / 32 * 34, count / 32, to);
+            }
+            if (type == TSR_TYPE_F16) {
+                const auto* x = reinterpret_cast<const uint16_t*>(row) + first;
+                const float largest = Isa::largest_of_f16(x, count);
+                const float factor = inverse(largest, kLargestKey);
+                for (int i = 0; i < count; i += 32) Isa::words_from_f16(x + i, factor, to + i);
+                return largest / kLargestKey;
+            }
+            if (type == TSR_TYPE_BF16) {
+                const auto* x = reinterpret_cast<const uint16_t*>(row) + first;
+                const float largest = Isa::largest_of_bf16(x, count);
+                const float factor = inverse(largest, kLargestKey);
+                for (int i = 0; i < count; i += 32) Isa::words_from_bf16(x + i, factor, to + i);
+                return largest / kLargestKey;
+            }
+            if (type == TSR_TYPE_F32) return load_floats(reinterpret_cast<const float*>(row) + first, count, to);
+        }
+        // Any other type or size: through f32, twice, so that no buffer need hold the part.
+        alignas(64) float block[32];
+        float largest = 0;
+        for (int i = 0; i < padded; i += 32) {
+            decode_block(type, row, first + i, count - i, block);
+            largest = std::max(largest, Isa::largest_of_floats(block, 32));
+        }
+        const float factor = inverse(largest, kLargestKey);
+        for (int i = 0; i < padded; i += 32) {
+            decode_block(type, row, first + i, count - i, block);
+            Isa::words_from_floats(block, factor, to + i);
+        }
+        return largest / kLargestKey;
+    }
+
+    static float load_floats(const float* x, int count, int16_t* to) noexcept {
+        const float largest = Isa::largest_of_floats(x, count);
+        const float factor = inverse(largest, kLargestKey);
+        for (int i = 0; i < count; i += 32) Isa::words_from_floats(x + i, factor, to + i);
+        return largest / kLargestKey;
+    }
+
+    // The key of token `t` of a chunk, elements first .. first + shape.key of the row; with a prefix the value, too.
+    static void load_key(const Chunk& chunk, const HeadShape& shape, int t, tsr_type type, const char* row,
+                         int64_t first) noexcept {
+        int16_t* to = chunk.keys + int64_t{t} * shape.padded_key();
+        for (int part = 0; part < shape.parts(); ++part) {
+            const int begin = shape.part_begin(part);
+            const int count = (part + 1 < shape.parts() ? shape.first_part : shape.key) - begin;
+            chunk.key_scales[part][t] =
+                load_part(type, row, first + begin, count, shape.part_end(part) - begin, to + begin);
+        }
+        if (shape.prefix) pair_value(chunk, shape, t, to, to - shape.padded_key());
+    }
+    // The value of token `t`, where it is no prefix. Tokens come in order.
+    static void load_value(const Chunk& chunk, const HeadShape& shape, int t, tsr_type type, const char* row,
+                           int64_t first) noexcept {
+        int16_t* to = chunk.value_rows + int64_t{t % 2} * shape.padded_value();
+        chunk.value_scales[t] = load_part(type, row, first, shape.value, shape.padded_value(), to);
+        pair_value(chunk, shape, t, to, chunk.value_rows);
+    }
+    // The same from an expanded row.
+    static void load_value_floats(const Chunk& chunk, const HeadShape& shape, int t, const float* x) noexcept {
+        load_value(chunk, shape, t, TSR_TYPE_F32, reinterpret_cast<const char*>(x), 0);
+    }
+    // After the last token of a chunk of `tokens`.
+    static void end_chunk(const Chunk& chunk, const HeadShape& shape, int tokens) noexcept {
+        // The partner of a last, odd token: its weight is zero, and so its value must be.
+        if (tokens % 2 == 0) return;
+        const int16_t* last = shape.prefix ? chunk.keys + int64_t{tokens - 1} * shape.padded_key() : chunk.value_rows;
+        alignas(64) static constexpr int16_t kZeros[16] = {};
+        int16_t* pairs = chunk.values + int64_t{tokens / 2} * shape.padded_value() * 2;
+        for (int d = 0; d < shape.padded_value(); d += 16) Isa::interleave(last + d, kZeros, pairs + 2 * d);
+    }
+
+    // Rows of up to kPanel lanes (nullptr: a lane that is not used), in `vectors` vectors of lanes, times `scale`.
+    static void load_queries(const Queries& queries, const HeadShape& shape, const float* const* rows, int vectors,
+                             float scale) noexcept {
+        const int lanes = vectors * kLanes;
+        alignas(64) static constexpr float kZeros[8] = {};
+        for (int part = 0; part < shape.parts(); ++part) {
+            const int begin = shape.part_begin(part), end = shape.part_end(part);
+            alignas(64) float factors[kPanel];
+            for (int lane = 0; lane < lanes; ++lane) {
+                Floats sum = Isa::zero(), top = Isa::zero();
+                if (rows[lane]) {
+                    for (int e = begin; e < end; e += kLanes) {
+                        const Floats x = Isa::magnitude(load_padded(rows[lane], e, shape.key));
+                        sum = Isa::add(sum, x);
+                        top = Isa::maximum(top, x);
+                    }
+                }
+                const float total = Isa::sum(sum), largest = Isa::largest(top);
+                factors[lane] = std::min(inverse(total, kLargestSum), inverse(largest, kLargestWord));
+                queries.scales[part][lane] = factors[lane] > 0 ? scale / factors[lane] : 0.0f;
+            }
+            for (int e = begin; e < end; e += kLanes) {
+                const int place = Isa::place_of(e);
+                for (int v = 0; v < vectors; ++v) {
+                    Floats r[kLanes];
+                    for (int i = 0; i < kLanes; ++i) {
+                        const float* row = rows[v * kLanes + i];
+                        r[i] = row ? load_padded(row, e, shape.key) : Isa::load(kZeros);
+                    }
+                    Isa::transpose(r);
+                    const Floats f = Isa::load(factors + v * kLanes);
+                    for (int i = 0; i < kLanes; i += 2) {
+                        int16_t* to = queries.words + (int64_t{(place + i) / 2} * lanes + v * kLanes) * 2;
+                        Isa::store_ints(to, Isa::pair(Isa::multiply(r[i], f), Isa::multiply(r[i + 1], f)));
+                    }
+                }
+            }
+        }
+    }
+
+    // ---- arithmetic ----
+
+    // scores[t * stride + lane] = query of the lane times key of token t, for t < tokens (and some past it).
+    template <int V>
+    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int tokens, float* scores,
+                       int64_t stride) noexcept {
+        constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+        for (int t = 0; t < tokens; t += kRows) {
+            for (int part = 0; part < shape.parts(); ++part) {
+                const int begin = shape.part_begin(part), end = shape.part_end(part);
+                Ints sums[kRows][V];
+                const int16_t* rows[kRows];
+                for (int i = 0; i < kRows; ++i) rows[i] = chunk.keys + int64_t{t + i} * shape.padded_key() + begin;
+                key_products<V, kRows>(queries.words + int64_t{begin} * V * kLanes, rows, (end - begin) / 2, sums);
+                for (int i = 0; i < kRows; ++i) {
+                    const Floats row_scale = Isa::broadcast(chunk.key_scales[part] + t + i);
+                    for (int v = 0; v < V; ++v) {
+                        float* to = scores + (t + i) * stride + v * kLanes;
+                        const Floats s =
+                            Isa::multiply(Isa::to_floats(sums[i][v]), Isa::load(queries.scales[part] + v * kLanes));
+                        Isa::store(to, part == 0 ? Isa::multiply(s, row_scale) : Isa::fma(s, row_scale, Isa::load(to)));
+                    }
+                }
+            }
+        }
+    }
+
+    // Scores to weights. top[lane], sum[lane]: the largest score and the sum of exp(score - top); step[lane]: what a
+    // weight of one is worth.
+    template <int V>
+    static void softmax(const Weights& weights, const Chunk& chunk, int tokens, float* top, float* sum,
+                        float* step) noexcept {
+        constexpr int kWidth = V * kLanes;
+        for (int v = 0; v < V; ++v) {
+            float* x = weights.scores + v * kLanes;
+            Floats highest = Isa::splat(kHidden);
+            for (int t = 0; t < tokens; ++t) highest = Isa::maximum(highest, Isa::load(x + t * kWidth));
+            Floats total = Isa::zero(), weighted = Isa::splat(1e-37f), largest = Isa::splat(1e-37f);
+            for (int t = 0; t < tokens; ++t) {
+                const Floats e = exp_not_positive<Isa>(Isa::subtract(Isa::load(x + t * kWidth), highest));
+                const Floats w = Isa::multiply(e, Isa::broadcast(chunk.value_scales + t));
+                total = Isa::add(total, e);
+                weighted = Isa::add(weighted, w);
+                largest = Isa::maximum(largest, w);
+                Isa::store(x + t * kWidth, w);
+            }
+            const Floats factor = Isa::minimum(Isa::divide(Isa::splat(kLargestSum), weighted),
+                                               Isa::divide(Isa::splat(kLargestWord), largest));
+            Isa::store(top + v * kLanes, highest);
+            Isa::store(sum + v * kLanes, total);
+            Isa::store(step + v * kLanes, Isa::divide(Isa::splat(1.0f), factor));
+            for (int t = 0; t < tokens; t += 2) {
+                const Floats a = Isa::multiply(Isa::load(x + t * kWidth), factor);
+                const Floats b = t + 1 < tokens ? Isa::multiply(Isa::load(x + (t + 1) * kWidth), factor) : Isa::zero();
+                Isa::store_ints(weights.words + (int64_t{t / 2} * kWidth + v * kLanes) * 2, Isa::pair(a, b));
+            }
+        }
+    }
+
+    // out[d][lane] = out * correction + weighted sum of values * step * share, by lane; without what out holds if
+    // `first`.
+    template <int V>
+    static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
+                           const float* step, const float* correction, const float* share, float* out) noexcept {
+        constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+        const int n = shape.padded_value();
+        int d = 0;
+        for (; d + kRows <= n; d += kRows) {
+            add_value_tile<V, kRows>(weights, chunk, n, d, tokens, first, step, correction, share, out);
+        }
+        for (; d < n; d += 2) add_value_tile<V, 2>(weights, chunk, n, d, tokens, first, step, correction, share, out);
+    }
+
+    // Where element d of a value lies in out.
+    static int out_place(int d) noexcept { return Isa::pair_place_of(Isa::place_of(d)); }
+    // Neighbouring elements that stay neighbours in out.
+    static constexpr int kOutRun = 4;
+
+  private:
+    static constexpr int kMaxFastBlocks = 32;
+
+    static float inverse(float x, float wanted) noexcept { return x > 0 ? wanted / x : 0.0f; }
+
+    static Floats load_padded(const float* row, int e, int elements) noexcept {
+        if (e + kLanes <= elements) return Isa::load(row + e);
+        return Isa::load_first(row + e, std::max(0, elements - e));
+    }
+
+    static void decode_block(tsr_type type, const char* row, int64_t first, int count, float* block) noexcept {
+        std::fill_n(block, 32, 0.0f);
+        if (count > 0) reference::decode_elements(type, row, first, std::min(count, 32), block);
+    }
+
+    // Blocks of 34 bytes: an f16 scale and 32 bytes.
+    static float load_q8_0(const char* blocks, int count, int16_t* to) noexcept {
+        alignas(64) uint16_t halves[kMaxFastBlocks];
+        alignas(64) float scales[kMaxFastBlocks];
+        for (int b = 0; b < count; ++b) std::memcpy(halves + b, blocks + 34 * b, 2);
+        for (int b = count; b % kLanes != 0; ++b) halves[b] = 0;
+        Isa::floats_from_f16(halves, count, scales);
+        Floats top = Isa::zero();
+        for (int b = 0; b < count; b += kLanes) top = Isa::maximum(top, Isa::magnitude(Isa::load(scales + b)));
+        const float largest = Isa::largest(top);
+        const float factor = inverse(largest, 8192.0f);
+        for (int b = 0; b < count; ++b) {
+            const auto ratio = static_cast<int16_t>(std::lrint(scales[b] * factor));
+            Isa::words_from_bytes(reinterpret_cast<const int8_t*>(blocks + 34 * b + 2), ratio, to + 32 * b);
+        }
+        return largest / 64;
+    }
+
+    static void pair_value(const Chunk& chunk, const HeadShape& shape, int t, const int16_t* row,
+                           const int16_t* before) noexcept {
+        if (t % 2 == 0) return;
+        int16_t* pairs = chunk.values + int64_t{t / 2} * shape.padded_value() * 2;
+        for (int d = 0; d < shape.padded_value(); d += 16) Isa::interleave(before + d, row + d, pairs + 2 * d);
+    }
+
+    template <int V, int R>
+    static void key_products(const int16_t* queries, const int16_t* const* rows, int pairs,
+                             Ints (&sums)[R][V]) noexcept {
+        for (int i = 0; i < R; ++i) {
+            for (int v = 0; v < V; ++v) sums[i][v] = Isa::zero_ints();
+        }
+        for (int64_t p = 0; p < pairs; ++p, queries += 2 * V * kLanes) {
+            Ints q[V];
+            for (int v = 0; v < V; ++v) q[v] = Isa::load_ints(queries + 2 * v * kLanes);
+#pragma GCC unroll 12
+            for (int i = 0; i < R; ++i) {
+                const Ints x = Isa::broadcast_pair(rows[i] + 2 * p);
+                for (int v = 0; v < V; ++v) {
+                    sums[i][v] = Isa::add_products(sums[i][v], x, q[v]);
+                    Isa::keep(sums[i][v]);
+                }
+            }
+        }
+    }
+
+    template <int V, int R>
+    static void add_value_tile(const Weights& weights, const Chunk& chunk, int padded_value, int d, int tokens,
+                               bool first, const float* step, const float* correction, const float* share,
+                               float* out) noexcept {
+        Ints sums[R][V];
+        for (int i = 0; i < R; ++i) {
+            for (int v = 0; v < V; ++v) sums[i][v] = Isa::zero_ints();
+        }
+        const int16_t* values = chunk.values + 2 * d;
+        const int16_t* words = weights.words;
+        const int64_t stride = 2 * int64_t{padded_value};
+        for (int p = 0; p < (tokens + 1) / 2; ++p, values += stride, words += 2 * V * kLanes) {
+            Ints w[V];
+            for (int v = 0; v < V; ++v) w[v] = Isa::load_ints(words + 2 * v * kLanes);
+#pragma GCC unroll 12
+            for (int i = 0; i < R; ++i) {
+                const Ints x = Isa::broadcast_pair(values + 2 * i);
+                for (int v = 0; v < V; ++v) {
+                    sums[i][v] = Isa::add_products(sums[i][v], x, w[v]);
+                    Isa::keep(sums[i][v]);
+                }
+            }
+        }
+        for (int v = 0; v < V; ++v) {
+            const Floats s = Isa::load(step + v * kLanes);
+            const Floats c = Isa::load(correction + v * kLanes), e = Isa::load(share + v * kLanes);
+            for (int i = 0; i < R; ++i) {
+                float* to = out + int64_t{d + i} * V * kLanes + v * kLanes;
+                const Floats sum = Isa::multiply(Isa::to_floats(sums[i][v]), s);
+                Isa::store(to, first ? sum : Isa::fma(sum, e, Isa::multiply(Isa::load(to), c)));
+            }
+        }
+    }
+};
+
+}  // namespace tessera::cpu::attention

@@ -1,0 +1,126 @@
+// The ISA policy of AVX2 with FMA and F16C: what the kernel algorithms of this kit need of a vector unit, by name.
+//
+// A vector holds one 32-bit lane for each of kLanes neighbouring rows of a weight matrix; a lane holds four bytes of
+// codes (four neighbouring columns), or one integer or float result. The including file brings the compiler flags.
+#pragma once
+
+#include <immintrin.h>
+
+#include <cstdint>
+
+namespace tessera::cpu::isa {
+
+struct Avx2 {
+    static constexpr int kLanes = 8;
+
+    using Bytes = __m256i;  // 4 codes a lane
+    using Ints = __m256i;   // one 32-bit integer a lane
+    using Floats = __m256;  // one float a lane
+    using Sums = __m256i;   // running dot products: two wrapping 16-bit sums a lane
+
+    static Bytes load(const void* p) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
+    static void store(void* p, Bytes v) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
+    // The same four bytes in every lane.
+    static Bytes broadcast4(const void* p) noexcept {
+        return _mm256_castps_si256(_mm256_broadcast_ss(static_cast<const float*>(p)));
+    }
+    static Bytes splat(uint8_t v) noexcept { return _mm256_set1_epi8(static_cast<char>(v)); }
+
+    // Bits of bytes. Shifts move inside 16 bits; the mask drops what came from the neighbour.
+    template <int kShift>
+    static Bytes shifted_right(Bytes v, uint8_t mask) noexcept {
+        if constexpr (kShift == 0)
+            return _mm256_and_si256(v, splat(mask));
+        else
+            return _mm256_and_si256(_mm256_srli_epi16(v, kShift), splat(mask));
+    }
+    template <int kShift>
+    static Bytes shifted_left(Bytes v, uint8_t mask) noexcept {
+        if constexpr (kShift == 0)
+            return _mm256_and_si256(v, splat(mask));
+        else
+            return _mm256_and_si256(_mm256_slli_epi16(v, kShift), splat(mask));
+    }
+    static Bytes either(Bytes a, Bytes b) noexcept { return _mm256_or_si256(a, b); }
+    // table[codes], codes 0..15; the table of 16 bytes.
+    static Bytes lookup16(const int8_t* table, Bytes codes) noexcept {
+        const __m256i wide = _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(table)));
+        return _mm256_shuffle_epi8(wide, codes);
+    }
+
+    // Dot products of unsigned codes with signed ones, summed in wrapping 16 bits. Right as long as two products fit
+    // (|u0 s0 + u1 s1| <= 32767) and the final sum of each half lane does; what lies between may wrap. `start` is where
+    // a sum begins: two int16, for the even and the odd pair of a lane.
+    static Sums start(const int16_t* pair) noexcept { return broadcast4(pair); }
+    static Sums dot(Sums sums, Bytes unsigned_codes, Bytes signed_codes) noexcept {
+        return in_order(_mm256_add_epi16(sums, _mm256_maddubs_epi16(unsigned_codes, signed_codes)));
+    }
+    static Ints total(Sums sums) noexcept { return _mm256_madd_epi16(sums, _mm256_set1_epi16(1)); }
+
+    // Dot products of two signed codes, summed in 32 bits. `b` is never -128.
+    static Ints zero() noexcept { return _mm256_setzero_si256(); }
+    static Ints dot_signed(Ints sums, Bytes a, Bytes b) noexcept {
+        const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
+        return in_order(_mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
+    }
+
+    static Floats to_floats(Ints v) noexcept { return _mm256_cvtepi32_ps(v); }
+    static Floats load_floats(const float* p) noexcept { return _mm256_loadu_ps(p); }
+    static void store_floats(float* p, Floats v) noexcept { _mm256_storeu_ps(p, v); }
+    static Floats broadcast(const float* p) noexcept { return _mm256_broadcast_ss(p); }
+    static Floats splat(float v) noexcept { return _mm256_set1_ps(v); }
+    static Floats zero_floats() noexcept { return _mm256_setzero_ps(); }
+    static Floats multiply(Floats a, Floats b) noexcept { return _mm256_mul_ps(a, b); }
+    static Floats add(Floats a, Floats b) noexcept { return _mm256_add_ps(a, b); }
+    static Floats subtract(Floats a, Floats b) noexcept { return _mm256_sub_ps(a, b); }
+    static Floats fma(Floats a, Floats b, Floats c) noexcept { return _mm256_fmadd_ps(a, b, c); }
+
+    // kLanes neighbouring numbers of other types as floats.
+    static Floats from_f16(const uint16_t* p) noexcept {
+        return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    }
+    static Floats from_bf16(const uint16_t* p) noexcept {
+        const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+    }
+    static Floats from_u8(const uint8_t* p) noexcept {
+        return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    }
+    static Floats from_s8(const int8_t* p) noexcept {
+        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    }
+
+    // Asks for the cache line at `p`, which need not be mapped.
+    static void prefetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
+
+    // Largest magnitude of 32 floats, compared as integers, so that a not-a-number is the largest of all.
+    static float largest_of_32(const float* x) noexcept {
+        const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
+        __m256i m = _mm256_and_si256(mask, load(x));
+        for (int i = 8; i < 32; i += 8) m = _mm256_max_epi32(m, _mm256_and_si256(mask, load(x + i)));
+        __m128i h = _mm_max_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
+        h = _mm_max_epi32(h, _mm_shuffle_epi32(h, 0x4E));
+        h = _mm_max_epi32(h, _mm_shuffle_epi32(h, 0xB1));
+        return _mm_cvtss_f32(_mm_castsi128_ps(h));
+    }
+    // codes = round(x * inverse), halves to even; the products must lie within +-127.
+    static void quantize_32(const float* x, float inverse, int8_t* codes) noexcept {
+        const __m256 scale = _mm256_set1_ps(inverse);
+        __m256i q[4];
+        for (int i = 0; i < 4; ++i) q[i] = _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(x + 8 * i), scale));
+        const __m256i low = _mm256_packs_epi32(q[0], q[1]);
+        const __m256i high = _mm256_packs_epi32(q[2], q[3]);
+        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        store(codes, _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order));
+    }
+
+  private:
+    // Keeps the compiler from regrouping a chain of integer additions: it would first compute all products, which do
+    // not fit the registers.
+    static __m256i in_order(__m256i v) noexcept {
+        asm("" : "+x"(v));
+        return v;
+    }
+};
+
+}  // namespace tessera::cpu::isa

@@ -1,0 +1,223 @@
+// What attention needs of a vector unit, on AVX2 with FMA and F16C. Lanes are queries: heads of a token or rows of a
+// prompt. The including file brings the compiler flags.
+#pragma once
+
+#include <immintrin.h>
+
+#include <bit>
+#include <cstdint>
+#include <cstring>
+
+namespace tessera::cpu::isa {
+
+struct Avx2Attention {
+    static constexpr int kLanes = 8;
+    // Rows of the register tile for one and for two vectors of lanes: sums, operands and a temporary fill 16 registers.
+    static constexpr int kTileRows1 = 12;
+    static constexpr int kTileRows2 = 6;
+
+    using Floats = __m256;
+    using Ints = __m256i;  // one 32-bit integer, or two int16, a lane
+
+    static Floats load(const float* p) noexcept { return _mm256_loadu_ps(p); }
+    // The first `count` (0 .. kLanes) floats at p, zeros after them; what lies past them is not touched.
+    static Floats load_first(const float* p, int count) noexcept {
+        const __m256i lane = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
+        return _mm256_maskload_ps(p, _mm256_cmpgt_epi32(_mm256_set1_epi32(count), lane));
+    }
+    static void store(float* p, Floats v) noexcept { _mm256_storeu_ps(p, v); }
+    static Floats zero() noexcept { return _mm256_setzero_ps(); }
+    static Floats splat(float v) noexcept { return _mm256_set1_ps(v); }
+    static Floats broadcast(const float* p) noexcept { return _mm256_broadcast_ss(p); }
+    static Floats add(Floats a, Floats b) noexcept { return _mm256_add_ps(a, b); }
+    static Floats subtract(Floats a, Floats b) noexcept { return _mm256_sub_ps(a, b); }
+    static Floats multiply(Floats a, Floats b) noexcept { return _mm256_mul_ps(a, b); }
+    static Floats divide(Floats a, Floats b) noexcept { return _mm256_div_ps(a, b); }
+    static Floats maximum(Floats a, Floats b) noexcept { return _mm256_max_ps(a, b); }
+    static Floats minimum(Floats a, Floats b) noexcept { return _mm256_min_ps(a, b); }
+    static Floats fma(Floats a, Floats b, Floats c) noexcept { return _mm256_fmadd_ps(a, b, c); }
+    static Floats magnitude(Floats a) noexcept { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
+    static Floats root(Floats a) noexcept { return _mm256_sqrt_ps(a); }
+    static float sum(Floats v) noexcept {
+        __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+        s = _mm_add_ps(s, _mm_movehl_ps(s, s));
+        return _mm_cvtss_f32(_mm_add_ss(s, _mm_movehdup_ps(s)));
+    }
+    static float largest(Floats v) noexcept {
+        __m128 s = _mm_max_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
+        s = _mm_max_ps(s, _mm_movehl_ps(s, s));
+        return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
+    }
+    // 2^round(n) for n in [-126, 127].
+    static Floats power_of_two(Floats n) noexcept {
+        const __m256i e = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(e, 23));
+    }
+    static Floats round(Floats v) noexcept { return _mm256_round_ps(v, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+    // v where a >= b, else 0.
+    static Floats where_not_less(Floats a, Floats b, Floats v) noexcept {
+        return _mm256_and_ps(_mm256_cmp_ps(a, b, _CMP_GE_OQ), v);
+    }
+    // `hidden` in the lanes whose limit is less than token, else v.
+    static Floats hide(Floats v, const int32_t* limits, int32_t token, Floats hidden) noexcept {
+        const __m256i limit = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(limits));
+        const __m256i mask = _mm256_cmpgt_epi32(_mm256_set1_epi32(token), limit);
+        return _mm256_blendv_ps(v, hidden, _mm256_castsi256_ps(mask));
+    }
+    // Eight rows of kLanes columns to kLanes rows of eight.
+    static void transpose(Floats* r) noexcept {
+        __m256 t[8], u[8];
+        for (int i = 0; i < 8; i += 2) {
+            t[i] = _mm256_unpacklo_ps(r[i], r[i + 1]);
+            t[i + 1] = _mm256_unpackhi_ps(r[i], r[i + 1]);
+        }
+        for (int i = 0; i < 8; i += 4) {
+            u[i] = _mm256_shuffle_ps(t[i], t[i + 2], 0x44);
+            u[i + 1] = _mm256_shuffle_ps(t[i], t[i + 2], 0xEE);
+            u[i + 2] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0x44);
+            u[i + 3] = _mm256_shuffle_ps(t[i + 1], t[i + 3], 0xEE);
+        }
+        for (int i = 0; i < 4; ++i) {
+            r[i] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x20);
+            r[i + 4] = _mm256_permute2f128_ps(u[i], u[i + 4], 0x31);
+        }
+    }
+    static void store_low_half(float* p, Floats v) noexcept { _mm_storeu_ps(p, _mm256_castps256_ps128(v)); }
+    static void store_high_half(float* p, Floats v) noexcept { _mm_storeu_ps(p, _mm256_extractf128_ps(v, 1)); }
+
+    // Keeps running sums in their registers: GCC otherwise rotates and spills them.
+    static void keep(Ints& a) noexcept { asm("" : "+x"(a)); }
+    static void keep(Floats& a) noexcept { asm("" : "+x"(a)); }
+
+    static Ints load_ints(const int16_t* p) noexcept { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+    static void store_ints(int16_t* p, Ints v) noexcept { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
+    static Ints zero_ints() noexcept { return _mm256_setzero_si256(); }
+    // The two int16 at p in every lane.
+    static Ints broadcast_pair(const int16_t* p) noexcept {
+        return _mm256_castps_si256(_mm256_broadcast_ss(reinterpret_cast<const float*>(p)));
+    }
+    static Ints add_products(Ints sums, Ints a, Ints b) noexcept {
+        return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
+    }
+    static Floats to_floats(Ints v) noexcept { return _mm256_cvtepi32_ps(v); }
+    // Two numbers of [-32767, 32767], rounded, to the two int16 of each lane.
+    static Ints pair(Floats first, Floats second) noexcept {
+        return _mm256_blend_epi16(_mm256_cvtps_epi32(first), _mm256_slli_epi32(_mm256_cvtps_epi32(second), 16), 0xAA);
+    }
+
+    // ---- Rows of a cache as int16, in blocks of 32 elements. Inside a block the order is 0-7, 16-23, 8-15, 24-31:
+    // what unpacking bytes gives. place_of says where an element goes. ----
+
+    static constexpr int place_of(int element) noexcept {
+        const int i = element % 32;
+        return element - i + i / 8 % 2 * 16 + i / 16 * 8 + i % 8;
+    }
+
+    // 32 floats times `factor`, rounded; the products lie in [-32767, 32767].
+    static void words_from_floats(const float* x, float factor, int16_t* to) noexcept {
+        const __m256 f = _mm256_set1_ps(factor);
+        store_words(_mm256_mul_ps(f, load(x)), _mm256_mul_ps(f, load(x + 8)), _mm256_mul_ps(f, load(x + 16)),
+                    _mm256_mul_ps(f, load(x + 24)), to);
+    }
+    static void words_from_f16(const uint16_t* x, float factor, int16_t* to) noexcept {
+        const __m256 f = _mm256_set1_ps(factor);
+        store_words(_mm256_mul_ps(f, from_f16(x)), _mm256_mul_ps(f, from_f16(x + 8)),
+                    _mm256_mul_ps(f, from_f16(x + 16)), _mm256_mul_ps(f, from_f16(x + 24)), to);
+    }
+    static void words_from_bf16(const uint16_t* x, float factor, int16_t* to) noexcept {
+        const __m256 f = _mm256_set1_ps(factor);
+        store_words(_mm256_mul_ps(f, from_bf16(x)), _mm256_mul_ps(f, from_bf16(x + 8)),
+                    _mm256_mul_ps(f, from_bf16(x + 16)), _mm256_mul_ps(f, from_bf16(x + 24)), to);
+    }
+    // 32 bytes times ratio / 2^7.
+    static void words_from_bytes(const int8_t* x, int16_t ratio, int16_t* to) noexcept {
+        const __m256i r = _mm256_set1_epi16(ratio);
+        const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
+        const __m256i zero = _mm256_setzero_si256();
+        store_ints(to, _mm256_mulhrs_epi16(_mm256_unpacklo_epi8(zero, b), r));
+        store_ints(to + 16, _mm256_mulhrs_epi16(_mm256_unpackhi_epi8(zero, b), r));
+    }
+    // Largest magnitude of `count` numbers, a multiple of 32. 16-bit floats are compared as integers.
+    static float largest_of_f16(const uint16_t* x, int count) noexcept {
+        return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(largest_word(x, count))));
+    }
+    static float largest_of_bf16(const uint16_t* x, int count) noexcept {
+        return std::bit_cast<float>(static_cast<uint32_t>(largest_word(x, count)) << 16);
+    }
+    static float largest_of_floats(const float* x, int count) noexcept {
+        __m256 m = zero();
+        for (int i = 0; i < count; i += 8) m = maximum(m, magnitude(load(x + i)));
+        return largest(m);
+    }
+    // `count` (at most 32, a multiple of 8 reserved) f16 numbers to floats.
+    static void floats_from_f16(const uint16_t* x, int count, float* to) noexcept {
+        for (int i = 0; i < count; i += 8) store(to + i, from_f16(x + i));
+    }
+    // Two rows of 16 words to 16 pairs. pair_place_of says where the pair of a place goes.
+    static void interleave(const int16_t* first, const int16_t* second, int16_t* pairs) noexcept {
+        const __m256i a = load_ints(first), b = load_ints(second);
+        store_ints(pairs, _mm256_unpacklo_epi16(a, b));
+        store_ints(pairs + 16, _mm256_unpackhi_epi16(a, b));
+    }
+    static constexpr int pair_place_of(int place) noexcept {
+        const int i = place % 16;
+        return place - i + i / 4 % 2 * 8 + i / 8 * 4 + i % 4;
+    }
+
+    static Floats from_f16(const uint16_t* p) noexcept {
+        return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    }
+    static Floats from_bf16(const uint16_t* p) noexcept {
+        const __m256i wide = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+        return _mm256_castsi256_ps(_mm256_slli_epi32(wide, 16));
+    }
+    static void to_f16(uint16_t* p, Floats v) noexcept {
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_cvtps_ph(v, _MM_FROUND_TO_NEAREST_INT));
+    }
+    // Round to nearest, ties to even; not-a-number becomes a quiet one.
+    static void to_bf16(uint16_t* p, Floats v) noexcept {
+        const __m256i bits = _mm256_castps_si256(v);
+        const __m256i odd = _mm256_and_si256(_mm256_srli_epi32(bits, 16), _mm256_set1_epi32(1));
+        const __m256i rounded = _mm256_add_epi32(bits, _mm256_add_epi32(odd, _mm256_set1_epi32(0x7FFF)));
+        const __m256i quiet = _mm256_or_si256(bits, _mm256_set1_epi32(0x400000));
+        const __m256i nan = _mm256_castps_si256(_mm256_cmp_ps(v, v, _CMP_UNORD_Q));
+        const __m256i high = _mm256_srli_epi32(_mm256_blendv_epi8(rounded, quiet, nan), 16);
+        const __m256i packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(high, high), 0x08);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+    }
+    // 32 floats times `inverse`, rounded half away from zero, to bytes. The products lie in [-127, 127].
+    static void to_bytes(int8_t* p, const float* x, float inverse) noexcept {
+        __m256i q[4];
+        for (int i = 0; i < 4; ++i) {
+            const __m256 t = _mm256_mul_ps(load(x + 8 * i), splat(inverse));
+            const __m256 whole = _mm256_round_ps(t, _MM_FROUND_TO_ZERO | _MM_FROUND_NO_EXC);
+            const __m256 up = where_not_less(magnitude(_mm256_sub_ps(t, whole)), splat(0.5f), splat(1.0f));
+            const __m256 sign = _mm256_and_ps(t, splat(-0.0f));
+            q[i] = _mm256_cvttps_epi32(_mm256_add_ps(whole, _mm256_or_ps(up, sign)));
+        }
+        const __m256i bytes = _mm256_packs_epi16(_mm256_packs_epi32(q[0], q[1]), _mm256_packs_epi32(q[2], q[3]));
+        const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
+        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_permutevar8x32_epi32(bytes, order));
+    }
+
+  private:
+    static void store_words(Floats a, Floats b, Floats c, Floats d, int16_t* to) noexcept {
+        const __m256i even = _mm256_packs_epi32(_mm256_cvtps_epi32(a), _mm256_cvtps_epi32(c));
+        const __m256i odd = _mm256_packs_epi32(_mm256_cvtps_epi32(b), _mm256_cvtps_epi32(d));
+        store_ints(to, _mm256_permute4x64_epi64(even, 0xD8));
+        store_ints(to + 16, _mm256_permute4x64_epi64(odd, 0xD8));
+    }
+    static int largest_word(const uint16_t* x, int count) noexcept {
+        const __m256i mask = _mm256_set1_epi16(0x7FFF);
+        __m256i m = _mm256_setzero_si256();
+        for (int i = 0; i < count; i += 16) {
+            const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
+            m = _mm256_max_epu16(m, _mm256_and_si256(v, mask));
+        }
+        const __m128i all = _mm_set1_epi16(-1);
+        const __m128i h = _mm_max_epu16(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
+        return _mm_cvtsi128_si32(_mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(h, all)), all)) & 0xFFFF;
+    }
+};
+
+}  // namespace tessera::cpu::isa

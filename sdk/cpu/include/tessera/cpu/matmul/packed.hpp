@@ -1,0 +1,78 @@
+// Weights of the formats of 32 as the integer kernels read them: kLanes rows interleaved, in the bytes they had in the
+// file.
+//
+// A group of kLanes rows is a sequence of units, each the blocks of one place in all its rows. Inside a unit every
+// field of a block becomes a vector with one lane a row: "step" s of a block is a vector whose lane r holds the codes
+// of elements 4 s .. 4 s + 3 of row r. A packed group takes exactly the bytes of its rows.
+//
+// Each format is a struct over the ISA policy: its unit, `pack` and `unpack` of one unit (exact, plain C++), and
+// `visit`, which hands the unit's blocks of 32 elements one after another, decoded, to a sink:
+//     sink(block, const Bytes (&codes)[8], const Floats (&scale)[kGroups], const Floats (&minimum)[kGroups])
+// A weight is scale * (code - kCentre) + minimum; without kHasMinimum the minimum is not looked at. If kSigned, codes
+// are signed and there is no centre.
+#pragma once
+
+#include <tessera/cpu/formats/blocks.hpp>
+#include <tessera/cpu/formats/half.hpp>
+#include <tessera/types.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+
+namespace tessera::cpu {
+
+// Moves four bytes: the grain of all packing.
+inline void move4(void* to, const void* from) noexcept {
+    std::memcpy(to, from, 4);
+}
+
+// The nibbles of a block of 32: vector s holds step s in its low nibbles and step s + 4 in its high ones.
+template <int kLanes>
+struct PackedNibbles {
+    uint8_t bytes[4][kLanes][4];
+
+    void pack(int lane, const uint8_t* qs) noexcept {
+        for (int s = 0; s < 4; ++s) move4(bytes[s][lane], qs + 4 * s);
+    }
+    void unpack(int lane, uint8_t* qs) const noexcept {
+        for (int s = 0; s < 4; ++s) move4(qs + 4 * s, bytes[s][lane]);
+    }
+    template <class Isa>
+    void codes(typename Isa::Bytes (&out)[8]) const noexcept {
+        for (int s = 0; s < 4; ++s) {
+            const auto both = Isa::load(bytes[s]);
+            out[s] = Isa::template shifted_right<0>(both, 15);
+            out[s + 4] = Isa::template shifted_right<4>(both, 15);
+        }
+    }
+};
+
+template <class Isa>
+struct WeightQ4_0 {
+    using Block = BlockQ4_0;
+    static constexpr tsr_type kType = TSR_TYPE_Q4_0;
+    static constexpr int kBlocks = 1, kGroups = 1, kCentre = 8;
+    static constexpr bool kSigned = false, kHasMinimum = false;
+    struct Unit {
+        uint16_t d[Isa::kLanes];
+        PackedNibbles<Isa::kLanes> qs;
+    };
+    static void pack(Unit& unit, int lane, const Block& block) noexcept {
+        unit.d[lane] = block.d;
+        unit.qs.pack(lane, block.qs);
+    }
+    static void unpack(const Unit& unit, int lane, Block& block) noexcept {
+        block.d = unit.d[lane];
+        unit.qs.unpack(lane, block.qs);
+    }
+    template <class Sink>
+    static void visit(const Unit& unit, Sink&& sink) noexcept {
+        typename Isa::Bytes codes[8];
+        unit.qs.template codes<Isa>(codes);
+        const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
+        sink(0, codes, scale, scale);
+    }
+};
+
+}  // namespace tessera::cpu

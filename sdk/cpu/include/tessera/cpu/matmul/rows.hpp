@@ -1,0 +1,122 @@
+// A span of packed weight groups times the rows of a batch: chooses between the two kernels by the number of rows.
+#pragma once
+
+#include <tessera/cpu/matmul/activations.hpp>
+#include <tessera/cpu/matmul/gemm.hpp>
+#include <tessera/cpu/matmul/gemv.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+
+namespace tessera::cpu {
+
+// Quantised rows: whole tiles of kTileRows, then one narrower tile of what is left.
+struct ActivationRows {
+    unsigned char* data;  // 64-byte aligned; activation_row_bytes() for each row
+    int64_t rows;
+    int64_t elements;  // of a row, a multiple of 32
+
+    template <int kRows, int kGroups>
+    ActivationBlock<kRows, kGroups>* tile(int64_t first_row) const noexcept {
+        return reinterpret_cast<ActivationBlock<kRows, kGroups>*>(
+            data + static_cast<size_t>(first_row * (elements / 32)) * kRowBlockBytes<kGroups>);
+    }
+};
+
+// Calls f.template operator()<1 .. kTileRows>() for the width of a tile.
+template <class F>
+inline void with_width(int64_t width, F&& f) {
+    switch (width) {
+        case 1:
+            f.template operator()<1>();
+            break;
+        case 2:
+            f.template operator()<2>();
+            break;
+        case 3:
+            f.template operator()<3>();
+            break;
+        default:
+            f.template operator()<4>();
+            break;
+    }
+}
+
+// Quantises blocks [first_block, end_block) of row `row` of `to`. x: the whole row.
+template <class Isa, int kGroups>
+inline void quantize_into(const ActivationRows& to, int64_t row, const float* x, int centre, int64_t first_block,
+                          int64_t end_block) noexcept {
+    const int64_t first = row / kTileRows * kTileRows;
+    with_width(std::min<int64_t>(kTileRows, to.rows - first), [&]<int kRows>() {
+        quantize_row<Isa, kRows, kGroups>(x + 32 * first_block, 32 * (end_block - first_block), centre,
+                                          static_cast<int>(row - first), to.tile<kRows, kGroups>(first) + first_block);
+    });
+}
+
+// What one worker needs beside its operands.
+template <class Isa, class Format>
+struct alignas(64) RowsScratch {
+    PanelBlock<Isa, Format> panel[kPanelElements / 32];
+    float sums[kBatchRows][kPanelGroups][Isa::kLanes];
+};
+
+// Groups [begin, end) of `weight` (units of one row group follow each other, groups too) times all rows of `x`.
+// Hands out kLanes neighbouring results at a time: emit(row, group, const float* lanes). `scratch` is the worker's own;
+// it is not touched if x has at most kTileRows rows.
+template <class Isa, class Format, class Emit>
+inline void multiply_rows(const typename Format::Unit* weight, int64_t begin, int64_t end, const ActivationRows& x,
+                          RowsScratch<Isa, Format>* scratch, Emit&& emit) noexcept {
+    const int64_t units = x.elements / (32 * Format::kBlocks);
+    if (x.rows <= kTileRows) {
+        with_width(x.rows, [&]<int kRows>() {
+            alignas(64) float out[kRows][Isa::kLanes];
+            for (int64_t g = begin; g < end; ++g) {
+                gemv_group<Isa, Format, kRows>(weight + g * units, units, x.tile<kRows, Format::kGroups>(0), out[0],
+                                               Isa::kLanes);
+                for (int row = 0; row < kRows; ++row) emit(row, g, out[row]);
+            }
+        });
+        return;
+    }
+    constexpr int64_t kPanelUnits = kPanelElements / (32 * Format::kBlocks);
+    for (int64_t first = 0; first < x.rows; first += kBatchRows) {
+        const int64_t rows = std::min<int64_t>(kBatchRows, x.rows - first);
+        for (int64_t g = begin; g < end; g += kPanelGroups) {
+            const int used = static_cast<int>(std::min<int64_t>(kPanelGroups, end - g));
+            std::fill_n(&scratch->sums[0][0][0], rows * kPanelGroups * Isa::kLanes, 0.0f);
+            for (int64_t u = 0; u < units; u += kPanelUnits) {
+                const int64_t count = std::min(kPanelUnits, units - u);
+                for (int i = 0; i < used; ++i) {
+                    decode_panel<Isa, Format>(weight + (g + i) * units + u, count, i, scratch->panel);
+                }
+                for (int64_t row = 0; row < rows; row += kTileRows) {
+                    with_width(std::min<int64_t>(kTileRows, rows - row), [&]<int kRows>() {
+                        const auto* tile = x.tile<kRows, Format::kGroups>(first + row) + u * Format::kBlocks;
+                        if (used == kPanelGroups) {
+                            multiply_panel<Isa, Format, kRows, kPanelGroups>(scratch->panel, count * Format::kBlocks,
+                                                                             tile, scratch->sums + row);
+                        } else {
+                            multiply_panel<Isa, Format, kRows, 1>(scratch->panel, count * Format::kBlocks, tile,
+                                                                  scratch->sums + row);
+                        }
+                    });
+                }
+            }
+            for (int64_t row = 0; row < rows; ++row) {
+                for (int i = 0; i < used; ++i) emit(first + row, g + i, scratch->sums[row][i]);
+            }
+        }
+    }
+}
+
+// The part of `count` things that belongs to `worker`, the same for every run: [begin, end).
+struct Share {
+    int64_t begin;
+    int64_t end;
+};
+inline Share share(int64_t count, uint32_t worker, uint32_t workers) noexcept {
+    return {count * worker / workers, count * (worker + 1) / workers};
+}
+
+}  // namespace tessera::cpu
