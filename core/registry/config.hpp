@@ -38,7 +38,7 @@ struct Config {
     std::vector<PlacementRule> placement;                      // the first that matches counts
 };
 
-// Throws Error: TSR_IO_ERROR, or TSR_CORRUPT_DATA naming file, line and key; an unknown key is one.
+// Throws what File throws, or Error(TSR_CORRUPT_DATA) naming file, line and key; an unknown key is one.
 Config read_config(const std::filesystem::path& file);
 
 // The same from text. `file` is for messages, and its folder is what relative paths in the text count from.

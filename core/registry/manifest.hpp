@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,7 +20,7 @@ struct Manifest {
     std::string summary;  // one line for people; may be empty
 
     std::vector<std::string> kinds;  // device kinds that it has kernels or a provider for; empty: operators only
-    std::vector<std::string> ops;    // that it has kernels for or brings as operators
+    std::optional<std::vector<std::string>> ops;  // that it has kernels for or brings as operators, if it says so
 
     std::vector<std::string> cpu_flags;     // all are needed to map it
     uint32_t least_compute_capability = 0;  // 100 * major + 10 * minor, inclusive
@@ -30,5 +31,8 @@ struct Manifest {
 
 // Throws Error(TSR_CORRUPT_DATA) naming file, line and key.
 Manifest parse_manifest(std::string_view text, const std::filesystem::path& file);
+
+// Also throws what File throws.
+Manifest read_manifest(const std::filesystem::path& file);
 
 }  // namespace tessera

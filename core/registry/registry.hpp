@@ -49,6 +49,8 @@ class Registry {
 
     // Everything found, in search order.
     std::span<const PluginRecord> plugins() const noexcept { return records_; }
+    // The folders that were searched, in this order.
+    std::span<const std::filesystem::path> folders() const noexcept { return folders_; }
     // nullptr if no plugin of that name is chosen.
     const PluginRecord* find_plugin(std::string_view name) const noexcept;
 
@@ -81,10 +83,13 @@ class Registry {
 
   private:
     Registry() = default;
-    void index(const Config& config);
-    void index_layouts(const PluginRecord& record);
-    void index_operators(const PluginRecord& record);
+    void index(const std::vector<std::string>& prefer);
+    void index_layouts(size_t record);
+    void index_operators(size_t record);
+    const PluginRecord& owner_of(const void* entry) const;
+    std::string owner_name(const void* entry) const;
 
+    std::vector<std::filesystem::path> folders_;
     std::vector<PluginRecord> records_;
     template <typename T>
     using ByName = std::map<std::string, T, std::less<>>;
@@ -92,7 +97,7 @@ class Registry {
     ByName<std::vector<const tsr_device_provider*>> providers_;
     std::vector<const tsr_layout*> layouts_;
     std::vector<const tsr_operator*> operators_;
-    std::unordered_map<const void*, size_t> owners_;  // of kernels and providers, in records_
+    std::unordered_map<const void*, size_t> owners_;  // of every table entry, in records_
     std::vector<uint32_t> preferences_;               // of records_
     ByName<std::string> device_plugins_;
     std::vector<std::string> conflicts_;

@@ -1,0 +1,142 @@
+#include "core/registry/config.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/base/toml.hpp"
+#include "core/hardware/devices.hpp"
+#include "core/registry/sha256.hpp"
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMaxThreads = 4096;
+constexpr size_t kMaxSimulated = 64;
+
+void read_plugins(TomlFile::Table table, Config& config) {
+    config.default_plugin_folder = table.boolean("default_folder").value_or(true);
+    for (const fs::path folder : table.strings("folders").value_or(std::vector<std::string>())) {
+        if (folder.empty()) table.reject("folders", "holds an empty name");
+        config.plugin_folders.push_back((fs::absolute(config.file).parent_path() / folder).lexically_normal());
+    }
+    config.prefer = table.strings("prefer").value_or(std::vector<std::string>());
+    config.off = table.strings("off").value_or(std::vector<std::string>());
+    for (const std::string& name : config.prefer) {
+        if (std::find(config.off.begin(), config.off.end(), name) != config.off.end()) {
+            table.reject("off", fmt::format("'{}' is in 'prefer' too: it cannot be both", name));
+        }
+        if (std::count(config.prefer.begin(), config.prefer.end(), name) > 1) {
+            table.reject("prefer", fmt::format("'{}' is there twice", name));
+        }
+    }
+    config.allowed_sha256 = table.strings("allowed_sha256");
+    if (config.allowed_sha256) {
+        for (std::string& digest : *config.allowed_sha256) {
+            if (!normalize_sha256(digest)) {
+                table.reject("allowed_sha256", fmt::format("expected 64 hexadecimal digits, found '{}'", digest));
+            }
+        }
+    }
+    table.finish();
+}
+
+void read_devices(TomlFile::Table table, Config& config) {
+    for (const std::string& id : table.keys()) {
+        TomlFile::Table entry = table.need(table.table(id), id);
+        DeviceConfig device;
+        device.plugin = entry.string("plugin").value_or("");
+        if (!device.plugin.empty() && (id == "CPU" || id == "cpu")) {
+            entry.reject("plugin",
+                         "the CPU takes kernels from every plugin: name those that go first in plugins.prefer");
+        }
+        device.memory_bytes = entry.size("memory");
+        entry.finish();
+        config.devices.emplace(id, std::move(device));
+    }
+}
+
+void read_simulated(TomlFile::Table table, Config& config) {
+    DeviceDescription gpu = read_gpu(table);
+    gpu.kind = "simulated";
+    const int64_t count = table.integer("count", 1, kMaxSimulated).value_or(1);
+    table.finish();
+    for (int64_t i = 0; i < count; ++i) {
+        if (config.simulated.size() == kMaxSimulated) {
+            table.reject("count", fmt::format("makes more than {} simulated devices", kMaxSimulated));
+        }
+        gpu.id = fmt::format("SIM{}", config.simulated.size());
+        config.simulated.push_back(gpu);
+    }
+}
+
+void read_placement(TomlFile::Table table, Config& config) {
+    PlacementRule rule;
+    rule.pattern = table.need(table.string("tensors"), "tensors");
+    rule.device = table.need(table.string("device"), "device");
+    if (rule.pattern.empty()) table.reject("tensors", "expected a regular expression, found nothing");
+    table.finish();
+    config.placement.push_back(std::move(rule));
+}
+
+Config read(const TomlFile& toml, const fs::path& file) {
+    Config config;
+    config.file = file;
+    TomlFile::Table root = toml.root();
+    config.threads = static_cast<uint32_t>(root.integer("threads", 0, kMaxThreads).value_or(0));
+    if (const auto table = root.table("plugins")) read_plugins(*table, config);
+    if (const auto table = root.table("devices")) read_devices(*table, config);
+    for (const TomlFile::Table& table : root.tables("simulated")) read_simulated(table, config);
+    for (const TomlFile::Table& table : root.tables("placement")) read_placement(table, config);
+    root.finish();
+    return config;
+}
+
+}  // namespace
+
+Config read_config(const fs::path& file) {
+    return read(TomlFile::read(file), file);
+}
+
+Config parse_config(std::string_view text, const fs::path& file) {
+    return read(TomlFile(text, file.string()), file);
+}
+
+std::optional<fs::path> default_config_file() {
+    std::vector<fs::path> candidates;
+    const char* const xdg = std::getenv("XDG_CONFIG_HOME");
+    const char* const home = std::getenv("HOME");
+    // The XDG base directory specification asks to ignore a relative path.
+    if (xdg && fs::path(xdg).is_absolute()) {
+        candidates.push_back(fs::path(xdg) / "tessera/config.toml");
+    } else if (home && fs::path(home).is_absolute()) {
+        candidates.push_back(fs::path(home) / ".config/tessera/config.toml");
+    }
+    candidates.push_back("/etc/tessera/config.toml");
+    for (const fs::path& file : candidates) {
+        std::error_code error;
+        if (fs::exists(file, error)) return file;
+    }
+    return std::nullopt;
+}
+
+void apply(const Config& config, Hardware& hardware) {
+    if (hardware.is_rig()) return;
+    for (const DeviceDescription& device : config.simulated) hardware.add(device);
+    if (config.threads > 0) hardware.set_threads(config.threads);
+    for (const auto& [id, device] : config.devices) {
+        if (!hardware.find(id)) {
+            std::string ids;
+            for (const tsr_device_info* info : hardware.devices())
+                ids += (ids.empty() ? "" : ", ") + std::string(info->id);
+            fail(TSR_NOT_FOUND, "{}: [devices.{}] names a device that is not here; there are: {}", config.file.string(),
+                 printable(id), ids);
+        }
+        if (device.memory_bytes) hardware.limit_memory(id, *device.memory_bytes);
+    }
+}
+
+}  // namespace tessera

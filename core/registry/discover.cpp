@@ -1,0 +1,182 @@
+#include "core/registry/discover.hpp"
+
+#include "core/base/error.hpp"
+#include "core/hardware/devices.hpp"
+#include "core/registry/sha256.hpp"
+#include "core/registry/trust.hpp"
+#include "core/registry/version.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+PluginRecord rejected(fs::path path, std::string reason) {
+    PluginRecord record;
+    record.path = std::move(path);
+    record.reason = std::move(reason);
+    return record;
+}
+
+PluginRecord read_record(const fs::path& file) {
+    PluginRecord record;
+    record.path = file;
+    try {
+        // Judged where the link leads, so that the library is looked for there too.
+        record.path = fs::canonical(file);
+        record.reason = why_distrust(record.path);
+        if (record.reason.empty()) {
+            record.manifest = read_manifest(record.path);
+            record.state = PluginState::kChosen;
+        }
+    } catch (const std::exception& error) {
+        record.reason = error.what();
+    }
+    return record;
+}
+
+bool goes_before(const PluginRecord& a, const PluginRecord& b) {
+    const auto name = [](const PluginRecord& r) {
+        return r.manifest.name.empty() ? r.path.stem().string() : r.manifest.name;
+    };
+    if (name(a) != name(b)) return name(a) < name(b);
+    const auto version_a = parse_version(a.manifest.version), version_b = parse_version(b.manifest.version);
+    if (version_a != version_b) return version_a > version_b;
+    return a.path < b.path;
+}
+
+std::vector<PluginRecord> find_in_folder(const fs::path& folder) {
+    if (!folder.is_absolute()) return {rejected(folder, "plugins are looked for in absolute folders only")};
+    std::vector<PluginRecord> records;
+    std::vector<fs::path> libraries;
+    std::error_code error;
+    for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
+        const fs::path& file = at->path();
+        if (file.extension() == ".toml") records.push_back(read_record(file));
+        if (file.extension() == ".so") libraries.push_back(file);
+    }
+    if (error) return {rejected(folder, fmt::format("the folder cannot be read: {}", error.message()))};
+
+    std::set<fs::path> named;
+    for (const PluginRecord& record : records) {
+        fs::path manifest = record.path;
+        named.insert(manifest.replace_extension(".so"));  // also where the manifest could not be read
+        if (!record.manifest.library.empty()) named.insert(record.path.parent_path() / record.manifest.library);
+    }
+    for (const fs::path& library : libraries) {
+        const fs::path target = fs::canonical(library, error);
+        if (named.contains(library) || named.contains(target)) continue;
+        records.push_back(rejected(library, "no manifest beside it names this library"));
+    }
+    std::sort(records.begin(), records.end(), goes_before);
+    return records;
+}
+
+std::string join(const std::vector<std::string>& names) {
+    std::string text;
+    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
+    return text;
+}
+
+bool serves(const Manifest& manifest, const tsr_device_info& device) {
+    return std::find(manifest.kinds.begin(), manifest.kinds.end(), device.kind) != manifest.kinds.end();
+}
+
+std::string why_no_device(const Manifest& manifest, const Hardware& hardware) {
+    if (manifest.kinds.empty()) return {};
+    std::string seen;
+    for (const tsr_device_info* device : hardware.devices()) {
+        if (!serves(manifest, *device)) continue;
+        const uint32_t found = device->compute_capability;
+        // A processor has no compute capability to be judged by.
+        if (std::string_view(device->kind) == "cpu") return {};
+        if (found >= manifest.least_compute_capability && found <= manifest.most_compute_capability) return {};
+        seen += fmt::format("{}{} has {}", seen.empty() ? "" : ", ", device->id, compute_capability_text(found));
+    }
+    if (seen.empty()) return fmt::format("no device of kind {} here", join(manifest.kinds));
+    return fmt::format("needs a device of compute capability {}{}; {}",
+                       compute_capability_text(manifest.least_compute_capability),
+                       manifest.most_compute_capability == UINT32_MAX
+                           ? " or more"
+                           : " to " + compute_capability_text(manifest.most_compute_capability),
+                       seen);
+}
+
+std::string why_no_flags(const Manifest& manifest, const Hardware& hardware) {
+    const std::vector<std::string>& host = host_cpu_flags();
+    std::vector<std::string> missing_here, missing_there;
+    for (const std::string& flag : manifest.cpu_flags) {
+        if (!std::binary_search(host.begin(), host.end(), flag)) missing_here.push_back(flag);
+        if (!has_cpu_flag(hardware.cpu(), flag)) missing_there.push_back(flag);
+    }
+    if (!missing_there.empty()) {
+        return fmt::format("the processor ({}) lacks {}; needed are {}", hardware.cpu().name, join(missing_there),
+                           join(manifest.cpu_flags));
+    }
+    if (missing_here.empty()) return {};
+    return fmt::format("the processor of this machine lacks {}, so the library cannot be asked about another one",
+                       join(missing_here));
+}
+
+std::string why_driver(const Manifest& manifest, const Hardware& hardware) {
+    const auto needed = parse_version(manifest.least_driver);
+    const auto found = parse_version(hardware.gpu_driver());
+    if (!needed || hardware.is_rig() || (found && *found >= *needed)) return {};
+    return fmt::format("needs NVIDIA driver {} or later, found {}", manifest.least_driver,
+                       hardware.gpu_driver().empty() ? "one that does not tell its version" : hardware.gpu_driver());
+}
+
+std::string why_library(const PluginRecord& record, const Config& config) {
+    const Manifest& manifest = record.manifest;
+    const fs::path library = library_path(record);
+    if (std::string why = why_distrust(library); !why.empty()) return why;
+    if (config.allowed_sha256) {
+        const auto& allowed = *config.allowed_sha256;
+        if (std::find(allowed.begin(), allowed.end(), manifest.sha256) == allowed.end()) {
+            return fmt::format("its hash {} is not among plugins.allowed_sha256 of {}", manifest.sha256,
+                               config.file.string());
+        }
+    }
+    const std::string digest = sha256_of_file(library);
+    if (digest == manifest.sha256) return {};
+    return fmt::format("the manifest says SHA-256 {}, {} has {}: was it changed, or built without its manifest?",
+                       manifest.sha256, library.filename().string(), digest);
+}
+
+}  // namespace
+
+fs::path default_plugin_folder() {
+    std::error_code error;
+    const fs::path executable = fs::read_symlink("/proc/self/exe", error);
+    return (executable.parent_path().parent_path() / TSR_PLUGIN_FOLDER).lexically_normal();
+}
+
+fs::path library_path(const PluginRecord& record) {
+    return fs::canonical(record.path.parent_path() / record.manifest.library);
+}
+
+std::vector<PluginRecord> find_plugins(const std::vector<fs::path>& folders) {
+    std::vector<PluginRecord> records;
+    for (const fs::path& folder : folders) {
+        std::vector<PluginRecord> found = find_in_folder(folder);
+        std::move(found.begin(), found.end(), std::back_inserter(records));
+    }
+    return records;
+}
+
+std::string why_unsuitable(const PluginRecord& record, const Config& config, const Hardware& hardware) {
+    const Manifest& manifest = record.manifest;
+    if (manifest.abi_major != TSR_ABI_MAJOR || manifest.abi_minor > TSR_ABI_MINOR) {
+        return fmt::format("its manifest says ABI {}.{}; this host takes {}.0 to {}.{}", manifest.abi_major,
+                           manifest.abi_minor, TSR_ABI_MAJOR, TSR_ABI_MAJOR, TSR_ABI_MINOR);
+    }
+    if (std::string why = why_no_device(manifest, hardware); !why.empty()) return why;
+    if (std::string why = why_no_flags(manifest, hardware); !why.empty()) return why;
+    if (std::string why = why_driver(manifest, hardware); !why.empty()) return why;
+    return why_library(record, config);
+}
+
+}  // namespace tessera

@@ -1,0 +1,26 @@
+// Finding plugins, and judging them before and while they are mapped. Inside this folder only.
+#pragma once
+
+#include "core/registry/registry.hpp"
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+// The folder that belongs to the running executable: ../lib/tessera/plugins beside the folder it lies in.
+std::filesystem::path default_plugin_folder();
+
+// A record for every manifest and every library without one, folder by folder; within a folder by name, higher versions
+// first, then by file name. Those with the state kChosen are candidates: nothing speaks against them yet.
+std::vector<PluginRecord> find_plugins(const std::vector<std::filesystem::path>& folders);
+
+// Why a candidate cannot be used with this config and hardware, as far as its manifest and files tell; empty if nothing
+// speaks against it. Nothing is mapped.
+std::string why_unsuitable(const PluginRecord& record, const Config& config, const Hardware& hardware);
+
+// The plugin's library, beside its manifest, without symbolic links. Throws std::filesystem::filesystem_error.
+std::filesystem::path library_path(const PluginRecord& record);
+
+}  // namespace tessera

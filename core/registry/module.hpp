@@ -1,0 +1,23 @@
+// Libraries of plugins, mapped once in a process and never unmapped.
+#pragma once
+
+#include "core/hardware/hardware.hpp"
+#include "core/registry/manifest.hpp"
+
+#include <tessera/plugin.h>
+
+#include <filesystem>
+#include <string>
+
+namespace tessera {
+
+struct Module {
+    const tsr_plugin* table = nullptr;  // nullptr if the library cannot be used
+    std::string failure;                // why
+};
+
+// Maps the library, asks it for its table, checks that against the manifest and initialises the plugin; or tells what
+// came of that the first time. `library` is absolute, trusted, and has the manifest's hash. Any thread.
+Module open_module(const std::filesystem::path& library, const Manifest& manifest, const Hardware& hardware);
+
+}  // namespace tessera

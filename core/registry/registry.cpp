@@ -1,0 +1,261 @@
+#include "core/registry/registry.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/registry/discover.hpp"
+#include "core/registry/module.hpp"
+#include "core/registry/table.hpp"
+
+#include <algorithm>
+#include <tuple>
+
+namespace tessera {
+namespace {
+
+// Maps every candidate that nothing speaks against; of plugins with one name the first that works.
+void open_plugins(std::vector<PluginRecord>& records, const Config& config, const Hardware& hardware) {
+    std::map<std::string, std::filesystem::path> chosen;
+    for (PluginRecord& record : records) {
+        if (record.state != PluginState::kChosen) continue;
+        const std::string& name = record.manifest.name;
+        record.state = PluginState::kRejected;
+        if (std::find(config.off.begin(), config.off.end(), name) != config.off.end()) {
+            record.state = PluginState::kOff;
+            record.reason =
+                fmt::format("turned off in {}", config.file.empty() ? "the configuration" : config.file.string());
+            continue;
+        }
+        if (const auto other = chosen.find(name); other != chosen.end()) {
+            record.reason = fmt::format("another plugin of this name is taken: {}", other->second.string());
+            continue;
+        }
+        try {
+            record.reason = why_unsuitable(record, config, hardware);
+            if (!record.reason.empty()) continue;
+            const Module module = open_module(library_path(record), record.manifest, hardware);
+            record.reason = module.failure;
+            record.table = module.table;
+        } catch (const std::exception& error) {
+            record.reason = error.what();
+        }
+        if (!record.table) continue;
+        record.state = PluginState::kChosen;
+        chosen.emplace(name, record.path);
+    }
+}
+
+// Throws if a plugin that the config names cannot be used.
+void demand(const Registry& registry, const std::string& name, std::string_view where) {
+    if (registry.find_plugin(name)) return;
+    std::string reasons;
+    bool found = false;
+    for (const PluginRecord& record : registry.plugins()) {
+        if (record.manifest.name != name) continue;
+        found = true;
+        reasons += fmt::format("\n  {}: {}", record.path.string(), record.reason);
+    }
+    if (found)
+        fail(TSR_UNSUPPORTED, "{} names the plugin '{}', which cannot be used:{}", where, printable(name), reasons);
+    for (const auto& folder : registry.folders()) reasons += "\n  " + folder.string();
+    fail(TSR_NOT_FOUND, "{} names the plugin '{}', which is not there; looked in:{}", where, printable(name), reasons);
+}
+
+// Whether two plugins can mean the same bytes by one layout.
+bool same_layout(const tsr_layout& a, const tsr_layout& b) {
+    return a.type == b.type && a.group_rows == b.group_rows && a.elements_multiple == b.elements_multiple &&
+           a.group_bytes(&a, a.elements_multiple) == b.group_bytes(&b, b.elements_multiple);
+}
+
+template <typename T>
+const T* find_by_name(const std::vector<const T*>& sorted, std::string_view name) noexcept {
+    const auto at = std::lower_bound(sorted.begin(), sorted.end(), name,
+                                     [](const T* entry, std::string_view wanted) { return entry->name < wanted; });
+    return at != sorted.end() && name == (*at)->name ? *at : nullptr;
+}
+
+template <typename T>
+void insert_by_name(std::vector<const T*>& sorted, const T* entry) {
+    sorted.insert(std::upper_bound(sorted.begin(), sorted.end(), entry,
+                                   [](const T* a, const T* b) { return std::string_view(a->name) < b->name; }),
+                  entry);
+}
+
+}  // namespace
+
+Registry Registry::load(const Config& config, const Hardware& hardware) {
+    Registry registry;
+    if (config.default_plugin_folder) registry.folders_.push_back(default_plugin_folder());
+    registry.folders_.insert(registry.folders_.end(), config.plugin_folders.begin(), config.plugin_folders.end());
+    registry.records_ = find_plugins(registry.folders_);
+    open_plugins(registry.records_, config, hardware);
+    registry.index(config.prefer);
+
+    const std::string file = config.file.empty() ? "the configuration" : config.file.string();
+    for (const std::string& name : config.prefer) demand(registry, name, file + ", plugins.prefer,");
+    if (hardware.is_rig()) return registry;  // a rig is not the machine that the config speaks of
+    for (const auto& [id, device] : config.devices) {
+        if (device.plugin.empty()) continue;
+        const tsr_device_info* info = hardware.find(id);
+        if (!info) fail(TSR_NOT_FOUND, "{}: [devices.{}] names a device that is not here", file, printable(id));
+        demand(registry, device.plugin, fmt::format("{}, [devices.{}],", file, id));
+        registry.device_plugins_[info->id] = device.plugin;
+    }
+    return registry;
+}
+
+Registry Registry::of_tables(std::span<const tsr_plugin* const> tables) {
+    Registry registry;
+    for (const tsr_plugin* table : tables) {
+        if (std::string why = table_fault(*table); !why.empty()) fail(TSR_INVALID_ARGUMENT, "{}", why);
+        PluginRecord record;
+        record.manifest.name = table->name;
+        record.manifest.version = table->version;
+        record.state = PluginState::kChosen;
+        record.table = table;
+        registry.records_.push_back(std::move(record));
+    }
+    registry.index({});
+    return registry;
+}
+
+void Registry::index(const std::vector<std::string>& prefer) {
+    // In the order in which operators and layouts of one name win.
+    std::vector<size_t> order;
+    for (size_t i = 0; i < records_.size(); ++i) {
+        const auto named = std::find(prefer.begin(), prefer.end(), records_[i].manifest.name);
+        preferences_.push_back(static_cast<uint32_t>(named - prefer.begin()));
+        if (records_[i].table) order.push_back(i);
+    }
+    const auto rank = [&](size_t i) {
+        return std::tuple(preferences_[i], -int64_t{records_[i].manifest.priority},
+                          std::string_view(records_[i].table->name));
+    };
+    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) { return rank(a) < rank(b); });
+
+    for (const size_t i : order) {
+        const tsr_plugin& table = *records_[i].table;
+        for (uint32_t k = 0; k < table.kernel_count; ++k) {
+            const tsr_kernel* kernel = table.kernels[k];
+            owners_[kernel] = i;
+            kernels_[kernel->device_kind][kernel->op].push_back(kernel);
+        }
+        for (uint32_t k = 0; k < table.provider_count; ++k) {
+            owners_[table.providers[k]] = i;
+            providers_[table.providers[k]->kind].push_back(table.providers[k]);
+        }
+        index_layouts(i);
+        index_operators(i);
+    }
+    const auto key = [&](const tsr_kernel* kernel) {
+        const size_t i = owners_.at(kernel);
+        return std::tuple(preferences_[i], -int64_t{kernel->priority}, std::string_view(records_[i].table->name),
+                          std::string_view(kernel->name));
+    };
+    for (auto& [kind, by_op] : kernels_) {
+        for (auto& [op, list] : by_op) {
+            std::stable_sort(list.begin(), list.end(),
+                             [&](const tsr_kernel* a, const tsr_kernel* b) { return key(a) < key(b); });
+        }
+    }
+}
+
+void Registry::index_layouts(size_t record) {
+    const tsr_plugin& table = *records_[record].table;
+    for (uint32_t i = 0; i < table.layout_count; ++i) {
+        const tsr_layout* layout = table.layouts[i];
+        const tsr_layout* const earlier = find_layout(layout->name);
+        if (!earlier) {
+            owners_[layout] = record;
+            insert_by_name(layouts_, layout);
+        } else if (!same_layout(*earlier, *layout)) {
+            conflicts_.push_back(fmt::format("layout {}: {} and {} mean different bytes by it; that of {} is used",
+                                             layout->name, owner_name(earlier), table.name, owner_name(earlier)));
+        }
+    }
+}
+
+void Registry::index_operators(size_t record) {
+    const tsr_plugin& table = *records_[record].table;
+    for (uint32_t i = 0; i < table.operator_count; ++i) {
+        const tsr_operator* op = table.operators[i];
+        if (const tsr_operator* const earlier = find_operator(op->name)) {
+            conflicts_.push_back(fmt::format("operator {}: {} and {} bring it; that of {} is used", op->name,
+                                             owner_name(earlier), table.name, owner_name(earlier)));
+            continue;
+        }
+        owners_[op] = record;
+        insert_by_name(operators_, op);
+    }
+}
+
+const PluginRecord& Registry::owner_of(const void* entry) const {
+    const auto at = owners_.find(entry);
+    if (at == owners_.end()) fail(TSR_INTERNAL, "asked for the plugin of something that is not in this registry");
+    return records_[at->second];
+}
+
+std::string Registry::owner_name(const void* entry) const {
+    return owner_of(entry).table->name;
+}
+
+const PluginRecord& Registry::owner(const tsr_kernel& kernel) const {
+    return owner_of(&kernel);
+}
+const PluginRecord& Registry::owner(const tsr_device_provider& provider) const {
+    return owner_of(&provider);
+}
+
+uint32_t Registry::preference(const tsr_kernel& kernel) const {
+    return preferences_[static_cast<size_t>(&owner_of(&kernel) - records_.data())];
+}
+
+const PluginRecord* Registry::find_plugin(std::string_view name) const noexcept {
+    for (const PluginRecord& record : records_) {
+        if (record.state == PluginState::kChosen && record.manifest.name == name) return &record;
+    }
+    return nullptr;
+}
+
+std::span<const tsr_kernel* const> Registry::kernels(std::string_view device_kind, std::string_view op) const noexcept {
+    const auto by_op = kernels_.find(device_kind);
+    if (by_op == kernels_.end()) return {};
+    const auto list = by_op->second.find(op);
+    if (list == by_op->second.end()) return {};
+    return list->second;
+}
+
+const tsr_layout* Registry::find_layout(std::string_view name) const noexcept {
+    return find_by_name(layouts_, name);
+}
+const tsr_operator* Registry::find_operator(std::string_view name) const noexcept {
+    return find_by_name(operators_, name);
+}
+
+std::span<const tsr_device_provider* const> Registry::providers(std::string_view device_kind) const noexcept {
+    const auto list = providers_.find(device_kind);
+    if (list == providers_.end()) return {};
+    return list->second;
+}
+
+const tsr_device_provider* Registry::find_provider(const tsr_device_info& device, std::string* why) const {
+    const auto given = device_plugins_.find(std::string_view(device.id));
+    const bool is_given = given != device_plugins_.end();
+    std::string refusals;
+    for (const tsr_device_provider* provider : providers(device.kind)) {
+        const std::string& name = owner(*provider).manifest.name;
+        if (is_given && name != given->second) continue;
+        char reason[TSR_REASON_BYTES] = "";
+        if (provider->match(provider, &device, reason, sizeof reason)) return provider;
+        reason[sizeof reason - 1] = '\0';
+        refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "\n", name, printable(reason, sizeof reason));
+    }
+    if (is_given) {
+        fail(TSR_UNSUPPORTED, "the configuration gives {} ({}) to the plugin {}, which cannot own it: {}", device.id,
+             device.name, given->second,
+             refusals.empty() ? fmt::format("it has nothing for devices of kind {}", device.kind) : refusals);
+    }
+    if (why) *why = refusals.empty() ? fmt::format("no plugin brings devices of kind {}", device.kind) : refusals;
+    return nullptr;
+}
+
+}  // namespace tessera

@@ -1,0 +1,183 @@
+#include "core/registry/report.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/hardware/devices.hpp"
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+std::string size_text(uint64_t bytes) {
+    if (bytes == 0) return "unknown";
+    if (bytes < (1u << 20)) return fmt::format("{} KiB", bytes >> 10);
+    if (bytes < (1u << 30)) return fmt::format("{} MiB", bytes >> 20);
+    return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / (1 << 30));
+}
+
+std::string plural(uint64_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
+}
+
+template <typename Names>
+std::string join(const Names& names, std::string_view between = ", ") {
+    std::string text;
+    for (const auto& name : names) text += (text.empty() ? "" : std::string(between)) + std::string(name);
+    return text;
+}
+
+// Lines of `text`, each after `indent`.
+std::string indented(std::string_view text, std::string_view indent) {
+    std::string out(indent);
+    for (const char c : text) {
+        out += c;
+        if (c == '\n') out += indent;
+    }
+    return out;
+}
+
+// Plugins with kernels for a device kind, by name.
+std::vector<std::string> kernel_plugins(const Registry& registry, std::string_view kind) {
+    std::vector<std::string> names;
+    for (const PluginRecord& record : registry.plugins()) {
+        if (!record.table) continue;
+        const auto count = std::count_if(record.table->kernels, record.table->kernels + record.table->kernel_count,
+                                         [&](const tsr_kernel* kernel) { return kind == kernel->device_kind; });
+        if (count > 0) names.push_back(fmt::format("{} ({})", record.manifest.name, count));
+    }
+    return names;
+}
+
+std::string cpu_text(const tsr_device_info& cpu) {
+    std::string text = fmt::format("{}: {}\n", cpu.id, printable(cpu.name));
+    text +=
+        fmt::format("  {}, {}, {} memory ({} free)\n", plural(cpu.threads, "thread"),
+                    plural(cpu.numa_nodes, "NUMA node"), size_text(cpu.memory_bytes), size_text(cpu.free_memory_bytes));
+    if (cpu.l2_bytes > 0) {
+        text += fmt::format("  caches: {} and {} a core, {} shared\n", size_text(cpu.l1_bytes), size_text(cpu.l2_bytes),
+                            size_text(cpu.l3_bytes));
+    }
+    std::vector<std::string_view> flags;
+    for (const char* const* flag = cpu.cpu_flags; flag && *flag; ++flag) flags.emplace_back(*flag);
+    return text + fmt::format("  flags: {}\n", printable(join(flags, " "), 2000));
+}
+
+std::string gpu_text(const tsr_device_info& gpu) {
+    std::string text = fmt::format("{}: {}, compute capability {}, {} memory ({} free)", gpu.id, printable(gpu.name),
+                                   compute_capability_text(gpu.compute_capability), size_text(gpu.memory_bytes),
+                                   size_text(gpu.free_memory_bytes));
+    for (const char* more : {gpu.link, gpu.pci_id}) {
+        if (*more) text += ", " + printable(more);
+    }
+    return text + (std::string_view(gpu.kind) == "simulated" ? ", simulated\n" : "\n");
+}
+
+std::string_view state_name(PluginState state) {
+    switch (state) {
+        case PluginState::kChosen:
+            return "chosen";
+        case PluginState::kRejected:
+            return "rejected";
+        case PluginState::kOff:
+            return "off";
+    }
+    return "";
+}
+
+std::string contents(const tsr_plugin& table) {
+    std::vector<std::string> parts;
+    std::set<std::string> kinds;
+    for (uint32_t i = 0; i < table.kernel_count; ++i) kinds.insert(table.kernels[i]->device_kind);
+    if (table.provider_count > 0) {
+        std::set<std::string> provided;
+        for (uint32_t i = 0; i < table.provider_count; ++i) provided.insert(table.providers[i]->kind);
+        parts.push_back("devices of kind " + join(provided));
+    }
+    if (table.kernel_count > 0) parts.push_back(plural(table.kernel_count, "kernel") + " for " + join(kinds));
+    if (table.layout_count > 0) parts.push_back(plural(table.layout_count, "layout"));
+    std::vector<std::string> operators;
+    for (uint32_t i = 0; i < table.operator_count; ++i) operators.push_back(table.operators[i]->name);
+    if (!operators.empty()) parts.push_back((operators.size() == 1 ? "operator " : "operators ") + join(operators));
+    return parts.empty() ? "nothing" : join(parts);
+}
+
+std::string details(const PluginRecord& record) {
+    const Manifest& manifest = record.manifest;
+    std::string text = fmt::format("  {}\n", record.path.string());
+    if (!manifest.summary.empty()) text += fmt::format("  {}\n", printable(manifest.summary));
+    std::vector<std::string> needs;
+    if (!manifest.cpu_flags.empty()) needs.push_back("CPU flags " + join(manifest.cpu_flags, " "));
+    if (manifest.least_compute_capability > 0) {
+        needs.push_back("compute capability from " + compute_capability_text(manifest.least_compute_capability));
+    }
+    if (manifest.most_compute_capability < UINT32_MAX) {
+        needs.push_back("compute capability to " + compute_capability_text(manifest.most_compute_capability));
+    }
+    if (!manifest.least_driver.empty()) needs.push_back("NVIDIA driver from " + manifest.least_driver);
+    if (!needs.empty()) text += fmt::format("  needs: {}\n", join(needs));
+    return text;
+}
+
+std::string plugin_text(const PluginRecord& record, bool why) {
+    const Manifest& manifest = record.manifest;
+    std::string text = fmt::format("{} {}: {}", manifest.name.empty() ? record.path.filename().string() : manifest.name,
+                                   manifest.version, state_name(record.state));
+    if (manifest.name.empty())
+        text = fmt::format("{}: {}", printable(record.path.filename().string()), state_name(record.state));
+    text += record.table ? ", brings " + contents(*record.table) + "\n" : "\n";
+    if (!why) return text;
+    text += details(record);
+    if (!record.reason.empty()) text += fmt::format("  why not: {}\n", record.reason);
+    return text;
+}
+
+}  // namespace
+
+std::string devices_report(const Hardware& hardware, const Registry& registry) {
+    std::string text;
+    for (const tsr_device_info* device : hardware.devices()) {
+        const bool is_cpu = std::string_view(device->kind) == "cpu";
+        text += is_cpu ? cpu_text(*device) : gpu_text(*device);
+        const std::vector<std::string> kernels = kernel_plugins(registry, device->kind);
+        if (!is_cpu) {
+            std::string why;
+            const tsr_device_provider* provider = nullptr;
+            try {
+                provider = registry.find_provider(*device, &why);
+            } catch (const Error& error) {
+                why = error.what();
+            }
+            if (!provider) {
+                text += "  cannot be used:\n" + indented(why, "    ") + "\n";
+                continue;
+            }
+            text += fmt::format("  owned by: {}\n", registry.owner(*provider).manifest.name);
+        }
+        text += fmt::format("  kernels of: {}\n", kernels.empty() ? "no plugin" : join(kernels));
+    }
+    if (hardware.devices().size() == 1 && !hardware.is_rig()) {
+        text += hardware.gpu_driver().empty() ? "No GPU: there is no NVIDIA driver (libcuda.so.1) that starts here.\n"
+                                              : "No GPU: the driver lists none.\n";
+    }
+    return text;
+}
+
+std::string plugins_report(const Registry& registry, bool why) {
+    std::string text;
+    for (const PluginRecord& record : registry.plugins()) text += plugin_text(record, why);
+    if (registry.plugins().empty()) text += "No plugins found.\n";
+    for (const std::string& conflict : registry.conflicts()) text += fmt::format("conflict: {}\n", conflict);
+    if (!why) {
+        const bool all = std::all_of(registry.plugins().begin(), registry.plugins().end(),
+                                     [](const PluginRecord& record) { return record.state == PluginState::kChosen; });
+        if (!all) text += "(--why tells the reasons)\n";
+        return text;
+    }
+    for (const auto& folder : registry.folders()) text += fmt::format("looked in: {}\n", folder.string());
+    return text;
+}
+
+}  // namespace tessera
