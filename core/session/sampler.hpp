@@ -1,0 +1,117 @@
+// From logits to the next token.
+//
+// The chain: logit bias; then the steps in the order asked for; then a draw. Temperature 0 is greedy: bias and penalties
+// apply, the rest cannot change which token is best.
+//
+// Results are the same on every machine for the same logits, parameters and seed: random numbers are std::mt19937_64, whose
+// output the C++ standard fixes, one for each token drawn, its upper 53 bits scaled to [0, 1); weights come from our own
+// exponential (sampling_math.hpp), as the C library's may differ in the last bit.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <random>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera::session {
+
+enum class SamplingStep : uint8_t {
+    kPenalties,    // repetition (Keskar et al., arXiv:1909.05858), frequency and presence (as the OpenAI API defines them)
+    kTopK,         // the k best
+    kTypical,      // locally typical (Meister et al., arXiv:2202.00666)
+    kTopP,         // nucleus (Holtzman et al., arXiv:1904.09751)
+    kMinP,         // at least this share of the best one's probability (Nguyen et al., arXiv:2407.01082)
+    kTemperature,  // logits divided by it
+};
+
+// "top_k;typ_p;top_p;min_p;temperature", the separator being ';' or ','. Known: penalties, top_k, typ_p (typical, typical_p),
+// top_p, min_p, temperature (temp). Throws Error(TSR_INVALID_ARGUMENT) for an unknown or repeated name.
+std::vector<SamplingStep> parse_sampling_order(std::string_view text);
+// "top_k;typ_p;top_p;min_p;temperature".
+std::vector<SamplingStep> default_sampling_order();
+std::string format_sampling_order(std::span<const SamplingStep> order);
+
+struct SamplingParameters {
+    float temperature = 0.8f;        // >= 0; 0: greedy
+    int32_t top_k = 40;              // <= 0: off
+    float top_p = 0.95f;             // 0 to 1; 1: off
+    float min_p = 0.05f;             // 0 to 1; 0: off
+    float typical_p = 1.0f;          // 0 to 1; 1: off
+    float repetition_penalty = 1.0f; // > 0; 1: off
+    float frequency_penalty = 0.0f;  // any; 0: off
+    float presence_penalty = 0.0f;   // any; 0: off
+    int32_t penalty_last_n = 64;     // tokens that penalties look back on; 0: none, -1: all that were accepted
+    uint64_t seed = 0;
+    // Steps in order. Penalties go first if they are not named; any other step not named is left out.
+    std::vector<SamplingStep> order = default_sampling_order();
+    // Added to logits first. -infinity forbids a token.
+    std::vector<std::pair<int32_t, float>> logit_bias;
+};
+
+// Throws Error(TSR_INVALID_ARGUMENT) that names the parameter, what was expected and what was found.
+void check_sampling_parameters(const SamplingParameters& parameters, size_t vocabulary_size);
+
+// One sequence each; not for several threads at once. Allocates when constructed and never afterwards.
+class Sampler {
+  public:
+    struct Candidate {
+        int32_t token;
+        float logit;
+        double weight;  // share of the probability times a factor common to all
+    };
+
+    // Throws what check_sampling_parameters throws.
+    Sampler(SamplingParameters parameters, size_t vocabulary_size);
+
+    // Draws from `logits`, one a token of the vocabulary. Does not accept(). Throws Error(TSR_INVALID_ARGUMENT) if their number
+    // is wrong, and Error(TSR_INTERNAL) if one is NaN or +infinity, or if all are -infinity.
+    int32_t sample(std::span<const float> logits);
+
+    // Tells the penalties that `token` is part of the text: those of the prompt, too, if they are to count.
+    // Throws Error(TSR_INVALID_ARGUMENT) outside the vocabulary.
+    void accept(int32_t token);
+
+    // Back to how it was constructed: nothing accepted, the seed at its start.
+    void reset();
+
+    const SamplingParameters& parameters() const noexcept { return parameters_; }
+
+    // What the last sample() drew from (greedy: the best alone). Valid until the next call.
+    std::span<const Candidate> candidates() const noexcept { return candidates_; }
+
+  private:
+    void check(std::span<const float> logits) const;
+    // The `limit` best, best first, or in the order of the vocabulary if `limit` is all of it.
+    void collect(std::span<const float> logits, bool penalize, size_t limit);
+    float penalized(float logit, uint32_t count) const;
+    void apply(SamplingStep step);
+    void apply_penalties();
+    void keep_top_k();
+    void keep_typical();
+    void keep_top_p();
+    void keep_min_p();
+    void apply_temperature();
+    // Fills in weights, the best having 1; returns their sum.
+    double weigh();
+    // Keeps the fewest first candidates, in the order of `better`, whose weights reach `target`.
+    template <typename Better>
+    void keep_until(double target, Better better);
+    float best_logit() const;
+
+    SamplingParameters parameters_;
+    size_t vocabulary_size_;
+    bool penalties_on_;
+    std::mt19937_64 random_;
+    std::vector<Candidate> candidates_;
+    std::vector<float> bias_;       // by token; empty without bias
+    std::vector<uint32_t> counts_;  // by token: how often in the window; empty without penalties
+    std::vector<int32_t> window_;   // ring of the last penalty_last_n tokens; empty without penalties or limit
+    size_t window_fill_ = 0;
+    size_t window_next_ = 0;
+};
+
+}  // namespace tessera::session
