@@ -1,0 +1,176 @@
+// Logits against those that public implementations computed (tests/goldens/README.md).
+#include "core/gguf/reader.hpp"
+#include "tests/support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <typename T>
+std::vector<T> values(const gguf::GgufFile& file, const char* name) {
+    const gguf::TensorEntry& tensor = file.tensor(name);
+    std::vector<T> result(tensor.bytes / sizeof(T));
+    file.read(tensor, 0, std::as_writable_bytes(std::span(result)));
+    return result;
+}
+
+struct Golden {
+    explicit Golden(const fs::path& path)
+        : file(gguf::GgufFile::open(path)),
+          model(path.parent_path() / std::string(file.metadata().get_string("golden.model"))),
+          tokens(values<int32_t>(file, "tokens")),
+          positions(values<int32_t>(file, "positions")),
+          logits(values<float>(file, "logits")),
+          top1(values<int32_t>(file, "top1")),
+          margin(values<float>(file, "margin")),
+          router_margin(file.find_tensor("router_margin") ? values<float>(file, "router_margin") : std::vector<float>(tokens.size(), 1.0f)) {
+        for (const float value : logits) largest = std::max(largest, std::abs(value));
+    }
+
+    gguf::GgufFile file;
+    fs::path model;
+    std::vector<int32_t> tokens, positions;
+    std::vector<float> logits;
+    std::vector<int32_t> top1;
+    std::vector<float> margin, router_margin;
+    float largest = 0;
+};
+
+struct Way {
+    const char* name;
+    bool reference;      // reference kernels alone
+    const char* mla;     // lowering of mla_attention; "" for models without it
+    bool flash;
+    double tolerance;    // of the largest logit
+};
+
+struct Case {
+    fs::path golden;
+    Way way;
+};
+
+std::string case_name(const testing::TestParamInfo<Case>& info) {
+    std::string name = info.param.golden.stem().stem().string() + "_" + info.param.way.name;
+    std::ranges::replace_if(name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+    return name;
+}
+
+class Goldens : public testing::TestWithParam<Case> {};
+
+// Feeds the run in steps of uneven length (prompt and generation rows both), with logits of every row.
+std::vector<std::vector<float>> run(Engine& engine, const std::vector<int32_t>& tokens) {
+    std::vector<std::vector<float>> logits;
+    const SequenceId sequence = engine.cache().create();
+    const size_t singles = std::min<size_t>(tokens.size() / 4, 24);
+    for (size_t at = 0; at < tokens.size();) {
+        const size_t left = tokens.size() - at;
+        const size_t count = left <= singles ? 1 : std::min<size_t>({left - singles, engine.max_rows(), at == 0 ? 7u : ~0u});
+        const BatchEntry entry{sequence, std::span(tokens).subspan(at, count), true, true};
+        for (const auto row : engine.step({&entry, 1})) logits.emplace_back(row.begin(), row.end());
+        at += count;
+    }
+    return logits;
+}
+
+TEST_P(Goldens, LogitsAgree) {
+    const Golden golden(GetParam().golden);
+    const Way& way = GetParam().way;
+    EngineOptions options;
+    options.context = static_cast<uint32_t>(golden.tokens.size());
+    options.rows = 97;
+    options.output_rows = 97;
+    options.expand_from = 12;
+    options.cache_type_k = options.cache_type_v = TSR_TYPE_F32;
+    options.flash_attention = way.flash;
+    if (*way.mla) options.lowerings["mla_attention"] = way.mla;
+    const Config config = way.reference ? test::plugins_without({"cpu_avx2", "cpu_avx512"}) : test::plugins_without({"cpu_avx512"});
+    test::LoadedModel model(golden.model, options, config);
+    for (const LoweringChoice& choice : model.engine->plan().lowerings) {
+        if (choice.op == "mla_attention") EXPECT_EQ(choice.lowering, way.mla) << choice.node;
+    }
+    for (const PlannedNode& node : model.engine->plan().nodes) {
+        const std::string& plugin = model.registry->owner(*node.kernel).manifest.name;
+        EXPECT_EQ(plugin == "reference", way.reference) << model.engine->plan().graph.nodes()[node.node].name << " on " << plugin;
+    }
+
+    const auto logits = run(*model.engine, golden.tokens);
+    ASSERT_EQ(logits.size(), golden.tokens.size());
+    const size_t vocabulary = logits.front().size();
+    double worst = 0;
+    size_t worst_at = 0;
+    for (size_t i = 0; i < golden.positions.size(); ++i) {
+        const auto position = static_cast<size_t>(golden.positions[i]);
+        if (golden.router_margin[position] < 1e-3f) continue;
+        for (size_t k = 0; k < vocabulary; ++k) {
+            const double difference = std::abs(logits[position][k] - golden.logits[i * vocabulary + k]);
+            ASSERT_FALSE(std::isnan(difference)) << "position " << position << ", token " << k;
+            if (difference > worst) {
+                worst = difference;
+                worst_at = position;
+            }
+        }
+    }
+    size_t left_out = 0, compared = 0;
+    for (size_t position = 0; position < golden.tokens.size(); ++position) {
+        if (golden.router_margin[position] < 1e-3f) {
+            ++left_out;
+        } else if (golden.margin[position] > 2 * way.tolerance * golden.largest) {
+            const auto best = std::ranges::max_element(logits[position]) - logits[position].begin();
+            EXPECT_EQ(best, golden.top1[position]) << "position " << position;
+            ++compared;
+        }
+    }
+    RecordProperty("difference_of_largest_logit", std::to_string(worst / golden.largest));
+    std::printf("    largest difference %.2e of the largest logit (limit %.0e) at position %zu; top-1 equal at %zu of %zu\n",
+                worst / golden.largest, way.tolerance, worst_at, compared, golden.tokens.size());
+    EXPECT_LE(worst, way.tolerance * golden.largest) << "at position " << worst_at;
+    EXPECT_LE(left_out * 20, golden.tokens.size());
+    EXPECT_GE(compared * 2, golden.tokens.size());
+}
+
+std::vector<Case> cases() {
+    constexpr double kReference = 1e-3, kAvx2 = 1e-2;
+    const std::vector<Way> latent = {
+        {"reference_mla0", true, "0", true, kReference},       {"reference_mla1", true, "1", true, kReference},
+        {"reference_mla2", true, "2", true, kReference},       {"reference_mla3", true, "3", true, kReference},
+        {"reference_mla2_tiles", true, "2", false, kReference}, {"avx2_mla0", false, "0", true, kAvx2},
+        {"avx2_mla1", false, "1", true, kAvx2},                {"avx2_mla2", false, "2", true, kAvx2},
+        {"avx2_mla3", false, "3", true, kAvx2},                {"avx2_mla1_tiles", false, "1", false, kAvx2}};
+    const std::vector<Way> plain = {{"reference", true, "", true, kReference},
+                                    {"reference_tiles", true, "", false, kReference},
+                                    {"avx2", false, "", true, kAvx2}};
+    std::vector<fs::path> files;
+    for (const auto& entry : fs::directory_iterator(test::source_dir() / "tests/goldens")) {
+        if (entry.path().string().ends_with(".golden.gguf")) files.push_back(entry.path());
+    }
+    std::ranges::sort(files);
+    std::vector<Case> all;
+    for (const fs::path& file : files) {
+        const std::string name = file.filename().string();
+        const bool has_latent = name.starts_with("v2") || name.starts_with("v3");
+        const bool is_long = name.find(".long.") != std::string::npos;
+        for (const Way& way : has_latent ? latent : plain) {
+            // 4,224 tokens on the reference take long: one way of each family.
+            if (is_long && way.reference && std::string_view(way.mla) != "3") continue;
+            all.push_back({file, way});
+        }
+    }
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Recorded, Goldens, testing::ValuesIn(cases()), case_name);
+
+TEST(Goldens, AreThere) { EXPECT_GE(cases().size(), 60u); }
+
+}  // namespace
+}  // namespace tessera
