@@ -4,6 +4,7 @@
 
 #include <tessera/cpu/attention/exponential.hpp>
 #include <tessera/cpu/attention/shape.hpp>
+#include <tessera/cpu/attention/unrolled.hpp>
 #include <tessera/cpu/reference/rows.hpp>
 
 #include <algorithm>
@@ -83,28 +84,8 @@ struct FloatArithmetic {
                        int64_t stride) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
         for (int t = 0; t < tokens; t += kRows) {
-            const float* rows[kRows];
-            for (int i = 0; i < kRows; ++i) rows[i] = chunk.keys + int64_t{t + i} * shape.padded_key();
-            Floats sums[kRows][V];
-            for (int i = 0; i < kRows; ++i) {
-                for (int v = 0; v < V; ++v) sums[i][v] = Isa::zero();
-            }
-            const float* q = queries.numbers;
-            for (int64_t e = 0; e < shape.padded_key(); ++e, q += V * kLanes) {
-                Floats lanes[V];
-                for (int v = 0; v < V; ++v) lanes[v] = Isa::load(q + v * kLanes);
-#pragma GCC unroll 12
-                for (int i = 0; i < kRows; ++i) {
-                    const Floats x = Isa::broadcast(rows[i] + e);
-                    for (int v = 0; v < V; ++v) {
-                        sums[i][v] = Isa::fma(x, lanes[v], sums[i][v]);
-                        Isa::keep(sums[i][v]);
-                    }
-                }
-            }
-            for (int i = 0; i < kRows; ++i) {
-                for (int v = 0; v < V; ++v) Isa::store(scores + (t + i) * stride + v * kLanes, sums[i][v]);
-            }
+            key_tile<V, kRows>(queries.numbers, chunk.keys + int64_t{t} * shape.padded_key(), shape.padded_key(),
+                               scores + t * stride, stride);
         }
     }
 
@@ -130,50 +111,61 @@ struct FloatArithmetic {
 
     template <int V>
     static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
-                           const float* step, const float* correction, const float* share, float* out) noexcept {
+                           const float* /*step*/, const float* correction, const float* share, float* out) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
         const int n = shape.padded_value();
         int d = 0;
         for (; d + kRows <= n; d += kRows) {
-            add_value_tile<V, kRows>(weights, chunk, d, tokens, first, step, correction, share, out);
+            add_value_tile<V, kRows>(weights, chunk, d, tokens, first, correction, share, out);
         }
-        for (; d < n; d += 2) add_value_tile<V, 2>(weights, chunk, d, tokens, first, step, correction, share, out);
+        for (; d < n; d += 2) add_value_tile<V, 2>(weights, chunk, d, tokens, first, correction, share, out);
     }
 
-    static int out_place(int d) noexcept {
-        return d;
-    }
+    static int out_place(int d) noexcept { return d; }
     static constexpr int kOutRun = 4;
 
   private:
     template <int V, int R>
-    static void add_value_tile(const Weights& weights, const Chunk& chunk, int d, int tokens, bool first, const float*,
-                               const float* correction, const float* share, float* out) noexcept {
+    [[gnu::noinline]] static void key_tile(const float* queries, const float* keys, int64_t elements, float* scores,
+                                           int64_t stride) noexcept {
+        // Three rows are reached from one pointer, which spares registers.
+        static_assert(R % 3 == 0);
         Floats sums[R][V];
-        for (int i = 0; i < R; ++i) {
-            for (int v = 0; v < V; ++v) sums[i][v] = Isa::zero();
+        const float* rows[R / 3];
+        unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero(); }); });
+        unrolled<R / 3>([&](auto i) { rows[i] = keys + 3 * i * elements; });
+        for (const float* end = queries + elements * V * kLanes; queries != end; queries += V * kLanes) {
+            Floats q[V];
+            unrolled<V>([&](auto v) { q[v] = Isa::load(queries + v * kLanes); });
+            unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], q, rows[i / 3] + i % 3 * elements); });
+            unrolled<R / 3>([&](auto i) { ++rows[i]; });
         }
+        unrolled<R>(
+            [&](auto i) { unrolled<V>([&](auto v) { Isa::store(scores + i * stride + v * kLanes, sums[i][v]); }); });
+    }
+
+    template <int V, int R>
+    [[gnu::noinline]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int d, int tokens,
+                                                 bool first, const float* correction, const float* share,
+                                                 float* out) noexcept {
+        Floats sums[R][V];
+        unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero(); }); });
         const float* values = chunk.values + d;
         const float* w = weights.scores;
-        for (int t = 0; t < tokens; ++t, values += chunk.value_stride, w += V * kLanes) {
+        for (const float* end = w + int64_t{tokens} * V * kLanes; w != end; w += V * kLanes) {
             Floats lanes[V];
-            for (int v = 0; v < V; ++v) lanes[v] = Isa::load(w + v * kLanes);
-#pragma GCC unroll 12
-            for (int i = 0; i < R; ++i) {
-                const Floats x = Isa::broadcast(values + i);
-                for (int v = 0; v < V; ++v) {
-                    sums[i][v] = Isa::fma(x, lanes[v], sums[i][v]);
-                    Isa::keep(sums[i][v]);
-                }
-            }
+            unrolled<V>([&](auto v) { lanes[v] = Isa::load(w + v * kLanes); });
+            unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], lanes, values + i); });
+            values += chunk.value_stride;
         }
-        for (int v = 0; v < V; ++v) {
+        out += int64_t{d} * V * kLanes;
+        unrolled<V>([&](auto v) {
             const Floats c = Isa::load(correction + v * kLanes), e = Isa::load(share + v * kLanes);
-            for (int i = 0; i < R; ++i) {
-                float* to = out + int64_t{d + i} * V * kLanes + v * kLanes;
+            unrolled<R>([&](auto i) {
+                float* to = out + (i * V + v) * kLanes;
                 Isa::store(to, first ? sums[i][v] : Isa::fma(sums[i][v], e, Isa::multiply(Isa::load(to), c)));
-            }
-        }
+            });
+        });
     }
 };
 

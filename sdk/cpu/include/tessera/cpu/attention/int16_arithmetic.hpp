@@ -7,6 +7,7 @@
 
 #include <tessera/cpu/attention/exponential.hpp>
 #include <tessera/cpu/attention/shape.hpp>
+#include <tessera/cpu/attention/unrolled.hpp>
 #include <tessera/cpu/reference/rows.hpp>
 
 #include <algorithm>
@@ -202,20 +203,18 @@ struct Int16Arithmetic {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
         for (int t = 0; t < tokens; t += kRows) {
             for (int part = 0; part < shape.parts(); ++part) {
-                const int begin = shape.part_begin(part), end = shape.part_end(part);
-                Ints sums[kRows][V];
-                const int16_t* rows[kRows];
-                for (int i = 0; i < kRows; ++i) rows[i] = chunk.keys + int64_t{t + i} * shape.padded_key() + begin;
-                key_products<V, kRows>(queries.words + int64_t{begin} * V * kLanes, rows, (end - begin) / 2, sums);
-                for (int i = 0; i < kRows; ++i) {
-                    const Floats row_scale = Isa::broadcast(chunk.key_scales[part] + t + i);
-                    for (int v = 0; v < V; ++v) {
-                        float* to = scores + (t + i) * stride + v * kLanes;
-                        const Floats s =
-                            Isa::multiply(Isa::to_floats(sums[i][v]), Isa::load(queries.scales[part] + v * kLanes));
-                        Isa::store(to, part == 0 ? Isa::multiply(s, row_scale) : Isa::fma(s, row_scale, Isa::load(to)));
-                    }
-                }
+                const int begin = shape.part_begin(part);
+                KeyTile tile;
+                tile.queries = queries.words + int64_t{begin} * V * kLanes;
+                tile.query_scales = queries.scales[part];
+                tile.keys = chunk.keys + int64_t{t} * shape.padded_key() + begin;
+                tile.key_stride = shape.padded_key();
+                tile.key_scales = chunk.key_scales[part] + t;
+                tile.pairs = (shape.part_end(part) - begin) / 2;
+                if (part == 0)
+                    key_tile<V, kRows, false>(tile, scores + t * stride, stride);
+                else
+                    key_tile<V, kRows, true>(tile, scores + t * stride, stride);
             }
         }
     }
@@ -311,58 +310,68 @@ struct Int16Arithmetic {
         for (int d = 0; d < shape.padded_value(); d += 16) Isa::interleave(before + d, row + d, pairs + 2 * d);
     }
 
-    template <int V, int R>
-    static void key_products(const int16_t* queries, const int16_t* const* rows, int pairs,
-                             Ints (&sums)[R][V]) noexcept {
-        for (int i = 0; i < R; ++i) {
-            for (int v = 0; v < V; ++v) sums[i][v] = Isa::zero_ints();
-        }
-        for (int64_t p = 0; p < pairs; ++p, queries += 2 * V * kLanes) {
+    struct KeyTile {
+        const int16_t* queries;
+        const float* query_scales;
+        const int16_t* keys;
+        int64_t key_stride;
+        const float* key_scales;
+        int pairs;
+    };
+
+    template <int V, int R, bool Add>
+    [[gnu::noinline]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride) noexcept {
+        // Three rows are reached from one pointer, which spares registers.
+        static_assert(R % 3 == 0);
+        Ints sums[R][V];
+        const int16_t* rows[R / 3];
+        unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
+        unrolled<R / 3>([&](auto i) { rows[i] = tile.keys + 3 * i * tile.key_stride; });
+        const int16_t* queries = tile.queries;
+        const int64_t key_stride = tile.key_stride;
+        for (const int16_t* end = queries + int64_t{tile.pairs} * 2 * V * kLanes; queries != end;
+             queries += 2 * V * kLanes) {
             Ints q[V];
-            for (int v = 0; v < V; ++v) q[v] = Isa::load_ints(queries + 2 * v * kLanes);
-#pragma GCC unroll 12
-            for (int i = 0; i < R; ++i) {
-                const Ints x = Isa::broadcast_pair(rows[i] + 2 * p);
-                for (int v = 0; v < V; ++v) {
-                    sums[i][v] = Isa::add_products(sums[i][v], x, q[v]);
-                    Isa::keep(sums[i][v]);
-                }
-            }
+            unrolled<V>([&](auto v) { q[v] = Isa::load_ints(queries + 2 * v * kLanes); });
+            unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], q, rows[i / 3] + i % 3 * key_stride); });
+            unrolled<R / 3>([&](auto i) { rows[i] += 2; });
         }
+        unrolled<R>([&](auto i) {
+            const Floats row_scale = Isa::broadcast(tile.key_scales + i);
+            unrolled<V>([&](auto v) {
+                float* to = scores + i * stride + v * kLanes;
+                const Floats s = Isa::multiply(Isa::to_floats(sums[i][v]), Isa::load(tile.query_scales + v * kLanes));
+                Isa::store(to, Add ? Isa::fma(s, row_scale, Isa::load(to)) : Isa::multiply(s, row_scale));
+            });
+        });
     }
 
     template <int V, int R>
-    static void add_value_tile(const Weights& weights, const Chunk& chunk, int padded_value, int d, int tokens,
-                               bool first, const float* step, const float* correction, const float* share,
-                               float* out) noexcept {
+    [[gnu::noinline]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int padded_value, int d,
+                                                 int tokens, bool first, const float* step, const float* correction,
+                                                 const float* share, float* out) noexcept {
         Ints sums[R][V];
-        for (int i = 0; i < R; ++i) {
-            for (int v = 0; v < V; ++v) sums[i][v] = Isa::zero_ints();
-        }
+        unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
         const int16_t* values = chunk.values + 2 * d;
         const int16_t* words = weights.words;
         const int64_t stride = 2 * int64_t{padded_value};
-        for (int p = 0; p < (tokens + 1) / 2; ++p, values += stride, words += 2 * V * kLanes) {
+        for (const int16_t* end = words + int64_t{(tokens + 1) / 2} * 2 * V * kLanes; words != end;
+             words += 2 * V * kLanes) {
             Ints w[V];
-            for (int v = 0; v < V; ++v) w[v] = Isa::load_ints(words + 2 * v * kLanes);
-#pragma GCC unroll 12
-            for (int i = 0; i < R; ++i) {
-                const Ints x = Isa::broadcast_pair(values + 2 * i);
-                for (int v = 0; v < V; ++v) {
-                    sums[i][v] = Isa::add_products(sums[i][v], x, w[v]);
-                    Isa::keep(sums[i][v]);
-                }
-            }
+            unrolled<V>([&](auto v) { w[v] = Isa::load_ints(words + 2 * v * kLanes); });
+            unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], w, values + 2 * i); });
+            values += stride;
         }
-        for (int v = 0; v < V; ++v) {
+        out += int64_t{d} * V * kLanes;
+        unrolled<V>([&](auto v) {
             const Floats s = Isa::load(step + v * kLanes);
             const Floats c = Isa::load(correction + v * kLanes), e = Isa::load(share + v * kLanes);
-            for (int i = 0; i < R; ++i) {
-                float* to = out + int64_t{d + i} * V * kLanes + v * kLanes;
+            unrolled<R>([&](auto i) {
+                float* to = out + (i * V + v) * kLanes;
                 const Floats sum = Isa::multiply(Isa::to_floats(sums[i][v]), s);
                 Isa::store(to, first ? sum : Isa::fma(sum, e, Isa::multiply(Isa::load(to), c)));
-            }
-        }
+            });
+        });
     }
 };
 

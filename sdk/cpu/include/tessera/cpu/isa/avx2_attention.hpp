@@ -85,20 +85,52 @@ struct Avx2Attention {
     static void store_low_half(float* p, Floats v) noexcept { _mm_storeu_ps(p, _mm256_castps256_ps128(v)); }
     static void store_high_half(float* p, Floats v) noexcept { _mm_storeu_ps(p, _mm256_extractf128_ps(v, 1)); }
 
-    // Keeps running sums in their registers: GCC otherwise rotates and spills them.
-    static void keep(Ints& a) noexcept { asm("" : "+x"(a)); }
-    static void keep(Floats& a) noexcept { asm("" : "+x"(a)); }
+    // ---- Steps of dot products: sums[v] += lanes[v] * x, one operand of the cache against V vectors of lanes. Written
+    // as assembly because GCC otherwise rotates the sums through more registers than there are. ----
+
+    // x: the float at p.
+    template <int V>
+    static void accumulate(Floats (&sums)[V], const Floats (&lanes)[V], const float* p) noexcept {
+        static_assert(V == 1 || V == 2);
+        // Copies, because GCC keeps an array in memory if assembly names its elements.
+        Floats s = sums[0], t = sums[V - 1], x;
+        const Floats a = lanes[0], b = lanes[V - 1];
+        if constexpr (V == 1) {
+            asm("vbroadcastss %[p], %[x]\n\tvfmadd231ps %[a], %[x], %[s]"
+                : [s] "+x"(s), [x] "=&x"(x)
+                : [a] "x"(a), [p] "m"(*p));
+        } else {
+            asm("vbroadcastss %[p], %[x]\n\tvfmadd231ps %[a], %[x], %[s]\n\tvfmadd231ps %[b], %[x], %[t]"
+                : [s] "+x"(s), [t] "+x"(t), [x] "=&x"(x)
+                : [a] "x"(a), [b] "x"(b), [p] "m"(*p));
+        }
+        if constexpr (V == 2) sums[1] = t;
+        sums[0] = s;
+    }
+    // x: the two int16 at p; each lane adds the products with its own two.
+    template <int V>
+    static void accumulate(Ints (&sums)[V], const Ints (&lanes)[V], const int16_t* p) noexcept {
+        static_assert(V == 1 || V == 2);
+        const auto& pair = *reinterpret_cast<const int16_t(*)[2]>(p);
+        Ints s = sums[0], t = sums[V - 1], x, y;
+        const Ints a = lanes[0], b = lanes[V - 1];
+        if constexpr (V == 1) {
+            asm("vpbroadcastd %[p], %[x]\n\tvpmaddwd %[a], %[x], %[x]\n\tvpaddd %[x], %[s], %[s]"
+                : [s] "+x"(s), [x] "=&x"(x)
+                : [a] "x"(a), [p] "m"(pair));
+        } else {
+            asm("vpbroadcastd %[p], %[x]\n\tvpmaddwd %[a], %[x], %[y]\n\tvpmaddwd %[b], %[x], %[x]\n\t"
+                "vpaddd %[y], %[s], %[s]\n\tvpaddd %[x], %[t], %[t]"
+                : [s] "+x"(s), [t] "+x"(t), [x] "=&x"(x), [y] "=&x"(y)
+                : [a] "x"(a), [b] "x"(b), [p] "m"(pair));
+        }
+        if constexpr (V == 2) sums[1] = t;
+        sums[0] = s;
+    }
 
     static Ints load_ints(const int16_t* p) noexcept { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
     static void store_ints(int16_t* p, Ints v) noexcept { _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), v); }
     static Ints zero_ints() noexcept { return _mm256_setzero_si256(); }
-    // The two int16 at p in every lane.
-    static Ints broadcast_pair(const int16_t* p) noexcept {
-        return _mm256_castps_si256(_mm256_broadcast_ss(reinterpret_cast<const float*>(p)));
-    }
-    static Ints add_products(Ints sums, Ints a, Ints b) noexcept {
-        return _mm256_add_epi32(sums, _mm256_madd_epi16(a, b));
-    }
     static Floats to_floats(Ints v) noexcept { return _mm256_cvtepi32_ps(v); }
     // Two numbers of [-32767, 32767], rounded, to the two int16 of each lane.
     static Ints pair(Floats first, Floats second) noexcept {

@@ -1,0 +1,19 @@
+// Loops over registers.
+#pragma once
+
+#include <type_traits>
+#include <utility>
+
+namespace tessera::cpu::attention {
+
+// body(integral_constant 0), .., body(integral_constant N - 1), written out, so that arrays indexed by it become
+// registers.
+template <int N, class Body>
+[[gnu::always_inline]] inline void unrolled(Body&& body) {
+    [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {
+        (body(std::integral_constant<int, I>{}), ...);
+    }
+    (std::make_integer_sequence<int, N>{});
+}
+
+}  // namespace tessera::cpu::attention
