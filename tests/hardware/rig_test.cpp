@@ -1,0 +1,145 @@
+#include "core/base/error.hpp"
+#include "core/base/toml.hpp"
+#include "core/hardware/hardware.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <string>
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+const std::string kCpu =
+    "[cpu]\nname = 'Two Xeons'\nflags = ['avx2', 'fma', 'avx512vnni']\nthreads = 48\nmemory = '384GiB'\n"
+    "numa_nodes = 2\n";
+const std::string kGpus =
+    "[[gpu]]\nname = 'RTX 3090'\ncount = 2\ncompute_capability = '8.6'\nmemory = '24GiB'\nlink = 'pcie4x16'\n"
+    "[[gpu]]\nname = 'P40'\ncompute_capability = '6.1'\nmemory = 24576\n[measured]\nanything = 1\n";
+
+Hardware read(const std::string& text) {
+    const auto file = std::filesystem::temp_directory_path() / ("tessera-rig-" + std::to_string(getpid()) + ".toml");
+    std::ofstream(file, std::ios::binary) << text;
+    try {
+        Hardware hardware = Hardware::from_rig(file);
+        std::filesystem::remove(file);
+        return hardware;
+    } catch (...) {
+        std::filesystem::remove(file);
+        throw;
+    }
+}
+
+TEST(Rig, DescribesAMachine) {
+    const Hardware rig = read(kCpu + kGpus);
+    EXPECT_TRUE(rig.is_rig());
+    const tsr_device_info& cpu = rig.cpu();
+    EXPECT_STREQ(cpu.name, "Two Xeons");
+    EXPECT_EQ(cpu.threads, 48u);
+    EXPECT_EQ(cpu.numa_nodes, 2u);
+    EXPECT_EQ(cpu.memory_bytes, uint64_t{384} << 30);
+    EXPECT_LT(cpu.free_memory_bytes, cpu.memory_bytes);
+    EXPECT_GT(cpu.free_memory_bytes, uint64_t{380} << 30);
+    for (const char* flag : {"avx2", "fma", "avx512_vnni", "avx", "sse2", "bmi2"})
+        EXPECT_TRUE(has_cpu_flag(cpu, flag)) << flag;
+    EXPECT_FALSE(has_cpu_flag(cpu, "f16c"));
+    ASSERT_EQ(rig.devices().size(), 4u);
+    const tsr_device_info& last = *rig.find("CUDA2");
+    EXPECT_STREQ(last.kind, "simulated");
+    EXPECT_STREQ(last.name, "P40");
+    EXPECT_EQ(last.index, 2u);
+    EXPECT_EQ(last.compute_capability, 610u);
+    EXPECT_EQ(last.memory_bytes, uint64_t{24} << 30);
+    EXPECT_STREQ(last.link, "");
+    EXPECT_STREQ(rig.find("CUDA1")->link, "pcie4x16");
+    EXPECT_STREQ(rig.find("CUDA1")->name, "RTX 3090");
+}
+
+struct BadRig {
+    std::string text;
+    const char* message;
+};
+class BadRigs : public testing::TestWithParam<BadRig> {};
+
+TEST_P(BadRigs, NamesLineAndKey) {
+    try {
+        read(GetParam().text);
+        ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_CORRUPT_DATA);
+        EXPECT_THAT(error.what(), HasSubstr(GetParam().message));
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All, BadRigs,
+    testing::Values(
+        BadRig{"", "key 'cpu': is missing"}, BadRig{kGpus, "key 'cpu': is missing"},
+        BadRig{"[cpu]\nthreads = 1\nmemory = 1", "key 'cpu.flags': is missing"},
+        BadRig{"[cpu]\nflags = []\nthreads = 0\nmemory = 1", ":3: key 'cpu.threads': expected 1 to 65536, found 0"},
+        BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = -5", ":4: key 'cpu.memory': expected a size"},
+        BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = '1e30GiB'", "expected a size"},
+        BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = 9223372036854775807", "expected a size"},
+        BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = 'lots'", "expected a size"},
+        BadRig{kCpu + "sockets = 2\n", ":7: key 'cpu.sockets': is not known here"},
+        BadRig{kCpu + "[gpu]\n", "expected an array of tables (written [[gpu]]), found a table"},
+        BadRig{kCpu + "[[gpu]]\nmemory = 1\n", "key 'gpu[0].compute_capability': is missing"},
+        BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.6'\n", "key 'gpu[0].memory': is missing"},
+        BadRig{kCpu + "[[gpu]]\ncompute_capability = 8.6\nmemory = 1\n",
+               "expected a string, found a number with a fraction"},
+        BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.60'\nmemory = 1\n", "expected \"MAJOR.MINOR\""},
+        BadRig{kCpu + "[[gpu]]\ncompute_capability = '0.1'\nmemory = 1\n", "expected \"MAJOR.MINOR\""},
+        BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.6'\nmemory = 1\ncount = 1000000000\n", "expected 1 to 256"},
+        BadRig{kCpu +
+                   "[[gpu]]\ncompute_capability = '8.6'\nmemory = 1\ncount = 200\n[[gpu]]\ncompute_capability = '8.6'\n"
+                   "memory = 1\ncount = 200\n",
+               "expected at most 256 GPUs"},
+        BadRig{kCpu + "[[gpu]]\nname = \"a\\u001b[31m\"\ncompute_capability = '8.6'\nmemory = 1\n",
+               "holds a control character"},
+        BadRig{"cpu = 1", "expected a table, found an integer"}, BadRig{"\xff\xfe", "not valid TOML"},
+        BadRig{std::string(2 << 20, ' '), "expected at most 1048576 bytes"}));
+
+TEST(Rig, SurvivesDamage) {
+    const std::string whole = kCpu + kGpus;
+    std::mt19937 random(11);
+    for (int i = 0; i < 2000; ++i) {
+        std::string text = whole;
+        for (int k = 0; k < 3; ++k) text[random() % text.size()] = static_cast<char>(random());
+        try {
+            read(text);
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), TSR_CORRUPT_DATA) << error.what();
+        }
+    }
+}
+
+TEST(Rig, MissingFileSaysSo) {
+    try {
+        Hardware::from_rig("/nonexistent/rig.toml");
+        ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_NOT_FOUND);
+        EXPECT_THAT(error.what(), HasSubstr("/nonexistent/rig.toml"));
+    }
+}
+
+TEST(Size, IsParsed) {
+    EXPECT_EQ(parse_size("24GiB"), uint64_t{24} << 30);
+    EXPECT_EQ(parse_size("1.5 GiB"), uint64_t{3} << 29);
+    EXPECT_EQ(parse_size("512"), uint64_t{512} << 20);
+    EXPECT_EQ(parse_size("4KiB"), 4096u);
+    EXPECT_EQ(parse_size("1TiB"), uint64_t{1} << 40);
+    for (const char* bad :
+         {"", "GiB", "0", "-1", "1GB", "1 gib", "1GiBx", "nan", "inf", "1e3", "0x10", "1025TiB", " 1", "+1"}) {
+        EXPECT_FALSE(parse_size(bad)) << bad;
+    }
+}
+
+}  // namespace
+}  // namespace tessera

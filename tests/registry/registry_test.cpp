@@ -1,0 +1,176 @@
+// What is chosen, in which order, and what the config has to say.
+#include "core/base/error.hpp"
+#include "tests/registry/plugin_folder.hpp"
+
+#include <gmock/gmock.h>
+
+namespace tessera::test {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> owners_of(const Registry& registry, std::string_view op) {
+    std::vector<std::string> names;
+    for (const tsr_kernel* kernel : registry.kernels("cpu", op)) names.push_back(registry.owner(*kernel).manifest.name);
+    return names;
+}
+
+template <typename Body>
+void expect_error(tsr_code code, const std::string& text, Body&& body) {
+    try {
+        body();
+        ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), code);
+        EXPECT_THAT(error.what(), HasSubstr(text));
+    }
+}
+
+TEST(Registry, OrdersKernelsByPreferencePriorityAndName) {
+    PluginFolder folder;
+    for (const char* name : {"good", "other", "better"}) folder.add(name);
+    Config config = folder.config();
+    const Registry plain = Registry::load(config, small_machine());
+    EXPECT_THAT(owners_of(plain, "add"), ElementsAre("better", "good", "other"));
+    EXPECT_THAT(owners_of(plain, "mul"), ElementsAre("better", "good", "other"));
+
+    config.prefer = {"other", "good"};
+    const Registry preferring = Registry::load(config, small_machine());
+    EXPECT_THAT(owners_of(preferring, "add"), ElementsAre("other", "good", "better"));
+    const auto kernels = preferring.kernels("cpu", "add");
+    EXPECT_EQ(preferring.preference(*kernels[0]), 0u);
+    EXPECT_EQ(preferring.preference(*kernels[1]), 1u);
+    EXPECT_EQ(preferring.preference(*kernels[2]), 2u);
+
+    EXPECT_TRUE(plain.kernels("cpu", "softmax").empty());
+    EXPECT_TRUE(plain.kernels("cuda", "add").empty());
+}
+
+TEST(Registry, ConflictsAreSaidAndTheFirstCounts) {
+    PluginFolder folder;
+    for (const char* name : {"good", "other", "better"}) folder.add(name);
+    const Registry registry = Registry::load(folder.config(), small_machine());
+    ASSERT_NE(registry.find_operator("fixture_op"), nullptr);
+    ASSERT_NE(registry.find_layout("fixture_rows"), nullptr);
+    // "better" comes first by name; "good" means the same bytes by the layout, "other" does not.
+    EXPECT_EQ(registry.find_operator("fixture_op"), registry.find_plugin("better")->table->operators[0]);
+    EXPECT_EQ(registry.find_layout("fixture_rows")->group_rows, 8u);
+    EXPECT_THAT(registry.conflicts(),
+                ElementsAre("operator fixture_op: better and good bring it; that of better is used",
+                            "layout fixture_rows: better and other mean different bytes by it; that of "
+                            "better is used",
+                            "operator fixture_op: better and other bring it; that of better is used"));
+    EXPECT_EQ(registry.find_operator("fixture"), nullptr);
+    EXPECT_EQ(registry.find_layout("zz"), nullptr);
+    EXPECT_EQ(registry.operators().size(), 1u);
+    EXPECT_EQ(registry.layouts().size(), 1u);
+}
+
+TEST(Registry, LoadsTwiceButInitialisesOnce) {
+    PluginFolder folder;
+    const fs::path good = folder.add("good");
+    const Registry first = Registry::load(folder.config(), small_machine());
+    Registry second = Registry::load(folder.config(), small_machine({800}));
+    ASSERT_EQ(record_of(second, good).state, PluginState::kChosen) << record_of(second, good).reason;
+    EXPECT_EQ(record_of(first, good).table, record_of(second, good).table);
+    const auto kernels = second.kernels("cpu", "add");
+    const Registry moved = std::move(second);
+    EXPECT_EQ(moved.kernels("cpu", "add").data(), kernels.data());
+    EXPECT_EQ(moved.owner(*kernels[0]).path, good);
+}
+
+TEST(Registry, OffIsNotMapped) {
+    PluginFolder folder;
+    const fs::path good = folder.add("good");
+    Config config = folder.config();
+    config.off = {"good"};
+    const Registry registry = Registry::load(config, small_machine());
+    EXPECT_EQ(record_of(registry, good).state, PluginState::kOff);
+    EXPECT_TRUE(registry.kernels("cpu", "add").empty());
+    EXPECT_FALSE(folder.was_mapped("good"));
+}
+
+TEST(Registry, NamedPluginsMustWork) {
+    PluginFolder folder;
+    folder.add("good");
+    folder.add("other", {{"cpu_flags", "['no_such_flag']"}});
+    Config config = folder.config();
+    config.prefer = {"good", "absent"};
+    expect_error(TSR_NOT_FOUND, "plugin 'absent', which is not there; looked in:\n  " + folder.path().string(),
+                 [&] { Registry::load(config, small_machine()); });
+    config.prefer = {"other"};
+    expect_error(TSR_UNSUPPORTED, "lacks no_such_flag", [&] { Registry::load(config, small_machine()); });
+}
+
+TEST(Registry, RigsWithoutAFlagDoNotGetThePlugin) {
+    PluginFolder folder;
+    // This machine has the flag, the one that is planned for does not.
+    const fs::path good = folder.add("good", {{"cpu_flags", "['sse2']"}});
+    DeviceDescription cpu;
+    cpu.kind = "cpu";
+    cpu.id = "CPU";
+    cpu.name = "Plain processor";
+    const Registry registry = Registry::load(folder.config(), Hardware({cpu}));
+    EXPECT_EQ(record_of(registry, good).state, PluginState::kRejected);
+    EXPECT_THAT(record_of(registry, good).reason, HasSubstr("the processor (Plain processor) lacks sse2"));
+}
+
+TEST(Registry, DevicesGoToTheProviderThatMatches) {
+    PluginFolder folder;
+    folder.add("owner60", {{"priority", "1"}});
+    folder.add("owner80", {{"priority", "2"}});
+    const Hardware hardware = small_machine({800, 610, 500});
+    Config config = folder.config();
+    const auto owner = [&](const Registry& registry, const char* id) -> std::string {
+        const auto* provider = registry.find_provider(*hardware.find(id));
+        return provider ? registry.owner(*provider).manifest.name : "";
+    };
+    const Registry registry = Registry::load(config, hardware);
+    EXPECT_EQ(registry.providers("simulated").size(), 2u);
+    EXPECT_EQ(owner(registry, "SIM0"), "owner80");
+    EXPECT_EQ(owner(registry, "SIM1"), "owner60");
+    EXPECT_EQ(owner(registry, "SIM2"), "");
+    std::string why;
+    EXPECT_EQ(registry.find_provider(*hardware.find("SIM2"), &why), nullptr);
+    EXPECT_EQ(why,
+              "owner80: needs compute capability 800, found 500\nowner60: needs compute capability 600, found 500");
+    EXPECT_EQ(registry.find_provider(hardware.cpu(), &why), nullptr);
+    EXPECT_EQ(why, "no plugin brings devices of kind cpu");
+
+    config.devices["sim0"].plugin = "owner60";
+    EXPECT_EQ(owner(Registry::load(config, hardware), "SIM0"), "owner60");
+    config.devices["sim1"].plugin = "owner80";
+    const Registry wrong = Registry::load(config, hardware);
+    expect_error(TSR_UNSUPPORTED, "gives SIM1 (Test GPU) to the plugin owner80, which cannot own it",
+                 [&] { wrong.find_provider(*hardware.find("SIM1")); });
+    config.devices["SIM2"].plugin = "absent";
+    expect_error(TSR_NOT_FOUND, "[devices.SIM2], names the plugin 'absent'", [&] { Registry::load(config, hardware); });
+}
+
+TEST(Registry, ComputeCapabilityIsJudgedBeforeMapping) {
+    PluginFolder folder;
+    const fs::path manifest = folder.add(
+        "owner80",
+        {{"kinds", "['simulated']"}, {"least_compute_capability", "'8.0'"}, {"most_compute_capability", "'12.1'"}});
+    const Registry registry = Registry::load(folder.config(), small_machine({750, 1300}));
+    EXPECT_EQ(record_of(registry, manifest).reason,
+              "needs a device of compute capability 8.0 to 12.1; SIM0 has 7.5, SIM1 has 13.0");
+    EXPECT_FALSE(folder.was_mapped("owner80"));
+}
+
+TEST(Registry, TakesTablesThatAreInTheProcess) {
+    PluginFolder folder;
+    folder.add("good");
+    const Registry loaded = Registry::load(folder.config(), small_machine());
+    const tsr_plugin* table = loaded.find_plugin("good")->table;
+    const Registry registry = Registry::of_tables(std::span(&table, 1));
+    EXPECT_THAT(owners_of(registry, "add"), ElementsAre("good"));
+    tsr_plugin broken = *table;
+    broken.struct_size = 12;
+    table = &broken;
+    expect_error(TSR_INVALID_ARGUMENT, "struct_size is 12", [&] { Registry::of_tables(std::span(&table, 1)); });
+}
+
+}  // namespace
+}  // namespace tessera::test
