@@ -5,7 +5,7 @@
 #include <tessera/cpu/attention/float_arithmetic.hpp>
 #include <tessera/cpu/attention/int16_arithmetic.hpp>
 #include <tessera/cpu/attention/run.hpp>
-#include <tessera/cpu/isa/avx2_attention.hpp>
+#include <tessera/cpu/isa/avx2_vectors.hpp>
 #include <tessera/ops.h>
 
 #include <array>
@@ -15,7 +15,7 @@ namespace tessera::cpu_avx2 {
 namespace {
 
 namespace attention = cpu::attention;
-using Isa = cpu::isa::Avx2Attention;
+using Isa = cpu::isa::Avx2Vectors;
 using Exact = attention::FloatArithmetic<Isa>;
 using Words = attention::Int16Arithmetic<Isa>;
 

@@ -2,7 +2,7 @@
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/attention/cache_write.hpp>
-#include <tessera/cpu/isa/avx2_attention.hpp>
+#include <tessera/cpu/isa/avx2_vectors.hpp>
 #include <tessera/ops.h>
 
 namespace tessera::cpu_avx2 {
@@ -32,7 +32,7 @@ void release(const tsr_kernel*, void*) {}
 
 const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
     return sdk::guarded(
-        [&] { cpu::attention::run_cache_write<cpu::isa::Avx2Attention>(*static_cast<const tsr_node*>(state), *run); });
+        [&] { cpu::attention::run_cache_write<cpu::isa::Avx2Vectors>(*static_cast<const tsr_node*>(state), *run); });
 }
 
 constexpr tsr_kernel make() {

@@ -25,8 +25,13 @@ struct FloatArithmetic {
     static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
         Chunk chunk{};
         chunk.keys = arena.take<float>((kChunk + kChunkPadding) * int64_t{shape.padded_key()});
-        chunk.values = shape.prefix ? chunk.keys : arena.take<float>(kChunk * int64_t{shape.padded_value()});
-        chunk.value_stride = shape.prefix ? shape.padded_key() : shape.padded_value();
+        chunk.values = shape.prefix ? chunk.keys : nullptr;
+        chunk.value_stride = shape.padded_key();
+        if (!shape.prefix) {
+            // A cache line more: neighbouring rows must not fall into the same sets of the first cache.
+            chunk.value_stride = shape.padded_value() + 16;
+            chunk.values = arena.take<float>(kChunk * chunk.value_stride);
+        }
         return chunk;
     }
 

@@ -29,15 +29,17 @@ struct Int16Arithmetic {
     // Tokens of a chunk. Written by one worker, for itself.
     struct Chunk {
         int16_t* keys;         // [kChunk + kChunkPadding][padded_key], order of Isa::place_of
-        int16_t* values;       // [kChunk / 2][padded_value][2], order of Isa::pair_place_of
+        int16_t* values;       // [kChunk / 2][value_stride], of which [padded_value][2], order of Isa::pair_place_of
         int16_t* value_rows;   // [2][padded_value]: the last two values while values are a cache of their own
         float* key_scales[2];  // [kChunk + kChunkPadding], of each part
         float* value_scales;   // [kChunk]; key_scales[0] if the value is a prefix of the key
     };
+    // A cache line more than the pairs need: neighbouring rows must not fall into the same sets of the first cache.
+    static int64_t value_stride(const HeadShape& shape) noexcept { return 2 * int64_t{shape.padded_value()} + 32; }
     static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
         Chunk chunk{};
         chunk.keys = arena.take<int16_t>((kChunk + kChunkPadding) * int64_t{shape.padded_key()});
-        chunk.values = arena.take<int16_t>(kChunk * int64_t{shape.padded_value()});
+        chunk.values = arena.take<int16_t>(kChunk / 2 * value_stride(shape));
         chunk.key_scales[0] = arena.take<float>(kChunk + kChunkPadding);
         chunk.key_scales[1] = arena.take<float>(kChunk + kChunkPadding);
         if (shape.prefix) {
@@ -150,7 +152,7 @@ struct Int16Arithmetic {
         if (tokens % 2 == 0) return;
         const int16_t* last = shape.prefix ? chunk.keys + int64_t{tokens - 1} * shape.padded_key() : chunk.value_rows;
         alignas(64) static constexpr int16_t kZeros[16] = {};
-        int16_t* pairs = chunk.values + int64_t{tokens / 2} * shape.padded_value() * 2;
+        int16_t* pairs = chunk.values + tokens / 2 * value_stride(shape);
         for (int d = 0; d < shape.padded_value(); d += 16) Isa::interleave(last + d, kZeros, pairs + 2 * d);
     }
 
@@ -258,11 +260,13 @@ struct Int16Arithmetic {
                            const float* step, const float* correction, const float* share, float* out) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
         const int n = shape.padded_value();
+        const int64_t stride = value_stride(shape);
         int d = 0;
         for (; d + kRows <= n; d += kRows) {
-            add_value_tile<V, kRows>(weights, chunk, n, d, tokens, first, step, correction, share, out);
+            add_value_tile<V, kRows>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
         }
-        for (; d < n; d += 2) add_value_tile<V, 2>(weights, chunk, n, d, tokens, first, step, correction, share, out);
+        for (; d < n; d += 2)
+            add_value_tile<V, 2>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
     }
 
     // Where element d of a value lies in out.
@@ -287,18 +291,17 @@ struct Int16Arithmetic {
 
     // Blocks of 34 bytes: an f16 scale and 32 bytes.
     static float load_q8_0(const char* blocks, int count, int16_t* to) noexcept {
-        alignas(64) uint16_t halves[kMaxFastBlocks];
         alignas(64) float scales[kMaxFastBlocks];
-        for (int b = 0; b < count; ++b) std::memcpy(halves + b, blocks + 34 * b, 2);
-        for (int b = count; b % kLanes != 0; ++b) halves[b] = 0;
-        Isa::floats_from_f16(halves, count, scales);
+        alignas(64) int16_t ratios[kMaxFastBlocks];
+        Isa::floats_from_spaced_f16(blocks, 34, count, scales);
         Floats top = Isa::zero();
         for (int b = 0; b < count; b += kLanes) top = Isa::maximum(top, Isa::magnitude(Isa::load(scales + b)));
         const float largest = Isa::largest(top);
-        const float factor = inverse(largest, 8192.0f);
+        // Bytes times ratio / 2^7: 127 * 64 at most.
+        const Floats factor = Isa::splat(inverse(largest, 8192.0f));
+        for (int b = 0; b < count; b += kLanes) Isa::to_words(ratios + b, Isa::multiply(Isa::load(scales + b), factor));
         for (int b = 0; b < count; ++b) {
-            const auto ratio = static_cast<int16_t>(std::lrint(scales[b] * factor));
-            Isa::words_from_bytes(reinterpret_cast<const int8_t*>(blocks + 34 * b + 2), ratio, to + 32 * b);
+            Isa::words_from_bytes(reinterpret_cast<const int8_t*>(blocks + 34 * b + 2), ratios[b], to + 32 * b);
         }
         return largest / 64;
     }
@@ -306,7 +309,7 @@ struct Int16Arithmetic {
     static void pair_value(const Chunk& chunk, const HeadShape& shape, int t, const int16_t* row,
                            const int16_t* before) noexcept {
         if (t % 2 == 0) return;
-        int16_t* pairs = chunk.values + int64_t{t / 2} * shape.padded_value() * 2;
+        int16_t* pairs = chunk.values + t / 2 * value_stride(shape);
         for (int d = 0; d < shape.padded_value(); d += 16) Isa::interleave(before + d, row + d, pairs + 2 * d);
     }
 
@@ -347,14 +350,13 @@ struct Int16Arithmetic {
     }
 
     template <int V, int R>
-    [[gnu::noinline]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int padded_value, int d,
+    [[gnu::noinline]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int64_t stride, int d,
                                                  int tokens, bool first, const float* step, const float* correction,
                                                  const float* share, float* out) noexcept {
         Ints sums[R][V];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
         const int16_t* values = chunk.values + 2 * d;
         const int16_t* words = weights.words;
-        const int64_t stride = 2 * int64_t{padded_value};
         for (const int16_t* end = words + int64_t{(tokens + 1) / 2} * 2 * V * kLanes; words != end;
              words += 2 * V * kLanes) {
             Ints w[V];

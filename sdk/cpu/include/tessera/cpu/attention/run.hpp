@@ -214,14 +214,30 @@ class Run {
         return cache.row(token % TSR_PAGE_TOKENS, table_.integer(token / TSR_PAGE_TOKENS, s.sequence));
     }
 
+    // Rows that are asked for ahead of the one that is read.
+    static constexpr int kAhead = 6;
+    static void prefetch(const reference::View& cache, const char* row, int64_t first, int64_t count) noexcept {
+        const FormatSize size = format_size(cache.tensor->type);
+        const char* begin = row + first / size.elements * size.bytes;
+        const char* end = row + (first + count) / size.elements * size.bytes;
+        for (const char* line = begin; line < end; line += 64) Isa::prefetch(line);
+    }
+
     void load_chunk(const Segment& s, int key, int32_t first, int tokens) noexcept {
         if (problem_.form == Form::kProjected) return expand_chunk(s, first, tokens);
+        const bool with_values = problem_.form == Form::kPlain;
+        const int64_t key_begin = int64_t{key} * shape_.key, value_begin = int64_t{key} * shape_.value;
+        const tsr_type key_type = k_.tensor->type;
         for (int t = 0; t < tokens; ++t) {
-            Arithmetic::load_key(scratch_.chunk, shape_, t, k_.tensor->type, cached_row(k_, s, first + t),
-                                 int64_t{key} * shape_.key);
-            if (problem_.form == Form::kPlain) {
+            // Heads' rows lie apart, so nothing else fetches them in time.
+            if (t + kAhead < tokens) {
+                prefetch(k_, cached_row(k_, s, first + t + kAhead), key_begin, shape_.key);
+                if (with_values) prefetch(v_, cached_row(v_, s, first + t + kAhead), value_begin, shape_.value);
+            }
+            Arithmetic::load_key(scratch_.chunk, shape_, t, key_type, cached_row(k_, s, first + t), key_begin);
+            if (with_values) {
                 Arithmetic::load_value(scratch_.chunk, shape_, t, v_.tensor->type, cached_row(v_, s, first + t),
-                                       int64_t{key} * shape_.value);
+                                       value_begin);
             }
         }
         Arithmetic::end_chunk(scratch_.chunk, shape_, tokens);

@@ -1,5 +1,5 @@
-// What attention needs of a vector unit, on AVX2 with FMA and F16C. Lanes are queries: heads of a token or rows of a
-// prompt. The including file brings the compiler flags.
+// What attention and the ops that look at one row at a time need of a vector unit, on AVX2 with FMA and F16C. In attention,
+// lanes are queries: heads of a token or rows of a prompt. The including file brings the compiler flags.
 #pragma once
 
 #include <immintrin.h>
@@ -10,7 +10,7 @@
 
 namespace tessera::cpu::isa {
 
-struct Avx2Attention {
+struct Avx2Vectors {
     static constexpr int kLanes = 8;
     // Rows of the register tile for one and for two vectors of lanes: sums, operands and a temporary fill 16 registers.
     static constexpr int kTileRows1 = 12;
@@ -48,6 +48,8 @@ struct Avx2Attention {
         s = _mm_max_ps(s, _mm_movehl_ps(s, s));
         return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
     }
+    // Asks for the cache line at `p`, which need not be mapped.
+    static void prefetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
     // 2^round(n) for n in [-126, 127].
     static Floats power_of_two(Floats n) noexcept {
         const __m256i e = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));
@@ -181,9 +183,27 @@ struct Avx2Attention {
         for (int i = 0; i < count; i += 8) m = maximum(m, magnitude(load(x + i)));
         return largest(m);
     }
-    // `count` (at most 32, a multiple of 8 reserved) f16 numbers to floats.
-    static void floats_from_f16(const uint16_t* x, int count, float* to) noexcept {
-        for (int i = 0; i < count; i += 8) store(to + i, from_f16(x + i));
+    // `count` f16 numbers, `stride` bytes apart, to floats; zeros up to the next multiple of 8.
+    static void floats_from_spaced_f16(const char* p, int stride, int count, float* to) noexcept {
+        const auto at = [&](int i) {
+            uint16_t half;
+            std::memcpy(&half, p + i * stride, 2);
+            return static_cast<short>(half);
+        };
+        int i = 0;
+        for (; i + 8 <= count; i += 8) {
+            const __m128i h =
+                _mm_setr_epi16(at(i), at(i + 1), at(i + 2), at(i + 3), at(i + 4), at(i + 5), at(i + 6), at(i + 7));
+            store(to + i, _mm256_cvtph_ps(h));
+        }
+        if (i < count) store(to + i, zero());
+        for (; i < count; ++i) to[i] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(at(i) & 0xFFFF)));
+    }
+    // Floats in [-32768, 32767], rounded.
+    static void to_words(int16_t* p, Floats v) noexcept {
+        const __m256i i = _mm256_cvtps_epi32(v);
+        const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(i, i), 0x08);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
     // Two rows of 16 words to 16 pairs. pair_place_of says where the pair of a place goes.
     static void interleave(const int16_t* first, const int16_t* second, int16_t* pairs) noexcept {
