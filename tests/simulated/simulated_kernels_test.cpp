@@ -1,0 +1,170 @@
+// The kernels of the simulated plugin: what each generation claims, and that they compute in device memory alone.
+#include "simulated_gpu.hpp"
+
+#include <gmock/gmock.h>
+
+#include <set>
+
+namespace tessera::test {
+namespace {
+
+using sdk::attribute;
+using testing::AllOf;
+using testing::HasSubstr;
+
+enum class Form { kPlain, kPrefix, kProjected };
+
+std::unique_ptr<TestNode> attention(const char* op, Form form, int64_t dk, int64_t dv) {
+    const int64_t heads = 2, latent = 96, rows = 1;
+    const int64_t k = form == Form::kPlain ? heads * dk : form == Form::kPrefix ? dk : latent + 32;
+    const bool projected = form == Form::kProjected;
+    return std::make_unique<TestNode>(
+        op,
+        std::vector<Tensor>{make_tensor(TSR_TYPE_F32, {dk, heads, rows}), make_tensor(TSR_TYPE_F16, {k, 64, 1}),
+                            form == Form::kPlain ? make_tensor(TSR_TYPE_F16, {heads * dv, 64, 1}) : Tensor{},
+                            integers({rows}, {0}), integers({rows}, {0}), integers({1, 1}, {0}),
+                            projected ? make_tensor(TSR_TYPE_F16, {latent, dk - 32, heads}) : Tensor{},
+                            projected ? make_tensor(TSR_TYPE_F16, {latent, dv, heads}) : Tensor{}},
+        std::vector<Tensor>{make_tensor(TSR_TYPE_F32, {dv, heads, rows})},
+        std::vector<tsr_attribute>{attribute("scale", 0.1),
+                                   attribute("kv_heads", form == Form::kPlain ? heads : int64_t{1}),
+                                   attribute("head_dim_v", dv)});
+}
+
+tsr_kernel_plan ask(const TestNode& node, const tsr_device_info& device) {
+    const tsr_kernel& kernel = simulated_kernel(node.node.op);
+    tsr_kernel_plan plan{};
+    plan.struct_size = sizeof plan;
+    sdk::check(kernel.plan(&kernel, &node.node, &device, &plan));
+    return plan;
+}
+
+TEST(SimulatedKernels, FlashAttentionIsClaimedAsTheCudaPluginsClaimIt) {
+    struct Claim {
+        Form form;
+        int64_t dk, dv;
+        bool legacy, ampere;
+    };
+    const Claim claims[] = {
+        {Form::kPlain, 192, 128, true, true},     {Form::kPlain, 128, 128, true, true},
+        {Form::kPlain, 64, 64, true, true},       {Form::kPlain, 96, 96, false, false},
+        {Form::kPlain, 576, 512, false, false},   {Form::kProjected, 192, 128, true, true},
+        {Form::kProjected, 80, 64, false, false}, {Form::kPrefix, 576, 512, false, true},
+        {Form::kPrefix, 128, 128, false, false},  {Form::kPrefix, 288, 256, false, false},
+    };
+    for (const Claim& c : claims) {
+        const auto flash = attention("flash_attention", c.form, c.dk, c.dv);
+        const auto tiles = attention("tiled_attention", c.form, c.dk, c.dv);
+        for (const uint32_t capability : {600u, 610u, 700u, 750u, 800u, 860u, 890u, 1200u}) {
+            const tsr_device_info device = device_info(capability);
+            const tsr_kernel_plan plan = ask(*flash, device);
+            EXPECT_EQ(plan.supported == 1, capability >= 800 ? c.ampere : c.legacy)
+                << static_cast<int>(c.form) << " " << c.dk << "/" << c.dv << " at " << capability << ": "
+                << plan.reason;
+            if (!plan.supported) {
+                EXPECT_THAT(plan.reason, AllOf(HasSubstr("required"), HasSubstr("supported"), HasSubstr("missing")));
+            }
+            EXPECT_EQ(ask(*tiles, device).supported, 1u) << c.dk << "/" << c.dv << " at " << capability;
+        }
+    }
+}
+
+TEST(SimulatedKernels, AllOtherPrimitiveOpsAreThere) {
+    std::set<std::string> ops;
+    for (uint32_t i = 0; i < simulated_plugin().kernel_count; ++i) ops.insert(simulated_plugin().kernels[i]->op);
+    for (const cpu::reference::Op& op : cpu::reference::kOps) EXPECT_TRUE(ops.contains(op.name)) << op.name;
+    EXPECT_EQ(ops.size(), cpu::reference::kOpCount);
+}
+
+TEST(SimulatedKernels, OtherLayoutsAndOlderCardsAreRefused) {
+    std::mt19937 rng(1);
+    TestNode node("matmul", {random_floats(rng, {32, 1}), random_weight(rng, TSR_TYPE_Q4_0, {32, 4})},
+                  {make_tensor(TSR_TYPE_F32, {4, 1})});
+    EXPECT_EQ(ask(node, device_info()).supported, 1u);
+    EXPECT_THAT(ask(node, device_info(520)).reason, HasSubstr("5.2"));
+    node.desc(1).layout = "q4_0_x8";
+    EXPECT_THAT(ask(node, device_info()).reason, HasSubstr("q4_0_x8"));
+}
+
+TEST(SimulatedKernels, AFasterCardCostsLess) {
+    std::mt19937 rng(1);
+    TestNode node("matmul", {random_floats(rng, {4096, 64}), random_floats(rng, {4096, 512})},
+                  {make_tensor(TSR_TYPE_F32, {512, 64})});
+    EXPECT_LT(ask(node, device_info(860)).seconds_all_rows, ask(node, device_info(610)).seconds_all_rows);
+    tsr_device_info fast = device_info(610);
+    fast.memory_bandwidth = 2e12;
+    EXPECT_LT(ask(node, fast).seconds_one_row, ask(node, device_info(610)).seconds_one_row);
+}
+
+TEST(SimulatedKernels, ComputesAsTheReference) {
+    std::mt19937 rng(2);
+    Gpu gpu;
+    Tensor x = random_floats(rng, {256, 5}, TSR_RANGE_ROWS), w = random_weight(rng, TSR_TYPE_Q4_K, {256, 9});
+    TestNode here("matmul", {x, w}, {make_tensor(TSR_TYPE_F32, {9, 5}, TSR_RANGE_ROWS)});
+    TestNode there("matmul", {x, w}, {make_tensor(TSR_TYPE_F32, {9, 5}, TSR_RANGE_ROWS)});
+    here.run(Ranges::of(4));
+    gpu.compute(there, Ranges::of(4));
+    EXPECT_EQ(*here.operand(2).bytes, *there.operand(2).bytes);
+    EXPECT_EQ(failures().kernels_run("SIM0", "matmul"), 1u);
+    EXPECT_EQ(failures().kernels_run("SIM0", nullptr), 1u);
+
+    // With workspace, absent operands and two outputs.
+    Tensor logits = random_floats(rng, {16, 3});
+    TestNode route("moe_route", {logits, Tensor{}},
+                   {make_tensor(TSR_TYPE_I32, {2, 3}), make_tensor(TSR_TYPE_F32, {2, 3})},
+                   {attribute("used", int64_t{2}), attribute("gating", "softmax")});
+    gpu.compute(route, Ranges::of(3));
+    EXPECT_GT(route.operand(3).at(0, 2), 0.0f);
+}
+
+TEST(SimulatedKernels, WrongOperandsAreNamed) {
+    std::mt19937 rng(3);
+    Gpu gpu;
+    TestNode node("matmul", {random_floats(rng, {32, 2}, TSR_RANGE_ROWS), random_floats(rng, {32, 4})},
+                  {make_tensor(TSR_TYPE_F32, {4, 2}, TSR_RANGE_ROWS)});
+    node.desc(1).name = "blk.7.ffn_up.weight";
+    const auto failure = [&](auto&& change) -> std::string {
+        try {
+            gpu.compute(node, Ranges::of(2), change);
+        } catch (const sdk::Failure& f) {
+            EXPECT_EQ(f.code(), TSR_INVALID_ARGUMENT);
+            return f.what();
+        }
+        return "nothing failed";
+    };
+    float host[256] = {};
+    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_run&) { data[1] = host; }),
+                AllOf(HasSubstr("matmul test, input 1 (blk.7.ffn_up.weight)"), HasSubstr("host pointer")));
+    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_run&) { data[2] = gpu.allocate(16); }),
+                AllOf(HasSubstr("output 0"), HasSubstr("32 bytes"), HasSubstr("of which 16 are left")));
+    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_run&) { data[0] = nullptr; }), HasSubstr("NULL"));
+    EXPECT_THAT(failure([&](std::vector<void*>&, tsr_run& run) { run.ranges = reinterpret_cast<tsr_range*>(host); }),
+                HasSubstr("ranges"));
+    Gpu other(610, 1 << 20, "SIM1");
+    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_run&) { data[0] = other.allocate(4096); }),
+                HasSubstr("no address of this device"));
+}
+
+TEST(SimulatedKernels, BadDataFailsAtTheWaitAndTheDeviceGoesOn) {
+    Gpu gpu;
+    TestNode node("get_rows", {floats({2, 3}, {1, 2, 3, 4, 5, 6}), integers({1}, {3})},
+                  {make_tensor(TSR_TYPE_F32, {2, 1})});
+    EXPECT_THROW(gpu.compute(node, Ranges::of(1)), sdk::Failure);
+    node.operand(1).integers()[0] = 1;
+    gpu.compute(node, Ranges::of(1));
+    EXPECT_EQ(node.operand(2).at(1), 4.0f);
+}
+
+TEST(SimulatedKernels, AKernelFailsWhereItIsAskedTo) {
+    Gpu gpu;
+    TestNode node("get_rows", {floats({1, 1}, {1}), integers({1}, {0})}, {make_tensor(TSR_TYPE_F32, {1, 1})});
+    failures().fail_kernel("SIM0", "matmul", 0);
+    gpu.compute(node, Ranges::of(1));
+    failures().fail_kernel("SIM0", "get_rows", 1);
+    gpu.compute(node, Ranges::of(1));
+    EXPECT_THROW(gpu.compute(node, Ranges::of(1)), sdk::Failure);
+    gpu.compute(node, Ranges::of(1));
+}
+
+}  // namespace
+}  // namespace tessera::test
