@@ -1,0 +1,146 @@
+// rms_norm, add, mul, silu_mul, weighted_sum over an ISA policy. Operands and meaning are those of the reference, whose
+// plan functions check the node. Work is cut into rows or pieces of rows of a fixed size, so results do not depend on
+// the number of workers.
+#pragma once
+
+#include <tessera/cpu/attention/exponential.hpp>
+#include <tessera/cpu/reference/pointwise.hpp>
+
+namespace tessera::cpu::elementwise {
+
+// Elements of a row that one worker takes at a time.
+inline constexpr int64_t kPiece = 1024;
+
+template <class Isa>
+float sum_of_squares(const float* x, int64_t n) noexcept {
+    constexpr int64_t kLanes = Isa::kLanes;
+    auto a = Isa::zero(), b = Isa::zero(), c = Isa::zero(), d = Isa::zero();
+    int64_t i = 0;
+    for (; i + 4 * kLanes <= n; i += 4 * kLanes) {
+        const auto p = Isa::load(x + i), q = Isa::load(x + i + kLanes);
+        const auto r = Isa::load(x + i + 2 * kLanes), s = Isa::load(x + i + 3 * kLanes);
+        a = Isa::fma(p, p, a);
+        b = Isa::fma(q, q, b);
+        c = Isa::fma(r, r, c);
+        d = Isa::fma(s, s, d);
+    }
+    for (; i < n; i += kLanes) {
+        const auto p = Isa::load_first(x + i, static_cast<int>(std::min(n - i, kLanes)));
+        a = Isa::fma(p, p, a);
+    }
+    return Isa::sum(Isa::add(Isa::add(a, b), Isa::add(c, d)));
+}
+
+template <class Isa>
+void run_rms_norm(const tsr_node& node, const tsr_run& run) noexcept {
+    constexpr int64_t kLanes = Isa::kLanes;
+    const reference::View x = reference::input(node, run, 0);
+    const reference::View out = reference::output(node, run);
+    const float* weight = reference::input(node, run, 1).floats(0);
+    const int64_t n = x.dim(0);
+    const double epsilon = sdk::float_attribute(node, "epsilon", 0);
+    const reference::RowList rows(*x.tensor, run);
+    const reference::Share part = reference::share(rows.count(), run);
+    for (int64_t r = part.begin; r < part.end; ++r) {
+        const float* from = rows.floats(x, r);
+        float* to = rows.floats(out, r);
+        const double mean = static_cast<double>(sum_of_squares<Isa>(from, n)) / static_cast<double>(n);
+        const auto scale = static_cast<float>(1 / std::sqrt(mean + epsilon));
+        const auto factor = Isa::splat(scale);
+        int64_t i = 0;
+        for (; i + kLanes <= n; i += kLanes) {
+            Isa::store(to + i, Isa::multiply(Isa::multiply(Isa::load(from + i), factor), Isa::load(weight + i)));
+        }
+        for (; i < n; ++i) to[i] = from[i] * scale * weight[i];
+    }
+}
+
+// gate / (1 + exp(-gate)) * up.
+template <class Isa>
+typename Isa::Floats silu_mul(typename Isa::Floats gate, typename Isa::Floats up) noexcept {
+    const auto one = Isa::splat(1.0f);
+    const auto e = attention::exp_not_positive<Isa>(Isa::subtract(Isa::zero(), Isa::magnitude(gate)));
+    // exp(-|g|) is the numerator of a negative gate, one that of the others.
+    const auto above = Isa::where_not_less(gate, Isa::zero(), Isa::subtract(one, e));
+    const auto numerator = Isa::add(e, above);
+    return Isa::multiply(Isa::multiply(gate, Isa::divide(numerator, Isa::add(one, e))), up);
+}
+
+// to = function(a, b) over pieces of rows; function takes and gives vectors.
+template <class Isa, class Function>
+void run_pair(const tsr_node& node, const tsr_run& run, Function function) noexcept {
+    constexpr int64_t kLanes = Isa::kLanes;
+    const reference::View a = reference::input(node, run, 0);
+    const reference::View b = reference::input(node, run, 1);
+    const reference::View out = reference::output(node, run);
+    const bool broadcast = b.tensor->rank == 1 && b.tensor->range == TSR_RANGE_FIXED;
+    // A tensor of rank 1 is one row, of which the range may be wanted.
+    const bool one_row = a.tensor->rank == 1;
+    const tsr_range actual = one_row ? sdk::actual_rows(*a.tensor, run) : tsr_range{0, static_cast<int32_t>(a.dim(0))};
+    const int64_t n = actual.end - actual.begin;
+    if (n <= 0) return;
+    const reference::RowList rows(*a.tensor, run);
+    const int64_t pieces = (n + kPiece - 1) / kPiece;
+    const reference::Share part = reference::share(rows.count() * pieces, run);
+    for (int64_t item = part.begin; item < part.end; ++item) {
+        const int64_t row = item / pieces;
+        const int64_t begin = actual.begin + item % pieces * kPiece;
+        const int64_t end = std::min<int64_t>(begin + kPiece, actual.end);
+        const float* from = rows.floats(a, row);
+        const float* other = broadcast ? b.floats(0) : rows.floats(b, row);
+        float* to = rows.floats(out, row);
+        int64_t i = begin;
+        for (; i + kLanes <= end; i += kLanes) Isa::store(to + i, function(Isa::load(from + i), Isa::load(other + i)));
+        if (i < end) {
+            const int count = static_cast<int>(end - i);
+            alignas(64) float last[kLanes];
+            Isa::store(last, function(Isa::load_first(from + i, count), Isa::load_first(other + i, count)));
+            std::copy_n(last, count, to + i);
+        }
+    }
+}
+
+template <class Isa>
+void run_add(const tsr_node& node, const tsr_run& run) noexcept {
+    run_pair<Isa>(node, run, [](auto a, auto b) { return Isa::add(a, b); });
+}
+template <class Isa>
+void run_mul(const tsr_node& node, const tsr_run& run) noexcept {
+    run_pair<Isa>(node, run, [](auto a, auto b) { return Isa::multiply(a, b); });
+}
+template <class Isa>
+void run_silu_mul(const tsr_node& node, const tsr_run& run) noexcept {
+    run_pair<Isa>(node, run, [](auto a, auto b) { return silu_mul<Isa>(a, b); });
+}
+
+template <class Isa>
+void run_weighted_sum(const tsr_node& node, const tsr_run& run) noexcept {
+    constexpr int64_t kLanes = Isa::kLanes;
+    const reference::View x = reference::input(node, run, 0);
+    const reference::View weights = reference::input(node, run, 1);
+    const reference::View out = reference::output(node, run);
+    const int64_t n = x.dim(0), terms = x.dim(1);
+    const tsr_range rows = sdk::actual_rows(*x.tensor, run);
+    const int64_t pieces = (n + kPiece - 1) / kPiece;
+    const reference::Share part = reference::share(std::max(0, rows.end - rows.begin) * pieces, run);
+    for (int64_t item = part.begin; item < part.end; ++item) {
+        const int64_t r = rows.begin + item / pieces;
+        const int64_t begin = item % pieces * kPiece, end = std::min(begin + kPiece, n);
+        const float* w = weights.floats(r);
+        float* to = out.floats(r);
+        int64_t i = begin;
+        for (; i + kLanes <= end; i += kLanes) {
+            auto sum = Isa::zero();
+            for (int64_t k = 0; k < terms; ++k)
+                sum = Isa::fma(Isa::load(x.floats(k, r) + i), Isa::broadcast(w + k), sum);
+            Isa::store(to + i, sum);
+        }
+        for (; i < end; ++i) {
+            float sum = 0;
+            for (int64_t k = 0; k < terms; ++k) sum = std::fma(x.floats(k, r)[i], w[k], sum);
+            to[i] = sum;
+        }
+    }
+}
+
+}  // namespace tessera::cpu::elementwise
