@@ -19,7 +19,7 @@ namespace {
 static_assert(std::endian::native == std::endian::little, "numbers are read as they lie in the file");
 
 constexpr std::string_view kMagic = "GGUF";
-constexpr size_t kWindowBytes = size_t{1} << 20;
+constexpr size_t kWindowBytes = size_t{64} << 10;
 
 // The least that an entry takes in the file; what a count may claim follows from it.
 constexpr uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;  // key of one character, type, value

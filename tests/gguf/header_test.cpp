@@ -6,8 +6,9 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <algorithm>
 #include <cstdint>
+#include <ctime>
 #include <string>
 #include <vector>
 
@@ -337,16 +338,19 @@ TEST(Header, LongVocabulariesLoadFast) {
         for (uint64_t i = 0; i < kTokens; ++i) b.string("token " + std::to_string(i));
     }
     b.array("scores", 6, kTokens).zeros(4 * kTokens);
-    double best = 1e9;  // of several: other programs may run
+    double best = 1e9;  // processor time, as other programs may run
     for (int i = 0; i < 5; ++i) {
-        const auto start = std::chrono::steady_clock::now();
+        const std::clock_t start = std::clock();
         const Header h = parse(b);
-        best =
-            std::min(best, std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - start).count());
+        best = std::min(best, 1e3 * static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC);
         ASSERT_EQ(h.metadata.get_strings("merges")[kTokens - 1], "token 129999");
     }
     RecordProperty("milliseconds", std::to_string(best));
-    EXPECT_LT(best, 100);  // some 5 ms in a release build; this holds under sanitizers too
+#if defined(NDEBUG) && !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+    EXPECT_LT(best, 50);
+#else
+    EXPECT_LT(best, 2000);
+#endif
 }
 
 }  // namespace
