@@ -1,0 +1,37 @@
+# tessera_plugin(NAME SOURCES ... [LIBRARIES ...] [FLAGS ...]): the plugin library tessera_NAME.so with hidden symbols, and
+# beside it the manifest tessera_NAME.toml, made from NAME.toml.in of the calling folder with the library's name and SHA-256
+# filled in. Shared by the main build and the installed SDK.
+if(NOT DEFINED TSR_PLUGIN_FOLDER)
+    set(TSR_PLUGIN_FOLDER "lib/tessera/plugins") # below the build folder and below the prefix
+endif()
+set(TSR_WRITE_MANIFEST "${CMAKE_CURRENT_LIST_DIR}/WriteManifest.cmake")
+
+function(tessera_plugin name)
+    cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;FLAGS" ${ARGN})
+    set(target tessera_plugin_${name})
+    set(template "${CMAKE_CURRENT_SOURCE_DIR}/${name}.toml.in")
+    set(folder "${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}")
+    add_library(${target} MODULE ${arg_SOURCES})
+    target_link_libraries(${target} PRIVATE Tessera::sdk ${arg_LIBRARIES})
+    if(TARGET tessera_options)
+        target_link_libraries(${target} PRIVATE tessera_options)
+    endif()
+    # Two plugins must not find each other's symbols, and unique ones would pin a library even where nobody uses it.
+    target_compile_options(${target} PRIVATE -fvisibility=hidden $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>
+        $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden> ${arg_FLAGS})
+    set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME "tessera_${name}" POSITION_INDEPENDENT_CODE ON
+        LIBRARY_OUTPUT_DIRECTORY "${folder}")
+    set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${template}")
+    add_custom_command(TARGET ${target} POST_BUILD
+        COMMAND ${CMAKE_COMMAND} -D "TEMPLATE=${template}" -D "LIBRARY=$<TARGET_FILE:${target}>"
+                -D "MANIFEST=${folder}/tessera_${name}.toml" -P "${TSR_WRITE_MANIFEST}"
+        VERBATIM)
+    # The manifest is made again from the installed library: stripping and paths to libraries change its hash.
+    install(TARGETS ${target} LIBRARY DESTINATION "${TSR_PLUGIN_FOLDER}" COMPONENT plugins)
+    install(CODE "
+        set(TEMPLATE \"${template}\")
+        set(LIBRARY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${TSR_PLUGIN_FOLDER}/tessera_${name}.so\")
+        set(MANIFEST \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${TSR_PLUGIN_FOLDER}/tessera_${name}.toml\")
+        message(STATUS \"Installing: \${MANIFEST}\")
+        include(\"${TSR_WRITE_MANIFEST}\")" COMPONENT plugins)
+endfunction()

@@ -1,0 +1,58 @@
+// A kernel that replaces a built-in one: the op is Tessera's (tessera/ops.h), the priority puts this kernel first.
+#include "kernels.hpp"
+#include "rows.hpp"
+
+#include <tessera/ops.h>
+
+#include <cmath>
+
+namespace example {
+namespace {
+
+const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_kernel_plan* plan) {
+    if (!accept_rows(*node, *plan)) return nullptr;
+    plan->supported = 1;
+    estimate(*node, *device, *plan);
+    return nullptr;
+}
+
+// There is nothing to prepare but to remember the node, which outlives the state.
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, void** state) {
+    *state = const_cast<tsr_node*>(node);
+    return nullptr;
+}
+
+void release(const tsr_kernel*, void*) {}
+
+const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
+    const tsr_node& node = *static_cast<const tsr_node*>(state);
+    const Rows rows = share_of(actual_rows(node, *run), *run);
+    const int64_t elements = node.inputs[0]->dims[0];
+    for (int64_t row = rows.begin; row < rows.end; ++row) {
+        const float* gate = row_of(node, *run, 0, row);
+        const float* up = row_of(node, *run, 1, row);
+        float* out = row_of(node, *run, 2, row);
+        for (int64_t i = 0; i < elements; ++i) out[i] = gate[i] / (1.0f + std::exp(-gate[i])) * up[i];
+    }
+    return nullptr;
+}
+
+}  // namespace
+
+const tsr_kernel kSiluMulKernel = {
+    .struct_size = sizeof(tsr_kernel),
+    .next = nullptr,
+    .name = "silu_mul.example",
+    .op = TSR_OP_SILU_MUL,
+    .op_version = 1,
+    .device_kind = "cpu",
+    .priority = 10,
+    .context = nullptr,
+    .plan = plan,
+    .prepare = prepare,
+    .release = release,
+    .run = run,
+    .enqueue = nullptr,
+};
+
+}  // namespace example
