@@ -16,7 +16,9 @@ bool by_logit(const Sampler::Candidate& a, const Sampler::Candidate& b) {
 }
 
 // Extreme penalties, biases and temperatures may overflow; weights need finite logits.
-float finite(float logit) { return std::clamp(logit, std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max()); }
+float finite(float logit) {
+    return std::clamp(logit, std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max());
+}
 
 }  // namespace
 
@@ -24,7 +26,8 @@ Sampler::Sampler(SamplingParameters parameters, size_t vocabulary_size)
     : parameters_(std::move(parameters)), vocabulary_size_(vocabulary_size) {
     check_sampling_parameters(parameters_, vocabulary_size);
     penalties_on_ = parameters_.penalty_last_n != 0 &&
-                    (parameters_.repetition_penalty != 1.0f || parameters_.frequency_penalty != 0.0f || parameters_.presence_penalty != 0.0f);
+                    (parameters_.repetition_penalty != 1.0f || parameters_.frequency_penalty != 0.0f ||
+                     parameters_.presence_penalty != 0.0f);
     candidates_.reserve(vocabulary_size);
     if (!parameters_.logit_bias.empty()) {
         bias_.assign(vocabulary_size, 0.0f);
@@ -96,7 +99,8 @@ int32_t Sampler::sample(std::span<const float> logits) {
 
 void Sampler::check(std::span<const float> logits) const {
     if (logits.size() != vocabulary_size_)
-        fail(TSR_INVALID_ARGUMENT, "expected {} logits, one a token of the vocabulary, found {}", vocabulary_size_, logits.size());
+        fail(TSR_INVALID_ARGUMENT, "expected {} logits, one a token of the vocabulary, found {}", vocabulary_size_,
+             logits.size());
     constexpr float kInfinity = std::numeric_limits<float>::infinity();
     bool good = true;
     for (const float logit : logits) good &= logit < kInfinity;  // false for NaN, too
@@ -142,12 +146,18 @@ void Sampler::collect(std::span<const float> logits, bool penalize, size_t limit
 
 void Sampler::apply(SamplingStep step) {
     switch (step) {
-        case SamplingStep::kPenalties: return penalties_on_ ? apply_penalties() : void();
-        case SamplingStep::kTopK: return keep_top_k();
-        case SamplingStep::kTypical: return keep_typical();
-        case SamplingStep::kTopP: return keep_top_p();
-        case SamplingStep::kMinP: return keep_min_p();
-        case SamplingStep::kTemperature: return apply_temperature();
+        case SamplingStep::kPenalties:
+            return penalties_on_ ? apply_penalties() : void();
+        case SamplingStep::kTopK:
+            return keep_top_k();
+        case SamplingStep::kTypical:
+            return keep_typical();
+        case SamplingStep::kTopP:
+            return keep_top_p();
+        case SamplingStep::kMinP:
+            return keep_min_p();
+        case SamplingStep::kTemperature:
+            return apply_temperature();
     }
 }
 
@@ -176,7 +186,8 @@ void Sampler::keep_top_k() {
 void Sampler::keep_min_p() {
     if (parameters_.min_p <= 0.0f) return;
     weigh();
-    std::erase_if(candidates_, [&](const Candidate& one) { return one.weight < static_cast<double>(parameters_.min_p); });
+    std::erase_if(candidates_,
+                  [&](const Candidate& one) { return one.weight < static_cast<double>(parameters_.min_p); });
 }
 
 void Sampler::keep_top_p() {

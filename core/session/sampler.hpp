@@ -1,11 +1,11 @@
 // From logits to the next token.
 //
-// The chain: logit bias; then the steps in the order asked for; then a draw. Temperature 0 is greedy: bias and penalties
-// apply, the rest cannot change which token is best.
+// The chain: logit bias; then the steps in the order asked for; then a draw. Temperature 0 is greedy: bias and
+// penalties apply, the rest cannot change which token is best.
 //
-// Results are the same on every machine for the same logits, parameters and seed: random numbers are std::mt19937_64, whose
-// output the C++ standard fixes, one for each token drawn, its upper 53 bits scaled to [0, 1); weights come from our own
-// exponential (sampling_math.hpp), as the C library's may differ in the last bit.
+// Results are the same on every machine for the same logits, parameters and seed: random numbers are std::mt19937_64,
+// whose output the C++ standard fixes, one for each token drawn, its upper 53 bits scaled to [0, 1); weights come from
+// our own exponential (sampling_math.hpp), as the C library's may differ in the last bit.
 #pragma once
 
 #include <cstddef>
@@ -20,7 +20,8 @@
 namespace tessera::session {
 
 enum class SamplingStep : uint8_t {
-    kPenalties,    // repetition (Keskar et al., arXiv:1909.05858), frequency and presence (as the OpenAI API defines them)
+    kPenalties,    // repetition (Keskar et al., arXiv:1909.05858), frequency and presence (as the OpenAI API defines
+                   // them)
     kTopK,         // the k best
     kTypical,      // locally typical (Meister et al., arXiv:2202.00666)
     kTopP,         // nucleus (Holtzman et al., arXiv:1904.09751)
@@ -28,23 +29,23 @@ enum class SamplingStep : uint8_t {
     kTemperature,  // logits divided by it
 };
 
-// "top_k;typ_p;top_p;min_p;temperature", the separator being ';' or ','. Known: penalties, top_k, typ_p (typical, typical_p),
-// top_p, min_p, temperature (temp). Throws Error(TSR_INVALID_ARGUMENT) for an unknown or repeated name.
+// "top_k;typ_p;top_p;min_p;temperature", the separator being ';' or ','. Known: penalties, top_k, typ_p (typical,
+// typical_p), top_p, min_p, temperature (temp). Throws Error(TSR_INVALID_ARGUMENT) for an unknown or repeated name.
 std::vector<SamplingStep> parse_sampling_order(std::string_view text);
 // "top_k;typ_p;top_p;min_p;temperature".
 std::vector<SamplingStep> default_sampling_order();
 std::string format_sampling_order(std::span<const SamplingStep> order);
 
 struct SamplingParameters {
-    float temperature = 0.8f;        // >= 0; 0: greedy
-    int32_t top_k = 40;              // <= 0: off
-    float top_p = 0.95f;             // 0 to 1; 1: off
-    float min_p = 0.05f;             // 0 to 1; 0: off
-    float typical_p = 1.0f;          // 0 to 1; 1: off
-    float repetition_penalty = 1.0f; // > 0; 1: off
-    float frequency_penalty = 0.0f;  // any; 0: off
-    float presence_penalty = 0.0f;   // any; 0: off
-    int32_t penalty_last_n = 64;     // tokens that penalties look back on; 0: none, -1: all that were accepted
+    float temperature = 0.8f;         // >= 0; 0: greedy
+    int32_t top_k = 40;               // <= 0: off
+    float top_p = 0.95f;              // 0 to 1; 1: off
+    float min_p = 0.05f;              // 0 to 1; 0: off
+    float typical_p = 1.0f;           // 0 to 1; 1: off
+    float repetition_penalty = 1.0f;  // > 0; 1: off
+    float frequency_penalty = 0.0f;   // any; 0: off
+    float presence_penalty = 0.0f;    // any; 0: off
+    int32_t penalty_last_n = 64;      // tokens that penalties look back on; 0: none, -1: all that were accepted
     uint64_t seed = 0;
     // Steps in order. Penalties go first if they are not named; any other step not named is left out.
     std::vector<SamplingStep> order = default_sampling_order();
@@ -67,8 +68,8 @@ class Sampler {
     // Throws what check_sampling_parameters throws.
     Sampler(SamplingParameters parameters, size_t vocabulary_size);
 
-    // Draws from `logits`, one a token of the vocabulary. Does not accept(). Throws Error(TSR_INVALID_ARGUMENT) if their number
-    // is wrong, and Error(TSR_INTERNAL) if one is NaN or +infinity, or if all are -infinity.
+    // Draws from `logits`, one a token of the vocabulary. Does not accept(). Throws Error(TSR_INVALID_ARGUMENT) if
+    // their number is wrong, and Error(TSR_INTERNAL) if one is NaN or +infinity, or if all are -infinity.
     int32_t sample(std::span<const float> logits);
 
     // Tells the penalties that `token` is part of the text: those of the prompt, too, if they are to count.

@@ -32,7 +32,8 @@ constexpr std::array<StepName, 9> kStepNames = {{
 constexpr int32_t kLongestWindow = 1 << 24;
 
 void check_range(const char* name, float value, float low, float high) {
-    if (!(value >= low && value <= high)) fail(TSR_INVALID_ARGUMENT, "{}: expected a number from {} to {}, found {}", name, low, high, value);
+    if (!(value >= low && value <= high))
+        fail(TSR_INVALID_ARGUMENT, "{}: expected a number from {} to {}, found {}", name, low, high, value);
 }
 
 void check_finite(const char* name, float value) {
@@ -52,8 +53,10 @@ std::vector<SamplingStep> parse_sampling_order(std::string_view text) {
         if (name.empty()) continue;
         const auto found = std::ranges::find(kStepNames, name, &StepName::name);
         if (found == kStepNames.end())
-            fail(TSR_INVALID_ARGUMENT,
-                 "samplers: expected penalties, top_k, typ_p, top_p, min_p or temperature, separated by ';', found '{}'", printable(name, 40));
+            fail(
+                TSR_INVALID_ARGUMENT,
+                "samplers: expected penalties, top_k, typ_p, top_p, min_p or temperature, separated by ';', found '{}'",
+                printable(name, 40));
         if (std::ranges::find(order, found->step) != order.end())
             fail(TSR_INVALID_ARGUMENT, "samplers: '{}' is named twice; each step runs once", printable(name, 40));
         order.push_back(found->step);
@@ -61,7 +64,9 @@ std::vector<SamplingStep> parse_sampling_order(std::string_view text) {
     return order;
 }
 
-std::vector<SamplingStep> default_sampling_order() { return parse_sampling_order("top_k;typ_p;top_p;min_p;temperature"); }
+std::vector<SamplingStep> default_sampling_order() {
+    return parse_sampling_order("top_k;typ_p;top_p;min_p;temperature");
+}
 
 std::string format_sampling_order(std::span<const SamplingStep> order) {
     std::string text;
@@ -81,17 +86,22 @@ void check_sampling_parameters(const SamplingParameters& p, size_t vocabulary_si
     check_range("min_p", p.min_p, 0.0f, 1.0f);
     check_range("typical_p", p.typical_p, 0.0f, 1.0f);
     if (!std::isfinite(p.repetition_penalty) || p.repetition_penalty <= 0.0f)
-        fail(TSR_INVALID_ARGUMENT, "repeat_penalty: expected a positive number (1: off), found {}", p.repetition_penalty);
+        fail(TSR_INVALID_ARGUMENT, "repeat_penalty: expected a positive number (1: off), found {}",
+             p.repetition_penalty);
     check_finite("frequency_penalty", p.frequency_penalty);
     check_finite("presence_penalty", p.presence_penalty);
     if (p.penalty_last_n < -1 || p.penalty_last_n > kLongestWindow)
-        fail(TSR_INVALID_ARGUMENT, "repeat_last_n: expected -1 (all), 0 (off) or up to {} tokens, found {}", kLongestWindow, p.penalty_last_n);
+        fail(TSR_INVALID_ARGUMENT, "repeat_last_n: expected -1 (all), 0 (off) or up to {} tokens, found {}",
+             kLongestWindow, p.penalty_last_n);
     for (size_t i = 0; i < p.order.size(); ++i)
-        if (std::find(p.order.begin(), p.order.begin() + static_cast<ptrdiff_t>(i), p.order[i]) != p.order.begin() + static_cast<ptrdiff_t>(i))
-            fail(TSR_INVALID_ARGUMENT, "samplers: a step is named twice in '{}'; each runs once", format_sampling_order(p.order));
+        if (std::find(p.order.begin(), p.order.begin() + static_cast<ptrdiff_t>(i), p.order[i]) !=
+            p.order.begin() + static_cast<ptrdiff_t>(i))
+            fail(TSR_INVALID_ARGUMENT, "samplers: a step is named twice in '{}'; each runs once",
+                 format_sampling_order(p.order));
     for (const auto& [token, bias] : p.logit_bias) {
         if (token < 0 || static_cast<size_t>(token) >= vocabulary_size)
-            fail(TSR_INVALID_ARGUMENT, "logit_bias: expected a token from 0 to {}, found {}", vocabulary_size - 1, token);
+            fail(TSR_INVALID_ARGUMENT, "logit_bias: expected a token from 0 to {}, found {}", vocabulary_size - 1,
+                 token);
         if (std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
             fail(TSR_INVALID_ARGUMENT, "logit_bias of token {}: expected a number or -infinity, found {}", token, bias);
     }

@@ -9,7 +9,8 @@ namespace tessera::session {
 StopStrings::StopStrings(std::span<const std::string> strings) {
     nodes_.emplace_back();
     for (size_t i = 0; i < strings.size(); ++i) {
-        if (strings[i].empty()) fail(TSR_INVALID_ARGUMENT, "stop string {} is empty; it would end every text before it begins", i);
+        if (strings[i].empty())
+            fail(TSR_INVALID_ARGUMENT, "stop string {} is empty; it would end every text before it begins", i);
         uint32_t node = 0;
         for (const char c : strings[i]) {
             const auto byte = static_cast<uint8_t>(c);

@@ -36,7 +36,9 @@ struct Candidate {
 };
 
 // Heap order: the best rank on top, of equals the leftmost.
-bool worse(const Candidate& a, const Candidate& b) { return a.rank != b.rank ? a.rank > b.rank : a.at > b.at; }
+bool worse(const Candidate& a, const Candidate& b) {
+    return a.rank != b.rank ? a.rank > b.rank : a.at > b.at;
+}
 
 }  // namespace
 
@@ -69,7 +71,8 @@ void BytePairModel::add_merges(const VocabularyData& data) {
         const auto found = by_text.find(text);
         if (found == by_text.end())
             fail(TSR_CORRUPT_DATA,
-                 "tokenizer.ggml.merges: entry {} is '{}', which needs the token '{}', but tokenizer.ggml.tokens has none such",
+                 "tokenizer.ggml.merges: entry {} is '{}', which needs the token '{}', but tokenizer.ggml.tokens has "
+                 "none such",
                  index, data.merges[index], text);
         return found->second;
     };
@@ -80,7 +83,8 @@ void BytePairModel::add_merges(const VocabularyData& data) {
         const size_t blank = entry.find(' ');
         if (blank == std::string_view::npos || blank == 0 || blank + 1 == entry.size() ||
             entry.find(' ', blank + 1) != std::string_view::npos)
-            fail(TSR_CORRUPT_DATA, "tokenizer.ggml.merges: entry {} is '{}', expected two tokens with one blank between them", i, entry);
+            fail(TSR_CORRUPT_DATA,
+                 "tokenizer.ggml.merges: entry {} is '{}', expected two tokens with one blank between them", i, entry);
         joined.assign(entry.substr(0, blank)).append(entry.substr(blank + 1));
         const Token left = token_of(entry.substr(0, blank), i);
         const Token right = token_of(entry.substr(blank + 1), i);

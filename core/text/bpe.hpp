@@ -1,5 +1,5 @@
-// Byte-pair merging by rank: of all neighbours that some merge joins, the best-ranked pair is joined first (the leftmost
-// of equals), until none is left. Sennrich et al., arXiv:1508.07909; on bytes as in GPT-2.
+// Byte-pair merging by rank: of all neighbours that some merge joins, the best-ranked pair is joined first (the
+// leftmost of equals), until none is left. Sennrich et al., arXiv:1508.07909; on bytes as in GPT-2.
 #pragma once
 
 #include "core/text/vocabulary.hpp"
@@ -18,9 +18,10 @@ class BytePairModel {
   public:
     // `data` must have model "gpt2"; `bytes` are its tokens as bytes. Both are read here only; the strings of `bytes`
     // must stay where they are for the life of this object. `whole_words`: a word that is a token is taken as it is.
-    // With `ranks_are_ids` and no merges, the rank of a pair is the number of the token that it makes (tiktoken's rule).
-    // Throws Error(TSR_CORRUPT_DATA) for a merge that names what the vocabulary lacks.
-    BytePairModel(const VocabularyData& data, const std::vector<std::string>& bytes, bool whole_words, bool ranks_are_ids);
+    // With `ranks_are_ids` and no merges, the rank of a pair is the number of the token that it makes (tiktoken's
+    // rule). Throws Error(TSR_CORRUPT_DATA) for a merge that names what the vocabulary lacks.
+    BytePairModel(const VocabularyData& data, const std::vector<std::string>& bytes, bool whole_words,
+                  bool ranks_are_ids);
 
     // Appends the tokens of `word` to `out`: about n log n steps for n bytes. Bytes that no token stands for are
     // given to `missing(byte)`, which returns what to put there. Any thread.
@@ -54,7 +55,8 @@ class BytePairModel {
     bool find_merge(Token left, Token right, Merge& found) const;
 
     boost::unordered_flat_map<uint64_t, Merge> merges_;
-    boost::unordered_flat_map<std::string_view, Token> by_bytes_;  // filled where whole words or tiktoken's rule need it
+    boost::unordered_flat_map<std::string_view, Token>
+        by_bytes_;  // filled where whole words or tiktoken's rule need it
     const std::vector<std::string>* bytes_;
     std::array<Token, 256> byte_tokens_;
     size_t longest_ = 0;

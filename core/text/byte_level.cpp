@@ -29,7 +29,9 @@ constexpr Alphabet kAlphabet;
 
 }  // namespace
 
-uint32_t byte_level_character(uint8_t byte) noexcept { return kAlphabet.character[byte]; }
+uint32_t byte_level_character(uint8_t byte) noexcept {
+    return kAlphabet.character[byte];
+}
 
 std::optional<std::string> byte_level_decode(std::string_view spelling) {
     std::string bytes;

@@ -7,8 +7,8 @@
 
 namespace tessera::text {
 
-// Holds back bytes that do not end a character yet, so that everything it returns is valid UTF-8. One stream each; not for
-// several threads at once.
+// Holds back bytes that do not end a character yet, so that everything it returns is valid UTF-8. One stream each; not
+// for several threads at once.
 class StreamingDetokenizer {
   public:
     // `tokenizer` must outlive this object.

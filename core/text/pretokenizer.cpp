@@ -35,7 +35,8 @@ void split_piece(const pcre2_code* code, pcre2_match_data* match, pcre2_match_co
         }
         if (rc == PCRE2_ERROR_NOMATCH) break;
         if (rc < 0)
-            fail(TSR_UNSUPPORTED, "the pre-tokenizer's regular expression gave up {} bytes into a piece of {} bytes: {}", from,
+            fail(TSR_UNSUPPORTED,
+                 "the pre-tokenizer's regular expression gave up {} bytes into a piece of {} bytes: {}", from,
                  piece.size(), pcre2_message(rc));
         const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match);
         const size_t begin = range[0];

@@ -1,8 +1,8 @@
 // Cuts a text into the words inside which byte-level BPE merges.
 //
 // A pre-tokenizer is a list of regular expressions. The first is applied to the whole text: every match and every gap
-// between matches becomes a piece. The next is applied to each piece as if it were a text of its own, and so on. That is
-// what a sequence of `Split` (behaviour "Isolated") does in a published tokenizer.json.
+// between matches becomes a piece. The next is applied to each piece as if it were a text of its own, and so on. That
+// is what a sequence of `Split` (behaviour "Isolated") does in a published tokenizer.json.
 #pragma once
 
 #include <cstddef>
@@ -16,11 +16,11 @@ struct pcre2_real_code_8;
 namespace tessera::text {
 
 struct PretokenizerPatterns {
-    std::string_view name;                      // as in tokenizer.ggml.pre
-    std::vector<std::string_view> aliases;      // other names of the very same rules
-    std::vector<std::string> expressions;       // PCRE2 syntax, in order
-    bool whole_words;                           // a piece that is itself a token is not merged step by step
-    bool adds_bos;                              // default where the file does not say
+    std::string_view name;                  // as in tokenizer.ggml.pre
+    std::vector<std::string_view> aliases;  // other names of the very same rules
+    std::vector<std::string> expressions;   // PCRE2 syntax, in order
+    bool whole_words;                       // a piece that is itself a token is not merged step by step
+    bool adds_bos;                          // default where the file does not say
 };
 
 // All that are known.

@@ -11,7 +11,8 @@
 #include <algorithm>
 
 // White space of the Unicode standard, for use inside a class.
-#define TSR_SPACE "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
+#define TSR_SPACE \
+    "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
 #define TSR_S "[" TSR_SPACE "]"
 #define TSR_TRAILING_SPACES TSR_S "+(?![^" TSR_SPACE "])|" TSR_S "+"
 
@@ -41,8 +42,8 @@ constexpr const char* kOneDigit = "\\p{N}";
 
 // The family of GPT-4's expression; `digits` is all that differs between Llama 3 and Qwen 2.
 std::string contraction_family(const char* digits) {
-    return std::string("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|") + digits + "| ?[^" TSR_SPACE
-           "\\p{L}\\p{N}]+[\\r\\n]*|" TSR_S "*[\\r\\n]+|" TSR_TRAILING_SPACES;
+    return std::string("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|") + digits +
+           "| ?[^" TSR_SPACE "\\p{L}\\p{N}]+[\\r\\n]*|" TSR_S "*[\\r\\n]+|" TSR_TRAILING_SPACES;
 }
 
 std::string kimi_k2() {
@@ -51,8 +52,9 @@ std::string kimi_k2() {
     const std::string no_upper = "[^\\p{Lu}\\p{Lt}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]";
     const std::string lead = "[^\\r\\n\\p{L}\\p{N}]?";
     const std::string contraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
-    return "\\p{sc:Han}+|" + lead + no_lower + "*" + no_upper + "+" + contraction + "|" + lead + no_lower + "+" + no_upper + "*" +
-           contraction + "|\\p{N}{1,3}| ?[^" TSR_SPACE "\\p{L}\\p{N}]+[\\r\\n]*|" TSR_S "*[\\r\\n]+|" TSR_TRAILING_SPACES;
+    return "\\p{sc:Han}+|" + lead + no_lower + "*" + no_upper + "+" + contraction + "|" + lead + no_lower + "+" +
+           no_upper + "*" + contraction +
+           "|\\p{N}{1,3}| ?[^" TSR_SPACE "\\p{L}\\p{N}]+[\\r\\n]*|" TSR_S "*[\\r\\n]+|" TSR_TRAILING_SPACES;
 }
 
 std::vector<PretokenizerPatterns> make_known() {
@@ -101,7 +103,8 @@ const PretokenizerPatterns& find_pretokenizer(std::string_view name) {
         names.push_back(one.name);
     }
     fail(TSR_UNSUPPORTED,
-         "tokenizer.ggml.pre: expected a known pre-tokenizer ({}), found {}; if the model is known to cut text as one of these, "
+         "tokenizer.ggml.pre: expected a known pre-tokenizer ({}), found {}; if the model is known to cut text as one "
+         "of these, "
          "say so with --override-kv tokenizer.ggml.pre=str:NAME",
          fmt::join(names, ", "), name.empty() ? std::string("none") : fmt::format("'{}'", name));
 }

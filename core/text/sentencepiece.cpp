@@ -26,9 +26,13 @@ struct Candidate {
     Token token;
 };
 
-bool worse(const Candidate& a, const Candidate& b) { return a.score != b.score ? a.score < b.score : a.at > b.at; }
+bool worse(const Candidate& a, const Candidate& b) {
+    return a.score != b.score ? a.score < b.score : a.at > b.at;
+}
 
-TokenType type_of(const VocabularyData& data, size_t id) { return data.types.empty() ? TokenType::kNormal : data.types[id]; }
+TokenType type_of(const VocabularyData& data, size_t id) {
+    return data.types.empty() ? TokenType::kNormal : data.types[id];
+}
 
 }  // namespace
 
@@ -36,7 +40,10 @@ int parse_byte_token(std::string_view spelling) noexcept {
     if (spelling.size() != 6 || spelling.substr(0, 3) != "<0x" || spelling[5] != '>') return -1;
     int value = 0;
     for (const char c : spelling.substr(3, 2)) {
-        const int digit = c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+        const int digit = c >= '0' && c <= '9'   ? c - '0'
+                          : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                          : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                                                 : -1;
         if (digit < 0) return -1;
         value = value * 16 + digit;
     }
@@ -45,7 +52,8 @@ int parse_byte_token(std::string_view spelling) noexcept {
 
 SentencePieceModel::SentencePieceModel(const VocabularyData& data) : data_(data) {
     if (data.scores.size() != data.tokens.size())
-        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.scores: a 'llama' vocabulary needs one score a token, expected {}, found {}",
+        fail(TSR_CORRUPT_DATA,
+             "tokenizer.ggml.scores: a 'llama' vocabulary needs one score a token, expected {}, found {}",
              data.tokens.size(), data.scores.size());
     byte_tokens_.fill(kNoToken);
     pieces_.reserve(data.tokens.size());
@@ -54,7 +62,8 @@ SentencePieceModel::SentencePieceModel(const VocabularyData& data) : data_(data)
         const std::string& spelling = data.tokens[id];
         switch (type_of(data, id)) {
             case TokenType::kByte:
-                if (const int byte = parse_byte_token(spelling); byte >= 0) byte_tokens_[static_cast<size_t>(byte)] = static_cast<Token>(id);
+                if (const int byte = parse_byte_token(spelling); byte >= 0)
+                    byte_tokens_[static_cast<size_t>(byte)] = static_cast<Token>(id);
                 break;
             case TokenType::kNormal:
             case TokenType::kUserDefined:
@@ -64,7 +73,8 @@ SentencePieceModel::SentencePieceModel(const VocabularyData& data) : data_(data)
                 longest_ = std::max(longest_, spelling.size());
                 break;
             case TokenType::kUnknown:
-            case TokenType::kControl: break;
+            case TokenType::kControl:
+                break;
         }
     }
 }
@@ -81,7 +91,8 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, std::vector<
             escaped += c;
         }
     }
-    if (escaped.size() >= kEnd) fail(TSR_DOES_NOT_FIT, "a text of {} bytes is more than the tokenizer can take", text.size());
+    if (escaped.size() >= kEnd)
+        fail(TSR_DOES_NOT_FIT, "a text of {} bytes is more than the tokenizer can take", text.size());
 
     std::vector<Symbol> symbols;
     symbols.reserve(escaped.size());
@@ -106,8 +117,10 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, std::vector<
         const std::string_view joined(left.data(), size);
         const auto found = pieces_.find(joined);
         if (found == pieces_.end()) return false;
-        heap.push_back({data_.scores[static_cast<size_t>(found->second)], at, static_cast<uint32_t>(size), found->second});
-        if (type_of(data_, static_cast<size_t>(found->second)) == TokenType::kUnused) unused_splits.emplace(joined, left.size());
+        heap.push_back(
+            {data_.scores[static_cast<size_t>(found->second)], at, static_cast<uint32_t>(size), found->second});
+        if (type_of(data_, static_cast<size_t>(found->second)) == TokenType::kUnused)
+            unused_splits.emplace(joined, left.size());
         return true;
     };
     for (uint32_t i = 0; i + 1 < symbols.size(); ++i) offer(i);
@@ -117,7 +130,8 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, std::vector<
         const Candidate best = heap.back();
         heap.pop_back();
         Symbol& left = symbols[best.at];
-        if (left.text.empty() || left.next == kEnd || left.text.size() + symbols[left.next].text.size() != best.size) continue;
+        if (left.text.empty() || left.next == kEnd || left.text.size() + symbols[left.next].text.size() != best.size)
+            continue;
         Symbol& right = symbols[left.next];
         left.text = {left.text.data(), best.size};
         left.next = right.next;
@@ -129,7 +143,8 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, std::vector<
     for (uint32_t i = 0; i != kEnd; i = symbols[i].next) emit(symbols[i].text, unused_splits, out);
 }
 
-void SentencePieceModel::emit(std::string_view piece, const boost::unordered_flat_map<std::string_view, size_t>& unused_splits,
+void SentencePieceModel::emit(std::string_view piece,
+                              const boost::unordered_flat_map<std::string_view, size_t>& unused_splits,
                               std::vector<Token>& out) const {
     const auto found = pieces_.find(piece);
     if (found != pieces_.end()) {
@@ -143,7 +158,8 @@ void SentencePieceModel::emit(std::string_view piece, const boost::unordered_fla
         emit(piece.substr(split->second), unused_splits, out);
         return;
     }
-    const bool spelt = std::ranges::all_of(piece, [&](char c) { return byte_tokens_[static_cast<uint8_t>(c)] != kNoToken; });
+    const bool spelt =
+        std::ranges::all_of(piece, [&](char c) { return byte_tokens_[static_cast<uint8_t>(c)] != kNoToken; });
     if (spelt) {
         for (const char c : piece) out.push_back(byte_tokens_[static_cast<uint8_t>(c)]);
     } else if (data_.unk != kNoToken) {

@@ -1,5 +1,6 @@
-// SentencePiece's BPE: of all neighbours whose joint text is a piece, those with the highest score are joined first (the
-// leftmost of equals). What is left outside the vocabulary is spelt in bytes. Kudo and Richardson, arXiv:1808.06226.
+// SentencePiece's BPE: of all neighbours whose joint text is a piece, those with the highest score are joined first
+// (the leftmost of equals). What is left outside the vocabulary is spelt in bytes. Kudo and Richardson,
+// arXiv:1808.06226.
 #pragma once
 
 #include "core/text/vocabulary.hpp"
@@ -15,13 +16,13 @@ namespace tessera::text {
 
 class SentencePieceModel {
   public:
-    // `data` must have model "llama" and outlive this object. Throws Error(TSR_CORRUPT_DATA) for scores that are missing or
-    // not numbers.
+    // `data` must have model "llama" and outlive this object. Throws Error(TSR_CORRUPT_DATA) for scores that are
+    // missing or not numbers.
     explicit SentencePieceModel(const VocabularyData& data);
 
-    // Appends the tokens of `text` to `out`. Blanks become U+2581, and with `prefix` one goes before the text. Bytes that are
-    // not UTF-8 are spelt in bytes. About n log n steps for n bytes. Throws Error(TSR_UNSUPPORTED) for a character that is
-    // not in a vocabulary with neither bytes nor an unknown token. Any thread.
+    // Appends the tokens of `text` to `out`. Blanks become U+2581, and with `prefix` one goes before the text. Bytes
+    // that are not UTF-8 are spelt in bytes. About n log n steps for n bytes. Throws Error(TSR_UNSUPPORTED) for a
+    // character that is not in a vocabulary with neither bytes nor an unknown token. Any thread.
     void encode(std::string_view text, bool prefix, std::vector<Token>& out) const;
 
     // The token "<0xNN>", or kNoToken.

@@ -32,9 +32,9 @@ class SpecialTokens {
   private:
     uint32_t child(uint32_t node, uint8_t byte) const;
 
-    std::array<uint32_t, 256> first_;                          // node after the first byte; 0: none
+    std::array<uint32_t, 256> first_;                         // node after the first byte; 0: none
     boost::unordered_flat_map<uint64_t, uint32_t> children_;  // node << 8 | byte -> node
-    std::vector<Token> token_at_{kNoToken};                    // by node; node 0 is the root
+    std::vector<Token> token_at_{kNoToken};                   // by node; node 0 is the root
 };
 
 }  // namespace tessera::text

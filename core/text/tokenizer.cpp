@@ -19,11 +19,14 @@ namespace {
 // Ends of a turn or an answer, whatever the file says about them.
 constexpr std::array<std::string_view, 9> kEndNames = {
     "<\uff5cend\u2581of\u2581sentence\uff5c>",  // DeepSeek
-    "<|EOT|>",                                // DeepSeek-Coder
-    "<|im_end|>",                             // ChatML
-    "<|endoftext|>",                          // GPT-2, Qwen
-    "<|eot_id|>", "<|eom_id|>", "<|end_of_text|>",  // Llama 3
-    "[EOS]", "[EOT]",                         // Kimi
+    "<|EOT|>",                                  // DeepSeek-Coder
+    "<|im_end|>",                               // ChatML
+    "<|endoftext|>",                            // GPT-2, Qwen
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",  // Llama 3
+    "[EOS]",
+    "[EOT]",  // Kimi
 };
 
 std::string replace_all(std::string_view text, std::string_view from, char to) {
@@ -44,16 +47,20 @@ void check_id(Token id, const char* key, size_t size) {
 
 void check_vocabulary(const VocabularyData& data) {
     if (data.model != "gpt2" && data.model != "llama")
-        fail(TSR_UNSUPPORTED, "tokenizer.ggml.model: expected 'gpt2' (byte-level BPE) or 'llama' (SentencePiece), found '{}'", data.model);
+        fail(TSR_UNSUPPORTED,
+             "tokenizer.ggml.model: expected 'gpt2' (byte-level BPE) or 'llama' (SentencePiece), found '{}'",
+             data.model);
     const size_t size = data.tokens.size();
     if (size == 0) fail(TSR_CORRUPT_DATA, "tokenizer.ggml.tokens: the vocabulary is empty");
     if (size > static_cast<size_t>(std::numeric_limits<Token>::max()))
         fail(TSR_CORRUPT_DATA, "tokenizer.ggml.tokens: {} tokens are more than can be numbered", size);
     if (!data.types.empty() && data.types.size() != size)
-        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.token_type: expected {} entries, one a token, found {}", size, data.types.size());
+        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.token_type: expected {} entries, one a token, found {}", size,
+             data.types.size());
     for (size_t id = 0; id < data.types.size(); ++id) {
         const auto value = static_cast<int32_t>(data.types[id]);
-        if (value < 1 || value > 6) fail(TSR_CORRUPT_DATA, "tokenizer.ggml.token_type: expected 1 to 6, found {} for token {}", value, id);
+        if (value < 1 || value > 6)
+            fail(TSR_CORRUPT_DATA, "tokenizer.ggml.token_type: expected 1 to 6, found {} for token {}", value, id);
     }
     check_id(data.bos, "bos_token_id", size);
     check_id(data.eos, "eos_token_id", size);
@@ -113,7 +120,9 @@ struct Tokenizer::State {
         add_space_prefix = !byte_level && data.add_space_prefix.value_or(true);
     }
 
-    TokenType type(Token token) const { return data.types.empty() ? TokenType::kNormal : data.types[static_cast<size_t>(token)]; }
+    TokenType type(Token token) const {
+        return data.types.empty() ? TokenType::kNormal : data.types[static_cast<size_t>(token)];
+    }
 
     size_t index(Token token) const {
         if (token < 0 || static_cast<size_t>(token) >= data.tokens.size())
@@ -128,7 +137,8 @@ struct Tokenizer::State {
             const TokenType kind = type(static_cast<Token>(id));
             if (kind == TokenType::kByte) {
                 const int byte = parse_byte_token(text);
-                if (byte < 0) fail(TSR_CORRUPT_DATA, "token {} has type byte, expected a text like <0x0A>, found '{}'", id, text);
+                if (byte < 0)
+                    fail(TSR_CORRUPT_DATA, "token {} has type byte, expected a text like <0x0A>, found '{}'", id, text);
                 text.resize(1);
                 text[0] = static_cast<char>(byte);
             } else if (data.model == "llama") {
@@ -159,17 +169,21 @@ struct Tokenizer::State {
         }
         const auto missing = [&](uint8_t byte) -> Token {
             if (data.unk != kNoToken) return data.unk;
-            fail(TSR_UNSUPPORTED, "the text has the byte 0x{:02X}, which no token of the vocabulary spells, and there is no unknown token", byte);
+            fail(TSR_UNSUPPORTED,
+                 "the text has the byte 0x{:02X}, which no token of the vocabulary spells, and there is no unknown "
+                 "token",
+                 byte);
         };
         while (!text.empty()) {
             const size_t valid = utf8_valid_prefix(text);
-            for (const std::string_view word : pretokenizer->split(text.substr(0, valid))) pairs->encode(word, out, missing);
+            for (const std::string_view word : pretokenizer->split(text.substr(0, valid)))
+                pairs->encode(word, out, missing);
             text.remove_prefix(valid);
             if (text.empty()) break;
             const size_t bad = utf8_step(text).length;
             const std::string_view part = text.substr(0, bad);
-            const bool spelt =
-                std::ranges::all_of(part, [&](char c) { return pairs->byte_token(static_cast<uint8_t>(c)) != kNoToken; });
+            const bool spelt = std::ranges::all_of(
+                part, [&](char c) { return pairs->byte_token(static_cast<uint8_t>(c)) != kNoToken; });
             if (spelt) {
                 for (const char c : part) out.push_back(pairs->byte_token(static_cast<uint8_t>(c)));
             } else {
@@ -209,31 +223,58 @@ std::string Tokenizer::decode(std::span<const Token> tokens, const DecodeOptions
             if (options.show_control) raw += part;
             continue;
         }
-        if (at_start && options.drop_prefix_space && state_->add_space_prefix && part.starts_with(' ')) part.remove_prefix(1);
+        if (at_start && options.drop_prefix_space && state_->add_space_prefix && part.starts_with(' '))
+            part.remove_prefix(1);
         at_start = false;
         raw += part;
     }
     return utf8_replace_invalid(raw);
 }
 
-size_t Tokenizer::size() const noexcept { return state_->data.tokens.size(); }
-std::string_view Tokenizer::bytes(Token token) const { return state_->bytes[state_->index(token)]; }
-std::string_view Tokenizer::spelling(Token token) const { return state_->data.tokens[state_->index(token)]; }
-TokenType Tokenizer::type(Token token) const { return state_->type(static_cast<Token>(state_->index(token))); }
+size_t Tokenizer::size() const noexcept {
+    return state_->data.tokens.size();
+}
+std::string_view Tokenizer::bytes(Token token) const {
+    return state_->bytes[state_->index(token)];
+}
+std::string_view Tokenizer::spelling(Token token) const {
+    return state_->data.tokens[state_->index(token)];
+}
+TokenType Tokenizer::type(Token token) const {
+    return state_->type(static_cast<Token>(state_->index(token)));
+}
 
 Token Tokenizer::find(std::string_view spelling) const {
     const auto found = state_->by_spelling.find(spelling);
     return found == state_->by_spelling.end() ? kNoToken : found->second;
 }
 
-Token Tokenizer::bos() const noexcept { return state_->data.bos; }
-Token Tokenizer::eos() const noexcept { return state_->data.eos; }
-Token Tokenizer::unk() const noexcept { return state_->data.unk; }
-Token Tokenizer::pad() const noexcept { return state_->data.pad; }
-bool Tokenizer::adds_bos() const noexcept { return state_->add_bos; }
-bool Tokenizer::adds_eos() const noexcept { return state_->add_eos; }
-bool Tokenizer::adds_space_prefix() const noexcept { return state_->add_space_prefix; }
-bool Tokenizer::ends_generation(Token token) const noexcept { return std::ranges::binary_search(state_->ends, token); }
-const std::vector<Token>& Tokenizer::generation_ends() const noexcept { return state_->ends; }
+Token Tokenizer::bos() const noexcept {
+    return state_->data.bos;
+}
+Token Tokenizer::eos() const noexcept {
+    return state_->data.eos;
+}
+Token Tokenizer::unk() const noexcept {
+    return state_->data.unk;
+}
+Token Tokenizer::pad() const noexcept {
+    return state_->data.pad;
+}
+bool Tokenizer::adds_bos() const noexcept {
+    return state_->add_bos;
+}
+bool Tokenizer::adds_eos() const noexcept {
+    return state_->add_eos;
+}
+bool Tokenizer::adds_space_prefix() const noexcept {
+    return state_->add_space_prefix;
+}
+bool Tokenizer::ends_generation(Token token) const noexcept {
+    return std::ranges::binary_search(state_->ends, token);
+}
+const std::vector<Token>& Tokenizer::generation_ends() const noexcept {
+    return state_->ends;
+}
 
 }  // namespace tessera::text

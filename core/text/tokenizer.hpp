@@ -35,16 +35,17 @@ class Tokenizer {
 
     size_t size() const noexcept;
 
-    // `text` may hold any bytes; what is not UTF-8 is spelt in bytes, or becomes U+FFFD where the vocabulary lacks them.
-    // Time is about n log n. Throws Error(TSR_UNSUPPORTED) for a character that the vocabulary cannot spell at all.
+    // `text` may hold any bytes; what is not UTF-8 is spelt in bytes, or becomes U+FFFD where the vocabulary lacks
+    // them. Time is about n log n. Throws Error(TSR_UNSUPPORTED) for a character that the vocabulary cannot spell at
+    // all.
     std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const;
 
-    // The text of `tokens` as UTF-8; what is not becomes U+FFFD. Throws Error(TSR_INVALID_ARGUMENT) for a token outside the
-    // vocabulary.
+    // The text of `tokens` as UTF-8; what is not becomes U+FFFD. Throws Error(TSR_INVALID_ARGUMENT) for a token outside
+    // the vocabulary.
     std::string decode(std::span<const Token> tokens, const DecodeOptions& options = {}) const;
 
-    // Bytes that a token stands for in a text, which may be part of a character; of a control token its own text. Lives as
-    // long as the tokenizer. Throws Error(TSR_INVALID_ARGUMENT) outside the vocabulary, as do the two after it.
+    // Bytes that a token stands for in a text, which may be part of a character; of a control token its own text. Lives
+    // as long as the tokenizer. Throws Error(TSR_INVALID_ARGUMENT) outside the vocabulary, as do the two after it.
     std::string_view bytes(Token token) const;
     // As the file has it.
     std::string_view spelling(Token token) const;

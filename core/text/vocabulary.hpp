@@ -23,12 +23,12 @@ enum class TokenType : int32_t {
 };
 
 struct VocabularyData {
-    std::string model;                  // "gpt2": byte-level BPE; "llama": SentencePiece BPE by scores
-    std::string pre;                    // name of the pre-tokenizer; read for "gpt2" only
-    std::vector<std::string> tokens;    // texts in the spelling of the model: byte-level letters, or U+2581 for a blank
-    std::vector<float> scores;          // as many as tokens ("llama"), or empty
-    std::vector<TokenType> types;       // as many as tokens, or empty: all normal
-    std::vector<std::string> merges;    // "gpt2": "left right", best first
+    std::string model;                // "gpt2": byte-level BPE; "llama": SentencePiece BPE by scores
+    std::string pre;                  // name of the pre-tokenizer; read for "gpt2" only
+    std::vector<std::string> tokens;  // texts in the spelling of the model: byte-level letters, or U+2581 for a blank
+    std::vector<float> scores;        // as many as tokens ("llama"), or empty
+    std::vector<TokenType> types;     // as many as tokens, or empty: all normal
+    std::vector<std::string> merges;  // "gpt2": "left right", best first
     Token bos = kNoToken;
     Token eos = kNoToken;
     Token eot = kNoToken;  // end of turn

@@ -33,7 +33,8 @@ VocabularyData vocabulary_from_gguf(const gguf::Metadata& metadata) {
         data.types.reserve(types->size());
         for (const int32_t type : *types) data.types.push_back(static_cast<TokenType>(type));
     }
-    if (const gguf::StringArray* merges = metadata.find_strings("tokenizer.ggml.merges")) copy_strings(*merges, data.merges);
+    if (const gguf::StringArray* merges = metadata.find_strings("tokenizer.ggml.merges"))
+        copy_strings(*merges, data.merges);
     data.bos = find_token(metadata, "tokenizer.ggml.bos_token_id");
     data.eos = find_token(metadata, "tokenizer.ggml.eos_token_id");
     data.eot = find_token(metadata, "tokenizer.ggml.eot_token_id");

@@ -15,8 +15,10 @@ using testing::HasSubstr;
 
 TEST(SamplingOrder, ReadsWhatPeersWrite) {
     EXPECT_THAT(parse_sampling_order("top_k;typ_p;top_p;min_p;temperature"),
-                ElementsAre(SamplingStep::kTopK, SamplingStep::kTypical, SamplingStep::kTopP, SamplingStep::kMinP, SamplingStep::kTemperature));
-    EXPECT_THAT(parse_sampling_order(" temp , penalties;"), ElementsAre(SamplingStep::kTemperature, SamplingStep::kPenalties));
+                ElementsAre(SamplingStep::kTopK, SamplingStep::kTypical, SamplingStep::kTopP, SamplingStep::kMinP,
+                            SamplingStep::kTemperature));
+    EXPECT_THAT(parse_sampling_order(" temp , penalties;"),
+                ElementsAre(SamplingStep::kTemperature, SamplingStep::kPenalties));
     EXPECT_TRUE(parse_sampling_order("").empty());
     EXPECT_EQ(format_sampling_order(SamplingParameters().order), "top_k;typ_p;top_p;min_p;temperature");
 }

@@ -145,7 +145,8 @@ TEST(Sampler, TopPKeepsTheSmallestSetThatReachesP) {
             double sum = 0;
             do sum += probability[static_cast<size_t>(order[count++])];
             while (sum < static_cast<double>(top_p) && count < order.size());
-            EXPECT_EQ(kept(p, logits), std::set<int32_t>(order.begin(), order.begin() + static_cast<ptrdiff_t>(count))) << top_p << " " << spread;
+            EXPECT_EQ(kept(p, logits), std::set<int32_t>(order.begin(), order.begin() + static_cast<ptrdiff_t>(count)))
+                << top_p << " " << spread;
         }
     }
 }
@@ -172,7 +173,9 @@ TEST(Sampler, TypicalKeepsWhatIsNearTheEntropy) {
         for (const double p : probability) entropy -= p * std::log(p);
         std::vector<int32_t> order(logits.size());
         std::iota(order.begin(), order.end(), 0);
-        const auto distance = [&](int32_t i) { return std::abs(-std::log(probability[static_cast<size_t>(i)]) - entropy); };
+        const auto distance = [&](int32_t i) {
+            return std::abs(-std::log(probability[static_cast<size_t>(i)]) - entropy);
+        };
         std::ranges::sort(order, [&](int32_t a, int32_t b) { return distance(a) < distance(b); });
         for (const float typical : {0.1f, 0.5f, 0.9f}) {
             SamplingParameters p = plain();

@@ -1,6 +1,5 @@
-#include "core/session/sampling_stop_strings.hpp"
-
 #include "core/base/error.hpp"
+#include "core/session/sampling_stop_strings.hpp"
 
 #include <gtest/gtest.h>
 
@@ -50,7 +49,9 @@ TEST(StopStrings, TheMatchThatEndsFirstWins) {
     EXPECT_EQ(run({"\n\n"}, "a\nb\n"), std::pair(std::string("a\nb\n"), -1));
 }
 
-TEST(StopStrings, EmptyStringIsAnError) { EXPECT_THROW(StopStrings(Strings{"a", ""}), Error); }
+TEST(StopStrings, EmptyStringIsAnError) {
+    EXPECT_THROW(StopStrings(Strings{"a", ""}), Error);
+}
 
 // Against a search of the whole text, with the text cut anywhere.
 TEST(StopStrings, EqualsAPlainSearchHoweverTheTextIsCut) {

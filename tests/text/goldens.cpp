@@ -39,14 +39,17 @@ VocabularyData small_spm() {
     data.model = "llama";
     data.tokens = json::value_to<std::vector<std::string>>(file.at("tokens"));
     data.scores = json::value_to<std::vector<float>>(file.at("scores"));
-    for (const json::value& type : file.at("types").as_array()) data.types.push_back(static_cast<TokenType>(type.as_int64()));
+    for (const json::value& type : file.at("types").as_array())
+        data.types.push_back(static_cast<TokenType>(type.as_int64()));
     data.unk = 0;
     data.bos = 1;
     data.eos = 2;
     return data;
 }
 
-std::vector<Token> to_tokens(const json::value& list) { return json::value_to<std::vector<Token>>(list); }
+std::vector<Token> to_tokens(const json::value& list) {
+    return json::value_to<std::vector<Token>>(list);
+}
 
 VocabularyData read_vocabulary(const std::filesystem::path& path) {
     return vocabulary_from_gguf(gguf::GgufFile::open(path).metadata());
@@ -59,7 +62,8 @@ void expect_recorded_tokens(const Tokenizer& tokenizer, const json::value& recor
     for (size_t i = 0; i < lists.size(); ++i) {
         const size_t index = indexed ? static_cast<size_t>(recorded.at("texts").at(i).as_int64()) : i;
         const std::string& text = golden_texts().at(index);
-        EXPECT_EQ(tokenizer.encode(text, {.add_special = false}), to_tokens(lists[i])) << "text " << index << ": " << json::serialize(json::string(text));
+        EXPECT_EQ(tokenizer.encode(text, {.add_special = false}), to_tokens(lists[i]))
+            << "text " << index << ": " << json::serialize(json::string(text));
     }
 }
 

@@ -22,7 +22,8 @@ TEST_P(Splits, EqualThoseOfThePublishedExpressions) {
     ASSERT_EQ(recorded.as_array().size(), golden_texts().size());
     for (size_t i = 0; i < golden_texts().size(); ++i) {
         std::vector<int64_t> lengths;
-        for (const std::string_view piece : pretokenizer.split(golden_texts()[i])) lengths.push_back(static_cast<int64_t>(piece.size()));
+        for (const std::string_view piece : pretokenizer.split(golden_texts()[i]))
+            lengths.push_back(static_cast<int64_t>(piece.size()));
         EXPECT_EQ(lengths, boost::json::value_to<std::vector<int64_t>>(recorded.at(i)))
             << "text " << i << ": " << boost::json::serialize(boost::json::string(golden_texts()[i]));
     }
@@ -32,7 +33,8 @@ TEST_P(Splits, EqualThoseOfThePublishedExpressions) {
 TEST_P(Splits, LongTextsTakeLinearTime) {
     const Pretokenizer pretokenizer(find_pretokenizer(GetParam()).expressions);
     constexpr size_t kSize = size_t{4} << 20;
-    for (const std::string_view unit : {" ", "a", "A", "7", "!", "\n", " \n", "\t ", "a ", "\u4e2d", "\u0301", "\u0915", "\u200d", "'s", "_"}) {
+    for (const std::string_view unit :
+         {" ", "a", "A", "7", "!", "\n", " \n", "\t ", "a ", "\u4e2d", "\u0301", "\u0915", "\u200d", "'s", "_"}) {
         std::string text;
         while (text.size() < kSize) text += unit;
         text += "x";
@@ -47,14 +49,17 @@ TEST_P(Splits, LongTextsTakeLinearTime) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Splits,
-                         testing::Values("deepseek-llm", "deepseek-coder", "deepseek-v3", "kimi-k2", "gpt-2", "llama-bpe", "qwen2"),
+                         testing::Values("deepseek-llm", "deepseek-coder", "deepseek-v3", "kimi-k2", "gpt-2",
+                                         "llama-bpe", "qwen2"),
                          [](const auto& param) {
                              std::string name = param.param;
                              std::ranges::replace(name, '-', '_');
                              return name;
                          });
 
-TEST(Pretokenizer, EveryKnownOneIsTested) { EXPECT_EQ(known_pretokenizers().size(), golden("splits.json").as_object().size()); }
+TEST(Pretokenizer, EveryKnownOneIsTested) {
+    EXPECT_EQ(known_pretokenizers().size(), golden("splits.json").as_object().size());
+}
 
 TEST(Pretokenizer, AliasesMeanTheSame) {
     EXPECT_EQ(&find_pretokenizer("llama3"), &find_pretokenizer("llama-bpe"));
@@ -69,12 +74,15 @@ TEST(Pretokenizer, UnknownNameSaysWhatIsKnownAndHowToOverride) {
         EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
         EXPECT_THAT(error.what(), HasSubstr("'tekken'"));
         EXPECT_THAT(error.what(), HasSubstr("--override-kv tokenizer.ggml.pre=str:"));
-        for (const PretokenizerPatterns& one : known_pretokenizers()) EXPECT_THAT(error.what(), HasSubstr(std::string(one.name)));
+        for (const PretokenizerPatterns& one : known_pretokenizers())
+            EXPECT_THAT(error.what(), HasSubstr(std::string(one.name)));
     }
     EXPECT_THROW(find_pretokenizer(""), Error);
 }
 
-TEST(Pretokenizer, BadExpressionIsAnError) { EXPECT_THROW(Pretokenizer({"a", "(b"}), Error); }
+TEST(Pretokenizer, BadExpressionIsAnError) {
+    EXPECT_THROW(Pretokenizer({"a", "(b"}), Error);
+}
 
 TEST(Pretokenizer, CatastrophicExpressionIsAnErrorNotAHang) {
     const Pretokenizer pretokenizer({"(?:a+)+$"});

@@ -1,5 +1,5 @@
-// Real vocabularies with the texts and tokens of public test data, and with the recorded answers of the `tokenizers` and
-// `sentencepiece` packages on our own texts.
+// Real vocabularies with the texts and tokens of public test data, and with the recorded answers of the `tokenizers`
+// and `sentencepiece` packages on our own texts.
 #include "tests/text/goldens.hpp"
 
 #include <gtest/gtest.h>

@@ -17,15 +17,16 @@ TEST_P(SmallBpe, TokensEqualThoseOfTheTokenizersPackage) {
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SmallBpe,
-                         testing::Values("deepseek-llm", "deepseek-coder", "deepseek-v3", "kimi-k2", "gpt-2", "llama-bpe", "qwen2"),
+                         testing::Values("deepseek-llm", "deepseek-coder", "deepseek-v3", "kimi-k2", "gpt-2",
+                                         "llama-bpe", "qwen2"),
                          [](const auto& param) {
                              std::string name = param.param;
                              std::ranges::replace(name, '-', '_');
                              return name;
                          });
 
-// A vocabulary of Kimi-K2 without merges ranks a pair by the token it makes. In a vocabulary in the order in which it was
-// learnt the two are the same.
+// A vocabulary of Kimi-K2 without merges ranks a pair by the token it makes. In a vocabulary in the order in which it
+// was learnt the two are the same.
 TEST(SmallBpe, KimiWithoutMergesRanksByToken) {
     VocabularyData data = small_bpe("kimi-k2");
     data.merges.clear();

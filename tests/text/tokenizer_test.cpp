@@ -63,7 +63,8 @@ TEST(Tokenizer, BadVocabulariesAreErrors) {
     expect_error(with([](auto& d) { d.types.assign(6, TokenType::kByte); }), TSR_CORRUPT_DATA, "byte");
     expect_error(with([](auto& d) { d.bos = 6; }), TSR_CORRUPT_DATA, "bos_token_id");
     expect_error(with([](auto& d) { d.eos = -7; }), TSR_CORRUPT_DATA, "eos_token_id");
-    expect_error(with([](auto& d) { d.unk = std::numeric_limits<Token>::max(); }), TSR_CORRUPT_DATA, "unknown_token_id");
+    expect_error(with([](auto& d) { d.unk = std::numeric_limits<Token>::max(); }), TSR_CORRUPT_DATA,
+                 "unknown_token_id");
     expect_error(with([](auto& d) { d.add_bos = true; }), TSR_CORRUPT_DATA, "add_bos_token");
     expect_error(with([](auto& d) { d.add_eos = true; }), TSR_CORRUPT_DATA, "add_eos_token");
     expect_error(with([](auto& d) { d.merges.clear(); }), TSR_CORRUPT_DATA, "merges");

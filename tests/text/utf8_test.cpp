@@ -34,7 +34,8 @@ TEST(Utf8, StepFollowsTheStandard) {
 
 // The example of the Unicode standard, chapter 3.9, "U+FFFD substitution of maximal subparts".
 TEST(Utf8, ReplacesMaximalSubparts) {
-    EXPECT_EQ(utf8_replace_invalid("\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64"s), "a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
+    EXPECT_EQ(utf8_replace_invalid("\x61\xF1\x80\x80\xE1\x80\xC2\x62\x80\x63\x80\xBF\x64"s),
+              "a\uFFFD\uFFFD\uFFFDb\uFFFDc\uFFFD\uFFFDd");
     EXPECT_EQ(utf8_replace_invalid("\xE2\x82"s), "\uFFFD");
 }
 
@@ -84,7 +85,9 @@ TEST(StreamingDetokenizer, HoldsBackPartsOfCharacters) {
 
 TEST(StreamingDetokenizer, OneCharacterByteByByte) {
     const Tokenizer tokenizer(small_bpe("gpt-2"));
-    const auto byte = [&](uint8_t b) { return tokenizer.find(byte_level_encode(std::string(1, static_cast<char>(b)))); };
+    const auto byte = [&](uint8_t b) {
+        return tokenizer.find(byte_level_encode(std::string(1, static_cast<char>(b))));
+    };
     StreamingDetokenizer stream(tokenizer);
     EXPECT_EQ(stream.push(byte(0xF0)), "");
     EXPECT_EQ(stream.push(byte(0x9F)), "");

@@ -1,0 +1,110 @@
+// Conversations written as the text that a model was trained on.
+//
+// Models carry their form as a Jinja program. It is not run: the forms of known families are data here, each held
+// against what Jinja makes of the published program, and a program is recognised by the literals and conditions that
+// decide its output. One that is not recognised is an error, never a guess.
+#pragma once
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::text {
+
+struct ChatMessage {
+    std::string role;  // system, user or assistant
+    std::string content;
+};
+
+struct ChatOptions {
+    std::string bos;  // texts of these tokens in the vocabulary (Tokenizer::spelling)
+    std::string eos;
+    bool add_generation_prompt = true;  // end with what makes the model answer
+    // For models that can be told whether to think before they answer; nothing: what the model's own program does
+    // unless told.
+    std::optional<bool> thinking;
+};
+
+// How one family writes conversations.
+struct ChatFormat {
+    struct Wrap {
+        std::string before;
+        std::string after;
+        bool operator==(const Wrap&) const = default;
+    };
+    enum class System {
+        kInPlace,      // each where it stands
+        kLast,         // the last one alone, before everything else
+        kJoined,       // all, with an empty line between, before everything else
+        kFirstInBlock  // a block that is always there holds the first message if it is a system message; others in
+                       // place
+    };
+    enum class Thoughts { kKeep, kDropToLastEnd, kDropToFirstEnd };  // what goes before "</think>" in an answer
+    enum class When { kAlways, kAfterUser, kNotAfterUser };
+
+    std::string name;
+    bool bos = false;
+    System system_place = System::kInPlace;
+    Wrap system;
+    Wrap user;
+    Wrap assistant;
+    // Written as a system message where the first message is none; the coder's: where there is none at all.
+    std::optional<std::string> default_system;
+    bool default_system_only_without_any = false;
+    std::optional<std::string> default_system_after;  // instead of system.after
+    bool trim = false;                                // contents lose white space at both ends
+    Thoughts thoughts = Thoughts::kKeep;
+    bool qwen3_thoughts = false;  // thoughts stay in answers after the last question
+    bool eos_after_assistant = false;
+    When assistant_before = When::kAlways;  // whether Wrap::before of an answer is written
+    std::string generation;
+    When generation_when = When::kAlways;
+    bool generation_always = false;   // even when it is not asked for
+    bool can_think = false;           // ChatOptions::thinking chooses
+    std::string generation_thinking;  // appended to `generation` when thinking
+    std::string generation_direct;    // appended when not
+    bool thinks_by_default = false;
+
+    bool operator==(const ChatFormat&) const = default;
+};
+
+// Immutable; any thread.
+class ChatTemplate {
+  public:
+    // A known name or alias: "deepseek2", "deepseek3", "chatml", ... Throws Error(TSR_NOT_FOUND) that lists the names.
+    static ChatTemplate by_name(std::string_view name);
+
+    // From the program in a file (tokenizer.chat_template). Throws Error(TSR_UNSUPPORTED) that lists the names for one
+    // that is not known.
+    static ChatTemplate recognize(std::string_view program);
+
+    // Names that by_name() takes, without aliases.
+    static std::vector<std::string> names();
+
+    explicit ChatTemplate(ChatFormat format) : format_(std::move(format)) {}
+
+    const std::string& name() const noexcept { return format_.name; }
+    // Whether ChatOptions::thinking changes anything.
+    bool can_think() const noexcept { return format_.can_think; }
+
+    // The text, with BOS where the model's program writes it: encode it with parse_special and without add_special.
+    // Throws Error(TSR_INVALID_ARGUMENT) for a role that is not system, user or assistant, or without messages.
+    std::string render(std::span<const ChatMessage> messages, const ChatOptions& options) const;
+
+  private:
+    ChatFormat format_;
+};
+
+// What recognize() rests on; `program` as in the file. Nothing if it is not known.
+std::optional<ChatFormat> recognize_chat_format(std::string_view program);
+
+// The data behind by_name(). First of each: its name.
+struct NamedChatFormat {
+    std::vector<std::string_view> names;
+    ChatFormat format;
+};
+const std::vector<NamedChatFormat>& known_chat_formats();
+
+}  // namespace tessera::text

@@ -1,0 +1,132 @@
+// Against what Jinja makes of the published programs (tools/record_tokenizer_goldens/record_chat.py).
+#include "core/text/chat_template.hpp"
+
+#include "core/base/error.hpp"
+#include "tests/text/goldens.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera::text {
+namespace {
+
+namespace json = boost::json;
+using testing::HasSubstr;
+
+const json::value& recorded() {
+    static const json::value file = golden("chat.json");
+    return file;
+}
+
+std::string text_of(const json::value& value) {
+    return json::value_to<std::string>(value);
+}
+
+// A form that is known only through a program in a file has no name.
+std::string name_of(const json::value& entry) {
+    return entry.at("name").is_null() ? "" : text_of(entry.at("name"));
+}
+
+std::vector<ChatMessage> conversation(int64_t index) {
+    std::vector<ChatMessage> messages;
+    for (const json::value& one : recorded().at("conversations").at(static_cast<size_t>(index)).as_array())
+        messages.push_back({text_of(one.at("role")), text_of(one.at("content"))});
+    return messages;
+}
+
+void expect_cases(const ChatTemplate& chat, const json::value& entry) {
+    ASSERT_GE(entry.at("cases").as_array().size(), 16u);
+    for (const json::value& one : entry.at("cases").as_array()) {
+        ChatOptions options;
+        options.bos = text_of(recorded().at("bos"));
+        options.eos = text_of(recorded().at("eos"));
+        options.add_generation_prompt = one.at("prompt").as_bool();
+        if (one.at("thinking").is_bool()) options.thinking = one.at("thinking").as_bool();
+        EXPECT_EQ(chat.render(conversation(one.at("conversation").as_int64()), options), text_of(one.at("text")))
+            << chat.name() << ", conversation " << one.at("conversation").as_int64() << ", thinking "
+            << json::serialize(one.at("thinking"));
+    }
+}
+
+TEST(ChatTemplate, ByNameRendersAsJinjaDoes) {
+    for (const json::value& entry : recorded().at("templates").as_array()) {
+        SCOPED_TRACE(name_of(entry));
+        if (!name_of(entry).empty()) expect_cases(ChatTemplate::by_name(name_of(entry)), entry);
+    }
+}
+
+TEST(ChatTemplate, RecognisedProgramRendersAsJinjaDoes) {
+    for (const json::value& entry : recorded().at("templates").as_array()) {
+        SCOPED_TRACE(name_of(entry));
+        const ChatTemplate chat = ChatTemplate::recognize(text_of(entry.at("template")));
+        if (!name_of(entry).empty()) {
+            EXPECT_EQ(chat.name(), name_of(entry));
+        }
+        expect_cases(chat, entry);
+    }
+}
+
+TEST(ChatTemplate, EveryNameIsRecorded) {
+    std::vector<std::string> names;
+    for (const json::value& entry : recorded().at("templates").as_array())
+        if (!name_of(entry).empty()) names.push_back(name_of(entry));
+    EXPECT_THAT(ChatTemplate::names(), testing::UnorderedElementsAreArray(names));
+}
+
+TEST(ChatTemplate, UnknownProgramIsAnErrorThatListsTheNames) {
+    for (const auto& [name, program] : recorded().at("unknown").as_object()) {
+        try {
+            ADD_FAILURE() << name << " was taken for " << ChatTemplate::recognize(text_of(program)).name();
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
+            for (const std::string& known : ChatTemplate::names()) EXPECT_THAT(error.what(), HasSubstr(known));
+        }
+    }
+}
+
+// Whatever is cut from or put into a known program, it either is refused or still says something; it never fails
+// otherwise.
+TEST(ChatTemplate, DamagedProgramsAreRefusedOrRecognised) {
+    for (const json::value& entry : recorded().at("templates").as_array()) {
+        const std::string program = text_of(entry.at("template"));
+        for (size_t cut = 0; cut < program.size(); cut += 7) recognize_chat_format(program.substr(0, cut));
+        EXPECT_FALSE(recognize_chat_format(program.substr(0, program.size() / 2)));
+        // An opening that differs by one letter is another form.
+        std::string other = program;
+        size_t at = other.rfind("ssistant");
+        if (name_of(entry) == "deepseek-coder") at = other.rfind("esponse");
+        ASSERT_NE(at, std::string::npos);
+        other[at] = 'z';
+        EXPECT_FALSE(recognize_chat_format(other)) << name_of(entry);
+    }
+}
+
+TEST(ChatTemplate, UnknownNameAndBadConversationsAreErrors) {
+    try {
+        ChatTemplate::by_name("nobody");
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_NOT_FOUND);
+        EXPECT_THAT(error.what(), HasSubstr("chatml"));
+        EXPECT_THAT(error.what(), HasSubstr("'nobody'"));
+    }
+    const ChatTemplate chat = ChatTemplate::by_name("chatml");
+    EXPECT_THROW(chat.render({}, {}), Error);
+    const std::vector<ChatMessage> tool = {{"tool", "x"}};
+    EXPECT_THROW(chat.render(tool, {}), Error);
+}
+
+TEST(ChatTemplate, TrimsAsPythonDoes) {
+    const ChatTemplate chat = ChatTemplate::by_name("llama3");
+    const std::vector<ChatMessage> messages = {{"user",
+                                                "\u3000\u00a0 \x1f"
+                                                "a \u00e4\u200b\u2028\n"}};
+    EXPECT_THAT(chat.render(messages, {}), HasSubstr("\n\na \u00e4\u200b<|eot_id|>"));
+    const std::vector<ChatMessage> blank = {{"user", " \n"}};
+    EXPECT_THAT(chat.render(blank, {}), HasSubstr("\n\n<|eot_id|>"));
+    const std::vector<ChatMessage> broken = {{"user", "\xA0x\x85"}};
+    EXPECT_THAT(chat.render(broken, {}), HasSubstr("\xA0x\x85"));
+}
+
+}  // namespace
+}  // namespace tessera::text
