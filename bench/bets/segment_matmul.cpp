@@ -40,6 +40,10 @@ int64_t row_count(const tsr_run* run) {
     return run->ranges[TSR_RANGE_ROWS].end;
 }
 
+WeightRows weight_rows(const void* data, const State& s) {
+    return {static_cast<const unsigned char*>(data), s.in / 32 * static_cast<int64_t>(sizeof(BlockQ4_0)), s.out, true};
+}
+
 // Quantises all rows, split over the workers by rows, or by blocks where rows are few.
 template <class RowAt>
 void quantize_all(const tsr_run* run, const ActivationRows& to, RowAt&& row_at) {
@@ -51,7 +55,7 @@ void quantize_all(const tsr_run* run, const ActivationRows& to, RowAt&& row_at) 
     } else {
         const Share mine = share(blocks, run->worker, run->workers);
         for (int64_t r = 0; r < to.rows; ++r)
-            quantize_into<Isa, 1>(to, r, row_at(r), kKind.centre, mine.begin, mine.end);
+            quantize_into<Isa, 1>(to, r, row_at(r) + 32 * mine.begin, kKind.centre, mine.begin, mine.end);
     }
 }
 
@@ -65,7 +69,7 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
     run->barrier(run->team, run->worker);
     const Share mine = share(s.out / 8, run->worker, run->workers);
     multiply_rows<Isa, Format>(
-        static_cast<const Format::Unit*>(run->data[0]), mine.begin, mine.end, rows, scratch_of(run),
+        weight_rows(run->data[0], s), mine.begin, mine.end, rows, scratch_of(run),
         [&](int64_t r, int64_t g, const float* v) { std::memcpy(y + r * s.out + g * 8, v, 32); });
     return nullptr;
 }
@@ -126,9 +130,9 @@ const tsr_status* run_gate_up(const tsr_kernel*, void* state, const tsr_run* run
         for (int64_t at = mine.begin; at < mine.end; at += 2 * kPanelGroups) {
             const int64_t end = std::min(at + 2 * kPanelGroups, mine.end);
             multiply_rows<Isa, Format>(
-                gate + e * weight_units, at, end, rows, scratch_of(run),
+                weight_rows(gate + e * weight_units, s), at, end, rows, scratch_of(run),
                 [&](int64_t r, int64_t i, const float* v) { std::memcpy(h + place[r] * s.out + i * 8, v, 32); });
-            multiply_rows<Isa, Format>(up + e * weight_units, at, end, rows, scratch_of(run),
+            multiply_rows<Isa, Format>(weight_rows(up + e * weight_units, s), at, end, rows, scratch_of(run),
                                        [&](int64_t r, int64_t i, const float* v) {
                                            float* to = h + place[r] * s.out + i * 8;
                                            for (int l = 0; l < 8; ++l) to[l] = silu(to[l]) * v[l];
@@ -163,7 +167,7 @@ const tsr_status* run_down(const tsr_kernel*, void* state, const tsr_run* run) {
         const ActivationRows rows{rows_of(run) + g.first[e] * row_bytes, g.first[e + 1] - g.first[e], s.in};
         if (!rows.rows) continue;
         multiply_rows<Isa, Format>(
-            down + e * groups * (s.in / 32), mine.begin, mine.end, rows, scratch_of(run),
+            weight_rows(down + e * groups * (s.in / 32), s), mine.begin, mine.end, rows, scratch_of(run),
             [&](int64_t r, int64_t i, const float* v) {
                 float* to = y + order[g.first[e] + r] / kUsed * s.out + i * 8;
                 // Said with the policy's words: left to the compiler, one kernel's copy of this

@@ -12,24 +12,24 @@ namespace tessera::cpu {
 // How far ahead of its reads a kernel asks for weights: about what one core has under way at 16 GB/s and 130 ns.
 inline constexpr size_t kPrefetchBytes = 2048;
 
-// out[row * out_stride + lane] = product of one packed group of `units` units with the kRows rows of a tile.
+// sums[row][lane] += product of `units` units of one packed group with the kRows rows of a tile.
 template <class Isa, class Format, int kRows>
 inline void gemv_group(const typename Format::Unit* group, int64_t units,
-                       const ActivationBlock<kRows, Format::kGroups>* activations, float* out,
-                       int64_t out_stride) noexcept {
-    typename Isa::Floats sums[kRows];
-    for (auto& sum : sums) sum = Isa::zero_floats();
+                       const ActivationBlock<kRows, Format::kGroups>* activations,
+                       float (*sums)[Isa::kLanes]) noexcept {
+    typename Isa::Floats running[kRows];
+    for (int row = 0; row < kRows; ++row) running[row] = Isa::load_floats(sums[row]);
     for (int64_t u = 0; u < units; ++u) {
         const auto* bytes = reinterpret_cast<const unsigned char*>(group + u);
         for (size_t line = 0; line < sizeof(*group); line += 64) Isa::prefetch(bytes + kPrefetchBytes + line);
         Format::visit(group[u], [&](int b, const auto& codes, const auto* scale, const auto* minimum) {
             const auto& block = activations[u * Format::kBlocks + b];
             for (int row = 0; row < kRows; ++row) {
-                sums[row] = add_block<Isa, Format, kRows>(sums[row], codes, scale, minimum, block, row);
+                running[row] = add_block<Isa, Format, kRows>(running[row], codes, scale, minimum, block, row);
             }
         });
     }
-    for (int row = 0; row < kRows; ++row) Isa::store_floats(out + row * out_stride, sums[row]);
+    for (int row = 0; row < kRows; ++row) Isa::store_floats(sums[row], running[row]);
 }
 
 }  // namespace tessera::cpu
