@@ -20,8 +20,8 @@ bool is_empty(const tsr_range& range) { return range.begin >= range.end; }
 Executor::Executor(Plan plan, const Registry& registry, Team& team)
     : plan_(std::move(plan)), registry_(registry), team_(team), memory_(plan_, registry) {
     for (DeviceIndex i = 0; i < plan_.devices.size(); ++i) {
-        OpenDevice* device = memory_.device(i);
-        device_ranges_.push_back(device ? device->allocate(sizeof ranges_) : nullptr);
+        auto* workspace = static_cast<std::byte*>(memory_.workspace(i));
+        device_ranges_.push_back(memory_.device(i) ? workspace + plan_.memory[i].workspace - kRangesBytes : nullptr);
     }
 }
 

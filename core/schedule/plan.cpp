@@ -227,6 +227,11 @@ class Assembler {
             memory.workspace = checked_align_up(memory.workspace, kDeviceAlignment, "workspace");
             memory.staging = checked_align_up(memory.staging, kDeviceAlignment, "staging");
         }
+        // Other devices than the CPU read the step's ranges from memory of their own, past the workspace.
+        for (DeviceIndex device = 1; device < plan_.devices.size(); ++device) {
+            DeviceMemory& memory = plan_.memory[device];
+            if (memory.allocated() > 0) memory.workspace += kRangesBytes;
+        }
         plan_.memory[0].loading = loading_bytes(plan_);
     }
 

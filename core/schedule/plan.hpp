@@ -110,6 +110,10 @@ struct Plan {
 // TSR_NOT_FOUND for devices or lowerings that do not exist.
 Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options);
 
+// Room for the ranges of a step at the end of a device's workspace.
+inline constexpr uint64_t kRangesBytes = 256;
+static_assert(sizeof(tsr_range) * TSR_RANGE_COUNT <= kRangesBytes);
+
 // Bytes of one thread's buffer through which a weight is packed.
 inline constexpr uint64_t kLoadingChunk = 4ull << 20;
 

@@ -1,0 +1,144 @@
+// The plan's bytes against those that are really asked for. This program stands in for malloc and mmap and counts; it shares
+// nothing with the planner.
+#include "core/session/engine.hpp"
+#include "tests/support.hpp"
+
+#include <gtest/gtest.h>
+
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstdlib>
+
+namespace {
+
+constexpr size_t kLarge = 64 << 10;
+
+std::atomic<uint64_t> mapped_bytes{0};    // anonymous mappings asked for
+std::atomic<uint64_t> unmapped_bytes{0};  // given back
+std::atomic<uint64_t> large_mallocs{0};   // bytes of allocations above 64 KiB
+std::atomic<uint64_t> large_count{0};     // of both kinds
+
+void count_malloc(size_t bytes) {
+    if (bytes <= kLarge) return;
+    large_mallocs += bytes;
+    ++large_count;
+}
+
+}  // namespace
+
+extern "C" {
+
+void* __libc_malloc(size_t bytes);
+void* __libc_calloc(size_t count, size_t bytes);
+void* __libc_realloc(void* old, size_t bytes);
+void* __libc_memalign(size_t alignment, size_t bytes);
+
+void* malloc(size_t bytes) {
+    count_malloc(bytes);
+    return __libc_malloc(bytes);
+}
+
+void* calloc(size_t count, size_t bytes) {
+    count_malloc(count * bytes);
+    return __libc_calloc(count, bytes);
+}
+
+void* realloc(void* old, size_t bytes) {
+    count_malloc(bytes);
+    return __libc_realloc(old, bytes);
+}
+
+void* memalign(size_t alignment, size_t bytes) {
+    count_malloc(bytes);
+    return __libc_memalign(alignment, bytes);
+}
+
+void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
+
+int posix_memalign(void** result, size_t alignment, size_t bytes) {
+    *result = memalign(alignment, bytes);
+    return *result ? 0 : ENOMEM;
+}
+
+void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
+    if (flags & MAP_ANONYMOUS) {
+        mapped_bytes += bytes;
+        if (bytes > kLarge) ++large_count;
+    }
+    return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
+}
+
+int munmap(void* at, size_t bytes) {
+    unmapped_bytes += bytes;
+    return static_cast<int>(syscall(SYS_munmap, at, bytes));
+}
+
+}  // extern "C"
+
+namespace tessera {
+namespace {
+
+class MemoryTest : public testing::TestWithParam<const char*> {};
+
+TEST_P(MemoryTest, PlannedBytesAreThoseAskedFor) {
+    const Config config = test::plugins_without({});
+    Hardware hardware = Hardware::detect();
+    const Registry registry = Registry::load(config, hardware);
+    const auto path = test::source_dir() / "tests/goldens" / GetParam();
+    for (const bool mapped : {true, false}) {
+        EngineOptions options;
+        options.context = 2048;
+        options.map_weights = mapped;
+        gguf::GgufFile file = gguf::GgufFile::open(path);
+        const uint64_t before = mapped_bytes, before_back = unmapped_bytes, mallocs = large_mallocs;
+        Engine engine(std::move(file), registry, hardware, options);
+        const uint64_t asked = mapped_bytes - before + (large_mallocs - mallocs);
+        const DeviceMemory& planned = engine.plan().memory[0];
+        EXPECT_EQ(asked, planned.allocated());
+        EXPECT_EQ(unmapped_bytes - before_back, planned.loading) << "what loading needed is given back";
+        EXPECT_EQ(mapped ? planned.mapped > 0 : planned.mapped == 0, true);
+    }
+}
+
+TEST_P(MemoryTest, NothingLargeIsAllocatedAfterLoading) {
+    test::LoadedModel model(test::source_dir() / "tests/goldens" / GetParam(), {.context = 1024, .sequences = 2, .rows = 128},
+                            test::plugins_without({}));
+    Engine& engine = *model.engine;
+    const std::vector<Token> prompt(300, 5);
+    const uint64_t before = large_count;
+    const SequenceId a = engine.cache().create();
+    engine.prefill(a, prompt);
+    const SequenceId b = engine.cache().fork(a, 290);
+    for (int i = 0; i < 20; ++i) {
+        const BatchEntry both[] = {{a, std::span(prompt).first(1)}, {b, std::span(prompt).first(3)}};
+        engine.step(both);
+    }
+    EXPECT_EQ(large_count, before);
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, MemoryTest, testing::Values("v2-plain.gguf", "v3-groups.gguf", "qwen3moe-norm.gguf", "llama-gqa.gguf"),
+                         [](const auto& instance) {
+                             std::string name = instance.param;
+                             name = name.substr(0, name.find('.'));
+                             std::ranges::replace(name, '-', '_');
+                             return name;
+                         });
+
+// The counting itself must count, or the tests above prove nothing.
+TEST(Interposer, Counts) {
+    const uint64_t mallocs = large_mallocs, maps = mapped_bytes, count = large_count;
+    std::vector<char> block(100'000);
+    block[99'999] = 1;
+    const HostBlock mapping(1 << 20, "a test");
+    EXPECT_EQ(large_mallocs - mallocs, 100'000u);
+    EXPECT_EQ(mapped_bytes - maps, 1u << 20);
+    EXPECT_EQ(large_count - count, 2u);
+}
+
+}  // namespace
+}  // namespace tessera

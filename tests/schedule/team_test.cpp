@@ -1,0 +1,83 @@
+#include "core/schedule/team.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+TEST(Team, EveryWorkerRunsOnceWithANumberOfItsOwn) {
+    for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
+        Team team(threads);
+        for (int round = 0; round < 100; ++round) {
+            std::vector<std::atomic<int>> seen(threads);
+            std::atomic<uint32_t> reported{0};
+            auto body = [&](uint32_t worker, uint32_t workers) {
+                ASSERT_LT(worker, workers);
+                ASSERT_LE(workers, threads);
+                ++seen[worker];
+                reported = workers;
+            };
+            team.run(0, body);
+            for (uint32_t i = 0; i < threads; ++i) EXPECT_EQ(seen[i], i < reported ? 1 : 0);
+        }
+    }
+}
+
+TEST(Team, AsManyWorkersAsWanted) {
+    Team team(4);
+    std::atomic<uint32_t> most{0};
+    auto body = [&](uint32_t, uint32_t workers) { most = workers; };
+    team.run(2, body);
+    EXPECT_LE(most, 2u);
+    team.run(1, body);
+    EXPECT_EQ(most, 1u);
+}
+
+// A sum that is wrong if any worker runs ahead of a barrier.
+TEST(Team, BarriersOrderPhases) {
+    for (const uint32_t threads : {2u, 3u, 5u, 8u}) {
+        Team team(threads);
+        std::vector<int> cells(threads, 0);
+        std::atomic<int> wrong{0};
+        auto body = [&](uint32_t worker, uint32_t workers) {
+            for (int phase = 1; phase <= 300; ++phase) {
+                cells[worker] = phase;
+                team.barrier();
+                for (uint32_t i = 0; i < workers; ++i) wrong += cells[i] != phase;
+                team.barrier();
+            }
+        };
+        team.run(0, body);
+        EXPECT_EQ(wrong, 0);
+    }
+}
+
+// The door must shut without those that are held up elsewhere, and they must find it shut.
+TEST(Team, GoesOnWithoutWorkersThatDoNotCome) {
+    Team team(8);
+    std::atomic<uint64_t> sum{0};
+    auto body = [&](uint32_t, uint32_t) {
+        sum += 1;
+        team.barrier();
+    };
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> noise;
+    for (int i = 0; i < 6; ++i) {
+        noise.emplace_back([&] {
+            while (!stop) sum.load();
+        });
+    }
+    for (int round = 0; round < 50; ++round) team.run(0, body);
+    stop = true;
+    for (std::thread& thread : noise) thread.join();
+    EXPECT_GE(sum, 50u);
+    EXPECT_LE(sum, 50u * 8);
+}
+
+}  // namespace
+}  // namespace tessera
