@@ -135,6 +135,8 @@ class Pass {
         const uint32_t slot = worker.idle() ? 0 : worker.index();
         scratch_ = workspace_ + slot * op.scratch_bytes;
         hidden_ = reinterpret_cast<float*>(workspace_ + op.slots * op.scratch_bytes + slot * op.hidden_bytes);
+        one_row_ = grouping && rows_ == 1;
+        for (int64_t e = 0; one_row_ && e < op.experts; ++e) one_row_ = grouping->count(e) <= 1;
     }
 
     // Rows of x for a weight, at `offset` of the workspace. One row serves all its experts; else each expert has its
@@ -143,7 +145,7 @@ class Pass {
         const tsr_tensor& x = *op_.node->inputs[0];
         const char* data = sdk::operand_data<char>(*op_.node, run_, 0) + range_.begin * x.strides[1];
         const auto row_at = [&](int64_t r) { return reinterpret_cast<const float*>(data + r * x.strides[1]); };
-        if (!grouping_ || rows_ == 1) {
+        if (!grouping_ || one_row_) {
             worker_.prepare(ActivationRows{workspace_ + offset, rows_, weight.k}, weight.kernels->prepare, row_at);
             return;
         }
@@ -238,7 +240,7 @@ class Pass {
     int64_t count(int64_t e) const noexcept { return grouping_ ? grouping_->count(e) : rows_; }
     int64_t first(int64_t e) const noexcept { return grouping_ ? grouping_->first[e] : 0; }
     ActivationRows x_rows(const Weight& weight, uint64_t offset, int64_t e) const noexcept {
-        const int64_t at = grouping_ && rows_ == 1 ? 0 : first(e);
+        const int64_t at = one_row_ ? 0 : first(e);
         return {workspace_ + offset + static_cast<uint64_t>(at) * Ffn::x_bytes(weight), count(e), weight.k};
     }
     ActivationRows h_rows(int64_t e) const noexcept {
@@ -252,6 +254,7 @@ class Pass {
     const Grouping* grouping_;
     tsr_range range_;
     int64_t rows_;
+    bool one_row_;  // and no expert twice: all experts read it in one place
     unsigned char* workspace_;
     unsigned char* scratch_;
     float* hidden_;
