@@ -53,15 +53,19 @@ struct FloatArithmetic {
         reference::decode_elements(type, row, first, count, to);
         std::fill(to + count, to + padded, 0.0f);
     }
-    static void load_key(const Chunk& chunk, const HeadShape& shape, int t, tsr_type type, const char* row,
-                         int64_t first) noexcept {
-        load_row(type, row, first, shape.key, shape.padded_key(), chunk.keys + int64_t{t} * shape.padded_key());
+    static void load_keys(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+                          int64_t first, int t, int count, int) noexcept {
+        for (int i = 0; i < count; ++i) {
+            load_row(type, rows[i], first, shape.key, shape.padded_key(),
+                     chunk.keys + int64_t{t + i} * shape.padded_key());
+        }
     }
-    static void load_value(const Chunk& chunk, const HeadShape& shape, int t, tsr_type type, const char* row,
-                           int64_t first) noexcept {
-        load_row(type, row, first, shape.value, shape.padded_value(), chunk.values + t * chunk.value_stride);
+    static void load_values(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+                            int64_t first, int tokens) noexcept {
+        for (int t = 0; t < tokens; ++t) {
+            load_row(type, rows[t], first, shape.value, shape.padded_value(), chunk.values + t * chunk.value_stride);
+        }
     }
-    static void end_chunk(const Chunk&, const HeadShape&, int) noexcept {}
 
     static void load_queries(const Queries& queries, const HeadShape& shape, const float* const* rows, int vectors,
                              float scale) noexcept {
@@ -85,12 +89,15 @@ struct FloatArithmetic {
     }
 
     template <int V>
-    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int tokens, float* scores,
-                       int64_t stride) noexcept {
-        constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
-        for (int t = 0; t < tokens; t += kRows) {
-            key_tile<V, kRows>(queries.numbers, chunk.keys + int64_t{t} * shape.padded_key(), shape.padded_key(),
-                               scores + t * stride, stride);
+    static constexpr int kTileRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+
+    // Keys stay where they are: the value may be a part of them.
+    template <int V>
+    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int,
+                       float* scores, int64_t stride) noexcept {
+        for (const int end = t + count; t < end; t += kTileRows<V>) {
+            key_tile<V, kTileRows<V>>(queries.numbers, chunk.keys + int64_t{t} * shape.padded_key(), shape.padded_key(),
+                                      scores + t * stride, stride);
         }
     }
 

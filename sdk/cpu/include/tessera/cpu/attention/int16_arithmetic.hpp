@@ -78,82 +78,41 @@ struct Int16Arithmetic {
 
     // ---- loading ----
 
-    // One part of a row: elements first .. first + count of a cached row of `type`, as `padded` words; returns its
-    // scale.
-    static float load_part(tsr_type type, const char* row, int64_t first, int count, int padded, int16_t* to) noexcept {
-        if (count == padded) {
-            if (type == TSR_TYPE_Q8_0 && first % 32 == 0 && count <= kMaxFastBlocks * 32) {
-                return load_q8_0(row + first / 32 * 34, count / 32, to);
-            }
-            if (type == TSR_TYPE_F16) {
-                const auto* x = reinterpret_cast<const uint16_t*>(row) + first;
-                const float largest = Isa::largest_of_f16(x, count);
-                const float factor = inverse(largest, kLargestKey);
-                for (int i = 0; i < count; i += 32) Isa::words_from_f16(x + i, factor, to + i);
-                return largest / kLargestKey;
-            }
-            if (type == TSR_TYPE_BF16) {
-                const auto* x = reinterpret_cast<const uint16_t*>(row) + first;
-                const float largest = Isa::largest_of_bf16(x, count);
-                const float factor = inverse(largest, kLargestKey);
-                for (int i = 0; i < count; i += 32) Isa::words_from_bf16(x + i, factor, to + i);
-                return largest / kLargestKey;
-            }
-            if (type == TSR_TYPE_F32) return load_floats(reinterpret_cast<const float*>(row) + first, count, to);
-        }
-        // Any other type or size: through f32, twice, so that no buffer need hold the part.
-        alignas(64) float block[32];
-        float largest = 0;
-        for (int i = 0; i < padded; i += 32) {
-            decode_block(type, row, first + i, count - i, block);
-            largest = std::max(largest, Isa::largest_of_floats(block, 32));
-        }
-        const float factor = inverse(largest, kLargestKey);
-        for (int i = 0; i < padded; i += 32) {
-            decode_block(type, row, first + i, count - i, block);
-            Isa::words_from_floats(block, factor, to + i);
-        }
-        return largest / kLargestKey;
-    }
-
-    static float load_floats(const float* x, int count, int16_t* to) noexcept {
-        const float largest = Isa::largest_of_floats(x, count);
-        const float factor = inverse(largest, kLargestKey);
-        for (int i = 0; i < count; i += 32) Isa::words_from_floats(x + i, factor, to + i);
-        return largest / kLargestKey;
-    }
-
-    // The key of token `t` of a chunk, elements first .. first + shape.key of the row; with a prefix the value, too.
-    static void load_key(const Chunk& chunk, const HeadShape& shape, int t, tsr_type type, const char* row,
-                         int64_t first) noexcept {
-        int16_t* to = chunk.keys + int64_t{t} * shape.padded_key();
+    // Keys of tokens t .. t + count of a chunk (t even): elements first .. first + shape.key of each of rows[0 ..
+    // count), to the rows of `keys` from `slot` on. With a prefix, their values too; an odd count ends the chunk.
+    static void load_keys(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+                          int64_t first, int t, int count, int slot) noexcept {
+        int16_t* keys = chunk.keys + int64_t{slot} * shape.padded_key();
         for (int part = 0; part < shape.parts(); ++part) {
             const int begin = shape.part_begin(part);
-            const int count = (part + 1 < shape.parts() ? shape.first_part : shape.key) - begin;
-            chunk.key_scales[part][t] =
-                load_part(type, row, first + begin, count, shape.part_end(part) - begin, to + begin);
+            const int elements = (part + 1 < shape.parts() ? shape.first_part : shape.key) - begin;
+            with_source(type, first + begin, elements, shape.part_end(part) - begin, [&](const auto& source) {
+                load_rows(
+                    source, rows, count, chunk.key_scales[part] + t,
+                    [&](int i) { return keys + int64_t{i} * shape.padded_key() + begin; }, [](int) {});
+            });
         }
-        if (shape.prefix) pair_value(chunk, shape, t, to, to - shape.padded_key());
+        if (!shape.prefix) return;
+        for (int i = 0; i < count; i += 2) {
+            const int16_t* row = keys + int64_t{i} * shape.padded_key();
+            pair_values(chunk, shape, t + i, row, i + 1 < count ? row + shape.padded_key() : nullptr);
+        }
     }
-    // The value of token `t`, where it is no prefix. Tokens come in order.
-    static void load_value(const Chunk& chunk, const HeadShape& shape, int t, tsr_type type, const char* row,
-                           int64_t first) noexcept {
-        int16_t* to = chunk.value_rows + int64_t{t % 2} * shape.padded_value();
-        chunk.value_scales[t] = load_part(type, row, first, shape.value, shape.padded_value(), to);
-        pair_value(chunk, shape, t, to, chunk.value_rows);
-    }
-    // The same from an expanded row.
-    static void load_value_floats(const Chunk& chunk, const HeadShape& shape, int t, const float* x) noexcept {
-        load_value(chunk, shape, t, TSR_TYPE_F32, reinterpret_cast<const char*>(x), 0);
-    }
-    // After the last token of a chunk of `tokens`.
-    static void end_chunk(const Chunk& chunk, const HeadShape& shape, int tokens) noexcept {
-        // The partner of a last, odd token: its weight is zero, and so its value must be.
-        if (tokens % 2 == 0) return;
-        const int16_t* last = shape.prefix ? chunk.keys + int64_t{tokens - 1} * shape.padded_key() : chunk.value_rows;
-        alignas(64) static constexpr int16_t kZeros[16] = {};
-        int16_t* pairs = chunk.values + tokens / 2 * value_stride(shape);
-        for (int d = 0; d < shape.padded_value(); d += 16) Isa::interleave(last + d, kZeros, pairs + 2 * d);
+    // Values of all `tokens` of a chunk, where they are no prefix.
+    static void load_values(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+                            int64_t first, int tokens) noexcept {
+        int16_t* even = chunk.value_rows;
+        int16_t* odd = even + shape.padded_value();
+        with_source(type, first, shape.value, shape.padded_value(), [&](const auto& source) {
+            load_rows(
+                source, rows, tokens, chunk.value_scales, [&](int t) { return t % 2 == 0 ? even : odd; },
+                [&](int t) {
+                    if (t % 2 == 1)
+                        pair_values(chunk, shape, t - 1, even, odd);
+                    else if (t + 1 == tokens)
+                        pair_values(chunk, shape, t, even, nullptr);
+                });
+        });
     }
 
     // Rows of up to kPanel lanes (nullptr: a lane that is not used), in `vectors` vectors of lanes, times `scale`.
@@ -198,25 +157,29 @@ struct Int16Arithmetic {
 
     // ---- arithmetic ----
 
-    // scores[t * stride + lane] = query of the lane times key of token t, for t < tokens (and some past it).
+    // Tokens of one register tile of V vectors of lanes.
     template <int V>
-    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int tokens, float* scores,
-                       int64_t stride) noexcept {
-        constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
-        for (int t = 0; t < tokens; t += kRows) {
+    static constexpr int kTileRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+
+    // scores[t * stride + lane] = query of the lane times key of token t, for `count` tokens from t on (and some past
+    // them), whose keys lie in the rows from `slot` on.
+    template <int V>
+    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int slot,
+                       float* scores, int64_t stride) noexcept {
+        for (const int end = t + count; t < end; t += kTileRows<V>, slot += kTileRows<V>) {
             for (int part = 0; part < shape.parts(); ++part) {
                 const int begin = shape.part_begin(part);
                 KeyTile tile;
                 tile.queries = queries.words + int64_t{begin} * V * kLanes;
                 tile.query_scales = queries.scales[part];
-                tile.keys = chunk.keys + int64_t{t} * shape.padded_key() + begin;
+                tile.keys = chunk.keys + int64_t{slot} * shape.padded_key() + begin;
                 tile.key_stride = shape.padded_key();
                 tile.key_scales = chunk.key_scales[part] + t;
                 tile.pairs = (shape.part_end(part) - begin) / 2;
                 if (part == 0)
-                    key_tile<V, kRows, false>(tile, scores + t * stride, stride);
+                    key_tile<V, kTileRows<V>, false>(tile, scores + t * stride, stride);
                 else
-                    key_tile<V, kRows, true>(tile, scores + t * stride, stride);
+                    key_tile<V, kTileRows<V>, true>(tile, scores + t * stride, stride);
             }
         }
     }
@@ -284,33 +247,122 @@ struct Int16Arithmetic {
         return Isa::load_first(row + e, std::max(0, elements - e));
     }
 
-    static void decode_block(tsr_type type, const char* row, int64_t first, int count, float* block) noexcept {
-        std::fill_n(block, 32, 0.0f);
-        if (count > 0) reference::decode_elements(type, row, first, std::min(count, 32), block);
-    }
+    // Sources: `prepare` finds the scale of elements of a row, and leaves what `write` needs to make words of them.
 
-    // Blocks of 34 bytes: an f16 scale and 32 bytes.
-    static float load_q8_0(const char* blocks, int count, int16_t* to) noexcept {
-        alignas(64) float scales[kMaxFastBlocks];
-        alignas(64) int16_t ratios[kMaxFastBlocks];
-        Isa::floats_from_spaced_f16(blocks, 34, count, scales);
-        Floats top = Isa::zero();
-        for (int b = 0; b < count; b += kLanes) top = Isa::maximum(top, Isa::magnitude(Isa::load(scales + b)));
-        const float largest = Isa::largest(top);
-        // Bytes times ratio / 2^7: 127 * 64 at most.
-        const Floats factor = Isa::splat(inverse(largest, 8192.0f));
-        for (int b = 0; b < count; b += kLanes) Isa::to_words(ratios + b, Isa::multiply(Isa::load(scales + b), factor));
-        for (int b = 0; b < count; ++b) {
-            Isa::words_from_bytes(reinterpret_cast<const int8_t*>(blocks + 34 * b + 2), ratios[b], to + 32 * b);
+    template <class Number, float (*Largest)(const Number*, int), void (*Words)(const Number*, float, int16_t*)>
+    struct NumberSource {
+        int64_t first;
+        int count;
+        using State = float;
+        float prepare(const char* row, State& factor) const noexcept {
+            const float largest = Largest(reinterpret_cast<const Number*>(row) + first, count);
+            factor = inverse(largest, kLargestKey);
+            return largest / kLargestKey;
         }
-        return largest / 64;
+        void write(const char* row, const State& factor, int16_t* to) const noexcept {
+            const auto* x = reinterpret_cast<const Number*>(row) + first;
+            for (int i = 0; i < count; i += 32) Words(x + i, factor, to + i);
+        }
+    };
+    using F32Source = NumberSource<float, Isa::largest_of_floats, Isa::words_from_floats>;
+    using F16Source = NumberSource<uint16_t, Isa::largest_of_f16, Isa::words_from_f16>;
+    using Bf16Source = NumberSource<uint16_t, Isa::largest_of_bf16, Isa::words_from_bf16>;
+
+    // Blocks of 34 bytes: an f16 scale and 32 bytes. The scales of blocks are multiplied in, relative to the largest.
+    struct Q8Source {
+        int64_t first_block;
+        int blocks;
+        struct State {
+            alignas(32) int16_t ratios[kMaxFastBlocks];
+        };
+        float prepare(const char* row, State& state) const noexcept {
+            alignas(64) float scales[kMaxFastBlocks];
+            Isa::floats_from_spaced_f16(row + first_block * 34, 34, blocks, scales);
+            Floats top = Isa::zero();
+            for (int b = 0; b < blocks; b += kLanes) top = Isa::maximum(top, Isa::magnitude(Isa::load(scales + b)));
+            const float largest = Isa::largest(top);
+            // Bytes times ratio / 2^7: 127 * 64 at most.
+            const Floats factor = Isa::splat(inverse(largest, 8192.0f));
+            for (int b = 0; b < blocks; b += kLanes) {
+                Isa::to_words(state.ratios + b, Isa::multiply(Isa::load(scales + b), factor));
+            }
+            return largest / 64;
+        }
+        void write(const char* row, const State& state, int16_t* to) const noexcept {
+            const char* block = row + first_block * 34;
+            for (int b = 0; b < blocks; ++b, block += 34) {
+                Isa::words_from_bytes(reinterpret_cast<const int8_t*>(block + 2), state.ratios[b], to + 32 * b);
+            }
+        }
+    };
+
+    // Any other type or size: through f32, twice, so that no buffer need hold the part.
+    struct GeneralSource {
+        tsr_type type;
+        int64_t first;
+        int count, padded;
+        using State = float;
+        float prepare(const char* row, State& factor) const noexcept {
+            alignas(64) float block[32];
+            float largest = 0;
+            for (int i = 0; i < padded; i += 32) {
+                decode(row, i, block);
+                largest = std::max(largest, Isa::largest_of_floats(block, 32));
+            }
+            factor = inverse(largest, kLargestKey);
+            return largest / kLargestKey;
+        }
+        void write(const char* row, const State& factor, int16_t* to) const noexcept {
+            alignas(64) float block[32];
+            for (int i = 0; i < padded; i += 32) {
+                decode(row, i, block);
+                Isa::words_from_floats(block, factor, to + i);
+            }
+        }
+        void decode(const char* row, int i, float* block) const noexcept {
+            std::fill_n(block, 32, 0.0f);
+            if (i < count) reference::decode_elements(type, row, first + i, std::min(count - i, 32), block);
+        }
+    };
+
+    template <class Body>
+    static void with_source(tsr_type type, int64_t first, int count, int padded, Body&& body) noexcept {
+        if (count == padded) {
+            if (type == TSR_TYPE_F16) return body(F16Source{first, count});
+            if (type == TSR_TYPE_BF16) return body(Bf16Source{first, count});
+            if (type == TSR_TYPE_F32) return body(F32Source{first, count});
+            if (type == TSR_TYPE_Q8_0 && first % 32 == 0 && count <= kMaxFastBlocks * 32) {
+                return body(Q8Source{first / 32, count / 32});
+            }
+        }
+        body(GeneralSource{type, first, count, padded});
     }
 
-    static void pair_value(const Chunk& chunk, const HeadShape& shape, int t, const int16_t* row,
-                           const int16_t* before) noexcept {
-        if (t % 2 == 0) return;
+    // Row i to the words at to(i), then done(i). Scales first for several rows, because each is a long chain of steps
+    // that others can overlap.
+    template <class Source, class To, class Done>
+    static void load_rows(const Source& source, const char* const* rows, int count, float* scales, To&& to,
+                          Done&& done) noexcept {
+        constexpr int kAtOnce = 16;
+        typename Source::State states[kAtOnce];
+        for (int begin = 0; begin < count; begin += kAtOnce) {
+            const int end = std::min(begin + kAtOnce, count);
+            for (int i = begin; i < end; ++i) scales[i] = source.prepare(rows[i], states[i - begin]);
+            for (int i = begin; i < end; ++i) {
+                source.write(rows[i], states[i - begin], to(i));
+                done(i);
+            }
+        }
+    }
+
+    // Values of token t (even) and the one after it; nullptr: there is none. Its weight is zero, and so its value must
+    // be.
+    static void pair_values(const Chunk& chunk, const HeadShape& shape, int t, const int16_t* row,
+                            const int16_t* next) noexcept {
+        alignas(64) static constexpr int16_t kZeros[16] = {};
         int16_t* pairs = chunk.values + t / 2 * value_stride(shape);
-        for (int d = 0; d < shape.padded_value(); d += 16) Isa::interleave(before + d, row + d, pairs + 2 * d);
+        for (int d = 0; d < shape.padded_value(); d += 16)
+            Isa::interleave(row + d, next ? next + d : kZeros, pairs + 2 * d);
     }
 
     struct KeyTile {

@@ -197,6 +197,13 @@ class Run {
             const int32_t first = chunk * kChunk;
             const int tokens = std::min(kChunk, most + 1 - first);
             if (tokens <= 0) break;
+            if (panels == 1 && problem_.form != Form::kProjected) {
+                if (panels_[0].vectors == 2)
+                    attend_chunk_alone<2>(s, key, panels_[0], first, tokens);
+                else
+                    attend_chunk_alone<1>(s, key, panels_[0], first, tokens);
+                continue;
+            }
             load_chunk(s, key, first, tokens);
             for (int i = 0; i < panels; ++i) {
                 if (panels_[i].vectors == 2)
@@ -214,42 +221,70 @@ class Run {
         return cache.row(token % TSR_PAGE_TOKENS, table_.integer(token / TSR_PAGE_TOKENS, s.sequence));
     }
 
-    // Rows that are asked for ahead of the one that is read.
-    static constexpr int kAhead = 6;
-    static void prefetch(const reference::View& cache, const char* row, int64_t first, int64_t count) noexcept {
+    // The cached rows of a chunk.
+    void find_rows(const reference::View& cache, const Segment& s, int32_t first, int tokens,
+                   const char** rows) const noexcept {
+        for (int t = 0; t < tokens; ++t) rows[t] = cached_row(cache, s, first + t);
+    }
+    // Heads' parts of rows lie apart, so nothing else fetches them in time.
+    void prefetch(const reference::View& cache, const char* const* rows, int tokens, int64_t first,
+                  int64_t count) const noexcept {
+        if (count == cache.dim(0)) return;
         const FormatSize size = format_size(cache.tensor->type);
-        const char* begin = row + first / size.elements * size.bytes;
-        const char* end = row + (first + count) / size.elements * size.bytes;
-        for (const char* line = begin; line < end; line += 64) Isa::prefetch(line);
+        const int64_t begin = first / size.elements * size.bytes, end = (first + count) / size.elements * size.bytes;
+        for (int t = 0; t < tokens; ++t) {
+            for (int64_t line = begin; line < end; line += 64) Isa::prefetch(rows[t] + line);
+        }
     }
 
     void load_chunk(const Segment& s, int key, int32_t first, int tokens) noexcept {
         if (problem_.form == Form::kProjected) return expand_chunk(s, first, tokens);
-        const bool with_values = problem_.form == Form::kPlain;
-        const int64_t key_begin = int64_t{key} * shape_.key, value_begin = int64_t{key} * shape_.value;
-        const tsr_type key_type = k_.tensor->type;
-        for (int t = 0; t < tokens; ++t) {
-            // Heads' rows lie apart, so nothing else fetches them in time.
-            if (t + kAhead < tokens) {
-                prefetch(k_, cached_row(k_, s, first + t + kAhead), key_begin, shape_.key);
-                if (with_values) prefetch(v_, cached_row(v_, s, first + t + kAhead), value_begin, shape_.value);
-            }
-            Arithmetic::load_key(scratch_.chunk, shape_, t, key_type, cached_row(k_, s, first + t), key_begin);
-            if (with_values) {
-                Arithmetic::load_value(scratch_.chunk, shape_, t, v_.tensor->type, cached_row(v_, s, first + t),
-                                       value_begin);
-            }
+        const char* rows[kChunk];
+        find_rows(k_, s, first, tokens, rows);
+        prefetch(k_, rows, tokens, int64_t{key} * shape_.key, shape_.key);
+        Arithmetic::load_keys(scratch_.chunk, shape_, k_.tensor->type, rows, int64_t{key} * shape_.key, 0, tokens, 0);
+        load_values(s, key, first, tokens);
+    }
+    void load_values(const Segment& s, int key, int32_t first, int tokens) noexcept {
+        if (problem_.form != Form::kPlain) return;
+        const char* rows[kChunk];
+        find_rows(v_, s, first, tokens, rows);
+        prefetch(v_, rows, tokens, int64_t{key} * shape_.value, shape_.value);
+        Arithmetic::load_values(scratch_.chunk, shape_, v_.tensor->type, rows, int64_t{key} * shape_.value, tokens);
+    }
+
+    // One panel uses each key once: keys go no further than the first cache.
+    template <int V>
+    void attend_chunk_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        constexpr int kRows = Arithmetic::template kTileRows<V>;
+        const char* rows[kChunk];
+        find_rows(k_, s, first, tokens, rows);
+        prefetch(k_, rows, tokens, int64_t{key} * shape_.key, shape_.key);
+        for (int t = 0; t < tokens; t += kRows) {
+            const int count = std::min(kRows, tokens - t);
+            Arithmetic::load_keys(scratch_.chunk, shape_, k_.tensor->type, rows + t, int64_t{key} * shape_.key, t,
+                                  count, 0);
+            Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, 0, scratch_.weights.scores,
+                                           V * kLanes);
         }
-        Arithmetic::end_chunk(scratch_.chunk, shape_, tokens);
+        load_values(s, key, first, tokens);
+        weigh_chunk<V>(panel, first, tokens);
     }
 
     template <int V>
     void attend_chunk(Panel<Arithmetic>& panel, int32_t first, int chunk_tokens) noexcept {
-        constexpr int kWidth = V * kLanes;
         const int tokens = std::min(chunk_tokens, panel.limits[kPanel - 1] + 1 - first);
         if (tokens <= 0) return;
+        Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, 0, tokens, 0, scratch_.weights.scores,
+                                       V * kLanes);
+        weigh_chunk<V>(panel, first, tokens);
+    }
+
+    // From the scores of a chunk to the panel's result.
+    template <int V>
+    void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        constexpr int kWidth = V * kLanes;
         const auto& weights = scratch_.weights;
-        Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, tokens, weights.scores, kWidth);
         const auto hidden = Isa::splat(kHidden);
         for (int t = std::max(0, panel.limits[0] + 1 - first); t < tokens; ++t) {
             for (int v = 0; v < V; ++v) {
@@ -307,25 +342,26 @@ class Run {
     void expand_chunk(const Segment& s, int32_t first, int tokens) noexcept {
         const HeadShape latent = problem_.latent_shape();
         const tsr_type type = k_.tensor->type;
-        for (int t = 0; t < tokens; ++t)
-            Arithmetic::load_key(scratch_.latents, latent, t, type, cached_row(k_, s, first + t), 0);
+        const char* rows[kChunk];
+        find_rows(k_, s, first, tokens, rows);
+        Arithmetic::load_keys(scratch_.latents, latent, type, rows, 0, 0, tokens, 0);
         for (int i = 0; i < scratch_.key_panels; ++i) {
-            Arithmetic::template scores<2>(scratch_.projections[i], scratch_.latents, latent, tokens,
+            Arithmetic::template scores<2>(scratch_.projections[i], scratch_.latents, latent, 0, tokens, 0,
                                            scratch_.keys + i * kPanel, scratch_.key_stride);
         }
         for (int i = 0; i < scratch_.value_panels; ++i) {
-            Arithmetic::template scores<2>(scratch_.projections[scratch_.key_panels + i], scratch_.latents, latent,
-                                           tokens, scratch_.values + i * kPanel, scratch_.value_stride);
+            Arithmetic::template scores<2>(scratch_.projections[scratch_.key_panels + i], scratch_.latents, latent, 0,
+                                           tokens, 0, scratch_.values + i * kPanel, scratch_.value_stride);
         }
+        const char *keys[kChunk], *values[kChunk];
         for (int t = 0; t < tokens; ++t) {
             float* key = scratch_.keys + t * scratch_.key_stride;
-            reference::decode_elements(type, cached_row(k_, s, first + t), problem_.latent, problem_.turned,
-                                       key + problem_.projected_key());
-            Arithmetic::load_key(scratch_.chunk, shape_, t, TSR_TYPE_F32, reinterpret_cast<const char*>(key), 0);
-            Arithmetic::load_value(scratch_.chunk, shape_, t, TSR_TYPE_F32,
-                                   reinterpret_cast<const char*>(scratch_.values + t * scratch_.value_stride), 0);
+            reference::decode_elements(type, rows[t], problem_.latent, problem_.turned, key + problem_.projected_key());
+            keys[t] = reinterpret_cast<const char*>(key);
+            values[t] = reinterpret_cast<const char*>(scratch_.values + t * scratch_.value_stride);
         }
-        Arithmetic::end_chunk(scratch_.chunk, shape_, tokens);
+        Arithmetic::load_keys(scratch_.chunk, shape_, TSR_TYPE_F32, keys, 0, 0, tokens, 0);
+        Arithmetic::load_values(scratch_.chunk, shape_, TSR_TYPE_F32, values, 0, tokens);
     }
 
     // ---- results ----

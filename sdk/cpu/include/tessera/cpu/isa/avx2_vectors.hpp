@@ -1,5 +1,5 @@
-// What attention and the ops that look at one row at a time need of a vector unit, on AVX2 with FMA and F16C. In attention,
-// lanes are queries: heads of a token or rows of a prompt. The including file brings the compiler flags.
+// What attention and the ops that look at one row at a time need of a vector unit, on AVX2 with FMA and F16C. In
+// attention, lanes are queries: heads of a token or rows of a prompt. The including file brings the compiler flags.
 #pragma once
 
 #include <immintrin.h>
