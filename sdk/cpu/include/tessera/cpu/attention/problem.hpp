@@ -106,7 +106,6 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
         p.group = 1;
         p.latent = static_cast<int>(c);
         p.turned = static_cast<int>(turned);
-        if (turned > 0 && expanded % 32 == 0) p.shape.first_part = static_cast<int>(expanded);
     } else {
         check.dim(1, "the key cache", 0, dk);
         if (dv > dk)

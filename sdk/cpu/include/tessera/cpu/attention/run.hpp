@@ -132,9 +132,14 @@ class Run {
         const int panels = static_cast<int>(std::min<int64_t>(s.block_panels, s.panels - first));
         if (s.first_slot >= 0) {
             for (int i = 0; i < panels; ++i) load_panel(s, key, first + i, panels_[i]);
+            // Results are made where they are merged from.
+            const auto place = [&](int i, float* out) {
+                panels_[i].out = out;
+                panels_[i].top = top_of(out);
+            };
+            for (int i = 0; i < panels; ++i) place(i, slot(s, key, first + i, span));
             attend_span(s, key, panels, span);
-            for (int i = 0; i < panels; ++i)
-                std::copy_n(panels_[i].out, result_floats(), slot(s, key, first + i, span));
+            for (int i = 0; i < panels; ++i) place(i, panels_[i].home);
         } else if (s.spans == 1) {
             for (int i = 0; i < panels; ++i) load_panel(s, key, first + i, panels_[i]);
             attend_span(s, key, panels, 0);
@@ -320,6 +325,17 @@ class Run {
 
     // ---- projected keys and values ----
 
+    static void decode(tsr_type type, const char* row, int64_t first, int64_t count, float* to) noexcept {
+        int64_t i = 0;
+        if (type == TSR_TYPE_F16 || type == TSR_TYPE_BF16) {
+            const auto* x = reinterpret_cast<const uint16_t*>(row) + first;
+            for (; i + kLanes <= count; i += kLanes) {
+                Isa::store(to + i, type == TSR_TYPE_F16 ? Isa::from_f16(x + i) : Isa::from_bf16(x + i));
+            }
+        }
+        if (i < count) reference::decode_elements(type, row, first + i, count - i, to + i);
+    }
+
     // The weights of a head, as queries over latent rows.
     void load_projections(int head) noexcept {
         const HeadShape latent = problem_.latent_shape();
@@ -356,7 +372,7 @@ class Run {
         const char *keys[kChunk], *values[kChunk];
         for (int t = 0; t < tokens; ++t) {
             float* key = scratch_.keys + t * scratch_.key_stride;
-            reference::decode_elements(type, rows[t], problem_.latent, problem_.turned, key + problem_.projected_key());
+            decode(type, rows[t], problem_.latent, problem_.turned, key + problem_.projected_key());
             keys[t] = reinterpret_cast<const char*>(key);
             values[t] = reinterpret_cast<const char*>(scratch_.values + t * scratch_.value_stride);
         }

@@ -28,7 +28,8 @@ struct Budget {
 template <class Arithmetic>
 struct Panel {
     typename Arithmetic::Queries queries;
-    float* out;       // [padded_value][lanes]
+    float* home;      // memory of the panel's own for out, top and sums
+    float* out;       // [padded_value][lanes]: at home, or in a slot
     float* top;       // [lanes], and after it the sums [lanes]
     int32_t* limits;  // [lanes]: last token that the lane sees; rising
     int vectors;      // of lanes in use
@@ -37,7 +38,7 @@ struct Panel {
     static Panel take(Arena& arena, const HeadShape& shape) noexcept {
         Panel panel{};
         panel.queries = Arithmetic::take_queries(arena, shape.padded_key());
-        panel.out = take_result(arena, shape);
+        panel.home = panel.out = take_result(arena, shape);
         panel.top = panel.out ? panel.out + result_floats(shape) : nullptr;
         panel.limits = arena.take<int32_t>(Arithmetic::kPanel);
         return panel;
