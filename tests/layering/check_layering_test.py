@@ -23,14 +23,28 @@ TREE = {
 }
 
 
+folder = tempfile.TemporaryDirectory()
+root = pathlib.Path(folder.name).resolve()
+
+
+def write(files):
+    for name, text in files.items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+
+
+write(TREE)
+
+
 def violations(changes):
-    with tempfile.TemporaryDirectory() as folder:
-        root = pathlib.Path(folder).resolve()
-        for name, text in {**TREE, **changes}.items():
-            path = root / name
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text)
+    write(changes)
+    try:
         return check_layering.Checker(root).run()
+    finally:
+        for name in changes:
+            (root / name).unlink()
+        write({name: TREE[name] for name in changes if name in TREE})
 
 
 class Rules(unittest.TestCase):
