@@ -13,6 +13,9 @@
 namespace tessera {
 namespace {
 
+// Canonical rows are packed while they are still in the second-level cache.
+constexpr uint64_t kPackedAtOnce = 256 << 10;
+
 constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 
 // Rows of one weight that one worker brings in at a time.
@@ -73,7 +76,7 @@ class Loader {
                 fail(TSR_DOES_NOT_FIT, "{}: {} rows take {} bytes; the buffer for packing has {}", weight.name,
                      pack.group_rows, pack.canonical_bytes, kLoadingChunk);
             }
-            const uint64_t at_once = kLoadingChunk / pack.canonical_bytes, groups = pack.rows / pack.group_rows;
+            const uint64_t at_once = std::max<uint64_t>(kPackedAtOnce / pack.canonical_bytes, 1), groups = pack.rows / pack.group_rows;
             for (uint64_t group = 0; group < groups; group += at_once) {
                 chunks.push_back({&instance, group, std::min(at_once, groups - group)});
             }

@@ -114,8 +114,8 @@ Plan make_plan(const Graph& model, const Registry& registry, const Hardware& har
 inline constexpr uint64_t kRangesBytes = 256;
 static_assert(sizeof(tsr_range) * TSR_RANGE_COUNT <= kRangesBytes);
 
-// Bytes of one thread's buffer through which a weight is packed.
-inline constexpr uint64_t kLoadingChunk = 4ull << 20;
+// Bytes of one thread's buffer through which a weight is packed: room for one group of the longest rows.
+inline constexpr uint64_t kLoadingChunk = 2ull << 20;
 
 // Host memory for the time of loading: chunks of all threads, or the operands of the largest init node.
 uint64_t loading_bytes(const Plan& plan);
