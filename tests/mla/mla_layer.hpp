@@ -155,8 +155,9 @@ class MlaLayer {
         return out;
     }
 
+    // What a token is remembered by: keys and values of all heads, and the part that all heads share.
     struct Token {
-        std::vector<double> latent, rope;
+        std::vector<double> keys, values, rope;
     };
 
     void remember(int32_t r) {
@@ -164,8 +165,18 @@ class MlaLayer {
         double squares = 0;
         for (int64_t i = 0; i < s.latent; ++i) squares += double{row[i]} * row[i];
         const double scale = 1 / std::sqrt(squares / static_cast<double>(s.latent) + kEpsilon);
+        std::vector<double> latent;
+        for (int64_t i = 0; i < s.latent; ++i) latent.push_back(row[i] * scale * norm.at(i));
         Token token;
-        for (int64_t i = 0; i < s.latent; ++i) token.latent.push_back(row[i] * scale * norm.at(i));
+        const auto project = [&](const std::vector<double>& weight, std::vector<double>& to) {
+            for (size_t first = 0; first < weight.size(); first += latent.size()) {
+                double sum = 0;
+                for (size_t c = 0; c < latent.size(); ++c) sum += weight[first + c] * latent[c];
+                to.push_back(sum);
+            }
+        };
+        project(key_weight, token.keys);
+        project(value_weight, token.values);
         token.rope = turned(row + s.latent, positions.integers()[r]);
         memory[{sequences.integers()[r], positions.integers()[r]}] = token;
     }
@@ -179,21 +190,15 @@ class MlaLayer {
         for (int32_t t = 0; t <= position; ++t) {
             const Token& token = memory.at({sequence, t});
             double score = 0;
-            for (int64_t j = 0; j < s.nope; ++j) {
-                double k = 0;
-                for (int64_t c = 0; c < s.latent; ++c) k += key(h, j, c) * token.latent[static_cast<size_t>(c)];
-                score += k * x[j];
-            }
+            for (int64_t j = 0; j < s.nope; ++j) score += token.keys[static_cast<size_t>(h * s.nope + j)] * x[j];
             for (size_t j = 0; j < x_rope.size(); ++j) score += x_rope[j] * token.rope[j];
             scores.push_back(std::exp(score * kScale));
             sum += scores.back();
         }
         for (int32_t t = 0; t <= position; ++t) {
             const Token& token = memory.at({sequence, t});
-            for (int64_t j = 0; j < s.v; ++j) {
-                double v = 0;
-                for (int64_t c = 0; c < s.latent; ++c) v += value(h, j, c) * token.latent[static_cast<size_t>(c)];
-                mixed[static_cast<size_t>(j)] += scores[static_cast<size_t>(t)] / sum * v;
+            for (size_t j = 0; j < mixed.size(); ++j) {
+                mixed[j] += scores[static_cast<size_t>(t)] / sum * token.values[static_cast<size_t>(h * s.v) + j];
             }
         }
         out.insert(out.end(), mixed.begin(), mixed.end());

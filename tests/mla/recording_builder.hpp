@@ -131,9 +131,9 @@ class RecordingBuilder {
         t.desc = shape;
         t.desc.type = type;
         t.desc.role = role;
-        int64_t last = shape.offset + shape.dims[0] / cpu::format_size(type).elements * shape.strides[0];
-        if (type == TSR_TYPE_I32) last = shape.offset + shape.dims[0] * 4;
-        if (type != TSR_TYPE_I32 && cpu::format_size(type).elements == 0) last = INT64_MAX / 2;
+        const int64_t block = type == TSR_TYPE_I32 ? 1 : cpu::format_size(type).elements;
+        if (block == 0) throw sdk::Failure(TSR_UNSUPPORTED, "a view of a type that is not known");
+        int64_t last = shape.offset + shape.dims[0] / block * shape.strides[0];
         for (uint32_t i = 1; i < TSR_MAX_RANK; ++i) last += (shape.dims[i] - 1) * shape.strides[i];
         if (shape.offset < 0 || last > static_cast<int64_t>(t.bytes->size())) {
             throw sdk::Failure(TSR_INVALID_ARGUMENT, "a view that leaves its storage");
