@@ -30,19 +30,10 @@ struct Instantiate {
     }
     static void pack(int64_t elements, int64_t groups, const void* rows, void* packed) {
         const int64_t units = elements / kElements;
-        const auto* from = static_cast<const unsigned char*>(rows);
-        auto* to = static_cast<unsigned char*>(packed);
-        for (int64_t g = 0; g < groups; ++g) {
-            for (int64_t u = 0; u < units; ++u, to += sizeof(Unit)) {
-                Unit unit;
-                for (int lane = 0; lane < kLanes; ++lane) {
-                    Block block;
-                    std::memcpy(&block, from + ((g * kLanes + lane) * units + u) * sizeof(Block), sizeof(Block));
-                    Format::pack(unit, lane, block);
-                }
-                std::memcpy(to, &unit, sizeof(Unit));
-            }
-        }
+        const WeightRows from{static_cast<const unsigned char*>(rows), units * static_cast<int64_t>(sizeof(Block)),
+                              groups * kLanes, false};
+        auto* to = static_cast<Unit*>(packed);
+        for (int64_t g = 0; g < groups; ++g) cpu::pack_units<Isa, Format>(from, g, 0, units, to + g * units);
     }
     static void unpack(int64_t elements, int64_t groups, const void* packed, void* rows) {
         const int64_t units = elements / kElements;

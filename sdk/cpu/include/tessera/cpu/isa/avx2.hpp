@@ -7,6 +7,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <cstring>
 
 namespace tessera::cpu::isa {
 
@@ -86,6 +87,18 @@ struct Avx2 {
     static Floats from_u8(const uint8_t* p) noexcept {
         return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
     }
+    // Eight bytes that are held in a word, the first in its low bits.
+    static Floats from_u8(uint64_t bytes) noexcept {
+        return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(bytes))));
+    }
+    // Six bits a lane: four from a byte, two above them from a 16-bit number, each shifted down first.
+    static Floats or_shifted(const uint8_t* low, int low_shift, const uint16_t* high, int high_shift) noexcept {
+        __m256i four = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(low)));
+        __m256i two = _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(high)));
+        four = _mm256_and_si256(_mm256_srl_epi32(four, _mm_cvtsi32_si128(low_shift)), _mm256_set1_epi32(15));
+        two = _mm256_and_si256(_mm256_srl_epi32(two, _mm_cvtsi32_si128(high_shift)), _mm256_set1_epi32(3));
+        return _mm256_cvtepi32_ps(_mm256_or_si256(four, _mm256_slli_epi32(two, 4)));
+    }
     static Floats from_s8(const int8_t* p) noexcept {
         return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
     }
@@ -112,6 +125,16 @@ struct Avx2 {
         const __m256i high = _mm256_packs_epi32(q[2], q[3]);
         const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
         store(codes, _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order));
+    }
+    // sums[g][i]: over the codes j of half g (16 codes) with j % 4 / 2 == i.
+    static void pair_sums(const int8_t* codes, int16_t (*sums)[2]) noexcept {
+        __m256i v = _mm256_maddubs_epi16(_mm256_set1_epi8(1), load(codes));
+        v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0x4E));
+        v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0xB1));
+        const int32_t low = _mm_cvtsi128_si32(_mm256_castsi256_si128(v));
+        const int32_t high = _mm_cvtsi128_si32(_mm256_extracti128_si256(v, 1));
+        std::memcpy(sums[0], &low, 4);
+        std::memcpy(sums[1], &high, 4);
     }
 
   private:

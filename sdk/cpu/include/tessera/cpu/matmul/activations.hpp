@@ -5,9 +5,9 @@
 // -centre * (sum of the activations' codes), which costs nothing per product.
 #pragma once
 
-#include <cmath>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 namespace tessera::cpu {
 
@@ -52,15 +52,14 @@ inline void quantize_row(const float* x, int64_t elements, int centre, int row,
         // Below the least normal number the inverse would overflow; such a block is nothing.
         Isa::quantize_32(x, largest > 0x1p-120f ? 127.0f / largest : 0.0f, codes);
         block.scale[row] = largest > 0x1p-120f || !(largest == largest) ? scale : 0.0f;
-        for (int step = 0; step < 8; ++step) {
-            for (int i = 0; i < 4; ++i) block.codes[step][row][i] = codes[4 * step + i];
-        }
+        for (int step = 0; step < 8; ++step) std::memcpy(block.codes[step][row], codes + 4 * step, 4);
+        int16_t sums[2][2];
+        Isa::pair_sums(codes, sums);
+        for (int i = 0; i < 2 && kGroups == 1; ++i) sums[0][i] = static_cast<int16_t>(sums[0][i] + sums[1][i]);
         for (int g = 0; g < kGroups; ++g) {
-            int sums[2] = {0, 0};
-            for (int i = 32 / kGroups * g; i < 32 / kGroups * (g + 1); ++i) sums[i % 4 / 2] += codes[i];
-            block.start[g][row][0] = static_cast<int16_t>(-centre * sums[0]);
-            block.start[g][row][1] = static_cast<int16_t>(-centre * sums[1]);
-            block.sum[g][row] = scale * static_cast<float>(sums[0] + sums[1]);
+            block.start[g][row][0] = static_cast<int16_t>(-centre * sums[g][0]);
+            block.start[g][row][1] = static_cast<int16_t>(-centre * sums[g][1]);
+            block.sum[g][row] = scale * static_cast<float>(sums[g][0] + sums[g][1]);
         }
     }
 }

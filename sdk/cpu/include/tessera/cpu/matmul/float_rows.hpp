@@ -151,11 +151,15 @@ inline void multiply_plain_rows(const WeightRows& weight, int64_t begin, int64_t
                     } else {
                         for (int lane = 0; lane < Isa::kLanes; ++lane) {
                             const int64_t row = std::min<int64_t>((g + i) * Isa::kLanes + lane, weight.rows - 1);
-                            float values[kFloatPanelElements];
-                            decode_row(Plain::kType,
-                                       weight.data + row * weight.row_bytes + e * static_cast<int64_t>(sizeof(Element)),
-                                       static_cast<size_t>(count), values);
-                            for (int64_t j = 0; j < count; ++j) scratch->panel[j][i][lane] = values[j];
+                            alignas(64) float values[kFloatPanelElements];
+                            const auto* from =
+                                reinterpret_cast<const Element*>(weight.data + row * weight.row_bytes) + e;
+                            int64_t j = 0;
+                            for (; j + Isa::kLanes <= count; j += Isa::kLanes) {
+                                Isa::store_floats(values + j, Plain::load(from + j));
+                            }
+                            decode_row(Plain::kType, from + j, static_cast<size_t>(count - j), values + j);
+                            for (j = 0; j < count; ++j) scratch->panel[j][i][lane] = values[j];
                         }
                     }
                 }

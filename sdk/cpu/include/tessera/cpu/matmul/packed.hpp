@@ -112,11 +112,16 @@ struct PackedFifthBits {
     uint8_t bytes[kLanes][4];
 
     void pack(int lane, const uint8_t* qh) noexcept {
-        for (int i = 0; i < 4; ++i) {
-            int byte = 0;
-            for (int s = 0; s < 8; ++s) byte |= (qh[(4 * s + i) / 8] >> (4 * s + i) % 8 & 1) << s;
-            bytes[lane][i] = static_cast<uint8_t>(byte);
-        }
+        uint32_t word;
+        std::memcpy(&word, qh, 4);
+        for (int i = 0; i < 4; ++i) bytes[lane][i] = every_fourth_bit(word >> i);
+    }
+    // Bits 0, 4, .. 28 of a word.
+    static uint8_t every_fourth_bit(uint32_t word) noexcept {
+        word &= 0x11111111u;
+        word = (word | word >> 3) & 0x03030303u;
+        word = (word | word >> 6) & 0x000F000Fu;
+        return static_cast<uint8_t>(word | word >> 12);
     }
     void unpack(int lane, uint8_t* qh) const noexcept {
         for (int i = 0; i < 4; ++i) qh[i] = 0;

@@ -11,6 +11,17 @@ namespace tessera::cpu {
 
 inline constexpr int kUnitBlocks = kSuperBlock / 32;
 
+// A word of eight equal bytes.
+constexpr uint64_t every_byte(uint64_t byte) noexcept {
+    return byte * 0x0101010101010101u;
+}
+
+inline uint64_t load_word(const void* p) noexcept {
+    uint64_t word;
+    std::memcpy(&word, p, sizeof word);
+    return word;
+}
+
 // q4_K and q5_K keep 6-bit scales and minima of eight groups in 12 bytes of a row.
 template <int kLanes>
 struct PackedScaleMin {
@@ -22,15 +33,16 @@ struct PackedScaleMin {
     void unpack(int lane, uint8_t* scales) const noexcept {
         for (int i = 0; i < 12; ++i) scales[i] = bytes[i][lane];
     }
-    // The scales, then the minima, of the eight groups: a byte a lane.
-    void spread(uint8_t (&scale)[8][kLanes], uint8_t (&minimum)[8][kLanes]) const noexcept {
+    // The scales, then the minima, of the eight groups: a byte a lane, a word of eight lanes at a time.
+    void spread(uint64_t (&scale)[8], uint64_t (&minimum)[8]) const noexcept {
+        static_assert(kLanes == 8);
+        uint64_t packed[12];
+        std::memcpy(packed, bytes, sizeof packed);
         for (int j = 0; j < 4; ++j) {
-            for (int r = 0; r < kLanes; ++r) {
-                scale[j][r] = bytes[j][r] & 63;
-                minimum[j][r] = bytes[j + 4][r] & 63;
-                scale[j + 4][r] = static_cast<uint8_t>((bytes[j + 8][r] & 15) | (bytes[j][r] >> 6 << 4));
-                minimum[j + 4][r] = static_cast<uint8_t>((bytes[j + 8][r] >> 4) | (bytes[j + 4][r] >> 6 << 4));
-            }
+            scale[j] = packed[j] & every_byte(63);
+            minimum[j] = packed[j + 4] & every_byte(63);
+            scale[j + 4] = (packed[j + 8] & every_byte(15)) | (packed[j] >> 2 & every_byte(48));
+            minimum[j + 4] = (packed[j + 8] >> 4 & every_byte(15)) | (packed[j + 4] >> 2 & every_byte(48));
         }
     }
 };
@@ -62,7 +74,7 @@ struct WeightQ4K {
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        uint8_t scales[8][Isa::kLanes], minima[8][Isa::kLanes];
+        uint64_t scales[8], minima[8];
         unit.scales.spread(scales, minima);
         const auto d = Isa::from_f16(unit.d);
         const auto dmin = Isa::from_f16(unit.dmin);
@@ -112,7 +124,7 @@ struct WeightQ5K {
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        uint8_t scales[8][Isa::kLanes], minima[8][Isa::kLanes];
+        uint64_t scales[8], minima[8];
         unit.scales.spread(scales, minima);
         const auto d = Isa::from_f16(unit.d);
         const auto dmin = Isa::from_f16(unit.dmin);
@@ -170,23 +182,18 @@ struct WeightQ2K {
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        uint8_t scales[16][Isa::kLanes], minima[16][Isa::kLanes];
-        for (int g = 0; g < 16; ++g) {
-            for (int r = 0; r < Isa::kLanes; ++r) {
-                scales[g][r] = unit.scales[g][r] & 15;
-                minima[g][r] = unit.scales[g][r] >> 4;
-            }
-        }
         const auto d = Isa::from_f16(unit.d);
         const auto dmin = Isa::subtract(Isa::zero_floats(), Isa::from_f16(unit.dmin));
         const auto part = [&]<int b>(int half) {
             typename Isa::Bytes codes[8];
             for (int s = 0; s < 8; ++s) codes[s] = Isa::template shifted_right<2 * b>(Isa::load(unit.qs[half][s]), 3);
             const int g = 8 * half + 2 * b;
-            const typename Isa::Floats scale[2] = {Isa::multiply(d, Isa::from_u8(scales[g])),
-                                                   Isa::multiply(d, Isa::from_u8(scales[g + 1]))};
-            const typename Isa::Floats minimum[2] = {Isa::multiply(dmin, Isa::from_u8(minima[g])),
-                                                     Isa::multiply(dmin, Isa::from_u8(minima[g + 1]))};
+            const uint64_t first = load_word(unit.scales[g]), second = load_word(unit.scales[g + 1]);
+            constexpr uint64_t kLow = every_byte(15);
+            const typename Isa::Floats scale[2] = {Isa::multiply(d, Isa::from_u8(first & kLow)),
+                                                   Isa::multiply(d, Isa::from_u8(second & kLow))};
+            const typename Isa::Floats minimum[2] = {Isa::multiply(dmin, Isa::from_u8(first >> 4 & kLow)),
+                                                     Isa::multiply(dmin, Isa::from_u8(second >> 4 & kLow))};
             sink(4 * half + b, codes, scale, minimum);
         };
         for (int half = 0; half < 2; ++half) {
@@ -225,14 +232,13 @@ struct WeightQ3K {
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        int8_t scales[16][Isa::kLanes];
-        for (int g = 0; g < 16; ++g) {
-            for (int r = 0; r < Isa::kLanes; ++r) {
-                const int low = g < 8 ? unit.scales[g][r] & 15 : unit.scales[g - 8][r] >> 4;
-                const int high = unit.scales[8 + g % 4][r] >> (2 * (g / 4)) & 3;
-                scales[g][r] = static_cast<int8_t>((low | high << 4) - 32);
-            }
-        }
+        // Scale g has its low nibble in byte g % 8, its upper bits in byte 8 + g % 4.
+        const auto d_32 = Isa::multiply(Isa::from_f16(unit.d), Isa::splat(-32.0f));
+        const auto scale_of = [&](auto d, int g) {
+            const uint64_t low = load_word(unit.scales[g % 8]) >> (g < 8 ? 0 : 4) & every_byte(15);
+            const uint64_t high = load_word(unit.scales[8 + g % 4]) >> (2 * (g / 4)) & every_byte(3);
+            return Isa::fma(d, Isa::from_u8(low | high << 4), d_32);
+        };
         const auto d = Isa::from_f16(unit.d);
         const auto part = [&]<int b>() {
             typename Isa::Bytes codes[8];
@@ -244,8 +250,7 @@ struct WeightQ3K {
                 else
                     codes[s] = Isa::either(low, Isa::template shifted_right<b - 2>(high, 4));
             }
-            const typename Isa::Floats scale[2] = {Isa::multiply(d, Isa::from_s8(scales[2 * b])),
-                                                   Isa::multiply(d, Isa::from_s8(scales[2 * b + 1]))};
+            const typename Isa::Floats scale[2] = {scale_of(d, 2 * b), scale_of(d, 2 * b + 1)};
             sink(b, codes, scale, scale);
         };
         part.template operator()<0>();
@@ -340,16 +345,13 @@ struct WeightIq4Xs {
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const auto d = Isa::from_f16(unit.d);
+        const auto d_32 = Isa::multiply(d, Isa::splat(-32.0f));
         for (int b = 0; b < kUnitBlocks; ++b) {
-            int8_t six[Isa::kLanes];
-            for (int r = 0; r < Isa::kLanes; ++r) {
-                const int low = unit.scales_l[b / 2][r] >> (4 * (b % 2)) & 15;
-                six[r] = static_cast<int8_t>((low | (unit.scales_h[r] >> (2 * b) & 3) << 4) - 32);
-            }
             typename Isa::Bytes codes[8];
             unit.qs[b].template codes<Isa>(codes);
             for (auto& c : codes) c = Isa::lookup16(kIq4Values, c);
-            const typename Isa::Floats scale[1] = {Isa::multiply(d, Isa::from_s8(six))};
+            const auto six = Isa::or_shifted(unit.scales_l[b / 2], 4 * (b % 2), unit.scales_h, 2 * b);
+            const typename Isa::Floats scale[1] = {Isa::fma(d, six, d_32)};
             sink(b, codes, scale, scale);
         }
     }

@@ -79,14 +79,13 @@ template <class Isa, class Format>
 inline void pack_units(const WeightRows& weight, int64_t group, int64_t first, int64_t count,
                        typename Format::Unit* units) noexcept {
     using Block = typename Format::Block;
+    const Block* rows[Isa::kLanes];
     for (int lane = 0; lane < Isa::kLanes; ++lane) {
         const int64_t row = std::min<int64_t>(group * Isa::kLanes + lane, weight.rows - 1);
-        const unsigned char* from = weight.data + row * weight.row_bytes + first * static_cast<int64_t>(sizeof(Block));
-        for (int64_t u = 0; u < count; ++u) {
-            Block block;
-            std::memcpy(&block, from + u * static_cast<int64_t>(sizeof(Block)), sizeof(Block));
-            Format::pack(units[u], lane, block);
-        }
+        rows[lane] = reinterpret_cast<const Block*>(weight.data + row * weight.row_bytes) + first;
+    }
+    for (int64_t u = 0; u < count; ++u) {
+        for (int lane = 0; lane < Isa::kLanes; ++lane) Format::pack(units[u], lane, rows[lane][u]);
     }
 }
 
