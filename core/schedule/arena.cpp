@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-uint64_t pack_lifetimes(std::span<Lifetime> buffers, uint64_t alignment) {
+uint64_t pack_lifetimes(std::deque<Lifetime>& buffers, uint64_t alignment) {
     std::vector<size_t> order(buffers.size());
     std::iota(order.begin(), order.end(), size_t{0});
     std::ranges::stable_sort(order, [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
+#include <deque>
 
 namespace tessera {
 
@@ -15,6 +15,6 @@ struct Lifetime {
 
 // Places the largest buffers first, each at the lowest offset where no buffer lives at the same time. Deterministic.
 // Returns the bytes needed in all. Offsets are multiples of `alignment`.
-uint64_t pack_lifetimes(std::span<Lifetime> buffers, uint64_t alignment);
+uint64_t pack_lifetimes(std::deque<Lifetime>& buffers, uint64_t alignment);
 
 }  // namespace tessera

@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 
 #include <algorithm>
+#include <atomic>
 
 namespace tessera {
 namespace {
@@ -55,7 +56,6 @@ void* Executor::host_address(const Instance& instance, const WeightSource& sourc
 }
 
 void Executor::prepare(const WeightSource& source) {
-    nodes_.reserve(plan_.nodes.size());
     for (const PlannedNode& planned : plan_.nodes) {
         Prepared& node = nodes_.emplace_back();
         node.planned = &planned;
@@ -130,14 +130,13 @@ void Executor::run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_
 }
 
 void Executor::run_on_team(const Segment& segment, uint32_t threads) {
-    const std::span<Prepared> nodes(nodes_.data() + segment.first, segment.count);
     std::atomic<const tsr_status*> status{nullptr};
     std::atomic<uint32_t> failed_at{segment.count};  // the first node that failed
     auto region = [&](uint32_t worker, uint32_t workers) {
         tsr_run run{sizeof(tsr_run), nullptr, nullptr, ranges_.data(), memory_.workspace(0),
                     worker,          workers, &team_,  Team::barrier};
-        for (uint32_t i = 0; i < nodes.size(); ++i) {
-            const Prepared& node = nodes[i];
+        for (uint32_t i = 0; i < segment.count; ++i) {
+            const Prepared& node = nodes_[segment.first + i];
             if (node.skip_range != TSR_RANGE_FIXED && is_empty(ranges_[node.skip_range])) continue;
             run.data = node.data.data();
             const tsr_kernel& kernel = *node.planned->kernel;
@@ -155,7 +154,7 @@ void Executor::run_on_team(const Segment& segment, uint32_t threads) {
         }
     };
     team_.run(threads, region);
-    if (const uint32_t i = failed_at.load(); i < nodes.size()) fail_node(nodes[i], status.load());
+    if (const uint32_t i = failed_at.load(); i < segment.count) fail_node(nodes_[segment.first + i], status.load());
 }
 
 void Executor::enqueue(const Segment& segment) {

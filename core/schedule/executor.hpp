@@ -9,9 +9,8 @@
 #include <tessera/kernel.h>
 
 #include <array>
-#include <atomic>
+#include <deque>
 #include <memory>
-#include <mutex>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -70,7 +69,7 @@ class Executor {
     const Registry& registry_;
     Team& team_;
     PlanMemory memory_;
-    std::vector<Prepared> nodes_;
+    std::deque<Prepared> nodes_;
     std::vector<void*> device_ranges_;  // a device each; nullptr for the CPU
     std::array<tsr_range, TSR_RANGE_COUNT> ranges_{};
 };

@@ -26,7 +26,7 @@ class Chooser {
     Chooser(const LoweredGraph& lowered, const Registry& registry, std::span<const tsr_device_info* const> devices)
         : lowered_(lowered), registry_(registry), devices_(devices) {}
 
-    std::vector<ChosenNode> run() {
+    std::deque<ChosenNode> run() {
         collect();
         for (auto& [key, uses] : uses_) settle(key.first, uses);
         for (size_t i = 0; i < chosen_.size(); ++i) {
@@ -140,14 +140,14 @@ class Chooser {
     const LoweredGraph& lowered_;
     const Registry& registry_;
     std::span<const tsr_device_info* const> devices_;
-    std::vector<ChosenNode> chosen_;
-    std::vector<std::vector<KernelCandidate>> candidates_;
+    std::deque<ChosenNode> chosen_;
+    std::deque<std::vector<KernelCandidate>> candidates_;
     std::map<std::pair<StorageId, DeviceIndex>, std::vector<Use>> uses_;
 };
 
 }  // namespace
 
-std::vector<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
+std::deque<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
                                        std::span<const tsr_device_info* const> devices) {
     return Chooser(lowered, registry, devices).run();
 }

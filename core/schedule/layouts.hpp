@@ -5,6 +5,7 @@
 #include "core/schedule/kernels.hpp"
 #include "core/schedule/lower.hpp"
 
+#include <deque>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,7 @@ struct ChosenNode {
 };
 
 // One for each node of the lowered graph. Throws Error(TSR_UNSUPPORTED) naming storage and kernels if no layout serves a cache.
-std::vector<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
+std::deque<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
                                        std::span<const tsr_device_info* const> devices);
 
 }  // namespace tessera

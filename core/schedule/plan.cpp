@@ -24,7 +24,7 @@ uint64_t alignment_of(DeviceIndex device) { return device == 0 ? kHostAlignment 
 // Turns what was chosen into instances, segments and bytes.
 class Assembler {
   public:
-    Assembler(LoweredGraph lowered, std::vector<ChosenNode> chosen, const Registry& registry,
+    Assembler(LoweredGraph lowered, std::deque<ChosenNode> chosen, const Registry& registry,
               std::vector<const tsr_device_info*> devices, const ScheduleOptions& options)
         : chosen_(std::move(chosen)), node_device_(std::move(lowered.node_device)), registry_(registry),
           plan_(std::move(lowered.graph)) {
@@ -177,7 +177,7 @@ class Assembler {
 
     void reserve_activations() {
         const auto end = static_cast<uint32_t>(plan_.nodes.size());
-        std::vector<Lifetime> lives(plan_.instances.size(), {0, end + 1, 0, 0});
+        std::deque<Lifetime> lives(plan_.instances.size(), {0, end + 1, 0, 0});
         const auto touch = [&](InstanceId id, uint32_t step) {
             lives[id].first = std::min(lives[id].first, step);
             lives[id].last = std::max(lives[id].last, step);
@@ -196,7 +196,7 @@ class Assembler {
         }
         for (DeviceIndex device = 0; device < plan_.devices.size(); ++device) {
             std::vector<InstanceId> ids;
-            std::vector<Lifetime> here;
+            std::deque<Lifetime> here;
             for (InstanceId id = 1; id < plan_.instances.size(); ++id) {
                 const Instance& it = plan_.instances[id];
                 const tsr_role role = graph().storage(it.storage).role;
@@ -235,7 +235,7 @@ class Assembler {
         plan_.memory[0].loading = loading_bytes(plan_);
     }
 
-    std::vector<ChosenNode> chosen_;
+    std::deque<ChosenNode> chosen_;
     std::vector<DeviceIndex> node_device_;
     const Registry& registry_;
     Plan plan_;
@@ -262,7 +262,7 @@ Plan plan_once(const Graph& model, const Registry& registry, const std::vector<c
                const ScheduleOptions& options) {
     const Placement placement = place(model, devices, options, 0);
     LoweredGraph lowered = lower_graph(model, placement, registry, devices, options);
-    std::vector<ChosenNode> chosen = choose_kernels(lowered, registry, devices);
+    std::deque<ChosenNode> chosen = choose_kernels(lowered, registry, devices);
     Plan plan = Assembler(std::move(lowered), std::move(chosen), registry, devices, options).run();
     plan.notes.insert(plan.notes.end(), placement.notes.begin(), placement.notes.end());
     return plan;

@@ -10,6 +10,7 @@
 #include <tessera/kernel.h>
 
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <string>
@@ -95,10 +96,11 @@ struct Plan {
     std::vector<const tsr_device_info*> devices;  // [0] is the CPU
     Graph graph;                                   // of primitives
     ScheduleOptions options;
-    std::vector<PlannedNode> init_nodes;  // run once on the CPU, before weights are packed
-    std::vector<PlannedNode> nodes;       // in order of execution
+    // Deques, so that even a large model's lists ask for no large block of memory that the plan would not count.
+    std::deque<PlannedNode> init_nodes;  // run once on the CPU, before weights are packed
+    std::deque<PlannedNode> nodes;       // in order of execution
     std::vector<Segment> segments;
-    std::vector<Instance> instances;
+    std::deque<Instance> instances;
     std::vector<DeviceMemory> memory;  // a device each
     std::vector<LoweringChoice> lowerings;
     std::vector<std::string> notes;    // for people: what was asked and could not be honoured, and what is done instead

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <deque>
 #include <random>
-#include <vector>
 
 namespace tessera {
 namespace {
@@ -15,29 +15,32 @@ bool overlap(const Lifetime& a, const Lifetime& b) {
 }
 
 TEST(Arena, BuffersThatDoNotMeetShareMemory) {
-    std::vector<Lifetime> buffers = {{100, 0, 1, 0}, {100, 2, 3, 0}, {50, 4, 4, 0}};
+    std::deque<Lifetime> buffers = {{100, 0, 1, 0}, {100, 2, 3, 0}, {50, 4, 4, 0}};
     EXPECT_EQ(pack_lifetimes(buffers, 64), 128u);
     for (const Lifetime& buffer : buffers) EXPECT_EQ(buffer.offset, 0u);
 }
 
 TEST(Arena, BuffersThatMeetDoNot) {
-    std::vector<Lifetime> buffers = {{100, 0, 2, 0}, {100, 2, 3, 0}};
+    std::deque<Lifetime> buffers = {{100, 0, 2, 0}, {100, 2, 3, 0}};
     EXPECT_EQ(pack_lifetimes(buffers, 64), 256u);
     EXPECT_FALSE(overlap(buffers[0], buffers[1]));
 }
 
 TEST(Arena, FillsGaps) {
     // The two long ones leave a hole in the middle of time that the short one fits into.
-    std::vector<Lifetime> buffers = {{640, 0, 9, 0}, {320, 0, 2, 0}, {320, 5, 9, 0}, {320, 3, 4, 0}};
+    std::deque<Lifetime> buffers = {{640, 0, 9, 0}, {320, 0, 2, 0}, {320, 5, 9, 0}, {320, 3, 4, 0}};
     EXPECT_EQ(pack_lifetimes(buffers, 64), 960u);
 }
 
-TEST(Arena, NothingTakesNothing) { EXPECT_EQ(pack_lifetimes({}, 64), 0u); }
+TEST(Arena, NothingTakesNothing) {
+    std::deque<Lifetime> none;
+    EXPECT_EQ(pack_lifetimes(none, 64), 0u);
+ }
 
 TEST(Arena, RandomBuffersNeverOverlap) {
     std::mt19937 random(3);
     for (int round = 0; round < 50; ++round) {
-        std::vector<Lifetime> buffers(60);
+        std::deque<Lifetime> buffers(60);
         uint64_t sum = 0, live_most = 0;
         for (Lifetime& buffer : buffers) {
             buffer.bytes = 1 + random() % 5000;

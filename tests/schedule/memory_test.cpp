@@ -1,5 +1,6 @@
 // The plan's bytes against those that are really asked for. This program stands in for malloc and mmap and counts; it shares
 // nothing with the planner.
+#include "core/base/log.hpp"
 #include "core/session/engine.hpp"
 #include "tests/support.hpp"
 
@@ -89,6 +90,11 @@ TEST_P(MemoryTest, PlannedBytesAreThoseAskedFor) {
     const Config config = test::plugins_without({});
     Hardware hardware = Hardware::detect();
     const Registry registry = Registry::load(config, hardware);
+    // What the thread library and the logger set up once in a process belongs to no model.
+    Team team(hardware.cpu().threads);
+    auto nothing = [](uint32_t, uint32_t) {};
+    team.run(0, nothing);
+    log().flush();
     const auto path = test::source_dir() / "tests/goldens" / GetParam();
     for (const bool mapped : {true, false}) {
         EngineOptions options;

@@ -81,7 +81,7 @@ typedef struct tsr_builder {
                              uint32_t input_count, tsr_value* outputs, uint32_t output_count);
     /* An activation that nodes fill through views. `like` gives type, dims and range; strides are made dense. */
     const tsr_status* (*buffer)(struct tsr_builder* self, const tsr_tensor* like, tsr_value* value);
-    /* A view: rank, dims, strides, range of `shape`; its offset counts from the start of `of`. Type and role are those
+    /* A view: rank, dims, strides, range of `shape`; its offset counts from the start of the storage of `of`. Type and role are those
      * of `of`. Must lie inside `of`. */
     const tsr_status* (*view)(struct tsr_builder* self, tsr_value of, const tsr_tensor* shape, tsr_value* value);
     /* Says that the lowered node's output `index` is `value`. */

@@ -48,7 +48,7 @@ typedef struct tsr_plugin {
     const tsr_operator* const* operators;
     uint32_t operator_count;
 
-    /* Called once, before anything else of the table; may be NULL. */
+    /* Called once, before anything else of the table; may be NULL. The list lives during the call. */
     const tsr_status* (*initialize)(const tsr_device_info* const* devices, uint32_t device_count);
     const void* (*get_extension)(const char* name); /* may be NULL */
 } tsr_plugin;
