@@ -1,0 +1,234 @@
+#include "apps/tessera/arguments.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+
+#include <boost/program_options/options_description.hpp>
+#include <boost/program_options/parsers.hpp>
+#include <boost/program_options/value_semantic.hpp>
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+
+namespace tessera::app {
+namespace {
+
+namespace po = boost::program_options;
+using Words = std::vector<std::string>;
+
+// Program_options knows one dash and one letter, or two dashes and a word; people write -mla 3 -fa. So the words are read
+// here, by the table of flags, and Program_options stores and describes what they come to.
+po::options_description describe(Command command) {
+    po::options_description all;
+    for (const Flag& flag : all_flags()) {
+        if (flag.of(command)) all.add_options()(std::string(flag.name).c_str(), po::value<Words>()->composing());
+    }
+    return all;
+}
+
+bool is_switch_word(std::string_view word) {
+    constexpr std::array<std::string_view, 7> words = {"on", "off", "auto", "1", "0", "true", "false"};
+    return std::ranges::find(words, word) != words.end();
+}
+
+bool looks_like_flag(std::string_view word) {
+    return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9') && word[1] != '.';
+}
+
+[[noreturn]] void fail_unknown(std::string_view word, Command command) {
+    const CommandInfo& info = info_of(command);
+    if (const Flag* flag = find_flag(word)) {
+        std::string commands;
+        for (const CommandInfo& other : all_commands()) {
+            if (flag->of(other.command)) commands += fmt::format("{}{}", commands.empty() ? "" : ", ", other.name);
+        }
+        throw UsageError(fmt::format("{} is not a flag of 'tessera {}'; it is one of: {}", word, info.name, commands));
+    }
+    const std::string_view near = nearest_spelling(word, command);
+    throw UsageError(fmt::format("unknown flag {}{}; 'tessera {} --help' lists all", printable(word, 60),
+                                 near.empty() ? "" : fmt::format("; did you mean {}?", near), info.name));
+}
+
+po::parsed_options read_words(Command command, std::span<const std::string> words, const po::options_description& known) {
+    po::parsed_options parsed(&known);
+    const auto store = [&](std::string_view name, std::string value) {
+        parsed.options.emplace_back(std::string(name), Words{std::move(value)});
+    };
+    for (size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
+        if (!looks_like_flag(word)) {
+            const std::string_view positional = info_of(command).positional;
+            if (positional.empty() || word.empty()) {
+                throw UsageError(fmt::format("expected a flag, found '{}'; a text with blanks needs quotes around it", printable(word, 60)));
+            }
+            store(positional, word);
+            continue;
+        }
+        std::optional<std::string> attached;
+        const Flag* flag = find_flag(word);
+        if (!flag) {
+            const size_t equals = word.find('=');
+            if (equals != std::string::npos && (flag = find_flag(std::string_view(word).substr(0, equals)))) {
+                attached = word.substr(equals + 1);
+            }
+        }
+        if (!flag || !flag->of(command)) fail_unknown(std::string_view(word).substr(0, word.find('=')), command);
+        const bool more = i + 1 < words.size();
+        if (flag->takes == Takes::kNothing) {
+            if (attached) throw UsageError(fmt::format("{} takes no value, found '{}'", shown(*flag), printable(*attached, 60)));
+            store(flag->name, "1");
+        } else if (attached) {
+            store(flag->name, *attached);
+        } else if (flag->takes == Takes::kSwitch) {
+            store(flag->name, more && is_switch_word(words[i + 1]) ? words[++i] : "1");
+        } else {
+            if (!more) throw UsageError(fmt::format("{} expects {}, found the end of the line", word, flag->value.empty() ? "a value" : flag->value));
+            // A prompt may be any text; elsewhere a flag in place of a value is a value forgotten.
+            if (flag->name != "prompt" && flag->name != "system" && flag->name != "stop" && find_flag(words[i + 1])) {
+                throw UsageError(fmt::format("{} expects {}, found the flag {}", word, flag->value.empty() ? "a value" : flag->value, words[i + 1]));
+            }
+            store(flag->name, words[++i]);
+        }
+    }
+    return parsed;
+}
+
+template <typename T>
+bool parse_whole(std::string_view text, T& value) {
+    if (text.starts_with('+')) text.remove_prefix(1);
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    return error == std::errc() && end == text.data() + text.size();
+}
+
+}  // namespace
+
+Arguments::Arguments(Command command, std::span<const std::string> words) : command_(command) {
+    const po::options_description known = describe(command);
+    const po::parsed_options parsed = read_words(command, words, known);
+    for (const po::option& option : parsed.options) {
+        const Flag& flag = flag_named(option.string_key);
+        if (flag.standing == Standing::kSaid) remark(fmt::format("{}: {}", shown(flag), flag.help));
+    }
+    po::store(parsed, values_);
+}
+
+void Arguments::remark(std::string line) {
+    if (std::ranges::find(remarks_, line) == remarks_.end()) remarks_.push_back(std::move(line));
+}
+
+bool Arguments::has(std::string_view name) const { return values_.count(std::string(name)) > 0; }
+
+std::vector<std::string> Arguments::all(std::string_view name) const {
+    const auto at = values_.find(std::string(name));
+    return at == values_.end() ? Words{} : at->second.as<Words>();
+}
+
+std::optional<std::string> Arguments::text(std::string_view name) const {
+    Words words = all(name);
+    if (words.empty()) return std::nullopt;
+    return std::move(words.back());
+}
+
+void Arguments::reject(std::string_view name, std::string_view expected, std::string_view found) const {
+    throw UsageError(fmt::format("{}: expected {}, found '{}'", shown(flag_named(name)), expected, printable(found, 60)));
+}
+
+std::string Arguments::single(std::string_view name, const std::string& value) {
+    const size_t comma = value.find(',');
+    if (comma == std::string::npos) return value;
+    std::string first = value.substr(0, comma);
+    remark(fmt::format("{} {}: a list is for benchmarks; {} is used", shown(flag_named(name)), printable(value, 60), printable(first, 60)));
+    return first;
+}
+
+std::optional<int64_t> Arguments::integer(std::string_view name, int64_t least, int64_t most) {
+    const auto given = text(name);
+    if (!given) return std::nullopt;
+    int64_t value = 0;
+    if (!parse_whole(single(name, *given), value) || value < least || value > most) {
+        reject(name, fmt::format("a whole number from {} to {}", least, most), *given);
+    }
+    return value;
+}
+
+std::optional<double> Arguments::number(std::string_view name, double least, double most) {
+    const auto given = text(name);
+    if (!given) return std::nullopt;
+    double value = 0;
+    if (!parse_whole(single(name, *given), value) || !(value >= least && value <= most)) {
+        reject(name, fmt::format("a number from {} to {}", least, most), *given);
+    }
+    return value;
+}
+
+std::optional<std::vector<double>> Arguments::numbers(std::string_view name) {
+    const auto given = text(name);
+    if (!given) return std::nullopt;
+    std::vector<double> values;
+    for (std::string_view rest = *given;;) {
+        const size_t end = std::min(rest.find_first_of(",/"), rest.size());
+        double value = 0;
+        if (!parse_whole(rest.substr(0, end), value) || !(value >= 0) || !std::isfinite(value)) {
+            reject(name, "numbers separated by commas", *given);
+        }
+        values.push_back(value);
+        if (end == rest.size()) return values;
+        rest.remove_prefix(end + 1);
+    }
+}
+
+std::optional<bool> Arguments::on_off(std::string_view name) const {
+    const auto given = text(name);
+    if (!given) return std::nullopt;
+    if (!is_switch_word(*given)) reject(name, "on, off, auto, 1 or 0", *given);
+    return *given != "off" && *given != "0" && *given != "false";
+}
+
+std::optional<std::string> Arguments::choice(std::string_view name, std::span<const std::string_view> choices) {
+    const auto given = text(name);
+    if (!given) return std::nullopt;
+    std::string value = single(name, *given);
+    if (std::ranges::find(choices, value) == choices.end()) {
+        std::string expected;
+        for (size_t i = 0; i < choices.size(); ++i) {
+            expected += fmt::format("{}{}", i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ", choices[i]);
+        }
+        reject(name, expected, *given);
+    }
+    return value;
+}
+
+std::string help_text(Command command) {
+    const CommandInfo& info = info_of(command);
+    std::string text = fmt::format("{}\n\n{}\n", info.summary, info.usage);
+    for (const Group group : {Group::kGeneral, Group::kPrompt, Group::kSampling, Group::kContext, Group::kPlacement, Group::kReport}) {
+        std::string lines;
+        for (const Flag& flag : all_flags()) {
+            if (flag.group != group || !flag.of(command) || flag.standing != Standing::kHonoured) continue;
+            std::string left = "  ";
+            for (const std::string_view spelling : spellings_of(flag)) left += fmt::format("{}{}", left.size() > 2 ? ", " : "", spelling);
+            if (!flag.value.empty()) left += flag.takes == Takes::kSwitch ? fmt::format(" [{}]", flag.value) : fmt::format(" {}", flag.value);
+            lines += left.size() < 38 ? fmt::format("{:<38}{}\n", left, flag.help) : fmt::format("{}\n{:38}{}\n", left, "", flag.help);
+        }
+        if (!lines.empty()) text += fmt::format("\n{}:\n{}", group_title(group), lines);
+    }
+    std::string others;
+    size_t column = 0;
+    for (const Flag& flag : all_flags()) {
+        if (!flag.of(command) || flag.standing != Standing::kSaid) continue;
+        const std::string_view word = shown(flag);
+        if (column + word.size() + 1 > 100) {
+            others += '\n';
+            column = 0;
+        }
+        others += column == 0 ? "  " : " ";
+        others += word;
+        column += word.size() + 1;
+    }
+    if (!others.empty()) text += fmt::format("\n{}:\n{}\n", group_title(Group::kOthers), others);
+    return text;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,63 @@
+// From the words of a command line to flags and their values.
+#pragma once
+
+#include "apps/tessera/flags.hpp"
+
+#include <boost/program_options/variables_map.hpp>
+
+#include <cstdint>
+#include <limits>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::app {
+
+// The command line is wrong; what() says where and what to write instead.
+class UsageError : public std::runtime_error {
+  public:
+    using std::runtime_error::runtime_error;
+};
+
+// The flags of one command line. Getters take a flag's name in the table and throw UsageError, naming the flag as people
+// write it, if the value is not what is expected. Of a flag that is given twice the last one counts, unless all are asked for.
+class Arguments {
+  public:
+    // `words`: what stands after the command. Throws UsageError for unknown flags and for values that are missing.
+    Arguments(Command command, std::span<const std::string> words);
+
+    Command command() const noexcept { return command_; }
+    bool has(std::string_view name) const;
+    std::vector<std::string> all(std::string_view name) const;
+    std::optional<std::string> text(std::string_view name) const;
+    // A list of numbers, as benchmarks take it, gives its first one, and a remark.
+    std::optional<int64_t> integer(std::string_view name, int64_t least, int64_t most);
+    std::optional<double> number(std::string_view name, double least, double most);
+    std::optional<std::vector<double>> numbers(std::string_view name);
+    // on, off, auto (which is on), 1, 0, true, false.
+    std::optional<bool> on_off(std::string_view name) const;
+    // One of `choices`.
+    std::optional<std::string> choice(std::string_view name, std::span<const std::string_view> choices);
+
+    // Throws UsageError that names the flag, what was expected and what was found.
+    [[noreturn]] void reject(std::string_view name, std::string_view expected, std::string_view found) const;
+
+    // One line for each thing that was taken and is not honoured, in the order of the command line.
+    const std::vector<std::string>& remarks() const noexcept { return remarks_; }
+    void remark(std::string line);
+
+  private:
+    std::string single(std::string_view name, const std::string& value);
+
+    Command command_;
+    boost::program_options::variables_map values_;
+    std::vector<std::string> remarks_;
+};
+
+// The help of a command, for standard output.
+std::string help_text(Command command);
+
+}  // namespace tessera::app

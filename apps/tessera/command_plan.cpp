@@ -1,0 +1,41 @@
+#include "apps/tessera/commands.hpp"
+#include "apps/tessera/output.hpp"
+#include "apps/tessera/plan_report.hpp"
+#include "apps/tessera/setup.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include <cstdio>
+#include <filesystem>
+
+namespace tessera::app {
+
+int plan_command(Arguments& arguments) {
+    ModelSettings settings = read_model_settings(arguments);
+    if (const std::string line = idle_in_plan(arguments); !line.empty()) arguments.remark(line);
+    std::optional<std::filesystem::path> rig;
+    if (const auto file = arguments.text("rig")) rig = *file;
+
+    const Machine machine(settings.common, rig, asked_threads(settings.engine));
+    const OpenedModel model = open_model(settings.common);
+    for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
+    EngineOptions& options = settings.engine;
+    options.sequences = settings.parallel;
+    options.context = settings.context.value_or(0);
+    if (settings.context == 0u) options.context = read_model_info(model.file).context;
+
+    for (const std::string& line : arguments.remarks()) say(line);
+    PlanReport report{model.path.string(), rig ? rig->string() : "", measure(model.file), plan_model(model.file, machine.registry, machine.hardware, options),
+                      machine.registry, largest_context(model.file, machine.registry, machine.hardware, options), arguments.remarks()};
+    const std::string text = arguments.has("json") ? boost::json::serialize(plan_json(report)) + '\n'
+                                                   : plan_text(report, arguments.has("why") || settings.common.verbose);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+    const std::vector<Excess> excesses = excess_of(report.planned.plan);
+    for (const Excess& excess : excesses) {
+        say(fmt::format("tessera: does not fit: {} lacks {} bytes ({})", report.planned.plan.devices[excess.device]->id, excess.bytes, size_text(excess.bytes)));
+    }
+    return excesses.empty() ? kExitDone : kExitDoesNotFit;
+}
+
+}  // namespace tessera::app

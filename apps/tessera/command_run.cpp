@@ -1,0 +1,170 @@
+#include "apps/tessera/commands.hpp"
+#include "apps/tessera/interrupt.hpp"
+#include "apps/tessera/loading.hpp"
+#include "apps/tessera/output.hpp"
+#include "apps/tessera/prompts.hpp"
+#include "apps/tessera/setup.hpp"
+
+#include "core/base/error.hpp"
+#include "core/gguf/value.hpp"
+#include "core/model/model.hpp"
+#include "core/session/generate.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+namespace tessera::app {
+namespace {
+
+using session::Answer;
+using session::FinishReason;
+using session::Request;
+
+std::vector<std::string> read_prompts(const ModelSettings& settings) {
+    if (settings.prompt && settings.file) throw UsageError("-p and -f contradict each other: give one of them");
+    if (settings.parallel > 1) {
+        if (!settings.file) throw UsageError(fmt::format("--parallel {} needs -f FILE with one prompt a line", settings.parallel));
+        std::vector<std::string> prompts = lines_of(read_text(*settings.file));
+        if (prompts.empty()) throw UsageError(fmt::format("-f {}: expected one prompt a line, found no line", *settings.file));
+        if (settings.escape) std::ranges::transform(prompts, prompts.begin(), unescape);
+        return prompts;
+    }
+    if (settings.prompt) return {*settings.prompt};
+    if (settings.file) return {settings.escape ? unescape(read_text(*settings.file)) : read_text(*settings.file)};
+    throw UsageError("nothing to complete: give -p PROMPT or -f FILE; to talk, use 'tessera chat'");
+}
+
+std::vector<text::Token> raw_tokens(const text::Tokenizer& tokenizer, const std::string& prompt) {
+    std::vector<text::Token> tokens = tokenizer.encode(prompt, {.add_special = true, .parse_special = true});
+    // Vocabularies that end every text with EOS do not mean one that is to be gone on with.
+    if (tokenizer.adds_eos() && tokens.size() > 1 && tokens.back() == tokenizer.eos()) tokens.pop_back();
+    return tokens;
+}
+
+void show_tokens(const text::Tokenizer& tokenizer, std::span<const text::Token> tokens) {
+    say(counted(tokens.size(), "token") + " of the prompt:");
+    for (const text::Token token : tokens) {
+        say(fmt::format("{:>8}  {}", token, gguf::to_text(gguf::Value(std::string(tokenizer.bytes(token))))));
+    }
+}
+
+// Answers on standard output: one as it comes; several each under its number, in the order of the prompts.
+class Printer {
+  public:
+    explicit Printer(size_t answers) : numbered_(answers > 1), texts_(answers), done_(answers) {}
+
+    void add(size_t answer, std::string_view text) {
+        if (numbered_) {
+            texts_[answer] += text;
+        } else {
+            write(text);
+        }
+    }
+
+    void finish(size_t answer) {
+        done_[answer] = true;
+        while (next_ < done_.size() && done_[next_]) {
+            if (numbered_) {
+                write(fmt::format("[{}]\n", next_ + 1));
+                write(texts_[next_]);
+            }
+            if (!at_line_start_) write("\n");
+            ++next_;
+        }
+    }
+
+  private:
+    void write(std::string_view text) {
+        std::fwrite(text.data(), 1, text.size(), stdout);
+        std::fflush(stdout);
+        if (!text.empty()) at_line_start_ = text.back() == '\n';
+    }
+
+    bool numbered_;
+    bool at_line_start_ = true;
+    std::vector<std::string> texts_;
+    std::vector<bool> done_;
+    size_t next_ = 0;
+};
+
+void say_end(const Answer& answer, size_t number, bool numbered, uint32_t limit) {
+    const std::string which = numbered ? fmt::format("[{}] ", number + 1) : "";
+    if (answer.reason == FinishReason::kContextFull) {
+        say(fmt::format("{}the context is full ({} tokens): the answer ends here; -c gives more", which, limit));
+    } else if (answer.reason == FinishReason::kCancelled) {
+        say(fmt::format("{}stopped", which));
+    }
+}
+
+}  // namespace
+
+int run_command(Arguments& arguments) {
+    ModelSettings settings = read_model_settings(arguments);
+    const std::vector<std::string> prompts = read_prompts(settings);
+    const Machine machine(settings.common, {}, asked_threads(settings.engine));
+    OpenedModel model = open_model(settings.common);
+    for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
+    const bool bundled = model.bundled;
+    const bool chat = settings.chat.value_or(bundled);
+    if (!chat && settings.system) arguments.remark("-sys: only a conversation has a system message; --chat makes one");
+    for (const std::string& line : arguments.remarks()) say(line);
+
+    const auto tokenizer = make_tokenizer(model.file);
+    std::vector<std::vector<text::Token>> tokens;
+    std::optional<ChatWriter> writer;
+    if (chat) writer.emplace(model.file, *tokenizer, settings.chat_template);
+    for (const std::string& prompt : prompts) {
+        if (chat) {
+            std::vector<text::ChatMessage> messages;
+            if (settings.system) messages.push_back({"system", *settings.system});
+            messages.push_back({"user", prompt});
+            tokens.push_back(writer->tokens(writer->text(messages)));
+        } else {
+            tokens.push_back(raw_tokens(*tokenizer, prompt));
+        }
+        if (tokens.back().empty()) throw UsageError("the prompt is empty, and this vocabulary puts no BOS before it");
+        if (settings.verbose_prompt) show_tokens(*tokenizer, tokens.back());
+    }
+
+    const int64_t predict = settings.predict.value_or(-1);
+    const auto at_once = static_cast<uint32_t>(std::min<size_t>(settings.parallel, prompts.size()));
+    std::vector<size_t> lengths;
+    for (const auto& prompt : tokens) lengths.push_back(prompt.size());
+    const ContextWish wish = wish_context(lengths, at_once, settings.context, predict, read_model_info(model.file).context);
+
+    // All that is as large as a vocabulary or an answer is made before loading, after which nothing large is allocated.
+    Printer printer(prompts.size());
+    const session::SamplingParameters sampling = sampling_for(settings, bundled, *tokenizer);
+    std::vector<Request> requests;
+    for (size_t i = 0; i < prompts.size(); ++i) {
+        tokens[i].reserve(std::min<uint64_t>(uint64_t{wish.requests[i]} + 2, tokens[i].size() + (uint64_t{1} << 20)));
+        Request request{std::move(tokens[i]), session::Sampler(sampling, tokenizer->size()), session::StopStrings(settings.stop)};
+        if (predict >= 0) request.max_new_tokens = static_cast<uint32_t>(predict);
+        request.context = wish.requests[i];
+        request.show_control = settings.special;
+        request.on_text = [&printer, i](std::string_view text) { printer.add(i, text); };
+        request.on_finish = [&printer, i, limit = wish.requests[i], several = prompts.size() > 1](const Answer& answer) {
+            printer.finish(i);
+            say_end(answer, i, several, limit);
+        };
+        requests.push_back(std::move(request));
+    }
+
+    EngineOptions options = settings.engine;
+    options.sequences = at_once;
+    options.context = wish.all;
+    const size_t longest = *std::ranges::max_element(lengths);
+    const auto engine = load_engine(std::move(model), machine, options, !settings.context, static_cast<uint32_t>(longest) + 1, settings.common.verbose);
+
+    session::Generator generator(*engine, *tokenizer);
+    const InterruptScope interrupt;
+    for (Request& request : requests) generator.add(std::move(request));
+    generator.run(&interrupt.flag());
+    say_timings(generator.timings());
+    return interrupt.interrupted() ? kExitInterrupted : kExitDone;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,41 @@
+#include "apps/tessera/commands.hpp"
+#include "apps/tessera/output.hpp"
+#include "apps/tessera/prompts.hpp"
+#include "apps/tessera/setup.hpp"
+
+#include "core/base/text.hpp"
+#include "core/gguf/value.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <cstdio>
+
+namespace tessera::app {
+
+int tokenize_command(Arguments& arguments) {
+    const CommonSettings settings = read_common(arguments);
+    const auto prompt = arguments.text("prompt");
+    const auto file = arguments.text("file");
+    if (prompt && file) throw UsageError("-p and -f contradict each other: give one of them");
+    std::string text = prompt ? *prompt : read_text(file.value_or("-"));
+    if (arguments.has("escape") && !arguments.has("no-escape")) text = unescape(text);
+
+    const OpenedModel model = open_model(settings);
+    const auto tokenizer = make_tokenizer(model.file);
+    const std::vector<text::Token> tokens =
+        tokenizer->encode(text, {.add_special = !arguments.has("no-bos"), .parse_special = !arguments.has("no-parse-special")});
+    std::string out;
+    if (arguments.has("ids")) {
+        for (const text::Token token : tokens) out += fmt::format("{}{}", out.empty() ? "" : " ", token);
+        out += '\n';
+    } else {
+        for (const text::Token token : tokens) {
+            out += fmt::format("{:>8}  {}\n", token, gguf::to_text(gguf::Value(std::string(tokenizer->bytes(token)))));
+        }
+    }
+    std::fwrite(out.data(), 1, out.size(), stdout);
+    say(fmt::format("{} for {}", counted(tokens.size(), "token"), counted(text.size(), "byte")));
+    return kExitDone;
+}
+
+}  // namespace tessera::app

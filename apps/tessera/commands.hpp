@@ -1,0 +1,30 @@
+// The subcommands. Each returns the exit code of the process and throws what it cannot go on from.
+#pragma once
+
+#include "apps/tessera/arguments.hpp"
+
+#include <span>
+#include <string>
+
+namespace tessera::app {
+
+enum ExitCode : int {
+    kExitDone = 0,
+    kExitFailed = 1,
+    kExitUsage = 2,
+    kExitDoesNotFit = 3,
+    kExitInterrupted = 130,  // as shells have it for SIGINT
+};
+
+int run_command(Arguments& arguments);
+int chat_command(Arguments& arguments);
+int plan_command(Arguments& arguments);
+int devices_command(Arguments& arguments);
+int plugins_command(Arguments& arguments);
+int inspect_command(Arguments& arguments);
+int tokenize_command(Arguments& arguments);
+
+// The whole program: `words` are argv without the program's name. Catches everything; messages go to standard error.
+int tessera_main(std::span<const std::string> words);
+
+}  // namespace tessera::app

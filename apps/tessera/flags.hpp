@@ -1,0 +1,73 @@
+// The one table of flags: names, spellings, kinds, and what becomes of them.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::app {
+
+enum class Command : uint32_t {
+    kRun = 1,
+    kChat = 2,
+    kPlan = 4,
+    kDevices = 8,
+    kPlugins = 16,
+    kInspect = 32,
+    kTokenize = 64,
+};
+
+struct CommandInfo {
+    Command command;
+    std::string_view name;
+    std::string_view positional;  // the flag that a bare word stands for; empty: there are no bare words
+    std::string_view usage;
+    std::string_view summary;
+};
+
+std::span<const CommandInfo> all_commands() noexcept;
+const CommandInfo& info_of(Command command) noexcept;
+
+enum class Takes : uint8_t {
+    kNothing,
+    kValue,   // the next word, whatever it is
+    kSwitch,  // the next word if it is on, off, auto, 1, 0, true or false; "1" otherwise
+};
+
+// What this version does with a flag.
+enum class Standing : uint8_t {
+    kHonoured,
+    kSaid,  // taken, and said in one line: `help` is that line
+};
+
+enum class Group : uint8_t { kGeneral, kPrompt, kSampling, kContext, kPlacement, kReport, kOthers };
+std::string_view group_title(Group group) noexcept;
+
+struct Flag {
+    std::string_view name;       // by which the program asks for it
+    std::string_view spellings;  // separated by blanks; the first is the one that messages show
+    Takes takes = Takes::kNothing;
+    std::string_view value;  // placeholder in the help: "N"
+    uint32_t commands = 0;   // of Command
+    Group group = Group::kOthers;
+    std::string_view help;
+    Standing standing = Standing::kHonoured;
+
+    bool of(Command command) const noexcept { return (commands & static_cast<uint32_t>(command)) != 0; }
+};
+
+std::span<const Flag> all_flags() noexcept;
+std::vector<std::string_view> spellings_of(const Flag& flag);
+std::string_view shown(const Flag& flag) noexcept;  // its first spelling
+
+// nullptr if no flag is spelled so.
+const Flag* find_flag(std::string_view spelling) noexcept;
+// By name; there must be one.
+const Flag& flag_named(std::string_view name);
+
+// The spelling of a flag of this command that is nearest to `word`; empty if none is near.
+std::string_view nearest_spelling(std::string_view word, Command command);
+
+}  // namespace tessera::app

@@ -1,0 +1,9 @@
+#include "apps/tessera/commands.hpp"
+
+#include <string>
+#include <vector>
+
+int main(int argc, char** argv) {
+    const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+    return tessera::app::tessera_main(words);
+}

@@ -1,0 +1,47 @@
+// What people see on standard error while a command works.
+#pragma once
+
+#include "core/schedule/loader.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tessera::app {
+
+// "1.2 GiB", "24.0 MiB", "512 bytes".
+std::string size_text(uint64_t bytes);
+// "1,234,567".
+std::string grouped(uint64_t number);
+// "1 layer", "27 layers".
+std::string counted(uint64_t count, std::string_view noun);
+
+// A line for people, on standard error.
+void say(std::string_view line);
+
+// Progress of something that takes long: a bar that is drawn over itself on a terminal; elsewhere a line every quarter, and none
+// at all if it is over soon. One thread.
+class ProgressBar {
+  public:
+    explicit ProgressBar(std::string what);
+    ~ProgressBar();
+    ProgressBar(const ProgressBar&) = delete;
+    ProgressBar& operator=(const ProgressBar&) = delete;
+
+    void update(uint64_t done, uint64_t total);
+    // Takes the bar away.
+    void finish();
+
+  private:
+    using Clock = std::chrono::steady_clock;
+
+    std::string what_;
+    bool terminal_;
+    bool drawn_ = false;
+    uint64_t quarter_ = 0;
+    Clock::time_point start_ = Clock::now();
+    Clock::time_point last_{};
+};
+
+}  // namespace tessera::app

@@ -1,0 +1,196 @@
+#include "apps/tessera/plan_report.hpp"
+
+#include "core/tensor/types.hpp"
+
+#include <boost/json/array.hpp>
+#include <boost/json/value.hpp>
+
+namespace tessera::app {
+namespace {
+
+namespace json = boost::json;
+
+std::string_view role_name(tsr_role role) {
+    switch (role) {
+        case TSR_ROLE_ACTIVATION: return "activation";
+        case TSR_ROLE_WEIGHT: return "weight";
+        case TSR_ROLE_INPUT: return "input";
+        case TSR_ROLE_CACHE: return "cache";
+    }
+    return "";
+}
+
+std::string_view type_text(tsr_type type) {
+    const TypeInfo* info = find_type(type);
+    return info ? info->name : "none";
+}
+
+json::array rejections(const std::vector<Rejection>& rejected) {
+    json::array all;
+    for (const Rejection& r : rejected) all.push_back(json::object{{"candidate", r.candidate}, {"reason", r.reason}});
+    return all;
+}
+
+json::object operand(const Plan& plan, Value value, InstanceId id) {
+    if (value == 0) return {{"absent", true}};
+    const tsr_tensor& tensor = plan.graph.tensor(value);
+    const Storage& storage = plan.graph.storage(plan.graph.storage_of(value));
+    json::array dims;
+    for (uint32_t i = 0; i < tensor.rank; ++i) dims.push_back(tensor.dims[i]);
+    return {{"storage", storage.name},
+            {"role", role_name(storage.role)},
+            {"type", type_text(tensor.type)},
+            {"dims", std::move(dims)},
+            {"layout", plan.instances[id].layout}};
+}
+
+json::array nodes(const PlanReport& report, const std::vector<PlannedNode>& planned) {
+    const Plan& plan = report.planned.plan;
+    json::array all;
+    for (const PlannedNode& node : planned) {
+        const Node& what = plan.graph.nodes()[node.node];
+        json::array inputs, outputs;
+        for (size_t i = 0; i < what.inputs.size(); ++i) inputs.push_back(operand(plan, what.inputs[i], node.operands[i]));
+        for (size_t i = 0; i < what.outputs.size(); ++i) {
+            outputs.push_back(operand(plan, what.outputs[i], node.operands[what.inputs.size() + i]));
+        }
+        all.push_back(json::object{{"name", what.name},
+                                   {"op", what.op},
+                                   {"layer", what.layer},
+                                   {"device", plan.devices[node.device]->id},
+                                   {"plugin", report.registry.owner(*node.kernel).manifest.name},
+                                   {"kernel", node.kernel->name},
+                                   {"seconds_one_row", node.seconds_one_row},
+                                   {"seconds_all_rows", node.seconds_all_rows},
+                                   {"workspace_bytes", node.workspace_bytes},
+                                   {"least_scratch_bytes", node.least_scratch_bytes},
+                                   {"inputs", std::move(inputs)},
+                                   {"outputs", std::move(outputs)},
+                                   {"rejected", rejections(node.rejected)}});
+    }
+    return all;
+}
+
+json::array devices(const Plan& plan) {
+    json::array all;
+    for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
+        const DeviceMemory& memory = plan.memory[device];
+        const tsr_device_info& info = *plan.devices[device];
+        all.push_back(json::object{{"id", info.id},
+                                   {"kind", info.kind},
+                                   {"name", info.name},
+                                   {"compute_capability", info.compute_capability},
+                                   {"memory_bytes", info.memory_bytes},
+                                   {"usable_bytes", usable_bytes(info)},
+                                   {"weights", memory.weights},
+                                   {"cache", memory.cache},
+                                   {"activations", memory.activations},
+                                   {"workspace", memory.workspace},
+                                   {"staging", memory.staging},
+                                   {"loading", memory.loading},
+                                   {"allocated", memory.allocated()},
+                                   {"mapped", memory.mapped}});
+    }
+    return all;
+}
+
+json::array segments(const Plan& plan) {
+    json::array all;
+    for (const Segment& segment : plan.segments) {
+        json::array transfers;
+        for (const Transfer& transfer : segment.transfers) {
+            const Instance& from = plan.instances[transfer.from];
+            transfers.push_back(json::object{{"storage", plan.graph.storage(from.storage).name},
+                                             {"from", plan.devices[from.device]->id},
+                                             {"to", plan.devices[plan.instances[transfer.to].device]->id},
+                                             {"max_bytes", transfer.max_bytes}});
+        }
+        all.push_back(json::object{{"device", plan.devices[segment.device]->id},
+                                   {"first_node", segment.first},
+                                   {"nodes", segment.count},
+                                   {"transfers", std::move(transfers)}});
+    }
+    return all;
+}
+
+// What lies where for good: weights and caches.
+json::array storages(const Plan& plan) {
+    json::array all;
+    for (InstanceId id = 1; id < plan.instances.size(); ++id) {
+        const Instance& instance = plan.instances[id];
+        const Storage& storage = plan.graph.storage(instance.storage);
+        if (instance.loading || (storage.role != TSR_ROLE_WEIGHT && storage.role != TSR_ROLE_CACHE)) continue;
+        all.push_back(json::object{{"name", storage.name},
+                                   {"role", role_name(storage.role)},
+                                   {"type", type_text(storage.type)},
+                                   {"layer", storage.layer},
+                                   {"device", plan.devices[instance.device]->id},
+                                   {"layout", instance.layout},
+                                   {"bytes", instance.bytes},
+                                   {"mapped", instance.mapped},
+                                   {"derived", storage.derived},
+                                   {"why_copy", instance.why_copy}});
+    }
+    return all;
+}
+
+json::array lowerings(const Plan& plan) {
+    json::array all;
+    for (const LoweringChoice& choice : plan.lowerings) {
+        all.push_back(json::object{{"node", choice.node},
+                                   {"op", choice.op},
+                                   {"layer", choice.layer},
+                                   {"device", plan.devices[choice.device]->id},
+                                   {"lowering", choice.lowering},
+                                   {"asked", choice.asked},
+                                   {"rejected", rejections(choice.rejected)}});
+    }
+    return all;
+}
+
+json::array strings(const std::vector<std::string>& lines) { return json::array(lines.begin(), lines.end()); }
+
+}  // namespace
+
+json::object plan_json(const PlanReport& report) {
+    const Plan& plan = report.planned.plan;
+    const ModelInfo& info = report.planned.info;
+    json::array too_much;
+    for (const Excess& excess : excess_of(plan)) {
+        too_much.push_back(json::object{{"device", plan.devices[excess.device]->id}, {"bytes", excess.bytes}});
+    }
+    const bool fits = too_much.empty();
+    return {{"model",
+             {{"path", report.path},
+              {"name", info.name},
+              {"architecture", info.architecture},
+              {"layers", info.layers},
+              {"embedding", info.embedding},
+              {"vocabulary", info.vocabulary},
+              {"context", info.context},
+              {"weights", report.sizes.weights},
+              {"bytes", report.sizes.bytes}}},
+            {"machine", report.machine},
+            {"context", report.planned.context},
+            {"rows", plan.options.max_rows},
+            {"sequences", plan.options.max_sequences},
+            {"cache_type_k", type_text(plan.options.cache_type_k)},
+            {"cache_type_v", type_text(plan.options.cache_type_v)},
+            {"flash_attention", plan.options.flash_attention},
+            {"scratch_bytes", plan.options.scratch_bytes},
+            {"least_scratch_bytes", least_scratch(plan)},
+            {"fits", fits},
+            {"too_much", std::move(too_much)},
+            {"mapped_too_much", mapped_excess(plan)},
+            {"largest_context", report.largest_context},
+            {"devices", devices(plan)},
+            {"lowerings", lowerings(plan)},
+            {"init_nodes", nodes(report, plan.init_nodes)},
+            {"nodes", nodes(report, plan.nodes)},
+            {"segments", segments(plan)},
+            {"storages", storages(plan)},
+            {"notes", strings(plan.notes)},
+            {"remarks", strings(report.remarks)}};
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,46 @@
+// A plan as people and programs read it.
+#pragma once
+
+#include "apps/tessera/model_sizes.hpp"
+#include "core/registry/registry.hpp"
+#include "core/session/engine.hpp"
+
+#include <boost/json/object.hpp>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::app {
+
+struct PlanReport {
+    std::string path;
+    std::string machine;  // the rig's file; empty: this machine
+    ModelSizes sizes;
+    PlannedModel planned;
+    const Registry& registry;
+    uint32_t largest_context = 0;  // with all else as it is; 0: none fits
+    std::vector<std::string> remarks;
+};
+
+struct Excess {
+    DeviceIndex device;
+    uint64_t bytes;  // more than the device has to give
+};
+std::vector<Excess> excess_of(const Plan& plan);
+
+// The least cap on attention's scratch (-amb) under which every node can work.
+uint64_t least_scratch(const Plan& plan);
+
+// Whether mapped weights are more than what the CPU's memory has left beside what is allocated, by how many bytes.
+uint64_t mapped_excess(const Plan& plan);
+
+std::string plan_text(const PlanReport& report, bool why);
+boost::json::object plan_json(const PlanReport& report);
+
+// Bytes of each device by what they are for, as a table.
+std::string memory_text(const Plan& plan);
+// "mla_attention: 3 (layers 0-26 on CPU)", ..., one line each.
+std::vector<std::string> lowering_lines(const Plan& plan);
+
+}  // namespace tessera::app

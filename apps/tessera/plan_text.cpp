@@ -1,0 +1,282 @@
+#include "apps/tessera/output.hpp"
+#include "apps/tessera/plan_report.hpp"
+
+#include "core/base/text.hpp"
+#include "core/tensor/types.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace tessera::app {
+namespace {
+
+// A text that speaks of one layer, fit to be compared with that of another: "blk.3." is taken out.
+std::string without_layer(std::string text, int layer) {
+    if (layer < 0) return text;
+    const std::string prefix = fmt::format("blk.{}.", layer);
+    for (size_t at; (at = text.find(prefix)) != std::string::npos;) text.erase(at, prefix.size());
+    return text;
+}
+
+std::string join(const std::vector<std::string>& parts, std::string_view between) {
+    std::string text;
+    for (const std::string& part : parts) text += (text.empty() ? "" : std::string(between)) + part;
+    return text;
+}
+
+std::string wrapped(const std::string& head, const std::vector<std::string>& names, size_t indent) {
+    std::string text = head;
+    size_t column = head.size();
+    for (size_t i = 0; i < names.size(); ++i) {
+        const std::string part = names[i] + (i + 1 < names.size() ? "," : "");
+        if (column + part.size() + 1 > 130) {
+            text += '\n' + std::string(indent, ' ');
+            column = indent;
+        }
+        text += ' ' + part;
+        column += part.size() + 1;
+    }
+    return text + '\n';
+}
+
+class LayerTexts {
+  public:
+    LayerTexts(const PlanReport& report, bool why) : report_(report), plan_(report.planned.plan), why_(why) {}
+
+    std::string text() {
+        std::map<int, std::vector<const PlannedNode*>> nodes;
+        int order = 0;
+        // What belongs to no layer stands before the first or after the last.
+        int last_layer = -1;
+        for (const PlannedNode& node : plan_.nodes) last_layer = std::max(last_layer, layer(node));
+        bool seen_layer = false;
+        for (const PlannedNode& node : plan_.nodes) {
+            order = layer(node);
+            seen_layer |= order >= 0;
+            nodes[order >= 0 ? order : seen_layer ? last_layer + 1 : -1].push_back(&node);
+        }
+        std::string text;
+        std::string pending;
+        int first = 0, last = 0;
+        const auto flush = [&] {
+            if (pending.empty()) return;
+            const std::string title = first < 0                ? "before the layers"
+                                      : first > last_layer     ? "after the layers"
+                                      : first == last          ? fmt::format("layer {}", first)
+                                                               : fmt::format("layers {}-{}", first, last);
+            text += title + pending;
+        };
+        for (const auto& [number, list] : nodes) {
+            std::string block = describe(number > last_layer ? -1 : number, list);
+            if (block == pending && number == last + 1 && number <= last_layer) {
+                last = number;
+                continue;
+            }
+            flush();
+            pending = std::move(block);
+            first = last = number;
+        }
+        flush();
+        return text;
+    }
+
+  private:
+    int layer(const PlannedNode& node) const { return plan_.graph.nodes()[node.node].layer; }
+
+    std::string describe(int number, const std::vector<const PlannedNode*>& list) const {
+        std::vector<std::string> devices;
+        for (const PlannedNode* node : list) {
+            const std::string id = plan_.devices[node->device]->id;
+            if (std::ranges::find(devices, id) == devices.end()) devices.push_back(id);
+        }
+        std::string text = fmt::format(" on {}", join(devices, ", "));
+        double one = 0, all = 0;
+        for (const PlannedNode* node : list) {
+            one += node->seconds_one_row;
+            all += node->seconds_all_rows;
+        }
+        if (why_) text += fmt::format(" (estimated {:.3g} ms for one row, {:.3g} ms for {})", one * 1e3, all * 1e3, plan_.options.max_rows);
+        text += '\n';
+        for (const LoweringChoice& choice : plan_.lowerings) {
+            if (choice.layer == number && number >= 0) text += lowering(choice);
+        }
+        text += kernels(number, list, devices.size() > 1);
+        return text;
+    }
+
+    std::string lowering(const LoweringChoice& choice) const {
+        // How fused ops are split shows in the kernels; abstract ops are a choice of ways.
+        const bool parts = choice.lowering == "kernel" || choice.lowering == "parts";
+        if (parts && !why_) return "";
+        const std::string how = choice.lowering == "kernel"  ? "by one kernel"
+                                : choice.lowering == "parts" ? "in its parts"
+                                                             : fmt::format("lowering '{}'", choice.lowering);
+        const std::string reason = choice.asked ? "asked for" : parts ? "sooner, by estimate" : "first of those that can be computed here";
+        std::string text = fmt::format("  {:<18} {} ({})\n", without_layer(choice.node, choice.layer), how, reason);
+        for (const Rejection& rejected : choice.rejected) {
+            // That no single kernel computes an abstract op is how it is meant.
+            if (!why_ && rejected.candidate == "one kernel") continue;
+            text += fmt::format("  {:<18}   not {}: {}\n", "", rejected.candidate, without_layer(rejected.reason, choice.layer));
+        }
+        return text;
+    }
+
+    std::string kernels(int number, const std::vector<const PlannedNode*>& list, bool several_devices) const {
+        struct Line {
+            std::string head;
+            std::vector<std::string> names;
+            const PlannedNode* first;
+        };
+        std::vector<Line> lines;
+        for (const PlannedNode* node : list) {
+            const Node& what = plan_.graph.nodes()[node->node];
+            const std::string kernel = fmt::format("{}: {}", report_.registry.owner(*node->kernel).manifest.name, node->kernel->name);
+            std::string head = several_devices ? fmt::format("  {:<18} {:<8} {:<40}", what.op, plan_.devices[node->device]->id, kernel)
+                                               : fmt::format("  {:<18} {:<40}", what.op, kernel);
+            const auto at = std::ranges::find(lines, head, &Line::head);
+            const std::string name = without_layer(what.name, number);
+            if (at == lines.end()) {
+                lines.push_back({std::move(head), {name}, node});
+            } else {
+                at->names.push_back(name);
+            }
+        }
+        std::string text;
+        for (const Line& line : lines) {
+            text += wrapped(line.head, line.names, line.head.size());
+            if (!why_) continue;
+            for (const Rejection& rejected : line.first->rejected) {
+                text += fmt::format("  {:<18}   not {}: {}\n", "", rejected.candidate, without_layer(rejected.reason, number));
+            }
+        }
+        return text;
+    }
+
+    const PlanReport& report_;
+    const Plan& plan_;
+    bool why_;
+};
+
+std::string head_text(const PlanReport& report) {
+    const ModelInfo& info = report.planned.info;
+    const ScheduleOptions& options = report.planned.plan.options;
+    std::string text = fmt::format("model      {}{}{}, {}, {} weights, {}\n", report.path, info.name.empty() ? "" : ": ", printable(info.name),
+                                   info.architecture, grouped(report.sizes.weights), size_text(report.sizes.bytes));
+    text += fmt::format("machine    {}\n", report.machine.empty() ? "this one" : report.machine);
+    text += fmt::format("context    {} tokens for {}, cached as {}{}\n", report.planned.context, counted(options.max_sequences, "sequence"),
+                        type_info(options.cache_type_k).name,
+                        options.cache_type_v == options.cache_type_k ? "" : fmt::format(" and {}", type_info(options.cache_type_v).name));
+    text += fmt::format("steps      {} rows at most; attention scratch {} at most\n\n", options.max_rows,
+                        options.scratch_bytes >> 40 ? "without limit" : size_text(options.scratch_bytes));
+    return text;
+}
+
+std::string fit_text(const PlanReport& report) {
+    const Plan& plan = report.planned.plan;
+    std::string text;
+    const std::vector<Excess> excesses = excess_of(plan);
+    for (const Excess& excess : excesses) {
+        text += fmt::format("does not fit: {} would need {} bytes ({}) more than it has to give\n", plan.devices[excess.device]->id, excess.bytes,
+                            size_text(excess.bytes));
+    }
+    if (excesses.empty()) text += "fits\n";
+    if (const uint64_t bytes = mapped_excess(plan)) {
+        text += fmt::format("mapped weights are {} more than the memory left: they will be read from the disk again and again\n", size_text(bytes));
+    }
+    if (report.largest_context == 0) {
+        text += "no context fits, however small\n";
+    } else {
+        const bool model = report.largest_context >= report.planned.info.context;
+        text += fmt::format("largest context that fits: {} tokens{}\n", report.largest_context, model ? " (what the model was made for)" : "");
+    }
+    if (const uint64_t least = least_scratch(plan)) {
+        text += fmt::format("least -amb that can be honoured: {} ({} bytes)\n", (least + (1 << 20) - 1) >> 20, least);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::vector<Excess> excess_of(const Plan& plan) {
+    std::vector<Excess> all;
+    for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
+        const uint64_t needed = plan.memory[device].allocated(), usable = usable_bytes(*plan.devices[device]);
+        if (needed > usable) all.push_back({device, needed - usable});
+    }
+    return all;
+}
+
+uint64_t least_scratch(const Plan& plan) {
+    uint64_t least = 0;
+    for (const PlannedNode& node : plan.nodes) least = std::max(least, node.least_scratch_bytes);
+    return least;
+}
+
+uint64_t mapped_excess(const Plan& plan) {
+    const uint64_t needed = plan.memory[0].allocated() + plan.memory[0].mapped, usable = usable_bytes(*plan.devices[0]);
+    return needed > usable ? std::min(plan.memory[0].mapped, needed - usable) : 0;
+}
+
+std::string memory_text(const Plan& plan) {
+    constexpr uint64_t DeviceMemory::*parts[] = {&DeviceMemory::weights,   &DeviceMemory::cache,   &DeviceMemory::activations,
+                                                 &DeviceMemory::workspace, &DeviceMemory::staging, &DeviceMemory::loading};
+    std::string text = fmt::format("{:<8} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>13} {:>13} {:>12}\n", "MiB", "weights", "cache", "compute",
+                                   "workspace", "staging", "loading", "all of it", "to give", "mapped");
+    const auto mib = [](uint64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20)); };
+    for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
+        const DeviceMemory& memory = plan.memory[device];
+        text += fmt::format("{:<8}", plan.devices[device]->id);
+        for (const auto part : parts) text += fmt::format(" {:>12}", mib(memory.*part));
+        text += fmt::format(" {:>13} {:>13} {:>12}\n", mib(memory.allocated()), mib(usable_bytes(*plan.devices[device])), mib(memory.mapped));
+    }
+    return text;
+}
+
+std::vector<std::string> lowering_lines(const Plan& plan) {
+    std::map<std::tuple<std::string, std::string, DeviceIndex>, std::set<int>> found;
+    for (const LoweringChoice& choice : plan.lowerings) {
+        if (choice.lowering == "kernel" || choice.lowering == "parts") continue;
+        found[{choice.op, choice.lowering, choice.device}].insert(choice.layer);
+    }
+    std::vector<std::string> lines;
+    for (const auto& [key, layers] : found) {
+        const auto& [op, lowering, device] = key;
+        lines.push_back(fmt::format("{} by lowering '{}' in layers {} on {}", op, lowering, ranges_text({layers.begin(), layers.end()}),
+                                    plan.devices[device]->id));
+    }
+    return lines;
+}
+
+std::string plan_text(const PlanReport& report, bool why) {
+    const Plan& plan = report.planned.plan;
+    std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n';
+    text += LayerTexts(report, why).text();
+    size_t transfers = 0;
+    uint64_t bytes = 0;
+    for (const Segment& segment : plan.segments) {
+        transfers += segment.transfers.size();
+        for (const Transfer& transfer : segment.transfers) bytes += transfer.max_bytes;
+    }
+    text += fmt::format("\n{}, {}", counted(plan.nodes.size(), "node"), counted(plan.segments.size(), "segment"));
+    if (transfers) text += fmt::format(", {} between devices in a step ({} at most)", counted(transfers, "copy of rows"), size_text(bytes));
+    text += '\n';
+    std::map<std::string, std::pair<size_t, uint64_t>> extra;
+    for (const Instance& instance : plan.instances) {
+        if (instance.why_copy.empty()) continue;
+        auto& [count, sum] = extra[instance.why_copy];
+        ++count;
+        sum += instance.bytes;
+    }
+    for (const auto& [reason, amount] : extra) {
+        text += fmt::format("{} kept a second time ({}): {}\n", counted(amount.first, "weight"), size_text(amount.second), reason);
+    }
+    if (!plan.notes.empty()) text += "\nnotes:\n";
+    for (const std::string& note : plan.notes) text += fmt::format("  {}\n", note);
+    return text;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,75 @@
+#include "apps/tessera/prompts.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+#include "core/text/vocabulary_from_gguf.hpp"
+
+#include <algorithm>
+#include <iostream>
+#include <iterator>
+
+namespace tessera::app {
+namespace {
+
+constexpr uint64_t kLargestText = uint64_t{256} << 20;
+
+text::ChatTemplate find_template(const gguf::GgufFile& file, const std::optional<std::string>& name) {
+    if (name) return text::ChatTemplate::by_name(*name);
+    const auto program = file.metadata().find_string("tokenizer.chat_template");
+    if (!program) {
+        fail(TSR_NOT_FOUND, "{}: the file brings no chat template; name one with --chat-template, or give the prompt as it is with --raw",
+             file.metadata().source());
+    }
+    return text::ChatTemplate::recognize(*program);
+}
+
+std::string spelling(const text::Tokenizer& tokenizer, text::Token token) {
+    return token == text::kNoToken ? "" : std::string(tokenizer.spelling(token));
+}
+
+}  // namespace
+
+std::string read_text(const std::string& name) {
+    std::string text;
+    if (name == "-") {
+        text.assign(std::istreambuf_iterator<char>(std::cin), {});
+    } else {
+        const File file(name);
+        if (file.size() > kLargestText) fail(TSR_DOES_NOT_FIT, "{}: a prompt of {} bytes; {} are possible", name, file.size(), kLargestText);
+        text.resize(file.size());
+        file.pread_exact(0, std::as_writable_bytes(std::span(text)));
+    }
+    if (text.ends_with('\n')) text.pop_back();
+    if (text.ends_with('\r')) text.pop_back();
+    return text;
+}
+
+std::vector<std::string> lines_of(std::string_view text) {
+    std::vector<std::string> lines;
+    while (!text.empty()) {
+        const size_t end = std::min(text.find('\n'), text.size());
+        std::string_view line = text.substr(0, end);
+        if (line.ends_with('\r')) line.remove_suffix(1);
+        if (line.find_first_not_of(" \t") != std::string_view::npos) lines.emplace_back(line);
+        text.remove_prefix(std::min(end + 1, text.size()));
+    }
+    return lines;
+}
+
+std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file) {
+    return std::make_unique<text::Tokenizer>(text::vocabulary_from_gguf(file.metadata()));
+}
+
+ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const std::optional<std::string>& name)
+    : tokenizer_(tokenizer), template_(find_template(file, name)) {
+    options_.bos = spelling(tokenizer, tokenizer.bos());
+    options_.eos = spelling(tokenizer, tokenizer.eos());
+}
+
+std::string ChatWriter::text(std::span<const text::ChatMessage> messages) const { return template_.render(messages, options_); }
+
+std::vector<text::Token> ChatWriter::tokens(std::string_view text) const {
+    return tokenizer_.encode(text, {.add_special = false, .parse_special = true});
+}
+
+}  // namespace tessera::app

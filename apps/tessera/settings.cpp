@@ -1,0 +1,223 @@
+#include "apps/tessera/settings.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/tensor/types.hpp"
+
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <limits>
+#include <random>
+
+namespace tessera::app {
+namespace {
+
+constexpr int64_t kMostTokens = 1 << 26;
+constexpr int64_t kMostThreads = 4096;
+constexpr double kFar = 1e6;
+
+template <typename T, typename Value>
+void set(T& to, const std::optional<Value>& value) {
+    if (value) to = static_cast<T>(*value);
+}
+
+tsr_type cache_type(const Arguments& arguments, std::string_view name, tsr_type otherwise) {
+    const auto given = arguments.text(name);
+    if (!given) return otherwise;
+    const TypeInfo* type = find_type(*given);
+    if (!type) arguments.reject(name, "f32, f16, bf16, q8_0 or another element type", *given);
+    return type->id;
+}
+
+void read_sampling(Arguments& arguments, ModelSettings& settings) {
+    session::SamplingParameters& p = settings.sampling;
+    settings.temperature_given = arguments.has("temp");
+    // A negative temperature is how some write "the best token".
+    if (const auto t = arguments.number("temp", -kFar, kFar)) p.temperature = static_cast<float>(std::max(*t, 0.0));
+    set(p.top_k, arguments.integer("top-k", -1, std::numeric_limits<int32_t>::max()));
+    set(p.top_p, arguments.number("top-p", 0, 1));
+    set(p.min_p, arguments.number("min-p", 0, 1));
+    set(p.typical_p, arguments.number("typical", 0, 1));
+    set(p.penalty_last_n, arguments.integer("repeat-last-n", -1, 1 << 24));
+    set(p.repetition_penalty, arguments.number("repeat-penalty", 1e-6, kFar));
+    set(p.presence_penalty, arguments.number("presence-penalty", -kFar, kFar));
+    set(p.frequency_penalty, arguments.number("frequency-penalty", -kFar, kFar));
+    const auto seed = arguments.integer("seed", -1, std::numeric_limits<int64_t>::max());
+    settings.seed_given = seed && *seed >= 0;
+    p.seed = settings.seed_given ? static_cast<uint64_t>(*seed) : std::random_device()();
+    if (const auto order = arguments.text("samplers")) {
+        try {
+            p.order = session::parse_sampling_order(*order);
+        } catch (const Error& error) {
+            throw UsageError(fmt::format("--samplers: {}", error.what()));
+        }
+    }
+    for (const std::string& text : arguments.all("logit-bias")) {
+        const size_t sign = text.find_first_of("+-");
+        int32_t token = 0;
+        float bias = 0;
+        const char* const split = text.data() + std::min(sign, text.size());
+        const char* const end = text.data() + text.size();
+        const bool whole = sign != std::string::npos && std::from_chars(text.data(), split, token).ptr == split && split != text.data();
+        const char* const number = whole && *split == '+' ? split + 1 : split;
+        if (!whole || std::from_chars(number, end, bias).ptr != end || number == end) {
+            arguments.reject("logit-bias", "TOKEN+X or TOKEN-X, like 15+2.5", text);
+        }
+        p.logit_bias.emplace_back(token, bias);
+    }
+    settings.ignore_end = arguments.has("ignore-eos");
+    for (const std::string& text : arguments.all("stop")) {
+        if (text.empty()) throw UsageError("--stop: expected a text, found an empty one");
+        settings.stop.push_back(settings.escape ? unescape(text) : text);
+    }
+}
+
+void read_engine(Arguments& arguments, ModelSettings& settings) {
+    EngineOptions& engine = settings.engine;
+    if (const auto c = arguments.integer("ctx-size", 0, kMostTokens)) settings.context = static_cast<uint32_t>(*c);
+    set(engine.rows, arguments.integer("ubatch-size", 1, 1 << 20));
+    if (const auto b = arguments.integer("batch-size", 1, 1 << 24)) engine.rows = static_cast<uint32_t>(std::min<int64_t>(engine.rows, *b));
+    if (const auto t = arguments.integer("threads", -1, kMostThreads)) engine.threads = static_cast<uint32_t>(std::max<int64_t>(*t, 0));
+    if (const auto t = arguments.integer("threads-batch", -1, kMostThreads)) engine.prompt_threads = static_cast<uint32_t>(std::max<int64_t>(*t, 0));
+    engine.flash_attention = arguments.on_off("flash-attn").value_or(true) && !arguments.has("no-flash-attn");
+    constexpr std::array<std::string_view, 4> ways = {"0", "1", "2", "3"};
+    settings.mla = arguments.choice("mla-use", ways);
+    if (settings.mla) engine.lowerings["mla_attention"] = *settings.mla;
+    if (const auto cap = arguments.integer("attention-max-batch", 0, 1 << 24)) {
+        engine.scratch_bytes = *cap == 0 ? uint64_t{1} << 50 : static_cast<uint64_t>(*cap) << 20;
+    }
+    engine.cache_type_k = cache_type(arguments, "cache-type-k", engine.cache_type_k);
+    engine.cache_type_v = cache_type(arguments, "cache-type-v", engine.cache_type_v);
+    settings.value_type_given = arguments.has("cache-type-v");
+    engine.map_weights = !arguments.has("no-mmap");
+    engine.lock_memory = arguments.has("mlock");
+}
+
+void read_placement(Arguments& arguments, PlacementOptions& placement) {
+    if (const auto layers = arguments.text("n-gpu-layers"); layers && *layers != "auto") {
+        placement.gpu_layers = *layers == "all" ? 1 << 16 : static_cast<int>(*arguments.integer("n-gpu-layers", -1, 1 << 16));
+    }
+    if (const auto shares = arguments.numbers("tensor-split")) {
+        if (std::ranges::all_of(*shares, [](double share) { return share == 0; })) {
+            arguments.reject("tensor-split", "a share above 0", *arguments.text("tensor-split"));
+        }
+        placement.tensor_split = *shares;
+    }
+    constexpr std::array<std::string_view, 5> modes = {"layer", "row", "none", "graph", "attn"};
+    if (const auto mode = arguments.choice("split-mode", modes); mode && *mode != "layer") {
+        arguments.remark(fmt::format("-sm {}: not in this version; several GPUs share by whole layers (-sm layer)", *mode));
+    }
+    for (const std::string& text : arguments.all("override-tensor")) {
+        for (TensorRule& rule : parse_tensor_rules(text)) placement.rules.push_back(std::move(rule));
+    }
+    if (const auto layers = arguments.integer("n-cpu-moe", 0, 1 << 16)) placement.cpu_expert_layers = static_cast<int>(*layers);
+    if (arguments.has("cpu-moe")) placement.cpu_expert_layers = -1;
+}
+
+}  // namespace
+
+std::vector<TensorRule> parse_tensor_rules(std::string_view text) {
+    std::vector<TensorRule> rules;
+    std::string pending;  // a piece without '=': the comma after it belongs to its regular expression
+    for (std::string_view rest = text;;) {
+        const size_t comma = std::min(rest.find(','), rest.size());
+        pending += rest.substr(0, comma);
+        // After the last '=' comes a device: letters, digits and nothing that a regular expression needs.
+        const size_t equals = pending.rfind('=');
+        const bool whole = equals != std::string::npos && equals + 1 < pending.size() &&
+                           pending.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:", equals + 1) == std::string::npos;
+        if (whole && equals > 0) {
+            rules.push_back({pending.substr(0, equals), pending.substr(equals + 1)});
+            pending.clear();
+        } else if (comma < rest.size()) {
+            pending += ',';
+        }
+        if (comma == rest.size()) break;
+        rest.remove_prefix(comma + 1);
+    }
+    if (!pending.empty() || rules.empty()) {
+        throw UsageError(fmt::format("-ot: expected REGEX=DEVICE, like exps=CPU, found '{}'", printable(text, 120)));
+    }
+    return rules;
+}
+
+std::string unescape(std::string_view text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != '\\' || i + 1 == text.size()) {
+            out += text[i];
+            continue;
+        }
+        const char c = text[++i];
+        unsigned byte = 0;
+        if (c == 'x' && i + 2 < text.size() && std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ptr == text.data() + i + 3) {
+            out += static_cast<char>(byte);
+            i += 2;
+            continue;
+        }
+        switch (c) {
+            case 'n': out += '\n'; break;
+            case 'r': out += '\r'; break;
+            case 't': out += '\t'; break;
+            case '\\': case '"': case '\'': out += c; break;
+            default: out += '\\'; out += c;
+        }
+    }
+    return out;
+}
+
+CommonSettings read_common(Arguments& arguments) {
+    CommonSettings common;
+    common.verbose = arguments.has("verbose");
+    if (const auto file = arguments.text("config")) common.config = *file;
+    for (const std::string& folder : arguments.all("plugin-dir")) common.plugin_folders.push_back(std::filesystem::absolute(folder));
+    if (!flag_named("model").of(arguments.command())) return common;
+    if (const auto file = arguments.text("model")) {
+        if (file->empty()) throw UsageError("-m: expected a file, found an empty name");
+        common.model = *file;
+    }
+    for (const std::string& text : arguments.all("override-kv")) {
+        try {
+            common.overrides.push_back(gguf::parse_override(text));
+        } catch (const Error& error) {
+            throw UsageError(fmt::format("--override-kv: {}", error.what()));
+        }
+    }
+    return common;
+}
+
+ModelSettings read_model_settings(Arguments& arguments) {
+    ModelSettings settings;
+    settings.common = read_common(arguments);
+    settings.escape = arguments.has("escape") && !arguments.has("no-escape");
+    read_engine(arguments, settings);
+    read_placement(arguments, settings.engine.placement);
+    read_sampling(arguments, settings);
+    settings.predict = arguments.integer("predict", -2, kMostTokens);
+    set(settings.parallel, arguments.integer("parallel", 1, 4096));
+    settings.prompt = arguments.text("prompt");
+    if (settings.prompt && settings.escape) settings.prompt = unescape(*settings.prompt);
+    settings.file = arguments.text("file");
+    settings.system = arguments.text("system");
+    settings.chat_template = arguments.text("chat-template");
+    if (arguments.has("chat") && arguments.has("raw")) throw UsageError("--chat and --raw contradict each other: give one of them");
+    if (arguments.has("chat")) settings.chat = true;
+    if (arguments.has("raw")) settings.chat = false;
+    settings.special = arguments.has("special");
+    settings.verbose_prompt = arguments.has("verbose-prompt");
+    return settings;
+}
+
+std::string idle_in_plan(const Arguments& arguments) {
+    std::string flags;
+    for (const Flag& flag : all_flags()) {
+        if (flag.standing != Standing::kHonoured || (flag.group != Group::kPrompt && flag.group != Group::kSampling)) continue;
+        // These say how much context and how many sequences are wanted.
+        if (flag.name == "predict" || flag.name == "parallel" || !arguments.has(flag.name)) continue;
+        flags += fmt::format("{}{}", flags.empty() ? "" : " ", shown(flag));
+    }
+    return flags.empty() ? "" : fmt::format("{}: a plan does not depend on it", flags);
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,43 @@
+// What commands stand on: configuration, hardware, plugins, the model's file.
+#pragma once
+
+#include "apps/tessera/settings.hpp"
+#include "core/gguf/reader.hpp"
+#include "core/hardware/hardware.hpp"
+#include "core/registry/config.hpp"
+#include "core/registry/registry.hpp"
+#include "core/text/tokenizer.hpp"
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+
+namespace tessera::app {
+
+// This machine with the user's configuration applied, or the machine of a rig file. `threads`: of the team; 0: all.
+struct Machine {
+    Config config;
+    Hardware hardware;
+    Registry registry;
+
+    explicit Machine(const CommonSettings& settings, const std::optional<std::filesystem::path>& rig = {}, uint32_t threads = 0);
+};
+
+// Threads that the settings ask for at most; 0 if they ask for nothing.
+uint32_t asked_threads(const EngineOptions& options);
+
+// The model that lies beside the program. Throws Error(TSR_NOT_FOUND) saying where it was looked for.
+std::filesystem::path bundled_model();
+
+struct OpenedModel {
+    std::filesystem::path path;
+    bool bundled = false;
+    gguf::GgufFile file;
+};
+OpenedModel open_model(const CommonSettings& settings);
+
+// What does not depend on the machine: checks -mla against the model, adds the config's placement rules after the user's own,
+// and returns what there is to say about it. Throws Error(TSR_UNSUPPORTED).
+std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& file, const Config& config);
+
+}  // namespace tessera::app
