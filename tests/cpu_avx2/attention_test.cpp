@@ -118,10 +118,11 @@ class AttentionCase {
         tsr_kernel_plan answer{};
         answer.struct_size = sizeof answer;
         cpu::reference::Work work;
-        cpu::reference::plan_attention(node.node(), 2, answer, work);
+        const tsr_node& described = node.node();
+        cpu::reference::plan_attention(described, 2, answer, work);
         if (!answer.supported) throw std::runtime_error(answer.reason);
         node.run(2, answer.workspace_bytes, ranges,
-                 [&](const tsr_run& run) { cpu::reference::run_attention(node.node(), 2, run); });
+                 [&](const tsr_run& run) { cpu::reference::run_attention(described, 2, run); });
         return take_output();
     }
     std::vector<float> tested(uint32_t workers) {

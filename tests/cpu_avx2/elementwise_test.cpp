@@ -52,14 +52,15 @@ void compare(const char* op, const Make& make, double tolerance) {
     tsr_kernel_plan plan{};
     cpu::reference::Work work;
     const cpu::reference::Op& reference = *cpu::reference::find_op(op);
-    reference.plan(wanted.node(), 2, plan, work);
+    const tsr_node& described = wanted.node();
+    reference.plan(described, 2, plan, work);
     ASSERT_TRUE(plan.supported) << plan.reason;
-    wanted.run(2, plan.workspace_bytes, ranges.list, [&](const tsr_run& run) { reference.run(wanted.node(), 2, run); });
+    wanted.run(2, plan.workspace_bytes, ranges.list, [&](const tsr_run& run) { reference.run(described, 2, run); });
     for (const uint32_t workers : {1u, 2u, 3u, 8u}) {
         NodeCase got(op);
         make(got);
         got.run_kernel(kernel(op), workers, ranges.list);
-        for (uint32_t i = 0; i < wanted.node().output_count; ++i) {
+        for (uint32_t i = 0; i < described.output_count; ++i) {
             Operand &a = got.output(i), &b = wanted.output(i);
             ASSERT_EQ(a.storage.size(), b.storage.size());
             const size_t bytes = static_cast<size_t>(b.tensor.strides[3] * b.tensor.dims[3]);

@@ -1,4 +1,4 @@
-// exp of numbers that are not positive.
+// exp of numbers that are not positive, and weights from scores.
 #pragma once
 
 namespace tessera::cpu::attention {
@@ -19,6 +19,21 @@ inline typename Isa::Floats exp_not_positive(typename Isa::Floats x) noexcept {
     p = Isa::fma(p, f, Isa::splat(6.9314718e-1f));
     p = Isa::fma(p, f, Isa::splat(1.0f));
     return Isa::where_not_less(x, least, Isa::multiply(p, Isa::power_of_two(n)));
+}
+
+// One vector of lanes: x[t * stride], t < tokens, becomes exp(x - top); top and sum are those of each lane.
+template <class Isa>
+inline void softmax_f32(float* x, int stride, int tokens, float* top, float* sum) noexcept {
+    auto highest = Isa::load(x);
+    for (int t = 1; t < tokens; ++t) highest = Isa::maximum(highest, Isa::load(x + t * stride));
+    auto total = Isa::zero();
+    for (int t = 0; t < tokens; ++t) {
+        const auto e = exp_not_positive<Isa>(Isa::subtract(Isa::load(x + t * stride), highest));
+        total = Isa::add(total, e);
+        Isa::store(x + t * stride, e);
+    }
+    Isa::store(top, highest);
+    Isa::store(sum, total);
 }
 
 }  // namespace tessera::cpu::attention

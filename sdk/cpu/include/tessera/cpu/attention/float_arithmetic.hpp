@@ -104,19 +104,8 @@ struct FloatArithmetic {
     template <int V>
     static void softmax(const Weights& weights, const Chunk&, int tokens, float* top, float* sum,
                         float* step) noexcept {
-        constexpr int kWidth = V * kLanes;
         for (int v = 0; v < V; ++v) {
-            float* x = weights.scores + v * kLanes;
-            Floats highest = Isa::splat(kHidden);
-            for (int t = 0; t < tokens; ++t) highest = Isa::maximum(highest, Isa::load(x + t * kWidth));
-            Floats total = Isa::zero();
-            for (int t = 0; t < tokens; ++t) {
-                const Floats e = exp_not_positive<Isa>(Isa::subtract(Isa::load(x + t * kWidth), highest));
-                total = Isa::add(total, e);
-                Isa::store(x + t * kWidth, e);
-            }
-            Isa::store(top + v * kLanes, highest);
-            Isa::store(sum + v * kLanes, total);
+            softmax_f32<Isa>(weights.scores + v * kLanes, V * kLanes, tokens, top + v * kLanes, sum + v * kLanes);
             Isa::store(step + v * kLanes, Isa::splat(1.0f));
         }
     }

@@ -1,6 +1,7 @@
 // One run of an attention node.
 #pragma once
 
+#include <tessera/cpu/attention/few_lanes.hpp>
 #include <tessera/cpu/attention/work.hpp>
 
 #include <string>
@@ -19,6 +20,7 @@ class Run {
   public:
     static constexpr int kLanes = Isa::kLanes;
     static constexpr int kPanel = Arithmetic::kPanel;
+    using Few = FewLanes<Isa, Arithmetic>;
 
     Run(const State& state, const tsr_run& run) noexcept
         : state_(state),
@@ -191,6 +193,13 @@ class Run {
         to.vectors = vectors(s, panel);
     }
 
+    // Whether a segment has so few lanes that they go through the cache by themselves.
+    bool few(const Segment& s) const noexcept {
+        if (s.lanes > Few::kMost || problem_.form == Form::kProjected) return false;
+        const reference::View& values = problem_.form == Form::kPlain ? v_ : k_;
+        return Few::takes(k_.tensor->type, shape_.key) && Few::takes(values.tensor->type, shape_.value);
+    }
+
     void attend_span(const Segment& s, int key, int panels, int span) noexcept {
         for (int i = 0; i < panels; ++i) {
             std::fill_n(panels_[i].top, kPanel, kHidden);
@@ -202,6 +211,10 @@ class Run {
             const int32_t first = chunk * kChunk;
             const int tokens = std::min(kChunk, most + 1 - first);
             if (tokens <= 0) break;
+            if (few(s)) {
+                attend_few(s, key, panels_[0], first, tokens);
+                continue;
+            }
             if (panels == 1 && problem_.form != Form::kProjected) {
                 if (panels_[0].vectors == 2)
                     attend_chunk_alone<2>(s, key, panels_[0], first, tokens);
@@ -276,6 +289,40 @@ class Run {
         weigh_chunk<V>(panel, first, tokens);
     }
 
+    // A panel of few lanes, of which none is beyond those of the segment.
+    void attend_few(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        const int lanes = static_cast<int>(s.lanes);
+        const float* queries[Few::kMost] = {};
+        for (int i = 0; i < lanes; ++i) queries[i] = q_.floats(head_of(key, i), row_of(s, i));
+        const char* rows[kChunk];
+        find_rows(k_, s, first, tokens, rows);
+        float* scores = scratch_.weights.scores;
+        Few::scores(queries, lanes, problem_.scale, k_.tensor->type, rows, int64_t{key} * shape_.key, shape_.key,
+                    tokens, scores);
+        hide<1>(panel, first, tokens);
+        alignas(64) float top[kLanes], sum[kLanes], correction[kPanel], share[kPanel];
+        softmax_f32<Isa>(scores, kLanes, tokens, top, sum);
+        join<1>(panel.top, top, sum, correction, share);
+        const reference::View& values = problem_.form == Form::kPlain ? v_ : k_;
+        if (problem_.form == Form::kPlain) find_rows(v_, s, first, tokens, rows);
+        Few::add_values(scores, lanes, values.tensor->type, rows, int64_t{key} * shape_.value, shape_.value, tokens,
+                        panel.empty, correction, share, panel.out);
+        panel.empty = false;
+    }
+
+    // What lanes must not see of a chunk.
+    template <int V>
+    void hide(const Panel<Arithmetic>& panel, int32_t first, int tokens) const noexcept {
+        constexpr int kWidth = V * kLanes;
+        const auto hidden = Isa::splat(kHidden);
+        for (int t = std::max(0, panel.limits[0] + 1 - first); t < tokens; ++t) {
+            for (int v = 0; v < V; ++v) {
+                float* x = scratch_.weights.scores + t * kWidth + v * kLanes;
+                Isa::store(x, Isa::hide(Isa::load(x), panel.limits + v * kLanes, first + t, hidden));
+            }
+        }
+    }
+
     template <int V>
     void attend_chunk(Panel<Arithmetic>& panel, int32_t first, int chunk_tokens) noexcept {
         const int tokens = std::min(chunk_tokens, panel.limits[kPanel - 1] + 1 - first);
@@ -288,15 +335,8 @@ class Run {
     // From the scores of a chunk to the panel's result.
     template <int V>
     void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
-        constexpr int kWidth = V * kLanes;
         const auto& weights = scratch_.weights;
-        const auto hidden = Isa::splat(kHidden);
-        for (int t = std::max(0, panel.limits[0] + 1 - first); t < tokens; ++t) {
-            for (int v = 0; v < V; ++v) {
-                float* x = weights.scores + t * kWidth + v * kLanes;
-                Isa::store(x, Isa::hide(Isa::load(x), panel.limits + v * kLanes, first + t, hidden));
-            }
-        }
+        hide<V>(panel, first, tokens);
         alignas(64) float top[kPanel], sum[kPanel], step[kPanel], correction[kPanel], share[kPanel];
         Arithmetic::template softmax<V>(weights, scratch_.chunk, tokens, top, sum, step);
         join<V>(panel.top, top, sum, correction, share);
