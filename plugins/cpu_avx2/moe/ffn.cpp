@@ -20,11 +20,11 @@ namespace {
 using cpu::reference::Check;
 
 constexpr int kGroupsOfStep = kPrepareStep / kLanes;
-// Rows whose hidden elements wait for up at a time: whole tiles, 16 KiB.
+// Rows whose hidden elements wait for up at a time: whole tiles, 15 KiB.
 constexpr int64_t kHiddenRows = cpu::kBatchRows;
-static_assert(kHiddenRows % cpu::kTileRows == 0);
+static_assert(kHiddenRows % cpu::kTileRows == 0 && kHiddenRows % cpu::kFloatTileRows == 0);
 
-// `count` rows from `first` (a multiple of kTileRows) on.
+// `count` rows from `first` (a multiple of any tile) on.
 ActivationRows slice(const ActivationRows& rows, uint64_t row_bytes, int64_t first, int64_t count) noexcept {
     return {rows.data + static_cast<uint64_t>(first) * row_bytes, count, rows.elements};
 }

@@ -14,6 +14,9 @@
 
 namespace tessera::cpu {
 
+inline constexpr int kFloatTileRows = 6;  // with two groups: twelve chains, where two adders of latency four want eight
+inline constexpr int kFloatBatchRows = 48;  // of 2048 elements: 384 KiB, which stays in the second-level cache
+static_assert(kFloatBatchRows % kFloatTileRows == 0);
 inline constexpr int kFloatPanelElements = 256;  // with two groups: 16 KiB of first-level cache
 
 // One of the plain float formats; kLanes elements at a time.
@@ -31,7 +34,24 @@ struct WeightPlain {
     }
 };
 
-// Rows of activations: tiles of up to kTileRows rows, [element][row] in each. `data` of ActivationRows holds floats.
+// Calls f.template operator()<1 .. kFloatTileRows>() for the width of a tile.
+template <class F>
+inline void with_float_width(int64_t width, F&& f) {
+    switch (width) {
+        case 5:
+            f.template operator()<5>();
+            break;
+        case 6:
+            f.template operator()<6>();
+            break;
+        default:
+            with_width(width, f);
+            break;
+    }
+}
+
+// Rows of activations: tiles of up to kFloatTileRows rows, [element][row] in each. `data` of ActivationRows holds
+// floats.
 inline float* float_tile(const ActivationRows& x, int64_t first_row) noexcept {
     return reinterpret_cast<float*>(x.data) + first_row * x.elements;
 }
@@ -39,8 +59,8 @@ inline float* float_tile(const ActivationRows& x, int64_t first_row) noexcept {
 // Copies elements [begin, end) of row `row`; x are those elements.
 inline void place_float_row(const ActivationRows& to, int64_t row, const float* x, int64_t begin,
                             int64_t end) noexcept {
-    const int64_t first = row / kTileRows * kTileRows;
-    const int64_t width = std::min<int64_t>(kTileRows, to.rows - first);
+    const int64_t first = row / kFloatTileRows * kFloatTileRows;
+    const int64_t width = std::min<int64_t>(kFloatTileRows, to.rows - first);
     float* tile = float_tile(to, first) + (row - first);
     for (int64_t i = begin; i < end; ++i) tile[i * width] = x[i - begin];
 }
@@ -48,7 +68,7 @@ inline void place_float_row(const ActivationRows& to, int64_t row, const float* 
 template <class Isa>
 struct alignas(64) FloatScratch {
     float panel[kFloatPanelElements][kPanelGroups][Isa::kLanes];
-    float sums[kBatchRows][kPanelGroups][Isa::kLanes];
+    float sums[kFloatBatchRows][kPanelGroups][Isa::kLanes];
 };
 
 // sums[row][group][lane] += panel . tile over `elements` elements.
@@ -76,8 +96,8 @@ inline void multiply_float_panel(const float (*panel)[kPanelGroups][Isa::kLanes]
 template <class Isa>
 inline void multiply_float_rows_of_panel(FloatScratch<Isa>* scratch, int used, int64_t first_element, int64_t elements,
                                          const ActivationRows& x, int64_t first_row, int64_t rows) noexcept {
-    for (int64_t row = 0; row < rows; row += kTileRows) {
-        with_width(std::min<int64_t>(kTileRows, rows - row), [&]<int kRows>() {
+    for (int64_t row = 0; row < rows; row += kFloatTileRows) {
+        with_float_width(std::min<int64_t>(kFloatTileRows, rows - row), [&]<int kRows>() {
             const float* tile = float_tile(x, first_row + row) + first_element * kRows;
             const auto multiply = used == kPanelGroups ? multiply_float_panel<Isa, kRows, kPanelGroups>
                                                        : multiply_float_panel<Isa, kRows, 1>;
@@ -86,7 +106,7 @@ inline void multiply_float_rows_of_panel(FloatScratch<Isa>* scratch, int used, i
     }
 }
 
-// One to four rows, packed weight: kGroups groups at a time straight from memory.
+// One tile of rows, packed weight: kGroups groups at a time straight from memory.
 template <class Isa, class Plain, int kRows, int kGroups>
 inline void float_gemv(const typename Plain::Element* weight, int64_t elements, const float* tile,
                        float (*sums)[kRows][Isa::kLanes]) noexcept {
@@ -117,8 +137,8 @@ inline void multiply_plain_rows(const WeightRows& weight, int64_t begin, int64_t
                                 FloatScratch<Isa>* scratch, Emit&& emit) noexcept {
     using Element = typename Plain::Element;
     const int64_t elements = x.elements;
-    if (weight.packed && x.rows <= kTileRows) {
-        with_width(x.rows, [&]<int kRows>() {
+    if (weight.packed && x.rows <= kFloatTileRows) {
+        with_float_width(x.rows, [&]<int kRows>() {
             const auto some = [&]<int kGroups>(int64_t g) {
                 alignas(64) float sums[kGroups][kRows][Isa::kLanes];
                 const auto* at = weight.data + g * Isa::kLanes * weight.row_bytes;
@@ -129,13 +149,14 @@ inline void multiply_plain_rows(const WeightRows& weight, int64_t begin, int64_t
                 }
             };
             int64_t g = begin;
-            for (; g + 4 <= end; g += 4) some.template operator()<4>(g);
+            constexpr int kAtOnce = kRows <= 2 ? 4 : 2;
+            for (; g + kAtOnce <= end; g += kAtOnce) some.template operator()<kAtOnce>(g);
             for (; g < end; ++g) some.template operator()<1>(g);
         });
         return;
     }
-    for (int64_t first = 0; first < x.rows; first += kBatchRows) {
-        const int64_t rows = std::min<int64_t>(kBatchRows, x.rows - first);
+    for (int64_t first = 0; first < x.rows; first += kFloatBatchRows) {
+        const int64_t rows = std::min<int64_t>(kFloatBatchRows, x.rows - first);
         for (int64_t g = begin; g < end; g += kPanelGroups) {
             const int used = static_cast<int>(std::min<int64_t>(kPanelGroups, end - g));
             std::fill_n(&scratch->sums[0][0][0], rows * kPanelGroups * Isa::kLanes, 0.0f);
@@ -190,8 +211,8 @@ inline void multiply_columns(tsr_type type, const WeightRows& weight, int64_t ou
                              const ActivationRows& x, ColumnScratch<Isa>* scratch, Emit&& emit) noexcept {
     constexpr int kStep = kPanelGroups * Isa::kLanes;
     const FormatSize size = format_size(type);
-    for (int64_t first = 0; first < x.rows; first += kBatchRows) {
-        const int64_t rows = std::min<int64_t>(kBatchRows, x.rows - first);
+    for (int64_t first = 0; first < x.rows; first += kFloatBatchRows) {
+        const int64_t rows = std::min<int64_t>(kFloatBatchRows, x.rows - first);
         for (int64_t span = begin; span < end; ++span) {
             const int64_t from = span * kColumnElements;
             const int64_t wide = std::min<int64_t>(kColumnElements, outputs - from);

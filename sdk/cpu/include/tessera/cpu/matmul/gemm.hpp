@@ -16,7 +16,7 @@ namespace tessera::cpu {
 inline constexpr int kPanelGroups = 2;  // groups of weight rows in a panel
 inline constexpr int kPanelElements =
     1024;                               // of a row in a panel: 18 KiB of codes and scales, of 32 KiB first-level cache
-inline constexpr int kBatchRows = 128;  // rows met with one panel before the next: their codes stay in the second level
+inline constexpr int kBatchRows = 120;  // rows met with one panel before the next: their codes stay in the second level
 
 // 32 elements of a panel, decoded.
 template <class Isa, class Format>

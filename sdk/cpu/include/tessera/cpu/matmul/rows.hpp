@@ -84,7 +84,12 @@ inline void pack_units(const WeightRows& weight, int64_t group, int64_t first, i
         const int64_t row = std::min<int64_t>(group * Isa::kLanes + lane, weight.rows - 1);
         rows[lane] = reinterpret_cast<const Block*>(weight.data + row * weight.row_bytes) + first;
     }
-    for (int64_t u = 0; u < count; ++u) {
+    // Eight rows are eight streams, too many and too short for a prefetcher; the next group is asked for instead, in
+    // the order of its bytes.
+    const auto* next =
+        weight.data + (group + 1) * Isa::kLanes * weight.row_bytes + first * static_cast<int64_t>(sizeof(*units));
+    for (int64_t u = 0; u < count; ++u, next += sizeof(*units)) {
+        for (size_t line = 0; line < sizeof(*units); line += 64) Isa::prefetch(next + line);
         for (int lane = 0; lane < Isa::kLanes; ++lane) Format::pack(units[u], lane, rows[lane][u]);
     }
 }
