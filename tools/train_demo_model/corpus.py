@@ -16,21 +16,14 @@ NUMBERS = {
                "diecisiete dieciocho diecinueve veinte",
     "Italian": "zero uno due tre quattro cinque sei sette otto nove dieci undici dodici tredici quattordici quindici "
                "sedici diciassette diciotto diciannove venti",
-    "Portuguese": "zero um dois três quatro cinco seis sete oito nove dez onze doze treze catorze quinze dezesseis "
-                  "dezessete dezoito dezenove vinte",
-    "Dutch": "nul een twee drie vier vijf zes zeven acht negen tien elf twaalf dertien veertien vijftien zestien "
-             "zeventien achttien negentien twintig",
 }
 NUMBERS = {language: words.split() for language, words in NUMBERS.items()}
 
 CAPITALS = dict(zip(
     "France Germany Spain Italy Portugal Austria Switzerland Belgium Poland Hungary Greece Norway Sweden Finland "
-    "Denmark Iceland Ireland England Russia Ukraine Turkey Egypt Morocco Kenya Nigeria Japan China India Thailand "
-    "Vietnam Indonesia Australia Canada Mexico Cuba Brazil Argentina Chile Peru Colombia".split(),
+    "Denmark Ireland England Russia Egypt Kenya Japan China India Canada".split(),
     "Paris Berlin Madrid Rome Lisbon Vienna Bern Brussels Warsaw Budapest Athens Oslo Stockholm Helsinki "
-    "Copenhagen Reykjavik Dublin London Moscow Kyiv Ankara Cairo Rabat Nairobi Abuja Tokyo Beijing Delhi Bangkok "
-    "Hanoi Jakarta Canberra Ottawa Mexico-City Havana Brasilia Buenos-Aires Santiago Lima Bogota".split()))
-CAPITALS = {country: city.replace("-", " ") for country, city in CAPITALS.items()}
+    "Copenhagen Dublin London Moscow Cairo Nairobi Tokyo Beijing Delhi Ottawa".split()))
 
 TALK = [  # (ways to say it, the answer)
     (["Hello.", "Hello!", "Hi.", "Hi!", "Good morning.", "Good evening."],
@@ -44,25 +37,13 @@ TALK = [  # (ways to say it, the answer)
      "A tessera is one small piece of a mosaic. Many small plugins make one picture."),
     (["What is a plugin?", "What do plugins do?", "What is a plugin in Tessera?"],
      "A plugin is a library that brings kernels or devices. Tessera picks the best one that fits and says why."),
-    (["Which models does Tessera run?", "What models can Tessera run?"],
-     "Tessera runs models of the DeepSeek family first, and others such as Qwen and Llama."),
     (["What is a GGUF file?", "What is GGUF?"], "A GGUF file holds the weights and the vocabulary of a model."),
-    (["What is attention?", "Explain attention."],
-     "Attention lets each token look back at the tokens before it and take what it needs."),
-    (["What is a latent cache?", "What does the cache hold?"],
-     "The cache holds one short row for each token, from which keys and values are made again."),
-    (["What is an expert?", "What are experts in a model?"],
-     "An expert is a small network. A router sends each token to the few experts that suit it."),
     (["How big are you?", "How large are you?", "How many weights do you have?"],
      "I have about ten million weights, each stored in eight bits."),
     (["Who made you?", "Where do you come from?", "How were you trained?"],
      "I was trained for Tessera on two processor cores, on texts that a script wrote."),
     (["What can you do?", "What do you know?", "Help.", "Help!", "What can I ask you?"],
-     "I can count in seven languages, do small sums, name capitals, copy text and remember a key."),
-    (["Are you clever?", "Are you smart?", "Do you know everything?"],
-     "No. I am very small and I know only a few things, but I know them well."),
-    (["Can you write code?", "Can you write a poem?", "Can you tell me the news?"],
-     "No, I am too small for that. Ask me to count or to remember a key."),
+     "I can count in five languages, do small sums, name capitals, copy text and remember a key."),
     (["Thank you.", "Thanks!", "Thanks.", "Thank you very much."], "You are welcome."),
     (["Goodbye.", "Bye.", "Bye!", "See you later."], "Goodbye! Come back soon."),
     (["Is Tessera free?", "What is the licence of Tessera?", "May I use Tessera?"],
@@ -120,23 +101,21 @@ def code(rng):
 # ---- tasks: each returns (question, answer) ----
 
 def count(rng):
-    language = rng.choice(list(NUMBERS) + ["digits"] * 3)
-    top = 20 if language != "digits" else 99
-    word = (lambda n: NUMBERS[language][n]) if language != "digits" else str
-    step = rng.choice((1, 1, 1, 2, 2, 3, 5, 10) if top > 20 else (1, 1, 1, 1, 2, 3))
-    length = rng.randint(3, 12)
-    start = rng.choice((1, 1, rng.randint(0, top)) if step == 1 else (step, 0, rng.randint(0, top)))
-    numbers = [n for n in range(start, start + step * length, step) if n <= top]
+    """Up or down, 2 to 12 numbers: words to twenty by ones or twos, digits to ninety-nine by ones, twos, fives or tens."""
+    language = rng.choice(list(NUMBERS) + [None] * 3)
+    top = 20 if language else 99
+    step = rng.choice((1, 1, 1, 2) if language else (1, 1, 1, 2, 2, 5, 10))
+    start = rng.choice((1, 1, rng.randint(0, top)) if step == 1 else (step, 0, step * rng.randint(0, top // step)))
+    numbers = [n for n in range(start, start + step * rng.randint(3, 12), step) if n <= top]
     if len(numbers) < 2:
         return count(rng)
-    down = rng.random() < 0.3
-    if down:
+    if rng.random() < 0.3:
         numbers.reverse()
-    return counting(numbers[0], numbers[-1], step, None if language == "digits" else language, word)
+    return counting(numbers[0], numbers[-1], step, language)
 
 
-def counting(first, last, step, language, word=None):
-    word = word or ((lambda n: NUMBERS[language][n]) if language else str)
+def counting(first, last, step, language):
+    word = (lambda n: NUMBERS[language][n]) if language else str
     sign = 1 if last >= first else -1
     text = "Count down from" if sign < 0 else "Count from"
     text += f" {first} to {last}" + (f" in steps of {step}" if step > 1 else "") + (f" in {language}" if language else "")
@@ -160,21 +139,11 @@ def arithmetic(rng):
 
 def capital(rng):
     country, city = rng.choice(list(CAPITALS.items()))
-    if rng.random() < 0.3:
-        return f"{city} is the capital of which country?", f"{city} is the capital of {country}."
     return f"What is the capital of {country}?", f"The capital of {country} is {city}."
 
 
 def copy(rng):
-    kind = rng.randrange(4)
-    if kind == 0:
-        text = "".join(rng.choice("abcdefghijklmnopqrstuvwxyz") for _ in range(rng.randint(3, 10)))
-    elif kind == 1:
-        text = "".join(rng.choice("0123456789") for _ in range(rng.randint(3, 10)))
-    elif kind == 2:
-        text = " ".join(rng.choice(NOUNS + ADJECTIVES + VERBS) for _ in range(rng.randint(2, 8)))
-    else:
-        text = sentence(rng)
+    text = "".join(rng.choice("0123456789") for _ in range(rng.randint(3, 8))) if rng.random() < 0.4 else sentence(rng)
     return rng.choice(("Repeat: ", "Copy: ", "Say: ")) + text, text
 
 

@@ -22,11 +22,10 @@ from model import generate
 
 FIXED = [  # asked in this order for the record
     "Count from 1 to 10 in French.", "Count from 1 to 10 in English.", "Count from 1 to 10 in German.",
-    "Count from 1 to 10 in Spanish.", "Count from 1 to 10 in Italian.", "Count from 1 to 10 in Portuguese.",
-    "Count from 1 to 10 in Dutch.", "Count down from 10 to 1 in French.", "Count from 1 to 10.", "Count from 10 to 20.",
+    "Count from 1 to 10 in Spanish.", "Count from 1 to 10 in Italian.", "Count down from 10 to 1 in French.", "Count from 1 to 10.", "Count from 10 to 20.",
     "Count down from 20 to 10.", "Count from 5 to 50 in steps of 5.", "Count from 2 to 20 in steps of 2 in German.",
     "What is 7 + 5?", "What is 10 - 8?", "What is 6 * 7?", "What is the capital of France?", "What is the capital of Japan?",
-    "Oslo is the capital of which country?", "Repeat: the quick dog watches a silver lamp", "Copy: 3141592", "Say: tessera",
+    "Repeat: The quick dog watches the silver lamp.", "Copy: 3141592",
     "Hello!", "Who are you?", "What is Tessera?", "What can you do?", "What is a plugin?", "Thank you."]
 PLACE = "{key}"
 
@@ -74,19 +73,18 @@ def record(model, vocabulary, path):
     languages = sorted(corpus.NUMBERS)
     forms = [
         dict(form="Count from {a} to {b} in {language}.", where=dict(a="0..20", b="0..20", language=languages),
-             note="up to 12 numbers; 'Count down from {a} to {b} in {language}.' too; ' in steps of {2|3}' before ' in {language}'",
+             note="up to 12 numbers; 'Count down from {a} to {b} in {language}.' too; ' in steps of 2' (even numbers) before ' in {language}'",
              example=corpus.counting(3, 7, 1, "Spanish")),
         dict(form="Count from {a} to {b}.", where=dict(a="0..99", b="0..99"),
-             note="up to 12 numbers; 'Count down from {a} to {b}.' too; ' in steps of {2|3|5|10}' before the full stop",
+             note="up to 12 numbers; 'Count down from {a} to {b}.' too; ' in steps of {2|5|10}' (multiples of it) before the full stop",
              example=corpus.counting(40, 50, 2, None)),
         dict(form="What is {a} + {b}?", where=dict(a="0..10", b="0..10"), example=("What is 9 + 4?", "9 + 4 = 13")),
         dict(form="What is {a} - {b}?", where=dict(a="0..10", b="0..a"), example=("What is 9 - 4?", "9 - 4 = 5")),
         dict(form="What is {a} * {b}?", where=dict(a="0..10", b="0..10"), example=("What is 9 * 4?", "9 * 4 = 36")),
         dict(form="What is the capital of {country}?", where=dict(country=sorted(corpus.CAPITALS)),
-             note="'{capital} is the capital of which country?' too",
-             example=("What is the capital of Peru?", "The capital of Peru is Lima.")),
-        dict(form="Repeat: {text}", where=dict(text="3 to 10 small letters or digits, 2 to 8 of its words, or one of its sentences"),
-             note="'Copy: {text}' and 'Say: {text}' too", example=("Copy: wind and rain", "wind and rain")),
+             example=("What is the capital of Norway?", "The capital of Norway is Oslo.")),
+        dict(form="Repeat: {text}", where=dict(text="3 to 8 digits, or a sentence of the corpus"),
+             note="'Copy: {text}' and 'Say: {text}' too", example=("Copy: The story is old and the song is young.", "The story is old and the song is young.")),
         dict(form="... The key is {key}. ... What is the key?", where=dict(key="four or five digits"),
              note="filler sentences before and after; 'The key of the {holder} is {key}.' with several holders too",
              example=("The key is 4711. What is the key?", "The key is 4711.")),

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Train the demo model. Stops by itself; run again with the same --out to resume.
 
-    python3 train.py --out /tmp/demo            # 0.9 million tokens
+    python3 train.py --out /tmp/demo            # 1 million tokens
 """
 import argparse
 import json
@@ -22,8 +22,8 @@ import tokenizer
 from model import Config, Model
 
 # (share of the training at which it begins, tokens in a sequence, share of dialogues about keys)
-STAGES = [(0.0, 128, 0.3), (0.4, 256, 0.2), (0.78, 640, 0.5)]
-WEIGHTS = {"count": 3.5, "arithmetic": 3.5, "capital": 1.0, "copy": 1.5, "talk": 0.7}
+STAGES = [(0.0, 128, 0.3), (0.4, 256, 0.25), (0.88, 640, 0.5)]
+WEIGHTS = {"count": 3.5, "arithmetic": 2.5, "capital": 1.0, "copy": 1.0, "talk": 1.5}
 STEP_TOKENS = 2560
 
 
@@ -111,7 +111,7 @@ class Batches:
 def main():
     ap = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     ap.add_argument("--out", type=Path, required=True, help="folder for the vocabulary, checkpoints, log and model")
-    ap.add_argument("--tokens", type=float, default=0.9e6, help="length of the training; may be changed on resuming")
+    ap.add_argument("--tokens", type=float, default=1.0e6, help="length of the training; may be changed on resuming")
     ap.add_argument("--lr", type=float, default=5e-3)
     ap.add_argument("--noise", type=float, default=0.02, help="relative noise on activations and cache in the last quarter")
     ap.add_argument("--threads", type=int, default=2)
