@@ -1,0 +1,206 @@
+// Models with random weights in every format and layout: the AVX2 kernels against the reference, in each way of attention.
+//
+// AVX2 rounds activations to eight bits for products with quantised weights. In most files every expert is used, so that
+// rounding shows as rounding; in those with a selection it also turns near ties of the router, after which a row goes its own
+// way: such rows are counted and their number is bounded.
+#include "tests/model/random_models.hpp"
+#include "tests/support.hpp"
+
+#include <tessera/ops.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+namespace fs = std::filesystem;
+
+using Logits = std::vector<std::vector<float>>;  // of each row
+
+constexpr std::array<const char*, 4> kWays = {"0", "1", "2", "3"};
+
+Config config_of(bool reference) {
+    return reference ? test::plugins_without({"cpu_avx2", "cpu_avx512"}) : test::plugins_without({"cpu_avx512"});
+}
+
+void expect_kernels(const test::LoadedModel& model, bool reference, const char* mla) {
+    const Plan& plan = model.engine->plan();
+    for (const LoweringChoice& choice : plan.lowerings) {
+        if (choice.op != "mla_attention") continue;
+        EXPECT_EQ(choice.lowering, mla) << choice.node;
+    }
+    int checked = 0;
+    for (const PlannedNode& planned : plan.nodes) {
+        const Node& node = plan.graph.nodes()[planned.node];
+        const bool heavy = node.op.find("matmul") != std::string::npos || node.op.find("attention") != std::string::npos ||
+                           node.op.find("ffn") != std::string::npos;
+        if (!heavy) continue;
+        ++checked;
+        const std::string& plugin = model.registry->owner(*planned.kernel).manifest.name;
+        EXPECT_EQ(plugin == "reference", reference) << node.op << " " << node.name << " runs on " << plugin;
+    }
+    EXPECT_GE(checked, 3 * static_cast<int>(model.engine->info().layers));
+}
+
+// A prompt that begins as a continuation would and goes on as one, then single tokens.
+Logits run(const fs::path& file, bool reference, const char* mla) {
+    EngineOptions options;
+    options.context = 64;
+    options.rows = options.output_rows = 32;
+    options.expand_from = 12;
+    options.threads = 1;
+    options.cache_type_k = options.cache_type_v = TSR_TYPE_F32;
+    options.lowerings["mla_attention"] = mla;
+    test::LoadedModel model(file, options, config_of(reference));
+    expect_kernels(model, reference, mla);
+    std::mt19937 random(5);
+    std::vector<Token> tokens(36);
+    for (Token& token : tokens) token = static_cast<Token>(random() % model.engine->info().vocabulary);
+    Logits logits;
+    const SequenceId sequence = model.engine->cache().create();
+    size_t at = 0;
+    for (const size_t count : {5, 23, 1, 1, 1, 1, 1, 1, 1, 1}) {
+        const BatchEntry entry{sequence, std::span(tokens).subspan(at, count), true, true};
+        for (const auto row : model.engine->step({&entry, 1})) logits.emplace_back(row.begin(), row.end());
+        at += count;
+    }
+    return logits;
+}
+
+struct Difference {
+    double largest_logit = 0;
+    std::vector<double> rows;  // largest of each row, as a share of the largest logit
+    size_t decided = 0;        // rows whose first choice leads by more than twice the tolerance
+    size_t agreed = 0;         // of these, those with the same first choice
+
+    double largest() const { return std::ranges::max(rows); }
+    size_t above(double limit) const {
+        return static_cast<size_t>(std::ranges::count_if(rows, [&](double row) { return !(row <= limit); }));
+    }
+};
+
+Difference compare(const Logits& got, const Logits& wanted, double tolerance) {
+    Difference difference;
+    for (const auto& row : wanted) {
+        for (const float value : row) difference.largest_logit = std::max<double>(difference.largest_logit, std::abs(value));
+    }
+    for (size_t i = 0; i < wanted.size(); ++i) {
+        double largest = 0;
+        for (size_t k = 0; k < wanted[i].size(); ++k) {
+            const double one = std::abs(double{got[i][k]} - wanted[i][k]) / difference.largest_logit;
+            largest = one <= largest ? largest : one;  // keeps NaN
+        }
+        difference.rows.push_back(largest);
+        auto sorted = wanted[i];
+        std::ranges::nth_element(sorted, sorted.begin() + 1, std::greater());
+        if (sorted[0] - sorted[1] <= 2 * tolerance * difference.largest_logit) continue;
+        ++difference.decided;
+        const auto best = [](const std::vector<float>& row) { return std::ranges::max_element(row) - row.begin(); };
+        difference.agreed += best(got[i]) == best(wanted[i]);
+    }
+    return difference;
+}
+
+struct Model {
+    std::string name;
+    std::string options;
+    double tolerance;  // of the largest logit, of the AVX2 kernels against the reference
+    // Rows that may differ by more, because a near tie of a router went the other way. 0 where all experts are used.
+    size_t turned_rows = 0;
+};
+
+void check(const Model& model, const fs::path& file, const std::vector<const char*>& ways) {
+    const Logits wanted = run(file, true, "0");
+    std::vector<Logits> got;
+    for (const char* way : ways) {
+        SCOPED_TRACE(std::string("-mla ") + way);
+        got.push_back(run(file, false, way));
+        ASSERT_EQ(got.back().size(), wanted.size());
+        const Difference difference = compare(got.back(), wanted, model.tolerance);
+        const size_t turned = difference.above(model.tolerance);
+        std::printf("    -mla %s: largest difference %.1e of the largest logit %.1f; above %.0e in %zu of %zu rows; "
+                    "first choice equal in %zu of %zu decided\n",
+                    way, difference.largest(), difference.largest_logit, model.tolerance, turned, wanted.size(),
+                    difference.agreed, difference.decided);
+        EXPECT_LE(turned, model.turned_rows);
+        EXPECT_GE(difference.agreed + model.turned_rows, difference.decided);
+        // Most rows must be such that this says something.
+        EXPECT_GE(difference.decided * 2, wanted.size());
+    }
+    for (size_t i = 1; i < got.size(); ++i) {
+        const Difference difference = compare(got[i], got[0], model.tolerance);
+        EXPECT_LE(difference.above(model.tolerance), model.turned_rows)
+            << "-mla " << ways[i] << " against " << ways[0] << ": " << difference.largest();
+    }
+}
+
+class RandomModels : public testing::TestWithParam<Model> {};
+
+TEST_P(RandomModels, Avx2AgreesWithTheReferenceInEveryWay) {
+    const Model& model = GetParam();
+    const fs::path file = test::random_model(model.name, model.options);
+    // A turned row is no matter of the way.
+    check(model, file, model.turned_rows == 0 ? std::vector<const char*>(kWays.begin(), kWays.end()) : std::vector<const char*>{"3"});
+}
+
+TEST(RandomModels, SplitFileGivesTheSameByAnyPart) {
+    const Model model{"tiny-v3-split", "--preset tiny-v3 --layers 2 --used 16 --groups-used 4 --type q4_K --split 3", 3e-2};
+    const fs::path file = test::random_model(model.name, model.options);
+    check(model, test::part(file, 1, 3), {"3"});
+    const Logits first = run(test::part(file, 1, 3), false, "3");
+    EXPECT_EQ(run(test::part(file, 2, 3), false, "3"), first);
+    EXPECT_EQ(run(test::part(file, 3, 3), false, "3"), first);
+}
+
+// All experts used, in groups that are all chosen; so no choice depends on rounding.
+const std::string kTiny = "--preset tiny --layers 3 --vocab 1024 --used 8";
+const std::string kTinyV3 = "--preset tiny-v3 --layers 3 --vocab 1024 --experts 8 --groups 2 --groups-used 2 --used 8";
+const std::string kCut = " --dense 1 --embd 1024 --vocab 1024 --heads 8 --q-lora 512 --ff 1024 --ff-exp 512 --experts 16 --groups 4";
+
+std::vector<Model> models() {
+    constexpr double kPlain = 1e-3, kQuantised = 3e-2;
+    std::vector<Model> all;
+    for (const char* type : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "iq4_xs", "q2_K", "q3_K",
+                             "q4_K", "q5_K", "q6_K"}) {
+        const std::string name = type;
+        const bool plain = name == "f32" || name == "f16" || name == "bf16";
+        const double tolerance = plain ? kPlain : kQuantised;
+        const std::string option = " --type " + name;
+        all.push_back({"tiny-" + name, kTiny + option, tolerance});
+        all.push_back({"tiny-v3-" + name, kTinyV3 + option, tolerance});
+        all.push_back({"tiny-v3-selected-" + name, "--preset tiny-v3 --layers 3 --vocab 1024" + option, tolerance, 12});
+    }
+    for (const char* type : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_K", "q2_K"}) {
+        const std::string name = type;
+        const bool plain = name == "f32" || name == "f16" || name == "bf16";
+        const double tolerance = plain ? kPlain : kQuantised;
+        all.push_back({"tiny-absorbed-" + name, kTiny + " --layout absorbed --type " + name, tolerance});
+        if (plain || name == "q8_0") {
+            all.push_back({"tiny-v3-all-" + name, kTinyV3 + " --layout all --type " + name, tolerance});
+        }
+    }
+    for (const char* type : {"q4_0", "q4_K"}) {
+        all.push_back({"v2-cut-" + std::string(type), "--preset v2 --layers 2 --used 16 --groups-used 4" + kCut + " --type " + type, kQuantised});
+    }
+    for (const char* type : {"q4_K", "q2_K"}) {
+        all.push_back({"v3-cut-" + std::string(type), "--preset v3 --layers 2 --used 16 --groups-used 4" + kCut + " --type " + type, kQuantised});
+    }
+    all.push_back({"v3-cut-selected-q4_K", "--preset v3 --layers 2 --groups-used 2" + kCut + " --type q4_K", kQuantised, 12});
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(MakeGguf, RandomModels, testing::ValuesIn(models()), [](const auto& instance) {
+    std::string name = instance.param.name;
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
+
+}  // namespace
+}  // namespace tessera
