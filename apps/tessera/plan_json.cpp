@@ -44,7 +44,8 @@ json::object operand(const Plan& plan, Value value, InstanceId id) {
             {"layout", plan.instances[id].layout}};
 }
 
-json::array nodes(const PlanReport& report, const std::vector<PlannedNode>& planned) {
+template <typename Nodes>
+json::array nodes(const PlanReport& report, const Nodes& planned) {
     const Plan& plan = report.planned.plan;
     json::array all;
     for (const PlannedNode& node : planned) {

@@ -49,15 +49,13 @@ class LayerTexts {
 
     std::string text() {
         std::map<int, std::vector<const PlannedNode*>> nodes;
-        int order = 0;
         // What belongs to no layer stands before the first or after the last.
-        int last_layer = -1;
-        for (const PlannedNode& node : plan_.nodes) last_layer = std::max(last_layer, layer(node));
+        const auto last_layer = static_cast<int>(report_.planned.info.layers) - 1;
         bool seen_layer = false;
         for (const PlannedNode& node : plan_.nodes) {
-            order = layer(node);
-            seen_layer |= order >= 0;
-            nodes[order >= 0 ? order : seen_layer ? last_layer + 1 : -1].push_back(&node);
+            const int number = layer(node);
+            seen_layer |= number >= 0;
+            nodes[number >= 0 ? std::min(number, last_layer + 1) : seen_layer ? last_layer + 1 : -1].push_back(&node);
         }
         std::string text;
         std::string pending;

@@ -1,0 +1,168 @@
+// The table of flags, and what command lines come to.
+#include "apps/tessera/arguments.hpp"
+#include "apps/tessera/settings.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <set>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tessera::app {
+namespace {
+
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::istringstream stream(line);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+}
+
+Arguments parse(const std::string& line, Command command = Command::kRun) { return Arguments(command, words_of(line)); }
+
+std::string usage_error(const std::string& line, Command command = Command::kRun) {
+    try {
+        Arguments arguments(command, words_of(line));
+        if (flag_named("ctx-size").of(command)) read_model_settings(arguments);
+    } catch (const UsageError& error) {
+        return error.what();
+    }
+    return "";
+}
+
+TEST(Flags, TableHasNoDoubles) {
+    std::set<std::string_view> names, spellings;
+    for (const Flag& flag : all_flags()) {
+        EXPECT_TRUE(names.insert(flag.name).second) << flag.name;
+        EXPECT_FALSE(flag.help.empty()) << flag.name;
+        EXPECT_NE(flag.commands, 0u) << flag.name;
+        for (const std::string_view spelling : spellings_of(flag)) {
+            EXPECT_TRUE(spellings.insert(spelling).second) << spelling;
+            EXPECT_TRUE(spelling.starts_with('-')) << spelling;
+            EXPECT_EQ(find_flag(spelling), &flag) << spelling;
+        }
+        if (flag.takes == Takes::kNothing) EXPECT_TRUE(flag.value.empty()) << flag.name;
+    }
+}
+
+TEST(Flags, EverySpellingThatPeopleKnowIsThere) {
+    for (const char* spelling :
+         {"-m", "-p", "-f", "-sys", "-cnv", "-n", "-s", "-c", "-b", "-ub", "-t", "-tb", "-fa", "-mla", "-amb", "-fmoe", "-ser", "-rtr",
+          "-ctk", "-ctv", "-ot", "-ngl", "-ts", "-sm", "-v", "--no-warmup", "--no-mmap", "--mlock", "--numa", "--version", "--model",
+          "--ctx-size", "--threads", "--n-gpu-layers", "--override-tensor", "--cache-type-k", "--cache-type-v", "--flash-attn", "--mla-use",
+          "--attention-max-batch", "--fused-moe", "--smart-expert-reduction", "--run-time-repack", "--temp", "--top-k", "--top-p",
+          "--min-p", "--typical", "--repeat-penalty", "--repeat-last-n", "--frequency-penalty", "--presence-penalty", "--samplers",
+          "--override-kv", "--parallel", "--seed", "--predict", "--ubatch-size", "--batch-size", "--threads-batch", "--tensor-split",
+          "--split-mode", "--n-cpu-moe", "--cpu-moe"}) {
+        EXPECT_NE(find_flag(spelling), nullptr) << spelling;
+    }
+}
+
+// Each line of command_lines.txt is read whole, and says what is not honoured, nothing else.
+TEST(Arguments, LinesOfOthersAreUnderstood) {
+    std::ifstream file(TSR_COMMAND_LINES);
+    ASSERT_TRUE(file) << TSR_COMMAND_LINES;
+    size_t count = 0;
+    for (std::string line; std::getline(file, line);) {
+        if (line.empty() || line[0] == '#') continue;
+        SCOPED_TRACE(line);
+        ++count;
+        // The bar that ends the flags stands alone; those in regular expressions do not.
+        const size_t bar = line.rfind(" |");
+        std::vector<std::string> words = words_of(line.substr(0, bar));
+        const std::vector<std::string> said = words_of(line.substr(bar + 2));
+        const auto info = std::ranges::find(all_commands(), std::string_view(words.front()), &CommandInfo::name);
+        ASSERT_NE(info, all_commands().end());
+        words.erase(words.begin());
+        Arguments arguments(info->command, words);
+        try {
+            read_model_settings(arguments);
+        } catch (const UsageError& error) {
+            // A cache type that is not known is refused by name.
+            EXPECT_THAT(error.what(), HasSubstr("q8_KV"));
+            continue;
+        }
+        std::vector<std::string> found;
+        for (const std::string& remark : arguments.remarks()) found.push_back(remark.substr(0, remark.find_first_of(": ")));
+        EXPECT_EQ(found, said);
+    }
+    EXPECT_EQ(count, 25u);
+}
+
+TEST(Arguments, OptionalValuesAreTakenOnlyIfTheyAreSwitchWords) {
+    EXPECT_EQ(parse("-fa -mla 3").on_off("flash-attn"), true);
+    EXPECT_EQ(parse("-fa 0 -mla 3").on_off("flash-attn"), false);
+    EXPECT_EQ(parse("-fa off").on_off("flash-attn"), false);
+    EXPECT_EQ(parse("-fa auto").on_off("flash-attn"), true);
+    EXPECT_EQ(parse("-fa=off").on_off("flash-attn"), false);
+    EXPECT_EQ(parse("-mla 3").on_off("flash-attn"), std::nullopt);
+    EXPECT_THAT(usage_error("-fa maybe"), HasSubstr("maybe"));
+}
+
+TEST(Arguments, ValuesMayBeAttachedAndHoldEqualsSigns) {
+    EXPECT_EQ(parse("--ctx-size=77").integer("ctx-size", 0, 100), 77);
+    EXPECT_EQ(parse("-ot=exps=CPU").text("override-tensor"), "exps=CPU");
+    EXPECT_EQ(parse("-ot exps=CPU").text("override-tensor"), "exps=CPU");
+    EXPECT_EQ(Arguments(Command::kRun, std::vector<std::string>{"-p", ""}).text("prompt"), "");
+    EXPECT_EQ(Arguments(Command::kRun, std::vector<std::string>{"-p", "-5 is less than -fa"}).text("prompt"), "-5 is less than -fa");
+    EXPECT_EQ(parse("-p -fa").text("prompt"), "-fa");
+    EXPECT_EQ(parse("-ngl -1").integer("n-gpu-layers", -1, 9), -1);
+}
+
+TEST(Arguments, TheLastOfSeveralCounts) {
+    EXPECT_EQ(parse("-c 1 -c 2 --ctx-size 3").integer("ctx-size", 0, 9), 3);
+    EXPECT_THAT(parse("-ot a=CPU -ot b=CPU").all("override-tensor"), ElementsAre("a=CPU", "b=CPU"));
+}
+
+TEST(Arguments, UnknownFlagsNameTheNearest) {
+    EXPECT_THAT(usage_error("-mal 3"), HasSubstr("did you mean -mla?"));
+    EXPECT_THAT(usage_error("--ctx-sise 3"), HasSubstr("did you mean --ctx-size?"));
+    EXPECT_THAT(usage_error("--override-tenosr a=b"), HasSubstr("did you mean --override-tensor?"));
+    EXPECT_THAT(usage_error("--ctx-sise=3"), HasSubstr("unknown flag --ctx-sise;"));
+    EXPECT_THAT(usage_error("--zzzzzzzzzz"), testing::Not(HasSubstr("did you mean")));
+    EXPECT_THAT(usage_error("--json"), HasSubstr("--json is not a flag of 'tessera run'; it is one of: plan"));
+    EXPECT_THAT(usage_error("-c 12", Command::kInspect), HasSubstr("it is one of: run, chat, plan"));
+    EXPECT_THAT(usage_error("stray"), HasSubstr("expected a flag, found 'stray'"));
+}
+
+TEST(Arguments, MissingAndWrongValues) {
+    EXPECT_THAT(usage_error("-c"), HasSubstr("-c expects N, found the end of the line"));
+    EXPECT_THAT(usage_error("-m -fa"), HasSubstr("-m expects FILE, found the flag -fa"));
+    EXPECT_THAT(usage_error("-c many"), HasSubstr("-c: expected a whole number from 0 to"));
+    EXPECT_THAT(usage_error("-c -3"), HasSubstr("found '-3'"));
+    EXPECT_THAT(usage_error("-c 12x"), HasSubstr("found '12x'"));
+    EXPECT_THAT(usage_error("-c 99999999999999999999"), HasSubstr("found '9999"));
+    EXPECT_THAT(usage_error("--temp warm"), HasSubstr("--temp: expected a number"));
+    EXPECT_THAT(usage_error("--temp nan"), HasSubstr("--temp: expected a number"));
+    EXPECT_THAT(usage_error("--top-p 1.5"), HasSubstr("--top-p: expected a number from 0 to 1"));
+    EXPECT_THAT(usage_error("-mla 4"), HasSubstr("-mla: expected 0, 1, 2 or 3, found '4'"));
+    EXPECT_THAT(usage_error("-ctk q9_9"), HasSubstr("found 'q9_9'"));
+    EXPECT_THAT(usage_error("-ot CPU"), HasSubstr("-ot: expected REGEX=DEVICE"));
+    EXPECT_THAT(usage_error("-ts 1,x"), HasSubstr("-ts: expected numbers"));
+    EXPECT_THAT(usage_error("-ts 0,0"), HasSubstr("a share above 0"));
+    EXPECT_THAT(usage_error("-sm diagonal"), HasSubstr("-sm: expected layer"));
+    EXPECT_THAT(usage_error("--samplers top_q"), HasSubstr("top_q"));
+    EXPECT_THAT(usage_error("--override-kv nonsense"), HasSubstr("--override-kv"));
+    EXPECT_THAT(usage_error("-l 5*3"), HasSubstr("TOKEN+X"));
+    EXPECT_THAT(usage_error("--chat --raw"), HasSubstr("contradict"));
+    EXPECT_THAT(usage_error("--mlock=1"), HasSubstr("takes no value"));
+}
+
+TEST(Help, ShowsEveryFlagOfTheCommand) {
+    for (const CommandInfo& info : all_commands()) {
+        const std::string text = help_text(info.command);
+        for (const Flag& flag : all_flags()) {
+            if (flag.of(info.command)) EXPECT_THAT(text, HasSubstr(std::string(shown(flag)))) << info.name;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace tessera::app

@@ -1,0 +1,98 @@
+// Plans of files that make_gguf.py writes, and of DeepSeek-V3 for the rigs that people have.
+#include "tests/apps/process.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <chrono>
+#include <filesystem>
+#include <string>
+
+namespace tessera::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Files of holes, made once for all tests of this process.
+std::string make(const std::string& preset, const std::string& type, const std::vector<std::string>& more = {}) {
+    std::string name = preset + "-" + type;
+    for (const std::string& word : more) name += word;
+    const fs::path path = fs::path(TSR_BINARY_DIR) / "tests" / "apps" / (name + ".gguf");
+    if (fs::exists(path)) return path.string();
+    const fs::path part = path.string() + "." + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + ".part";
+    std::vector<std::string> words = {TSR_PYTHON, TSR_SHARED "/tools/make_gguf.py", "--preset", preset, "--type", type, "--sparse", "-o", part.string()};
+    words.insert(words.end(), more.begin(), more.end());
+    const Outcome outcome = run_process(words);
+    if (outcome.code != 0) throw std::runtime_error("make_gguf.py failed (it needs python3 with numpy): " + outcome.err);
+    fs::rename(part, path);
+    return path.string();
+}
+
+boost::json::object json_of(const Outcome& outcome) { return boost::json::parse(outcome.out).as_object(); }
+
+double cache_mib(const boost::json::object& plan) {
+    double bytes = 0;
+    for (const auto& device : plan.at("devices").as_array()) bytes += device.at("cache").to_number<double>();
+    return bytes / (1 << 20);
+}
+
+TEST(PlanFiles, TinyInEveryType) {
+    for (const char* type : {"f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "iq4_xs", "q2_K", "q3_K", "q4_K", "q5_K", "q6_K"}) {
+        SCOPED_TRACE(type);
+        const Outcome outcome = tessera({"plan", make("tiny-v3", type), "--json", "-mla", "3"});
+        ASSERT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_EQ(json_of(outcome).at("model").at("layers").to_number<int>(), 4);
+    }
+}
+
+TEST(PlanFiles, TinyInEveryLayoutAndWay) {
+    for (const char* layout : {"absorbed", "all"}) {
+        for (const char* mla : {"0", "1", "2", "3"}) {
+            SCOPED_TRACE(std::string(layout) + " " + mla);
+            const Outcome outcome = tessera({"plan", make("tiny", "q4_0", {"--layout", layout}), "--json", "-mla", mla});
+            ASSERT_EQ(outcome.code, 0) << outcome.err;
+            for (const auto& choice : json_of(outcome).at("lowerings").as_array()) {
+                if (choice.at("op").as_string() == "mla_attention") EXPECT_EQ(choice.at("lowering").as_string(), mla);
+            }
+        }
+    }
+}
+
+TEST(PlanV3, CacheIsAsLargeAsTheThreadsSay) {
+    const std::string model = make("v3", "q4_K");
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome f16 = tessera({"plan", model, "--json", "-mla", "3", "-c", "65536", "-ctk", "f16"});
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    EXPECT_NEAR(cache_mib(json_of(f16)), 4392.0, 0.05);
+    const Outcome q8_0 = tessera({"plan", model, "--json", "-mla", "3", "-c", "32768", "-ctk", "q8_0"});
+    EXPECT_NEAR(cache_mib(json_of(q8_0)), 1166.6, 0.05);
+    EXPECT_LT(seconds, 30.0);
+}
+
+TEST(PlanV3, EveryRigGetsAnAnswer) {
+    size_t rigs = 0;
+    for (const auto& entry : fs::directory_iterator(TSR_SHARED "/rigs")) {
+        if (entry.path().extension() != ".toml") continue;
+        ++rigs;
+        const bool lite = entry.path().stem() == "lite-4080";
+        for (const char* type : {"q4_K", "q2_K"}) {
+            SCOPED_TRACE(entry.path().filename().string() + " " + type);
+            const Outcome outcome = tessera({"plan", lite ? make("lite", "q4_0") : make("v3", type), "--json", "-mla", "3", "-c", "32768", "-ctk", "q8_0", "--rig",
+                                             entry.path().string()});
+            ASSERT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.err;
+            const auto plan = json_of(outcome);
+            EXPECT_EQ(plan.at("fits").as_bool(), outcome.code == 0);
+            EXPECT_EQ(plan.at("too_much").as_array().empty(), outcome.code == 0);
+            if (outcome.code == 3) EXPECT_THAT(outcome.err, testing::ContainsRegex("lacks [0-9]+ bytes"));
+            EXPECT_NEAR(cache_mib(plan), lite ? 1166.6 / 61 * 27 : 1166.6, 0.1);
+            if (lite) break;
+        }
+    }
+    EXPECT_GE(rigs, 7u);
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,142 @@
+// From flags to what the core is asked.
+#include "apps/tessera/loading.hpp"
+#include "apps/tessera/model_sizes.hpp"
+#include "apps/tessera/settings.hpp"
+
+#include <gtest/gtest.h>
+
+#include <regex>
+#include <string>
+#include <vector>
+
+namespace tessera::app {
+namespace {
+
+ModelSettings settings_of(std::vector<std::string> words) {
+    Arguments arguments(Command::kRun, words);
+    return read_model_settings(arguments);
+}
+
+TEST(Settings, EngineOptions) {
+    const ModelSettings s = settings_of({"-c", "8192", "-ub", "1024", "-b", "256", "-t", "6", "-tb", "12", "-fa", "off", "-mla", "2", "-amb", "256",
+                                         "-ctk", "q8_0", "-ctv", "bf16", "--no-mmap", "--mlock", "-np", "3"});
+    EXPECT_EQ(s.context, 8192u);
+    EXPECT_EQ(s.engine.rows, 256u);
+    EXPECT_EQ(s.engine.threads, 6u);
+    EXPECT_EQ(s.engine.prompt_threads, 12u);
+    EXPECT_FALSE(s.engine.flash_attention);
+    EXPECT_EQ(s.engine.lowerings.at("mla_attention"), "2");
+    EXPECT_EQ(s.engine.scratch_bytes, 256ull << 20);
+    EXPECT_EQ(s.engine.cache_type_k, tsr_type{TSR_TYPE_Q8_0});
+    EXPECT_EQ(s.engine.cache_type_v, tsr_type{TSR_TYPE_BF16});
+    EXPECT_FALSE(s.engine.map_weights);
+    EXPECT_TRUE(s.engine.lock_memory);
+    EXPECT_EQ(s.parallel, 3u);
+}
+
+TEST(Settings, Defaults) {
+    const ModelSettings s = settings_of({});
+    EXPECT_EQ(s.context, std::nullopt);
+    EXPECT_EQ(s.engine.rows, 512u);
+    EXPECT_TRUE(s.engine.flash_attention);
+    EXPECT_TRUE(s.engine.lowerings.empty());
+    EXPECT_EQ(s.engine.scratch_bytes, 512ull << 20);
+    EXPECT_FALSE(s.seed_given);
+    EXPECT_EQ(s.engine.placement.gpu_layers, -1);
+}
+
+TEST(Settings, Sampling) {
+    const ModelSettings s = settings_of({"--temp", "0.5", "--top-k", "7", "--top-p", "0.9", "--min-p", "0", "--typical", "0.8", "--repeat-last-n", "-1",
+                                         "--repeat-penalty", "1.2", "--presence-penalty", "-1", "--frequency-penalty", "0.25", "-s", "42", "--samplers",
+                                         "temperature;top_k", "-l", "15+2.5", "-l", "7-1", "-r", "a", "--stop", "b"});
+    EXPECT_FLOAT_EQ(s.sampling.temperature, 0.5f);
+    EXPECT_EQ(s.sampling.top_k, 7);
+    EXPECT_FLOAT_EQ(s.sampling.top_p, 0.9f);
+    EXPECT_FLOAT_EQ(s.sampling.min_p, 0.0f);
+    EXPECT_FLOAT_EQ(s.sampling.typical_p, 0.8f);
+    EXPECT_EQ(s.sampling.penalty_last_n, -1);
+    EXPECT_FLOAT_EQ(s.sampling.repetition_penalty, 1.2f);
+    EXPECT_FLOAT_EQ(s.sampling.presence_penalty, -1.0f);
+    EXPECT_FLOAT_EQ(s.sampling.frequency_penalty, 0.25f);
+    EXPECT_EQ(s.sampling.seed, 42u);
+    EXPECT_EQ(session::format_sampling_order(s.sampling.order), "temperature;top_k");
+    ASSERT_EQ(s.sampling.logit_bias.size(), 2u);
+    EXPECT_EQ(s.sampling.logit_bias[0], std::pair(15, 2.5f));
+    EXPECT_EQ(s.sampling.logit_bias[1], std::pair(7, -1.0f));
+    EXPECT_EQ(s.stop, (std::vector<std::string>{"a", "b"}));
+}
+
+TEST(Settings, TensorRulesSplitAtCommasBetweenRules) {
+    const auto check = [](const char* text, std::vector<std::pair<std::string, std::string>> expected) {
+        SCOPED_TRACE(text);
+        const std::vector<TensorRule> rules = parse_tensor_rules(text);
+        ASSERT_EQ(rules.size(), expected.size());
+        for (size_t i = 0; i < rules.size(); ++i) {
+            EXPECT_EQ(rules[i].pattern, expected[i].first);
+            EXPECT_EQ(rules[i].device, expected[i].second);
+        }
+    };
+    check("exps=CPU", {{"exps", "CPU"}});
+    check("a=CPU,b=CUDA1", {{"a", "CPU"}, {"b", "CUDA1"}});
+    check("blk\\.[0-9]{1,2}\\.x=CPU", {{"blk\\.[0-9]{1,2}\\.x", "CPU"}});
+    check("x{1,2}=CPU,y{3,}z=CUDA0", {{"x{1,2}", "CPU"}, {"y{3,}z", "CUDA0"}});
+    check("(?=exps)=CPU", {{"(?=exps)", "CPU"}});
+    for (const char* bad : {"", "=CPU", "exps=", "exps", "a=CPU,", "a=CPU,b"}) {
+        if (std::string(bad) == "a=CPU,") continue;  // a comma too many is forgiven
+        EXPECT_THROW(parse_tensor_rules(bad), UsageError) << bad;
+    }
+}
+
+TEST(Settings, Unescape) {
+    EXPECT_EQ(unescape("a\\nb\\tc\\\\d\\\"e\\'f\\x41g\\q\\"), "a\nb\tc\\d\"e'fAg\\q\\");
+    EXPECT_EQ(settings_of({"-e", "-p", "a\\nb"}).prompt, "a\nb");
+    EXPECT_EQ(settings_of({"-p", "a\\nb"}).prompt, "a\\nb");
+}
+
+TEST(Context, IsWhatPromptAndAnswerNeed) {
+    const auto wish = [](std::vector<size_t> prompts, uint32_t at_once, std::optional<uint32_t> given, int64_t predict, uint32_t model) {
+        return wish_context(prompts, at_once, given, predict, model);
+    };
+    EXPECT_EQ(wish({100}, 1, {}, -1, 163840).all, 4096u);
+    EXPECT_EQ(wish({100}, 1, {}, 50, 163840).all, 4096u);
+    EXPECT_EQ(wish({100}, 1, {}, 50, 163840).requests[0], 150u);
+    EXPECT_EQ(wish({5000}, 1, {}, 2000, 163840).all, 7040u);  // whole pages of 64
+    EXPECT_EQ(wish({5000}, 1, {}, 2000, 163840).requests[0], 7000u);
+    EXPECT_EQ(wish({100}, 1, {}, -1, 1024).all, 1024u);
+    EXPECT_EQ(wish({900}, 1, {}, 500, 1024).requests[0], 1024u);
+    EXPECT_EQ(wish({100}, 1, 100u, -1, 1024).requests[0], 100u);
+    EXPECT_EQ(wish({10}, 1, 0u, -1, 1024).all, 1024u);
+    // Several at once: the largest of them together; given a context, unlimited answers share it evenly.
+    EXPECT_EQ(wish({10, 20, 30}, 2, {}, 100, 163840).all, 4096u);
+    EXPECT_EQ(wish({10, 10, 10}, 3, {}, -1, 1024).all, 3072u);
+    EXPECT_EQ(wish({10, 10, 10, 10}, 2, 1024u, -1, 163840).requests[3], 512u);
+}
+
+TEST(ModelSizes, KindsAndLayers) {
+    EXPECT_EQ(kind_of("blk.3.ffn_down_exps.weight"), TensorKind::kRoutedExperts);
+    EXPECT_EQ(kind_of("blk.3.ffn_down_shexp.weight"), TensorKind::kSharedExperts);
+    EXPECT_EQ(kind_of("blk.3.ffn_gate_inp.weight"), TensorKind::kRouter);
+    EXPECT_EQ(kind_of("blk.3.exp_probs_b.bias"), TensorKind::kRouter);
+    EXPECT_EQ(kind_of("blk.0.ffn_gate.weight"), TensorKind::kDenseFfn);
+    EXPECT_EQ(kind_of("blk.0.attn_kv_b.weight"), TensorKind::kAttention);
+    EXPECT_EQ(kind_of("blk.0.attn_kv_a_norm.weight"), TensorKind::kNorms);
+    EXPECT_EQ(kind_of("token_embd.weight"), TensorKind::kEmbeddings);
+    EXPECT_EQ(kind_of("output.weight"), TensorKind::kOutput);
+    EXPECT_EQ(kind_of("output_norm.weight"), TensorKind::kNorms);
+    EXPECT_EQ(layer_of("blk.17.x"), 17);
+    EXPECT_EQ(layer_of("output.weight"), -1);
+    EXPECT_EQ(layer_of("blk.x.y"), -1);
+    EXPECT_EQ(ranges_text({0, 1, 2, 5, 7, 8}), "0-2, 5, 7-8");
+}
+
+TEST(ModelSizes, NumberPatternsMatchExactlyTheirNumbers) {
+    for (const auto& [first, last] : std::vector<std::pair<int, int>>{{0, 3}, {3, 12}, {9, 10}, {5, 5}, {17, 60}, {98, 121}}) {
+        const std::regex pattern("blk\\.(" + number_pattern(first, last) + ")\\.ffn");
+        for (int n = 0; n < 140; ++n) {
+            EXPECT_EQ(std::regex_search("blk." + std::to_string(n) + ".ffn", pattern), n >= first && n <= last) << first << ' ' << last << ' ' << n;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace tessera::app
