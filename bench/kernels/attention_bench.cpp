@@ -1,0 +1,158 @@
+// Attention kernels by shape: G operations a second of one worker's processor time (which other load disturbs least),
+// or of several workers' wall time. Counted are two operations for every product of a score, a weighted value or an
+// expansion that a causal mask leaves.
+//   bench_attention [workers [part of a name]]
+#include "plugins/cpu_avx2/attention/attention.hpp"
+#include "tests/cpu_avx2/attention_nodes.hpp"
+
+#include <tessera/ops.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <ctime>
+#include <string_view>
+
+namespace {
+
+using namespace tessera;
+
+enum class Form { kPlain, kPrefix, kProjected };
+
+struct Shape {
+    const char* name;
+    Form form;
+    tsr_type type;
+    int heads, kv_heads, dk, dv, latent;
+    tsr_type weights;
+    int position, rows;
+};
+
+constexpr int kTurned = 64;  // of a projected key
+
+constexpr Shape kShapes[] = {
+    {"generation, 16 heads of 576/512, f16, 4096", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, 4095, 1},
+    {"generation, 16 heads of 576/512, q8_0, 4096", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, 4095, 1},
+    {"generation, 16 heads of 576/512, bf16, 4096", Form::kPrefix, TSR_TYPE_BF16, 16, 1, 576, 512, 0, 0, 4095, 1},
+    {"generation, 16 heads of 576/512, f32, 4096", Form::kPrefix, TSR_TYPE_F32, 16, 1, 576, 512, 0, 0, 4095, 1},
+    {"generation, 16 heads of 576/512, q8_0, 300", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, 299, 1},
+    {"generation, 128 heads of 576/512, f16, 4096", Form::kPrefix, TSR_TYPE_F16, 128, 1, 576, 512, 0, 0, 4095, 1},
+    {"prompt of 128, 16 heads of 576/512, f16", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, 0, 128},
+    {"prompt of 512, projected by q4_0, f16", Form::kProjected, TSR_TYPE_F16, 16, 1, 192, 128, 512, TSR_TYPE_Q4_0, 0,
+     512},
+    {"prompt of 512 at 4096, projected by q4_0, f16", Form::kProjected, TSR_TYPE_F16, 16, 1, 192, 128, 512,
+     TSR_TYPE_Q4_0, 4096, 512},
+    {"prompt of 512 at 4096, projected by q4_0, q8_0", Form::kProjected, TSR_TYPE_Q8_0, 16, 1, 192, 128, 512,
+     TSR_TYPE_Q4_0, 4096, 512},
+    {"prompt of 512 at 2048, 16 heads of 192/128, f16", Form::kPlain, TSR_TYPE_F16, 16, 16, 192, 128, 0, 0, 2048, 512},
+    {"generation, 16 heads of 192/128, f16, 4096", Form::kPlain, TSR_TYPE_F16, 16, 16, 192, 128, 0, 0, 4095, 1},
+    {"generation, 32 heads over 8 of 128, f16, 4096", Form::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 4095, 1},
+    {"prompt of 512 at 2048, 32 heads over 8, f16", Form::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 2048, 512},
+};
+
+double processor_seconds() {
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return static_cast<double>(t.tv_sec) + static_cast<double>(t.tv_nsec) * 1e-9;
+}
+
+double wall_seconds() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
+
+void fill_rows(tests::Operand& operand, int64_t rows) {
+    std::mt19937 random(1);
+    std::vector<float> row(static_cast<size_t>(operand.tensor.dims[0]));
+    for (int64_t i = 0; i < rows; ++i) {
+        if (i < 64) tests::fill_normal(row.data(), row.size(), random);
+        cpu::encode_row(operand.tensor.type, row.data(), row.size(), operand.data() + i * operand.tensor.strides[1]);
+    }
+}
+
+double operations(const Shape& s) {
+    double pairs = 0;
+    for (int r = 0; r < s.rows; ++r) pairs += s.position + r + 1;
+    double count = 2 * pairs * s.heads * (s.dk + s.dv);
+    if (s.form == Form::kProjected) {
+        count += 2.0 * (s.position + s.rows) * s.heads * s.latent * (s.dk - kTurned + s.dv);
+    }
+    return count;
+}
+
+void measure(const Shape& s, uint32_t workers) {
+    tests::NodeCase node(TSR_OP_FLASH_ATTENTION);
+    const int pages = (s.position + s.rows + 63) / 64;
+    const int64_t elements = s.form == Form::kProjected ? s.latent + kTurned : s.kv_heads * s.dk;
+    fill_rows(node.add(true, TSR_TYPE_F32, {s.dk, s.heads, s.rows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS),
+              s.heads * s.rows);
+    fill_rows(node.add(true, s.type, {elements, 64, pages}, TSR_ROLE_CACHE), 64 * pages);
+    if (s.form == Form::kPlain)
+        fill_rows(node.add(true, s.type, {s.kv_heads * s.dv, 64, pages}, TSR_ROLE_CACHE), 64 * pages);
+    else
+        node.add_absent();
+    auto& positions = node.add(true, TSR_TYPE_I32, {s.rows}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+    auto& sequences = node.add(true, TSR_TYPE_I32, {s.rows}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+    auto& table = node.add(true, TSR_TYPE_I32, {pages, 1}, TSR_ROLE_INPUT);
+    for (int r = 0; r < s.rows; ++r) {
+        positions.integers()[r] = s.position + r;
+        sequences.integers()[r] = 0;
+    }
+    for (int p = 0; p < pages; ++p) table.integers()[p] = p;
+    if (s.form == Form::kProjected) {
+        const int projected = s.dk - kTurned;
+        fill_rows(node.add(true, s.weights, {s.latent, projected, s.heads}, TSR_ROLE_WEIGHT), projected * s.heads);
+        fill_rows(node.add(true, s.weights, {s.latent, s.dv, s.heads}, TSR_ROLE_WEIGHT), s.dv * s.heads);
+    }
+    node.add(false, TSR_TYPE_F32, {s.dv, s.heads, s.rows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+    node.attribute("scale", 0.1);
+    node.attribute("kv_heads", int64_t{s.kv_heads});
+
+    const tsr_kernel& kernel = *cpu_avx2::attention_kernels()[0];
+    tsr_device_info device{};
+    device.struct_size = sizeof device;
+    device.kind = "cpu";
+    device.threads = workers;
+    tsr_kernel_plan plan{};
+    plan.struct_size = sizeof plan;
+    sdk::check(kernel.plan(&kernel, &node.node(), &device, &plan));
+    if (!plan.supported) {
+        std::printf("%s: %s\n", s.name, plan.reason);
+        return;
+    }
+    void* state = nullptr;
+    sdk::check(kernel.prepare(&kernel, &node.node(), &device, &state));
+
+    const tsr_range ranges[TSR_RANGE_COUNT] = {{0, s.rows}, {0, 0}, {0, 0}, {0, 0}};
+    const double work = operations(s);
+    const int repeats = std::max(1, static_cast<int>(0.004 * 150e9 / work));
+    double best = 1e9;
+    node.run(workers, plan.workspace_bytes, ranges, [&](const tsr_run& run) {
+        // All workers go through the same number of rounds.
+        const int rounds = std::clamp(static_cast<int>(1.5 * 100e9 / (work * repeats)), 3, 300);
+        for (int round = 0; round < rounds; ++round) {
+            run.barrier(run.team, run.worker);
+            const double start = workers == 1 ? processor_seconds() : wall_seconds();
+            for (int i = 0; i < repeats; ++i) {
+                sdk::check(kernel.run(&kernel, state, &run));
+                if (workers > 1) run.barrier(run.team, run.worker);
+            }
+            const double end = workers == 1 ? processor_seconds() : wall_seconds();
+            if (run.worker == 0) best = std::min(best, (end - start) / repeats);
+        }
+    });
+    kernel.release(&kernel, state);
+    std::printf("%-50s %9.3f ms %7.1f G/s %6.1f MiB of workspace\n", s.name, best * 1e3, work / best / 1e9,
+                static_cast<double>(plan.workspace_bytes) / 1048576);
+    std::fflush(stdout);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const int workers = argc > 1 ? std::clamp(std::atoi(argv[1]), 1, 64) : 1;
+    for (const Shape& s : kShapes) {
+        if (argc > 2 && std::string_view(s.name).find(argv[2]) == std::string_view::npos) continue;
+        measure(s, static_cast<uint32_t>(workers));
+    }
+}
