@@ -25,9 +25,8 @@ uint64_t whole_pages(uint64_t tokens) { return tokens / TSR_PAGE_TOKENS * TSR_PA
 void say_plan(const PlannedModel& planned, const OpenedModel& model, bool verbose) {
     const Plan& plan = planned.plan;
     const ModelInfo& info = planned.info;
-    const std::string key = std::string(type_info(plan.options.cache_type_k).name);
     say(fmt::format("{}: {} layers ({}), {}; context {} tokens, cached as {}", info.name.empty() ? model.path.filename().string() : printable(info.name),
-                    info.layers, info.architecture, size_text(model.file.file_bytes()), planned.context, key));
+                    info.layers, info.architecture, size_text(model.file.file_bytes()), planned.context, cache_types(plan)));
     for (const std::string& line : lowering_lines(plan)) say(line);
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         const DeviceMemory& memory = plan.memory[device];

@@ -38,6 +38,8 @@ uint64_t mapped_excess(const Plan& plan);
 std::string plan_text(const PlanReport& report, bool why);
 boost::json::object plan_json(const PlanReport& report);
 
+// Element types that the caches have: "q8_0", "q8_0 and f16".
+std::string cache_types(const Plan& plan);
 // Bytes of each device by what they are for, as a table.
 std::string memory_text(const Plan& plan);
 // "mla_attention: 3 (layers 0-26 on CPU)", ..., one line each.

@@ -110,9 +110,9 @@ class LayerTexts {
         // How fused ops are split shows in the kernels; abstract ops are a choice of ways.
         const bool parts = choice.lowering == "kernel" || choice.lowering == "parts";
         if (parts && !why_) return "";
-        const std::string how = choice.lowering == "kernel"  ? "by one kernel"
-                                : choice.lowering == "parts" ? "in its parts"
-                                                             : fmt::format("lowering '{}'", choice.lowering);
+        const std::string how = choice.op + (choice.lowering == "kernel"  ? " by one kernel"
+                                             : choice.lowering == "parts" ? " in its parts"
+                                                                          : fmt::format(" by lowering '{}'", choice.lowering));
         const std::string reason = choice.asked ? "asked for" : parts ? "sooner, by estimate" : "first of those that can be computed here";
         std::string text = fmt::format("  {:<18} {} ({})\n", without_layer(choice.node, choice.layer), how, reason);
         for (const Rejection& rejected : choice.rejected) {
@@ -165,9 +165,8 @@ std::string head_text(const PlanReport& report) {
     std::string text = fmt::format("model      {}{}{}, {}, {} weights, {}\n", report.path, info.name.empty() ? "" : ": ", printable(info.name),
                                    info.architecture, grouped(report.sizes.weights), size_text(report.sizes.bytes));
     text += fmt::format("machine    {}\n", report.machine.empty() ? "this one" : report.machine);
-    text += fmt::format("context    {} tokens for {}, cached as {}{}\n", report.planned.context, counted(options.max_sequences, "sequence"),
-                        type_info(options.cache_type_k).name,
-                        options.cache_type_v == options.cache_type_k ? "" : fmt::format(" and {}", type_info(options.cache_type_v).name));
+    text += fmt::format("context    {} tokens for {}, cached as {}\n", report.planned.context, counted(options.max_sequences, "sequence"),
+                        cache_types(report.planned.plan));
     text += fmt::format("steps      {} rows at most; attention scratch {} at most\n\n", options.max_rows,
                         options.scratch_bytes >> 40 ? "without limit" : size_text(options.scratch_bytes));
     return text;
@@ -182,7 +181,7 @@ std::string fit_text(const PlanReport& report) {
                             size_text(excess.bytes));
     }
     if (excesses.empty()) text += "fits\n";
-    if (const uint64_t bytes = mapped_excess(plan)) {
+    if (const uint64_t bytes = mapped_excess(plan); bytes && excesses.empty()) {
         text += fmt::format("mapped weights are {} more than the memory left: they will be read from the disk again and again\n", size_text(bytes));
     }
     if (report.largest_context == 0) {
@@ -247,6 +246,16 @@ std::vector<std::string> lowering_lines(const Plan& plan) {
                                     plan.devices[device]->id));
     }
     return lines;
+}
+
+std::string cache_types(const Plan& plan) {
+    std::set<tsr_type> types;
+    for (StorageId id = 1; id < plan.graph.storage_count(); ++id) {
+        if (plan.graph.storage(id).role == TSR_ROLE_CACHE) types.insert(plan.graph.storage(id).type);
+    }
+    std::vector<std::string> names;
+    for (const tsr_type type : types) names.emplace_back(type_info(type).name);
+    return join(names, " and ");
 }
 
 std::string plan_text(const PlanReport& report, bool why) {

@@ -42,6 +42,7 @@ struct Generator::Task {
     uint32_t prompt_size;
     uint32_t limit;             // tokens in the cache
     SequenceId sequence = 0;
+    uint32_t shared = 0;        // tokens from the start whose pages another sequence may have, too
     bool admitted = false;
     bool done = false;
     Clock::time_point start = Clock::now();
@@ -65,8 +66,8 @@ struct Generator::Task {
 
 // Where the beginning of a prompt is found.
 struct Generator::Prefix {
-    const Task* task = nullptr;
-    const Kept* kept = nullptr;
+    Task* task = nullptr;
+    Kept* kept = nullptr;
     uint32_t tokens = 0;   // usable now
     uint32_t later = 0;    // usable once the other prompt has been computed
     bool whole = false;    // the kept sequence is gone on with, instead of shared
@@ -105,7 +106,7 @@ RequestId Generator::add(Request request) {
     return next_id_++;
 }
 
-Generator::Prefix Generator::find_prefix(const Task& task) const {
+Generator::Prefix Generator::find_prefix(const Task& task) {
     // The last token is always computed: its logits are wanted.
     const std::span<const Token> wanted = std::span(task.tokens).first(task.prompt_size - 1);
     Prefix best;
@@ -115,7 +116,7 @@ Generator::Prefix Generator::find_prefix(const Task& task) const {
         best.later = std::max(best.later, whole_pages(std::min(common, other->prompt_size)));
         if (now > best.tokens) best = {other.get(), nullptr, now, best.later, false};
     }
-    for (const Kept& other : kept_) {
+    for (Kept& other : kept_) {
         const uint32_t common = common_prefix(other.tokens, wanted);
         const bool whole = other.tokens.size() - common < TSR_PAGE_TOKENS;
         const uint32_t now = whole ? common : whole_pages(common);
@@ -152,20 +153,25 @@ bool Generator::admit(Task& task) {
     const Prefix prefix = find_prefix(task);
     if (prefix.later > prefix.tokens) return false;  // worth a step's wait
     const uint64_t all = pages_of(task.most_tokens());
-    // A page that is gone on with in its middle may be shared, and is copied then.
-    if (prefix.kept && make_room(all - prefix.tokens / TSR_PAGE_TOKENS, prefix.kept)) {
-        const auto kept = std::ranges::find_if(kept_, [&](const Kept& k) { return &k == prefix.kept; });
-        if (prefix.whole) {
-            task.sequence = kept->sequence;
-            cache.truncate(task.sequence, prefix.tokens);
-            kept_.erase(kept);
-        } else {
-            task.sequence = cache.fork(kept->sequence, prefix.tokens);
-            kept_.splice(kept_.end(), kept_, kept);
-        }
+    const uint64_t shared = prefix.tokens / TSR_PAGE_TOKENS;
+    const auto forked = [&](SequenceId from, uint32_t& from_shared) {
+        task.sequence = cache.fork(from, prefix.tokens);
+        task.shared = prefix.tokens;
+        from_shared = std::max(from_shared, prefix.tokens);
+    };
+    if (prefix.kept && prefix.whole && make_room(all - pages_of(prefix.tokens) + (prefix.tokens < prefix.kept->shared), prefix.kept)) {
+        // Where the last page is another's too, going on with it takes a copy.
+        task.sequence = prefix.kept->sequence;
+        task.shared = prefix.kept->shared;
+        cache.truncate(task.sequence, prefix.tokens);
+        std::erase_if(kept_, [&](const Kept& kept) { return &kept == prefix.kept; });
         task.answer.reused_tokens = prefix.tokens;
-    } else if (prefix.task && make_room(all - prefix.tokens / TSR_PAGE_TOKENS, nullptr)) {
-        task.sequence = cache.fork(prefix.task->sequence, prefix.tokens);
+    } else if (prefix.kept && !prefix.whole && make_room(all - shared, prefix.kept)) {
+        forked(prefix.kept->sequence, prefix.kept->shared);
+        kept_.splice(kept_.end(), kept_, std::ranges::find_if(kept_, [&](const Kept& kept) { return &kept == prefix.kept; }));
+        task.answer.reused_tokens = prefix.tokens;
+    } else if (prefix.task && make_room(all - shared, nullptr)) {
+        forked(prefix.task->sequence, prefix.task->shared);
         task.answer.reused_tokens = prefix.tokens;
     } else if (make_room(all, nullptr)) {
         task.sequence = cache.create();
@@ -288,7 +294,7 @@ void Generator::finish(Task& task, FinishReason reason) {
         PagedCache& cache = engine_.cache();
         const uint32_t cached = cache.length(task.sequence);
         if (task.request.keep && cached > 0) {
-            kept_.push_back({task.sequence, {task.tokens.begin(), task.tokens.begin() + cached}});
+            kept_.push_back({task.sequence, task.shared, {task.tokens.begin(), task.tokens.begin() + cached}});
         } else {
             cache.remove(task.sequence);
         }

@@ -53,13 +53,14 @@ class Generator {
     // The sequence of an ended request; all of its tokens are cached.
     struct Kept {
         SequenceId sequence;
+        uint32_t shared;  // tokens from the start whose pages another sequence may have, too
         std::vector<Token> tokens;
     };
     struct Prefix;
 
     void admit();
     bool admit(Task& task);
-    Prefix find_prefix(const Task& task) const;
+    Prefix find_prefix(const Task& task);
     bool make_room(uint64_t pages, const Kept* needed);
     uint64_t promised_pages() const;
     void gather();

@@ -1,5 +1,7 @@
 // Many requests over one engine: each gets what it gets alone, and the cache is given back.
 #include "core/session/generate.hpp"
+
+#include "core/base/error.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
 #include "tests/support.hpp"
 

@@ -92,13 +92,13 @@ TEST(Program, InspectShowsSizesAndRules) {
 }
 
 TEST(Plan, JsonNamesEveryNodesKernel) {
-    const Outcome outcome = tessera({"plan", kGoldens + "v3-groups.gguf", "--json", "-mla", "1", "-ctk", "q8_0", "-c", "100", "-p", "idle"});
+    const Outcome outcome = tessera({"plan", kGoldens + "v3-groups.gguf", "--json", "-mla", "1", "-ctk", "bf16", "-c", "100", "-p", "idle"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("-p: a plan does not depend on it"));
     const auto plan = boost::json::parse(outcome.out).as_object();
     EXPECT_TRUE(plan.at("fits").as_bool());
     EXPECT_EQ(plan.at("context").to_number<int>(), 128);
-    EXPECT_EQ(plan.at("cache_type_k").as_string(), "q8_0");
+    EXPECT_EQ(plan.at("cache_type_k").as_string(), "bf16");
     ASSERT_GT(plan.at("nodes").as_array().size(), 10u);
     for (const auto& node : plan.at("nodes").as_array()) {
         EXPECT_FALSE(node.at("kernel").as_string().empty());
@@ -120,12 +120,13 @@ TEST(Plan, JsonNamesEveryNodesKernel) {
     EXPECT_EQ(plan.at("devices").at(0).at("cache").to_number<uint64_t>(), cache);
 }
 
-TEST(Plan, TextFoldsLayers) {
+TEST(Plan, TextSpeaksOfEveryLayer) {
     const Outcome outcome = tessera({"plan", kGoldens + "v3-groups.gguf"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, HasSubstr("largest context that fits"));
-    EXPECT_THAT(outcome.out, HasSubstr("layers "));
-    EXPECT_THAT(outcome.out, HasSubstr("mla_attention"));
+    EXPECT_THAT(outcome.out, HasSubstr("layer 0 on CPU"));
+    EXPECT_THAT(outcome.out, HasSubstr("mla_attention by lowering '3'"));
+    EXPECT_THAT(outcome.out, HasSubstr("after the layers"));
 }
 
 TEST(Plan, WhatDoesNotFitSaysByHowMuchAndExitsWithThree) {
