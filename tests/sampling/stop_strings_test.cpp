@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 #include <random>
 
 namespace tessera::session {
@@ -93,11 +93,11 @@ TEST(StopStrings, LinearInTheText) {
     StopStrings stop(strings);
     const std::string part(1 << 16, 'a');
     std::string out;
-    const auto start = std::chrono::steady_clock::now();
+    const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
     for (int i = 0; i < 64; ++i) EXPECT_FALSE(stop.push(part, out));
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+    const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
     EXPECT_EQ(out.size(), 64 * part.size() - 1000);
-    EXPECT_LT(seconds.count(), 20.0);
+    EXPECT_LT(seconds, 20.0);
 }
 
 }  // namespace

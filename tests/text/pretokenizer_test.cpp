@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <chrono>
+#include <ctime>
 
 namespace tessera::text {
 namespace {
@@ -32,19 +32,19 @@ TEST_P(Splits, EqualThoseOfThePublishedExpressions) {
 // Texts that make a careless expression quadratic or exhaust a stack.
 TEST_P(Splits, LongTextsTakeLinearTime) {
     const Pretokenizer pretokenizer(find_pretokenizer(GetParam()).expressions);
-    constexpr size_t kSize = size_t{4} << 20;
+    constexpr size_t kSize = size_t{1} << 20;
     for (const std::string_view unit :
          {" ", "a", "A", "7", "!", "\n", " \n", "\t ", "a ", "\u4e2d", "\u0301", "\u0915", "\u200d", "'s", "_"}) {
         std::string text;
         while (text.size() < kSize) text += unit;
         text += "x";
-        const auto start = std::chrono::steady_clock::now();
+        const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
         size_t total = 0;
         for (const std::string_view piece : pretokenizer.split(text)) total += piece.size();
-        const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - start;
+        const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
         EXPECT_EQ(total, text.size());
         // A second would be a hundred times what it takes; sanitizers and a busy machine take some of that.
-        EXPECT_LT(seconds.count(), 20.0) << "4 MiB of '" << unit << "'";
+        EXPECT_LT(seconds, 20.0) << "1 MiB of '" << unit << "'";
     }
 }
 
