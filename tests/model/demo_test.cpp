@@ -103,7 +103,7 @@ struct Demo {
         session::SamplingParameters greedy;
         greedy.temperature = 0;
         for (size_t i = 0; i < questions.size(); ++i) {
-            session::Request request{.prompt = tokens_of(questions[i]), .sampler = session::Sampler(greedy, tokenizer.size())};
+            session::Request request{tokens_of(questions[i]), session::Sampler(greedy, tokenizer.size()), session::StopStrings({})};
             request.max_new_tokens = most;
             request.on_text = [&texts, i](std::string_view text) { texts[i] += text; };
             request.on_finish = [&texts, i](const session::Answer& answer) {
@@ -123,7 +123,7 @@ void expect_answers(Demo& demo, const std::vector<size_t>& which) {
     std::vector<std::string> questions;
     for (const size_t i : which) questions.push_back(record().prompts.at(i));
     const auto answers = demo.ask(questions);
-    for (size_t i = 0; i < which.size(); ++i) EXPECT_EQ(answers[i], record().answers[which[i]]) << questions[i];
+    for (size_t i = 0; i < which.size(); ++i) EXPECT_EQ(answers[i], record().answers.at(which[i])) << questions[i];
 }
 
 std::vector<size_t> all_prompts() {
