@@ -91,6 +91,21 @@ struct Avx2 {
     static Floats from_u8(uint64_t bytes) noexcept {
         return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(bytes))));
     }
+    // kBits bits of each of kLanes bytes, from bit kShift on; as integers, and as floats.
+    template <int kShift, int kBits>
+    static Ints bits_of_u8(const uint8_t* p) noexcept {
+        const __m256i v = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+        const __m256i shifted = kShift == 0 ? v : _mm256_srli_epi32(v, kShift);
+        return kShift + kBits == 8 ? shifted : _mm256_and_si256(shifted, _mm256_set1_epi32((1 << kBits) - 1));
+    }
+    template <int kShift, int kBits>
+    static Floats floats_of_u8(const uint8_t* p) noexcept {
+        return _mm256_cvtepi32_ps(bits_of_u8<kShift, kBits>(p));
+    }
+    // low + 16 * high.
+    static Floats nibble_above(Ints high, Ints low) noexcept {
+        return _mm256_cvtepi32_ps(_mm256_or_si256(low, _mm256_slli_epi32(high, 4)));
+    }
     // Six bits a lane: four from a byte, two above them from a 16-bit number, each shifted down first.
     static Floats or_shifted(const uint8_t* low, int low_shift, const uint16_t* high, int high_shift) noexcept {
         __m256i four = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(low)));

@@ -1,10 +1,29 @@
 // The one place where a weight's codes meet an activation's: every kernel adds up an output in this order, so an output
 // does not depend on how many rows or workers there are, or on which kernel computed it.
+//
+// A block of 32 elements with one scale and no minimum is added by one fused multiply-add. Else its parts are added to
+// each other first, so that blocks wait for one addition and not for a chain of fused ones.
 #pragma once
 
 #include <tessera/cpu/matmul/activations.hpp>
 
 namespace tessera::cpu {
+
+template <class Format>
+inline constexpr bool kAddedAtOnce = Format::kGroups == 1 && !Format::kHasMinimum;
+
+// The value of a block so far: group `g` of its kGroups, whose integer sum is `total`, joins `part` (not read for group
+// 0).
+template <class Isa, class Format, int kRows>
+[[gnu::always_inline]] inline typename Isa::Floats add_group(typename Isa::Floats part, typename Isa::Floats total,
+                                                             typename Isa::Floats scale, typename Isa::Floats minimum,
+                                                             const ActivationBlock<kRows, Format::kGroups>& block,
+                                                             int g, int row) noexcept {
+    const auto both = Isa::multiply(scale, Isa::broadcast(&block.scale[row]));
+    part = g == 0 ? Isa::multiply(total, both) : Isa::fma(total, both, part);
+    if constexpr (Format::kHasMinimum) part = Isa::fma(minimum, Isa::broadcast(&block.sum[g][row]), part);
+    return part;
+}
 
 // sum + (one block of 32 elements of kLanes weight rows) . (column `row` of an activation block)
 template <class Isa, class Format, int kRows>
@@ -12,6 +31,7 @@ template <class Isa, class Format, int kRows>
     typename Isa::Floats sum, const typename Isa::Bytes (&codes)[8], const typename Isa::Floats* scale,
     const typename Isa::Floats* minimum, const ActivationBlock<kRows, Format::kGroups>& block, int row) noexcept {
     constexpr int kSteps = 8 / Format::kGroups;
+    auto part = sum;
     for (int g = 0; g < Format::kGroups; ++g) {
         typename Isa::Ints total;
         if constexpr (Format::kSigned) {
@@ -26,10 +46,12 @@ template <class Isa, class Format, int kRows>
             }
             total = Isa::total(partial);
         }
-        sum = Isa::fma(Isa::to_floats(total), Isa::multiply(scale[g], Isa::broadcast(&block.scale[row])), sum);
-        if constexpr (Format::kHasMinimum) sum = Isa::fma(minimum[g], Isa::broadcast(&block.sum[g][row]), sum);
+        if constexpr (kAddedAtOnce<Format>) {
+            return Isa::fma(Isa::to_floats(total), Isa::multiply(scale[0], Isa::broadcast(&block.scale[row])), sum);
+        }
+        part = add_group<Isa, Format, kRows>(part, Isa::to_floats(total), scale[g], minimum[g], block, g, row);
     }
-    return sum;
+    return Isa::add(sum, part);
 }
 
 }  // namespace tessera::cpu

@@ -56,6 +56,7 @@ inline void multiply_panel(const PanelBlock<Isa, Format>* panel, int64_t blocks,
     for (int64_t b = 0; b < blocks; ++b) {
         const PanelBlock<Isa, Format>& block = panel[b];
         const ActivationBlock<kRows, Format::kGroups>& columns = tile[b];
+        Floats parts[kRows][kUsedGroups];
         for (int i = 0; i < Format::kGroups; ++i) {
             typename Isa::Sums partial[kRows][kUsedGroups];
             for (int row = 0; row < kRows; ++row) {
@@ -80,20 +81,25 @@ inline void multiply_panel(const PanelBlock<Isa, Format>* panel, int64_t blocks,
                 }
             }
             for (int row = 0; row < kRows; ++row) {
-                const Floats row_scale = Isa::broadcast(&columns.scale[row]);
                 for (int g = 0; g < kUsedGroups; ++g) {
-                    Floats sum = Isa::load_floats(sums[row][g]);
                     Floats total;
                     if constexpr (Format::kSigned)
                         total = Isa::to_floats(partial[row][g]);
                     else
                         total = Isa::to_floats(Isa::total(partial[row][g]));
-                    sum = Isa::fma(total, Isa::multiply(Isa::load_floats(block.scale[i][g]), row_scale), sum);
-                    if constexpr (Format::kHasMinimum) {
-                        sum =
-                            Isa::fma(Isa::load_floats(block.minimum[i][g]), Isa::broadcast(&columns.sum[i][row]), sum);
+                    const Floats scale = Isa::load_floats(block.scale[i][g]);
+                    if constexpr (kAddedAtOnce<Format>) {
+                        const Floats both = Isa::multiply(scale, Isa::broadcast(&columns.scale[row]));
+                        Isa::store_floats(sums[row][g], Isa::fma(total, both, Isa::load_floats(sums[row][g])));
+                    } else {
+                        Floats minimum = scale;
+                        if constexpr (Format::kHasMinimum) minimum = Isa::load_floats(block.minimum[i][g]);
+                        parts[row][g] =
+                            add_group<Isa, Format, kRows>(parts[row][g], total, scale, minimum, columns, i, row);
+                        if (i == Format::kGroups - 1) {
+                            Isa::store_floats(sums[row][g], Isa::add(Isa::load_floats(sums[row][g]), parts[row][g]));
+                        }
                     }
-                    Isa::store_floats(sums[row][g], sum);
                 }
             }
         }

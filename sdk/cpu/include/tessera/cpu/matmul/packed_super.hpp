@@ -16,12 +16,6 @@ constexpr uint64_t every_byte(uint64_t byte) noexcept {
     return byte * 0x0101010101010101u;
 }
 
-inline uint64_t load_word(const void* p) noexcept {
-    uint64_t word;
-    std::memcpy(&word, p, sizeof word);
-    return word;
-}
-
 // q4_K and q5_K keep 6-bit scales and minima of eight groups in 12 bytes of a row.
 template <int kLanes>
 struct PackedScaleMin {
@@ -188,12 +182,11 @@ struct WeightQ2K {
             typename Isa::Bytes codes[8];
             for (int s = 0; s < 8; ++s) codes[s] = Isa::template shifted_right<2 * b>(Isa::load(unit.qs[half][s]), 3);
             const int g = 8 * half + 2 * b;
-            const uint64_t first = load_word(unit.scales[g]), second = load_word(unit.scales[g + 1]);
-            constexpr uint64_t kLow = every_byte(15);
-            const typename Isa::Floats scale[2] = {Isa::multiply(d, Isa::from_u8(first & kLow)),
-                                                   Isa::multiply(d, Isa::from_u8(second & kLow))};
-            const typename Isa::Floats minimum[2] = {Isa::multiply(dmin, Isa::from_u8(first >> 4 & kLow)),
-                                                     Isa::multiply(dmin, Isa::from_u8(second >> 4 & kLow))};
+            const auto *first = unit.scales[g], *second = unit.scales[g + 1];
+            const typename Isa::Floats scale[2] = {Isa::multiply(d, Isa::template floats_of_u8<0, 4>(first)),
+                                                   Isa::multiply(d, Isa::template floats_of_u8<0, 4>(second))};
+            const typename Isa::Floats minimum[2] = {Isa::multiply(dmin, Isa::template floats_of_u8<4, 4>(first)),
+                                                     Isa::multiply(dmin, Isa::template floats_of_u8<4, 4>(second))};
             sink(4 * half + b, codes, scale, minimum);
         };
         for (int half = 0; half < 2; ++half) {
@@ -234,10 +227,10 @@ struct WeightQ3K {
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         // Scale g has its low nibble in byte g % 8, its upper bits in byte 8 + g % 4.
         const auto d_32 = Isa::multiply(Isa::from_f16(unit.d), Isa::splat(-32.0f));
-        const auto scale_of = [&](auto d, int g) {
-            const uint64_t low = load_word(unit.scales[g % 8]) >> (g < 8 ? 0 : 4) & every_byte(15);
-            const uint64_t high = load_word(unit.scales[8 + g % 4]) >> (2 * (g / 4)) & every_byte(3);
-            return Isa::fma(d, Isa::from_u8(low | high << 4), d_32);
+        const auto scale_of = [&]<int g>(auto d) {
+            const auto low = Isa::template bits_of_u8 < g < 8 ? 0 : 4, 4 > (unit.scales[g % 8]);
+            const auto high = Isa::template bits_of_u8<2 * (g / 4), 2>(unit.scales[8 + g % 4]);
+            return Isa::fma(d, Isa::nibble_above(high, low), d_32);
         };
         const auto d = Isa::from_f16(unit.d);
         const auto part = [&]<int b>() {
@@ -250,7 +243,8 @@ struct WeightQ3K {
                 else
                     codes[s] = Isa::either(low, Isa::template shifted_right<b - 2>(high, 4));
             }
-            const typename Isa::Floats scale[2] = {scale_of(d, 2 * b), scale_of(d, 2 * b + 1)};
+            const typename Isa::Floats scale[2] = {scale_of.template operator()<2 * b>(d),
+                                                   scale_of.template operator()<2 * b + 1>(d)};
             sink(b, codes, scale, scale);
         };
         part.template operator()<0>();
