@@ -54,7 +54,8 @@ TEST(PlanFiles, TinyInEveryLayoutAndWay) {
             SCOPED_TRACE(std::string(layout) + " " + mla);
             const Outcome outcome = tessera({"plan", make("tiny", "q4_0", {"--layout", layout}), "--json", "-mla", mla});
             ASSERT_EQ(outcome.code, 0) << outcome.err;
-            for (const auto& choice : json_of(outcome).at("lowerings").as_array()) {
+            const boost::json::object plan = json_of(outcome);
+            for (const auto& choice : plan.at("lowerings").as_array()) {
                 if (choice.at("op").as_string() != "mla_attention") continue;
                 EXPECT_EQ(choice.at("lowering").as_string(), mla);
             }
