@@ -12,7 +12,7 @@ namespace {
 constexpr auto kPatience = std::chrono::milliseconds(2);
 
 // Spins this often before it lets others run: on a machine with more threads than cores the one waited for may need this core.
-constexpr uint32_t kSpins = 20000;
+constexpr uint32_t kSpins = 2000;
 
 void relax() noexcept { __builtin_ia32_pause(); }
 
