@@ -269,7 +269,7 @@ std::string plan_text(const PlanReport& report, bool why) {
         for (const Transfer& transfer : segment.transfers) bytes += transfer.max_bytes;
     }
     text += fmt::format("\n{}, {}", counted(plan.nodes.size(), "node"), counted(plan.segments.size(), "segment"));
-    if (transfers) text += fmt::format(", {} between devices in a step ({} at most)", counted(transfers, "copy of rows"), size_text(bytes));
+    if (transfers) text += fmt::format(", {} between devices in a step ({} at most)", counted(transfers, "transfer"), size_text(bytes));
     text += '\n';
     std::map<std::string, std::pair<size_t, uint64_t>> extra;
     for (const Instance& instance : plan.instances) {
