@@ -108,8 +108,8 @@ constexpr Parameters kParameters[] = {
     {"reference", 1, 64, Extent::kAll},      {"cpu_avx2", 1, 64, Extent::kAll},
     {"reference", 1, 513, Extent::kOnce},    {"cpu_avx2", 1, 513, Extent::kAll},
     {"reference", 128, 1, Extent::kOnce},    {"cpu_avx2", 128, 1, Extent::kOnce},
-    {"reference", 128, 7, Extent::kEachCache},  {"cpu_avx2", 128, 7, Extent::kEachCache},
-    {"reference", 128, 64, Extent::kOnce},   {"cpu_avx2", 128, 64, Extent::kEachCache},
+    {"reference", 128, 7, Extent::kOnce},    {"cpu_avx2", 128, 7, Extent::kEachCache},
+    {"reference", 128, 64, Extent::kOnce},   {"cpu_avx2", 128, 64, Extent::kOnce},
     {"cpu_avx2", 128, 513, Extent::kOnce},
 };
 
