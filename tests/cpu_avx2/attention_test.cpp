@@ -29,6 +29,7 @@ struct Setting {
     tsr_type weight_type = TSR_TYPE_F32;
     std::vector<Sequence> sequences;
     int64_t cap = 0;
+    float strong = 3;  // what the turned part of latent rows is multiplied by, and one element in 97 of the rest
 };
 
 void PrintTo(const Setting& s, std::ostream* out) {
@@ -39,7 +40,7 @@ using Form = cpu::reference::AttentionForm;
 
 double tolerance(tsr_type type) {
     // What arithmetic may add, storage aside: the oracle reads the same cache.
-    return type == TSR_TYPE_F32 ? 1e-5 : 2e-3;
+    return type == TSR_TYPE_F32 ? 1e-5 : 1e-3;
 }
 
 const tsr_kernel& kernel(std::string_view op) {
@@ -151,8 +152,10 @@ class AttentionCase {
         std::vector<float> row(size_t(o.tensor.dims[0]));
         fill_normal(row.data(), row.size(), random);
         // The turned part of a latent row may be much stronger than the rest.
-        if (strong_end)
-            for (size_t i = row.size() * 8 / 9; i < row.size(); ++i) row[i] *= 3;
+        if (strong_end) {
+            for (size_t i = row.size() * 8 / 9; i < row.size(); ++i) row[i] *= setting.strong;
+            for (size_t i = 50; i < row.size() * 8 / 9; i += 97) row[i] *= setting.strong;
+        }
         cpu::encode_row(setting.type, row.data(), row.size(),
                         o.data() + t * o.tensor.strides[1] + page * o.tensor.strides[2]);
     }
@@ -232,6 +235,10 @@ std::vector<Setting> settings() {
         add("Heads80" + end, {"", Form::kPlain, type, 4, 4, 80, 80, 0, 0, {{60, 10}}});
     }
     add("UnalignedBlocks_q8_0", {"", Form::kPlain, TSR_TYPE_Q8_0, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
+    // Elements far stronger than the rest must cost the rest little. Scores are then far apart, too.
+    for (const auto& [type, t] : types) {
+        add(std::string("Outliers_") + t, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{500, 1}, {0, 70}}, 0, 20});
+    }
     add("UnderACap", {"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{800, 2}, {0, 30}}, 2 << 20});
     add("ProjectedUnderACap",
         {"", Form::kProjected, TSR_TYPE_F16, 4, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 130}}, 3 << 20});
@@ -244,7 +251,7 @@ TEST(AttentionPlan, TakesEitherOpAndKeepsToTheCap) {
     const Setting s{"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{700, 3}}, 1 << 20};
     AttentionCase at(s, TSR_OP_TILED_ATTENTION);
     const auto wanted = at.reference();
-    EXPECT_LE(relative_error(at.tested(4), wanted), 2e-3);
+    EXPECT_LE(relative_error(at.tested(4), wanted), 1e-3);
     EXPECT_LE(at.plan.workspace_bytes, uint64_t{1 << 20});
     EXPECT_LE(at.plan.least_scratch_bytes, at.plan.workspace_bytes);
 

@@ -37,7 +37,6 @@ struct Avx2Vectors {
     static Floats minimum(Floats a, Floats b) noexcept { return _mm256_min_ps(a, b); }
     static Floats fma(Floats a, Floats b, Floats c) noexcept { return _mm256_fmadd_ps(a, b, c); }
     static Floats magnitude(Floats a) noexcept { return _mm256_andnot_ps(_mm256_set1_ps(-0.0f), a); }
-    static Floats root(Floats a) noexcept { return _mm256_sqrt_ps(a); }
     static float sum(Floats v) noexcept {
         __m128 s = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
         s = _mm_add_ps(s, _mm_movehl_ps(s, s));
