@@ -49,10 +49,10 @@ TEST(PlanFiles, TinyInEveryType) {
 }
 
 TEST(PlanFiles, TinyInEveryLayoutAndWay) {
-    for (const char* layout : {"absorbed", "all"}) {
+    for (const char* layout : {"joint", "absorbed", "all"}) {
         for (const char* mla : {"0", "1", "2", "3"}) {
             SCOPED_TRACE(std::string(layout) + " " + mla);
-            const Outcome outcome = tessera({"plan", make("tiny", "q4_0", {"--layout", layout}), "--json", "-mla", mla});
+            const Outcome outcome = tessera({"plan", make("tiny", "q8_0", {"--layout", layout}), "--json", "-mla", mla});
             ASSERT_EQ(outcome.code, 0) << outcome.err;
             const boost::json::object plan = json_of(outcome);
             for (const auto& choice : plan.at("lowerings").as_array()) {
