@@ -71,7 +71,10 @@ struct Demo {
     explicit Demo(const Wishes& wishes) : loaded(record().model, options_of(wishes), wishes.config), tokenizer(text::vocabulary_from_gguf(metadata())) {
         for (const LoweringChoice& choice : loaded.engine->plan().lowerings) {
             if (choice.op != "mla_attention") continue;
-            EXPECT_EQ(choice.lowering, wishes.mla) << choice.node;
+            // A device before 8.0 has no flash attention over latent rows: the way without it is taken.
+            const tsr_device_info& device = *loaded.engine->plan().devices[choice.device];
+            const bool another = choice.device != 0 && device.compute_capability < 800 && wishes.mla == "3";
+            EXPECT_EQ(choice.lowering, another ? "2" : wishes.mla) << choice.node << " on " << device.id;
         }
     }
 

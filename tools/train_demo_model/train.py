@@ -22,7 +22,7 @@ import tokenizer
 from model import Config, Model
 
 # (share of the training at which it begins, tokens in a sequence, share of dialogues about keys)
-STAGES = [(0.0, 128, 0.3), (0.4, 256, 0.25), (0.88, 640, 0.5)]
+STAGES = [(0.0, 128, 0.3), (0.4, 256, 0.25), (0.8, 640, 0.7)]
 WEIGHTS = {"count": 3.5, "arithmetic": 2.5, "capital": 1.0, "copy": 1.0, "talk": 1.5}
 STEP_TOKENS = 2560
 
