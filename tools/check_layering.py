@@ -17,6 +17,9 @@ AREAS = ["sdk", "core", "plugins", "apps", "tests", "bench", "tools"]
 ENGINE = {"base", "tensor", "graph", "hardware", "registry", "schedule", "cache"}
 LANGUAGE = {"gguf", "text", "model", "session"}
 
+# Folders of plugins/ that are no plugin but code that several are made of, and which.
+SHARED_BY_PLUGINS = {"cpu_x86": {"cpu_avx2", "cpu_avx512"}}
+
 MAX_LINES = 800
 MAX_LINES_GPU = 1200
 
@@ -114,7 +117,8 @@ class Checker:
                     self.core_edges.setdefault((parts[1], target[1]), (path, line))
         if area == "plugins":
             own = target[:2] == parts[:2]
-            if not own and target[0] != "sdk":
+            shared = target[0] == "plugins" and parts[1] in SHARED_BY_PLUGINS.get(target[1], ())
+            if not own and not shared and target[0] != "sdk":
                 self.report(path, line, f"a plugin includes the SDK and itself only, not {where}")
         if area == "apps" and target[0] == "plugins":
             self.report(path, line, f"applications reach plugins through the registry only, not by {where}")

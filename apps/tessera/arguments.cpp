@@ -28,9 +28,20 @@ po::options_description describe(Command command) {
     return all;
 }
 
+std::vector<std::string> split(std::string_view text, char separator) {
+    std::vector<std::string> parts;
+    for (;;) {
+        const size_t end = std::min(text.find(separator), text.size());
+        parts.emplace_back(text.substr(0, end));
+        if (end == text.size()) return parts;
+        text.remove_prefix(end + 1);
+    }
+}
+
+// Also a list of them, as benchmarks take it.
 bool is_switch_word(std::string_view word) {
     constexpr std::array<std::string_view, 7> words = {"on", "off", "auto", "1", "0", "true", "false"};
-    return std::ranges::find(words, word) != words.end();
+    return std::ranges::all_of(split(word, ','), [&](std::string_view part) { return std::ranges::find(words, part) != words.end(); });
 }
 
 bool looks_like_flag(std::string_view word) {
@@ -39,11 +50,11 @@ bool looks_like_flag(std::string_view word) {
 
 [[noreturn]] void fail_unknown(std::string_view word, Command command) {
     const CommandInfo& info = info_of(command);
-    if (const Flag* flag = find_flag(word)) {
-        std::string commands;
-        for (const CommandInfo& other : all_commands()) {
-            if (flag->of(other.command)) commands += fmt::format("{}{}", commands.empty() ? "" : ", ", other.name);
-        }
+    std::string commands;
+    for (const CommandInfo& other : all_commands()) {
+        if (find_flag(word, other.command)) commands += fmt::format("{}{}", commands.empty() ? "" : ", ", other.name);
+    }
+    if (!commands.empty()) {
         throw UsageError(fmt::format("{} is not a flag of 'tessera {}'; it is one of: {}", word, info.name, commands));
     }
     const std::string_view near = nearest_spelling(word, command);
@@ -67,18 +78,20 @@ po::parsed_options read_words(Command command, std::span<const std::string> word
             continue;
         }
         std::optional<std::string> attached;
-        const Flag* flag = find_flag(word);
+        const Flag* flag = find_flag(word, command);
         if (!flag) {
             const size_t equals = word.find('=');
-            if (equals != std::string::npos && (flag = find_flag(std::string_view(word).substr(0, equals)))) {
+            if (equals != std::string::npos && (flag = find_flag(std::string_view(word).substr(0, equals), command))) {
                 attached = word.substr(equals + 1);
             }
         }
-        if (!flag || !flag->of(command)) fail_unknown(std::string_view(word).substr(0, word.find('=')), command);
+        if (!flag) fail_unknown(std::string_view(word).substr(0, word.find('=')), command);
         const bool more = i + 1 < words.size();
         if (flag->takes == Takes::kNothing) {
             if (attached) throw UsageError(fmt::format("{} takes no value, found '{}'", shown(*flag), printable(*attached, 60)));
             store(flag->name, "1");
+            // Benchmarks take 0 and 1 after flags that elsewhere stand alone.
+            if (command == Command::kBench && flag->standing == Standing::kSaid && more && is_switch_word(words[i + 1])) ++i;
         } else if (attached) {
             store(flag->name, *attached);
         } else if (flag->takes == Takes::kSwitch) {
@@ -86,7 +99,7 @@ po::parsed_options read_words(Command command, std::span<const std::string> word
         } else {
             if (!more) throw UsageError(fmt::format("{} expects {}, found the end of the line", word, flag->value.empty() ? "a value" : flag->value));
             // A prompt may be any text; elsewhere a flag in place of a value is a value forgotten.
-            if (flag->name != "prompt" && flag->name != "system" && flag->name != "stop" && find_flag(words[i + 1])) {
+            if (flag->name != "prompt" && flag->name != "system" && flag->name != "stop" && find_flag(words[i + 1], command)) {
                 throw UsageError(fmt::format("{} expects {}, found the flag {}", word, flag->value.empty() ? "a value" : flag->value, words[i + 1]));
             }
             store(flag->name, words[++i]);
@@ -100,6 +113,26 @@ bool parse_whole(std::string_view text, T& value) {
     if (text.starts_with('+')) text.remove_prefix(1);
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
     return error == std::errc() && end == text.data() + text.size();
+}
+
+constexpr size_t kMostValues = 1000;
+
+// "FIRST-LAST", "FIRST-LAST+STEP", "FIRST-LAST*FACTOR"; false if the text is none of them.
+bool append_range(std::string_view text, Words& values) {
+    const size_t dash = text.find('-', 1);
+    if (dash == std::string_view::npos) return false;
+    const size_t sign = std::min(text.find_first_of("+*", dash), text.size());
+    const bool multiplied = sign < text.size() && text[sign] == '*';
+    int64_t first = 0, last = 0, step = 1;
+    if (!parse_whole(text.substr(0, dash), first) || !parse_whole(text.substr(dash + 1, sign - dash - 1), last)) return false;
+    if (sign < text.size() && !parse_whole(text.substr(sign + 1), step)) return false;
+    const bool grows = multiplied ? step > 1 && first > 0 : step > 0 && first >= 0;
+    if (!grows || last < first || last > (int64_t{1} << 40)) return false;
+    for (size_t count = 0; first <= last && count < kMostValues; ++count) {
+        values.push_back(std::to_string(first));
+        first = multiplied ? first * step : first + step;
+    }
+    return true;
 }
 
 }  // namespace
@@ -163,14 +196,14 @@ std::optional<double> Arguments::number(std::string_view name, double least, dou
     return value;
 }
 
-std::optional<std::vector<double>> Arguments::numbers(std::string_view name) {
+std::optional<std::vector<double>> Arguments::numbers(std::string_view name, double least) const {
     const auto given = text(name);
     if (!given) return std::nullopt;
     std::vector<double> values;
     for (std::string_view rest = *given;;) {
         const size_t end = std::min(rest.find_first_of(",/"), rest.size());
         double value = 0;
-        if (!parse_whole(rest.substr(0, end), value) || !(value >= 0) || !std::isfinite(value)) {
+        if (!parse_whole(rest.substr(0, end), value) || !(value >= least) || !std::isfinite(value)) {
             reject(name, "numbers separated by commas", *given);
         }
         values.push_back(value);
@@ -179,11 +212,50 @@ std::optional<std::vector<double>> Arguments::numbers(std::string_view name) {
     }
 }
 
-std::optional<bool> Arguments::on_off(std::string_view name) const {
+std::optional<bool> Arguments::on_off(std::string_view name) {
     const auto given = text(name);
     if (!given) return std::nullopt;
     if (!is_switch_word(*given)) reject(name, "on, off, auto, 1 or 0", *given);
-    return *given != "off" && *given != "0" && *given != "false";
+    const std::string value = single(name, *given);
+    return value != "off" && value != "0" && value != "false";
+}
+
+std::vector<std::string> Arguments::list(std::string_view name) const {
+    Words values;
+    for (const std::string& given : all(name)) {
+        for (std::string& part : split(given, ',')) {
+            if (!append_range(part, values)) values.push_back(std::move(part));
+        }
+    }
+    return values;
+}
+
+std::vector<int64_t> Arguments::integers(std::string_view name, int64_t least, int64_t most) const {
+    std::vector<int64_t> numbers;
+    for (const std::string& value : list(name)) {
+        if (!parse_whole(value, numbers.emplace_back()) || numbers.back() < least || numbers.back() > most) {
+            reject(name, fmt::format("whole numbers from {} to {}, separated by commas", least, most), value);
+        }
+    }
+    return numbers;
+}
+
+std::vector<Arguments> Arguments::combinations(std::span<const std::string_view> names) const {
+    std::vector<Arguments> made{*this};
+    for (const std::string_view name : names) {
+        if (!has(name)) continue;
+        // A value that is a pair has commas of its own.
+        const Words values = flag_named(name).value.find(',') == std::string_view::npos ? list(name) : all(name);
+        std::vector<Arguments> longer;
+        for (const Arguments& arguments : made) {
+            for (const std::string& value : values) {
+                longer.push_back(arguments);
+                longer.back().values_.at(std::string(name)).value() = Words{value};
+            }
+        }
+        made = std::move(longer);
+    }
+    return made;
 }
 
 std::optional<std::string> Arguments::choice(std::string_view name, std::span<const std::string_view> choices) {
@@ -203,7 +275,7 @@ std::optional<std::string> Arguments::choice(std::string_view name, std::span<co
 std::string help_text(Command command) {
     const CommandInfo& info = info_of(command);
     std::string text = fmt::format("{}\n\n{}\n", info.summary, info.usage);
-    for (const Group group : {Group::kGeneral, Group::kPrompt, Group::kSampling, Group::kContext, Group::kPlacement, Group::kReport}) {
+    for (const Group group : {Group::kGeneral, Group::kPrompt, Group::kSampling, Group::kContext, Group::kPlacement, Group::kMeasuring, Group::kReport}) {
         std::string lines;
         for (const Flag& flag : all_flags()) {
             if (flag.group != group || !flag.of(command) || flag.standing != Standing::kHonoured) continue;

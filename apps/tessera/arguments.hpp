@@ -36,11 +36,17 @@ class Arguments {
     // A list of numbers, as benchmarks take it, gives its first one, and a remark.
     std::optional<int64_t> integer(std::string_view name, int64_t least, int64_t most);
     std::optional<double> number(std::string_view name, double least, double most);
-    std::optional<std::vector<double>> numbers(std::string_view name);
+    std::optional<std::vector<double>> numbers(std::string_view name, double least = 0) const;
     // on, off, auto (which is on), 1, 0, true, false.
-    std::optional<bool> on_off(std::string_view name) const;
+    std::optional<bool> on_off(std::string_view name);
     // One of `choices`.
     std::optional<std::string> choice(std::string_view name, std::span<const std::string_view> choices);
+
+    // All values of a flag that takes several: "1,2 -t 4" is 1, 2 and 4; "4-16", "0-4096+1024" and "1-64*2" are ranges.
+    std::vector<std::string> list(std::string_view name) const;
+    std::vector<int64_t> integers(std::string_view name, int64_t least, int64_t most) const;
+    // These arguments once for each combination of the values of `names`, the last name changing fastest.
+    std::vector<Arguments> combinations(std::span<const std::string_view> names) const;
 
     // Throws UsageError that names the flag, what was expected and what was found.
     [[noreturn]] void reject(std::string_view name, std::string_view expected, std::string_view found) const;

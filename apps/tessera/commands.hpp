@@ -5,6 +5,7 @@
 
 #include <span>
 #include <string>
+#include <vector>
 
 namespace tessera::app {
 
@@ -23,6 +24,12 @@ int devices_command(Arguments& arguments);
 int plugins_command(Arguments& arguments);
 int inspect_command(Arguments& arguments);
 int tokenize_command(Arguments& arguments);
+int bench_command(Arguments& arguments);
+int sweep_command(Arguments& arguments);
+int perplexity_command(Arguments& arguments);
+
+// A line of `bench` once for each combination of values of its flags, the threads changing fastest.
+std::vector<Arguments> bench_lines(const Arguments& arguments);
 
 // The whole program: `words` are argv without the program's name. Catches everything; messages go to standard error.
 int tessera_main(std::span<const std::string> words);

@@ -17,6 +17,9 @@ enum class Command : uint32_t {
     kPlugins = 16,
     kInspect = 32,
     kTokenize = 64,
+    kBench = 128,
+    kSweep = 256,
+    kPerplexity = 512,
 };
 
 struct CommandInfo {
@@ -33,7 +36,7 @@ const CommandInfo& info_of(Command command) noexcept;
 enum class Takes : uint8_t {
     kNothing,
     kValue,   // the next word, whatever it is
-    kSwitch,  // the next word if it is on, off, auto, 1, 0, true or false; "1" otherwise
+    kSwitch,  // the next word if it is on, off, auto, 1, 0, true or false, or a list of them; "1" otherwise
 };
 
 // What this version does with a flag.
@@ -42,12 +45,12 @@ enum class Standing : uint8_t {
     kSaid,  // taken, and said in one line: `help` is that line
 };
 
-enum class Group : uint8_t { kGeneral, kPrompt, kSampling, kContext, kPlacement, kReport, kOthers };
+enum class Group : uint8_t { kGeneral, kPrompt, kSampling, kContext, kPlacement, kReport, kMeasuring, kOthers };
 std::string_view group_title(Group group) noexcept;
 
 struct Flag {
-    std::string_view name;       // by which the program asks for it
-    std::string_view spellings;  // separated by blanks; the first is the one that messages show
+    std::string_view name;       // by which the program asks for it: no two flags share one
+    std::string_view spellings;  // separated by blanks; the first is the one that messages show. No two flags of one command share one
     Takes takes = Takes::kNothing;
     std::string_view value;  // placeholder in the help: "N"
     uint32_t commands = 0;   // of Command
@@ -62,8 +65,10 @@ std::span<const Flag> all_flags() noexcept;
 std::vector<std::string_view> spellings_of(const Flag& flag);
 std::string_view shown(const Flag& flag) noexcept;  // its first spelling
 
-// nullptr if no flag is spelled so.
-const Flag* find_flag(std::string_view spelling) noexcept;
+bool spelled(const Flag& flag, std::string_view spelling);
+
+// nullptr if no flag of this command is spelled so.
+const Flag* find_flag(std::string_view spelling, Command command);
 // By name; there must be one.
 const Flag& flag_named(std::string_view name);
 

@@ -14,7 +14,7 @@ namespace {
 
 std::string general_help() {
     std::string text = "Tessera runs large language models on CPUs and GPUs.\n\nusage: tessera COMMAND [flags]\n\n";
-    for (const CommandInfo& info : all_commands()) text += fmt::format("  {:<10}{}\n", info.name, info.summary);
+    for (const CommandInfo& info : all_commands()) text += fmt::format("  {:<12}{}\n", info.name, info.summary);
     text += "\n'tessera COMMAND --help' lists the flags of a command. First try:\n\n  tessera run -p \"Count from 1 to 10 in French.\"\n";
     return text;
 }
@@ -32,6 +32,9 @@ int dispatch(Command command, Arguments& arguments) {
         case Command::kPlugins: return plugins_command(arguments);
         case Command::kInspect: return inspect_command(arguments);
         case Command::kTokenize: return tokenize_command(arguments);
+        case Command::kBench: return bench_command(arguments);
+        case Command::kSweep: return sweep_command(arguments);
+        case Command::kPerplexity: return perplexity_command(arguments);
     }
     return kExitFailed;
 }
@@ -54,7 +57,7 @@ int start(std::span<const std::string> words) {
     const auto rest = words.subspan(1);
     // Asked for help or the version, a line may be as wrong as it likes.
     const auto asks = [&](std::string_view name) {
-        return std::ranges::any_of(rest, [&](const std::string& word) { const Flag* flag = find_flag(word); return flag && flag->name == name; });
+        return std::ranges::any_of(rest, [&](const std::string& word) { const Flag* flag = find_flag(word, info->command); return flag && flag->name == name; });
     };
     if (asks("help")) {
         print(help_text(info->command));

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <limits>
 #include <random>
 
@@ -16,6 +17,7 @@ namespace {
 constexpr int64_t kMostTokens = 1 << 26;
 constexpr int64_t kMostThreads = 4096;
 constexpr double kFar = 1e6;
+constexpr double kMostExperts = 1 << 20;
 
 template <typename T, typename Value>
 void set(T& to, const std::optional<Value>& value) {
@@ -28,6 +30,18 @@ tsr_type cache_type(const Arguments& arguments, std::string_view name, tsr_type 
     const TypeInfo* type = find_type(*given);
     if (!type) arguments.reject(name, "f32, f16, bf16, q8_0 or another element type", *given);
     return type->id;
+}
+
+// "6,0.4" of -ser; "-1,0" is how others write that none is left out.
+ExpertReduction expert_reduction(Arguments& arguments) {
+    const auto given = arguments.numbers("smart-expert-reduction", -1);
+    if (!given) return {};
+    const std::vector<double>& v = *given;
+    const bool none = v.size() == 2 && v[0] == -1 && v[1] == 0;
+    if (!none && !(v.size() == 2 && v[0] >= 1 && v[0] <= kMostExperts && v[0] == std::floor(v[0]) && v[1] >= 0 && v[1] <= 1)) {
+        arguments.reject("smart-expert-reduction", "K,T like 6,0.4: at least K experts (1 or more) and a share T from 0 to 1", *arguments.text("smart-expert-reduction"));
+    }
+    return none ? ExpertReduction{} : ExpertReduction{static_cast<uint32_t>(v[0]), v[1]};
 }
 
 void read_sampling(Arguments& arguments, ModelSettings& settings) {
@@ -87,10 +101,11 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     if (const auto cap = arguments.integer("attention-max-batch", 0, 1 << 24)) {
         engine.scratch_bytes = *cap == 0 ? uint64_t{1} << 50 : static_cast<uint64_t>(*cap) << 20;
     }
+    engine.experts = expert_reduction(arguments);
     engine.cache_type_k = cache_type(arguments, "cache-type-k", engine.cache_type_k);
     engine.cache_type_v = cache_type(arguments, "cache-type-v", engine.cache_type_v);
     settings.value_type_given = arguments.has("cache-type-v");
-    engine.map_weights = !arguments.has("no-mmap");
+    engine.map_weights = !arguments.has("no-mmap") && arguments.on_off("bench-mmap").value_or(true);
     engine.lock_memory = arguments.has("mlock");
 }
 

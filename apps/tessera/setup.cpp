@@ -78,6 +78,12 @@ std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& f
     if (latent_row && settings.value_type_given && settings.engine.cache_type_v != settings.engine.cache_type_k) {
         remarks.push_back("-ctv: keys and values of this model are one cached row, whose type is -ctk");
     }
+    const ExpertReduction& experts = settings.engine.experts;
+    if (experts.ratio > 0 && info.experts_used <= experts.at_least) {
+        remarks.push_back(info.experts_used == 0 ? "-ser: this model has no routed experts"
+                                                 : fmt::format("-ser {},{}: this model uses {} experts a row, so that none is left out",
+                                                               experts.at_least, experts.ratio, info.experts_used));
+    }
     for (const PlacementRule& rule : config.placement) settings.engine.placement.rules.push_back({rule.pattern, rule.device});
     return remarks;
 }

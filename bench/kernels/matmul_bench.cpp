@@ -2,8 +2,8 @@
 // (multiply-adds a second), with a team of spinning threads as the runtime has it.
 //
 //     bench_matmul [threads] [rows] [format]
-#include "plugins/cpu_avx2/layouts/layouts.hpp"
-#include "plugins/cpu_avx2/matmul/matmul.hpp"
+#include "tests/cpu_x86/plugin_under_test.hpp"
+#include "tests/random_rows.hpp"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/formats/formats.hpp>
@@ -15,6 +15,7 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -60,15 +61,18 @@ class Team {
         const uint32_t generation = generation_.load(std::memory_order_acquire);
         if (arrived_.fetch_add(1, std::memory_order_acq_rel) == workers_ - 1) {
             arrived_.store(0, std::memory_order_relaxed);
+            tickets_.store(0, std::memory_order_relaxed);
             generation_.store(generation + 1, std::memory_order_release);
             return;
         }
         while (generation_.load(std::memory_order_acquire) == generation) _mm_pause();
     }
+    uint32_t ticket() { return tickets_.fetch_add(1, std::memory_order_relaxed); }
     uint32_t workers() const { return workers_; }
 
   private:
     uint32_t workers_;
+    std::atomic<uint32_t> tickets_{0};
     std::atomic<uint32_t> arrived_{0}, generation_{0};
     std::function<void(uint32_t)> job_;
     std::vector<std::thread> threads_;
@@ -83,7 +87,7 @@ tsr_tensor tensor(tsr_type type, int64_t k, int64_t n, uint32_t role, int32_t ra
     t.dims[0] = k, t.dims[1] = n, t.dims[2] = t.dims[3] = 1;
     const tessera::cpu::FormatSize size = tessera::cpu::format_size(type);
     t.strides[0] = size.bytes;
-    t.strides[1] = k / size.elements * size.bytes;
+    t.strides[1] = k / size.elements * size.bytes + size.prefix;
     t.strides[2] = t.strides[3] = t.strides[1] * n;
     t.range = range;
     return t;
@@ -94,9 +98,14 @@ double median(std::vector<double> v) {
     return v[v.size() / 2];
 }
 
-// Median seconds of a matmul of `rows` rows, over weights that follow each other in `pool`.
-double seconds(Team& team, const tsr_layout& layout, int64_t k, int64_t n, int64_t rows, unsigned char* pool,
-               size_t matrices, bool packed, int rounds) {
+struct Result {
+    double seconds;           // median, of one matmul
+    std::vector<float> x, y;  // of the last one
+};
+
+// A matmul of `rows` rows, over weights that follow each other in `pool`.
+Result run_matmuls(Team& team, const tsr_layout& layout, int64_t k, int64_t n, int64_t rows, unsigned char* pool,
+                   size_t matrices, bool packed, int rounds) {
     tsr_tensor x = tensor(TSR_TYPE_F32, k, rows, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
     tsr_tensor w = tensor(layout.type, k, n, TSR_ROLE_WEIGHT, TSR_RANGE_FIXED);
     tsr_tensor y = tensor(TSR_TYPE_F32, n, rows, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
@@ -108,10 +117,8 @@ double seconds(Team& team, const tsr_layout& layout, int64_t k, int64_t n, int64
     node.op = TSR_OP_MATMUL;
     node.inputs = inputs, node.input_count = 2;
     node.outputs = outputs, node.output_count = 1;
-    tsr_device_info device{};
-    device.struct_size = sizeof device;
-    device.threads = team.workers();
-    const tsr_kernel& kernel = *tessera::cpu_avx2::matmul_kernels()[0];
+    const tsr_device_info device = tessera::tests::device_of(team.workers());
+    const tsr_kernel& kernel = tessera::tests::kernel_of(TSR_OP_MATMUL);
     tsr_kernel_plan plan{};
     plan.struct_size = sizeof plan;
     tessera::sdk::check(kernel.plan(&kernel, &node, &device, &plan));
@@ -140,6 +147,7 @@ double seconds(Team& team, const tsr_layout& layout, int64_t k, int64_t n, int64
                 run.workers = team.workers();
                 run.team = &team;
                 run.barrier = [](void* t, uint32_t index) { static_cast<Team*>(t)->barrier(index); };
+                run.ticket = [](void* t) { return static_cast<Team*>(t)->ticket(); };
                 kernel.run(&kernel, state, &run);
             });
         }
@@ -147,7 +155,22 @@ double seconds(Team& team, const tsr_layout& layout, int64_t k, int64_t n, int64
     }
     std::free(workspace);
     kernel.release(&kernel, state);
-    return median(times);
+    return {median(times), std::move(xs), std::move(ys)};
+}
+
+// Relative L2 distance of one row's products to sums in double over the exact weights.
+double error_of(tsr_type type, const std::vector<unsigned char>& weight, int64_t k, const Result& one) {
+    const size_t row_bytes = tessera::cpu::format_bytes(type, static_cast<size_t>(k));
+    std::vector<float> row(static_cast<size_t>(k));
+    double difference = 0, norm = 0;
+    for (size_t n = 0; n < one.y.size(); ++n) {
+        tessera::cpu::decode_row(type, weight.data() + n * row_bytes, row.size(), row.data());
+        double sum = 0;
+        for (size_t i = 0; i < row.size(); ++i) sum += static_cast<double>(row[i]) * one.x[i];
+        difference += (one.y[n] - sum) * (one.y[n] - sum);
+        norm += sum * sum;
+    }
+    return std::sqrt(difference / norm);
 }
 
 }  // namespace
@@ -163,22 +186,30 @@ int main(int argc, char** argv) {
     madvise(pool, kPool, MADV_HUGEPAGE);
     std::printf(
         "%u threads, %lld x %lld; one row: GB/s of weights (packed, canonical); %lld rows: GMAC/s (packed, "
-        "canonical)\n",
+        "canonical); error: relative L2 of one row to f64\n",
         threads, static_cast<long long>(kK), static_cast<long long>(kN), static_cast<long long>(rows));
-    for (const tsr_layout* layout : tessera::cpu_avx2::weight_layouts()) {
+    for (const tsr_layout* layout : tessera::tests::layouts_of_plugin()) {
         if (argc > 3 && std::string(layout->name).find(argv[3]) != 0) continue;
-        const size_t bytes = tessera::cpu::format_bytes(layout->type, kK * kN);
+        const size_t bytes = tessera::cpu::format_bytes(layout->type, kK, kN);
         const size_t matrices = std::min<size_t>(kPool / bytes, 96);
-        // Small scales, so that nothing is infinite: what the codes are does not matter for speed.
-        std::memset(pool, 0x21, matrices * bytes);
-        double gb[2], gmac[2];
+        // Random bits: codebooks are looked up all over.
+        std::mt19937 random(7);
+        std::vector<unsigned char> canonical(bytes);
+        tessera::tests::fill_rows(layout->type, canonical.data(), kK, kN, 1 / std::sqrt(float{kK}), random);
+        double gb[2], gmac[2], error = 0;
         for (const bool packed : {true, false}) {
-            gb[!packed] = static_cast<double>(bytes) /
-                          seconds(team, *layout, kK, kN, 1, pool, matrices, packed, packed ? 7 : 2) / 1e9;
-            gmac[!packed] = static_cast<double>(kK * kN * rows) /
-                            seconds(team, *layout, kK, kN, rows, pool, 3, packed, packed ? 5 : 2) / 1e9;
+            if (packed)
+                layout->pack(layout, kK, kN / layout->group_rows, canonical.data(), pool);
+            else
+                std::memcpy(pool, canonical.data(), bytes);
+            for (size_t m = 1; m < matrices; ++m) std::memcpy(pool + m * bytes, pool, bytes);
+            const Result one = run_matmuls(team, *layout, kK, kN, 1, pool, matrices, packed, packed ? 7 : 2);
+            const Result many = run_matmuls(team, *layout, kK, kN, rows, pool, 3, packed, packed ? 5 : 2);
+            gb[!packed] = static_cast<double>(bytes) / one.seconds / 1e9;
+            gmac[!packed] = static_cast<double>(kK * kN * rows) / many.seconds / 1e9;
+            error = error_of(layout->type, canonical, kK, one);
         }
-        std::printf("%-10s %6.1f %6.1f   %6.1f %6.1f\n", layout->name, gb[0], gb[1], gmac[0], gmac[1]);
+        std::printf("%-12s %6.1f %6.1f   %6.1f %6.1f   %.1e\n", layout->name, gb[0], gb[1], gmac[0], gmac[1], error);
         std::fflush(stdout);
     }
     munmap(pool, kPool);

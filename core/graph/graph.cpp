@@ -101,8 +101,13 @@ Value Graph::view(Value of, const tsr_tensor& shape) {
     t.name = parent.name;
     t.layout = parent.layout;
     const Storage& storage = storages_.at(storage_of(of));
-    bool inside = t.rank >= 1 && t.rank <= TSR_MAX_RANK && t.offset >= 0 && t.strides[0] == parent.strides[0] &&
-                  t.offset % parent.strides[0] == 0;
+    bool inside = t.rank >= 1 && t.rank <= TSR_MAX_RANK && t.offset >= 0 && t.strides[0] == parent.strides[0];
+    // Rows with a prefix cannot be cut, nor can what lies in one be told from where it starts: views of them take whole rows.
+    if (type_info(t.type).prefix_bytes != 0) {
+        inside = inside && t.dims[0] == parent.dims[0] && (t.offset - parent.offset) % parent.strides[1] == 0;
+    } else {
+        inside = inside && t.offset % parent.strides[0] == 0;
+    }
     for (uint32_t i = 0; inside && i < TSR_MAX_RANK; ++i) inside = t.dims[i] > 0 && t.strides[i] >= 0;
     if (!inside || checked_add(static_cast<uint64_t>(t.offset), extent_bytes(t), "view") > storage.bytes) {
         fail(TSR_INTERNAL, "a view {} at byte {} leaves the {} bytes of '{}'", describe(t), t.offset, storage.bytes,

@@ -29,6 +29,7 @@ struct Storage {
     uint64_t row_bytes = 0;  // between neighbours of the slowest dimension, which `range` bounds
     int32_t range = TSR_RANGE_FIXED;
     bool derived = false;  // a weight that an init node makes
+    std::string source_layout;  // a weight's rows in its source: "" canonical, else the tsr_layout that unpacks them
     int layer = -1;        // of the node or weight that made it
 };
 
@@ -69,7 +70,11 @@ class Graph {
     void set_layer(int layer) { layer_ = layer; }
     int layer() const { return layer_; }
 
-    Value weight(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_WEIGHT); }
+    Value weight(std::string name, const Shape& shape, std::string source_layout = "") {
+        const Value value = make(std::move(name), shape, TSR_ROLE_WEIGHT);
+        storages_.at(storage_of(value)).source_layout = std::move(source_layout);
+        return value;
+    }
     Value input(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_INPUT); }
     Value cache(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_CACHE); }
     Value buffer(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_ACTIVATION); }

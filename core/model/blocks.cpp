@@ -73,7 +73,7 @@ ExpertParameters read_experts(const gguf::Metadata& metadata, const std::string&
 }
 
 ModelBuilder::ModelBuilder(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits, const CommonParameters& parameters)
-    : graph(ops), weights(file, graph), common(parameters) {
+    : graph(ops), weights(file, graph), common(parameters), reduction_(limits.experts) {
     const int64_t rows = limits.rows;
     tokens = graph.input(kTokens, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
     positions = graph.input(kPositions, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
@@ -118,7 +118,9 @@ Value ModelBuilder::expert_ffn(int64_t layer, Value x, const ExpertParameters& m
                                    attribute("groups", moe.groups),
                                    attribute("groups_used", moe.groups_used),
                                    attribute("normalize", int64_t{moe.normalize}),
-                                   attribute("scale", moe.scale)};
+                                   attribute("scale", moe.scale),
+                                   attribute("keep_at_least", reduction_.ratio > 0 ? int64_t{reduction_.at_least} : moe.used),
+                                   attribute("keep_ratio", reduction_.ratio)};
     const auto chosen = graph.add(TSR_OP_MOE_ROUTE, block(layer, "ffn_route"), {logits, bias}, route);
     Value sum = graph.add_one(TSR_OP_MOE_FFN, block(layer, "ffn_experts"),
                               {x, chosen[0], chosen[1], weights.get(block(layer, "ffn_gate_exps"), {e, f, n}),

@@ -67,6 +67,8 @@ class ModelBuilder {
     Value reshape(Value x, std::initializer_list<int64_t> dims);  // dense f32 rows
 
   private:
+    const ExpertReduction reduction_;
+
     Value dense_ffn(int64_t layer, Value x);
     Value expert_ffn(int64_t layer, Value x, const ExpertParameters& moe, int64_t shared_feed_forward);
 };

@@ -43,6 +43,9 @@ ModelInfo read_model_info(const gguf::GgufFile& file) {
     info.embedding = static_cast<uint32_t>(common.embedding);
     info.vocabulary = static_cast<uint32_t>(common.vocabulary);
     info.context = static_cast<uint32_t>(common.context);
+    if (file.metadata().find(common.architecture + ".expert_count")) {
+        info.experts_used = static_cast<uint32_t>(read_experts(file.metadata(), common.architecture).used);
+    }
     if (architecture.describe) architecture.describe(file, info);
     return info;
 }

@@ -11,12 +11,20 @@
 
 namespace tessera {
 
-// The maxima that the graph's bounded dimensions get.
+// Of the experts that a model chooses for a row, those past the first `at_least` are left out whose weight is not at least `ratio`
+// times the largest. Faster, and not what the model was trained for. Ratio 0: none is left out.
+struct ExpertReduction {
+    uint32_t at_least = 0;
+    double ratio = 0;
+};
+
+// What a graph is built for: the maxima that its bounded dimensions get, and what of the model is computed.
 struct GraphLimits {
     uint32_t rows = 512;            // of a step
     uint32_t output_rows = 1;       // of a step
     uint32_t sequences = 1;         // in a step
     uint32_t sequence_pages = 64;   // of one sequence
+    ExpertReduction experts;
 };
 
 struct ModelInfo {
@@ -27,6 +35,7 @@ struct ModelInfo {
     uint32_t vocabulary = 0;
     uint32_t context = 0;      // tokens that the model was made for
     bool latent_attention = false;
+    uint32_t experts_used = 0;  // routed ones of a row; 0: the model has none
     std::vector<std::string> notes;  // what of the file is not used, for people
 };
 

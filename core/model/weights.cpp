@@ -1,14 +1,18 @@
 #include "core/model/weights.hpp"
 
 #include "core/base/error.hpp"
+#include "core/tensor/types.hpp"
 
 #include <algorithm>
 
 namespace tessera {
 namespace {
 
-// As many dimensions as were asked for, so that [n, 1] in a file serves as [n].
-Shape shape_of(const gguf::TensorEntry& entry, std::initializer_list<int64_t> dims) { return {entry.type, dims}; }
+// As many dimensions as were asked for, so that [n, 1] in a file serves as [n]. Rows that the file interleaves are rows of
+// their own in a model.
+Shape shape_of(const gguf::TensorEntry& entry, std::initializer_list<int64_t> dims) {
+    return {type_info(entry.type).rows_type, dims};
+}
 
 bool fits(const gguf::TensorEntry& entry, std::initializer_list<int64_t> dims) {
     size_t i = 0;
@@ -32,7 +36,8 @@ Value Weights::find_exact(const std::string& name, std::initializer_list<int64_t
         fail(TSR_CORRUPT_DATA, "{}: the tensor {} has the shape {}; the metadata ask for [{}]", file_.metadata().source(), name,
              gguf::shape_text(*entry), wanted);
     }
-    return graph_.weight(name, shape_of(*entry, dims));
+    const TypeInfo& type = type_info(entry->type);
+    return graph_.weight(name, shape_of(*entry, dims), type.interleaved_rows > 1 ? std::string(type.name) : "");
 }
 
 Value Weights::find(const std::string& name, std::initializer_list<int64_t> dims) {

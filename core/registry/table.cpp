@@ -53,8 +53,8 @@ std::string fault(const tsr_layout& layout) {
     if (layout.group_rows == 0 || layout.elements_multiple == 0) {
         return fmt::format("layout {}: group_rows and elements_multiple must be at least 1", layout.name);
     }
-    if (!layout.group_bytes || !layout.pack)
-        return fmt::format("layout {}: group_bytes or pack is missing", layout.name);
+    if (!layout.group_bytes || (!layout.pack && !layout.unpack))
+        return fmt::format("layout {}: group_bytes or both of pack and unpack are missing", layout.name);
     return {};
 }
 

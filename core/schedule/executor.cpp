@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 
 namespace tessera {
 namespace {
+
+using Clock = std::chrono::steady_clock;
 
 // The range that tells whether a node has rows to work on: that of what it makes, or of what it reads first.
 int32_t working_range(const tsr_node& node) {
@@ -134,7 +137,9 @@ void Executor::run_on_team(const Segment& segment, uint32_t threads) {
     std::atomic<uint32_t> failed_at{segment.count};  // the first node that failed
     auto region = [&](uint32_t worker, uint32_t workers) {
         tsr_run run{sizeof(tsr_run), nullptr, nullptr, ranges_.data(), memory_.workspace(0),
-                    worker,          workers, &team_,  Team::barrier};
+                    worker,          workers, &team_,  Team::barrier,  Team::ticket};
+        const bool measured = worker == 0 && !seconds_.empty();
+        auto before = measured ? Clock::now() : Clock::time_point();
         for (uint32_t i = 0; i < segment.count; ++i) {
             const Prepared& node = nodes_[segment.first + i];
             if (node.skip_range != TSR_RANGE_FIXED && is_empty(ranges_[node.skip_range])) continue;
@@ -149,6 +154,11 @@ void Executor::run_on_team(const Segment& segment, uint32_t threads) {
                 }
             }
             team_.barrier();
+            if (measured) {
+                const auto after = Clock::now();
+                seconds_[segment.first + i] += std::chrono::duration<double>(after - before).count();
+                before = after;
+            }
             // A worker that is ahead may already have failed at a later node: all leave after the same one.
             if (failed_at.load(std::memory_order_acquire) <= i) return;
         }

@@ -41,6 +41,9 @@ class Executor {
     // the cached rows of this step are undefined and everything else is as it was.
     void run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads = 0);
 
+    // From now on adds to seconds[i] what plan().nodes[i] takes on the host, its barrier included; an empty span ends that.
+    void measure(std::span<double> seconds) noexcept { seconds_ = seconds; }
+
     // Host memory of an output of the graph ("logits"), valid until the next step.
     const std::byte* output(std::string_view name) const;
 
@@ -72,6 +75,7 @@ class Executor {
     std::deque<Prepared> nodes_;
     std::vector<void*> device_ranges_;  // a device each; nullptr for the CPU
     std::array<tsr_range, TSR_RANGE_COUNT> ranges_{};
+    std::span<double> seconds_;  // where nodes are being measured
 };
 
 }  // namespace tessera

@@ -5,13 +5,8 @@
 #include <algorithm>
 #include <limits>
 namespace tessera {
-namespace {
 
-
-// Generation runs a node once a token, a prompt once a batch: both weigh in, a token as much as a row of a batch.
-double cost(const tsr_kernel_plan& plan) { return plan.seconds_one_row + plan.seconds_all_rows / 32; }
-
-}  // namespace
+double KernelCandidate::seconds() const { return plan.seconds_one_row + plan.seconds_all_rows / 32; }
 
 std::vector<std::string> KernelCandidate::layouts(uint32_t index) const {
     std::vector<std::string> names;
@@ -32,7 +27,7 @@ bool KernelCandidate::accepts(uint32_t index, std::string_view layout) const {
 }
 
 double KernelCandidates::seconds() const {
-    return able.empty() ? std::numeric_limits<double>::infinity() : cost(able.front().plan);
+    return able.empty() ? std::numeric_limits<double>::infinity() : able.front().seconds();
 }
 
 KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& device, const Registry& registry) {
@@ -68,7 +63,7 @@ KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& devic
         const uint32_t pa = registry.preference(*a.kernel), pb = registry.preference(*b.kernel);
         if (pa != pb) return pa < pb;
         if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
-        return cost(a.plan) < cost(b.plan);
+        return a.seconds() < b.seconds();
     });
     return found;
 }

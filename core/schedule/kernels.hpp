@@ -18,6 +18,10 @@ struct KernelCandidate {
     // Layouts that operand `index` may have, best first; never empty ("" is the canonical one).
     std::vector<std::string> layouts(uint32_t index) const;
     bool accepts(uint32_t index, std::string_view layout) const;
+
+    // What the node costs by the kernel's estimate. Generation runs it once a token, a prompt once a batch: both weigh
+    // in, a token as much as a row of a batch.
+    double seconds() const;
 };
 
 struct KernelCandidates {

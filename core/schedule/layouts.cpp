@@ -17,10 +17,6 @@ struct Use {
     uint32_t operand;
 };
 
-double cost(const KernelCandidate& candidate) {
-    return candidate.plan.seconds_one_row + candidate.plan.seconds_all_rows / 32;
-}
-
 class Chooser {
   public:
     Chooser(const LoweredGraph& lowered, const Registry& registry, std::span<const tsr_device_info* const> devices)
@@ -88,7 +84,7 @@ class Chooser {
 
     double seconds_with(const Use& use, std::string_view layout) const {
         for (const KernelCandidate& candidate : candidates_[use.node]) {
-            if (candidate.accepts(use.operand, layout)) return cost(candidate);
+            if (candidate.accepts(use.operand, layout)) return candidate.seconds();
         }
         return std::numeric_limits<double>::infinity();
     }
@@ -109,7 +105,7 @@ class Chooser {
             double seconds = 0;
             for (const Use& use : uses) {
                 const double here = seconds_with(use, layout);
-                const bool slow = here > kSlowdownForSharing * cost(candidates_[use.node].front());
+                const bool slow = here > kSlowdownForSharing * candidates_[use.node].front().seconds();
                 seconds += slow && !cache ? std::numeric_limits<double>::infinity() : here;
             }
             if (seconds < best_seconds) {

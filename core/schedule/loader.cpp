@@ -121,20 +121,54 @@ class Loader {
         const Storage& weight = storage(*chunk.instance);
         const Packing pack = packing(*chunk.instance);
         const std::span<std::byte> rows(buffer, chunk.groups * pack.canonical_bytes);
-        std::byte* target = static_cast<std::byte*>(memory_.address(*chunk.instance, TSR_ROLE_WEIGHT)) +
-                            chunk.first_group * pack.packed_bytes;
         const uint64_t offset = chunk.first_group * pack.canonical_bytes;
-        if (OpenDevice* device = memory_.device(chunk.instance->device)) {
-            if (pack.layout) fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", weight.name, device->info().id);
-            source_.read(weight.name, offset, rows);
+        if (pack.layout || chunk.instance->device != 0) {
+            read(weight, offset, rows);
+            put(*chunk.instance, pack, chunk.first_group, rows);
+        } else {
+            read(weight, offset, {target_of(*chunk.instance, pack, chunk.first_group), rows.size()});
+        }
+    }
+
+    // Canonical rows, whole ones, from byte `offset` of the weight on. Rows that the source interleaves are unpacked through
+    // two buffers of about the size of `to`.
+    void read(const Storage& weight, uint64_t offset, std::span<std::byte> to) const {
+        if (weight.source_layout.empty()) {
+            source_.read(weight.name, offset, to);
+            return;
+        }
+        const tsr_layout* layout = registry_.find_layout(weight.source_layout);
+        if (!layout || !layout->unpack) {
+            fail(TSR_UNSUPPORTED, "{}: its file holds {} rows as {}; no plugin that is loaded unpacks that (reference does)",
+                 weight.name, type_info(weight.type).name, weight.source_layout);
+        }
+        const uint64_t row = row_bytes(weight.type, weight.row_elements), group = row * layout->group_rows;
+        const uint64_t first = offset / group, end = (offset + to.size() + group - 1) / group;
+        std::vector<std::byte> packed((end - first) * group), rows(packed.size());
+        source_.read(weight.name, first * group, packed);
+        layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(end - first), packed.data(),
+                       rows.data());
+        std::ranges::copy(std::span(rows).subspan(offset - first * group, to.size()), to.begin());
+    }
+
+    std::byte* target_of(const Instance& instance, const Packing& pack, uint64_t group) const {
+        return static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_WEIGHT)) + group * pack.packed_bytes;
+    }
+
+    // Brings canonical rows, whole groups of them, to where the instance has them.
+    void put(const Instance& instance, const Packing& pack, uint64_t first_group, std::span<const std::byte> rows) {
+        std::byte* target = target_of(instance, pack, first_group);
+        if (OpenDevice* device = memory_.device(instance.device)) {
+            if (pack.layout) {
+                fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", storage(instance).name, device->info().id);
+            }
             device->upload(target, rows.data(), rows.size());
             device->wait();
         } else if (pack.layout) {
-            source_.read(weight.name, offset, rows);
-            pack.layout->pack(pack.layout, static_cast<int64_t>(pack.elements), static_cast<int64_t>(chunk.groups),
-                              rows.data(), target);
+            pack.layout->pack(pack.layout, static_cast<int64_t>(pack.elements),
+                              static_cast<int64_t>(rows.size() / pack.canonical_bytes), rows.data(), target);
         } else {
-            source_.read(weight.name, offset, {target, rows.size()});
+            std::ranges::copy(rows, target);
         }
     }
 
@@ -160,14 +194,18 @@ class Loader {
             const Storage& operand = storage(plan_.instances[id]);
             if (i < node.inputs.size()) {
                 if (operand.derived) fail(TSR_UNSUPPORTED, "{}: an init node reads what another one made", node.name);
-                source_.read(operand.name, 0, {at, operand.bytes});
+                read(operand, 0, {at, operand.bytes});
             }
             data.push_back(at);
             used += checked_align_up(operand.bytes, 64, "loading");
         }
         run_node(planned, view.abi(), data, buffers_.data() + used);
         for (size_t i = node.inputs.size(); i < planned.operands.size(); ++i) {
-            place(plan_.instances[planned.operands[i]].storage, static_cast<const std::byte*>(data[i]));
+            const StorageId made = plan_.instances[planned.operands[i]].storage;
+            const std::span rows(static_cast<const std::byte*>(data[i]), plan_.graph.storage(made).bytes);
+            for (const Instance& instance : plan_.instances) {
+                if (instance.storage == made && !instance.loading) put(instance, packing(instance), 0, rows);
+            }
         }
         done_ += storage(plan_.instances[planned.operands.front()]).bytes;
         report();
@@ -179,7 +217,7 @@ class Loader {
         const tsr_range ranges[TSR_RANGE_COUNT] = {};
         std::atomic<const tsr_status*> failed{nullptr};
         auto work = [&](uint32_t worker, uint32_t workers) {
-            tsr_run run{sizeof(tsr_run), nullptr, data.data(), ranges, workspace, worker, workers, &team_, Team::barrier};
+            tsr_run run{sizeof(tsr_run), nullptr, data.data(), ranges, workspace, worker, workers, &team_, Team::barrier, Team::ticket};
             if (const tsr_status* status = planned.kernel->run(planned.kernel, state, &run)) {
                 if (const tsr_status* other = failed.exchange(status); other && other->destroy) other->destroy(other);
             }
@@ -187,25 +225,6 @@ class Loader {
         team_.run(0, work);
         planned.kernel->release(planned.kernel, state);
         check(failed.load());
-    }
-
-    void place(StorageId id, const std::byte* canonical) {
-        for (const Instance& instance : plan_.instances) {
-            if (instance.storage != id || instance.loading) continue;
-            const Packing pack = packing(instance);
-            auto* target = static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_WEIGHT));
-            const Storage& weight = storage(instance);
-            if (OpenDevice* device = memory_.device(instance.device)) {
-                if (pack.layout) fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", weight.name, device->info().id);
-                device->upload(target, canonical, weight.bytes);
-                device->wait();
-            } else if (pack.layout) {
-                pack.layout->pack(pack.layout, static_cast<int64_t>(pack.elements),
-                                  static_cast<int64_t>(pack.rows / pack.group_rows), canonical, target);
-            } else {
-                std::copy_n(canonical, weight.bytes, target);
-            }
-        }
     }
 
     void report() {

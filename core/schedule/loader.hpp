@@ -13,7 +13,8 @@
 
 namespace tessera {
 
-// Where weights come from, in the canonical layout, by the names of the graph's weights.
+// Where weights come from, by the names of the graph's weights: in the canonical layout, or in Storage::source_layout where
+// that is set.
 class WeightSource {
   public:
     virtual ~WeightSource() = default;

@@ -164,6 +164,7 @@ class Assembler {
             const Storage& storage = graph().storage(it.storage);
             DeviceMemory& memory = plan_.memory[it.device];
             if (storage.role == TSR_ROLE_WEIGHT && it.device == 0 && it.layout.empty() && !storage.derived &&
+                storage.source_layout.empty() &&
                 plan_.options.map_weights) {
                 it.mapped = true;
                 memory.mapped += it.bytes;

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <thread>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -10,6 +11,9 @@ namespace {
 // How long a region waits for workers to come. Waking a sleeping thread takes some 50 us; one that another program holds back
 // longer than this is not worth waiting for.
 constexpr auto kPatience = std::chrono::milliseconds(2);
+
+// How long the end of a team waits for workers that were called and have not come, if oneTBB has none to send.
+constexpr auto kFarewell = std::chrono::seconds(2);
 
 // Spins this often before it lets others run: on a machine with more threads than cores the one waited for may need this core.
 constexpr uint32_t kSpins = 2000;
@@ -33,8 +37,17 @@ void spin_until(Done&& done) noexcept {
 struct Team::Region {
     static constexpr uint32_t kClosed = 1u << 31;
 
+    Region(Entry what, void* with, std::shared_ptr<std::atomic<uint32_t>> count)
+        : entry(what), context(with), alive(std::move(count)) {
+        alive->fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Region() { alive->fetch_sub(1, std::memory_order_release); }
+    Region(const Region&) = delete;
+    Region& operator=(const Region&) = delete;
+
     Entry entry;
     void* context;
+    std::shared_ptr<std::atomic<uint32_t>> alive;  // counts regions
     std::atomic<uint32_t> door{1};      // workers inside (the caller is the first); kClosed once nobody else may enter
     std::atomic<uint32_t> workers{0};   // set when the door has closed
     std::atomic<uint32_t> finished{0};
@@ -45,7 +58,14 @@ Team::Team(uint32_t threads)
       allowed_(tbb::global_control::max_allowed_parallelism, threads_),
       arena_(static_cast<int>(threads_), 1) {}
 
-Team::~Team() { arena_.terminate(); }
+// Regions that workers have yet to look at would be left in the arena; looking takes no time, as their doors are shut.
+Team::~Team() {
+    const auto deadline = std::chrono::steady_clock::now() + kFarewell;
+    spin_until([&] {
+        return regions_->load(std::memory_order_acquire) == 0 || std::chrono::steady_clock::now() > deadline;
+    });
+    arena_.terminate();
+}
 
 void Team::join(const std::shared_ptr<Region>& region) {
     uint32_t inside = region->door.load(std::memory_order_relaxed);
@@ -59,14 +79,13 @@ void Team::join(const std::shared_ptr<Region>& region) {
 
 void Team::run_region(uint32_t wanted, Entry entry, void* context) {
     const uint32_t limit = wanted == 0 ? threads_ : std::min(wanted, threads_);
+    tickets_.store(0, std::memory_order_relaxed);
     if (limit == 1) {
         workers_ = 1;
         entry(context, 0, 1);
         return;
     }
-    const auto region = std::make_shared<Region>();
-    region->entry = entry;
-    region->context = context;
+    const auto region = std::make_shared<Region>(entry, context, regions_);
     for (uint32_t i = 1; i < limit; ++i) arena_.enqueue([region] { join(region); });
 
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
@@ -82,14 +101,22 @@ void Team::run_region(uint32_t wanted, Entry entry, void* context) {
 }
 
 void Team::barrier() noexcept {
-    if (workers_ == 1) return;
+    if (workers_ == 1) {
+        tickets_.store(0, std::memory_order_relaxed);
+        return;
+    }
     const uint32_t phase = phase_.load(std::memory_order_relaxed);
     if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
         waiting_.store(0, std::memory_order_relaxed);
+        tickets_.store(0, std::memory_order_relaxed);
         phase_.store(phase + 1, std::memory_order_release);
     } else {
         spin_until([&] { return phase_.load(std::memory_order_acquire) != phase; });
     }
+}
+
+uint32_t Team::ticket(void* team) noexcept {
+    return static_cast<Team*>(team)->tickets_.fetch_add(1, std::memory_order_relaxed);
 }
 
 void Team::barrier(void* team, uint32_t) noexcept { static_cast<Team*>(team)->barrier(); }

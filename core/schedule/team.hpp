@@ -37,6 +37,9 @@ class Team {
     // The same in the form of tsr_run.barrier.
     static void barrier(void* team, uint32_t worker) noexcept;
 
+    // Inside a region: 0, 1, 2, ..., each to one caller; begins anew at every barrier. In the form of tsr_run.ticket.
+    static uint32_t ticket(void* team) noexcept;
+
   private:
     using Entry = void (*)(void* context, uint32_t worker, uint32_t workers);
     struct Region;
@@ -45,12 +48,14 @@ class Team {
     static void join(const std::shared_ptr<Region>& region);
 
     uint32_t threads_;
+    const std::shared_ptr<std::atomic<uint32_t>> regions_ = std::make_shared<std::atomic<uint32_t>>(0);  // that still live
     tbb::global_control allowed_;  // more threads than cores, if the user wants that
     tbb::task_arena arena_;
     // Barrier of the region that runs.
     uint32_t workers_ = 1;
     alignas(64) std::atomic<uint32_t> waiting_{0};
     alignas(64) std::atomic<uint32_t> phase_{0};
+    alignas(64) std::atomic<uint32_t> tickets_{0};
 };
 
 }  // namespace tessera

@@ -25,8 +25,7 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     Granted granted;
     const uint32_t context = asked.context ? asked.context : std::min(kDefaultContext, std::max(info.context, 1u));
     if (context > info.context && info.context > 0) {
-        granted.notes.push_back(fmt::format("the model was made for {} tokens; past them of the {} asked for it may err",
-                                            info.context, context));
+        granted.notes.push_back(fmt::format("the model was made for {} tokens; a sequence that grows past them may err", info.context));
     }
     // A sequence fills its last page in part: each but the first gets one more.
     const uint64_t pages = uint64_t{pages_for(context)} + asked.sequences - 1;
@@ -34,6 +33,7 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     if (asked.sequences > rows) {
         fail(TSR_INVALID_ARGUMENT, "{} sequences do not fit steps of {} rows", asked.sequences, rows);
     }
+    granted.limits.experts = asked.experts;
     granted.limits.rows = rows;
     granted.limits.output_rows = std::min(asked.output_rows ? asked.output_rows : asked.sequences, rows);
     granted.limits.sequences = asked.sequences;
@@ -257,8 +257,18 @@ const gguf::GgufFile& Engine::file() const noexcept { return state_->file; }
 uint32_t Engine::context() const noexcept { return state_->context; }
 uint32_t Engine::max_rows() const noexcept { return state_->limits.rows; }
 uint32_t Engine::max_sequences() const noexcept { return state_->limits.sequences; }
+void Engine::set_threads(uint32_t generation, uint32_t prompt) {
+    const uint32_t most = state_->team.threads();
+    if (std::max(generation, prompt) > most) {
+        fail(TSR_INVALID_ARGUMENT, "{} threads asked for; the model was loaded for {}", std::max(generation, prompt), most);
+    }
+    if (generation) state_->threads = generation;
+    if (prompt) state_->prompt_threads = prompt;
+}
+
 PagedCache& Engine::cache() noexcept { return state_->cache; }
 const PagedCache& Engine::cache() const noexcept { return state_->cache; }
+void Engine::measure(std::span<double> seconds) noexcept { state_->executor.measure(seconds); }
 
 std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> entries) {
     State& s = *state_;

@@ -36,6 +36,7 @@ struct EngineOptions {
     uint64_t scratch_bytes = 512ull << 20;
     bool map_weights = true;
     bool lock_memory = false;
+    ExpertReduction experts;
     std::map<std::string, std::string> lowerings;  // abstract op -> lowering: {"mla_attention", "3"} is -mla 3
     PlacementOptions placement;
 };
@@ -79,6 +80,9 @@ class Engine {
     uint32_t max_rows() const noexcept;        // of one step
     uint32_t max_sequences() const noexcept;
 
+    // Threads of the next steps; 0: as they are. Throws Error(TSR_INVALID_ARGUMENT) for more than the options asked for.
+    void set_threads(uint32_t generation, uint32_t prompt);
+
     PagedCache& cache() noexcept;
     const PagedCache& cache() const noexcept;
 
@@ -92,6 +96,9 @@ class Engine {
     // steps; false ends with Error(TSR_CANCELLED), the sequence being as long as what was done.
     std::span<const float> prefill(SequenceId sequence, std::span<const Token> tokens,
                                    const std::function<bool(size_t done, size_t total)>& keep_going = {});
+
+    // As Executor::measure: one number for each of plan().nodes.
+    void measure(std::span<double> seconds) noexcept;
 
   private:
     struct State;

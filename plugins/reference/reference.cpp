@@ -1,15 +1,17 @@
 // The reference plugin: kernels for kind "cpu" in plain C++, for every op of ops.h but the fused ones, which fall back
 // to their parts. It is the oracle of the tests and the last fallback.
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/reference/ops.hpp>
+#include <tessera/cpu/formats/interleaved.hpp>
+#include <tessera/cpu/reference/kernel_table.hpp>
 #include <tessera/plugin.h>
 
 #include <array>
-#include <string>
+#include <cstdio>
+#include <iterator>
 
 namespace {
 
-using tessera::cpu::reference::Op;
+using tessera::cpu::reference::KernelTable;
 using tessera::cpu::reference::Work;
 namespace reference = tessera::cpu::reference;
 namespace sdk = tessera::sdk;
@@ -31,15 +33,11 @@ uint32_t slots_of(const tsr_device_info* device) noexcept {
     return device && device->threads > 0 ? device->threads : 1;
 }
 
-const Op& op_of(const tsr_kernel* self) noexcept {
-    return *static_cast<const Op*>(self->context);
-}
-
 const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
                        tsr_kernel_plan* plan) {
     const uint32_t slots = slots_of(device);
     Work work;
-    op_of(self).plan(*node, slots, *plan, work);
+    KernelTable::op_of(self).plan(*node, slots, *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "plain C++, sums in double");
     plan->state_bytes = sizeof(State);
@@ -59,41 +57,78 @@ void release(const tsr_kernel*, void* state) {
 const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run* run) {
     return sdk::guarded([&] {
         const State& prepared = *static_cast<State*>(state);
-        op_of(self).run(*prepared.node, prepared.slots, *run);
+        KernelTable::op_of(self).run(*prepared.node, prepared.slots, *run);
     });
 }
 
-struct Tables {
-    std::array<std::string, reference::kOpCount> names;
-    std::array<tsr_kernel, reference::kOpCount> kernels{};
-    std::array<const tsr_kernel*, reference::kOpCount> list{};
-    tsr_plugin plugin{};
+tsr_kernel prototype() noexcept {
+    tsr_kernel kernel{};
+    kernel.device_kind = "cpu";
+    kernel.priority = kPriority;
+    kernel.plan = plan;
+    kernel.prepare = prepare;
+    kernel.release = release;
+    kernel.run = run;
+    return kernel;
+}
 
-    Tables() {
-        for (uint32_t i = 0; i < reference::kOpCount; ++i) {
-            const Op& op = reference::kOps[i];
-            names[i] = std::string(op.name) + ".reference";
-            tsr_kernel& kernel = kernels[i];
-            kernel.struct_size = sizeof kernel;
-            kernel.name = names[i].c_str();
-            kernel.op = op.name;
-            kernel.op_version = 1;
-            kernel.device_kind = "cpu";
-            kernel.priority = kPriority;
-            kernel.context = &op;
-            kernel.plan = plan;
-            kernel.prepare = prepare;
-            kernel.release = release;
-            kernel.run = run;
-            list[i] = &kernel;
+// ---- layouts that files have: interleaved rows, to be unpacked ----
+
+constexpr tsr_type kInterleaved[] = {
+#define TSR_NUMBER(id, number, ...) TSR_TYPE_##id,
+    TSR_INTERLEAVED_TYPES(TSR_NUMBER)
+#undef TSR_NUMBER
+};
+
+// A tsr_layout with the type that it undoes.
+struct FileLayout : tsr_layout {
+    tsr_type file_type;
+};
+
+uint64_t group_bytes(const tsr_layout* self, int64_t elements) {
+    return tessera::cpu::format_bytes(self->type, static_cast<size_t>(elements), self->group_rows);
+}
+
+void unpack(const tsr_layout* self, int64_t elements, int64_t groups, const void* packed, void* rows) {
+    tessera::cpu::separate_rows(static_cast<const FileLayout*>(self)->file_type, static_cast<size_t>(elements),
+                                static_cast<size_t>(groups), packed, rows);
+}
+
+FileLayout file_layout(tsr_type type) noexcept {
+    FileLayout layout{};
+    layout.struct_size = sizeof(tsr_layout);
+    layout.name = tessera::cpu::format_name(type);
+    layout.group_bytes = group_bytes;
+    layout.unpack = unpack;
+    layout.file_type = type;
+    tessera::cpu::visit_interleaved(type, [&]<class Kind>(tsr_type rows_type) {
+        layout.type = rows_type;
+        layout.group_rows = Kind::kRows;
+        layout.elements_multiple = Kind::Block::kElements;
+    });
+    return layout;
+}
+
+struct Plugin {
+    std::array<FileLayout, std::size(kInterleaved)> layouts;
+    std::array<const tsr_layout*, std::size(kInterleaved)> layout_list;
+    KernelTable kernels{prototype(), "reference"};
+    tsr_plugin table{};
+
+    Plugin() {
+        table.struct_size = sizeof table;
+        table.abi_major = TSR_ABI_MAJOR;
+        table.abi_minor = TSR_ABI_MINOR;
+        table.name = "reference";
+        table.version = "0.1.0";
+        table.kernels = kernels.list();
+        table.kernel_count = reference::kOpCount;
+        for (size_t i = 0; i < layouts.size(); ++i) {
+            layouts[i] = file_layout(kInterleaved[i]);
+            layout_list[i] = &layouts[i];
         }
-        plugin.struct_size = sizeof plugin;
-        plugin.abi_major = TSR_ABI_MAJOR;
-        plugin.abi_minor = TSR_ABI_MINOR;
-        plugin.name = "reference";
-        plugin.version = "0.1.0";
-        plugin.kernels = list.data();
-        plugin.kernel_count = reference::kOpCount;
+        table.layouts = layout_list.data();
+        table.layout_count = static_cast<uint32_t>(layout_list.size());
     }
 };
 
@@ -104,8 +139,8 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
     static_assert(TSR_ABI_MINOR == 0);
     if (!host || host->abi_major != TSR_ABI_MAJOR) return nullptr;
     try {
-        static const Tables tables;
-        return &tables.plugin;
+        static const Plugin plugin;
+        return &plugin.table;
     } catch (...) {
         return nullptr;
     }

@@ -4,9 +4,8 @@
 #include "queue.hpp"
 
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/reference/ops.hpp>
+#include <tessera/cpu/reference/kernel_table.hpp>
 
-#include <array>
 #include <cstdio>
 #include <string>
 #include <string_view>
@@ -17,7 +16,7 @@ namespace {
 namespace reference = cpu::reference;
 using reference::AttentionForm;
 using reference::AttentionShape;
-using reference::Op;
+using reference::KernelTable;
 using sdk::Failure;
 using sdk::guarded;
 
@@ -26,10 +25,6 @@ struct State {
     std::string device;
     uint64_t workspace_bytes;
 };
-
-const Op& op_of(const tsr_kernel* self) noexcept {
-    return *static_cast<const Op*>(self->context);
-}
 
 // ---- what is claimed ----
 
@@ -87,7 +82,7 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
         return nullptr;
     }
     reference::Work work;
-    op_of(self).plan(*node, 1, *plan, work);
+    KernelTable::op_of(self).plan(*node, 1, *plan, work);
     if (!plan->supported) return nullptr;
     if (std::string_view(node->op) == TSR_OP_FLASH_ATTENTION &&
         !claims_flash(*node, device->compute_capability, *plan)) {
@@ -122,7 +117,8 @@ void release(const tsr_kernel*, void* state) {
 uint64_t reach_of(const tsr_tensor& tensor) noexcept {
     const cpu::FormatSize size = cpu::format_size(tensor.type);
     const int64_t row =
-        size.elements == 0 ? tensor.dims[0] * tensor.strides[0] : tensor.dims[0] / size.elements * tensor.strides[0];
+        size.elements == 0 ? tensor.dims[0] * tensor.strides[0]
+                           : static_cast<int64_t>(cpu::format_bytes(tensor.type, static_cast<size_t>(tensor.dims[0])));
     int64_t reach = tensor.offset + row;
     for (uint32_t i = 1; i < tensor.rank; ++i) reach += (tensor.dims[i] - 1) * tensor.strides[i];
     return reach > 0 ? static_cast<uint64_t>(reach) : 0;
@@ -149,7 +145,7 @@ const tsr_status* enqueue(const tsr_kernel* self, void* state, const tsr_run* ru
                                                     ", put on a queue of " + device.id());
         }
         device.failures().kernel(node.op, node.name ? node.name : "");
-        Launch launch{&op_of(self), &node, {}, nullptr, nullptr};
+        Launch launch{&KernelTable::op_of(self), &node, {}, nullptr, nullptr};
         for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
             const tsr_tensor& tensor = sdk::operand(node, i);
             if (!sdk::present(&tensor)) continue;
@@ -168,37 +164,22 @@ const tsr_status* enqueue(const tsr_kernel* self, void* state, const tsr_run* ru
     });
 }
 
-struct Kernels {
-    std::array<std::string, reference::kOpCount> names;
-    std::array<tsr_kernel, reference::kOpCount> kernels{};
-    std::array<const tsr_kernel*, reference::kOpCount> list{};
-
-    Kernels() {
-        for (uint32_t i = 0; i < reference::kOpCount; ++i) {
-            const Op& op = reference::kOps[i];
-            names[i] = std::string(op.name) + ".simulated";
-            tsr_kernel& kernel = kernels[i];
-            kernel.struct_size = sizeof kernel;
-            kernel.name = names[i].c_str();
-            kernel.op = op.name;
-            kernel.op_version = 1;
-            kernel.device_kind = "simulated";
-            kernel.context = &op;
-            kernel.plan = plan;
-            kernel.prepare = prepare;
-            kernel.release = release;
-            kernel.enqueue = enqueue;
-            list[i] = &kernel;
-        }
-    }
-};
+tsr_kernel prototype() noexcept {
+    tsr_kernel kernel{};
+    kernel.device_kind = "simulated";
+    kernel.plan = plan;
+    kernel.prepare = prepare;
+    kernel.release = release;
+    kernel.enqueue = enqueue;
+    return kernel;
+}
 
 }  // namespace
 
 const tsr_kernel* const* kernel_list(uint32_t& count) {
-    static const Kernels kernels;
+    static const KernelTable kernels(prototype(), "simulated");
     count = reference::kOpCount;
-    return kernels.list.data();
+    return kernels.list();
 }
 
 }  // namespace tessera::simulated

@@ -1,5 +1,6 @@
 // The table of flags, and what command lines come to.
 #include "apps/tessera/arguments.hpp"
+#include "apps/tessera/commands.hpp"
 #include "apps/tessera/settings.hpp"
 
 #include <gmock/gmock.h>
@@ -38,17 +39,23 @@ std::string usage_error(const std::string& line, Command command = Command::kRun
 }
 
 TEST(Flags, TableHasNoDoubles) {
-    std::set<std::string_view> names, spellings;
+    std::set<std::string_view> names;
     for (const Flag& flag : all_flags()) {
         EXPECT_TRUE(names.insert(flag.name).second) << flag.name;
         EXPECT_FALSE(flag.help.empty()) << flag.name;
         EXPECT_NE(flag.commands, 0u) << flag.name;
-        for (const std::string_view spelling : spellings_of(flag)) {
-            EXPECT_TRUE(spellings.insert(spelling).second) << spelling;
-            EXPECT_TRUE(spelling.starts_with('-')) << spelling;
-            EXPECT_EQ(find_flag(spelling), &flag) << spelling;
-        }
         EXPECT_TRUE(flag.takes != Takes::kNothing || flag.value.empty()) << flag.name;
+    }
+    for (const CommandInfo& info : all_commands()) {
+        std::set<std::string_view> spellings;
+        for (const Flag& flag : all_flags()) {
+            if (!flag.of(info.command)) continue;
+            for (const std::string_view spelling : spellings_of(flag)) {
+                EXPECT_TRUE(spellings.insert(spelling).second) << info.name << ' ' << spelling;
+                EXPECT_TRUE(spelling.starts_with('-')) << spelling;
+                EXPECT_EQ(find_flag(spelling, info.command), &flag) << info.name << ' ' << spelling;
+            }
+        }
     }
 }
 
@@ -61,7 +68,15 @@ TEST(Flags, EverySpellingThatPeopleKnowIsThere) {
           "--min-p", "--typical", "--repeat-penalty", "--repeat-last-n", "--frequency-penalty", "--presence-penalty", "--samplers",
           "--override-kv", "--parallel", "--seed", "--predict", "--ubatch-size", "--batch-size", "--threads-batch", "--tensor-split",
           "--split-mode", "--n-cpu-moe", "--cpu-moe"}) {
-        EXPECT_NE(find_flag(spelling), nullptr) << spelling;
+        EXPECT_NE(find_flag(spelling, Command::kRun), nullptr) << spelling;
+    }
+    for (const char* spelling : {"-m", "-p", "-n", "-pg", "-gp", "-d", "-r", "-o", "-oe", "-w", "-b", "-ub", "-t", "-ctk", "-ctv", "-fa", "-mla", "-amb", "-rtr", "-fmoe",
+                                 "-mmp", "-ngl", "-ts", "-ot", "--n-cpu-moe", "-ser", "-thp", "--numa", "-nkvo", "-embd"}) {
+        EXPECT_NE(find_flag(spelling, Command::kBench), nullptr) << spelling;
+    }
+    for (const char* spelling : {"-m", "-c", "-b", "-ub", "-n", "-t", "-ctk", "-fa", "-mla", "-amb", "-rtr", "-fmoe", "-ot", "-nrep", "--sweep-stride", "--output-format",
+                                 "-wb", "--no-warmup"}) {
+        EXPECT_NE(find_flag(spelling, Command::kSweep), nullptr) << spelling;
     }
 }
 
@@ -83,7 +98,12 @@ TEST(Arguments, LinesOfOthersAreUnderstood) {
         words.erase(words.begin());
         Arguments arguments(info->command, words);
         try {
-            read_model_settings(arguments);
+            std::vector<Arguments> lines{arguments};
+            if (info->command == Command::kBench) lines = bench_lines(arguments);
+            for (Arguments& one : lines) {
+                read_model_settings(one);
+                for (const std::string& remark : one.remarks()) arguments.remark(remark);
+            }
         } catch (const UsageError& error) {
             // A cache type that is not known is refused by name.
             EXPECT_THAT(error.what(), HasSubstr("q8_KV"));
@@ -93,7 +113,7 @@ TEST(Arguments, LinesOfOthersAreUnderstood) {
         for (const std::string& remark : arguments.remarks()) found.push_back(remark.substr(0, remark.find_first_of(": ")));
         EXPECT_EQ(found, said);
     }
-    EXPECT_EQ(count, 25u);
+    EXPECT_EQ(count, 30u);
 }
 
 TEST(Arguments, OptionalValuesAreTakenOnlyIfTheyAreSwitchWords) {
@@ -121,6 +141,29 @@ TEST(Arguments, TheLastOfSeveralCounts) {
     EXPECT_THAT(parse("-ot a=CPU -ot b=CPU").all("override-tensor"), ElementsAre("a=CPU", "b=CPU"));
 }
 
+TEST(Arguments, ListsAndRanges) {
+    const Arguments bench = parse("-p 16,32 -p 64 -d 0-512+256 -n 1-8*2 -ctk q8_0,f16", Command::kBench);
+    EXPECT_THAT(bench.integers("bench-prompt", 0, 1000), ElementsAre(16, 32, 64));
+    EXPECT_THAT(bench.integers("bench-depth", 0, 1000), ElementsAre(0, 256, 512));
+    EXPECT_THAT(bench.integers("bench-generate", 0, 1000), ElementsAre(1, 2, 4, 8));
+    EXPECT_THAT(bench.list("cache-type-k"), ElementsAre("q8_0", "f16"));
+    EXPECT_THAT(parse("-p 2-4", Command::kBench).integers("bench-prompt", 0, 9), ElementsAre(2, 3, 4));
+    for (const char* bad : {"-p x", "-p 1,,2", "-p -1", "-p 5-3", "-p 1-9*1", "-p 1-9+0", "-p 99999999999", "-p 1-"}) {
+        EXPECT_THROW(parse(bad, Command::kBench).integers("bench-prompt", 0, 1000), UsageError) << bad;
+    }
+}
+
+TEST(Arguments, CombinationsChangeTheLastNameFastest) {
+    constexpr std::string_view names[] = {"flash-attn", "cache-type-v", "threads"};
+    std::vector<std::string> found;
+    for (Arguments& one : parse("-t 1,2 -t 4 -fa 0,1", Command::kBench).combinations(names)) {
+        found.push_back(std::to_string(*one.on_off("flash-attn")) + *one.text("threads"));
+        EXPECT_TRUE(one.remarks().empty());
+        EXPECT_FALSE(one.has("cache-type-v"));
+    }
+    EXPECT_THAT(found, ElementsAre("01", "02", "04", "11", "12", "14"));
+}
+
 TEST(Arguments, UnknownFlagsNameTheNearest) {
     EXPECT_THAT(usage_error("-mal 3"), HasSubstr("did you mean -mla?"));
     EXPECT_THAT(usage_error("--ctx-sise 3"), HasSubstr("did you mean --ctx-size?"));
@@ -128,7 +171,7 @@ TEST(Arguments, UnknownFlagsNameTheNearest) {
     EXPECT_THAT(usage_error("--ctx-sise=3"), HasSubstr("unknown flag --ctx-sise;"));
     EXPECT_THAT(usage_error("--zzzzzzzzzz"), testing::Not(HasSubstr("did you mean")));
     EXPECT_THAT(usage_error("--json"), HasSubstr("--json is not a flag of 'tessera run'; it is one of: plan"));
-    EXPECT_THAT(usage_error("-c 12", Command::kInspect), HasSubstr("it is one of: run, chat, plan"));
+    EXPECT_THAT(usage_error("-c 12", Command::kInspect), HasSubstr("it is one of: run, chat, plan, sweep, perplexity"));
     EXPECT_THAT(usage_error("stray"), HasSubstr("expected a flag, found 'stray'"));
 }
 

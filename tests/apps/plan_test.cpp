@@ -6,6 +6,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -22,7 +23,7 @@ std::string make(const std::string& preset, const std::string& type, const std::
     for (const std::string& word : more) name += word;
     const fs::path path = fs::path(TSR_BINARY_DIR) / "tests" / "apps" / (name + ".gguf");
     if (fs::exists(path)) return path.string();
-    const fs::path part = path.string() + "." + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + ".part";
+    const fs::path part = path.string() + "." + std::to_string(getpid()) + ".part";
     std::vector<std::string> words = {TSR_PYTHON, TSR_SHARED "/tools/make_gguf.py", "--preset", preset, "--type", type, "--sparse", "-o", part.string()};
     words.insert(words.end(), more.begin(), more.end());
     const Outcome outcome = run_process(words);

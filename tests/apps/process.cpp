@@ -6,6 +6,7 @@
 #include <stdexcept>
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -49,7 +50,7 @@ std::string Outcome::last_error_line() const {
     return err.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
-Outcome run_process(const std::vector<std::string>& words, const std::string& input) {
+Outcome run_process(const std::vector<std::string>& words, const std::string& input, Signal signal) {
     Unnamed in, out, err;
     in.write(input);
     std::vector<char*> arguments;
@@ -67,7 +68,19 @@ Outcome run_process(const std::vector<std::string>& words, const std::string& in
         _exit(127);
     }
     int status = 0;
-    waitpid(child, &status, 0);
+    if (signal == Signal::kInterruptOutput) {
+        struct stat written {};
+        while (waitpid(child, &status, WNOHANG) == 0) {
+            if (fstat(out.descriptor(), &written) == 0 && written.st_size > 0) {
+                kill(child, SIGINT);
+                waitpid(child, &status, 0);
+                break;
+            }
+            usleep(1000);
+        }
+    } else {
+        waitpid(child, &status, 0);
+    }
     Outcome outcome;
     outcome.code = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     outcome.out = out.text();
@@ -75,9 +88,9 @@ Outcome run_process(const std::vector<std::string>& words, const std::string& in
     return outcome;
 }
 
-Outcome tessera(std::vector<std::string> words, const std::string& input) {
+Outcome tessera(std::vector<std::string> words, const std::string& input, Signal signal) {
     words.insert(words.begin(), TSR_PROGRAM);
-    return run_process(words, input);
+    return run_process(words, input, signal);
 }
 
 }  // namespace tessera::test

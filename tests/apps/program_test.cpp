@@ -1,5 +1,6 @@
 // Exit codes, what goes to which output, and whole runs.
 #include "tests/apps/process.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
@@ -14,7 +15,9 @@
 namespace tessera::test {
 namespace {
 
+using testing::EndsWith;
 using testing::HasSubstr;
+using testing::Not;
 using testing::StartsWith;
 
 const std::string kGoldens = TSR_SOURCE_DIR "/tests/goldens/";
@@ -22,21 +25,18 @@ const std::string kGoldens = TSR_SOURCE_DIR "/tests/goldens/";
 // A file that is gone with the object.
 class TextFile {
   public:
-    explicit TextFile(const std::string& text) : path_(testing::TempDir() + "tessera-" + std::to_string(::testing::UnitTest::GetInstance()->random_seed()) + "-" +
-                                                       ::testing::UnitTest::GetInstance()->current_test_info()->name()) {
-        std::ofstream(path_) << text;
-    }
-    ~TextFile() { std::filesystem::remove(path_); }
+    explicit TextFile(const std::string& text) : path_(folder_.write("text", text)) {}
     const std::string& path() const { return path_; }
 
   private:
-    std::string path_;
+    const TemporaryFolder folder_;
+    const std::string path_;
 };
 
 TEST(Program, HelpAndVersion) {
     const Outcome help = tessera({"--help"});
     EXPECT_EQ(help.code, 0);
-    for (const char* command : {"run", "chat", "plan", "devices", "plugins", "inspect", "tokenize"}) {
+    for (const char* command : {"run", "chat", "plan", "devices", "plugins", "inspect", "tokenize", "bench", "sweep", "perplexity"}) {
         EXPECT_THAT(help.out, HasSubstr(command));
         const Outcome own = tessera({command, "--help"});
         EXPECT_EQ(own.code, 0) << command;
@@ -150,7 +150,7 @@ TEST(Run, CompletionAloneGoesToStandardOutput) {
     const Outcome chat = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60", "--temp", "0"});
     ASSERT_EQ(chat.code, 0) << chat.err;
     EXPECT_THAT(chat.out, HasSubstr("un"));
-    EXPECT_THAT(chat.out, testing::Not(HasSubstr("French")));
+    EXPECT_THAT(chat.out, Not(HasSubstr("French")));
     EXPECT_THAT(chat.err, HasSubstr("prompt: "));
     EXPECT_THAT(chat.last_error_line(), StartsWith("generation: "));
     const Outcome again = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60", "--temp", "0", "-t", "1", "-ub", "8"});
@@ -174,6 +174,15 @@ TEST(Run, AFullContextSaysSo) {
     const Outcome too_long = tessera({"run", "-m", kModel, "-p", "one two three four five six seven eight nine ten eleven twelve", "-c", "5"});
     EXPECT_EQ(too_long.code, 3);
     EXPECT_THAT(too_long.err, HasSubstr("the context holds 5"));
+}
+
+TEST(Run, AnInterruptEndsTheGenerationCleanly) {
+    const Outcome outcome = tessera({"run", "-m", kModel, "-p", "one two three", "-c", "4000", "--ignore-eos", "--temp", "0"}, "", Signal::kInterruptOutput);
+    EXPECT_EQ(outcome.code, 130) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("stopped"));
+    EXPECT_THAT(outcome.err, Not(HasSubstr("the context is full")));
+    EXPECT_THAT(outcome.last_error_line(), StartsWith("generation: "));
+    EXPECT_THAT(outcome.out, EndsWith("\n"));
 }
 
 TEST(Run, StopStringsAreNotPrinted) {
@@ -207,6 +216,19 @@ TEST(Chat, KeepsItsCacheBetweenTurns) {
     EXPECT_THAT(outcome.err, HasSubstr("more were in the cache)"));
     const Outcome first = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 5 in German.", "-n", "40", "--temp", "0"});
     EXPECT_THAT(outcome.out, StartsWith(first.out));
+}
+
+TEST(Chat, GoesOnAfterAnInterruptedAnswer) {
+    const std::vector<std::string> words = {"chat", "-m", kModel, "--temp", "0", "--ignore-eos", "-n", "600"};
+    const std::string messages = "Count from 1 to 5 in German.\nWhat is 3 plus 4?\n";
+    const auto generated = [](const Outcome& outcome) { return std::stoi(outcome.last_error_line().substr(std::string("generation: ").size())); };
+    const Outcome whole = tessera(words, messages);
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    const Outcome cut = tessera(words, messages, Signal::kInterruptOutput);
+    ASSERT_EQ(cut.code, 0) << cut.err;
+    EXPECT_THAT(cut.err, HasSubstr("more were in the cache)"));
+    EXPECT_LT(generated(cut), generated(whole)) << "the first answer was not cut short";
+    EXPECT_GE(generated(cut), 600 - 1) << "there is no second answer";
 }
 
 TEST(Tokenize, NumbersAndPieces) {

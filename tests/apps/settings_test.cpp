@@ -34,6 +34,15 @@ TEST(Settings, EngineOptions) {
     EXPECT_EQ(s.parallel, 3u);
 }
 
+TEST(Settings, ExpertReduction) {
+    EXPECT_EQ(settings_of({"-ser", "6,0.4"}).engine.experts.at_least, 6u);
+    EXPECT_DOUBLE_EQ(settings_of({"-ser", "6,0.4"}).engine.experts.ratio, 0.4);
+    EXPECT_EQ(settings_of({"-ser", "-1,0"}).engine.experts.ratio, 0);
+    for (const char* bad : {"6", "6,0.4,1", "0,1", "-2,0", "1.5,1", "6,1.5", "6,-1", "6,x", "", "nan,1", "6,nan", "1e300,1"}) {
+        EXPECT_THROW(settings_of({"-ser", bad}), UsageError) << bad;
+    }
+}
+
 TEST(Settings, Defaults) {
     const ModelSettings s = settings_of({});
     EXPECT_EQ(s.context, std::nullopt);

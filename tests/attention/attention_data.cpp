@@ -1,5 +1,7 @@
 #include "attention_data.hpp"
 
+#include "tests/random_rows.hpp"
+
 #include <tessera/cpu/formats/formats.hpp>
 
 #include <algorithm>
@@ -103,44 +105,18 @@ void AttentionData::fill() {
     poison_with(std::nanf(""));
 }
 
-// Keys and values get a standard deviation of 1, too. Formats that are not encoded here get random codes.
+// Keys and values get a standard deviation of 1, too.
 void AttentionData::fill_weight() {
     std::mt19937 random(11);
     const float deviation = 1 / std::sqrt(static_cast<float>(kLatent));
-    std::normal_distribution<float> draw(0, deviation);
     const int64_t count = heads_ * (kNope + kValue);
     const size_t row_bytes = cpu::format_bytes(type_, kLatent);
     weight_.resize(static_cast<size_t>(count * kLatent));
     auto* bytes = reinterpret_cast<unsigned char*>(wkv_b_.bytes().data());
-    const auto decode = [&] {
-        for (int64_t r = 0; r < count; ++r) {
-            cpu::decode_row(type_, bytes + static_cast<size_t>(r) * row_bytes, kLatent, &weight_[static_cast<size_t>(r * kLatent)]);
-        }
-    };
-    if (cpu::can_encode(type_)) {
-        for (float& value : weight_) value = draw(random);
-        for (int64_t r = 0; r < count; ++r) {
-            cpu::encode_row(type_, &weight_[static_cast<size_t>(r * kLatent)], kLatent, bytes + static_cast<size_t>(r) * row_bytes);
-        }
-    } else {
-        std::generate_n(bytes, wkv_b_.bytes().size(), [&] { return static_cast<unsigned char>(random()); });
-        const auto scale_blocks = [&](float scale) {
-            cpu::visit_block_format(type_, [&]<class Block>() {
-                for (size_t at = 0; at < wkv_b_.bytes().size(); at += sizeof(Block)) {
-                    Block block;
-                    std::memcpy(&block, bytes + at, sizeof block);
-                    block.d = cpu::f32_to_f16(scale);
-                    if constexpr (requires { block.dmin; }) block.dmin = block.d;
-                    std::memcpy(bytes + at, &block, sizeof block);
-                }
-            });
-        };
-        scale_blocks(1);
-        decode();
-        const double squares = std::inner_product(weight_.begin(), weight_.end(), weight_.begin(), 0.0);
-        scale_blocks(deviation / static_cast<float>(std::sqrt(squares / static_cast<double>(weight_.size()))));
+    tests::fill_rows(type_, bytes, kLatent, static_cast<size_t>(count), deviation, random);
+    for (int64_t r = 0; r < count; ++r) {
+        cpu::decode_row(type_, bytes + static_cast<size_t>(r) * row_bytes, kLatent, &weight_[static_cast<size_t>(r * kLatent)]);
     }
-    decode();
 }
 
 void AttentionData::poison_with(float value) { std::fill_n(kv_.floats() + rows_ * kCached, kCached, value); }

@@ -151,7 +151,8 @@ TEST_P(AttentionWeights, OfAnyFormat) {
 INSTANTIATE_TEST_SUITE_P(Formats, AttentionWeights,
                          testing::Values(TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_Q5_0,
                                          TSR_TYPE_Q5_1, TSR_TYPE_Q2_K, TSR_TYPE_Q3_K, TSR_TYPE_Q4_K, TSR_TYPE_Q5_K, TSR_TYPE_Q6_K,
-                                         TSR_TYPE_IQ4_NL, TSR_TYPE_IQ4_XS),
+                                         TSR_TYPE_IQ4_NL, TSR_TYPE_IQ4_XS, TSR_TYPE_MXFP4, TSR_TYPE_IQ1_M, TSR_TYPE_IQ3_S,
+                                         TSR_TYPE_IQ5_K, TSR_TYPE_IQ4_KS, TSR_TYPE_IQ2_KS),
                          [](const auto& instance) { return std::string(type_info(instance.param).name); });
 
 }  // namespace

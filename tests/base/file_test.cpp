@@ -1,6 +1,7 @@
 #include "core/base/file.hpp"
 
 #include "core/base/error.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -22,16 +23,7 @@ namespace fs = std::filesystem;
 
 class FileTest : public testing::Test {
   protected:
-    FileTest() {
-        std::string name = (fs::temp_directory_path() / "tessera-file-XXXXXX").string();
-        folder_ = ::mkdtemp(name.data());
-    }
-    ~FileTest() override { fs::remove_all(folder_); }
-
-    fs::path write(const std::string& name, const std::string& text) {
-        std::ofstream(folder_ / name, std::ios::binary) << text;
-        return folder_ / name;
-    }
+    fs::path write(const std::string& name, const std::string& text) { return temporary_.write(name, text); }
 
     static std::string text_of(std::span<const std::byte> bytes) {
         return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
@@ -47,7 +39,8 @@ class FileTest : public testing::Test {
         }
     }
 
-    fs::path folder_;
+    const test::TemporaryFolder temporary_;
+    const fs::path& folder_ = temporary_.path();
 };
 
 TEST_F(FileTest, ReadsExactly) {

@@ -40,9 +40,27 @@ TEST(Types, RowsAreWholeBlocks) {
     EXPECT_EQ(row_bytes(TSR_TYPE_F32, 3), 12u);
     EXPECT_EQ(row_bytes(TSR_TYPE_Q4_0, 64), 36u);
     EXPECT_EQ(row_bytes(TSR_TYPE_Q6_K, 512), 420u);
+    EXPECT_EQ(row_bytes(TSR_TYPE_IQ4_KS, 512), 4 + 2 * 136u);
+    EXPECT_EQ(row_bytes(TSR_TYPE_IQ2_KS, 256), 2 + 70u);
     EXPECT_THROW(row_bytes(TSR_TYPE_Q4_0, 33), Error);
     EXPECT_THROW(row_bytes(TSR_TYPE_Q4_K, 128), Error);
     EXPECT_THROW(row_bytes(TSR_TYPE_F64, uint64_t{1} << 62), Error);
+}
+
+TEST(Types, InterleavedRowsTakeTheBytesOfPlainOnes) {
+    int interleaved = 0;
+    for (const TypeInfo& type : known_types()) {
+        const TypeInfo& rows = type_info(type.rows_type);
+        EXPECT_EQ(rows.interleaved_rows, 1u) << type.name;
+        EXPECT_EQ(row_bytes(type.id, 512), row_bytes(rows.id, 512)) << type.name;
+        if (type.interleaved_rows == 1) {
+            EXPECT_EQ(&rows, &type) << type.name;
+        } else {
+            EXPECT_LT(type.id, tsr_type{TSR_TYPE_FIRST_PRIVATE}) << type.name;
+            ++interleaved;
+        }
+    }
+    EXPECT_EQ(interleaved, 29);
 }
 
 }  // namespace

@@ -2,7 +2,7 @@
 // holes except where their bytes are looked at.
 #include "core/gguf/reader.hpp"
 #include "core/tensor/types.hpp"
-#include "tests/gguf/folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -32,7 +32,7 @@ class MakeGguf : public testing::Test {
         return path;
     }
 
-    test::Folder folder_;
+    tessera::test::TemporaryFolder folder_;
 };
 
 TEST_F(MakeGguf, EveryType) {

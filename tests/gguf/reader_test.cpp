@@ -2,7 +2,7 @@
 
 #include "tests/gguf/bytes.hpp"
 #include "tests/gguf/expect.hpp"
-#include "tests/gguf/folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -42,7 +42,7 @@ Bytes part(uint32_t number, uint32_t count, std::string_view tensor) {
 }
 
 TEST(GgufFile, ReadsAndMapsTheSameBytes) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     const GgufFile model = GgufFile::open(folder.write("model.gguf", file("a", "b").text));
     EXPECT_EQ(model.version(), 3u);
     EXPECT_EQ(model.file_count(), 1u);
@@ -62,7 +62,7 @@ TEST(GgufFile, ReadsAndMapsTheSameBytes) {
 }
 
 TEST(GgufFile, RefusesBytesOutsideOfATensor) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     const GgufFile model = GgufFile::open(folder.write("model.gguf", file("a", "b").text));
     std::vector<std::byte> out(16);
     model.read(model.tensor("a"), 16, out);
@@ -76,14 +76,14 @@ TEST(GgufFile, RefusesBytesOutsideOfATensor) {
 }
 
 TEST(GgufFile, MissingTensorsAreNamed) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     const GgufFile model = GgufFile::open(folder.write("model.gguf", file("a", "b").text));
     EXPECT_EQ(model.find_tensor("c"), nullptr);
     expect_error(TSR_NOT_FOUND, {"model.gguf", "tensor 'c'"}, [&] { model.tensor("c"); });
 }
 
 TEST(GgufFile, StaysWholeWhenMoved) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     GgufFile first = GgufFile::open(folder.write("model.gguf", file("a", "b").text));
     const TensorEntry* const entry = first.find_tensor("b");
     const auto mapped = first.map(*entry);
@@ -96,7 +96,7 @@ TEST(GgufFile, StaysWholeWhenMoved) {
 }
 
 TEST(GgufFile, ManyThreadsMapAndRead) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     const GgufFile model = GgufFile::open(folder.write("model.gguf", file("a", "b").text));
     std::vector<std::jthread> threads;
     for (int t = 0; t < 4; ++t) {
@@ -112,7 +112,7 @@ TEST(GgufFile, ManyThreadsMapAndRead) {
 }
 
 TEST(GgufFile, Overrides) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     const std::vector<Override> overrides = {parse_override("answer=int:7"), parse_override("new=str:text"),
                                              parse_override("general.alignment=int:64")};
     const GgufFile model = GgufFile::open(folder.write("model.gguf", file("a", "b").text), overrides);
@@ -122,7 +122,7 @@ TEST(GgufFile, Overrides) {
 }
 
 TEST(GgufFile, ErrorsNameTheFile) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     expect_error(TSR_NOT_FOUND, {"none.gguf", "No such file"}, [&] { GgufFile::open(folder.path() / "none.gguf"); });
     expect_error(TSR_INVALID_ARGUMENT, {"a folder"}, [&] { GgufFile::open(folder.path()); });
     expect_error(TSR_CORRUPT_DATA, {"empty.gguf: truncated"}, [&] { GgufFile::open(folder.write("empty.gguf", "")); });
@@ -134,7 +134,7 @@ TEST(GgufFile, ErrorsNameTheFile) {
 }
 
 TEST(GgufFile, AnyPartFindsTheRest) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     const std::vector<std::string> names = {"m-00001-of-00003.gguf", "m-00002-of-00003.gguf", "m-00003-of-00003.gguf"};
     folder.write(names[0], part(0, 3, "a").text);
     folder.write(names[1], part(1, 3, "b").text);
@@ -154,7 +154,7 @@ TEST(GgufFile, AnyPartFindsTheRest) {
 }
 
 TEST(GgufFile, SplitsFromTheFolderAboutUs) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     folder.write("m-00001-of-00002.gguf", part(0, 2, "a").text);
     folder.write("m-00002-of-00002.gguf", part(1, 2, "b").text);
     const fs::path before = fs::current_path();
@@ -165,7 +165,7 @@ TEST(GgufFile, SplitsFromTheFolderAboutUs) {
 }
 
 TEST(GgufFile, WrongSplits) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     folder.write("m-00001-of-00003.gguf", part(0, 3, "a").text);
     folder.write("m-00003-of-00003.gguf", part(2, 3, "c").text);
     expect_error(TSR_NOT_FOUND, {"m-00002-of-00003.gguf", "part 2 of 3 is missing"},
@@ -187,7 +187,7 @@ TEST(GgufFile, WrongSplits) {
 }
 
 TEST(GgufFile, RenamedPartsSayWhatTheirNameMustBe) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     expect_error(TSR_INVALID_ARGUMENT, {"renamed.gguf", "part 2 of 3", "-00002-of-00003.gguf"},
                  [&] { GgufFile::open(folder.write("renamed.gguf", part(1, 3, "b").text)); });
     // A name alone does not make a part.

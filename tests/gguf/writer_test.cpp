@@ -3,7 +3,7 @@
 #include "core/gguf/reader.hpp"
 #include "tests/gguf/bytes.hpp"
 #include "tests/gguf/expect.hpp"
-#include "tests/gguf/folder.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -63,7 +63,7 @@ class WriterTest : public testing::TestWithParam<uint32_t> {};
 
 TEST_P(WriterTest, RoundTrips) {
     const uint32_t alignment = GetParam();
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     const fs::path path = folder.path() / "out.gguf";
     const auto pairs = one_of_each();
     const auto first = counting(20, 1), second = counting(6 * 18, 100);
@@ -102,7 +102,7 @@ TEST_P(WriterTest, RoundTrips) {
 INSTANTIATE_TEST_SUITE_P(Alignments, WriterTest, testing::Values(1, 8, 32, 4096));
 
 TEST(Writer, WithoutTensors) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     Writer writer(folder.path() / "out.gguf");
     writer.add("general.architecture", std::string("llama"));
     writer.finish();
@@ -112,7 +112,7 @@ TEST(Writer, WithoutTensors) {
 }
 
 TEST(Writer, CountsBytes) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     const fs::path path = folder.path() / "out.gguf";
     {
         Writer writer(path);
@@ -126,7 +126,7 @@ TEST(Writer, CountsBytes) {
 }
 
 TEST(Writer, RefusesWhatTheReaderWould) {
-    const test::Folder folder;
+    const tessera::test::TemporaryFolder folder;
     const auto begin = [&](auto&& declare) {
         Writer writer(folder.path() / "out.gguf");
         declare(writer);

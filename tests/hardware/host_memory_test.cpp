@@ -1,5 +1,6 @@
 // Memory under control groups, from trees of files like the kernel's.
 #include "core/hardware/probe.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,19 +17,12 @@ constexpr uint64_t kMiB = 1 << 20;
 
 class HostMemoryTest : public testing::Test {
   protected:
-    HostMemoryTest() {
-        std::string name = (fs::temp_directory_path() / "tessera-memory-XXXXXX").string();
-        root_ = mkdtemp(name.data());
-        write("proc/meminfo", "MemTotal:        8388608 kB\nMemFree:  1 kB\nMemAvailable:    6291456 kB\n");
-    }
-    ~HostMemoryTest() override { fs::remove_all(root_); }
+    HostMemoryTest() { write("proc/meminfo", "MemTotal:        8388608 kB\nMemFree:  1 kB\nMemAvailable:    6291456 kB\n"); }
 
-    void write(const fs::path& file, const std::string& text) {
-        fs::create_directories((root_ / file).parent_path());
-        std::ofstream(root_ / file) << text;
-    }
+    void write(const fs::path& file, const std::string& text) { temporary_.write(file, text); }
 
-    fs::path root_;
+    const test::TemporaryFolder temporary_;
+    const fs::path& root_ = temporary_.path();
 };
 
 TEST_F(HostMemoryTest, WithoutGroupsItIsTheMachine) {

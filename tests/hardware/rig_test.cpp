@@ -1,10 +1,10 @@
 #include "core/base/error.hpp"
 #include "core/base/toml.hpp"
 #include "core/hardware/hardware.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -24,16 +24,8 @@ const std::string kGpus =
     "[[gpu]]\nname = 'P40'\ncompute_capability = '6.1'\nmemory = 24576\n[measured]\nanything = 1\n";
 
 Hardware read(const std::string& text) {
-    const auto file = std::filesystem::temp_directory_path() / ("tessera-rig-" + std::to_string(getpid()) + ".toml");
-    std::ofstream(file, std::ios::binary) << text;
-    try {
-        Hardware hardware = Hardware::from_rig(file);
-        std::filesystem::remove(file);
-        return hardware;
-    } catch (...) {
-        std::filesystem::remove(file);
-        throw;
-    }
+    const test::TemporaryFolder folder;
+    return Hardware::from_rig(folder.write("tessera-rig.toml", text));
 }
 
 TEST(Rig, DescribesAMachine) {

@@ -78,6 +78,7 @@ class Rules(unittest.TestCase):
             ("core/base/b.cpp", "<cuda_runtime.h>", "no CUDA in the core"),
             ("plugins/one/b.cpp", '"core/base/a.hpp"', "a plugin includes the SDK and itself only"),
             ("plugins/one/b.cpp", '"../two/a.hpp"', "a plugin includes the SDK and itself only"),
+            ("plugins/one/b.cpp", '"plugins/cpu_x86/a.hpp"', "a plugin includes the SDK and itself only"),
             ("apps/tessera/b.cpp", '"plugins/one/a.hpp"', "through the registry only"),
         ]:
             with self.subTest(include=include):
@@ -115,6 +116,7 @@ class Rules(unittest.TestCase):
             ("core/base/b.cpp", "// types as llama.cpp writes them; a formula; std::snprintf(text, 8, x);"),
             ("core/base/b.cpp", "static_assert(sizeof(int) == 4); on_exit_(1); // never abort()"),
             ("plugins/one/b.cpp", "x = _mm256_add_ps(a, b);"),
+            ("plugins/cpu_avx2/b.cpp", '#include "plugins/cpu_x86/a.hpp"'),
             ("tests/one/b.cpp", '#include "plugins/one/a.hpp"\n#include "core/text/a.hpp"'),
         ]:
             with self.subTest(text=text):

@@ -10,10 +10,6 @@ namespace {
 
 using sdk::attribute;
 
-constexpr tsr_type kTypes[] = {TSR_TYPE_F32,  TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0,   TSR_TYPE_Q4_0,
-                               TSR_TYPE_Q4_1, TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q2_K,   TSR_TYPE_Q3_K,
-                               TSR_TYPE_Q4_K, TSR_TYPE_Q5_K, TSR_TYPE_Q6_K, TSR_TYPE_IQ4_NL, TSR_TYPE_IQ4_XS};
-
 class MatmulTypes : public testing::TestWithParam<tsr_type> {};
 
 TEST_P(MatmulTypes, AgreesWithLoops) {
@@ -72,10 +68,10 @@ TEST_P(MatmulTypes, TransposedAndBatchedInAView) {
 }
 
 std::string type_label(const testing::TestParamInfo<tsr_type>& info) {
-    return cpu::reference::type_name(info.param);
+    return cpu::format_name(info.param);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, MatmulTypes, testing::ValuesIn(kTypes), type_label);
+INSTANTIATE_TEST_SUITE_P(All, MatmulTypes, testing::ValuesIn(tests::weight_types()), type_label);
 
 TEST(Matmul, BatchesShareARowThroughAStrideOfZero) {
     std::mt19937 rng(3);

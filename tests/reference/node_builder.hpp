@@ -1,6 +1,8 @@
 // Nodes with data for tests of kernels: tensors in guarded host memory, described as the core describes them.
 #pragma once
 
+#include "tests/random_rows.hpp"
+
 #include <tessera/cpp/node.hpp>
 #include <tessera/cpu/reference/ops.hpp>
 #include <tessera/ops.h>
@@ -40,7 +42,7 @@ inline Tensor make_tensor(tsr_type type, std::vector<int64_t> dims, int32_t rang
     if (type == TSR_TYPE_I32) size = {1, 4};
     for (uint32_t i = 0; i < TSR_MAX_RANK; ++i) t.desc.dims[i] = i < dims.size() ? dims[i] : 1;
     t.desc.strides[0] = size.bytes;
-    int64_t stride = t.desc.dims[0] / size.elements * size.bytes;
+    int64_t stride = t.desc.dims[0] / size.elements * size.bytes + size.prefix;
     for (uint32_t i = 1; i < TSR_MAX_RANK; ++i) {
         t.desc.strides[i] = stride;
         stride *= t.desc.dims[i];
@@ -70,28 +72,11 @@ inline Tensor random_floats(std::mt19937& rng, std::vector<int64_t> dims, int32_
     return t;
 }
 
-// Any type, dense. Block formats that cannot be encoded get random codes and small scales.
+// Any type, dense, of about `scale`.
 inline Tensor random_weight(std::mt19937& rng, tsr_type type, std::vector<int64_t> dims, float scale = 1.0f) {
-    const int64_t row = dims[0];
-    Tensor plain = random_floats(rng, dims, TSR_RANGE_FIXED, scale);
     Tensor t = make_tensor(type, dims);
-    const size_t rows = plain.bytes->size() / 4 / static_cast<size_t>(row);
-    const size_t row_bytes = cpu::format_bytes(type, static_cast<size_t>(row));
-    for (size_t r = 0; r < rows; ++r) {
-        unsigned char* to = t.bytes->data() + r * row_bytes;
-        if (cpu::encode_row(type, plain.floats() + r * static_cast<size_t>(row), static_cast<size_t>(row), to))
-            continue;
-        cpu::visit_block_format(type, [&]<class Block>() {
-            for (size_t b = 0; b < row_bytes / sizeof(Block); ++b) {
-                Block block;
-                auto* raw = reinterpret_cast<unsigned char*>(&block);
-                for (size_t i = 0; i < sizeof block; ++i) raw[i] = static_cast<unsigned char>(rng());
-                block.d = cpu::f32_to_f16(scale * 0.01f);
-                if constexpr (requires { block.dmin; }) block.dmin = cpu::f32_to_f16(scale * 0.01f);
-                std::memcpy(to + b * sizeof(Block), &block, sizeof block);
-            }
-        });
-    }
+    const auto row_bytes = static_cast<size_t>(t.desc.strides[1]);
+    tests::fill_rows(type, t.bytes->data(), static_cast<size_t>(dims[0]), t.bytes->size() / row_bytes, scale / 2, rng);
     return t;
 }
 

@@ -22,12 +22,12 @@ TEST(Refusals, Types) {
     TestNode weight("matmul", {random_floats(rng, {256, 1}), random_floats(rng, {256, 2})},
                     {make_tensor(TSR_TYPE_F32, {2, 1})});
     ASSERT_EQ(weight.plan().supported, 1u);
-    weight.desc(1).type = TSR_TYPE_IQ2_XXS;
+    weight.desc(1).type = TSR_TYPE_Q4_0_R8;
     const std::string text = reason(weight);
     EXPECT_THAT(text, HasSubstr("required"));
     EXPECT_THAT(text, HasSubstr("supported"));
     EXPECT_THAT(text, HasSubstr("missing"));
-    EXPECT_THAT(text, HasSubstr("(16)"));
+    EXPECT_THAT(text, HasSubstr("(202)"));
     weight.desc(1).type = TSR_TYPE_F32;
     weight.desc(0).type = TSR_TYPE_F16;
     EXPECT_THAT(reason(weight), HasSubstr("f16"));

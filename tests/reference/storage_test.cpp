@@ -23,7 +23,7 @@ TEST(Convert, EveryTargetFromAViewOfAnything) {
             cpu::encode_row(type, plain.floats() + r * 768, 768,
                             wanted.data() + static_cast<size_t>(r) * wanted.size() / 8);
         }
-        EXPECT_EQ(*node.operand(1).bytes, wanted) << cpu::reference::type_name(type);
+        EXPECT_EQ(*node.operand(1).bytes, wanted) << cpu::format_name(type);
     }
 }
 

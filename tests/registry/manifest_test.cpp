@@ -3,10 +3,10 @@
 #include "core/base/error.hpp"
 #include "core/registry/sha256.hpp"
 #include "core/registry/version.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <filesystem>
 #include <fstream>
@@ -82,15 +82,14 @@ TEST(Version, ParsesAndCompares) {
 
 // The digests are those of FIPS 180-4's examples, computed elsewhere.
 TEST(Sha256, KnownDigests) {
-    const auto file = std::filesystem::temp_directory_path() / ("tessera-sha-" + std::to_string(getpid()));
-    std::ofstream(file) << "abc";
+    const test::TemporaryFolder folder;
+    const auto file = folder.write("digested", "abc");
     EXPECT_EQ(sha256_of_file(file), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
     std::ofstream(file, std::ios::trunc).close();
     EXPECT_EQ(sha256_of_file(file), "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
     std::ofstream(file) << std::string(1000000, 'a') + std::string(1000000, 'a');
     // More than one chunk of reading; the digest is from coreutils.
     EXPECT_EQ(sha256_of_file(file), "bcf7f9d1b4311c3352e60502255ce09a6744df84e8f2c89f79c4b5d74933a95a");
-    std::filesystem::remove(file);
 }
 
 }  // namespace

@@ -5,6 +5,8 @@
 #include "core/registry/registry.hpp"
 #include "core/registry/sha256.hpp"
 
+#include "tests/temporary_folder.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -22,19 +24,10 @@ using Keys = std::map<std::string, std::string>;  // of a manifest, with values 
 
 class PluginFolder {
   public:
-    PluginFolder() {
-        std::string name = (fs::temp_directory_path() / "tessera-test-XXXXXX").string();
-        if (!mkdtemp(name.data())) throw std::runtime_error("no temporary folder");
-        path_ = fs::canonical(name);
-        setenv("TSR_TEST_MARKERS", markers().c_str(), 1);
-    }
-    ~PluginFolder() {
-        std::error_code error;
-        fs::remove_all(path_, error);
-    }
+    PluginFolder() { setenv("TSR_TEST_MARKERS", markers().c_str(), 1); }
 
-    const fs::path& path() const { return path_; }
-    fs::path markers() const { return path_ / "markers.txt"; }
+    const fs::path& path() const { return folder_.path(); }
+    fs::path markers() const { return path() / "markers.txt"; }
 
     // Whether the library of a fixture was mapped while this folder was the latest.
     bool was_mapped(const std::string& fixture) const {
@@ -49,7 +42,7 @@ class PluginFolder {
     // manifest's path. `file` is what both files are called; the fixture's name if empty.
     fs::path add(const std::string& fixture, const Keys& changes = {}, std::string file = "") {
         if (file.empty()) file = fixture;
-        const fs::path library = path_ / (file + ".so");
+        const fs::path library = path() / (file + ".so");
         fs::copy_file(fs::path(TSR_FIXTURES) / (fixture + ".so"), library);
         Keys keys = {{"name", quoted(fixture)},
                      {"version", quoted("1.2.0")},
@@ -65,22 +58,19 @@ class PluginFolder {
         return write(file + ".toml", text);
     }
 
-    fs::path write(const std::string& file, const std::string& text) {
-        std::ofstream(path_ / file, std::ios::binary) << text;
-        return path_ / file;
-    }
+    fs::path write(const std::string& file, const std::string& text) { return folder_.write(file, text); }
 
     Config config() const {
         Config config;
         config.default_plugin_folder = false;
-        config.plugin_folders = {path_};
+        config.plugin_folders = {path()};
         return config;
     }
 
     static std::string quoted(const std::string& text) { return '"' + text + '"'; }
 
   private:
-    fs::path path_;
+    TemporaryFolder folder_;
 };
 
 // A processor with the flags of this one, and simulated GPUs of the given compute capabilities.

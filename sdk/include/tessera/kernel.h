@@ -45,6 +45,9 @@ typedef struct tsr_run {
     void* team;
     /* Returns when all workers of the team have called it. Orders memory. */
     void (*barrier)(void* team, uint32_t worker);
+    /* The next of the numbers 0, 1, 2, ..., which begin anew with the node and with every barrier: a way to hand out pieces
+     * of work to whoever is ready. Orders nothing. NULL: work has to be shared by worker and workers alone. */
+    uint32_t (*ticket)(void* team);
 } tsr_run;
 
 typedef struct tsr_kernel {

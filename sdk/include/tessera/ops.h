@@ -45,8 +45,8 @@
  * sum of its best two (sigmoid). Ties go to the lower index. Weights are the p of the chosen, divided by their sum if
  * normalize (a sum below 6.1e-5, the least normal f16, is taken as that), times scale.
  * Attributes: used (K), gating (s) "softmax" or "sigmoid", groups (1), groups_used (1), normalize (0), scale (f, 1),
- * keep_at_least (K) and keep_ratio (f, 0): of the chosen, those past keep_at_least whose weight is below keep_ratio times the
- * best one's get id -1 and weight 0, before normalisation.
+ * keep_at_least (K) and keep_ratio (f, 0): of the chosen, those past the first keep_at_least whose p is not at least keep_ratio
+ * times the largest p of the chosen get id -1 and weight 0, before normalisation. Each row decides for itself.
  * Sources: DeepSeek-V2 (arXiv 2405.04434), DeepSeek-V3 (arXiv 2412.19437). */
 #define TSR_OP_MOE_ROUTE "moe_route"
 

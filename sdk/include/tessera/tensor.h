@@ -41,8 +41,10 @@ typedef struct tsr_tensor {
     uint32_t rank; /* 1 .. TSR_MAX_RANK */
     int64_t dims[TSR_MAX_RANK];    /* extents in elements, fastest first, maxima where bounded; 1 past the rank */
     int64_t strides[TSR_MAX_RANK]; /* bytes between neighbours along each dimension; [0] is the bytes of one block.
+                                      Rows of some types have a prefix before their first block (types.h).
                                       They describe the canonical layout, also where `layout` names another */
-    int64_t offset;                /* bytes from the start of the storage to element 0, in the canonical layout */
+    int64_t offset;                /* bytes from the start of the storage to the row of element 0, in the canonical
+                                      layout; of types without a prefix to its block */
     int32_t range;                 /* TSR_RANGE_*: what bounds the slowest dimension (dims[rank - 1]) */
     uint32_t flags;                /* none yet: 0 */
     const char* layout; /* "" or NULL: canonical. Else the name of a tsr_layout in which the storage was packed */
@@ -63,7 +65,7 @@ typedef struct tsr_layout {
     /* Bytes of one packed group of rows of `elements`. Pure; any thread. */
     uint64_t (*group_bytes)(const struct tsr_layout* self, int64_t elements);
     /* Packs `groups` groups from canonical rows that follow each other. Buffers do not overlap and are 64-byte aligned
-     * at `packed`. Pure; any thread; no allocation. */
+     * at `packed`. Pure; any thread; no allocation. NULL: cannot; then no kernel may ask for it, but files can hold it. */
     void (*pack)(const struct tsr_layout* self, int64_t elements, int64_t groups, const void* rows, void* packed);
     /* The inverse, exact: canonical rows as they were. NULL: cannot. */
     void (*unpack)(const struct tsr_layout* self, int64_t elements, int64_t groups, const void* packed, void* rows);

@@ -5,6 +5,7 @@
 #include <tessera/graph.h>
 #include <tessera/kernel.h>
 
+#include <cstddef>
 #include <cstdio>
 #include <cstring>
 #include <string>
@@ -54,6 +55,11 @@ inline bool canonical(const tsr_tensor& tensor) noexcept { return !tensor.layout
 template <typename T>
 T* operand_data(const tsr_node& node, const tsr_run& run, uint32_t index) noexcept {
     return reinterpret_cast<T*>(static_cast<char*>(run.data[index]) + operand(node, index).offset);
+}
+
+// Whether the host hands out tickets: an older one does not know the field.
+inline bool has_tickets(const tsr_run& run) noexcept {
+    return run.struct_size >= offsetof(tsr_run, ticket) + sizeof run.ticket && run.ticket;
 }
 
 // The rows of the slowest dimension that this run works on.

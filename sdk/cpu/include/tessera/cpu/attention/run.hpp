@@ -1,8 +1,10 @@
 // One run of an attention node.
 #pragma once
 
+#include <tessera/cpu/attention/exponential.hpp>
 #include <tessera/cpu/attention/few_lanes.hpp>
 #include <tessera/cpu/attention/work.hpp>
+#include <tessera/cpu/reference/rows.hpp>
 
 #include <string>
 
@@ -114,6 +116,15 @@ class Run {
     }
 
     void attend() noexcept {
+        if (sdk::has_tickets(run_) && workers() > 1) {
+            uint32_t mine = run_.ticket(run_.team), index = 0;
+            for_each_unit([&](const Segment& s, int key, int block, int span) {
+                if (index++ != mine) return;
+                unit(s, key, block, span);
+                mine = run_.ticket(run_.team);
+            });
+            return;
+        }
         double total = 0, before = 0;
         for_each_unit([&](const Segment& s, int, int block, int span) { total += unit_cost(s, block, span); });
         const double share = total / workers();
@@ -244,6 +255,13 @@ class Run {
                    const char** rows) const noexcept {
         for (int t = 0; t < tokens; ++t) rows[t] = cached_row(cache, s, first + t);
     }
+    void fetch_rows(const reference::View& cache, const char* const* rows, int count) const noexcept {
+        const FormatSize size = format_size(cache.tensor->type);
+        const int64_t bytes = cache.dim(0) / size.elements * size.bytes;
+        for (int t = 0; t < count; ++t) {
+            for (int64_t line = 0; line < bytes; line += 64) Isa::prefetch(rows[t] + line);
+        }
+    }
     // Heads' parts of rows lie apart, so nothing else fetches them in time.
     void prefetch(const reference::View& cache, const char* const* rows, int tokens, int64_t first,
                   int64_t count) const noexcept {
@@ -275,11 +293,16 @@ class Run {
     template <int V>
     void attend_chunk_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
-        const char* rows[kChunk];
-        find_rows(k_, s, first, tokens, rows);
-        prefetch(k_, rows, tokens, int64_t{key} * shape_.key, shape_.key);
+        // A tile is met with all queries before the next one is read, too long a pause for the hardware's prefetching.
+        constexpr int kAhead = 2 * kRows;
+        const char* rows[kChunk + kAhead];
+        const int known = std::min(tokens + kAhead, panel.limits[kPanel - 1] + 1 - first);
+        find_rows(k_, s, first, known, rows);
+        const bool whole = shape_.key == k_.dim(0);
+        if (!whole) prefetch(k_, rows, tokens, int64_t{key} * shape_.key, shape_.key);
         for (int t = 0; t < tokens; t += kRows) {
             const int count = std::min(kRows, tokens - t);
+            if (whole && t + kAhead < known) fetch_rows(k_, rows + t + kAhead, std::min(kRows, known - t - kAhead));
             Arithmetic::load_keys(scratch_.chunk, shape_, k_.tensor->type, rows + t, int64_t{key} * shape_.key, t,
                                   count, 0);
             Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, 0, scratch_.weights.scores,

@@ -9,7 +9,8 @@
 
 namespace tessera::cpu {
 
-// One block to its 32 or 256 values. `out` and `block` do not overlap.
+// One block to its 32 or 256 values; blocks of formats with a scale a row are given that. `out` and `block` do not
+// overlap.
 
 inline void decode(const BlockQ4_0& block, float* out) noexcept {
     const float d = f16_to_f32(block.d);
@@ -49,6 +50,32 @@ inline void decode(const BlockQ5_1& block, float* out) noexcept {
 inline void decode(const BlockQ8_0& block, float* out) noexcept {
     const float d = f16_to_f32(block.d);
     for (int j = 0; j < 32; ++j) out[j] = d * static_cast<float>(block.qs[j]);
+}
+
+inline void decode(const BlockQ6_0& block, float* out) noexcept {
+    const float d = f16_to_f32(block.d);
+    for (int j = 0; j < 16; ++j) {
+        const int high = block.qh[j % 8] >> (4 * (j / 8));
+        out[j] = d * static_cast<float>(((block.qs[j] & 15) | (high & 3) << 4) - 32);
+        out[j + 16] = d * static_cast<float>(((block.qs[j] >> 4) | (high & 12) << 2) - 32);
+    }
+}
+
+inline void decode(const BlockMxfp4& block, float* out) noexcept {
+    const float d = half_e8m0_to_f32(block.e);
+    for (int j = 0; j < 16; ++j) {
+        out[j] = d * static_cast<float>(kMxfp4Values[block.qs[j] & 15]);
+        out[j + 16] = d * static_cast<float>(kMxfp4Values[block.qs[j] >> 4]);
+    }
+}
+
+inline void decode(const BlockQ8KF16& block, float* out) noexcept {
+    const float d = f16_to_f32(block.d);
+    for (int j = 0; j < kSuperBlock; ++j) out[j] = d * static_cast<float>(block.qs[j]);
+}
+
+inline void decode(const BlockQ8Row& block, float row_scale, float* out) noexcept {
+    for (int j = 0; j < kSmallBlock; ++j) out[j] = row_scale * static_cast<float>(block.qs[j]);
 }
 
 inline void decode(const BlockIq4Nl& block, float* out) noexcept {

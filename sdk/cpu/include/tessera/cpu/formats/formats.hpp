@@ -2,7 +2,11 @@
 #pragma once
 
 #include <tessera/cpu/formats/blocks.hpp>
+#include <tessera/cpu/formats/blocks_codebook.hpp>
+#include <tessera/cpu/formats/blocks_ik.hpp>
 #include <tessera/cpu/formats/decode.hpp>
+#include <tessera/cpu/formats/decode_codebook.hpp>
+#include <tessera/cpu/formats/decode_ik.hpp>
 #include <tessera/cpu/formats/encode.hpp>
 #include <tessera/cpu/formats/half.hpp>
 #include <tessera/types.h>
@@ -13,78 +17,78 @@
 
 namespace tessera::cpu {
 
+template <class... Blocks>
+struct BlockList {
+    template <class Visitor>
+    static constexpr void each(Visitor&& visit) {
+        (visit.template operator()<Blocks>(), ...);
+    }
+    template <class Visitor>
+    static constexpr bool find(tsr_type type, Visitor&& visit) {
+        return ((Blocks::kType == type && (visit.template operator()<Blocks>(), true)) || ...);
+    }
+};
+
+// Every block format that can be decoded. The one list: kernels, layouts and tests take theirs from it.
+using BlockFormats =
+    BlockList<BlockQ4_0, BlockQ4_1, BlockQ5_0, BlockQ5_1, BlockQ6_0, BlockQ8_0, BlockMxfp4, BlockIq4Nl, BlockQ2K,
+              BlockQ3K, BlockQ4K, BlockQ5K, BlockQ6K, BlockIq4Xs, BlockIq1S, BlockIq1M, BlockIq2Xxs, BlockIq2Xs,
+              BlockIq2S, BlockIq3Xxs, BlockIq3S, BlockIq2K, BlockIq3K, BlockIq4K, BlockIq5K, BlockIq6K, BlockIq2Ks,
+              BlockIq3Ks, BlockIq4Ks, BlockIq5Ks, BlockIq1SRow, BlockIq1MRow, BlockQ8KF16, BlockQ8Row>;
+
 // Calls `visit.template operator()<Block>()` for a block format and returns true; false for any other type.
 template <class Visitor>
 inline bool visit_block_format(tsr_type type, Visitor&& visit) {
-    switch (type) {
-        case TSR_TYPE_Q4_0:
-            visit.template operator()<BlockQ4_0>();
-            return true;
-        case TSR_TYPE_Q4_1:
-            visit.template operator()<BlockQ4_1>();
-            return true;
-        case TSR_TYPE_Q5_0:
-            visit.template operator()<BlockQ5_0>();
-            return true;
-        case TSR_TYPE_Q5_1:
-            visit.template operator()<BlockQ5_1>();
-            return true;
-        case TSR_TYPE_Q8_0:
-            visit.template operator()<BlockQ8_0>();
-            return true;
-        case TSR_TYPE_Q2_K:
-            visit.template operator()<BlockQ2K>();
-            return true;
-        case TSR_TYPE_Q3_K:
-            visit.template operator()<BlockQ3K>();
-            return true;
-        case TSR_TYPE_Q4_K:
-            visit.template operator()<BlockQ4K>();
-            return true;
-        case TSR_TYPE_Q5_K:
-            visit.template operator()<BlockQ5K>();
-            return true;
-        case TSR_TYPE_Q6_K:
-            visit.template operator()<BlockQ6K>();
-            return true;
-        case TSR_TYPE_IQ4_NL:
-            visit.template operator()<BlockIq4Nl>();
-            return true;
-        case TSR_TYPE_IQ4_XS:
-            visit.template operator()<BlockIq4Xs>();
-            return true;
-        default:
-            return false;
-    }
+    return BlockFormats::find(type, visit);
 }
-
-// Elements of a block. Formats of 256 are those whose struct names them; plain types have 1.
-template <class Block>
-inline constexpr int kBlockElements = kSmallBlock;
-template <>
-inline constexpr int kBlockElements<BlockQ2K> = kSuperBlock;
-template <>
-inline constexpr int kBlockElements<BlockQ3K> = kSuperBlock;
-template <>
-inline constexpr int kBlockElements<BlockQ4K> = kSuperBlock;
-template <>
-inline constexpr int kBlockElements<BlockQ5K> = kSuperBlock;
-template <>
-inline constexpr int kBlockElements<BlockQ6K> = kSuperBlock;
-template <>
-inline constexpr int kBlockElements<BlockIq4Xs> = kSuperBlock;
 
 struct FormatSize {
     uint32_t elements;  // a block; 0 if the type is not known here
     uint32_t bytes;
+    uint32_t prefix;  // bytes of a row before its first block
 };
 
-inline FormatSize format_size(tsr_type type) noexcept {
-    if (type == TSR_TYPE_F32) return {1, 4};
-    if (type == TSR_TYPE_F16 || type == TSR_TYPE_BF16) return {1, 2};
-    FormatSize size{0, 0};
-    visit_block_format(type, [&]<class Block>() { size = {kBlockElements<Block>, sizeof(Block)}; });
-    return size;
+// What the public list says of a type. 0 elements for one that is not in it.
+constexpr FormatSize listed_size(tsr_type type) noexcept {
+    switch (type) {
+#define TSR_CASE(id, number, name, elements, bytes, prefix) \
+    case TSR_TYPE_##id:                                     \
+        return {elements, bytes, prefix};
+        TSR_TYPES(TSR_CASE)
+#undef TSR_CASE
+        default:
+            return {0, 0, 0};
+    }
+}
+
+// Of a type that can be decoded; 0 elements for any other: integers, f64, interleaved rows.
+constexpr FormatSize format_size(tsr_type type) noexcept {
+    return type >= TSR_TYPE_I8 && type <= TSR_TYPE_F64 ? FormatSize{0, 0, 0} : listed_size(type);
+}
+
+static_assert([] {
+    bool same = true;
+    BlockFormats::each([&]<class Block>() {
+        const FormatSize size = format_size(Block::kType);
+        same &= size.elements == Block::kElements && size.bytes == sizeof(Block) && size.prefix == kPrefixBytes<Block>;
+    });
+    return same;
+}());
+
+// As people write it; "another type" for one that is not listed.
+constexpr const char* format_name(tsr_type type) noexcept {
+    switch (type) {
+#define TSR_CASE(id, number, name, ...) \
+    case TSR_TYPE_##id:                 \
+        return name;
+        TSR_TYPES(TSR_CASE)
+        TSR_INTERLEAVED_TYPES(TSR_CASE)
+#undef TSR_CASE
+        case TSR_TYPE_NONE:
+            return "nothing";
+        default:
+            return "another type";
+    }
 }
 
 inline bool can_decode(tsr_type type) noexcept {
@@ -96,40 +100,54 @@ inline bool can_encode(tsr_type type) noexcept {
            type == TSR_TYPE_Q4_0 || type == TSR_TYPE_Q4_1 || type == TSR_TYPE_Q5_0 || type == TSR_TYPE_Q5_1;
 }
 
-// Bytes of `elements` consecutive elements; they are whole blocks. 0 if not, or if the type is not known here.
-inline size_t format_bytes(tsr_type type, size_t elements) noexcept {
+// Bytes of `rows` rows of `elements`, which are whole blocks. 0 if not, or if the type is not known here.
+inline size_t format_bytes(tsr_type type, size_t elements, size_t rows = 1) noexcept {
     const FormatSize size = format_size(type);
-    return size.elements == 0 || elements % size.elements != 0 ? 0 : elements / size.elements * size.bytes;
+    if (size.elements == 0 || elements % size.elements != 0) return 0;
+    return (elements / size.elements * size.bytes + size.prefix) * rows;
 }
 
-// `elements` values of `type` at `in` (any alignment) to f32. False, and nothing written, if the type is not known here
-// or the elements are not whole blocks. Any thread.
-inline bool decode_row(tsr_type type, const void* in, size_t elements, float* out) noexcept {
-    const auto* bytes = static_cast<const unsigned char*>(in);
+// Elements first .. first + count of the row at `row` (any alignment) to f32. False, and nothing written, if the type
+// is not known here or the elements are not whole blocks. Any thread.
+[[gnu::noinline]] inline bool decode_part(tsr_type type, const void* row, size_t first, size_t count,
+                                          float* out) noexcept {
+    const auto* bytes = static_cast<const unsigned char*>(row);
     if (type == TSR_TYPE_F32) {
-        std::memcpy(out, in, elements * sizeof(float));
+        std::memcpy(out, bytes + first * sizeof(float), count * sizeof(float));
         return true;
     }
     if (type == TSR_TYPE_F16 || type == TSR_TYPE_BF16) {
-        for (size_t i = 0; i < elements; ++i) {
+        for (size_t i = 0; i < count; ++i) {
             uint16_t value;
-            std::memcpy(&value, bytes + 2 * i, 2);
+            std::memcpy(&value, bytes + 2 * (first + i), 2);
             out[i] = type == TSR_TYPE_F16 ? f16_to_f32(value) : bf16_to_f32(value);
         }
         return true;
     }
     bool whole = false;
     visit_block_format(type, [&]<class Block>() {
-        constexpr size_t kElements = kBlockElements<Block>;
-        whole = elements % kElements == 0;
+        constexpr size_t kElements = Block::kElements;
+        whole = first % kElements == 0 && count % kElements == 0;
         if (!whole) return;
-        for (size_t b = 0; b < elements / kElements; ++b) {
+        const unsigned char* at = bytes + kPrefixBytes<Block> + first / kElements * sizeof(Block);
+        for (size_t b = 0; b < count / kElements; ++b, at += sizeof(Block), out += kElements) {
             Block block;
-            std::memcpy(&block, bytes + b * sizeof(Block), sizeof(Block));
-            decode(block, out + b * kElements);
+            std::memcpy(&block, at, sizeof(Block));
+            if constexpr (kPrefixBytes<Block> != 0) {
+                typename Block::RowScale scale;
+                std::memcpy(&scale, bytes, sizeof scale);
+                decode(block, scale, out);
+            } else {
+                decode(block, out);
+            }
         }
     });
     return whole;
+}
+
+// A whole row of `elements`. As decode_part otherwise.
+inline bool decode_row(tsr_type type, const void* row, size_t elements, float* out) noexcept {
+    return decode_part(type, row, 0, elements, out);
 }
 
 // `elements` f32 values to `type` at `out` (any alignment). False, and nothing written, if can_encode(type) is false or

@@ -42,6 +42,11 @@ inline float bf16_to_f32(uint16_t value) noexcept {
     return std::bit_cast<float>(static_cast<uint32_t>(value) << 16);
 }
 
+// Half of an e8m0 scale of the OCP Microscaling formats: 2^(e - 128). Exact, also where it is below the normal numbers.
+inline float half_e8m0_to_f32(uint8_t e) noexcept {
+    return std::bit_cast<float>(e < 2 ? 0x00200000u << e : static_cast<uint32_t>(e - 1) << 23);
+}
+
 // Rounds to nearest, ties to even; not-a-number becomes a quiet one.
 inline uint16_t f32_to_bf16(float value) noexcept {
     const uint32_t bits = std::bit_cast<uint32_t>(value);

@@ -12,7 +12,10 @@
 namespace tessera::cpu::isa {
 
 struct Avx2 {
+    using Rows = Avx2;  // reads groups of packed rows as they lie
     static constexpr int kLanes = 8;
+    static constexpr int kGroupLanes = 8;   // of a group of packed rows, whatever a vector holds
+    static constexpr int kPanelGroups = 2;  // of a panel: with four rows eight sums, of 16 registers
 
     using Bytes = __m256i;  // 4 codes a lane
     using Ints = __m256i;   // one 32-bit integer a lane
@@ -49,6 +52,85 @@ struct Avx2 {
         return _mm256_shuffle_epi8(wide, codes);
     }
 
+    // table[codes], codes 0..31 and 0..63.
+    static Bytes lookup32(const int8_t* table, Bytes codes) noexcept {
+        return chosen(lookup16(table, codes), lookup16(table + 16, codes), _mm256_slli_epi16(codes, 3));
+    }
+    static Bytes lookup64(const int8_t* table, Bytes codes) noexcept {
+        return chosen(lookup32(table, codes), lookup32(table + 32, codes), _mm256_slli_epi16(codes, 2));
+    }
+    static Bytes add_bytes(Bytes a, Bytes b) noexcept { return _mm256_add_epi8(a, b); }
+    static Bytes subtract_bytes(Bytes a, Bytes b) noexcept { return _mm256_sub_epi8(a, b); }
+    // Magnitudes above 0, negated where bit kBit of a byte is set.
+    template <int kBit>
+    static Bytes with_signs(Bytes magnitudes, Bytes bits) noexcept {
+        const __m256i top = kBit == 7 ? bits : _mm256_slli_epi16(bits, 7 - kBit);
+        return _mm256_sign_epi8(magnitudes, _mm256_or_si256(top, splat(uint8_t{1})));
+    }
+    // Four bytes a lane: entry indices[lane] of a table of 32-bit entries. Loads one by one: on Zen 3 twice as fast as a
+    // gather.
+    static Bytes gather4(const uint32_t* table, const uint8_t* indices) noexcept {
+        const auto four = [&](const uint8_t* at) {
+            __m128i v = _mm_cvtsi32_si128(static_cast<int>(table[at[0]]));
+            v = _mm_insert_epi32(v, static_cast<int>(table[at[1]]), 1);
+            v = _mm_insert_epi32(v, static_cast<int>(table[at[2]]), 2);
+            return _mm_insert_epi32(v, static_cast<int>(table[at[3]]), 3);
+        };
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(four(indices)), four(indices + 4), 1);
+    }
+    static Bytes gather4(const uint32_t* table, Ints indices) noexcept {
+        const auto two = [&](int64_t pair) {
+            const auto both = static_cast<uint64_t>(pair);
+            const __m128i v = _mm_cvtsi32_si128(static_cast<int>(table[both & 0xFFFFFFFF]));
+            return _mm_insert_epi32(v, static_cast<int>(table[both >> 32]), 1);
+        };
+        const auto four = [&](__m128i at) {
+            return _mm_unpacklo_epi64(two(_mm_cvtsi128_si64(at)), two(_mm_extract_epi64(at, 1)));
+        };
+        return _mm256_inserti128_si256(_mm256_castsi128_si256(four(_mm256_castsi256_si128(indices))),
+                                       four(_mm256_extracti128_si256(indices, 1)), 1);
+    }
+
+    // Bits of 32-bit lanes.
+    static Ints widen_u8(const uint8_t* p) noexcept {
+        return _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
+    }
+    static Ints widen_u16(const uint16_t* p) noexcept {
+        return _mm256_cvtepu16_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)));
+    }
+    template <int kShift>
+    static Ints lanes_shifted_right(Ints v) noexcept {
+        return kShift == 0 ? v : _mm256_srli_epi32(v, kShift);
+    }
+    template <int kShift>
+    static Ints lanes_shifted_left(Ints v) noexcept {
+        return kShift == 0 ? v : _mm256_slli_epi32(v, kShift);
+    }
+    static Ints masked(Ints v, uint32_t mask) noexcept {
+        return _mm256_and_si256(v, _mm256_set1_epi32(static_cast<int>(mask)));
+    }
+    static Ints differing(Ints a, Ints b) noexcept { return _mm256_xor_si256(a, b); }
+    template <int kShift, int kBits>
+    static Ints bits_of_lane(Ints v) noexcept {
+        return masked(lanes_shifted_right<kShift>(v), (1u << kBits) - 1);
+    }
+    template <int kShift, int kBits>
+    static Floats bits_of_lane_as_floats(Ints v) noexcept {
+        return _mm256_cvtepi32_ps(bits_of_lane<kShift, kBits>(v));
+    }
+    // `value` in the bytes of lanes whose bit kBit is set, else 0.
+    template <int kBit>
+    static Bytes where_bit(Ints lanes, int value) noexcept {
+        return _mm256_and_si256(_mm256_srai_epi32(_mm256_slli_epi32(lanes, 31 - kBit), 31),
+                                splat(static_cast<uint8_t>(value)));
+    }
+    // v, negated in lanes whose bit kBit is set.
+    template <int kBit>
+    static Floats negated_where(Floats v, Ints lanes) noexcept {
+        const __m256 sign = _mm256_castsi256_ps(_mm256_slli_epi32(lanes, 31 - kBit));
+        return _mm256_xor_ps(v, _mm256_and_ps(sign, _mm256_set1_ps(-0.0f)));
+    }
+
     // Dot products of unsigned codes with signed ones, summed in wrapping 16 bits. Right as long as two products fit
     // (|u0 s0 + u1 s1| <= 32767) and the final sum of each half lane does; what lies between may wrap. `start` is where
     // a sum begins: two int16, for the even and the odd pair of a lane.
@@ -58,11 +140,21 @@ struct Avx2 {
     }
     static Ints total(Sums sums) noexcept { return _mm256_madd_epi16(sums, _mm256_set1_epi16(1)); }
 
-    // Dot products of two signed codes, summed in 32 bits. `b` is never -128.
+    // Dot products of two signed codes, summed in 32 bits. `b` is never -128. `start_signed` is where a sum begins,
+    // from what `start` takes: others than this policy need it.
+    static Ints start_signed(const int16_t*) noexcept { return zero(); }
     static Ints zero() noexcept { return _mm256_setzero_si256(); }
     static Ints dot_signed(Ints sums, Bytes a, Bytes b) noexcept {
         const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
         return in_order(_mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
+    }
+
+    // Two steps of the same, of magnitudes up to 63 in `a` and `c`: four products fit 16 bits.
+    static Ints dot_two_small(Ints sums, Bytes a, Bytes b, Bytes c, Bytes d) noexcept {
+        const __m256i first = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
+        const __m256i second = _mm256_maddubs_epi16(_mm256_abs_epi8(c), _mm256_sign_epi8(d, c));
+        const __m256i both = _mm256_madd_epi16(_mm256_add_epi16(first, second), _mm256_set1_epi16(1));
+        return in_order(_mm256_add_epi32(sums, both));
     }
 
     static Floats to_floats(Ints v) noexcept { return _mm256_cvtepi32_ps(v); }
@@ -114,6 +206,19 @@ struct Avx2 {
         two = _mm256_and_si256(_mm256_srl_epi32(two, _mm_cvtsi32_si128(high_shift)), _mm256_set1_epi32(3));
         return _mm256_cvtepi32_ps(_mm256_or_si256(four, _mm256_slli_epi32(two, 4)));
     }
+    // The low 16 bits of each lane, an f16.
+    static Floats from_f16_lanes(Ints bits) noexcept {
+        const __m256i halves = _mm256_permute4x64_epi64(_mm256_packus_epi32(bits, bits), 0x08);
+        return _mm256_cvtph_ps(_mm256_castsi256_si128(halves));
+    }
+    // 2^(e - 128), as half_e8m0_to_f32.
+    static Floats from_half_e8m0(const uint8_t* p) noexcept {
+        const __m256i e = widen_u8(p);
+        const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+        const __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+        const __m256i is_small = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e);
+        return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, small, is_small));
+    }
     static Floats from_s8(const int8_t* p) noexcept {
         return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
     }
@@ -153,6 +258,8 @@ struct Avx2 {
     }
 
   private:
+    // b in bytes whose top bit is set in `bits`, else a.
+    static Bytes chosen(Bytes a, Bytes b, Bytes bits) noexcept { return _mm256_blendv_epi8(a, b, bits); }
     // Keeps the compiler from regrouping a chain of integer additions: it would first compute all products, which do
     // not fit the registers.
     static __m256i in_order(__m256i v) noexcept {

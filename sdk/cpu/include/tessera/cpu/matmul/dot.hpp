@@ -5,12 +5,23 @@
 // each other first, so that blocks wait for one addition and not for a chain of fused ones.
 #pragma once
 
+#include <tessera/cpu/formats/blocks.hpp>
 #include <tessera/cpu/matmul/activations.hpp>
 
 namespace tessera::cpu {
 
 template <class Format>
 inline constexpr bool kAddedAtOnce = Format::kGroups == 1 && !Format::kHasMinimum;
+
+// Format::visit, for formats whose rows have a scale with that of each lane's row.
+template <class Format, class Floats, class Sink>
+[[gnu::always_inline]] inline void visit_unit(const typename Format::Unit& unit, [[maybe_unused]] Floats row_scale,
+                                              Sink&& sink) noexcept {
+    if constexpr (kPrefixBytes<typename Format::Block> != 0)
+        Format::visit(unit, row_scale, sink);
+    else
+        Format::visit(unit, sink);
+}
 
 // The value of a block so far: group `g` of its kGroups, whose integer sum is `total`, joins `part` (not read for group
 // 0).

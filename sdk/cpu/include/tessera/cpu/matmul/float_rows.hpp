@@ -3,6 +3,8 @@
 // A group of kLanes outputs is stored element by element: kLanes neighbouring outputs' weights for element 0, for
 // element 1 and so on. Each output is one chain of fused multiply-adds over the elements in order, in every kernel, so
 // it does not depend on how many rows there are; several groups and rows at a time keep the adders busy.
+//
+// Isa is the policy of the product with a panel; Isa::Rows that of what reads groups of packed rows as they lie.
 #pragma once
 
 #include <tessera/cpu/formats/formats.hpp>
@@ -17,7 +19,10 @@ namespace tessera::cpu {
 inline constexpr int kFloatTileRows = 6;  // with two groups: twelve chains, where two adders of latency four want eight
 inline constexpr int kFloatBatchRows = 48;  // of 2048 elements: 384 KiB, which stays in the second-level cache
 static_assert(kFloatBatchRows % kFloatTileRows == 0);
-inline constexpr int kFloatPanelElements = 256;  // with two groups: 16 KiB of first-level cache
+template <class Isa>
+inline constexpr int kPanelLanes = Isa::kPanelGroups* Isa::kGroupLanes;
+template <class Isa>
+inline constexpr int kFloatPanelElements = 4096 / kPanelLanes<Isa>;  // 16 KiB of first-level cache
 
 // One of the plain float formats; kLanes elements at a time.
 template <class Isa, tsr_type kPlainType>
@@ -67,28 +72,28 @@ inline void place_float_row(const ActivationRows& to, int64_t row, const float* 
 
 template <class Isa>
 struct alignas(64) FloatScratch {
-    float panel[kFloatPanelElements][kPanelGroups][Isa::kLanes];
-    float sums[kFloatBatchRows][kPanelGroups][Isa::kLanes];
+    float panel[kFloatPanelElements<Isa>][kPanelLanes<Isa>];
+    float sums[kFloatBatchRows][kPanelLanes<Isa>];
 };
 
-// sums[row][group][lane] += panel . tile over `elements` elements.
-template <class Isa, int kRows, int kUsedGroups>
-inline void multiply_float_panel(const float (*panel)[kPanelGroups][Isa::kLanes], int64_t elements, const float* tile,
-                                 float (*sums)[kPanelGroups][Isa::kLanes]) noexcept {
-    typename Isa::Floats running[kRows][kUsedGroups];
+// sums[row][lane] += panel . tile over `elements` elements, for the first kVectors vectors of lanes.
+template <class Isa, int kRows, int kVectors>
+inline void multiply_float_panel(const float (*panel)[kPanelLanes<Isa>], int64_t elements, const float* tile,
+                                 float (*sums)[kPanelLanes<Isa>]) noexcept {
+    typename Isa::Floats running[kRows][kVectors];
     for (int row = 0; row < kRows; ++row) {
-        for (int g = 0; g < kUsedGroups; ++g) running[row][g] = Isa::load_floats(sums[row][g]);
+        for (int v = 0; v < kVectors; ++v) running[row][v] = Isa::load_floats(sums[row] + v * Isa::kLanes);
     }
     for (int64_t i = 0; i < elements; ++i, tile += kRows) {
-        typename Isa::Floats weights[kUsedGroups];
-        for (int g = 0; g < kUsedGroups; ++g) weights[g] = Isa::load_floats(panel[i][g]);
+        typename Isa::Floats weights[kVectors];
+        for (int v = 0; v < kVectors; ++v) weights[v] = Isa::load_floats(panel[i] + v * Isa::kLanes);
         for (int row = 0; row < kRows; ++row) {
             const auto value = Isa::broadcast(tile + row);
-            for (int g = 0; g < kUsedGroups; ++g) running[row][g] = Isa::fma(weights[g], value, running[row][g]);
+            for (int v = 0; v < kVectors; ++v) running[row][v] = Isa::fma(weights[v], value, running[row][v]);
         }
     }
     for (int row = 0; row < kRows; ++row) {
-        for (int g = 0; g < kUsedGroups; ++g) Isa::store_floats(sums[row][g], running[row][g]);
+        for (int v = 0; v < kVectors; ++v) Isa::store_floats(sums[row] + v * Isa::kLanes, running[row][v]);
     }
 }
 
@@ -96,11 +101,12 @@ inline void multiply_float_panel(const float (*panel)[kPanelGroups][Isa::kLanes]
 template <class Isa>
 inline void multiply_float_rows_of_panel(FloatScratch<Isa>* scratch, int used, int64_t first_element, int64_t elements,
                                          const ActivationRows& x, int64_t first_row, int64_t rows) noexcept {
+    static_assert(kPanelLanes<Isa> == 2 * Isa::kLanes);
     for (int64_t row = 0; row < rows; row += kFloatTileRows) {
         with_float_width(std::min<int64_t>(kFloatTileRows, rows - row), [&]<int kRows>() {
             const float* tile = float_tile(x, first_row + row) + first_element * kRows;
-            const auto multiply = used == kPanelGroups ? multiply_float_panel<Isa, kRows, kPanelGroups>
-                                                       : multiply_float_panel<Isa, kRows, 1>;
+            const auto multiply = used * Isa::kGroupLanes > Isa::kLanes ? multiply_float_panel<Isa, kRows, 2>
+                                                                        : multiply_float_panel<Isa, kRows, 1>;
             multiply(scratch->panel, elements, tile, scratch->sums + row);
         });
     }
@@ -131,19 +137,21 @@ inline void float_gemv(const typename Plain::Element* weight, int64_t elements, 
     }
 }
 
-// As multiply_rows of rows.hpp, for plain weights.
+// As multiply_rows of rows.hpp, for plain weights. Plain: a WeightPlain of Isa::Rows.
 template <class Isa, class Plain, class Emit>
 inline void multiply_plain_rows(const WeightRows& weight, int64_t begin, int64_t end, const ActivationRows& x,
                                 FloatScratch<Isa>* scratch, Emit&& emit) noexcept {
+    using Rows = typename Isa::Rows;
     using Element = typename Plain::Element;
+    constexpr int kLanes = Rows::kLanes;
     const int64_t elements = x.elements;
     if (weight.packed && x.rows <= kFloatTileRows) {
         with_float_width(x.rows, [&]<int kRows>() {
             const auto some = [&]<int kGroups>(int64_t g) {
-                alignas(64) float sums[kGroups][kRows][Isa::kLanes];
-                const auto* at = weight.data + g * Isa::kLanes * weight.row_bytes;
-                float_gemv<Isa, Plain, kRows, kGroups>(reinterpret_cast<const Element*>(at), elements, float_tile(x, 0),
-                                                       sums);
+                alignas(64) float sums[kGroups][kRows][kLanes];
+                const auto* at = weight.data + g * kLanes * weight.row_bytes;
+                float_gemv<Rows, Plain, kRows, kGroups>(reinterpret_cast<const Element*>(at), elements,
+                                                        float_tile(x, 0), sums);
                 for (int i = 0; i < kGroups; ++i) {
                     for (int row = 0; row < kRows; ++row) emit(row, g + i, sums[i][row]);
                 }
@@ -157,37 +165,37 @@ inline void multiply_plain_rows(const WeightRows& weight, int64_t begin, int64_t
     }
     for (int64_t first = 0; first < x.rows; first += kFloatBatchRows) {
         const int64_t rows = std::min<int64_t>(kFloatBatchRows, x.rows - first);
-        for (int64_t g = begin; g < end; g += kPanelGroups) {
-            const int used = static_cast<int>(std::min<int64_t>(kPanelGroups, end - g));
-            std::fill_n(&scratch->sums[0][0][0], rows * kPanelGroups * Isa::kLanes, 0.0f);
-            for (int64_t e = 0; e < elements; e += kFloatPanelElements) {
-                const int64_t count = std::min<int64_t>(kFloatPanelElements, elements - e);
+        for (int64_t g = begin; g < end; g += Isa::kPanelGroups) {
+            const int used = static_cast<int>(std::min<int64_t>(Isa::kPanelGroups, end - g));
+            std::fill_n(scratch->sums[0], rows * kPanelLanes<Isa>, 0.0f);
+            for (int64_t e = 0; e < elements; e += kFloatPanelElements<Isa>) {
+                const int64_t count = std::min<int64_t>(kFloatPanelElements<Isa>, elements - e);
                 for (int i = 0; i < used; ++i) {
                     if (weight.packed) {
                         const auto* at =
-                            reinterpret_cast<const Element*>(weight.data + (g + i) * Isa::kLanes * weight.row_bytes);
+                            reinterpret_cast<const Element*>(weight.data + (g + i) * kLanes * weight.row_bytes);
                         for (int64_t j = 0; j < count; ++j) {
-                            Isa::store_floats(scratch->panel[j][i], Plain::load(at + (e + j) * Isa::kLanes));
+                            Rows::store_floats(scratch->panel[j] + i * kLanes, Plain::load(at + (e + j) * kLanes));
                         }
                     } else {
-                        for (int lane = 0; lane < Isa::kLanes; ++lane) {
-                            const int64_t row = std::min<int64_t>((g + i) * Isa::kLanes + lane, weight.rows - 1);
-                            alignas(64) float values[kFloatPanelElements];
+                        for (int lane = 0; lane < kLanes; ++lane) {
+                            const int64_t row = std::min<int64_t>((g + i) * kLanes + lane, weight.rows - 1);
+                            alignas(64) float values[kFloatPanelElements<Isa>];
                             const auto* from =
                                 reinterpret_cast<const Element*>(weight.data + row * weight.row_bytes) + e;
                             int64_t j = 0;
-                            for (; j + Isa::kLanes <= count; j += Isa::kLanes) {
-                                Isa::store_floats(values + j, Plain::load(from + j));
+                            for (; j + kLanes <= count; j += kLanes) {
+                                Rows::store_floats(values + j, Plain::load(from + j));
                             }
                             decode_row(Plain::kType, from + j, static_cast<size_t>(count - j), values + j);
-                            for (j = 0; j < count; ++j) scratch->panel[j][i][lane] = values[j];
+                            for (j = 0; j < count; ++j) scratch->panel[j][i * kLanes + lane] = values[j];
                         }
                     }
                 }
                 multiply_float_rows_of_panel<Isa>(scratch, used, e, count, x, first, rows);
             }
             for (int64_t row = 0; row < rows; ++row) {
-                for (int i = 0; i < used; ++i) emit(first + row, g + i, scratch->sums[row][i]);
+                for (int i = 0; i < used; ++i) emit(first + row, g + i, scratch->sums[row] + i * kLanes);
             }
         }
     }
@@ -201,7 +209,7 @@ inline constexpr int kColumnElements = 256;
 template <class Isa>
 struct alignas(64) ColumnScratch {
     FloatScratch<Isa> one;
-    float decoded[kFloatPanelElements][kColumnElements];
+    float decoded[kFloatPanelElements<Isa>][kColumnElements];
 };
 
 // Spans [begin, end) of kColumnElements outputs each. weight.rows is what is summed over (x.elements). As multiply_rows
@@ -209,8 +217,7 @@ struct alignas(64) ColumnScratch {
 template <class Isa, class Emit>
 inline void multiply_columns(tsr_type type, const WeightRows& weight, int64_t outputs, int64_t begin, int64_t end,
                              const ActivationRows& x, ColumnScratch<Isa>* scratch, Emit&& emit) noexcept {
-    constexpr int kStep = kPanelGroups * Isa::kLanes;
-    const FormatSize size = format_size(type);
+    constexpr int kStep = kPanelLanes<Isa>, kElements = kFloatPanelElements<Isa>, kLanes = Isa::kGroupLanes;
     for (int64_t first = 0; first < x.rows; first += kFloatBatchRows) {
         const int64_t rows = std::min<int64_t>(kFloatBatchRows, x.rows - first);
         for (int64_t span = begin; span < end; ++span) {
@@ -219,27 +226,26 @@ inline void multiply_columns(tsr_type type, const WeightRows& weight, int64_t ou
             // Rows past one panel are few in practice (heads have 128): decode a panel's rows for the whole span, and
             // again for each pair of groups only what does not fit.
             for (int64_t at = 0; at < wide; at += kStep) {
-                std::fill_n(&scratch->one.sums[0][0][0], rows * kStep, 0.0f);
-                for (int64_t e = 0; e < weight.rows; e += kFloatPanelElements) {
-                    const int64_t count = std::min<int64_t>(kFloatPanelElements, weight.rows - e);
-                    if (at == 0 || weight.rows > kFloatPanelElements) {
+                std::fill_n(scratch->one.sums[0], rows * kStep, 0.0f);
+                for (int64_t e = 0; e < weight.rows; e += kElements) {
+                    const int64_t count = std::min<int64_t>(kElements, weight.rows - e);
+                    if (at == 0 || weight.rows > kElements) {
                         for (int64_t j = 0; j < count; ++j) {
-                            decode_row(type,
-                                       weight.data + (e + j) * weight.row_bytes + from / size.elements * size.bytes,
-                                       static_cast<size_t>(wide), scratch->decoded[j]);
+                            decode_part(type, weight.data + (e + j) * weight.row_bytes, static_cast<size_t>(from),
+                                        static_cast<size_t>(wide), scratch->decoded[j]);
                         }
                     }
                     const int64_t here = std::min<int64_t>(kStep, wide - at);
                     for (int64_t j = 0; j < count; ++j) {
-                        float* to = &scratch->one.panel[j][0][0];
+                        float* to = scratch->one.panel[j];
                         std::memcpy(to, scratch->decoded[j] + at, static_cast<size_t>(here) * sizeof(float));
                         std::fill(to + here, to + kStep, 0.0f);
                     }
-                    multiply_float_rows_of_panel<Isa>(&scratch->one, kPanelGroups, e, count, x, first, rows);
+                    multiply_float_rows_of_panel<Isa>(&scratch->one, Isa::kPanelGroups, e, count, x, first, rows);
                 }
                 for (int64_t row = 0; row < rows; ++row) {
-                    for (int i = 0; i < kPanelGroups && at + i * Isa::kLanes < wide; ++i) {
-                        emit(first + row, (from + at) / Isa::kLanes + i, scratch->one.sums[row][i]);
+                    for (int i = 0; i < Isa::kPanelGroups && at + i * kLanes < wide; ++i) {
+                        emit(first + row, (from + at) / kLanes + i, scratch->one.sums[row] + i * kLanes);
                     }
                 }
             }

@@ -14,6 +14,7 @@
 
 #include <tessera/cpu/formats/blocks.hpp>
 #include <tessera/cpu/formats/half.hpp>
+#include <tessera/cpu/matmul/fields.hpp>
 #include <tessera/types.h>
 
 #include <cstddef>
@@ -22,89 +23,68 @@
 
 namespace tessera::cpu {
 
-// Moves four bytes: the grain of all packing.
-inline void move4(void* to, const void* from) noexcept {
-    std::memcpy(to, from, 4);
+// Codes of a block of 32 whose vector s holds step s in its low nibbles and step s + 4 in its high ones.
+template <class Isa, int kLanes>
+[[gnu::always_inline]] inline void nibble_codes(const uint8_t (&bytes)[4][kLanes][4],
+                                                typename Isa::Bytes (&out)[8]) noexcept {
+    for (int s = 0; s < 4; ++s) {
+        const auto both = Isa::load(bytes[s]);
+        out[s] = Isa::template shifted_right<0>(both, 15);
+        out[s + 4] = Isa::template shifted_right<4>(both, 15);
+    }
 }
 
-// The nibbles of a block of 32: vector s holds step s in its low nibbles and step s + 4 in its high ones.
-template <int kLanes>
-struct PackedNibbles {
-    uint8_t bytes[4][kLanes][4];
-
-    void pack(int lane, const uint8_t* qs) noexcept {
-        for (int s = 0; s < 4; ++s) move4(bytes[s][lane], qs + 4 * s);
-    }
-    void unpack(int lane, uint8_t* qs) const noexcept {
-        for (int s = 0; s < 4; ++s) move4(qs + 4 * s, bytes[s][lane]);
-    }
-    template <class Isa>
-    void codes(typename Isa::Bytes (&out)[8]) const noexcept {
-        for (int s = 0; s < 4; ++s) {
-            const auto both = Isa::load(bytes[s]);
-            out[s] = Isa::template shifted_right<0>(both, 15);
-            out[s + 4] = Isa::template shifted_right<4>(both, 15);
-        }
-    }
-};
-
 template <class Isa>
-struct WeightQ4_0 {
-    using Block = BlockQ4_0;
-    static constexpr tsr_type kType = TSR_TYPE_Q4_0;
-    static constexpr int kBlocks = 1, kGroups = 1, kCentre = 8;
-    static constexpr bool kSigned = false, kHasMinimum = false;
+struct WeightQ4_0 : PackedTraits<BlockQ4_0, Arithmetic{.groups = 1, .centre = 8}>, PackedByFields<WeightQ4_0<Isa>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
-        PackedNibbles<Isa::kLanes> qs;
+        uint8_t qs[4][Isa::kLanes][4];
     };
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
-        unit.d[lane] = block.d;
-        unit.qs.pack(lane, block.qs);
-    }
-    static void unpack(const Unit& unit, int lane, Block& block) noexcept {
-        block.d = unit.d[lane];
-        unit.qs.unpack(lane, block.qs);
+    template <class Move, class U, class B>
+    static void fields(const Move& move, U& unit, B& block) noexcept {
+        move(unit.d, block.d);
+        move(unit.qs, block.qs);
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
-        unit.qs.template codes<Isa>(codes);
+        nibble_codes<Isa>(unit.qs, codes);
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
         sink(0, codes, scale, scale);
     }
 };
 
 template <class Isa>
-struct WeightQ4_1 {
-    using Block = BlockQ4_1;
-    static constexpr tsr_type kType = TSR_TYPE_Q4_1;
-    static constexpr int kBlocks = 1, kGroups = 1, kCentre = 8;
-    static constexpr bool kSigned = false, kHasMinimum = true;
+struct WeightQ4_1 : PackedTraits<BlockQ4_1, Arithmetic{.groups = 1, .centre = 8, .has_minimum = true}>,
+                    PackedByFields<WeightQ4_1<Isa>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t m[Isa::kLanes];
-        PackedNibbles<Isa::kLanes> qs;
+        uint8_t qs[4][Isa::kLanes][4];
     };
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
-        unit.d[lane] = block.d;
-        unit.m[lane] = block.m;
-        unit.qs.pack(lane, block.qs);
-    }
-    static void unpack(const Unit& unit, int lane, Block& block) noexcept {
-        block.d = unit.d[lane];
-        block.m = unit.m[lane];
-        unit.qs.unpack(lane, block.qs);
+    template <class Move, class U, class B>
+    static void fields(const Move& move, U& unit, B& block) noexcept {
+        move(unit.d, block.d);
+        move(unit.m, block.m);
+        move(unit.qs, block.qs);
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
-        unit.qs.template codes<Isa>(codes);
+        nibble_codes<Isa>(unit.qs, codes);
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
         const typename Isa::Floats minimum[1] = {Isa::fma(scale[0], Isa::splat(8.0f), Isa::from_f16(unit.m))};
         sink(0, codes, scale, minimum);
     }
 };
+
+// Bits 0, 4, .. 28 of a word.
+inline uint8_t every_fourth_bit(uint32_t word) noexcept {
+    word &= 0x11111111u;
+    word = (word | word >> 3) & 0x03030303u;
+    word = (word | word >> 6) & 0x000F000Fu;
+    return static_cast<uint8_t>(word | word >> 12);
+}
 
 // The fifth bits of a block of 32: bit s of byte i of a lane belongs to element 4 s + i.
 template <int kLanes>
@@ -115,13 +95,6 @@ struct PackedFifthBits {
         uint32_t word;
         std::memcpy(&word, qh, 4);
         for (int i = 0; i < 4; ++i) bytes[lane][i] = every_fourth_bit(word >> i);
-    }
-    // Bits 0, 4, .. 28 of a word.
-    static uint8_t every_fourth_bit(uint32_t word) noexcept {
-        word &= 0x11111111u;
-        word = (word | word >> 3) & 0x03030303u;
-        word = (word | word >> 6) & 0x000F000Fu;
-        return static_cast<uint8_t>(word | word >> 12);
     }
     void unpack(int lane, uint8_t* qh) const noexcept {
         for (int i = 0; i < 4; ++i) qh[i] = 0;
@@ -144,30 +117,22 @@ struct PackedFifthBits {
 };
 
 template <class Isa>
-struct WeightQ5_0 {
-    using Block = BlockQ5_0;
-    static constexpr tsr_type kType = TSR_TYPE_Q5_0;
-    static constexpr int kBlocks = 1, kGroups = 1, kCentre = 16;
-    static constexpr bool kSigned = false, kHasMinimum = false;
+struct WeightQ5_0 : PackedTraits<BlockQ5_0, Arithmetic{.groups = 1, .centre = 16}>, PackedByFields<WeightQ5_0<Isa>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         PackedFifthBits<Isa::kLanes> qh;
-        PackedNibbles<Isa::kLanes> qs;
+        uint8_t qs[4][Isa::kLanes][4];
     };
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
-        unit.d[lane] = block.d;
-        unit.qh.pack(lane, block.qh);
-        unit.qs.pack(lane, block.qs);
-    }
-    static void unpack(const Unit& unit, int lane, Block& block) noexcept {
-        block.d = unit.d[lane];
-        unit.qh.unpack(lane, block.qh);
-        unit.qs.unpack(lane, block.qs);
+    template <class Move, class U, class B>
+    static void fields(const Move& move, U& unit, B& block) noexcept {
+        move(unit.d, block.d);
+        move(unit.qh, block.qh);
+        move(unit.qs, block.qs);
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
-        unit.qs.template codes<Isa>(codes);
+        nibble_codes<Isa>(unit.qs, codes);
         unit.qh.template add_to<Isa>(codes);
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
         sink(0, codes, scale, scale);
@@ -175,33 +140,25 @@ struct WeightQ5_0 {
 };
 
 template <class Isa>
-struct WeightQ5_1 {
-    using Block = BlockQ5_1;
-    static constexpr tsr_type kType = TSR_TYPE_Q5_1;
-    static constexpr int kBlocks = 1, kGroups = 1, kCentre = 16;
-    static constexpr bool kSigned = false, kHasMinimum = true;
+struct WeightQ5_1 : PackedTraits<BlockQ5_1, Arithmetic{.groups = 1, .centre = 16, .has_minimum = true}>,
+                    PackedByFields<WeightQ5_1<Isa>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t m[Isa::kLanes];
         PackedFifthBits<Isa::kLanes> qh;
-        PackedNibbles<Isa::kLanes> qs;
+        uint8_t qs[4][Isa::kLanes][4];
     };
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
-        unit.d[lane] = block.d;
-        unit.m[lane] = block.m;
-        unit.qh.pack(lane, block.qh);
-        unit.qs.pack(lane, block.qs);
-    }
-    static void unpack(const Unit& unit, int lane, Block& block) noexcept {
-        block.d = unit.d[lane];
-        block.m = unit.m[lane];
-        unit.qh.unpack(lane, block.qh);
-        unit.qs.unpack(lane, block.qs);
+    template <class Move, class U, class B>
+    static void fields(const Move& move, U& unit, B& block) noexcept {
+        move(unit.d, block.d);
+        move(unit.m, block.m);
+        move(unit.qh, block.qh);
+        move(unit.qs, block.qs);
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
-        unit.qs.template codes<Isa>(codes);
+        nibble_codes<Isa>(unit.qs, codes);
         unit.qh.template add_to<Isa>(codes);
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
         const typename Isa::Floats minimum[1] = {Isa::fma(scale[0], Isa::splat(16.0f), Isa::from_f16(unit.m))};
@@ -210,22 +167,16 @@ struct WeightQ5_1 {
 };
 
 template <class Isa>
-struct WeightQ8_0 {
-    using Block = BlockQ8_0;
-    static constexpr tsr_type kType = TSR_TYPE_Q8_0;
-    static constexpr int kBlocks = 1, kGroups = 1, kCentre = 8;
-    static constexpr bool kSigned = true, kHasMinimum = false;
+struct WeightQ8_0 : PackedTraits<BlockQ8_0, Arithmetic{.groups = 1, .is_signed = true}>,
+                    PackedByFields<WeightQ8_0<Isa>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t qs[8][Isa::kLanes][4];
     };
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
-        unit.d[lane] = block.d;
-        for (int s = 0; s < 8; ++s) move4(unit.qs[s][lane], block.qs + 4 * s);
-    }
-    static void unpack(const Unit& unit, int lane, Block& block) noexcept {
-        block.d = unit.d[lane];
-        for (int s = 0; s < 8; ++s) move4(block.qs + 4 * s, unit.qs[s][lane]);
+    template <class Move, class U, class B>
+    static void fields(const Move& move, U& unit, B& block) noexcept {
+        move(unit.d, block.d);
+        move(unit.qs, block.qs);
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
@@ -236,28 +187,97 @@ struct WeightQ8_0 {
     }
 };
 
+// One scale for 32 elements, given twice: a sum of 32 products of six-bit codes would not fit 16 bits.
 template <class Isa>
-struct WeightIq4Nl {
-    using Block = BlockIq4Nl;
-    static constexpr tsr_type kType = TSR_TYPE_IQ4_NL;
-    static constexpr int kBlocks = 1, kGroups = 1, kCentre = 8;
-    static constexpr bool kSigned = true, kHasMinimum = false;
+struct WeightQ6_0 : PackedTraits<BlockQ6_0, Arithmetic{.groups = 2, .centre = 32}>, PackedByFields<WeightQ6_0<Isa>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
-        PackedNibbles<Isa::kLanes> qs;
+        uint8_t qh[2][Isa::kLanes][4];
+        uint8_t qs[4][Isa::kLanes][4];
     };
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
-        unit.d[lane] = block.d;
-        unit.qs.pack(lane, block.qs);
-    }
-    static void unpack(const Unit& unit, int lane, Block& block) noexcept {
-        block.d = unit.d[lane];
-        unit.qs.unpack(lane, block.qs);
+    template <class Move, class U, class B>
+    static void fields(const Move& move, U& unit, B& block) noexcept {
+        move(unit.d, block.d);
+        move(unit.qh, block.qh);
+        move(unit.qs, block.qs);
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
-        unit.qs.template codes<Isa>(codes);
+        nibble_codes<Isa>(unit.qs, codes);
+        for_each_of<8>([&]<int s>() {
+            constexpr int kFrom = 4 * (s / 2 % 2) + 2 * (s / 4);
+            const auto high = Isa::load(unit.qh[s % 2]);
+            if constexpr (kFrom < 4)
+                codes[s] = Isa::either(codes[s], Isa::template shifted_left<4 - kFrom>(high, 48));
+            else
+                codes[s] = Isa::either(codes[s], Isa::template shifted_right<kFrom - 4>(high, 48));
+        });
+        const auto d = Isa::from_f16(unit.d);
+        const typename Isa::Floats scale[2] = {d, d};
+        sink(0, codes, scale, scale);
+    }
+};
+
+// Levels of at most 12 stay unsigned.
+alignas(16) inline constexpr int8_t kMxfp4Centred[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
+template <class Isa>
+struct WeightMxfp4 : PackedTraits<BlockMxfp4, Arithmetic{.groups = 1, .centre = 16}>, PackedByFields<WeightMxfp4<Isa>> {
+    struct Unit {
+        uint8_t e[Isa::kLanes];
+        uint8_t qs[4][Isa::kLanes][4];
+    };
+    template <class Move, class U, class B>
+    static void fields(const Move& move, U& unit, B& block) noexcept {
+        move(unit.e, block.e);
+        move(unit.qs, block.qs);
+    }
+    template <class Sink>
+    static void visit(const Unit& unit, Sink&& sink) noexcept {
+        typename Isa::Bytes codes[8];
+        nibble_codes<Isa>(unit.qs, codes);
+        for (auto& c : codes) c = Isa::lookup16(kMxfp4Centred, c);
+        const typename Isa::Floats scale[1] = {Isa::from_half_e8m0(unit.e)};
+        sink(0, codes, scale, scale);
+    }
+};
+
+// Bytes under the scale of a row.
+template <class Isa>
+struct WeightQ8Row : PackedTraits<BlockQ8Row, Arithmetic{.groups = 1, .is_signed = true}>,
+                     PackedByFields<WeightQ8Row<Isa>> {
+    struct Unit {
+        uint8_t qs[8][Isa::kLanes][4];
+    };
+    template <class Move, class U, class B>
+    static void fields(const Move& move, U& unit, B& block) noexcept {
+        move(unit.qs, block.qs);
+    }
+    template <class Sink>
+    static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
+        typename Isa::Bytes codes[8];
+        for (int s = 0; s < 8; ++s) codes[s] = Isa::load(unit.qs[s]);
+        const typename Isa::Floats scale[1] = {row_scale};
+        sink(0, codes, scale, scale);
+    }
+};
+
+template <class Isa>
+struct WeightIq4Nl : PackedTraits<BlockIq4Nl, Arithmetic{.groups = 1, .is_signed = true}>,
+                     PackedByFields<WeightIq4Nl<Isa>> {
+    struct Unit {
+        uint16_t d[Isa::kLanes];
+        uint8_t qs[4][Isa::kLanes][4];
+    };
+    template <class Move, class U, class B>
+    static void fields(const Move& move, U& unit, B& block) noexcept {
+        move(unit.d, block.d);
+        move(unit.qs, block.qs);
+    }
+    template <class Sink>
+    static void visit(const Unit& unit, Sink&& sink) noexcept {
+        typename Isa::Bytes codes[8];
+        nibble_codes<Isa>(unit.qs, codes);
         for (auto& c : codes) c = Isa::lookup16(kIq4Values, c);
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
         sink(0, codes, scale, scale);

@@ -67,12 +67,37 @@ struct WeightRows {
 // What one worker needs beside its operands.
 template <class Isa, class Format>
 struct alignas(64) RowsScratch {
-    static constexpr int64_t kUnits = kPanelElements / (32 * Format::kBlocks);
+    static constexpr int64_t kUnits = kPanelBlocks / Format::kBlocks;
 
-    PanelBlock<Isa, Format> panel[kPanelElements / 32];
-    float sums[kBatchRows][kPanelGroups][Isa::kLanes];
+    PanelBlock<Isa::kLanes, PanelShapeOf<Format>> panel[kPanelBlocks];
+    float sums[kBatchRows * kMostPanelGroups * Isa::kLanes];
     typename Format::Unit units[kUnits];  // of a canonical weight, packed when they are needed
 };
+
+// The scales of a group's rows, of a format whose rows have such; else nothing that is looked at. A packed group begins
+// with them.
+template <class Isa, class Format>
+inline typename Isa::Floats row_scales_of(const WeightRows& weight, int64_t group) noexcept {
+    constexpr size_t kPrefix = kPrefixBytes<typename Format::Block>;
+    if constexpr (kPrefix == 0) {
+        return Isa::zero_floats();
+    } else {
+        typename Format::Block::RowScale scales[Isa::kLanes];
+        const int64_t first = group * Isa::kLanes;
+        if (weight.packed) {
+            std::memcpy(scales, weight.data + first * weight.row_bytes, sizeof scales);
+        } else {
+            for (int lane = 0; lane < Isa::kLanes; ++lane) {
+                const int64_t row = std::min<int64_t>(first + lane, weight.rows - 1);
+                std::memcpy(&scales[lane], weight.data + row * weight.row_bytes, kPrefix);
+            }
+        }
+        if constexpr (kPrefix == sizeof(float))
+            return Isa::load_floats(scales);
+        else
+            return Isa::from_f16(scales);
+    }
+}
 
 // Packs units [first, first + count) of group `group` of a canonical weight. Lanes past the last row repeat it.
 template <class Isa, class Format>
@@ -82,7 +107,7 @@ inline void pack_units(const WeightRows& weight, int64_t group, int64_t first, i
     const Block* rows[Isa::kLanes];
     for (int lane = 0; lane < Isa::kLanes; ++lane) {
         const int64_t row = std::min<int64_t>(group * Isa::kLanes + lane, weight.rows - 1);
-        rows[lane] = reinterpret_cast<const Block*>(weight.data + row * weight.row_bytes) + first;
+        rows[lane] = reinterpret_cast<const Block*>(weight.data + row * weight.row_bytes + kPrefixBytes<Block>) + first;
     }
     // Eight rows are eight streams, too many and too short for a prefetcher; the next group is asked for instead, in
     // the order of its bytes.
@@ -100,7 +125,8 @@ template <class Isa, class Format>
 inline const typename Format::Unit* units_of(const WeightRows& weight, int64_t group, int64_t first, int64_t count,
                                              RowsScratch<Isa, Format>* scratch) noexcept {
     if (weight.packed) {
-        const auto* at = weight.data + group * Isa::kLanes * weight.row_bytes;
+        constexpr int64_t kPrefixes = Isa::kLanes * kPrefixBytes<typename Format::Block>;
+        const auto* at = weight.data + group * Isa::kLanes * weight.row_bytes + kPrefixes;
         return reinterpret_cast<const typename Format::Unit*>(at) + first;
     }
     pack_units<Isa, Format>(weight, group, first, count, scratch->units);
@@ -110,47 +136,52 @@ inline const typename Format::Unit* units_of(const WeightRows& weight, int64_t g
 // Groups [begin, end) of a weight times all rows of `x`. Hands out kLanes neighbouring results at a time:
 // emit(row, group, const float* lanes). `scratch` is the worker's own.
 template <class Isa, class Format, class Emit>
-inline void multiply_rows(const WeightRows& weight, int64_t begin, int64_t end, const ActivationRows& x,
-                          RowsScratch<Isa, Format>* scratch, Emit&& emit) noexcept {
-    constexpr int64_t kUnits = RowsScratch<Isa, Format>::kUnits;
+inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, int64_t begin, int64_t end,
+                          const ActivationRows& x, RowsScratch<Isa, Format>* scratch, Emit&& emit) noexcept {
     const int64_t units = x.elements / (32 * Format::kBlocks);
     if (x.rows <= kTileRows) {
-        const int64_t step = weight.packed ? units : kUnits;
+        const int64_t step = weight.packed ? units : RowsScratch<Isa, Format>::kUnits;
         with_width(x.rows, [&]<int kRows>() {
             for (int64_t g = begin; g < end; ++g) {
                 alignas(64) float sums[kRows][Isa::kLanes] = {};
+                const auto row_scale = row_scales_of<Isa, Format>(weight, g);
                 for (int64_t u = 0; u < units; u += step) {
                     const int64_t count = std::min(step, units - u);
                     gemv_group<Isa, Format, kRows>(units_of<Isa, Format>(weight, g, u, count, scratch), count,
-                                                   x.tile<kRows, Format::kGroups>(0) + u * Format::kBlocks, sums);
+                                                   row_scale, x.tile<kRows, Format::kGroups>(0) + u * Format::kBlocks,
+                                                   sums);
                 }
                 for (int row = 0; row < kRows; ++row) emit(row, g, sums[row]);
             }
         });
         return;
     }
+    const int64_t step = panels.elements() / (32 * Format::kBlocks);
+    const int64_t lanes = panels.groups * Isa::kLanes;
     for (int64_t first = 0; first < x.rows; first += kBatchRows) {
         const int64_t rows = std::min<int64_t>(kBatchRows, x.rows - first);
-        for (int64_t g = begin; g < end; g += kPanelGroups) {
-            const int used = static_cast<int>(std::min<int64_t>(kPanelGroups, end - g));
-            std::fill_n(&scratch->sums[0][0][0], rows * kPanelGroups * Isa::kLanes, 0.0f);
-            for (int64_t u = 0; u < units; u += kUnits) {
-                const int64_t count = std::min(kUnits, units - u);
+        for (int64_t g = begin; g < end; g += panels.groups) {
+            const int used = static_cast<int>(std::min<int64_t>(panels.groups, end - g));
+            std::fill_n(scratch->sums, rows * lanes, 0.0f);
+            for (int64_t u = 0; u < units; u += step) {
+                const int64_t count = std::min(step, units - u);
                 for (int i = 0; i < used; ++i) {
-                    decode_panel<Isa, Format>(units_of<Isa, Format>(weight, g + i, u, count, scratch), count, i,
+                    decode_panel<Isa, Format>(units_of<Isa, Format>(weight, g + i, u, count, scratch), count,
+                                              row_scales_of<Isa, Format>(weight, g + i), i, panels.pairs(),
                                               scratch->panel);
                 }
                 for (int64_t row = 0; row < rows; row += kTileRows) {
                     with_width(std::min<int64_t>(kTileRows, rows - row), [&]<int kRows>() {
                         const auto* tile = x.tile<kRows, Format::kGroups>(first + row) + u * Format::kBlocks;
-                        const auto multiply = used == kPanelGroups ? multiply_panel<Isa, Format, kRows, kPanelGroups>
-                                                                   : multiply_panel<Isa, Format, kRows, 1>;
-                        multiply(scratch->panel, count * Format::kBlocks, tile, scratch->sums + row);
+                        panels.find(PanelShapeOf<Format>::kIndex, kRows, used)(scratch->panel, count * Format::kBlocks,
+                                                                               tile, scratch->sums + row * lanes);
                     });
                 }
             }
             for (int64_t row = 0; row < rows; ++row) {
-                for (int i = 0; i < used; ++i) emit(first + row, g + i, scratch->sums[row][i]);
+                for (int i = 0; i < used; ++i) {
+                    emit(first + row, g + i, scratch->sums + row * lanes + i * Isa::kLanes);
+                }
             }
         }
     }

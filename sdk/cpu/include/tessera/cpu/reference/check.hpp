@@ -19,49 +19,8 @@ struct Work {
     double bytes_all_rows = 0;
 };
 
-inline const char* type_name(tsr_type type) noexcept {
-    switch (type) {
-        case TSR_TYPE_F32:
-            return "f32";
-        case TSR_TYPE_F16:
-            return "f16";
-        case TSR_TYPE_BF16:
-            return "bf16";
-        case TSR_TYPE_I32:
-            return "i32";
-        case TSR_TYPE_Q4_0:
-            return "q4_0";
-        case TSR_TYPE_Q4_1:
-            return "q4_1";
-        case TSR_TYPE_Q5_0:
-            return "q5_0";
-        case TSR_TYPE_Q5_1:
-            return "q5_1";
-        case TSR_TYPE_Q8_0:
-            return "q8_0";
-        case TSR_TYPE_Q2_K:
-            return "q2_K";
-        case TSR_TYPE_Q3_K:
-            return "q3_K";
-        case TSR_TYPE_Q4_K:
-            return "q4_K";
-        case TSR_TYPE_Q5_K:
-            return "q5_K";
-        case TSR_TYPE_Q6_K:
-            return "q6_K";
-        case TSR_TYPE_IQ4_NL:
-            return "iq4_nl";
-        case TSR_TYPE_IQ4_XS:
-            return "iq4_xs";
-        case TSR_TYPE_NONE:
-            return "nothing";
-        default:
-            return "another type";
-    }
-}
-
 inline constexpr const char* kWeightTypes =
-    "f32 f16 bf16 q8_0 q4_0 q4_1 q5_0 q5_1 q2_K q3_K q4_K q5_K q6_K iq4_nl iq4_xs";
+    "f32 f16 bf16, q4_0 to q8_0, q2_K to q6_K, iq1 to iq4, mxfp4, iq2_k to iq6_k, iq2_ks to iq5_ks";
 inline constexpr const char* kCacheTypes = "f32 f16 bf16 q8_0";
 
 // Collects the first thing that is wrong. After a failed check all later ones fail too, so a plan function can ask them
@@ -98,7 +57,7 @@ class Check {
         if (!general(index, what, rank)) return false;
         if (!can_decode(at(index).type)) {
             return no("%s: required %s of type %s (%u); supported: %s; missing: that type", node_.op, what,
-                      type_name(at(index).type), at(index).type, kWeightTypes);
+                      format_name(at(index).type), at(index).type, kWeightTypes);
         }
         return dense(index, what) && blocks(index, what);
     }
@@ -107,7 +66,7 @@ class Check {
         const tsr_type type = at(index).type;
         if (type != TSR_TYPE_F32 && type != TSR_TYPE_F16 && type != TSR_TYPE_BF16 && type != TSR_TYPE_Q8_0) {
             return no("%s: required %s of type %s (%u); supported: %s; missing: that type", node_.op, what,
-                      type_name(type), type, kCacheTypes);
+                      format_name(type), type, kCacheTypes);
         }
         return dense(index, what) && blocks(index, what) && dim(index, what, 1, TSR_PAGE_TOKENS);
     }
@@ -182,7 +141,7 @@ class Check {
     bool typed(uint32_t index, const char* what, tsr_type wanted) noexcept {
         if (at(index).type == wanted) return true;
         return no("%s: required %s of type %s (%u); supported: %s; missing: that type", node_.op, what,
-                  type_name(at(index).type), at(index).type, type_name(wanted));
+                  format_name(at(index).type), at(index).type, format_name(wanted));
     }
     bool dense(uint32_t index, const char* what) noexcept {
         const tsr_tensor& tensor = at(index);
@@ -196,7 +155,7 @@ class Check {
         const uint32_t block = format_size(tensor.type).elements;
         if (tensor.dims[0] % block == 0) return true;
         return no("%s: required %s with rows of %lld %s; supported: whole blocks of %u; missing: parts of blocks",
-                  node_.op, what, static_cast<long long>(tensor.dims[0]), type_name(tensor.type), block);
+                  node_.op, what, static_cast<long long>(tensor.dims[0]), format_name(tensor.type), block);
     }
 
     const tsr_node& node_;
@@ -209,7 +168,9 @@ inline double tensor_bytes(const tsr_tensor& tensor) noexcept {
     const FormatSize size = format_size(tensor.type);
     const double elements = static_cast<double>(tensor.dims[0]) * static_cast<double>(tensor.dims[1]) *
                             static_cast<double>(tensor.dims[2]) * static_cast<double>(tensor.dims[3]);
-    return size.elements == 0 ? elements * 4 : elements / size.elements * size.bytes;
+    return size.elements == 0 ? elements * 4
+                              : elements / size.elements * size.bytes +
+                                    elements / static_cast<double>(tensor.dims[0]) * size.prefix;
 }
 
 // The maximum of rows of a tensor.

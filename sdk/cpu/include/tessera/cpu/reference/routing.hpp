@@ -152,10 +152,11 @@ inline void run_moe_route(const tsr_node& node, uint32_t slots, const tsr_run& r
             id(i) = static_cast<int32_t>(best);
             weight[i] = p[best];
         }
-        const double floor = want.keep_ratio * weight[0];
+        // With a bias the first one chosen need not weigh most.
+        const double floor = want.keep_ratio * *std::max_element(weight, weight + want.used);
         double sum = 0;
         for (int64_t i = 0; i < want.used; ++i) {
-            if (i >= want.keep_at_least && weight[i] < floor) {
+            if (i >= want.keep_at_least && want.keep_ratio > 0 && !(weight[i] >= floor)) {
                 id(i) = -1;
                 weight[i] = 0;
             }

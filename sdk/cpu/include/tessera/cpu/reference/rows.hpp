@@ -95,19 +95,17 @@ class RowList {
 // Elements first .. first + count of a row of `type` to f32; they need not be whole blocks. The type is one that plan
 // has accepted.
 inline void decode_elements(tsr_type type, const char* row, int64_t first, int64_t count, float* out) noexcept {
-    const FormatSize size = format_size(type);
-    const int64_t block = size.elements;
+    const int64_t block = format_size(type).elements;
     while (count > 0) {
         const int64_t inside = first % block;
-        const char* at = row + first / block * size.bytes;
         const int64_t whole = inside == 0 ? count / block * block : 0;
         if (whole > 0) {
-            decode_row(type, at, static_cast<size_t>(whole), out);
+            decode_part(type, row, static_cast<size_t>(first), static_cast<size_t>(whole), out);
             first += whole, count -= whole, out += whole;
             continue;
         }
         float buffer[kSuperBlock];
-        decode_row(type, at, static_cast<size_t>(block), buffer);
+        decode_part(type, row, static_cast<size_t>(first - inside), static_cast<size_t>(block), buffer);
         const int64_t part = std::min(count, block - inside);
         std::copy_n(buffer + inside, part, out);
         first += part, count -= part, out += part;

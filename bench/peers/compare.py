@@ -1,0 +1,250 @@
+#!/usr/bin/env python3
+"""Measures Tessera beside ik_llama.cpp on one model file, in turn, and prints one table.
+
+    bench/peers/compare.py MODEL.gguf --peer IK_LLAMA/build/bin [--ours build/release/bin] [--threads 2] [--depths 0,4096]
+        [--cache f16,q8_0] [--rounds 3] [--measure speed,start,memory] [--out results]
+
+speed   tokens/s of a 512-token prompt and of 128 generated tokens after each depth, for each cache type. Both sides take
+        random tokens: tessera sweep and llama-sweep-bench.
+start   seconds from the start of the process to the first token after a 16-token prompt, the file being in the page cache.
+memory  peak resident bytes (the kernel's VmHWM) of a prompt longer than a step at -c 4096 -ub 512, over file plus cache.
+
+Never two runs at once; the sides take turns, and figures are medians over the rounds. A ratio above 1 says that Tessera is
+better. --out NAME writes NAME.md and NAME.json, the latter with every command line and every sample. Exit code 1: a run failed.
+"""
+import argparse
+import datetime
+import json
+import math
+import os
+import pathlib
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+PROMPT, GENERATE, CONTEXT, STEP = 512, 128, 4096, 512
+SENTENCE = "The quick brown fox jumps over the lazy dog, and then it sleeps in the sun for a day. "
+UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
+
+
+class Finished:
+    """A process that ended: its output, its peak resident bytes, and when `mark` first appeared (seconds from the start)."""
+
+    def __init__(self, command, mark=None):
+        print("  $ " + " ".join(command), file=sys.stderr, flush=True)
+        self.command, self.marked = command, None
+        begin = time.monotonic()
+        # In a folder of its own: the peer leaves logs where it runs.
+        process = subprocess.Popen(command, cwd=tempfile.gettempdir(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        lines = []
+        for line in process.stdout:
+            if mark and self.marked is None and mark in line:
+                self.marked = time.monotonic() - begin
+            lines.append(line.decode(errors="replace"))
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self.output, self.peak = "".join(lines), usage.ru_maxrss * 1024
+        if process.returncode != 0 or (mark and self.marked is None):
+            sys.exit(f"failed with exit code {process.returncode}:\n" + "".join(lines[-20:]))
+
+    def find(self, pattern):
+        found = re.search(pattern, self.output)
+        if not found:
+            sys.exit(f"{self.command[0]}: expected {pattern!r} in its output, found:\n{self.output[-2000:]}")
+        return found
+
+
+def common_flags(args, flags):
+    mla = ["-mla", args.mla] if args.mla else []
+    return ["-t", str(args.threads), *mla, "-fa", "on", "-ub", str(STEP), *flags]
+
+
+def sweep(command, cache, args):
+    """Runs a sweep of either side; returns it and {depth: (prompt, generation)} in tokens/s."""
+    # A sweep measures at multiples of the step; between those that are asked for it only feeds the prompt.
+    stride = max(1, math.gcd(*args.depths) // STEP)
+    run = Finished([*command, "-n", str(GENERATE), "-ctk", cache, "-ctv", cache, "-c", str(max(args.depths) + STEP),
+                    "--sweep-stride", str(stride), "--output-format", "jsonl"])
+    rows = [json.loads(line) for line in run.output.splitlines() if line.startswith("{")]
+    return run, {row["n_kv"]: (row["speed_pp"], row["speed_tg"]) for row in rows}
+
+
+class Ours:
+    title = "tessera"
+
+    def __init__(self, args):
+        self.args, self.bin = args, args.ours
+        source = pathlib.Path(__file__).resolve().parent
+        commit = subprocess.run(["git", "-C", source, "describe", "--always", "--dirty"], capture_output=True, text=True).stdout.strip()
+        self.version = f"{Finished([str(self.bin / 'tessera'), '--version']).output.strip()} ({commit or 'commit unknown'})"
+        self.common = common_flags(args, args.ours_flags)
+
+    def speed(self, cache):
+        return sweep([str(self.bin / "tessera"), "sweep", "-m", self.args.model, *self.common], cache, self.args)
+
+    def generate(self, prompt_file):
+        run = Finished([str(self.bin / "tessera"), "run", "-m", self.args.model, *self.common, "-c", str(CONTEXT), "-n", "1", "--raw", "-f", prompt_file],
+                       mark=b"prompt: ")
+        size, unit = run.find(r"cache ([\d.]+) (\w+)").groups()
+        return run, int(run.find(r"prompt: ([\d,]+) token").group(1).replace(",", "")), float(size) * UNITS[unit]
+
+    def count(self, text):
+        command = [str(self.bin / "tessera"), "tokenize", "-m", self.args.model, "--ids", "-p", text]
+        return len(subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=True).stdout.split())
+
+
+class Peer:
+    title = "ik_llama.cpp"
+
+    def __init__(self, args):
+        self.args, self.bin = args, args.peer
+        self.version = Finished([str(self.bin / "llama-cli"), "--version"]).find(r"version: (.+)").group(1)
+        self.common = common_flags(args, args.peer_flags)
+
+    def speed(self, cache):
+        return sweep([str(self.bin / "llama-sweep-bench"), "-m", self.args.model, *self.common, "-b", str(STEP)], cache, self.args)
+
+    def generate(self, prompt_file):
+        run = Finished([str(self.bin / "llama-cli"), "-m", self.args.model, *self.common, "-c", str(CONTEXT), "-n", "1", "--no-warmup",
+                        "-f", prompt_file], mark=b"prompt eval time")
+        return run, int(run.find(r"prompt eval time = .*?/ +(\d+) tokens").group(1)), float(run.find(r"KV self size += +([\d.]+) MiB").group(1)) * 2**20
+
+
+class Table:
+    """Samples by row and side, in the order in which rows appear."""
+
+    def __init__(self):
+        self.samples, self.runs = {}, []
+
+    def add(self, row, side, value, run):
+        self.samples.setdefault(row, {}).setdefault(side.title, []).append(value)
+        self.runs.append({"row": row, "side": side.title, "value": value, "command": run.command, "peak_bytes": run.peak})
+
+    def median(self, row, side):
+        return statistics.median(self.samples[row][side.title])
+
+    def markdown(self, ours, peer):
+        lines = [f"| work | {ours.title} | {peer.title} | ratio |", "| --- | --- | --- | --- |"]
+        for row, (unit, higher) in self.rows(ours, peer):
+            a, b = self.median(row, ours), self.median(row, peer)
+            if unit == "over":
+                lines.append(f"| {row} | +{100 * (a - 1):.1f} % | +{100 * (b - 1):.1f} % | |")
+            else:
+                lines.append(f"| {row}, {unit} | {a:.2f} | {b:.2f} | {a / b if higher else b / a:.2f} |")
+        return "\n".join(lines + list(self.best_of_caches(ours, peer))) + "\n"
+
+    def rows(self, ours, peer):
+        for row in self.samples:
+            yield row, ("s", False) if row.startswith("start") else ("over", False) if row.startswith("peak") else ("tokens/s", True)
+
+    def best_of_caches(self, ours, peer):
+        works = {}
+        for row in self.samples:
+            if row.endswith(" cache"):
+                works.setdefault(row.rsplit(", ", 1)[0], []).append(row)
+        for work, rows in works.items():
+            if len(rows) > 1:
+                a, b = (max(self.median(row, side) for row in rows) for side in (ours, peer))
+                yield f"| {work}, best cache of each side, tokens/s | {a:.2f} | {b:.2f} | {a / b:.2f} |"
+
+
+def measure_speed(table, sides, args):
+    for cache in args.cache:
+        for side in sides:
+            run, speeds = side.speed(cache)
+            for depth in args.depths:
+                if depth not in speeds:
+                    sys.exit(f"{side.title} gave no figures at depth {depth}:\n{run.output[-2000:]}")
+                table.add(f"prompt {PROMPT} at {depth}, {cache} cache", side, speeds[depth][0], run)
+                table.add(f"generation {GENERATE} at {depth}, {cache} cache", side, speeds[depth][1], run)
+
+
+def measure_start(table, sides, prompt_file):
+    for side in sides:
+        run, tokens, _ = side.generate(prompt_file)
+        table.add(f"start to first token, prompt of {tokens}", side, run.marked, run)
+
+
+def measure_memory(table, sides, args, prompt_file):
+    for side in sides:
+        run, tokens, cache = side.generate(prompt_file)
+        if tokens <= STEP:
+            sys.exit(f"{side.title}: expected a prompt of more than {STEP} tokens, found {tokens}")
+        table.add(f"peak resident memory at -c {CONTEXT} -ub {STEP}, over file plus cache", side, run.peak / (os.path.getsize(args.model) + cache), run)
+
+
+def keep_in_page_cache(path):
+    with open(path, "rb", buffering=0) as file:
+        while file.read(2**24):
+            pass
+
+
+def sixteen_tokens(ours):
+    text = next((SENTENCE[:end] for end in range(1, len(SENTENCE)) if ours.count(SENTENCE[:end]) == 16), None)
+    return text or sys.exit("no beginning of the sentence has 16 tokens in this vocabulary")
+
+
+def machine():
+    name = re.search(r"model name\s*: (.*)", pathlib.Path("/proc/cpuinfo").read_text())
+    return f"{name.group(1) if name else 'unknown CPU'}, {os.cpu_count()} threads, {os.sysconf('SC_PHYS_PAGES') * os.sysconf('SC_PAGE_SIZE') / 2**30:.0f} GiB"
+
+
+def parse():
+    numbers = lambda text: sorted({int(item) for item in text.split(",")})
+    words = lambda text: text.split(",")
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("model")
+    parser.add_argument("--peer", type=pathlib.Path, required=True, help="folder with llama-sweep-bench and llama-cli")
+    parser.add_argument("--ours", type=pathlib.Path, default=pathlib.Path(__file__).resolve().parents[2] / "build/release/bin")
+    parser.add_argument("--threads", type=int, default=os.cpu_count())
+    parser.add_argument("--depths", type=numbers, default=[0, 4096], help=f"multiples of {STEP}")
+    parser.add_argument("--cache", type=words, default=["f16"])
+    parser.add_argument("--mla", default="3", help="'' for models without latent attention")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--measure", type=words, default=["speed", "start", "memory"])
+    parser.add_argument("--peer-flags", type=str.split, default=["-rtr"], help="default: -rtr")
+    parser.add_argument("--ours-flags", type=str.split, default=[])
+    parser.add_argument("--out")
+    args = parser.parse_args()
+    args.model, args.peer, args.ours = os.path.abspath(args.model), args.peer.resolve(), args.ours.resolve()
+    if any(depth % STEP for depth in args.depths):
+        parser.error(f"--depths: the peer measures at multiples of {STEP}, found {args.depths}")
+    if unknown := set(args.measure) - {"speed", "start", "memory"}:
+        parser.error(f"--measure: expected speed, start or memory, found {', '.join(unknown)}")
+    return args
+
+
+def main():
+    args = parse()
+    ours, peer = Ours(args), Peer(args)
+    table = Table()
+    with tempfile.TemporaryDirectory() as folder:
+        short, long = os.path.join(folder, "short.txt"), os.path.join(folder, "long.txt")
+        pathlib.Path(short).write_text(sixteen_tokens(ours) if "start" in args.measure else "")
+        pathlib.Path(long).write_text(SENTENCE * 40)
+        for round_number in range(args.rounds):
+            print(f"round {round_number + 1} of {args.rounds}", file=sys.stderr, flush=True)
+            # Who begins takes turns, too: a machine that warms up or slows down favours neither.
+            sides = [ours, peer] if round_number % 2 == 0 else [peer, ours]
+            keep_in_page_cache(args.model)
+            if "start" in args.measure:
+                measure_start(table, sides, short)
+            if "speed" in args.measure:
+                measure_speed(table, sides, args)
+            if "memory" in args.measure and round_number == 0:
+                measure_memory(table, sides, args, long)
+    heading = (f"{os.path.basename(args.model)}, {os.path.getsize(args.model) / 2**30:.2f} GiB; {args.threads} threads, -mla {args.mla}; "
+               f"medians of {args.rounds}; {machine()}; {datetime.date.today()}\n\n"
+               f"- {' '.join([ours.title, ours.version, *args.ours_flags])}\n- {' '.join([peer.title, peer.version, *args.peer_flags])}\n\n")
+    text = heading + table.markdown(ours, peer)
+    print(text)
+    if args.out:
+        pathlib.Path(args.out + ".md").write_text(text)
+        pathlib.Path(args.out + ".json").write_text(json.dumps({"heading": heading, "runs": table.runs}, indent=1))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,9 +1,0 @@
-#pragma once
-
-#include <tessera/kernel.h>
-
-namespace tessera::cpu_avx2 {
-
-extern const tsr_kernel kCacheWrite;
-
-}  // namespace tessera::cpu_avx2

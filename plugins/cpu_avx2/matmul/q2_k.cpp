@@ -1,7 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_avx2 {
-
-const WeightKernels kQ2K = Instantiate<cpu::WeightQ2K>::table("q2_K", "q2_K_x8", 75e9);
-
-}  // namespace tessera::cpu_avx2

@@ -1,7 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_avx2 {
-
-const WeightKernels kQ3K = Instantiate<cpu::WeightQ3K>::table("q3_K", "q3_K_x8", 80e9);
-
-}  // namespace tessera::cpu_avx2

@@ -1,7 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_avx2 {
-
-const WeightKernels kQ4_0 = Instantiate<cpu::WeightQ4_0>::table("q4_0", "q4_0_x8", 100e9);
-
-}  // namespace tessera::cpu_avx2

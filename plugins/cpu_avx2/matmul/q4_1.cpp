@@ -1,7 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_avx2 {
-
-const WeightKernels kQ4_1 = Instantiate<cpu::WeightQ4_1>::table("q4_1", "q4_1_x8", 95e9);
-
-}  // namespace tessera::cpu_avx2

@@ -1,7 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_avx2 {
-
-const WeightKernels kQ4K = Instantiate<cpu::WeightQ4K>::table("q4_K", "q4_K_x8", 90e9);
-
-}  // namespace tessera::cpu_avx2

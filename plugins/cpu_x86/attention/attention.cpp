@@ -1,0 +1,126 @@
+#include "attention.hpp"
+
+#include "../vectors.hpp"
+#include "cache_write.hpp"
+#include "code.hpp"
+
+#include <tessera/ops.h>
+
+#include <array>
+
+namespace tessera::cpu_x86 {
+
+namespace {
+
+namespace attention = cpu::attention;
+
+// What a call costs beside its arithmetic.
+constexpr double kCall = 3e-6;
+
+int workers_of(const tsr_device_info* device) noexcept {
+    return device && device->threads > 0 ? static_cast<int>(device->threads) : 1;
+}
+
+const AttentionCode& code_of(const attention::Problem& problem, const tsr_device_info* device) noexcept {
+    const Vectors& vectors = vectors_of(device);
+    return problem.exact ? *vectors.floats : *vectors.words;
+}
+
+attention::Budget budget_of(const tsr_node& node, const attention::Problem& problem, const AttentionCode& code,
+                            int workers, int64_t& least) noexcept {
+    const int64_t cap = std::max<int64_t>(0, sdk::int_attribute(node, "scratch_bytes", 0));
+    return code.budget(problem, workers, cap, least);
+}
+
+struct Prepared {
+    attention::State state;
+    const AttentionCode* code;
+};
+
+const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_kernel_plan* plan) {
+    attention::Problem problem;
+    if (!attention::read_problem(*node, *plan, problem)) return nullptr;
+    int64_t least = 0;
+    const int workers = workers_of(device);
+    const AttentionCode& code = code_of(problem, device);
+    const attention::Budget budget = budget_of(*node, problem, code, workers, least);
+    plan->least_scratch_bytes = static_cast<uint64_t>(least);
+    if (budget.workers == 0) {
+        sdk::refuse(*plan,
+                    "%s: required at most %lld bytes of scratch memory; supported: %lld or more; missing: %lld bytes",
+                    node->op, static_cast<long long>(sdk::int_attribute(*node, "scratch_bytes", 0)),
+                    static_cast<long long>(least),
+                    static_cast<long long>(least - sdk::int_attribute(*node, "scratch_bytes", 0)));
+        return nullptr;
+    }
+    const char* forms[] = {"plain", "value is a prefix of the key", "keys and values projected from latent rows"};
+    std::snprintf(plan->reason, sizeof plan->reason, "%s, heads of %d/%d, %s", problem.exact ? "f32" : "int16",
+                  problem.shape.key, problem.shape.value, forms[static_cast<int>(problem.form)]);
+    plan->supported = 1;
+    plan->workspace_bytes = static_cast<uint64_t>(budget.bytes());
+    plan->state_bytes = sizeof(Prepared);
+    const double tokens = static_cast<double>(problem.max_tokens) / 2;
+    const double rate = code.macs * workers;
+    double expansion = 0;
+    if (problem.form == attention::Form::kProjected) {
+        expansion = tokens * problem.heads * problem.latent * (problem.projected_key() + problem.shape.value);
+    }
+    const double blocks =
+        std::max(1.0, static_cast<double>(problem.max_rows) / (budget.panels_of_block * 2.0 * code.lanes));
+    // A single row leaves most lanes of its panel idle.
+    const double idle = std::max(1.0, static_cast<double>(code.lanes) / problem.group);
+    plan->seconds_one_row = kCall + (problem.macs_a_token() * tokens * idle + expansion) / rate;
+    plan->seconds_all_rows =
+        kCall + (problem.macs_a_token() * tokens * static_cast<double>(problem.max_rows) + expansion * blocks) / rate;
+    return nullptr;
+}
+
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, void** state) {
+    return sdk::guarded([&] {
+        Prepared prepared{{node, {}, {}}, nullptr};
+        tsr_kernel_plan plan{};
+        attention::Problem& problem = prepared.state.problem;
+        if (!attention::read_problem(*node, plan, problem)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
+        int64_t least = 0;
+        prepared.code = &code_of(problem, device);
+        prepared.state.budget = budget_of(*node, problem, *prepared.code, workers_of(device), least);
+        *state = new Prepared(prepared);
+    });
+}
+
+void release(const tsr_kernel*, void* state) {
+    delete static_cast<Prepared*>(state);
+}
+
+const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
+    return sdk::guarded([&] {
+        const auto& prepared = *static_cast<const Prepared*>(state);
+        prepared.code->run(prepared.state, *run);
+    });
+}
+
+constexpr tsr_kernel attention_kernel(const char* op) {
+    tsr_kernel kernel{};
+    kernel.struct_size = sizeof kernel;
+    kernel.name = op;
+    kernel.op = op;
+    kernel.op_version = 1;
+    kernel.device_kind = "cpu";
+    kernel.plan = plan;
+    kernel.prepare = prepare;
+    kernel.release = release;
+    kernel.run = run;
+    return kernel;
+}
+
+constexpr tsr_kernel kFlash = attention_kernel(TSR_OP_FLASH_ATTENTION);
+constexpr tsr_kernel kTiled = attention_kernel(TSR_OP_TILED_ATTENTION);
+constexpr std::array kKernels{&kFlash, &kTiled, &kCacheWrite};
+
+}  // namespace
+
+std::span<const tsr_kernel* const> attention_kernels() noexcept {
+    return kKernels;
+}
+
+}  // namespace tessera::cpu_x86

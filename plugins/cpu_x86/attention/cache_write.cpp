@@ -1,0 +1,56 @@
+#include "cache_write.hpp"
+
+#include <tessera/cpp/status.hpp>
+#include <tessera/cpu/attention/cache_write.hpp>
+#include <tessera/cpu/isa/avx2_vectors.hpp>
+#include <tessera/ops.h>
+
+namespace tessera::cpu_x86 {
+
+namespace {
+
+// Bytes a second, for estimates.
+constexpr double kBandwidth = 10e9;
+
+const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_kernel_plan* plan) {
+    cpu::reference::Work work;
+    cpu::reference::plan_cache_write(*node, 1, *plan, work);
+    if (!plan->supported) return nullptr;
+    std::snprintf(plan->reason, sizeof plan->reason, "rows to %s", cpu::format_name(node->outputs[0]->type));
+    plan->seconds_one_row = 1e-6 + work.bytes_one_row / kBandwidth;
+    plan->seconds_all_rows = 1e-6 + work.bytes_all_rows / kBandwidth;
+    return nullptr;
+}
+
+// The node is the state.
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, void** state) {
+    *state = const_cast<tsr_node*>(node);
+    return nullptr;
+}
+
+void release(const tsr_kernel*, void*) {}
+
+const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
+    return sdk::guarded(
+        [&] { cpu::attention::run_cache_write<cpu::isa::Avx2Vectors>(*static_cast<const tsr_node*>(state), *run); });
+}
+
+constexpr tsr_kernel make() {
+    tsr_kernel kernel{};
+    kernel.struct_size = sizeof kernel;
+    kernel.name = TSR_OP_CACHE_WRITE;
+    kernel.op = TSR_OP_CACHE_WRITE;
+    kernel.op_version = 1;
+    kernel.device_kind = "cpu";
+    kernel.plan = plan;
+    kernel.prepare = prepare;
+    kernel.release = release;
+    kernel.run = run;
+    return kernel;
+}
+
+}  // namespace
+
+constinit const tsr_kernel kCacheWrite = make();
+
+}  // namespace tessera::cpu_x86

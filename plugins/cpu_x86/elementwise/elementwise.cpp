@@ -1,0 +1,134 @@
+#include "elementwise.hpp"
+
+#include <tessera/cpp/status.hpp>
+#include <tessera/cpu/elementwise/pointwise.hpp>
+#include <tessera/cpu/elementwise/rope.hpp>
+#include <tessera/cpu/isa/avx2_vectors.hpp>
+#include <tessera/cpu/reference/routing.hpp>
+#include <tessera/ops.h>
+
+#include <array>
+#include <memory>
+
+namespace tessera::cpu_x86 {
+
+namespace {
+
+using Isa = cpu::isa::Avx2Vectors;
+namespace elementwise = cpu::elementwise;
+namespace reference = cpu::reference;
+
+// Bytes and multiply-adds a second, for estimates.
+constexpr double kBandwidth = 15e9;
+constexpr double kMacs = 4e9;
+constexpr double kCall = 1e-6;
+
+struct State {
+    const tsr_node* node;
+    uint32_t slots;
+    std::unique_ptr<const elementwise::RopeTable> rope;
+};
+
+struct Op {
+    const char* name;
+    void (*plan)(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan, reference::Work& work) noexcept;
+    void (*run)(const State& state, const tsr_run& run);
+};
+
+// The reference's own loops, compiled for AVX2, where there is little to win.
+constexpr std::array kOps{
+    Op{TSR_OP_GET_ROWS, reference::plan_get_rows,
+       [](const State& s, const tsr_run& run) { reference::run_get_rows(*s.node, s.slots, run); }},
+    Op{TSR_OP_RMS_NORM, reference::plan_rms_norm,
+       [](const State& s, const tsr_run& run) { elementwise::run_rms_norm<Isa>(*s.node, run); }},
+    Op{TSR_OP_ROPE,
+       [](const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan, reference::Work& work) noexcept {
+           reference::plan_rope(node, slots, plan, work);
+           if (plan.supported && node.inputs[0]->dims[0] > 2 * elementwise::kMaxPairs) {
+               sdk::refuse(plan, "rope: required heads of %lld; supported: up to %lld",
+                           static_cast<long long>(node.inputs[0]->dims[0]),
+                           static_cast<long long>(2 * elementwise::kMaxPairs));
+           }
+       },
+       [](const State& s, const tsr_run& run) { elementwise::run_rope<Isa>(*s.node, *s.rope, run); }},
+    Op{TSR_OP_ADD, reference::plan_add,
+       [](const State& s, const tsr_run& run) { elementwise::run_add<Isa>(*s.node, run); }},
+    Op{TSR_OP_MUL, reference::plan_mul,
+       [](const State& s, const tsr_run& run) { elementwise::run_mul<Isa>(*s.node, run); }},
+    Op{TSR_OP_SILU_MUL, reference::plan_silu_mul,
+       [](const State& s, const tsr_run& run) { elementwise::run_silu_mul<Isa>(*s.node, run); }},
+    Op{TSR_OP_WEIGHTED_SUM, reference::plan_weighted_sum,
+       [](const State& s, const tsr_run& run) { elementwise::run_weighted_sum<Isa>(*s.node, run); }},
+    Op{TSR_OP_MOE_ROUTE, reference::plan_moe_route,
+       [](const State& s, const tsr_run& run) { reference::run_moe_route(*s.node, s.slots, run); }},
+};
+
+uint32_t slots_of(const tsr_device_info* device) noexcept {
+    return device && device->threads > 0 ? device->threads : 1;
+}
+
+const Op& op_of(const tsr_kernel* self) noexcept {
+    return *static_cast<const Op*>(self->context);
+}
+
+const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
+                       tsr_kernel_plan* plan) {
+    reference::Work work;
+    op_of(self).plan(*node, slots_of(device), *plan, work);
+    if (!plan->supported) return nullptr;
+    std::snprintf(plan->reason, sizeof plan->reason, "one row at a time");
+    plan->state_bytes = sizeof(State) + sizeof(elementwise::RopeTable);
+    const double rate = kMacs * slots_of(device);
+    plan->seconds_one_row = kCall + work.macs_one_row / rate + work.bytes_one_row / kBandwidth;
+    plan->seconds_all_rows = kCall + work.macs_all_rows / rate + work.bytes_all_rows / kBandwidth;
+    return nullptr;
+}
+
+const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device, void** state) {
+    return sdk::guarded([&] {
+        auto prepared = std::make_unique<State>(State{node, slots_of(device), nullptr});
+        if (std::string_view(op_of(self).name) == TSR_OP_ROPE) {
+            prepared->rope = std::make_unique<const elementwise::RopeTable>(*node);
+        }
+        *state = prepared.release();
+    });
+}
+
+void release(const tsr_kernel*, void* state) {
+    delete static_cast<State*>(state);
+}
+
+const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run* run) {
+    return sdk::guarded([&] { op_of(self).run(*static_cast<const State*>(state), *run); });
+}
+
+constexpr auto kKernels = [] {
+    std::array<tsr_kernel, kOps.size()> kernels{};
+    for (size_t i = 0; i < kOps.size(); ++i) {
+        kernels[i].struct_size = sizeof(tsr_kernel);
+        kernels[i].name = kOps[i].name;
+        kernels[i].op = kOps[i].name;
+        kernels[i].op_version = 1;
+        kernels[i].device_kind = "cpu";
+        kernels[i].context = &kOps[i];
+        kernels[i].plan = plan;
+        kernels[i].prepare = prepare;
+        kernels[i].release = release;
+        kernels[i].run = run;
+    }
+    return kernels;
+}();
+
+constexpr auto kList = [] {
+    std::array<const tsr_kernel*, kOps.size()> list{};
+    for (size_t i = 0; i < kOps.size(); ++i) list[i] = &kKernels[i];
+    return list;
+}();
+
+}  // namespace
+
+std::span<const tsr_kernel* const> elementwise_kernels() noexcept {
+    return kList;
+}
+
+}  // namespace tessera::cpu_x86

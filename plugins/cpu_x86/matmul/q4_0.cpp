@@ -1,0 +1,7 @@
+#include "instantiate.hpp"
+
+namespace tessera::cpu_x86 {
+
+const WeightKernels kQ4_0 = Instantiate<cpu::WeightQ4_0>::table("q4_0", "q4_0_x8", 100e9);
+
+}  // namespace tessera::cpu_x86

@@ -1,0 +1,331 @@
+// gated_ffn and moe_ffn in one pass: x is prepared once, gate and up of 32 hidden elements at a time meet in the
+// first-level cache, where they are prepared for down at once; so hidden values are never stored as floats.
+#include "../layouts/layouts.hpp"
+#include "../matmul/common.hpp"
+#include "../vectors.hpp"
+#include "grouping.hpp"
+#include "moe.hpp"
+#include "silu.hpp"
+
+#include <tessera/cpp/status.hpp>
+#include <tessera/ops.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+namespace tessera::cpu_x86 {
+
+namespace {
+
+using cpu::reference::Check;
+
+constexpr int kGroupsOfStep = kPrepareStep / kLanes;
+// Rows whose hidden elements wait for up at a time: whole tiles, 15 KiB.
+constexpr int64_t kHiddenRows = cpu::kBatchRows;
+// What a worker takes at a time: steps of an expert's hidden elements, groups of the output. Some 600 KB of weights of
+// DeepSeek-V2-Lite for one row.
+constexpr int64_t kStepsOfPiece = 8, kDownGroups = 16;
+static_assert(kDownGroups % cpu::kMostPanelGroups == 0);
+static_assert(kHiddenRows % cpu::kTileRows == 0 && kHiddenRows % cpu::kFloatTileRows == 0);
+
+// `count` rows from `first` (a multiple of any tile) on.
+ActivationRows slice(const ActivationRows& rows, uint64_t row_bytes, int64_t first, int64_t count) noexcept {
+    return {rows.data + static_cast<uint64_t>(first) * row_bytes, count, rows.elements};
+}
+
+// One network, or several with ids and weights.
+struct Ffn {
+    const tsr_node* node;
+    uint32_t slots;
+    const cpu::PanelTable* panels;
+    bool routed;
+    Weight gate, up, down;
+    int64_t experts, used, max_rows;
+    bool same_x;                                        // gate and up want their rows prepared alike
+    uint64_t scratch_bytes, hidden_bytes, group_bytes;  // of one worker
+    uint64_t x_offset, up_x_offset, h_offset, workspace_bytes;
+
+    Ffn(const tsr_node& of, const tsr_device_info* device) noexcept
+        : node(&of), slots(slots_of(device)), panels(vectors_of(device).panels) {
+        routed = std::strcmp(of.op, TSR_OP_MOE_FFN) == 0;
+        const uint32_t first = routed ? 3 : 1;
+        gate = Weight(of, first);
+        up = Weight(of, first + 1);
+        down = Weight(of, first + 2);
+        experts = routed ? of.inputs[first]->dims[2] : 1;
+        used = routed ? of.inputs[1]->dims[0] : 1;
+        max_rows = of.inputs[0]->dims[1];
+        same_x = gate.kernels->activations == up.kernels->activations;
+        const int64_t places = max_rows * used;
+        scratch_bytes = std::max({gate.kernels->scratch_bytes, up.kernels->scratch_bytes, down.kernels->scratch_bytes});
+        hidden_bytes = aligned(kHiddenRows * kPrepareStep * sizeof(float));
+        group_bytes = routed ? aligned(grouping_bytes(experts, places)) : 0;
+        x_offset = slots * (scratch_bytes + hidden_bytes + group_bytes);
+        up_x_offset = x_offset + aligned(static_cast<uint64_t>(places) * x_bytes(gate));
+        h_offset = same_x ? up_x_offset : up_x_offset + aligned(static_cast<uint64_t>(places) * x_bytes(up));
+        workspace_bytes = h_offset + aligned(static_cast<uint64_t>(places) * x_bytes(down));
+    }
+
+    static uint64_t x_bytes(const Weight& weight) noexcept {
+        return prepared_row_bytes(weight.kernels->activations, weight.k);
+    }
+};
+
+bool check_ffn(const tsr_node& node, tsr_kernel_plan& plan) noexcept {
+    const bool routed = std::strcmp(node.op, TSR_OP_MOE_FFN) == 0;
+    const uint32_t first = routed ? 3 : 1, rank = routed ? 3 : 2;
+    Check check(node, plan);
+    check.counts(first + 3, first + 3, 1);
+    check.activation(0, "x", 2);
+    if (routed) {
+        check.integers(1, "ids", 2);
+        check.activation(2, "the weights of experts", 2);
+    }
+    check.weight(first, "gate", rank);
+    check.weight(first + 1, "up", rank);
+    check.weight(first + 2, "down", rank);
+    check.activation(first + 3, "the output", 2);
+    if (!check) return false;
+    const tsr_tensor& x = *node.inputs[0];
+    const int64_t hidden = node.inputs[first]->dims[1], experts = node.inputs[first]->dims[2];
+    check.dims(first, "gate", {x.dims[0]});
+    check.dims(first + 1, "up", {x.dims[0], hidden, experts});
+    check.dims(first + 2, "down", {hidden, node.outputs[0]->dims[0], experts});
+    check.dims(first + 3, "the output", {node.outputs[0]->dims[0], x.dims[1]});
+    check.same_range(0, first + 3);
+    if (routed) {
+        check.dim(1, "ids", 1, x.dims[1]);
+        check.dims(2, "the weights of experts", {node.inputs[1]->dims[0], x.dims[1]});
+        check.same_range(0, 1);
+        check.same_range(0, 2);
+    }
+    return static_cast<bool>(check);
+}
+
+const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device,
+                           tsr_kernel_plan* plan) {
+    const CanonicalNode canonical(*node);
+    if (!check_ffn(canonical.node(), *plan)) return nullptr;
+    const Ffn op(canonical.node(), device);
+    const auto rows = static_cast<double>(op.max_rows), used = static_cast<double>(op.used);
+    const double all = std::min(static_cast<double>(op.experts), rows * used);
+    Cost cost;
+    for (const Weight* weight : {&op.gate, &op.up, &op.down}) {
+        plan->layouts[weight->operand] =
+            layouts_of(weight->kernels->type, packable(*canonical.node().inputs[weight->operand]));
+        cost.add(*weight, std::min(used, static_cast<double>(op.experts)), used, all, rows * used);
+    }
+    plan->supported = 1;
+    plan->workspace_bytes = op.workspace_bytes;
+    plan->state_bytes = sizeof(Ffn);
+    cost.write(device, *plan);
+    std::snprintf(plan->reason, sizeof plan->reason, "%s, %s, %s, fused", op.gate.kernels->name, op.up.kernels->name,
+                  op.down.kernels->name);
+    return nullptr;
+}
+
+const tsr_status* prepare_ffn(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, void** state) {
+    return sdk::guarded([&] { *state = new Ffn(*node, device); });
+}
+
+void release_ffn(const tsr_kernel*, void* state) {
+    delete static_cast<Ffn*>(state);
+}
+
+// The work of one run. An expert's rows, in the order of `place`, follow each other in the prepared buffers.
+class Pass {
+  public:
+    Pass(const Ffn& op, const tsr_run& run, tsr_range rows, const Worker& worker, const Grouping* grouping) noexcept
+        : op_(op), run_(run), worker_(worker), grouping_(grouping), range_(rows), rows_(rows.end - rows.begin) {
+        workspace_ = static_cast<unsigned char*>(run.workspace);
+        const uint32_t slot = worker.idle() ? 0 : worker.index();
+        scratch_ = workspace_ + slot * op.scratch_bytes;
+        hidden_ = reinterpret_cast<float*>(workspace_ + op.slots * op.scratch_bytes + slot * op.hidden_bytes);
+        one_row_ = grouping && rows_ == 1;
+        for (int64_t e = 0; one_row_ && e < op.experts; ++e) one_row_ = grouping->count(e) <= 1;
+    }
+
+    // Rows of x for a weight, at `offset` of the workspace. One row serves all its experts; else each expert has its
+    // rows together.
+    void prepare_x(const Weight& weight, uint64_t offset) const {
+        const tsr_tensor& x = *op_.node->inputs[0];
+        const char* data = sdk::operand_data<char>(*op_.node, run_, 0) + range_.begin * x.strides[1];
+        const auto row_at = [&](int64_t r) { return reinterpret_cast<const float*>(data + r * x.strides[1]); };
+        if (!grouping_ || one_row_) {
+            worker_.prepare(ActivationRows{workspace_ + offset, rows_, weight.k}, weight.kernels->prepare, row_at);
+            return;
+        }
+        const int64_t places = grouping_->first[op_.experts];
+        const bool whole = places >= 4 * static_cast<int64_t>(worker_.active());
+        const cpu::Share mine = worker_.share(whole ? places : weight.steps());
+        if (mine.begin == mine.end) return;
+        for (int64_t e = 0; e < op_.experts; ++e) {
+            const int64_t first = grouping_->first[e];
+            const ActivationRows to = x_rows(weight, offset, e);
+            const int64_t begin = whole ? std::max<int64_t>(mine.begin - first, 0) : 0;
+            const int64_t end = whole ? std::min(mine.end - first, to.rows) : to.rows;
+            const int64_t step = whole ? 0 : mine.begin, last = whole ? weight.steps() : mine.end;
+            for (int64_t r = begin; r < end; ++r) {
+                weight.kernels->prepare(to, r, row_at(grouping_->place[first + r] / op_.used) + step * kPrepareStep,
+                                        step, last);
+            }
+        }
+    }
+
+    // Hidden elements of all experts, prepared for down. A piece is some steps of one expert.
+    void hidden() const {
+        const int64_t steps = (op_.gate.n + kPrepareStep - 1) / kPrepareStep;
+        const int64_t pieces = (steps + kStepsOfPiece - 1) / kStepsOfPiece;
+        int64_t busy = 0;
+        for (int64_t e = 0; e < op_.experts; ++e) busy += count(e) > 0;
+        int64_t expert = -1, nth = -1;  // of those that have rows
+        worker_.divide(busy * pieces, 1, [&](int64_t begin, int64_t end) {
+            for (int64_t item = begin; item < end; ++item) {
+                while (nth < item / pieces) nth += count(++expert) > 0;
+                const int64_t step = item % pieces * kStepsOfPiece;
+                const cpu::Share mine{step, std::min(step + kStepsOfPiece, steps)};
+                for (int64_t first = 0; first < count(expert); first += kHiddenRows) {
+                    hidden_of(expert, mine, first, std::min(kHiddenRows, count(expert) - first));
+                }
+            }
+        });
+    }
+
+    void output() const {
+        const tsr_tensor& out = *op_.node->outputs[0];
+        char* data = sdk::operand_data<char>(*op_.node, run_, op_.node->input_count) + range_.begin * out.strides[1];
+        const auto row_at = [&](int64_t r) { return reinterpret_cast<float*>(data + r * out.strides[1]); };
+        worker_.divide(op_.down.groups(), kDownGroups, [&](int64_t begin, int64_t end) {
+            if (grouping_) {
+                add_experts(begin, end, row_at);
+                return;
+            }
+            const auto store = [&](int64_t r, int64_t group, const float* lanes) {
+                store_lanes(row_at(r), group, op_.down.n, lanes);
+            };
+            op_.down.kernels->multiply(*op_.panels, op_.down.rows(*op_.node, run_), begin, end, h_rows(0), scratch_,
+                                       Sink(store));
+        });
+    }
+
+  private:
+    // Groups begin .. end of the output: the experts' sum, in their order.
+    template <class RowAt>
+    void add_experts(int64_t begin, int64_t end, const RowAt& row_at) const {
+        const int64_t first = begin * kLanes, last = std::min(end * kLanes, op_.down.n);
+        for (int64_t r = 0; r < rows_; ++r) std::fill(row_at(r) + first, row_at(r) + last, 0.0f);
+        const tsr_tensor& weights = *op_.node->inputs[2];
+        const char* factors = sdk::operand_data<char>(*op_.node, run_, 2) + range_.begin * weights.strides[1];
+        for (int64_t e = 0; e < op_.experts; ++e) {
+            if (count(e) == 0) continue;
+            const auto add = [&](int64_t r, int64_t group, const float* lanes) {
+                const int64_t place = grouping_->place[grouping_->first[e] + r];
+                const int64_t row = place / op_.used, slot = place % op_.used;
+                const float factor = reinterpret_cast<const float*>(factors + row * weights.strides[1])[slot];
+                float* to = row_at(row) + group * kLanes;
+                const int64_t lanes_here = std::min<int64_t>(kLanes, op_.down.n - group * kLanes);
+                for (int64_t i = 0; i < lanes_here; ++i) to[i] = std::fma(factor, lanes[i], to[i]);
+            };
+            op_.down.kernels->multiply(*op_.panels, op_.down.rows(*op_.node, run_, e), begin, end, h_rows(e), scratch_,
+                                       Sink(add));
+        }
+    }
+
+  private:
+    // `rows` rows of expert e from `first` on.
+    void hidden_of(int64_t e, cpu::Share mine, int64_t first, int64_t rows) const {
+        const auto part = [&](const ActivationRows& all, const Weight& weight) {
+            return slice(all, Ffn::x_bytes(weight), first, rows);
+        };
+        const WeightRows gate = op_.gate.rows(*op_.node, run_, e), up = op_.up.rows(*op_.node, run_, e);
+        const ActivationRows gate_x = part(x_rows(op_.gate, op_.x_offset, e), op_.gate);
+        const ActivationRows up_x = op_.same_x ? gate_x : part(x_rows(op_.up, op_.up_x_offset, e), op_.up);
+        const ActivationRows to = part(h_rows(e), op_.down);
+        for (int64_t step = mine.begin; step < mine.end; ++step) {
+            const int64_t begin = step * kGroupsOfStep, end = std::min(op_.gate.groups(), begin + kGroupsOfStep);
+            const auto keep = [&](int64_t r, int64_t group, const float* lanes) {
+                std::memcpy(hidden_ + r * kPrepareStep + (group - begin) * kLanes, lanes, kLanes * sizeof(float));
+            };
+            const auto meet = [&](int64_t r, int64_t group, const float* lanes) {
+                silu_mul_8(hidden_ + r * kPrepareStep + (group - begin) * kLanes, lanes);
+            };
+            op_.gate.kernels->multiply(*op_.panels, gate, begin, end, gate_x, scratch_, Sink(keep));
+            op_.up.kernels->multiply(*op_.panels, up, begin, end, up_x, scratch_, Sink(meet));
+            for (int64_t r = 0; r < rows; ++r) {
+                op_.down.kernels->prepare(to, r, hidden_ + r * kPrepareStep, step, step + 1);
+            }
+        }
+    }
+
+    int64_t count(int64_t e) const noexcept { return grouping_ ? grouping_->count(e) : rows_; }
+    int64_t first(int64_t e) const noexcept { return grouping_ ? grouping_->first[e] : 0; }
+    ActivationRows x_rows(const Weight& weight, uint64_t offset, int64_t e) const noexcept {
+        const int64_t at = one_row_ ? 0 : first(e);
+        return {workspace_ + offset + static_cast<uint64_t>(at) * Ffn::x_bytes(weight), count(e), weight.k};
+    }
+    ActivationRows h_rows(int64_t e) const noexcept {
+        return {workspace_ + op_.h_offset + static_cast<uint64_t>(first(e)) * Ffn::x_bytes(op_.down), count(e),
+                op_.down.k};
+    }
+
+    const Ffn& op_;
+    const tsr_run& run_;
+    const Worker& worker_;
+    const Grouping* grouping_;
+    tsr_range range_;
+    int64_t rows_;
+    bool one_row_;  // and no expert twice: all experts read it in one place
+    unsigned char* workspace_;
+    unsigned char* scratch_;
+    float* hidden_;
+};
+
+const tsr_status* run_ffn(const tsr_kernel*, void* state, const tsr_run* run) {
+    const Ffn& op = *static_cast<Ffn*>(state);
+    const tsr_range rows = sdk::actual_rows(*op.node->inputs[0], *run);
+    if (rows.end <= rows.begin) return nullptr;
+    const Worker worker(*run, op.slots);
+    if (op.routed && !check_ids(*op.node, *run, 1, rows, op.experts)) {
+        return sdk::guarded([&] { refuse_ids(*op.node, op.experts); });
+    }
+    return sdk::guarded([&] {
+        const auto go = [&](const Grouping* grouping) {
+            const Pass pass(op, *run, rows, worker, grouping);
+            pass.prepare_x(op.gate, op.x_offset);
+            if (!op.same_x) pass.prepare_x(op.up, op.up_x_offset);
+            worker.barrier();
+            pass.hidden();
+            worker.barrier();
+            pass.output();
+        };
+        if (!op.routed) {
+            go(nullptr);
+        } else if (worker.idle()) {
+            worker.barrier();
+            worker.barrier();
+        } else {
+            auto* memory = static_cast<unsigned char*>(run->workspace) +
+                           op.slots * (op.scratch_bytes + op.hidden_bytes) + worker.index() * op.group_bytes;
+            const Grouping grouping(memory, Ids(*op.node, *run, 1, rows), op.experts);
+            go(&grouping);
+        }
+    });
+}
+
+constexpr tsr_kernel kernel(const char* op) noexcept {
+    return {sizeof(tsr_kernel), nullptr,     op,          op,      1,      "cpu", 0, nullptr,
+            plan_ffn,           prepare_ffn, release_ffn, run_ffn, nullptr};
+}
+
+constexpr tsr_kernel kGated = kernel(TSR_OP_GATED_FFN);
+constexpr tsr_kernel kMoe = kernel(TSR_OP_MOE_FFN);
+constexpr const tsr_kernel* kKernels[] = {&kGated, &kMoe};
+
+}  // namespace
+
+std::span<const tsr_kernel* const> ffn_kernels() noexcept {
+    return kKernels;
+}
+
+}  // namespace tessera::cpu_x86

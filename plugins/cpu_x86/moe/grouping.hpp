@@ -1,0 +1,87 @@
+// The rows of a batch, grouped by the experts that they go to.
+#pragma once
+
+#include <tessera/cpp/node.hpp>
+#include <tessera/cpp/status.hpp>
+#include <tessera/kernel.h>
+
+#include <cstdint>
+#include <string>
+
+namespace tessera::cpu_x86 {
+
+// Memory of one worker's grouping.
+constexpr uint64_t grouping_bytes(int64_t experts, int64_t places) noexcept {
+    return (2 * static_cast<uint64_t>(experts) + 2 + static_cast<uint64_t>(places)) * sizeof(int32_t);
+}
+
+// Expert ids [used, R] of the actual rows.
+class Ids {
+  public:
+    Ids(const tsr_node& node, const tsr_run& run, uint32_t operand, tsr_range rows) noexcept
+        : tensor_(*node.inputs[operand]), rows_(rows.end - rows.begin) {
+        data_ = sdk::operand_data<char>(node, run, operand) + rows.begin * tensor_.strides[1];
+    }
+    int64_t used() const noexcept { return tensor_.dims[0]; }
+    int64_t rows() const noexcept { return rows_; }
+    // Rows are counted from the actual range's first.
+    int32_t at(int64_t row, int64_t slot) const noexcept {
+        return *reinterpret_cast<const int32_t*>(data_ + row * tensor_.strides[1] + slot * tensor_.strides[0]);
+    }
+
+  private:
+    const tsr_tensor& tensor_;
+    int64_t rows_;
+    const char* data_;
+};
+
+// Whether all ids are experts or -1. Every worker asks before the first barrier, so that all stop or none does.
+inline bool check_ids(const tsr_node& node, const tsr_run& run, uint32_t operand, tsr_range rows,
+                      int64_t experts) noexcept {
+    const Ids ids(node, run, operand, rows);
+    for (int64_t r = 0; r < ids.rows(); ++r) {
+        for (int64_t slot = 0; slot < ids.used(); ++slot) {
+            if (ids.at(r, slot) < -1 || ids.at(r, slot) >= experts) return false;
+        }
+    }
+    return true;
+}
+
+[[noreturn]] inline void refuse_ids(const tsr_node& node, int64_t experts) {
+    throw sdk::Failure(TSR_INVALID_ARGUMENT, std::string(node.op) + " " + (node.name ? node.name : "") +
+                                                 ": an expert's id is not below " + std::to_string(experts));
+}
+
+// A place is row * used + slot, with rows counted from the actual range's first. Places of expert e are
+// place[first[e]] .. place[first[e + 1] - 1], ascending; experts ascend too, so sums over experts have one order
+// however many rows there are. Places whose id is -1 are in none.
+struct Grouping {
+    int32_t* first;  // [experts + 1]
+    int32_t* place;
+
+    // Every worker makes its own: it costs less than waiting for another's. The ids have been checked.
+    Grouping(void* memory, const Ids& ids, int64_t experts) noexcept
+        : first(static_cast<int32_t*>(memory)), place(first + 2 * experts + 2) {
+        int32_t* next = first + experts + 1;
+        for (int64_t e = 0; e <= experts; ++e) first[e] = 0;
+        for (int64_t r = 0; r < ids.rows(); ++r) {
+            for (int64_t slot = 0; slot < ids.used(); ++slot) {
+                if (ids.at(r, slot) >= 0) ++first[ids.at(r, slot) + 1];
+            }
+        }
+        for (int64_t e = 0; e < experts; ++e) {
+            first[e + 1] += first[e];
+            next[e] = first[e];
+        }
+        for (int64_t r = 0; r < ids.rows(); ++r) {
+            for (int64_t slot = 0; slot < ids.used(); ++slot) {
+                const int32_t id = ids.at(r, slot);
+                if (id >= 0) place[next[id]++] = static_cast<int32_t>(r * ids.used() + slot);
+            }
+        }
+    }
+
+    int64_t count(int64_t expert) const noexcept { return first[expert + 1] - first[expert]; }
+};
+
+}  // namespace tessera::cpu_x86

@@ -1,0 +1,24 @@
+// What each plugin of this folder's kernels defines: the code that gains from wider vectors. All else is compiled once,
+// for AVX2, and linked into each of them. Beside this it defines the float formats (matmul/weight_kernels.hpp).
+#pragma once
+
+#include <tessera/cpu/matmul/gemm.hpp>
+#include <tessera/device.h>
+
+namespace tessera::cpu_x86 {
+
+struct AttentionCode;
+
+// What a processor with certain flags runs.
+struct Vectors {
+    const char* name;  // for people
+    const cpu::PanelTable* panels;
+    const AttentionCode* words;   // attention in 16-bit integers
+    const AttentionCode* floats;  // in f32
+};
+
+// Chosen by the device's flags; the plugin's least where `device` is NULL or has none. Lives as long as the library;
+// any thread.
+const Vectors& vectors_of(const tsr_device_info* device) noexcept;
+
+}  // namespace tessera::cpu_x86

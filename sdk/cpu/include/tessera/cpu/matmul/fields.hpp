@@ -1,0 +1,98 @@
+// How the fields of blocks become the vectors of a unit (packed.hpp), and back, without a word about each format.
+#pragma once
+
+#include <tessera/types.h>
+
+#include <array>
+#include <cstddef>
+#include <cstring>
+#include <type_traits>
+#include <utility>
+
+namespace tessera::cpu {
+
+// Bytes of a field that stay together: the four of a step where its innermost extent is 4, else one element.
+template <class Field>
+inline constexpr size_t kGrain = std::extent_v<Field, std::rank_v<Field> - 1> == 4
+                                     ? 4
+                                     : sizeof(std::remove_all_extents_t<Field>);
+
+// Moves a field of a block to lane `lane` of the unit's field, which has one for each row of a group; a field that is a
+// struct knows how itself (pack, unpack).
+struct IntoLane {
+    int lane;
+    template <class Field, class BlockField>
+    void operator()(Field& unit, const BlockField& block) const noexcept {
+        if constexpr (requires { unit.pack(lane, block); }) {
+            unit.pack(lane, block);
+        } else {
+            constexpr size_t kBytes = kGrain<Field>, kLanes = sizeof(unit) / sizeof(block);
+            auto* to = reinterpret_cast<unsigned char*>(&unit) + static_cast<size_t>(lane) * kBytes;
+            const auto* from = reinterpret_cast<const unsigned char*>(&block);
+            for (size_t i = 0; i < sizeof(block) / kBytes; ++i) {
+                std::memcpy(to + i * kLanes * kBytes, from + i * kBytes, kBytes);
+            }
+        }
+    }
+};
+
+struct FromLane {
+    int lane;
+    template <class Field, class BlockField>
+    void operator()(const Field& unit, BlockField& block) const noexcept {
+        if constexpr (requires { unit.unpack(lane, block); }) {
+            unit.unpack(lane, block);
+        } else {
+            constexpr size_t kBytes = kGrain<Field>, kLanes = sizeof(unit) / sizeof(block);
+            const auto* from = reinterpret_cast<const unsigned char*>(&unit) + static_cast<size_t>(lane) * kBytes;
+            auto* to = reinterpret_cast<unsigned char*>(&block);
+            for (size_t i = 0; i < sizeof(block) / kBytes; ++i) {
+                std::memcpy(to + i * kBytes, from + i * kLanes * kBytes, kBytes);
+            }
+        }
+    }
+};
+
+// pack and unpack of a format whose function `fields(move, unit, block)` calls move(unit.field, block.field) for each.
+template <class Format>
+struct PackedByFields {
+    template <class Unit, class Block>
+    static void pack(Unit& unit, int lane, const Block& block) noexcept {
+        Format::fields(IntoLane{lane}, unit, block);
+    }
+    template <class Unit, class Block>
+    static void unpack(const Unit& unit, int lane, Block& block) noexcept {
+        Format::fields(FromLane{lane}, unit, block);
+    }
+};
+
+// How a format's codes are multiplied (packed.hpp).
+struct Arithmetic {
+    int groups;      // scales of 32 elements: 1 or 2
+    int centre = 8;  // what is taken from an unsigned code; signed ones have none, and name what AVX-512 starts from
+    bool is_signed = false;
+    bool is_small = false;  // signed, and at most 63
+    bool has_minimum = false;
+};
+
+// What the loops ask of a format.
+template <class BlockType, Arithmetic kArithmetic>
+struct PackedTraits {
+    using Block = BlockType;
+    static constexpr tsr_type kType = Block::kType;
+    static constexpr int kBlocks = Block::kElements / 32;  // of 32 elements, in a unit
+    static constexpr int kGroups = kArithmetic.groups, kCentre = kArithmetic.centre;
+    static constexpr bool kSigned = kArithmetic.is_signed, kHasMinimum = kArithmetic.has_minimum;
+    static constexpr bool kSmall = kArithmetic.is_small;
+};
+
+// f.template operator()<0>() .. <kCount - 1>().
+template <int kCount, class F>
+[[gnu::always_inline]] inline void for_each_of(F&& f) {
+    [&]<int... kIndex>(std::integer_sequence<int, kIndex...>) __attribute__((always_inline)) {
+        (f.template operator()<kIndex>(), ...);
+    }
+    (std::make_integer_sequence<int, kCount>{});
+}
+
+}  // namespace tessera::cpu

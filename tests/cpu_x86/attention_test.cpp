@@ -1,0 +1,304 @@
+// The attention kernels against the reference, in all forms and cache types, with poisoned caches,
+// workspaces and outputs.
+#include "attention_nodes.hpp"
+
+#include <tessera/cpu/reference/attention.hpp>
+#include <tessera/ops.h>
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <string_view>
+
+namespace tessera::tests {
+namespace {
+
+struct Sequence {
+    int first_position;  // of its new rows; tokens before are cached
+    int rows;
+};
+
+struct Setting {
+    std::string name;
+    cpu::reference::AttentionForm form;
+    tsr_type type;
+    int heads, kv_heads, dk, dv;
+    int latent = 0;
+    tsr_type weight_type = TSR_TYPE_F32;
+    std::vector<Sequence> sequences;
+    int64_t cap = 0;
+    float strong = 3;  // what the turned part of latent rows is multiplied by, and one element in 97 of the rest
+};
+
+void PrintTo(const Setting& s, std::ostream* out) {
+    *out << s.name;
+}
+
+using Form = cpu::reference::AttentionForm;
+
+double tolerance(tsr_type type) {
+    // What arithmetic may add, storage aside: the oracle reads the same cache.
+    return type == TSR_TYPE_F32 ? 1e-5 : 1e-3;
+}
+
+// A node over pages in scattered order; rows begin at a range that does not start at 0.
+class AttentionCase {
+  public:
+    explicit AttentionCase(const Setting& s, const char* op = TSR_OP_FLASH_ATTENTION) : setting(s), node(op) {
+        std::mt19937 random(static_cast<unsigned>(s.heads * 31 + s.dk * 7 + s.sequences.size()));
+        int rows = 0, most = 1;
+        for (const auto& q : s.sequences) {
+            rows += q.rows;
+            most = std::max(most, q.first_position + q.rows);
+        }
+        constexpr int kBefore = 2, kAfter = 3;
+        ranges[TSR_RANGE_ROWS] = {kBefore, kBefore + rows};
+        const int all = kBefore + rows + kAfter;
+        const int pages_of_sequence = (most + 63) / 64;
+        const int count = static_cast<int>(s.sequences.size());
+        const int pages = pages_of_sequence * count + 1;
+        const bool projected = s.form == Form::kProjected;
+        const int k_elements = projected ? s.latent + s.dk - projected_key() : s.kv_heads * s.dk;
+
+        Operand& q = node.add(true, TSR_TYPE_F32, {s.dk, s.heads, all}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS, 12);
+        Operand& k = node.add(true, s.type, {k_elements, 64, pages}, TSR_ROLE_CACHE);
+        if (s.form == Form::kPlain)
+            node.add(true, s.type, {s.kv_heads * s.dv, 64, pages}, TSR_ROLE_CACHE);
+        else
+            node.add_absent();
+        Operand& positions = node.add(true, TSR_TYPE_I32, {all}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+        Operand& slots = node.add(true, TSR_TYPE_I32, {all}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+        Operand& table = node.add(true, TSR_TYPE_I32, {pages_of_sequence + 1, count + 1}, TSR_ROLE_INPUT);
+        if (projected) {
+            fill_weight(node.add(true, s.weight_type, {s.latent, projected_key(), s.heads}, TSR_ROLE_WEIGHT), random);
+            fill_weight(node.add(true, s.weight_type, {s.latent, s.dv, s.heads}, TSR_ROLE_WEIGHT), random);
+        }
+        node.add(false, TSR_TYPE_F32, {s.dv, s.heads, all}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS, 8);
+        node.attribute("scale", 1.5 / std::sqrt(double(s.dk)));
+        node.attribute("kv_heads", int64_t{s.kv_heads});
+        node.attribute("head_dim_v", int64_t{s.dv});
+        node.attribute("scratch_bytes", s.cap);
+        node.attribute("max_tokens", int64_t{most});
+
+        for (int r = kBefore; r < kBefore + rows; ++r) {
+            for (int h = 0; h < s.heads; ++h) fill_normal(float_row(q, h, r), size_t(s.dk), random);
+        }
+        int row = kBefore;
+        std::vector<int> order(pages - 1);
+        for (size_t i = 0; i < order.size(); ++i) order[i] = static_cast<int>(i);
+        std::shuffle(order.begin(), order.end(), random);
+        for (int i = 0; i < count; ++i) {
+            const int slot = count - 1 - i;
+            const auto& sequence = s.sequences[size_t(i)];
+            const int tokens = sequence.first_position + sequence.rows;
+            for (int page = 0; page < (tokens + 63) / 64; ++page) {
+                const int id = order[size_t(i * pages_of_sequence + page)];
+                table.integers()[slot * (pages_of_sequence + 1) + page] = id;
+                for (int t = page * 64; t < std::min(tokens, page * 64 + 64); ++t) {
+                    fill_cached(k, t % 64, id, random, s.form != Form::kPlain);
+                    if (s.form == Form::kPlain) fill_cached(node.input(2), t % 64, id, random, false);
+                }
+            }
+            for (int r = 0; r < sequence.rows; ++r, ++row) {
+                positions.integers()[row] = sequence.first_position + r;
+                slots.integers()[row] = slot;
+            }
+        }
+    }
+
+    std::vector<float> reference() {
+        tsr_kernel_plan answer{};
+        answer.struct_size = sizeof answer;
+        cpu::reference::Work work;
+        const tsr_node& described = node.node();
+        cpu::reference::plan_attention(described, 2, answer, work);
+        if (!answer.supported) throw std::runtime_error(answer.reason);
+        node.run(2, answer.workspace_bytes, ranges,
+                 [&](const tsr_run& run) { cpu::reference::run_attention(described, 2, run); });
+        return take_output();
+    }
+    std::vector<float> tested(uint32_t workers) {
+        plan = node.run_kernel(kernel_of(node.node().op), workers, ranges);
+        return take_output();
+    }
+
+    Setting setting;
+    NodeCase node;
+    tsr_kernel_plan plan{};
+    tsr_range ranges[TSR_RANGE_COUNT] = {};
+
+  private:
+    int projected_key() const { return setting.dk * 2 / 3; }
+    static float* float_row(Operand& o, int i1, int i2) {
+        return reinterpret_cast<float*>(o.data() + i1 * o.tensor.strides[1] + i2 * o.tensor.strides[2]);
+    }
+    void fill_weight(Operand& o, std::mt19937& random) const {
+        std::vector<float> row(size_t(setting.latent));
+        for (int64_t i = 0; i < o.tensor.dims[1] * o.tensor.dims[2]; ++i) {
+            fill_normal(row.data(), row.size(), random, 1 / std::sqrt(float(setting.latent)));
+            cpu::encode_row(setting.weight_type, row.data(), row.size(), o.data() + i * o.tensor.strides[1]);
+        }
+    }
+    void fill_cached(Operand& o, int t, int page, std::mt19937& random, bool strong_end) const {
+        std::vector<float> row(size_t(o.tensor.dims[0]));
+        fill_normal(row.data(), row.size(), random);
+        // The turned part of a latent row may be much stronger than the rest.
+        if (strong_end) {
+            for (size_t i = row.size() * 8 / 9; i < row.size(); ++i) row[i] *= setting.strong;
+            for (size_t i = 50; i < row.size() * 8 / 9; i += 97) row[i] *= setting.strong;
+        }
+        cpu::encode_row(setting.type, row.data(), row.size(),
+                        o.data() + t * o.tensor.strides[1] + page * o.tensor.strides[2]);
+    }
+    std::vector<float> take_output() {
+        Operand& o = node.output();
+        std::vector<float> values;
+        const tsr_range rows = ranges[TSR_RANGE_ROWS];
+        for (int r = 0; r < o.tensor.dims[2]; ++r) {
+            for (int h = 0; h < setting.heads; ++h) {
+                float* at = float_row(o, h, r);
+                for (int d = 0; d < setting.dv; ++d) {
+                    if (r >= rows.begin && r < rows.end)
+                        values.push_back(at[d]);
+                    else
+                        EXPECT_NE(at[d], at[d]) << "written outside of the range at row " << r;
+                }
+                for (int d = setting.dv; d < setting.dv + 2; ++d) EXPECT_NE(at[d], at[d]) << "written past a row";
+                std::fill_n(at, setting.dv, std::numeric_limits<float>::quiet_NaN());
+            }
+        }
+        return values;
+    }
+};
+
+class Attention : public testing::TestWithParam<Setting> {};
+
+TEST_P(Attention, AgreesWithTheReferenceForAnyNumberOfWorkers) {
+    AttentionCase at(GetParam());
+    const auto wanted = at.reference();
+    const auto one = at.tested(1);
+    EXPECT_LE(relative_error(one, wanted), tolerance(GetParam().type));
+    for (const uint32_t workers : {2u, 3u, 8u}) EXPECT_EQ(at.tested(workers), one) << workers << " workers";
+}
+
+std::vector<Setting> settings() {
+    std::vector<Setting> all;
+    const auto add = [&](std::string name, Setting s) {
+        s.name = name;
+        all.push_back(s);
+    };
+    const std::pair<tsr_type, const char*> types[] = {
+        {TSR_TYPE_F32, "f32"}, {TSR_TYPE_F16, "f16"}, {TSR_TYPE_BF16, "bf16"}, {TSR_TYPE_Q8_0, "q8_0"}};
+    for (const auto& [type, t] : types) {
+        const std::string end = std::string("_") + t;
+        // One token, few, a chunk and its neighbours, many.
+        for (const int position : {0, 1, 6, 63, 64, 127, 128, 512, 1500}) {
+            add("LatentGeneration" + std::to_string(position) + end,
+                {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{position, 1}}});
+        }
+        add("LatentOneHead" + end, {"", Form::kPrefix, type, 1, 1, 576, 512, 0, 0, {{400, 1}}});
+        add("LatentManyHeads" + end, {"", Form::kPrefix, type, 128, 1, 576, 512, 0, 0, {{700, 1}}});
+        add("LatentPrompt" + end, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{0, 100}}});
+        add("LatentPromptAtDepth" + end, {"", Form::kPrefix, type, 5, 1, 576, 512, 0, 0, {{300, 37}}});
+        add("LatentSequences" + end, {"",
+                                      Form::kPrefix,
+                                      type,
+                                      16,
+                                      1,
+                                      576,
+                                      512,
+                                      0,
+                                      0,
+                                      {{600, 1}, {5, 1}, {0, 40}, {333, 2}, {0, 1}, {900, 1}, {130, 1}, {700, 3}}});
+        add("Plain192" + end, {"", Form::kPlain, type, 4, 4, 192, 128, 0, 0, {{0, 150}, {140, 1}}});
+        add("PlainGeneration192" + end, {"", Form::kPlain, type, 4, 4, 192, 128, 0, 0, {{700, 1}}});
+        add("Groups128" + end, {"", Form::kPlain, type, 32, 4, 128, 128, 0, 0, {{0, 33}, {520, 1}}});
+        add("Groups64" + end, {"", Form::kPlain, type, 14, 2, 64, 64, 0, 0, {{250, 20}}});
+        add("Projected" + end, {"", Form::kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
+        add("ProjectedQuantised" + end, {"", Form::kProjected, type, 2, 1, 192, 128, 256, TSR_TYPE_Q4_0, {{90, 120}}});
+    }
+    for (const auto& [type, t] : std::initializer_list<std::pair<tsr_type, const char*>>{
+             {TSR_TYPE_F32, "f32"}, {TSR_TYPE_F16, "f16"}, {TSR_TYPE_BF16, "bf16"}}) {
+        const std::string end = std::string("_") + t;
+        add("OddSizes" + end, {"", Form::kPlain, type, 6, 3, 20, 13, 0, 0, {{0, 9}, {77, 1}}});
+        add("OddPrefix" + end, {"", Form::kPrefix, type, 3, 1, 45, 37, 0, 0, {{0, 9}, {150, 1}}});
+        add("ProjectedSmall" + end, {"", Form::kProjected, type, 2, 1, 48, 20, 64, TSR_TYPE_F16, {{10, 3}}});
+        add("Heads80" + end, {"", Form::kPlain, type, 4, 4, 80, 80, 0, 0, {{60, 10}}});
+    }
+    add("UnalignedBlocks_q8_0", {"", Form::kPlain, TSR_TYPE_Q8_0, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
+    // Elements far stronger than the rest must cost the rest little. Scores are then far apart, too.
+    for (const auto& [type, t] : types) {
+        add(std::string("Outliers_") + t, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{500, 1}, {0, 70}}, 0, 20});
+    }
+    add("UnderACap", {"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{800, 2}, {0, 30}}, 2 << 20});
+    add("ProjectedUnderACap",
+        {"", Form::kProjected, TSR_TYPE_F16, 4, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 130}}, 3 << 20});
+    return all;
+}
+
+INSTANTIATE_TEST_SUITE_P(Forms, Attention, testing::ValuesIn(settings()), [](const auto& of) { return of.param.name; });
+
+TEST(AttentionPlan, TakesEitherOpAndKeepsToTheCap) {
+    const Setting s{"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{700, 3}}, 1 << 20};
+    AttentionCase at(s, TSR_OP_TILED_ATTENTION);
+    const auto wanted = at.reference();
+    EXPECT_LE(relative_error(at.tested(4), wanted), 1e-3);
+    EXPECT_LE(at.plan.workspace_bytes, uint64_t{1 << 20});
+    EXPECT_LE(at.plan.least_scratch_bytes, at.plan.workspace_bytes);
+
+    Setting tight = s;
+    tight.cap = static_cast<int64_t>(at.plan.least_scratch_bytes) - 1;
+    AttentionCase refused(tight);
+    try {
+        refused.tested(1);
+        FAIL() << "took a cap below the least";
+    } catch (const std::runtime_error& e) {
+        EXPECT_NE(std::string(e.what()).find("missing: 1 bytes"), std::string::npos) << e.what();
+    }
+}
+
+TEST(AttentionRun, OneSequenceDoesNotDependOnTheRestOfTheBatch) {
+    // More sequences than can be spread over several workers at once.
+    const Setting s{"",
+                    Form::kPrefix,
+                    TSR_TYPE_Q8_0,
+                    16,
+                    1,
+                    576,
+                    512,
+                    0,
+                    0,
+                    {{900, 1}, {600, 1}, {0, 40}, {333, 2}, {0, 1}, {1900, 1}, {130, 1}, {700, 3}, {2000, 1}}};
+    AttentionCase at(s);
+    const auto together = at.tested(3);
+    const size_t row_elements = size_t(s.heads) * size_t(s.dv);
+    tsr_range& rows = at.ranges[TSR_RANGE_ROWS];
+    int row = rows.begin;
+    size_t first = 0;
+    for (const Sequence& sequence : s.sequences) {
+        rows = {row, row + sequence.rows};
+        const auto alone = at.tested(2);
+        ASSERT_EQ(alone.size(), sequence.rows * row_elements);
+        EXPECT_TRUE(std::equal(alone.begin(), alone.end(), together.begin() + std::ptrdiff_t(first)))
+            << "at position " << sequence.first_position;
+        row += sequence.rows;
+        first += alone.size();
+    }
+}
+
+TEST(AttentionRun, RejectsPagesThatDoNotExist) {
+    AttentionCase at({"", Form::kPrefix, TSR_TYPE_F16, 2, 1, 64, 32, 0, 0, {{70, 1}}});
+    at.node.input(5).integers()[1] = 1000;
+    EXPECT_THROW(at.tested(2), std::runtime_error);
+    at.node.input(5).integers()[1] = -1;
+    EXPECT_THROW(at.tested(2), std::runtime_error);
+}
+
+TEST(AttentionRun, EmptyRangeDoesNothing) {
+    AttentionCase at({"", Form::kPrefix, TSR_TYPE_F16, 2, 1, 64, 32, 0, 0, {{70, 1}}});
+    at.ranges[TSR_RANGE_ROWS] = {2, 2};
+    EXPECT_TRUE(at.tested(2).empty());
+}
+
+}  // namespace
+}  // namespace tessera::tests

@@ -1,0 +1,290 @@
+// The row-wise kernels, and cache_write, against the reference: odd sizes, strided and poisoned outputs,
+// ranges that do not start at 0, in place where the op allows it, any number of workers.
+#include "attention_nodes.hpp"
+
+#include <tessera/cpu/reference/ops.hpp>
+
+#include <gtest/gtest.h>
+
+#include <functional>
+
+namespace tessera::tests {
+namespace {
+
+constexpr int kFirst = 1, kRows = 9, kAll = 12;  // the range is [kFirst, kFirst + kRows) of kAll rows
+
+struct Ranges {
+    tsr_range list[TSR_RANGE_COUNT] = {{kFirst, kFirst + kRows}, {0, 0}, {0, 0}, {0, 0}};
+};
+
+// Finite numbers in all of a tensor, its gaps excepted.
+void fill(Operand& o, unsigned seed, float deviation = 1) {
+    std::mt19937 random(seed);
+    const tsr_tensor& t = o.tensor;
+    for (int64_t i3 = 0; i3 < t.dims[3]; ++i3)
+        for (int64_t i2 = 0; i2 < t.dims[2]; ++i2)
+            for (int64_t i1 = 0; i1 < t.dims[1]; ++i1)
+                fill_normal(
+                    reinterpret_cast<float*>(o.data() + i1 * t.strides[1] + i2 * t.strides[2] + i3 * t.strides[3]),
+                    static_cast<size_t>(t.dims[0]), random, deviation);
+}
+
+using Make = std::function<void(NodeCase&)>;
+
+// Runs the reference and, on a copy of the same node, the kernel; compares every byte of the outputs' storage as
+// floats, poison included.
+void compare(const char* op, const Make& make, double tolerance) {
+    Ranges ranges;
+    NodeCase wanted(op);
+    make(wanted);
+    tsr_kernel_plan plan{};
+    cpu::reference::Work work;
+    const cpu::reference::Op& reference = *cpu::reference::find_op(op);
+    const tsr_node& described = wanted.node();
+    reference.plan(described, 2, plan, work);
+    ASSERT_TRUE(plan.supported) << plan.reason;
+    wanted.run(2, plan.workspace_bytes, ranges.list, [&](const tsr_run& run) { reference.run(described, 2, run); });
+    for (const uint32_t workers : {1u, 2u, 3u, 8u}) {
+        NodeCase got(op);
+        make(got);
+        got.run_kernel(kernel_of(op), workers, ranges.list);
+        for (uint32_t i = 0; i < described.output_count; ++i) {
+            Operand &a = got.output(i), &b = wanted.output(i);
+            ASSERT_EQ(a.storage.size(), b.storage.size());
+            const size_t bytes = static_cast<size_t>(b.tensor.strides[3] * b.tensor.dims[3]);
+            if (tolerance == 0) {
+                EXPECT_EQ(std::memcmp(a.data(), b.data(), bytes), 0) << workers << " workers, output " << i;
+                continue;
+            }
+            for (size_t e = 0; e < bytes / 4; ++e) {
+                const float x = a.floats()[e], y = b.floats()[e];
+                if (y != y)
+                    ASSERT_NE(x, x) << "written outside at " << e << " with " << workers << " workers";
+                else
+                    ASSERT_NEAR(x, y, tolerance * (1 + std::fabs(y)))
+                        << "at " << e << " with " << workers << " workers";
+            }
+        }
+    }
+}
+
+Operand& activation(NodeCase& node, bool input, std::initializer_list<int64_t> dims, int64_t gap = 0) {
+    return node.add(input, TSR_TYPE_F32, dims, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS, gap);
+}
+
+TEST(RmsNorm, AgreesWithTheReference) {
+    for (const int64_t n : {1, 7, 8, 33, 512, 2048, 5120}) {
+        for (const bool in_place : {false, true}) {
+            compare(
+                TSR_OP_RMS_NORM,
+                [&](NodeCase& node) {
+                    fill(activation(node, true, {n, 3, kAll}, 20), 1, 3);
+                    fill(node.add(true, TSR_TYPE_F32, {n}, TSR_ROLE_WEIGHT), 2);
+                    if (in_place)
+                        node.output_in_place(0);
+                    else
+                        activation(node, false, {n, 3, kAll}, 12);
+                    node.attribute("epsilon", 1e-6);
+                },
+                1e-6);
+        }
+    }
+}
+
+TEST(RmsNorm, ZeroRowsStayZero) {
+    compare(
+        TSR_OP_RMS_NORM,
+        [](NodeCase& node) {
+            fill(activation(node, true, {40, kAll}), 1, 0);
+            fill(node.add(true, TSR_TYPE_F32, {40}, TSR_ROLE_WEIGHT), 2);
+            activation(node, false, {40, kAll});
+            node.attribute("epsilon", 1e-6);
+        },
+        1e-6);
+}
+
+TEST(Pairs, AgreeWithTheReference) {
+    for (const char* op : {TSR_OP_ADD, TSR_OP_MUL, TSR_OP_SILU_MUL}) {
+        for (const int64_t n : {1, 5, 8, 1023, 1024, 1100, 10944}) {
+            for (const bool in_place : {false, true}) {
+                for (const bool broadcast : {false, true}) {
+                    if (broadcast && std::string_view(op) == TSR_OP_SILU_MUL) continue;
+                    compare(
+                        op,
+                        [&](NodeCase& node) {
+                            fill(activation(node, true, {n, kAll}, 8), 1, 20);
+                            if (broadcast)
+                                fill(node.add(true, TSR_TYPE_F32, {n}, TSR_ROLE_WEIGHT), 2);
+                            else
+                                fill(activation(node, true, {n, kAll}, 4), 2);
+                            if (in_place)
+                                node.output_in_place(0);
+                            else
+                                activation(node, false, {n, kAll}, 16);
+                        },
+                        1e-6);
+                }
+            }
+        }
+    }
+}
+
+TEST(Pairs, OneRowThatIsItselfBounded) {
+    compare(
+        TSR_OP_ADD,
+        [](NodeCase& node) {
+            fill(activation(node, true, {kAll}), 1);
+            fill(activation(node, true, {kAll}), 2);
+            activation(node, false, {kAll});
+        },
+        1e-6);
+}
+
+TEST(SiluMul, HoldsAtTheEndsOfTheRange) {
+    compare(
+        TSR_OP_SILU_MUL,
+        [](NodeCase& node) {
+            Operand& gate = activation(node, true, {8, kAll});
+            Operand& up = activation(node, true, {8, kAll});
+            const float values[8] = {0.0f, -0.0f, 1e-30f, 88.0f, -88.0f, 1e4f, -1e4f, -20.0f};
+            for (int r = 0; r < kAll; ++r) {
+                for (int i = 0; i < 8; ++i) {
+                    gate.floats()[r * 8 + i] = values[i];
+                    up.floats()[r * 8 + i] = 2;
+                }
+            }
+            activation(node, false, {8, kAll});
+        },
+        1e-6);
+}
+
+TEST(WeightedSum, AgreesWithTheReference) {
+    for (const int64_t n : {3, 8, 2048, 2051}) {
+        compare(
+            TSR_OP_WEIGHTED_SUM,
+            [&](NodeCase& node) {
+                fill(activation(node, true, {n, 6, kAll}, 4), 1);
+                fill(activation(node, true, {6, kAll}, 8), 2);
+                activation(node, false, {n, kAll}, 12);
+            },
+            1e-6);
+    }
+}
+
+TEST(Rope, AgreesWithTheReference) {
+    for (const char* mode : {"norm", "neox"}) {
+        for (const int64_t d : {2, 10, 64, 128}) {
+            for (const int variant : {0, 1, 2}) {
+                for (const bool in_place : {false, true}) {
+                    compare(
+                        TSR_OP_ROPE,
+                        [&](NodeCase& node) {
+                            fill(activation(node, true, {d, 3, kAll}, 4), 1);
+                            Operand& positions = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+                            for (int r = 0; r < kAll; ++r) positions.integers()[r] = r * r * 1500;
+                            if (variant == 2) {
+                                Operand& factors = node.add(true, TSR_TYPE_F32, {d / 2}, TSR_ROLE_WEIGHT);
+                                for (int64_t i = 0; i < d / 2; ++i) factors.floats()[i] = 1 + static_cast<float>(i) / 7;
+                            }
+                            if (in_place)
+                                node.output_in_place(0);
+                            else
+                                activation(node, false, {d, 3, kAll}, 8);
+                            node.attribute("mode", mode);
+                            node.attribute("base", 10000.0);
+                            if (variant == 1) {  // YaRN
+                                node.attribute("freq_scale", 0.025);
+                                node.attribute("ext_factor", 1.0);
+                                node.attribute("attn_factor", 1.2);
+                                node.attribute("original_context", int64_t{4096});
+                            }
+                        },
+                        1e-5);
+                }
+            }
+        }
+    }
+}
+
+TEST(GetRows, AgreesWithTheReference) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0}) {
+        compare(
+            TSR_OP_GET_ROWS,
+            [&](NodeCase& node) {
+                Operand& table = node.add(true, type, {320, 11}, TSR_ROLE_WEIGHT);
+                std::mt19937 random(3);
+                std::vector<float> row(320);
+                for (int i = 0; i < 11; ++i) {
+                    fill_normal(row.data(), row.size(), random);
+                    cpu::encode_row(type, row.data(), row.size(), table.data() + i * table.tensor.strides[1]);
+                }
+                Operand& ids = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+                for (int r = 0; r < kAll; ++r) ids.integers()[r] = r * 7 % 11;
+                activation(node, false, {320, kAll}, 4);
+            },
+            1e-7);
+    }
+}
+
+TEST(MoeRoute, AgreesWithTheReference) {
+    for (const bool sigmoid : {false, true}) {
+        for (const int64_t groups : {1, 4}) {
+            compare(
+                TSR_OP_MOE_ROUTE,
+                [&](NodeCase& node) {
+                    fill(activation(node, true, {64, kAll}), 1, 2);
+                    if (sigmoid)
+                        fill(node.add(true, TSR_TYPE_F32, {64}, TSR_ROLE_WEIGHT), 2, 0.1f);
+                    else
+                        node.add_absent();
+                    node.add(false, TSR_TYPE_I32, {6, kAll}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+                    node.add(false, TSR_TYPE_F32, {6, kAll}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+                    node.attribute("used", int64_t{6});
+                    node.attribute("gating", sigmoid ? "sigmoid" : "softmax");
+                    node.attribute("groups", groups);
+                    node.attribute("groups_used", groups / 2 + groups % 2);
+                    node.attribute("normalize", int64_t{sigmoid});
+                    node.attribute("scale", 2.5);
+                },
+                0);
+        }
+    }
+}
+
+TEST(CacheWrite, WritesTheSameBytesAsTheReference) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0}) {
+        for (const int64_t n : {32, 96, 576}) {
+            compare(
+                TSR_OP_CACHE_WRITE,
+                [&](NodeCase& node) {
+                    Operand& x = activation(node, true, {n, kAll}, 8);
+                    fill(x, 5);
+                    // Ties, zeros, blocks of zeros, tiny and huge numbers.
+                    float* row = x.floats() + x.tensor.strides[1] / 4 * kFirst;
+                    for (int i = 0; i < 32; ++i) row[i] = 0;
+                    row = x.floats() + x.tensor.strides[1] / 4 * (kFirst + 1);
+                    for (int i = 0; i < 32; ++i) row[i] = static_cast<float>(i) - 15.5f;
+                    row[31] = -127;
+                    row = x.floats() + x.tensor.strides[1] / 4 * (kFirst + 2);
+                    const float odd[] = {1e-8f,          -1e-7f,         6e4f,       -0.0f,
+                                         1.00048828125f, 1.00146484375f, 3.3895e38f, 1e-40f};
+                    for (int i = 0; i < 8; ++i)
+                        row[i] = type == TSR_TYPE_Q8_0 && std::fabs(odd[i]) > 1e5f ? 1.0f : odd[i];
+                    Operand& positions = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+                    Operand& sequences = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+                    Operand& table = node.add(true, TSR_TYPE_I32, {3, 2}, TSR_ROLE_INPUT);
+                    const int32_t pages[] = {4, 0, 2, 1, 3, 5};
+                    std::copy(std::begin(pages), std::end(pages), table.integers());
+                    for (int r = 0; r < kAll; ++r) {
+                        positions.integers()[r] = 60 + r;
+                        sequences.integers()[r] = r % 2;
+                    }
+                    node.add(false, type, {n, 64, 6}, TSR_ROLE_CACHE);
+                },
+                0);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace tessera::tests

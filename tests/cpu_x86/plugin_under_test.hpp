@@ -1,0 +1,24 @@
+// The plugin whose kernels a test program runs, and the flags of the processor that it is told of.
+//
+// TSR_TEST_PLUGIN names it (cpu_avx2 if not set); it is looked for among the plugins of the build and the fixtures of
+// these tests, and mapped through the registry. TSR_TEST_CPU_FLAGS replaces the processor's flags as kernels see them.
+#pragma once
+
+#include <tessera/device.h>
+#include <tessera/kernel.h>
+
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace tessera::tests {
+
+// Throws std::runtime_error if there is none.
+const tsr_kernel& kernel_of(std::string_view op);
+const tsr_layout& layout_of(tsr_type type);
+std::span<const tsr_layout* const> layouts_of_plugin();
+
+// A "cpu" with `workers` threads and those flags. Its pointers live as long as the process.
+tsr_device_info device_of(uint32_t workers);
+
+}  // namespace tessera::tests

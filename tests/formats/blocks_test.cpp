@@ -1,0 +1,76 @@
+// Blocks against what the public `gguf` package makes of them, bit for bit (tests/goldens/README.md).
+#include "core/tensor/types.hpp"
+#include "recorded.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tessera::tests {
+namespace {
+
+const gguf::GgufFile& goldens() {
+    static const gguf::GgufFile kFile = gguf::GgufFile::open(TSR_SOURCE_DIR "/tests/goldens/blocks.gguf");
+    return kFile;
+}
+
+class Blocks : public testing::TestWithParam<std::string> {};
+
+TEST_P(Blocks, DecodeToTheRecordedValues) {
+    const TypeInfo* type = find_type(GetParam());
+    ASSERT_NE(type, nullptr);
+    const auto blocks = recorded<unsigned char>(goldens(), GetParam() + ".blocks");
+    const auto values = recorded<float>(goldens(), GetParam() + ".values");
+    const auto& shape = goldens().tensor(GetParam() + ".blocks").dims;
+    const size_t elements = shape[0] / type->block_bytes * type->block_elements;
+    ASSERT_TRUE(cpu::can_decode(type->id));
+    EXPECT_EQ(first_difference(decoded(type->id, blocks, shape[0], elements), values), -1);
+}
+
+TEST_P(Blocks, EncodeToTheRecordedBytes) {
+    const TypeInfo* type = find_type(GetParam());
+    ASSERT_NE(type, nullptr);
+    if (!goldens().find_tensor(GetParam() + ".quantized")) {
+        std::vector<unsigned char> bytes(1024);
+        const std::vector<float> zeros(256);
+        EXPECT_EQ(cpu::encode_row(type->id, zeros.data(), zeros.size(), bytes.data()), cpu::can_encode(type->id));
+        return;
+    }
+    const auto rows = recorded<float>(goldens(), "rows");
+    const auto wanted = recorded<unsigned char>(goldens(), GetParam() + ".quantized");
+    std::vector<unsigned char> bytes(wanted.size());
+    constexpr size_t kElements = 128;
+    const size_t row_bytes = cpu::format_bytes(type->id, kElements);
+    for (size_t r = 0; r < rows.size() / kElements; ++r) {
+        ASSERT_TRUE(cpu::encode_row(type->id, &rows[r * kElements], kElements, &bytes[r * row_bytes]));
+    }
+    EXPECT_EQ(bytes, wanted);
+}
+
+std::vector<std::string> recorded_types() {
+    std::vector<std::string> names;
+    for (const gguf::TensorEntry& tensor : goldens().tensors()) {
+        if (tensor.name.ends_with(".blocks")) names.push_back(tensor.name.substr(0, tensor.name.size() - 7));
+    }
+    return names;
+}
+INSTANTIATE_TEST_SUITE_P(Types, Blocks, testing::ValuesIn(recorded_types()),
+                         [](const auto& type) { return type.param; });
+
+// Sizes come from one list; what a row takes is the same to the core and to kernels.
+TEST(Blocks, TakeWhatTheCoreSays) {
+    int decodable = 0;
+    for (const TypeInfo& type : known_types()) {
+        const cpu::FormatSize size = cpu::format_size(type.id);
+        if (size.elements == 0) continue;
+        ++decodable;
+        EXPECT_EQ(cpu::format_bytes(type.id, 512), row_bytes(type.id, 512)) << type.name;
+        EXPECT_STREQ(cpu::format_name(type.id), std::string(type.name).c_str());
+        std::vector<unsigned char> row(cpu::format_bytes(type.id, 512));
+        std::vector<float> values(512, 1.0f);
+        EXPECT_TRUE(cpu::decode_row(type.id, row.data(), 512, values.data())) << type.name;
+        EXPECT_EQ(cpu::decode_row(type.id, row.data(), 511, values.data()), size.elements == 1) << type.name;
+    }
+    EXPECT_GE(decodable, 37);
+}
+
+}  // namespace
+}  // namespace tessera::tests
