@@ -4,6 +4,8 @@ target_compile_options(tessera_options INTERFACE -Wall -Wextra -Wpedantic -Wshad
 # GCC 12 sees overlapping copies in std::string's operator+ where there are none (GCC bug 105651).
 target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>)
 target_include_directories(tessera_options INTERFACE "${CMAKE_SOURCE_DIR}")
+# So that ccache can tell what a precompiled header stood for.
+target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-preprocess>)
 if(TSR_SANITIZE)
     add_compile_options(-fsanitize=${TSR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${TSR_SANITIZE})

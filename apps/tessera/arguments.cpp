@@ -6,6 +6,7 @@
 #include <boost/program_options/options_description.hpp>
 #include <boost/program_options/parsers.hpp>
 #include <boost/program_options/value_semantic.hpp>
+#include <boost/program_options/variables_map.hpp>
 
 #include <algorithm>
 #include <array>
@@ -144,18 +145,20 @@ Arguments::Arguments(Command command, std::span<const std::string> words) : comm
         const Flag& flag = flag_named(option.string_key);
         if (flag.standing == Standing::kSaid) remark(fmt::format("{}: {}", shown(flag), flag.help));
     }
-    po::store(parsed, values_);
+    po::variables_map stored;
+    po::store(parsed, stored);
+    for (const auto& [name, value] : stored) values_.emplace(name, value.as<Words>());
 }
 
 void Arguments::remark(std::string line) {
     if (std::ranges::find(remarks_, line) == remarks_.end()) remarks_.push_back(std::move(line));
 }
 
-bool Arguments::has(std::string_view name) const { return values_.count(std::string(name)) > 0; }
+bool Arguments::has(std::string_view name) const { return values_.contains(name); }
 
 std::vector<std::string> Arguments::all(std::string_view name) const {
-    const auto at = values_.find(std::string(name));
-    return at == values_.end() ? Words{} : at->second.as<Words>();
+    const auto at = values_.find(name);
+    return at == values_.end() ? Words{} : at->second;
 }
 
 std::optional<std::string> Arguments::text(std::string_view name) const {
@@ -250,7 +253,7 @@ std::vector<Arguments> Arguments::combinations(std::span<const std::string_view>
         for (const Arguments& arguments : made) {
             for (const std::string& value : values) {
                 longer.push_back(arguments);
-                longer.back().values_.at(std::string(name)).value() = Words{value};
+                longer.back().values_.find(name)->second = {value};
             }
         }
         made = std::move(longer);

@@ -3,10 +3,9 @@
 
 #include "apps/tessera/flags.hpp"
 
-#include <boost/program_options/variables_map.hpp>
-
 #include <cstdint>
 #include <limits>
+#include <map>
 #include <optional>
 #include <span>
 #include <stdexcept>
@@ -59,7 +58,7 @@ class Arguments {
     std::string single(std::string_view name, const std::string& value);
 
     Command command_;
-    boost::program_options::variables_map values_;
+    std::map<std::string, std::vector<std::string>, std::less<>> values_;  // by the flag's name in the table
     std::vector<std::string> remarks_;
 };
 

@@ -45,7 +45,7 @@ std::string cell(const BenchRecord& record, std::string_view field) {
     return plain(record.at(field));
 }
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
     return out + '"';
@@ -55,7 +55,9 @@ std::string quoted(std::string_view text) {
 std::string csv_line(const BenchRecord& record, bool names) {
     std::string line;
     for (const auto& [name, value] : record) {
-        if (!value.is_array()) line += (line.empty() ? "" : ",") + quoted(names ? std::string(name) : plain(value));
+        if (value.is_array()) continue;
+        if (!line.empty()) line += ',';
+        line += in_quotes(names ? std::string(name) : plain(value));
     }
     return line + '\n';
 }

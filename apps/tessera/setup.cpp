@@ -76,7 +76,7 @@ std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& f
     }
     const bool latent_row = info.latent_attention && settings.mla != "0";
     if (latent_row && settings.value_type_given && settings.engine.cache_type_v != settings.engine.cache_type_k) {
-        remarks.push_back("-ctv: keys and values of this model are one cached row, whose type is -ctk");
+        remarks.emplace_back("-ctv: keys and values of this model are one cached row, whose type is -ctk");
     }
     const ExpertReduction& experts = settings.engine.experts;
     if (experts.ratio > 0 && info.experts_used <= experts.at_least) {

@@ -177,7 +177,7 @@ Elements read_elements(Cursor& in, uint64_t count) {
 Value read_value(Cursor& in) {
     const ValueType type = read_type(in, "value type");
     return visit_index(static_cast<size_t>(type), [&]<size_t I>() -> Value {
-        using T = std::variant_alternative_t<I, Value>;
+        using T = std::variant_alternative_t<I, AnyValue>;
         if constexpr (std::is_same_v<T, bool>) {
             return in.boolean("value");
         } else if constexpr (std::is_same_v<T, std::string>) {
@@ -188,7 +188,7 @@ Value read_value(Cursor& in) {
             const ValueType element = read_type(in, "array element type");
             const auto count = in.number<uint64_t>("array length");
             return visit_index(static_cast<size_t>(element), [&]<size_t J>() -> Array {
-                return Array(std::in_place_index<J>, read_elements<std::variant_alternative_t<J, Array>>(in, count));
+                return Array(std::in_place_index<J>, read_elements<std::variant_alternative_t<J, AnyArray>>(in, count));
             });
         } else {
             return in.number<T>("value");

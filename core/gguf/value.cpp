@@ -24,6 +24,20 @@ std::string scalar_text(const T& value) {
 
 }  // namespace
 
+Array::Array() = default;
+Array::Array(const Array&) = default;
+Array::Array(Array&&) noexcept = default;
+Array& Array::operator=(const Array&) = default;
+Array& Array::operator=(Array&&) noexcept = default;
+Array::~Array() = default;
+
+Value::Value() = default;
+Value::Value(const Value&) = default;
+Value::Value(Value&&) noexcept = default;
+Value& Value::operator=(const Value&) = default;
+Value& Value::operator=(Value&&) noexcept = default;
+Value::~Value() = default;
+
 std::string_view type_name(ValueType type) noexcept {
     static constexpr std::array<std::string_view, kValueTypes> kNames = {
         "u8", "i8", "u16", "i16", "u32", "i32", "f32", "bool", "string", "array", "u64", "i64", "f64"};

@@ -99,12 +99,34 @@ inline StringArray::Iterator StringArray::end() const noexcept {
 struct NoNesting {
     bool operator==(const NoNesting&) const = default;
 };
-using Array = std::variant<std::vector<uint8_t>, std::vector<int8_t>, std::vector<uint16_t>, std::vector<int16_t>,
-                           std::vector<uint32_t>, std::vector<int32_t>, std::vector<float>, std::vector<bool>,
-                           StringArray, NoNesting, std::vector<uint64_t>, std::vector<int64_t>, std::vector<double>>;
-using Value = std::variant<uint8_t, int8_t, uint16_t, int16_t, uint32_t, int32_t, float, bool, std::string, Array,
-                           uint64_t, int64_t, double>;
-static_assert(std::variant_size_v<Array> == kValueTypes && std::variant_size_v<Value> == kValueTypes);
+using AnyArray = std::variant<std::vector<uint8_t>, std::vector<int8_t>, std::vector<uint16_t>, std::vector<int16_t>,
+                              std::vector<uint32_t>, std::vector<int32_t>, std::vector<float>, std::vector<bool>,
+                              StringArray, NoNesting, std::vector<uint64_t>, std::vector<int64_t>, std::vector<double>>;
+
+// The variants' own copying and destroying is compiled once, in value.cpp: it is long, and most files of the project
+// include this one.
+struct Array : AnyArray {
+    using AnyArray::AnyArray;
+    Array();
+    Array(const Array&);
+    Array(Array&&) noexcept;
+    Array& operator=(const Array&);
+    Array& operator=(Array&&) noexcept;
+    ~Array();
+};
+
+using AnyValue = std::variant<uint8_t, int8_t, uint16_t, int16_t, uint32_t, int32_t, float, bool, std::string, Array,
+                              uint64_t, int64_t, double>;
+struct Value : AnyValue {
+    using AnyValue::AnyValue;
+    Value();
+    Value(const Value&);
+    Value(Value&&) noexcept;
+    Value& operator=(const Value&);
+    Value& operator=(Value&&) noexcept;
+    ~Value();
+};
+static_assert(std::variant_size_v<AnyArray> == kValueTypes && std::variant_size_v<AnyValue> == kValueTypes);
 
 inline ValueType type_of(const Value& value) noexcept {
     return static_cast<ValueType>(value.index());

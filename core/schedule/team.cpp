@@ -1,5 +1,8 @@
 #include "core/schedule/team.hpp"
 
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
 #include <algorithm>
 #include <chrono>
 #include <thread>
@@ -53,10 +56,15 @@ struct Team::Region {
     std::atomic<uint32_t> finished{0};
 };
 
-Team::Team(uint32_t threads)
-    : threads_(std::max(threads, 1u)),
-      allowed_(tbb::global_control::max_allowed_parallelism, threads_),
-      arena_(static_cast<int>(threads_), 1) {}
+struct Team::Arena {
+    explicit Arena(uint32_t threads)
+        : allowed(tbb::global_control::max_allowed_parallelism, threads), workers(static_cast<int>(threads), 1) {}
+
+    tbb::global_control allowed;  // more threads than cores, if the user wants that
+    tbb::task_arena workers;
+};
+
+Team::Team(uint32_t threads) : threads_(std::max(threads, 1u)), arena_(std::make_unique<Arena>(threads_)) {}
 
 // Regions that workers have yet to look at would be left in the arena; looking takes no time, as their doors are shut.
 Team::~Team() {
@@ -64,7 +72,7 @@ Team::~Team() {
     spin_until([&] {
         return regions_->load(std::memory_order_acquire) == 0 || std::chrono::steady_clock::now() > deadline;
     });
-    arena_.terminate();
+    arena_->workers.terminate();
 }
 
 void Team::join(const std::shared_ptr<Region>& region) {
@@ -86,7 +94,7 @@ void Team::run_region(uint32_t wanted, Entry entry, void* context) {
         return;
     }
     const auto region = std::make_shared<Region>(entry, context, regions_);
-    for (uint32_t i = 1; i < limit; ++i) arena_.enqueue([region] { join(region); });
+    for (uint32_t i = 1; i < limit; ++i) arena_->workers.enqueue([region] { join(region); });
 
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     spin_until([&] {
@@ -101,10 +109,6 @@ void Team::run_region(uint32_t wanted, Entry entry, void* context) {
 }
 
 void Team::barrier() noexcept {
-    if (workers_ == 1) {
-        tickets_.store(0, std::memory_order_relaxed);
-        return;
-    }
     const uint32_t phase = phase_.load(std::memory_order_relaxed);
     if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
         waiting_.store(0, std::memory_order_relaxed);

@@ -1,9 +1,6 @@
 // The core's thread team. A step runs as one parallel region, with cheap barriers inside, not as one parallel loop an op.
 #pragma once
 
-#include <oneapi/tbb/global_control.h>
-#include <oneapi/tbb/task_arena.h>
-
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -43,14 +40,14 @@ class Team {
   private:
     using Entry = void (*)(void* context, uint32_t worker, uint32_t workers);
     struct Region;
+    struct Arena;  // of oneTBB
 
     void run_region(uint32_t wanted, Entry entry, void* context);
     static void join(const std::shared_ptr<Region>& region);
 
     uint32_t threads_;
     const std::shared_ptr<std::atomic<uint32_t>> regions_ = std::make_shared<std::atomic<uint32_t>>(0);  // that still live
-    tbb::global_control allowed_;  // more threads than cores, if the user wants that
-    tbb::task_arena arena_;
+    const std::unique_ptr<Arena> arena_;
     // Barrier of the region that runs.
     uint32_t workers_ = 1;
     alignas(64) std::atomic<uint32_t> waiting_{0};

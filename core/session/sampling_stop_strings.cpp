@@ -65,7 +65,7 @@ bool StopStrings::push(std::string_view part, std::string& out) {
         if (nodes_[state_].match < 0) continue;
         match_ = nodes_[state_].match;
         held_ += part.substr(0, i + 1);
-        held_.resize(held_.size() - nodes_[state_].match_size);
+        held_.erase(held_.size() - nodes_[state_].match_size);
         out += held_;
         held_.clear();
         state_ = 0;

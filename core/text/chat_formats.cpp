@@ -40,7 +40,8 @@ ChatFormat deepseek3_0324() {
 
 ChatFormat deepseek3_1() {
     ChatFormat f = deepseek3(ChatFormat::System::kJoined, ChatFormat::Thoughts::kDropToFirstEnd, "");
-    f.assistant.before = std::string(kDeepSeekAssistant) + "</think>";
+    f.assistant.before = kDeepSeekAssistant;
+    f.assistant.before += "</think>";
     f.assistant_before = ChatFormat::When::kAfterUser;
     f.generation_when = ChatFormat::When::kAfterUser;
     f.can_think = true;

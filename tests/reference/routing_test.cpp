@@ -132,7 +132,9 @@ TEST(MoeRoute, BatchesOfAnySizeLoseTheSameExperts) {
             for (int64_t i = 0; i < used; ++i) {
                 EXPECT_EQ(node.operand(2).integers()[r * used + i], alone.ids[i]);
                 EXPECT_EQ(node.operand(3).at(i, r), alone.weights[i]);
-                if (i >= least && alone.ids[i] >= 0) EXPECT_GE(alone.weights[i], 0.5f * alone.weights[0]);
+                if (i >= least && alone.ids[i] >= 0) {
+                    EXPECT_GE(alone.weights[i], 0.5f * alone.weights[0]);
+                }
                 sum += alone.weights[i];
             }
             EXPECT_NEAR(sum, 1, 1e-5);

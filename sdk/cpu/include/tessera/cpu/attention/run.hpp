@@ -87,22 +87,6 @@ class Run {
         }
     }
 
-    // Last token that rows of these lanes see, plus one.
-    int64_t block_tokens(const Segment& s, int block) const noexcept {
-        const int64_t last_lane = std::min<int64_t>(s.lanes, int64_t{block + 1} * s.block_panels * kPanel) - 1;
-        return s.first_position + last_lane / problem_.group + 1;
-    }
-
-    double unit_cost(const Segment& s, int block, int span) const noexcept {
-        const int64_t panels = std::min<int64_t>(s.block_panels, s.panels - int64_t{block} * s.block_panels);
-        int64_t tokens = block_tokens(s, block);
-        if (s.first_slot >= 0) {
-            tokens = std::min<int64_t>(tokens, int64_t{s.span_begin(span + 1)} * kChunk) -
-                     int64_t{s.span_begin(span)} * kChunk;
-        }
-        return static_cast<double>(std::max<int64_t>(tokens, 0) + 16) * static_cast<double>(panels * 4 + 1);
-    }
-
     // Calls body(segment, key unit, block, span) for every unit, in one order.
     template <class Body>
     void for_each_unit(Body&& body) const noexcept {
@@ -115,25 +99,14 @@ class Run {
         }
     }
 
+    // Units go to whoever is ready; without tickets each worker takes every so many-th.
     void attend() noexcept {
-        if (sdk::has_tickets(run_) && workers() > 1) {
-            uint32_t mine = run_.ticket(run_.team), index = 0;
-            for_each_unit([&](const Segment& s, int key, int block, int span) {
-                if (index++ != mine) return;
-                unit(s, key, block, span);
-                mine = run_.ticket(run_.team);
-            });
-            return;
-        }
-        double total = 0, before = 0;
-        for_each_unit([&](const Segment& s, int, int block, int span) { total += unit_cost(s, block, span); });
-        const double share = total / workers();
+        const bool tickets = sdk::has_tickets(run_);
+        uint32_t mine = tickets ? run_.ticket(run_.team) : run_.worker, index = 0;
         for_each_unit([&](const Segment& s, int key, int block, int span) {
-            const double cost = unit_cost(s, block, span);
-            const double middle = before + cost / 2;
-            before += cost;
-            const auto owner = std::min(static_cast<uint32_t>(middle / share), workers() - 1);
-            if (owner == run_.worker) unit(s, key, block, span);
+            if (index++ != mine) return;
+            unit(s, key, block, span);
+            mine = tickets ? run_.ticket(run_.team) : mine + workers();
         });
     }
 
@@ -255,37 +228,34 @@ class Run {
                    const char** rows) const noexcept {
         for (int t = 0; t < tokens; ++t) rows[t] = cached_row(cache, s, first + t);
     }
-    void fetch_rows(const reference::View& cache, const char* const* rows, int count) const noexcept {
+    // Asks for elements [first, first + elements) of `count` rows.
+    void fetch(const reference::View& cache, const char* const* rows, int count, int64_t first,
+               int64_t elements) const noexcept {
         const FormatSize size = format_size(cache.tensor->type);
-        const int64_t bytes = cache.dim(0) / size.elements * size.bytes;
+        const int64_t begin = first / size.elements * size.bytes, end = (first + elements) / size.elements * size.bytes;
         for (int t = 0; t < count; ++t) {
-            for (int64_t line = 0; line < bytes; line += 64) Isa::prefetch(rows[t] + line);
+            for (int64_t line = begin; line < end; line += 64) Isa::prefetch(rows[t] + line);
         }
     }
     // Heads' parts of rows lie apart, so nothing else fetches them in time.
-    void prefetch(const reference::View& cache, const char* const* rows, int tokens, int64_t first,
-                  int64_t count) const noexcept {
-        if (count == cache.dim(0)) return;
-        const FormatSize size = format_size(cache.tensor->type);
-        const int64_t begin = first / size.elements * size.bytes, end = (first + count) / size.elements * size.bytes;
-        for (int t = 0; t < tokens; ++t) {
-            for (int64_t line = begin; line < end; line += 64) Isa::prefetch(rows[t] + line);
-        }
+    void fetch_part(const reference::View& cache, const char* const* rows, int count, int64_t first,
+                    int64_t elements) const noexcept {
+        if (elements != cache.dim(0)) fetch(cache, rows, count, first, elements);
     }
 
     void load_chunk(const Segment& s, int key, int32_t first, int tokens) noexcept {
         if (problem_.form == Form::kProjected) return expand_chunk(s, first, tokens);
-        const char* rows[kChunk];
+        const char* rows[kChunk] = {};
         find_rows(k_, s, first, tokens, rows);
-        prefetch(k_, rows, tokens, int64_t{key} * shape_.key, shape_.key);
+        fetch_part(k_, rows, tokens, int64_t{key} * shape_.key, shape_.key);
         Arithmetic::load_keys(scratch_.chunk, shape_, k_.tensor->type, rows, int64_t{key} * shape_.key, 0, tokens, 0);
         load_values(s, key, first, tokens);
     }
     void load_values(const Segment& s, int key, int32_t first, int tokens) noexcept {
         if (problem_.form != Form::kPlain) return;
-        const char* rows[kChunk];
+        const char* rows[kChunk] = {};
         find_rows(v_, s, first, tokens, rows);
-        prefetch(v_, rows, tokens, int64_t{key} * shape_.value, shape_.value);
+        fetch_part(v_, rows, tokens, int64_t{key} * shape_.value, shape_.value);
         Arithmetic::load_values(scratch_.chunk, shape_, v_.tensor->type, rows, int64_t{key} * shape_.value, tokens);
     }
 
@@ -299,10 +269,11 @@ class Run {
         const int known = std::min(tokens + kAhead, panel.limits[kPanel - 1] + 1 - first);
         find_rows(k_, s, first, known, rows);
         const bool whole = shape_.key == k_.dim(0);
-        if (!whole) prefetch(k_, rows, tokens, int64_t{key} * shape_.key, shape_.key);
+        fetch_part(k_, rows, tokens, int64_t{key} * shape_.key, shape_.key);
         for (int t = 0; t < tokens; t += kRows) {
             const int count = std::min(kRows, tokens - t);
-            if (whole && t + kAhead < known) fetch_rows(k_, rows + t + kAhead, std::min(kRows, known - t - kAhead));
+            if (whole && t + kAhead < known)
+                fetch(k_, rows + t + kAhead, std::min(kRows, known - t - kAhead), 0, shape_.key);
             Arithmetic::load_keys(scratch_.chunk, shape_, k_.tensor->type, rows + t, int64_t{key} * shape_.key, t,
                                   count, 0);
             Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, 0, scratch_.weights.scores,

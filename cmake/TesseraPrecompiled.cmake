@@ -1,0 +1,31 @@
+# Headers that most files include, parsed once a set of compile flags: without them two thirds of the time that the program and
+# its tests take to compile goes into reading the standard library, fmt and GoogleTest again and again.
+set(TSR_COMMON_HEADERS <algorithm> <array> <atomic> <charconv> <chrono> <cmath> <cstdint> <cstring> <deque> <filesystem> <fstream>
+    <functional> <limits> <map> <memory> <mutex> <numeric> <optional> <random> <set> <span> <sstream> <string> <string_view>
+    <unordered_map> <utility> <vector> <spdlog/fmt/fmt.h>)
+
+# tessera_precompiled(NAME HEADERS ... [LIBRARIES ...] [FLAGS ...]): makes them. A target uses them with target_precompile_headers(TARGET
+# REUSE_FROM NAME); it must be compiled with the same flags and definitions of those
+# libraries, and be position-independent as NAME is.
+function(tessera_precompiled name)
+    cmake_parse_arguments(arg "" "" "HEADERS;LIBRARIES;FLAGS" ${ARGN})
+    add_library(${name} OBJECT "${CMAKE_CURRENT_FUNCTION_LIST_DIR}/precompiled.cpp")
+    target_link_libraries(${name} PRIVATE tessera_options spdlog::spdlog fmt::fmt ${arg_LIBRARIES})
+    target_compile_options(${name} PRIVATE ${arg_FLAGS})
+    target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
+endfunction()
+
+# tessera_reuse_precompiled(FOLDER NAME): all static libraries made in FOLDER and below use the headers of NAME.
+function(tessera_reuse_precompiled folder name)
+    get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
+    foreach(target IN LISTS targets)
+        get_target_property(type ${target} TYPE)
+        if(type MATCHES "STATIC_LIBRARY")
+            target_precompile_headers(${target} REUSE_FROM ${name})
+        endif()
+    endforeach()
+    get_property(folders DIRECTORY "${folder}" PROPERTY SUBDIRECTORIES)
+    foreach(below IN LISTS folders)
+        tessera_reuse_precompiled("${below}" ${name})
+    endforeach()
+endfunction()

@@ -1,0 +1,1 @@
+// Nothing: precompiled headers need a file that they are compiled for.
