@@ -7,6 +7,7 @@
 #include <initializer_list>
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace tessera::test {
 
@@ -19,6 +20,18 @@ inline Config plugins_without(std::initializer_list<const char*> off) {
     config.plugin_folders = {TSR_PLUGIN_DIR};
     for (const char* name : off) config.off.emplace_back(name);
     return config;
+}
+
+// The same where products and attention run on `name`: a plugin for x86, or "reference" alone.
+inline Config plugins_up_to(std::string_view name) {
+    if (name == "cpu_avx512") return plugins_without({});
+    if (name == "cpu_avx2") return plugins_without({"cpu_avx512"});
+    return plugins_without({"cpu_avx2", "cpu_avx512"});
+}
+
+// Whether this machine has what a plugin of the build needs.
+inline bool runs_here(std::string_view plugin) {
+    return Registry::load(plugins_without({}), Hardware::detect()).find_plugin(plugin) != nullptr;
 }
 
 // Hardware, registry and engine in one, for a test's time.

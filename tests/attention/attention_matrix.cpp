@@ -80,8 +80,7 @@ int main(int argc, char** argv) try {
             if (most_sequences < lengths.size()) lengths.resize(most_sequences);
             AttentionData data(std::stol(heads), lengths, type_of(args["weights"].as<std::string>()), threads);
             for (const std::string& name : list("backends")) {
-                const Registry registry = name == "reference" ? Registry::load(plugins_without({"cpu_avx2", "cpu_avx512"}), hardware)
-                                                              : Registry::load(plugins_without({}), hardware);
+                const Registry registry = Registry::load(plugins_up_to(name), hardware);
                 const AttentionBackend backend{name, &registry, &hardware, &team};
                 for (const std::string& sequences : list("sequences")) {
                     for (const std::string& way : list("ways")) {

@@ -1,5 +1,5 @@
 // Every way of multi-head latent attention, with flash attention and in tiles, over every type of cache, on the reference and
-// on cpu_avx2: attention of a DeepSeek layer against first principles, and that what ran is what was asked for. The whole
+// on the plugins for x86: attention of a DeepSeek layer against first principles, and that what ran is what was asked for. The whole
 // matrix, up to 3,000 tokens and 128 heads throughout, is attention_matrix's (docs/measurements/attention-matrix.md).
 #include "attention_layer.hpp"
 
@@ -23,8 +23,7 @@ class Machine {
   public:
     explicit Machine(const std::string& name)
         : hardware_(Hardware::detect()),
-          registry_(Registry::load(name == "reference" ? plugins_without({"cpu_avx2", "cpu_avx512"}) : plugins_without({"cpu_avx512"}),
-                                   hardware_)),
+          registry_(Registry::load(plugins_up_to(name), hardware_)),
           team_(threads()),
           backend_{name, &registry_, &hardware_, &team_} {}
 
@@ -83,6 +82,7 @@ class AttentionMatrix : public testing::TestWithParam<Parameters> {};
 
 TEST_P(AttentionMatrix, IsWithinItsLimits) {
     const Parameters& p = GetParam();
+    if (!runs_here(p.backend)) GTEST_SKIP() << "this processor cannot run " << p.backend;
     const Machine machine(p.backend);
     AttentionData data(p.heads, attention_lengths(p.tokens), TSR_TYPE_F32, machine.threads());
     size_t number = 0;
@@ -110,7 +110,8 @@ constexpr Parameters kParameters[] = {
     {"reference", 128, 1, Extent::kOnce},    {"cpu_avx2", 128, 1, Extent::kOnce},
     {"reference", 128, 7, Extent::kOnce},    {"cpu_avx2", 128, 7, Extent::kEachCache},
     {"reference", 128, 64, Extent::kOnce},   {"cpu_avx2", 128, 64, Extent::kOnce},
-    {"cpu_avx2", 128, 513, Extent::kOnce},
+    {"cpu_avx2", 128, 513, Extent::kOnce},   {"cpu_avx512", 1, 7, Extent::kAll},
+    {"cpu_avx512", 1, 513, Extent::kAll},    {"cpu_avx512", 128, 7, Extent::kEachCache},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layer, AttentionMatrix, testing::ValuesIn(kParameters), [](const auto& instance) {
@@ -135,7 +136,8 @@ TEST(AttentionOfALongPrompt, ThreeThousandTokens) {
 class AttentionWeights : public testing::TestWithParam<tsr_type> {};
 
 TEST_P(AttentionWeights, OfAnyFormat) {
-    for (const char* name : {"reference", "cpu_avx2"}) {
+    for (const char* name : {"reference", "cpu_avx2", "cpu_avx512"}) {
+        if (!runs_here(name)) continue;
         const Machine machine(name);
         AttentionData data(3, attention_lengths(64), GetParam(), machine.threads());
         for (const char* way : kWays) {

@@ -63,7 +63,7 @@ struct Wishes {
     uint32_t threads = 1;
     uint32_t sequences = 8;
     uint32_t context = 1024;
-    Config config = test::plugins_without({"cpu_avx512"});
+    Config config = test::plugins_up_to("cpu_avx2");
     PlacementOptions placement;
 };
 
@@ -201,9 +201,23 @@ INSTANTIATE_TEST_SUITE_P(Demo, DemoWays, testing::ValuesIn(kWays), way_name);
 TEST(Demo, SaysWhatIsRecordedOnTheReference) {
     Wishes wishes;
     wishes.mla = "1";
-    wishes.config = test::plugins_without({"cpu_avx2", "cpu_avx512"});
+    wishes.config = test::plugins_up_to("reference");
     Demo demo(wishes);
     expect_answers(demo, {0, 4, 13, 16, 22});
+}
+
+TEST(Demo, SaysWhatIsRecordedOnAvx512) {
+    if (!test::runs_here("cpu_avx512")) GTEST_SKIP() << "this processor has none";
+    size_t which = 0;
+    for (const Way& way : {Way{"0", TSR_TYPE_F16, "f16"}, {"1", TSR_TYPE_F32, "f32"}, {"2", TSR_TYPE_BF16, "bf16"}, {"3", TSR_TYPE_Q8_0, "q8_0"}}) {
+        SCOPED_TRACE(way_name({way, 0}));
+        Wishes wishes;
+        wishes.mla = way.mla;
+        wishes.cache = way.cache;
+        wishes.config = test::plugins_up_to("cpu_avx512");
+        Demo demo(wishes);
+        expect_answers(demo, some_prompts(which++));
+    }
 }
 
 class DemoKeys : public testing::TestWithParam<Way> {};

@@ -48,7 +48,7 @@ struct Golden {
 
 struct Way {
     const char* name;
-    bool reference;      // reference kernels alone
+    const char* plugin;  // that kernels are of
     const char* mla;     // lowering of mla_attention; "" for models without it
     bool flash;
     double tolerance;    // of the largest logit
@@ -83,8 +83,9 @@ std::vector<std::vector<float>> run(Engine& engine, const std::vector<int32_t>& 
 }
 
 TEST_P(Goldens, LogitsAgree) {
-    const Golden golden(GetParam().golden);
     const Way& way = GetParam().way;
+    if (!test::runs_here(way.plugin)) GTEST_SKIP() << "this processor cannot run " << way.plugin;
+    const Golden golden(GetParam().golden);
     EngineOptions options;
     options.context = static_cast<uint32_t>(golden.tokens.size());
     options.rows = 97;
@@ -93,7 +94,7 @@ TEST_P(Goldens, LogitsAgree) {
     options.cache_type_k = options.cache_type_v = TSR_TYPE_F32;
     options.flash_attention = way.flash;
     if (*way.mla) options.lowerings["mla_attention"] = way.mla;
-    const Config config = way.reference ? test::plugins_without({"cpu_avx2", "cpu_avx512"}) : test::plugins_without({"cpu_avx512"});
+    const Config config = test::plugins_up_to(way.plugin);
     test::LoadedModel model(golden.model, options, config);
     for (const LoweringChoice& choice : model.engine->plan().lowerings) {
         if (choice.op != "mla_attention") continue;
@@ -101,7 +102,7 @@ TEST_P(Goldens, LogitsAgree) {
     }
     for (const PlannedNode& node : model.engine->plan().nodes) {
         const std::string& plugin = model.registry->owner(*node.kernel).manifest.name;
-        EXPECT_EQ(plugin == "reference", way.reference) << model.engine->plan().graph.nodes()[node.node].name << " on " << plugin;
+        EXPECT_EQ(plugin, way.plugin) << model.engine->plan().graph.nodes()[node.node].name << " on " << plugin;
     }
 
     const auto logits = run(*model.engine, golden.tokens);
@@ -140,16 +141,22 @@ TEST_P(Goldens, LogitsAgree) {
 }
 
 std::vector<Case> cases() {
-    constexpr double kReference = 1e-3, kAvx2 = 1e-2;
-    const std::vector<Way> latent = {
-        {"reference_mla0", true, "0", true, kReference},       {"reference_mla1", true, "1", true, kReference},
-        {"reference_mla2", true, "2", true, kReference},       {"reference_mla3", true, "3", true, kReference},
-        {"reference_mla2_tiles", true, "2", false, kReference}, {"avx2_mla0", false, "0", true, kAvx2},
-        {"avx2_mla1", false, "1", true, kAvx2},                {"avx2_mla2", false, "2", true, kAvx2},
-        {"avx2_mla3", false, "3", true, kAvx2},                {"avx2_mla1_tiles", false, "1", false, kAvx2}};
-    const std::vector<Way> plain = {{"reference", true, "", true, kReference},
-                                    {"reference_tiles", true, "", false, kReference},
-                                    {"avx2", false, "", true, kAvx2}};
+    constexpr double kReference = 1e-3, kX86 = 1e-2;
+    std::vector<Way> latent = {{"reference_mla2_tiles", "reference", "2", false, kReference}}, plain;
+    constexpr const char* kReferences[] = {"reference_mla0", "reference_mla1", "reference_mla2", "reference_mla3"};
+    constexpr const char* kAvx2[] = {"avx2_mla0", "avx2_mla1", "avx2_mla2", "avx2_mla3"};
+    constexpr const char* kAvx512[] = {"avx512_mla0", "avx512_mla1", "avx512_mla2", "avx512_mla3"};
+    constexpr const char* kLowerings[] = {"0", "1", "2", "3"};
+    for (size_t i = 0; i < 4; ++i) {
+        latent.push_back({kReferences[i], "reference", kLowerings[i], true, kReference});
+        latent.push_back({kAvx2[i], "cpu_avx2", kLowerings[i], true, kX86});
+        latent.push_back({kAvx512[i], "cpu_avx512", kLowerings[i], true, kX86});
+    }
+    latent.push_back({"avx2_mla1_tiles", "cpu_avx2", "1", false, kX86});
+    plain = {{"reference", "reference", "", true, kReference},
+             {"reference_tiles", "reference", "", false, kReference},
+             {"avx2", "cpu_avx2", "", true, kX86},
+             {"avx512", "cpu_avx512", "", true, kX86}};
     std::vector<fs::path> files;
     for (const auto& entry : fs::directory_iterator(test::source_dir() / "tests/goldens")) {
         if (entry.path().string().ends_with(".golden.gguf")) files.push_back(entry.path());
@@ -162,7 +169,7 @@ std::vector<Case> cases() {
         const bool is_long = name.find(".long.") != std::string::npos;
         for (const Way& way : has_latent ? latent : plain) {
             // 4,224 tokens on the reference take long: one way of each family.
-            if (is_long && way.reference && std::string_view(way.mla) != "3") continue;
+            if (is_long && way.plugin == std::string_view("reference") && std::string_view(way.mla) != "3") continue;
             all.push_back({file, way});
         }
     }

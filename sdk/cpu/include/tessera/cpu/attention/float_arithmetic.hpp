@@ -114,12 +114,15 @@ struct FloatArithmetic {
     static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
                            const float* /*step*/, const float* correction, const float* share, float* out) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+        constexpr int kRest = V == 1 ? Isa::kRestRows1 : Isa::kRestRows2;
         const int n = shape.padded_value();
         int d = 0;
         for (; d + kRows <= n; d += kRows) {
             add_value_tile<V, kRows>(weights, chunk, d, tokens, first, correction, share, out);
         }
-        for (; d < n; d += 2) add_value_tile<V, 2>(weights, chunk, d, tokens, first, correction, share, out);
+        for (; d < n; d += kRest) {
+            add_value_tile<V, kRest>(weights, chunk, d, tokens, first, correction, share, out);
+        }
     }
 
     static int out_place(int d) noexcept { return d; }

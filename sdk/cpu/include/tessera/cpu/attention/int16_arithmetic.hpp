@@ -119,7 +119,7 @@ struct Int16Arithmetic {
     static void load_queries(const Queries& queries, const HeadShape& shape, const float* const* rows, int vectors,
                              float scale) noexcept {
         const int lanes = vectors * kLanes;
-        alignas(64) static constexpr float kZeros[8] = {};
+        alignas(64) static constexpr float kZeros[kLanes] = {};
         for (int part = 0; part < shape.parts(); ++part) {
             const int begin = shape.part_begin(part), end = shape.part_end(part);
             alignas(64) float factors[kPanel];
@@ -222,14 +222,16 @@ struct Int16Arithmetic {
     static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
                            const float* step, const float* correction, const float* share, float* out) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+        constexpr int kRest = V == 1 ? Isa::kRestRows1 : Isa::kRestRows2;
         const int n = shape.padded_value();
         const int64_t stride = value_stride(shape);
         int d = 0;
         for (; d + kRows <= n; d += kRows) {
             add_value_tile<V, kRows>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
         }
-        for (; d < n; d += 2)
-            add_value_tile<V, 2>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
+        for (; d < n; d += kRest) {
+            add_value_tile<V, kRest>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
+        }
     }
 
     // Where element d of a value lies in out.

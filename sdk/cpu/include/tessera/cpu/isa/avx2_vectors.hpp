@@ -15,6 +15,9 @@ struct Avx2Vectors {
     // Rows of the register tile for one and for two vectors of lanes: sums, operands and a temporary fill 16 registers.
     static constexpr int kTileRows1 = 12;
     static constexpr int kTileRows2 = 6;
+    // Of tiles for what these leave of a multiple of 32.
+    static constexpr int kRestRows1 = 4;
+    static constexpr int kRestRows2 = 2;
 
     using Floats = __m256;
     using Ints = __m256i;  // one 32-bit integer, or two int16, a lane

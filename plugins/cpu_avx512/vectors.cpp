@@ -1,0 +1,32 @@
+// What a processor with AVX-512 (F, BW, DQ, VL) runs, and what one with VNNI runs.
+#include "attention.hpp"
+#include "plugins/cpu_x86/vectors.hpp"
+
+#include <tessera/cpu/isa/avx512.hpp>
+
+#include <string_view>
+
+namespace tessera::cpu_x86 {
+
+namespace {
+
+constexpr cpu::PanelTable kPanels = cpu::make_panel_table<cpu::isa::Avx512>();
+constexpr cpu::PanelTable kVnniPanels = cpu::make_panel_table<cpu::isa::Avx512Vnni>();
+constexpr Vectors kLeast = {"AVX-512", &kPanels, &kWordAttention, &kFloatAttention};
+constexpr Vectors kVnni = {"AVX-512 with VNNI", &kVnniPanels, &kVnniWordAttention, &kFloatAttention};
+
+bool has_flag(const tsr_device_info* device, std::string_view flag) noexcept {
+    if (!device || !device->cpu_flags) return false;
+    for (const char* const* f = device->cpu_flags; *f; ++f) {
+        if (flag == *f) return true;
+    }
+    return false;
+}
+
+}  // namespace
+
+const Vectors& vectors_of(const tsr_device_info* device) noexcept {
+    return has_flag(device, "avx512_vnni") ? kVnni : kLeast;
+}
+
+}  // namespace tessera::cpu_x86

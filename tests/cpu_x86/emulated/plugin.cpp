@@ -1,0 +1,6 @@
+// cpu_avx512 for processors without AVX-512.
+#include "plugins/cpu_x86/tables.hpp"
+
+extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
+    return tessera::cpu_x86::plugin_table(host, "cpu_avx512_emulated", ".avx512_emulated", 0);
+}

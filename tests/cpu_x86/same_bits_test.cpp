@@ -1,0 +1,47 @@
+// Products have the same bits on every vector unit: integer sums are exact, and additions of floats keep their order.
+#include "matmul_nodes.hpp"
+
+#include <gtest/gtest.h>
+
+namespace tessera::tests {
+namespace {
+
+struct Shape {
+    int64_t k, n, rows;
+};
+
+std::vector<float> outputs(const tsr_kernel& kernel, tsr_type type, Shape s, bool packed, bool columns) {
+    std::mt19937 random(41);
+    NodeCase node(TSR_OP_MATMUL);
+    Operand& x = node.add(true, TSR_TYPE_F32, {s.k, s.rows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+    fill_normal(x.floats(), static_cast<size_t>(s.k * s.rows), random);
+    make_weight(node.add(true, type, {columns ? s.n : s.k, columns ? s.k : s.n}, TSR_ROLE_WEIGHT), s.k, random, packed);
+    Operand& out = node.add(false, TSR_TYPE_F32, {s.n, s.rows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+    if (columns) node.attribute("transpose_weight", int64_t{1});
+    node.run_kernel(kernel, 2, Ranges(0, static_cast<int32_t>(s.rows)));
+    return {out.floats(), out.floats() + s.n * s.rows};
+}
+
+class SameBits : public testing::TestWithParam<tsr_type> {};
+
+TEST_P(SameBits, AsOnAvx2) {
+    // Every number of rows in a tile, of groups in a panel, and more elements than a panel has.
+    for (const Shape s : {Shape{256, 24, 1}, {256, 40, 5}, {1280, 24, 6}, {768, 72, 7}, {256, 16, 12}, {1024, 8, 13}}) {
+        SCOPED_TRACE(testing::Message() << s.k << " x " << s.n << ", " << s.rows << " rows");
+        for (const bool packed : {true, false}) {
+            EXPECT_EQ(outputs(kernel_of(TSR_OP_MATMUL), GetParam(), s, packed, false),
+                      outputs(kernel_of_avx2(TSR_OP_MATMUL), GetParam(), s, packed, false));
+        }
+    }
+    const Shape turned{37, 512, 8};
+    EXPECT_EQ(outputs(kernel_of(TSR_OP_MATMUL), GetParam(), turned, false, true),
+              outputs(kernel_of_avx2(TSR_OP_MATMUL), GetParam(), turned, false, true));
+}
+
+std::string name_of(const testing::TestParamInfo<tsr_type>& type) {
+    return std::string(layout_of(type.param).name);
+}
+INSTANTIATE_TEST_SUITE_P(Types, SameBits, testing::ValuesIn(weight_types()), name_of);
+
+}  // namespace
+}  // namespace tessera::tests
