@@ -130,7 +130,7 @@ struct FloatArithmetic {
 
   private:
     template <int V, int R>
-    [[gnu::noinline]] static void key_tile(const float* queries, const float* keys, int64_t elements, float* scores,
+    [[gnu::noinline, gnu::flatten]] static void key_tile(const float* queries, const float* keys, int64_t elements, float* scores,
                                            int64_t stride) noexcept {
         // Three rows are reached from one pointer, which spares registers.
         static_assert(R % 3 == 0);
@@ -149,7 +149,7 @@ struct FloatArithmetic {
     }
 
     template <int V, int R>
-    [[gnu::noinline]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int d, int tokens,
+    [[gnu::noinline, gnu::flatten]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int d, int tokens,
                                                  bool first, const float* correction, const float* share,
                                                  float* out) noexcept {
         Floats sums[R][V];

@@ -377,7 +377,7 @@ struct Int16Arithmetic {
     };
 
     template <int V, int R, bool Add>
-    [[gnu::noinline]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride) noexcept {
+    [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride) noexcept {
         // Three rows are reached from one pointer, which spares registers.
         static_assert(R % 3 == 0);
         Ints sums[R][V];
@@ -404,7 +404,7 @@ struct Int16Arithmetic {
     }
 
     template <int V, int R>
-    [[gnu::noinline]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int64_t stride, int d,
+    [[gnu::noinline, gnu::flatten]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int64_t stride, int d,
                                                  int tokens, bool first, const float* step, const float* correction,
                                                  const float* share, float* out) noexcept {
         Ints sums[R][V];
