@@ -122,7 +122,7 @@ constexpr Flag kFlags[] = {
              "what attention may use as scratch; 0: any amount (512)"),
     honoured("smart-expert-reduction", "-ser --smart-expert-reduction", Takes::kValue, "K,T", kEngine, Group::kContext,
              "of the experts that the model chooses only the first K, and those whose weight is at least T of the largest; -1,0: all"),
-    honoured("cache-type-k", "-ctk --cache-type-k", Takes::kValue, "TYPE", kEngine, Group::kContext, "of cached keys, or of the latent: f32, f16, bf16, q8_0 (f16)"),
+    honoured("cache-type-k", "-ctk --cache-type-k", Takes::kValue, "TYPE", kEngine, Group::kContext, "of cached keys, or of the latent: f32, f16, bf16, q8_0, q6_0, q5_0, q5_1, q4_0, q4_1, iq4_nl (f16)"),
     honoured("cache-type-v", "-ctv --cache-type-v", Takes::kValue, "TYPE", kEngine, Group::kContext, "of cached values (f16)"),
     honoured("no-mmap", "--no-mmap", Takes::kNothing, "", kEngine, Group::kContext, "read weights instead of using the mapped file"),
     honoured("mmap", "--mmap", Takes::kNothing, "", kEngine & ~kBench, Group::kContext,

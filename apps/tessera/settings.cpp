@@ -28,7 +28,7 @@ tsr_type cache_type(const Arguments& arguments, std::string_view name, tsr_type 
     const auto given = arguments.text(name);
     if (!given) return otherwise;
     const TypeInfo* type = find_type(*given);
-    if (!type) arguments.reject(name, "f32, f16, bf16, q8_0 or another element type", *given);
+    if (!type) arguments.reject(name, "f32, f16, bf16, q8_0, q6_0, q5_0, q5_1, q4_0, q4_1 or iq4_nl", *given);
     return type->id;
 }
 

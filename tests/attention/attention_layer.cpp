@@ -5,6 +5,8 @@
 #include "core/schedule/executor.hpp"
 #include "core/schedule/plan.hpp"
 
+#include <tessera/cpu/formats/formats.hpp>
+
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -80,7 +82,7 @@ class Runner {
         : data_(data), lengths_(data.lengths().first(sequences)), backend_(backend),
           max_rows_(std::clamp(std::ranges::max(lengths_), kLeastRows, kMostRows)), pages_of_one_(pages(std::ranges::max(lengths_))),
           all_pages_(total_pages()), cache_(all_pages_), executor_(make(asked), *backend.registry, *backend.team) {
-        data_.poison_with(asked.cache == TSR_TYPE_Q8_0 ? 3e4f : std::nanf(""));
+        data_.poison_with(cpu::format_size(asked.cache).elements > 1 ? 3e4f : std::nanf(""));
         executor_.load(data_);
         tokens_ = integers("tokens");
         positions_ = integers("positions");

@@ -225,6 +225,19 @@ std::vector<Setting> settings() {
         add("ProjectedSmall" + end, {"", Form::kProjected, type, 2, 1, 48, 20, 64, TSR_TYPE_F16, {{10, 3}}});
         add("Heads80" + end, {"", Form::kPlain, type, 4, 4, 80, 80, 0, 0, {{60, 10}}});
     }
+    for (const auto& [type, t] : std::initializer_list<std::pair<tsr_type, const char*>>{{TSR_TYPE_Q6_0, "q6_0"},
+                                                                                         {TSR_TYPE_Q5_0, "q5_0"},
+                                                                                         {TSR_TYPE_Q5_1, "q5_1"},
+                                                                                         {TSR_TYPE_Q4_0, "q4_0"},
+                                                                                         {TSR_TYPE_Q4_1, "q4_1"},
+                                                                                         {TSR_TYPE_IQ4_NL, "iq4_nl"}}) {
+        const std::string end = std::string("_") + t;
+        add("LowLatentGeneration" + end, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{512, 1}}});
+        add("LowLatentSequences" + end, {"", Form::kPrefix, type, 5, 1, 576, 512, 0, 0, {{130, 1}, {0, 40}, {333, 2}}});
+        add("LowPlain192" + end, {"", Form::kPlain, type, 4, 4, 192, 128, 0, 0, {{0, 70}, {140, 1}}});
+        add("LowProjected" + end, {"", Form::kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
+        add("LowUnalignedBlocks" + end, {"", Form::kPlain, type, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
+    }
     add("UnalignedBlocks_q8_0", {"", Form::kPlain, TSR_TYPE_Q8_0, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
     // Elements far stronger than the rest must cost the rest little. Scores are then far apart, too.
     for (const auto& [type, t] : types) {

@@ -8,6 +8,7 @@
 #include <tessera/cpu/attention/exponential.hpp>
 #include <tessera/cpu/attention/shape.hpp>
 #include <tessera/cpu/attention/unrolled.hpp>
+#include <tessera/cpu/formats/codes.hpp>
 #include <tessera/cpu/reference/rows.hpp>
 
 #include <algorithm>
@@ -270,8 +271,9 @@ struct Int16Arithmetic {
     using F16Source = NumberSource<uint16_t, Isa::largest_of_f16, Isa::words_from_f16>;
     using Bf16Source = NumberSource<uint16_t, Isa::largest_of_bf16, Isa::words_from_bf16>;
 
-    // Blocks of 34 bytes: an f16 scale and 32 bytes. The scales of blocks are multiplied in, relative to the largest.
-    struct Q8Source {
+    // Blocks with an f16 scale and 32 codes. The scales of blocks are multiplied in, relative to the largest.
+    struct CodeSource {
+        CodeFormat format;
         int64_t first_block;
         int blocks;
         struct State {
@@ -279,7 +281,7 @@ struct Int16Arithmetic {
         };
         float prepare(const char* row, State& state) const noexcept {
             alignas(64) float scales[kMaxFastBlocks];
-            Isa::floats_from_spaced_f16(row + first_block * 34, 34, blocks, scales);
+            Isa::floats_from_spaced_f16(row + first_block * format.bytes, format.bytes, blocks, scales);
             Floats top = Isa::zero();
             for (int b = 0; b < blocks; b += kLanes) top = Isa::maximum(top, Isa::magnitude(Isa::load(scales + b)));
             const float largest = Isa::largest(top);
@@ -288,12 +290,18 @@ struct Int16Arithmetic {
             for (int b = 0; b < blocks; b += kLanes) {
                 Isa::to_words(state.ratios + b, Isa::multiply(Isa::load(scales + b), factor));
             }
-            return largest / 64;
+            return largest / static_cast<float>(64 * format.spread);
         }
         void write(const char* row, const State& state, int16_t* to) const noexcept {
-            const char* block = row + first_block * 34;
-            for (int b = 0; b < blocks; ++b, block += 34) {
-                Isa::words_from_bytes(reinterpret_cast<const int8_t*>(block + 2), state.ratios[b], to + 32 * b);
+            alignas(32) int8_t spread[32];
+            const char* block = row + first_block * format.bytes;
+            for (int b = 0; b < blocks; ++b, block += format.bytes) {
+                const auto* codes = reinterpret_cast<const int8_t*>(block + 2);
+                if (format.codes) {
+                    format.codes(block, spread);
+                    codes = spread;
+                }
+                Isa::words_from_bytes(codes, state.ratios[b], to + 32 * b);
             }
         }
     };
@@ -333,8 +341,9 @@ struct Int16Arithmetic {
             if (type == TSR_TYPE_F16) return body(F16Source{first, count});
             if (type == TSR_TYPE_BF16) return body(Bf16Source{first, count});
             if (type == TSR_TYPE_F32) return body(F32Source{first, count});
-            if (type == TSR_TYPE_Q8_0 && first % 32 == 0 && count <= kMaxFastBlocks * 32) {
-                return body(Q8Source{first / 32, count / 32});
+            const CodeFormat codes = code_format_of(type);
+            if (codes.bytes > 0 && first % 32 == 0 && count <= kMaxFastBlocks * 32) {
+                return body(CodeSource{codes, first / 32, count / 32});
             }
         }
         body(GeneralSource{type, first, count, padded});

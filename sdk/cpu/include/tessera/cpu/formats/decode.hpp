@@ -52,13 +52,15 @@ inline void decode(const BlockQ8_0& block, float* out) noexcept {
     for (int j = 0; j < 32; ++j) out[j] = d * static_cast<float>(block.qs[j]);
 }
 
+// Code of element j, 0 to 63.
+inline int six_bit_code(const BlockQ6_0& block, int j) noexcept {
+    const int i = j % 16, high = block.qh[i % 8] >> (4 * (i / 8));
+    return j < 16 ? (block.qs[i] & 15) | (high & 3) << 4 : (block.qs[i] >> 4) | (high & 12) << 2;
+}
+
 inline void decode(const BlockQ6_0& block, float* out) noexcept {
     const float d = f16_to_f32(block.d);
-    for (int j = 0; j < 16; ++j) {
-        const int high = block.qh[j % 8] >> (4 * (j / 8));
-        out[j] = d * static_cast<float>(((block.qs[j] & 15) | (high & 3) << 4) - 32);
-        out[j + 16] = d * static_cast<float>(((block.qs[j] >> 4) | (high & 12) << 2) - 32);
-    }
+    for (int j = 0; j < 32; ++j) out[j] = d * static_cast<float>(six_bit_code(block, j) - 32);
 }
 
 inline void decode(const BlockMxfp4& block, float* out) noexcept {

@@ -1,5 +1,5 @@
-// f32 to blocks, in plain C++, bit for bit as the public `gguf` package does it for finite input. What is not finite
-// gives a valid block of some value.
+// f32 to blocks, in plain C++; of q8_0, q4 and q5 bit for bit as the public `gguf` package does it for finite input (it has no
+// encoder of q6_0 and iq4_nl). What is not finite gives a valid block of some value.
 #pragma once
 
 #include <tessera/cpu/formats/blocks.hpp>
@@ -63,7 +63,16 @@ inline void store_codes(Block& block, const uint8_t* codes) noexcept {
     }
 }
 
-// Symmetric codes around `centre` (8 or 16): the extreme value takes code 0.
+// High bits of 32 six-bit codes: two of elements i and i + 16 to half a byte each.
+inline void store_codes(BlockQ6_0& block, const uint8_t* codes) noexcept {
+    for (int j = 0; j < 16; ++j) block.qs[j] = static_cast<uint8_t>((codes[j] & 15) | (codes[j + 16] & 15) << 4);
+    for (int i = 0; i < 8; ++i) {
+        const auto both = [&](int j) { return codes[j] >> 4 | codes[j + 16] >> 4 << 2; };
+        block.qh[i] = static_cast<uint8_t>(both(i) | both(i + 8) << 4);
+    }
+}
+
+// Symmetric codes around `centre` (8, 16 or 32): the extreme value takes code 0.
 template <class Block>
 inline void encode_centred(const float* in, Block& block, int centre) noexcept {
     const float d = extreme(in) / static_cast<float>(-centre);
@@ -99,6 +108,9 @@ inline void encode(const float* in, BlockQ4_0& block) noexcept {
 inline void encode(const float* in, BlockQ5_0& block) noexcept {
     encode_detail::encode_centred(in, block, 16);
 }
+inline void encode(const float* in, BlockQ6_0& block) noexcept {
+    encode_detail::encode_centred(in, block, 32);
+}
 inline void encode(const float* in, BlockQ4_1& block) noexcept {
     encode_detail::encode_from_minimum(in, block, 15);
 }
@@ -114,6 +126,25 @@ inline void encode(const float* in, BlockQ8_0& block) noexcept {
         block.qs[j] = std::fabs(code) <= 127.0f ? static_cast<int8_t>(code) : int8_t{0};
     }
     block.d = f32_to_f16(d);
+}
+
+// The extreme value takes the code of largest magnitude, the others the nearest; then the scale that fits these codes best.
+inline void encode(const float* in, BlockIq4Nl& block) noexcept {
+    const float inverse_d = encode_detail::inverse(encode_detail::extreme(in) / static_cast<float>(kIq4Values[0]));
+    uint8_t codes[kSmallBlock];
+    float products = 0, squares = 0;
+    for (int j = 0; j < kSmallBlock; ++j) {
+        const float x = in[j] * inverse_d;
+        // Values rise with their codes: the code is the number of middles between neighbours that lie below x.
+        int code = 0;
+        while (code < 15 && 2 * x > static_cast<float>(kIq4Values[code] + kIq4Values[code + 1])) ++code;
+        codes[j] = static_cast<uint8_t>(code);
+        const auto value = static_cast<float>(kIq4Values[code]);
+        products += in[j] * value;
+        squares += value * value;
+    }
+    block.d = f32_to_f16(products / squares);
+    for (int j = 0; j < 16; ++j) block.qs[j] = static_cast<uint8_t>(codes[j] | codes[j + 16] << 4);
 }
 
 }  // namespace tessera::cpu

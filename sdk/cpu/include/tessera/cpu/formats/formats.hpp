@@ -97,7 +97,8 @@ inline bool can_decode(tsr_type type) noexcept {
 
 inline bool can_encode(tsr_type type) noexcept {
     return type == TSR_TYPE_F32 || type == TSR_TYPE_F16 || type == TSR_TYPE_BF16 || type == TSR_TYPE_Q8_0 ||
-           type == TSR_TYPE_Q4_0 || type == TSR_TYPE_Q4_1 || type == TSR_TYPE_Q5_0 || type == TSR_TYPE_Q5_1;
+           type == TSR_TYPE_Q4_0 || type == TSR_TYPE_Q4_1 || type == TSR_TYPE_Q5_0 || type == TSR_TYPE_Q5_1 ||
+           type == TSR_TYPE_Q6_0 || type == TSR_TYPE_IQ4_NL;
 }
 
 // Bytes of `rows` rows of `elements`, which are whole blocks. 0 if not, or if the type is not known here.
