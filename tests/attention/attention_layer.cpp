@@ -211,7 +211,18 @@ AttentionResult run_attention(AttentionData& data, size_t sequences, const Atten
     return Runner(data, sequences, asked, backend).run();
 }
 
-double attention_limit(tsr_type cache) { return cache == TSR_TYPE_F32 ? 1e-4 : cache == TSR_TYPE_F16 ? 3e-3 : 1e-2; }
+double attention_limit(tsr_type cache) {
+    switch (cache) {
+        case TSR_TYPE_F32: return 1e-4;
+        case TSR_TYPE_F16: return 3e-3;
+        case TSR_TYPE_BF16:
+        case TSR_TYPE_Q8_0: return 1e-2;
+        case TSR_TYPE_Q6_0: return 4e-2;
+        case TSR_TYPE_Q5_0:
+        case TSR_TYPE_Q5_1: return 8e-2;
+        default: return 1.5e-1;
+    }
+}
 
 std::vector<int32_t> attention_lengths(int32_t tokens) {
     return {tokens, std::max(1, tokens * 5 / 8), tokens / 3 + 1};

@@ -132,6 +132,32 @@ TEST(AttentionOfALongPrompt, ThreeThousandTokens) {
     expect_right(data, 1, make_case("2", false, TSR_TYPE_F16), machine);
 }
 
+// Caches of few bits: an error of their own, far from that of a wrong number, and the same from every way.
+class AttentionOfFewBits : public testing::TestWithParam<tsr_type> {};
+
+TEST_P(AttentionOfFewBits, CostsWhatItMay) {
+    for (const char* name : {"reference", "cpu_avx2", "cpu_avx512"}) {
+        if (!runs_here(name)) continue;
+        const Machine machine(name);
+        AttentionData data(3, attention_lengths(64), TSR_TYPE_F32, machine.threads());
+        for (const char* way : kWays) {
+            for (const bool flash : {true, false}) {
+                const AttentionCase asked = make_case(way, flash, GetParam());
+                SCOPED_TRACE(std::string(name) + ", " + describe(asked, 3));
+                const AttentionResult result = run_attention(data, 3, asked, machine.backend());
+                EXPECT_LE(result.error, attention_limit(GetParam()));
+                EXPECT_GT(result.error, attention_limit(GetParam()) / 4);
+                EXPECT_EQ(result.lowering, lowering_of(asked));
+                for (const AttentionNode& node : result.nodes) EXPECT_EQ(node.plugin, name) << node.name;
+            }
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Caches, AttentionOfFewBits,
+                         testing::Values(TSR_TYPE_Q6_0, TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL),
+                         [](const auto& instance) { return std::string(type_info(instance.param).name); });
+
 // Whatever wkv_b is, with both the key part read along its columns and a copy that was turned at load: those are q8_0.
 class AttentionWeights : public testing::TestWithParam<tsr_type> {};
 

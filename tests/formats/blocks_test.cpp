@@ -61,7 +61,7 @@ INSTANTIATE_TEST_SUITE_P(Types, Blocks, testing::ValuesIn(recorded_types()),
 
 // The public package has no encoders of these: as near as their steps allow, and what is decoded keeps its codes.
 TEST(Blocks, EncodersOfOurOwnRoundToTheNearest) {
-    for (const auto& [type, most] : {std::pair{TSR_TYPE_Q6_0, 0.018}, std::pair{TSR_TYPE_IQ4_NL, 0.08}}) {
+    for (const auto& [type, most] : {std::pair{TSR_TYPE_Q6_0, 0.023}, std::pair{TSR_TYPE_IQ4_NL, 0.08}}) {
         std::mt19937 random(1);
         std::normal_distribution<float> normal(0, 2);
         double error = 0, size = 0;
