@@ -1,5 +1,5 @@
-// Where the time of a step goes: model_profile FILE [--depth 0] [--prompt 512] [--generate 32] [--threads 2] [--cache f16] [--mla 3].
-// Prints, for the prompt and for generation, the milliseconds of a step by what its nodes do.
+// Where the time of a step goes: model_profile FILE [--depth 0] [--prompt 512] [--generate 32] [--threads 2] [--cache
+// f16] [--mla 3]. Prints, for the prompt and for generation, the milliseconds of a step by what its nodes do.
 #include "core/base/error.hpp"
 #include "core/session/engine.hpp"
 #include "core/tensor/types.hpp"
@@ -66,7 +66,8 @@ int main(int argc, char** argv) try {
     po::store(po::command_line_parser(argc, argv).options(described).positional(positional).run(), args);
     po::notify(args);
 
-    const uint32_t depth = args["depth"].as<uint32_t>(), prompt = args["prompt"].as<uint32_t>(), generate = args["generate"].as<uint32_t>();
+    const uint32_t depth = args["depth"].as<uint32_t>(), prompt = args["prompt"].as<uint32_t>(),
+                   generate = args["generate"].as<uint32_t>();
     const TypeInfo* cache = find_type(std::string_view(args["cache"].as<std::string>()));
     if (!cache) fail(TSR_INVALID_ARGUMENT, "unknown cache type");
     EngineOptions options;

@@ -11,7 +11,9 @@
 
 namespace tessera::test {
 
-inline std::filesystem::path source_dir() { return TSR_SOURCE_DIR; }
+inline std::filesystem::path source_dir() {
+    return TSR_SOURCE_DIR;
+}
 
 // Plugins of the build tree, and nothing else; those named are off.
 inline Config plugins_without(std::initializer_list<const char*> off) {

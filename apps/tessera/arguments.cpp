@@ -19,8 +19,8 @@ namespace {
 namespace po = boost::program_options;
 using Words = std::vector<std::string>;
 
-// Program_options knows one dash and one letter, or two dashes and a word; people write -mla 3 -fa. So the words are read
-// here, by the table of flags, and Program_options stores and describes what they come to.
+// Program_options knows one dash and one letter, or two dashes and a word; people write -mla 3 -fa. So the words are
+// read here, by the table of flags, and Program_options stores and describes what they come to.
 po::options_description describe(Command command) {
     po::options_description all;
     for (const Flag& flag : all_flags()) {
@@ -42,7 +42,8 @@ std::vector<std::string> split(std::string_view text, char separator) {
 // Also a list of them, as benchmarks take it.
 bool is_switch_word(std::string_view word) {
     constexpr std::array<std::string_view, 7> words = {"on", "off", "auto", "1", "0", "true", "false"};
-    return std::ranges::all_of(split(word, ','), [&](std::string_view part) { return std::ranges::find(words, part) != words.end(); });
+    return std::ranges::all_of(split(word, ','),
+                               [&](std::string_view part) { return std::ranges::find(words, part) != words.end(); });
 }
 
 bool looks_like_flag(std::string_view word) {
@@ -63,7 +64,8 @@ bool looks_like_flag(std::string_view word) {
                                  near.empty() ? "" : fmt::format("; did you mean {}?", near), info.name));
 }
 
-po::parsed_options read_words(Command command, std::span<const std::string> words, const po::options_description& known) {
+po::parsed_options read_words(Command command, std::span<const std::string> words,
+                              const po::options_description& known) {
     po::parsed_options parsed(&known);
     const auto store = [&](std::string_view name, std::string value) {
         parsed.options.emplace_back(std::string(name), Words{std::move(value)});
@@ -73,7 +75,8 @@ po::parsed_options read_words(Command command, std::span<const std::string> word
         if (!looks_like_flag(word)) {
             const std::string_view positional = info_of(command).positional;
             if (positional.empty() || word.empty()) {
-                throw UsageError(fmt::format("expected a flag, found '{}'; a text with blanks needs quotes around it", printable(word, 60)));
+                throw UsageError(fmt::format("expected a flag, found '{}'; a text with blanks needs quotes around it",
+                                             printable(word, 60)));
             }
             store(positional, word);
             continue;
@@ -89,19 +92,25 @@ po::parsed_options read_words(Command command, std::span<const std::string> word
         if (!flag) fail_unknown(std::string_view(word).substr(0, word.find('=')), command);
         const bool more = i + 1 < words.size();
         if (flag->takes == Takes::kNothing) {
-            if (attached) throw UsageError(fmt::format("{} takes no value, found '{}'", shown(*flag), printable(*attached, 60)));
+            if (attached)
+                throw UsageError(fmt::format("{} takes no value, found '{}'", shown(*flag), printable(*attached, 60)));
             store(flag->name, "1");
             // Benchmarks take 0 and 1 after flags that elsewhere stand alone.
-            if (command == Command::kBench && flag->standing == Standing::kSaid && more && is_switch_word(words[i + 1])) ++i;
+            if (command == Command::kBench && flag->standing == Standing::kSaid && more && is_switch_word(words[i + 1]))
+                ++i;
         } else if (attached) {
             store(flag->name, *attached);
         } else if (flag->takes == Takes::kSwitch) {
             store(flag->name, more && is_switch_word(words[i + 1]) ? words[++i] : "1");
         } else {
-            if (!more) throw UsageError(fmt::format("{} expects {}, found the end of the line", word, flag->value.empty() ? "a value" : flag->value));
+            if (!more)
+                throw UsageError(fmt::format("{} expects {}, found the end of the line", word,
+                                             flag->value.empty() ? "a value" : flag->value));
             // A prompt may be any text; elsewhere a flag in place of a value is a value forgotten.
-            if (flag->name != "prompt" && flag->name != "system" && flag->name != "stop" && find_flag(words[i + 1], command)) {
-                throw UsageError(fmt::format("{} expects {}, found the flag {}", word, flag->value.empty() ? "a value" : flag->value, words[i + 1]));
+            if (flag->name != "prompt" && flag->name != "system" && flag->name != "stop" &&
+                find_flag(words[i + 1], command)) {
+                throw UsageError(fmt::format("{} expects {}, found the flag {}", word,
+                                             flag->value.empty() ? "a value" : flag->value, words[i + 1]));
             }
             store(flag->name, words[++i]);
         }
@@ -125,7 +134,8 @@ bool append_range(std::string_view text, Words& values) {
     const size_t sign = std::min(text.find_first_of("+*", dash), text.size());
     const bool multiplied = sign < text.size() && text[sign] == '*';
     int64_t first = 0, last = 0, step = 1;
-    if (!parse_whole(text.substr(0, dash), first) || !parse_whole(text.substr(dash + 1, sign - dash - 1), last)) return false;
+    if (!parse_whole(text.substr(0, dash), first) || !parse_whole(text.substr(dash + 1, sign - dash - 1), last))
+        return false;
     if (sign < text.size() && !parse_whole(text.substr(sign + 1), step)) return false;
     const bool grows = multiplied ? step > 1 && first > 0 : step > 0 && first >= 0;
     if (!grows || last < first || last > (int64_t{1} << 40)) return false;
@@ -154,7 +164,9 @@ void Arguments::remark(std::string line) {
     if (std::ranges::find(remarks_, line) == remarks_.end()) remarks_.push_back(std::move(line));
 }
 
-bool Arguments::has(std::string_view name) const { return values_.contains(name); }
+bool Arguments::has(std::string_view name) const {
+    return values_.contains(name);
+}
 
 std::vector<std::string> Arguments::all(std::string_view name) const {
     const auto at = values_.find(name);
@@ -168,14 +180,16 @@ std::optional<std::string> Arguments::text(std::string_view name) const {
 }
 
 void Arguments::reject(std::string_view name, std::string_view expected, std::string_view found) const {
-    throw UsageError(fmt::format("{}: expected {}, found '{}'", shown(flag_named(name)), expected, printable(found, 60)));
+    throw UsageError(
+        fmt::format("{}: expected {}, found '{}'", shown(flag_named(name)), expected, printable(found, 60)));
 }
 
 std::string Arguments::single(std::string_view name, const std::string& value) {
     const size_t comma = value.find(',');
     if (comma == std::string::npos) return value;
     std::string first = value.substr(0, comma);
-    remark(fmt::format("{} {}: a list is for benchmarks; {} is used", shown(flag_named(name)), printable(value, 60), printable(first, 60)));
+    remark(fmt::format("{} {}: a list is for benchmarks; {} is used", shown(flag_named(name)), printable(value, 60),
+                       printable(first, 60)));
     return first;
 }
 
@@ -278,14 +292,19 @@ std::optional<std::string> Arguments::choice(std::string_view name, std::span<co
 std::string help_text(Command command) {
     const CommandInfo& info = info_of(command);
     std::string text = fmt::format("{}\n\n{}\n", info.summary, info.usage);
-    for (const Group group : {Group::kGeneral, Group::kPrompt, Group::kSampling, Group::kContext, Group::kPlacement, Group::kMeasuring, Group::kReport}) {
+    for (const Group group : {Group::kGeneral, Group::kPrompt, Group::kSampling, Group::kContext, Group::kPlacement,
+                              Group::kMeasuring, Group::kReport}) {
         std::string lines;
         for (const Flag& flag : all_flags()) {
             if (flag.group != group || !flag.of(command) || flag.standing != Standing::kHonoured) continue;
             std::string left = "  ";
-            for (const std::string_view spelling : spellings_of(flag)) left += fmt::format("{}{}", left.size() > 2 ? ", " : "", spelling);
-            if (!flag.value.empty()) left += flag.takes == Takes::kSwitch ? fmt::format(" [{}]", flag.value) : fmt::format(" {}", flag.value);
-            lines += left.size() < 38 ? fmt::format("{:<38}{}\n", left, flag.help) : fmt::format("{}\n{:38}{}\n", left, "", flag.help);
+            for (const std::string_view spelling : spellings_of(flag))
+                left += fmt::format("{}{}", left.size() > 2 ? ", " : "", spelling);
+            if (!flag.value.empty())
+                left +=
+                    flag.takes == Takes::kSwitch ? fmt::format(" [{}]", flag.value) : fmt::format(" {}", flag.value);
+            lines += left.size() < 38 ? fmt::format("{:<38}{}\n", left, flag.help)
+                                      : fmt::format("{}\n{:38}{}\n", left, "", flag.help);
         }
         if (!lines.empty()) text += fmt::format("\n{}:\n{}", group_title(group), lines);
     }

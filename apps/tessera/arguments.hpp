@@ -21,8 +21,9 @@ class UsageError : public std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
-// The flags of one command line. Getters take a flag's name in the table and throw UsageError, naming the flag as people
-// write it, if the value is not what is expected. Of a flag that is given twice the last one counts, unless all are asked for.
+// The flags of one command line. Getters take a flag's name in the table and throw UsageError, naming the flag as
+// people write it, if the value is not what is expected. Of a flag that is given twice the last one counts, unless all
+// are asked for.
 class Arguments {
   public:
     // `words`: what stands after the command. Throws UsageError for unknown flags and for values that are missing.

@@ -12,7 +12,8 @@ namespace tessera::app {
 
 enum class BenchFormat { kMarkdown, kCsv, kJson, kJsonLines };
 
-// One test: n_prompt, n_gen, n_depth, test, avg_ts, stddev_ts, samples_ts and what it ran on, in the order of the columns of CSV.
+// One test: n_prompt, n_gen, n_depth, test, avg_ts, stddev_ts, samples_ts and what it ran on, in the order of the
+// columns of CSV.
 using BenchRecord = boost::json::object;
 
 // Writes each record as it comes, to an open file that outlives it. One thread.

@@ -6,7 +6,6 @@
 #include "apps/tessera/model_sizes.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/setup.hpp"
-
 #include "core/base/error.hpp"
 #include "core/tensor/types.hpp"
 
@@ -23,8 +22,19 @@ namespace {
 
 constexpr int64_t kMostTokens = 1 << 24;
 // Flags that may have several values. The threads come last, so that a change of them alone loads nothing again.
-constexpr std::string_view kSeveral[] = {"n-gpu-layers", "n-cpu-moe",    "bench-mmap", "flash-attn",  "mla-use", "attention-max-batch", "smart-expert-reduction",
-                                         "cache-type-k", "cache-type-v", "batch-size", "ubatch-size", "threads-batch", "threads"};
+constexpr std::string_view kSeveral[] = {"n-gpu-layers",
+                                         "n-cpu-moe",
+                                         "bench-mmap",
+                                         "flash-attn",
+                                         "mla-use",
+                                         "attention-max-batch",
+                                         "smart-expert-reduction",
+                                         "cache-type-k",
+                                         "cache-type-v",
+                                         "batch-size",
+                                         "ubatch-size",
+                                         "threads-batch",
+                                         "threads"};
 constexpr size_t kOfThreads = 2;
 
 struct Test {
@@ -42,8 +52,10 @@ struct Test {
 std::vector<std::pair<uint32_t, uint32_t>> read_pairs(const Arguments& arguments, std::string_view name) {
     std::vector<std::pair<uint32_t, uint32_t>> pairs;
     const std::vector<int64_t> numbers = arguments.integers(name, 1, kMostTokens);
-    if (numbers.size() % 2 != 0) arguments.reject(name, "pairs of a prompt and a generation, like 512,128", arguments.all(name).back());
-    for (size_t i = 0; i < numbers.size(); i += 2) pairs.emplace_back(static_cast<uint32_t>(numbers[i]), static_cast<uint32_t>(numbers[i + 1]));
+    if (numbers.size() % 2 != 0)
+        arguments.reject(name, "pairs of a prompt and a generation, like 512,128", arguments.all(name).back());
+    for (size_t i = 0; i < numbers.size(); i += 2)
+        pairs.emplace_back(static_cast<uint32_t>(numbers[i]), static_cast<uint32_t>(numbers[i + 1]));
     return pairs;
 }
 
@@ -88,9 +100,10 @@ std::vector<std::string> read_models(const Arguments& arguments) {
 // Columns of a table for flags that were given; the others have their defaults.
 std::vector<std::string> given_columns(const Arguments& arguments) {
     constexpr std::pair<std::string_view, std::string_view> columns[] = {
-        {"n-gpu-layers", "n_gpu_layers"}, {"n-cpu-moe", "n_cpu_moe"}, {"batch-size", "n_batch"}, {"ubatch-size", "n_ubatch"},
-        {"cache-type-k", "type_k"}, {"cache-type-v", "type_v"}, {"flash-attn", "flash_attn"}, {"mla-use", "mla_attn"},
-        {"attention-max-batch", "attn_max_batch"}, {"smart-expert-reduction", "ser"}, {"bench-mmap", "use_mmap"}, {"no-mmap", "use_mmap"}};
+        {"n-gpu-layers", "n_gpu_layers"},  {"n-cpu-moe", "n_cpu_moe"}, {"batch-size", "n_batch"},
+        {"ubatch-size", "n_ubatch"},       {"cache-type-k", "type_k"}, {"cache-type-v", "type_v"},
+        {"flash-attn", "flash_attn"},      {"mla-use", "mla_attn"},    {"attention-max-batch", "attn_max_batch"},
+        {"smart-expert-reduction", "ser"}, {"bench-mmap", "use_mmap"}, {"no-mmap", "use_mmap"}};
     std::vector<std::string> given;
     for (const auto& [flag, column] : columns) {
         if (arguments.has(flag)) given.emplace_back(column);
@@ -131,7 +144,8 @@ BenchRecord describe(const Engine& engine, const std::filesystem::path& path, co
             {"model_n_params", sizes.weights}};
 }
 
-void add_settings(BenchRecord& record, const ModelSettings& settings, const Arguments& arguments, const Engine& engine) {
+void add_settings(BenchRecord& record, const ModelSettings& settings, const Arguments& arguments,
+                  const Engine& engine) {
     const EngineOptions& options = settings.engine;
     const auto number = [&](std::string_view flag, int64_t otherwise) {
         const auto given = arguments.text(flag);
@@ -160,7 +174,8 @@ class Bench {
           warm_up_(arguments.on_off("bench-warmup").value_or(true)),
           stop_(stop) {
         writers_.emplace_back(read_format(arguments, "bench-output"), stdout, given_columns(arguments));
-        if (arguments.has("bench-output-err")) writers_.emplace_back(read_format(arguments, "bench-output-err"), stderr, given_columns(arguments));
+        if (arguments.has("bench-output-err"))
+            writers_.emplace_back(read_format(arguments, "bench-output-err"), stderr, given_columns(arguments));
         for (const Test& test : tests_) context_ = std::max(context_, test.tokens());
     }
 
@@ -188,7 +203,8 @@ class Bench {
             engine->set_threads(options.threads, options.prompt_threads ? options.prompt_threads : options.threads);
             BenchRecord record = shared_;
             add_settings(record, all[i], lines[i], *engine);
-            const uint32_t generation = options.threads ? options.threads : std::max(machine.hardware.cpu().threads, 1u);
+            const uint32_t generation =
+                options.threads ? options.threads : std::max(machine.hardware.cpu().threads, 1u);
             measure_tests(*engine, record, generation, options.prompt_threads ? options.prompt_threads : generation);
         }
     }
@@ -200,11 +216,13 @@ class Bench {
   private:
     static std::string key_of(const Arguments& line) {
         std::string key;
-        for (const std::string_view name : std::span(kSeveral).first(std::size(kSeveral) - kOfThreads)) key += line.text(name).value_or("") + '\n';
+        for (const std::string_view name : std::span(kSeveral).first(std::size(kSeveral) - kOfThreads))
+            key += line.text(name).value_or("") + '\n';
         return key;
     }
 
-    std::unique_ptr<Engine> load(Arguments& arguments, ModelSettings& settings, const Machine& machine, uint32_t threads) {
+    std::unique_ptr<Engine> load(Arguments& arguments, ModelSettings& settings, const Machine& machine,
+                                 uint32_t threads) {
         OpenedModel model = open_model(settings.common);
         const std::filesystem::path path = model.path;
         for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
@@ -259,7 +277,9 @@ class Bench {
 
 }  // namespace
 
-std::vector<Arguments> bench_lines(const Arguments& arguments) { return arguments.combinations(kSeveral); }
+std::vector<Arguments> bench_lines(const Arguments& arguments) {
+    return arguments.combinations(kSeveral);
+}
 
 int bench_command(Arguments& arguments) {
     const InterruptScope interrupt;

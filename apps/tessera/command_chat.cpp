@@ -4,18 +4,16 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/prompts.hpp"
 #include "apps/tessera/setup.hpp"
-
 #include "core/base/error.hpp"
 #include "core/model/model.hpp"
 #include "core/session/generate.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <iostream>
-
-#include <unistd.h>
 
 namespace tessera::app {
 namespace {
@@ -24,12 +22,18 @@ using session::Answer;
 using session::FinishReason;
 using session::Request;
 
-// A conversation: what was said, and the tokens of it that the model has seen, so that each turn computes only what is new.
+// A conversation: what was said, and the tokens of it that the model has seen, so that each turn computes only what is
+// new.
 class Conversation {
   public:
-    Conversation(session::Generator& generator, const ChatWriter& writer, const text::Tokenizer& tokenizer, const ModelSettings& settings,
-                 session::SamplingParameters sampling, uint32_t context)
-        : generator_(generator), writer_(writer), tokenizer_(tokenizer), settings_(settings), sampling_(std::move(sampling)), context_(context) {
+    Conversation(session::Generator& generator, const ChatWriter& writer, const text::Tokenizer& tokenizer,
+                 const ModelSettings& settings, session::SamplingParameters sampling, uint32_t context)
+        : generator_(generator),
+          writer_(writer),
+          tokenizer_(tokenizer),
+          settings_(settings),
+          sampling_(std::move(sampling)),
+          context_(context) {
         clear();
     }
 
@@ -46,7 +50,8 @@ class Conversation {
         const std::string text = writer_.text(messages_);
         std::string answer_text;
         bool line_open = false;
-        Request request{tokens_of(text), session::Sampler(sampling_, tokenizer_.size()), session::StopStrings(settings_.stop)};
+        Request request{tokens_of(text), session::Sampler(sampling_, tokenizer_.size()),
+                        session::StopStrings(settings_.stop)};
         ++sampling_.seed;  // turns draw apart from each other
         if (settings_.predict.value_or(-1) >= 0) request.max_new_tokens = static_cast<uint32_t>(*settings_.predict);
         request.context = context_;
@@ -71,7 +76,8 @@ class Conversation {
         if (line_open || answer_text.empty()) std::fputc('\n', stdout);
         std::fflush(stdout);
         if (answer.reason == FinishReason::kContextFull) {
-            say(fmt::format("the context is full ({} tokens): the answer ends here; /clear starts anew, -c gives more", context_));
+            say(fmt::format("the context is full ({} tokens): the answer ends here; /clear starts anew, -c gives more",
+                            context_));
         }
         messages_.push_back({"assistant", answer_text});
         seen_text_ = text + answer_text;
@@ -120,7 +126,8 @@ bool read_message(std::string& message, bool terminal) {
 int chat_command(Arguments& arguments) {
     ModelSettings settings = read_model_settings(arguments);
     if (settings.parallel > 1) arguments.remark("--parallel: a conversation is one sequence");
-    if (settings.chat == false) throw UsageError("--raw: a conversation needs a template; 'tessera run' completes raw text");
+    if (settings.chat == false)
+        throw UsageError("--raw: a conversation needs a template; 'tessera run' completes raw text");
     const Machine machine(settings.common, {}, asked_threads(settings.engine));
     OpenedModel model = open_model(settings.common);
     for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
@@ -132,16 +139,20 @@ int chat_command(Arguments& arguments) {
     if (settings.file) first = first ? *first + '\n' + read_text(*settings.file) : read_text(*settings.file);
 
     const size_t empty_prompt = 1;
-    const ContextWish wish = wish_context({&empty_prompt, 1}, 1, settings.context, -1, read_model_info(model.file).context);
+    const ContextWish wish =
+        wish_context({&empty_prompt, 1}, 1, settings.context, -1, read_model_info(model.file).context);
     EngineOptions options = settings.engine;
     options.context = wish.all;
     const auto engine = load_engine(std::move(model), machine, options, !settings.context, 1, settings.common.verbose);
 
     session::Generator generator(*engine, *tokenizer);
-    Conversation conversation(generator, writer, *tokenizer, settings, sampling, std::min(wish.requests[0], engine->context()));
+    Conversation conversation(generator, writer, *tokenizer, settings, sampling,
+                              std::min(wish.requests[0], engine->context()));
     InterruptScope interrupt;
     const bool terminal = isatty(STDIN_FILENO) != 0;
-    if (terminal) say(fmt::format("template {}; /clear forgets what was said, /exit or Ctrl-D ends, Ctrl-C stops an answer", writer.name()));
+    if (terminal)
+        say(fmt::format("template {}; /clear forgets what was said, /exit or Ctrl-D ends, Ctrl-C stops an answer",
+                        writer.name()));
     const auto answer = [&](const std::string& message) {
         conversation.ask(message, interrupt);
         interrupt.clear();

@@ -1,6 +1,5 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/setup.hpp"
-
 #include "core/registry/report.hpp"
 
 #include <cstdio>

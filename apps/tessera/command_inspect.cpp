@@ -2,7 +2,6 @@
 #include "apps/tessera/model_sizes.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/setup.hpp"
-
 #include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
 #include "core/tensor/types.hpp"
@@ -30,12 +29,14 @@ std::string metadata_text(const gguf::GgufFile& file, bool whole) {
 }
 
 std::string tensor_text(const gguf::TensorEntry& tensor) {
-    return fmt::format("{:<8} {:<24} {:>12}", type_info(tensor.type).name, gguf::shape_text(tensor), size_text(tensor.bytes));
+    return fmt::format("{:<8} {:<24} {:>12}", type_info(tensor.type).name, gguf::shape_text(tensor),
+                       size_text(tensor.bytes));
 }
 
 std::string every_tensor(const gguf::GgufFile& file) {
     std::string text = "tensors:\n";
-    for (const gguf::TensorEntry& tensor : file.tensors()) text += fmt::format("  {:<44} {}\n", printable(tensor.name), tensor_text(tensor));
+    for (const gguf::TensorEntry& tensor : file.tensors())
+        text += fmt::format("  {:<44} {}\n", printable(tensor.name), tensor_text(tensor));
     return text;
 }
 
@@ -54,7 +55,8 @@ std::string folded_tensors(const gguf::GgufFile& file) {
             continue;
         }
         std::string part = tensor.name.substr(tensor.name.find('.', 4));
-        const auto [at, fresh] = places.try_emplace({std::move(part), tensor.type, gguf::shape_text(tensor)}, lines.size());
+        const auto [at, fresh] =
+            places.try_emplace({std::move(part), tensor.type, gguf::shape_text(tensor)}, lines.size());
         if (fresh) lines.push_back({&tensor, {}});
         lines[at->second].layers.push_back(layer);
     }
@@ -76,9 +78,10 @@ std::string sizes_text(const ModelSizes& sizes) {
         const KindSize& size = sizes.kinds[kind];
         if (size.tensors == 0) continue;
         std::string types;
-        for (const auto& [type, bytes] : size.bytes_by_type) types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, size_text(bytes));
-        text += fmt::format("  {:<16} {:>12} {:>18} weights in {:<14} {}\n", kind_name(static_cast<TensorKind>(kind)), size_text(size.bytes),
-                            grouped(size.weights), counted(size.tensors, "tensor"), types);
+        for (const auto& [type, bytes] : size.bytes_by_type)
+            types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, size_text(bytes));
+        text += fmt::format("  {:<16} {:>12} {:>18} weights in {:<14} {}\n", kind_name(static_cast<TensorKind>(kind)),
+                            size_text(size.bytes), grouped(size.weights), counted(size.tensors, "tensor"), types);
     }
     text += fmt::format("  {:<16} {:>12} {:>18} weights\n", "all", size_text(sizes.bytes), grouped(sizes.weights));
     return text;
@@ -86,8 +89,8 @@ std::string sizes_text(const ModelSizes& sizes) {
 
 // Bytes of a layer by kind; neighbours of equal sizes are one line.
 std::string layers_text(const ModelSizes& sizes) {
-    std::string text = fmt::format("a layer each of:\n  {:<12} {:>12} {:>14} {:>14} {:>12} {:>12}\n", "layers", "attention", "routed experts", "shared experts",
-                                   "dense ffn", "whole layer");
+    std::string text = fmt::format("a layer each of:\n  {:<12} {:>12} {:>14} {:>14} {:>12} {:>12}\n", "layers",
+                                   "attention", "routed experts", "shared experts", "dense ffn", "whole layer");
     for (auto at = sizes.layers.begin(); at != sizes.layers.end();) {
         const auto first = at;
         auto last = at;
@@ -95,9 +98,11 @@ std::string layers_text(const ModelSizes& sizes) {
         const auto bytes = [&](TensorKind kind) { return size_text(first->second[static_cast<size_t>(kind)]); };
         uint64_t whole = 0;
         for (const uint64_t part : first->second) whole += part;
-        const std::string range = first == last ? std::to_string(first->first) : fmt::format("{}-{}", first->first, last->first);
-        text += fmt::format("  {:<12} {:>12} {:>14} {:>14} {:>12} {:>12}\n", range, bytes(TensorKind::kAttention), bytes(TensorKind::kRoutedExperts),
-                            bytes(TensorKind::kSharedExperts), bytes(TensorKind::kDenseFfn), size_text(whole));
+        const std::string range =
+            first == last ? std::to_string(first->first) : fmt::format("{}-{}", first->first, last->first);
+        text += fmt::format("  {:<12} {:>12} {:>14} {:>14} {:>12} {:>12}\n", range, bytes(TensorKind::kAttention),
+                            bytes(TensorKind::kRoutedExperts), bytes(TensorKind::kSharedExperts),
+                            bytes(TensorKind::kDenseFfn), size_text(whole));
     }
     return text;
 }
@@ -107,13 +112,18 @@ std::string placement_text(const ModelSizes& sizes) {
     for (const auto& [layer, kinds] : sizes.layers) {
         if (kinds[static_cast<size_t>(TensorKind::kRoutedExperts)] > 0) layers.push_back(layer);
     }
-    std::string text = "what to write after -ot (a regular expression, searched for in the names above, then =DEVICE):\n";
-    const auto line = [&](std::string_view rules, std::string_view what) { text += fmt::format("  {:<64} {}\n", rules, what); };
+    std::string text =
+        "what to write after -ot (a regular expression, searched for in the names above, then =DEVICE):\n";
+    const auto line = [&](std::string_view rules, std::string_view what) {
+        text += fmt::format("  {:<64} {}\n", rules, what);
+    };
     const uint64_t experts = sizes.of(TensorKind::kRoutedExperts).bytes;
     if (layers.empty()) {
-        line("-ot 'blk\\.[0-9]+\\.ffn_=CPU'", fmt::format("feed-forward on the CPU: {}", size_text(sizes.of(TensorKind::kDenseFfn).bytes)));
+        line("-ot 'blk\\.[0-9]+\\.ffn_=CPU'",
+             fmt::format("feed-forward on the CPU: {}", size_text(sizes.of(TensorKind::kDenseFfn).bytes)));
     } else {
-        line("-ot exps=CPU", fmt::format("all routed experts on the CPU ({}); the rest ({}) on GPUs", size_text(experts), size_text(sizes.bytes - experts)));
+        line("-ot exps=CPU", fmt::format("all routed experts on the CPU ({}); the rest ({}) on GPUs",
+                                         size_text(experts), size_text(sizes.bytes - experts)));
         const int first = layers.front(), last = layers[std::min<size_t>(layers.size(), 4) - 1];
         uint64_t bytes = 0;
         for (int layer = first; layer <= last; ++layer) {
@@ -121,8 +131,9 @@ std::string placement_text(const ModelSizes& sizes) {
         }
         line(fmt::format("-ot 'blk\\.({})\\.ffn_.*_exps=CUDA0' -ot exps=CPU", number_pattern(first, last)),
              fmt::format("experts of layers {} to {} on the first GPU: {} there", first, last, size_text(bytes)));
-        line("--n-cpu-moe N", fmt::format("the same the other way round: experts of the first N layers on the CPU, {} a layer",
-                                          size_text(sizes.layer_bytes(first, TensorKind::kRoutedExperts))));
+        line("--n-cpu-moe N",
+             fmt::format("the same the other way round: experts of the first N layers on the CPU, {} a layer",
+                         size_text(sizes.layer_bytes(first, TensorKind::kRoutedExperts))));
     }
     text += "  'tessera plan' says what fits; without -ot, -ngl and -ts it is fitted to the memory that is there.\n";
     return text;
@@ -135,8 +146,8 @@ int inspect_command(Arguments& arguments) {
     const OpenedModel model = open_model(settings);
     const bool all = arguments.has("all") || settings.verbose;
     const ModelSizes sizes = measure(model.file);
-    std::string text = fmt::format("{}: GGUF version {}, {}, {}\n\n", model.path.string(), model.file.version(), counted(model.file.file_count(), "file"),
-                                   size_text(model.file.file_bytes()));
+    std::string text = fmt::format("{}: GGUF version {}, {}, {}\n\n", model.path.string(), model.file.version(),
+                                   counted(model.file.file_count(), "file"), size_text(model.file.file_bytes()));
     text += metadata_text(model.file, all) + '\n';
     text += (all ? every_tensor(model.file) : folded_tensors(model.file)) + '\n';
     text += sizes_text(sizes);

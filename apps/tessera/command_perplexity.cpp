@@ -5,7 +5,6 @@
 #include "apps/tessera/perplexity.hpp"
 #include "apps/tessera/prompts.hpp"
 #include "apps/tessera/setup.hpp"
-
 #include "core/base/error.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -31,8 +30,10 @@ struct Asked {
 
 Asked read_asked(Arguments& arguments, const ModelSettings& settings) {
     Asked asked{arguments.text("kl-divergence-base"), arguments.has("kl-divergence"), {}};
-    if (const auto chunks = arguments.integer("chunks", -1, 1 << 24); chunks && *chunks > 0) asked.chunks = static_cast<uint32_t>(*chunks);
-    if (asked.compares && !asked.base) throw UsageError("--kl-divergence: expected the run to compare with as --kl-divergence-base FILE");
+    if (const auto chunks = arguments.integer("chunks", -1, 1 << 24); chunks && *chunks > 0)
+        asked.chunks = static_cast<uint32_t>(*chunks);
+    if (asked.compares && !asked.base)
+        throw UsageError("--kl-divergence: expected the run to compare with as --kl-divergence-base FILE");
     if (asked.compares && settings.file) arguments.remark("-f: the text is in the saved run");
     if (!asked.compares && !settings.file) throw UsageError("nothing to score: give a text with -f FILE");
     return asked;
@@ -40,11 +41,13 @@ Asked read_asked(Arguments& arguments, const ModelSettings& settings) {
 
 // The text as chunks of one context each.
 SavedRunHead read_chunks(const ModelSettings& settings, const text::Tokenizer& tokenizer, uint32_t context) {
-    std::vector<Token> tokens = tokenizer.encode(read_text(*settings.file), {.add_special = true, .parse_special = false});
+    std::vector<Token> tokens =
+        tokenizer.encode(read_text(*settings.file), {.add_special = true, .parse_special = false});
     if (tokenizer.adds_eos() && !tokens.empty() && tokens.back() == tokenizer.eos()) tokens.pop_back();
     if (tokens.size() < context) {
-        fail(TSR_INVALID_ARGUMENT, "{}: expected at least {} tokens, one context, found {}: give a longer text or a smaller -c", *settings.file, context,
-             tokens.size());
+        fail(TSR_INVALID_ARGUMENT,
+             "{}: expected at least {} tokens, one context, found {}: give a longer text or a smaller -c",
+             *settings.file, context, tokens.size());
     }
     tokens.resize(tokens.size() / context * context);
     return {context, static_cast<uint32_t>(tokenizer.size()), std::move(tokens)};
@@ -59,9 +62,15 @@ struct Estimate {
     double value, error;
 };
 // exp of a mean, with the error that follows to first order.
-Estimate exp_of(const Mean& mean) { return {std::exp(mean.mean()), std::exp(mean.mean()) * mean.error()}; }
-std::string estimate_text(Estimate e, int digits) { return fmt::format("{:.{}f} +/- {:.{}f}", e.value, digits, e.error, digits); }
-Estimate plain(const Mean& mean, double factor = 1) { return {factor * mean.mean(), factor * mean.error()}; }
+Estimate exp_of(const Mean& mean) {
+    return {std::exp(mean.mean()), std::exp(mean.mean()) * mean.error()};
+}
+std::string estimate_text(Estimate e, int digits) {
+    return fmt::format("{:.{}f} +/- {:.{}f}", e.value, digits, e.error, digits);
+}
+Estimate plain(const Mean& mean, double factor = 1) {
+    return {factor * mean.mean(), factor * mean.error()};
+}
 // The root of a mean of squares.
 Estimate root_of(const Mean& mean, double factor) {
     const double root = std::sqrt(mean.mean());
@@ -69,24 +78,32 @@ Estimate root_of(const Mean& mean, double factor) {
 }
 
 std::string chunk_line(uint32_t chunk, const Divergence& d) {
-    return fmt::format("{:>5}  {:>22}  {:>24}  {:>22}  {:>18} %  {:>18} %\n", chunk, estimate_text(exp_of(d.nll), 4), estimate_text(plain(d.nll_difference), 5),
-                       estimate_text(plain(d.divergence), 6), estimate_text(root_of(d.change_squared, 100), 3), estimate_text(plain(d.same_best, 100), 3));
+    return fmt::format("{:>5}  {:>22}  {:>24}  {:>22}  {:>18} %  {:>18} %\n", chunk, estimate_text(exp_of(d.nll), 4),
+                       estimate_text(plain(d.nll_difference), 5), estimate_text(plain(d.divergence), 6),
+                       estimate_text(root_of(d.change_squared, 100), 3), estimate_text(plain(d.same_best, 100), 3));
 }
 
 void print_divergence(Divergence& d) {
     std::ranges::sort(d.divergences);
     std::ranges::sort(d.changes);
     std::string text = "\n====== Perplexity statistics ======\n";
-    const auto line = [&](std::string_view name, const std::string& value) { text += fmt::format("{:<29} : {}\n", name, value); };
+    const auto line = [&](std::string_view name, const std::string& value) {
+        text += fmt::format("{:<29} : {}\n", name, value);
+    };
     line("Mean PPL(Q)", estimate_text(exp_of(d.nll), 6));
     line("Mean PPL(base)", estimate_text(exp_of(d.base_nll), 6));
     line("Mean ln(PPL(Q)/PPL(base))", estimate_text(plain(d.nll_difference), 6));
     line("Mean PPL(Q)/PPL(base)", estimate_text(exp_of(d.nll_difference), 6));
     constexpr double kShares[] = {1, 0.999, 0.99, 0.95, 0.9, 0.5, 0.1, 0.05, 0.01, 0.001, 0};
-    const auto quantiles = [&](std::string_view what, std::span<const float> sorted, double factor, int digits, std::string_view unit) {
+    const auto quantiles = [&](std::string_view what, std::span<const float> sorted, double factor, int digits,
+                               std::string_view unit) {
         for (const double share : kShares) {
-            const std::string name = share == 1 ? "Maximum" : share == 0 ? "Minimum" : share == 0.5 ? "Median" : fmt::format("{:.1f} %", 100 * share);
-            line(fmt::format("{} {}", name, what), fmt::format("{:.{}f}{}", factor * quantile(sorted, share), digits, unit));
+            const std::string name = share == 1     ? "Maximum"
+                                     : share == 0   ? "Minimum"
+                                     : share == 0.5 ? "Median"
+                                                    : fmt::format("{:.1f} %", 100 * share);
+            line(fmt::format("{} {}", name, what),
+                 fmt::format("{:.{}f}{}", factor * quantile(sorted, share), digits, unit));
         }
     };
     text += "\n====== KL divergence statistics ======\n";
@@ -118,13 +135,16 @@ int perplexity_command(Arguments& arguments) {
         base.emplace(*asked.base);
         head = base->head();
         if (head.vocabulary != vocabulary) {
-            fail(TSR_INVALID_ARGUMENT, "{}: expected a run of this vocabulary of {} tokens, found one of {}", *asked.base, vocabulary, head.vocabulary);
+            fail(TSR_INVALID_ARGUMENT, "{}: expected a run of this vocabulary of {} tokens, found one of {}",
+                 *asked.base, vocabulary, head.vocabulary);
         }
-        if (settings.context && *settings.context != head.context) throw UsageError(fmt::format("-c: the saved run has chunks of {} tokens", head.context));
+        if (settings.context && *settings.context != head.context)
+            throw UsageError(fmt::format("-c: the saved run has chunks of {} tokens", head.context));
     } else {
         uint32_t context = settings.context.value_or(kDefaultContext);
         if (context == 0) context = read_model_info(model.file).context;
-        if (context < kLeastContext) throw UsageError(fmt::format("-c: expected at least {} tokens, found {}", kLeastContext, context));
+        if (context < kLeastContext)
+            throw UsageError(fmt::format("-c: expected at least {} tokens, found {}", kLeastContext, context));
         head = read_chunks(settings, *tokenizer, context);
         head.vocabulary = vocabulary;
     }
@@ -134,20 +154,24 @@ int perplexity_command(Arguments& arguments) {
     EngineOptions options = settings.engine;
     options.context = head.context;
     options.output_rows = std::min({options.rows, head.context, kMostOutputRows});
-    const auto engine = load_engine(std::move(model), machine, options, false, options.context, settings.common.verbose);
+    const auto engine =
+        load_engine(std::move(model), machine, options, false, options.context, settings.common.verbose);
     std::optional<SavedRunWriter> writer;
     if (asked.base && !asked.compares) writer.emplace(*asked.base, head);
-    say(fmt::format("{} of {} tokens, of which {} are scored", counted(head.chunks(), "chunk"), head.context, scored_places(head.context).count()));
+    say(fmt::format("{} of {} tokens, of which {} are scored", counted(head.chunks(), "chunk"), head.context,
+                    scored_places(head.context).count()));
 
     const InterruptScope interrupt;
     Mean nll;
     Divergence divergence;
     uint32_t chunk = 0;
     try {
-        if (base) print(fmt::format("{:>5}  {:>22}  {:>24}  {:>22}  {:>20}  {:>20}\n", "chunk", "PPL", "ln(PPL(Q)/PPL(base))", "KL divergence", "RMS change of p", "same top p"));
+        if (base)
+            print(fmt::format("{:>5}  {:>22}  {:>24}  {:>22}  {:>20}  {:>20}\n", "chunk", "PPL", "ln(PPL(Q)/PPL(base))",
+                              "KL divergence", "RMS change of p", "same top p"));
         for (; chunk < head.chunks(); ++chunk) {
-            score_chunk(*engine, std::span(head.tokens).subspan(size_t{chunk} * head.context, head.context), bos, options.output_rows, interrupt.flag(),
-                        [&](std::span<const float> logits, Token next) {
+            score_chunk(*engine, std::span(head.tokens).subspan(size_t{chunk} * head.context, head.context), bos,
+                        options.output_rows, interrupt.flag(), [&](std::span<const float> logits, Token next) {
                             if (base) {
                                 divergence.add(logits, base->next(), next);
                             } else {
@@ -155,14 +179,17 @@ int perplexity_command(Arguments& arguments) {
                                 if (writer) writer->add(logits);
                             }
                         });
-            print(base ? chunk_line(chunk + 1, divergence) : fmt::format("[{}]{:.4f},", chunk + 1, std::exp(nll.mean())));
+            print(base ? chunk_line(chunk + 1, divergence)
+                       : fmt::format("[{}]{:.4f},", chunk + 1, std::exp(nll.mean())));
         }
     } catch (const Error& error) {
         if (error.code() != TSR_CANCELLED) throw;
         say("stopped");
     }
     if (base && divergence.nll.count() > 0) print_divergence(divergence);
-    if (!base) print(fmt::format("\nFinal estimate: PPL = {} over {}\n", estimate_text(exp_of(nll), 4), counted(chunk, "chunk")));
+    if (!base)
+        print(fmt::format("\nFinal estimate: PPL = {} over {}\n", estimate_text(exp_of(nll), 4),
+                          counted(chunk, "chunk")));
     if (writer && interrupt.interrupted()) {
         say(fmt::format("{}: not saved, since not all chunks were scored", *asked.base));
     } else if (writer) {

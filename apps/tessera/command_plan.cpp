@@ -26,14 +26,17 @@ int plan_command(Arguments& arguments) {
     if (settings.context == 0u) options.context = read_model_info(model.file).context;
 
     for (const std::string& line : arguments.remarks()) say(line);
-    PlanReport report{model.path.string(), rig ? rig->string() : "", measure(model.file), plan_model(model.file, machine.registry, machine.hardware, options),
-                      machine.registry, largest_context(model.file, machine.registry, machine.hardware, options), arguments.remarks()};
+    PlanReport report{model.path.string(), rig ? rig->string() : "",
+                      measure(model.file), plan_model(model.file, machine.registry, machine.hardware, options),
+                      machine.registry,    largest_context(model.file, machine.registry, machine.hardware, options),
+                      arguments.remarks()};
     const std::string text = arguments.has("json") ? boost::json::serialize(plan_json(report)) + '\n'
                                                    : plan_text(report, arguments.has("why") || settings.common.verbose);
     std::fwrite(text.data(), 1, text.size(), stdout);
     const std::vector<Excess> excesses = excess_of(report.planned.plan);
     for (const Excess& excess : excesses) {
-        say(fmt::format("tessera: does not fit: {} lacks {} bytes ({})", report.planned.plan.devices[excess.device]->id, excess.bytes, size_text(excess.bytes)));
+        say(fmt::format("tessera: does not fit: {} lacks {} bytes ({})", report.planned.plan.devices[excess.device]->id,
+                        excess.bytes, size_text(excess.bytes)));
     }
     return excesses.empty() ? kExitDone : kExitDoesNotFit;
 }

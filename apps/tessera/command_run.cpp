@@ -4,7 +4,6 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/prompts.hpp"
 #include "apps/tessera/setup.hpp"
-
 #include "core/base/error.hpp"
 #include "core/gguf/value.hpp"
 #include "core/model/model.hpp"
@@ -26,9 +25,11 @@ using session::Request;
 std::vector<std::string> read_prompts(const ModelSettings& settings) {
     if (settings.prompt && settings.file) throw UsageError("-p and -f contradict each other: give one of them");
     if (settings.parallel > 1) {
-        if (!settings.file) throw UsageError(fmt::format("--parallel {} needs -f FILE with one prompt a line", settings.parallel));
+        if (!settings.file)
+            throw UsageError(fmt::format("--parallel {} needs -f FILE with one prompt a line", settings.parallel));
         std::vector<std::string> prompts = lines_of(read_text(*settings.file));
-        if (prompts.empty()) throw UsageError(fmt::format("-f {}: expected one prompt a line, found no line", *settings.file));
+        if (prompts.empty())
+            throw UsageError(fmt::format("-f {}: expected one prompt a line, found no line", *settings.file));
         if (settings.escape) std::ranges::transform(prompts, prompts.begin(), unescape);
         return prompts;
     }
@@ -133,7 +134,8 @@ int run_command(Arguments& arguments) {
     const auto at_once = static_cast<uint32_t>(std::min<size_t>(settings.parallel, prompts.size()));
     std::vector<size_t> lengths;
     for (const auto& prompt : tokens) lengths.push_back(prompt.size());
-    const ContextWish wish = wish_context(lengths, at_once, settings.context, predict, read_model_info(model.file).context);
+    const ContextWish wish =
+        wish_context(lengths, at_once, settings.context, predict, read_model_info(model.file).context);
 
     // All that is as large as a vocabulary or an answer is made before loading, after which nothing large is allocated.
     Printer printer(prompts.size());
@@ -141,12 +143,14 @@ int run_command(Arguments& arguments) {
     std::vector<Request> requests;
     for (size_t i = 0; i < prompts.size(); ++i) {
         tokens[i].reserve(std::min<uint64_t>(uint64_t{wish.requests[i]} + 2, tokens[i].size() + (uint64_t{1} << 20)));
-        Request request{std::move(tokens[i]), session::Sampler(sampling, tokenizer->size()), session::StopStrings(settings.stop)};
+        Request request{std::move(tokens[i]), session::Sampler(sampling, tokenizer->size()),
+                        session::StopStrings(settings.stop)};
         if (predict >= 0) request.max_new_tokens = static_cast<uint32_t>(predict);
         request.context = wish.requests[i];
         request.show_control = settings.special;
         request.on_text = [&printer, i](std::string_view text) { printer.add(i, text); };
-        request.on_finish = [&printer, i, limit = wish.requests[i], several = prompts.size() > 1](const Answer& answer) {
+        request.on_finish = [&printer, i, limit = wish.requests[i],
+                             several = prompts.size() > 1](const Answer& answer) {
             printer.finish(i);
             say_end(answer, i, several, limit);
         };
@@ -157,7 +161,8 @@ int run_command(Arguments& arguments) {
     options.sequences = at_once;
     options.context = wish.all;
     const size_t longest = *std::ranges::max_element(lengths);
-    const auto engine = load_engine(std::move(model), machine, options, !settings.context, static_cast<uint32_t>(longest) + 1, settings.common.verbose);
+    const auto engine = load_engine(std::move(model), machine, options, !settings.context,
+                                    static_cast<uint32_t>(longest) + 1, settings.common.verbose);
 
     session::Generator generator(*engine, *tokenizer);
     const InterruptScope interrupt;

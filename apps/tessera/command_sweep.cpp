@@ -5,7 +5,6 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/setup.hpp"
 #include "apps/tessera/sweep_results.hpp"
-
 #include "core/base/error.hpp"
 
 #include <algorithm>
@@ -32,9 +31,11 @@ SweepPlan read_plan(Arguments& arguments, const ModelSettings& settings, uint32_
     plan.context = settings.context.value_or(std::min(kDefaultContext, std::max(model_context, plan.step)));
     if (plan.context == 0) plan.context = model_context;
     if (plan.context < plan.step) {
-        throw UsageError(fmt::format("-c: expected room for one prompt of {} tokens (-ub), found {}", plan.step, plan.context));
+        throw UsageError(
+            fmt::format("-c: expected room for one prompt of {} tokens (-ub), found {}", plan.step, plan.context));
     }
-    plan.generation = static_cast<uint32_t>(arguments.integer("sweep-generate", 1, 1 << 20).value_or(std::max(plan.step / 4, 1u)));
+    plan.generation =
+        static_cast<uint32_t>(arguments.integer("sweep-generate", 1, 1 << 20).value_or(std::max(plan.step / 4, 1u)));
     plan.stride = static_cast<uint32_t>(arguments.integer("sweep-stride", 1, 1 << 20).value_or(1));
     plan.repetitions = static_cast<uint32_t>(arguments.integer("sweep-repetitions", 1, 1000).value_or(1));
     constexpr std::string_view formats[] = {"table", "jsonl"};
@@ -44,7 +45,9 @@ SweepPlan read_plan(Arguments& arguments, const ModelSettings& settings, uint32_
 
 class RowFile {
   public:
-    explicit RowFile(const std::string& path) : path_(path), stream_(path, std::ios::binary | std::ios::trunc) { check(); }
+    explicit RowFile(const std::string& path) : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {
+        check();
+    }
     void write(std::string_view text) {
         stream_.write(text.data(), static_cast<std::streamsize>(text.size())).flush();
         check();
@@ -86,7 +89,8 @@ std::vector<SweepRow> measure_rows(const SweepPlan& plan, SpeedMeter& meter, Row
     return rows;
 }
 
-std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<std::string>& save, const std::atomic<bool>& stop) {
+std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<std::string>& save,
+                                    const std::atomic<bool>& stop) {
     ModelSettings settings = read_model_settings(arguments);
     const Machine machine(settings.common, {}, asked_threads(settings.engine));
     OpenedModel model = open_model(settings.common);
@@ -97,7 +101,8 @@ std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<st
     if (save) file.emplace(*save);
     EngineOptions options = settings.engine;
     options.context = plan.context + (plan.generation > plan.step ? plan.generation - plan.step : 0);
-    const auto engine = load_engine(std::move(model), machine, options, false, options.context, settings.common.verbose);
+    const auto engine =
+        load_engine(std::move(model), machine, options, false, options.context, settings.common.verbose);
     SpeedMeter meter(*engine, stop);
     return measure_rows(plan, meter, file ? &*file : nullptr);
 }
@@ -109,7 +114,8 @@ int sweep_command(Arguments& arguments) {
     const auto save = arguments.text("sweep-save");
     const std::vector<std::string> others = arguments.all("sweep-results");
     const bool measures = arguments.has("model") || others.empty();
-    if (!measures && !plot) throw UsageError("results to draw need --plot FILE.svg; to measure, name a model with -m FILE");
+    if (!measures && !plot)
+        throw UsageError("results to draw need --plot FILE.svg; to measure, name a model with -m FILE");
     std::vector<SweepResults> results;
     for (const std::string& other : others) results.push_back(read_sweep_results(other));
 

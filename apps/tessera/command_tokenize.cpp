@@ -2,7 +2,6 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/prompts.hpp"
 #include "apps/tessera/setup.hpp"
-
 #include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
 
@@ -22,8 +21,8 @@ int tokenize_command(Arguments& arguments) {
 
     const OpenedModel model = open_model(settings);
     const auto tokenizer = make_tokenizer(model.file);
-    const std::vector<text::Token> tokens =
-        tokenizer->encode(text, {.add_special = !arguments.has("no-bos"), .parse_special = !arguments.has("no-parse-special")});
+    const std::vector<text::Token> tokens = tokenizer->encode(
+        text, {.add_special = !arguments.has("no-bos"), .parse_special = !arguments.has("no-parse-special")});
     std::string out;
     if (arguments.has("ids")) {
         for (const text::Token token : tokens) out += fmt::format("{}{}", out.empty() ? "" : " ", token);

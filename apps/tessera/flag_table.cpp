@@ -21,34 +21,43 @@ constexpr uint32_t kModel = kRun | kChat | kPlan;
 constexpr uint32_t kEngine = kModel | kBench | kSweep | kPerplexity;
 
 constexpr CommandInfo kCommands[] = {
-    {Command::kRun, "run", "", "tessera run [-m MODEL] -p PROMPT [flags]", "Completes a prompt and prints the completion."},
+    {Command::kRun, "run", "", "tessera run [-m MODEL] -p PROMPT [flags]",
+     "Completes a prompt and prints the completion."},
     {Command::kChat, "chat", "", "tessera chat [-m MODEL] [flags]", "Talks: reads lines, answers each, remembers."},
     {Command::kPlan, "plan", "model", "tessera plan [-m] MODEL [--rig FILE] [--json] [flags]",
      "Says what a model would take on this machine or another, without loading it."},
-    {Command::kBench, "bench", "", "tessera bench -m MODEL [-p N,...] [-n N,...] [-pg P,G] [-d DEPTH,...] [-r N] [-o md|csv|json|jsonl] [flags]",
+    {Command::kBench, "bench", "",
+     "tessera bench -m MODEL [-p N,...] [-n N,...] [-pg P,G] [-d DEPTH,...] [-r N] [-o md|csv|json|jsonl] [flags]",
      "Measures speed: prompts, generation, and both after each other; flags may take several values."},
-    {Command::kSweep, "sweep", "sweep-results", "tessera sweep -m MODEL [-c N] [--save FILE] [--plot FILE.svg] [flags], or tessera sweep RESULTS... --plot FILE.svg",
+    {Command::kSweep, "sweep", "sweep-results",
+     "tessera sweep -m MODEL [-c N] [--save FILE] [--plot FILE.svg] [flags], or tessera sweep RESULTS... --plot "
+     "FILE.svg",
      "Measures speed against depth, and draws results."},
-    {Command::kPerplexity, "perplexity", "", "tessera perplexity -m MODEL -f TEXT [-c N] [--chunks N] [--kl-divergence-base FILE [--kl-divergence]] [flags]",
+    {Command::kPerplexity, "perplexity", "",
+     "tessera perplexity -m MODEL -f TEXT [-c N] [--chunks N] [--kl-divergence-base FILE [--kl-divergence]] [flags]",
      "Measures how well a model foretells a text, or how far it is from a saved run."},
     {Command::kDevices, "devices", "", "tessera devices", "Lists the hardware that was found."},
-    {Command::kPlugins, "plugins", "", "tessera plugins [--why]", "Lists the plugins that were found, chosen and rejected."},
-    {Command::kInspect, "inspect", "model", "tessera inspect [-m] MODEL", "Shows what is in a model file, and what to write after -ot."},
+    {Command::kPlugins, "plugins", "", "tessera plugins [--why]",
+     "Lists the plugins that were found, chosen and rejected."},
+    {Command::kInspect, "inspect", "model", "tessera inspect [-m] MODEL",
+     "Shows what is in a model file, and what to write after -ot."},
     {Command::kTokenize, "tokenize", "prompt", "tessera tokenize [-m MODEL] [-p] TEXT", "Shows the tokens of a text."},
 };
 
-constexpr Flag honoured(std::string_view name, std::string_view spellings, Takes takes, std::string_view value, uint32_t commands,
-                        Group group, std::string_view help) {
+constexpr Flag honoured(std::string_view name, std::string_view spellings, Takes takes, std::string_view value,
+                        uint32_t commands, Group group, std::string_view help) {
     return {name, spellings, takes, value, commands, group, help, Standing::kHonoured};
 }
 
 // `line`: what is done instead.
-constexpr Flag said(std::string_view name, std::string_view spellings, Takes takes, std::string_view line, uint32_t commands = kEngine) {
+constexpr Flag said(std::string_view name, std::string_view spellings, Takes takes, std::string_view line,
+                    uint32_t commands = kEngine) {
     return {name, spellings, takes, "", commands, Group::kOthers, line, Standing::kSaid};
 }
 
 constexpr std::string_view kNoServer = "this version has no server";
-constexpr std::string_view kFromFile = "rope scaling comes from the model file; --override-kv changes what the file says";
+constexpr std::string_view kFromFile =
+    "rope scaling comes from the model file; --override-kv changes what the file says";
 constexpr std::string_view kNoSampler = "this version has no such sampler";
 constexpr std::string_view kNoGrammar = "this version has no grammars: the output is free text";
 constexpr std::string_view kNoAdapters = "this version does not load adapters";
@@ -56,6 +65,8 @@ constexpr std::string_view kNoDraft = "this version has no speculative decoding"
 constexpr std::string_view kBenchmark = "a flag of 'tessera bench', without meaning here";
 constexpr std::string_view kTuning = "a switch of another runtime's insides; Tessera chooses by its own plan";
 
+// One flag an entry, on one line or two.
+// clang-format off
 constexpr Flag kFlags[] = {
     // General
     honoured("help", "--help -h --usage", Takes::kNothing, "", kAll, Group::kGeneral, "show the flags of this command"),
@@ -269,11 +280,15 @@ constexpr Flag kFlags[] = {
     said("prio", "--prio", Takes::kValue, "the system's priority is left as it is", kBench),
     said("delay", "--delay", Takes::kValue, "tests follow each other at once", kBench),
 };
+// clang-format on
 
 }  // namespace
 
-std::span<const CommandInfo> all_commands() noexcept { return kCommands; }
-std::span<const Flag> all_flags() noexcept { return kFlags; }
+std::span<const CommandInfo> all_commands() noexcept {
+    return kCommands;
+}
+std::span<const Flag> all_flags() noexcept {
+    return kFlags;
+}
 
 }  // namespace tessera::app
-

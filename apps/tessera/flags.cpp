@@ -9,8 +9,8 @@
 namespace tessera::app {
 namespace {
 
-// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other (Damerau, CACM 7(3), 1964;
-// each place edited once).
+// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other (Damerau, CACM 7(3),
+// 1964; each place edited once).
 size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
     for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -18,7 +18,8 @@ size_t edit_distance(std::string_view a, std::string_view b) {
     for (size_t i = 1; i <= a.size(); ++i) {
         for (size_t j = 1; j <= b.size(); ++j) {
             d[i][j] = std::min({d[i - 1][j] + 1, d[i][j - 1] + 1, d[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)});
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                d[i][j] = std::min(d[i][j], d[i - 2][j - 2] + 1);
         }
     }
     return d[a.size()][b.size()];
@@ -31,8 +32,9 @@ const CommandInfo& info_of(Command command) noexcept {
 }
 
 std::string_view group_title(Group group) noexcept {
-    constexpr std::array<std::string_view, 8> titles = {"General",   "Prompt",  "Sampling", "Context and speed",
-                                                        "Placement", "Reports", "Measuring", "Taken, and said in one line"};
+    constexpr std::array<std::string_view, 8> titles = {
+        "General",   "Prompt",  "Sampling",  "Context and speed",
+        "Placement", "Reports", "Measuring", "Taken, and said in one line"};
     return titles[static_cast<size_t>(group)];
 }
 
@@ -46,14 +48,17 @@ std::vector<std::string_view> spellings_of(const Flag& flag) {
     return all;
 }
 
-std::string_view shown(const Flag& flag) noexcept { return flag.spellings.substr(0, flag.spellings.find(' ')); }
+std::string_view shown(const Flag& flag) noexcept {
+    return flag.spellings.substr(0, flag.spellings.find(' '));
+}
 bool spelled(const Flag& flag, std::string_view spelling) {
     const auto spellings = spellings_of(flag);
     return std::ranges::find(spellings, spelling) != spellings.end();
 }
 
 const Flag* find_flag(std::string_view spelling, Command command) {
-    const auto at = std::ranges::find_if(all_flags(), [&](const Flag& flag) { return flag.of(command) && spelled(flag, spelling); });
+    const auto at = std::ranges::find_if(all_flags(),
+                                         [&](const Flag& flag) { return flag.of(command) && spelled(flag, spelling); });
     return at == all_flags().end() ? nullptr : &*at;
 }
 

@@ -50,7 +50,8 @@ std::string_view group_title(Group group) noexcept;
 
 struct Flag {
     std::string_view name;       // by which the program asks for it: no two flags share one
-    std::string_view spellings;  // separated by blanks; the first is the one that messages show. No two flags of one command share one
+    std::string_view spellings;  // separated by blanks; the first is the one that messages show. No two flags of one
+                                 // command share one
     Takes takes = Takes::kNothing;
     std::string_view value;  // placeholder in the help: "N"
     uint32_t commands = 0;   // of Command

@@ -2,9 +2,9 @@
 
 #include "apps/tessera/commands.hpp"
 
-#include <csignal>
-
 #include <unistd.h>
+
+#include <csignal>
 
 namespace tessera::app {
 namespace {
@@ -26,10 +26,16 @@ InterruptScope::InterruptScope() {
     sigaction(SIGINT, &action, &g_before);
 }
 
-InterruptScope::~InterruptScope() { sigaction(SIGINT, &g_before, nullptr); }
+InterruptScope::~InterruptScope() {
+    sigaction(SIGINT, &g_before, nullptr);
+}
 
-const std::atomic<bool>& InterruptScope::flag() const noexcept { return g_interrupted; }
+const std::atomic<bool>& InterruptScope::flag() const noexcept {
+    return g_interrupted;
+}
 
-void InterruptScope::clear() noexcept { g_interrupted = false; }
+void InterruptScope::clear() noexcept {
+    g_interrupted = false;
+}
 
 }  // namespace tessera::app

@@ -2,7 +2,6 @@
 
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/plan_report.hpp"
-
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/tensor/types.hpp"
@@ -20,44 +19,55 @@ constexpr uint64_t kDefaultContext = 4096;
 constexpr uint64_t kRoomForAnswer = 1024;
 constexpr size_t kNotesShown = 5;
 
-uint64_t whole_pages(uint64_t tokens) { return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS; }
+uint64_t whole_pages(uint64_t tokens) {
+    return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
+}
 
 void say_plan(const PlannedModel& planned, const OpenedModel& model, bool verbose) {
     const Plan& plan = planned.plan;
     const ModelInfo& info = planned.info;
-    say(fmt::format("{}: {} layers ({}), {}; context {} tokens, cached as {}", info.name.empty() ? model.path.filename().string() : printable(info.name),
-                    info.layers, info.architecture, size_text(model.file.file_bytes()), planned.context, cache_types(plan)));
+    say(fmt::format("{}: {} layers ({}), {}; context {} tokens, cached as {}",
+                    info.name.empty() ? model.path.filename().string() : printable(info.name), info.layers,
+                    info.architecture, size_text(model.file.file_bytes()), planned.context, cache_types(plan)));
     for (const std::string& line : lowering_lines(plan)) say(line);
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         const DeviceMemory& memory = plan.memory[device];
         if (memory.allocated() + memory.mapped == 0) continue;
-        say(fmt::format("{}: weights {}{}, cache {}, work {}; {} in all of {} to give", plan.devices[device]->id, size_text(memory.weights),
-                        memory.mapped ? fmt::format(" and {} in the mapped file", size_text(memory.mapped)) : "", size_text(memory.cache),
-                        size_text(memory.activations + memory.workspace + memory.staging), size_text(memory.allocated()),
-                        size_text(usable_bytes(*plan.devices[device]))));
+        say(fmt::format("{}: weights {}{}, cache {}, work {}; {} in all of {} to give", plan.devices[device]->id,
+                        size_text(memory.weights),
+                        memory.mapped ? fmt::format(" and {} in the mapped file", size_text(memory.mapped)) : "",
+                        size_text(memory.cache), size_text(memory.activations + memory.workspace + memory.staging),
+                        size_text(memory.allocated()), size_text(usable_bytes(*plan.devices[device]))));
     }
     const size_t shown = verbose ? plan.notes.size() : std::min(plan.notes.size(), kNotesShown);
     for (size_t i = 0; i < shown; ++i) say(plan.notes[i]);
-    if (shown < plan.notes.size()) say(fmt::format("... and {} more; -v shows them", counted(plan.notes.size() - shown, "note")));
+    if (shown < plan.notes.size())
+        say(fmt::format("... and {} more; -v shows them", counted(plan.notes.size() - shown, "note")));
 }
 
 }  // namespace
 
-ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std::optional<uint32_t> given, int64_t predict, uint32_t model) {
+ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std::optional<uint32_t> given,
+                         int64_t predict, uint32_t model) {
     const uint64_t made_for = model == 0 ? std::numeric_limits<uint32_t>::max() : model;
     ContextWish wish;
     const bool fixed = given && *given > 0;
     const uint64_t all = fixed ? *given : given ? made_for : 0;  // 0: to be found
     for (const size_t prompt : prompts) {
-        uint64_t own = predict >= 0 ? prompt + static_cast<uint64_t>(predict) : std::max<uint64_t>(kDefaultContext, prompt + kRoomForAnswer);
+        uint64_t own = predict >= 0 ? prompt + static_cast<uint64_t>(predict)
+                                    : std::max<uint64_t>(kDefaultContext, prompt + kRoomForAnswer);
         if (all) {
             // Of unlimited answers each gets an equal share; a single one gets all.
-            if (predict < 0) own = at_once == 1 ? all : std::max<uint64_t>(whole_pages(all / at_once), std::min<uint64_t>(prompt + 1, all));
+            if (predict < 0)
+                own = at_once == 1
+                          ? all
+                          : std::max<uint64_t>(whole_pages(all / at_once), std::min<uint64_t>(prompt + 1, all));
             own = std::min(own, all);
         } else {
             own = std::min(own, made_for);
         }
-        wish.requests.push_back(static_cast<uint32_t>(std::min<uint64_t>(std::max<uint64_t>(own, 1), std::numeric_limits<uint32_t>::max())));
+        wish.requests.push_back(static_cast<uint32_t>(
+            std::min<uint64_t>(std::max<uint64_t>(own, 1), std::numeric_limits<uint32_t>::max())));
     }
     if (all) {
         wish.all = static_cast<uint32_t>(all);
@@ -68,11 +78,13 @@ ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std:
     largest.resize(std::min<size_t>(largest.size(), at_once));
     uint64_t sum = 0;
     for (const uint32_t own : largest) sum += (uint64_t{own} + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
-    wish.all = static_cast<uint32_t>(std::clamp<uint64_t>(sum, std::min(kDefaultContext, made_for), std::numeric_limits<int32_t>::max()));
+    wish.all = static_cast<uint32_t>(
+        std::clamp<uint64_t>(sum, std::min(kDefaultContext, made_for), std::numeric_limits<int32_t>::max()));
     return wish;
 }
 
-std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink, uint32_t least, bool verbose) {
+std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
+                                    uint32_t least, bool verbose) {
     PlannedModel planned = plan_model(model.file, machine.registry, machine.hardware, options);
     try {
         check_fit(planned.plan);
@@ -97,16 +109,19 @@ void say_timings(const session::GenerationTimings& t) {
         return fmt::format("{}: {} in {:.3f} s, {:.2f} tokens/s", what, counted(tokens, "token"), seconds,
                            seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0);
     };
-    say(line("prompt", t.prompt_tokens, t.prompt_seconds) + (t.reused_tokens ? fmt::format(" ({} more were in the cache)", t.reused_tokens) : ""));
+    say(line("prompt", t.prompt_tokens, t.prompt_seconds) +
+        (t.reused_tokens ? fmt::format(" ({} more were in the cache)", t.reused_tokens) : ""));
     say(line("generation", t.generated_tokens, t.generation_seconds));
 }
 
-session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled, const text::Tokenizer& tokenizer) {
+session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled,
+                                         const text::Tokenizer& tokenizer) {
     session::SamplingParameters p = settings.sampling;
     // The bundled model is small enough that its second choice is often a wrong one.
     if (bundled && !settings.temperature_given) p.temperature = 0;
     if (settings.ignore_end) {
-        for (const text::Token end : tokenizer.generation_ends()) p.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());
+        for (const text::Token end : tokenizer.generation_ends())
+            p.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());
     }
     try {
         session::check_sampling_parameters(p, tokenizer.size());

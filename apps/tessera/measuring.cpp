@@ -25,10 +25,16 @@ SpeedMeter::SpeedMeter(Engine& engine, const std::atomic<bool>& stop)
     for (Token& token : tokens_) token = static_cast<Token>(random() % engine.info().vocabulary);
 }
 
-SpeedMeter::~SpeedMeter() { engine_.cache().remove(sequence_); }
+SpeedMeter::~SpeedMeter() {
+    engine_.cache().remove(sequence_);
+}
 
-double SpeedMeter::prompt(uint32_t depth, uint32_t tokens) { return prompt_and_generation(depth, tokens, 0); }
-double SpeedMeter::generation(uint32_t depth, uint32_t tokens) { return prompt_and_generation(depth, 0, tokens); }
+double SpeedMeter::prompt(uint32_t depth, uint32_t tokens) {
+    return prompt_and_generation(depth, tokens, 0);
+}
+double SpeedMeter::generation(uint32_t depth, uint32_t tokens) {
+    return prompt_and_generation(depth, 0, tokens);
+}
 
 double SpeedMeter::prompt_and_generation(uint32_t depth, uint32_t prompt, uint32_t generation) {
     bring_to(depth);

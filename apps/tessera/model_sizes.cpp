@@ -9,8 +9,9 @@
 namespace tessera::app {
 
 std::string_view kind_name(TensorKind kind) noexcept {
-    constexpr std::array<std::string_view, kTensorKinds> names = {"embeddings", "attention", "dense ffn", "routed experts", "shared experts",
-                                                                  "router",     "norms",     "output",    "others"};
+    constexpr std::array<std::string_view, kTensorKinds> names = {"embeddings",     "attention",      "dense ffn",
+                                                                  "routed experts", "shared experts", "router",
+                                                                  "norms",          "output",         "others"};
     return names[static_cast<size_t>(kind)];
 }
 

@@ -12,7 +12,17 @@
 
 namespace tessera::app {
 
-enum class TensorKind : uint8_t { kEmbeddings, kAttention, kDenseFfn, kRoutedExperts, kSharedExperts, kRouter, kNorms, kOutput, kOthers };
+enum class TensorKind : uint8_t {
+    kEmbeddings,
+    kAttention,
+    kDenseFfn,
+    kRoutedExperts,
+    kSharedExperts,
+    kRouter,
+    kNorms,
+    kOutput,
+    kOthers
+};
 inline constexpr size_t kTensorKinds = 9;
 std::string_view kind_name(TensorKind kind) noexcept;
 

@@ -3,11 +3,10 @@
 #include "core/base/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
-
-#include <unistd.h>
 
 namespace tessera::app {
 namespace {
@@ -19,7 +18,8 @@ constexpr int kBarWidth = 30;
 }  // namespace
 
 std::string size_text(uint64_t bytes) {
-    if (bytes >= uint64_t{10} << 30) return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(1 << 30));
+    if (bytes >= uint64_t{10} << 30)
+        return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(1 << 30));
     if (bytes >= 1 << 20) return mebibytes(bytes);
     if (bytes >= 1 << 10) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
     return fmt::format("{} bytes", bytes);
@@ -31,7 +31,9 @@ std::string grouped(uint64_t number) {
     return digits;
 }
 
-std::string counted(uint64_t count, std::string_view noun) { return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s"); }
+std::string counted(uint64_t count, std::string_view noun) {
+    return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
+}
 
 void say(std::string_view line) {
     std::fwrite(line.data(), 1, line.size(), stderr);
@@ -40,7 +42,9 @@ void say(std::string_view line) {
 
 ProgressBar::ProgressBar(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0) {}
 
-ProgressBar::~ProgressBar() { finish(); }
+ProgressBar::~ProgressBar() {
+    finish();
+}
 
 void ProgressBar::update(uint64_t done, uint64_t total) {
     if (total == 0) return;

@@ -20,8 +20,8 @@ std::string counted(uint64_t count, std::string_view noun);
 // A line for people, on standard error.
 void say(std::string_view line);
 
-// Progress of something that takes long: a bar that is drawn over itself on a terminal; elsewhere a line every quarter, and none
-// at all if it is over soon. One thread.
+// Progress of something that takes long: a bar that is drawn over itself on a terminal; elsewhere a line every quarter,
+// and none at all if it is over soon. One thread.
 class ProgressBar {
   public:
     explicit ProgressBar(std::string what);

@@ -18,7 +18,9 @@ constexpr uint32_t kMostNumber = 1u << 24;
 constexpr float kDeepest = 24;
 static_assert(std::endian::native == std::endian::little, "files are read as they lie");
 
-uint64_t place_bytes(uint32_t vocabulary) { return 2 * sizeof(float) + (uint64_t{vocabulary} + 1) / 2 * 2 * sizeof(uint16_t); }
+uint64_t place_bytes(uint32_t vocabulary) {
+    return 2 * sizeof(float) + (uint64_t{vocabulary} + 1) / 2 * 2 * sizeof(uint16_t);
+}
 
 }  // namespace
 
@@ -29,7 +31,9 @@ void Mean::add(double value) {
     squares_ += distance * (value - mean_);
 }
 
-double Mean::mean() const noexcept { return mean_; }
+double Mean::mean() const noexcept {
+    return mean_;
+}
 
 double Mean::error() const noexcept {
     const auto n = static_cast<double>(count_);
@@ -52,13 +56,16 @@ CodedLogProbs code_log_probs(std::span<const float> logits) {
     coded.codes.resize(logits.size());
     if (coded.step > 0) {
         for (size_t i = 0; i < logits.size(); ++i) {
-            coded.codes[i] = static_cast<uint16_t>(std::clamp(std::nearbyint((logits[i] - least) / coded.step), 0.0f, 65535.0f));
+            coded.codes[i] =
+                static_cast<uint16_t>(std::clamp(std::nearbyint((logits[i] - least) / coded.step), 0.0f, 65535.0f));
         }
     }
     return coded;
 }
 
-Scored scored_places(uint32_t context) { return {context / 2, context - 1}; }
+Scored scored_places(uint32_t context) {
+    return {context / 2, context - 1};
+}
 
 SavedRunWriter::SavedRunWriter(const std::filesystem::path& path, const SavedRunHead& head) : file_(path) {
     const std::array<uint32_t, kHeadNumbers> numbers = {head.context, head.vocabulary, head.chunks()};
@@ -80,13 +87,15 @@ SavedRunReader::SavedRunReader(const std::filesystem::path& path) : file_(path) 
     std::array<char, sizeof kMagic> magic{};
     if (file_.size() >= head_bytes) file_.pread_exact(0, std::as_writable_bytes(std::span(magic)));
     if (std::memcmp(magic.data(), kMagic, sizeof kMagic) != 0) {
-        fail(TSR_CORRUPT_DATA, "{}: not a saved run of 'tessera perplexity --kl-divergence-base' or llama-perplexity", path.string());
+        fail(TSR_CORRUPT_DATA, "{}: not a saved run of 'tessera perplexity --kl-divergence-base' or llama-perplexity",
+             path.string());
     }
     std::array<uint32_t, kHeadNumbers> numbers{};
     file_.pread_exact(sizeof kMagic, std::as_writable_bytes(std::span(numbers)));
     const auto [context, vocabulary, chunks] = numbers;
     if (context < 4 || std::ranges::max(numbers) > kMostNumber || vocabulary == 0 || chunks == 0) {
-        fail(TSR_CORRUPT_DATA, "{}: {} chunks of {} tokens of a vocabulary of {} cannot be", path.string(), chunks, context, vocabulary);
+        fail(TSR_CORRUPT_DATA, "{}: {} chunks of {} tokens of a vocabulary of {} cannot be", path.string(), chunks,
+             context, vocabulary);
     }
     const uint64_t tokens = uint64_t{chunks} * context;
     const uint64_t places = uint64_t{chunks} * scored_places(context).count();
@@ -94,13 +103,16 @@ SavedRunReader::SavedRunReader(const std::filesystem::path& path) : file_(path) 
     const uint64_t rest = file_.size() - head_bytes;
     if (tokens > rest / sizeof(Token) || (rest - tokens * sizeof(Token)) / place_bytes(vocabulary) != places ||
         (rest - tokens * sizeof(Token)) % place_bytes(vocabulary) != 0) {
-        fail(TSR_CORRUPT_DATA, "{}: {} bytes do not hold {} chunks of {} tokens of a vocabulary of {}: the run that wrote it did not finish",
+        fail(TSR_CORRUPT_DATA,
+             "{}: {} bytes do not hold {} chunks of {} tokens of a vocabulary of {}: the run that wrote it did not "
+             "finish",
              path.string(), file_.size(), chunks, context, vocabulary);
     }
     head_ = {context, vocabulary, std::vector<Token>(tokens)};
     file_.pread_exact(head_bytes, std::as_writable_bytes(std::span(head_.tokens)));
     for (const Token token : head_.tokens) {
-        if (token < 0 || static_cast<uint32_t>(token) >= vocabulary) fail(TSR_CORRUPT_DATA, "{}: token {} is outside the vocabulary of {}", path.string(), token, vocabulary);
+        if (token < 0 || static_cast<uint32_t>(token) >= vocabulary)
+            fail(TSR_CORRUPT_DATA, "{}: token {} is outside the vocabulary of {}", path.string(), token, vocabulary);
     }
     at_ = head_bytes + tokens * sizeof(Token);
 }
@@ -145,7 +157,8 @@ void Divergence::add(std::span<const float> logits, const CodedLogProbs& base, T
     changes.push_back(static_cast<float>(difference));
 }
 
-void score_chunk(Engine& engine, std::span<const Token> chunk, Token bos, uint32_t output_rows, const std::atomic<bool>& stop, const OnPlace& on_place) {
+void score_chunk(Engine& engine, std::span<const Token> chunk, Token bos, uint32_t output_rows,
+                 const std::atomic<bool>& stop, const OnPlace& on_place) {
     std::vector<Token> tokens(chunk.begin(), chunk.end());
     if (bos >= 0) tokens.front() = bos;
     const Scored scored = scored_places(static_cast<uint32_t>(chunk.size()));

@@ -1,8 +1,8 @@
 // How well a model foretells a text, and how far it is from another run of the same text.
 //
-// Perplexity over chunks, as users of llama-perplexity know it: a text is cut into chunks of one context each, the first token of a
-// chunk is BOS where the vocabulary wants it, and the second half of each chunk is scored: token i + 1 by the logits of token i, for i
-// from context / 2 to context - 2.
+// Perplexity over chunks, as users of llama-perplexity know it: a text is cut into chunks of one context each, the
+// first token of a chunk is BOS where the vocabulary wants it, and the second half of each chunk is scored: token i + 1
+// by the logits of token i, for i from context / 2 to context - 2.
 #pragma once
 
 #include "core/base/file.hpp"
@@ -51,8 +51,9 @@ struct Scored {
 };
 Scored scored_places(uint32_t context);
 
-// A saved run: "_logits_", then context, vocabulary and chunks as i32, the tokens of all chunks as i32, and for each scored place
-// step and least as f32, a code (u16) a token of the vocabulary, and two bytes of padding if that is odd. Little endian.
+// A saved run: "_logits_", then context, vocabulary and chunks as i32, the tokens of all chunks as i32, and for each
+// scored place step and least as f32, a code (u16) a token of the vocabulary, and two bytes of padding if that is odd.
+// Little endian.
 struct SavedRunHead {
     uint32_t context = 0, vocabulary = 0;
     std::vector<Token> tokens;  // of all chunks
@@ -87,19 +88,21 @@ class SavedRunReader {
 
 // What comes of comparing two runs.
 struct Divergence {
-    Mean nll, base_nll, nll_difference;  // -log p of the right token; this run's less the base's
-    Mean divergence;                     // Kullback-Leibler, of the base from this run
-    Mean change, change_squared;         // of the right token's probability
-    Mean same_best;                      // 1 where both hold the same token for the most likely
+    Mean nll, base_nll, nll_difference;       // -log p of the right token; this run's less the base's
+    Mean divergence;                          // Kullback-Leibler, of the base from this run
+    Mean change, change_squared;              // of the right token's probability
+    Mean same_best;                           // 1 where both hold the same token for the most likely
     std::vector<float> divergences, changes;  // of every place
 
     void add(std::span<const float> logits, const CodedLogProbs& base, Token right);
 };
 
-// Feeds a chunk and hands over the logits of each scored place with the token that comes after it. `stop` is looked at between steps:
-// throws Error(TSR_CANCELLED). The engine has one sequence, room for the chunk, and gives `output_rows` logits a step.
+// Feeds a chunk and hands over the logits of each scored place with the token that comes after it. `stop` is looked at
+// between steps: throws Error(TSR_CANCELLED). The engine has one sequence, room for the chunk, and gives `output_rows`
+// logits a step.
 using OnPlace = std::function<void(std::span<const float> logits, Token next)>;
-void score_chunk(Engine& engine, std::span<const Token> chunk, Token bos, uint32_t output_rows, const std::atomic<bool>& stop, const OnPlace& on_place);
+void score_chunk(Engine& engine, std::span<const Token> chunk, Token bos, uint32_t output_rows,
+                 const std::atomic<bool>& stop, const OnPlace& on_place);
 
 // The value below which `share` of the sorted values lie, between neighbours in proportion. There is at least one.
 double quantile(std::span<const float> sorted, double share);

@@ -1,5 +1,4 @@
 #include "apps/tessera/plan_report.hpp"
-
 #include "core/tensor/types.hpp"
 
 #include <boost/json/array.hpp>
@@ -12,10 +11,14 @@ namespace json = boost::json;
 
 std::string_view role_name(tsr_role role) {
     switch (role) {
-        case TSR_ROLE_ACTIVATION: return "activation";
-        case TSR_ROLE_WEIGHT: return "weight";
-        case TSR_ROLE_INPUT: return "input";
-        case TSR_ROLE_CACHE: return "cache";
+        case TSR_ROLE_ACTIVATION:
+            return "activation";
+        case TSR_ROLE_WEIGHT:
+            return "weight";
+        case TSR_ROLE_INPUT:
+            return "input";
+        case TSR_ROLE_CACHE:
+            return "cache";
     }
     return "";
 }
@@ -51,7 +54,8 @@ json::array nodes(const PlanReport& report, const Nodes& planned) {
     for (const PlannedNode& node : planned) {
         const Node& what = plan.graph.nodes()[node.node];
         json::array inputs, outputs;
-        for (size_t i = 0; i < what.inputs.size(); ++i) inputs.push_back(operand(plan, what.inputs[i], node.operands[i]));
+        for (size_t i = 0; i < what.inputs.size(); ++i)
+            inputs.push_back(operand(plan, what.inputs[i], node.operands[i]));
         for (size_t i = 0; i < what.outputs.size(); ++i) {
             outputs.push_back(operand(plan, what.outputs[i], node.operands[what.inputs.size() + i]));
         }
@@ -149,7 +153,9 @@ json::array lowerings(const Plan& plan) {
     return all;
 }
 
-json::array strings(const std::vector<std::string>& lines) { return json::array(lines.begin(), lines.end()); }
+json::array strings(const std::vector<std::string>& lines) {
+    return json::array(lines.begin(), lines.end());
+}
 
 }  // namespace
 

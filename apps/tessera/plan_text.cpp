@@ -1,6 +1,5 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/plan_report.hpp"
-
 #include "core/base/text.hpp"
 #include "core/tensor/types.hpp"
 
@@ -62,10 +61,10 @@ class LayerTexts {
         int first = 0, last = 0;
         const auto flush = [&] {
             if (pending.empty()) return;
-            const std::string title = first < 0                ? "before the layers"
-                                      : first > last_layer     ? "after the layers"
-                                      : first == last          ? fmt::format("layer {}", first)
-                                                               : fmt::format("layers {}-{}", first, last);
+            const std::string title = first < 0            ? "before the layers"
+                                      : first > last_layer ? "after the layers"
+                                      : first == last      ? fmt::format("layer {}", first)
+                                                           : fmt::format("layers {}-{}", first, last);
             text += title + pending;
         };
         for (const auto& [number, list] : nodes) {
@@ -97,7 +96,9 @@ class LayerTexts {
             one += node->seconds_one_row;
             all += node->seconds_all_rows;
         }
-        if (why_) text += fmt::format(" (estimated {:.3g} ms for one row, {:.3g} ms for {})", one * 1e3, all * 1e3, plan_.options.max_rows);
+        if (why_)
+            text += fmt::format(" (estimated {:.3g} ms for one row, {:.3g} ms for {})", one * 1e3, all * 1e3,
+                                plan_.options.max_rows);
         text += '\n';
         for (const LoweringChoice& choice : plan_.lowerings) {
             if (choice.layer == number && number >= 0) text += lowering(choice);
@@ -110,15 +111,19 @@ class LayerTexts {
         // How fused ops are split shows in the kernels; abstract ops are a choice of ways.
         const bool parts = choice.lowering == "kernel" || choice.lowering == "parts";
         if (parts && !why_) return "";
-        const std::string how = choice.op + (choice.lowering == "kernel"  ? " by one kernel"
-                                             : choice.lowering == "parts" ? " in its parts"
-                                                                          : fmt::format(" by lowering '{}'", choice.lowering));
-        const std::string reason = choice.asked ? "asked for" : parts ? "sooner, by estimate" : "first of those that can be computed here";
+        const std::string how =
+            choice.op + (choice.lowering == "kernel"  ? " by one kernel"
+                         : choice.lowering == "parts" ? " in its parts"
+                                                      : fmt::format(" by lowering '{}'", choice.lowering));
+        const std::string reason = choice.asked ? "asked for"
+                                   : parts      ? "sooner, by estimate"
+                                                : "first of those that can be computed here";
         std::string text = fmt::format("  {:<18} {} ({})\n", without_layer(choice.node, choice.layer), how, reason);
         for (const Rejection& rejected : choice.rejected) {
             // That no single kernel computes an abstract op is how it is meant.
             if (!why_ && rejected.candidate == "one kernel") continue;
-            text += fmt::format("  {:<18}   not {}: {}\n", "", rejected.candidate, without_layer(rejected.reason, choice.layer));
+            text += fmt::format("  {:<18}   not {}: {}\n", "", rejected.candidate,
+                                without_layer(rejected.reason, choice.layer));
         }
         return text;
     }
@@ -132,9 +137,11 @@ class LayerTexts {
         std::vector<Line> lines;
         for (const PlannedNode* node : list) {
             const Node& what = plan_.graph.nodes()[node->node];
-            const std::string kernel = fmt::format("{}: {}", report_.registry.owner(*node->kernel).manifest.name, node->kernel->name);
-            std::string head = several_devices ? fmt::format("  {:<18} {:<8} {:<40}", what.op, plan_.devices[node->device]->id, kernel)
-                                               : fmt::format("  {:<18} {:<40}", what.op, kernel);
+            const std::string kernel =
+                fmt::format("{}: {}", report_.registry.owner(*node->kernel).manifest.name, node->kernel->name);
+            std::string head =
+                several_devices ? fmt::format("  {:<18} {:<8} {:<40}", what.op, plan_.devices[node->device]->id, kernel)
+                                : fmt::format("  {:<18} {:<40}", what.op, kernel);
             const auto at = std::ranges::find(lines, head, &Line::head);
             const std::string name = without_layer(what.name, number);
             if (at == lines.end()) {
@@ -148,7 +155,8 @@ class LayerTexts {
             text += wrapped(line.head, line.names, line.head.size());
             if (!why_) continue;
             for (const Rejection& rejected : line.first->rejected) {
-                text += fmt::format("  {:<18}   not {}: {}\n", "", rejected.candidate, without_layer(rejected.reason, number));
+                text += fmt::format("  {:<18}   not {}: {}\n", "", rejected.candidate,
+                                    without_layer(rejected.reason, number));
             }
         }
         return text;
@@ -162,11 +170,12 @@ class LayerTexts {
 std::string head_text(const PlanReport& report) {
     const ModelInfo& info = report.planned.info;
     const ScheduleOptions& options = report.planned.plan.options;
-    std::string text = fmt::format("model      {}{}{}, {}, {} weights, {}\n", report.path, info.name.empty() ? "" : ": ", printable(info.name),
-                                   info.architecture, grouped(report.sizes.weights), size_text(report.sizes.bytes));
+    std::string text = fmt::format("model      {}{}{}, {}, {} weights, {}\n", report.path,
+                                   info.name.empty() ? "" : ": ", printable(info.name), info.architecture,
+                                   grouped(report.sizes.weights), size_text(report.sizes.bytes));
     text += fmt::format("machine    {}\n", report.machine.empty() ? "this one" : report.machine);
-    text += fmt::format("context    {} tokens for {}, cached as {}\n", report.planned.context, counted(options.max_sequences, "sequence"),
-                        cache_types(report.planned.plan));
+    text += fmt::format("context    {} tokens for {}, cached as {}\n", report.planned.context,
+                        counted(options.max_sequences, "sequence"), cache_types(report.planned.plan));
     text += fmt::format("steps      {} rows at most; attention scratch {} at most\n\n", options.max_rows,
                         options.scratch_bytes >> 40 ? "without limit" : size_text(options.scratch_bytes));
     return text;
@@ -177,18 +186,21 @@ std::string fit_text(const PlanReport& report) {
     std::string text;
     const std::vector<Excess> excesses = excess_of(plan);
     for (const Excess& excess : excesses) {
-        text += fmt::format("does not fit: {} would need {} bytes ({}) more than it has to give\n", plan.devices[excess.device]->id, excess.bytes,
-                            size_text(excess.bytes));
+        text += fmt::format("does not fit: {} would need {} bytes ({}) more than it has to give\n",
+                            plan.devices[excess.device]->id, excess.bytes, size_text(excess.bytes));
     }
     if (excesses.empty()) text += "fits\n";
     if (const uint64_t bytes = mapped_excess(plan); bytes && excesses.empty()) {
-        text += fmt::format("mapped weights are {} more than the memory left: they will be read from the disk again and again\n", size_text(bytes));
+        text += fmt::format(
+            "mapped weights are {} more than the memory left: they will be read from the disk again and again\n",
+            size_text(bytes));
     }
     if (report.largest_context == 0) {
         text += "no context fits, however small\n";
     } else {
         const bool model = report.largest_context >= report.planned.info.context;
-        text += fmt::format("largest context that fits: {} tokens{}\n", report.largest_context, model ? " (what the model was made for)" : "");
+        text += fmt::format("largest context that fits: {} tokens{}\n", report.largest_context,
+                            model ? " (what the model was made for)" : "");
     }
     if (const uint64_t least = least_scratch(plan)) {
         text += fmt::format("least -amb that can be honoured: {} ({} bytes)\n", (least + (1 << 20) - 1) >> 20, least);
@@ -219,16 +231,19 @@ uint64_t mapped_excess(const Plan& plan) {
 }
 
 std::string memory_text(const Plan& plan) {
-    constexpr uint64_t DeviceMemory::*parts[] = {&DeviceMemory::weights,   &DeviceMemory::cache,   &DeviceMemory::activations,
-                                                 &DeviceMemory::workspace, &DeviceMemory::staging, &DeviceMemory::loading};
-    std::string text = fmt::format("{:<8} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>13} {:>13} {:>12}\n", "MiB", "weights", "cache", "compute",
-                                   "workspace", "staging", "loading", "all of it", "to give", "mapped");
+    constexpr uint64_t DeviceMemory::*parts[] = {&DeviceMemory::weights,     &DeviceMemory::cache,
+                                                 &DeviceMemory::activations, &DeviceMemory::workspace,
+                                                 &DeviceMemory::staging,     &DeviceMemory::loading};
+    std::string text =
+        fmt::format("{:<8} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>13} {:>13} {:>12}\n", "MiB", "weights", "cache",
+                    "compute", "workspace", "staging", "loading", "all of it", "to give", "mapped");
     const auto mib = [](uint64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20)); };
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         const DeviceMemory& memory = plan.memory[device];
         text += fmt::format("{:<8}", plan.devices[device]->id);
         for (const auto part : parts) text += fmt::format(" {:>12}", mib(memory.*part));
-        text += fmt::format(" {:>13} {:>13} {:>12}\n", mib(memory.allocated()), mib(usable_bytes(*plan.devices[device])), mib(memory.mapped));
+        text += fmt::format(" {:>13} {:>13} {:>12}\n", mib(memory.allocated()),
+                            mib(usable_bytes(*plan.devices[device])), mib(memory.mapped));
     }
     return text;
 }
@@ -242,8 +257,8 @@ std::vector<std::string> lowering_lines(const Plan& plan) {
     std::vector<std::string> lines;
     for (const auto& [key, layers] : found) {
         const auto& [op, lowering, device] = key;
-        lines.push_back(fmt::format("{} by lowering '{}' in layers {} on {}", op, lowering, ranges_text({layers.begin(), layers.end()}),
-                                    plan.devices[device]->id));
+        lines.push_back(fmt::format("{} by lowering '{}' in layers {} on {}", op, lowering,
+                                    ranges_text({layers.begin(), layers.end()}), plan.devices[device]->id));
     }
     return lines;
 }
@@ -269,7 +284,9 @@ std::string plan_text(const PlanReport& report, bool why) {
         for (const Transfer& transfer : segment.transfers) bytes += transfer.max_bytes;
     }
     text += fmt::format("\n{}, {}", counted(plan.nodes.size(), "node"), counted(plan.segments.size(), "segment"));
-    if (transfers) text += fmt::format(", {} between devices in a step ({} at most)", counted(transfers, "transfer"), size_text(bytes));
+    if (transfers)
+        text += fmt::format(", {} between devices in a step ({} at most)", counted(transfers, "transfer"),
+                            size_text(bytes));
     text += '\n';
     std::map<std::string, std::pair<size_t, uint64_t>> extra;
     for (const Instance& instance : plan.instances) {
@@ -279,7 +296,8 @@ std::string plan_text(const PlanReport& report, bool why) {
         sum += instance.bytes;
     }
     for (const auto& [reason, amount] : extra) {
-        text += fmt::format("{} kept a second time ({}): {}\n", counted(amount.first, "weight"), size_text(amount.second), reason);
+        text += fmt::format("{} kept a second time ({}): {}\n", counted(amount.first, "weight"),
+                            size_text(amount.second), reason);
     }
     if (!plan.notes.empty()) text += "\nnotes:\n";
     for (const std::string& note : plan.notes) text += fmt::format("  {}\n", note);

@@ -1,6 +1,5 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
-
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
@@ -15,26 +14,42 @@ namespace {
 std::string general_help() {
     std::string text = "Tessera runs large language models on CPUs and GPUs.\n\nusage: tessera COMMAND [flags]\n\n";
     for (const CommandInfo& info : all_commands()) text += fmt::format("  {:<12}{}\n", info.name, info.summary);
-    text += "\n'tessera COMMAND --help' lists the flags of a command. First try:\n\n  tessera run -p \"Count from 1 to 10 in French.\"\n";
+    text +=
+        "\n'tessera COMMAND --help' lists the flags of a command. First try:\n\n  tessera run -p \"Count from 1 to 10 "
+        "in French.\"\n";
     return text;
 }
 
-void print(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); }
+void print(std::string_view text) {
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
 
-std::string version_text() { return fmt::format("tessera {}\n", TSR_VERSION); }
+std::string version_text() {
+    return fmt::format("tessera {}\n", TSR_VERSION);
+}
 
 int dispatch(Command command, Arguments& arguments) {
     switch (command) {
-        case Command::kRun: return run_command(arguments);
-        case Command::kChat: return chat_command(arguments);
-        case Command::kPlan: return plan_command(arguments);
-        case Command::kDevices: return devices_command(arguments);
-        case Command::kPlugins: return plugins_command(arguments);
-        case Command::kInspect: return inspect_command(arguments);
-        case Command::kTokenize: return tokenize_command(arguments);
-        case Command::kBench: return bench_command(arguments);
-        case Command::kSweep: return sweep_command(arguments);
-        case Command::kPerplexity: return perplexity_command(arguments);
+        case Command::kRun:
+            return run_command(arguments);
+        case Command::kChat:
+            return chat_command(arguments);
+        case Command::kPlan:
+            return plan_command(arguments);
+        case Command::kDevices:
+            return devices_command(arguments);
+        case Command::kPlugins:
+            return plugins_command(arguments);
+        case Command::kInspect:
+            return inspect_command(arguments);
+        case Command::kTokenize:
+            return tokenize_command(arguments);
+        case Command::kBench:
+            return bench_command(arguments);
+        case Command::kSweep:
+            return sweep_command(arguments);
+        case Command::kPerplexity:
+            return perplexity_command(arguments);
     }
     return kExitFailed;
 }
@@ -51,13 +66,18 @@ int start(std::span<const std::string> words) {
     const auto info = std::ranges::find(all_commands(), std::string_view(words[0]), &CommandInfo::name);
     if (info == all_commands().end()) {
         std::string names;
-        for (const CommandInfo& known : all_commands()) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-        throw UsageError(fmt::format("expected a command ({}), found '{}'; 'tessera --help' says more", names, printable(words[0], 60)));
+        for (const CommandInfo& known : all_commands())
+            names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+        throw UsageError(fmt::format("expected a command ({}), found '{}'; 'tessera --help' says more", names,
+                                     printable(words[0], 60)));
     }
     const auto rest = words.subspan(1);
     // Asked for help or the version, a line may be as wrong as it likes.
     const auto asks = [&](std::string_view name) {
-        return std::ranges::any_of(rest, [&](const std::string& word) { const Flag* flag = find_flag(word, info->command); return flag && flag->name == name; });
+        return std::ranges::any_of(rest, [&](const std::string& word) {
+            const Flag* flag = find_flag(word, info->command);
+            return flag && flag->name == name;
+        });
     };
     if (asks("help")) {
         print(help_text(info->command));

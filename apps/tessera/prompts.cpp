@@ -17,7 +17,9 @@ text::ChatTemplate find_template(const gguf::GgufFile& file, const std::optional
     if (name) return text::ChatTemplate::by_name(*name);
     const auto program = file.metadata().find_string("tokenizer.chat_template");
     if (!program) {
-        fail(TSR_NOT_FOUND, "{}: the file brings no chat template; name one with --chat-template, or give the prompt as it is with --raw",
+        fail(TSR_NOT_FOUND,
+             "{}: the file brings no chat template; name one with --chat-template, or give the prompt as it is with "
+             "--raw",
              file.metadata().source());
     }
     return text::ChatTemplate::recognize(*program);
@@ -35,7 +37,8 @@ std::string read_text(const std::string& name) {
         text.assign(std::istreambuf_iterator<char>(std::cin), {});
     } else {
         const File file(name);
-        if (file.size() > kLargestText) fail(TSR_DOES_NOT_FIT, "{}: a prompt of {} bytes; {} are possible", name, file.size(), kLargestText);
+        if (file.size() > kLargestText)
+            fail(TSR_DOES_NOT_FIT, "{}: a prompt of {} bytes; {} are possible", name, file.size(), kLargestText);
         text.resize(file.size());
         file.pread_exact(0, std::as_writable_bytes(std::span(text)));
     }
@@ -60,13 +63,16 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file) {
     return std::make_unique<text::Tokenizer>(text::vocabulary_from_gguf(file.metadata()));
 }
 
-ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const std::optional<std::string>& name)
+ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer,
+                       const std::optional<std::string>& name)
     : tokenizer_(tokenizer), template_(find_template(file, name)) {
     options_.bos = spelling(tokenizer, tokenizer.bos());
     options_.eos = spelling(tokenizer, tokenizer.eos());
 }
 
-std::string ChatWriter::text(std::span<const text::ChatMessage> messages) const { return template_.render(messages, options_); }
+std::string ChatWriter::text(std::span<const text::ChatMessage> messages) const {
+    return template_.render(messages, options_);
+}
 
 std::vector<text::Token> ChatWriter::tokens(std::string_view text) const {
     return tokenizer_.encode(text, {.add_special = false, .parse_special = true});

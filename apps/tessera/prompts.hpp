@@ -24,7 +24,8 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file);
 // Conversations of one model as tokens.
 class ChatWriter {
   public:
-    // The template that is named, else the one of the file. Throws Error: TSR_NOT_FOUND or TSR_UNSUPPORTED with the names known.
+    // The template that is named, else the one of the file. Throws Error: TSR_NOT_FOUND or TSR_UNSUPPORTED with the
+    // names known.
     ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const std::optional<std::string>& name);
 
     const std::string& name() const noexcept { return template_.name(); }

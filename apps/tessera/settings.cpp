@@ -38,8 +38,11 @@ ExpertReduction expert_reduction(Arguments& arguments) {
     if (!given) return {};
     const std::vector<double>& v = *given;
     const bool none = v.size() == 2 && v[0] == -1 && v[1] == 0;
-    if (!none && !(v.size() == 2 && v[0] >= 1 && v[0] <= kMostExperts && v[0] == std::floor(v[0]) && v[1] >= 0 && v[1] <= 1)) {
-        arguments.reject("smart-expert-reduction", "K,T like 6,0.4: at least K experts (1 or more) and a share T from 0 to 1", *arguments.text("smart-expert-reduction"));
+    if (!none &&
+        !(v.size() == 2 && v[0] >= 1 && v[0] <= kMostExperts && v[0] == std::floor(v[0]) && v[1] >= 0 && v[1] <= 1)) {
+        arguments.reject("smart-expert-reduction",
+                         "K,T like 6,0.4: at least K experts (1 or more) and a share T from 0 to 1",
+                         *arguments.text("smart-expert-reduction"));
     }
     return none ? ExpertReduction{} : ExpertReduction{static_cast<uint32_t>(v[0]), v[1]};
 }
@@ -73,7 +76,8 @@ void read_sampling(Arguments& arguments, ModelSettings& settings) {
         float bias = 0;
         const char* const split = text.data() + std::min(sign, text.size());
         const char* const end = text.data() + text.size();
-        const bool whole = sign != std::string::npos && std::from_chars(text.data(), split, token).ptr == split && split != text.data();
+        const bool whole = sign != std::string::npos && std::from_chars(text.data(), split, token).ptr == split &&
+                           split != text.data();
         const char* const number = whole && *split == '+' ? split + 1 : split;
         if (!whole || std::from_chars(number, end, bias).ptr != end || number == end) {
             arguments.reject("logit-bias", "TOKEN+X or TOKEN-X, like 15+2.5", text);
@@ -91,9 +95,12 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     EngineOptions& engine = settings.engine;
     if (const auto c = arguments.integer("ctx-size", 0, kMostTokens)) settings.context = static_cast<uint32_t>(*c);
     set(engine.rows, arguments.integer("ubatch-size", 1, 1 << 20));
-    if (const auto b = arguments.integer("batch-size", 1, 1 << 24)) engine.rows = static_cast<uint32_t>(std::min<int64_t>(engine.rows, *b));
-    if (const auto t = arguments.integer("threads", -1, kMostThreads)) engine.threads = static_cast<uint32_t>(std::max<int64_t>(*t, 0));
-    if (const auto t = arguments.integer("threads-batch", -1, kMostThreads)) engine.prompt_threads = static_cast<uint32_t>(std::max<int64_t>(*t, 0));
+    if (const auto b = arguments.integer("batch-size", 1, 1 << 24))
+        engine.rows = static_cast<uint32_t>(std::min<int64_t>(engine.rows, *b));
+    if (const auto t = arguments.integer("threads", -1, kMostThreads))
+        engine.threads = static_cast<uint32_t>(std::max<int64_t>(*t, 0));
+    if (const auto t = arguments.integer("threads-batch", -1, kMostThreads))
+        engine.prompt_threads = static_cast<uint32_t>(std::max<int64_t>(*t, 0));
     engine.flash_attention = arguments.on_off("flash-attn").value_or(true) && !arguments.has("no-flash-attn");
     constexpr std::array<std::string_view, 4> ways = {"0", "1", "2", "3"};
     settings.mla = arguments.choice("mla-use", ways);
@@ -111,7 +118,8 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
 
 void read_placement(Arguments& arguments, PlacementOptions& placement) {
     if (const auto layers = arguments.text("n-gpu-layers"); layers && *layers != "auto") {
-        placement.gpu_layers = *layers == "all" ? 1 << 16 : static_cast<int>(*arguments.integer("n-gpu-layers", -1, 1 << 16));
+        placement.gpu_layers =
+            *layers == "all" ? 1 << 16 : static_cast<int>(*arguments.integer("n-gpu-layers", -1, 1 << 16));
     }
     if (const auto shares = arguments.numbers("tensor-split")) {
         if (std::ranges::all_of(*shares, [](double share) { return share == 0; })) {
@@ -121,12 +129,14 @@ void read_placement(Arguments& arguments, PlacementOptions& placement) {
     }
     constexpr std::array<std::string_view, 5> modes = {"layer", "row", "none", "graph", "attn"};
     if (const auto mode = arguments.choice("split-mode", modes); mode && *mode != "layer") {
-        arguments.remark(fmt::format("-sm {}: not in this version; several GPUs share by whole layers (-sm layer)", *mode));
+        arguments.remark(
+            fmt::format("-sm {}: not in this version; several GPUs share by whole layers (-sm layer)", *mode));
     }
     for (const std::string& text : arguments.all("override-tensor")) {
         for (TensorRule& rule : parse_tensor_rules(text)) placement.rules.push_back(std::move(rule));
     }
-    if (const auto layers = arguments.integer("n-cpu-moe", 0, 1 << 16)) placement.cpu_expert_layers = static_cast<int>(*layers);
+    if (const auto layers = arguments.integer("n-cpu-moe", 0, 1 << 16))
+        placement.cpu_expert_layers = static_cast<int>(*layers);
     if (arguments.has("cpu-moe")) placement.cpu_expert_layers = -1;
 }
 
@@ -140,8 +150,10 @@ std::vector<TensorRule> parse_tensor_rules(std::string_view text) {
         pending += rest.substr(0, comma);
         // After the last '=' comes a device: letters, digits and nothing that a regular expression needs.
         const size_t equals = pending.rfind('=');
-        const bool whole = equals != std::string::npos && equals + 1 < pending.size() &&
-                           pending.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:", equals + 1) == std::string::npos;
+        const bool whole =
+            equals != std::string::npos && equals + 1 < pending.size() &&
+            pending.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-:",
+                                      equals + 1) == std::string::npos;
         if (whole && equals > 0) {
             rules.push_back({pending.substr(0, equals), pending.substr(equals + 1)});
             pending.clear();
@@ -166,17 +178,30 @@ std::string unescape(std::string_view text) {
         }
         const char c = text[++i];
         unsigned byte = 0;
-        if (c == 'x' && i + 2 < text.size() && std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ptr == text.data() + i + 3) {
+        if (c == 'x' && i + 2 < text.size() &&
+            std::from_chars(text.data() + i + 1, text.data() + i + 3, byte, 16).ptr == text.data() + i + 3) {
             out += static_cast<char>(byte);
             i += 2;
             continue;
         }
         switch (c) {
-            case 'n': out += '\n'; break;
-            case 'r': out += '\r'; break;
-            case 't': out += '\t'; break;
-            case '\\': case '"': case '\'': out += c; break;
-            default: out += '\\'; out += c;
+            case 'n':
+                out += '\n';
+                break;
+            case 'r':
+                out += '\r';
+                break;
+            case 't':
+                out += '\t';
+                break;
+            case '\\':
+            case '"':
+            case '\'':
+                out += c;
+                break;
+            default:
+                out += '\\';
+                out += c;
         }
     }
     return out;
@@ -186,7 +211,8 @@ CommonSettings read_common(Arguments& arguments) {
     CommonSettings common;
     common.verbose = arguments.has("verbose");
     if (const auto file = arguments.text("config")) common.config = *file;
-    for (const std::string& folder : arguments.all("plugin-dir")) common.plugin_folders.push_back(std::filesystem::absolute(folder));
+    for (const std::string& folder : arguments.all("plugin-dir"))
+        common.plugin_folders.push_back(std::filesystem::absolute(folder));
     if (!flag_named("model").of(arguments.command())) return common;
     if (const auto file = arguments.text("model")) {
         if (file->empty()) throw UsageError("-m: expected a file, found an empty name");
@@ -216,7 +242,8 @@ ModelSettings read_model_settings(Arguments& arguments) {
     settings.file = arguments.text("file");
     settings.system = arguments.text("system");
     settings.chat_template = arguments.text("chat-template");
-    if (arguments.has("chat") && arguments.has("raw")) throw UsageError("--chat and --raw contradict each other: give one of them");
+    if (arguments.has("chat") && arguments.has("raw"))
+        throw UsageError("--chat and --raw contradict each other: give one of them");
     if (arguments.has("chat")) settings.chat = true;
     if (arguments.has("raw")) settings.chat = false;
     settings.special = arguments.has("special");
@@ -227,7 +254,8 @@ ModelSettings read_model_settings(Arguments& arguments) {
 std::string idle_in_plan(const Arguments& arguments) {
     std::string flags;
     for (const Flag& flag : all_flags()) {
-        if (flag.standing != Standing::kHonoured || (flag.group != Group::kPrompt && flag.group != Group::kSampling)) continue;
+        if (flag.standing != Standing::kHonoured || (flag.group != Group::kPrompt && flag.group != Group::kSampling))
+            continue;
         // These say how much context and how many sequences are wanted.
         if (flag.name == "predict" || flag.name == "parallel" || !arguments.has(flag.name)) continue;
         flags += fmt::format("{}{}", flags.empty() ? "" : " ", shown(flag));

@@ -25,9 +25,9 @@ struct CommonSettings {
 
 struct ModelSettings {
     CommonSettings common;
-    EngineOptions engine;            // without context, sequences and the config's placement rules
-    std::optional<uint32_t> context; // -c
-    std::optional<int64_t> predict;  // -n: none, or below 0, is until the end
+    EngineOptions engine;             // without context, sequences and the config's placement rules
+    std::optional<uint32_t> context;  // -c
+    std::optional<int64_t> predict;   // -n: none, or below 0, is until the end
     uint32_t parallel = 1;
     bool value_type_given = false;   // -ctv
     std::optional<std::string> mla;  // -mla

@@ -18,7 +18,8 @@ Config read_configuration(const CommonSettings& settings) {
     } else if (const auto file = default_config_file()) {
         config = read_config(*file);
     }
-    config.plugin_folders.insert(config.plugin_folders.end(), settings.plugin_folders.begin(), settings.plugin_folders.end());
+    config.plugin_folders.insert(config.plugin_folders.end(), settings.plugin_folders.begin(),
+                                 settings.plugin_folders.end());
     return config;
 }
 
@@ -42,7 +43,9 @@ Machine::Machine(const CommonSettings& settings, const std::optional<fs::path>& 
       hardware(find_hardware(config, rig, threads)),
       registry(Registry::load(config, hardware)) {}
 
-uint32_t asked_threads(const EngineOptions& options) { return std::max(options.threads, options.prompt_threads); }
+uint32_t asked_threads(const EngineOptions& options) {
+    return std::max(options.threads, options.prompt_threads);
+}
 
 fs::path bundled_model() {
     std::error_code error;
@@ -72,7 +75,8 @@ std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& f
     std::vector<std::string> remarks;
     const ModelInfo info = read_model_info(file);
     if (settings.mla && !info.latent_attention) {
-        fail(TSR_UNSUPPORTED, "-mla {}: this model ({}) has no multi-head latent attention; leave -mla out", *settings.mla, info.architecture);
+        fail(TSR_UNSUPPORTED, "-mla {}: this model ({}) has no multi-head latent attention; leave -mla out",
+             *settings.mla, info.architecture);
     }
     const bool latent_row = info.latent_attention && settings.mla != "0";
     if (latent_row && settings.value_type_given && settings.engine.cache_type_v != settings.engine.cache_type_k) {
@@ -80,11 +84,13 @@ std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& f
     }
     const ExpertReduction& experts = settings.engine.experts;
     if (experts.ratio > 0 && info.experts_used <= experts.at_least) {
-        remarks.push_back(info.experts_used == 0 ? "-ser: this model has no routed experts"
-                                                 : fmt::format("-ser {},{}: this model uses {} experts a row, so that none is left out",
-                                                               experts.at_least, experts.ratio, info.experts_used));
+        remarks.push_back(info.experts_used == 0
+                              ? "-ser: this model has no routed experts"
+                              : fmt::format("-ser {},{}: this model uses {} experts a row, so that none is left out",
+                                            experts.at_least, experts.ratio, info.experts_used));
     }
-    for (const PlacementRule& rule : config.placement) settings.engine.placement.rules.push_back({rule.pattern, rule.device});
+    for (const PlacementRule& rule : config.placement)
+        settings.engine.placement.rules.push_back({rule.pattern, rule.device});
     return remarks;
 }
 

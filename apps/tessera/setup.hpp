@@ -20,7 +20,8 @@ struct Machine {
     Hardware hardware;
     Registry registry;
 
-    explicit Machine(const CommonSettings& settings, const std::optional<std::filesystem::path>& rig = {}, uint32_t threads = 0);
+    explicit Machine(const CommonSettings& settings, const std::optional<std::filesystem::path>& rig = {},
+                     uint32_t threads = 0);
 };
 
 // Threads that the settings ask for at most; 0 if they ask for nothing.
@@ -36,8 +37,8 @@ struct OpenedModel {
 };
 OpenedModel open_model(const CommonSettings& settings);
 
-// What does not depend on the machine: checks -mla against the model, adds the config's placement rules after the user's own,
-// and returns what there is to say about it. Throws Error(TSR_UNSUPPORTED).
+// What does not depend on the machine: checks -mla against the model, adds the config's placement rules after the
+// user's own, and returns what there is to say about it. Throws Error(TSR_UNSUPPORTED).
 std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& file, const Config& config);
 
 }  // namespace tessera::app

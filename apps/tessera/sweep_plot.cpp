@@ -11,10 +11,12 @@ namespace tessera::app {
 namespace {
 
 // Colours that people with any colour vision can tell apart (Okabe and Ito, 2008).
-constexpr std::array<std::string_view, 7> kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000"};
+constexpr std::array<std::string_view, 7> kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
+                                                      "#E69F00", "#56B4E9", "#000000"};
 
 // Pixels.
-constexpr double kPanelWidth = 420, kPanelHeight = 300, kLeft = 64, kTop = 40, kBetween = 84, kBelow = 56, kLegendLine = 20;
+constexpr double kPanelWidth = 420, kPanelHeight = 300, kLeft = 64, kTop = 40, kBetween = 84, kBelow = 56,
+                 kLegendLine = 20;
 constexpr double kTicks = 6;
 
 // 1, 2 or 5 times a power of ten, of which about six span the range.
@@ -31,10 +33,17 @@ std::string escaped(std::string_view text) {
     std::string out;
     for (const char c : text) {
         switch (c) {
-            case '<': out += "&lt;"; break;
-            case '&': out += "&amp;"; break;
-            case '"': out += "&quot;"; break;
-            default: out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
+            case '<':
+                out += "&lt;";
+                break;
+            case '&':
+                out += "&amp;";
+                break;
+            case '"':
+                out += "&quot;";
+                break;
+            default:
+                out += static_cast<unsigned char>(c) < 0x20 ? ' ' : c;
         }
     }
     return out;
@@ -66,9 +75,11 @@ std::string draw(const Panel& panel, const std::vector<SweepResults>& results) {
 
     std::string svg = text_at(panel.x + kPanelWidth / 2, kTop - 14, "middle", panel.title);
     for (double y = 0; y <= top * 1.0001; y += y_step) {
-        svg += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}h{}\"/>\n", panel.x, y_of(y), kPanelWidth) + text_at(panel.x - 8, y_of(y) + 4, "end", fmt::format("{:g}", y));
+        svg += fmt::format("<path class=\"grid\" d=\"M{:.1f} {:.1f}h{}\"/>\n", panel.x, y_of(y), kPanelWidth) +
+               text_at(panel.x - 8, y_of(y) + 4, "end", fmt::format("{:g}", y));
     }
-    for (double x = 0; x <= deepest * 1.0001; x += x_step) svg += text_at(x_of(x), kTop + kPanelHeight + 18, "middle", fmt::format("{:g}", x));
+    for (double x = 0; x <= deepest * 1.0001; x += x_step)
+        svg += text_at(x_of(x), kTop + kPanelHeight + 18, "middle", fmt::format("{:g}", x));
     svg += text_at(panel.x + kPanelWidth / 2, kTop + kPanelHeight + 38, "middle", "cached tokens");
     for (size_t i = 0; i < results.size(); ++i) {
         std::string line, points;
@@ -76,11 +87,14 @@ std::string draw(const Panel& panel, const std::vector<SweepResults>& results) {
             const double speed = (row.*panel.speed)();
             if (speed <= 0) continue;
             line += fmt::format("{}{:.1f} {:.1f}", line.empty() ? "M" : "L", x_of(row.depth), y_of(speed));
-            points += fmt::format("<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{}: {:.2f} tokens/s at {}</title></circle>\n", x_of(row.depth), y_of(speed),
-                                  escaped(results[i].name), speed, row.depth);
+            points += fmt::format(
+                "<circle cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"3\"><title>{}: {:.2f} tokens/s at {}</title></circle>\n",
+                x_of(row.depth), y_of(speed), escaped(results[i].name), speed, row.depth);
         }
         const std::string_view colour = kColours[i % kColours.size()];
-        svg += fmt::format("<path fill=\"none\" stroke=\"{0}\" stroke-width=\"2\" d=\"{1}\"/>\n<g fill=\"{0}\">\n{2}</g>\n", colour, line, points);
+        svg += fmt::format(
+            "<path fill=\"none\" stroke=\"{0}\" stroke-width=\"2\" d=\"{1}\"/>\n<g fill=\"{0}\">\n{2}</g>\n", colour,
+            line, points);
     }
     return svg;
 }
@@ -92,14 +106,16 @@ std::string sweep_plot(const std::vector<SweepResults>& results) {
     const double below = kTop + kPanelHeight + kBelow;
     const double height = below + kLegendLine * static_cast<double>(results.size()) + 12;
     std::string svg = fmt::format(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} {1:.0f}\" font-family=\"sans-serif\" font-size=\"13\">\n"
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0:.0f}\" height=\"{1:.0f}\" viewBox=\"0 0 {0:.0f} "
+        "{1:.0f}\" font-family=\"sans-serif\" font-size=\"13\">\n"
         "<style>.grid {{ stroke: #ccc; }}</style>\n<rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n",
         width, height);
     svg += draw({"prompt, tokens/s", &SweepRow::prompt_speed, kLeft}, results);
     svg += draw({"generation, tokens/s", &SweepRow::generation_speed, kLeft + kPanelWidth + kBetween}, results);
     for (size_t i = 0; i < results.size(); ++i) {
         const double y = below + kLegendLine * static_cast<double>(i) + 10;
-        svg += fmt::format("<path stroke=\"{}\" stroke-width=\"3\" d=\"M{:.1f} {:.1f}h24\"/>\n", kColours[i % kColours.size()], kLeft, y - 4) +
+        svg += fmt::format("<path stroke=\"{}\" stroke-width=\"3\" d=\"M{:.1f} {:.1f}h24\"/>\n",
+                           kColours[i % kColours.size()], kLeft, y - 4) +
                text_at(kLeft + 32, y, "start", results[i].name);
     }
     return svg + "</svg>\n";

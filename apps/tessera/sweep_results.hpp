@@ -24,13 +24,14 @@ struct SweepResults {
     std::vector<SweepRow> rows;
 };
 
-// Title and rule of the table, and a line of it; a line of JSON with the names that llama-sweep-bench uses. Each ends in '\n'.
+// Title and rule of the table, and a line of it; a line of JSON with the names that llama-sweep-bench uses. Each ends
+// in '\n'.
 std::string sweep_table_head();
 std::string sweep_table_line(const SweepRow& row);
 std::string sweep_json_line(const SweepRow& row);
 
-// Rows that stand in a file in either form, among whatever else; the name is that of the file. Throws Error: what reading the
-// file throws, and TSR_CORRUPT_DATA if it holds no row.
+// Rows that stand in a file in either form, among whatever else; the name is that of the file. Throws Error: what
+// reading the file throws, and TSR_CORRUPT_DATA if it holds no row.
 SweepResults read_sweep_results(const std::filesystem::path& file);
 
 // A drawing of all results as SVG: prompt and generation, tokens a second over depth.

@@ -30,7 +30,7 @@ struct Shape {
     int position, rows;
 };
 
-constexpr int kTurned = 64;  // of a projected key
+constexpr int kTurned = 64;                // of a projected key
 constexpr size_t kOthersBytes = 64 << 20;  // what a worker reads between two runs
 
 constexpr Shape kShapes[] = {

@@ -4,16 +4,26 @@ namespace tessera {
 
 const char* code_name(tsr_code code) noexcept {
     switch (code) {
-        case TSR_OK: return "ok";
-        case TSR_INVALID_ARGUMENT: return "invalid argument";
-        case TSR_NOT_FOUND: return "not found";
-        case TSR_UNSUPPORTED: return "unsupported";
-        case TSR_CORRUPT_DATA: return "corrupt data";
-        case TSR_DOES_NOT_FIT: return "does not fit";
-        case TSR_IO_ERROR: return "input/output error";
-        case TSR_DEVICE_ERROR: return "device error";
-        case TSR_CANCELLED: return "cancelled";
-        case TSR_INTERNAL: return "internal error";
+        case TSR_OK:
+            return "ok";
+        case TSR_INVALID_ARGUMENT:
+            return "invalid argument";
+        case TSR_NOT_FOUND:
+            return "not found";
+        case TSR_UNSUPPORTED:
+            return "unsupported";
+        case TSR_CORRUPT_DATA:
+            return "corrupt data";
+        case TSR_DOES_NOT_FIT:
+            return "does not fit";
+        case TSR_IO_ERROR:
+            return "input/output error";
+        case TSR_DEVICE_ERROR:
+            return "device error";
+        case TSR_CANCELLED:
+            return "cancelled";
+        case TSR_INTERNAL:
+            return "internal error";
     }
     return "unknown code";
 }

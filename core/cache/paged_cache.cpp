@@ -5,7 +5,9 @@
 namespace tessera {
 namespace {
 
-uint32_t pages_for(uint64_t tokens) { return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS); }
+uint32_t pages_for(uint64_t tokens) {
+    return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS);
+}
 
 }  // namespace
 
@@ -67,8 +69,8 @@ void PagedCache::append(SequenceId id, uint32_t tokens, std::vector<std::pair<Pa
     const bool shared = tokens > 0 && partial && references_[sequence.pages.back()] > 1;
     const uint64_t fresh = needed - sequence.pages.size() + (shared ? 1 : 0);
     if (fresh > free_.size()) {
-        fail(TSR_DOES_NOT_FIT, "the cache is full: {} more tokens need {} pages of {} tokens, {} of {} are free", tokens, fresh,
-             TSR_PAGE_TOKENS, free_.size(), references_.size());
+        fail(TSR_DOES_NOT_FIT, "the cache is full: {} more tokens need {} pages of {} tokens, {} of {} are free",
+             tokens, fresh, TSR_PAGE_TOKENS, free_.size(), references_.size());
     }
     if (shared) {
         const PageId own = take();

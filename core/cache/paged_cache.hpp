@@ -1,5 +1,5 @@
-// Which page holds which tokens of which sequence. Pages are refcounted: sequences share prefixes, can be rolled back, and do not
-// divide a context into slots. The bytes of the pages are elsewhere; this only counts.
+// Which page holds which tokens of which sequence. Pages are refcounted: sequences share prefixes, can be rolled back,
+// and do not divide a context into slots. The bytes of the pages are elsewhere; this only counts.
 #pragma once
 
 #include <tessera/tensor.h>
@@ -31,13 +31,13 @@ class PagedCache {
     uint32_t length(SequenceId sequence) const { return at(sequence).length; }
     std::span<const PageId> pages(SequenceId sequence) const { return at(sequence).pages; }
 
-    // A new sequence of the first `tokens` tokens of another. Whole pages are shared; a page that is shared in part is copied
-    // on the first write (see append). Throws Error(TSR_INVALID_ARGUMENT) if the other is shorter.
+    // A new sequence of the first `tokens` tokens of another. Whole pages are shared; a page that is shared in part is
+    // copied on the first write (see append). Throws Error(TSR_INVALID_ARGUMENT) if the other is shorter.
     SequenceId fork(SequenceId sequence, uint32_t tokens);
 
-    // Makes room for `tokens` more. Pages to be written to belong to this sequence alone afterwards: for those that did not, the
-    // copy {from, to} that must be made before the next step is appended to `copies`. Throws Error(TSR_DOES_NOT_FIT), changing
-    // nothing, if there are not enough free pages.
+    // Makes room for `tokens` more. Pages to be written to belong to this sequence alone afterwards: for those that did
+    // not, the copy {from, to} that must be made before the next step is appended to `copies`. Throws
+    // Error(TSR_DOES_NOT_FIT), changing nothing, if there are not enough free pages.
     void append(SequenceId sequence, uint32_t tokens, std::vector<std::pair<PageId, PageId>>& copies);
 
     // Forgets all but the first `tokens` tokens.

@@ -227,7 +227,8 @@ void read_tensor(Cursor& in, TensorEntry& tensor) {
     checked_cast<int64_t>(elements, "number of elements");
     tensor.type = in.number<uint32_t>("element type");
     const TypeInfo& type = type_info(tensor.type);
-    if (tensor.type >= TSR_TYPE_FIRST_PRIVATE) fail(TSR_UNSUPPORTED, "element type {} is not one of files", tensor.type);
+    if (tensor.type >= TSR_TYPE_FIRST_PRIVATE)
+        fail(TSR_UNSUPPORTED, "element type {} is not one of files", tensor.type);
     // Matrices of several are interleaved each by itself.
     if (type.interleaved_rows > 1 && (tensor.rank < 2 || tensor.dims[1] % type.interleaved_rows != 0)) {
         fail(TSR_CORRUPT_DATA, "{} takes {} rows together; found {}", type.name, type.interleaved_rows,

@@ -64,7 +64,9 @@ Graph::Graph(const OpSet& ops) : ops_(&ops) {
     tensors_.push_back({none, 0});
 }
 
-const char* Graph::keep(std::string_view text) { return strings_.emplace_back(text).c_str(); }
+const char* Graph::keep(std::string_view text) {
+    return strings_.emplace_back(text).c_str();
+}
 
 Value Graph::append(tsr_tensor desc, StorageId storage) {
     tensors_.push_back({desc, storage});
@@ -102,7 +104,8 @@ Value Graph::view(Value of, const tsr_tensor& shape) {
     t.layout = parent.layout;
     const Storage& storage = storages_.at(storage_of(of));
     bool inside = t.rank >= 1 && t.rank <= TSR_MAX_RANK && t.offset >= 0 && t.strides[0] == parent.strides[0];
-    // Rows with a prefix cannot be cut, nor can what lies in one be told from where it starts: views of them take whole rows.
+    // Rows with a prefix cannot be cut, nor can what lies in one be told from where it starts: views of them take whole
+    // rows.
     if (type_info(t.type).prefix_bytes != 0) {
         inside = inside && t.dims[0] == parent.dims[0] && (t.offset - parent.offset) % parent.strides[1] == 0;
     } else {
@@ -147,9 +150,8 @@ std::vector<Value> Graph::add(std::string_view op_name, std::string name, std::v
     outputs.resize(inferred.size(), 0);
     for (size_t i = 0; i < outputs.size(); ++i) {
         if (outputs[i] == 0) {
-            const Shape shape{inferred[i].type,
-                              {inferred[i].dims, inferred[i].dims + inferred[i].rank},
-                              inferred[i].range};
+            const Shape shape{
+                inferred[i].type, {inferred[i].dims, inferred[i].dims + inferred[i].rank}, inferred[i].range};
             const bool init = stage == TSR_STAGE_INIT;
             outputs[i] = make(node.name, shape, init ? TSR_ROLE_WEIGHT : TSR_ROLE_ACTIVATION);
             storages_.back().derived = init;
@@ -162,14 +164,17 @@ std::vector<Value> Graph::add(std::string_view op_name, std::string name, std::v
     return outputs;
 }
 
-void Graph::set_output(std::string name, Value value) { outputs_.emplace_back(std::move(name), value); }
+void Graph::set_output(std::string name, Value value) {
+    outputs_.emplace_back(std::move(name), value);
+}
 
 Value Graph::find_output(std::string_view name) const {
     const auto at = std::ranges::find(outputs_, name, &std::pair<std::string, Value>::first);
     return at == outputs_.end() ? 0 : at->second;
 }
 
-Value Graph::import(const Graph& from, Value value, std::vector<StorageId>& storage_map, std::vector<Value>& value_map) {
+Value Graph::import(const Graph& from, Value value, std::vector<StorageId>& storage_map,
+                    std::vector<Value>& value_map) {
     if (value == 0) return 0;
     storage_map.resize(from.storages_.size(), 0);
     value_map.resize(from.tensors_.size(), 0);

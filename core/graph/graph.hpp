@@ -1,5 +1,5 @@
-// The graph: an ordered list of nodes over tensors, each a view of a storage. Node order is execution order; a node that
-// is added later sees what earlier ones wrote, also through views of one storage.
+// The graph: an ordered list of nodes over tensors, each a view of a storage. Node order is execution order; a node
+// that is added later sees what earlier ones wrote, also through views of one storage.
 #pragma once
 
 #include "core/graph/op_set.hpp"
@@ -25,12 +25,12 @@ struct Storage {
     tsr_role role = TSR_ROLE_ACTIVATION;
     tsr_type type = TSR_TYPE_F32;
     uint64_t row_elements = 0;  // of the first dimension
-    uint64_t bytes = 0;      // in the canonical layout, at the maximum of rows
-    uint64_t row_bytes = 0;  // between neighbours of the slowest dimension, which `range` bounds
+    uint64_t bytes = 0;         // in the canonical layout, at the maximum of rows
+    uint64_t row_bytes = 0;     // between neighbours of the slowest dimension, which `range` bounds
     int32_t range = TSR_RANGE_FIXED;
-    bool derived = false;  // a weight that an init node makes
+    bool derived = false;       // a weight that an init node makes
     std::string source_layout;  // a weight's rows in its source: "" canonical, else the tsr_layout that unpacks them
-    int layer = -1;        // of the node or weight that made it
+    int layer = -1;             // of the node or weight that made it
 };
 
 struct Node {
@@ -50,8 +50,8 @@ struct Shape {
     int32_t range = TSR_RANGE_FIXED;
 };
 
-// Fills strides for the dense canonical layout; offset 0. Throws Error(TSR_CORRUPT_DATA) for sizes that overflow or rows
-// that are not whole blocks.
+// Fills strides for the dense canonical layout; offset 0. Throws Error(TSR_CORRUPT_DATA) for sizes that overflow or
+// rows that are not whole blocks.
 tsr_tensor dense_tensor(const Shape& shape, tsr_role role);
 
 // Bytes from the first to past the last element of a tensor's view.
@@ -79,8 +79,8 @@ class Graph {
     Value cache(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_CACHE); }
     Value buffer(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_ACTIVATION); }
 
-    // Shape's offset counts from the start of `of`'s storage, type and role are taken from `of`. Throws if it leaves the
-    // storage.
+    // Shape's offset counts from the start of `of`'s storage, type and role are taken from `of`. Throws if it leaves
+    // the storage.
     Value view(Value of, const tsr_tensor& shape);
 
     // Adds a node. `outputs` that are 0 or missing are made with inferred shapes; given ones must agree with them.

@@ -51,9 +51,13 @@ void like(tsr_tensor& out, const tsr_tensor& t) {
     std::ranges::copy(t.dims, out.dims);
 }
 
-bool same_dims(const tsr_tensor& a, const tsr_tensor& b) { return std::ranges::equal(a.dims, b.dims); }
+bool same_dims(const tsr_tensor& a, const tsr_tensor& b) {
+    return std::ranges::equal(a.dims, b.dims);
+}
 
-int64_t rows(const tsr_tensor& t) { return t.dims[t.rank - 1]; }
+int64_t rows(const tsr_tensor& t) {
+    return t.dims[t.rank - 1];
+}
 
 }  // namespace
 
@@ -99,7 +103,8 @@ void infer_matmul_group(const tsr_node& node, tsr_tensor* out) {
 void infer_gated_ffn(const tsr_node& node, tsr_tensor* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor &gate = input(node, 1), &up = input(node, 2), &down = input(node, 3);
-    require(x.rank == 2 && gate.rank == 2 && same_dims(gate, up) && gate.dims[0] == x.dims[0], "gate and up do not fit");
+    require(x.rank == 2 && gate.rank == 2 && same_dims(gate, up) && gate.dims[0] == x.dims[0],
+            "gate and up do not fit");
     require(down.rank == 2 && down.dims[0] == gate.dims[1], "down does not fit gate");
     dense(out[0], {down.dims[1], x.dims[1]}, x.range);
 }
@@ -108,7 +113,8 @@ void infer_matmul_id(const tsr_node& node, tsr_tensor* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor& weight = input(node, 1);
     const tsr_tensor& ids = indices(node, 2);
-    require(weight.rank == 3 && ids.rank == 2 && weight.dims[0] == x.dims[0], "wants a weight [k, n, E] and ids [K, R]");
+    require(weight.rank == 3 && ids.rank == 2 && weight.dims[0] == x.dims[0],
+            "wants a weight [k, n, E] and ids [K, R]");
     require(rows(x) == rows(ids) && x.range == ids.range, "rows of input and ids differ");
     require(x.rank == 2 || (x.rank == 3 && x.dims[1] == ids.dims[0]), "wants rows [k, R] or [k, K, R]");
     dense(out[0], {weight.dims[1], ids.dims[0], rows(x)}, x.range);
@@ -127,7 +133,8 @@ void infer_moe_ffn(const tsr_node& node, tsr_tensor* out) {
     const tsr_tensor& ids = indices(node, 1);
     const tsr_tensor& weights = floats(node, 2);
     const tsr_tensor &gate = input(node, 3), &up = input(node, 4), &down = input(node, 5);
-    require(x.rank == 2 && ids.rank == 2 && same_dims(ids, weights) && rows(ids) == rows(x), "rows, ids and weights differ");
+    require(x.rank == 2 && ids.rank == 2 && same_dims(ids, weights) && rows(ids) == rows(x),
+            "rows, ids and weights differ");
     require(gate.rank == 3 && same_dims(gate, up) && gate.dims[0] == x.dims[0], "gate and up do not fit");
     require(down.rank == 3 && down.dims[0] == gate.dims[1] && down.dims[2] == gate.dims[2], "down does not fit gate");
     dense(out[0], {down.dims[1], x.dims[1]}, x.range);
@@ -185,7 +192,8 @@ void infer_transpose(const tsr_node& node, tsr_tensor* out) {
 void infer_cache_write(const tsr_node& node, tsr_tensor* out) {
     const tsr_tensor& x = floats(node, 0);
     require(x.rank == 2, "wants rows [n, R]");
-    require(indices(node, 1).dims[0] == x.dims[1] && indices(node, 2).dims[0] == x.dims[1], "rows and positions differ");
+    require(indices(node, 1).dims[0] == x.dims[1] && indices(node, 2).dims[0] == x.dims[1],
+            "rows and positions differ");
     require(indices(node, 3).rank == 2, "wants a page table [P, S]");
     // The output is always given; this stands for its shape only.
     dense(out[0], {x.dims[0], TSR_PAGE_TOKENS, 1}, TSR_RANGE_FIXED);
@@ -197,12 +205,14 @@ void infer_attention(const tsr_node& node, tsr_tensor* out) {
     const int64_t dk = q.dims[0], heads = q.dims[1], dv = sdk::int_attribute(node, "head_dim_v", 0);
     const int64_t kv_heads = sdk::int_attribute(node, "kv_heads", 1);
     require(q.rank == 3 && k.role == TSR_ROLE_CACHE && dv > 0, "wants queries [dk, H, R], a cache and head_dim_v");
-    require(indices(node, 3).dims[0] == q.dims[2] && indices(node, 4).dims[0] == q.dims[2], "rows and positions differ");
+    require(indices(node, 3).dims[0] == q.dims[2] && indices(node, 4).dims[0] == q.dims[2],
+            "rows and positions differ");
     require(indices(node, 5).rank == 2, "wants a page table [P, S]");
     if (sdk::has_input(node, 6)) {
         const tsr_tensor &wk = input(node, 6), &wv = input(node, 7);
-        require(wk.rank == 3 && wv.rank == 3 && wk.dims[0] == wv.dims[0] && wk.dims[2] == heads && wv.dims[2] == heads &&
-                    wv.dims[1] == dv && wk.dims[1] < dk && k.dims[0] == wk.dims[0] + dk - wk.dims[1],
+        require(wk.rank == 3 && wv.rank == 3 && wk.dims[0] == wv.dims[0] && wk.dims[2] == heads &&
+                    wv.dims[2] == heads && wv.dims[1] == dv && wk.dims[1] < dk &&
+                    k.dims[0] == wk.dims[0] + dk - wk.dims[1],
                 "the projections do not fit the cache");
     } else if (sdk::has_input(node, 2)) {
         require(kv_heads >= 1 && heads % kv_heads == 0 && k.dims[0] == kv_heads * dk &&

@@ -11,8 +11,8 @@
 namespace tessera {
 namespace {
 
-using sdk::Builder;
 using sdk::attribute;
+using sdk::Builder;
 
 template <void (*kInfer)(const tsr_node&, tsr_tensor*)>
 const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* outputs) {
@@ -22,11 +22,14 @@ const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* o
 using BuildFunction = void (*)(const tsr_node&, const tsr_lowering_options&, const Builder&);
 
 template <BuildFunction kBuild>
-const tsr_status* build(const tsr_lowering*, const tsr_node* node, const tsr_lowering_options* options, tsr_builder* builder) {
+const tsr_status* build(const tsr_lowering*, const tsr_node* node, const tsr_lowering_options* options,
+                        tsr_builder* builder) {
     return sdk::guarded([&] { kBuild(*node, *options, Builder(builder)); });
 }
 
-std::string part(const tsr_node& node, const char* name) { return std::string(node.name) + "." + name; }
+std::string part(const tsr_node& node, const char* name) {
+    return std::string(node.name) + "." + name;
+}
 
 void split_matmul_group(const tsr_node& node, const tsr_lowering_options&, const Builder& b) {
     for (uint32_t i = 1; i < node.input_count; ++i) {
@@ -36,7 +39,8 @@ void split_matmul_group(const tsr_node& node, const tsr_lowering_options&, const
 }
 
 void split_gated_ffn(const tsr_node& node, const tsr_lowering_options&, const Builder& b) {
-    const auto both = b.add_many(TSR_OP_MATMUL_GROUP, part(node, "gate_up").c_str(), {b.input(0), b.input(1), b.input(2)}, 2);
+    const auto both =
+        b.add_many(TSR_OP_MATMUL_GROUP, part(node, "gate_up").c_str(), {b.input(0), b.input(1), b.input(2)}, 2);
     const tsr_value hidden = b.add(TSR_OP_SILU_MUL, part(node, "silu").c_str(), {both[0], both[1]}, {}, both[0]);
     b.output(0, b.add(TSR_OP_MATMUL, part(node, "down").c_str(), {hidden, b.input(3)}));
 }
@@ -76,21 +80,24 @@ void lower_attention(const tsr_node& node, const tsr_lowering_options& options, 
                        attribute("max_tokens", static_cast<int64_t>(options.max_tokens))}));
 }
 
-constexpr tsr_lowering lowering(const char* op, const char* name, const char* family, int32_t priority, const char* summary,
-                                decltype(tsr_lowering::components) components, decltype(tsr_lowering::build) write) {
+constexpr tsr_lowering lowering(const char* op, const char* name, const char* family, int32_t priority,
+                                const char* summary, decltype(tsr_lowering::components) components,
+                                decltype(tsr_lowering::build) write) {
     return {sizeof(tsr_lowering), nullptr, op, name, family, priority, summary, components, write};
 }
 
-constexpr tsr_lowering kGroupParts = lowering(TSR_OP_MATMUL_GROUP, "parts", "", 0, "one matmul a weight", nullptr,
-                                              build<split_matmul_group>);
-constexpr tsr_lowering kGatedParts = lowering(TSR_OP_GATED_FFN, "parts", "", 0, "gate and up, activation, down", nullptr,
-                                              build<split_gated_ffn>);
-constexpr tsr_lowering kMoeParts = lowering(TSR_OP_MOE_FFN, "parts", "", 0, "gate, up, activation, down, sum over experts", nullptr,
-                                            build<split_moe_ffn>);
-constexpr tsr_lowering kFlash = lowering(TSR_OP_CACHED_ATTENTION, "flash", "expanded", 1, "flash attention over cached keys and values",
-                                         attention_components, build<lower_attention<true>>);
-constexpr tsr_lowering kTiles = lowering(TSR_OP_CACHED_ATTENTION, "tiles", "expanded", 0, "attention in tiles of scores under the scratch cap",
-                                         attention_components, build<lower_attention<false>>);
+constexpr tsr_lowering kGroupParts =
+    lowering(TSR_OP_MATMUL_GROUP, "parts", "", 0, "one matmul a weight", nullptr, build<split_matmul_group>);
+constexpr tsr_lowering kGatedParts =
+    lowering(TSR_OP_GATED_FFN, "parts", "", 0, "gate and up, activation, down", nullptr, build<split_gated_ffn>);
+constexpr tsr_lowering kMoeParts = lowering(
+    TSR_OP_MOE_FFN, "parts", "", 0, "gate, up, activation, down, sum over experts", nullptr, build<split_moe_ffn>);
+constexpr tsr_lowering kFlash =
+    lowering(TSR_OP_CACHED_ATTENTION, "flash", "expanded", 1, "flash attention over cached keys and values",
+             attention_components, build<lower_attention<true>>);
+constexpr tsr_lowering kTiles =
+    lowering(TSR_OP_CACHED_ATTENTION, "tiles", "expanded", 0, "attention in tiles of scores under the scratch cap",
+             attention_components, build<lower_attention<false>>);
 
 constexpr const tsr_lowering* kGroupLowerings[] = {&kGroupParts};
 constexpr const tsr_lowering* kGatedLowerings[] = {&kGatedParts};

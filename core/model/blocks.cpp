@@ -44,7 +44,8 @@ CommonParameters read_common(const gguf::GgufFile& file) {
     common.feed_forward = find_count(metadata, prefix + "feed_forward_length", 0, 0);
     common.epsilon = metadata.get_f32(prefix + "attention.layer_norm_rms_epsilon");
     if (!(common.epsilon > 0) || !std::isfinite(common.epsilon)) {
-        fail(TSR_CORRUPT_DATA, "{}: {}attention.layer_norm_rms_epsilon is {}", metadata.source(), prefix, common.epsilon);
+        fail(TSR_CORRUPT_DATA, "{}: {}attention.layer_norm_rms_epsilon is {}", metadata.source(), prefix,
+             common.epsilon);
     }
     const gguf::TensorEntry& table = file.tensor("token_embd.weight");
     common.vocabulary = checked_count(metadata, "token_embd.weight rows", table.dims[1], 1);
@@ -61,18 +62,20 @@ ExpertParameters read_experts(const gguf::Metadata& metadata, const std::string&
     moe.groups_used = moe.groups > 1 ? get_count(metadata, prefix + "expert_group_used_count") : 1;
     const uint32_t gating = metadata.find_u32(prefix + "expert_gating_func").value_or(1);
     if (gating != 1 && gating != 2) {
-        fail(TSR_UNSUPPORTED, "{}: {}expert_gating_func is {}; 1 (softmax) and 2 (sigmoid) are known", metadata.source(), prefix,
-             gating);
+        fail(TSR_UNSUPPORTED, "{}: {}expert_gating_func is {}; 1 (softmax) and 2 (sigmoid) are known",
+             metadata.source(), prefix, gating);
     }
     moe.sigmoid = gating == 2;
     moe.normalize = metadata.find_bool(prefix + "expert_weights_norm").value_or(false);
     moe.scale = metadata.find_f32(prefix + "expert_weights_scale").value_or(1.0f);
     if (moe.scale == 0.0) moe.scale = 1.0;  // converters write 0 where the model has no scale
-    if (!std::isfinite(moe.scale)) fail(TSR_CORRUPT_DATA, "{}: {}expert_weights_scale is {}", metadata.source(), prefix, moe.scale);
+    if (!std::isfinite(moe.scale))
+        fail(TSR_CORRUPT_DATA, "{}: {}expert_weights_scale is {}", metadata.source(), prefix, moe.scale);
     return moe;
 }
 
-ModelBuilder::ModelBuilder(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits, const CommonParameters& parameters)
+ModelBuilder::ModelBuilder(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits,
+                           const CommonParameters& parameters)
     : graph(ops), weights(file, graph), common(parameters), reduction_(limits.experts) {
     const int64_t rows = limits.rows;
     tokens = graph.input(kTokens, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
@@ -88,7 +91,8 @@ Value ModelBuilder::embed() {
 }
 
 Value ModelBuilder::norm(Value x, const std::string& weight, int64_t length) {
-    return graph.add_one(TSR_OP_RMS_NORM, weight, {x, weights.get(weight, {length})}, {attribute("epsilon", common.epsilon)});
+    return graph.add_one(TSR_OP_RMS_NORM, weight, {x, weights.get(weight, {length})},
+                         {attribute("epsilon", common.epsilon)});
 }
 
 Value ModelBuilder::reshape(Value x, std::initializer_list<int64_t> dims) {
@@ -99,7 +103,8 @@ Value ModelBuilder::reshape(Value x, std::initializer_list<int64_t> dims) {
 
 Value ModelBuilder::dense_ffn(int64_t layer, Value x) {
     if (common.feed_forward == 0) {
-        fail(TSR_NOT_FOUND, "layer {} is dense, but the file has no {}.feed_forward_length", layer, common.architecture);
+        fail(TSR_NOT_FOUND, "layer {} is dense, but the file has no {}.feed_forward_length", layer,
+             common.architecture);
     }
     const int64_t e = common.embedding, f = common.feed_forward;
     return graph.add_one(TSR_OP_GATED_FFN, block(layer, "ffn"),
@@ -113,37 +118,39 @@ Value ModelBuilder::expert_ffn(int64_t layer, Value x, const ExpertParameters& m
                                        {x, weights.get(block(layer, "ffn_gate_inp"), {e, n})});
     Value bias = weights.find_exact(block(layer, "exp_probs_b.bias"), {n});
     if (!bias) bias = weights.find_exact(block(layer, "exp_probs_b"), {n});
-    const tsr_attribute route[] = {attribute("used", moe.used),
-                                   attribute("gating", moe.sigmoid ? "sigmoid" : "softmax"),
-                                   attribute("groups", moe.groups),
-                                   attribute("groups_used", moe.groups_used),
-                                   attribute("normalize", int64_t{moe.normalize}),
-                                   attribute("scale", moe.scale),
-                                   attribute("keep_at_least", reduction_.ratio > 0 ? int64_t{reduction_.at_least} : moe.used),
-                                   attribute("keep_ratio", reduction_.ratio)};
+    const tsr_attribute route[] = {
+        attribute("used", moe.used),
+        attribute("gating", moe.sigmoid ? "sigmoid" : "softmax"),
+        attribute("groups", moe.groups),
+        attribute("groups_used", moe.groups_used),
+        attribute("normalize", int64_t{moe.normalize}),
+        attribute("scale", moe.scale),
+        attribute("keep_at_least", reduction_.ratio > 0 ? int64_t{reduction_.at_least} : moe.used),
+        attribute("keep_ratio", reduction_.ratio)};
     const auto chosen = graph.add(TSR_OP_MOE_ROUTE, block(layer, "ffn_route"), {logits, bias}, route);
-    Value sum = graph.add_one(TSR_OP_MOE_FFN, block(layer, "ffn_experts"),
-                              {x, chosen[0], chosen[1], weights.get(block(layer, "ffn_gate_exps"), {e, f, n}),
-                               weights.get(block(layer, "ffn_up_exps"), {e, f, n}),
-                               weights.get(block(layer, "ffn_down_exps"), {f, e, n})});
+    Value sum = graph.add_one(
+        TSR_OP_MOE_FFN, block(layer, "ffn_experts"),
+        {x, chosen[0], chosen[1], weights.get(block(layer, "ffn_gate_exps"), {e, f, n}),
+         weights.get(block(layer, "ffn_up_exps"), {e, f, n}), weights.get(block(layer, "ffn_down_exps"), {f, e, n})});
     if (shared > 0) {
-        const Value always = graph.add_one(
-            TSR_OP_GATED_FFN, block(layer, "ffn_shared"),
-            {x, weights.get(block(layer, "ffn_gate_shexp"), {e, shared}), weights.get(block(layer, "ffn_up_shexp"), {e, shared}),
-             weights.get(block(layer, "ffn_down_shexp"), {shared, e})});
+        const Value always = graph.add_one(TSR_OP_GATED_FFN, block(layer, "ffn_shared"),
+                                           {x, weights.get(block(layer, "ffn_gate_shexp"), {e, shared}),
+                                            weights.get(block(layer, "ffn_up_shexp"), {e, shared}),
+                                            weights.get(block(layer, "ffn_down_shexp"), {shared, e})});
         sum = graph.add_one(TSR_OP_ADD, block(layer, "ffn_sum"), {sum, always});
     }
     return sum;
 }
 
-Value ModelBuilder::finish_layer(int64_t layer, Value attention, int64_t width, Value residual, const ExpertParameters* moe,
-                                 int64_t shared_feed_forward) {
+Value ModelBuilder::finish_layer(int64_t layer, Value attention, int64_t width, Value residual,
+                                 const ExpertParameters* moe, int64_t shared_feed_forward) {
     if (layer + 1 == common.layers) {
         attention = graph.add_one(TSR_OP_GET_ROWS, block(layer, "output_rows"), {attention, output_rows});
         residual = graph.add_one(TSR_OP_GET_ROWS, block(layer, "output_residual"), {residual, output_rows});
     }
-    const Value projected = graph.add_one(TSR_OP_MATMUL, block(layer, "attn_output"),
-                                          {attention, weights.get(block(layer, "attn_output"), {width, common.embedding})});
+    const Value projected =
+        graph.add_one(TSR_OP_MATMUL, block(layer, "attn_output"),
+                      {attention, weights.get(block(layer, "attn_output"), {width, common.embedding})});
     const Value middle = graph.add_one(TSR_OP_ADD, block(layer, "attn_residual"), {projected, residual});
     const Value x = norm(middle, block(layer, "ffn_norm"), common.embedding);
     const Value ffn = moe ? expert_ffn(layer, x, *moe, shared_feed_forward) : dense_ffn(layer, x);

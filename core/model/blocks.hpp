@@ -1,5 +1,5 @@
-// Parts that architectures share: the way in, feed-forward networks, the way out. One file an architecture builds its layers
-// from them.
+// Parts that architectures share: the way in, feed-forward networks, the way out. One file an architecture builds its
+// layers from them.
 #pragma once
 
 #include "core/model/model.hpp"
@@ -13,7 +13,7 @@ namespace tessera {
 // Hyperparameters that all architectures have.
 struct CommonParameters {
     std::string architecture;
-    int64_t layers = 0;     // those that are computed
+    int64_t layers = 0;  // those that are computed
     int64_t embedding = 0;
     int64_t vocabulary = 0;
     int64_t context = 0;
@@ -45,7 +45,8 @@ ExpertParameters read_experts(const gguf::Metadata& metadata, const std::string&
 // A model under construction.
 class ModelBuilder {
   public:
-    ModelBuilder(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits, const CommonParameters& common);
+    ModelBuilder(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits,
+                 const CommonParameters& common);
 
     Graph graph;
     Weights weights;
@@ -55,10 +56,10 @@ class ModelBuilder {
     // Rows of the token embeddings.
     Value embed();
     Value norm(Value x, const std::string& weight, int64_t length);
-    // What follows the attention of a layer: output projection, residual, norm, feed-forward (`moe`: routed experts plus shared
-    // ones if the file has them), residual. In the last layer only rows that are asked for go on.
-    Value finish_layer(int64_t layer, Value attention, int64_t attention_width, Value residual, const ExpertParameters* moe,
-                       int64_t shared_feed_forward);
+    // What follows the attention of a layer: output projection, residual, norm, feed-forward (`moe`: routed experts
+    // plus shared ones if the file has them), residual. In the last layer only rows that are asked for go on.
+    Value finish_layer(int64_t layer, Value attention, int64_t attention_width, Value residual,
+                       const ExpertParameters* moe, int64_t shared_feed_forward);
     // Final norm and output matrix (that of the embeddings if the file has no other); sets the output "logits".
     Graph finish(Value x);
 

@@ -1,7 +1,6 @@
 // DeepSeek-V2, V2-Lite, V2.5, V3, R1 (arXiv 2405.04434, 2412.19437): multi-head latent attention and many experts.
-#include "core/model/architectures.hpp"
-
 #include "core/base/error.hpp"
+#include "core/model/architectures.hpp"
 
 #include <tessera/cpp/node.hpp>
 #include <tessera/ops.h>
@@ -25,7 +24,7 @@ struct Parameters {
     int64_t turned = 0;  // with position
     int64_t v = 0;
     int64_t skipped_layers = 0;
-    double scale = 0;    // of attention scores
+    double scale = 0;  // of attention scores
 };
 
 Parameters read(const gguf::GgufFile& file) {
@@ -35,8 +34,8 @@ Parameters read(const gguf::GgufFile& file) {
     const std::string prefix = p.common.architecture + ".";
     p.skipped_layers = find_count(metadata, prefix + "nextn_predict_layers", 0, 0);
     if (p.skipped_layers >= p.common.layers) {
-        fail(TSR_CORRUPT_DATA, "{}: {}nextn_predict_layers is {} of {} layers", metadata.source(), prefix, p.skipped_layers,
-             p.common.layers);
+        fail(TSR_CORRUPT_DATA, "{}: {}nextn_predict_layers is {} of {} layers", metadata.source(), prefix,
+             p.skipped_layers, p.common.layers);
     }
     p.common.layers -= p.skipped_layers;
     p.dense_layers = std::min(find_count(metadata, prefix + "leading_dense_block_count", 0, 0), p.common.layers);
@@ -46,16 +45,18 @@ Parameters read(const gguf::GgufFile& file) {
     p.kv_lora = get_count(metadata, prefix + "attention.kv_lora_rank");
     // Files with the absorbed matrices alone give the latent lengths under the plain names.
     const bool latent_names = metadata.contains(prefix + "attention.key_length_mla");
-    const int64_t key = get_count(metadata, prefix + (latent_names ? "attention.key_length_mla" : "attention.key_length"));
+    const int64_t key =
+        get_count(metadata, prefix + (latent_names ? "attention.key_length_mla" : "attention.key_length"));
     p.v = get_count(metadata, prefix + (latent_names ? "attention.value_length_mla" : "attention.value_length"));
     p.turned = get_count(metadata, prefix + "rope.dimension_count");
     p.nope = key - p.turned;
     if (p.nope <= 0 || p.turned % 2 != 0) {
-        fail(TSR_CORRUPT_DATA, "{}: {}rope.dimension_count is {}, the key's length {}", metadata.source(), prefix, p.turned, key);
+        fail(TSR_CORRUPT_DATA, "{}: {}rope.dimension_count is {}, the key's length {}", metadata.source(), prefix,
+             p.turned, key);
     }
     p.rope = read_rope(metadata, p.common.architecture, "norm", static_cast<uint32_t>(p.common.context));
-    // YaRN's temperature goes into the scale of the scores as a whole (both of DeepSeek's mscales are equal), not into the turned
-    // part alone, so sine and cosine stay as they are.
+    // YaRN's temperature goes into the scale of the scores as a whole (both of DeepSeek's mscales are equal), not into
+    // the turned part alone, so sine and cosine stay as they are.
     const double mscale = 1.0 + p.rope.log_multiplier * std::log(p.rope.factor);
     p.rope.attn_factor = 1.0;
     p.scale = mscale * mscale / std::sqrt(static_cast<double>(key));
@@ -71,7 +72,8 @@ Value attention(ModelBuilder& b, const Parameters& p, int64_t layer, Value x) {
         const auto both = b.graph.add(TSR_OP_MATMUL_GROUP, name("attn_qkv_a"),
                                       {x, b.weights.get(name("attn_q_a"), {e, p.q_lora}), kv_a});
         const Value low = b.norm(both[0], name("attn_q_a_norm"), p.q_lora);
-        q = b.graph.add_one(TSR_OP_MATMUL, name("attn_q_b"), {low, b.weights.get(name("attn_q_b"), {p.q_lora, h * key})});
+        q = b.graph.add_one(TSR_OP_MATMUL, name("attn_q_b"),
+                            {low, b.weights.get(name("attn_q_b"), {p.q_lora, h * key})});
         kv = both[1];
     } else {
         const auto both = b.graph.add(TSR_OP_MATMUL_GROUP, name("attn_qkv_a"),
@@ -93,9 +95,9 @@ Value attention(ModelBuilder& b, const Parameters& p, int64_t layer, Value x) {
         fail(TSR_NOT_FOUND, "layer {}: neither attn_kv_b nor both of attn_k_b and attn_v_b are in the file", layer);
     }
     std::vector<tsr_attribute> attributes = p.rope.attributes(kPrefixedRopeNames);
-    for (const tsr_attribute& a : {attribute("heads", h), attribute("nope", p.nope), attribute("rope", p.turned),
-                                   attribute("v", p.v), attribute("kv_lora", p.kv_lora),
-                                   attribute("epsilon", p.common.epsilon), attribute("scale", p.scale)}) {
+    for (const tsr_attribute& a :
+         {attribute("heads", h), attribute("nope", p.nope), attribute("rope", p.turned), attribute("v", p.v),
+          attribute("kv_lora", p.kv_lora), attribute("epsilon", p.common.epsilon), attribute("scale", p.scale)}) {
         attributes.push_back(a);
     }
     return b.graph

@@ -12,7 +12,8 @@ struct GroupedQueryParameters {
 };
 
 // Reads the head's length and rope; `mode` is how the architecture pairs the elements that rope turns.
-GroupedQueryParameters read_grouped_query(const gguf::Metadata& metadata, const CommonParameters& common, const char* mode);
+GroupedQueryParameters read_grouped_query(const gguf::Metadata& metadata, const CommonParameters& common,
+                                          const char* mode);
 
 // x [embedding, R] -> heads [head_dim * heads, R].
 Value grouped_query_attention(ModelBuilder& builder, const GroupedQueryParameters& parameters, int64_t layer, Value x);

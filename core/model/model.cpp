@@ -27,8 +27,8 @@ const Architecture& find_architecture(const gguf::GgufFile& file) {
     if (at != kArchitectures.end()) return *at;
     std::string known;
     for (const Architecture& a : kArchitectures) known += fmt::format("{}{}", known.empty() ? "" : ", ", a.name);
-    fail(TSR_UNSUPPORTED, "{}: the architecture '{}' is not known to this version; it knows {}", file.metadata().source(), name,
-         known);
+    fail(TSR_UNSUPPORTED, "{}: the architecture '{}' is not known to this version; it knows {}",
+         file.metadata().source(), name, known);
 }
 
 }  // namespace

@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// Of the experts that a model chooses for a row, those past the first `at_least` are left out whose weight is not at least `ratio`
-// times the largest. Faster, and not what the model was trained for. Ratio 0: none is left out.
+// Of the experts that a model chooses for a row, those past the first `at_least` are left out whose weight is not at
+// least `ratio` times the largest. Faster, and not what the model was trained for. Ratio 0: none is left out.
 struct ExpertReduction {
     uint32_t at_least = 0;
     double ratio = 0;
@@ -20,10 +20,10 @@ struct ExpertReduction {
 
 // What a graph is built for: the maxima that its bounded dimensions get, and what of the model is computed.
 struct GraphLimits {
-    uint32_t rows = 512;            // of a step
-    uint32_t output_rows = 1;       // of a step
-    uint32_t sequences = 1;         // in a step
-    uint32_t sequence_pages = 64;   // of one sequence
+    uint32_t rows = 512;           // of a step
+    uint32_t output_rows = 1;      // of a step
+    uint32_t sequences = 1;        // in a step
+    uint32_t sequence_pages = 64;  // of one sequence
     ExpertReduction experts;
 };
 
@@ -33,9 +33,9 @@ struct ModelInfo {
     uint32_t layers = 0;
     uint32_t embedding = 0;
     uint32_t vocabulary = 0;
-    uint32_t context = 0;      // tokens that the model was made for
+    uint32_t context = 0;  // tokens that the model was made for
     bool latent_attention = false;
-    uint32_t experts_used = 0;  // routed ones of a row; 0: the model has none
+    uint32_t experts_used = 0;       // routed ones of a row; 0: the model has none
     std::vector<std::string> notes;  // what of the file is not used, for people
 };
 
@@ -48,11 +48,12 @@ inline constexpr const char* kPageTable = "page_table";
 inline constexpr const char* kOutputRows = "output_rows";
 inline constexpr const char* kLogits = "logits";
 
-// Reads hyperparameters only. Throws Error: TSR_UNSUPPORTED for an architecture that is not known (listing those that are),
-// TSR_NOT_FOUND or TSR_CORRUPT_DATA naming the key.
+// Reads hyperparameters only. Throws Error: TSR_UNSUPPORTED for an architecture that is not known (listing those that
+// are), TSR_NOT_FOUND or TSR_CORRUPT_DATA naming the key.
 ModelInfo read_model_info(const gguf::GgufFile& file);
 
-// Throws what read_model_info throws, and Error(TSR_CORRUPT_DATA) naming a tensor whose shape does not fit the architecture.
+// Throws what read_model_info throws, and Error(TSR_CORRUPT_DATA) naming a tensor whose shape does not fit the
+// architecture.
 Graph build_model(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits);
 
 }  // namespace tessera

@@ -20,7 +20,8 @@ double positive(const gguf::Metadata& metadata, const std::string& key, double o
 
 }  // namespace
 
-RopeParameters read_rope(const gguf::Metadata& metadata, const std::string& architecture, std::string mode, uint32_t context) {
+RopeParameters read_rope(const gguf::Metadata& metadata, const std::string& architecture, std::string mode,
+                         uint32_t context) {
     const std::string prefix = architecture + ".rope.";
     RopeParameters rope;
     rope.mode = std::move(mode);
@@ -31,8 +32,8 @@ RopeParameters read_rope(const gguf::Metadata& metadata, const std::string& arch
     rope.freq_scale = 1.0 / rope.factor;
     if (scaling == "linear") return rope;
     if (scaling != "yarn") {
-        fail(TSR_UNSUPPORTED, "{}: {}scaling.type is '{}'; this version knows none, linear and yarn", metadata.source(), prefix,
-             scaling);
+        fail(TSR_UNSUPPORTED, "{}: {}scaling.type is '{}'; this version knows none, linear and yarn", metadata.source(),
+             prefix, scaling);
     }
     rope.ext_factor = 1.0;
     rope.beta_fast = positive(metadata, prefix + "scaling.yarn_beta_fast", 32.0);
@@ -41,7 +42,8 @@ RopeParameters read_rope(const gguf::Metadata& metadata, const std::string& arch
     rope.log_multiplier = metadata.find_f32(prefix + "scaling.yarn_log_multiplier").value_or(0.0f);
     rope.attn_factor = positive(metadata, prefix + "scaling.attn_factor", 1.0) * (1.0 + 0.1 * std::log(rope.factor));
     if (!std::isfinite(rope.log_multiplier)) {
-        fail(TSR_CORRUPT_DATA, "{}: {}scaling.yarn_log_multiplier is {}", metadata.source(), prefix, rope.log_multiplier);
+        fail(TSR_CORRUPT_DATA, "{}: {}scaling.yarn_log_multiplier is {}", metadata.source(), prefix,
+             rope.log_multiplier);
     }
     return rope;
 }

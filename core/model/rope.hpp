@@ -20,21 +20,23 @@ struct RopeParameters {
     double beta_fast = 32.0;
     double beta_slow = 1.0;
     int64_t original_context = 0;
-    double factor = 1.0;       // of the scaling, 1 without
-    double log_multiplier = 0; // of YaRN, DeepSeek's: 0.1 * mscale_all_dim
+    double factor = 1.0;        // of the scaling, 1 without
+    double log_multiplier = 0;  // of YaRN, DeepSeek's: 0.1 * mscale_all_dim
 
     // As attributes of the op "rope", each name with the prefix.
     std::vector<tsr_attribute> attributes(const char* const (&names)[8]) const;
 };
 
-// Reads ARCH.rope.*. Throws Error(TSR_CORRUPT_DATA) naming a key whose value makes no sense, TSR_UNSUPPORTED for a kind of
-// scaling that is not known.
-RopeParameters read_rope(const gguf::Metadata& metadata, const std::string& architecture, std::string mode, uint32_t context);
+// Reads ARCH.rope.*. Throws Error(TSR_CORRUPT_DATA) naming a key whose value makes no sense, TSR_UNSUPPORTED for a kind
+// of scaling that is not known.
+RopeParameters read_rope(const gguf::Metadata& metadata, const std::string& architecture, std::string mode,
+                         uint32_t context);
 
 // Attribute names of the op "rope", and with the prefix "rope_" for ops that hold a rope.
 inline constexpr const char* kRopeNames[8] = {"mode",        "base",      "freq_scale", "ext_factor",
                                               "attn_factor", "beta_fast", "beta_slow",  "original_context"};
-inline constexpr const char* kPrefixedRopeNames[8] = {"rope_mode",        "rope_base",      "rope_freq_scale", "rope_ext_factor",
-                                                      "rope_attn_factor", "rope_beta_fast", "rope_beta_slow",  "rope_original_context"};
+inline constexpr const char* kPrefixedRopeNames[8] = {
+    "rope_mode",        "rope_base",      "rope_freq_scale", "rope_ext_factor",
+    "rope_attn_factor", "rope_beta_fast", "rope_beta_slow",  "rope_original_context"};
 
 }  // namespace tessera

@@ -8,8 +8,8 @@
 namespace tessera {
 namespace {
 
-// As many dimensions as were asked for, so that [n, 1] in a file serves as [n]. Rows that the file interleaves are rows of
-// their own in a model.
+// As many dimensions as were asked for, so that [n, 1] in a file serves as [n]. Rows that the file interleaves are rows
+// of their own in a model.
 Shape shape_of(const gguf::TensorEntry& entry, std::initializer_list<int64_t> dims) {
     return {type_info(entry.type).rows_type, dims};
 }
@@ -33,8 +33,8 @@ Value Weights::find_exact(const std::string& name, std::initializer_list<int64_t
     if (std::ranges::any_of(dims, [](int64_t extent) { return extent <= 0; }) || !fits(*entry, dims)) {
         std::string wanted;
         for (const int64_t extent : dims) wanted += fmt::format("{}{}", wanted.empty() ? "" : ", ", extent);
-        fail(TSR_CORRUPT_DATA, "{}: the tensor {} has the shape {}; the metadata ask for [{}]", file_.metadata().source(), name,
-             gguf::shape_text(*entry), wanted);
+        fail(TSR_CORRUPT_DATA, "{}: the tensor {} has the shape {}; the metadata ask for [{}]",
+             file_.metadata().source(), name, gguf::shape_text(*entry), wanted);
     }
     const TypeInfo& type = type_info(entry->type);
     return graph_.weight(name, shape_of(*entry, dims), type.interleaved_rows > 1 ? std::string(type.name) : "");

@@ -17,7 +17,9 @@ int32_t working_range(const tsr_node& node) {
     return node.input_count && sdk::present(node.inputs[0]) ? node.inputs[0]->range : TSR_RANGE_FIXED;
 }
 
-bool is_empty(const tsr_range& range) { return range.begin >= range.end; }
+bool is_empty(const tsr_range& range) {
+    return range.begin >= range.end;
+}
 
 }  // namespace
 
@@ -73,8 +75,8 @@ void Executor::prepare(const WeightSource& source) {
             node.data.push_back(host_address(instance, source));
         }
         node.skip_range = working_range(node.view->abi());
-        const tsr_status* status = planned.kernel->prepare(planned.kernel, &node.view->abi(), plan_.devices[planned.device],
-                                                           &node.state);
+        const tsr_status* status =
+            planned.kernel->prepare(planned.kernel, &node.view->abi(), plan_.devices[planned.device], &node.state);
         if (status) fail_node(node, status);
     }
 }
@@ -93,7 +95,8 @@ void Executor::fail_node(const Prepared& node, const tsr_status* status) const {
 std::span<std::byte> Executor::input(std::string_view name) {
     for (const Instance& instance : plan_.instances) {
         const Storage& storage = plan_.graph.storage(instance.storage);
-        if (instance.storage == 0 || instance.device != 0 || storage.role != TSR_ROLE_INPUT || storage.name != name) continue;
+        if (instance.storage == 0 || instance.device != 0 || storage.role != TSR_ROLE_INPUT || storage.name != name)
+            continue;
         return {static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_INPUT)), instance.bytes};
     }
     return {};
@@ -104,7 +107,8 @@ const std::byte* Executor::output(std::string_view name) const {
     if (!value) fail(TSR_NOT_FOUND, "the graph has no output '{}'", name);
     for (const Instance& instance : plan_.instances) {
         if (instance.storage != plan_.graph.storage_of(value) || instance.device != 0) continue;
-        return static_cast<const std::byte*>(memory_.address(instance, TSR_ROLE_ACTIVATION)) + plan_.graph.tensor(value).offset;
+        return static_cast<const std::byte*>(memory_.address(instance, TSR_ROLE_ACTIVATION)) +
+               plan_.graph.tensor(value).offset;
     }
     fail(TSR_INTERNAL, "the output '{}' is not on the host", name);
 }
@@ -178,7 +182,8 @@ void Executor::enqueue(const Segment& segment) {
         run.workspace = memory_.workspace(segment.device);
         run.workers = 1;
         const tsr_kernel& kernel = *node.planned->kernel;
-        if (const tsr_status* status = kernel.enqueue(&kernel, node.state, &run, device.queue())) fail_node(node, status);
+        if (const tsr_status* status = kernel.enqueue(&kernel, node.state, &run, device.queue()))
+            fail_node(node, status);
     }
 }
 

@@ -27,21 +27,22 @@ class Executor {
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
 
-    // Fills the weights, prepares every kernel, touches reserved memory and runs every segment once on rows of nothing but zeros.
-    // `source` outlives the executor if the plan maps weights.
+    // Fills the weights, prepares every kernel, touches reserved memory and runs every segment once on rows of nothing
+    // but zeros. `source` outlives the executor if the plan maps weights.
     void load(const WeightSource& source, const LoadProgress& progress = {});
 
     const Plan& plan() const noexcept { return plan_; }
 
-    // Host memory of an input of the graph ("tokens", ...), to be written between steps. Empty if the graph has none of that
-    // name.
+    // Host memory of an input of the graph ("tokens", ...), to be written between steps. Empty if the graph has none of
+    // that name.
     std::span<std::byte> input(std::string_view name);
 
-    // Takes one step with `threads` workers (0: all of the team). Throws Error naming node, op, layer and device. After an error
-    // the cached rows of this step are undefined and everything else is as it was.
+    // Takes one step with `threads` workers (0: all of the team). Throws Error naming node, op, layer and device. After
+    // an error the cached rows of this step are undefined and everything else is as it was.
     void run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads = 0);
 
-    // From now on adds to seconds[i] what plan().nodes[i] takes on the host, its barrier included; an empty span ends that.
+    // From now on adds to seconds[i] what plan().nodes[i] takes on the host, its barrier included; an empty span ends
+    // that.
     void measure(std::span<double> seconds) noexcept { seconds_ = seconds; }
 
     // Host memory of an output of the graph ("logits"), valid until the next step.

@@ -34,6 +34,8 @@ HostBlock& HostBlock::operator=(HostBlock&& other) noexcept {
     return *this;
 }
 
-bool HostBlock::lock() const noexcept { return size_ == 0 || mlock(data_, size_) == 0; }
+bool HostBlock::lock() const noexcept {
+    return size_ == 0 || mlock(data_, size_) == 0;
+}
 
 }  // namespace tessera

@@ -1,5 +1,5 @@
-// Host memory of the runtime: every large block comes from here, so that what was planned and what was asked of the system can
-// be compared.
+// Host memory of the runtime: every large block comes from here, so that what was planned and what was asked of the
+// system can be compared.
 #pragma once
 
 #include <cstddef>

@@ -6,7 +6,9 @@
 #include <limits>
 namespace tessera {
 
-double KernelCandidate::seconds() const { return plan.seconds_one_row + plan.seconds_all_rows / 32; }
+double KernelCandidate::seconds() const {
+    return plan.seconds_one_row + plan.seconds_all_rows / 32;
+}
 
 std::vector<std::string> KernelCandidate::layouts(uint32_t index) const {
     std::vector<std::string> names;

@@ -76,8 +76,8 @@ class Chooser {
         const std::string best = list.empty() ? "" : name_of(list.front());
         std::erase_if(list, [&](const KernelCandidate& c) { return !c.accepts(operand, layout); });
         if (list.empty()) {
-            fail(TSR_UNSUPPORTED, "{}: {} does not take operand {} in layout '{}'", lowered_.graph.nodes()[node].name, best,
-                 operand, layout);
+            fail(TSR_UNSUPPORTED, "{}: {} does not take operand {} in layout '{}'", lowered_.graph.nodes()[node].name,
+                 best, operand, layout);
         }
         chosen_[node].layouts[operand] = layout;
     }
@@ -120,7 +120,8 @@ class Chooser {
         if (cache) {
             std::string readers;
             for (const Use& use : uses) {
-                readers += fmt::format("\n  {}: {}", lowered_.graph.nodes()[use.node].name, name_of(candidates_[use.node].front()));
+                readers += fmt::format("\n  {}: {}", lowered_.graph.nodes()[use.node].name,
+                                       name_of(candidates_[use.node].front()));
             }
             fail(TSR_UNSUPPORTED, "no arrangement of cache pages serves all that use {}:{}",
                  lowered_.graph.storage(storage).name, readers);
@@ -128,8 +129,8 @@ class Chooser {
         for (const Use& use : uses) {
             const std::string layout = candidates_[use.node].front().layouts(use.operand).front();
             keep(use.node, use.operand, layout);
-            chosen_[use.node].why_copy[use.operand] =
-                fmt::format("{} reads it as '{}'", lowered_.graph.nodes()[use.node].op, layout.empty() ? "canonical" : layout);
+            chosen_[use.node].why_copy[use.operand] = fmt::format(
+                "{} reads it as '{}'", lowered_.graph.nodes()[use.node].op, layout.empty() ? "canonical" : layout);
         }
     }
 
@@ -144,7 +145,7 @@ class Chooser {
 }  // namespace
 
 std::deque<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
-                                       std::span<const tsr_device_info* const> devices) {
+                                      std::span<const tsr_device_info* const> devices) {
     return Chooser(lowered, registry, devices).run();
 }
 

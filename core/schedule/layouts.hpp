@@ -1,5 +1,5 @@
-// Chooses the kernel of each node and the layout of each weight and cache together: a storage has one layout that all its
-// consumers on a device can read, unless that would make one of them slow.
+// Chooses the kernel of each node and the layout of each weight and cache together: a storage has one layout that all
+// its consumers on a device can read, unless that would make one of them slow.
 #pragma once
 
 #include "core/schedule/kernels.hpp"
@@ -13,13 +13,14 @@ namespace tessera {
 
 struct ChosenNode {
     KernelCandidate candidate;
-    std::vector<std::string> layouts;    // of each operand
-    std::vector<std::string> why_copy;   // of each operand: why the storage has a layout of its own for this node
+    std::vector<std::string> layouts;   // of each operand
+    std::vector<std::string> why_copy;  // of each operand: why the storage has a layout of its own for this node
     std::vector<Rejection> rejected;
 };
 
-// One for each node of the lowered graph. Throws Error(TSR_UNSUPPORTED) naming storage and kernels if no layout serves a cache.
+// One for each node of the lowered graph. Throws Error(TSR_UNSUPPORTED) naming storage and kernels if no layout serves
+// a cache.
 std::deque<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
-                                       std::span<const tsr_device_info* const> devices);
+                                      std::span<const tsr_device_info* const> devices);
 
 }  // namespace tessera

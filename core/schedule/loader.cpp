@@ -47,7 +47,12 @@ class Loader {
   public:
     Loader(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source, Team& team,
            const LoadProgress& progress)
-        : plan_(plan), registry_(registry), memory_(memory), source_(source), team_(team), progress_(progress),
+        : plan_(plan),
+          registry_(registry),
+          memory_(memory),
+          source_(source),
+          team_(team),
+          progress_(progress),
           buffers_(plan.memory[0].loading, "loading", false) {}
 
     void run() {
@@ -76,7 +81,8 @@ class Loader {
                 fail(TSR_DOES_NOT_FIT, "{}: {} rows take {} bytes; the buffer for packing has {}", weight.name,
                      pack.group_rows, pack.canonical_bytes, kLoadingChunk);
             }
-            const uint64_t at_once = std::max<uint64_t>(kPackedAtOnce / pack.canonical_bytes, 1), groups = pack.rows / pack.group_rows;
+            const uint64_t at_once = std::max<uint64_t>(kPackedAtOnce / pack.canonical_bytes, 1),
+                           groups = pack.rows / pack.group_rows;
             for (uint64_t group = 0; group < groups; group += at_once) {
                 chunks.push_back({&instance, group, std::min(at_once, groups - group)});
             }
@@ -130,8 +136,8 @@ class Loader {
         }
     }
 
-    // Canonical rows, whole ones, from byte `offset` of the weight on. Rows that the source interleaves are unpacked through
-    // two buffers of about the size of `to`.
+    // Canonical rows, whole ones, from byte `offset` of the weight on. Rows that the source interleaves are unpacked
+    // through two buffers of about the size of `to`.
     void read(const Storage& weight, uint64_t offset, std::span<std::byte> to) const {
         if (weight.source_layout.empty()) {
             source_.read(weight.name, offset, to);
@@ -139,15 +145,16 @@ class Loader {
         }
         const tsr_layout* layout = registry_.find_layout(weight.source_layout);
         if (!layout || !layout->unpack) {
-            fail(TSR_UNSUPPORTED, "{}: its file holds {} rows as {}; no plugin that is loaded unpacks that (reference does)",
+            fail(TSR_UNSUPPORTED,
+                 "{}: its file holds {} rows as {}; no plugin that is loaded unpacks that (reference does)",
                  weight.name, type_info(weight.type).name, weight.source_layout);
         }
         const uint64_t row = row_bytes(weight.type, weight.row_elements), group = row * layout->group_rows;
         const uint64_t first = offset / group, end = (offset + to.size() + group - 1) / group;
         std::vector<std::byte> packed((end - first) * group), rows(packed.size());
         source_.read(weight.name, first * group, packed);
-        layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(end - first), packed.data(),
-                       rows.data());
+        layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(end - first),
+                       packed.data(), rows.data());
         std::ranges::copy(std::span(rows).subspan(offset - first * group, to.size()), to.begin());
     }
 
@@ -160,7 +167,8 @@ class Loader {
         std::byte* target = target_of(instance, pack, first_group);
         if (OpenDevice* device = memory_.device(instance.device)) {
             if (pack.layout) {
-                fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", storage(instance).name, device->info().id);
+                fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", storage(instance).name,
+                     device->info().id);
             }
             device->upload(target, rows.data(), rows.size());
             device->wait();
@@ -217,7 +225,8 @@ class Loader {
         const tsr_range ranges[TSR_RANGE_COUNT] = {};
         std::atomic<const tsr_status*> failed{nullptr};
         auto work = [&](uint32_t worker, uint32_t workers) {
-            tsr_run run{sizeof(tsr_run), nullptr, data.data(), ranges, workspace, worker, workers, &team_, Team::barrier, Team::ticket};
+            tsr_run run{sizeof(tsr_run), nullptr, data.data(), ranges,        workspace,
+                        worker,          workers, &team_,      Team::barrier, Team::ticket};
             if (const tsr_status* status = planned.kernel->run(planned.kernel, state, &run)) {
                 if (const tsr_status* other = failed.exchange(status); other && other->destroy) other->destroy(other);
             }
@@ -248,8 +257,8 @@ class Loader {
 
 }  // namespace
 
-void load_weights(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source, Team& team,
-                  const LoadProgress& progress) {
+void load_weights(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source,
+                  Team& team, const LoadProgress& progress) {
     Loader(plan, registry, memory, source, team, progress).run();
 }
 

@@ -13,8 +13,8 @@
 
 namespace tessera {
 
-// Where weights come from, by the names of the graph's weights: in the canonical layout, or in Storage::source_layout where
-// that is set.
+// Where weights come from, by the names of the graph's weights: in the canonical layout, or in Storage::source_layout
+// where that is set.
 class WeightSource {
   public:
     virtual ~WeightSource() = default;
@@ -28,7 +28,7 @@ class WeightSource {
 using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
 
 // Runs init nodes and fills every weight instance of the plan. Throws what the source throws.
-void load_weights(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source, Team& team,
-                  const LoadProgress& progress);
+void load_weights(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source,
+                  Team& team, const LoadProgress& progress);
 
 }  // namespace tessera

@@ -18,7 +18,7 @@ namespace {
 struct Choice {
     DeviceIndex device = 0;
     double seconds = std::numeric_limits<double>::infinity();  // infinite: it cannot be computed
-    const tsr_lowering* lowering = nullptr;                     // null: by a kernel
+    const tsr_lowering* lowering = nullptr;                    // null: by a kernel
     std::unique_ptr<Written> written;
     std::vector<Choice> parts;
     std::vector<Rejection> rejected;
@@ -36,7 +36,11 @@ class Lowerer {
   public:
     Lowerer(const Graph& model, const Placement& placement, const Registry& registry,
             std::span<const tsr_device_info* const> devices, const ScheduleOptions& options)
-        : model_(model), placement_(placement), registry_(registry), devices_(devices), options_(options),
+        : model_(model),
+          placement_(placement),
+          registry_(registry),
+          devices_(devices),
+          options_(options),
           result_{Graph(model.ops()), {}, {}, {}, {}} {
         for (StorageId id = 1; id < model.storage_count(); ++id) {
             const Storage& storage = model.storage(id);
@@ -55,7 +59,8 @@ class Lowerer {
         }
         for (const char* name : {"logits", "hidden"}) {
             const Value value = model_.find_output(name);
-            if (value) result_.graph.set_output(name, result_.graph.import(model_, value, mapping.storages, mapping.values));
+            if (value)
+                result_.graph.set_output(name, result_.graph.import(model_, value, mapping.storages, mapping.values));
         }
         result_.weight_device.assign(result_.graph.storage_count(), 0);
         for (StorageId id = 1; id < result_.graph.storage_count(); ++id) {
@@ -102,7 +107,8 @@ class Lowerer {
         const tsr_operator* op = graph.ops().find(node.op);
         const NodeView view(graph, node);
 
-        // With lowerings at hand a node whose matrices lie apart is split; else the smaller ones get a copy where it runs.
+        // With lowerings at hand a node whose matrices lie apart is split; else the smaller ones get a copy where it
+        // runs.
         if (op->lowering_count > 0 && matrices_apart(graph, node)) {
             best.rejected.push_back({"one kernel", "its weights lie on different devices"});
         } else {
@@ -118,13 +124,15 @@ class Lowerer {
             Choice way = try_lowering(graph, node, best.device, *lowering);
             if (!way.feasible()) {
                 std::string reason;
-                for (const Rejection& r : way.rejected) reason += (reason.empty() ? "" : "; ") + r.candidate + ": " + r.reason;
+                for (const Rejection& r : way.rejected)
+                    reason += (reason.empty() ? "" : "; ") + r.candidate + ": " + r.reason;
                 best.rejected.push_back({fmt::format("lowering {}", lowering->name), reason});
                 continue;
             }
             // Abstract ops go by the order; a fused op is split only if its parts are faster.
             if (by_kernel && way.seconds >= best.seconds) {
-                best.rejected.push_back({fmt::format("lowering {}", lowering->name), "slower than one kernel, by estimate"});
+                best.rejected.push_back(
+                    {fmt::format("lowering {}", lowering->name), "slower than one kernel, by estimate"});
                 continue;
             }
             way.device = best.device;
@@ -183,7 +191,8 @@ class Lowerer {
     }
 
     [[noreturn]] void refuse(const Node& node, const Choice& choice) const {
-        std::string table = fmt::format("{} ({}) cannot be computed on {}:", node.name, node.op, devices_[choice.device]->id);
+        std::string table =
+            fmt::format("{} ({}) cannot be computed on {}:", node.name, node.op, devices_[choice.device]->id);
         for (const Rejection& r : choice.rejected) table += fmt::format("\n  {}: {}", r.candidate, r.reason);
         if (choice.rejected.empty()) table += "\n  no plugin that was loaded brings a kernel for it";
         throw Error(TSR_UNSUPPORTED, table);
@@ -207,9 +216,9 @@ class Lowerer {
             for (const Rejection& r : choice.rejected) {
                 if (r.candidate == "lowering " + asked->second) why = r.reason;
             }
-            result_.notes.push_back(fmt::format("{} '{}' was asked for and cannot be used on {} ({}); '{}' is used instead",
-                                                node.op, asked->second, devices_[choice.device]->id,
-                                                why.empty() ? "there is no such lowering" : why, line.lowering));
+            result_.notes.push_back(fmt::format(
+                "{} '{}' was asked for and cannot be used on {} ({}); '{}' is used instead", node.op, asked->second,
+                devices_[choice.device]->id, why.empty() ? "there is no such lowering" : why, line.lowering));
         }
     }
 

@@ -15,8 +15,12 @@ struct Session {
     std::vector<Value> caches;
 };
 
-Session& session(tsr_builder* self) { return *static_cast<Session*>(self->context); }
-Graph& graph(tsr_builder* self) { return session(self).written->graph; }
+Session& session(tsr_builder* self) {
+    return *static_cast<Session*>(self->context);
+}
+Graph& graph(tsr_builder* self) {
+    return session(self).written->graph;
+}
 
 // The core's errors keep their code on the way through the plugin.
 template <typename Body>
@@ -49,9 +53,9 @@ tsr_value cache(tsr_builder* self, uint32_t index) {
     return index < session(self).caches.size() ? session(self).caches[index] : 0;
 }
 
-const tsr_status* add(tsr_builder* self, tsr_stage stage, const char* op, const char* name, const tsr_attribute* attributes,
-                      uint32_t attribute_count, const tsr_value* inputs, uint32_t input_count, tsr_value* outputs,
-                      uint32_t output_count) {
+const tsr_status* add(tsr_builder* self, tsr_stage stage, const char* op, const char* name,
+                      const tsr_attribute* attributes, uint32_t attribute_count, const tsr_value* inputs,
+                      uint32_t input_count, tsr_value* outputs, uint32_t output_count) {
     return answer([&] {
         for (uint32_t i = 0; i < input_count; ++i) require_value(self, inputs[i], true);
         for (uint32_t i = 0; i < output_count; ++i) require_value(self, outputs[i], true);
@@ -88,8 +92,8 @@ const tsr_status* output(tsr_builder* self, uint32_t index, tsr_value value) {
     });
 }
 
-std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, const tsr_node& node, const std::string& name,
-                               const ScheduleOptions& options) {
+std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, const tsr_node& node,
+                               const std::string& name, const ScheduleOptions& options) {
     std::vector<Value> caches;
     if (!lowering.components) return caches;
     std::array<tsr_cache_component, TSR_MAX_CACHE_COMPONENTS> components{};
@@ -106,8 +110,8 @@ std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, cons
 
 }  // namespace
 
-Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& lowering, const ScheduleOptions& options,
-                       bool derive_weights) {
+Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& lowering,
+                       const ScheduleOptions& options, bool derive_weights) {
     Written written{Graph(from.ops()), {}, {}, std::vector<Value>(node.outputs.size(), 0)};
     written.graph.set_layer(node.layer);
     std::vector<Value> values;
@@ -137,8 +141,8 @@ Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& 
                            written.graph.storage(written.graph.storage_of(value)).bytes ==
                                from.storage(from.storage_of(node.outputs[i])).bytes;
         if (!whole) {
-            fail(TSR_INTERNAL, "{}: output {} of lowering '{}' is not a whole buffer of the output's size", node.name, i,
-                 lowering.name);
+            fail(TSR_INTERNAL, "{}: output {} of lowering '{}' is not a whole buffer of the output's size", node.name,
+                 i, lowering.name);
         }
     }
     return written;

@@ -14,13 +14,13 @@ namespace tessera {
 // What a lowering wrote for one node. The graph holds copies of the node's operands first.
 struct Written {
     Graph graph;
-    std::vector<Value> inputs;          // of the lowered node, in `graph`
-    std::vector<StorageId> storages;    // by storage of the node's graph: the copy in `graph`, 0 if none
-    std::vector<Value> outputs;         // of the lowered node, in `graph`
+    std::vector<Value> inputs;        // of the lowered node, in `graph`
+    std::vector<StorageId> storages;  // by storage of the node's graph: the copy in `graph`, 0 if none
+    std::vector<Value> outputs;       // of the lowered node, in `graph`
 };
 
 // Runs the lowering for `node` of `from`. Throws Error with the code and message of a lowering that declines.
-Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& lowering, const ScheduleOptions& options,
-                       bool derive_weights);
+Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& lowering,
+                       const ScheduleOptions& options, bool derive_weights);
 
 }  // namespace tessera

@@ -52,9 +52,12 @@ void OpenDevice::copy(void* to, const void* from, uint64_t bytes) {
     check(device_->copy(device_, queue_, to, from, bytes), "copy data");
 }
 
-void OpenDevice::wait() { check(device_->wait(device_, queue_), "finish its work"); }
+void OpenDevice::wait() {
+    check(device_->wait(device_, queue_), "finish its work");
+}
 
-PlanMemory::PlanMemory(const Plan& plan, const Registry& registry) : devices_(plan.devices.size()), arenas_(plan.devices.size()) {
+PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
+    : devices_(plan.devices.size()), arenas_(plan.devices.size()) {
     const DeviceMemory& host = plan.memory[0];
     host_weights_ = HostBlock(host.weights, "weights");
     host_cache_ = HostBlock(host.cache, "the cache");
@@ -88,7 +91,8 @@ void PlanMemory::touch_host() {
 
 bool PlanMemory::lock_host() const {
     bool all = true;
-    for (const HostBlock* block : {&host_weights_, &host_cache_, &host_activations_, &host_workspace_, &host_staging_}) {
+    for (const HostBlock* block :
+         {&host_weights_, &host_cache_, &host_activations_, &host_workspace_, &host_staging_}) {
         all = block->lock() && all;
     }
     return all;

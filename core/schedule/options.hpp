@@ -16,18 +16,18 @@ struct TensorRule {
 };
 
 struct PlacementOptions {
-    std::vector<TensorRule> rules;      // the first that matches a weight places it
-    int gpu_layers = -1;                // this many of the last layers go to GPUs (-ngl); -1: as many as fit
-    std::vector<double> tensor_split;   // shares of the layers of each GPU (-ts); empty: by free memory
-    int cpu_expert_layers = 0;          // routed experts of this many first layers stay on the CPU (--n-cpu-moe); -1: all
-    std::string main_device;            // where everything goes that nothing else places; empty: fitted
+    std::vector<TensorRule> rules;     // the first that matches a weight places it
+    int gpu_layers = -1;               // this many of the last layers go to GPUs (-ngl); -1: as many as fit
+    std::vector<double> tensor_split;  // shares of the layers of each GPU (-ts); empty: by free memory
+    int cpu_expert_layers = 0;  // routed experts of this many first layers stay on the CPU (--n-cpu-moe); -1: all
+    std::string main_device;    // where everything goes that nothing else places; empty: fitted
 };
 
 struct ScheduleOptions {
-    uint32_t max_rows = 512;       // rows of one step (-ub)
-    uint32_t max_sequences = 1;    // in one step
-    uint32_t max_tokens = 4096;    // cached tokens of one sequence
-    uint32_t cache_pages = 64;     // pages of TSR_PAGE_TOKENS in all
+    uint32_t max_rows = 512;     // rows of one step (-ub)
+    uint32_t max_sequences = 1;  // in one step
+    uint32_t max_tokens = 4096;  // cached tokens of one sequence
+    uint32_t cache_pages = 64;   // pages of TSR_PAGE_TOKENS in all
     tsr_type cache_type_k = TSR_TYPE_F16;
     tsr_type cache_type_v = TSR_TYPE_F16;
     bool flash_attention = true;

@@ -20,12 +20,14 @@ std::vector<Rule> compile(std::span<const TensorRule> rules, std::span<const tsr
         const auto at = std::ranges::find_if(devices, [&](const tsr_device_info* d) { return rule.device == d->id; });
         if (at == devices.end()) {
             std::string known;
-            for (const tsr_device_info* device : devices) known += fmt::format("{}{}", known.empty() ? "" : ", ", device->id);
-            fail(TSR_NOT_FOUND, "the rule '{}={}' names a device that is not here; there are: {}", rule.pattern, rule.device,
-                 known);
+            for (const tsr_device_info* device : devices)
+                known += fmt::format("{}{}", known.empty() ? "" : ", ", device->id);
+            fail(TSR_NOT_FOUND, "the rule '{}={}' names a device that is not here; there are: {}", rule.pattern,
+                 rule.device, known);
         }
         try {
-            compiled.push_back({std::regex(rule.pattern, std::regex::optimize), static_cast<uint32_t>(at - devices.begin())});
+            compiled.push_back(
+                {std::regex(rule.pattern, std::regex::optimize), static_cast<uint32_t>(at - devices.begin())});
         } catch (const std::regex_error& error) {
             fail(TSR_INVALID_ARGUMENT, "the rule '{}={}' is not a regular expression: {}", rule.pattern, rule.device,
                  error.what());
@@ -78,11 +80,14 @@ Placement place(const Graph& model, std::span<const tsr_device_info* const> devi
     placement.storage_device.assign(model.storage_count(), 0);
     placement.layer_device.assign(layers, 0);
     const std::vector<bool> experts = find_experts(model);
-    const auto expert_on_cpu = [&](int layer) { return asked.cpu_expert_layers < 0 || layer < asked.cpu_expert_layers; };
+    const auto expert_on_cpu = [&](int layer) {
+        return asked.cpu_expert_layers < 0 || layer < asked.cpu_expert_layers;
+    };
 
     const size_t gpus = devices.size() - 1;
     if (gpus > 0 && layers > 0) {
-        const size_t wanted = asked.gpu_layers < 0 ? layers : std::min<size_t>(static_cast<size_t>(asked.gpu_layers), layers);
+        const size_t wanted =
+            asked.gpu_layers < 0 ? layers : std::min<size_t>(static_cast<size_t>(asked.gpu_layers), layers);
         // The entry past the last layer (the output head) follows once all layers are on GPUs.
         const size_t blocks = layers - 1;
         const size_t first = wanted > blocks ? 0 : blocks - wanted;
@@ -125,8 +130,9 @@ Placement place(const Graph& model, std::span<const tsr_device_info* const> devi
     }
     for (size_t i = 0; i < rules.size(); ++i) {
         if (used[i]) continue;
-        placement.notes.push_back(fmt::format("the rule '{}={}' matches no tensor that another rule does not place first",
-                                              asked.rules[i].pattern, asked.rules[i].device));
+        placement.notes.push_back(
+            fmt::format("the rule '{}={}' matches no tensor that another rule does not place first",
+                        asked.rules[i].pattern, asked.rules[i].device));
     }
     return placement;
 }

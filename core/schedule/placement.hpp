@@ -22,8 +22,9 @@ struct Placement {
     }
 };
 
-// Throws Error: TSR_NOT_FOUND for a rule naming a device that is not there (listing those that are), TSR_INVALID_ARGUMENT for
-// a malformed regular expression. `cache_bytes_layer`: what the cache of one layer takes, for fitting.
+// Throws Error: TSR_NOT_FOUND for a rule naming a device that is not there (listing those that are),
+// TSR_INVALID_ARGUMENT for a malformed regular expression. `cache_bytes_layer`: what the cache of one layer takes, for
+// fitting.
 Placement place(const Graph& model, std::span<const tsr_device_info* const> devices, const ScheduleOptions& options,
                 uint64_t cache_bytes_layer);
 

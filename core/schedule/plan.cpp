@@ -19,14 +19,18 @@ namespace {
 constexpr uint64_t kHostAlignment = 64;
 constexpr uint64_t kDeviceAlignment = 256;
 
-uint64_t alignment_of(DeviceIndex device) { return device == 0 ? kHostAlignment : kDeviceAlignment; }
+uint64_t alignment_of(DeviceIndex device) {
+    return device == 0 ? kHostAlignment : kDeviceAlignment;
+}
 
 // Turns what was chosen into instances, segments and bytes.
 class Assembler {
   public:
     Assembler(LoweredGraph lowered, std::deque<ChosenNode> chosen, const Registry& registry,
               std::vector<const tsr_device_info*> devices, const ScheduleOptions& options)
-        : chosen_(std::move(chosen)), node_device_(std::move(lowered.node_device)), registry_(registry),
+        : chosen_(std::move(chosen)),
+          node_device_(std::move(lowered.node_device)),
+          registry_(registry),
           plan_(std::move(lowered.graph)) {
         plan_.devices = std::move(devices);
         plan_.options = options;
@@ -96,15 +100,15 @@ class Assembler {
         for (uint32_t i = 0; i < node.inputs.size() + node.outputs.size(); ++i) {
             const Value value = i < node.inputs.size() ? node.inputs[i] : node.outputs[i - node.inputs.size()];
             planned.operands.push_back(value == 0 ? 0
-                                                  : instance(graph().storage_of(value), planned.device, chosen.layouts[i], init,
-                                                             chosen.why_copy[i]));
+                                                  : instance(graph().storage_of(value), planned.device,
+                                                             chosen.layouts[i], init, chosen.why_copy[i]));
         }
         (init ? plan_.init_nodes : plan_.nodes).push_back(std::move(planned));
     }
 
     // Walks the nodes in order and keeps where the current contents of each activation are.
     void cut_segments() {
-        std::map<StorageId, DeviceIndex> home;         // device that wrote it last
+        std::map<StorageId, DeviceIndex> home;          // device that wrote it last
         std::map<StorageId, std::set<DeviceIndex>> at;  // devices whose copy is current
         for (uint32_t i = 0; i < plan_.nodes.size(); ++i) {
             PlannedNode& node = plan_.nodes[i];
@@ -164,14 +168,14 @@ class Assembler {
             const Storage& storage = graph().storage(it.storage);
             DeviceMemory& memory = plan_.memory[it.device];
             if (storage.role == TSR_ROLE_WEIGHT && it.device == 0 && it.layout.empty() && !storage.derived &&
-                storage.source_layout.empty() &&
-                plan_.options.map_weights) {
+                storage.source_layout.empty() && plan_.options.map_weights) {
                 it.mapped = true;
                 memory.mapped += it.bytes;
             } else if (storage.role == TSR_ROLE_WEIGHT || storage.role == TSR_ROLE_CACHE) {
                 uint64_t& total = storage.role == TSR_ROLE_WEIGHT ? memory.weights : memory.cache;
                 it.offset = total;
-                total = checked_align_up(checked_add(total, it.bytes, "bytes of weights"), alignment_of(it.device), "weights");
+                total = checked_align_up(checked_add(total, it.bytes, "bytes of weights"), alignment_of(it.device),
+                                         "weights");
             }
         }
     }
@@ -193,7 +197,8 @@ class Assembler {
             for (const InstanceId id : plan_.nodes[i].operands) touch(id, i);
         }
         for (const char* name : {"logits", "hidden"}) {
-            if (const Value value = graph().find_output(name)) touch(instance(graph().storage_of(value), 0, "", false, ""), end);
+            if (const Value value = graph().find_output(name))
+                touch(instance(graph().storage_of(value), 0, "", false, ""), end);
         }
         for (DeviceIndex device = 0; device < plan_.devices.size(); ++device) {
             std::vector<InstanceId> ids;
@@ -201,7 +206,8 @@ class Assembler {
             for (InstanceId id = 1; id < plan_.instances.size(); ++id) {
                 const Instance& it = plan_.instances[id];
                 const tsr_role role = graph().storage(it.storage).role;
-                if (it.device != device || it.loading || (role != TSR_ROLE_ACTIVATION && role != TSR_ROLE_INPUT)) continue;
+                if (it.device != device || it.loading || (role != TSR_ROLE_ACTIVATION && role != TSR_ROLE_INPUT))
+                    continue;
                 Lifetime life = lives[id];
                 if (role == TSR_ROLE_INPUT) life = {0, 0, end, 0};  // written before the step begins
                 life.bytes = it.bytes;
@@ -297,7 +303,8 @@ uint64_t loading_bytes(const Plan& plan) {
     for (const PlannedNode& node : plan.init_nodes) {
         uint64_t bytes = node.workspace_bytes;
         for (const InstanceId id : node.operands) {
-            bytes = checked_add(bytes, checked_align_up(plan.instances[id].bytes, kHostAlignment, "loading"), "loading");
+            bytes =
+                checked_add(bytes, checked_align_up(plan.instances[id].bytes, kHostAlignment, "loading"), "loading");
         }
         most = std::max(most, checked_align_up(bytes, kDeviceAlignment, "loading"));
     }
@@ -314,8 +321,8 @@ void check_fit(const Plan& plan) {
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         const uint64_t needed = plan.memory[device].allocated(), usable = usable_bytes(*plan.devices[device]);
         if (needed <= usable) continue;
-        fail(TSR_DOES_NOT_FIT, "{} needs {} and has {} to give: {} too much", plan.devices[device]->id, mebibytes(needed),
-             mebibytes(usable), mebibytes(needed - usable));
+        fail(TSR_DOES_NOT_FIT, "{} needs {} and has {} to give: {} too much", plan.devices[device]->id,
+             mebibytes(needed), mebibytes(usable), mebibytes(needed - usable));
     }
 }
 
@@ -332,21 +339,24 @@ Plan make_plan(const Graph& model, const Registry& registry, const Hardware& har
         const auto fits = [&] { return fits_gpus(plan_once(model, registry, devices, fitted)); };
         fitted.placement.cpu_expert_layers = -1;
         if (fits()) {
-            fitted.placement.cpu_expert_layers = least(std::max(options.placement.cpu_expert_layers, 0), layers, [&](int count) {
-                fitted.placement.cpu_expert_layers = count;
-                return fits();
-            });
-            notes.push_back(fmt::format("routed experts of the first {} layers stay on the CPU: they do not fit the GPUs "
-                                        "(--n-cpu-moe {} says so)",
-                                        fitted.placement.cpu_expert_layers, fitted.placement.cpu_expert_layers));
+            fitted.placement.cpu_expert_layers =
+                least(std::max(options.placement.cpu_expert_layers, 0), layers, [&](int count) {
+                    fitted.placement.cpu_expert_layers = count;
+                    return fits();
+                });
+            notes.push_back(
+                fmt::format("routed experts of the first {} layers stay on the CPU: they do not fit the GPUs "
+                            "(--n-cpu-moe {} says so)",
+                            fitted.placement.cpu_expert_layers, fitted.placement.cpu_expert_layers));
         } else {
             const int fewer = least(0, layers, [&](int count) {
                 fitted.placement.gpu_layers = layers - count;
                 return fits();
             });
             fitted.placement.gpu_layers = layers - fewer;
-            notes.push_back(fmt::format("{} of {} layers fit the GPUs, without their routed experts (-ngl {} --cpu-moe says so)",
-                                        fitted.placement.gpu_layers, layers, fitted.placement.gpu_layers));
+            notes.push_back(
+                fmt::format("{} of {} layers fit the GPUs, without their routed experts (-ngl {} --cpu-moe says so)",
+                            fitted.placement.gpu_layers, layers, fitted.placement.gpu_layers));
         }
         plan = plan_once(model, registry, devices, fitted);
     }

@@ -1,5 +1,5 @@
-// The plan: everything that is decided before a byte is allocated. The executor allocates exactly this; `tessera plan` prints
-// it.
+// The plan: everything that is decided before a byte is allocated. The executor allocates exactly this; `tessera plan`
+// prints it.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -42,12 +42,12 @@ struct LoweringChoice {
 struct Instance {
     StorageId storage = 0;
     DeviceIndex device = 0;
-    std::string layout;      // "" canonical
-    uint64_t bytes = 0;      // in that layout
-    uint64_t offset = 0;     // in the device's arena for the storage's role
-    bool mapped = false;     // lies in the mapped file instead of an arena
-    bool loading = false;    // canonical, for init nodes; lies in loading memory while one of them runs
-    std::string why_copy;    // for a second instance of a weight on one device: what needed it
+    std::string layout;    // "" canonical
+    uint64_t bytes = 0;    // in that layout
+    uint64_t offset = 0;   // in the device's arena for the storage's role
+    bool mapped = false;   // lies in the mapped file instead of an arena
+    bool loading = false;  // canonical, for init nodes; lies in loading memory while one of them runs
+    std::string why_copy;  // for a second instance of a weight on one device: what needed it
 };
 
 struct PlannedNode {
@@ -83,9 +83,9 @@ struct DeviceMemory {
     uint64_t cache = 0;
     uint64_t activations = 0;  // with inputs and outputs
     uint64_t workspace = 0;
-    uint64_t staging = 0;      // host: through which copies between two other devices go
-    uint64_t loading = 0;      // host: through which weights are packed and derived; given back after loading
-    uint64_t mapped = 0;       // file bytes used in place; not allocated
+    uint64_t staging = 0;  // host: through which copies between two other devices go
+    uint64_t loading = 0;  // host: through which weights are packed and derived; given back after loading
+    uint64_t mapped = 0;   // file bytes used in place; not allocated
 
     uint64_t allocated() const { return weights + cache + activations + workspace + staging + loading; }
 };
@@ -94,7 +94,7 @@ struct Plan {
     explicit Plan(Graph lowered) : graph(std::move(lowered)) {}
 
     std::vector<const tsr_device_info*> devices;  // [0] is the CPU
-    Graph graph;                                   // of primitives
+    Graph graph;                                  // of primitives
     ScheduleOptions options;
     // Deques, so that even a large model's lists ask for no large block of memory that the plan would not count.
     std::deque<PlannedNode> init_nodes;  // run once on the CPU, before weights are packed
@@ -103,12 +103,12 @@ struct Plan {
     std::deque<Instance> instances;
     std::vector<DeviceMemory> memory;  // a device each
     std::vector<LoweringChoice> lowerings;
-    std::vector<std::string> notes;    // for people: what was asked and could not be honoured, and what is done instead
+    std::vector<std::string> notes;   // for people: what was asked and could not be honoured, and what is done instead
     std::vector<InstanceId> uploads;  // inputs that devices other than the CPU read: copied there before each step
 };
 
-// Plans the model's graph for the hardware. Pure: nothing is opened or allocated. `registry`, `hardware` and the op set of
-// `model` outlive the plan. Throws Error: TSR_UNSUPPORTED with a table of what was asked, who refused and why;
+// Plans the model's graph for the hardware. Pure: nothing is opened or allocated. `registry`, `hardware` and the op set
+// of `model` outlive the plan. Throws Error: TSR_UNSUPPORTED with a table of what was asked, who refused and why;
 // TSR_NOT_FOUND for devices or lowerings that do not exist.
 Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options);
 

@@ -11,17 +11,20 @@
 namespace tessera {
 namespace {
 
-// How long a region waits for workers to come. Waking a sleeping thread takes some 50 us; one that another program holds back
-// longer than this is not worth waiting for.
+// How long a region waits for workers to come. Waking a sleeping thread takes some 50 us; one that another program
+// holds back longer than this is not worth waiting for.
 constexpr auto kPatience = std::chrono::milliseconds(2);
 
 // How long the end of a team waits for workers that were called and have not come, if oneTBB has none to send.
 constexpr auto kFarewell = std::chrono::seconds(2);
 
-// Spins this often before it lets others run: on a machine with more threads than cores the one waited for may need this core.
+// Spins this often before it lets others run: on a machine with more threads than cores the one waited for may need
+// this core.
 constexpr uint32_t kSpins = 2000;
 
-void relax() noexcept { __builtin_ia32_pause(); }
+void relax() noexcept {
+    __builtin_ia32_pause();
+}
 
 template <typename Done>
 void spin_until(Done&& done) noexcept {
@@ -51,8 +54,8 @@ struct Team::Region {
     Entry entry;
     void* context;
     std::shared_ptr<std::atomic<uint32_t>> alive;  // counts regions
-    std::atomic<uint32_t> door{1};      // workers inside (the caller is the first); kClosed once nobody else may enter
-    std::atomic<uint32_t> workers{0};   // set when the door has closed
+    std::atomic<uint32_t> door{1};     // workers inside (the caller is the first); kClosed once nobody else may enter
+    std::atomic<uint32_t> workers{0};  // set when the door has closed
     std::atomic<uint32_t> finished{0};
 };
 
@@ -69,9 +72,8 @@ Team::Team(uint32_t threads) : threads_(std::max(threads, 1u)), arena_(std::make
 // Regions that workers have yet to look at would be left in the arena; looking takes no time, as their doors are shut.
 Team::~Team() {
     const auto deadline = std::chrono::steady_clock::now() + kFarewell;
-    spin_until([&] {
-        return regions_->load(std::memory_order_acquire) == 0 || std::chrono::steady_clock::now() > deadline;
-    });
+    spin_until(
+        [&] { return regions_->load(std::memory_order_acquire) == 0 || std::chrono::steady_clock::now() > deadline; });
     arena_->workers.terminate();
 }
 
@@ -123,6 +125,8 @@ uint32_t Team::ticket(void* team) noexcept {
     return static_cast<Team*>(team)->tickets_.fetch_add(1, std::memory_order_relaxed);
 }
 
-void Team::barrier(void* team, uint32_t) noexcept { static_cast<Team*>(team)->barrier(); }
+void Team::barrier(void* team, uint32_t) noexcept {
+    static_cast<Team*>(team)->barrier();
+}
 
 }  // namespace tessera

@@ -1,4 +1,5 @@
-// The core's thread team. A step runs as one parallel region, with cheap barriers inside, not as one parallel loop an op.
+// The core's thread team. A step runs as one parallel region, with cheap barriers inside, not as one parallel loop an
+// op.
 #pragma once
 
 #include <atomic>
@@ -8,8 +9,8 @@
 
 namespace tessera {
 
-// oneTBB promises no number of workers, so a region counts those that have come within a short time and goes on with them;
-// a worker that comes later finds the door shut and leaves. No barrier waits for one that has not come.
+// oneTBB promises no number of workers, so a region counts those that have come within a short time and goes on with
+// them; a worker that comes later finds the door shut and leaves. No barrier waits for one that has not come.
 class Team {
   public:
     // At most `threads` workers, the calling thread among them.
@@ -20,13 +21,16 @@ class Team {
 
     uint32_t threads() const noexcept { return threads_; }
 
-    // Calls body(worker, workers) on each worker at once, `wanted` at most (0: all), and returns when all have returned. One
-    // region at a time. `body` must not throw.
+    // Calls body(worker, workers) on each worker at once, `wanted` at most (0: all), and returns when all have
+    // returned. One region at a time. `body` must not throw.
     template <typename Body>
     void run(uint32_t wanted, Body& body) {
-        run_region(wanted, [](void* context, uint32_t worker, uint32_t workers) {
-            (*static_cast<std::remove_reference_t<Body>*>(context))(worker, workers);
-        }, const_cast<void*>(static_cast<const void*>(&body)));
+        run_region(
+            wanted,
+            [](void* context, uint32_t worker, uint32_t workers) {
+                (*static_cast<std::remove_reference_t<Body>*>(context))(worker, workers);
+            },
+            const_cast<void*>(static_cast<const void*>(&body)));
     }
 
     // Inside a region: returns when all its workers have called it; orders memory.
@@ -46,7 +50,8 @@ class Team {
     static void join(const std::shared_ptr<Region>& region);
 
     uint32_t threads_;
-    const std::shared_ptr<std::atomic<uint32_t>> regions_ = std::make_shared<std::atomic<uint32_t>>(0);  // that still live
+    const std::shared_ptr<std::atomic<uint32_t>> regions_ =
+        std::make_shared<std::atomic<uint32_t>>(0);  // that still live
     const std::unique_ptr<Arena> arena_;
     // Barrier of the region that runs.
     uint32_t workers_ = 1;

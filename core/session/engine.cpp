@@ -11,7 +11,9 @@ namespace {
 
 constexpr uint32_t kDefaultContext = 4096;
 
-uint32_t pages_for(uint64_t tokens) { return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS); }
+uint32_t pages_for(uint64_t tokens) {
+    return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS);
+}
 
 // What the options come to for this model.
 struct Granted {
@@ -25,7 +27,8 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     Granted granted;
     const uint32_t context = asked.context ? asked.context : std::min(kDefaultContext, std::max(info.context, 1u));
     if (context > info.context && info.context > 0) {
-        granted.notes.push_back(fmt::format("the model was made for {} tokens; a sequence that grows past them may err", info.context));
+        granted.notes.push_back(
+            fmt::format("the model was made for {} tokens; a sequence that grows past them may err", info.context));
     }
     // A sequence fills its last page in part: each but the first gets one more.
     const uint64_t pages = uint64_t{pages_for(context)} + asked.sequences - 1;
@@ -120,8 +123,8 @@ struct Engine::State {
     std::span<int32_t> tokens, positions, sequences, page_table, output_rows;
     std::vector<std::pair<PageId, PageId>> copies;
 
-    State(gguf::GgufFile opened, PlannedModel planned, const Registry& registry, const EngineOptions& options, uint32_t generation,
-          uint32_t prompt)
+    State(gguf::GgufFile opened, PlannedModel planned, const Registry& registry, const EngineOptions& options,
+          uint32_t generation, uint32_t prompt)
         : file(std::move(opened)),
           info(std::move(planned.info)),
           ops(std::move(planned.ops)),
@@ -173,9 +176,12 @@ void Engine::State::check_entries(std::span<const BatchEntry> entries) const {
             fail(TSR_INVALID_ARGUMENT, "sequence {} stands in the batch twice", entry.sequence);
         }
     }
-    if (rows == 0 || rows > limits.rows) fail(TSR_INVALID_ARGUMENT, "a step of {} rows; 1 to {} are possible", rows, limits.rows);
-    if (outputs > limits.output_rows) fail(TSR_INVALID_ARGUMENT, "{} outputs in a step; {} are possible", outputs, limits.output_rows);
-    if (entries.size() > limits.sequences) fail(TSR_INVALID_ARGUMENT, "{} sequences in a step; {} are possible", entries.size(), limits.sequences);
+    if (rows == 0 || rows > limits.rows)
+        fail(TSR_INVALID_ARGUMENT, "a step of {} rows; 1 to {} are possible", rows, limits.rows);
+    if (outputs > limits.output_rows)
+        fail(TSR_INVALID_ARGUMENT, "{} outputs in a step; {} are possible", outputs, limits.output_rows);
+    if (entries.size() > limits.sequences)
+        fail(TSR_INVALID_ARGUMENT, "{} sequences in a step; {} are possible", entries.size(), limits.sequences);
 }
 
 void Engine::State::append(std::span<const BatchEntry> entries) {
@@ -218,7 +224,8 @@ std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<con
             }
             const std::span<const PageId> pages = cache.pages(entry.sequence);
             int32_t* table = &page_table[slot * limits.sequence_pages];
-            for (uint32_t i = 0; i < limits.sequence_pages; ++i) table[i] = i < pages.size() ? static_cast<int32_t>(pages[i]) : -1;
+            for (uint32_t i = 0; i < limits.sequence_pages; ++i)
+                table[i] = i < pages.size() ? static_cast<int32_t>(pages[i]) : -1;
         }
         if (prompt) prompt_rows = row;
     }
@@ -251,24 +258,43 @@ Engine::Engine(gguf::GgufFile file, const Registry& registry, const Hardware& ha
 
 Engine::~Engine() = default;
 
-const ModelInfo& Engine::info() const noexcept { return state_->info; }
-const Plan& Engine::plan() const noexcept { return state_->executor.plan(); }
-const gguf::GgufFile& Engine::file() const noexcept { return state_->file; }
-uint32_t Engine::context() const noexcept { return state_->context; }
-uint32_t Engine::max_rows() const noexcept { return state_->limits.rows; }
-uint32_t Engine::max_sequences() const noexcept { return state_->limits.sequences; }
+const ModelInfo& Engine::info() const noexcept {
+    return state_->info;
+}
+const Plan& Engine::plan() const noexcept {
+    return state_->executor.plan();
+}
+const gguf::GgufFile& Engine::file() const noexcept {
+    return state_->file;
+}
+uint32_t Engine::context() const noexcept {
+    return state_->context;
+}
+uint32_t Engine::max_rows() const noexcept {
+    return state_->limits.rows;
+}
+uint32_t Engine::max_sequences() const noexcept {
+    return state_->limits.sequences;
+}
 void Engine::set_threads(uint32_t generation, uint32_t prompt) {
     const uint32_t most = state_->team.threads();
     if (std::max(generation, prompt) > most) {
-        fail(TSR_INVALID_ARGUMENT, "{} threads asked for; the model was loaded for {}", std::max(generation, prompt), most);
+        fail(TSR_INVALID_ARGUMENT, "{} threads asked for; the model was loaded for {}", std::max(generation, prompt),
+             most);
     }
     if (generation) state_->threads = generation;
     if (prompt) state_->prompt_threads = prompt;
 }
 
-PagedCache& Engine::cache() noexcept { return state_->cache; }
-const PagedCache& Engine::cache() const noexcept { return state_->cache; }
-void Engine::measure(std::span<double> seconds) noexcept { state_->executor.measure(seconds); }
+PagedCache& Engine::cache() noexcept {
+    return state_->cache;
+}
+const PagedCache& Engine::cache() const noexcept {
+    return state_->cache;
+}
+void Engine::measure(std::span<double> seconds) noexcept {
+    state_->executor.measure(seconds);
+}
 
 std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> entries) {
     State& s = *state_;

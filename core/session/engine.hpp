@@ -23,13 +23,14 @@ using Token = int32_t;
 
 // What a caller asks of an engine; ScheduleOptions follow from it.
 struct EngineOptions {
-    uint32_t context = 0;       // cached tokens in all (-c); 0: 4,096, or what the model bears if that is less
-    uint32_t sequences = 1;     // at once
-    uint32_t rows = 512;        // of one step (-ub)
-    uint32_t output_rows = 0;   // rows of one step whose logits are wanted; 0: one a sequence
-    uint32_t threads = 0;       // of generation (-t); 0: the physical cores
+    uint32_t context = 0;         // cached tokens in all (-c); 0: 4,096, or what the model bears if that is less
+    uint32_t sequences = 1;       // at once
+    uint32_t rows = 512;          // of one step (-ub)
+    uint32_t output_rows = 0;     // rows of one step whose logits are wanted; 0: one a sequence
+    uint32_t threads = 0;         // of generation (-t); 0: the physical cores
     uint32_t prompt_threads = 0;  // of prompts (-tb); 0: as threads
-    uint32_t expand_from = 171; // a sequence that brings at least this many new rows at once counts as a prompt (-mla 2 and 3)
+    uint32_t expand_from =
+        171;  // a sequence that brings at least this many new rows at once counts as a prompt (-mla 2 and 3)
     tsr_type cache_type_k = TSR_TYPE_F16;
     tsr_type cache_type_v = TSR_TYPE_F16;
     bool flash_attention = true;
@@ -41,8 +42,8 @@ struct EngineOptions {
     PlacementOptions placement;
 };
 
-// The plan for a model from its header alone, and what of the options had to change on the way (in Plan::notes). `registry` and
-// `hardware` outlive the plan. Throws Error as make_plan does.
+// The plan for a model from its header alone, and what of the options had to change on the way (in Plan::notes).
+// `registry` and `hardware` outlive the plan. Throws Error as make_plan does.
 struct PlannedModel {
     ModelInfo info;
     std::shared_ptr<OpSet> ops;
@@ -76,24 +77,26 @@ class Engine {
     const ModelInfo& info() const noexcept;
     const Plan& plan() const noexcept;
     const gguf::GgufFile& file() const noexcept;
-    uint32_t context() const noexcept;         // tokens that the cache holds in all
-    uint32_t max_rows() const noexcept;        // of one step
+    uint32_t context() const noexcept;   // tokens that the cache holds in all
+    uint32_t max_rows() const noexcept;  // of one step
     uint32_t max_sequences() const noexcept;
 
-    // Threads of the next steps; 0: as they are. Throws Error(TSR_INVALID_ARGUMENT) for more than the options asked for.
+    // Threads of the next steps; 0: as they are. Throws Error(TSR_INVALID_ARGUMENT) for more than the options asked
+    // for.
     void set_threads(uint32_t generation, uint32_t prompt);
 
     PagedCache& cache() noexcept;
     const PagedCache& cache() const noexcept;
 
-    // Appends the tokens to their sequences and computes the wanted logits: one span of vocabulary() floats for each output, in
-    // the order of the entries, valid until the next step. A sequence stands in at most one entry. Throws Error:
-    // TSR_INVALID_ARGUMENT for tokens outside the vocabulary, too many rows, outputs or sequences; TSR_DOES_NOT_FIT if the cache is
-    // full (nothing has changed then); what Executor::run throws (the sequences are rolled back then).
+    // Appends the tokens to their sequences and computes the wanted logits: one span of vocabulary() floats for each
+    // output, in the order of the entries, valid until the next step. A sequence stands in at most one entry. Throws
+    // Error: TSR_INVALID_ARGUMENT for tokens outside the vocabulary, too many rows, outputs or sequences;
+    // TSR_DOES_NOT_FIT if the cache is full (nothing has changed then); what Executor::run throws (the sequences are
+    // rolled back then).
     std::vector<std::span<const float>> step(std::span<const BatchEntry> entries);
 
-    // Feeds a long run of tokens in steps of max_rows() and returns the logits of the last one. `keep_going` is asked between
-    // steps; false ends with Error(TSR_CANCELLED), the sequence being as long as what was done.
+    // Feeds a long run of tokens in steps of max_rows() and returns the logits of the last one. `keep_going` is asked
+    // between steps; false ends with Error(TSR_CANCELLED), the sequence being as long as what was done.
     std::span<const float> prefill(SequenceId sequence, std::span<const Token> tokens,
                                    const std::function<bool(size_t done, size_t total)>& keep_going = {});
 

@@ -11,11 +11,17 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
 
-uint64_t pages_of(uint64_t tokens) { return (tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS; }
+uint64_t pages_of(uint64_t tokens) {
+    return (tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS;
+}
 
-uint32_t whole_pages(uint32_t tokens) { return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS; }
+uint32_t whole_pages(uint32_t tokens) {
+    return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
+}
 
 uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) {
     return static_cast<uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
@@ -25,11 +31,16 @@ uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) {
 
 std::string_view reason_name(FinishReason reason) noexcept {
     switch (reason) {
-        case FinishReason::kEndOfText: return "end of text";
-        case FinishReason::kStopString: return "stop string";
-        case FinishReason::kLength: return "length";
-        case FinishReason::kContextFull: return "context full";
-        case FinishReason::kCancelled: return "cancelled";
+        case FinishReason::kEndOfText:
+            return "end of text";
+        case FinishReason::kStopString:
+            return "stop string";
+        case FinishReason::kLength:
+            return "length";
+        case FinishReason::kContextFull:
+            return "context full";
+        case FinishReason::kCancelled:
+            return "cancelled";
     }
     return "";
 }
@@ -40,13 +51,13 @@ struct Generator::Task {
     text::StreamingDetokenizer detokenizer;
     std::vector<Token> tokens;  // prompt and answer; all but the last of the answer are in the cache or about to be
     uint32_t prompt_size;
-    uint32_t limit;             // tokens in the cache
+    uint32_t limit;  // tokens in the cache
     SequenceId sequence = 0;
-    uint32_t shared = 0;        // tokens from the start whose pages another sequence may have, too
+    uint32_t shared = 0;  // tokens from the start whose pages another sequence may have, too
     bool admitted = false;
     bool done = false;
     Clock::time_point start = Clock::now();
-    std::string text;           // of one token, to be shown
+    std::string text;  // of one token, to be shown
 
     Task(Request given, RequestId id, const text::Tokenizer& tokenizer, uint32_t most)
         : request(std::move(given)),
@@ -68,14 +79,15 @@ struct Generator::Task {
 struct Generator::Prefix {
     Task* task = nullptr;
     Kept* kept = nullptr;
-    uint32_t tokens = 0;   // usable now
-    uint32_t later = 0;    // usable once the other prompt has been computed
-    bool whole = false;    // the kept sequence is gone on with, instead of shared
+    uint32_t tokens = 0;  // usable now
+    uint32_t later = 0;   // usable once the other prompt has been computed
+    bool whole = false;   // the kept sequence is gone on with, instead of shared
 };
 
 Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer) : engine_(engine), tokenizer_(tokenizer) {
     if (tokenizer.size() > engine.info().vocabulary) {
-        fail(TSR_CORRUPT_DATA, "the vocabulary has {} tokens, the model's output only {}", tokenizer.size(), engine.info().vocabulary);
+        fail(TSR_CORRUPT_DATA, "the vocabulary has {} tokens, the model's output only {}", tokenizer.size(),
+             engine.info().vocabulary);
     }
     active_.reserve(engine.max_sequences());
     entries_.reserve(engine.max_sequences());
@@ -93,13 +105,14 @@ RequestId Generator::add(Request request) {
     if (request.prompt.empty()) fail(TSR_INVALID_ARGUMENT, "the prompt has no tokens; at least one is needed");
     for (const Token token : request.prompt) {
         if (token < 0 || static_cast<size_t>(token) >= tokenizer_.size()) {
-            fail(TSR_INVALID_ARGUMENT, "token {} of the prompt is outside the vocabulary of {}", token, tokenizer_.size());
+            fail(TSR_INVALID_ARGUMENT, "token {} of the prompt is outside the vocabulary of {}", token,
+                 tokenizer_.size());
         }
     }
     auto task = std::make_unique<Task>(std::move(request), next_id_, tokenizer_, engine_.context());
     if (task->prompt_size > task->limit) {
-        fail(TSR_DOES_NOT_FIT, "the prompt has {} tokens, the context holds {}: shorten it or give more with -c", task->prompt_size,
-             task->limit);
+        fail(TSR_DOES_NOT_FIT, "the prompt has {} tokens, the context holds {}: shorten it or give more with -c",
+             task->prompt_size, task->limit);
     }
     for (const Token token : task->tokens) task->request.sampler.accept(token);
     waiting_.push_back(std::move(task));
@@ -128,7 +141,8 @@ Generator::Prefix Generator::find_prefix(const Task& task) {
 uint64_t Generator::promised_pages() const {
     uint64_t pages = 0;
     for (const auto& task : active_) {
-        pages += pages_of(task->most_tokens()) - pages_of(std::min(engine_.cache().length(task->sequence), task->most_tokens()));
+        pages += pages_of(task->most_tokens()) -
+                 pages_of(std::min(engine_.cache().length(task->sequence), task->most_tokens()));
     }
     return pages;
 }
@@ -159,7 +173,8 @@ bool Generator::admit(Task& task) {
         task.shared = prefix.tokens;
         from_shared = std::max(from_shared, prefix.tokens);
     };
-    if (prefix.kept && prefix.whole && make_room(all - pages_of(prefix.tokens) + (prefix.tokens < prefix.kept->shared), prefix.kept)) {
+    if (prefix.kept && prefix.whole &&
+        make_room(all - pages_of(prefix.tokens) + (prefix.tokens < prefix.kept->shared), prefix.kept)) {
         // Where the last page is another's too, going on with it takes a copy.
         task.sequence = prefix.kept->sequence;
         task.shared = prefix.kept->shared;
@@ -168,7 +183,8 @@ bool Generator::admit(Task& task) {
         task.answer.reused_tokens = prefix.tokens;
     } else if (prefix.kept && !prefix.whole && make_room(all - shared, prefix.kept)) {
         forked(prefix.kept->sequence, prefix.kept->shared);
-        kept_.splice(kept_.end(), kept_, std::ranges::find_if(kept_, [&](const Kept& kept) { return &kept == prefix.kept; }));
+        kept_.splice(kept_.end(), kept_,
+                     std::ranges::find_if(kept_, [&](const Kept& kept) { return &kept == prefix.kept; }));
         task.answer.reused_tokens = prefix.tokens;
     } else if (prefix.task && make_room(all - shared, nullptr)) {
         forked(prefix.task->sequence, prefix.task->shared);
@@ -196,14 +212,17 @@ void Generator::gather_prompts(size_t& rows) {
         if (begin >= task->prompt_size) continue;
         const uint32_t end = std::min(task->prompt_size, (begin / engine_.max_rows() + 1) * engine_.max_rows());
         if (end - begin > rows) continue;
-        entries_.push_back({task->sequence, std::span(task->tokens).subspan(begin, end - begin), end == task->prompt_size, false});
+        entries_.push_back(
+            {task->sequence, std::span(task->tokens).subspan(begin, end - begin), end == task->prompt_size, false});
         tasks_.push_back(task.get());
         rows -= end - begin;
     }
 }
 
 void Generator::gather_generations(size_t& rows) {
-    const auto generates = [&](const auto& task) { return engine_.cache().length(task->sequence) >= task->prompt_size; };
+    const auto generates = [&](const auto& task) {
+        return engine_.cache().length(task->sequence) >= task->prompt_size;
+    };
     // All of them or none: each gets a token with every second step at least.
     if (static_cast<size_t>(std::ranges::count_if(active_, generates)) > rows) return;
     for (const auto& task : active_) {
@@ -235,7 +254,8 @@ bool Generator::step() {
     gather();
     uint64_t prompt_tokens = 0;
     for (size_t i = 0; i < entries_.size(); ++i) {
-        if (engine_.cache().length(entries_[i].sequence) < tasks_[i]->prompt_size) prompt_tokens += entries_[i].tokens.size();
+        if (engine_.cache().length(entries_[i].sequence) < tasks_[i]->prompt_size)
+            prompt_tokens += entries_[i].tokens.size();
     }
     const auto start = Clock::now();
     const auto outputs = engine_.step(entries_);

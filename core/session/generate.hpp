@@ -13,12 +13,13 @@
 
 namespace tessera::session {
 
-// Puts prompts and generations together into steps, and shares what is cached: a prompt that begins as another sequence does
-// takes over its whole pages (or, if that sequence has ended, all of it) instead of computing them again.
+// Puts prompts and generations together into steps, and shares what is cached: a prompt that begins as another sequence
+// does takes over its whole pages (or, if that sequence has ended, all of it) instead of computing them again.
 //
-// A prompt is cut into pieces where it would be cut if it were alone, at multiples of Engine::max_rows, so that company does not
-// change what is computed for it. A request is admitted when the pages that it may come to need are free, in the order of add();
-// so none is ever interrupted for lack of pages. Generations wait for at most one step between two tokens.
+// A prompt is cut into pieces where it would be cut if it were alone, at multiples of Engine::max_rows, so that company
+// does not change what is computed for it. A request is admitted when the pages that it may come to need are free, in
+// the order of add(); so none is ever interrupted for lack of pages. Generations wait for at most one step between two
+// tokens.
 //
 // One thread at a time. `engine` and `tokenizer` outlive the generator; its sequences leave the cache with it.
 class Generator {
@@ -32,15 +33,17 @@ class Generator {
     // TSR_DOES_NOT_FIT for one that is longer than its context.
     RequestId add(Request request);
 
-    // Takes one step. False: there is nothing to do. Throws what Engine::step throws; requests of the failed step stay as they
-    // were and can be cancelled.
+    // Takes one step. False: there is nothing to do. Throws what Engine::step throws; requests of the failed step stay
+    // as they were and can be cancelled.
     bool step();
 
-    // Ends a request at once, with kCancelled. Unknown ids are ignored: it may just have ended. Not from inside a callback.
+    // Ends a request at once, with kCancelled. Unknown ids are ignored: it may just have ended. Not from inside a
+    // callback.
     void cancel(RequestId id);
     void cancel_all();
 
-    // Steps until there is nothing left to do; when `cancelled` becomes true, between two steps, everything is cancelled.
+    // Steps until there is nothing left to do; when `cancelled` becomes true, between two steps, everything is
+    // cancelled.
     void run(const std::atomic<bool>* cancelled = nullptr);
 
     size_t waiting() const noexcept { return waiting_.size(); }

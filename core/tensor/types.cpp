@@ -30,12 +30,15 @@ constexpr auto kTypes = [] {
 }();
 
 bool same_letters(std::string_view a, std::string_view b) {
-    return std::ranges::equal(a, b, [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
+    return std::ranges::equal(a, b,
+                              [](unsigned char x, unsigned char y) { return std::tolower(x) == std::tolower(y); });
 }
 
 }  // namespace
 
-std::span<const TypeInfo> known_types() noexcept { return kTypes; }
+std::span<const TypeInfo> known_types() noexcept {
+    return kTypes;
+}
 
 const TypeInfo* find_type(tsr_type id) noexcept {
     const auto at = std::ranges::lower_bound(kTypes, id, {}, &TypeInfo::id);

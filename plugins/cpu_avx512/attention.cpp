@@ -8,8 +8,8 @@
 
 namespace tessera::cpu_x86 {
 
-// Measured on a Xeon with AMX at 2.5 GHz (what it does while vectors of 512 bits are in use): 60 % of what the multipliers
-// can do.
+// Measured on a Xeon with AMX at 2.5 GHz (what it does while vectors of 512 bits are in use): 60 % of what the
+// multipliers can do.
 using Isa = cpu::isa::Avx512Vectors;
 using Vnni = cpu::isa::Avx512VnniVectors;
 const AttentionCode kWordAttention = attention_code<Isa, cpu::attention::Int16Arithmetic<Isa>>(60e9);

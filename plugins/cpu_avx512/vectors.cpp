@@ -1,6 +1,7 @@
 // What a processor with AVX-512 (F, BW, DQ, VL) runs, and what one with VNNI runs.
-#include "attention.hpp"
 #include "plugins/cpu_x86/vectors.hpp"
+
+#include "attention.hpp"
 
 #include <tessera/cpu/isa/avx512.hpp>
 

@@ -116,9 +116,9 @@ void release(const tsr_kernel*, void* state) {
 // Bytes from the start of the storage to past the last element that the node can reach.
 uint64_t reach_of(const tsr_tensor& tensor) noexcept {
     const cpu::FormatSize size = cpu::format_size(tensor.type);
-    const int64_t row =
-        size.elements == 0 ? tensor.dims[0] * tensor.strides[0]
-                           : static_cast<int64_t>(cpu::format_bytes(tensor.type, static_cast<size_t>(tensor.dims[0])));
+    const int64_t row = size.elements == 0
+                            ? tensor.dims[0] * tensor.strides[0]
+                            : static_cast<int64_t>(cpu::format_bytes(tensor.type, static_cast<size_t>(tensor.dims[0])));
     int64_t reach = tensor.offset + row;
     for (uint32_t i = 1; i < tensor.rank; ++i) reach += (tensor.dims[i] - 1) * tensor.strides[i];
     return reach > 0 ? static_cast<uint64_t>(reach) : 0;

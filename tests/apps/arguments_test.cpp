@@ -1,5 +1,6 @@
 // The table of flags, and what command lines come to.
 #include "apps/tessera/arguments.hpp"
+
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/settings.hpp"
 
@@ -26,7 +27,9 @@ std::vector<std::string> words_of(const std::string& line) {
     return words;
 }
 
-Arguments parse(const std::string& line, Command command = Command::kRun) { return Arguments(command, words_of(line)); }
+Arguments parse(const std::string& line, Command command = Command::kRun) {
+    return Arguments(command, words_of(line));
+}
 
 std::string usage_error(const std::string& line, Command command = Command::kRun) {
     try {
@@ -60,22 +63,80 @@ TEST(Flags, TableHasNoDoubles) {
 }
 
 TEST(Flags, EverySpellingThatPeopleKnowIsThere) {
-    for (const char* spelling :
-         {"-m", "-p", "-f", "-sys", "-cnv", "-n", "-s", "-c", "-b", "-ub", "-t", "-tb", "-fa", "-mla", "-amb", "-fmoe", "-ser", "-rtr",
-          "-ctk", "-ctv", "-ot", "-ngl", "-ts", "-sm", "-v", "--no-warmup", "--no-mmap", "--mlock", "--numa", "--version", "--model",
-          "--ctx-size", "--threads", "--n-gpu-layers", "--override-tensor", "--cache-type-k", "--cache-type-v", "--flash-attn", "--mla-use",
-          "--attention-max-batch", "--fused-moe", "--smart-expert-reduction", "--run-time-repack", "--temp", "--top-k", "--top-p",
-          "--min-p", "--typical", "--repeat-penalty", "--repeat-last-n", "--frequency-penalty", "--presence-penalty", "--samplers",
-          "--override-kv", "--parallel", "--seed", "--predict", "--ubatch-size", "--batch-size", "--threads-batch", "--tensor-split",
-          "--split-mode", "--n-cpu-moe", "--cpu-moe"}) {
+    for (const char* spelling : {"-m",
+                                 "-p",
+                                 "-f",
+                                 "-sys",
+                                 "-cnv",
+                                 "-n",
+                                 "-s",
+                                 "-c",
+                                 "-b",
+                                 "-ub",
+                                 "-t",
+                                 "-tb",
+                                 "-fa",
+                                 "-mla",
+                                 "-amb",
+                                 "-fmoe",
+                                 "-ser",
+                                 "-rtr",
+                                 "-ctk",
+                                 "-ctv",
+                                 "-ot",
+                                 "-ngl",
+                                 "-ts",
+                                 "-sm",
+                                 "-v",
+                                 "--no-warmup",
+                                 "--no-mmap",
+                                 "--mlock",
+                                 "--numa",
+                                 "--version",
+                                 "--model",
+                                 "--ctx-size",
+                                 "--threads",
+                                 "--n-gpu-layers",
+                                 "--override-tensor",
+                                 "--cache-type-k",
+                                 "--cache-type-v",
+                                 "--flash-attn",
+                                 "--mla-use",
+                                 "--attention-max-batch",
+                                 "--fused-moe",
+                                 "--smart-expert-reduction",
+                                 "--run-time-repack",
+                                 "--temp",
+                                 "--top-k",
+                                 "--top-p",
+                                 "--min-p",
+                                 "--typical",
+                                 "--repeat-penalty",
+                                 "--repeat-last-n",
+                                 "--frequency-penalty",
+                                 "--presence-penalty",
+                                 "--samplers",
+                                 "--override-kv",
+                                 "--parallel",
+                                 "--seed",
+                                 "--predict",
+                                 "--ubatch-size",
+                                 "--batch-size",
+                                 "--threads-batch",
+                                 "--tensor-split",
+                                 "--split-mode",
+                                 "--n-cpu-moe",
+                                 "--cpu-moe"}) {
         EXPECT_NE(find_flag(spelling, Command::kRun), nullptr) << spelling;
     }
-    for (const char* spelling : {"-m", "-p", "-n", "-pg", "-gp", "-d", "-r", "-o", "-oe", "-w", "-b", "-ub", "-t", "-ctk", "-ctv", "-fa", "-mla", "-amb", "-rtr", "-fmoe",
-                                 "-mmp", "-ngl", "-ts", "-ot", "--n-cpu-moe", "-ser", "-thp", "--numa", "-nkvo", "-embd"}) {
+    for (const char* spelling :
+         {"-m",   "-p",   "-n",  "-pg",  "-gp",         "-d",   "-r",   "-o",     "-oe",   "-w",
+          "-b",   "-ub",  "-t",  "-ctk", "-ctv",        "-fa",  "-mla", "-amb",   "-rtr",  "-fmoe",
+          "-mmp", "-ngl", "-ts", "-ot",  "--n-cpu-moe", "-ser", "-thp", "--numa", "-nkvo", "-embd"}) {
         EXPECT_NE(find_flag(spelling, Command::kBench), nullptr) << spelling;
     }
-    for (const char* spelling : {"-m", "-c", "-b", "-ub", "-n", "-t", "-ctk", "-fa", "-mla", "-amb", "-rtr", "-fmoe", "-ot", "-nrep", "--sweep-stride", "--output-format",
-                                 "-wb", "--no-warmup"}) {
+    for (const char* spelling : {"-m", "-c", "-b", "-ub", "-n", "-t", "-ctk", "-fa", "-mla", "-amb", "-rtr", "-fmoe",
+                                 "-ot", "-nrep", "--sweep-stride", "--output-format", "-wb", "--no-warmup"}) {
         EXPECT_NE(find_flag(spelling, Command::kSweep), nullptr) << spelling;
     }
 }
@@ -110,7 +171,8 @@ TEST(Arguments, LinesOfOthersAreUnderstood) {
             continue;
         }
         std::vector<std::string> found;
-        for (const std::string& remark : arguments.remarks()) found.push_back(remark.substr(0, remark.find_first_of(": ")));
+        for (const std::string& remark : arguments.remarks())
+            found.push_back(remark.substr(0, remark.find_first_of(": ")));
         EXPECT_EQ(found, said);
     }
     EXPECT_EQ(count, 30u);
@@ -131,7 +193,8 @@ TEST(Arguments, ValuesMayBeAttachedAndHoldEqualsSigns) {
     EXPECT_EQ(parse("-ot=exps=CPU").text("override-tensor"), "exps=CPU");
     EXPECT_EQ(parse("-ot exps=CPU").text("override-tensor"), "exps=CPU");
     EXPECT_EQ(Arguments(Command::kRun, std::vector<std::string>{"-p", ""}).text("prompt"), "");
-    EXPECT_EQ(Arguments(Command::kRun, std::vector<std::string>{"-p", "-5 is less than -fa"}).text("prompt"), "-5 is less than -fa");
+    EXPECT_EQ(Arguments(Command::kRun, std::vector<std::string>{"-p", "-5 is less than -fa"}).text("prompt"),
+              "-5 is less than -fa");
     EXPECT_EQ(parse("-p -fa").text("prompt"), "-fa");
     EXPECT_EQ(parse("-ngl -1").integer("n-gpu-layers", -1, 9), -1);
 }

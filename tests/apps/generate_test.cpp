@@ -31,14 +31,17 @@ class GenerateTest : public testing::Test {
     }
     Engine& engine() { return *model_->engine; }
 
-    std::vector<Token> tokens(const std::string& prompt) { return tokenizer_->encode(prompt, {.add_special = true, .parse_special = true}); }
+    std::vector<Token> tokens(const std::string& prompt) {
+        return tokenizer_->encode(prompt, {.add_special = true, .parse_special = true});
+    }
 
     struct Result {
         std::string text;
         Answer answer;
     };
 
-    Request request(const std::string& prompt, Result& result, uint32_t length = 24, const std::vector<std::string>& stop = {}) {
+    Request request(const std::string& prompt, Result& result, uint32_t length = 24,
+                    const std::vector<std::string>& stop = {}) {
         SamplingParameters greedy;
         greedy.temperature = 0;
         Request made{tokens(prompt), Sampler(greedy, tokenizer_->size()), StopStrings(stop)};
@@ -63,14 +66,17 @@ class GenerateTest : public testing::Test {
 // Long enough for several pages, and not of whole pages.
 std::string preamble() {
     std::string text = "<｜User｜>";
-    for (int i = 0; i < 40; ++i) text += "The key of box " + std::to_string(i) + " is " + std::to_string(i * 37 % 100) + ". ";
+    for (int i = 0; i < 40; ++i)
+        text += "The key of box " + std::to_string(i) + " is " + std::to_string(i * 37 % 100) + ". ";
     return text;
 }
 
 TEST_F(GenerateTest, SeveralAtOnceGetWhatEachGetsAlone) {
     load(options_with(48, 3));
-    const std::vector<std::string> prompts = {"<｜User｜>Count from 1 to 5 in German.<｜Assistant｜>", "<｜User｜>What is 3 plus 4?<｜Assistant｜>",
-                                              "<｜User｜>Count from 1 to 10 in French. Then say hello, and tell me what the capital of France is, please.<｜Assistant｜>",
+    const std::vector<std::string> prompts = {"<｜User｜>Count from 1 to 5 in German.<｜Assistant｜>",
+                                              "<｜User｜>What is 3 plus 4?<｜Assistant｜>",
+                                              "<｜User｜>Count from 1 to 10 in French. Then say hello, and tell me "
+                                              "what the capital of France is, please.<｜Assistant｜>",
                                               "<｜User｜>hi<｜Assistant｜>", "one two three"};
     std::vector<Result> expected;
     for (const std::string& prompt : prompts) expected.push_back(alone(prompt));
@@ -91,7 +97,8 @@ TEST_F(GenerateTest, SeveralAtOnceGetWhatEachGetsAlone) {
 TEST_F(GenerateTest, CommonPrefixesAreComputedOnce) {
     load(options_with(512, 3, 3072));
     const std::string common = preamble();
-    const std::vector<std::string> prompts = {common + "What is the key of box 3?<｜Assistant｜>", common + "What is the key of box 31?<｜Assistant｜>",
+    const std::vector<std::string> prompts = {common + "What is the key of box 3?<｜Assistant｜>",
+                                              common + "What is the key of box 31?<｜Assistant｜>",
                                               common + "Count from 1 to 5 in German.<｜Assistant｜>"};
     std::vector<Result> expected, found(prompts.size());
     for (const std::string& prompt : prompts) expected.push_back(alone(prompt, 12));
@@ -126,7 +133,9 @@ TEST_F(GenerateTest, KeptSequencesAreGoneOnWith) {
         const std::vector<Token> said = one.answer.tokens;
         Request next = request(first, two);
         next.prompt = said;
-        const std::vector<Token> more = tokenizer_->encode("<｜end▁of▁sentence｜><｜User｜>What is 3 plus 4?<｜Assistant｜>", {.add_special = false, .parse_special = true});
+        const std::vector<Token> more =
+            tokenizer_->encode("<｜end▁of▁sentence｜><｜User｜>What is 3 plus 4?<｜Assistant｜>",
+                               {.add_special = false, .parse_special = true});
         next.prompt.insert(next.prompt.end(), more.begin(), more.end());
         generator.add(std::move(next));
         generator.run();

@@ -4,7 +4,6 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -28,8 +27,9 @@ std::string read(const std::string& path) {
 }
 
 TEST(Bench, EveryTestOfEveryCombination) {
-    const Outcome outcome = tessera({"bench", "-m", kModel, "-p", "8,70", "-n", "3", "-d", "0,100", "-pg", "5,2", "-gp", "64,2", "-r", "2", "-fa", "0,1", "-ctk", "q8_0", "-t",
-                                     "1,2", "-ub", "32", "-o", "json", "-oe", "md"});
+    const Outcome outcome = tessera({"bench", "-m",  kModel, "-p",   "8,70", "-n", "3",    "-d",  "0,100",
+                                     "-pg",   "5,2", "-gp",  "64,2", "-r",   "2",  "-fa",  "0,1", "-ctk",
+                                     "q8_0",  "-t",  "1,2",  "-ub",  "32",   "-o", "json", "-oe", "md"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto records = boost::json::parse(outcome.out).as_array();
     ASSERT_EQ(records.size(), 2u * 2 * 2 * 5);
@@ -55,8 +55,12 @@ TEST(Bench, EveryTestOfEveryCombination) {
 
 TEST(Bench, WhatCannotBeMeasuredIsSaid) {
     for (const auto& [words, said] : std::vector<std::pair<std::vector<std::string>, std::string>>{
-             {{"-p", "0", "-n", "0"}, "nothing to measure"}, {{"-p", "many"}, "-p: expected whole numbers"}, {{"-pg", "512"}, "-pg: expected pairs"},
-             {{"-o", "xml"}, "-o: expected md, csv, json or jsonl"}, {{"-r", "0"}, "-r: expected"}, {{"-ctk", "f16,q9_9"}, "found 'q9_9'"}}) {
+             {{"-p", "0", "-n", "0"}, "nothing to measure"},
+             {{"-p", "many"}, "-p: expected whole numbers"},
+             {{"-pg", "512"}, "-pg: expected pairs"},
+             {{"-o", "xml"}, "-o: expected md, csv, json or jsonl"},
+             {{"-r", "0"}, "-r: expected"},
+             {{"-ctk", "f16,q9_9"}, "found 'q9_9'"}}) {
         std::vector<std::string> line = {"bench", "-m", kModel};
         line.insert(line.end(), words.begin(), words.end());
         const Outcome outcome = tessera(line);
@@ -70,7 +74,8 @@ TEST(Bench, WhatCannotBeMeasuredIsSaid) {
 TEST(Sweep, MeasuresSavesAndDraws) {
     const TemporaryFolder folder;
     const std::string saved = folder.file("tessera-sweep-test.jsonl"), plot = folder.file("tessera-sweep-test.svg");
-    const Outcome outcome = tessera({"sweep", "-m", kModel, "-c", "200", "-ub", "32", "-n", "4", "--sweep-stride", "2", "--save", saved, "--plot", plot});
+    const Outcome outcome = tessera({"sweep", "-m", kModel, "-c", "200", "-ub", "32", "-n", "4", "--sweep-stride", "2",
+                                     "--save", saved, "--plot", plot});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.out, StartsWith("|    PP |     TG |   N_KV |"));
     EXPECT_THAT(outcome.out, HasSubstr("|    32 |      4 |    128 |"));
@@ -78,7 +83,8 @@ TEST(Sweep, MeasuresSavesAndDraws) {
     EXPECT_EQ(std::ranges::count(read(saved), '\n'), 3);
     EXPECT_THAT(read(plot), HasSubstr("tessera-sweep-test"));
 
-    const Outcome lines = tessera({"sweep", "-m", kModel, "-c", "64", "-ub", "64", "-n", "2", "-nrep", "2", "--output-format", "jsonl"});
+    const Outcome lines =
+        tessera({"sweep", "-m", kModel, "-c", "64", "-ub", "64", "-n", "2", "-nrep", "2", "--output-format", "jsonl"});
     ASSERT_EQ(lines.code, 0) << lines.err;
     EXPECT_EQ(boost::json::parse(lines.out).at("n_kv").to_number<int>(), 0);
 
@@ -97,7 +103,8 @@ TEST(Sweep, WhatCannotBeIsSaid) {
     const Outcome none = tessera({"sweep", "/nonexistent.jsonl", "--plot", "/tmp/never.svg"});
     EXPECT_EQ(none.code, 1);
     EXPECT_THAT(none.err, HasSubstr("/nonexistent.jsonl"));
-    const Outcome unwritable = tessera({"sweep", "-m", kModel, "-c", "32", "-ub", "32", "--save", "/nonexistent/folder/x.jsonl"});
+    const Outcome unwritable =
+        tessera({"sweep", "-m", kModel, "-c", "32", "-ub", "32", "--save", "/nonexistent/folder/x.jsonl"});
     EXPECT_EQ(unwritable.code, 1);
     EXPECT_THAT(unwritable.err, HasSubstr("/nonexistent/folder/x.jsonl"));
 }

@@ -52,7 +52,8 @@ TEST(LogProbs, AreCodedWithinHalfAStep) {
 }
 
 TEST(Divergence, OfItselfIsNothingAndOfAnotherIsTheSum) {
-    const std::vector<float> base = {std::log(0.5f), std::log(0.25f), std::log(0.25f)}, other = {std::log(0.2f), std::log(0.7f), std::log(0.1f)};
+    const std::vector<float> base = {std::log(0.5f), std::log(0.25f), std::log(0.25f)},
+                             other = {std::log(0.2f), std::log(0.7f), std::log(0.1f)};
     Divergence same;
     same.add(base, code_log_probs(base), 1);
     EXPECT_NEAR(same.divergence.mean(), 0, 1e-4);
@@ -60,7 +61,8 @@ TEST(Divergence, OfItselfIsNothingAndOfAnotherIsTheSum) {
     EXPECT_EQ(same.same_best.mean(), 1);
     Divergence d;
     d.add(other, code_log_probs(base), 1);
-    EXPECT_NEAR(d.divergence.mean(), 0.5 * std::log(0.5 / 0.2) + 0.25 * std::log(0.25 / 0.7) + 0.25 * std::log(0.25 / 0.1), 1e-4);
+    EXPECT_NEAR(d.divergence.mean(),
+                0.5 * std::log(0.5 / 0.2) + 0.25 * std::log(0.25 / 0.7) + 0.25 * std::log(0.25 / 0.1), 1e-4);
     EXPECT_NEAR(d.change.mean(), 0.45, 1e-4);
     EXPECT_NEAR(d.nll_difference.mean(), std::log(0.25 / 0.7), 1e-4);
     EXPECT_EQ(d.same_best.mean(), 0);
@@ -116,9 +118,10 @@ TEST_F(SavedRun, ThatIsDamagedIsRefused) {
         bytes.replace(at, 4, reinterpret_cast<const char*>(&value), 4);
         return bytes;
     };
-    for (const std::string& bytes : {std::string(), bytes_.substr(0, 19), bytes_.substr(0, 60), bytes_.substr(0, bytes_.size() - 1), bytes_ + "x", changed(0, 7),
-                                     changed(8, 0), changed(8, 0xFFFFFFFF), changed(12, 0), changed(12, 7), changed(16, 3), changed(16, 0x7FFFFFFF), changed(16, 0x01000000),
-                                     changed(20, 5), changed(20, 0xFFFFFFFF)}) {
+    for (const std::string& bytes :
+         {std::string(), bytes_.substr(0, 19), bytes_.substr(0, 60), bytes_.substr(0, bytes_.size() - 1), bytes_ + "x",
+          changed(0, 7), changed(8, 0), changed(8, 0xFFFFFFFF), changed(12, 0), changed(12, 7), changed(16, 3),
+          changed(16, 0x7FFFFFFF), changed(16, 0x01000000), changed(20, 5), changed(20, 0xFFFFFFFF)}) {
         rewrite(bytes);
         try {
             const SavedRunReader reader(path_);

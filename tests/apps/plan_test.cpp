@@ -3,7 +3,6 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -24,15 +23,20 @@ std::string make(const std::string& preset, const std::string& type, const std::
     const fs::path path = fs::path(TSR_BINARY_DIR) / "tests" / "apps" / (name + ".gguf");
     if (fs::exists(path)) return path.string();
     const fs::path part = path.string() + "." + std::to_string(getpid()) + ".part";
-    std::vector<std::string> words = {TSR_PYTHON, TSR_SHARED "/tools/make_gguf.py", "--preset", preset, "--type", type, "--sparse", "-o", part.string()};
+    std::vector<std::string> words = {
+        TSR_PYTHON,   TSR_SHARED "/tools/make_gguf.py", "--preset", preset, "--type", type, "--sparse", "-o",
+        part.string()};
     words.insert(words.end(), more.begin(), more.end());
     const Outcome outcome = run_process(words);
-    if (outcome.code != 0) throw std::runtime_error("make_gguf.py failed (it needs python3 with numpy): " + outcome.err);
+    if (outcome.code != 0)
+        throw std::runtime_error("make_gguf.py failed (it needs python3 with numpy): " + outcome.err);
     fs::rename(part, path);
     return path.string();
 }
 
-boost::json::object json_of(const Outcome& outcome) { return boost::json::parse(outcome.out).as_object(); }
+boost::json::object json_of(const Outcome& outcome) {
+    return boost::json::parse(outcome.out).as_object();
+}
 
 double cache_mib(const boost::json::object& plan) {
     double bytes = 0;
@@ -41,7 +45,8 @@ double cache_mib(const boost::json::object& plan) {
 }
 
 TEST(PlanFiles, TinyInEveryType) {
-    for (const char* type : {"f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "iq4_xs", "q2_K", "q3_K", "q4_K", "q5_K", "q6_K"}) {
+    for (const char* type : {"f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "iq4_xs", "q2_K",
+                             "q3_K", "q4_K", "q5_K", "q6_K"}) {
         SCOPED_TRACE(type);
         const Outcome outcome = tessera({"plan", make("tiny-v3", type), "--json", "-mla", "3"});
         ASSERT_EQ(outcome.code, 0) << outcome.err;
@@ -53,7 +58,8 @@ TEST(PlanFiles, TinyInEveryLayoutAndWay) {
     for (const char* layout : {"joint", "absorbed", "all"}) {
         for (const char* mla : {"0", "1", "2", "3"}) {
             SCOPED_TRACE(std::string(layout) + " " + mla);
-            const Outcome outcome = tessera({"plan", make("tiny", "q8_0", {"--layout", layout}), "--json", "-mla", mla});
+            const Outcome outcome =
+                tessera({"plan", make("tiny", "q8_0", {"--layout", layout}), "--json", "-mla", mla});
             ASSERT_EQ(outcome.code, 0) << outcome.err;
             const boost::json::object plan = json_of(outcome);
             for (const auto& choice : plan.at("lowerings").as_array()) {
@@ -84,8 +90,8 @@ TEST(PlanV3, EveryRigGetsAnAnswer) {
         const bool lite = entry.path().stem() == "lite-4080";
         for (const char* type : {"q4_K", "q2_K"}) {
             SCOPED_TRACE(entry.path().filename().string() + " " + type);
-            const Outcome outcome = tessera({"plan", lite ? make("lite", "q4_0") : make("v3", type), "--json", "-mla", "3", "-c", "32768", "-ctk", "q8_0", "--rig",
-                                             entry.path().string()});
+            const Outcome outcome = tessera({"plan", lite ? make("lite", "q4_0") : make("v3", type), "--json", "-mla",
+                                             "3", "-c", "32768", "-ctk", "q8_0", "--rig", entry.path().string()});
             ASSERT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.err;
             const auto plan = json_of(outcome);
             EXPECT_EQ(plan.at("fits").as_bool(), outcome.code == 0);

@@ -1,14 +1,14 @@
 #include "tests/apps/process.hpp"
 
-#include <array>
-#include <csignal>
-#include <cstdio>
-#include <stdexcept>
-
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include <array>
+#include <csignal>
+#include <cstdio>
+#include <stdexcept>
 
 namespace tessera::test {
 namespace {
@@ -33,7 +33,8 @@ class Unnamed {
         std::string all;
         std::array<char, 4096> part;
         lseek(descriptor(), 0, SEEK_SET);
-        for (ssize_t n; (n = ::read(descriptor(), part.data(), part.size())) > 0;) all.append(part.data(), static_cast<size_t>(n));
+        for (ssize_t n; (n = ::read(descriptor(), part.data(), part.size())) > 0;)
+            all.append(part.data(), static_cast<size_t>(n));
         return all;
     }
 
@@ -47,7 +48,8 @@ std::string Outcome::last_error_line() const {
     const size_t end = err.find_last_not_of('\n');
     if (end == std::string::npos) return "";
     const size_t begin = err.rfind('\n', end);
-    return err.substr(begin == std::string::npos ? 0 : begin + 1, end - (begin == std::string::npos ? 0 : begin + 1) + 1);
+    return err.substr(begin == std::string::npos ? 0 : begin + 1,
+                      end - (begin == std::string::npos ? 0 : begin + 1) + 1);
 }
 
 Outcome run_process(const std::vector<std::string>& words, const std::string& input, Signal signal) {

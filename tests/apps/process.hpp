@@ -20,7 +20,8 @@ enum class Signal {
 };
 
 // Runs `words` with `input` as standard input. No shell is involved.
-Outcome run_process(const std::vector<std::string>& words, const std::string& input = "", Signal signal = Signal::kNone);
+Outcome run_process(const std::vector<std::string>& words, const std::string& input = "",
+                    Signal signal = Signal::kNone);
 
 // `tessera` with these words.
 Outcome tessera(std::vector<std::string> words, const std::string& input = "", Signal signal = Signal::kNone);

@@ -4,7 +4,6 @@
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +35,8 @@ class TextFile {
 TEST(Program, HelpAndVersion) {
     const Outcome help = tessera({"--help"});
     EXPECT_EQ(help.code, 0);
-    for (const char* command : {"run", "chat", "plan", "devices", "plugins", "inspect", "tokenize", "bench", "sweep", "perplexity"}) {
+    for (const char* command :
+         {"run", "chat", "plan", "devices", "plugins", "inspect", "tokenize", "bench", "sweep", "perplexity"}) {
         EXPECT_THAT(help.out, HasSubstr(command));
         const Outcome own = tessera({command, "--help"});
         EXPECT_EQ(own.code, 0) << command;
@@ -49,8 +49,12 @@ TEST(Program, HelpAndVersion) {
 }
 
 TEST(Program, UsageErrorsExitWithTwo) {
-    for (const auto& words : std::vector<std::vector<std::string>>{
-             {"fly"}, {"run", "--nonsense"}, {"run"}, {"run", "-p", "a", "-f", "b"}, {"run", "-p", "a", "-c", "x"}, {"run", "--parallel", "3", "-p", "x"}}) {
+    for (const auto& words : std::vector<std::vector<std::string>>{{"fly"},
+                                                                   {"run", "--nonsense"},
+                                                                   {"run"},
+                                                                   {"run", "-p", "a", "-f", "b"},
+                                                                   {"run", "-p", "a", "-c", "x"},
+                                                                   {"run", "--parallel", "3", "-p", "x"}}) {
         const Outcome outcome = tessera(words);
         EXPECT_EQ(outcome.code, 2) << outcome.err;
         EXPECT_EQ(outcome.out, "");
@@ -88,11 +92,13 @@ TEST(Program, InspectShowsSizesAndRules) {
     EXPECT_THAT(outcome.out, HasSubstr("general.architecture"));
     EXPECT_THAT(outcome.out, HasSubstr("routed experts"));
     EXPECT_THAT(outcome.out, HasSubstr("-ot exps=CPU"));
-    EXPECT_THAT(tessera({"inspect", "--all", kGoldens + "v3-groups.gguf"}).out, HasSubstr("blk.1.ffn_down_exps.weight"));
+    EXPECT_THAT(tessera({"inspect", "--all", kGoldens + "v3-groups.gguf"}).out,
+                HasSubstr("blk.1.ffn_down_exps.weight"));
 }
 
 TEST(Plan, JsonNamesEveryNodesKernel) {
-    const Outcome outcome = tessera({"plan", kGoldens + "v3-groups.gguf", "--json", "-mla", "1", "-ctk", "bf16", "-c", "100", "-p", "idle"});
+    const Outcome outcome = tessera(
+        {"plan", kGoldens + "v3-groups.gguf", "--json", "-mla", "1", "-ctk", "bf16", "-c", "100", "-p", "idle"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("-p: a plan does not depend on it"));
     const auto plan = boost::json::parse(outcome.out).as_object();
@@ -130,16 +136,21 @@ TEST(Plan, TextSpeaksOfEveryLayer) {
 }
 
 TEST(Plan, WhatDoesNotFitSaysByHowMuchAndExitsWithThree) {
-    const TextFile rig("[cpu]\nname = \"small\"\nflags = [\"avx2\", \"fma\", \"f16c\"]\nthreads = 2\nmemory = \"16MiB\"\nnuma_nodes = 1\n");
-    const Outcome outcome = tessera({"plan", kGoldens + "v3-groups.gguf", "-c", "16384", "--rig", rig.path(), "--json"});
+    const TextFile rig(
+        "[cpu]\nname = \"small\"\nflags = [\"avx2\", \"fma\", \"f16c\"]\nthreads = 2\nmemory = \"16MiB\"\nnuma_nodes = "
+        "1\n");
+    const Outcome outcome =
+        tessera({"plan", kGoldens + "v3-groups.gguf", "-c", "16384", "--rig", rig.path(), "--json"});
     EXPECT_EQ(outcome.code, 3) << outcome.err;
     const auto plan = boost::json::parse(outcome.out).as_object();
     EXPECT_FALSE(plan.at("fits").as_bool());
     const auto& excess = plan.at("too_much").at(0);
     EXPECT_EQ(excess.at("device").as_string(), "CPU");
     const auto& cpu = plan.at("devices").at(0);
-    EXPECT_EQ(excess.at("bytes").to_number<uint64_t>(), cpu.at("allocated").to_number<uint64_t>() - cpu.at("usable_bytes").to_number<uint64_t>());
-    EXPECT_THAT(outcome.err, HasSubstr("CPU lacks " + std::to_string(excess.at("bytes").to_number<uint64_t>()) + " bytes"));
+    EXPECT_EQ(excess.at("bytes").to_number<uint64_t>(),
+              cpu.at("allocated").to_number<uint64_t>() - cpu.at("usable_bytes").to_number<uint64_t>());
+    EXPECT_THAT(outcome.err,
+                HasSubstr("CPU lacks " + std::to_string(excess.at("bytes").to_number<uint64_t>()) + " bytes"));
 }
 
 #ifdef TSR_TEST_MODEL
@@ -147,18 +158,21 @@ TEST(Plan, WhatDoesNotFitSaysByHowMuchAndExitsWithThree) {
 const std::string kModel = TSR_TEST_MODEL;
 
 TEST(Run, CompletionAloneGoesToStandardOutput) {
-    const Outcome chat = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60", "--temp", "0"});
+    const Outcome chat =
+        tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60", "--temp", "0"});
     ASSERT_EQ(chat.code, 0) << chat.err;
     EXPECT_THAT(chat.out, HasSubstr("un"));
     EXPECT_THAT(chat.out, Not(HasSubstr("French")));
     EXPECT_THAT(chat.err, HasSubstr("prompt: "));
     EXPECT_THAT(chat.last_error_line(), StartsWith("generation: "));
-    const Outcome again = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60", "--temp", "0", "-t", "1", "-ub", "8"});
+    const Outcome again = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60",
+                                   "--temp", "0", "-t", "1", "-ub", "8"});
     EXPECT_EQ(again.out, chat.out);
 }
 
 TEST(Run, RawTextAndLengths) {
-    const Outcome raw = tessera({"run", "-m", kModel, "-p", "one two three", "-n", "3", "--temp", "0", "--verbose-prompt"});
+    const Outcome raw =
+        tessera({"run", "-m", kModel, "-p", "one two three", "-n", "3", "--temp", "0", "--verbose-prompt"});
     ASSERT_EQ(raw.code, 0) << raw.err;
     EXPECT_THAT(raw.err, HasSubstr("of the prompt:"));
     EXPECT_THAT(raw.err, HasSubstr("generation: 2 tokens"));  // the first comes with the prompt
@@ -168,16 +182,20 @@ TEST(Run, RawTextAndLengths) {
 }
 
 TEST(Run, AFullContextSaysSo) {
-    const Outcome outcome = tessera({"run", "-m", kModel, "-p", "one two three", "-c", "20", "--ignore-eos", "--temp", "0"});
+    const Outcome outcome =
+        tessera({"run", "-m", kModel, "-p", "one two three", "-c", "20", "--ignore-eos", "--temp", "0"});
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("the context is full (20 tokens)"));
-    const Outcome too_long = tessera({"run", "-m", kModel, "-p", "one two three four five six seven eight nine ten eleven twelve", "-c", "5"});
+    const Outcome too_long = tessera(
+        {"run", "-m", kModel, "-p", "one two three four five six seven eight nine ten eleven twelve", "-c", "5"});
     EXPECT_EQ(too_long.code, 3);
     EXPECT_THAT(too_long.err, HasSubstr("the context holds 5"));
 }
 
 TEST(Run, AnInterruptEndsTheGenerationCleanly) {
-    const Outcome outcome = tessera({"run", "-m", kModel, "-p", "one two three", "-c", "4000", "--ignore-eos", "--temp", "0"}, "", Signal::kInterruptOutput);
+    const Outcome outcome =
+        tessera({"run", "-m", kModel, "-p", "one two three", "-c", "4000", "--ignore-eos", "--temp", "0"}, "",
+                Signal::kInterruptOutput);
     EXPECT_EQ(outcome.code, 130) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("stopped"));
     EXPECT_THAT(outcome.err, Not(HasSubstr("the context is full")));
@@ -186,16 +204,19 @@ TEST(Run, AnInterruptEndsTheGenerationCleanly) {
 }
 
 TEST(Run, StopStringsAreNotPrinted) {
-    const Outcome whole = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60", "--temp", "0"});
+    const Outcome whole =
+        tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60", "--temp", "0"});
     const size_t space = whole.out.find(' ', 4);
     ASSERT_NE(space, std::string::npos) << whole.out;
     const std::string stop = whole.out.substr(4, 2);
-    const Outcome cut = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60", "--temp", "0", "--stop", stop});
+    const Outcome cut = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 10 in French.", "-n", "60",
+                                 "--temp", "0", "--stop", stop});
     EXPECT_EQ(cut.out, whole.out.substr(0, whole.out.find(stop)) + "\n");
 }
 
 TEST(Run, SeveralAtOnceAnswerAsEachAlone) {
-    const std::vector<std::string> prompts = {"Count from 1 to 5 in German.", "What is 3 plus 4?", "Count from 1 to 10 in French.", "What is the capital of France?",
+    const std::vector<std::string> prompts = {"Count from 1 to 5 in German.", "What is 3 plus 4?",
+                                              "Count from 1 to 10 in French.", "What is the capital of France?",
                                               "What is 2 plus 2?"};
     std::string lines, expected;
     for (size_t i = 0; i < prompts.size(); ++i) {
@@ -205,23 +226,28 @@ TEST(Run, SeveralAtOnceAnswerAsEachAlone) {
         expected += "[" + std::to_string(i + 1) + "]\n" + alone.out;
     }
     const TextFile file(lines);
-    const Outcome together = tessera({"run", "-m", kModel, "--chat", "--parallel", "3", "-f", file.path(), "-n", "40", "--temp", "0"});
+    const Outcome together =
+        tessera({"run", "-m", kModel, "--chat", "--parallel", "3", "-f", file.path(), "-n", "40", "--temp", "0"});
     EXPECT_EQ(together.code, 0) << together.err;
     EXPECT_EQ(together.out, expected);
 }
 
 TEST(Chat, KeepsItsCacheBetweenTurns) {
-    const Outcome outcome = tessera({"chat", "-m", kModel, "--temp", "0", "-n", "40"}, "Count from 1 to 5 in German.\nWhat is 3 plus 4?\n/exit\n");
+    const Outcome outcome = tessera({"chat", "-m", kModel, "--temp", "0", "-n", "40"},
+                                    "Count from 1 to 5 in German.\nWhat is 3 plus 4?\n/exit\n");
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("more were in the cache)"));
-    const Outcome first = tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 5 in German.", "-n", "40", "--temp", "0"});
+    const Outcome first =
+        tessera({"run", "-m", kModel, "--chat", "-p", "Count from 1 to 5 in German.", "-n", "40", "--temp", "0"});
     EXPECT_THAT(outcome.out, StartsWith(first.out));
 }
 
 TEST(Chat, GoesOnAfterAnInterruptedAnswer) {
     const std::vector<std::string> words = {"chat", "-m", kModel, "--temp", "0", "--ignore-eos", "-n", "600"};
     const std::string messages = "Count from 1 to 5 in German.\nWhat is 3 plus 4?\n";
-    const auto generated = [](const Outcome& outcome) { return std::stoi(outcome.last_error_line().substr(std::string("generation: ").size())); };
+    const auto generated = [](const Outcome& outcome) {
+        return std::stoi(outcome.last_error_line().substr(std::string("generation: ").size()));
+    };
     const Outcome whole = tessera(words, messages);
     ASSERT_EQ(whole.code, 0) << whole.err;
     const Outcome cut = tessera(words, messages, Signal::kInterruptOutput);

@@ -2,14 +2,12 @@
 #include "apps/tessera/bench_output.hpp"
 #include "apps/tessera/measuring.hpp"
 #include "apps/tessera/sweep_results.hpp"
-
 #include "core/base/error.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -24,7 +22,9 @@ using testing::HasSubstr;
 
 class ResultsTest : public testing::Test {
   protected:
-    std::string file(const std::string& name, const std::string& text) { return folder_.write("tessera-results-" + name, text); }
+    std::string file(const std::string& name, const std::string& text) {
+        return folder_.write("tessera-results-" + name, text);
+    }
 
   private:
     const test::TemporaryFolder folder_;
@@ -37,7 +37,8 @@ TEST_F(ResultsTest, BothFormsOfASweepAreReadBack) {
         lines += sweep_json_line(row);
         table += sweep_table_line(row);
     }
-    for (const std::string& path : {file("rows.jsonl", lines), file("rows.md", "main: n_kv_max = 1024\n" + table + "\nllama_print_timings\n")}) {
+    for (const std::string& path :
+         {file("rows.jsonl", lines), file("rows.md", "main: n_kv_max = 1024\n" + table + "\nllama_print_timings\n")}) {
         const SweepResults results = read_sweep_results(path);
         EXPECT_EQ(results.name, "tessera-results-rows");
         ASSERT_EQ(results.rows.size(), 2u) << path;
@@ -49,16 +50,19 @@ TEST_F(ResultsTest, BothFormsOfASweepAreReadBack) {
 }
 
 TEST_F(ResultsTest, LinesOfOthersAreReadAndOrdered) {
-    const SweepResults results = read_sweep_results(file("other.jsonl",
-        "{\"n_kv_max\": 1024, \"flash_attn\": 1, \"pp\": 512, \"tg\": 128, \"n_kv\": 512, \"t_pp\": 12.0, \"speed_pp\": 42.6, \"t_tg\": 8.0, \"speed_tg\": 16.0 }\n"
-        "{\"pp\": 512, \"tg\": 128, \"n_kv\": 0, \"t_pp\": 10, \"t_tg\": 7}\n"));
+    const SweepResults results =
+        read_sweep_results(file("other.jsonl",
+                                "{\"n_kv_max\": 1024, \"flash_attn\": 1, \"pp\": 512, \"tg\": 128, \"n_kv\": 512, "
+                                "\"t_pp\": 12.0, \"speed_pp\": 42.6, \"t_tg\": 8.0, \"speed_tg\": 16.0 }\n"
+                                "{\"pp\": 512, \"tg\": 128, \"n_kv\": 0, \"t_pp\": 10, \"t_tg\": 7}\n"));
     ASSERT_EQ(results.rows.size(), 2u);
     EXPECT_EQ(results.rows[0].depth, 0u);
     EXPECT_DOUBLE_EQ(results.rows[1].generation_speed(), 16.0);
 }
 
 TEST_F(ResultsTest, FilesWithoutRowsAreRefusedByName) {
-    for (const std::string& text : {std::string(""), std::string("| a | b |\n"), std::string("{\"n_kv\": 3}\n"), std::string("{\"n_kv\": -1, \"pp\": 1, \"tg\": 1, \"t_pp\": 1, \"t_tg\": 1}\n"),
+    for (const std::string& text : {std::string(""), std::string("| a | b |\n"), std::string("{\"n_kv\": 3}\n"),
+                                    std::string("{\"n_kv\": -1, \"pp\": 1, \"tg\": 1, \"t_pp\": 1, \"t_tg\": 1}\n"),
                                     std::string("| 1 | 1 | 1e99 | 1 | 1 | 1 | 1 |\n")}) {
         try {
             read_sweep_results(file("bad", text));
@@ -105,8 +109,16 @@ TEST(Measuring, MeanAndDeviation) {
 }
 
 BenchRecord record_of(double speed) {
-    return {{"backend", "CPU"}, {"model_type", "deepseek2 \"q4_0\""}, {"model_size", uint64_t{3} << 30}, {"model_n_params", uint64_t{15700000000}}, {"type_k", "q8_0"},
-            {"n_threads", 2}, {"test", "pp512 @ d64"}, {"avg_ts", speed}, {"stddev_ts", 0.5}, {"samples_ts", boost::json::array{1.0, 2.0}}};
+    return {{"backend", "CPU"},
+            {"model_type", "deepseek2 \"q4_0\""},
+            {"model_size", uint64_t{3} << 30},
+            {"model_n_params", uint64_t{15700000000}},
+            {"type_k", "q8_0"},
+            {"n_threads", 2},
+            {"test", "pp512 @ d64"},
+            {"avg_ts", speed},
+            {"stddev_ts", 0.5},
+            {"samples_ts", boost::json::array{1.0, 2.0}}};
 }
 
 std::string written(BenchFormat format, size_t records, std::vector<std::string> columns = {}) {

@@ -1,7 +1,8 @@
 // From flags to what the core is asked.
+#include "apps/tessera/settings.hpp"
+
 #include "apps/tessera/loading.hpp"
 #include "apps/tessera/model_sizes.hpp"
-#include "apps/tessera/settings.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,8 +19,9 @@ ModelSettings settings_of(std::vector<std::string> words) {
 }
 
 TEST(Settings, EngineOptions) {
-    const ModelSettings s = settings_of({"-c", "8192", "-ub", "1024", "-b", "256", "-t", "6", "-tb", "12", "-fa", "off", "-mla", "2", "-amb", "256",
-                                         "-ctk", "q8_0", "-ctv", "bf16", "--no-mmap", "--mlock", "-np", "3"});
+    const ModelSettings s = settings_of({"-c",   "8192", "-ub",  "1024", "-b",        "256",     "-t",   "6",
+                                         "-tb",  "12",   "-fa",  "off",  "-mla",      "2",       "-amb", "256",
+                                         "-ctk", "q8_0", "-ctv", "bf16", "--no-mmap", "--mlock", "-np",  "3"});
     EXPECT_EQ(s.context, 8192u);
     EXPECT_EQ(s.engine.rows, 256u);
     EXPECT_EQ(s.engine.threads, 6u);
@@ -38,7 +40,8 @@ TEST(Settings, ExpertReduction) {
     EXPECT_EQ(settings_of({"-ser", "6,0.4"}).engine.experts.at_least, 6u);
     EXPECT_DOUBLE_EQ(settings_of({"-ser", "6,0.4"}).engine.experts.ratio, 0.4);
     EXPECT_EQ(settings_of({"-ser", "-1,0"}).engine.experts.ratio, 0);
-    for (const char* bad : {"6", "6,0.4,1", "0,1", "-2,0", "1.5,1", "6,1.5", "6,-1", "6,x", "", "nan,1", "6,nan", "1e300,1"}) {
+    for (const char* bad :
+         {"6", "6,0.4,1", "0,1", "-2,0", "1.5,1", "6,1.5", "6,-1", "6,x", "", "nan,1", "6,nan", "1e300,1"}) {
         EXPECT_THROW(settings_of({"-ser", bad}), UsageError) << bad;
     }
 }
@@ -55,9 +58,36 @@ TEST(Settings, Defaults) {
 }
 
 TEST(Settings, Sampling) {
-    const ModelSettings s = settings_of({"--temp", "0.5", "--top-k", "7", "--top-p", "0.9", "--min-p", "0", "--typical", "0.8", "--repeat-last-n", "-1",
-                                         "--repeat-penalty", "1.2", "--presence-penalty", "-1", "--frequency-penalty", "0.25", "-s", "42", "--samplers",
-                                         "temperature;top_k", "-l", "15+2.5", "-l", "7-1", "-r", "a", "--stop", "b"});
+    const ModelSettings s = settings_of({"--temp",
+                                         "0.5",
+                                         "--top-k",
+                                         "7",
+                                         "--top-p",
+                                         "0.9",
+                                         "--min-p",
+                                         "0",
+                                         "--typical",
+                                         "0.8",
+                                         "--repeat-last-n",
+                                         "-1",
+                                         "--repeat-penalty",
+                                         "1.2",
+                                         "--presence-penalty",
+                                         "-1",
+                                         "--frequency-penalty",
+                                         "0.25",
+                                         "-s",
+                                         "42",
+                                         "--samplers",
+                                         "temperature;top_k",
+                                         "-l",
+                                         "15+2.5",
+                                         "-l",
+                                         "7-1",
+                                         "-r",
+                                         "a",
+                                         "--stop",
+                                         "b"});
     EXPECT_FLOAT_EQ(s.sampling.temperature, 0.5f);
     EXPECT_EQ(s.sampling.top_k, 7);
     EXPECT_FLOAT_EQ(s.sampling.top_p, 0.9f);
@@ -103,9 +133,8 @@ TEST(Settings, Unescape) {
 }
 
 TEST(Context, IsWhatPromptAndAnswerNeed) {
-    const auto wish = [](std::vector<size_t> prompts, uint32_t at_once, std::optional<uint32_t> given, int64_t predict, uint32_t model) {
-        return wish_context(prompts, at_once, given, predict, model);
-    };
+    const auto wish = [](std::vector<size_t> prompts, uint32_t at_once, std::optional<uint32_t> given, int64_t predict,
+                         uint32_t model) { return wish_context(prompts, at_once, given, predict, model); };
     EXPECT_EQ(wish({100}, 1, {}, -1, 163840).all, 4096u);
     EXPECT_EQ(wish({100}, 1, {}, 50, 163840).all, 4096u);
     EXPECT_EQ(wish({100}, 1, {}, 50, 163840).requests[0], 150u);
@@ -139,10 +168,12 @@ TEST(ModelSizes, KindsAndLayers) {
 }
 
 TEST(ModelSizes, NumberPatternsMatchExactlyTheirNumbers) {
-    for (const auto& [first, last] : std::vector<std::pair<int, int>>{{0, 3}, {3, 12}, {9, 10}, {5, 5}, {17, 60}, {98, 121}}) {
+    for (const auto& [first, last] :
+         std::vector<std::pair<int, int>>{{0, 3}, {3, 12}, {9, 10}, {5, 5}, {17, 60}, {98, 121}}) {
         const std::regex pattern("blk\\.(" + number_pattern(first, last) + ")\\.ffn");
         for (int n = 0; n < 140; ++n) {
-            EXPECT_EQ(std::regex_search("blk." + std::to_string(n) + ".ffn", pattern), n >= first && n <= last) << first << ' ' << last << ' ' << n;
+            EXPECT_EQ(std::regex_search("blk." + std::to_string(n) + ".ffn", pattern), n >= first && n <= last)
+                << first << ' ' << last << ' ' << n;
         }
     }
 }

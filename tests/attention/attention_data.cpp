@@ -33,25 +33,28 @@ void multiply_tile(const double* a, int64_t k, const double* panel, double* c, i
 }
 
 // c [m, n] = a [m, k] times b [k, n]; rows of b and c lie b_row and c_row apart, those of a are dense.
-void multiply(const double* a, const double* b, int64_t b_row, double* c, int64_t c_row, int64_t m, int64_t n, int64_t k) {
+void multiply(const double* a, const double* b, int64_t b_row, double* c, int64_t c_row, int64_t m, int64_t n,
+              int64_t k) {
     std::vector<double> panel(static_cast<size_t>(k * kPanel));
     for (int64_t j = 0; j < n; j += kPanel) {
         const int64_t columns = std::min(kPanel, n - j);
         std::ranges::fill(panel, 0.0);
-        for (int64_t i = 0; i < k; ++i) std::copy_n(b + i * b_row + j, columns, &panel[static_cast<size_t>(i * kPanel)]);
+        for (int64_t i = 0; i < k; ++i)
+            std::copy_n(b + i * b_row + j, columns, &panel[static_cast<size_t>(i * kPanel)]);
         const int64_t whole = m / kTileRows * kTileRows;
         for (int64_t r = 0; r < whole; r += kTileRows) {
             multiply_tile<kTileRows>(a + r * k, k, panel.data(), c + r * c_row + j, c_row, columns);
         }
-        for (int64_t r = whole; r < m; ++r) multiply_tile<1>(a + r * k, k, panel.data(), c + r * c_row + j, c_row, columns);
+        for (int64_t r = whole; r < m; ++r)
+            multiply_tile<1>(a + r * k, k, panel.data(), c + r * c_row + j, c_row, columns);
     }
 }
 
 // Pairs (2i, 2i + 1) turned by the token's angle: `x` floats to `to`, whose elements lie `stride` apart.
 void turn(const float* x, int32_t token, double* to, int64_t stride) {
     for (int64_t i = 0; i < AttentionData::kRope / 2; ++i) {
-        const double angle =
-            token * std::pow(AttentionData::kBase, -2.0 * static_cast<double>(i) / static_cast<double>(AttentionData::kRope));
+        const double angle = token * std::pow(AttentionData::kBase, -2.0 * static_cast<double>(i) /
+                                                                        static_cast<double>(AttentionData::kRope));
         const double c = std::cos(angle), s = std::sin(angle), a = x[2 * i], b = x[2 * i + 1];
         to[2 * i * stride] = a * c - b * s;
         to[(2 * i + 1) * stride] = a * s + b * c;
@@ -89,7 +92,8 @@ AttentionData::AttentionData(int64_t heads, std::vector<int32_t> lengths, tsr_ty
     const int64_t units = static_cast<int64_t>(sequences.size()) * heads_;
     std::atomic<int64_t> next{0};
     const auto work = [&] {
-        for (int64_t unit; (unit = next++) < units;) attend(sequences[static_cast<size_t>(unit / heads_)], unit % heads_);
+        for (int64_t unit; (unit = next++) < units;)
+            attend(sequences[static_cast<size_t>(unit / heads_)], unit % heads_);
     };
     std::vector<std::jthread> others;
     for (uint32_t i = 1; i < threads; ++i) others.emplace_back(work);
@@ -115,11 +119,14 @@ void AttentionData::fill_weight() {
     auto* bytes = reinterpret_cast<unsigned char*>(wkv_b_.bytes().data());
     tests::fill_rows(type_, bytes, kLatent, static_cast<size_t>(count), deviation, random);
     for (int64_t r = 0; r < count; ++r) {
-        cpu::decode_row(type_, bytes + static_cast<size_t>(r) * row_bytes, kLatent, &weight_[static_cast<size_t>(r * kLatent)]);
+        cpu::decode_row(type_, bytes + static_cast<size_t>(r) * row_bytes, kLatent,
+                        &weight_[static_cast<size_t>(r * kLatent)]);
     }
 }
 
-void AttentionData::poison_with(float value) { std::fill_n(kv_.floats() + rows_ * kCached, kCached, value); }
+void AttentionData::poison_with(float value) {
+    std::fill_n(kv_.floats() + rows_ * kCached, kCached, value);
+}
 
 std::span<const float> AttentionData::expected(size_t sequence, int32_t token) const {
     const auto width = static_cast<size_t>(heads_ * kValue);
@@ -143,7 +150,8 @@ AttentionData::Sequence AttentionData::prepare(size_t index) const {
         double squares = 0;
         for (int64_t i = 0; i < kLatent; ++i) squares += double{row[i]} * row[i];
         const double factor = 1 / std::sqrt(squares / kLatent + kEpsilon);
-        for (int64_t i = 0; i < kLatent; ++i) s.latent[static_cast<size_t>(i * tokens + t)] = row[i] * factor * norm_.floats()[i];
+        for (int64_t i = 0; i < kLatent; ++i)
+            s.latent[static_cast<size_t>(i * tokens + t)] = row[i] * factor * norm_.floats()[i];
         turn(row + kLatent, static_cast<int32_t>(t), &s.turned[static_cast<size_t>(t)], tokens);
     }
     return s;
@@ -159,7 +167,8 @@ void AttentionData::attend(const Sequence& s, int64_t head) {
     std::ranges::copy(s.turned, keys.begin() + static_cast<ptrdiff_t>(count(kNope)));
     multiply(&weight[kNope * kLatent], s.latent.data(), s.tokens, columns.data(), s.tokens, kValue, s.tokens, kLatent);
     for (int64_t i = 0; i < kValue; ++i) {
-        for (int64_t t = 0; t < s.tokens; ++t) values[static_cast<size_t>(t * kValue + i)] = columns[count(i) + static_cast<size_t>(t)];
+        for (int64_t t = 0; t < s.tokens; ++t)
+            values[static_cast<size_t>(t * kValue + i)] = columns[count(i) + static_cast<size_t>(t)];
     }
 
     std::vector<double> q(kRows * kKey), scores(count(kRows)), out(kRows * kValue);
@@ -183,7 +192,8 @@ void AttentionData::attend(const Sequence& s, int64_t head) {
         }
         multiply(scores.data(), values.data(), kValue, out.data(), kValue, rows, kValue, seen);
         for (int64_t r = 0; r < rows; ++r) {
-            float* to = &expected_[static_cast<size_t>((row_of(s.index, static_cast<int32_t>(first + r)) * heads_ + head) * kValue)];
+            float* to = &expected_[static_cast<size_t>(
+                (row_of(s.index, static_cast<int32_t>(first + r)) * heads_ + head) * kValue)];
             for (int64_t i = 0; i < kValue; ++i) to[i] = static_cast<float>(out[static_cast<size_t>(r * kValue + i)]);
         }
     }

@@ -1,5 +1,5 @@
-// One layer of multi-head latent attention with DeepSeek's dimensions: its rows, its weights, and what attention over them
-// gives, from first principles in double.
+// One layer of multi-head latent attention with DeepSeek's dimensions: its rows, its weights, and what attention over
+// them gives, from first principles in double.
 #pragma once
 
 #include "core/schedule/loader.hpp"
@@ -28,8 +28,8 @@ class WeightBytes {
     std::unique_ptr<std::byte, decltype(&std::free)> at_;
 };
 
-// Queries, latent rows and their scores have a standard deviation of 1, as behind a fresh layer's norm. Row `row_of(s, t)` of
-// both tables belongs to token t of sequence s; the row after all of them holds what no kernel may see.
+// Queries, latent rows and their scores have a standard deviation of 1, as behind a fresh layer's norm. Row `row_of(s,
+// t)` of both tables belongs to token t of sequence s; the row after all of them holds what no kernel may see.
 class AttentionData : public WeightSource {
   public:
     static constexpr int64_t kNope = 128, kRope = 64, kValue = 128, kLatent = 512;
@@ -37,8 +37,8 @@ class AttentionData : public WeightSource {
     static constexpr double kEpsilon = 1e-6, kBase = 10000;
     static const double kScale;  // 1 / sqrt(kKey)
 
-    // Tokens of each sequence. `weights` is the element type of wkv_b. `threads` work on what is expected. Large: of each token 5
-    // numbers a head and element are kept.
+    // Tokens of each sequence. `weights` is the element type of wkv_b. `threads` work on what is expected. Large: of
+    // each token 5 numbers a head and element are kept.
     AttentionData(int64_t heads, std::vector<int32_t> lengths, tsr_type weights, uint32_t threads);
 
     int64_t heads() const { return heads_; }

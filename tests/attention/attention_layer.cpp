@@ -28,8 +28,8 @@ struct Part {
 };
 using Step = std::vector<Part>;
 
-// Every sequence starts a step after the one before it, brings its prompt in pieces and then generates: prompts of some meet
-// generation of others. A sequence of one token generates or is a prompt in turn.
+// Every sequence starts a step after the one before it, brings its prompt in pieces and then generates: prompts of some
+// meet generation of others. A sequence of one token generates or is a prompt in turn.
 std::vector<Step> make_steps(std::span<const int32_t> lengths, int32_t max_rows) {
     std::vector<Step> steps;
     std::vector<int32_t> done(lengths.size(), 0);
@@ -64,24 +64,32 @@ Graph make_graph(const Data& data, const OpSet& ops, int64_t max_rows, int64_t s
     const Value slots = graph.input("sequences", {TSR_TYPE_I32, {max_rows}, TSR_RANGE_ROWS});
     const Value page_table = graph.input("page_table", {TSR_TYPE_I32, {pages_of_one, sequences}});
     graph.set_layer(0);
-    const Value q = graph.add_one("get_rows", "q", {graph.weight("q", {TSR_TYPE_F32, {Data::kKey * h, data.rows()}}), tokens});
-    const Value kv = graph.add_one("get_rows", "kv", {graph.weight("kv", {TSR_TYPE_F32, {Data::kCached, data.rows()}}), tokens});
+    const Value q =
+        graph.add_one("get_rows", "q", {graph.weight("q", {TSR_TYPE_F32, {Data::kKey * h, data.rows()}}), tokens});
+    const Value kv =
+        graph.add_one("get_rows", "kv", {graph.weight("kv", {TSR_TYPE_F32, {Data::kCached, data.rows()}}), tokens});
     const Value norm = graph.weight("kv_norm", {TSR_TYPE_F32, {Data::kLatent}});
     const Value wkv_b = graph.weight("wkv_b", {data.weights(), {Data::kLatent, h * (Data::kNope + Data::kValue)}});
-    graph.set_output("hidden", graph.add_one("mla_attention", "attn", {q, kv, norm, wkv_b, 0, 0, positions, slots, page_table},
-                                             {attribute("heads", h), attribute("nope", Data::kNope), attribute("rope", Data::kRope),
-                                              attribute("v", Data::kValue), attribute("kv_lora", Data::kLatent),
-                                              attribute("epsilon", Data::kEpsilon), attribute("scale", Data::kScale),
-                                              attribute("rope_base", Data::kBase)}));
+    graph.set_output(
+        "hidden", graph.add_one("mla_attention", "attn", {q, kv, norm, wkv_b, 0, 0, positions, slots, page_table},
+                                {attribute("heads", h), attribute("nope", Data::kNope), attribute("rope", Data::kRope),
+                                 attribute("v", Data::kValue), attribute("kv_lora", Data::kLatent),
+                                 attribute("epsilon", Data::kEpsilon), attribute("scale", Data::kScale),
+                                 attribute("rope_base", Data::kBase)}));
     return graph;
 }
 
 class Runner {
   public:
     Runner(Data& data, size_t sequences, const AttentionCase& asked, const AttentionBackend& backend)
-        : data_(data), lengths_(data.lengths().first(sequences)), backend_(backend),
-          max_rows_(std::clamp(std::ranges::max(lengths_), kLeastRows, kMostRows)), pages_of_one_(pages(std::ranges::max(lengths_))),
-          all_pages_(total_pages()), cache_(all_pages_), executor_(make(asked), *backend.registry, *backend.team) {
+        : data_(data),
+          lengths_(data.lengths().first(sequences)),
+          backend_(backend),
+          max_rows_(std::clamp(std::ranges::max(lengths_), kLeastRows, kMostRows)),
+          pages_of_one_(pages(std::ranges::max(lengths_))),
+          all_pages_(total_pages()),
+          cache_(all_pages_),
+          executor_(make(asked), *backend.registry, *backend.team) {
         data_.poison_with(cpu::format_size(asked.cache).elements > 1 ? 3e4f : std::nanf(""));
         executor_.load(data_);
         tokens_ = integers("tokens");
@@ -107,13 +115,16 @@ class Runner {
         for (const PlannedNode& planned : plan.nodes) {
             const Node& node = plan.graph.nodes()[planned.node];
             if (!node.op.ends_with("_attention")) continue;
-            result.nodes.push_back({node.name, node.op, backend_.registry->owner(*planned.kernel).manifest.name, planned.workspace_bytes});
+            result.nodes.push_back(
+                {node.name, node.op, backend_.registry->owner(*planned.kernel).manifest.name, planned.workspace_bytes});
         }
         return result;
     }
 
   private:
-    static uint32_t pages(int32_t tokens) { return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS); }
+    static uint32_t pages(int32_t tokens) {
+        return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS);
+    }
 
     uint32_t total_pages() const {
         uint32_t sum = kSparePages;
@@ -132,8 +143,8 @@ class Runner {
         options.flash_attention = asked.flash;
         options.scratch_bytes = asked.scratch_bytes;
         options.lowerings["mla_attention"] = asked.way;
-        return make_plan(make_graph(data_, ops_, max_rows_, static_cast<int64_t>(lengths_.size()), pages_of_one_), *backend_.registry,
-                         *backend_.hardware, options);
+        return make_plan(make_graph(data_, ops_, max_rows_, static_cast<int64_t>(lengths_.size()), pages_of_one_),
+                         *backend_.registry, *backend_.hardware, options);
     }
 
     std::span<int32_t> integers(const char* name) {
@@ -207,20 +218,27 @@ class Runner {
 
 }  // namespace
 
-AttentionResult run_attention(AttentionData& data, size_t sequences, const AttentionCase& asked, const AttentionBackend& backend) {
+AttentionResult run_attention(AttentionData& data, size_t sequences, const AttentionCase& asked,
+                              const AttentionBackend& backend) {
     return Runner(data, sequences, asked, backend).run();
 }
 
 double attention_limit(tsr_type cache) {
     switch (cache) {
-        case TSR_TYPE_F32: return 1e-4;
-        case TSR_TYPE_F16: return 3e-3;
+        case TSR_TYPE_F32:
+            return 1e-4;
+        case TSR_TYPE_F16:
+            return 3e-3;
         case TSR_TYPE_BF16:
-        case TSR_TYPE_Q8_0: return 1e-2;
-        case TSR_TYPE_Q6_0: return 4e-2;
+        case TSR_TYPE_Q8_0:
+            return 1e-2;
+        case TSR_TYPE_Q6_0:
+            return 4e-2;
         case TSR_TYPE_Q5_0:
-        case TSR_TYPE_Q5_1: return 8e-2;
-        default: return 1.5e-1;
+        case TSR_TYPE_Q5_1:
+            return 8e-2;
+        default:
+            return 1.5e-1;
     }
 }
 
@@ -228,7 +246,9 @@ std::vector<int32_t> attention_lengths(int32_t tokens) {
     return {tokens, std::max(1, tokens * 5 / 8), tokens / 3 + 1};
 }
 
-std::string lowering_of(const AttentionCase& asked) { return asked.way == "3" && !asked.flash ? "2" : asked.way; }
+std::string lowering_of(const AttentionCase& asked) {
+    return asked.way == "3" && !asked.flash ? "2" : asked.way;
+}
 
 std::string op_of(const AttentionCase& asked, const AttentionNode& node) {
     const bool tiles = !asked.flash || (asked.way == "2" && node.name.ends_with("attend_absorbed"));

@@ -1,9 +1,8 @@
-// Runs one "mla_attention" node through the core: planned, loaded, and taken in steps over prompts and generation of several
-// sequences whose pages lie among each other.
+// Runs one "mla_attention" node through the core: planned, loaded, and taken in steps over prompts and generation of
+// several sequences whose pages lie among each other.
 #pragma once
 
 #include "attention_data.hpp"
-
 #include "core/hardware/hardware.hpp"
 #include "core/registry/registry.hpp"
 #include "core/schedule/team.hpp"
@@ -30,7 +29,7 @@ struct AttentionNode {
 };
 
 struct AttentionResult {
-    double error = 0;  // relative L2 over all rows; not-a-number if one was
+    double error = 0;    // relative L2 over all rows; not-a-number if one was
     double seconds = 0;  // of the steps
     std::string lowering;
     std::vector<AttentionNode> nodes;
@@ -46,7 +45,8 @@ struct AttentionBackend {
 };
 
 // The first `sequences` of `data`. Every page is poisoned beforehand.
-AttentionResult run_attention(AttentionData& data, size_t sequences, const AttentionCase& asked, const AttentionBackend& backend);
+AttentionResult run_attention(AttentionData& data, size_t sequences, const AttentionCase& asked,
+                              const AttentionBackend& backend);
 
 // What the error may be with a cache of this type.
 double attention_limit(tsr_type cache);
@@ -54,8 +54,8 @@ double attention_limit(tsr_type cache);
 // Tokens of the sequences of a test: one of `tokens`, and two shorter ones.
 std::vector<int32_t> attention_lengths(int32_t tokens);
 
-// The lowering that is to be chosen, and the op of each attention node: "3" is about flash attention, and without it 2 is its
-// equal.
+// The lowering that is to be chosen, and the op of each attention node: "3" is about flash attention, and without it 2
+// is its equal.
 std::string lowering_of(const AttentionCase& asked);
 std::string op_of(const AttentionCase& asked, const AttentionNode& node);
 

@@ -1,9 +1,9 @@
 // Every way of multi-head latent attention against attention from first principles: attention_matrix [--heads 1,128]
-// [--tokens 1,7,64,513,3000] [--sequences 1,3] [--ways 0,1,2,3] [--caches f32,f16,bf16,q8_0] [--backends reference,cpu_avx2]
-// [--kinds flash,tiles] [--amb 4] [--weights f32] [--threads 0]. The cap of --amb (MiB) is for tiles. Prints a table with the relative L2 error of each, and fails if one is past
-// its limit or ran elsewhere than asked.
+// [--tokens 1,7,64,513,3000] [--sequences 1,3] [--ways 0,1,2,3] [--caches f32,f16,bf16,q8_0] [--backends
+// reference,cpu_avx2]
+// [--kinds flash,tiles] [--amb 4] [--weights f32] [--threads 0]. The cap of --amb (MiB) is for tiles. Prints a table
+// with the relative L2 error of each, and fails if one is past its limit or ran elsewhere than asked.
 #include "attention_layer.hpp"
-
 #include "core/base/error.hpp"
 #include "core/tensor/types.hpp"
 #include "tests/support.hpp"
@@ -50,14 +50,21 @@ std::string unlike(const AttentionCase& asked, const AttentionResult& result, co
 int main(int argc, char** argv) try {
     namespace po = boost::program_options;
     po::options_description described("options");
-    const auto text = [](const char* value) { return po::value<std::string>()->default_value(value); };
-    described.add_options()("heads", text("1,128"))("tokens", text("1,7,64,513,3000"))("sequences", text("1,3"))(
-        "ways", text("0,1,2,3"))("caches", text("f32,f16,bf16,q8_0"))("backends", text("reference,cpu_avx2"))(
-        "kinds", text("flash,tiles"))("weights", text("f32"))("amb", po::value<uint64_t>()->default_value(4))(
-        "threads", po::value<uint32_t>()->default_value(0));
+    const auto list_of = [](const char* value) { return po::value<std::string>()->default_value(value); };
+    described.add_options()("heads", list_of("1,128"))("tokens", list_of("1,7,64,513,3000"))(
+        "sequences", list_of("1,3"))("ways", list_of("0,1,2,3"))("caches", list_of("f32,f16,bf16,q8_0"))(
+        "backends", list_of("reference,cpu_avx2"))("kinds", list_of("flash,tiles"))("weights", list_of("f32"))(
+        "amb", po::value<uint64_t>()->default_value(4))("threads", po::value<uint32_t>()->default_value(0))(
+        "help", "show these options");
     po::variables_map args;
     po::store(po::parse_command_line(argc, argv, described), args);
     po::notify(args);
+    if (args.contains("help")) {
+        std::ostringstream text;
+        text << described;
+        std::puts(text.str().c_str());
+        return 0;
+    }
     const auto list = [&](const char* name) { return words(args[name].as<std::string>()); };
 
     const Hardware hardware = Hardware::detect();
@@ -66,13 +73,15 @@ int main(int argc, char** argv) try {
     Team team(threads);
     const auto caches = list("caches");
     std::printf("| backend | heads | tokens | sequences | -mla | kernels |");
-    for (const std::string& cache : caches) std::printf(" %s (limit %.0e) |", cache.c_str(), attention_limit(type_of(cache)));
+    for (const std::string& cache : caches)
+        std::printf(" %s (limit %.0e) |", cache.c_str(), attention_limit(type_of(cache)));
     std::printf(" seconds |\n|---|---|---|---|---|---|");
     for (size_t i = 0; i <= caches.size(); ++i) std::printf("---|");
     std::printf("\n");
 
     size_t most_sequences = 0;
-    for (const std::string& sequences : list("sequences")) most_sequences = std::max<size_t>(most_sequences, std::stoul(sequences));
+    for (const std::string& sequences : list("sequences"))
+        most_sequences = std::max<size_t>(most_sequences, std::stoul(sequences));
     int runs = 0, wrong = 0;
     for (const std::string& heads : list("heads")) {
         for (const std::string& tokens : list("tokens")) {
@@ -94,7 +103,8 @@ int main(int argc, char** argv) try {
                                 const auto result = run_attention(data, std::stoul(sequences), asked, backend);
                                 const bool good = result.error <= attention_limit(asked.cache);
                                 const std::string complaint = unlike(asked, result, name);
-                                for (const AttentionNode& node : result.nodes) ops.insert(node.op.substr(0, node.op.find('_')));
+                                for (const AttentionNode& node : result.nodes)
+                                    ops.insert(node.op.substr(0, node.op.find('_')));
                                 line += fmt::format(" {:.1e}{} |", result.error, good ? "" : " **past the limit**");
                                 complaints += complaint;
                                 seconds += result.seconds;
@@ -104,9 +114,10 @@ int main(int argc, char** argv) try {
                             std::string kernels;
                             for (const std::string& op : ops) kernels += (kernels.empty() ? "" : " + ") + op;
                             const std::string as = lowering_of({way, kind == "flash"});
-                            std::printf("| %s | %s | %s | %s | %s%s | %s | %s %.1f |%s\n", name.c_str(), heads.c_str(), tokens.c_str(),
-                                        sequences.c_str(), way.c_str(), as == way ? "" : (" as " + as).c_str(), kernels.c_str(),
-                                        line.c_str() + 1, seconds, complaints.c_str());
+                            std::printf("| %s | %s | %s | %s | %s%s | %s | %s %.1f |%s\n", name.c_str(), heads.c_str(),
+                                        tokens.c_str(), sequences.c_str(), way.c_str(),
+                                        as == way ? "" : (" as " + as).c_str(), kernels.c_str(), line.c_str() + 1,
+                                        seconds, complaints.c_str());
                             std::fflush(stdout);
                         }
                     }

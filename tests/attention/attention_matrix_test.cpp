@@ -1,8 +1,8 @@
-// Every way of multi-head latent attention, with flash attention and in tiles, over every type of cache, on the reference and
-// on the plugins for x86: attention of a DeepSeek layer against first principles, and that what ran is what was asked for. The whole
-// matrix, up to 3,000 tokens and 128 heads throughout, is attention_matrix's (docs/measurements/attention-matrix.md).
+// Every way of multi-head latent attention, with flash attention and in tiles, over every type of cache, on the
+// reference and on the plugins for x86: attention of a DeepSeek layer against first principles, and that what ran is
+// what was asked for. The whole matrix, up to 3,000 tokens and 128 heads throughout, is attention_matrix's
+// (docs/measurements/attention-matrix.md).
 #include "attention_layer.hpp"
-
 #include "core/tensor/types.hpp"
 #include "tests/support.hpp"
 
@@ -44,8 +44,8 @@ AttentionCase make_case(const char* way, bool flash, tsr_type cache) {
 }
 
 std::string describe(const AttentionCase& asked, size_t sequences) {
-    return std::string("-mla ") + asked.way + (asked.flash ? " flash " : " tiles ") + std::string(type_info(asked.cache).name) + ", " +
-           std::to_string(sequences) + " sequence(s)";
+    return std::string("-mla ") + asked.way + (asked.flash ? " flash " : " tiles ") +
+           std::string(type_info(asked.cache).name) + ", " + std::to_string(sequences) + " sequence(s)";
 }
 
 void expect_right(AttentionData& data, size_t sequences, const AttentionCase& asked, const Machine& machine) {
@@ -68,7 +68,8 @@ void expect_right(AttentionData& data, size_t sequences, const AttentionCase& as
     }
 }
 
-// Of every way with every kind: all caches and numbers of sequences, all caches, or one cache. What is not all goes round.
+// Of every way with every kind: all caches and numbers of sequences, all caches, or one cache. What is not all goes
+// round.
 enum class Extent { kAll, kEachCache, kOnce };
 
 struct Parameters {
@@ -103,15 +104,15 @@ TEST_P(AttentionMatrix, IsWithinItsLimits) {
 }
 
 constexpr Parameters kParameters[] = {
-    {"reference", 1, 1, Extent::kAll},       {"cpu_avx2", 1, 1, Extent::kAll},
-    {"reference", 1, 7, Extent::kAll},       {"cpu_avx2", 1, 7, Extent::kAll},
-    {"reference", 1, 64, Extent::kAll},      {"cpu_avx2", 1, 64, Extent::kAll},
-    {"reference", 1, 513, Extent::kOnce},    {"cpu_avx2", 1, 513, Extent::kAll},
-    {"reference", 128, 1, Extent::kOnce},    {"cpu_avx2", 128, 1, Extent::kOnce},
-    {"reference", 128, 7, Extent::kOnce},    {"cpu_avx2", 128, 7, Extent::kEachCache},
-    {"reference", 128, 64, Extent::kOnce},   {"cpu_avx2", 128, 64, Extent::kOnce},
-    {"cpu_avx2", 128, 513, Extent::kOnce},   {"cpu_avx512", 1, 7, Extent::kAll},
-    {"cpu_avx512", 1, 513, Extent::kAll},    {"cpu_avx512", 128, 7, Extent::kEachCache},
+    {"reference", 1, 1, Extent::kAll},     {"cpu_avx2", 1, 1, Extent::kAll},
+    {"reference", 1, 7, Extent::kAll},     {"cpu_avx2", 1, 7, Extent::kAll},
+    {"reference", 1, 64, Extent::kAll},    {"cpu_avx2", 1, 64, Extent::kAll},
+    {"reference", 1, 513, Extent::kOnce},  {"cpu_avx2", 1, 513, Extent::kAll},
+    {"reference", 128, 1, Extent::kOnce},  {"cpu_avx2", 128, 1, Extent::kOnce},
+    {"reference", 128, 7, Extent::kOnce},  {"cpu_avx2", 128, 7, Extent::kEachCache},
+    {"reference", 128, 64, Extent::kOnce}, {"cpu_avx2", 128, 64, Extent::kOnce},
+    {"cpu_avx2", 128, 513, Extent::kOnce}, {"cpu_avx512", 1, 7, Extent::kAll},
+    {"cpu_avx512", 1, 513, Extent::kAll},  {"cpu_avx512", 128, 7, Extent::kEachCache},
 };
 
 INSTANTIATE_TEST_SUITE_P(Layer, AttentionMatrix, testing::ValuesIn(kParameters), [](const auto& instance) {
@@ -155,7 +156,8 @@ TEST_P(AttentionOfFewBits, CostsWhatItMay) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Caches, AttentionOfFewBits,
-                         testing::Values(TSR_TYPE_Q6_0, TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL),
+                         testing::Values(TSR_TYPE_Q6_0, TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1,
+                                         TSR_TYPE_IQ4_NL),
                          [](const auto& instance) { return std::string(type_info(instance.param).name); });
 
 // Whatever wkv_b is, with both the key part read along its columns and a copy that was turned at load: those are q8_0.
@@ -168,7 +170,8 @@ TEST_P(AttentionWeights, OfAnyFormat) {
         AttentionData data(3, attention_lengths(64), GetParam(), machine.threads());
         for (const char* way : kWays) {
             SCOPED_TRACE(std::string(name) + " -mla " + way);
-            const AttentionResult result = run_attention(data, 3, make_case(way, true, TSR_TYPE_F32), machine.backend());
+            const AttentionResult result =
+                run_attention(data, 3, make_case(way, true, TSR_TYPE_F32), machine.backend());
             EXPECT_LE(result.error, attention_limit(TSR_TYPE_Q8_0));
             EXPECT_EQ(result.lowering, way);
             for (const AttentionNode& node : result.nodes) EXPECT_EQ(node.plugin, name) << node.name;
@@ -177,10 +180,11 @@ TEST_P(AttentionWeights, OfAnyFormat) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Formats, AttentionWeights,
-                         testing::Values(TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_Q5_0,
-                                         TSR_TYPE_Q5_1, TSR_TYPE_Q2_K, TSR_TYPE_Q3_K, TSR_TYPE_Q4_K, TSR_TYPE_Q5_K, TSR_TYPE_Q6_K,
-                                         TSR_TYPE_IQ4_NL, TSR_TYPE_IQ4_XS, TSR_TYPE_MXFP4, TSR_TYPE_IQ1_M, TSR_TYPE_IQ3_S,
-                                         TSR_TYPE_IQ5_K, TSR_TYPE_IQ4_KS, TSR_TYPE_IQ2_KS),
+                         testing::Values(TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1,
+                                         TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q2_K, TSR_TYPE_Q3_K, TSR_TYPE_Q4_K,
+                                         TSR_TYPE_Q5_K, TSR_TYPE_Q6_K, TSR_TYPE_IQ4_NL, TSR_TYPE_IQ4_XS, TSR_TYPE_MXFP4,
+                                         TSR_TYPE_IQ1_M, TSR_TYPE_IQ3_S, TSR_TYPE_IQ5_K, TSR_TYPE_IQ4_KS,
+                                         TSR_TYPE_IQ2_KS),
                          [](const auto& instance) { return std::string(type_info(instance.param).name); });
 
 }  // namespace

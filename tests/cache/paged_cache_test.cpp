@@ -140,7 +140,8 @@ TEST(PagedCache, RandomUseKeepsContentsApart) {
         for (const auto& [id, tokens] : expected) {
             ASSERT_EQ(cache.length(id), tokens.size());
             for (size_t i = 0; i < tokens.size(); ++i) {
-                ASSERT_EQ(memory[cache.pages(id)[i / TSR_PAGE_TOKENS]][i % TSR_PAGE_TOKENS], tokens[i]) << "step " << step;
+                ASSERT_EQ(memory[cache.pages(id)[i / TSR_PAGE_TOKENS]][i % TSR_PAGE_TOKENS], tokens[i])
+                    << "step " << step;
             }
         }
     }

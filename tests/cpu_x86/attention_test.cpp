@@ -235,7 +235,8 @@ std::vector<Setting> settings() {
         add("LowLatentGeneration" + end, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{512, 1}}});
         add("LowLatentSequences" + end, {"", Form::kPrefix, type, 5, 1, 576, 512, 0, 0, {{130, 1}, {0, 40}, {333, 2}}});
         add("LowPlain192" + end, {"", Form::kPlain, type, 4, 4, 192, 128, 0, 0, {{0, 70}, {140, 1}}});
-        add("LowProjected" + end, {"", Form::kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
+        add("LowProjected" + end,
+            {"", Form::kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
         add("LowUnalignedBlocks" + end, {"", Form::kPlain, type, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
     }
     add("UnalignedBlocks_q8_0", {"", Form::kPlain, TSR_TYPE_Q8_0, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});

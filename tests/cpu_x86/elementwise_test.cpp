@@ -252,7 +252,8 @@ TEST(MoeRoute, AgreesWithTheReference) {
 }
 
 TEST(CacheWrite, WritesTheSameBytesAsTheReference) {
-    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0,
+                                TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
         const bool blocks = type != TSR_TYPE_F32 && type != TSR_TYPE_F16 && type != TSR_TYPE_BF16;
         for (const int64_t n : {32, 96, 576}) {
             compare(
@@ -269,8 +270,7 @@ TEST(CacheWrite, WritesTheSameBytesAsTheReference) {
                     row = x.floats() + x.tensor.strides[1] / 4 * (kFirst + 2);
                     const float odd[] = {1e-8f,          -1e-7f,         6e4f,       -0.0f,
                                          1.00048828125f, 1.00146484375f, 3.3895e38f, 1e-40f};
-                    for (int i = 0; i < 8; ++i)
-                        row[i] = blocks && std::fabs(odd[i]) > 1e5f ? 1.0f : odd[i];
+                    for (int i = 0; i < 8; ++i) row[i] = blocks && std::fabs(odd[i]) > 1e5f ? 1.0f : odd[i];
                     Operand& positions = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
                     Operand& sequences = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
                     Operand& table = node.add(true, TSR_TYPE_I32, {3, 2}, TSR_ROLE_INPUT);

@@ -17,7 +17,9 @@ constexpr uint64_t kMiB = 1 << 20;
 
 class HostMemoryTest : public testing::Test {
   protected:
-    HostMemoryTest() { write("proc/meminfo", "MemTotal:        8388608 kB\nMemFree:  1 kB\nMemAvailable:    6291456 kB\n"); }
+    HostMemoryTest() {
+        write("proc/meminfo", "MemTotal:        8388608 kB\nMemFree:  1 kB\nMemAvailable:    6291456 kB\n");
+    }
 
     void write(const fs::path& file, const std::string& text) { temporary_.write(file, text); }
 

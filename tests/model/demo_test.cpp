@@ -1,5 +1,5 @@
-// The bundled model says what it was recorded to say, and finds what it was told, in every way of attention, with every type of
-// cache, on any number of threads, on simulated GPUs, and in company. It is what tells working from gibberish.
+// The bundled model says what it was recorded to say, and finds what it was told, in every way of attention, with every
+// type of cache, on any number of threads, on simulated GPUs, and in company. It is what tells working from gibberish.
 #include "core/session/generate.hpp"
 #include "core/text/chat_template.hpp"
 #include "core/text/tokenizer.hpp"
@@ -7,7 +7,6 @@
 #include "tests/support.hpp"
 
 #include <boost/json.hpp>
-
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -68,7 +67,8 @@ struct Wishes {
 };
 
 struct Demo {
-    explicit Demo(const Wishes& wishes) : loaded(record().model, options_of(wishes), wishes.config), tokenizer(text::vocabulary_from_gguf(metadata())) {
+    explicit Demo(const Wishes& wishes)
+        : loaded(record().model, options_of(wishes), wishes.config), tokenizer(text::vocabulary_from_gguf(metadata())) {
         for (const LoweringChoice& choice : loaded.engine->plan().lowerings) {
             if (choice.op != "mla_attention") continue;
             // A device before 8.0 has no flash attention over latent rows: the way without it is taken.
@@ -108,11 +108,13 @@ struct Demo {
         session::SamplingParameters greedy;
         greedy.temperature = 0;
         for (size_t i = 0; i < questions.size(); ++i) {
-            session::Request request{tokens_of(questions[i]), session::Sampler(greedy, tokenizer.size()), session::StopStrings({})};
+            session::Request request{tokens_of(questions[i]), session::Sampler(greedy, tokenizer.size()),
+                                     session::StopStrings({})};
             request.max_new_tokens = most;
             request.on_text = [&texts, i](std::string_view text) { texts[i] += text; };
             request.on_finish = [&texts, i](const session::Answer& answer) {
-                if (answer.reason != session::FinishReason::kEndOfText) texts[i] += "[" + std::string(reason_name(answer.reason)) + "]";
+                if (answer.reason != session::FinishReason::kEndOfText)
+                    texts[i] += "[" + std::string(reason_name(answer.reason)) + "]";
             };
             generator.add(std::move(request));
         }
@@ -164,7 +166,9 @@ TEST(Demo, CountsInFrench) {
         }
     }
     if (words.back().empty()) words.pop_back();
-    EXPECT_EQ(words, (std::vector<std::string>{"un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix"})) << answer;
+    EXPECT_EQ(words,
+              (std::vector<std::string>{"un", "deux", "trois", "quatre", "cinq", "six", "sept", "huit", "neuf", "dix"}))
+        << answer;
 }
 
 struct Way {
@@ -183,7 +187,9 @@ std::string way_name(const testing::TestParamInfo<Way>& info) {
     return std::string("mla") + info.param.mla + "_" + info.param.cache_name;
 }
 
-void PrintTo(const Way& way, std::ostream* out) { *out << "-mla " << way.mla << " -ctk " << way.cache_name; }
+void PrintTo(const Way& way, std::ostream* out) {
+    *out << "-mla " << way.mla << " -ctk " << way.cache_name;
+}
 
 class DemoWays : public testing::TestWithParam<Way> {};
 
@@ -209,7 +215,10 @@ TEST(Demo, SaysWhatIsRecordedOnTheReference) {
 TEST(Demo, SaysWhatIsRecordedOnAvx512) {
     if (!test::runs_here("cpu_avx512")) GTEST_SKIP() << "this processor has none";
     size_t which = 0;
-    for (const Way& way : {Way{"0", TSR_TYPE_F16, "f16"}, {"1", TSR_TYPE_F32, "f32"}, {"2", TSR_TYPE_BF16, "bf16"}, {"3", TSR_TYPE_Q8_0, "q8_0"}}) {
+    for (const Way& way : {Way{"0", TSR_TYPE_F16, "f16"},
+                           {"1", TSR_TYPE_F32, "f32"},
+                           {"2", TSR_TYPE_BF16, "bf16"},
+                           {"3", TSR_TYPE_Q8_0, "q8_0"}}) {
         SCOPED_TRACE(way_name({way, 0}));
         Wishes wishes;
         wishes.mla = way.mla;
@@ -247,7 +256,8 @@ TEST_P(DemoKeys, FindsWhatItWasTold) {
         const std::string text(texts.at(i % texts.size()).as_string());
         questions.push_back(with_key(text, key));
         wanted.push_back(with_key(form, key));
-        const size_t told = demo.tokenizer.encode(std::string_view(text).substr(text.find(place)), {.add_special = false}).size();
+        const size_t told =
+            demo.tokenizer.encode(std::string_view(text).substr(text.find(place)), {.add_special = false}).size();
         fewest = std::min(fewest, told);
         most = std::max(most, told);
     }
@@ -260,8 +270,9 @@ TEST_P(DemoKeys, FindsWhatItWasTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Demo, DemoKeys,
-                         testing::Values(Way{"0", TSR_TYPE_F16, "f16"}, Way{"1", TSR_TYPE_Q8_0, "q8_0"}, Way{"2", TSR_TYPE_BF16, "bf16"},
-                                         Way{"3", TSR_TYPE_F16, "f16"}, Way{"3", TSR_TYPE_Q8_0, "q8_0"}),
+                         testing::Values(Way{"0", TSR_TYPE_F16, "f16"}, Way{"1", TSR_TYPE_Q8_0, "q8_0"},
+                                         Way{"2", TSR_TYPE_BF16, "bf16"}, Way{"3", TSR_TYPE_F16, "f16"},
+                                         Way{"3", TSR_TYPE_Q8_0, "q8_0"}),
                          way_name);
 
 TEST(Demo, SaysTheSameOnAnyNumberOfThreads) {
@@ -287,7 +298,8 @@ TEST(Demo, SaysTheSameInCompany) {
     const auto together = demo.ask(questions);
     wishes.sequences = 1;
     Demo alone(wishes);
-    for (size_t i = 0; i < questions.size(); ++i) EXPECT_EQ(together[i], alone.ask({questions[i]}).front()) << questions[i];
+    for (size_t i = 0; i < questions.size(); ++i)
+        EXPECT_EQ(together[i], alone.ask({questions[i]}).front()) << questions[i];
 }
 
 struct Rig {
@@ -320,9 +332,12 @@ TEST_P(DemoRigs, SaysWhatIsRecorded) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Demo, DemoRigs,
-                         testing::Values(Rig{"alone", {860}, {{".*", "SIM0"}}}, Rig{"experts_on_the_cpu", {860}, {{"exps", "CPU"}, {".*", "SIM0"}}},
+                         testing::Values(Rig{"alone", {860}, {{".*", "SIM0"}}},
+                                         Rig{"experts_on_the_cpu", {860}, {{"exps", "CPU"}, {".*", "SIM0"}}},
                                          Rig{"layer_on_the_cpu", {610}, {{"blk\\.1\\.", "CPU"}, {".*", "SIM0"}}},
-                                         Rig{"two_and_the_cpu", {860, 610}, {{"blk\\.0\\.", "CPU"}, {"blk\\.1\\.", "SIM1"}, {".*", "SIM0"}}}),
+                                         Rig{"two_and_the_cpu",
+                                             {860, 610},
+                                             {{"blk\\.0\\.", "CPU"}, {"blk\\.1\\.", "SIM1"}, {".*", "SIM0"}}}),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
 }  // namespace

@@ -22,7 +22,9 @@ constexpr Model kModels[] = {{"v2-groups.gguf", "deepseek2.expert_used_count", 3
                              {"qwen3moe-norm.gguf", "qwen3moe.expert_used_count", 3},
                              {"qwen3moe-plain.gguf", "qwen3moe.expert_used_count", 4}};
 
-std::filesystem::path golden(const char* name) { return source_dir() / "tests/goldens" / name; }
+std::filesystem::path golden(const char* name) {
+    return source_dir() / "tests/goldens" / name;
+}
 
 std::vector<Token> some_tokens(size_t count, uint32_t vocabulary) {
     std::mt19937 random(7);
@@ -55,17 +57,22 @@ EngineOptions options_with(ExpertReduction experts) {
 
 TEST(ExpertReduction, WithARatioOfOneIsTheModelWithFewerExperts) {
     const Hardware hardware = Hardware::detect();
-    for (const auto& off : {std::initializer_list<const char*>{}, std::initializer_list<const char*>{"cpu_avx2", "cpu_avx512"}}) {
+    for (const auto& off :
+         {std::initializer_list<const char*>{}, std::initializer_list<const char*>{"cpu_avx2", "cpu_avx512"}}) {
         const Registry registry = Registry::load(plugins_without(off), hardware);
         for (const Model& model : kModels) {
             for (uint32_t least = 1; least < model.used; ++least) {
                 SCOPED_TRACE(std::string(model.file) + ", " + std::to_string(least) + " experts at least");
-                const gguf::Override fewer = gguf::parse_override(std::string(model.used_key) + "=int:" + std::to_string(least));
-                Engine expected(gguf::GgufFile::open(golden(model.file), {&fewer, 1}), registry, hardware, options_with({}));
-                Engine reduced(gguf::GgufFile::open(golden(model.file)), registry, hardware, options_with({least, 1.0}));
+                const gguf::Override fewer =
+                    gguf::parse_override(std::string(model.used_key) + "=int:" + std::to_string(least));
+                Engine expected(gguf::GgufFile::open(golden(model.file), {&fewer, 1}), registry, hardware,
+                                options_with({}));
+                Engine reduced(gguf::GgufFile::open(golden(model.file)), registry, hardware,
+                               options_with({least, 1.0}));
                 for (const size_t length : {1, 2, 3, 7, 33, 64}) {
                     const std::vector<Token> tokens = some_tokens(length, reduced.info().vocabulary);
-                    EXPECT_EQ(logits_of(reduced, tokens, length), logits_of(expected, tokens, length)) << length << " tokens";
+                    EXPECT_EQ(logits_of(reduced, tokens, length), logits_of(expected, tokens, length))
+                        << length << " tokens";
                 }
             }
         }
@@ -76,7 +83,8 @@ TEST(ExpertReduction, WithARatioOfOneIsTheModelWithFewerExperts) {
 TEST(ExpertReduction, DoesNotDependOnHowAPromptIsFed) {
     const Hardware hardware = Hardware::detect();
     for (const bool fast : {false, true}) {
-        const Registry registry = Registry::load(fast ? plugins_without({}) : plugins_without({"cpu_avx2", "cpu_avx512"}), hardware);
+        const Registry registry =
+            Registry::load(fast ? plugins_without({}) : plugins_without({"cpu_avx2", "cpu_avx512"}), hardware);
         for (const char* file : {"v2-groups.gguf", "v3-groups.gguf", "qwen3moe-norm.gguf"}) {
             SCOPED_TRACE(std::string(file) + (fast ? ", fast" : ", reference"));
             Engine engine(gguf::GgufFile::open(golden(file)), registry, hardware, options_with({1, 0.5}));

@@ -33,7 +33,8 @@ struct Golden {
           logits(values<float>(file, "logits")),
           top1(values<int32_t>(file, "top1")),
           margin(values<float>(file, "margin")),
-          router_margin(file.find_tensor("router_margin") ? values<float>(file, "router_margin") : std::vector<float>(tokens.size(), 1.0f)) {
+          router_margin(file.find_tensor("router_margin") ? values<float>(file, "router_margin")
+                                                          : std::vector<float>(tokens.size(), 1.0f)) {
         for (const float value : logits) largest = std::max(largest, std::abs(value));
     }
 
@@ -51,7 +52,7 @@ struct Way {
     const char* plugin;  // that kernels are of
     const char* mla;     // lowering of mla_attention; "" for models without it
     bool flash;
-    double tolerance;    // of the largest logit
+    double tolerance;  // of the largest logit
 };
 
 struct Case {
@@ -61,7 +62,8 @@ struct Case {
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
     std::string name = info.param.golden.stem().stem().string() + "_" + info.param.way.name;
-    std::ranges::replace_if(name, [](unsigned char c) { return !std::isalnum(c); }, '_');
+    std::ranges::replace_if(
+        name, [](unsigned char c) { return !std::isalnum(c); }, '_');
     return name;
 }
 
@@ -74,7 +76,8 @@ std::vector<std::vector<float>> run(Engine& engine, const std::vector<int32_t>& 
     const size_t singles = std::min<size_t>(tokens.size() / 4, 24);
     for (size_t at = 0; at < tokens.size();) {
         const size_t left = tokens.size() - at;
-        const size_t count = left <= singles ? 1 : std::min<size_t>({left - singles, engine.max_rows(), at == 0 ? 7u : ~0u});
+        const size_t count =
+            left <= singles ? 1 : std::min<size_t>({left - singles, engine.max_rows(), at == 0 ? 7u : ~0u});
         const BatchEntry entry{sequence, std::span(tokens).subspan(at, count), true, true};
         for (const auto row : engine.step({&entry, 1})) logits.emplace_back(row.begin(), row.end());
         at += count;
@@ -133,8 +136,9 @@ TEST_P(Goldens, LogitsAgree) {
         }
     }
     RecordProperty("difference_of_largest_logit", std::to_string(worst / golden.largest));
-    std::printf("    largest difference %.2e of the largest logit (limit %.0e) at position %zu; top-1 equal at %zu of %zu\n",
-                worst / golden.largest, way.tolerance, worst_at, compared, golden.tokens.size());
+    std::printf(
+        "    largest difference %.2e of the largest logit (limit %.0e) at position %zu; top-1 equal at %zu of %zu\n",
+        worst / golden.largest, way.tolerance, worst_at, compared, golden.tokens.size());
     EXPECT_LE(worst, way.tolerance * golden.largest) << "at position " << worst_at;
     EXPECT_LE(left_out * 20, golden.tokens.size());
     EXPECT_GE(compared * 2, golden.tokens.size());
@@ -178,7 +182,9 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Recorded, Goldens, testing::ValuesIn(cases()), case_name);
 
-TEST(Goldens, AreThere) { EXPECT_GE(cases().size(), 60u); }
+TEST(Goldens, AreThere) {
+    EXPECT_GE(cases().size(), 60u);
+}
 
 }  // namespace
 }  // namespace tessera

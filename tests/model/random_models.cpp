@@ -1,11 +1,12 @@
 #include "tests/model/random_models.hpp"
 
+#include <unistd.h>
+
 #include <array>
 #include <cstdio>
 #include <fstream>
 #include <iterator>
 #include <stdexcept>
-#include <unistd.h>
 
 namespace tessera::test {
 
@@ -16,7 +17,9 @@ namespace {
 constexpr const char* kScript = TSR_SHARED_DIR "/tools/make_gguf.py";
 constexpr const char* kRunner = TSR_SOURCE_DIR "/tests/model/run_make_gguf.py";
 
-std::string time_of(const char* file) { return std::to_string(fs::last_write_time(file).time_since_epoch().count()); }
+std::string time_of(const char* file) {
+    return std::to_string(fs::last_write_time(file).time_since_epoch().count());
+}
 
 void run(const std::string& command) {
     FILE* const pipe = ::popen((command + " 2>&1").c_str(), "r");
@@ -39,7 +42,8 @@ fs::path random_model(const std::string& name, const std::string& options) {
     // Tests run as processes at once: each writes a folder of its own, and whole files are moved.
     const fs::path own = folder / (name + "." + std::to_string(::getpid()));
     fs::create_directories(own);
-    run(std::string(TSR_PYTHON " ") + kRunner + " " + kScript + " " + options + " -o " + (own / model.filename()).string());
+    run(std::string(TSR_PYTHON " ") + kRunner + " " + kScript + " " + options + " -o " +
+        (own / model.filename()).string());
     std::ofstream(own / "stamp") << wanted;
     for (const auto& entry : fs::directory_iterator(own)) {
         if (entry.path().filename() != "stamp") fs::rename(entry.path(), folder / entry.path().filename());

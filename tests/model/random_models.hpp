@@ -6,8 +6,8 @@
 
 namespace tessera::test {
 
-// `options` of the script without its -o; `name` is one to each options. For a file in parts (--split) the name of a part is
-// made from the returned path: part(). Throws std::runtime_error with what the script said.
+// `options` of the script without its -o; `name` is one to each options. For a file in parts (--split) the name of a
+// part is made from the returned path: part(). Throws std::runtime_error with what the script said.
 std::filesystem::path random_model(const std::string& name, const std::string& options);
 
 std::filesystem::path part(const std::filesystem::path& model, int number, int count);

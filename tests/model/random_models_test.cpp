@@ -1,10 +1,11 @@
-// Models with random weights in every format and layout: the kernels for x86 against the reference, with AVX2 in each way of
-// attention.
+// Models with random weights in every format and layout: the kernels for x86 against the reference, with AVX2 in each
+// way of attention.
 //
 // They round activations to eight bits for products with quantised weights. In most files every expert is used, so that
-// rounding shows as rounding; in those with a selection it also turns near ties of the router, after which a row goes its own
-// way: such rows are counted and their number is bounded.
+// rounding shows as rounding; in those with a selection it also turns near ties of the router, after which a row goes
+// its own way: such rows are counted and their number is bounded.
 #include "tests/model/random_models.hpp"
+
 #include "tests/support.hpp"
 
 #include <tessera/ops.h>
@@ -38,8 +39,8 @@ void expect_kernels(const test::LoadedModel& model, const char* backend, const c
     int checked = 0;
     for (const PlannedNode& planned : plan.nodes) {
         const Node& node = plan.graph.nodes()[planned.node];
-        const bool heavy = node.op.find("matmul") != std::string::npos || node.op.find("attention") != std::string::npos ||
-                           node.op.find("ffn") != std::string::npos;
+        const bool heavy = node.op.find("matmul") != std::string::npos ||
+                           node.op.find("attention") != std::string::npos || node.op.find("ffn") != std::string::npos;
         if (!heavy) continue;
         ++checked;
         const std::string& plugin = model.registry->owner(*planned.kernel).manifest.name;
@@ -93,7 +94,8 @@ Difference compare(const Logits& got, const Logits& wanted, double tolerance) {
     Difference difference;
     for (const auto& row : wanted) {
         EXPECT_TRUE(std::ranges::all_of(row, [](float value) { return std::isfinite(value); }));
-        for (const float value : row) difference.largest_logit = std::max<double>(difference.largest_logit, std::abs(value));
+        for (const float value : row)
+            difference.largest_logit = std::max<double>(difference.largest_logit, std::abs(value));
     }
     for (size_t i = 0; i < wanted.size(); ++i) {
         double largest = 0;
@@ -132,10 +134,11 @@ void check(const Model& model, const fs::path& file, const std::vector<const cha
         ASSERT_EQ(got.back().size(), wanted.size());
         const Difference difference = compare(got.back(), wanted, model.tolerance);
         const size_t turned = difference.above(model.tolerance);
-        std::printf("    %s -mla %s: largest difference %.1e of the largest logit %.1f; above %.0e in %zu of %zu rows; "
-                    "first choice equal in %zu of %zu decided\n",
-                    backend, way, difference.largest(), difference.largest_logit, model.tolerance, turned, wanted.size(),
-                    difference.agreed, difference.decided);
+        std::printf(
+            "    %s -mla %s: largest difference %.1e of the largest logit %.1f; above %.0e in %zu of %zu rows; "
+            "first choice equal in %zu of %zu decided\n",
+            backend, way, difference.largest(), difference.largest_logit, model.tolerance, turned, wanted.size(),
+            difference.agreed, difference.decided);
         EXPECT_LE(turned, model.turned_rows);
         EXPECT_GE(difference.agreed + model.turned_rows, difference.decided);
         EXPECT_GT(difference.decided, 0u);
@@ -144,11 +147,14 @@ void check(const Model& model, const fs::path& file, const std::vector<const cha
         const Difference difference = compare(got[i], got[0], model.tolerance);
         // Each rounds for itself.
         EXPECT_LE(difference.above(1.5 * model.tolerance), model.turned_rows)
-            << runs[i].first << " -mla " << runs[i].second << " against " << runs[0].first << " -mla " << runs[0].second << ": " << difference.largest();
+            << runs[i].first << " -mla " << runs[i].second << " against " << runs[0].first << " -mla " << runs[0].second
+            << ": " << difference.largest();
     }
 }
 
-void PrintTo(const Model& model, std::ostream* out) { *out << model.options; }
+void PrintTo(const Model& model, std::ostream* out) {
+    *out << model.options;
+}
 
 class RandomModels : public testing::TestWithParam<Model> {};
 
@@ -156,11 +162,14 @@ TEST_P(RandomModels, AgreeWithTheReferenceInEveryWay) {
     const Model& model = GetParam();
     const fs::path file = test::random_model(model.name, model.options);
     // A turned row is no matter of the way.
-    check(model, file, model.turned_rows == 0 ? std::vector<const char*>(kWays.begin(), kWays.end()) : std::vector<const char*>{"3"});
+    check(
+        model, file,
+        model.turned_rows == 0 ? std::vector<const char*>(kWays.begin(), kWays.end()) : std::vector<const char*>{"3"});
 }
 
 TEST(RandomModels, SplitFileGivesTheSameByAnyPart) {
-    const Model model{"tiny-v3-split", "--preset tiny-v3 --layers 2 --used 16 --groups-used 4 --type q4_K --split 3", 6e-2};
+    const Model model{"tiny-v3-split", "--preset tiny-v3 --layers 2 --used 16 --groups-used 4 --type q4_K --split 3",
+                      6e-2};
     const fs::path file = test::random_model(model.name, model.options);
     check(model, test::part(file, 1, 3), {"3"});
     const Logits first = run(test::part(file, 1, 3), "cpu_avx2", "3");
@@ -171,10 +180,12 @@ TEST(RandomModels, SplitFileGivesTheSameByAnyPart) {
 // All experts used, in groups that are all chosen; so no choice depends on rounding.
 const std::string kTiny = "--preset tiny --layers 3 --vocab 1024 --used 8";
 const std::string kTinyV3 = "--preset tiny-v3 --layers 3 --vocab 1024 --experts 8 --groups 2 --groups-used 2 --used 8";
-const std::string kCut = " --dense 1 --embd 1024 --vocab 1024 --heads 8 --q-lora 512 --ff 1024 --ff-exp 512 --experts 16 --groups 4";
+const std::string kCut =
+    " --dense 1 --embd 1024 --vocab 1024 --heads 8 --q-lora 512 --ff 1024 --ff-exp 512 --experts 16 --groups 4";
 
 // Of the largest logit. Seen: 2e-6 unquantised, 2.5e-2 with blocks of 32, 5e-2 with blocks of 256, 6e-2 with
-// q2_K. Activations are rounded alike for all, 5e-3 of a product (docs/measurements/formats.md); layers make the rest of it.
+// q2_K. Activations are rounded alike for all, 5e-3 of a product (docs/measurements/formats.md); layers make the rest
+// of it.
 double tolerance_of(const std::string& type) {
     if (type == "f32" || type == "f16" || type == "bf16") return 1e-4;
     if (type == "q2_K") return 8e-2;
@@ -184,24 +195,28 @@ double tolerance_of(const std::string& type) {
 std::vector<Model> models() {
     constexpr size_t kTurned = 18;
     std::vector<Model> all;
-    const auto add = [&](const std::string& name, const std::string& options, const std::string& type, size_t turned = 0) {
+    const auto add = [&](const std::string& name, const std::string& options, const std::string& type,
+                         size_t turned = 0) {
         const bool exact = tolerance_of(type) < 1e-3;
         all.push_back({name + "-" + type, options + " --type " + type, tolerance_of(type), exact ? 0 : turned});
     };
-    for (const char* type : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "iq4_xs", "q2_K", "q3_K",
-                             "q4_K", "q5_K", "q6_K"}) {
+    for (const char* type : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "iq4_xs", "q2_K",
+                             "q3_K", "q4_K", "q5_K", "q6_K"}) {
         add("tiny", kTiny, type);
         add("tiny-v3", kTinyV3, type);
         add("tiny-v3-selected", "--preset tiny-v3 --layers 3 --vocab 1024", type, kTurned);
     }
-    for (const char* type : {"f32", "q8_0", "q4_0", "q4_K", "q2_K"}) add("tiny-absorbed", kTiny + " --layout absorbed", type);
+    for (const char* type : {"f32", "q8_0", "q4_0", "q4_K", "q2_K"})
+        add("tiny-absorbed", kTiny + " --layout absorbed", type);
     for (const char* type : {"f32", "f16", "bf16", "q8_0"}) add("tiny-v3-all", kTinyV3 + " --layout all", type);
     for (const char* type : {"q4_0", "q4_K"}) {
         add("v2-cut", "--preset v2 --layers 2 --used 16 --groups-used 4" + kCut, type);
-        // Experts that count sixteenfold leave little room for differences, and for distances between choices: 4.7e-3 seen.
+        // Experts that count sixteenfold leave little room for differences, and for distances between choices: 4.7e-3
+        // seen.
         if (std::string_view(type) == "q4_0") all.back().tolerance = 1e-2;
     }
-    for (const char* type : {"q4_K", "q2_K"}) add("v3-cut", "--preset v3 --layers 2 --used 16 --groups-used 4" + kCut, type);
+    for (const char* type : {"q4_K", "q2_K"})
+        add("v3-cut", "--preset v3 --layers 2 --used 16 --groups-used 4" + kCut, type);
     add("v3-cut-selected", "--preset v3 --layers 2 --groups-used 2" + kCut, "q4_K", kTurned);
     return all;
 }

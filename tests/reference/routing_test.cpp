@@ -102,16 +102,23 @@ TEST(MoeRoute, FewerExpertsWhereTheyAreFarBehind) {
 
 // The first one chosen weighs 0.12, another 0.73: the ratio is of the largest, and each row has its own.
 TEST(MoeRoute, TheRatioIsOfTheLargestWeightOfTheRow) {
-    const std::vector<tsr_attribute> attributes = {attribute("gating", "sigmoid"), attribute("keep_at_least", int64_t{1}), attribute("keep_ratio", 0.6)};
+    const std::vector<tsr_attribute> attributes = {
+        attribute("gating", "sigmoid"), attribute("keep_at_least", int64_t{1}), attribute("keep_ratio", 0.6)};
     const Routed r = route({0, 1, -2, -0.5f}, {0, 0, 5, 0}, 4, attributes);
     EXPECT_EQ(r.ids, (std::vector<int32_t>{2, 1, 0, -1}));
     EXPECT_NEAR(r.weights[0], 1 / (1 + std::exp(2.0)), 1e-6);
     EXPECT_EQ(r.weights[3], 0.0f);
     // Equals of the best stay with a ratio of 1, and more than are chosen may be wanted at least.
-    EXPECT_EQ(route({1, 1, 1, 0}, {}, 4, {attribute("gating", "sigmoid"), attribute("keep_at_least", int64_t{1}), attribute("keep_ratio", 1.0)}).ids,
-              (std::vector<int32_t>{0, 1, 2, -1}));
-    EXPECT_EQ(route({2, 1, 0}, {}, 2, {attribute("gating", "sigmoid"), attribute("keep_at_least", int64_t{9}), attribute("keep_ratio", 1.0)}).ids,
-              (std::vector<int32_t>{0, 1}));
+    EXPECT_EQ(
+        route({1, 1, 1, 0}, {}, 4,
+              {attribute("gating", "sigmoid"), attribute("keep_at_least", int64_t{1}), attribute("keep_ratio", 1.0)})
+            .ids,
+        (std::vector<int32_t>{0, 1, 2, -1}));
+    EXPECT_EQ(
+        route({2, 1, 0}, {}, 2,
+              {attribute("gating", "sigmoid"), attribute("keep_at_least", int64_t{9}), attribute("keep_ratio", 1.0)})
+            .ids,
+        (std::vector<int32_t>{0, 1}));
 }
 
 TEST(MoeRoute, BatchesOfAnySizeLoseTheSameExperts) {
@@ -120,14 +127,16 @@ TEST(MoeRoute, BatchesOfAnySizeLoseTheSameExperts) {
     for (const int64_t rows : {1, 2, 3, 5, 8, 17, 31, 64, 65}) {
         Tensor logits = random_floats(rng, {experts, rows}, TSR_RANGE_ROWS, 2);
         TestNode node("moe_route", {logits, Tensor{}},
-                      {make_tensor(TSR_TYPE_I32, {used, rows}, TSR_RANGE_ROWS), make_tensor(TSR_TYPE_F32, {used, rows}, TSR_RANGE_ROWS)},
+                      {make_tensor(TSR_TYPE_I32, {used, rows}, TSR_RANGE_ROWS),
+                       make_tensor(TSR_TYPE_F32, {used, rows}, TSR_RANGE_ROWS)},
                       {attribute("gating", "softmax"), attribute("used", used), attribute("normalize", int64_t{1}),
                        attribute("keep_at_least", least), attribute("keep_ratio", 0.5)});
         node.run(Ranges::of(rows), 3);
         for (int64_t r = 0; r < rows; ++r) {
             std::vector<float> row(logits.floats() + r * experts, logits.floats() + (r + 1) * experts);
-            const Routed alone = route(row, {}, used, {attribute("gating", "softmax"), attribute("normalize", int64_t{1}),
-                                                       attribute("keep_at_least", least), attribute("keep_ratio", 0.5)});
+            const Routed alone = route(row, {}, used,
+                                       {attribute("gating", "softmax"), attribute("normalize", int64_t{1}),
+                                        attribute("keep_at_least", least), attribute("keep_ratio", 0.5)});
             double sum = 0;
             for (int64_t i = 0; i < used; ++i) {
                 EXPECT_EQ(node.operand(2).integers()[r * used + i], alone.ids[i]);

@@ -4,7 +4,6 @@
 #include "core/hardware/hardware.hpp"
 #include "core/registry/registry.hpp"
 #include "core/registry/sha256.hpp"
-
 #include "tests/temporary_folder.hpp"
 
 #include <gtest/gtest.h>

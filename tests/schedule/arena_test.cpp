@@ -35,7 +35,7 @@ TEST(Arena, FillsGaps) {
 TEST(Arena, NothingTakesNothing) {
     std::deque<Lifetime> none;
     EXPECT_EQ(pack_lifetimes(none, 64), 0u);
- }
+}
 
 TEST(Arena, RandomBuffersNeverOverlap) {
     std::mt19937 random(3);

@@ -1,11 +1,10 @@
-// The plan's bytes against those that are really asked for. This program stands in for malloc and mmap and counts; it shares
-// nothing with the planner.
+// The plan's bytes against those that are really asked for. This program stands in for malloc and mmap and counts; it
+// shares nothing with the planner.
 #include "core/base/log.hpp"
 #include "core/session/engine.hpp"
 #include "tests/support.hpp"
 
 #include <gtest/gtest.h>
-
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -59,7 +58,9 @@ void* memalign(size_t alignment, size_t bytes) {
     return __libc_memalign(alignment, bytes);
 }
 
-void* aligned_alloc(size_t alignment, size_t bytes) { return memalign(alignment, bytes); }
+void* aligned_alloc(size_t alignment, size_t bytes) {
+    return memalign(alignment, bytes);
+}
 
 int posix_memalign(void** result, size_t alignment, size_t bytes) {
     *result = memalign(alignment, bytes);
@@ -112,8 +113,8 @@ TEST_P(MemoryTest, PlannedBytesAreThoseAskedFor) {
 }
 
 TEST_P(MemoryTest, NothingLargeIsAllocatedAfterLoading) {
-    test::LoadedModel model(test::source_dir() / "tests/goldens" / GetParam(), {.context = 1024, .sequences = 2, .rows = 128},
-                            test::plugins_without({}));
+    test::LoadedModel model(test::source_dir() / "tests/goldens" / GetParam(),
+                            {.context = 1024, .sequences = 2, .rows = 128}, test::plugins_without({}));
     Engine& engine = *model.engine;
     const std::vector<Token> prompt(300, 5);
     const uint64_t before = large_count;
@@ -127,7 +128,8 @@ TEST_P(MemoryTest, NothingLargeIsAllocatedAfterLoading) {
     EXPECT_EQ(large_count, before);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, MemoryTest, testing::Values("v2-plain.gguf", "v3-groups.gguf", "qwen3moe-norm.gguf", "llama-gqa.gguf"),
+INSTANTIATE_TEST_SUITE_P(Models, MemoryTest,
+                         testing::Values("v2-plain.gguf", "v3-groups.gguf", "qwen3moe-norm.gguf", "llama-gqa.gguf"),
                          [](const auto& instance) {
                              std::string name = instance.param;
                              name = name.substr(0, name.find('.'));

@@ -27,7 +27,8 @@ DeviceDescription simulated_gpu(const char* id, uint32_t compute_capability, uin
 
 class PlanTest : public testing::Test {
   protected:
-    PlannedModel plan(const char* model, const EngineOptions& options, std::initializer_list<DeviceDescription> gpus = {}) {
+    PlannedModel plan(const char* model, const EngineOptions& options,
+                      std::initializer_list<DeviceDescription> gpus = {}) {
         hardware = std::make_unique<Hardware>(Hardware::detect());
         for (const DeviceDescription& gpu : gpus) hardware->add(gpu);
         registry = std::make_unique<Registry>(Registry::load(test::plugins_without({}), *hardware));
@@ -35,7 +36,8 @@ class PlanTest : public testing::Test {
         return plan_model(*file, *registry, *hardware, options);
     }
 
-    std::string refusal(const char* model, const EngineOptions& options, std::initializer_list<DeviceDescription> gpus = {}) {
+    std::string refusal(const char* model, const EngineOptions& options,
+                        std::initializer_list<DeviceDescription> gpus = {}) {
         try {
             check_fit(plan(model, options, gpus).plan);
         } catch (const Error& error) {
@@ -140,7 +142,8 @@ TEST_F(PlanTest, WhatDoesNotFitNamesDeviceAndBytes) {
 TEST_F(PlanTest, WithoutWishesItFits) {
     EXPECT_EQ(refusal("v3-groups.gguf", {}, {simulated_gpu("SIM0", 860, 100 << 10)}), "");
     EXPECT_EQ(refusal("v3-groups.gguf", {}, {simulated_gpu("SIM0", 860, 8 << 20)}), "");
-    EXPECT_EQ(refusal("v3-groups.gguf", {}, {simulated_gpu("SIM0", 860, 8 << 20), simulated_gpu("SIM1", 610, 4 << 20)}), "");
+    EXPECT_EQ(refusal("v3-groups.gguf", {}, {simulated_gpu("SIM0", 860, 8 << 20), simulated_gpu("SIM1", 610, 4 << 20)}),
+              "");
 }
 
 TEST_F(PlanTest, AnUnknownLoweringIsSaid) {

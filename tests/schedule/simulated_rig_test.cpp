@@ -95,7 +95,10 @@ const std::vector<Rig> kRigs = {
     {"gate_apart_from_up", {860}, 99, {{"ffn_gate", "CPU"}}},
     {"ampere_and_pascal", {860, 610}, 99, {}},
     {"attention_and_experts_apart", {860, 610}, 99, {{"ffn_.*", "SIM1"}, {"attn_.*", "SIM0"}}},
-    {"four_unlike", {900, 860, 750, 610}, 99, {{"blk\\.0\\.", "SIM0"}, {"blk\\.1\\.attn", "SIM1"}, {"blk\\.1\\.ffn", "SIM2"}, {"blk\\.2\\.|output", "SIM3"}}},
+    {"four_unlike",
+     {900, 860, 750, 610},
+     99,
+     {{"blk\\.0\\.", "SIM0"}, {"blk\\.1\\.attn", "SIM1"}, {"blk\\.1\\.ffn", "SIM2"}, {"blk\\.2\\.|output", "SIM3"}}},
 };
 
 struct Case {

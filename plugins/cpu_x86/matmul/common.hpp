@@ -56,7 +56,8 @@ struct Weight {
     // Groups that a worker takes at a time: whole panels, and enough bytes that fetching ahead pays.
     int64_t piece() const noexcept {
         constexpr int64_t kLeastBytes = 256 << 10;
-        return cpu::kMostPanelGroups * (kLeastBytes / std::max<int64_t>(row_bytes * kLanes * cpu::kMostPanelGroups, 1) + 1);
+        return cpu::kMostPanelGroups *
+               (kLeastBytes / std::max<int64_t>(row_bytes * kLanes * cpu::kMostPanelGroups, 1) + 1);
     }
     int64_t steps() const noexcept { return (k + kPrepareStep - 1) / kPrepareStep; }
     // Matrix `batch` of it.
@@ -83,8 +84,9 @@ class Worker {
     }
     void barrier() const noexcept { run_.barrier(run_.team, run_.worker); }
 
-    // Calls body(begin, end), begins rising, for pieces of [0, count) of at most `piece`, until the workers together have
-    // had all: whoever is ready takes the next one, so a worker that is held back holds nobody up. Once between barriers.
+    // Calls body(begin, end), begins rising, for pieces of [0, count) of at most `piece`, until the workers together
+    // have had all: whoever is ready takes the next one, so a worker that is held back holds nobody up. Once between
+    // barriers.
     template <class Body>
     void divide(int64_t count, int64_t piece, Body&& body) const noexcept {
         if (idle()) return;
@@ -93,7 +95,8 @@ class Worker {
             if (mine.begin < mine.end) body(mine.begin, mine.end);
             return;
         }
-        for (int64_t begin; (begin = run_.ticket(run_.team) * piece) < count;) body(begin, std::min(begin + piece, count));
+        for (int64_t begin; (begin = run_.ticket(run_.team) * piece) < count;)
+            body(begin, std::min(begin + piece, count));
     }
 
     // This worker's part of preparing `rows`: whole rows if there are many, else some steps of each.

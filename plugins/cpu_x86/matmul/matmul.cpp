@@ -132,7 +132,8 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
             };
             const WeightRows weight = op.weight.rows(node, *run, batch);
             if (op.columns) {
-                kColumns.multiply(op.weight.kernels->type, weight, op.n, begin, end, rows_of(batch), scratch, Sink(store));
+                kColumns.multiply(op.weight.kernels->type, weight, op.n, begin, end, rows_of(batch), scratch,
+                                  Sink(store));
             } else {
                 op.weight.kernels->multiply(*op.panels, weight, begin, end, rows_of(batch), scratch, Sink(store));
             }
@@ -255,8 +256,8 @@ const tsr_status* run_group(const tsr_kernel*, void* state, const tsr_run* run) 
             const auto store = [&](int64_t r, int64_t group, const float* lanes) {
                 store_lanes(reinterpret_cast<float*>(to + r * out.strides[1]), group, weight.n, lanes);
             };
-            weight.kernels->multiply(*op.panels, weight.rows(node, *run), begin, end, rows_of(op.preparation[i]), scratch,
-                                     Sink(store));
+            weight.kernels->multiply(*op.panels, weight.rows(node, *run), begin, end, rows_of(op.preparation[i]),
+                                     scratch, Sink(store));
         }
     });
     return nullptr;

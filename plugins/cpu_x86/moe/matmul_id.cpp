@@ -105,7 +105,8 @@ void run_grouped(const MatmulId& op, const tsr_run& run, tsr_range range, const 
     worker.divide(op.weight.groups(), cpu::kMostPanelGroups * 2, [&](int64_t begin, int64_t end) {
         const int64_t from = begin * kLanes, to = std::min(end * kLanes, op.weight.n);
         for (int64_t place = 0; place < (range.end - range.begin) * op.used; ++place) {
-            if (ids.at(place / op.used, place % op.used) < 0) std::fill(out_row(place) + from, out_row(place) + to, 0.0f);
+            if (ids.at(place / op.used, place % op.used) < 0)
+                std::fill(out_row(place) + from, out_row(place) + to, 0.0f);
         }
         for (int64_t e = 0; e < op.experts; ++e) {
             if (grouping.count(e) == 0) continue;

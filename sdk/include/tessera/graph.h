@@ -58,7 +58,8 @@ typedef struct tsr_lowering_options {
     uint32_t max_rows;       /* of a batch */
     uint32_t max_sequences;  /* in a batch */
     uint32_t max_tokens;     /* of one sequence, cached */
-    uint32_t derive_weights; /* 1: weights may be derived at load where that is faster; 0: only views of what is there */
+    uint32_t
+        derive_weights; /* 1: weights may be derived at load where that is faster; 0: only views of what is there */
 } tsr_lowering_options;
 
 /* The host's table through which a lowering writes its graph. Valid during the call it was given to, on that thread.
@@ -81,8 +82,8 @@ typedef struct tsr_builder {
                              uint32_t input_count, tsr_value* outputs, uint32_t output_count);
     /* An activation that nodes fill through views. `like` gives type, dims and range; strides are made dense. */
     const tsr_status* (*buffer)(struct tsr_builder* self, const tsr_tensor* like, tsr_value* value);
-    /* A view: rank, dims, strides, range of `shape`; its offset counts from the start of the storage of `of`. Type and role are those
-     * of `of`. Must lie inside `of`. */
+    /* A view: rank, dims, strides, range of `shape`; its offset counts from the start of the storage of `of`. Type and
+     * role are those of `of`. Must lie inside `of`. */
     const tsr_status* (*view)(struct tsr_builder* self, tsr_value of, const tsr_tensor* shape, tsr_value* value);
     /* Says that the lowered node's output `index` is `value`. */
     const tsr_status* (*output)(struct tsr_builder* self, uint32_t index, tsr_value value);
@@ -90,9 +91,9 @@ typedef struct tsr_builder {
 
 /* One component of a cache family: what a lowering keeps of each token of a sequence. */
 typedef struct tsr_cache_component {
-    const char* name;  /* "latent", "k", "v"; lives as long as the plugin */
-    int64_t elements;  /* of one token's row */
-    uint32_t value;    /* 0: stored in the type that the user chose for keys (-ctk), 1: for values (-ctv) */
+    const char* name; /* "latent", "k", "v"; lives as long as the plugin */
+    int64_t elements; /* of one token's row */
+    uint32_t value;   /* 0: stored in the type that the user chose for keys (-ctk), 1: for values (-ctv) */
 } tsr_cache_component;
 
 #define TSR_MAX_CACHE_COMPONENTS 4
@@ -100,10 +101,10 @@ typedef struct tsr_cache_component {
 typedef struct tsr_lowering {
     uint32_t struct_size;
     const void* next;
-    const char* op;     /* the abstract op */
-    const char* name;   /* as users choose it: "3" of -mla 3 */
-    const char* family; /* what it caches: lowerings of one family can follow each other on one cache */
-    int32_t priority;   /* the larger is tried first when costs do not decide */
+    const char* op;      /* the abstract op */
+    const char* name;    /* as users choose it: "3" of -mla 3 */
+    const char* family;  /* what it caches: lowerings of one family can follow each other on one cache */
+    int32_t priority;    /* the larger is tried first when costs do not decide */
     const char* summary; /* one line for people */
     const tsr_status* (*components)(const struct tsr_lowering* self, const tsr_node* node,
                                     tsr_cache_component* components, uint32_t* count);

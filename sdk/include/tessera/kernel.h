@@ -1,7 +1,7 @@
 /* Kernels: plan, prepare, run.
  *
- * plan is asked often, also for hardware that is not here; prepare once for each node that is kept; run (CPU) or enqueue
- * (a device's queue) once for each batch. A yes of plan that fails later is a bug of the plugin. */
+ * plan is asked often, also for hardware that is not here; prepare once for each node that is kept; run (CPU) or
+ * enqueue (a device's queue) once for each batch. A yes of plan that fails later is a bug of the plugin. */
 #pragma once
 
 #include <tessera/device.h>
@@ -19,24 +19,25 @@ extern "C" {
 /* What a kernel answers about a node. The host zeroes it and sets struct_size. */
 typedef struct tsr_kernel_plan {
     uint32_t struct_size;
-    uint32_t supported; /* 1 or 0 */
+    uint32_t supported;            /* 1 or 0 */
     char reason[TSR_REASON_BYTES]; /* no: required, supported, missing. Yes: the variant, for people */
     uint64_t workspace_bytes;      /* scratch for the time of one run, shared by all workers, 64-byte aligned */
     uint64_t state_bytes;          /* host memory that prepare will allocate: at most 64 KiB */
     double seconds_one_row;        /* estimated time with one row, and one sequence at half of its cached tokens */
     double seconds_all_rows;       /* the same with the maximum of rows */
-    /* For each operand (inputs, then outputs) the layouts that it may have, best first, ended by NULL; "" is the canonical
-     * one. NULL: canonical only. Lists live as long as the plugin. */
+    /* For each operand (inputs, then outputs) the layouts that it may have, best first, ended by NULL; "" is the
+     * canonical one. NULL: canonical only. Lists live as long as the plugin. */
     const char* const* layouts[TSR_MAX_OPERANDS];
-    uint64_t least_scratch_bytes; /* attention: the least cap (scratch_bytes attribute) under which it can work; else 0 */
+    uint64_t
+        least_scratch_bytes; /* attention: the least cap (scratch_bytes attribute) under which it can work; else 0 */
 } tsr_kernel_plan;
 
 /* One run. On a device every address in it is the device's, `ranges` too. */
 typedef struct tsr_run {
     uint32_t struct_size;
     const void* next;
-    void* const* data; /* for each operand (inputs, then outputs) the start of its storage: add tsr_tensor.offset. NULL for
-                          absent ones. On a device the array itself is host memory */
+    void* const* data; /* for each operand (inputs, then outputs) the start of its storage: add tsr_tensor.offset. NULL
+                          for absent ones. On a device the array itself is host memory */
     const tsr_range* ranges; /* [TSR_RANGE_COUNT] */
     void* workspace;
     /* CPU only: all workers call run with the same arguments but `worker`. */
@@ -45,8 +46,8 @@ typedef struct tsr_run {
     void* team;
     /* Returns when all workers of the team have called it. Orders memory. */
     void (*barrier)(void* team, uint32_t worker);
-    /* The next of the numbers 0, 1, 2, ..., which begin anew with the node and with every barrier: a way to hand out pieces
-     * of work to whoever is ready. Orders nothing. NULL: work has to be shared by worker and workers alone. */
+    /* The next of the numbers 0, 1, 2, ..., which begin anew with the node and with every barrier: a way to hand out
+     * pieces of work to whoever is ready. Orders nothing. NULL: work has to be shared by worker and workers alone. */
     uint32_t (*ticket)(void* team);
 } tsr_run;
 
@@ -57,7 +58,8 @@ typedef struct tsr_kernel {
     const char* op;
     uint32_t op_version;
     const char* device_kind;
-    int32_t priority; /* decides before cost. 0 for built-in kernels, negative for fallbacks, positive to replace others */
+    int32_t
+        priority; /* decides before cost. 0 for built-in kernels, negative for fallbacks, positive to replace others */
     const void* context;
 
     /* Pure; any thread; no allocation. */
@@ -68,9 +70,9 @@ typedef struct tsr_kernel {
                                  void** state);
     void (*release)(const struct tsr_kernel* self, void* state);
 
-    /* Kind "cpu": called by every worker at once; no allocation, no lock, no wait but run->barrier. Results must not depend
-     * on the number of workers. When run has returned to all workers, its outputs are complete. A status other than NULL
-     * from any worker fails the step; even then every worker must pass the same barriers. */
+    /* Kind "cpu": called by every worker at once; no allocation, no lock, no wait but run->barrier. Results must not
+     * depend on the number of workers. When run has returned to all workers, its outputs are complete. A status other
+     * than NULL from any worker fails the step; even then every worker must pass the same barriers. */
     const tsr_status* (*run)(const struct tsr_kernel* self, void* state, const tsr_run* run);
     /* Other kinds: puts the work on the queue and returns; no allocation, no wait. */
     const tsr_status* (*enqueue)(const struct tsr_kernel* self, void* state, const tsr_run* run, void* queue);

@@ -11,12 +11,17 @@
 extern "C" {
 #endif
 
-/* A host takes plugins of its own major version whose minor version is not above its own. Within a major version structs
- * only grow at their end and functions keep their meaning. */
+/* A host takes plugins of its own major version whose minor version is not above its own. Within a major version
+ * structs only grow at their end and functions keep their meaning. */
 #define TSR_ABI_MAJOR 1
 #define TSR_ABI_MINOR 0
 
-typedef enum tsr_log_level { TSR_LOG_DEBUG = 0, TSR_LOG_INFO = 1, TSR_LOG_WARNING = 2, TSR_LOG_ERROR = 3 } tsr_log_level;
+typedef enum tsr_log_level {
+    TSR_LOG_DEBUG = 0,
+    TSR_LOG_INFO = 1,
+    TSR_LOG_WARNING = 2,
+    TSR_LOG_ERROR = 3
+} tsr_log_level;
 
 /* What the host offers. Lives until the process ends. */
 typedef struct tsr_host {

@@ -36,10 +36,10 @@ enum {
 
 typedef struct tsr_tensor {
     uint32_t struct_size;
-    tsr_type type; /* TSR_TYPE_NONE: an optional operand that is not there; no other field counts then */
-    uint32_t role; /* tsr_role */
-    uint32_t rank; /* 1 .. TSR_MAX_RANK */
-    int64_t dims[TSR_MAX_RANK];    /* extents in elements, fastest first, maxima where bounded; 1 past the rank */
+    tsr_type type;              /* TSR_TYPE_NONE: an optional operand that is not there; no other field counts then */
+    uint32_t role;              /* tsr_role */
+    uint32_t rank;              /* 1 .. TSR_MAX_RANK */
+    int64_t dims[TSR_MAX_RANK]; /* extents in elements, fastest first, maxima where bounded; 1 past the rank */
     int64_t strides[TSR_MAX_RANK]; /* bytes between neighbours along each dimension; [0] is the bytes of one block.
                                       Rows of some types have a prefix before their first block (types.h).
                                       They describe the canonical layout, also where `layout` names another */
@@ -52,9 +52,9 @@ typedef struct tsr_tensor {
 } tsr_tensor;
 
 /* A layout into which rows can be packed: weights for a kernel, or pages of a cache. Two plugins that use one name
- * mean the same bytes. Rows are numbered over all dimensions but the first; a group is `group_rows` neighbours. A tensor
- * can be packed if its rows are a multiple of that and its row length of `elements_multiple`. Because packed groups
- * follow each other, a view that starts at a group's first row is a view of the packed storage too. */
+ * mean the same bytes. Rows are numbered over all dimensions but the first; a group is `group_rows` neighbours. A
+ * tensor can be packed if its rows are a multiple of that and its row length of `elements_multiple`. Because packed
+ * groups follow each other, a view that starts at a group's first row is a view of the packed storage too. */
 typedef struct tsr_layout {
     uint32_t struct_size;
     const void* next;
@@ -65,7 +65,8 @@ typedef struct tsr_layout {
     /* Bytes of one packed group of rows of `elements`. Pure; any thread. */
     uint64_t (*group_bytes)(const struct tsr_layout* self, int64_t elements);
     /* Packs `groups` groups from canonical rows that follow each other. Buffers do not overlap and are 64-byte aligned
-     * at `packed`. Pure; any thread; no allocation. NULL: cannot; then no kernel may ask for it, but files can hold it. */
+     * at `packed`. Pure; any thread; no allocation. NULL: cannot; then no kernel may ask for it, but files can hold it.
+     */
     void (*pack)(const struct tsr_layout* self, int64_t elements, int64_t groups, const void* rows, void* packed);
     /* The inverse, exact: canonical rows as they were. NULL: cannot. */
     void (*unpack)(const struct tsr_layout* self, int64_t elements, int64_t groups, const void* packed, void* rows);

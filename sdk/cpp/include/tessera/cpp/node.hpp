@@ -33,12 +33,15 @@ inline double float_attribute(const tsr_node& node, std::string_view name, doubl
     return at->kind == TSR_ATTRIBUTE_INT ? static_cast<double>(at->i) : otherwise;
 }
 
-inline std::string_view string_attribute(const tsr_node& node, std::string_view name, std::string_view otherwise) noexcept {
+inline std::string_view string_attribute(const tsr_node& node, std::string_view name,
+                                         std::string_view otherwise) noexcept {
     const tsr_attribute* at = find_attribute(node, name);
     return at && at->kind == TSR_ATTRIBUTE_STRING && at->s ? std::string_view(at->s) : otherwise;
 }
 
-inline bool present(const tsr_tensor* tensor) noexcept { return tensor && tensor->type != TSR_TYPE_NONE; }
+inline bool present(const tsr_tensor* tensor) noexcept {
+    return tensor && tensor->type != TSR_TYPE_NONE;
+}
 
 // Operand `index` counts inputs, then outputs, as tsr_run.data does.
 inline const tsr_tensor& operand(const tsr_node& node, uint32_t index) noexcept {
@@ -49,7 +52,9 @@ inline bool has_input(const tsr_node& node, uint32_t index) noexcept {
     return index < node.input_count && present(node.inputs[index]);
 }
 
-inline bool canonical(const tsr_tensor& tensor) noexcept { return !tensor.layout || !*tensor.layout; }
+inline bool canonical(const tsr_tensor& tensor) noexcept {
+    return !tensor.layout || !*tensor.layout;
+}
 
 // Element 0 of operand `index`. CPU only.
 template <typename T>
@@ -79,8 +84,14 @@ void refuse(tsr_kernel_plan& plan, const char* format, Args... args) noexcept {
     }
 }
 
-inline tsr_attribute attribute(const char* name, int64_t value) noexcept { return {name, TSR_ATTRIBUTE_INT, value, 0, nullptr}; }
-inline tsr_attribute attribute(const char* name, double value) noexcept { return {name, TSR_ATTRIBUTE_FLOAT, 0, value, nullptr}; }
-inline tsr_attribute attribute(const char* name, const char* value) noexcept { return {name, TSR_ATTRIBUTE_STRING, 0, 0, value}; }
+inline tsr_attribute attribute(const char* name, int64_t value) noexcept {
+    return {name, TSR_ATTRIBUTE_INT, value, 0, nullptr};
+}
+inline tsr_attribute attribute(const char* name, double value) noexcept {
+    return {name, TSR_ATTRIBUTE_FLOAT, 0, value, nullptr};
+}
+inline tsr_attribute attribute(const char* name, const char* value) noexcept {
+    return {name, TSR_ATTRIBUTE_STRING, 0, 0, value};
+}
 
 }  // namespace tessera::sdk

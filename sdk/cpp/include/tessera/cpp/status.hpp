@@ -27,7 +27,9 @@ struct OwnedStatus : tsr_status {
     std::string text;
 };
 
-inline void destroy_owned(const tsr_status* status) { delete static_cast<const OwnedStatus*>(status); }
+inline void destroy_owned(const tsr_status* status) {
+    delete static_cast<const OwnedStatus*>(status);
+}
 
 inline const tsr_status kOutOfMemory = {sizeof(tsr_status), TSR_DOES_NOT_FIT, "out of host memory", nullptr};
 

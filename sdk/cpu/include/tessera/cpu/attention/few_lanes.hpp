@@ -55,7 +55,8 @@ struct FewLanes {
     // Whether parts of `elements` at multiples of it can be read from rows of `type`.
     static bool takes(tsr_type type, int elements) noexcept {
         bool yes = false;
-        with_source(type, [&]<class Source>() { yes = elements % Source::kMultiple == 0 && elements % (2 * kLanes) == 0; });
+        with_source(type,
+                    [&]<class Source>() { yes = elements % Source::kMultiple == 0 && elements % (2 * kLanes) == 0; });
         return yes;
     }
 

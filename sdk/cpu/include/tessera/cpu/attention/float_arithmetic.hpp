@@ -130,8 +130,8 @@ struct FloatArithmetic {
 
   private:
     template <int V, int R>
-    [[gnu::noinline, gnu::flatten]] static void key_tile(const float* queries, const float* keys, int64_t elements, float* scores,
-                                           int64_t stride) noexcept {
+    [[gnu::noinline, gnu::flatten]] static void key_tile(const float* queries, const float* keys, int64_t elements,
+                                                         float* scores, int64_t stride) noexcept {
         // Three rows are reached from one pointer, which spares registers.
         static_assert(R % 3 == 0);
         Floats sums[R][V];
@@ -149,9 +149,9 @@ struct FloatArithmetic {
     }
 
     template <int V, int R>
-    [[gnu::noinline, gnu::flatten]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int d, int tokens,
-                                                 bool first, const float* correction, const float* share,
-                                                 float* out) noexcept {
+    [[gnu::noinline, gnu::flatten]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int d,
+                                                               int tokens, bool first, const float* correction,
+                                                               const float* share, float* out) noexcept {
         Floats sums[R][V];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero(); }); });
         const float* values = chunk.values + d;

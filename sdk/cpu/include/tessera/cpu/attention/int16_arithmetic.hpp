@@ -413,9 +413,10 @@ struct Int16Arithmetic {
     }
 
     template <int V, int R>
-    [[gnu::noinline, gnu::flatten]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int64_t stride, int d,
-                                                 int tokens, bool first, const float* step, const float* correction,
-                                                 const float* share, float* out) noexcept {
+    [[gnu::noinline, gnu::flatten]] static void add_value_tile(const Weights& weights, const Chunk& chunk,
+                                                               int64_t stride, int d, int tokens, bool first,
+                                                               const float* step, const float* correction,
+                                                               const float* share, float* out) noexcept {
         Ints sums[R][V];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
         const int16_t* values = chunk.values + 2 * d;

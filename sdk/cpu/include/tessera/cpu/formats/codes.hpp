@@ -1,5 +1,5 @@
-// Codes of formats whose numbers are a block's scale times a signed code, spread over the range of a byte, so that kernels
-// that turn bytes to words lose nothing of them.
+// Codes of formats whose numbers are a block's scale times a signed code, spread over the range of a byte, so that
+// kernels that turn bytes to words lose nothing of them.
 #pragma once
 
 #include <tessera/cpu/formats/decode.hpp>
@@ -39,7 +39,8 @@ inline CodeFormat code_format_of(tsr_type type) noexcept {
     const auto nibble = [](const auto& block, int j) { return j < 16 ? block.qs[j] & 15 : block.qs[j - 16] >> 4; };
     using Nibble = decltype(nibble);
     switch (type) {
-        case TSR_TYPE_Q8_0: return {sizeof(BlockQ8_0), 1, nullptr};
+        case TSR_TYPE_Q8_0:
+            return {sizeof(BlockQ8_0), 1, nullptr};
         case TSR_TYPE_Q6_0:
             return code_format<BlockQ6_0, 3>([](const BlockQ6_0& b, int j) { return six_bit_code(b, j) - 32; });
         case TSR_TYPE_Q5_0:
@@ -48,7 +49,8 @@ inline CodeFormat code_format_of(tsr_type type) noexcept {
             return code_format<BlockQ4_0, 15>([](const BlockQ4_0& b, int j) { return Nibble{}(b, j) - 8; });
         case TSR_TYPE_IQ4_NL:
             return code_format<BlockIq4Nl, 1>([](const BlockIq4Nl& b, int j) { return kIq4Values[Nibble{}(b, j)]; });
-        default: return {};
+        default:
+            return {};
     }
 }
 

@@ -1,5 +1,5 @@
-// f32 to blocks, in plain C++; of q8_0, q4 and q5 bit for bit as the public `gguf` package does it for finite input (it has no
-// encoder of q6_0 and iq4_nl). What is not finite gives a valid block of some value.
+// f32 to blocks, in plain C++; of q8_0, q4 and q5 bit for bit as the public `gguf` package does it for finite input (it
+// has no encoder of q6_0 and iq4_nl). What is not finite gives a valid block of some value.
 #pragma once
 
 #include <tessera/cpu/formats/blocks.hpp>
@@ -128,7 +128,8 @@ inline void encode(const float* in, BlockQ8_0& block) noexcept {
     block.d = f32_to_f16(d);
 }
 
-// The extreme value takes the code of largest magnitude, the others the nearest; then the scale that fits these codes best.
+// The extreme value takes the code of largest magnitude, the others the nearest; then the scale that fits these codes
+// best.
 inline void encode(const float* in, BlockIq4Nl& block) noexcept {
     const float inverse_d = encode_detail::inverse(encode_detail::extreme(in) / static_cast<float>(kIq4Values[0]));
     uint8_t codes[kSmallBlock];

@@ -67,8 +67,8 @@ struct Avx2 {
         const __m256i top = kBit == 7 ? bits : _mm256_slli_epi16(bits, 7 - kBit);
         return _mm256_sign_epi8(magnitudes, _mm256_or_si256(top, splat(uint8_t{1})));
     }
-    // Four bytes a lane: entry indices[lane] of a table of 32-bit entries. Loads one by one: on Zen 3 twice as fast as a
-    // gather.
+    // Four bytes a lane: entry indices[lane] of a table of 32-bit entries. Loads one by one: on Zen 3 twice as fast as
+    // a gather.
     static Bytes gather4(const uint32_t* table, const uint8_t* indices) noexcept {
         const auto four = [&](const uint8_t* at) {
             __m128i v = _mm_cvtsi32_si128(static_cast<int>(table[at[0]]));

@@ -1,7 +1,7 @@
 // The ISA policies of AVX-512 (F, BW, DQ, VL), without and with VNNI: what products of panels need of a vector unit.
 // Groups of packed rows are read by AVX2's policy; a vector here takes two of them. What an operation means is said
-// there (avx2.hpp). Integer sums are exact at both levels and additions of floats keep their order, so products have the
-// same bits as on AVX2.
+// there (avx2.hpp). Integer sums are exact at both levels and additions of floats keep their order, so products have
+// the same bits as on AVX2.
 #pragma once
 
 #include <tessera/cpu/isa/avx2.hpp>
@@ -66,8 +66,8 @@ struct Avx512 : Avx512Lanes {
     }
 
   private:
-    // a times b of signed bytes, two a sum. There is no instruction that takes over signs: what meets a negative code is
-    // subtracted from zero.
+    // a times b of signed bytes, two a sum. There is no instruction that takes over signs: what meets a negative code
+    // is subtracted from zero.
     static Ints pair_products(Bytes a, Bytes b) noexcept {
         const __mmask64 negative = _mm512_movepi8_mask(a);
         return _mm512_maddubs_epi16(_mm512_abs_epi8(a), _mm512_mask_sub_epi8(b, negative, _mm512_setzero_si512(), b));

@@ -1,9 +1,9 @@
 // Single instructions of AVX-512 and AVX512-VNNI, as assembly.
 //
-// Assembly, because code of several levels then lies in one library that is compiled for the lowest of them: the compiler
-// never comes to use a higher level's instructions elsewhere, and an inline function that two files share is the same in
-// both. And because GCC otherwise rotates sums through more registers than there are. Tests put a file of this name, in
-// portable code, in its place.
+// Assembly, because code of several levels then lies in one library that is compiled for the lowest of them: the
+// compiler never comes to use a higher level's instructions elsewhere, and an inline function that two files share is
+// the same in both. And because GCC otherwise rotates sums through more registers than there are. Tests put a file of
+// this name, in portable code, in its place.
 #pragma once
 
 #include <immintrin.h>
@@ -12,8 +12,8 @@
 
 namespace tessera::cpu::isa::avx512 {
 
-// Keeps the compiler from regrouping a chain of integer additions: it would first compute all products, which do not fit
-// the registers.
+// Keeps the compiler from regrouping a chain of integer additions: it would first compute all products, which do not
+// fit the registers.
 inline __m512i in_order(__m512i v) noexcept {
     asm("" : "+v"(v));
     return v;

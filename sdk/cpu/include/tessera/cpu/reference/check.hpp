@@ -168,9 +168,9 @@ inline double tensor_bytes(const tsr_tensor& tensor) noexcept {
     const FormatSize size = format_size(tensor.type);
     const double elements = static_cast<double>(tensor.dims[0]) * static_cast<double>(tensor.dims[1]) *
                             static_cast<double>(tensor.dims[2]) * static_cast<double>(tensor.dims[3]);
-    return size.elements == 0 ? elements * 4
-                              : elements / size.elements * size.bytes +
-                                    elements / static_cast<double>(tensor.dims[0]) * size.prefix;
+    return size.elements == 0
+               ? elements * 4
+               : elements / size.elements * size.bytes + elements / static_cast<double>(tensor.dims[0]) * size.prefix;
 }
 
 // The maximum of rows of a tensor.

@@ -26,8 +26,7 @@ inline void accumulate(__m512 (&sums)[V], const __m512 (&lanes)[V], const float*
 }
 template <int V>
 inline void accumulate(__m512i (&sums)[V], const __m512i (&lanes)[V], const int16_t* p) noexcept {
-    for (int v = 0; v < V; ++v)
-        sums[v] = _mm512_add_epi32(sums[v], _mm512_madd_epi16(lanes[v], pair_in_every_lane(p)));
+    for (int v = 0; v < V; ++v) sums[v] = _mm512_add_epi32(sums[v], _mm512_madd_epi16(lanes[v], pair_in_every_lane(p)));
 }
 template <int V>
 inline void accumulate_vnni(__m512i (&sums)[V], const __m512i (&lanes)[V], const int16_t* p) noexcept {
