@@ -59,8 +59,7 @@ class Conversation {
         request.show_control = settings_.special;
         request.on_text = [&](std::string_view piece) {
             answer_text += piece;
-            std::fwrite(piece.data(), 1, piece.size(), stdout);
-            std::fflush(stdout);
+            print(piece);
             line_open = piece.back() != '\n';
         };
         Answer answer;
@@ -73,8 +72,7 @@ class Conversation {
             return;
         }
         generator_.run(&interrupt.flag());
-        if (line_open || answer_text.empty()) std::fputc('\n', stdout);
-        std::fflush(stdout);
+        if (line_open || answer_text.empty()) print("\n");
         if (answer.reason == FinishReason::kContextFull) {
             say(fmt::format("the context is full ({} tokens): the answer ends here; /clear starts anew, -c gives more",
                             context_));

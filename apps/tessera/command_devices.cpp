@@ -1,20 +1,19 @@
 #include "apps/tessera/commands.hpp"
+#include "apps/tessera/output.hpp"
 #include "apps/tessera/setup.hpp"
 #include "core/registry/report.hpp"
-
-#include <cstdio>
 
 namespace tessera::app {
 
 int devices_command(Arguments& arguments) {
     const Machine machine(read_common(arguments));
-    std::fputs(devices_report(machine.hardware, machine.registry).c_str(), stdout);
+    print(devices_report(machine.hardware, machine.registry));
     return kExitDone;
 }
 
 int plugins_command(Arguments& arguments) {
     const Machine machine(read_common(arguments));
-    std::fputs(plugins_report(machine.registry, arguments.has("why") || arguments.has("verbose")).c_str(), stdout);
+    print(plugins_report(machine.registry, arguments.has("why") || arguments.has("verbose")));
     return kExitDone;
 }
 

@@ -9,7 +9,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <map>
 #include <tuple>
 
@@ -152,7 +151,7 @@ int inspect_command(Arguments& arguments) {
     text += (all ? every_tensor(model.file) : folded_tensors(model.file)) + '\n';
     text += sizes_text(sizes);
     if (!sizes.layers.empty()) text += '\n' + layers_text(sizes) + '\n' + placement_text(sizes);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    print(text);
     return kExitDone;
 }
 

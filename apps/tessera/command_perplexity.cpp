@@ -11,7 +11,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <optional>
 
 namespace tessera::app {
@@ -51,11 +50,6 @@ SavedRunHead read_chunks(const ModelSettings& settings, const text::Tokenizer& t
     }
     tokens.resize(tokens.size() / context * context);
     return {context, static_cast<uint32_t>(tokenizer.size()), std::move(tokens)};
-}
-
-void print(const std::string& text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
 }
 
 struct Estimate {

@@ -6,7 +6,6 @@
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
 
-#include <cstdio>
 #include <filesystem>
 
 namespace tessera::app {
@@ -32,7 +31,7 @@ int plan_command(Arguments& arguments) {
                       arguments.remarks()};
     const std::string text = arguments.has("json") ? boost::json::serialize(plan_json(report)) + '\n'
                                                    : plan_text(report, arguments.has("why") || settings.common.verbose);
-    std::fwrite(text.data(), 1, text.size(), stdout);
+    print(text);
     const std::vector<Excess> excesses = excess_of(report.planned.plan);
     for (const Excess& excess : excesses) {
         say(fmt::format("tessera: does not fit: {} lacks {} bytes ({})", report.planned.plan.devices[excess.device]->id,

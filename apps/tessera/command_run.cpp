@@ -12,7 +12,6 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <limits>
 
 namespace tessera::app {
@@ -79,8 +78,7 @@ class Printer {
 
   private:
     void write(std::string_view text) {
-        std::fwrite(text.data(), 1, text.size(), stdout);
-        std::fflush(stdout);
+        print(text);
         if (!text.empty()) at_line_start_ = text.back() == '\n';
     }
 

@@ -8,7 +8,6 @@
 #include "core/base/error.hpp"
 
 #include <algorithm>
-#include <cstdio>
 #include <fstream>
 
 namespace tessera::app {
@@ -61,11 +60,6 @@ class RowFile {
     std::string path_;
     std::ofstream stream_;
 };
-
-void print(const std::string& text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
-}
 
 // Rows as they come; those that were measured before Ctrl-C are kept.
 std::vector<SweepRow> measure_rows(const SweepPlan& plan, SpeedMeter& meter, RowFile* file) {

@@ -7,8 +7,6 @@
 
 #include <spdlog/fmt/fmt.h>
 
-#include <cstdio>
-
 namespace tessera::app {
 
 int tokenize_command(Arguments& arguments) {
@@ -32,7 +30,7 @@ int tokenize_command(Arguments& arguments) {
             out += fmt::format("{:>8}  {}\n", token, gguf::to_text(gguf::Value(std::string(tokenizer->bytes(token)))));
         }
     }
-    std::fwrite(out.data(), 1, out.size(), stdout);
+    print(out);
     say(fmt::format("{} for {}", counted(tokens.size(), "token"), counted(text.size(), "byte")));
     return kExitDone;
 }

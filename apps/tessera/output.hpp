@@ -1,4 +1,4 @@
-// What people see on standard error while a command works.
+// What people see while a command works.
 #pragma once
 
 #include "core/schedule/loader.hpp"
@@ -17,6 +17,8 @@ std::string grouped(uint64_t number);
 // "1 layer", "27 layers".
 std::string counted(uint64_t count, std::string_view noun);
 
+// Results, on standard output at once. Should that fail, tessera_main() ends with an error.
+void print(std::string_view text);
 // A line for people, on standard error.
 void say(std::string_view line);
 

@@ -20,10 +20,6 @@ std::string general_help() {
     return text;
 }
 
-void print(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-}
-
 std::string version_text() {
     return fmt::format("tessera {}\n", TSR_VERSION);
 }
@@ -97,7 +93,7 @@ int start(std::span<const std::string> words) {
 int tessera_main(std::span<const std::string> words) {
     try {
         const int code = start(words);
-        if (std::fflush(stdout) != 0) {
+        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
             say("tessera: standard output could not be written");
             return kExitFailed;
         }
@@ -106,14 +102,12 @@ int tessera_main(std::span<const std::string> words) {
         say(fmt::format("tessera: {}", error.what()));
         return kExitUsage;
     } catch (const Error& error) {
-        std::fflush(stdout);
         say(fmt::format("tessera: {}: {}", code_name(error.code()), error.what()));
         return error.code() == TSR_DOES_NOT_FIT ? kExitDoesNotFit : kExitFailed;
     } catch (const std::bad_alloc&) {
         say("tessera: does not fit: the system gave no more memory");
         return kExitDoesNotFit;
     } catch (const std::exception& error) {
-        std::fflush(stdout);
         say(fmt::format("tessera: {}", error.what()));
         return kExitFailed;
     }

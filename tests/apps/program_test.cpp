@@ -78,6 +78,15 @@ TEST(Program, LatentAttentionIsRefusedWhereThereIsNone) {
     EXPECT_THAT(outcome.err, HasSubstr("no multi-head latent attention"));
 }
 
+TEST(Program, OutputThatCannotBeWrittenIsAnError) {
+    for (const std::string& words : {std::string("--help"), "inspect " + kGoldens + "v3-groups.gguf",
+                                     "bench -p 4 -n 0 -r 1 -m " + kGoldens + "v3-groups.gguf"}) {
+        const Outcome outcome = run_process({"sh", "-c", "'" TSR_PROGRAM "' " + words + " > /dev/full"});
+        EXPECT_EQ(outcome.code, 1) << words;
+        EXPECT_THAT(outcome.err, HasSubstr("standard output could not be written")) << words;
+    }
+}
+
 TEST(Program, DevicesAndPlugins) {
     EXPECT_THAT(tessera({"devices"}).out, HasSubstr("CPU"));
     const Outcome plugins = tessera({"plugins", "--why"});
