@@ -1,5 +1,6 @@
 // Where the time of a step goes: model_profile FILE [--depth 0] [--prompt 512] [--generate 32] [--threads 2] [--cache
 // f16] [--mla 3]. Prints, for the prompt and for generation, the milliseconds of a step by what its nodes do.
+#include "apps/tessera/measuring.hpp"
 #include "core/base/error.hpp"
 #include "core/session/engine.hpp"
 #include "core/tensor/types.hpp"
@@ -9,7 +10,6 @@
 #include <algorithm>
 #include <cstdio>
 #include <map>
-#include <random>
 #include <string>
 #include <vector>
 
@@ -81,26 +81,24 @@ int main(int argc, char** argv) try {
     const Registry registry = Registry::load(config, hardware);
     Engine engine(gguf::GgufFile::open(args["model"].as<std::string>()), registry, hardware, options);
 
-    std::mt19937 random(1);
-    std::vector<Token> tokens(options.context);
-    for (Token& token : tokens) token = static_cast<Token>(random() % engine.info().vocabulary);
-    const SequenceId sequence = engine.cache().create();
-    if (depth > 0) engine.prefill(sequence, std::span(tokens).first(depth));
+    const std::atomic<bool> stop = false;
+    app::SpeedMeter meter(engine, stop);
+    meter.prompt(depth, 0);
     std::vector<double> seconds(engine.plan().nodes.size(), 0.0);
     if (prompt > 0) {
         engine.measure(seconds);
-        engine.prefill(sequence, std::span(tokens).subspan(depth, prompt));
+        meter.prompt(depth, prompt);
         print(engine.plan(), seconds, (prompt + engine.max_rows() - 1) / engine.max_rows(), "prompt");
-        engine.cache().truncate(sequence, depth);
+        engine.measure({});
+        std::ranges::fill(seconds, 0.0);
     }
-    engine.measure({});
-    std::ranges::fill(seconds, 0.0);
-    for (uint32_t i = 0; i < generate; ++i) {
-        if (i == generate / 4) engine.measure(seconds);  // after some to warm up
-        const BatchEntry entry{sequence, std::span(tokens).subspan(depth + i, 1)};
-        engine.step({&entry, 1});
+    if (generate > 0) {
+        const uint32_t to_warm_up = generate / 4;
+        meter.generation(depth, to_warm_up);
+        engine.measure(seconds);
+        meter.generation(depth + to_warm_up, generate - to_warm_up);
+        print(engine.plan(), seconds, generate - to_warm_up, "generation");
     }
-    if (generate > 0) print(engine.plan(), seconds, generate - generate / 4, "generation");
     return 0;
 } catch (const std::exception& error) {
     std::fprintf(stderr, "model_profile: %s\n", error.what());

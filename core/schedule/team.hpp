@@ -50,8 +50,8 @@ class Team {
     static void join(const std::shared_ptr<Region>& region);
 
     uint32_t threads_;
-    const std::shared_ptr<std::atomic<uint32_t>> regions_ =
-        std::make_shared<std::atomic<uint32_t>>(0);  // that still live
+    // How many regions still live.
+    const std::shared_ptr<std::atomic<uint32_t>> regions_ = std::make_shared<std::atomic<uint32_t>>(0);
     const std::unique_ptr<Arena> arena_;
     // Barrier of the region that runs.
     uint32_t workers_ = 1;

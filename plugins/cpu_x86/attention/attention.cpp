@@ -1,5 +1,6 @@
 #include "attention.hpp"
 
+#include "../kernel.hpp"
 #include "../vectors.hpp"
 #include "cache_write.hpp"
 #include "code.hpp"
@@ -16,10 +17,6 @@ namespace attention = cpu::attention;
 
 // What a call costs beside its arithmetic.
 constexpr double kCall = 3e-6;
-
-int workers_of(const tsr_device_info* device) noexcept {
-    return device && device->threads > 0 ? static_cast<int>(device->threads) : 1;
-}
 
 const AttentionCode& code_of(const attention::Problem& problem, const tsr_device_info* device) noexcept {
     const Vectors& vectors = vectors_of(device);
@@ -41,7 +38,7 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     attention::Problem problem;
     if (!attention::read_problem(*node, *plan, problem)) return nullptr;
     int64_t least = 0;
-    const int workers = workers_of(device);
+    const int workers = static_cast<int>(slots_of(device));
     const AttentionCode& code = code_of(problem, device);
     const attention::Budget budget = budget_of(*node, problem, code, workers, least);
     plan->least_scratch_bytes = static_cast<uint64_t>(least);
@@ -83,7 +80,7 @@ const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_dev
         if (!attention::read_problem(*node, plan, problem)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
         int64_t least = 0;
         prepared.code = &code_of(problem, device);
-        prepared.state.budget = budget_of(*node, problem, *prepared.code, workers_of(device), least);
+        prepared.state.budget = budget_of(*node, problem, *prepared.code, static_cast<int>(slots_of(device)), least);
         *state = new Prepared(prepared);
     });
 }
@@ -99,22 +96,8 @@ const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
     });
 }
 
-constexpr tsr_kernel attention_kernel(const char* op) {
-    tsr_kernel kernel{};
-    kernel.struct_size = sizeof kernel;
-    kernel.name = op;
-    kernel.op = op;
-    kernel.op_version = 1;
-    kernel.device_kind = "cpu";
-    kernel.plan = plan;
-    kernel.prepare = prepare;
-    kernel.release = release;
-    kernel.run = run;
-    return kernel;
-}
-
-constexpr tsr_kernel kFlash = attention_kernel(TSR_OP_FLASH_ATTENTION);
-constexpr tsr_kernel kTiled = attention_kernel(TSR_OP_TILED_ATTENTION);
+constexpr tsr_kernel kFlash = cpu_kernel(TSR_OP_FLASH_ATTENTION, plan, prepare, release, run);
+constexpr tsr_kernel kTiled = cpu_kernel(TSR_OP_TILED_ATTENTION, plan, prepare, release, run);
 constexpr std::array kKernels{&kFlash, &kTiled, &kCacheWrite};
 
 }  // namespace

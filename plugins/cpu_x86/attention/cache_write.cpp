@@ -1,5 +1,7 @@
 #include "cache_write.hpp"
 
+#include "../kernel.hpp"
+
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/attention/cache_write.hpp>
 #include <tessera/cpu/isa/avx2_vectors.hpp>
@@ -35,22 +37,8 @@ const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
         [&] { cpu::attention::run_cache_write<cpu::isa::Avx2Vectors>(*static_cast<const tsr_node*>(state), *run); });
 }
 
-constexpr tsr_kernel make() {
-    tsr_kernel kernel{};
-    kernel.struct_size = sizeof kernel;
-    kernel.name = TSR_OP_CACHE_WRITE;
-    kernel.op = TSR_OP_CACHE_WRITE;
-    kernel.op_version = 1;
-    kernel.device_kind = "cpu";
-    kernel.plan = plan;
-    kernel.prepare = prepare;
-    kernel.release = release;
-    kernel.run = run;
-    return kernel;
-}
-
 }  // namespace
 
-constinit const tsr_kernel kCacheWrite = make();
+constinit const tsr_kernel kCacheWrite = cpu_kernel(TSR_OP_CACHE_WRITE, plan, prepare, release, run);
 
 }  // namespace tessera::cpu_x86

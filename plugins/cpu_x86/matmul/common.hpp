@@ -1,6 +1,7 @@
 // What the ops made of products share: reading weights of a node, preparing rows, sharing work, estimates.
 #pragma once
 
+#include "../kernel.hpp"
 #include "weight_kernels.hpp"
 
 #include <tessera/cpp/node.hpp>
@@ -18,10 +19,6 @@ inline constexpr uint64_t kAlign = 64;
 
 constexpr uint64_t aligned(uint64_t bytes) noexcept {
     return (bytes + kAlign - 1) / kAlign * kAlign;
-}
-
-inline uint32_t slots_of(const tsr_device_info* device) noexcept {
-    return device && device->threads > 0 ? device->threads : 1;
 }
 
 // A node in whose description every packed weight that is known here is canonical, so that checks of shapes need not

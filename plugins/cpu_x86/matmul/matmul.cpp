@@ -263,13 +263,8 @@ const tsr_status* run_group(const tsr_kernel*, void* state, const tsr_run* run) 
     return nullptr;
 }
 
-constexpr tsr_kernel kernel(const char* op, decltype(tsr_kernel::plan) plan, decltype(tsr_kernel::prepare) prepare,
-                            decltype(tsr_kernel::release) release, decltype(tsr_kernel::run) run) noexcept {
-    return {sizeof(tsr_kernel), nullptr, op, op, 1, "cpu", 0, nullptr, plan, prepare, release, run, nullptr};
-}
-
-constexpr tsr_kernel kMatmul = kernel(TSR_OP_MATMUL, plan_matmul, prepare_matmul, release_matmul, run_matmul);
-constexpr tsr_kernel kGroup = kernel(TSR_OP_MATMUL_GROUP, plan_group, prepare_group, release_group, run_group);
+constexpr tsr_kernel kMatmul = cpu_kernel(TSR_OP_MATMUL, plan_matmul, prepare_matmul, release_matmul, run_matmul);
+constexpr tsr_kernel kGroup = cpu_kernel(TSR_OP_MATMUL_GROUP, plan_group, prepare_group, release_group, run_group);
 constexpr const tsr_kernel* kKernels[] = {&kMatmul, &kGroup};
 
 }  // namespace

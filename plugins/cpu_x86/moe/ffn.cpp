@@ -156,21 +156,9 @@ class Pass {
             worker_.prepare(ActivationRows{workspace_ + offset, rows_, weight.k}, weight.kernels->prepare, row_at);
             return;
         }
-        const int64_t places = grouping_->first[op_.experts];
-        const bool whole = places >= 4 * static_cast<int64_t>(worker_.active());
-        const cpu::Share mine = worker_.share(whole ? places : weight.steps());
-        if (mine.begin == mine.end) return;
-        for (int64_t e = 0; e < op_.experts; ++e) {
-            const int64_t first = grouping_->first[e];
-            const ActivationRows to = x_rows(weight, offset, e);
-            const int64_t begin = whole ? std::max<int64_t>(mine.begin - first, 0) : 0;
-            const int64_t end = whole ? std::min(mine.end - first, to.rows) : to.rows;
-            const int64_t step = whole ? 0 : mine.begin, last = whole ? weight.steps() : mine.end;
-            for (int64_t r = begin; r < end; ++r) {
-                weight.kernels->prepare(to, r, row_at(grouping_->place[first + r] / op_.used) + step * kPrepareStep,
-                                        step, last);
-            }
-        }
+        prepare_grouped(
+            worker_, *grouping_, op_.experts, weight, [&](int64_t e) { return x_rows(weight, offset, e); },
+            [&](int64_t place) { return row_at(place / op_.used); });
     }
 
     // Hidden elements of all experts, prepared for down. A piece is some steps of one expert.
@@ -232,7 +220,6 @@ class Pass {
         }
     }
 
-  private:
     // `rows` rows of expert e from `first` on.
     void hidden_of(int64_t e, cpu::Share mine, int64_t first, int64_t rows) const {
         const auto part = [&](const ActivationRows& all, const Weight& weight) {
@@ -313,13 +300,8 @@ const tsr_status* run_ffn(const tsr_kernel*, void* state, const tsr_run* run) {
     });
 }
 
-constexpr tsr_kernel kernel(const char* op) noexcept {
-    return {sizeof(tsr_kernel), nullptr,     op,          op,      1,      "cpu", 0, nullptr,
-            plan_ffn,           prepare_ffn, release_ffn, run_ffn, nullptr};
-}
-
-constexpr tsr_kernel kGated = kernel(TSR_OP_GATED_FFN);
-constexpr tsr_kernel kMoe = kernel(TSR_OP_MOE_FFN);
+constexpr tsr_kernel kGated = cpu_kernel(TSR_OP_GATED_FFN, plan_ffn, prepare_ffn, release_ffn, run_ffn);
+constexpr tsr_kernel kMoe = cpu_kernel(TSR_OP_MOE_FFN, plan_ffn, prepare_ffn, release_ffn, run_ffn);
 constexpr const tsr_kernel* kKernels[] = {&kGated, &kMoe};
 
 }  // namespace

@@ -1,10 +1,13 @@
 // The rows of a batch, grouped by the experts that they go to.
 #pragma once
 
+#include "../matmul/common.hpp"
+
 #include <tessera/cpp/node.hpp>
 #include <tessera/cpp/status.hpp>
 #include <tessera/kernel.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -83,5 +86,26 @@ struct Grouping {
 
     int64_t count(int64_t expert) const noexcept { return first[expert + 1] - first[expert]; }
 };
+
+// A worker's part of preparing grouped rows for a weight: whole rows if there are many, else some steps of each.
+// rows_of(expert): its prepared rows; row_at(place): the f32 row.
+template <class RowsOf, class RowAt>
+void prepare_grouped(const Worker& worker, const Grouping& grouping, int64_t experts, const Weight& weight,
+                     RowsOf&& rows_of, RowAt&& row_at) {
+    const int64_t places = grouping.first[experts];
+    const bool whole = places >= 4 * static_cast<int64_t>(worker.active());
+    const cpu::Share mine = worker.share(whole ? places : weight.steps());
+    if (mine.begin == mine.end) return;
+    for (int64_t e = 0; e < experts; ++e) {
+        const ActivationRows to = rows_of(e);
+        const int64_t first = grouping.first[e];
+        const int64_t begin = whole ? std::max<int64_t>(mine.begin - first, 0) : 0;
+        const int64_t end = whole ? std::min(mine.end - first, to.rows) : to.rows;
+        const int64_t step = whole ? 0 : mine.begin, last = whole ? weight.steps() : mine.end;
+        for (int64_t r = begin; r < end; ++r) {
+            weight.kernels->prepare(to, r, row_at(grouping.place[first + r]) + step * kPrepareStep, step, last);
+        }
+    }
+}
 
 }  // namespace tessera::cpu_x86

@@ -88,19 +88,7 @@ void run_grouped(const MatmulId& op, const tsr_run& run, tsr_range range, const 
         const auto first = static_cast<uint64_t>(grouping.first[e]);
         return ActivationRows{workspace + op.x_offset + first * op.row_bytes, grouping.count(e), op.weight.k};
     };
-    const int64_t places = grouping.first[op.experts];
-    const bool whole = places >= 4 * static_cast<int64_t>(worker.active());
-    const cpu::Share prepared = worker.share(whole ? places : op.weight.steps());
-    for (int64_t e = 0; e < op.experts && prepared.begin < prepared.end; ++e) {
-        const ActivationRows to = rows_of(e);
-        const int64_t first = grouping.first[e];
-        const int64_t begin = whole ? std::max<int64_t>(prepared.begin - first, 0) : 0;
-        const int64_t end = whole ? std::min(prepared.end - first, to.rows) : to.rows;
-        const int64_t step = whole ? 0 : prepared.begin, last = whole ? op.weight.steps() : prepared.end;
-        for (int64_t r = begin; r < end; ++r) {
-            kernels.prepare(to, r, x_row(grouping.place[first + r]) + step * kPrepareStep, step, last);
-        }
-    }
+    prepare_grouped(worker, grouping, op.experts, op.weight, rows_of, x_row);
     worker.barrier();
     worker.divide(op.weight.groups(), cpu::kMostPanelGroups * 2, [&](int64_t begin, int64_t end) {
         const int64_t from = begin * kLanes, to = std::min(end * kLanes, op.weight.n);
@@ -134,9 +122,7 @@ const tsr_status* run_id(const tsr_kernel*, void* state, const tsr_run* run) {
     return sdk::guarded([&] { run_grouped(op, *run, range, worker); });
 }
 
-constexpr tsr_kernel kMatmulId = {
-    sizeof(tsr_kernel), nullptr,    TSR_OP_MATMUL_ID, TSR_OP_MATMUL_ID, 1, "cpu", 0, nullptr, plan_id,
-    prepare_id,         release_id, run_id,           nullptr};
+constexpr tsr_kernel kMatmulId = cpu_kernel(TSR_OP_MATMUL_ID, plan_id, prepare_id, release_id, run_id);
 constexpr const tsr_kernel* kKernels[] = {&kMatmulId};
 
 }  // namespace

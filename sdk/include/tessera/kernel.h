@@ -28,16 +28,17 @@ typedef struct tsr_kernel_plan {
     /* For each operand (inputs, then outputs) the layouts that it may have, best first, ended by NULL; "" is the
      * canonical one. NULL: canonical only. Lists live as long as the plugin. */
     const char* const* layouts[TSR_MAX_OPERANDS];
-    uint64_t
-        least_scratch_bytes; /* attention: the least cap (scratch_bytes attribute) under which it can work; else 0 */
+    /* Attention: the least cap (scratch_bytes attribute) under which it can work; else 0. */
+    uint64_t least_scratch_bytes;
 } tsr_kernel_plan;
 
 /* One run. On a device every address in it is the device's, `ranges` too. */
 typedef struct tsr_run {
     uint32_t struct_size;
     const void* next;
-    void* const* data; /* for each operand (inputs, then outputs) the start of its storage: add tsr_tensor.offset. NULL
-                          for absent ones. On a device the array itself is host memory */
+    /* For each operand (inputs, then outputs) the start of its storage: add tsr_tensor.offset. NULL for absent ones. On
+     * a device the array itself is host memory. */
+    void* const* data;
     const tsr_range* ranges; /* [TSR_RANGE_COUNT] */
     void* workspace;
     /* CPU only: all workers call run with the same arguments but `worker`. */
@@ -58,8 +59,8 @@ typedef struct tsr_kernel {
     const char* op;
     uint32_t op_version;
     const char* device_kind;
-    int32_t
-        priority; /* decides before cost. 0 for built-in kernels, negative for fallbacks, positive to replace others */
+    /* Decides before cost. 0 for built-in kernels, negative for fallbacks, positive to replace others. */
+    int32_t priority;
     const void* context;
 
     /* Pure; any thread; no allocation. */

@@ -23,8 +23,8 @@ constexpr int64_t rounded_up(int64_t n, int64_t multiple) noexcept {
 struct HeadShape {
     int key = 0;    // elements of a key
     int value = 0;  // elements of a value
-    int first_part =
-        0;  // elements of a key that have one scale; what follows has another. A multiple of 32, or the whole key
+    // Elements of a key that have one scale; what follows has another. A multiple of 32, or the whole key.
+    int first_part = 0;
     bool prefix = false;  // the value is the first part of the key
 
     int padded_key() const noexcept { return static_cast<int>(rounded_up(key, 32)); }

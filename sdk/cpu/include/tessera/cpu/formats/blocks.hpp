@@ -127,8 +127,8 @@ struct BlockQ4K : BlockOf<TSR_TYPE_Q4_K, kSuperBlock> {
     uint16_t d;
     uint16_t dmin;
     uint8_t scales[12];
-    uint8_t
-        qs[128];  // per 64 elements: 32 bytes, the first 32 elements in the low nibbles, the others in the high ones
+    // Per 64 elements: 32 bytes, the first 32 elements in the low nibbles, the others in the high ones.
+    uint8_t qs[128];
 };
 
 // As q4_K; the fifth bit of element 32 k + l is bit k of qh[l]

@@ -34,6 +34,21 @@ template <class Isa, int kLanes>
     }
 }
 
+// The same through a table of 16 levels.
+template <class Isa, int kLanes>
+[[gnu::always_inline]] inline void nibble_levels(const int8_t (&table)[16], const uint8_t (&bytes)[4][kLanes][4],
+                                                 typename Isa::Bytes (&out)[8]) noexcept {
+    nibble_codes<Isa>(bytes, out);
+    for (auto& code : out) code = Isa::lookup16(table, code);
+}
+
+// Codes of a block of 32 that are bytes.
+template <class Isa, int kLanes>
+[[gnu::always_inline]] inline void byte_codes(const uint8_t (&bytes)[8][kLanes][4],
+                                              typename Isa::Bytes (&out)[8]) noexcept {
+    for (int s = 0; s < 8; ++s) out[s] = Isa::load(bytes[s]);
+}
+
 template <class Isa>
 struct WeightQ4_0 : PackedTraits<BlockQ4_0, Arithmetic{.groups = 1, .centre = 8}>, PackedByFields<WeightQ4_0<Isa>> {
     struct Unit {
@@ -181,7 +196,7 @@ struct WeightQ8_0 : PackedTraits<BlockQ8_0, Arithmetic{.groups = 1, .is_signed =
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
-        for (int s = 0; s < 8; ++s) codes[s] = Isa::load(unit.qs[s]);
+        byte_codes<Isa>(unit.qs, codes);
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
         sink(0, codes, scale, scale);
     }
@@ -235,8 +250,7 @@ struct WeightMxfp4 : PackedTraits<BlockMxfp4, Arithmetic{.groups = 1, .centre = 
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
-        nibble_codes<Isa>(unit.qs, codes);
-        for (auto& c : codes) c = Isa::lookup16(kMxfp4Centred, c);
+        nibble_levels<Isa>(kMxfp4Centred, unit.qs, codes);
         const typename Isa::Floats scale[1] = {Isa::from_half_e8m0(unit.e)};
         sink(0, codes, scale, scale);
     }
@@ -256,7 +270,7 @@ struct WeightQ8Row : PackedTraits<BlockQ8Row, Arithmetic{.groups = 1, .is_signed
     template <class Sink>
     static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
-        for (int s = 0; s < 8; ++s) codes[s] = Isa::load(unit.qs[s]);
+        byte_codes<Isa>(unit.qs, codes);
         const typename Isa::Floats scale[1] = {row_scale};
         sink(0, codes, scale, scale);
     }
@@ -277,8 +291,7 @@ struct WeightIq4Nl : PackedTraits<BlockIq4Nl, Arithmetic{.groups = 1, .is_signed
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
-        nibble_codes<Isa>(unit.qs, codes);
-        for (auto& c : codes) c = Isa::lookup16(kIq4Values, c);
+        nibble_levels<Isa>(kIq4Values, unit.qs, codes);
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
         sink(0, codes, scale, scale);
     }

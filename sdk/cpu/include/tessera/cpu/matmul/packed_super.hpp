@@ -258,7 +258,7 @@ struct WeightQ8KF16 : PackedTraits<BlockQ8KF16, Arithmetic{.groups = 1, .is_sign
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
         for (int b = 0; b < kUnitBlocks; ++b) {
             typename Isa::Bytes codes[8];
-            for (int s = 0; s < 8; ++s) codes[s] = Isa::load(unit.qs[b][s]);
+            byte_codes<Isa>(unit.qs[b], codes);
             sink(b, codes, scale, scale);
         }
     }
@@ -287,8 +287,7 @@ struct WeightIq4Xs : PackedTraits<BlockIq4Xs, Arithmetic{.groups = 1, .is_signed
         const auto d_32 = Isa::multiply(d, Isa::splat(-32.0f));
         for (int b = 0; b < kUnitBlocks; ++b) {
             typename Isa::Bytes codes[8];
-            nibble_codes<Isa>(unit.qs[b], codes);
-            for (auto& c : codes) c = Isa::lookup16(kIq4Values, c);
+            nibble_levels<Isa>(kIq4Values, unit.qs[b], codes);
             const auto six = Isa::or_shifted(unit.scales_l[b / 2], 4 * (b % 2), unit.scales_h, 2 * b);
             const typename Isa::Floats scale[1] = {Isa::fma(d, six, d_32)};
             sink(b, codes, scale, scale);
