@@ -111,6 +111,8 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     engine.experts = expert_reduction(arguments);
     engine.cache_type_k = cache_type(arguments, "cache-type-k", engine.cache_type_k);
     engine.cache_type_v = cache_type(arguments, "cache-type-v", engine.cache_type_v);
+    engine.hadamard_keys = arguments.has("k-cache-hadamard");
+    engine.hadamard_values = arguments.has("v-cache-hadamard");
     settings.value_type_given = arguments.has("cache-type-v");
     engine.map_weights = !arguments.has("no-mmap") && arguments.on_off("bench-mmap").value_or(true);
     engine.lock_memory = arguments.has("mlock");

@@ -82,6 +82,9 @@ std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& f
     if (latent_row && settings.value_type_given && settings.engine.cache_type_v != settings.engine.cache_type_k) {
         remarks.emplace_back("-ctv: keys and values of this model are one cached row, whose type is -ctk");
     }
+    if (latent_row && settings.engine.hadamard_values) {
+        remarks.emplace_back("-vhad: keys and values of this model are one cached row, to which -khad applies");
+    }
     const ExpertReduction& experts = settings.engine.experts;
     if (experts.ratio > 0 && info.experts_used <= experts.at_least) {
         remarks.push_back(info.experts_used == 0

@@ -16,6 +16,7 @@ void infer_moe_ffn(const tsr_node& node, tsr_tensor* out);
 void infer_moe_route(const tsr_node& node, tsr_tensor* out);
 void infer_rope(const tsr_node& node, tsr_tensor* out);
 void infer_add_mul(const tsr_node& node, tsr_tensor* out);
+void infer_hadamard(const tsr_node& node, tsr_tensor* out);
 void infer_silu_mul(const tsr_node& node, tsr_tensor* out);
 void infer_convert(const tsr_node& node, tsr_tensor* out);
 void infer_transpose(const tsr_node& node, tsr_tensor* out);

@@ -176,6 +176,10 @@ void infer_silu_mul(const tsr_node& node, tsr_tensor* out) {
     like(out[0], gate);
 }
 
+void infer_hadamard(const tsr_node& node, tsr_tensor* out) {
+    like(out[0], floats(node, 0));
+}
+
 void infer_convert(const tsr_node& node, tsr_tensor* out) {
     like(out[0], input(node, 0));
     out[0].type = static_cast<tsr_type>(sdk::int_attribute(node, "type", TSR_TYPE_F32));

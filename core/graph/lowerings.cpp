@@ -68,16 +68,26 @@ void lower_attention(const tsr_node& node, const tsr_lowering_options& options, 
     if (kFlash && !options.flash_attention) throw sdk::Failure(TSR_UNSUPPORTED, "flash attention is switched off");
     const tsr_tensor k = b.describe(b.input(1)), v = b.describe(b.input(2));
     const tsr_value positions = b.input(3), sequences = b.input(4), pages = b.input(5);
-    const tsr_value k_rows = b.reshape(b.input(1), {k.dims[0] * k.dims[1], k.dims[2]});
-    const tsr_value v_rows = b.reshape(b.input(2), {v.dims[0] * v.dims[1], v.dims[2]});
+    const auto hadamard = [&](const char* name, tsr_value rows) {
+        return b.add(TSR_OP_HADAMARD, part(node, name).c_str(), {rows}, {}, rows);
+    };
+    tsr_value q = b.input(0), keys = b.input(1), values = b.input(2);
+    if (options.hadamard_keys) {
+        q = hadamard("q_hadamard", q);
+        keys = hadamard("k_hadamard", keys);
+    }
+    if (options.hadamard_values) values = hadamard("v_hadamard", values);
+    const tsr_value k_rows = b.reshape(keys, {k.dims[0] * k.dims[1], k.dims[2]});
+    const tsr_value v_rows = b.reshape(values, {v.dims[0] * v.dims[1], v.dims[2]});
     b.add(TSR_OP_CACHE_WRITE, part(node, "write_k").c_str(), {k_rows, positions, sequences, pages}, {}, b.cache(0));
     b.add(TSR_OP_CACHE_WRITE, part(node, "write_v").c_str(), {v_rows, positions, sequences, pages}, {}, b.cache(1));
-    b.output(0, b.add(kFlash ? TSR_OP_FLASH_ATTENTION : TSR_OP_TILED_ATTENTION, node.name,
-                      {b.input(0), b.cache(0), b.cache(1), positions, sequences, pages, 0, 0},
-                      {attribute("scale", sdk::float_attribute(node, "scale", 1.0)), attribute("kv_heads", k.dims[1]),
-                       attribute("head_dim_v", v.dims[0]),
-                       attribute("scratch_bytes", static_cast<int64_t>(options.scratch_bytes)),
-                       attribute("max_tokens", static_cast<int64_t>(options.max_tokens))}));
+    const tsr_value attended = b.add(
+        kFlash ? TSR_OP_FLASH_ATTENTION : TSR_OP_TILED_ATTENTION, node.name,
+        {q, b.cache(0), b.cache(1), positions, sequences, pages, 0, 0},
+        {attribute("scale", sdk::float_attribute(node, "scale", 1.0)), attribute("kv_heads", k.dims[1]),
+         attribute("head_dim_v", v.dims[0]), attribute("scratch_bytes", static_cast<int64_t>(options.scratch_bytes)),
+         attribute("max_tokens", static_cast<int64_t>(options.max_tokens))});
+    b.output(0, options.hadamard_values ? hadamard("hadamard", attended) : attended);
 }
 
 constexpr tsr_lowering lowering(const char* op, const char* name, const char* family, int32_t priority,
@@ -125,6 +135,7 @@ constexpr std::array kOperators = {
     op(TSR_OP_ADD, 1, infer<infer_add_mul>),
     op(TSR_OP_MUL, 1, infer<infer_add_mul>),
     op(TSR_OP_SILU_MUL, 1, infer<infer_silu_mul>),
+    op(TSR_OP_HADAMARD, 1, infer<infer_hadamard>),
     op(TSR_OP_CONVERT, 1, infer<infer_convert>),
     op(TSR_OP_TRANSPOSE, 1, infer<infer_transpose>),
     op(TSR_OP_CACHE_WRITE, 1, infer<infer_cache_write>),

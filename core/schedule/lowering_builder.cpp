@@ -129,6 +129,8 @@ Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& 
     asked.max_sequences = options.max_sequences;
     asked.max_tokens = options.max_tokens;
     asked.derive_weights = derive_weights ? 1 : 0;
+    asked.hadamard_keys = options.hadamard_keys ? 1 : 0;
+    asked.hadamard_values = options.hadamard_values ? 1 : 0;
     tsr_builder table{sizeof(tsr_builder), nullptr, &state, describe, input, cache, add, buffer, view, output};
     check(lowering.build(&lowering, &lowered.abi(), &asked, &table));
 

@@ -30,6 +30,8 @@ struct ScheduleOptions {
     uint32_t cache_pages = 64;   // pages of TSR_PAGE_TOKENS in all
     tsr_type cache_type_k = TSR_TYPE_F16;
     tsr_type cache_type_v = TSR_TYPE_F16;
+    bool hadamard_keys = false;    // cached keys, or the latent, in the basis of a Hadamard matrix (-khad)
+    bool hadamard_values = false;  // cached values (-vhad)
     bool flash_attention = true;
     uint64_t scratch_bytes = 512ull << 20;         // what one attention node may use as scratch (-amb)
     bool map_weights = true;                       // weights that need no packing stay in the mapped file

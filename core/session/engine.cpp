@@ -49,6 +49,8 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     schedule.cache_pages = granted.limits.sequence_pages;
     schedule.cache_type_k = asked.cache_type_k;
     schedule.cache_type_v = asked.cache_type_v;
+    schedule.hadamard_keys = asked.hadamard_keys;
+    schedule.hadamard_values = asked.hadamard_values;
     schedule.flash_attention = asked.flash_attention;
     schedule.scratch_bytes = asked.scratch_bytes;
     schedule.map_weights = asked.map_weights;

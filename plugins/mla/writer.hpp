@@ -38,6 +38,8 @@ class Writer {
                       int64_t skipped_bytes, int32_t range) const;
     tsr_value view(tsr_value of, std::initializer_list<int64_t> dims, std::initializer_list<int64_t> strides,
                    int64_t skipped_bytes) const;
+    // The op "hadamard" in place.
+    tsr_value hadamard(const char* part, tsr_value x) const;
     tsr_value rope(const char* part, tsr_value x, tsr_value positions, tsr_value into) const;
     tsr_value matmul(const char* part, tsr_value x, Weight weight, tsr_value into) const;
     tsr_value turned(const char* part, tsr_value weight) const;
@@ -56,7 +58,7 @@ class Writer {
     void attend_absorbed(Kernel kernel, int32_t range, tsr_value output) const;
     void attend_projected(Kernel kernel, int32_t range, tsr_value output) const;
     tsr_value attention(const char* part, Kernel kernel, std::initializer_list<tsr_value> inputs, int64_t kv_heads,
-                        int64_t head_dim_v, tsr_value into) const;
+                        int64_t head_dim_v, tsr_value into, bool hadamard_weights = false) const;
     tsr_value heads_of_output(tsr_value output, int32_t range) const;
 
     const tsr_node& node_;

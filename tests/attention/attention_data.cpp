@@ -15,6 +15,8 @@
 namespace tessera::test {
 namespace {
 
+constexpr int64_t kOutlierEvery = 64;
+
 constexpr int64_t kPanel = 4;     // columns that a tile of a product has
 constexpr int64_t kTileRows = 4;  // rows of it
 using Columns = double __attribute__((vector_size(8 * kPanel)));
@@ -73,8 +75,9 @@ struct AttentionData::Sequence {
     std::vector<double> turned;  // [kRope, tokens]
 };
 
-AttentionData::AttentionData(int64_t heads, std::vector<int32_t> lengths, tsr_type weights, uint32_t threads)
-    : heads_(heads), lengths_(std::move(lengths)), type_(weights) {
+AttentionData::AttentionData(int64_t heads, std::vector<int32_t> lengths, tsr_type weights, uint32_t threads,
+                             float outlier)
+    : heads_(heads), outlier_(outlier), lengths_(std::move(lengths)), type_(weights) {
     for (const int32_t length : lengths_) {
         first_.push_back(static_cast<int32_t>(rows_));
         rows_ += length;
@@ -106,6 +109,7 @@ void AttentionData::fill() {
     std::generate_n(q_.floats(), rows() * heads_ * kKey, [&] { return draw(random); });
     std::generate_n(kv_.floats(), rows() * kCached, [&] { return draw(random); });
     for (int64_t i = 0; i < kLatent; ++i) norm_.floats()[i] = 1 + 0.1f * draw(random);
+    for (int64_t i = 0; i < kLatent; i += kOutlierEvery) norm_.floats()[i] *= outlier_;
     poison_with(std::nanf(""));
 }
 
@@ -118,6 +122,8 @@ void AttentionData::fill_weight() {
     weight_.resize(static_cast<size_t>(count * kLatent));
     auto* bytes = reinterpret_cast<unsigned char*>(wkv_b_.bytes().data());
     tests::fill_rows(type_, bytes, kLatent, static_cast<size_t>(count), deviation, random);
+    for (int64_t i = 0; type_ == TSR_TYPE_F32 && i < count * kLatent; i += kOutlierEvery)
+        wkv_b_.floats()[i] /= outlier_;
     for (int64_t r = 0; r < count; ++r) {
         cpu::decode_row(type_, bytes + static_cast<size_t>(r) * row_bytes, kLatent,
                         &weight_[static_cast<size_t>(r * kLatent)]);

@@ -38,8 +38,10 @@ class AttentionData : public WeightSource {
     static const double kScale;  // 1 / sqrt(kKey)
 
     // Tokens of each sequence. `weights` is the element type of wkv_b. `threads` work on what is expected. Large: of
-    // each token 5 numbers a head and element are kept.
-    AttentionData(int64_t heads, std::vector<int32_t> lengths, tsr_type weights, uint32_t threads);
+    // each token 5 numbers a head and element are kept. Every 64th element of latent rows is `outlier` times as large
+    // as the rest, and of f32 weights as much smaller: keys and values stay as they are, but blocks of the cache do
+    // not.
+    AttentionData(int64_t heads, std::vector<int32_t> lengths, tsr_type weights, uint32_t threads, float outlier = 1);
 
     int64_t heads() const { return heads_; }
     tsr_type weights() const { return type_; }
@@ -67,6 +69,7 @@ class AttentionData : public WeightSource {
     void attend(const Sequence& sequence, int64_t head);
 
     int64_t heads_;
+    float outlier_;
     std::vector<int32_t> lengths_, first_;
     int64_t rows_ = 0;
     tsr_type type_;

@@ -140,6 +140,7 @@ class Runner {
         options.max_tokens = pages_of_one_ * TSR_PAGE_TOKENS;
         options.cache_pages = all_pages_;
         options.cache_type_k = options.cache_type_v = asked.cache;
+        options.hadamard_keys = options.hadamard_values = asked.hadamard;
         options.flash_attention = asked.flash;
         options.scratch_bytes = asked.scratch_bytes;
         options.lowerings["mla_attention"] = asked.way;

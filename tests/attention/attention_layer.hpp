@@ -18,6 +18,7 @@ struct AttentionCase {
     bool flash = true;      // -fa
     tsr_type cache = TSR_TYPE_F32;
     uint64_t scratch_bytes = 512ull << 20;  // -amb
+    bool hadamard = false;                  // -khad -vhad
 };
 
 // An attention node of the plan.

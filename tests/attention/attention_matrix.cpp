@@ -1,8 +1,9 @@
 // Every way of multi-head latent attention against attention from first principles: attention_matrix [--heads 1,128]
 // [--tokens 1,7,64,513,3000] [--sequences 1,3] [--ways 0,1,2,3] [--caches f32,f16,bf16,q8_0] [--backends
 // reference,cpu_avx2]
-// [--kinds flash,tiles] [--amb 4] [--weights f32] [--threads 0]. The cap of --amb (MiB) is for tiles. Prints a table
-// with the relative L2 error of each, and fails if one is past its limit or ran elsewhere than asked.
+// [--kinds flash,tiles] [--amb 4] [--weights f32] [--outlier 1] [--hadamard] [--threads 0]. The cap of --amb (MiB) is
+// for tiles; --outlier: how much stronger every 64th element of latent rows is. Prints a table with the relative L2
+// error of each, and fails if one is past its limit or ran elsewhere than asked.
 #include "attention_layer.hpp"
 #include "core/base/error.hpp"
 #include "core/tensor/types.hpp"
@@ -55,6 +56,7 @@ int main(int argc, char** argv) try {
         "sequences", list_of("1,3"))("ways", list_of("0,1,2,3"))("caches", list_of("f32,f16,bf16,q8_0"))(
         "backends", list_of("reference,cpu_avx2"))("kinds", list_of("flash,tiles"))("weights", list_of("f32"))(
         "amb", po::value<uint64_t>()->default_value(4))("threads", po::value<uint32_t>()->default_value(0))(
+        "outlier", po::value<float>()->default_value(1))("hadamard", "caches in the basis of a Hadamard matrix")(
         "help", "show these options");
     po::variables_map args;
     po::store(po::parse_command_line(argc, argv, described), args);
@@ -87,7 +89,8 @@ int main(int argc, char** argv) try {
         for (const std::string& tokens : list("tokens")) {
             std::vector<int32_t> lengths = attention_lengths(std::stoi(tokens));
             if (most_sequences < lengths.size()) lengths.resize(most_sequences);
-            AttentionData data(std::stol(heads), lengths, type_of(args["weights"].as<std::string>()), threads);
+            AttentionData data(std::stol(heads), lengths, type_of(args["weights"].as<std::string>()), threads,
+                               args["outlier"].as<float>());
             for (const std::string& name : list("backends")) {
                 const Registry registry = Registry::load(plugins_up_to(name), hardware);
                 const AttentionBackend backend{name, &registry, &hardware, &team};
@@ -99,6 +102,7 @@ int main(int argc, char** argv) try {
                             double seconds = 0;
                             for (const std::string& cache : caches) {
                                 AttentionCase asked{way, kind == "flash", type_of(cache)};
+                                asked.hadamard = args.contains("hadamard");
                                 if (!asked.flash) asked.scratch_bytes = args["amb"].as<uint64_t>() << 20;
                                 const auto result = run_attention(data, std::stoul(sequences), asked, backend);
                                 const bool good = result.error <= attention_limit(asked.cache);

@@ -160,6 +160,31 @@ INSTANTIATE_TEST_SUITE_P(Caches, AttentionOfFewBits,
                                          TSR_TYPE_IQ4_NL),
                          [](const auto& instance) { return std::string(type_info(instance.param).name); });
 
+// In the basis of a Hadamard matrix: nothing changes in f32, from any way of attending; and with a few elements much
+// stronger than the rest, four bits cost a fraction of what they do without.
+TEST(AttentionInHadamardsBasis, IsTheSameAndKeepsOutliers) {
+    for (const char* name : {"reference", "cpu_avx2", "cpu_avx512"}) {
+        if (!runs_here(name)) continue;
+        const Machine machine(name);
+        AttentionData data(3, attention_lengths(64), TSR_TYPE_F32, machine.threads(), 8);
+        for (const char* way : kWays) {
+            for (const bool flash : {true, false}) {
+                AttentionCase asked = make_case(way, flash, TSR_TYPE_F32);
+                SCOPED_TRACE(std::string(name) + ", " + describe(asked, 3));
+                asked.hadamard = true;
+                EXPECT_LE(run_attention(data, 3, asked, machine.backend()).error, attention_limit(TSR_TYPE_F32));
+                if (*way == '0') continue;  // the cached keys and values of heads have no such elements
+                asked.cache = TSR_TYPE_Q4_0;
+                const double with = run_attention(data, 3, asked, machine.backend()).error;
+                asked.hadamard = false;
+                const double without = run_attention(data, 3, asked, machine.backend()).error;
+                EXPECT_LE(with, attention_limit(TSR_TYPE_Q4_0));
+                EXPECT_LT(with, 0.6 * without);
+            }
+        }
+    }
+}
+
 // Whatever wkv_b is, with both the key part read along its columns and a copy that was turned at load: those are q8_0.
 class AttentionWeights : public testing::TestWithParam<tsr_type> {};
 

@@ -65,6 +65,19 @@ INSTANTIATE_TEST_SUITE_P(All, MlaNumbers,
                                           testing::Values(Files::kWhole, Files::kSplit, Files::kBoth), testing::Bool()),
                          label);
 
+TEST(MlaHadamard, ChangesNothingInF32) {
+    for (const char* name : {"0", "1", "2", "3"}) {
+        for (const int rank : {0, 1}) {
+            for (const Files files : {Files::kWhole, Files::kSplit}) {
+                MlaLayer layer({}, files, TSR_TYPE_F32, rank == 0);
+                layer.options.derive_weights = 1;
+                layer.options.hadamard_keys = layer.options.hadamard_values = 1;
+                EXPECT_LT(worst_error(layer, *mla_lowering(name, rank), TSR_TYPE_F32, 2), 3e-6) << name << rank;
+            }
+        }
+    }
+}
+
 // Views need whole rows only, so any format does; a derived copy is q8_0 or better.
 TEST(MlaWeights, AnyFormatOfWkvB) {
     for (const tsr_type type :

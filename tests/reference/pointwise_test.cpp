@@ -1,8 +1,10 @@
-// get_rows, rms_norm, add, mul, silu_mul, weighted_sum and rope on cases worked out by hand or by independent loops.
+// get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope and hadamard on cases worked out by hand or by independent
+// loops.
 #include "node_builder.hpp"
 
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <complex>
 #include <numbers>
 
@@ -58,6 +60,27 @@ TEST(RmsNorm, InPlaceOverHeadsOfAView) {
                 EXPECT_NEAR(x.at(i, h, r), wanted, 1e-5);
             }
         }
+    }
+}
+
+TEST(Hadamard, IsTheMatrixOfBlocksAndUndoesItself) {
+    std::mt19937 rng(3);
+    for (const int64_t n : {1, 7, 32, 48, 64, 192}) {
+        const int64_t block = n == 48 ? 16 : n == 192 ? 64 : n == 7 ? 1 : n;
+        const Tensor x = random_floats(rng, {n, 2, 5}, TSR_RANGE_ROWS);
+        TestNode node("hadamard", {x}, {make_tensor(TSR_TYPE_F32, {n, 2, 5}, TSR_RANGE_ROWS)});
+        node.run(Ranges::of(4), 3);
+        Tensor got = node.operand(1);
+        for (int64_t i = 0; i < n; ++i) {
+            double sum = 0;
+            for (int64_t j = i / block * block; j < i / block * block + block; ++j)
+                sum += (std::popcount(static_cast<uint64_t>(i % block & j % block)) % 2 ? -1.0 : 1.0) * x.at(j, 1, 3);
+            EXPECT_NEAR(got.at(i, 1, 3), sum / std::sqrt(static_cast<double>(block)), 1e-5);
+            EXPECT_TRUE(std::isnan(got.at(i, 0, 4)));
+        }
+        TestNode again("hadamard", {got}, {got});
+        again.run(Ranges::of(4));
+        for (int64_t i = 0; i < n; ++i) EXPECT_NEAR(got.at(i, 1, 2), x.at(i, 1, 2), 1e-5);
     }
 }
 

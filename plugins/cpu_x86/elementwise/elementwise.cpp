@@ -1,5 +1,7 @@
 #include "elementwise.hpp"
 
+#include "../kernel.hpp"
+
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/elementwise/pointwise.hpp>
 #include <tessera/cpu/elementwise/rope.hpp>
@@ -59,13 +61,11 @@ constexpr std::array kOps{
        [](const State& s, const tsr_run& run) { elementwise::run_silu_mul<Isa>(*s.node, run); }},
     Op{TSR_OP_WEIGHTED_SUM, reference::plan_weighted_sum,
        [](const State& s, const tsr_run& run) { elementwise::run_weighted_sum<Isa>(*s.node, run); }},
+    Op{TSR_OP_HADAMARD, reference::plan_hadamard,
+       [](const State& s, const tsr_run& run) { reference::run_hadamard(*s.node, s.slots, run); }},
     Op{TSR_OP_MOE_ROUTE, reference::plan_moe_route,
        [](const State& s, const tsr_run& run) { reference::run_moe_route(*s.node, s.slots, run); }},
 };
-
-uint32_t slots_of(const tsr_device_info* device) noexcept {
-    return device && device->threads > 0 ? device->threads : 1;
-}
 
 const Op& op_of(const tsr_kernel* self) noexcept {
     return *static_cast<const Op*>(self->context);
@@ -105,16 +105,7 @@ const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run* run) {
 constexpr auto kKernels = [] {
     std::array<tsr_kernel, kOps.size()> kernels{};
     for (size_t i = 0; i < kOps.size(); ++i) {
-        kernels[i].struct_size = sizeof(tsr_kernel);
-        kernels[i].name = kOps[i].name;
-        kernels[i].op = kOps[i].name;
-        kernels[i].op_version = 1;
-        kernels[i].device_kind = "cpu";
-        kernels[i].context = &kOps[i];
-        kernels[i].plan = plan;
-        kernels[i].prepare = prepare;
-        kernels[i].release = release;
-        kernels[i].run = run;
+        kernels[i] = cpu_kernel(kOps[i].name, plan, prepare, release, run, &kOps[i]);
     }
     return kernels;
 }();

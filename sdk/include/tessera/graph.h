@@ -58,8 +58,12 @@ typedef struct tsr_lowering_options {
     uint32_t max_rows;       /* of a batch */
     uint32_t max_sequences;  /* in a batch */
     uint32_t max_tokens;     /* of one sequence, cached */
-    uint32_t
-        derive_weights; /* 1: weights may be derived at load where that is faster; 0: only views of what is there */
+    /* 1: weights may be derived at load where that is faster; 0: only views of what is there. */
+    uint32_t derive_weights;
+    /* 1: rows of cache components that hold keys (or the latent), or values, go through the op "hadamard" before they
+     * are written. */
+    uint32_t hadamard_keys;
+    uint32_t hadamard_values;
 } tsr_lowering_options;
 
 /* The host's table through which a lowering writes its graph. Valid during the call it was given to, on that thread.

@@ -68,6 +68,11 @@
 /* gate f32, up f32 of one shape -> the same: gate / (1 + exp(-gate)) * up. In place of either. */
 #define TSR_OP_SILU_MUL "silu_mul"
 
+/* x f32 [n, ...] -> same shape as x. In place. Each row, cut into blocks of the largest power of two that divides n, is
+ * multiplied with the orthonormal Hadamard matrix of that size, H[i][j] = (-1)^popcount(i & j) / sqrt(size). Twice is
+ * the row itself. Around a cache of few bits it spreads what single elements hold (arXiv 2404.00456). */
+#define TSR_OP_HADAMARD "hadamard"
+
 /* Init only. weight any -> the same shape in element type `type`. Attributes: type. */
 #define TSR_OP_CONVERT "convert"
 /* Init only. weight any [k, n, B] -> [n, k, B] in element type `type` (through f32). Attributes: type. */
@@ -89,7 +94,9 @@
  * (H / kv_heads). prefix:    no v: kv_heads = 1, k rows hold dk elements, of which the first dv are the value too.
  *   projected: no v, wk [c, dk - p, H] and wv [c, dv, H]: k rows hold c + p elements; the key of head h is wk_h times
  * the first c, followed by the last p; its value is wv_h times the first c. out = softmax(scale * q k) v. Attributes:
- * scale (f), kv_heads, head_dim_v (dv), scratch_bytes: the cap on workspace; max_tokens: of one sequence.
+ * scale (f), kv_heads, head_dim_v (dv), scratch_bytes: the cap on workspace; max_tokens: of one
+ * sequence; hadamard (0), projected form: the first c elements of cached rows went through the op "hadamard" as a row
+ * of their own, and rows of wk and wv have to. A kernel refuses a node with an attribute that it does not know.
  * flash_attention keeps a running softmax and no scores beyond small tiles; tiled_attention may hold tiles of scores
  * (over heads, rows and pages, with a running maximum and sum) up to the cap. They differ in what kernels claim, not in
  * meaning. */

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <tessera/cpu/attention/shape.hpp>
-#include <tessera/cpu/reference/check.hpp>
+#include <tessera/cpu/reference/attention.hpp>
 
 #include <algorithm>
 
@@ -23,7 +23,8 @@ struct Problem {
     int64_t max_rows = 0;
     int64_t max_sequences = 0;
     int64_t max_tokens = 0;
-    bool exact = false;  // f32 arithmetic
+    bool hadamard = false;  // projected: rows of the weights want hadamard()
+    bool exact = false;     // f32 arithmetic
 
     int projected_key() const noexcept { return shape.key - turned; }
     // Units of work over different keys: heads with keys of their own.
@@ -41,6 +42,7 @@ struct Problem {
 inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& problem) noexcept {
     reference::Check check(node, plan);
     check.counts(6, 8, 1);
+    check.attributes(reference::kAttentionAttributes);
     check.activation(0, "q", 3);
     check.cache(1, "the key cache");
     check.integers(3, "positions", 1);
@@ -102,6 +104,7 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
         check.dim(1, "the key cache", 0, c + turned);
         if (!check) return false;
         p.form = Form::kProjected;
+        p.hadamard = sdk::int_attribute(node, "hadamard", 0) != 0;
         p.kv_heads = 1;
         p.group = 1;
         p.latent = static_cast<int>(c);

@@ -4,6 +4,7 @@
 #include <tessera/cpu/attention/exponential.hpp>
 #include <tessera/cpu/attention/few_lanes.hpp>
 #include <tessera/cpu/attention/work.hpp>
+#include <tessera/cpu/hadamard.hpp>
 #include <tessera/cpu/reference/rows.hpp>
 
 #include <string>
@@ -380,6 +381,7 @@ class Run {
                     float* row = scratch_.weight_rows + int64_t{i} * latent.padded_key();
                     reference::decode_elements(weight.tensor->type, weight.row(panel * kPanel + i, head), 0,
                                                problem_.latent, row);
+                    if (problem_.hadamard) hadamard(row, problem_.latent);
                     lanes[i] = row;
                 }
                 Arithmetic::load_queries(to[panel], latent, lanes, 2, 1.0f);

@@ -4,6 +4,7 @@
 // memory.
 #pragma once
 
+#include <tessera/cpu/hadamard.hpp>
 #include <tessera/cpu/reference/check.hpp>
 #include <tessera/cpu/reference/rows.hpp>
 #include <tessera/cpu/reference/storage.hpp>
@@ -17,6 +18,9 @@ namespace tessera::cpu::reference {
 // Operands of an attention node.
 enum : uint32_t { kQ = 0, kK = 1, kV = 2, kPositions = 3, kSequences = 4, kPageTable = 5, kWk = 6, kWv = 7 };
 
+inline constexpr std::string_view kAttentionAttributes[] = {"scale",         "kv_heads",   "head_dim_v",
+                                                            "scratch_bytes", "max_tokens", "hadamard"};
+
 enum class AttentionForm { kPlain, kPrefix, kProjected };
 
 struct AttentionShape {
@@ -29,6 +33,7 @@ struct AttentionShape {
     int64_t unprojected = 0;  // projected: p, the last elements of a key
     int64_t rows = 0;         // maximum
     double scale = 0;
+    bool hadamard = false;  // projected: rows of the weights want hadamard()
 
     explicit AttentionShape(const tsr_node& node) noexcept {
         const tsr_tensor& q = *node.inputs[kQ];
@@ -36,6 +41,7 @@ struct AttentionShape {
         dk = q.dims[0], heads = q.dims[1], rows = q.dims[2];
         dv = node.outputs[0]->dims[0];
         scale = sdk::float_attribute(node, "scale", 0);
+        hadamard = sdk::int_attribute(node, "hadamard", 0) != 0;
         kv_heads = sdk::int_attribute(node, "kv_heads", 1);
         if (sdk::has_input(node, kWk)) {
             form = AttentionForm::kProjected;
@@ -116,6 +122,7 @@ inline uint64_t scratch_cap(const tsr_node& node) noexcept {
 inline void plan_attention(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
     check.counts(6, 8, 1);
+    check.attributes(kAttentionAttributes);
     check.activation(kQ, "q", 3);
     check.cache(kK, "the k cache");
     check.integers(kPositions, "positions", 1);
@@ -313,6 +320,7 @@ class Worker {
     void project(const View& weight, int64_t h, int64_t outputs, int64_t tokens, float* to, int64_t stride) noexcept {
         for (int64_t o = 0; o < outputs; ++o) {
             decode_elements(weight.tensor->type, weight.row(o, h), 0, shape_.latent, weight_);
+            if (shape_.hadamard) hadamard(weight_, shape_.latent);
             for (int64_t t = 0; t < tokens; ++t) {
                 to[t * stride + o] = static_cast<float>(dot(weight_, latent_ + t * shape_.latent, shape_.latent));
             }

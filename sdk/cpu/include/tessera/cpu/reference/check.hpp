@@ -5,9 +5,12 @@
 #include <tessera/cpp/node.hpp>
 #include <tessera/cpu/formats/formats.hpp>
 
+#include <algorithm>
 #include <cstdint>
 #include <cstdio>
 #include <initializer_list>
+#include <span>
+#include <string_view>
 
 namespace tessera::cpu::reference {
 
@@ -85,6 +88,15 @@ class Check {
         uint32_t axis = 0;
         for (const int64_t w : wanted) {
             if (!dim(index, what, axis++, w)) return false;
+        }
+        return good_;
+    }
+    // An attribute that nobody has heard of may change what the node means.
+    bool attributes(std::span<const std::string_view> known) noexcept {
+        for (uint32_t i = 0; good_ && i < node_.attribute_count; ++i) {
+            const char* name = node_.attributes[i].name;
+            if (std::ranges::find(known, std::string_view(name)) == known.end())
+                return no("%s: required attribute '%s'; supported: none of that name; missing: it", node_.op, name);
         }
         return good_;
     }

@@ -33,6 +33,7 @@ inline constexpr Op kOps[] = {
     {TSR_OP_ADD, plan_add, run_add},
     {TSR_OP_MUL, plan_mul, run_mul},
     {TSR_OP_SILU_MUL, plan_silu_mul, run_silu_mul},
+    {TSR_OP_HADAMARD, plan_hadamard, run_hadamard},
     {TSR_OP_CONVERT, plan_convert, run_convert},
     {TSR_OP_TRANSPOSE, plan_transpose, run_transpose},
     {TSR_OP_CACHE_WRITE, plan_cache_write, run_cache_write},

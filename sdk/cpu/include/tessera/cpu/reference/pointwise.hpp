@@ -1,6 +1,7 @@
-// Ops that look at one row at a time: get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope.
+// Ops that look at one row at a time: get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope, hadamard.
 #pragma once
 
+#include <tessera/cpu/hadamard.hpp>
 #include <tessera/cpu/reference/check.hpp>
 #include <tessera/cpu/reference/rows.hpp>
 #include <tessera/ops.h>
@@ -281,6 +282,31 @@ inline void run_rope(const tsr_node& node, uint32_t, const tsr_run& run) {
                 to[second] = static_cast<float>(a * sine + b * cosine);
             }
         }
+    }
+}
+
+// ---- hadamard: 0 x; 1 output ----
+
+inline void plan_hadamard(const tsr_node& node, uint32_t, tsr_kernel_plan& plan, Work& work) noexcept {
+    Check check(node, plan);
+    check.counts(1, 1, 1);
+    check.activation(0, "x", 0);
+    check.activation(check.out(), "the output", 0);
+    check_like(check, check.out(), "the output", 0);
+    if (!check) return;
+    work = row_work(check.at(0), std::log2(static_cast<double>(hadamard_block(check.at(0).dims[0]))));
+    plan.supported = 1;
+}
+
+inline void run_hadamard(const tsr_node& node, uint32_t, const tsr_run& run) {
+    const View x = input(node, run, 0);
+    const View out = output(node, run);
+    const RowList rows(*x.tensor, run);
+    const Share part = share(rows.count(), run);
+    for (int64_t r = part.begin; r < part.end; ++r) {
+        float* to = rows.floats(out, r);
+        if (const float* from = rows.floats(x, r); from != to) std::copy_n(from, x.dim(0), to);
+        hadamard(to, x.dim(0));
     }
 }
 
