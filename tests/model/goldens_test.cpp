@@ -182,6 +182,42 @@ std::vector<Case> cases() {
 
 INSTANTIATE_TEST_SUITE_P(Recorded, Goldens, testing::ValuesIn(cases()), case_name);
 
+// Every bit of the logits, whatever the number of threads: prompts, generation, prompts beside a cache.
+class ThreadCounts : public testing::TestWithParam<const char*> {};
+
+TEST_P(ThreadCounts, OneToEightGiveTheSameBits) {
+    for (const char* plugin : {"cpu_avx2", "cpu_avx512"}) {
+        if (!test::runs_here(plugin)) continue;
+        const Golden golden(test::source_dir() / "tests/goldens" / (std::string(GetParam()) + ".short.golden.gguf"));
+        const bool latent = GetParam()[0] == 'v';
+        for (const char* mla : {"0", "1", "2", "3"}) {
+            if (!latent && *mla != '0') continue;
+            std::vector<std::vector<float>> first;
+            for (uint32_t threads = 1; threads <= 8; ++threads) {
+                EngineOptions options;
+                options.context = static_cast<uint32_t>(golden.tokens.size());
+                options.rows = options.output_rows = 97;
+                options.expand_from = 12;
+                options.threads = threads;
+                options.cache_type_k = options.cache_type_v = *mla == '1' ? TSR_TYPE_BF16 : TSR_TYPE_F16;
+                options.hadamard_keys = *mla == '2';
+                if (latent) options.lowerings["mla_attention"] = mla;
+                test::LoadedModel model(golden.model, options, test::plugins_up_to(plugin));
+                const auto logits = run(*model.engine, golden.tokens);
+                if (threads == 1) first = logits;
+                EXPECT_EQ(logits, first) << plugin << ", -mla " << mla << ", " << threads << " threads";
+            }
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, ThreadCounts, testing::Values("v3-yarn", "v2-groups", "llama-gqa", "qwen3moe-plain"),
+                         [](const auto& instance) {
+                             std::string name = instance.param;
+                             std::ranges::replace(name, '-', '_');
+                             return name;
+                         });
+
 TEST(Goldens, AreThere) {
     EXPECT_GE(cases().size(), 60u);
 }
