@@ -2,6 +2,7 @@
 // (multiply-adds a second), with a team of spinning threads as the runtime has it.
 //
 //     bench_matmul [threads] [rows] [format]
+#include "core/schedule/pieces.hpp"
 #include "tests/cpu_x86/plugin_under_test.hpp"
 #include "tests/random_rows.hpp"
 
@@ -61,19 +62,20 @@ class Team {
         const uint32_t generation = generation_.load(std::memory_order_acquire);
         if (arrived_.fetch_add(1, std::memory_order_acq_rel) == workers_ - 1) {
             arrived_.store(0, std::memory_order_relaxed);
-            tickets_.store(0, std::memory_order_relaxed);
             generation_.store(generation + 1, std::memory_order_release);
             return;
         }
         while (generation_.load(std::memory_order_acquire) == generation) _mm_pause();
     }
-    uint32_t ticket() { return tickets_.fetch_add(1, std::memory_order_relaxed); }
+    uint32_t piece(uint32_t worker, uint32_t count) {
+        return pieces_.take(generation_.load(std::memory_order_relaxed), worker, workers_, count);
+    }
     uint32_t workers() const { return workers_; }
 
   private:
     uint32_t workers_;
-    std::atomic<uint32_t> tickets_{0};
-    std::atomic<uint32_t> arrived_{0}, generation_{0};
+    tessera::Pieces pieces_{workers_};
+    std::atomic<uint32_t> arrived_{0}, generation_{1};
     std::function<void(uint32_t)> job_;
     std::vector<std::thread> threads_;
 };
@@ -147,7 +149,9 @@ Result run_matmuls(Team& team, const tsr_layout& layout, int64_t k, int64_t n, i
                 run.workers = team.workers();
                 run.team = &team;
                 run.barrier = [](void* t, uint32_t index) { static_cast<Team*>(t)->barrier(index); };
-                run.ticket = [](void* t) { return static_cast<Team*>(t)->ticket(); };
+                run.piece = [](void* t, uint32_t index, uint32_t count) {
+                    return static_cast<Team*>(t)->piece(index, count);
+                };
                 kernel.run(&kernel, state, &run);
             });
         }

@@ -118,6 +118,25 @@ uint64_t page_bytes() noexcept {
 
 }  // namespace
 
+bool MappedFile::read_in(uint64_t offset, uint64_t bytes, std::string_view name) const {
+    if (offset > size_ || bytes > size_ - offset) {
+        fail(TSR_IO_ERROR, "{}: cannot read {} bytes at {}: the file has {}", printable(name, 4096), bytes, offset,
+             size_);
+    }
+#ifdef MADV_POPULATE_READ
+    const uint64_t begin = offset / page_bytes() * page_bytes();
+    while (::madvise(const_cast<std::byte*>(data_) + begin, offset + bytes - begin, MADV_POPULATE_READ) != 0) {
+        if (errno == EINTR || errno == EAGAIN) continue;
+        if (errno == EINVAL || errno == ENOSYS) return false;  // a system before Linux 5.14
+        fail(TSR_IO_ERROR, "{}: cannot read {} bytes at {}: {}", printable(name, 4096), bytes, offset,
+             std::generic_category().message(errno == EFAULT ? EIO : errno));
+    }
+    return true;
+#else
+    return false;
+#endif
+}
+
 void MappedFile::will_need(uint64_t offset, uint64_t bytes) const noexcept {
     if (offset >= size_) return;
     const uint64_t end = offset + std::min<uint64_t>(bytes, size_ - offset);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string_view>
 
 namespace tessera {
 
@@ -46,6 +47,10 @@ class MappedFile {
     MappedFile& operator=(MappedFile&& other) noexcept;
 
     std::span<const std::byte> bytes() const noexcept { return {data_, size_}; }
+
+    // Reads the range in and maps it, so that touching it takes no fault and raises no SIGBUS (unless the file is
+    // shortened later). False if this system cannot do that. Throws Error(TSR_IO_ERROR) naming `name`. Any thread.
+    bool read_in(uint64_t offset, uint64_t bytes, std::string_view name) const;
 
     // Starts reading the range ahead.
     void will_need(uint64_t offset, uint64_t bytes) const noexcept;

@@ -43,6 +43,10 @@ class GgufFile {
     void read(const TensorEntry& tensor, uint64_t begin, std::span<std::byte> out) const;
     std::span<const std::byte> map(const TensorEntry& tensor) const;
 
+    // The bytes of a range of the tensor in the mapped file, read in already; empty if the system cannot promise that.
+    // Throws Error(TSR_IO_ERROR).
+    std::span<const std::byte> borrow(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
+
     // Gives back the mapped pages that lie wholly inside the range of the tensor (see MappedFile::drop_pages).
     void drop_pages(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
 

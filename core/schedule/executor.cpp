@@ -141,7 +141,7 @@ void Executor::run_on_team(const Segment& segment, uint32_t threads) {
     std::atomic<uint32_t> failed_at{segment.count};  // the first node that failed
     auto region = [&](uint32_t worker, uint32_t workers) {
         tsr_run run{sizeof(tsr_run), nullptr, nullptr, ranges_.data(), memory_.workspace(0),
-                    worker,          workers, &team_,  Team::barrier,  Team::ticket};
+                    worker,          workers, &team_,  Team::barrier,  Team::piece};
         const bool measured = worker == 0 && !seconds_.empty();
         auto before = measured ? Clock::now() : Clock::time_point();
         for (uint32_t i = 0; i < segment.count; ++i) {

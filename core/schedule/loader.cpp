@@ -13,8 +13,9 @@
 namespace tessera {
 namespace {
 
-// Canonical rows are packed while they are still in the second-level cache.
-constexpr uint64_t kPackedAtOnce = 256 << 10;
+// Rows of a weight that a worker brings in at a time. Borrowed ones are packed straight from the page cache; those that
+// have to be read are packed while they are still in the second-level cache.
+constexpr uint64_t kBroughtAtOnce = kLoadingChunk, kReadAtOnce = 256 << 10;
 
 constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 
@@ -53,6 +54,7 @@ class Loader {
           source_(source),
           team_(team),
           progress_(progress),
+          read_in_mapped_(plan.memory[0].mapped + plan.memory[0].allocated() <= plan.devices[0]->free_memory_bytes),
           buffers_(plan.memory[0].loading, "loading", false) {}
 
     void run() {
@@ -60,6 +62,7 @@ class Loader {
         total_ += derive_bytes();
         for (const PlannedNode& node : plan_.init_nodes) derive(node);
         bring_in(chunks);
+        give_back_edges();
         if (progress_) progress_(total_, total_);
     }
 
@@ -73,7 +76,7 @@ class Loader {
     std::vector<Chunk> cut() {
         std::vector<Chunk> chunks;
         for (const Instance& instance : plan_.instances) {
-            if (instance.storage == 0 || instance.mapped || instance.loading) continue;
+            if (instance.storage == 0 || instance.loading || (instance.mapped && !read_in_mapped_)) continue;
             const Storage& weight = storage(instance);
             if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
             const Packing pack = packing(instance);
@@ -81,7 +84,7 @@ class Loader {
                 fail(TSR_DOES_NOT_FIT, "{}: {} rows take {} bytes; the buffer for packing has {}", weight.name,
                      pack.group_rows, pack.canonical_bytes, kLoadingChunk);
             }
-            const uint64_t at_once = std::max<uint64_t>(kPackedAtOnce / pack.canonical_bytes, 1),
+            const uint64_t at_once = std::max<uint64_t>(kBroughtAtOnce / pack.canonical_bytes, 1),
                            groups = pack.rows / pack.group_rows;
             for (uint64_t group = 0; group < groups; group += at_once) {
                 chunks.push_back({&instance, group, std::min(at_once, groups - group)});
@@ -121,18 +124,40 @@ class Loader {
         if (error) std::rethrow_exception(error);
     }
 
+    // Pages that chunks shared.
+    void give_back_edges() const {
+        for (const Instance& instance : plan_.instances) {
+            if (instance.storage == 0 || instance.mapped || instance.loading) continue;
+            const Storage& weight = storage(instance);
+            if (weight.role == TSR_ROLE_WEIGHT && !weight.derived) source_.give_back(weight.name, 0, weight.bytes);
+        }
+    }
+
     uint64_t bytes_of(const Chunk& chunk) const { return chunk.groups * packing(*chunk.instance).canonical_bytes; }
 
     void bring_in(const Chunk& chunk, std::byte* buffer) {
-        const Storage& weight = storage(*chunk.instance);
-        const Packing pack = packing(*chunk.instance);
-        const std::span<std::byte> rows(buffer, chunk.groups * pack.canonical_bytes);
-        const uint64_t offset = chunk.first_group * pack.canonical_bytes;
-        if (pack.layout || chunk.instance->device != 0) {
-            read(weight, offset, rows);
-            put(*chunk.instance, pack, chunk.first_group, rows);
-        } else {
-            read(weight, offset, {target_of(*chunk.instance, pack, chunk.first_group), rows.size()});
+        const Instance& instance = *chunk.instance;
+        const Storage& weight = storage(instance);
+        const Packing pack = packing(instance);
+        const uint64_t offset = chunk.first_group * pack.canonical_bytes, bytes = chunk.groups * pack.canonical_bytes;
+        if (weight.source_layout.empty()) {
+            if (const auto rows = source_.borrow(weight.name, offset, bytes); !rows.empty()) {
+                if (instance.mapped) return;
+                put(instance, pack, chunk.first_group, rows);
+                source_.give_back(weight.name, offset, bytes);
+                return;
+            }
+        }
+        if (instance.mapped) return;
+        if (!pack.layout && instance.device == 0) {
+            read(weight, offset, {target_of(instance, pack, chunk.first_group), bytes});
+            return;
+        }
+        const uint64_t at_once = std::max<uint64_t>(kReadAtOnce / pack.canonical_bytes, 1);
+        for (uint64_t group = 0; group < chunk.groups; group += at_once) {
+            const std::span rows(buffer, std::min(at_once, chunk.groups - group) * pack.canonical_bytes);
+            read(weight, offset + group * pack.canonical_bytes, rows);
+            put(instance, pack, chunk.first_group + group, rows);
         }
     }
 
@@ -226,7 +251,7 @@ class Loader {
         std::atomic<const tsr_status*> failed{nullptr};
         auto work = [&](uint32_t worker, uint32_t workers) {
             tsr_run run{sizeof(tsr_run), nullptr, data.data(), ranges,        workspace,
-                        worker,          workers, &team_,      Team::barrier, Team::ticket};
+                        worker,          workers, &team_,      Team::barrier, Team::piece};
             if (const tsr_status* status = planned.kernel->run(planned.kernel, state, &run)) {
                 if (const tsr_status* other = failed.exchange(status); other && other->destroy) other->destroy(other);
             }
@@ -249,6 +274,7 @@ class Loader {
     const WeightSource& source_;
     Team& team_;
     const LoadProgress& progress_;
+    bool read_in_mapped_;  // there is room for them all: better now than in the middle of a prompt
     HostBlock buffers_;
     std::atomic<uint64_t> done_{0};
     uint64_t total_ = 0;

@@ -22,6 +22,10 @@ class WeightSource {
     virtual void read(const std::string& name, uint64_t offset, std::span<std::byte> to) const = 0;
     // The weight where it lies in a mapped file; nullptr if the source does not map. Lives as long as the source.
     virtual const std::byte* mapped(const std::string& name) const = 0;
+    // A range of the weight in the mapped file, read in already; empty if the source has none to lend, then read() is
+    // the way. What is given back no longer counts as resident. Several threads at once. Throws Error(TSR_IO_ERROR).
+    virtual std::span<const std::byte> borrow(const std::string&, uint64_t, uint64_t) const { return {}; }
+    virtual void give_back(const std::string&, uint64_t, uint64_t) const {}
 };
 
 // Called from the loading thread, a few times a second at most.

@@ -67,7 +67,8 @@ struct Team::Arena {
     tbb::task_arena workers;
 };
 
-Team::Team(uint32_t threads) : threads_(std::max(threads, 1u)), arena_(std::make_unique<Arena>(threads_)) {}
+Team::Team(uint32_t threads)
+    : threads_(std::max(threads, 1u)), arena_(std::make_unique<Arena>(threads_)), pieces_(threads_) {}
 
 // Regions that workers have yet to look at would be left in the arena; looking takes no time, as their doors are shut.
 Team::~Team() {
@@ -89,7 +90,7 @@ void Team::join(const std::shared_ptr<Region>& region) {
 
 void Team::run_region(uint32_t wanted, Entry entry, void* context) {
     const uint32_t limit = wanted == 0 ? threads_ : std::min(wanted, threads_);
-    tickets_.store(0, std::memory_order_relaxed);
+    phase_.fetch_add(1, std::memory_order_relaxed);  // pieces begin anew
     if (limit == 1) {
         workers_ = 1;
         entry(context, 0, 1);
@@ -114,15 +115,15 @@ void Team::barrier() noexcept {
     const uint32_t phase = phase_.load(std::memory_order_relaxed);
     if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
         waiting_.store(0, std::memory_order_relaxed);
-        tickets_.store(0, std::memory_order_relaxed);
         phase_.store(phase + 1, std::memory_order_release);
     } else {
         spin_until([&] { return phase_.load(std::memory_order_acquire) != phase; });
     }
 }
 
-uint32_t Team::ticket(void* team) noexcept {
-    return static_cast<Team*>(team)->tickets_.fetch_add(1, std::memory_order_relaxed);
+uint32_t Team::piece(void* team, uint32_t worker, uint32_t count) noexcept {
+    auto& self = *static_cast<Team*>(team);
+    return self.pieces_.take(self.phase_.load(std::memory_order_relaxed), worker, self.workers_, count);
 }
 
 void Team::barrier(void* team, uint32_t) noexcept {

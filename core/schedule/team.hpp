@@ -2,6 +2,8 @@
 // op.
 #pragma once
 
+#include "core/schedule/pieces.hpp"
+
 #include <atomic>
 #include <cstdint>
 #include <memory>
@@ -38,8 +40,8 @@ class Team {
     // The same in the form of tsr_run.barrier.
     static void barrier(void* team, uint32_t worker) noexcept;
 
-    // Inside a region: 0, 1, 2, ..., each to one caller; begins anew at every barrier. In the form of tsr_run.ticket.
-    static uint32_t ticket(void* team) noexcept;
+    // Inside a region, as tsr_run.piece.
+    static uint32_t piece(void* team, uint32_t worker, uint32_t count) noexcept;
 
   private:
     using Entry = void (*)(void* context, uint32_t worker, uint32_t workers);
@@ -57,7 +59,7 @@ class Team {
     uint32_t workers_ = 1;
     alignas(64) std::atomic<uint32_t> waiting_{0};
     alignas(64) std::atomic<uint32_t> phase_{0};
-    alignas(64) std::atomic<uint32_t> tickets_{0};
+    Pieces pieces_;
 };
 
 }  // namespace tessera

@@ -61,14 +61,23 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
 
 class FileWeights : public WeightSource {
   public:
-    explicit FileWeights(const gguf::GgufFile& file) : file_(file) {}
+    FileWeights(const gguf::GgufFile& file, bool map) : file_(file), map_(map) {}
     void read(const std::string& name, uint64_t offset, std::span<std::byte> to) const override {
         file_.read(file_.tensor(name), offset, to);
     }
     const std::byte* mapped(const std::string& name) const override { return file_.map(file_.tensor(name)).data(); }
 
+    std::span<const std::byte> borrow(const std::string& name, uint64_t offset, uint64_t bytes) const override {
+        if (!map_) return {};
+        return file_.borrow(file_.tensor(name), offset, bytes);
+    }
+    void give_back(const std::string& name, uint64_t offset, uint64_t bytes) const override {
+        if (map_) file_.drop_pages(file_.tensor(name), offset, bytes);
+    }
+
   private:
     const gguf::GgufFile& file_;
+    bool map_;  // else the file is only ever read
 };
 
 }  // namespace
@@ -135,7 +144,7 @@ struct Engine::State {
           prompt_threads(prompt),
           expand_from(std::max(options.expand_from, 1u)),
           team(std::max(generation, prompt)),
-          weights(file),
+          weights(file, options.map_weights),
           executor(std::move(planned.plan), registry, team),
           cache(context / TSR_PAGE_TOKENS) {
         tokens = integers(kTokens);

@@ -1,6 +1,7 @@
 // Nodes with data for tests of kernels: operands are made, filled, poisoned and run by a team of threads.
 #pragma once
 
+#include "core/schedule/pieces.hpp"
 #include "plugin_under_test.hpp"
 
 #include <tessera/cpp/node.hpp>
@@ -38,14 +39,17 @@ struct Operand {
 
 // What the workers of a node share.
 struct Team {
-    struct Anew {
-        std::atomic<uint32_t>* tickets;
-        void operator()() const noexcept { *tickets = 0; }
+    struct Next {
+        std::atomic<uint32_t>* phase;
+        void operator()() const noexcept { ++*phase; }
     };
-    std::atomic<uint32_t> tickets{0};
-    std::barrier<Anew> barrier;
+    uint32_t workers;
+    std::atomic<uint32_t> phase{1};
+    Pieces pieces;
+    std::barrier<Next> barrier;
 
-    explicit Team(uint32_t workers) : barrier(workers, Anew{&tickets}) {}
+    explicit Team(uint32_t count) : workers(count), pieces(count), barrier(count, Next{&phase}) {}
+    uint32_t piece(uint32_t worker, uint32_t count) { return pieces.take(phase, worker, workers, count); }
 };
 
 class NodeCase {
@@ -115,7 +119,7 @@ class NodeCase {
         constexpr uint64_t kGuard = 4096;
         std::vector<char> workspace(workspace_bytes + kGuard + 64, static_cast<char>(0xFF));
         char* start = workspace.data() + (64 - reinterpret_cast<uintptr_t>(workspace.data()) % 64) % 64;
-        // An even team hands out tickets, an odd one does not: both ways of sharing work are tested.
+        // An even team hands out pieces, an odd one does not: both ways of sharing work are tested.
         Team shared(workers);
         const auto work = [&](uint32_t worker) {
             tsr_run run{};
@@ -127,7 +131,11 @@ class NodeCase {
             run.workers = workers;
             run.team = &shared;
             run.barrier = [](void* of, uint32_t) { static_cast<Team*>(of)->barrier.arrive_and_wait(); };
-            if (workers % 2 == 0) run.ticket = [](void* of) { return static_cast<Team*>(of)->tickets++; };
+            if (workers % 2 == 0) {
+                run.piece = [](void* of, uint32_t index, uint32_t count) {
+                    return static_cast<Team*>(of)->piece(index, count);
+                };
+            }
             body(run);
         };
         std::vector<std::thread> team;

@@ -57,6 +57,46 @@ TEST(Team, BarriersOrderPhases) {
     }
 }
 
+// Every piece goes to one worker, whoever is slow, phase after phase; and a worker that nobody robs has its own share
+// in rising order.
+TEST(Team, EveryPieceIsTakenOnce) {
+    for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
+        Team team(threads);
+        constexpr uint32_t kCounts[] = {0, 1, 5, 64, 1000, Pieces::kMost};
+        std::vector<std::atomic<uint8_t>> taken(Pieces::kMost);
+        std::atomic<int> wrong{0};
+        auto body = [&](uint32_t worker, uint32_t workers) {
+            for (int phase = 0; phase < 30; ++phase) {
+                const uint32_t count = kCounts[phase % 6];
+                if (worker == static_cast<uint32_t>(phase) % workers) std::this_thread::yield();
+                for (uint32_t i; (i = Team::piece(&team, worker, count)) != Pieces::kNone;) {
+                    wrong += i >= count;
+                    ++taken[i];
+                }
+                team.barrier();
+                for (uint32_t i = 0; i < count; ++i) wrong += taken[i] != 1;
+                team.barrier();
+                if (worker == 0) {
+                    for (auto& cell : taken) cell = 0;
+                }
+                team.barrier();
+            }
+        };
+        team.run(0, body);
+        EXPECT_EQ(wrong, 0) << threads;
+    }
+}
+
+TEST(Pieces, OwnOnesFromTheFrontThoseOfOthersFromTheBack) {
+    Pieces pieces(2);
+    std::vector<uint32_t> order;
+    for (uint32_t i; (i = pieces.take(7, 0, 2, 6)) != Pieces::kNone;) order.push_back(i);
+    EXPECT_EQ(order, (std::vector<uint32_t>{0, 1, 2, 5, 4, 3}));
+    EXPECT_EQ(pieces.take(7, 1, 2, 6), Pieces::kNone);
+    EXPECT_EQ(pieces.take(8, 1, 2, 6), 3u);  // another phase
+    EXPECT_EQ(pieces.take(8, 0, 2, 6), 0u);
+}
+
 // The door must shut without those that are held up elsewhere, and they must find it shut.
 TEST(Team, GoesOnWithoutWorkersThatDoNotCome) {
     Team team(8);

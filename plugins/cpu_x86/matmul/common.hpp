@@ -50,9 +50,9 @@ struct Weight {
     Weight(const tsr_node& node, uint32_t operand) noexcept;
 
     int64_t groups() const noexcept { return (n + kLanes - 1) / kLanes; }
-    // Groups that a worker takes at a time: whole panels, and enough bytes that fetching ahead pays.
+    // Groups that a worker takes at a time: whole panels, and enough bytes that taking them costs nothing.
     int64_t piece() const noexcept {
-        constexpr int64_t kLeastBytes = 256 << 10;
+        constexpr int64_t kLeastBytes = 64 << 10;
         return cpu::kMostPanelGroups *
                (kLeastBytes / std::max<int64_t>(row_bytes * kLanes * cpu::kMostPanelGroups, 1) + 1);
     }
@@ -81,19 +81,12 @@ class Worker {
     }
     void barrier() const noexcept { run_.barrier(run_.team, run_.worker); }
 
-    // Calls body(begin, end), begins rising, for pieces of [0, count) of at most `piece`, until the workers together
-    // have had all: whoever is ready takes the next one, so a worker that is held back holds nobody up. Once between
-    // barriers.
+    // Calls body(begin, end) for pieces of [0, count) of at most `piece`, as sdk::for_pieces.
     template <class Body>
     void divide(int64_t count, int64_t piece, Body&& body) const noexcept {
         if (idle()) return;
-        if (!sdk::has_tickets(run_) || active_ == 1) {
-            const cpu::Share mine = share(count);
-            if (mine.begin < mine.end) body(mine.begin, mine.end);
-            return;
-        }
-        for (int64_t begin; (begin = run_.ticket(run_.team) * piece) < count;)
-            body(begin, std::min(begin + piece, count));
+        sdk::for_pieces(run_, index(), active_, (count + piece - 1) / piece,
+                        [&](int64_t i) { body(i * piece, std::min((i + 1) * piece, count)); });
     }
 
     // This worker's part of preparing `rows`: whole rows if there are many, else some steps of each.

@@ -21,11 +21,14 @@ namespace {
 using cpu::reference::Check;
 
 constexpr int kGroupsOfStep = kPrepareStep / kLanes;
-// Rows whose hidden elements wait for up at a time: whole tiles, 15 KiB.
+// Rows whose hidden elements wait for up at a time, 32 of each; of fewer rows more of each: whole tiles, 15 KiB.
 constexpr int64_t kHiddenRows = cpu::kBatchRows;
-// What a worker takes at a time: steps of an expert's hidden elements, groups of the output. Some 600 KB of weights of
-// DeepSeek-V2-Lite for one row.
-constexpr int64_t kStepsOfPiece = 8, kDownGroups = 16;
+// What a worker takes at a time: steps of an expert's hidden elements, groups of the output. For one row of
+// DeepSeek-V2-Lite some 300 and 100 KB of weights.
+constexpr int64_t kStepsOfPiece = 4, kDownGroups = 16;
+// With at most so many pairs of row and expert each has an output of its own, and they are summed at last: a worker
+// then reads one expert's weights after another's, in long runs, not a little of each.
+constexpr int64_t kOutputsApart = 32;
 static_assert(kDownGroups % cpu::kMostPanelGroups == 0);
 static_assert(kHiddenRows % cpu::kTileRows == 0 && kHiddenRows % cpu::kFloatTileRows == 0);
 
@@ -44,7 +47,7 @@ struct Ffn {
     int64_t experts, used, max_rows;
     bool same_x;                                        // gate and up want their rows prepared alike
     uint64_t scratch_bytes, hidden_bytes, group_bytes;  // of one worker
-    uint64_t x_offset, up_x_offset, h_offset, workspace_bytes;
+    uint64_t x_offset, up_x_offset, h_offset, out_offset, workspace_bytes;
 
     Ffn(const tsr_node& of, const tsr_device_info* device) noexcept
         : node(&of), slots(slots_of(device)), panels(vectors_of(device).panels) {
@@ -64,8 +67,13 @@ struct Ffn {
         x_offset = slots * (scratch_bytes + hidden_bytes + group_bytes);
         up_x_offset = x_offset + aligned(static_cast<uint64_t>(places) * x_bytes(gate));
         h_offset = same_x ? up_x_offset : up_x_offset + aligned(static_cast<uint64_t>(places) * x_bytes(up));
-        workspace_bytes = h_offset + aligned(static_cast<uint64_t>(places) * x_bytes(down));
+        out_offset = h_offset + aligned(static_cast<uint64_t>(places) * x_bytes(down));
+        const int64_t apart = routed ? std::min(places, kOutputsApart) : 0;
+        workspace_bytes = out_offset + aligned(static_cast<uint64_t>(apart * down.n) * sizeof(float));
     }
+
+    // Rows of this run have outputs for each of their experts.
+    bool apart(int64_t rows) const noexcept { return routed && rows * used <= kOutputsApart; }
 
     static uint64_t x_bytes(const Weight& weight) noexcept {
         return prepared_row_bytes(weight.kernels->activations, weight.k);
@@ -164,59 +172,98 @@ class Pass {
     // Hidden elements of all experts, prepared for down. A piece is some steps of one expert.
     void hidden() const {
         const int64_t steps = (op_.gate.n + kPrepareStep - 1) / kPrepareStep;
-        const int64_t pieces = (steps + kStepsOfPiece - 1) / kStepsOfPiece;
-        int64_t busy = 0;
-        for (int64_t e = 0; e < op_.experts; ++e) busy += count(e) > 0;
-        int64_t expert = -1, nth = -1;  // of those that have rows
-        worker_.divide(busy * pieces, 1, [&](int64_t begin, int64_t end) {
-            for (int64_t item = begin; item < end; ++item) {
-                while (nth < item / pieces) nth += count(++expert) > 0;
-                const int64_t step = item % pieces * kStepsOfPiece;
-                const cpu::Share mine{step, std::min(step + kStepsOfPiece, steps)};
-                for (int64_t first = 0; first < count(expert); first += kHiddenRows) {
-                    hidden_of(expert, mine, first, std::min(kHiddenRows, count(expert) - first));
-                }
+        divide_experts(steps, kStepsOfPiece, [&](int64_t expert, int64_t begin, int64_t end) {
+            for (int64_t first = 0; first < count(expert); first += kHiddenRows) {
+                hidden_of(expert, {begin, end}, first, std::min(kHiddenRows, count(expert) - first));
             }
         });
     }
 
+    // The output of all experts together, or where they are kept apart.
     void output() const {
-        const tsr_tensor& out = *op_.node->outputs[0];
-        char* data = sdk::operand_data<char>(*op_.node, run_, op_.node->input_count) + range_.begin * out.strides[1];
-        const auto row_at = [&](int64_t r) { return reinterpret_cast<float*>(data + r * out.strides[1]); };
+        if (op_.apart(rows_)) {
+            divide_experts(op_.down.groups(), kDownGroups, [&](int64_t expert, int64_t begin, int64_t end) {
+                const auto store = [&](int64_t r, int64_t group, const float* lanes) {
+                    store_lanes(apart_row(first(expert) + r), group, op_.down.n, lanes);
+                };
+                op_.down.kernels->multiply(*op_.panels, op_.down.rows(*op_.node, run_, expert), begin, end,
+                                           h_rows(expert), scratch_, Sink(store));
+            });
+            return;
+        }
         worker_.divide(op_.down.groups(), kDownGroups, [&](int64_t begin, int64_t end) {
             if (grouping_) {
-                add_experts(begin, end, row_at);
+                add_experts(begin, end);
                 return;
             }
             const auto store = [&](int64_t r, int64_t group, const float* lanes) {
-                store_lanes(row_at(r), group, op_.down.n, lanes);
+                store_lanes(out_row(r), group, op_.down.n, lanes);
             };
             op_.down.kernels->multiply(*op_.panels, op_.down.rows(*op_.node, run_), begin, end, h_rows(0), scratch_,
                                        Sink(store));
         });
     }
 
+    // What was kept apart, in the order in which add_experts adds.
+    void sum() const {
+        const cpu::Share mine = worker_.share(op_.down.groups());
+        const int64_t begin = mine.begin * kLanes, end = std::min(mine.end * kLanes, op_.down.n);
+        clear(begin, end);
+        for (int64_t i = 0; i < grouping_->first[op_.experts]; ++i) {
+            const int64_t place = grouping_->place[i];
+            add(out_row(place / op_.used), apart_row(i), begin, end, factor_of(place));
+        }
+    }
+
   private:
-    // Groups begin .. end of the output: the experts' sum, in their order.
-    template <class RowAt>
-    void add_experts(int64_t begin, int64_t end, const RowAt& row_at) const {
-        const int64_t first = begin * kLanes, last = std::min(end * kLanes, op_.down.n);
-        for (int64_t r = 0; r < rows_; ++r) std::fill(row_at(r) + first, row_at(r) + last, 0.0f);
+    // Calls body(expert, begin, end) for pieces of [0, count) of each expert that has rows.
+    template <class Body>
+    void divide_experts(int64_t count_of_each, int64_t piece, Body&& body) const {
+        const int64_t pieces = (count_of_each + piece - 1) / piece;
+        int64_t busy = 0;
+        for (int64_t e = 0; e < op_.experts; ++e) busy += count(e) > 0;
+        int64_t expert = -1, nth = -1;  // of those that have rows
+        worker_.divide(busy * pieces, 1, [&](int64_t item, int64_t) {
+            if (item / pieces < nth) expert = nth = -1;
+            while (nth < item / pieces) nth += count(++expert) > 0;
+            const int64_t begin = item % pieces * piece;
+            body(expert, begin, std::min(begin + piece, count_of_each));
+        });
+    }
+
+    float* out_row(int64_t row) const noexcept {
+        const tsr_tensor& out = *op_.node->outputs[0];
+        char* data = sdk::operand_data<char>(*op_.node, run_, op_.node->input_count);
+        return reinterpret_cast<float*>(data + (range_.begin + row) * out.strides[1]);
+    }
+    float* apart_row(int64_t index) const noexcept {
+        return reinterpret_cast<float*>(workspace_ + op_.out_offset) + index * op_.down.n;
+    }
+    float factor_of(int64_t place) const noexcept {
         const tsr_tensor& weights = *op_.node->inputs[2];
-        const char* factors = sdk::operand_data<char>(*op_.node, run_, 2) + range_.begin * weights.strides[1];
+        const char* row =
+            sdk::operand_data<char>(*op_.node, run_, 2) + (range_.begin + place / op_.used) * weights.strides[1];
+        return reinterpret_cast<const float*>(row)[place % op_.used];
+    }
+    void clear(int64_t begin, int64_t end) const noexcept {
+        for (int64_t r = 0; r < rows_; ++r) std::fill(out_row(r) + begin, out_row(r) + end, 0.0f);
+    }
+    static void add(float* to, const float* x, int64_t begin, int64_t end, float factor) noexcept {
+        for (int64_t i = begin; i < end; ++i) to[i] = std::fma(factor, x[i], to[i]);
+    }
+
+    // Groups begin .. end of the output: the experts' sum, in their order.
+    void add_experts(int64_t begin, int64_t end) const {
+        clear(begin * kLanes, std::min(end * kLanes, op_.down.n));
         for (int64_t e = 0; e < op_.experts; ++e) {
             if (count(e) == 0) continue;
-            const auto add = [&](int64_t r, int64_t group, const float* lanes) {
-                const int64_t place = grouping_->place[grouping_->first[e] + r];
-                const int64_t row = place / op_.used, slot = place % op_.used;
-                const float factor = reinterpret_cast<const float*>(factors + row * weights.strides[1])[slot];
-                float* to = row_at(row) + group * kLanes;
-                const int64_t lanes_here = std::min<int64_t>(kLanes, op_.down.n - group * kLanes);
-                for (int64_t i = 0; i < lanes_here; ++i) to[i] = std::fma(factor, lanes[i], to[i]);
+            const auto add_lanes = [&](int64_t r, int64_t group, const float* lanes) {
+                const int64_t place = grouping_->place[grouping_->first[e] + r], at = group * kLanes;
+                add(out_row(place / op_.used) + at, lanes, 0, std::min<int64_t>(kLanes, op_.down.n - at),
+                    factor_of(place));
             };
             op_.down.kernels->multiply(*op_.panels, op_.down.rows(*op_.node, run_, e), begin, end, h_rows(e), scratch_,
-                                       Sink(add));
+                                       Sink(add_lanes));
         }
     }
 
@@ -229,18 +276,21 @@ class Pass {
         const ActivationRows gate_x = part(x_rows(op_.gate, op_.x_offset, e), op_.gate);
         const ActivationRows up_x = op_.same_x ? gate_x : part(x_rows(op_.up, op_.up_x_offset, e), op_.up);
         const ActivationRows to = part(h_rows(e), op_.down);
-        for (int64_t step = mine.begin; step < mine.end; ++step) {
-            const int64_t begin = step * kGroupsOfStep, end = std::min(op_.gate.groups(), begin + kGroupsOfStep);
+        // With few rows each weight is one long read, and changing from one to the other costs time.
+        const int64_t at_once = std::max<int64_t>(kHiddenRows / rows, 1), width = at_once * kPrepareStep;
+        for (int64_t step = mine.begin; step < mine.end; step += at_once) {
+            const int64_t last = std::min(step + at_once, mine.end);
+            const int64_t begin = step * kGroupsOfStep, end = std::min(op_.gate.groups(), last * kGroupsOfStep);
             const auto keep = [&](int64_t r, int64_t group, const float* lanes) {
-                std::memcpy(hidden_ + r * kPrepareStep + (group - begin) * kLanes, lanes, kLanes * sizeof(float));
+                std::memcpy(hidden_ + r * width + (group - begin) * kLanes, lanes, kLanes * sizeof(float));
             };
             const auto meet = [&](int64_t r, int64_t group, const float* lanes) {
-                silu_mul_8(hidden_ + r * kPrepareStep + (group - begin) * kLanes, lanes);
+                silu_mul_8(hidden_ + r * width + (group - begin) * kLanes, lanes);
             };
             op_.gate.kernels->multiply(*op_.panels, gate, begin, end, gate_x, scratch_, Sink(keep));
             op_.up.kernels->multiply(*op_.panels, up, begin, end, up_x, scratch_, Sink(meet));
             for (int64_t r = 0; r < rows; ++r) {
-                op_.down.kernels->prepare(to, r, hidden_ + r * kPrepareStep, step, step + 1);
+                op_.down.kernels->prepare(to, r, hidden_ + r * width, step, last);
             }
         }
     }
@@ -285,12 +335,16 @@ const tsr_status* run_ffn(const tsr_kernel*, void* state, const tsr_run* run) {
             pass.hidden();
             worker.barrier();
             pass.output();
+            if (!op.apart(rows.end - rows.begin)) return;
+            worker.barrier();
+            pass.sum();
         };
         if (!op.routed) {
             go(nullptr);
         } else if (worker.idle()) {
             worker.barrier();
             worker.barrier();
+            if (op.apart(rows.end - rows.begin)) worker.barrier();
         } else {
             auto* memory = static_cast<unsigned char*>(run->workspace) +
                            op.slots * (op.scratch_bytes + op.hidden_bytes) + worker.index() * op.group_bytes;

@@ -47,9 +47,11 @@ typedef struct tsr_run {
     void* team;
     /* Returns when all workers of the team have called it. Orders memory. */
     void (*barrier)(void* team, uint32_t worker);
-    /* The next of the numbers 0, 1, 2, ..., which begin anew with the node and with every barrier: a way to hand out
-     * pieces of work to whoever is ready. Orders nothing. NULL: work has to be shared by worker and workers alone. */
-    uint32_t (*ticket)(void* team);
+    /* Hands out the numbers 0 .. count - 1 (count <= 65535), each to one worker, anew with the node and with every
+     * barrier: first those of the worker's own share, rising, then what others have left, from the back. UINT32_MAX
+     * when all are taken. All workers that ask give the same count. Orders nothing. NULL: work has to be shared by
+     * worker and workers alone. */
+    uint32_t (*piece)(void* team, uint32_t worker, uint32_t count);
 } tsr_run;
 
 typedef struct tsr_kernel {

@@ -62,9 +62,23 @@ T* operand_data(const tsr_node& node, const tsr_run& run, uint32_t index) noexce
     return reinterpret_cast<T*>(static_cast<char*>(run.data[index]) + operand(node, index).offset);
 }
 
-// Whether the host hands out tickets: an older one does not know the field.
-inline bool has_tickets(const tsr_run& run) noexcept {
-    return run.struct_size >= offsetof(tsr_run, ticket) + sizeof run.ticket && run.ticket;
+// Calls body(i) for pieces 0 .. count - 1 of work until the workers together have had all, once between barriers. A
+// worker's first ones are neighbours and rise. `worker` of `workers` is who calls; a host that hands out nothing shares
+// by these alone.
+template <class Body>
+void for_pieces(const tsr_run& run, uint32_t worker, uint32_t workers, int64_t count, Body&& body) {
+    constexpr int64_t kMost = 65535;
+    const bool handed_out = run.struct_size >= offsetof(tsr_run, piece) + sizeof run.piece && run.piece;
+    if (!handed_out || workers == 1) {
+        for (int64_t i = count * worker / workers; i < count * (worker + 1) / workers; ++i) body(i);
+        return;
+    }
+    const int64_t at_once = (count + kMost - 1) / kMost;  // 1 as a rule
+    const auto numbers = static_cast<uint32_t>(at_once > 0 ? (count + at_once - 1) / at_once : 0);
+    for (uint32_t n; (n = run.piece(run.team, worker, numbers)) != UINT32_MAX;) {
+        const int64_t begin = n * at_once, end = begin + at_once < count ? begin + at_once : count;
+        for (int64_t i = begin; i < end; ++i) body(i);
+    }
 }
 
 // The rows of the slowest dimension that this run works on.

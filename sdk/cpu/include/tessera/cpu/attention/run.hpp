@@ -88,26 +88,27 @@ class Run {
         }
     }
 
-    // Calls body(segment, key unit, block, span) for every unit, in one order.
-    template <class Body>
-    void for_each_unit(Body&& body) const noexcept {
-        SegmentList list = segments();
-        for (Segment s; list.next(s);) {
-            const int units = s.units();
-            for (int key = 0; key < problem_.key_units(); ++key) {
-                for (int unit = 0; unit < units; ++unit) body(s, key, unit % s.blocks, unit / s.blocks);
-            }
-        }
-    }
-
-    // Units go to whoever is ready; without tickets each worker takes every so many-th.
+    // Units are numbered segment by segment, key by key, blocks of panels before spans.
     void attend() noexcept {
-        const bool tickets = sdk::has_tickets(run_);
-        uint32_t mine = tickets ? run_.ticket(run_.team) : run_.worker, index = 0;
-        for_each_unit([&](const Segment& s, int key, int block, int span) {
-            if (index++ != mine) return;
-            unit(s, key, block, span);
-            mine = tickets ? run_.ticket(run_.team) : mine + workers();
+        int64_t count = 0;
+        SegmentList list = segments();
+        for (Segment s; list.next(s);) count += int64_t{s.units()} * problem_.key_units();
+        // A worker's own units rise, so the list goes on from where it is; what is taken from others begins it anew.
+        Segment s;
+        int64_t first = 0, end = 0;  // of the segment's units
+        list = segments();
+        sdk::for_pieces(run_, run_.worker, workers(), count, [&](int64_t index) {
+            if (index < first) {
+                list = segments();
+                end = 0;
+            }
+            while (index >= end) {
+                list.next(s);
+                first = end;
+                end += int64_t{s.units()} * problem_.key_units();
+            }
+            const auto unit_of_key = static_cast<int>((index - first) % s.units());
+            unit(s, static_cast<int>((index - first) / s.units()), unit_of_key % s.blocks, unit_of_key / s.blocks);
         });
     }
 

@@ -165,8 +165,8 @@ class Segments {
   public:
     Segments(const Problem& problem, const Budget& budget, const int32_t* positions, const int32_t* sequences,
              tsr_range rows) noexcept
-        : problem_(problem),
-          budget_(budget),
+        : problem_(&problem),
+          budget_(&budget),
           positions_(positions),
           sequences_(sequences),
           next_(rows.begin),
@@ -182,25 +182,25 @@ class Segments {
         next_ = s.end;
         s.sequence = sequences_[s.begin];
         s.first_position = positions_[s.begin];
-        s.lanes = int64_t{s.end - s.begin} * problem_.group;
+        s.lanes = int64_t{s.end - s.begin} * problem_->group;
         s.panels = (s.lanes + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
         s.chunks = static_cast<int>((s.tokens() + kChunk - 1) / kChunk);
-        const int64_t all = s.panels * problem_.key_units();
+        const int64_t all = s.panels * problem_->key_units();
         int64_t spans = 1;
-        if (problem_.form != Form::kProjected) {
-            spans = std::min<int64_t>(kMaxSpans / std::min(kMaxSpans, problem_.kv_heads),
+        if (problem_->form != Form::kProjected) {
+            spans = std::min<int64_t>(kMaxSpans / std::min(kMaxSpans, problem_->kv_heads),
                                       all <= 2 ? s.chunks : s.chunks / 2);
-            while (spans > 1 && all * spans > budget_.slots_of_segment) spans /= 2;
+            while (spans > 1 && all * spans > budget_->slots_of_segment) spans /= 2;
             spans = std::max<int64_t>(1, spans);
         }
         s.spans = static_cast<int>(spans);
         // Enough units for several workers, but projected keys are worth as many rows as there are.
-        const int64_t most = std::min<int64_t>(budget_.panels_of_block, s.panels);
-        const int64_t wanted = problem_.form == Form::kProjected ? most : all * spans / kMaxSpans;
+        const int64_t most = std::min<int64_t>(budget_->panels_of_block, s.panels);
+        const int64_t wanted = problem_->form == Form::kProjected ? most : all * spans / kMaxSpans;
         s.block_panels = static_cast<int>(std::clamp<int64_t>(wanted, 1, most));
         s.blocks = static_cast<int>((s.panels + s.block_panels - 1) / s.block_panels);
         s.first_slot = -1;
-        if (s.spans > 1 && slots_used_ + all * spans <= budget_.slots) {
+        if (s.spans > 1 && slots_used_ + all * spans <= budget_->slots) {
             s.first_slot = slots_used_;
             slots_used_ += static_cast<int>(all * spans);
         }
@@ -208,8 +208,8 @@ class Segments {
     }
 
   private:
-    const Problem& problem_;
-    const Budget& budget_;
+    const Problem* problem_;
+    const Budget* budget_;
     const int32_t* positions_;
     const int32_t* sequences_;
     int32_t next_, end_;
