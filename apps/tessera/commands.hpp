@@ -27,6 +27,7 @@ int tokenize_command(Arguments& arguments);
 int bench_command(Arguments& arguments);
 int sweep_command(Arguments& arguments);
 int perplexity_command(Arguments& arguments);
+int repack_command(Arguments& arguments);
 
 // A line of `bench` once for each combination of values of its flags, the threads changing fastest.
 std::vector<Arguments> bench_lines(const Arguments& arguments);

@@ -14,11 +14,12 @@ constexpr uint32_t kDevices = static_cast<uint32_t>(Command::kDevices);
 constexpr uint32_t kBench = static_cast<uint32_t>(Command::kBench);
 constexpr uint32_t kSweep = static_cast<uint32_t>(Command::kSweep);
 constexpr uint32_t kPerplexity = static_cast<uint32_t>(Command::kPerplexity);
-constexpr uint32_t kAll = 1023;
+constexpr uint32_t kRepack = static_cast<uint32_t>(Command::kRepack);
+constexpr uint32_t kAll = 2047;
 // A plan takes what a run takes, so that one word turns a line that runs into a line that plans.
 constexpr uint32_t kModel = kRun | kChat | kPlan;
-// What loads a model.
-constexpr uint32_t kEngine = kModel | kBench | kSweep | kPerplexity;
+// What loads a model, or plans to.
+constexpr uint32_t kEngine = kModel | kBench | kSweep | kPerplexity | kRepack;
 
 constexpr CommandInfo kCommands[] = {
     {Command::kRun, "run", "", "tessera run [-m MODEL] -p PROMPT [flags]",
@@ -36,6 +37,8 @@ constexpr CommandInfo kCommands[] = {
     {Command::kPerplexity, "perplexity", "",
      "tessera perplexity -m MODEL -f TEXT [-c N] [--chunks N] [--kl-divergence-base FILE [--kl-divergence]] [flags]",
      "Measures how well a model foretells a text, or how far it is from a saved run."},
+    {Command::kRepack, "repack", "", "tessera repack -m MODEL -o FILE [flags]",
+     "Writes a copy of a model that loads without being packed: it is used where it lies in the mapped file."},
     {Command::kDevices, "devices", "", "tessera devices", "Lists the hardware that was found."},
     {Command::kPlugins, "plugins", "", "tessera plugins [--why]",
      "Lists the plugins that were found, chosen and rejected."},
@@ -155,6 +158,7 @@ constexpr Flag kFlags[] = {
     honoured("json", "--json", Takes::kNothing, "", kPlan, Group::kReport, "print the plan as JSON, every node with its kernel"),
     honoured("why", "--why", Takes::kNothing, "", kPlugins | kPlan | kDevices, Group::kReport, "with the reason of each choice and rejection"),
     honoured("all", "--all --tensors", Takes::kNothing, "", kInspect, Group::kReport, "every tensor by itself, and long values whole"),
+    honoured("repack-output", "-o --output", Takes::kValue, "FILE", kRepack, Group::kReport, "the file to write"),
     // Measuring
     honoured("bench-prompt", "-p --n-prompt", Takes::kValue, "N,...", kBench, Group::kMeasuring, "tokens of a prompt (512); 0: no test of prompts"),
     honoured("bench-generate", "-n --n-gen", Takes::kValue, "N,...", kBench, Group::kMeasuring, "tokens to generate (128); 0: no test of generation"),

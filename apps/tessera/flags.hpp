@@ -20,6 +20,7 @@ enum class Command : uint32_t {
     kBench = 128,
     kSweep = 256,
     kPerplexity = 512,
+    kRepack = 1024,
 };
 
 struct CommandInfo {

@@ -46,6 +46,8 @@ int dispatch(Command command, Arguments& arguments) {
             return sweep_command(arguments);
         case Command::kPerplexity:
             return perplexity_command(arguments);
+        case Command::kRepack:
+            return repack_command(arguments);
     }
     return kExitFailed;
 }

@@ -31,6 +31,11 @@ off_t as_offset(uint64_t value) noexcept {
     return static_cast<off_t>(std::min<uint64_t>(value, std::numeric_limits<off_t>::max()));
 }
 
+uint64_t page_bytes() noexcept {
+    static const auto bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    return bytes;
+}
+
 }  // namespace
 
 File::File(std::filesystem::path path) : path_(std::move(path)) {
@@ -91,9 +96,23 @@ void File::drop_cached(uint64_t offset, uint64_t bytes) const noexcept {
 
 MappedFile::MappedFile(const File& file) : size_(file.size()) {
     if (size_ == 0) return;  // the system refuses to map nothing
-    void* const at = ::mmap(nullptr, size_, PROT_READ, MAP_PRIVATE | MAP_NORESERVE, file.descriptor(), 0);
-    if (at == MAP_FAILED) fail_errno(errno, file.path(), "map");
-    data_ = static_cast<const std::byte*>(at);
+    // Where large pages of the page cache can be mapped as such.
+    constexpr uint64_t kLargePage = uint64_t{2} << 20;
+    void* const room =
+        ::mmap(nullptr, size_ + kLargePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (room == MAP_FAILED) fail_errno(errno, file.path(), "map");
+    const uint64_t skipped = -reinterpret_cast<uintptr_t>(room) % kLargePage;
+    std::byte* const begin = static_cast<std::byte*>(room) + skipped;
+    void* const at = ::mmap(begin, size_, PROT_READ, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, file.descriptor(), 0);
+    if (at == MAP_FAILED) {
+        const int error = errno;
+        ::munmap(room, size_ + kLargePage);
+        fail_errno(error, file.path(), "map");
+    }
+    data_ = begin;
+    const uint64_t end = (size_ + page_bytes() - 1) / page_bytes() * page_bytes();
+    if (skipped > 0) ::munmap(room, skipped);
+    ::munmap(begin + end, size_ + kLargePage - skipped - end);
 }
 
 MappedFile::~MappedFile() {
@@ -108,15 +127,6 @@ MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
     std::swap(size_, other.size_);
     return *this;
 }
-
-namespace {
-
-uint64_t page_bytes() noexcept {
-    static const auto bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-    return bytes;
-}
-
-}  // namespace
 
 bool MappedFile::read_in(uint64_t offset, uint64_t bytes, std::string_view name) const {
     if (offset > size_ || bytes > size_ - offset) {

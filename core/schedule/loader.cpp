@@ -140,47 +140,28 @@ class Loader {
         const Storage& weight = storage(instance);
         const Packing pack = packing(instance);
         const uint64_t offset = chunk.first_group * pack.canonical_bytes, bytes = chunk.groups * pack.canonical_bytes;
+        const bool as_it_lies = instance.device == 0 && instance.layout == weight.source_layout;
+        if (instance.mapped) {
+            source_.borrow(weight.name, offset, bytes);
+            return;
+        }
+        if (as_it_lies) {
+            source_.read(weight.name, offset, {target_of(instance, pack, chunk.first_group), bytes});
+            return;
+        }
         if (weight.source_layout.empty()) {
             if (const auto rows = source_.borrow(weight.name, offset, bytes); !rows.empty()) {
-                if (instance.mapped) return;
                 put(instance, pack, chunk.first_group, rows);
                 source_.give_back(weight.name, offset, bytes);
                 return;
             }
         }
-        if (instance.mapped) return;
-        if (!pack.layout && instance.device == 0) {
-            read(weight, offset, {target_of(instance, pack, chunk.first_group), bytes});
-            return;
-        }
         const uint64_t at_once = std::max<uint64_t>(kReadAtOnce / pack.canonical_bytes, 1);
         for (uint64_t group = 0; group < chunk.groups; group += at_once) {
             const std::span rows(buffer, std::min(at_once, chunk.groups - group) * pack.canonical_bytes);
-            read(weight, offset + group * pack.canonical_bytes, rows);
+            read_rows(source_, registry_, weight, offset + group * pack.canonical_bytes, rows);
             put(instance, pack, chunk.first_group + group, rows);
         }
-    }
-
-    // Canonical rows, whole ones, from byte `offset` of the weight on. Rows that the source interleaves are unpacked
-    // through two buffers of about the size of `to`.
-    void read(const Storage& weight, uint64_t offset, std::span<std::byte> to) const {
-        if (weight.source_layout.empty()) {
-            source_.read(weight.name, offset, to);
-            return;
-        }
-        const tsr_layout* layout = registry_.find_layout(weight.source_layout);
-        if (!layout || !layout->unpack) {
-            fail(TSR_UNSUPPORTED,
-                 "{}: its file holds {} rows as {}; no plugin that is loaded unpacks that (reference does)",
-                 weight.name, type_info(weight.type).name, weight.source_layout);
-        }
-        const uint64_t row = row_bytes(weight.type, weight.row_elements), group = row * layout->group_rows;
-        const uint64_t first = offset / group, end = (offset + to.size() + group - 1) / group;
-        std::vector<std::byte> packed((end - first) * group), rows(packed.size());
-        source_.read(weight.name, first * group, packed);
-        layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(end - first),
-                       packed.data(), rows.data());
-        std::ranges::copy(std::span(rows).subspan(offset - first * group, to.size()), to.begin());
     }
 
     std::byte* target_of(const Instance& instance, const Packing& pack, uint64_t group) const {
@@ -227,7 +208,7 @@ class Loader {
             const Storage& operand = storage(plan_.instances[id]);
             if (i < node.inputs.size()) {
                 if (operand.derived) fail(TSR_UNSUPPORTED, "{}: an init node reads what another one made", node.name);
-                read(operand, 0, {at, operand.bytes});
+                read_rows(source_, registry_, operand, 0, {at, operand.bytes});
             }
             data.push_back(at);
             used += checked_align_up(operand.bytes, 64, "loading");
@@ -282,6 +263,27 @@ class Loader {
 };
 
 }  // namespace
+
+void read_rows(const WeightSource& source, const Registry& registry, const Storage& weight, uint64_t offset,
+               std::span<std::byte> to) {
+    if (weight.source_layout.empty()) {
+        source.read(weight.name, offset, to);
+        return;
+    }
+    const tsr_layout* layout = registry.find_layout(weight.source_layout);
+    if (!layout || !layout->unpack) {
+        fail(TSR_UNSUPPORTED, "{}: its file holds {} rows as {}; no plugin that is loaded unpacks that ({} does)",
+             weight.name, type_info(weight.type).name, weight.source_layout,
+             weight.source_layout.ends_with("_x8") ? "cpu_avx2" : "reference");
+    }
+    const uint64_t row = row_bytes(weight.type, weight.row_elements), group = row * layout->group_rows;
+    const uint64_t first = offset / group, end = (offset + to.size() + group - 1) / group;
+    std::vector<std::byte> packed((end - first) * group), rows(packed.size());
+    source.read(weight.name, first * group, packed);
+    layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(end - first), packed.data(),
+                   rows.data());
+    std::ranges::copy(std::span(rows).subspan(offset - first * group, to.size()), to.begin());
+}
 
 void load_weights(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source,
                   Team& team, const LoadProgress& progress) {

@@ -28,6 +28,12 @@ class WeightSource {
     virtual void give_back(const std::string&, uint64_t, uint64_t) const {}
 };
 
+// Canonical rows, whole ones, from byte `offset` of the weight on. Rows that the source interleaves are unpacked,
+// through two buffers of about the size of `to`. Throws Error: what the source throws; TSR_UNSUPPORTED if no plugin
+// unpacks them.
+void read_rows(const WeightSource& source, const Registry& registry, const Storage& weight, uint64_t offset,
+               std::span<std::byte> to);
+
 // Called from the loading thread, a few times a second at most.
 using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
 

@@ -167,8 +167,8 @@ class Assembler {
             if (it.loading) continue;
             const Storage& storage = graph().storage(it.storage);
             DeviceMemory& memory = plan_.memory[it.device];
-            if (storage.role == TSR_ROLE_WEIGHT && it.device == 0 && it.layout.empty() && !storage.derived &&
-                storage.source_layout.empty() && plan_.options.map_weights) {
+            if (storage.role == TSR_ROLE_WEIGHT && it.device == 0 && it.layout == storage.source_layout &&
+                !storage.derived && plan_.options.map_weights) {
                 it.mapped = true;
                 memory.mapped += it.bytes;
             } else if (storage.role == TSR_ROLE_WEIGHT || storage.role == TSR_ROLE_CACHE) {

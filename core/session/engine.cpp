@@ -2,6 +2,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/base/log.hpp"
+#include "core/session/file_weights.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -58,27 +59,6 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     schedule.placement = asked.placement;
     return granted;
 }
-
-class FileWeights : public WeightSource {
-  public:
-    FileWeights(const gguf::GgufFile& file, bool map) : file_(file), map_(map) {}
-    void read(const std::string& name, uint64_t offset, std::span<std::byte> to) const override {
-        file_.read(file_.tensor(name), offset, to);
-    }
-    const std::byte* mapped(const std::string& name) const override { return file_.map(file_.tensor(name)).data(); }
-
-    std::span<const std::byte> borrow(const std::string& name, uint64_t offset, uint64_t bytes) const override {
-        if (!map_) return {};
-        return file_.borrow(file_.tensor(name), offset, bytes);
-    }
-    void give_back(const std::string& name, uint64_t offset, uint64_t bytes) const override {
-        if (map_) file_.drop_pages(file_.tensor(name), offset, bytes);
-    }
-
-  private:
-    const gguf::GgufFile& file_;
-    bool map_;  // else the file is only ever read
-};
 
 }  // namespace
 

@@ -16,7 +16,7 @@ constexpr auto kTypes = [] {
         TSR_TYPES(TSR_ROW)
 #undef TSR_ROW
 #define TSR_ROW(id, number, name, rows_type, rows) TypeInfo{TSR_TYPE_##id, name, 0, 0, 0, TSR_TYPE_##rows_type, rows},
-            TSR_INTERLEAVED_TYPES(TSR_ROW)
+            TSR_INTERLEAVED_TYPES(TSR_ROW) TSR_PACKED_TYPES(TSR_ROW)
 #undef TSR_ROW
     };
     for (TypeInfo& type : types) {

@@ -35,8 +35,8 @@ class TextFile {
 TEST(Program, HelpAndVersion) {
     const Outcome help = tessera({"--help"});
     EXPECT_EQ(help.code, 0);
-    for (const char* command :
-         {"run", "chat", "plan", "devices", "plugins", "inspect", "tokenize", "bench", "sweep", "perplexity"}) {
+    for (const char* command : {"run", "chat", "plan", "devices", "plugins", "inspect", "tokenize", "bench", "sweep",
+                                "perplexity", "repack"}) {
         EXPECT_THAT(help.out, HasSubstr(command));
         const Outcome own = tessera({command, "--help"});
         EXPECT_EQ(own.code, 0) << command;
@@ -103,6 +103,21 @@ TEST(Program, InspectShowsSizesAndRules) {
     EXPECT_THAT(outcome.out, HasSubstr("-ot exps=CPU"));
     EXPECT_THAT(tessera({"inspect", "--all", kGoldens + "v3-groups.gguf"}).out,
                 HasSubstr("blk.1.ffn_down_exps.weight"));
+}
+
+TEST(Repack, WritesAModelThatAnswers) {
+    const TemporaryFolder folder;
+    const std::string copy = folder.file("copy.gguf"), model = kGoldens + "v3-groups.gguf";
+    const Outcome made = tessera({"repack", "-m", model, "-o", copy});
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_THAT(made.out, HasSubstr(copy));
+    const std::vector<std::string> plan = {"plan", "-m", copy};
+    EXPECT_EQ(tessera(plan).code, 0);
+    EXPECT_EQ(tessera({"repack", "-m", model}).code, 2);
+    const Outcome itself = tessera({"repack", "-m", model, "-o", model});
+    EXPECT_EQ(itself.code, 1);
+    EXPECT_THAT(itself.err, HasSubstr("the model itself"));
+    EXPECT_EQ(tessera({"repack", "-m", model, "-o", "/nonexistent/copy.gguf"}).code, 1);
 }
 
 TEST(Plan, JsonNamesEveryNodesKernel) {

@@ -81,7 +81,7 @@ TEST_P(IkRows, SeparateIntoTheBytesOfThePlainType) {
 std::vector<std::string> recorded_types() {
     std::vector<std::string> names;
     for (const TypeInfo& type : known_types()) {
-        if (type.id >= TSR_TYPE_Q6_0 && type.id < TSR_TYPE_FIRST_PRIVATE) names.emplace_back(type.name);
+        if (type.id >= TSR_TYPE_Q6_0 && type.id < TSR_TYPE_FIRST_PACKED) names.emplace_back(type.name);
     }
     return names;
 }

@@ -88,10 +88,53 @@ typedef uint32_t tsr_type;
     X(Q8_KV_R8, 398, "q8_KV_r8", Q8_ROW, 8)      \
     X(Q8_K_R8, 399, "q8_k_r8", Q8_K_F16, 8)
 
+/* Types of tensors in files that `tessera repack` writes: rows packed in groups as the kernels of the x86 plugins read
+ * them (tessera/cpu/matmul/packed.hpp), so that they are used where they lie in the mapped file. As above; the numbers
+ * are this project's own. */
+#define TSR_PACKED_TYPES(X)                              \
+    X(F32_X8, 20000, "f32_x8", F32, 8)                   \
+    X(F16_X8, 20001, "f16_x8", F16, 8)                   \
+    X(Q4_0_X8, 20002, "q4_0_x8", Q4_0, 8)                \
+    X(Q4_1_X8, 20003, "q4_1_x8", Q4_1, 8)                \
+    X(Q5_0_X8, 20006, "q5_0_x8", Q5_0, 8)                \
+    X(Q5_1_X8, 20007, "q5_1_x8", Q5_1, 8)                \
+    X(Q8_0_X8, 20008, "q8_0_x8", Q8_0, 8)                \
+    X(Q2_K_X8, 20010, "q2_K_x8", Q2_K, 8)                \
+    X(Q3_K_X8, 20011, "q3_K_x8", Q3_K, 8)                \
+    X(Q4_K_X8, 20012, "q4_K_x8", Q4_K, 8)                \
+    X(Q5_K_X8, 20013, "q5_K_x8", Q5_K, 8)                \
+    X(Q6_K_X8, 20014, "q6_K_x8", Q6_K, 8)                \
+    X(IQ2_XXS_X8, 20016, "iq2_xxs_x8", IQ2_XXS, 8)       \
+    X(IQ2_XS_X8, 20017, "iq2_xs_x8", IQ2_XS, 8)          \
+    X(IQ3_XXS_X8, 20018, "iq3_xxs_x8", IQ3_XXS, 8)       \
+    X(IQ1_S_X8, 20019, "iq1_s_x8", IQ1_S, 8)             \
+    X(IQ4_NL_X8, 20020, "iq4_nl_x8", IQ4_NL, 8)          \
+    X(IQ3_S_X8, 20021, "iq3_s_x8", IQ3_S, 8)             \
+    X(IQ2_S_X8, 20022, "iq2_s_x8", IQ2_S, 8)             \
+    X(IQ4_XS_X8, 20023, "iq4_xs_x8", IQ4_XS, 8)          \
+    X(IQ1_M_X8, 20029, "iq1_m_x8", IQ1_M, 8)             \
+    X(BF16_X8, 20030, "bf16_x8", BF16, 8)                \
+    X(MXFP4_X8, 20039, "mxfp4_x8", MXFP4, 8)             \
+    X(Q6_0_X8, 20133, "q6_0_x8", Q6_0, 8)                \
+    X(IQ2_K_X8, 20137, "iq2_k_x8", IQ2_K, 8)             \
+    X(IQ3_K_X8, 20138, "iq3_k_x8", IQ3_K, 8)             \
+    X(IQ4_K_X8, 20139, "iq4_k_x8", IQ4_K, 8)             \
+    X(IQ5_K_X8, 20140, "iq5_k_x8", IQ5_K, 8)             \
+    X(IQ6_K_X8, 20141, "iq6_k_x8", IQ6_K, 8)             \
+    X(IQ4_KS_X8, 20144, "iq4_ks_x8", IQ4_KS, 8)          \
+    X(IQ2_KS_X8, 20145, "iq2_ks_x8", IQ2_KS, 8)          \
+    X(IQ5_KS_X8, 20152, "iq5_ks_x8", IQ5_KS, 8)          \
+    X(IQ3_KS_X8, 20156, "iq3_ks_x8", IQ3_KS, 8)          \
+    X(IQ1_S_ROW_X8, 21000, "iq1_s_row_x8", IQ1_S_ROW, 8) \
+    X(IQ1_M_ROW_X8, 21001, "iq1_m_row_x8", IQ1_M_ROW, 8) \
+    X(Q8_K_F16_X8, 21002, "q8_K_f16_x8", Q8_K_F16, 8)    \
+    X(Q8_ROW_X8, 21003, "q8_row_x8", Q8_ROW, 8)
+
 enum {
 #define TSR_ENUMERATE(id, number, ...) TSR_TYPE_##id = number,
-    TSR_TYPES(TSR_ENUMERATE) TSR_INTERLEAVED_TYPES(TSR_ENUMERATE)
+    TSR_TYPES(TSR_ENUMERATE) TSR_INTERLEAVED_TYPES(TSR_ENUMERATE) TSR_PACKED_TYPES(TSR_ENUMERATE)
 #undef TSR_ENUMERATE
-        TSR_TYPE_FIRST_PRIVATE = 65536, /* numbers from here on are in no file */
-    TSR_TYPE_NONE = 0x7FFFFFFF          /* an optional tensor that is not there */
+        TSR_TYPE_FIRST_PACKED = 20000,
+    TSR_TYPE_FIRST_PRIVATE = 65536, /* numbers from here on are in no file */
+    TSR_TYPE_NONE = 0x7FFFFFFF      /* an optional tensor that is not there */
 };

@@ -83,6 +83,7 @@ constexpr const char* format_name(tsr_type type) noexcept {
         return name;
         TSR_TYPES(TSR_CASE)
         TSR_INTERLEAVED_TYPES(TSR_CASE)
+        TSR_PACKED_TYPES(TSR_CASE)
 #undef TSR_CASE
         case TSR_TYPE_NONE:
             return "nothing";

@@ -1,0 +1,141 @@
+#include "core/session/repack.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/gguf/writer.hpp"
+#include "core/session/file_weights.hpp"
+#include "core/tensor/types.hpp"
+
+#include <algorithm>
+#include <unordered_map>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+// Bytes that are read, packed and written at a time.
+constexpr uint64_t kAtOnce = 4 << 20;
+
+// What becomes of one tensor.
+struct Job {
+    const gguf::TensorEntry* tensor;
+    const Storage* storage = nullptr;    // of the plan; null: nothing reads it on the CPU
+    const tsr_layout* layout = nullptr;  // null: it stays as it is
+    tsr_type type;
+};
+
+class Repacker {
+  public:
+    Repacker(const gguf::GgufFile& file, const Plan& plan, const Registry& registry)
+        : file_(file), plan_(plan), registry_(registry), source_(file, true) {
+        std::unordered_map<std::string_view, StorageId> storages;
+        for (StorageId id = 1; id < plan.graph.storage_count(); ++id) {
+            const Storage& storage = plan.graph.storage(id);
+            if (storage.role == TSR_ROLE_WEIGHT && !storage.derived) storages.emplace(storage.name, id);
+        }
+        for (const gguf::TensorEntry& tensor : file.tensors()) {
+            Job job{&tensor, nullptr, nullptr, tensor.type};
+            if (const auto at = storages.find(tensor.name); at != storages.end()) choose(job, at->second);
+            jobs_.push_back(job);
+        }
+    }
+
+    RepackedFile write(const std::filesystem::path& to, const LoadProgress& progress, const std::atomic<bool>& stop) {
+        gguf::Writer writer(to);
+        for (const auto& [key, value] : file_.metadata().entries()) {
+            if (!key.starts_with("split.")) writer.add(key, value);
+        }
+        uint64_t total = 0;
+        RepackedFile result;
+        for (const Job& job : jobs_) {
+            writer.add_tensor(job.tensor->name, job.type, std::span(job.tensor->dims).first(job.tensor->rank));
+            total += job.tensor->bytes;
+            ++result.tensors[std::string(type_info(job.type).name)];
+        }
+        for (const Job& job : jobs_) {
+            each_piece(job, [&](uint64_t offset, uint64_t bytes) {
+                if (stop.load()) fail(TSR_CANCELLED, "stopped; nothing was written");
+                writer.write(piece(job, offset, bytes));
+                result.bytes += bytes;
+                if (progress) progress(result.bytes, total);
+            });
+        }
+        writer.finish();
+        return result;
+    }
+
+  private:
+    void choose(Job& job, StorageId id) const {
+        const Instance* only = nullptr;
+        for (const Instance& instance : plan_.instances) {
+            if (instance.storage != id) continue;
+            if (instance.device != 0 || instance.loading || only) return;
+            only = &instance;
+        }
+        if (!only || only->layout.empty()) return;
+        job.storage = &plan_.graph.storage(id);
+        const TypeInfo* type = find_type(only->layout);
+        const tsr_layout* layout = registry_.find_layout(only->layout);
+        if (!type || type->id == job.tensor->type || type->rows_type != job.storage->type || !layout) return;
+        const uint64_t row = row_bytes(job.storage->type, job.storage->row_elements);
+        if (layout->group_bytes(layout, static_cast<int64_t>(job.storage->row_elements)) != row * layout->group_rows)
+            return;
+        job.layout = layout;
+        job.type = type->id;
+    }
+
+    // Calls body(offset, bytes) for neighbouring pieces, whole groups of rows if they are packed.
+    template <typename Body>
+    void each_piece(const Job& job, Body&& body) const {
+        const uint64_t group = job.layout ? job.tensor->bytes_per_row() * job.layout->group_rows : 1;
+        const uint64_t step = std::max<uint64_t>(kAtOnce / group, 1) * group;
+        for (uint64_t at = 0; at < job.tensor->bytes; at += step) body(at, std::min(step, job.tensor->bytes - at));
+    }
+
+    std::span<const std::byte> piece(const Job& job, uint64_t offset, uint64_t bytes) {
+        rows_.resize(bytes);
+        if (!job.layout) {
+            file_.read(*job.tensor, offset, rows_);
+            return rows_;
+        }
+        read_rows(source_, registry_, *job.storage, offset, rows_);
+        packed_.resize(bytes);
+        const uint64_t row = job.tensor->bytes_per_row();
+        job.layout->pack(job.layout, static_cast<int64_t>(job.storage->row_elements),
+                         static_cast<int64_t>(bytes / row / job.layout->group_rows), rows_.data(), packed_.data());
+        return packed_;
+    }
+
+    const gguf::GgufFile& file_;
+    const Plan& plan_;
+    const Registry& registry_;
+    const FileWeights source_;
+    std::vector<Job> jobs_;
+    std::vector<std::byte> rows_, packed_;
+};
+
+void check_target(const gguf::GgufFile& file, const std::filesystem::path& to) {
+    std::error_code unused;
+    for (size_t i = 0; i < file.file_count(); ++i) {
+        if (std::filesystem::equivalent(file.file_path(i), to, unused)) {
+            fail(TSR_INVALID_ARGUMENT, "{}: is the model itself; give another name for the copy",
+                 printable(to.native(), 4096));
+        }
+    }
+    const auto folder = std::filesystem::absolute(to).parent_path();
+    const auto space = std::filesystem::space(folder, unused);
+    if (!unused && space.available < file.file_bytes()) {
+        fail(TSR_DOES_NOT_FIT, "{}: the copy takes {}, the disk has {} left", printable(to.native(), 4096),
+             mebibytes(file.file_bytes()), mebibytes(space.available));
+    }
+}
+
+}  // namespace
+
+RepackedFile repack(const gguf::GgufFile& file, const Plan& plan, const Registry& registry,
+                    const std::filesystem::path& to, const LoadProgress& progress, const std::atomic<bool>& stop) {
+    check_target(file, to);
+    return Repacker(file, plan, registry).write(to, progress, stop);
+}
+
+}  // namespace tessera
