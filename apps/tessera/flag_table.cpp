@@ -145,6 +145,8 @@ constexpr Flag kFlags[] = {
     honoured("mmap", "--mmap", Takes::kNothing, "", kEngine & ~kBench, Group::kContext,
              "use weights in the mapped file where no kernel wants them packed (the default)"),
     honoured("mlock", "--mlock", Takes::kNothing, "", kEngine, Group::kContext, "keep memory from being swapped"),
+    honoured("numa", "--numa", Takes::kValue, "distribute|isolate|numactl", kEngine, Group::kContext,
+             "on machines of several NUMA nodes: use all alike, one alone, or what numactl set up"),
     // Placement
     honoured("n-gpu-layers", "-ngl --n-gpu-layers --gpu-layers", Takes::kValue, "N", kEngine, Group::kPlacement, "this many of the last layers go to GPUs (as many as fit)"),
     honoured("tensor-split", "-ts --tensor-split", Takes::kValue, "A,B,...", kEngine, Group::kPlacement, "shares of the layers of each GPU (by free memory)"),
@@ -188,7 +190,6 @@ constexpr Flag kFlags[] = {
     said("no-warmup", "--no-warmup", Takes::kNothing, "loading always runs every segment once, so that nothing is allocated later"),
     said("warmup", "--warmup", Takes::kNothing, "loading always runs every segment once", kEngine & ~kBench),
     said("warmup-batch", "-wb --warmup-batch", Takes::kNothing, "loading always runs every segment once, at full size"),
-    said("numa", "--numa", Takes::kValue, "memory is not bound to NUMA nodes in this version"),
     said("main-gpu", "-mg --main-gpu", Takes::kValue, "GPUs are chosen by -ngl, -ts and -ot"),
     said("device", "-dev --device", Takes::kValue, "devices are chosen by -ngl, -ts, -ot and the configuration"),
     said("no-kv-offload", "-nkvo --no-kv-offload", Takes::kNothing, "the cache of a layer lies where its attention is computed"),

@@ -116,6 +116,8 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     settings.value_type_given = arguments.has("cache-type-v");
     engine.map_weights = !arguments.has("no-mmap") && arguments.on_off("bench-mmap").value_or(true);
     engine.lock_memory = arguments.has("mlock");
+    constexpr std::array<std::string_view, 3> modes = {"distribute", "isolate", "numactl"};
+    if (const auto mode = arguments.choice("numa", modes)) engine.numa = *parse_numa_mode(*mode);
 }
 
 void read_placement(Arguments& arguments, PlacementOptions& placement) {

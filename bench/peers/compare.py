@@ -7,6 +7,7 @@
 speed   tokens/s of a 512-token prompt and of 128 generated tokens after each depth, for each cache type. Both sides take
         random tokens: tessera sweep and llama-sweep-bench.
 start   seconds from the start of the process to the first token after a 16-token prompt, the file being in the page cache.
+        A virtual machine that has to ask its host for memory takes ten seconds for that, whoever asks: look at all samples.
 memory  peak resident bytes (the kernel's VmHWM) of a prompt longer than a step at -c 4096 -ub 512, over file plus cache.
 
 Never two runs at once; the sides take turns, and figures are medians over the rounds. A ratio above 1 says that Tessera is

@@ -1,7 +1,6 @@
 // The processor, from the kernel's files in /sys and /proc.
+#include "core/hardware/numa.hpp"
 #include "core/hardware/probe.hpp"
-
-#include <sched.h>
 
 #include <algorithm>
 #include <charconv>
@@ -25,27 +24,6 @@ std::string model_name() {
     return "unknown processor";
 }
 
-// CPUs that this process may run on: by its own affinity, which is also how containers and batch systems limit it.
-std::vector<uint32_t> allowed_cpus() {
-    constexpr int kMostCpus = 1 << 16;
-    std::vector<uint32_t> allowed;
-    for (int count = 1024; count <= kMostCpus; count *= 2) {
-        cpu_set_t* set = CPU_ALLOC(count);
-        if (!set) break;
-        const size_t bytes = CPU_ALLOC_SIZE(count);
-        CPU_ZERO_S(bytes, set);
-        // The kernel refuses a set that is smaller than its own.
-        const bool done = sched_getaffinity(0, bytes, set) == 0;
-        for (int cpu = 0; done && cpu < count; ++cpu) {
-            if (CPU_ISSET_S(cpu, bytes, set)) allowed.push_back(static_cast<uint32_t>(cpu));
-        }
-        CPU_FREE(set);
-        if (done) break;
-    }
-    if (allowed.empty()) allowed.push_back(0);
-    return allowed;
-}
-
 fs::path cpu_folder(uint32_t cpu) {
     return "/sys/devices/system/cpu/cpu" + std::to_string(cpu);
 }
@@ -58,16 +36,6 @@ uint32_t count_cores(const std::vector<uint32_t>& cpus) {
         cores.emplace(read_line(cpu_folder(cpu) / "topology/physical_package_id"), core);
     }
     return static_cast<uint32_t>(cores.size());
-}
-
-uint32_t count_nodes(const std::vector<uint32_t>& cpus) {
-    uint32_t nodes = 0;
-    for (const uint32_t node : parse_cpu_list(read_line("/sys/devices/system/node/online"))) {
-        const fs::path file = "/sys/devices/system/node/node" + std::to_string(node) + "/cpulist";
-        const std::vector<uint32_t> here = parse_cpu_list(read_line(file));
-        nodes += std::find_first_of(here.begin(), here.end(), cpus.begin(), cpus.end()) != here.end();
-    }
-    return std::max(nodes, 1u);
 }
 
 // "32768K"
@@ -130,7 +98,7 @@ DeviceDescription probe_cpu() {
     device.free_memory_bytes = memory.free_bytes;
     device.cpu_flags = host_cpu_flags();
     device.threads = std::max(1u, std::min(count_cores(cpus), probe_cpu_quota().value_or(UINT32_MAX)));
-    device.numa_nodes = count_nodes(cpus);
+    device.numa_nodes = static_cast<uint32_t>(probe_numa_nodes(cpus).size());
     read_caches(cpus, device);
     return device;
 }

@@ -124,7 +124,16 @@ class Loader {
         if (error) std::rethrow_exception(error);
     }
 
-    // Pages that chunks shared.
+    // Large pages reach into the neighbouring chunks and map parts of them again. What lies so far back that nobody
+    // works on it any more is given back once more.
+    void give_back(const Storage& weight, uint64_t offset, uint64_t bytes) const {
+        source_.give_back(weight.name, offset, bytes);
+        const uint64_t lag = team_.threads() * kBroughtAtOnce;
+        if (offset > lag) {
+            const uint64_t begin = offset - std::min(offset, 3 * lag);
+            source_.give_back(weight.name, begin, offset - lag - begin);
+        }
+    }
     void give_back_edges() const {
         for (const Instance& instance : plan_.instances) {
             if (instance.storage == 0 || instance.mapped || instance.loading) continue;
@@ -152,7 +161,7 @@ class Loader {
         if (weight.source_layout.empty()) {
             if (const auto rows = source_.borrow(weight.name, offset, bytes); !rows.empty()) {
                 put(instance, pack, chunk.first_group, rows);
-                source_.give_back(weight.name, offset, bytes);
+                give_back(weight, offset, bytes);
                 return;
             }
         }

@@ -22,6 +22,8 @@ constexpr auto kFarewell = std::chrono::seconds(2);
 // this core.
 constexpr uint32_t kSpins = 2000;
 
+std::atomic<uint64_t> teams{0};
+
 void relax() noexcept {
     __builtin_ia32_pause();
 }
@@ -43,14 +45,15 @@ void spin_until(Done&& done) noexcept {
 struct Team::Region {
     static constexpr uint32_t kClosed = 1u << 31;
 
-    Region(Entry what, void* with, std::shared_ptr<std::atomic<uint32_t>> count)
-        : entry(what), context(with), alive(std::move(count)) {
+    Region(Team& of, Entry what, void* with, std::shared_ptr<std::atomic<uint32_t>> count)
+        : team(of), entry(what), context(with), alive(std::move(count)) {
         alive->fetch_add(1, std::memory_order_relaxed);
     }
     ~Region() { alive->fetch_sub(1, std::memory_order_release); }
     Region(const Region&) = delete;
     Region& operator=(const Region&) = delete;
 
+    Team& team;
     Entry entry;
     void* context;
     std::shared_ptr<std::atomic<uint32_t>> alive;  // counts regions
@@ -67,8 +70,33 @@ struct Team::Arena {
     tbb::task_arena workers;
 };
 
-Team::Team(uint32_t threads)
-    : threads_(std::max(threads, 1u)), arena_(std::make_unique<Arena>(threads_)), pieces_(threads_) {}
+// Threads of oneTBB serve one team after another: each is bound when it first works for a team, and freed by the next
+// one.
+void Team::bind_this_thread() {
+    thread_local uint64_t team = 0;
+    thread_local std::unique_ptr<ThreadBinding> binding;
+    if (team == number_) return;
+    team = number_;
+    binding.reset();
+    const auto& cpus = placement_.cpus;
+    if (cpus.empty()) return;
+    const uint32_t place = places_taken_.fetch_add(1, std::memory_order_relaxed) + 1;  // the caller has the first
+    binding = std::make_unique<ThreadBinding>(cpus[place % cpus.size()], placement_.memory_nodes, free_cpus_);
+    if (!binding->done()) placed_ = false;
+}
+
+Team::Team(uint32_t threads, NumaPlacement placement)
+    : threads_(std::max(threads, 1u)),
+      number_(++teams),
+      placement_(std::move(placement)),
+      free_cpus_(allowed_cpus()),
+      arena_(std::make_unique<Arena>(threads_)),
+      caller_(placement_.cpus.empty()
+                  ? nullptr
+                  : std::make_unique<ThreadBinding>(placement_.cpus.front(), placement_.memory_nodes, free_cpus_)),
+      pieces_(threads_) {
+    if (caller_ && !caller_->done()) placed_ = false;
+}
 
 // Regions that workers have yet to look at would be left in the arena; looking takes no time, as their doors are shut.
 Team::~Team() {
@@ -83,6 +111,7 @@ void Team::join(const std::shared_ptr<Region>& region) {
     do {
         if (inside & Region::kClosed) return;
     } while (!region->door.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel));
+    region->team.bind_this_thread();  // alive: the region waits for this worker
     spin_until([&] { return region->workers.load(std::memory_order_acquire) != 0; });
     region->entry(region->context, inside, region->workers.load(std::memory_order_relaxed));
     region->finished.fetch_add(1, std::memory_order_release);
@@ -96,7 +125,7 @@ void Team::run_region(uint32_t wanted, Entry entry, void* context) {
         entry(context, 0, 1);
         return;
     }
-    const auto region = std::make_shared<Region>(entry, context, regions_);
+    const auto region = std::make_shared<Region>(*this, entry, context, regions_);
     for (uint32_t i = 1; i < limit; ++i) arena_->workers.enqueue([region] { join(region); });
 
     const auto deadline = std::chrono::steady_clock::now() + kPatience;

@@ -74,6 +74,12 @@ PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, co
     auto& notes = planned.plan.notes;
     notes.insert(notes.begin(), granted.notes.begin(), granted.notes.end());
     notes.insert(notes.begin(), planned.info.notes.begin(), planned.info.notes.end());
+    if (!hardware.is_rig()) {
+        const NumaPlacement placement = place_on_nodes(
+            options.numa, probe_numa_nodes(allowed_cpus()), current_cpu(),
+            std::max({options.threads, options.prompt_threads, options.threads ? 1 : hardware.cpu().threads}));
+        if (!placement.note.empty()) notes.push_back(placement.note);
+    }
     return planned;
 }
 
@@ -123,7 +129,8 @@ struct Engine::State {
           threads(generation),
           prompt_threads(prompt),
           expand_from(std::max(options.expand_from, 1u)),
-          team(std::max(generation, prompt)),
+          team(std::max(generation, prompt), place_on_nodes(options.numa, probe_numa_nodes(allowed_cpus()),
+                                                            current_cpu(), std::max(generation, prompt))),
           weights(file, options.map_weights),
           executor(std::move(planned.plan), registry, team),
           cache(context / TSR_PAGE_TOKENS) {
@@ -242,6 +249,10 @@ Engine::Engine(gguf::GgufFile file, const Registry& registry, const Hardware& ha
     const uint32_t prompt_threads = options.prompt_threads ? options.prompt_threads : threads;
     state_ = std::make_unique<State>(std::move(file), std::move(planned), registry, options, threads, prompt_threads);
     state_->executor.load(state_->weights, progress);
+    if (!state_->team.placed()) {
+        log().warn("the system did not allow all threads and memory to be bound (--numa): {}",
+                   "containers need the capability SYS_NICE for that");
+    }
     if (options.lock_memory && !state_->executor.lock_memory()) {
         log().warn("not all memory could be locked (--mlock): raise the limit with 'ulimit -l'");
     }

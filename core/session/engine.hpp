@@ -4,6 +4,7 @@
 #include "core/cache/paged_cache.hpp"
 #include "core/gguf/reader.hpp"
 #include "core/hardware/hardware.hpp"
+#include "core/hardware/numa.hpp"
 #include "core/model/model.hpp"
 #include "core/registry/registry.hpp"
 #include "core/schedule/executor.hpp"
@@ -39,6 +40,7 @@ struct EngineOptions {
     uint64_t scratch_bytes = 512ull << 20;
     bool map_weights = true;
     bool lock_memory = false;
+    NumaMode numa = NumaMode::kNone;
     ExpertReduction experts;
     std::map<std::string, std::string> lowerings;  // abstract op -> lowering: {"mla_attention", "3"} is -mla 3
     PlacementOptions placement;

@@ -20,8 +20,10 @@ constexpr size_t kLarge = 64 << 10;
 
 std::atomic<uint64_t> mapped_bytes{0};    // anonymous mappings asked for
 std::atomic<uint64_t> unmapped_bytes{0};  // given back
-std::atomic<uint64_t> large_mallocs{0};   // bytes of allocations above 64 KiB
-std::atomic<uint64_t> large_count{0};     // of both kinds
+std::atomic<uintptr_t> reserved{0};       // the latest room for addresses alone, which a mapped file is put into
+std::atomic<size_t> reserved_bytes{0};
+std::atomic<uint64_t> large_mallocs{0};  // bytes of allocations above 64 KiB
+std::atomic<uint64_t> large_count{0};    // of both kinds
 
 void count_malloc(size_t bytes) {
     if (bytes <= kLarge) return;
@@ -68,15 +70,22 @@ int posix_memalign(void** result, size_t alignment, size_t bytes) {
 }
 
 void* mmap(void* at, size_t bytes, int protection, int flags, int file, off_t offset) {
-    if (flags & MAP_ANONYMOUS) {
+    if ((flags & MAP_ANONYMOUS) && protection != PROT_NONE) {
         mapped_bytes += bytes;
         if (bytes > kLarge) ++large_count;
+        reserved_bytes = 0;
     }
-    return reinterpret_cast<void*>(syscall(SYS_mmap, at, bytes, protection, flags, file, offset));
+    const long got = syscall(SYS_mmap, at, bytes, protection, flags, file, offset);
+    if (protection == PROT_NONE) {
+        reserved = static_cast<uintptr_t>(got);
+        reserved_bytes = bytes;
+    }
+    return reinterpret_cast<void*>(got);
 }
 
 int munmap(void* at, size_t bytes) {
-    unmapped_bytes += bytes;
+    const bool of_reserved = reinterpret_cast<uintptr_t>(at) - reserved < reserved_bytes;
+    if (!of_reserved) unmapped_bytes += bytes;
     return static_cast<int>(syscall(SYS_munmap, at, bytes));
 }
 

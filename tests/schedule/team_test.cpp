@@ -87,6 +87,34 @@ TEST(Team, EveryPieceIsTakenOnce) {
     }
 }
 
+// Bound threads run where they were told, and are free again when the team has ended.
+TEST(Team, WorkersRunWhereTheyAreBound) {
+    const std::vector<uint32_t> before = allowed_cpus();
+    const uint32_t first = before.front(), last = before.back();
+    {
+        NumaPlacement placement;
+        placement.cpus = {{first}, {last}, {last}};
+        placement.memory_nodes = {0};
+        Team team(3, placement);
+        std::atomic<int> wrong{0}, seen{0};
+        auto body = [&](uint32_t worker, uint32_t) {
+            const std::vector<uint32_t> now = allowed_cpus();
+            if (worker == 0) wrong += now != std::vector<uint32_t>{first};
+            wrong += now.size() != 1;
+            ++seen;
+        };
+        for (int i = 0; i < 20; ++i) team.run(0, body);
+        EXPECT_EQ(wrong, 0);
+        EXPECT_GE(seen, 20);
+    }
+    EXPECT_EQ(allowed_cpus(), before);
+    Team team(3);
+    std::atomic<int> bound{0};
+    auto body = [&](uint32_t, uint32_t) { bound += allowed_cpus() != before; };
+    for (int i = 0; i < 20; ++i) team.run(0, body);
+    EXPECT_EQ(bound, 0);
+}
+
 TEST(Pieces, OwnOnesFromTheFrontThoseOfOthersFromTheBack) {
     Pieces pieces(2);
     std::vector<uint32_t> order;

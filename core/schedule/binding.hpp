@@ -1,0 +1,29 @@
+// Threads and the memory that they touch, bound to parts of the machine.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tessera {
+
+// Binds the calling thread for as long as this lives. That thread alone.
+class ThreadBinding {
+  public:
+    // The thread runs on `cpus`, and pages that it is the first to touch come from `memory_nodes` in turn; afterwards
+    // it runs on `cpus_after`, and memory is the system's choice again. An empty list leaves that as it is. What the
+    // system does not allow is left as it is, too: see done().
+    ThreadBinding(const std::vector<uint32_t>& cpus, const std::vector<uint32_t>& memory_nodes,
+                  std::vector<uint32_t> cpus_after);
+    ~ThreadBinding();
+    ThreadBinding(const ThreadBinding&) = delete;
+    ThreadBinding& operator=(const ThreadBinding&) = delete;
+
+    bool done() const noexcept { return done_; }
+
+  private:
+    std::vector<uint32_t> cpus_after_;
+    bool memory_bound_ = false;
+    bool done_ = true;
+};
+
+}  // namespace tessera
