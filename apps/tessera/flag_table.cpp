@@ -144,6 +144,8 @@ constexpr Flag kFlags[] = {
     honoured("no-mmap", "--no-mmap", Takes::kNothing, "", kEngine, Group::kContext, "read weights instead of using the mapped file"),
     honoured("mmap", "--mmap", Takes::kNothing, "", kEngine & ~kBench, Group::kContext,
              "use weights in the mapped file where no kernel wants them packed (the default)"),
+    honoured("no-repack", "-nr --no-repack", Takes::kNothing, "", kEngine & ~kRepack, Group::kContext,
+             "use weights as the file has them: a start without packing, and slower work"),
     honoured("mlock", "--mlock", Takes::kNothing, "", kEngine, Group::kContext, "keep memory from being swapped"),
     honoured("numa", "--numa", Takes::kValue, "distribute|isolate|numactl", kEngine, Group::kContext,
              "on machines of several NUMA nodes: use all alike, one alone, or what numactl set up"),

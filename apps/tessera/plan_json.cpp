@@ -183,6 +183,7 @@ json::object plan_json(const PlanReport& report) {
             {"sequences", plan.options.max_sequences},
             {"cache_type_k", type_text(plan.options.cache_type_k)},
             {"cache_type_v", type_text(plan.options.cache_type_v)},
+            {"pack_weights", plan.options.pack_weights},
             {"hadamard_keys", plan.options.hadamard_keys},
             {"hadamard_values", plan.options.hadamard_values},
             {"flash_attention", plan.options.flash_attention},

@@ -114,6 +114,7 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     engine.hadamard_keys = arguments.has("k-cache-hadamard");
     engine.hadamard_values = arguments.has("v-cache-hadamard");
     settings.value_type_given = arguments.has("cache-type-v");
+    engine.pack_weights = !arguments.has("no-repack");
     engine.map_weights = !arguments.has("no-mmap") && arguments.on_off("bench-mmap").value_or(true);
     engine.lock_memory = arguments.has("mlock");
     constexpr std::array<std::string_view, 3> modes = {"distribute", "isolate", "numactl"};

@@ -19,8 +19,9 @@ struct Use {
 
 class Chooser {
   public:
-    Chooser(const LoweredGraph& lowered, const Registry& registry, std::span<const tsr_device_info* const> devices)
-        : lowered_(lowered), registry_(registry), devices_(devices) {}
+    Chooser(const LoweredGraph& lowered, const Registry& registry, std::span<const tsr_device_info* const> devices,
+            bool pack)
+        : lowered_(lowered), registry_(registry), devices_(devices), pack_(pack) {}
 
     std::deque<ChosenNode> run() {
         collect();
@@ -98,7 +99,18 @@ class Chooser {
                 }
             }
         }
-        const bool cache = lowered_.graph.storage(storage).role == TSR_ROLE_CACHE;
+        const Storage& what = lowered_.graph.storage(storage);
+        const bool cache = what.role == TSR_ROLE_CACHE;
+        // Weights stay as they are where every reader can bear that.
+        if (!pack_ && !cache && !what.derived) {
+            const auto readable = [&](const Use& use) {
+                return seconds_with(use, what.source_layout) < std::numeric_limits<double>::infinity();
+            };
+            if (std::ranges::all_of(uses, readable)) {
+                for (const Use& use : uses) keep(use.node, use.operand, what.source_layout);
+                return;
+            }
+        }
         const std::string* best = nullptr;
         double best_seconds = std::numeric_limits<double>::infinity();
         for (const std::string& layout : offered) {
@@ -137,6 +149,7 @@ class Chooser {
     const LoweredGraph& lowered_;
     const Registry& registry_;
     std::span<const tsr_device_info* const> devices_;
+    bool pack_;
     std::deque<ChosenNode> chosen_;
     std::deque<std::vector<KernelCandidate>> candidates_;
     std::map<std::pair<StorageId, DeviceIndex>, std::vector<Use>> uses_;
@@ -145,8 +158,8 @@ class Chooser {
 }  // namespace
 
 std::deque<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
-                                      std::span<const tsr_device_info* const> devices) {
-    return Chooser(lowered, registry, devices).run();
+                                      std::span<const tsr_device_info* const> devices, bool pack) {
+    return Chooser(lowered, registry, devices, pack).run();
 }
 
 }  // namespace tessera

@@ -18,9 +18,10 @@ struct ChosenNode {
     std::vector<Rejection> rejected;
 };
 
-// One for each node of the lowered graph. Throws Error(TSR_UNSUPPORTED) naming storage and kernels if no layout serves
+// One for each node of the lowered graph. Without `pack`, weights stay as their source has them where every reader can
+// read that. Throws Error(TSR_UNSUPPORTED) naming storage and kernels if no layout serves
 // a cache.
 std::deque<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
-                                      std::span<const tsr_device_info* const> devices);
+                                      std::span<const tsr_device_info* const> devices, bool pack);
 
 }  // namespace tessera

@@ -34,6 +34,7 @@ struct ScheduleOptions {
     bool hadamard_values = false;  // cached values (-vhad)
     bool flash_attention = true;
     uint64_t scratch_bytes = 512ull << 20;         // what one attention node may use as scratch (-amb)
+    bool pack_weights = true;                      // else kernels read weights as the file has them
     bool map_weights = true;                       // weights that need no packing stay in the mapped file
     std::map<std::string, std::string> lowerings;  // abstract op -> the lowering to use if it is feasible
     PlacementOptions placement;

@@ -269,7 +269,7 @@ Plan plan_once(const Graph& model, const Registry& registry, const std::vector<c
                const ScheduleOptions& options) {
     const Placement placement = place(model, devices, options, 0);
     LoweredGraph lowered = lower_graph(model, placement, registry, devices, options);
-    std::deque<ChosenNode> chosen = choose_kernels(lowered, registry, devices);
+    std::deque<ChosenNode> chosen = choose_kernels(lowered, registry, devices, options.pack_weights);
     Plan plan = Assembler(std::move(lowered), std::move(chosen), registry, devices, options).run();
     plan.notes.insert(plan.notes.end(), placement.notes.begin(), placement.notes.end());
     return plan;

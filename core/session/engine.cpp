@@ -54,6 +54,7 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     schedule.hadamard_values = asked.hadamard_values;
     schedule.flash_attention = asked.flash_attention;
     schedule.scratch_bytes = asked.scratch_bytes;
+    schedule.pack_weights = asked.pack_weights;
     schedule.map_weights = asked.map_weights;
     schedule.lowerings = asked.lowerings;
     schedule.placement = asked.placement;

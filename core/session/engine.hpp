@@ -38,6 +38,7 @@ struct EngineOptions {
     bool hadamard_values = false;
     bool flash_attention = true;
     uint64_t scratch_bytes = 512ull << 20;
+    bool pack_weights = true;  // as of ScheduleOptions
     bool map_weights = true;
     bool lock_memory = false;
     NumaMode numa = NumaMode::kNone;

@@ -33,11 +33,13 @@ struct Repacked {
     RepackedFile made;
 };
 
-std::vector<float> logits_of(const fs::path& model, const Config& config, bool map, uint64_t* mapped = nullptr) {
+std::vector<float> logits_of(const fs::path& model, const Config& config, bool map, uint64_t* mapped = nullptr,
+                             bool pack = true) {
     EngineOptions options;
     options.context = 128;
     options.rows = 64;
     options.map_weights = map;
+    options.pack_weights = pack;
     const test::LoadedModel loaded(model, options, config);
     if (mapped) *mapped = loaded.engine->plan().memory[0].mapped;
     const SequenceId sequence = loaded.engine->cache().create();
@@ -83,6 +85,12 @@ TEST_P(RepackedModels, GiveTheSameBits) {
     if (test::runs_here("cpu_avx512")) {
         const Config other = test::plugins_up_to("cpu_avx512");
         EXPECT_EQ(logits_of(to, other, true), logits_of(from, other, true));
+    }
+
+    // Nor does it matter whether anything is packed: --no-repack.
+    for (const fs::path& file : {from, to}) {
+        EXPECT_EQ(logits_of(file, config, true, &mapped, false), wanted);
+        EXPECT_GT(mapped, repacked.made.bytes * 9 / 10);
     }
 
     // Packing what is packed changes nothing; so does the way there over rows that have to be unpacked first.

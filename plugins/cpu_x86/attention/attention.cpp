@@ -1,6 +1,7 @@
 #include "attention.hpp"
 
-#include "../kernel.hpp"
+#include "../layouts/layouts.hpp"
+#include "../matmul/common.hpp"
 #include "../vectors.hpp"
 #include "cache_write.hpp"
 #include "code.hpp"
@@ -14,6 +15,8 @@ namespace tessera::cpu_x86 {
 namespace {
 
 namespace attention = cpu::attention;
+
+enum : uint32_t { kWk = 6, kWv = 7 };
 
 // What a call costs beside its arithmetic.
 constexpr double kCall = 3e-6;
@@ -29,14 +32,22 @@ attention::Budget budget_of(const tsr_node& node, const attention::Problem& prob
     return code.budget(problem, workers, cap, least);
 }
 
+static_assert(kLanes <= attention::kMostGroupRows);
+
+attention::PackedRows packing_of(const tsr_tensor& weight) noexcept {
+    if (sdk::canonical(weight)) return {};
+    return {find_weight_kernels(weight.type)->unpack, kLanes};
+}
+
 struct Prepared {
     attention::State state;
     const AttentionCode* code;
 };
 
 const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_kernel_plan* plan) {
+    const CanonicalNode canonical(*node);
     attention::Problem problem;
-    if (!attention::read_problem(*node, *plan, problem)) return nullptr;
+    if (!attention::read_problem(canonical.node(), *plan, problem)) return nullptr;
     int64_t least = 0;
     const int workers = static_cast<int>(slots_of(device));
     const AttentionCode& code = code_of(problem, device);
@@ -53,6 +64,12 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     const char* forms[] = {"plain", "value is a prefix of the key", "keys and values projected from latent rows"};
     std::snprintf(plan->reason, sizeof plan->reason, "%s, heads of %d/%d, %s", problem.exact ? "f32" : "int16",
                   problem.shape.key, problem.shape.value, forms[static_cast<int>(problem.form)]);
+    if (problem.form == attention::Form::kProjected) {
+        for (const uint32_t weight : {kWk, kWv}) {
+            const tsr_tensor& tensor = *canonical.node().inputs[weight];
+            plan->layouts[weight] = layouts_of(tensor.type, packable(tensor));
+        }
+    }
     plan->supported = 1;
     plan->workspace_bytes = static_cast<uint64_t>(budget.bytes());
     plan->state_bytes = sizeof(Prepared);
@@ -74,13 +91,18 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
 
 const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, void** state) {
     return sdk::guarded([&] {
-        Prepared prepared{{node, {}, {}}, nullptr};
+        Prepared prepared{{node, {}, {}, {}, {}}, nullptr};
+        const CanonicalNode canonical(*node);
         tsr_kernel_plan plan{};
         attention::Problem& problem = prepared.state.problem;
-        if (!attention::read_problem(*node, plan, problem)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
+        if (!attention::read_problem(canonical.node(), plan, problem)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
         int64_t least = 0;
         prepared.code = &code_of(problem, device);
         prepared.state.budget = budget_of(*node, problem, *prepared.code, static_cast<int>(slots_of(device)), least);
+        if (problem.form == attention::Form::kProjected) {
+            prepared.state.wk = packing_of(*node->inputs[kWk]);
+            prepared.state.wv = packing_of(*node->inputs[kWv]);
+        }
         *state = new Prepared(prepared);
     });
 }

@@ -15,10 +15,11 @@ struct Problem {
     Form form = Form::kPlain;
     int heads = 0;
     int kv_heads = 0;
-    int group = 0;    // query heads of one key head, and lanes of one row in a unit of work
-    int latent = 0;   // projected: elements of the cached row that are multiplied with the weights
-    int turned = 0;   // projected: elements after them that are part of every head's key as they are
-    HeadShape shape;  // of a head, as it is attended
+    int group = 0;                 // query heads of one key head, and lanes of one row in a unit of work
+    int latent = 0;                // projected: elements of the cached row that are multiplied with the weights
+    int turned = 0;                // projected: elements after them that are part of every head's key as they are
+    int64_t weight_row_bytes = 0;  // projected: of the larger canonical row of the weights
+    HeadShape shape;               // of a head, as it is attended
     float scale = 1;
     int64_t max_rows = 0;
     int64_t max_sequences = 0;
@@ -108,6 +109,8 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
         p.kv_heads = 1;
         p.group = 1;
         p.latent = static_cast<int>(c);
+        p.weight_row_bytes = static_cast<int64_t>(std::max(format_bytes(check.at(6).type, static_cast<size_t>(c)),
+                                                           format_bytes(check.at(7).type, static_cast<size_t>(c))));
         p.turned = static_cast<int>(turned);
     } else {
         check.dim(1, "the key cache", 0, dk);

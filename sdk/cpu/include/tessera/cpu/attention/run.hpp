@@ -16,6 +16,7 @@ struct State {
     const tsr_node* node;
     Problem problem;
     Budget budget;
+    PackedRows wk, wv;  // projected
 };
 
 template <class Isa, class Arithmetic>
@@ -375,12 +376,14 @@ class Run {
     // The weights of a head, as queries over latent rows.
     void load_projections(int head) noexcept {
         const HeadShape latent = problem_.latent_shape();
-        const auto load = [&](const reference::View& weight, int rows, int panels, typename Arithmetic::Queries* to) {
+        const auto load = [&](const reference::View& weight, const PackedRows& packing, int rows, int panels,
+                              typename Arithmetic::Queries* to) {
             for (int panel = 0; panel < panels; ++panel) {
                 const float* lanes[kPanel] = {};
                 for (int i = 0; i < kPanel && panel * kPanel + i < rows; ++i) {
                     float* row = scratch_.weight_rows + int64_t{i} * latent.padded_key();
-                    reference::decode_elements(weight.tensor->type, weight.row(panel * kPanel + i, head), 0,
+                    reference::decode_elements(weight.tensor->type,
+                                               canonical_row(weight, packing, panel * kPanel + i, head), 0,
                                                problem_.latent, row);
                     if (problem_.hadamard) hadamard(row, problem_.latent);
                     lanes[i] = row;
@@ -388,8 +391,17 @@ class Run {
                 Arithmetic::load_queries(to[panel], latent, lanes, 2, 1.0f);
             }
         };
-        load(wk_, problem_.projected_key(), scratch_.key_panels, scratch_.projections);
-        load(wv_, shape_.value, scratch_.value_panels, scratch_.projections + scratch_.key_panels);
+        load(wk_, state_.wk, problem_.projected_key(), scratch_.key_panels, scratch_.projections);
+        load(wv_, state_.wv, shape_.value, scratch_.value_panels, scratch_.projections + scratch_.key_panels);
+    }
+
+    // Rows of a head are asked for one after another, so a group is unpacked once.
+    const char* canonical_row(const reference::View& weight, const PackedRows& packing, int row,
+                              int head) const noexcept {
+        if (!packing.unpack) return weight.row(row, head);
+        const int within = row % packing.group_rows;
+        if (within == 0) packing.unpack(problem_.latent, 1, weight.row(row, head), scratch_.group_rows);
+        return scratch_.group_rows + within * weight.tensor->strides[1];
     }
 
     void expand_chunk(const Segment& s, int32_t first, int tokens) noexcept {

@@ -12,6 +12,14 @@
 namespace tessera::cpu::attention {
 
 inline constexpr int kMaxSpans = 16;
+// Rows of a packed weight that are unpacked together, at most.
+inline constexpr int kMostGroupRows = 16;
+
+// How rows of a weight come out of their packed groups. Without `unpack` they are canonical.
+struct PackedRows {
+    void (*unpack)(int64_t elements, int64_t groups, const void* packed, void* rows) = nullptr;
+    int group_rows = 1;
+};
 
 // What is decided once for a node.
 struct Budget {
@@ -61,6 +69,7 @@ struct Scratch {
     // projected only
     typename Arithmetic::Chunk latents;
     typename Arithmetic::Queries* projections;
+    char* group_rows;    // [kMostGroupRows] canonical rows of a weight
     float* weight_rows;  // [lanes][padded latent]
     float* keys;         // [kChunk + kChunkPadding][key_stride]
     float* values;       // [kChunk + kChunkPadding][value_stride]
@@ -80,6 +89,7 @@ struct Scratch {
         s.value_panels = (problem.shape.value + kPanel - 1) / kPanel;
         s.key_stride = std::max(s.key_panels * kPanel, problem.shape.padded_key());
         s.value_stride = s.value_panels * kPanel;
+        s.group_rows = arena.take<char>(kMostGroupRows * problem.weight_row_bytes);
         s.weight_rows = arena.take<float>(int64_t{kPanel} * latent.padded_key());
         s.keys = arena.take<float>((kChunk + kChunkPadding) * s.key_stride);
         s.values = arena.take<float>((kChunk + kChunkPadding) * s.value_stride);
