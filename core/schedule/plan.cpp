@@ -167,8 +167,10 @@ class Assembler {
             if (it.loading) continue;
             const Storage& storage = graph().storage(it.storage);
             DeviceMemory& memory = plan_.memory[it.device];
+            // A vector in the mapped file costs a page of its own, which may be a large one.
+            const bool vector = storage.bytes == row_bytes(storage.type, storage.row_elements);
             if (storage.role == TSR_ROLE_WEIGHT && it.device == 0 && it.layout == storage.source_layout &&
-                !storage.derived && plan_.options.map_weights) {
+                !storage.derived && !vector && plan_.options.map_weights) {
                 it.mapped = true;
                 memory.mapped += it.bytes;
             } else if (storage.role == TSR_ROLE_WEIGHT || storage.role == TSR_ROLE_CACHE) {
