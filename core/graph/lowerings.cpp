@@ -68,15 +68,12 @@ void lower_attention(const tsr_node& node, const tsr_lowering_options& options, 
     if (kFlash && !options.flash_attention) throw sdk::Failure(TSR_UNSUPPORTED, "flash attention is switched off");
     const tsr_tensor k = b.describe(b.input(1)), v = b.describe(b.input(2));
     const tsr_value positions = b.input(3), sequences = b.input(4), pages = b.input(5);
-    const auto hadamard = [&](const char* name, tsr_value rows) {
-        return b.add(TSR_OP_HADAMARD, part(node, name).c_str(), {rows}, {}, rows);
+    const auto hadamard = [&](uint32_t wanted, const char* name, tsr_value rows) {
+        return wanted ? b.add(TSR_OP_HADAMARD, part(node, name).c_str(), {rows}, {}, rows) : rows;
     };
-    tsr_value q = b.input(0), keys = b.input(1), values = b.input(2);
-    if (options.hadamard_keys) {
-        q = hadamard("q_hadamard", q);
-        keys = hadamard("k_hadamard", keys);
-    }
-    if (options.hadamard_values) values = hadamard("v_hadamard", values);
+    const tsr_value q = hadamard(options.hadamard_keys, "q_hadamard", b.input(0));
+    const tsr_value keys = hadamard(options.hadamard_keys, "k_hadamard", b.input(1));
+    const tsr_value values = hadamard(options.hadamard_values, "v_hadamard", b.input(2));
     const tsr_value k_rows = b.reshape(keys, {k.dims[0] * k.dims[1], k.dims[2]});
     const tsr_value v_rows = b.reshape(values, {v.dims[0] * v.dims[1], v.dims[2]});
     b.add(TSR_OP_CACHE_WRITE, part(node, "write_k").c_str(), {k_rows, positions, sequences, pages}, {}, b.cache(0));
@@ -87,7 +84,7 @@ void lower_attention(const tsr_node& node, const tsr_lowering_options& options, 
         {attribute("scale", sdk::float_attribute(node, "scale", 1.0)), attribute("kv_heads", k.dims[1]),
          attribute("head_dim_v", v.dims[0]), attribute("scratch_bytes", static_cast<int64_t>(options.scratch_bytes)),
          attribute("max_tokens", static_cast<int64_t>(options.max_tokens))});
-    b.output(0, options.hadamard_values ? hadamard("hadamard", attended) : attended);
+    b.output(0, hadamard(options.hadamard_values, "hadamard", attended));
 }
 
 constexpr tsr_lowering lowering(const char* op, const char* name, const char* family, int32_t priority,

@@ -1,5 +1,4 @@
 // The processor, from the kernel's files in /sys and /proc.
-#include "core/hardware/numa.hpp"
 #include "core/hardware/probe.hpp"
 
 #include <algorithm>
@@ -87,7 +86,7 @@ std::vector<uint32_t> parse_cpu_list(const std::string& text) {
     return cpus;
 }
 
-DeviceDescription probe_cpu() {
+DeviceDescription probe_cpu(std::span<const NumaNode> nodes) {
     const std::vector<uint32_t> cpus = allowed_cpus();
     const HostMemory memory = probe_host_memory();
     DeviceDescription device;
@@ -98,7 +97,7 @@ DeviceDescription probe_cpu() {
     device.free_memory_bytes = memory.free_bytes;
     device.cpu_flags = host_cpu_flags();
     device.threads = std::max(1u, std::min(count_cores(cpus), probe_cpu_quota().value_or(UINT32_MAX)));
-    device.numa_nodes = static_cast<uint32_t>(probe_numa_nodes(cpus).size());
+    device.numa_nodes = static_cast<uint32_t>(nodes.size());
     read_caches(cpus, device);
     return device;
 }

@@ -50,11 +50,14 @@ struct Hardware::Owned {
 };
 
 Hardware Hardware::detect() {
-    std::vector<DeviceDescription> devices{probe_cpu()};
+    std::vector<NumaNode> nodes = probe_numa_nodes(allowed_cpus());
+    std::vector<DeviceDescription> devices{probe_cpu(nodes)};
     ProbedGpus gpus = probe_gpus();
     std::move(gpus.devices.begin(), gpus.devices.end(), std::back_inserter(devices));
     Hardware hardware(std::move(devices));
     hardware.gpu_driver_ = std::move(gpus.driver);
+    hardware.numa_nodes_ = std::move(nodes);
+    hardware.start_cpu_ = current_cpu();
     return hardware;
 }
 

@@ -2,6 +2,8 @@
 // they match against it and do not probe.
 #pragma once
 
+#include "core/hardware/numa.hpp"
+
 #include <tessera/device.h>
 
 #include <cstdint>
@@ -66,6 +68,9 @@ class Hardware {
 
     // A rig: planned for, never run on.
     bool is_rig() const noexcept { return rig_; }
+    // Nodes of memory of this machine and the CPU that the process was found on; none if the machine is not this one.
+    std::span<const NumaNode> numa_nodes() const noexcept { return numa_nodes_; }
+    uint32_t start_cpu() const noexcept { return start_cpu_; }
     // The NVIDIA driver's version, "580.65.06"; empty if there is none, or if this is a rig.
     const std::string& gpu_driver() const noexcept { return gpu_driver_; }
 
@@ -74,6 +79,8 @@ class Hardware {
     std::vector<std::unique_ptr<Owned>> owned_;
     std::vector<const tsr_device_info*> infos_;
     std::string gpu_driver_;
+    std::vector<NumaNode> numa_nodes_;
+    uint32_t start_cpu_ = 0;
     bool rig_ = false;
 };
 

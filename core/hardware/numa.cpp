@@ -65,7 +65,7 @@ std::optional<NumaMode> parse_numa_mode(std::string_view name) noexcept {
     return at == kModes.end() ? std::nullopt : std::optional(at->second);
 }
 
-NumaPlacement place_on_nodes(NumaMode mode, const std::vector<NumaNode>& nodes, uint32_t here, uint32_t threads) {
+NumaPlacement place_on_nodes(NumaMode mode, std::span<const NumaNode> nodes, uint32_t here, uint32_t threads) {
     NumaPlacement placement;
     if (mode == NumaMode::kNumactl) return placement;
     if (nodes.size() < 2) {

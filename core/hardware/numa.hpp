@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,6 @@ struct NumaPlacement {
 };
 
 // `here`: the CPU that the process was started on. Pure.
-NumaPlacement place_on_nodes(NumaMode mode, const std::vector<NumaNode>& nodes, uint32_t here, uint32_t threads);
+NumaPlacement place_on_nodes(NumaMode mode, std::span<const NumaNode> nodes, uint32_t here, uint32_t threads);
 
 }  // namespace tessera

@@ -6,13 +6,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
 namespace tessera {
 
-// The processor, its caches, cores and nodes, with the memory that this process may use.
-DeviceDescription probe_cpu();
+// The processor, its caches and cores, with the memory that this process may use. `nodes`: those of this machine.
+DeviceDescription probe_cpu(std::span<const NumaNode> nodes);
 
 struct ProbedGpus {
     std::vector<DeviceDescription> devices;  // in the driver's order

@@ -80,7 +80,7 @@ class Loader {
             const Storage& weight = storage(instance);
             if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
             const Packing pack = packing(instance);
-            if (pack.canonical_bytes > kLoadingChunk) {
+            if (pack.canonical_bytes > kLoadingChunk && !as_it_lies(instance)) {
                 fail(TSR_DOES_NOT_FIT, "{}: {} rows take {} bytes; the buffer for packing has {}", weight.name,
                      pack.group_rows, pack.canonical_bytes, kLoadingChunk);
             }
@@ -124,22 +124,18 @@ class Loader {
         if (error) std::rethrow_exception(error);
     }
 
-    // Large pages reach into the neighbouring chunks and map parts of them again. What lies so far back that nobody
-    // works on it any more is given back once more.
-    void give_back(const Storage& weight, uint64_t offset, uint64_t bytes) const {
-        source_.give_back(weight.name, offset, bytes);
-        const uint64_t lag = team_.threads() * kBroughtAtOnce;
-        if (offset > lag) {
-            const uint64_t begin = offset - std::min(offset, 3 * lag);
-            source_.give_back(weight.name, begin, offset - lag - begin);
-        }
-    }
+    // Pages that chunks shared.
     void give_back_edges() const {
         for (const Instance& instance : plan_.instances) {
             if (instance.storage == 0 || instance.mapped || instance.loading) continue;
             const Storage& weight = storage(instance);
             if (weight.role == TSR_ROLE_WEIGHT && !weight.derived) source_.give_back(weight.name, 0, weight.bytes);
         }
+    }
+
+    // Whether the bytes of the source are those of the instance: no buffer is needed on the way.
+    bool as_it_lies(const Instance& instance) const {
+        return instance.device == 0 && instance.layout == storage(instance).source_layout;
     }
 
     uint64_t bytes_of(const Chunk& chunk) const { return chunk.groups * packing(*chunk.instance).canonical_bytes; }
@@ -149,19 +145,18 @@ class Loader {
         const Storage& weight = storage(instance);
         const Packing pack = packing(instance);
         const uint64_t offset = chunk.first_group * pack.canonical_bytes, bytes = chunk.groups * pack.canonical_bytes;
-        const bool as_it_lies = instance.device == 0 && instance.layout == weight.source_layout;
         if (instance.mapped) {
             source_.borrow(weight.name, offset, bytes);
             return;
         }
-        if (as_it_lies) {
+        if (as_it_lies(instance)) {
             source_.read(weight.name, offset, {target_of(instance, pack, chunk.first_group), bytes});
             return;
         }
         if (weight.source_layout.empty()) {
             if (const auto rows = source_.borrow(weight.name, offset, bytes); !rows.empty()) {
                 put(instance, pack, chunk.first_group, rows);
-                give_back(weight, offset, bytes);
+                source_.give_back(weight.name, offset, bytes);
                 return;
             }
         }

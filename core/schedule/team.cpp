@@ -89,7 +89,7 @@ Team::Team(uint32_t threads, NumaPlacement placement)
     : threads_(std::max(threads, 1u)),
       number_(++teams),
       placement_(std::move(placement)),
-      free_cpus_(allowed_cpus()),
+      free_cpus_(placement_.cpus.empty() ? std::vector<uint32_t>{} : allowed_cpus()),
       arena_(std::make_unique<Arena>(threads_)),
       caller_(placement_.cpus.empty()
                   ? nullptr

@@ -61,6 +61,23 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     return granted;
 }
 
+struct Threads {
+    uint32_t generation, prompt;
+    uint32_t most() const noexcept { return std::max(generation, prompt); }
+};
+
+Threads threads_of(const EngineOptions& options, const Hardware& hardware) {
+    const uint32_t generation = options.threads ? options.threads : std::max(hardware.cpu().threads, 1u);
+    return {generation, options.prompt_threads ? options.prompt_threads : generation};
+}
+
+// Empty for a machine that is not here.
+NumaPlacement placement_of(const EngineOptions& options, const Hardware& hardware) {
+    if (hardware.numa_nodes().empty()) return {};
+    return place_on_nodes(options.numa, hardware.numa_nodes(), hardware.start_cpu(),
+                          threads_of(options, hardware).most());
+}
+
 }  // namespace
 
 PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, const Hardware& hardware,
@@ -75,12 +92,8 @@ PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, co
     auto& notes = planned.plan.notes;
     notes.insert(notes.begin(), granted.notes.begin(), granted.notes.end());
     notes.insert(notes.begin(), planned.info.notes.begin(), planned.info.notes.end());
-    if (!hardware.is_rig()) {
-        const NumaPlacement placement = place_on_nodes(
-            options.numa, probe_numa_nodes(allowed_cpus()), current_cpu(),
-            std::max({options.threads, options.prompt_threads, options.threads ? 1 : hardware.cpu().threads}));
-        if (!placement.note.empty()) notes.push_back(placement.note);
-    }
+    if (const NumaPlacement placement = placement_of(options, hardware); !placement.note.empty())
+        notes.push_back(placement.note);
     return planned;
 }
 
@@ -113,7 +126,8 @@ struct Engine::State {
     std::shared_ptr<OpSet> ops;
     uint32_t context;
     GraphLimits limits;
-    uint32_t threads, prompt_threads, expand_from;
+    Threads threads;
+    uint32_t expand_from;
     Team team;
     FileWeights weights;
     Executor executor;
@@ -121,17 +135,15 @@ struct Engine::State {
     std::span<int32_t> tokens, positions, sequences, page_table, output_rows;
     std::vector<std::pair<PageId, PageId>> copies;
 
-    State(gguf::GgufFile opened, PlannedModel planned, const Registry& registry, const EngineOptions& options,
-          uint32_t generation, uint32_t prompt)
+    State(gguf::GgufFile opened, PlannedModel planned, const Registry& registry, const Hardware& hardware,
+          const EngineOptions& options)
         : file(std::move(opened)),
           info(std::move(planned.info)),
           ops(std::move(planned.ops)),
           context(planned.context),
-          threads(generation),
-          prompt_threads(prompt),
+          threads(threads_of(options, hardware)),
           expand_from(std::max(options.expand_from, 1u)),
-          team(std::max(generation, prompt), place_on_nodes(options.numa, probe_numa_nodes(allowed_cpus()),
-                                                            current_cpu(), std::max(generation, prompt))),
+          team(threads.most(), placement_of(options, hardware)),
           weights(file, options.map_weights),
           executor(std::move(planned.plan), registry, team),
           cache(context / TSR_PAGE_TOKENS) {
@@ -246,13 +258,12 @@ Engine::Engine(gguf::GgufFile file, const Registry& registry, const Hardware& ha
                const LoadProgress& progress) {
     PlannedModel planned = plan_model(file, registry, hardware, options);
     check_fit(planned.plan);
-    const uint32_t threads = options.threads ? options.threads : std::max(hardware.cpu().threads, 1u);
-    const uint32_t prompt_threads = options.prompt_threads ? options.prompt_threads : threads;
-    state_ = std::make_unique<State>(std::move(file), std::move(planned), registry, options, threads, prompt_threads);
+    state_ = std::make_unique<State>(std::move(file), std::move(planned), registry, hardware, options);
     state_->executor.load(state_->weights, progress);
     if (!state_->team.placed()) {
-        log().warn("the system did not allow all threads and memory to be bound (--numa): {}",
-                   "containers need the capability SYS_NICE for that");
+        log().warn(
+            "the system did not allow all threads and memory to be bound (--numa): containers need the capability "
+            "SYS_NICE for that");
     }
     if (options.lock_memory && !state_->executor.lock_memory()) {
         log().warn("not all memory could be locked (--mlock): raise the limit with 'ulimit -l'");
@@ -285,8 +296,8 @@ void Engine::set_threads(uint32_t generation, uint32_t prompt) {
         fail(TSR_INVALID_ARGUMENT, "{} threads asked for; the model was loaded for {}", std::max(generation, prompt),
              most);
     }
-    if (generation) state_->threads = generation;
-    if (prompt) state_->prompt_threads = prompt;
+    if (generation) state_->threads.generation = generation;
+    if (prompt) state_->threads.prompt = prompt;
 }
 
 PagedCache& Engine::cache() noexcept {
@@ -306,7 +317,7 @@ std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> ent
     const auto ranges = s.write_inputs(entries);
     const bool generation = std::ranges::all_of(entries, [](const BatchEntry& e) { return e.tokens.size() == 1; });
     try {
-        s.executor.run(ranges, generation ? s.threads : s.prompt_threads);
+        s.executor.run(ranges, generation ? s.threads.generation : s.threads.prompt);
     } catch (...) {
         s.roll_back(entries, entries.size());
         throw;

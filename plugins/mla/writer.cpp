@@ -69,8 +69,8 @@ tsr_value Writer::rope(const char* part, tsr_value x, tsr_value positions, tsr_v
                   into);
 }
 
-tsr_value Writer::hadamard(const char* part, tsr_value x) const {
-    return b_.add(TSR_OP_HADAMARD, name(part).c_str(), {x}, {}, x);
+void Writer::hadamard(uint32_t wanted, const char* part, tsr_value x) const {
+    if (wanted) b_.add(TSR_OP_HADAMARD, name(part).c_str(), {x}, {}, x);
 }
 
 tsr_value Writer::matmul(const char* part, tsr_value x, Weight weight, tsr_value into) const {
@@ -164,13 +164,14 @@ void Writer::write_latent() const {
     const tsr_tensor from = b_.describe(kv);
     const tsr_value row = b_.buffer({s_.row(), rows_}, range_);
     const int64_t stride = 4 * s_.row();
+    const tsr_value latent_part = b_.slice(row, 0, s_.latent);
     b_.add(TSR_OP_RMS_NORM, name("kv_norm").c_str(), {b_.slice(kv, 0, s_.latent), b_.input(kKvNorm)},
-           {attribute("epsilon", sdk::float_attribute(node_, "epsilon", 0))}, b_.slice(row, 0, s_.latent));
-    if (options_.hadamard_keys) hadamard("kv_hadamard", b_.slice(row, 0, s_.latent));
+           {attribute("epsilon", sdk::float_attribute(node_, "epsilon", 0))}, latent_part);
+    hadamard(options_.hadamard_keys, "kv_hadamard", latent_part);
     const tsr_value turned_part = view(row, {s_.rope, 1, rows_}, {4, stride, stride}, 4 * s_.latent);
     rope("k_rope", view(kv, {s_.rope, 1, rows_}, {4, from.strides[1], from.strides[1]}, 4 * s_.latent),
          b_.input(kPositions), turned_part);
-    if (options_.hadamard_keys) hadamard("k_rope_hadamard", turned_part);
+    hadamard(options_.hadamard_keys, "k_rope_hadamard", turned_part);
     b_.add(TSR_OP_CACHE_WRITE, name("write").c_str(),
            {row, b_.input(kPositions), b_.input(kSequences), b_.input(kPageTable)}, {}, b_.cache(0));
 }
@@ -195,14 +196,12 @@ void Writer::attend_absorbed(Kernel kernel, int32_t range, tsr_value output) con
     const tsr_value turned_part = view(q, {s_.rope, s_.heads, rows_}, {4, head, head * s_.heads}, 4 * s_.latent);
     matmul("q_absorb", q_nope(range), absorbing_key(), latent_part);
     rope("q_rope_absorbed", q_rope(range), positions, turned_part);
-    if (options_.hadamard_keys) {
-        hadamard("q_hadamard_absorbed", latent_part);
-        hadamard("q_rope_hadamard_absorbed", turned_part);
-    }
+    hadamard(options_.hadamard_keys, "q_hadamard_absorbed", latent_part);
+    hadamard(options_.hadamard_keys, "q_rope_hadamard_absorbed", turned_part);
     const tsr_value latent =
         attention("attend_absorbed", kernel, {q, b_.cache(0), 0, positions, sequences, b_.input(kPageTable), 0, 0}, 1,
                   s_.latent, 0);
-    if (options_.hadamard_keys) hadamard("latent_hadamard", latent);
+    hadamard(options_.hadamard_keys, "latent_hadamard", latent);
     matmul("v_absorb", latent, {value_weight(), false}, heads_of_output(output, range));
 }
 
@@ -213,7 +212,7 @@ void Writer::attend_projected(Kernel kernel, int32_t range, tsr_value output) co
     const tsr_value wk = projecting_key();
     const tsr_value turned_part = q_rope(range);
     rope("q_rope_projected", turned_part, positions, turned_part);
-    if (options_.hadamard_keys) hadamard("q_rope_hadamard_projected", turned_part);
+    hadamard(options_.hadamard_keys, "q_rope_hadamard_projected", turned_part);
     attention("attend_projected", kernel,
               {b_.rows(q_, range), b_.cache(0), 0, positions, sequences, b_.input(kPageTable), wk, value_weight()},
               s_.heads, s_.v, heads_of_output(output, range), options_.hadamard_keys != 0);
@@ -241,11 +240,9 @@ void Writer::expanded(Kernel kernel) {
     rope("k_rope", view(kv, {s_.rope, s_.heads, rows_}, {4, 0, from.strides[1]}, 4 * s_.latent), positions,
          view(k, {s_.rope, s_.heads, rows_}, {4, head, head * s_.heads}, 4 * s_.nope));
     const tsr_value v = matmul("v_expand", latent_of_heads, {value_weight(), false}, 0);
-    if (options_.hadamard_keys) {
-        hadamard("q_hadamard", q_);
-        hadamard("k_hadamard", k);
-    }
-    if (options_.hadamard_values) hadamard("v_hadamard", v);
+    hadamard(options_.hadamard_keys, "q_hadamard", q_);
+    hadamard(options_.hadamard_keys, "k_hadamard", k);
+    hadamard(options_.hadamard_values, "v_hadamard", v);
 
     b_.add(TSR_OP_CACHE_WRITE, name("write_k").c_str(),
            {b_.reshape(k, {s_.key() * s_.heads, rows_}), positions, sequences, pages}, {}, b_.cache(0));
@@ -255,7 +252,7 @@ void Writer::expanded(Kernel kernel) {
     const tsr_value heads = heads_of_output(output, range_);
     attention("attend", kernel, {q_, b_.cache(0), b_.cache(1), positions, sequences, pages, 0, 0}, s_.heads, s_.v,
               heads);
-    if (options_.hadamard_values) hadamard("hadamard", heads);
+    hadamard(options_.hadamard_values, "hadamard", heads);
     b_.output(0, output);
 }
 

@@ -38,8 +38,8 @@ class Writer {
                       int64_t skipped_bytes, int32_t range) const;
     tsr_value view(tsr_value of, std::initializer_list<int64_t> dims, std::initializer_list<int64_t> strides,
                    int64_t skipped_bytes) const;
-    // The op "hadamard" in place.
-    tsr_value hadamard(const char* part, tsr_value x) const;
+    // The op "hadamard" in place, if it is wanted.
+    void hadamard(uint32_t wanted, const char* part, tsr_value x) const;
     tsr_value rope(const char* part, tsr_value x, tsr_value positions, tsr_value into) const;
     tsr_value matmul(const char* part, tsr_value x, Weight weight, tsr_value into) const;
     tsr_value turned(const char* part, tsr_value weight) const;

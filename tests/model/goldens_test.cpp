@@ -218,6 +218,35 @@ INSTANTIATE_TEST_SUITE_P(Models, ThreadCounts, testing::Values("v3-yarn", "v2-gr
                              return name;
                          });
 
+// Keys and values of heads in the basis of a Hadamard matrix: other roundings, the same logits.
+TEST(GoldensInHadamardsBasis, GroupedQueriesAgree) {
+    for (const char* name : {"llama-gqa", "qwen3moe-norm"}) {
+        const Golden golden(test::source_dir() / "tests/goldens" / (std::string(name) + ".short.golden.gguf"));
+        std::vector<std::vector<float>> plain;
+        for (const auto [keys, values] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+            EngineOptions options;
+            options.context = static_cast<uint32_t>(golden.tokens.size());
+            options.rows = options.output_rows = 97;
+            options.cache_type_k = options.cache_type_v = TSR_TYPE_F32;
+            options.hadamard_keys = keys;
+            options.hadamard_values = values;
+            test::LoadedModel model(golden.model, options, test::plugins_up_to("reference"));
+            const auto logits = run(*model.engine, golden.tokens);
+            if (!keys && !values) {
+                plain = logits;
+                continue;
+            }
+            EXPECT_NE(logits, plain) << name << ": the cache was not turned";
+            double worst = 0;
+            for (size_t row = 0; row < logits.size(); ++row) {
+                for (size_t k = 0; k < logits[row].size(); ++k)
+                    worst = std::max(worst, std::abs(double{logits[row][k]} - plain[row][k]));
+            }
+            EXPECT_LE(worst, 1e-4 * golden.largest) << name;
+        }
+    }
+}
+
 TEST(Goldens, AreThere) {
     EXPECT_GE(cases().size(), 60u);
 }

@@ -15,8 +15,8 @@ namespace tessera::cpu_x86 {
 namespace {
 
 namespace attention = cpu::attention;
-
-enum : uint32_t { kWk = 6, kWv = 7 };
+using cpu::reference::kWk;
+using cpu::reference::kWv;
 
 // What a call costs beside its arithmetic.
 constexpr double kCall = 3e-6;
