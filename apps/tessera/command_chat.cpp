@@ -165,7 +165,7 @@ int chat_command(Arguments& arguments) {
             answer(message);
         }
     }
-    say_timings(generator.timings());
+    say_timings(generator.timings(), engine->packing());
     return kExitDone;
 }
 

@@ -166,7 +166,7 @@ int run_command(Arguments& arguments) {
     const InterruptScope interrupt;
     for (Request& request : requests) generator.add(std::move(request));
     generator.run(&interrupt.flag());
-    say_timings(generator.timings());
+    say_timings(generator.timings(), engine->packing());
     return interrupt.interrupted() ? kExitInterrupted : kExitDone;
 }
 

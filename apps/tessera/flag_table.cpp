@@ -146,6 +146,8 @@ constexpr Flag kFlags[] = {
              "use weights in the mapped file where no kernel wants them packed (the default)"),
     honoured("no-repack", "-nr --no-repack", Takes::kNothing, "", kEngine & ~kRepack, Group::kContext,
              "use weights as the file has them: a start without packing, and slower work"),
+    honoured("run-time-repack", "-rtr --run-time-repack", Takes::kSwitch, "on|off", kEngine & ~kRepack, Group::kContext,
+             "pack all weights for their kernels before the first step; off: between the first steps (off for run and chat)"),
     honoured("mlock", "--mlock", Takes::kNothing, "", kEngine, Group::kContext, "keep memory from being swapped"),
     honoured("numa", "--numa", Takes::kValue, "distribute|isolate|numactl", kEngine, Group::kContext,
              "on machines of several NUMA nodes: use all alike, one alone, or what numactl set up"),
@@ -188,7 +190,6 @@ constexpr Flag kFlags[] = {
     // Taken, and said in one line
     said("fused-moe", "-fmoe --fused-moe", Takes::kSwitch, "experts are always fused where a kernel offers that"),
     said("no-fused-moe", "-no-fmoe --no-fused-moe", Takes::kNothing, "experts are fused wherever a kernel offers that and it is faster"),
-    said("run-time-repack", "-rtr --run-time-repack", Takes::kSwitch, "weights are always packed at load for the kernels that read them"),
     said("no-warmup", "--no-warmup", Takes::kNothing, "loading always runs every segment once, so that nothing is allocated later"),
     said("warmup", "--warmup", Takes::kNothing, "loading always runs every segment once", kEngine & ~kBench),
     said("warmup-batch", "-wb --warmup-batch", Takes::kNothing, "loading always runs every segment once, at full size"),

@@ -39,6 +39,7 @@ void say_plan(const PlannedModel& planned, const OpenedModel& model, bool verbos
                         size_text(memory.cache), size_text(memory.activations + memory.workspace + memory.staging),
                         size_text(memory.allocated()), size_text(usable_bytes(*plan.devices[device]))));
     }
+    if (!plan.deferred.empty()) say("weights are packed for their kernels between the first steps (-rtr: before them)");
     const size_t shown = verbose ? plan.notes.size() : std::min(plan.notes.size(), kNotesShown);
     for (size_t i = 0; i < shown; ++i) say(plan.notes[i]);
     if (shown < plan.notes.size())
@@ -104,7 +105,7 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
     return engine;
 }
 
-void say_timings(const session::GenerationTimings& t) {
+void say_timings(const session::GenerationTimings& t, const PackingProgress& packing) {
     const auto line = [](std::string_view what, uint64_t tokens, double seconds) {
         return fmt::format("{}: {} in {:.3f} s, {:.2f} tokens/s", what, counted(tokens, "token"), seconds,
                            seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0);
@@ -112,6 +113,12 @@ void say_timings(const session::GenerationTimings& t) {
     say(line("prompt", t.prompt_tokens, t.prompt_seconds) +
         (t.reused_tokens ? fmt::format(" ({} more were in the cache)", t.reused_tokens) : ""));
     say(line("generation", t.generated_tokens, t.generation_seconds));
+    if (packing.done_bytes) {
+        const std::string of =
+            packing.done_bytes < packing.total_bytes ? fmt::format(" of {}", size_text(packing.total_bytes)) : "";
+        say(fmt::format("{:.3f} s of that went into packing {}{} of weights between steps", packing.seconds,
+                        size_text(packing.done_bytes), of));
+    }
 }
 
 session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled,

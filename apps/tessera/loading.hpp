@@ -28,8 +28,8 @@ ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std:
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
                                     uint32_t least, bool verbose);
 
-// Prompt and generation in tokens a second, on standard error.
-void say_timings(const session::GenerationTimings& timings);
+// Prompt and generation in tokens a second, and what packing took of that, on standard error.
+void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing);
 
 // Sampling as the settings and the model's default have it.
 session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled, const text::Tokenizer& tokenizer);

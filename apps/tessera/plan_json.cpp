@@ -28,6 +28,18 @@ std::string_view type_text(tsr_type type) {
     return info ? info->name : "none";
 }
 
+std::string_view packing_text(PackWeights when) {
+    switch (when) {
+        case PackWeights::kAtLoad:
+            return "at load";
+        case PackWeights::kBetweenSteps:
+            return "between steps";
+        case PackWeights::kNever:
+            return "never";
+    }
+    return "";
+}
+
 json::array rejections(const std::vector<Rejection>& rejected) {
     json::array all;
     for (const Rejection& r : rejected) all.push_back(json::object{{"candidate", r.candidate}, {"reason", r.reason}});
@@ -133,6 +145,7 @@ json::array storages(const Plan& plan) {
                                    {"layout", instance.layout},
                                    {"bytes", instance.bytes},
                                    {"mapped", instance.mapped},
+                                   {"deferred", instance.deferred},
                                    {"derived", storage.derived},
                                    {"why_copy", instance.why_copy}});
     }
@@ -183,7 +196,7 @@ json::object plan_json(const PlanReport& report) {
             {"sequences", plan.options.max_sequences},
             {"cache_type_k", type_text(plan.options.cache_type_k)},
             {"cache_type_v", type_text(plan.options.cache_type_v)},
-            {"pack_weights", plan.options.pack_weights},
+            {"pack_weights", packing_text(plan.options.pack_weights)},
             {"hadamard_keys", plan.options.hadamard_keys},
             {"hadamard_values", plan.options.hadamard_values},
             {"flash_attention", plan.options.flash_attention},

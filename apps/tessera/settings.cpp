@@ -91,6 +91,16 @@ void read_sampling(Arguments& arguments, ModelSettings& settings) {
     }
 }
 
+// Who waits for an answer gets its first words before all weights are packed; what is measured or scored has them
+// first.
+PackWeights pack_weights(Arguments& arguments) {
+    if (arguments.has("no-repack")) return PackWeights::kNever;
+    const Command command = arguments.command();
+    const bool answers = command == Command::kRun || command == Command::kChat || command == Command::kPlan;
+    const bool at_load = arguments.on_off("run-time-repack").value_or(!answers);
+    return at_load ? PackWeights::kAtLoad : PackWeights::kBetweenSteps;
+}
+
 void read_engine(Arguments& arguments, ModelSettings& settings) {
     EngineOptions& engine = settings.engine;
     if (const auto c = arguments.integer("ctx-size", 0, kMostTokens)) settings.context = static_cast<uint32_t>(*c);
@@ -114,7 +124,7 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     engine.hadamard_keys = arguments.has("k-cache-hadamard");
     engine.hadamard_values = arguments.has("v-cache-hadamard");
     settings.value_type_given = arguments.has("cache-type-v");
-    engine.pack_weights = !arguments.has("no-repack");
+    engine.pack_weights = pack_weights(arguments);
     engine.map_weights = !arguments.has("no-mmap") && arguments.on_off("bench-mmap").value_or(true);
     engine.lock_memory = arguments.has("mlock");
     constexpr std::array<std::string_view, 3> modes = {"distribute", "isolate", "numactl"};

@@ -11,6 +11,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+double seconds_since(Clock::time_point begin) {
+    return std::chrono::duration<double>(Clock::now() - begin).count();
+}
+
 // The range that tells whether a node has rows to work on: that of what it makes, or of what it reads first.
 int32_t working_range(const tsr_node& node) {
     if (node.output_count && node.outputs[0]->range != TSR_RANGE_FIXED) return node.outputs[0]->range;
@@ -24,7 +28,11 @@ bool is_empty(const tsr_range& range) {
 }  // namespace
 
 Executor::Executor(Plan plan, const Registry& registry, Team& team)
-    : plan_(std::move(plan)), registry_(registry), team_(team), memory_(plan_, registry) {
+    : plan_(std::move(plan)),
+      registry_(registry),
+      team_(team),
+      memory_(plan_, registry),
+      deferred_(plan_, registry, memory_, team) {
     for (DeviceIndex i = 0; i < plan_.devices.size(); ++i) {
         auto* workspace = static_cast<std::byte*>(memory_.workspace(i));
         device_ranges_.push_back(memory_.device(i) ? workspace + plan_.memory[i].workspace - kRangesBytes : nullptr);
@@ -33,52 +41,74 @@ Executor::Executor(Plan plan, const Registry& registry, Team& team)
 
 Executor::~Executor() {
     for (Prepared& node : nodes_) {
-        if (node.state) node.planned->kernel->release(node.planned->kernel, node.state);
+        node.planned->kernel->release(node.planned->kernel, node.state);
     }
 }
 
 void Executor::load(const WeightSource& source, const LoadProgress& progress) {
+    source_ = &source;
     load_weights(plan_, registry_, memory_, source, team_, progress);
-    prepare(source);
+    for (const PlannedNode& planned : plan_.nodes) nodes_.push_back(prepare(planned));
     memory_.touch_host();
     std::array<tsr_range, TSR_RANGE_COUNT> one{};
     one[TSR_RANGE_ROWS] = {0, 1};
     one[TSR_RANGE_OUTPUT_ROWS] = {0, 1};
     one[TSR_RANGE_PROMPT_ROWS] = {0, 1};
     one[TSR_RANGE_GENERATION_ROWS] = {1, 1};
-    run(one);
+    take_step(one);
     one[TSR_RANGE_PROMPT_ROWS] = {0, 0};
     one[TSR_RANGE_GENERATION_ROWS] = {0, 1};
-    run(one);
+    take_step(one);
 }
 
-void* Executor::host_address(const Instance& instance, const WeightSource& source) const {
+void* Executor::host_address(InstanceId id) const {
+    const Instance& instance = plan_.instances[id];
     const Storage& storage = plan_.graph.storage(instance.storage);
-    if (!instance.mapped) return memory_.address(instance, storage.role);
-    const std::byte* at = source.mapped(storage.name);
+    if (!instance.mapped && !deferred_.waits(id)) return memory_.address(instance, storage.role);
+    const std::byte* at = source_->mapped(storage.name);
     if (!at) fail(TSR_INTERNAL, "{}: planned as mapped, but the source does not map it", storage.name);
     return const_cast<std::byte*>(at);  // kernels only read weights
 }
 
-void Executor::prepare(const WeightSource& source) {
-    for (const PlannedNode& planned : plan_.nodes) {
-        Prepared& node = nodes_.emplace_back();
-        node.planned = &planned;
-        node.view = std::make_unique<NodeView>(plan_.graph, plan_.graph.nodes()[planned.node]);
-        for (uint32_t i = 0; i < planned.operands.size(); ++i) {
-            const Instance& instance = plan_.instances[planned.operands[i]];
-            if (planned.operands[i] == 0) {
-                node.data.push_back(nullptr);
-                continue;
-            }
-            node.view->operand(i).layout = instance.layout.c_str();
-            node.data.push_back(host_address(instance, source));
-        }
-        node.skip_range = working_range(node.view->abi());
-        const tsr_status* status =
-            planned.kernel->prepare(planned.kernel, &node.view->abi(), plan_.devices[planned.device], &node.state);
-        if (status) fail_node(node, status);
+// With its operands as they now are.
+Executor::Prepared Executor::prepare(const PlannedNode& planned) const {
+    Prepared node;
+    node.planned = &planned;
+    node.view = std::make_unique<NodeView>(plan_.graph, plan_.graph.nodes()[planned.node]);
+    node.skip_range = working_range(node.view->abi());
+    for (uint32_t i = 0; i < planned.operands.size(); ++i) {
+        const InstanceId id = planned.operands[i];
+        node.data.push_back(id == 0 ? nullptr : host_address(id));
+        if (id) node.view->operand(i).layout = deferred_.waits(id) ? "" : plan_.instances[id].layout.c_str();
     }
+    const tsr_status* status =
+        planned.kernel->prepare(planned.kernel, &node.view->abi(), plan_.devices[planned.device], &node.state);
+    if (status) fail_node(node, status);
+    return node;
+}
+
+void Executor::pack_one() {
+    if (deferred_.empty()) return;
+    const auto begin = Clock::now();
+    const InstanceId packed = deferred_.pack_next(*source_);
+    for (Prepared& node : nodes_) {
+        const auto& operands = node.planned->operands;
+        if (std::ranges::find(operands, packed) == operands.end()) continue;
+        // Until this succeeds the node reads the weight where it did: that is not gone.
+        Prepared fresh = prepare(*node.planned);
+        node.planned->kernel->release(node.planned->kernel, node.state);
+        node = std::move(fresh);
+    }
+    packing_seconds_ += seconds_since(begin);
+}
+
+void Executor::pack_for(double seconds) {
+    const double end = packing_seconds_ + seconds;
+    while (!deferred_.empty() && packing_seconds_ < end) pack_one();
+}
+
+PackingProgress Executor::packing() const noexcept {
+    return {deferred_.packed_bytes(), deferred_.total_bytes(), packing_seconds_};
 }
 
 void Executor::fail_node(const Prepared& node, const tsr_status* status) const {
@@ -114,6 +144,13 @@ const std::byte* Executor::output(std::string_view name) const {
 }
 
 void Executor::run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads) {
+    pack_for(last_step_seconds_);
+    const auto begin = Clock::now();
+    take_step(ranges, threads);
+    last_step_seconds_ = seconds_since(begin);
+}
+
+void Executor::take_step(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads) {
     ranges_ = ranges;
     for (DeviceIndex i = 1; i < plan_.devices.size(); ++i) {
         if (OpenDevice* device = memory_.device(i)) device->upload(device_ranges_[i], ranges_.data(), sizeof ranges_);

@@ -1,6 +1,7 @@
 // Runs a plan: allocates it, loads it, and takes step after step.
 #pragma once
 
+#include "core/schedule/deferred.hpp"
 #include "core/schedule/loader.hpp"
 #include "core/schedule/memory.hpp"
 #include "core/schedule/plan.hpp"
@@ -18,6 +19,13 @@
 
 namespace tessera {
 
+// How far weights that are packed between steps have come (PackWeights::kBetweenSteps).
+struct PackingProgress {
+    uint64_t done_bytes = 0;  // as the file has them
+    uint64_t total_bytes = 0;
+    double seconds = 0;
+};
+
 // One thread at a time, except where said otherwise. After load no function allocates above 64 KiB.
 class Executor {
   public:
@@ -28,7 +36,7 @@ class Executor {
     Executor& operator=(const Executor&) = delete;
 
     // Fills the weights, prepares every kernel, touches reserved memory and runs every segment once on rows of nothing
-    // but zeros. `source` outlives the executor if the plan maps weights.
+    // but zeros. `source` outlives the executor if the plan maps or defers weights.
     void load(const WeightSource& source, const LoadProgress& progress = {});
 
     const Plan& plan() const noexcept { return plan_; }
@@ -38,8 +46,13 @@ class Executor {
     std::span<std::byte> input(std::string_view name);
 
     // Takes one step with `threads` workers (0: all of the team). Throws Error naming node, op, layer and device. After
-    // an error the cached rows of this step are undefined and everything else is as it was.
+    // an error the cached rows of this step are undefined and everything else is as it was. While weights wait to be
+    // packed, every step but the first begins with that, for as long as the step before took and for a weight at least.
     void run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads = 0);
+
+    // Packs one of the weights that wait, if any does; for callers that have nothing else to do.
+    void pack_one();
+    PackingProgress packing() const noexcept;
 
     // From now on adds to seconds[i] what plan().nodes[i] takes on the host, its barrier included; an empty span ends
     // that.
@@ -62,8 +75,10 @@ class Executor {
         int32_t skip_range = TSR_RANGE_FIXED;  // the node has nothing to do if this range is empty
     };
 
-    void* host_address(const Instance& instance, const WeightSource& source) const;
-    void prepare(const WeightSource& source);
+    void* host_address(InstanceId id) const;
+    Prepared prepare(const PlannedNode& planned) const;
+    void pack_for(double seconds);
+    void take_step(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads = 0);
     void run_on_team(const Segment& segment, uint32_t threads);
     void enqueue(const Segment& segment);
     void transfer(const Transfer& transfer);
@@ -73,6 +88,9 @@ class Executor {
     const Registry& registry_;
     Team& team_;
     PlanMemory memory_;
+    DeferredWeights deferred_;
+    const WeightSource* source_ = nullptr;
+    double last_step_seconds_ = 0, packing_seconds_ = 0;
     std::deque<Prepared> nodes_;
     std::vector<void*> device_ranges_;  // a device each; nullptr for the CPU
     std::array<tsr_range, TSR_RANGE_COUNT> ranges_{};

@@ -1,13 +1,12 @@
 #include "core/schedule/loader.hpp"
 
 #include "core/base/checked.hpp"
+#include "core/schedule/packing.hpp"
 #include "core/tensor/types.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <exception>
-#include <mutex>
 #include <vector>
 
 namespace tessera {
@@ -19,29 +18,11 @@ constexpr uint64_t kBroughtAtOnce = kLoadingChunk, kReadAtOnce = 256 << 10;
 
 constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 
-// Rows of one weight that one worker brings in at a time.
+// Groups of rows of one weight that one worker brings in at a time.
 struct Chunk {
     const Instance* instance;
     uint64_t first_group;
     uint64_t groups;
-};
-
-// How a weight's canonical rows become an instance's bytes.
-struct Packing {
-    const tsr_layout* layout;  // null: as they are
-    uint64_t elements;         // of a row
-    uint64_t rows;
-    uint64_t group_rows;
-    uint64_t canonical_bytes;  // of a group
-    uint64_t packed_bytes;     // of a group
-
-    Packing(const Storage& storage, const tsr_layout* packed) : layout(packed), elements(storage.row_elements) {
-        const uint64_t row = row_bytes(storage.type, elements);
-        rows = storage.bytes / row;
-        group_rows = packed ? packed->group_rows : 1;
-        canonical_bytes = row * group_rows;
-        packed_bytes = packed ? packed->group_bytes(packed, static_cast<int64_t>(elements)) : canonical_bytes;
-    }
 };
 
 class Loader {
@@ -58,7 +39,7 @@ class Loader {
           buffers_(plan.memory[0].loading, "loading", false) {}
 
     void run() {
-        std::vector<Chunk> chunks = cut();
+        const std::vector<Chunk> chunks = cut();
         total_ += derive_bytes();
         for (const PlannedNode& node : plan_.init_nodes) derive(node);
         bring_in(chunks);
@@ -69,14 +50,12 @@ class Loader {
   private:
     const Storage& storage(const Instance& instance) const { return plan_.graph.storage(instance.storage); }
 
-    Packing packing(const Instance& instance) const {
-        return {storage(instance), instance.layout.empty() ? nullptr : registry_.find_layout(instance.layout)};
-    }
+    Packing packing(const Instance& instance) const { return {plan_, registry_, instance}; }
 
     std::vector<Chunk> cut() {
         std::vector<Chunk> chunks;
         for (const Instance& instance : plan_.instances) {
-            if (instance.storage == 0 || instance.loading || (instance.mapped && !read_in_mapped_)) continue;
+            if (instance.storage == 0 || instance.loading || (in_file(instance) && !read_in_mapped_)) continue;
             const Storage& weight = storage(instance);
             if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
             const Packing pack = packing(instance);
@@ -84,8 +63,7 @@ class Loader {
                 fail(TSR_DOES_NOT_FIT, "{}: {} rows take {} bytes; the buffer for packing has {}", weight.name,
                      pack.group_rows, pack.canonical_bytes, kLoadingChunk);
             }
-            const uint64_t at_once = std::max<uint64_t>(kBroughtAtOnce / pack.canonical_bytes, 1),
-                           groups = pack.rows / pack.group_rows;
+            const uint64_t groups = pack.groups(), at_once = pack.groups_of(kBroughtAtOnce);
             for (uint64_t group = 0; group < groups; group += at_once) {
                 chunks.push_back({&instance, group, std::min(at_once, groups - group)});
             }
@@ -102,40 +80,30 @@ class Loader {
             done_ += bytes_of(chunk);
             report();
         }
-        std::atomic<size_t> next{0};
-        std::exception_ptr error;
-        std::mutex error_mutex;
-        auto work = [&](uint32_t worker, uint32_t) {
-            std::byte* buffer = buffers_.data() + worker * kLoadingChunk;
-            for (size_t i; (i = next.fetch_add(1)) < chunks.size();) {
-                if (chunks[i].instance->device != 0) continue;
-                try {
-                    bring_in(chunks[i], buffer);
-                    done_ += bytes_of(chunks[i]);
-                    if (worker == 0) report();
-                } catch (...) {
-                    const std::scoped_lock lock(error_mutex);
-                    if (!error) error = std::current_exception();
-                    next = chunks.size();
-                }
-            }
-        };
-        team_.run(static_cast<uint32_t>(buffers_.size() / kLoadingChunk), work);
-        if (error) std::rethrow_exception(error);
+        each_on_team(team_, static_cast<uint32_t>(buffers_.size() / kLoadingChunk), chunks.size(),
+                     [&](uint32_t worker, size_t i) {
+                         if (chunks[i].instance->device != 0) return;
+                         bring_in(chunks[i], buffers_.data() + worker * kLoadingChunk);
+                         done_ += bytes_of(chunks[i]);
+                         if (worker == 0) report();
+                     });
     }
 
     // Pages that chunks shared.
     void give_back_edges() const {
         for (const Instance& instance : plan_.instances) {
-            if (instance.storage == 0 || instance.mapped || instance.loading) continue;
+            if (instance.storage == 0 || in_file(instance) || instance.loading) continue;
             const Storage& weight = storage(instance);
             if (weight.role == TSR_ROLE_WEIGHT && !weight.derived) source_.give_back(weight.name, 0, weight.bytes);
         }
     }
 
+    // Kernels read it there, for good or until it is packed.
+    static bool in_file(const Instance& instance) { return instance.mapped || instance.deferred; }
+
     // Whether the bytes of the source are those of the instance: no buffer is needed on the way.
     bool as_it_lies(const Instance& instance) const {
-        return instance.device == 0 && instance.layout == storage(instance).source_layout;
+        return in_file(instance) || (instance.device == 0 && instance.layout == storage(instance).source_layout);
     }
 
     uint64_t bytes_of(const Chunk& chunk) const { return chunk.groups * packing(*chunk.instance).canonical_bytes; }
@@ -145,7 +113,7 @@ class Loader {
         const Storage& weight = storage(instance);
         const Packing pack = packing(instance);
         const uint64_t offset = chunk.first_group * pack.canonical_bytes, bytes = chunk.groups * pack.canonical_bytes;
-        if (instance.mapped) {
+        if (in_file(instance)) {
             source_.borrow(weight.name, offset, bytes);
             return;
         }
@@ -160,7 +128,7 @@ class Loader {
                 return;
             }
         }
-        const uint64_t at_once = std::max<uint64_t>(kReadAtOnce / pack.canonical_bytes, 1);
+        const uint64_t at_once = pack.groups_of(kReadAtOnce);
         for (uint64_t group = 0; group < chunk.groups; group += at_once) {
             const std::span rows(buffer, std::min(at_once, chunk.groups - group) * pack.canonical_bytes);
             read_rows(source_, registry_, weight, offset + group * pack.canonical_bytes, rows);
@@ -183,8 +151,7 @@ class Loader {
             device->upload(target, rows.data(), rows.size());
             device->wait();
         } else if (pack.layout) {
-            pack.layout->pack(pack.layout, static_cast<int64_t>(pack.elements),
-                              static_cast<int64_t>(rows.size() / pack.canonical_bytes), rows.data(), target);
+            pack.pack(rows, target);
         } else {
             std::ranges::copy(rows, target);
         }

@@ -23,6 +23,13 @@ struct PlacementOptions {
     std::string main_device;    // where everything goes that nothing else places; empty: fitted
 };
 
+// When weights get the layouts that their kernels read fastest.
+enum class PackWeights : uint8_t {
+    kAtLoad,
+    kBetweenSteps,  // the first steps read them as the file has them; the same bits come of it
+    kNever,
+};
+
 struct ScheduleOptions {
     uint32_t max_rows = 512;     // rows of one step (-ub)
     uint32_t max_sequences = 1;  // in one step
@@ -33,8 +40,8 @@ struct ScheduleOptions {
     bool hadamard_keys = false;    // cached keys, or the latent, in the basis of a Hadamard matrix (-khad)
     bool hadamard_values = false;  // cached values (-vhad)
     bool flash_attention = true;
-    uint64_t scratch_bytes = 512ull << 20;         // what one attention node may use as scratch (-amb)
-    bool pack_weights = true;                      // else kernels read weights as the file has them
+    uint64_t scratch_bytes = 512ull << 20;  // what one attention node may use as scratch (-amb)
+    PackWeights pack_weights = PackWeights::kAtLoad;
     bool map_weights = true;                       // weights that need no packing stay in the mapped file
     std::map<std::string, std::string> lowerings;  // abstract op -> the lowering to use if it is feasible
     PlacementOptions placement;

@@ -44,6 +44,7 @@ class Assembler {
         for (uint32_t i = 0; i < chosen_.size(); ++i) add_node(i);
         cut_segments();
         bind_inputs();
+        defer_packing();
         reserve_constants();
         reserve_activations();
         reserve_scratch();
@@ -103,7 +104,27 @@ class Assembler {
                                                   : instance(graph().storage_of(value), planned.device,
                                                              chosen.layouts[i], init, chosen.why_copy[i]));
         }
+        for (uint32_t i = 0; i < node.inputs.size() && !init; ++i) {
+            if (!chosen.candidate.accepts(i, "")) never_canonical_.insert(planned.operands[i]);
+        }
         (init ? plan_.init_nodes : plan_.nodes).push_back(std::move(planned));
+    }
+
+    // Matrices come first: a step reads all of each. Of stacks it reads a part, where they are experts'.
+    void defer_packing() {
+        if (plan_.options.pack_weights != PackWeights::kBetweenSteps || !plan_.options.map_weights) return;
+        for (const bool stacked : {false, true}) {
+            for (InstanceId id = 1; id < plan_.instances.size(); ++id) {
+                Instance& it = plan_.instances[id];
+                const Storage& storage = graph().storage(it.storage);
+                if (storage.role != TSR_ROLE_WEIGHT || storage.derived || !storage.source_layout.empty() ||
+                    it.device != 0 || it.layout.empty() || never_canonical_.contains(id) ||
+                    (storage.row_bytes > row_bytes(storage.type, storage.row_elements)) != stacked)
+                    continue;
+                it.deferred = true;
+                plan_.deferred.push_back(id);
+            }
+        }
     }
 
     // Walks the nodes in order and keeps where the current contents of each activation are.
@@ -161,24 +182,29 @@ class Assembler {
         }
     }
 
+    // What is deferred lies apart: else its large pages would be there from the start, for the sake of a neighbour.
     void reserve_constants() {
-        for (InstanceId id = 1; id < plan_.instances.size(); ++id) {
-            Instance& it = plan_.instances[id];
-            if (it.loading) continue;
-            const Storage& storage = graph().storage(it.storage);
-            DeviceMemory& memory = plan_.memory[it.device];
-            // A vector in the mapped file costs a page of its own, which may be a large one.
-            const bool vector = storage.bytes == row_bytes(storage.type, storage.row_elements);
-            if (storage.role == TSR_ROLE_WEIGHT && it.device == 0 && it.layout == storage.source_layout &&
-                !storage.derived && !vector && plan_.options.map_weights) {
-                it.mapped = true;
-                memory.mapped += it.bytes;
-            } else if (storage.role == TSR_ROLE_WEIGHT || storage.role == TSR_ROLE_CACHE) {
-                uint64_t& total = storage.role == TSR_ROLE_WEIGHT ? memory.weights : memory.cache;
-                it.offset = total;
-                total = checked_align_up(checked_add(total, it.bytes, "bytes of weights"), alignment_of(it.device),
-                                         "weights");
+        for (const bool deferred : {false, true}) {
+            for (Instance& it : plan_.instances) {
+                if (it.storage && !it.loading && it.deferred == deferred) reserve_constant(it);
             }
+        }
+    }
+
+    void reserve_constant(Instance& it) {
+        const Storage& storage = graph().storage(it.storage);
+        DeviceMemory& memory = plan_.memory[it.device];
+        // A vector in the mapped file costs a page of its own, which may be a large one.
+        const bool vector = storage.bytes == row_bytes(storage.type, storage.row_elements);
+        if (storage.role == TSR_ROLE_WEIGHT && it.device == 0 && it.layout == storage.source_layout &&
+            !storage.derived && !vector && plan_.options.map_weights) {
+            it.mapped = true;
+            memory.mapped += it.bytes;
+        } else if (storage.role == TSR_ROLE_WEIGHT || storage.role == TSR_ROLE_CACHE) {
+            uint64_t& total = storage.role == TSR_ROLE_WEIGHT ? memory.weights : memory.cache;
+            it.offset = total;
+            total =
+                checked_align_up(checked_add(total, it.bytes, "bytes of weights"), alignment_of(it.device), "weights");
         }
     }
 
@@ -248,6 +274,7 @@ class Assembler {
     std::vector<DeviceIndex> node_device_;
     const Registry& registry_;
     Plan plan_;
+    std::set<InstanceId> never_canonical_;  // some reader takes it packed alone
     std::map<std::tuple<StorageId, DeviceIndex, std::string, bool>, InstanceId> ids_;
 };
 
@@ -271,7 +298,8 @@ Plan plan_once(const Graph& model, const Registry& registry, const std::vector<c
                const ScheduleOptions& options) {
     const Placement placement = place(model, devices, options, 0);
     LoweredGraph lowered = lower_graph(model, placement, registry, devices, options);
-    std::deque<ChosenNode> chosen = choose_kernels(lowered, registry, devices, options.pack_weights);
+    std::deque<ChosenNode> chosen =
+        choose_kernels(lowered, registry, devices, options.pack_weights != PackWeights::kNever);
     Plan plan = Assembler(std::move(lowered), std::move(chosen), registry, devices, options).run();
     plan.notes.insert(plan.notes.end(), placement.notes.begin(), placement.notes.end());
     return plan;

@@ -42,12 +42,13 @@ struct LoweringChoice {
 struct Instance {
     StorageId storage = 0;
     DeviceIndex device = 0;
-    std::string layout;    // "" canonical
-    uint64_t bytes = 0;    // in that layout
-    uint64_t offset = 0;   // in the device's arena for the storage's role
-    bool mapped = false;   // lies in the mapped file instead of an arena
-    bool loading = false;  // canonical, for init nodes; lies in loading memory while one of them runs
-    std::string why_copy;  // for a second instance of a weight on one device: what needed it
+    std::string layout;     // "" canonical
+    uint64_t bytes = 0;     // in that layout
+    uint64_t offset = 0;    // in the device's arena for the storage's role
+    bool mapped = false;    // lies in the mapped file instead of an arena
+    bool deferred = false;  // packed between steps; until then kernels read it in the mapped file, canonical
+    bool loading = false;   // canonical, for init nodes; lies in loading memory while one of them runs
+    std::string why_copy;   // for a second instance of a weight on one device: what needed it
 };
 
 struct PlannedNode {
@@ -101,6 +102,7 @@ struct Plan {
     std::deque<PlannedNode> nodes;       // in order of execution
     std::vector<Segment> segments;
     std::deque<Instance> instances;
+    std::vector<InstanceId> deferred;  // in the order in which they are packed
     std::vector<DeviceMemory> memory;  // a device each
     std::vector<LoweringChoice> lowerings;
     std::vector<std::string> notes;   // for people: what was asked and could not be honoured, and what is done instead

@@ -55,6 +55,8 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     schedule.flash_attention = asked.flash_attention;
     schedule.scratch_bytes = asked.scratch_bytes;
     schedule.pack_weights = asked.pack_weights;
+    if (asked.lock_memory && asked.pack_weights == PackWeights::kBetweenSteps)
+        schedule.pack_weights = PackWeights::kAtLoad;
     schedule.map_weights = asked.map_weights;
     schedule.lowerings = asked.lowerings;
     schedule.placement = asked.placement;
@@ -305,6 +307,12 @@ PagedCache& Engine::cache() noexcept {
 }
 const PagedCache& Engine::cache() const noexcept {
     return state_->cache;
+}
+void Engine::pack_one() {
+    state_->executor.pack_one();
+}
+PackingProgress Engine::packing() const noexcept {
+    return state_->executor.packing();
 }
 void Engine::measure(std::span<double> seconds) noexcept {
     state_->executor.measure(seconds);

@@ -38,9 +38,9 @@ struct EngineOptions {
     bool hadamard_values = false;
     bool flash_attention = true;
     uint64_t scratch_bytes = 512ull << 20;
-    bool pack_weights = true;  // as of ScheduleOptions
+    PackWeights pack_weights = PackWeights::kAtLoad;  // as of ScheduleOptions
     bool map_weights = true;
-    bool lock_memory = false;
+    bool lock_memory = false;  // all weights are packed at load then
     NumaMode numa = NumaMode::kNone;
     ExpertReduction experts;
     std::map<std::string, std::string> lowerings;  // abstract op -> lowering: {"mla_attention", "3"} is -mla 3
@@ -104,6 +104,10 @@ class Engine {
     // between steps; false ends with Error(TSR_CANCELLED), the sequence being as long as what was done.
     std::span<const float> prefill(SequenceId sequence, std::span<const Token> tokens,
                                    const std::function<bool(size_t done, size_t total)>& keep_going = {});
+
+    // As of Executor: weights that are packed between steps.
+    void pack_one();
+    PackingProgress packing() const noexcept;
 
     // As Executor::measure: one number for each of plan().nodes.
     void measure(std::span<double> seconds) noexcept;

@@ -223,7 +223,7 @@ TEST(GoldensInHadamardsBasis, GroupedQueriesAgree) {
     for (const char* name : {"llama-gqa", "qwen3moe-norm"}) {
         const Golden golden(test::source_dir() / "tests/goldens" / (std::string(name) + ".short.golden.gguf"));
         std::vector<std::vector<float>> plain;
-        for (const auto [keys, values] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
+        for (const auto& [keys, values] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
             EngineOptions options;
             options.context = static_cast<uint32_t>(golden.tokens.size());
             options.rows = options.output_rows = 97;

@@ -39,7 +39,7 @@ std::vector<float> logits_of(const fs::path& model, const Config& config, bool m
     options.context = 128;
     options.rows = 64;
     options.map_weights = map;
-    options.pack_weights = pack;
+    options.pack_weights = pack ? PackWeights::kAtLoad : PackWeights::kNever;
     const test::LoadedModel loaded(model, options, config);
     if (mapped) *mapped = loaded.engine->plan().memory[0].mapped;
     const SequenceId sequence = loaded.engine->cache().create();
