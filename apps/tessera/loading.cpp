@@ -110,15 +110,15 @@ void say_timings(const session::GenerationTimings& t, const PackingProgress& pac
         return fmt::format("{}: {} in {:.3f} s, {:.2f} tokens/s", what, counted(tokens, "token"), seconds,
                            seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0);
     };
-    say(line("prompt", t.prompt_tokens, t.prompt_seconds) +
-        (t.reused_tokens ? fmt::format(" ({} more were in the cache)", t.reused_tokens) : ""));
-    say(line("generation", t.generated_tokens, t.generation_seconds));
     if (packing.done_bytes) {
         const std::string of =
             packing.done_bytes < packing.total_bytes ? fmt::format(" of {}", size_text(packing.total_bytes)) : "";
-        say(fmt::format("{:.3f} s of that went into packing {}{} of weights between steps", packing.seconds,
-                        size_text(packing.done_bytes), of));
+        say(fmt::format("packing: {}{} of weights between steps in {:.3f} s, which count below",
+                        size_text(packing.done_bytes), of, packing.seconds));
     }
+    say(line("prompt", t.prompt_tokens, t.prompt_seconds) +
+        (t.reused_tokens ? fmt::format(" ({} more were in the cache)", t.reused_tokens) : ""));
+    say(line("generation", t.generated_tokens, t.generation_seconds));
 }
 
 session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled,

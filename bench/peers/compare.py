@@ -2,12 +2,14 @@
 """Measures Tessera beside ik_llama.cpp on one model file, in turn, and prints one table.
 
     bench/peers/compare.py MODEL.gguf --peer IK_LLAMA/build/bin [--ours build/release/bin] [--threads 2] [--depths 0,4096]
-        [--cache f16,q8_0] [--rounds 3] [--measure speed,start,memory] [--out results]
+        [--cache f16,q8_0] [--rounds 3] [--measure speed,start,answer,memory] [--out results]
 
 speed   tokens/s of a 512-token prompt and of 128 generated tokens after each depth, for each cache type. Both sides take
         random tokens: tessera sweep and llama-sweep-bench.
 start   seconds from the start of the process to the first token after a 16-token prompt, the file being in the page cache.
-        A virtual machine that has to ask its host for memory takes ten seconds for that, whoever asks: look at all samples.
+        A virtual machine that has to ask its host for memory takes ten seconds for that, whoever asks; so as much as the
+        file takes is touched and freed right before each run. It helps, but not always: look at all samples.
+answer  the same until the 64th token after that prompt: whatever a side put off until after the first one is in it.
 memory  peak resident bytes (the kernel's VmHWM) of a prompt longer than a step at -c 4096 -ub 512, over file plus cache.
 
 Never two runs at once; the sides take turns, and figures are medians over the rounds. A ratio above 1 says that Tessera is
@@ -17,6 +19,7 @@ import argparse
 import datetime
 import json
 import math
+import mmap
 import os
 import pathlib
 import re
@@ -26,7 +29,7 @@ import sys
 import tempfile
 import time
 
-PROMPT, GENERATE, CONTEXT, STEP = 512, 128, 4096, 512
+PROMPT, GENERATE, CONTEXT, STEP, ANSWER = 512, 128, 4096, 512, 64
 SENTENCE = "The quick brown fox jumps over the lazy dog, and then it sleeps in the sun for a day. "
 UNITS = {"bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 
@@ -86,9 +89,9 @@ class Ours:
     def speed(self, cache):
         return sweep([str(self.bin / "tessera"), "sweep", "-m", self.args.model, *self.common], cache, self.args)
 
-    def generate(self, prompt_file):
-        run = Finished([str(self.bin / "tessera"), "run", "-m", self.args.model, *self.common, "-c", str(CONTEXT), "-n", "1", "--raw", "-f", prompt_file],
-                       mark=b"prompt: ")
+    def generate(self, prompt_file, tokens=1):
+        run = Finished([str(self.bin / "tessera"), "run", "-m", self.args.model, *self.common, "-c", str(CONTEXT), "-n", str(tokens), "--ignore-eos",
+                        "--raw", "-f", prompt_file], mark=b"prompt: ")
         size, unit = run.find(r"cache ([\d.]+) (\w+)").groups()
         return run, int(run.find(r"prompt: ([\d,]+) token").group(1).replace(",", "")), float(size) * UNITS[unit]
 
@@ -108,9 +111,9 @@ class Peer:
     def speed(self, cache):
         return sweep([str(self.bin / "llama-sweep-bench"), "-m", self.args.model, *self.common, "-b", str(STEP)], cache, self.args)
 
-    def generate(self, prompt_file):
-        run = Finished([str(self.bin / "llama-cli"), "-m", self.args.model, *self.common, "-c", str(CONTEXT), "-n", "1", "--no-warmup",
-                        "-f", prompt_file], mark=b"prompt eval time")
+    def generate(self, prompt_file, tokens=1):
+        run = Finished([str(self.bin / "llama-cli"), "-m", self.args.model, *self.common, "-c", str(CONTEXT), "-n", str(tokens), "--ignore-eos",
+                        "--no-warmup", "-f", prompt_file], mark=b"prompt eval time")
         return run, int(run.find(r"prompt eval time = .*?/ +(\d+) tokens").group(1)), float(run.find(r"KV self size += +([\d.]+) MiB").group(1)) * 2**20
 
 
@@ -163,10 +166,15 @@ def measure_speed(table, sides, args):
                 table.add(f"generation {GENERATE} at {depth}, {cache} cache", side, speeds[depth][1], run)
 
 
-def measure_start(table, sides, prompt_file):
+def touch_memory(size):
+    mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
+
+
+def measure_start(table, sides, args, prompt_file, tokens):
     for side in sides:
-        run, tokens, _ = side.generate(prompt_file)
-        table.add(f"start to first token, prompt of {tokens}", side, run.marked, run)
+        touch_memory(os.path.getsize(args.model))
+        run, prompt, _ = side.generate(prompt_file, tokens)
+        table.add(f"start to {'first token' if tokens == 1 else f'token {tokens}'}, prompt of {prompt}", side, run.marked, run)
 
 
 def measure_memory(table, sides, args, prompt_file):
@@ -205,7 +213,7 @@ def parse():
     parser.add_argument("--cache", type=words, default=["f16"])
     parser.add_argument("--mla", default="3", help="'' for models without latent attention")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--measure", type=words, default=["speed", "start", "memory"])
+    parser.add_argument("--measure", type=words, default=["speed", "start", "answer", "memory"])
     parser.add_argument("--peer-flags", type=str.split, default=["-rtr"], help="default: -rtr")
     parser.add_argument("--ours-flags", type=str.split, default=[])
     parser.add_argument("--out")
@@ -213,8 +221,8 @@ def parse():
     args.model, args.peer, args.ours = os.path.abspath(args.model), args.peer.resolve(), args.ours.resolve()
     if any(depth % STEP for depth in args.depths):
         parser.error(f"--depths: the peer measures at multiples of {STEP}, found {args.depths}")
-    if unknown := set(args.measure) - {"speed", "start", "memory"}:
-        parser.error(f"--measure: expected speed, start or memory, found {', '.join(unknown)}")
+    if unknown := set(args.measure) - {"speed", "start", "answer", "memory"}:
+        parser.error(f"--measure: expected speed, start, answer or memory, found {', '.join(unknown)}")
     return args
 
 
@@ -224,15 +232,15 @@ def main():
     table = Table()
     with tempfile.TemporaryDirectory() as folder:
         short, long = os.path.join(folder, "short.txt"), os.path.join(folder, "long.txt")
-        pathlib.Path(short).write_text(sixteen_tokens(ours) if "start" in args.measure else "")
+        pathlib.Path(short).write_text(sixteen_tokens(ours) if {"start", "answer"} & set(args.measure) else "")
         pathlib.Path(long).write_text(SENTENCE * 40)
         for round_number in range(args.rounds):
             print(f"round {round_number + 1} of {args.rounds}", file=sys.stderr, flush=True)
             # Who begins takes turns, too: a machine that warms up or slows down favours neither.
             sides = [ours, peer] if round_number % 2 == 0 else [peer, ours]
             keep_in_page_cache(args.model)
-            if "start" in args.measure:
-                measure_start(table, sides, short)
+            for tokens in [1] * ("start" in args.measure) + [ANSWER] * ("answer" in args.measure):
+                measure_start(table, sides, args, short, tokens)
             if "speed" in args.measure:
                 measure_speed(table, sides, args)
             if "memory" in args.measure and round_number == 0:

@@ -223,6 +223,21 @@ struct Avx2 {
         return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
     }
 
+    // Rows of kRowBytes, of each kGrain bytes in turn: to[i][row] = from[row][i].
+    template <size_t kGrain, size_t kRowBytes>
+    static void interleave(const unsigned char* const (&from)[kLanes], unsigned char* to) noexcept {
+        size_t done = 0;
+        if constexpr (kGrain == 4) {
+            for (; done + 16 <= kRowBytes; done += 16) interleave_words(from, done, to + done * kLanes);
+        } else if constexpr (kGrain == 1) {
+            for (; done + 8 <= kRowBytes; done += 8) interleave_bytes(from, done, to + done * kLanes);
+        }
+        for (; done < kRowBytes; done += kGrain) {
+            for (int row = 0; row < kLanes; ++row)
+                std::memcpy(to + done * kLanes + static_cast<size_t>(row) * kGrain, from[row] + done, kGrain);
+        }
+    }
+
     // Asks for the cache line at `p`, which need not be mapped.
     static void prefetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
 
@@ -260,6 +275,37 @@ struct Avx2 {
   private:
     // b in bytes whose top bit is set in `bits`, else a.
     static Bytes chosen(Bytes a, Bytes b, Bytes bits) noexcept { return _mm256_blendv_epi8(a, b, bits); }
+    // Four words of each row: a transpose.
+    static void interleave_words(const unsigned char* const (&from)[kLanes], size_t at, unsigned char* to) noexcept {
+        const auto two = [&](int row) {
+            const auto* low = reinterpret_cast<const __m128i*>(from[row] + at);
+            const auto* high = reinterpret_cast<const __m128i*>(from[row + 4] + at);
+            return _mm256_inserti128_si256(_mm256_castsi128_si256(_mm_loadu_si128(low)), _mm_loadu_si128(high), 1);
+        };
+        const __m256i a = two(0), b = two(1), c = two(2), d = two(3);
+        const __m256i ab = _mm256_unpacklo_epi32(a, b), cd = _mm256_unpacklo_epi32(c, d);
+        const __m256i ab2 = _mm256_unpackhi_epi32(a, b), cd2 = _mm256_unpackhi_epi32(c, d);
+        store(to, _mm256_unpacklo_epi64(ab, cd));
+        store(to + 32, _mm256_unpackhi_epi64(ab, cd));
+        store(to + 64, _mm256_unpacklo_epi64(ab2, cd2));
+        store(to + 96, _mm256_unpackhi_epi64(ab2, cd2));
+    }
+    // Eight bytes of each row.
+    static void interleave_bytes(const unsigned char* const (&from)[kLanes], size_t at, unsigned char* to) noexcept {
+        const auto two = [&](int row) {
+            const auto* even = reinterpret_cast<const __m128i*>(from[row] + at);
+            const auto* odd = reinterpret_cast<const __m128i*>(from[row + 1] + at);
+            return _mm_unpacklo_epi8(_mm_loadl_epi64(even), _mm_loadl_epi64(odd));
+        };
+        const __m128i a = two(0), b = two(2), c = two(4), d = two(6);
+        const __m128i ab = _mm_unpacklo_epi16(a, b), cd = _mm_unpacklo_epi16(c, d);
+        const __m128i ab2 = _mm_unpackhi_epi16(a, b), cd2 = _mm_unpackhi_epi16(c, d);
+        auto* out = reinterpret_cast<__m128i*>(to);
+        _mm_storeu_si128(out, _mm_unpacklo_epi32(ab, cd));
+        _mm_storeu_si128(out + 1, _mm_unpackhi_epi32(ab, cd));
+        _mm_storeu_si128(out + 2, _mm_unpacklo_epi32(ab2, cd2));
+        _mm_storeu_si128(out + 3, _mm_unpackhi_epi32(ab2, cd2));
+    }
     // Keeps the compiler from regrouping a chain of integer additions: it would first compute all products, which do
     // not fit the registers.
     static __m256i in_order(__m256i v) noexcept {

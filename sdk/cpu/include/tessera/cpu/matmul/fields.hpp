@@ -36,6 +36,35 @@ struct IntoLane {
     }
 };
 
+// The same for all lanes of the unit at once: `rows` are the blocks of neighbouring rows, the move is called with the
+// first of them, and the others' fields lie where its fields do.
+template <class Isa, class Block>
+struct IntoLanes {
+    const Block* rows[Isa::kLanes];
+
+    template <class Field, class BlockField>
+    void operator()(Field& unit, const BlockField& first) const noexcept {
+        if constexpr (requires { unit.pack(0, first); }) {
+            for (int lane = 0; lane < Isa::kLanes; ++lane) unit.pack(lane, field<BlockField>(first, lane));
+        } else {
+            constexpr size_t kBytes = kGrain<Field>;
+            static_assert(sizeof(unit) == Isa::kLanes * sizeof(first));
+            const unsigned char* from[Isa::kLanes];
+            for (int lane = 0; lane < Isa::kLanes; ++lane)
+                from[lane] = reinterpret_cast<const unsigned char*>(&field<BlockField>(first, lane));
+            Isa::template interleave<kBytes, sizeof(first)>(from, reinterpret_cast<unsigned char*>(&unit));
+        }
+    }
+
+  private:
+    template <class BlockField>
+    const BlockField& field(const BlockField& first, int lane) const noexcept {
+        const auto offset =
+            reinterpret_cast<const unsigned char*>(&first) - reinterpret_cast<const unsigned char*>(rows[0]);
+        return *reinterpret_cast<const BlockField*>(reinterpret_cast<const unsigned char*>(rows[lane]) + offset);
+    }
+};
+
 struct FromLane {
     int lane;
     template <class Field, class BlockField>
@@ -59,6 +88,10 @@ struct PackedByFields {
     template <class Unit, class Block>
     static void pack(Unit& unit, int lane, const Block& block) noexcept {
         Format::fields(IntoLane{lane}, unit, block);
+    }
+    template <class Isa, class Unit, class Block>
+    static void pack_lanes(Unit& unit, const IntoLanes<Isa, Block>& blocks) noexcept {
+        Format::fields(blocks, unit, *blocks.rows[0]);
     }
     template <class Unit, class Block>
     static void unpack(const Unit& unit, int lane, Block& block) noexcept {

@@ -168,8 +168,7 @@ template <class Isa, int kLanes>
 }  // namespace codebook
 
 template <class Isa>
-struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .is_signed = true, .is_small = true}>,
-                      PackedByFields<WeightIq2Xxs<Isa>> {
+struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .is_signed = true, .is_small = true}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         struct {
@@ -216,8 +215,7 @@ struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .is_sign
 };
 
 template <class Isa>
-struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed = true, .is_small = true}>,
-                     PackedByFields<WeightIq2Xs<Isa>> {
+struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed = true, .is_small = true}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         struct {
@@ -314,8 +312,7 @@ struct WeightIq2S : PackedTraits<BlockIq2S, Arithmetic{.groups = 2, .is_signed =
 };
 
 template <class Isa>
-struct WeightIq3Xxs : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .is_signed = true, .is_small = true}>,
-                      PackedByFields<WeightIq3Xxs<Isa>> {
+struct WeightIq3Xxs : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .is_signed = true, .is_small = true}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t entries[64][Isa::kLanes];

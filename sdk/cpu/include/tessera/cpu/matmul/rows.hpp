@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tessera/cpu/matmul/activations.hpp>
+#include <tessera/cpu/matmul/fields.hpp>
 #include <tessera/cpu/matmul/gemm.hpp>
 #include <tessera/cpu/matmul/gemv.hpp>
 
@@ -68,6 +69,9 @@ struct WeightRows {
 template <class Isa, class Format>
 struct alignas(64) RowsScratch {
     static constexpr int64_t kUnits = kPanelBlocks / Format::kBlocks;
+    // Of a canonical weight, for few rows: packing asks for the next group's bytes, and products wait for nothing.
+    // Taking turns in short pieces, both pass the time until they arrive.
+    static constexpr int64_t kFewUnits = std::max(8 / Format::kBlocks, 1);
 
     PanelBlock<Isa::kLanes, PanelShapeOf<Format>> panel[kPanelBlocks];
     float sums[kBatchRows * kMostPanelGroups * Isa::kLanes];
@@ -115,7 +119,13 @@ inline void pack_units(const WeightRows& weight, int64_t group, int64_t first, i
         weight.data + (group + 1) * Isa::kLanes * weight.row_bytes + first * static_cast<int64_t>(sizeof(*units));
     for (int64_t u = 0; u < count; ++u, next += sizeof(*units)) {
         for (size_t line = 0; line < sizeof(*units); line += 64) Isa::prefetch(next + line);
-        for (int lane = 0; lane < Isa::kLanes; ++lane) Format::pack(units[u], lane, rows[lane][u]);
+        if constexpr (requires(const IntoLanes<Isa, Block>& blocks) { Format::pack_lanes(*units, blocks); }) {
+            IntoLanes<Isa, Block> blocks;
+            for (int lane = 0; lane < Isa::kLanes; ++lane) blocks.rows[lane] = rows[lane] + u;
+            Format::pack_lanes(units[u], blocks);
+        } else {
+            for (int lane = 0; lane < Isa::kLanes; ++lane) Format::pack(units[u], lane, rows[lane][u]);
+        }
     }
 }
 
@@ -140,7 +150,7 @@ inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, in
                           const ActivationRows& x, RowsScratch<Isa, Format>* scratch, Emit&& emit) noexcept {
     const int64_t units = x.elements / (32 * Format::kBlocks);
     if (x.rows <= kTileRows) {
-        const int64_t step = weight.packed ? units : RowsScratch<Isa, Format>::kUnits;
+        const int64_t step = weight.packed ? units : RowsScratch<Isa, Format>::kFewUnits;
         with_width(x.rows, [&]<int kRows>() {
             for (int64_t g = begin; g < end; ++g) {
                 alignas(64) float sums[kRows][Isa::kLanes] = {};
