@@ -7,8 +7,7 @@
 speed   tokens/s of a 512-token prompt and of 128 generated tokens after each depth, for each cache type. Both sides take
         random tokens: tessera sweep and llama-sweep-bench.
 start   seconds from the start of the process to the first token after a 16-token prompt, the file being in the page cache.
-        A virtual machine that has to ask its host for memory takes ten seconds for that, whoever asks; so as much as the
-        file takes is touched and freed right before each run. It helps, but not always: look at all samples.
+        A virtual machine that has to ask its host for memory takes ten seconds for that, whoever asks: look at all samples.
 answer  the same until the 64th token after that prompt: whatever a side put off until after the first one is in it.
 memory  peak resident bytes (the kernel's VmHWM) of a prompt longer than a step at -c 4096 -ub 512, over file plus cache.
 
@@ -19,7 +18,6 @@ import argparse
 import datetime
 import json
 import math
-import mmap
 import os
 import pathlib
 import re
@@ -166,13 +164,8 @@ def measure_speed(table, sides, args):
                 table.add(f"generation {GENERATE} at {depth}, {cache} cache", side, speeds[depth][1], run)
 
 
-def touch_memory(size):
-    mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | mmap.MAP_POPULATE).close()
-
-
-def measure_start(table, sides, args, prompt_file, tokens):
+def measure_start(table, sides, prompt_file, tokens):
     for side in sides:
-        touch_memory(os.path.getsize(args.model))
         run, prompt, _ = side.generate(prompt_file, tokens)
         table.add(f"start to {'first token' if tokens == 1 else f'token {tokens}'}, prompt of {prompt}", side, run.marked, run)
 
@@ -240,7 +233,7 @@ def main():
             sides = [ours, peer] if round_number % 2 == 0 else [peer, ours]
             keep_in_page_cache(args.model)
             for tokens in [1] * ("start" in args.measure) + [ANSWER] * ("answer" in args.measure):
-                measure_start(table, sides, args, short, tokens)
+                measure_start(table, sides, short, tokens)
             if "speed" in args.measure:
                 measure_speed(table, sides, args)
             if "memory" in args.measure and round_number == 0:
