@@ -1,5 +1,6 @@
 #include "core/schedule/deferred.hpp"
 
+#include "core/schedule/each_on_team.hpp"
 #include "core/schedule/packing.hpp"
 
 #include <algorithm>

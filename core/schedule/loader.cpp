@@ -1,6 +1,7 @@
 #include "core/schedule/loader.hpp"
 
 #include "core/base/checked.hpp"
+#include "core/schedule/each_on_team.hpp"
 #include "core/schedule/packing.hpp"
 #include "core/tensor/types.hpp"
 

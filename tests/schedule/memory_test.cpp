@@ -106,10 +106,14 @@ TEST_P(MemoryTest, PlannedBytesAreThoseAskedFor) {
     team.run(0, nothing);
     log().flush();
     const auto path = test::source_dir() / "tests/goldens" / GetParam();
-    for (const bool mapped : {true, false}) {
+    for (const auto& [mapped, pack] : {std::pair{true, PackWeights::kAtLoad},
+                                       {true, PackWeights::kBetweenSteps},
+                                       {true, PackWeights::kNever},
+                                       {false, PackWeights::kAtLoad}}) {
         EngineOptions options;
         options.context = 2048;
         options.map_weights = mapped;
+        options.pack_weights = pack;
         gguf::GgufFile file = gguf::GgufFile::open(path);
         const uint64_t before = mapped_bytes, before_back = unmapped_bytes, mallocs = large_mallocs;
         Engine engine(std::move(file), registry, hardware, options);
@@ -122,19 +126,24 @@ TEST_P(MemoryTest, PlannedBytesAreThoseAskedFor) {
 }
 
 TEST_P(MemoryTest, NothingLargeIsAllocatedAfterLoading) {
-    test::LoadedModel model(test::source_dir() / "tests/goldens" / GetParam(),
-                            {.context = 1024, .sequences = 2, .rows = 128}, test::plugins_without({}));
-    Engine& engine = *model.engine;
-    const std::vector<Token> prompt(300, 5);
-    const uint64_t before = large_count;
-    const SequenceId a = engine.cache().create();
-    engine.prefill(a, prompt);
-    const SequenceId b = engine.cache().fork(a, 290);
-    for (int i = 0; i < 20; ++i) {
-        const BatchEntry both[] = {{a, std::span(prompt).first(1)}, {b, std::span(prompt).first(3)}};
-        engine.step(both);
+    for (const PackWeights pack : {PackWeights::kAtLoad, PackWeights::kBetweenSteps}) {
+        EngineOptions options{.context = 1024, .sequences = 2, .rows = 128};
+        options.pack_weights = pack;
+        test::LoadedModel model(test::source_dir() / "tests/goldens" / GetParam(), options, test::plugins_without({}));
+        Engine& engine = *model.engine;
+        const std::vector<Token> prompt(300, 5);
+        const uint64_t before = large_count;
+        const SequenceId a = engine.cache().create();
+        engine.prefill(a, prompt);
+        const SequenceId b = engine.cache().fork(a, 290);
+        for (int i = 0; i < 20; ++i) {
+            const BatchEntry both[] = {{a, std::span(prompt).first(1)}, {b, std::span(prompt).first(3)}};
+            engine.step(both);
+        }
+        for (size_t i = 0; i < engine.plan().deferred.size(); ++i) engine.pack_one();
+        EXPECT_EQ(engine.packing().done_bytes, engine.packing().total_bytes);
+        EXPECT_EQ(large_count, before);
     }
-    EXPECT_EQ(large_count, before);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, MemoryTest,
