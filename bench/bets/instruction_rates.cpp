@@ -32,8 +32,9 @@ void measure(const char* name, bool here, int products, F&& turn) {
     CHAIN(name, v, 0)                                                                                           \
     CHAIN(name, v, 1)                                                                                           \
     CHAIN(name, v, 2)                                                                                           \
-    CHAIN(name, v, 3) CHAIN(name, v, 4) CHAIN(name, v, 5) CHAIN(name, v, 6) CHAIN(name, v, 7) CHAIN(name, v, 8) \
-        CHAIN(name, v, 9) CHAIN(name, v, 10) CHAIN(name, v, 11)
+    CHAIN(name, v, 3)                                                                                           \
+    CHAIN(name, v, 4) CHAIN(name, v, 5) CHAIN(name, v, 6) CHAIN(name, v, 7) CHAIN(name, v, 8) CHAIN(name, v, 9) \
+        CHAIN(name, v, 10) CHAIN(name, v, 11)
 #define CLOBBERED "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11"
 
 int main() {
