@@ -27,24 +27,17 @@ void measure(const char* name, bool here, int products, F&& turn) {
 
 }  // namespace
 
-#define CHAIN(name, v, i) name " %%" v "30, %%" v "31, %%" v #i "\n"
-#define CHAINS(name, v)                                                                                         \
-    CHAIN(name, v, 0)                                                                                           \
-    CHAIN(name, v, 1)                                                                                           \
-    CHAIN(name, v, 2)                                                                                           \
-    CHAIN(name, v, 3)                                                                                           \
-    CHAIN(name, v, 4) CHAIN(name, v, 5) CHAIN(name, v, 6) CHAIN(name, v, 7) CHAIN(name, v, 8) CHAIN(name, v, 9) \
-        CHAIN(name, v, 10) CHAIN(name, v, 11)
-#define CLOBBERED "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11"
+#define TWELVE(name) ".irp i,0,1,2,3,4,5,6,7,8,9,10,11\n" name " %%zmm30, %%zmm31, %%zmm\\i\n.endr"
+#define WRITTEN "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11"
 
 int main() {
     const bool wide = __builtin_cpu_supports("avx512f");
     if (wide) asm volatile("vpxord %%zmm30, %%zmm30, %%zmm30\nvpxord %%zmm31, %%zmm31, %%zmm31" ::: "memory");
-    measure("vfmadd231ps", wide, 16, [] { asm volatile(CHAINS("vfmadd231ps", "zmm")::: CLOBBERED); });
+    measure("vfmadd231ps", wide, 16, [] { asm volatile(TWELVE("vfmadd231ps") : : : WRITTEN); });
     measure("vdpbf16ps", wide && __builtin_cpu_supports("avx512bf16"), 32, [] {
-        asm volatile(CHAINS("vdpbf16ps", "zmm")::: CLOBBERED);
+        asm volatile(TWELVE("vdpbf16ps") : : : WRITTEN);
     });
     measure("vpdpbusd", wide && __builtin_cpu_supports("avx512vnni"), 64, [] {
-        asm volatile(CHAINS("vpdpbusd", "zmm")::: CLOBBERED);
+        asm volatile(TWELVE("vpdpbusd") : : : WRITTEN);
     });
 }
