@@ -15,6 +15,13 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
+// How long weights are packed before a step, in parts of what the step before took. Packed weights save a step of few
+// rows a quarter of its time and one of many less than a tenth: a prompt had better be answered first.
+double packing_share(const tsr_range& rows) {
+    constexpr int32_t kFewRows = 32;
+    return rows.end - rows.begin <= kFewRows ? 1 : 0.1;
+}
+
 // The range that tells whether a node has rows to work on: that of what it makes, or of what it reads first.
 int32_t working_range(const tsr_node& node) {
     if (node.output_count && node.outputs[0]->range != TSR_RANGE_FIXED) return node.outputs[0]->range;
@@ -144,7 +151,7 @@ const std::byte* Executor::output(std::string_view name) const {
 }
 
 void Executor::run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads) {
-    pack_for(last_step_seconds_);
+    pack_for(packing_share(ranges[TSR_RANGE_ROWS]) * last_step_seconds_);
     const auto begin = Clock::now();
     take_step(ranges, threads);
     last_step_seconds_ = seconds_since(begin);

@@ -47,7 +47,8 @@ class Executor {
 
     // Takes one step with `threads` workers (0: all of the team). Throws Error naming node, op, layer and device. After
     // an error the cached rows of this step are undefined and everything else is as it was. While weights wait to be
-    // packed, every step but the first begins with that, for as long as the step before took and for a weight at least.
+    // packed, every step but the first begins with that, for a weight at least: for as long as the step before took,
+    // and for a tenth of that if the step has many rows.
     void run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads = 0);
 
     // Packs one of the weights that wait, if any does; for callers that have nothing else to do.
