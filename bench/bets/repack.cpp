@@ -29,7 +29,8 @@
 namespace {
 
 using namespace tessera::cpu;
-using Format = WeightQ4_0<isa::Avx2>;
+using Isa = isa::Avx2;
+using Format = WeightQ4_0<Isa>;
 constexpr int kThreads = 2;
 constexpr int kElements = 2048;
 constexpr size_t kGroupBytes = 8 * (kElements / 32) * sizeof(BlockQ4_0);
@@ -57,7 +58,9 @@ void pack_group(const unsigned char* rows, Format::Unit* out) {
     constexpr int kUnits = kElements / 32;
     const auto* blocks = reinterpret_cast<const BlockQ4_0*>(rows);
     for (int u = 0; u < kUnits; ++u) {
-        for (int r = 0; r < 8; ++r) Format::pack(out[u], r, blocks[r * kUnits + u]);
+        IntoLanes<Isa, BlockQ4_0> group;
+        for (int r = 0; r < Isa::kLanes; ++r) group.rows[r] = &blocks[r * kUnits + u];
+        Format::pack(out[u], group);
     }
 }
 

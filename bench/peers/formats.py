@@ -50,11 +50,11 @@ class Encoder:
         key = kind, elements, deviation
         if key not in self.pools:
             values = (self.rng.standard_normal((ROWS, elements)) * deviation).astype(np.float32)
-            if kind == "f32":
-                return values.tobytes()
-            importance = np.ones(elements, np.float32)
-            out = np.zeros(ROWS * self.row_bytes(kind, elements), np.uint8)
-            self.lib.ggml_quantize_chunk(TYPES[kind], values.ctypes.data, out.ctypes.data, 0, ROWS, elements, importance.ctypes.data, None)
+            out = values
+            if kind != "f32":
+                importance = np.ones(elements, np.float32)
+                out = np.zeros(ROWS * self.row_bytes(kind, elements), np.uint8)
+                self.lib.ggml_quantize_chunk(TYPES[kind], values.ctypes.data, out.ctypes.data, 0, ROWS, elements, importance.ctypes.data, None)
             self.pools[key] = out.tobytes()
         return self.pools[key]
 
@@ -63,7 +63,7 @@ def write_model(path, kind, generator, encoder):
     shape = {**generator.PRESETS["v3"], **CUT}
     blocks = 1 if kind in ("f16", "bf16") else 256
     generator.TYPES[kind], generator.FTYPE[kind] = (TYPES[kind], blocks, 0), generator.FTYPE.get(kind, 0)
-    items = [(name, dims, kind if want not in ("f32", kind) else want) for name, dims, want in generator.tensors(shape, kind, "joint")]
+    items = [(name, dims, "f32" if want == "f32" else kind) for name, dims, want in generator.tensors(shape, kind, "joint")]
     metadata = generator.metadata(shape, kind, "joint", f"random v3 cut {kind}")
     sizes = [encoder.row_bytes(want, dims[0]) * int(np.prod(dims[1:], dtype=np.int64)) for _, dims, want in items]
     head, offset = bytearray(struct.pack("<IIQQ", 0x46554747, 3, len(items), metadata.count)) + metadata.kv, 0

@@ -47,9 +47,11 @@ Executor::Executor(Plan plan, const Registry& registry, Team& team)
 }
 
 Executor::~Executor() {
-    for (Prepared& node : nodes_) {
-        node.planned->kernel->release(node.planned->kernel, node.state);
-    }
+    for (const Prepared& node : nodes_) release(node);
+}
+
+void Executor::release(const Prepared& node) noexcept {
+    if (node.state) node.planned->kernel->release(node.planned->kernel, node.state);
 }
 
 void Executor::load(const WeightSource& source, const LoadProgress& progress) {
@@ -103,7 +105,7 @@ void Executor::pack_one() {
         if (std::ranges::find(operands, packed) == operands.end()) continue;
         // Until this succeeds the node reads the weight where it did: that is not gone.
         Prepared fresh = prepare(*node.planned);
-        node.planned->kernel->release(node.planned->kernel, node.state);
+        release(node);
         node = std::move(fresh);
     }
     packing_seconds_ += seconds_since(begin);

@@ -78,6 +78,7 @@ class Executor {
 
     void* host_address(InstanceId id) const;
     Prepared prepare(const PlannedNode& planned) const;
+    static void release(const Prepared& node) noexcept;
     void pack_for(double seconds);
     void take_step(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads = 0);
     void run_on_team(const Segment& segment, uint32_t threads);

@@ -19,8 +19,7 @@ struct ChosenNode {
 };
 
 // One for each node of the lowered graph. Without `pack`, weights stay as their source has them where every reader can
-// read that. Throws Error(TSR_UNSUPPORTED) naming storage and kernels if no layout serves
-// a cache.
+// read that. Throws Error(TSR_UNSUPPORTED) naming storage and kernels if no layout serves a cache.
 std::deque<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
                                       std::span<const tsr_device_info* const> devices, bool pack);
 

@@ -3,10 +3,12 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/writer.hpp"
+#include "core/schedule/packing.hpp"
 #include "core/session/file_weights.hpp"
 #include "core/tensor/types.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
@@ -19,8 +21,8 @@ constexpr uint64_t kAtOnce = 4 << 20;
 // What becomes of one tensor.
 struct Job {
     const gguf::TensorEntry* tensor;
-    const Storage* storage = nullptr;    // of the plan; null: nothing reads it on the CPU
-    const tsr_layout* layout = nullptr;  // null: it stays as it is
+    const Storage* storage = nullptr;  // of the plan; null: nothing reads it on the CPU
+    std::optional<Packing> packing;    // none: it stays as it is
     tsr_type type;
 };
 
@@ -34,7 +36,7 @@ class Repacker {
             if (storage.role == TSR_ROLE_WEIGHT && !storage.derived) storages.emplace(storage.name, id);
         }
         for (const gguf::TensorEntry& tensor : file.tensors()) {
-            Job job{&tensor, nullptr, nullptr, tensor.type};
+            Job job{&tensor, nullptr, std::nullopt, tensor.type};
             if (const auto at = storages.find(tensor.name); at != storages.end()) choose(job, at->second);
             jobs_.push_back(job);
         }
@@ -75,34 +77,29 @@ class Repacker {
         if (!only || only->layout.empty()) return;
         job.storage = &plan_.graph.storage(id);
         const TypeInfo* type = find_type(only->layout);
-        const tsr_layout* layout = registry_.find_layout(only->layout);
-        if (!type || type->id == job.tensor->type || type->rows_type != job.storage->type || !layout) return;
-        const uint64_t row = row_bytes(job.storage->type, job.storage->row_elements);
-        if (layout->group_bytes(layout, static_cast<int64_t>(job.storage->row_elements)) != row * layout->group_rows)
-            return;
-        job.layout = layout;
+        const Packing packing(plan_, registry_, *only);
+        if (!type || type->id == job.tensor->type || type->rows_type != job.storage->type || !packing.layout) return;
+        if (packing.packed_bytes != packing.canonical_bytes) return;
+        job.packing = packing;
         job.type = type->id;
     }
 
     // Calls body(offset, bytes) for neighbouring pieces, whole groups of rows if they are packed.
     template <typename Body>
     void each_piece(const Job& job, Body&& body) const {
-        const uint64_t group = job.layout ? job.tensor->bytes_per_row() * job.layout->group_rows : 1;
-        const uint64_t step = std::max<uint64_t>(kAtOnce / group, 1) * group;
+        const uint64_t step = job.packing ? job.packing->groups_of(kAtOnce) * job.packing->canonical_bytes : kAtOnce;
         for (uint64_t at = 0; at < job.tensor->bytes; at += step) body(at, std::min(step, job.tensor->bytes - at));
     }
 
     std::span<const std::byte> piece(const Job& job, uint64_t offset, uint64_t bytes) {
         rows_.resize(bytes);
-        if (!job.layout) {
+        if (!job.packing) {
             file_.read(*job.tensor, offset, rows_);
             return rows_;
         }
         read_rows(source_, registry_, *job.storage, offset, rows_);
         packed_.resize(bytes);
-        const uint64_t row = job.tensor->bytes_per_row();
-        job.layout->pack(job.layout, static_cast<int64_t>(job.storage->row_elements),
-                         static_cast<int64_t>(bytes / row / job.layout->group_rows), rows_.data(), packed_.data());
+        job.packing->pack(rows_, packed_.data());
         return packed_;
     }
 

@@ -1,5 +1,4 @@
 // Weights that are packed between steps: whatever has been packed so far, the logits keep every bit.
-#include "core/base/error.hpp"
 #include "tests/support.hpp"
 
 #include <gtest/gtest.h>
@@ -34,14 +33,13 @@ std::vector<float> feed(Engine& engine, SequenceId sequence, const std::vector<T
     return {last.begin(), last.end()};
 }
 
-// A prompt of two steps, then a few tokens; before each token as many weights are packed as `between` says.
-std::vector<float> logits_of(Engine& engine, size_t between = 0) {
+// Of a prompt of two steps, then of a few tokens.
+std::vector<float> logits_of(Engine& engine) {
     const SequenceId sequence = engine.cache().create();
     std::vector<Token> tokens;
     for (int i = 0; i < kPrompt; ++i) tokens.push_back(token(i));
     std::vector<float> all = feed(engine, sequence, tokens);
     for (int i = 0; i < kSteps; ++i) {
-        for (size_t k = 0; k < between; ++k) engine.pack_one();
         const std::vector<float> one = feed(engine, sequence, {token(kPrompt + i)});
         all.insert(all.end(), one.begin(), one.end());
     }

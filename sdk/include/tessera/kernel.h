@@ -68,7 +68,9 @@ typedef struct tsr_kernel {
     /* Pure; any thread; no allocation. */
     const tsr_status* (*plan)(const struct tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
                               tsr_kernel_plan* plan);
-    /* The layouts of the node's operands are now those chosen. `node` outlives the state. Loading thread. */
+    /* The layouts of the node's operands are now those chosen. `node` outlives the state. The
+     * thread that loads and takes steps: again for a node, before its old state is released, when a weight of it has
+     * come to lie in another layout. */
     const tsr_status* (*prepare)(const struct tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
                                  void** state);
     void (*release)(const struct tsr_kernel* self, void* state);

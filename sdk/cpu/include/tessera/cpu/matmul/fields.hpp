@@ -17,27 +17,9 @@ inline constexpr size_t kGrain = std::extent_v<Field, std::rank_v<Field> - 1> ==
                                      ? 4
                                      : sizeof(std::remove_all_extents_t<Field>);
 
-// Moves a field of a block to lane `lane` of the unit's field, which has one for each row of a group; a field that is a
-// struct knows how itself (pack, unpack).
-struct IntoLane {
-    int lane;
-    template <class Field, class BlockField>
-    void operator()(Field& unit, const BlockField& block) const noexcept {
-        if constexpr (requires { unit.pack(lane, block); }) {
-            unit.pack(lane, block);
-        } else {
-            constexpr size_t kBytes = kGrain<Field>, kLanes = sizeof(unit) / sizeof(block);
-            auto* to = reinterpret_cast<unsigned char*>(&unit) + static_cast<size_t>(lane) * kBytes;
-            const auto* from = reinterpret_cast<const unsigned char*>(&block);
-            for (size_t i = 0; i < sizeof(block) / kBytes; ++i) {
-                std::memcpy(to + i * kLanes * kBytes, from + i * kBytes, kBytes);
-            }
-        }
-    }
-};
-
-// The same for all lanes of the unit at once: `rows` are the blocks of neighbouring rows, the move is called with the
-// first of them, and the others' fields lie where its fields do.
+// Moves a field of the blocks of neighbouring rows to the lanes of the unit's field, which has one for each row; a
+// field that is a struct knows how itself (pack, unpack). The move is called with the first row's block; the others'
+// fields lie where its fields do.
 template <class Isa, class Block>
 struct IntoLanes {
     const Block* rows[Isa::kLanes];
@@ -65,6 +47,7 @@ struct IntoLanes {
     }
 };
 
+// Moves a lane of the unit's field back to a block.
 struct FromLane {
     int lane;
     template <class Field, class BlockField>
@@ -85,12 +68,8 @@ struct FromLane {
 // pack and unpack of a format whose function `fields(move, unit, block)` calls move(unit.field, block.field) for each.
 template <class Format>
 struct PackedByFields {
-    template <class Unit, class Block>
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
-        Format::fields(IntoLane{lane}, unit, block);
-    }
     template <class Isa, class Unit, class Block>
-    static void pack_lanes(Unit& unit, const IntoLanes<Isa, Block>& blocks) noexcept {
+    static void pack(Unit& unit, const IntoLanes<Isa, Block>& blocks) noexcept {
         Format::fields(blocks, unit, *blocks.rows[0]);
     }
     template <class Unit, class Block>

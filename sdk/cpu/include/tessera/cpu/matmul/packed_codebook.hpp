@@ -176,7 +176,10 @@ struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .is_sign
             uint8_t words[Isa::kLanes][4];  // spare bits: the scale
         } parts[kUnitBlocks];
     };
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
+    static void pack(Unit& unit, const IntoLanes<Isa, Block>& blocks) noexcept {
+        for (int lane = 0; lane < Isa::kLanes; ++lane) pack_lane(unit, lane, *blocks.rows[lane]);
+    }
+    static void pack_lane(Unit& unit, int lane, const Block& block) noexcept {
         unit.d[lane] = block.d;
         for (int b = 0; b < kUnitBlocks; ++b) {
             const uint32_t word = iq2xxs_word(block, b);
@@ -224,7 +227,10 @@ struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed
         } parts[kUnitBlocks];
         uint8_t scales[8][Isa::kLanes];
     };
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
+    static void pack(Unit& unit, const IntoLanes<Isa, Block>& blocks) noexcept {
+        for (int lane = 0; lane < Isa::kLanes; ++lane) pack_lane(unit, lane, *blocks.rows[lane]);
+    }
+    static void pack_lane(Unit& unit, int lane, const Block& block) noexcept {
         unit.d[lane] = block.d;
         for (int b = 0; b < kUnitBlocks; ++b) {
             uint32_t signs = 0, ninth = 0;
@@ -323,11 +329,13 @@ struct WeightIq3Xxs : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .is_sign
         move(unit.d, block.d);
         move(unit.entries, block.qs);
     }
-    static void pack(Unit& unit, int lane, const Block& block) noexcept {
-        fields(IntoLane{lane}, unit, block);
-        for (int b = 0; b < kUnitBlocks; ++b) {
-            const uint32_t word = iq3xxs_word(block, b);
-            codebook::put_even_signs(unit.words[b][lane], word, word >> 28);
+    static void pack(Unit& unit, const IntoLanes<Isa, Block>& blocks) noexcept {
+        fields(blocks, unit, *blocks.rows[0]);
+        for (int lane = 0; lane < Isa::kLanes; ++lane) {
+            for (int b = 0; b < kUnitBlocks; ++b) {
+                const uint32_t word = iq3xxs_word(*blocks.rows[lane], b);
+                codebook::put_even_signs(unit.words[b][lane], word, word >> 28);
+            }
         }
     }
     static void unpack(const Unit& unit, int lane, Block& block) noexcept {

@@ -119,13 +119,9 @@ inline void pack_units(const WeightRows& weight, int64_t group, int64_t first, i
         weight.data + (group + 1) * Isa::kLanes * weight.row_bytes + first * static_cast<int64_t>(sizeof(*units));
     for (int64_t u = 0; u < count; ++u, next += sizeof(*units)) {
         for (size_t line = 0; line < sizeof(*units); line += 64) Isa::prefetch(next + line);
-        if constexpr (requires(const IntoLanes<Isa, Block>& blocks) { Format::pack_lanes(*units, blocks); }) {
-            IntoLanes<Isa, Block> blocks;
-            for (int lane = 0; lane < Isa::kLanes; ++lane) blocks.rows[lane] = rows[lane] + u;
-            Format::pack_lanes(units[u], blocks);
-        } else {
-            for (int lane = 0; lane < Isa::kLanes; ++lane) Format::pack(units[u], lane, rows[lane][u]);
-        }
+        IntoLanes<Isa, Block> blocks;
+        for (int lane = 0; lane < Isa::kLanes; ++lane) blocks.rows[lane] = rows[lane] + u;
+        Format::pack(units[u], blocks);
     }
 }
 
