@@ -2,8 +2,8 @@
 // f16] [--mla 3]. Prints, for the prompt and for generation, the milliseconds of a step by what its nodes do.
 #include "apps/tessera/measuring.hpp"
 #include "core/base/error.hpp"
+#include "core/graph/types.hpp"
 #include "core/session/engine.hpp"
-#include "core/tensor/types.hpp"
 
 #include <boost/program_options.hpp>
 

@@ -13,9 +13,13 @@ import sys
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".cu", ".cuh"}
 AREAS = ["sdk", "core", "plugins", "apps", "tests", "bench", "tools"]
 
-# The two storeys of the core. The engine knows nothing of language models.
-ENGINE = {"base", "tensor", "graph", "hardware", "registry", "schedule", "cache"}
+# The two parts of the core. The engine knows nothing of language models.
+ENGINE = {"base", "graph", "hardware", "registry", "plan", "run", "cache"}
 LANGUAGE = {"gguf", "text", "model", "session"}
+
+# A plan is pure data that is computed: what plans starts no thread and opens nothing.
+PLANNING_HEADER = re.compile(r"^(thread|atomic|mutex|shared_mutex|condition_variable|future|barrier|latch|semaphore|stop_token|"
+                             r"fstream|sys/.*|unistd\.h|fcntl\.h|sched\.h|pthread\.h|oneapi/.*|tbb/.*)$")
 
 # Folders of plugins/ that are no plugin but code that several are made of, and which.
 SHARED_BY_PLUGINS = {"cpu_x86": {"cpu_avx2", "cpu_avx512"}}
@@ -113,6 +117,8 @@ class Checker:
             elif target[0] == "core" and len(parts) > 2 and len(target) > 2:
                 if parts[1] in ENGINE and target[1] in LANGUAGE:
                     self.report(path, line, f"the engine ({parts[1]}) must not include the language part: {where}")
+                if parts[1] == "plan" and target[1] == "run":
+                    self.report(path, line, f"a plan knows nothing of how it is run: {where}")
                 if parts[1] != target[1]:
                     self.core_edges.setdefault((parts[1], target[1]), (path, line))
         if area == "plugins":
@@ -129,6 +135,8 @@ class Checker:
                 self.report(path, line, f"no intrinsics in the core: <{name}>")
             if CUDA_HEADER.match(name):
                 self.report(path, line, f"no CUDA in the core: <{name}>")
+            if parts[1] == "plan" and PLANNING_HEADER.match(name):
+                self.report(path, line, f"a plan is computed without threads, files and memory of its own: <{name}>")
         if parts[:2] == ("sdk", "include") and name not in C_HEADERS and not name.startswith("tessera/"):
             self.report(path, line, f"the C ABI includes {', '.join(sorted(C_HEADERS))} only, not <{name}>")
         if parts[:2] == ("sdk", "cpp") and ("/" in name or "." in name) and not name.startswith("tessera/"):

@@ -7,7 +7,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/setup.hpp"
 #include "core/base/error.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <boost/json/array.hpp>
 

@@ -4,7 +4,7 @@
 #include "apps/tessera/setup.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

@@ -4,7 +4,7 @@
 #include "apps/tessera/plan_report.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <algorithm>
 #include <functional>

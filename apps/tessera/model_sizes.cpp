@@ -1,6 +1,6 @@
 #include "apps/tessera/model_sizes.hpp"
 
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

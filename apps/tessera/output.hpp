@@ -1,7 +1,7 @@
 // What people see while a command works.
 #pragma once
 
-#include "core/schedule/loader.hpp"
+#include "core/run/loader.hpp"
 
 #include <chrono>
 #include <cstdint>

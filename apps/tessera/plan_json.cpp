@@ -1,5 +1,5 @@
 #include "apps/tessera/plan_report.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>

@@ -1,7 +1,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/plan_report.hpp"
 #include "core/base/text.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

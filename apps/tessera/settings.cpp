@@ -2,7 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <algorithm>
 #include <array>

@@ -2,7 +2,7 @@
 // (multiply-adds a second), with a team of spinning threads as the runtime has it.
 //
 //     bench_matmul [threads] [rows] [format]
-#include "core/schedule/pieces.hpp"
+#include "core/run/pieces.hpp"
 #include "tests/cpu_x86/plugin_under_test.hpp"
 #include "tests/random_rows.hpp"
 

@@ -1,7 +1,7 @@
 #include "core/graph/graph.hpp"
 
 #include "core/base/checked.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <algorithm>
 

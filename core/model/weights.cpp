@@ -1,7 +1,7 @@
 #include "core/model/weights.hpp"
 
 #include "core/base/error.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <algorithm>
 

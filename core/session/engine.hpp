@@ -6,9 +6,9 @@
 #include "core/hardware/hardware.hpp"
 #include "core/hardware/numa.hpp"
 #include "core/model/model.hpp"
+#include "core/plan/plan.hpp"
 #include "core/registry/registry.hpp"
-#include "core/schedule/executor.hpp"
-#include "core/schedule/plan.hpp"
+#include "core/run/executor.hpp"
 
 #include <cstdint>
 #include <functional>

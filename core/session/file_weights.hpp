@@ -2,7 +2,7 @@
 #pragma once
 
 #include "core/gguf/reader.hpp"
-#include "core/schedule/loader.hpp"
+#include "core/run/loader.hpp"
 
 namespace tessera {
 

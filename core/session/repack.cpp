@@ -3,9 +3,9 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/writer.hpp"
-#include "core/schedule/packing.hpp"
+#include "core/graph/types.hpp"
+#include "core/run/packing.hpp"
 #include "core/session/file_weights.hpp"
-#include "core/tensor/types.hpp"
 
 #include <algorithm>
 #include <optional>

@@ -2,9 +2,9 @@
 #pragma once
 
 #include "core/gguf/reader.hpp"
+#include "core/plan/plan.hpp"
 #include "core/registry/registry.hpp"
-#include "core/schedule/loader.hpp"
-#include "core/schedule/plan.hpp"
+#include "core/run/loader.hpp"
 
 #include <atomic>
 #include <cstdint>

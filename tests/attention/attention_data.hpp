@@ -2,7 +2,7 @@
 // them gives, from first principles in double.
 #pragma once
 
-#include "core/schedule/loader.hpp"
+#include "core/run/loader.hpp"
 
 #include <tessera/types.h>
 

@@ -2,8 +2,8 @@
 
 #include "core/cache/paged_cache.hpp"
 #include "core/graph/graph.hpp"
-#include "core/schedule/executor.hpp"
-#include "core/schedule/plan.hpp"
+#include "core/plan/plan.hpp"
+#include "core/run/executor.hpp"
 
 #include <tessera/cpu/formats/formats.hpp>
 

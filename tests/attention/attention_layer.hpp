@@ -5,7 +5,7 @@
 #include "attention_data.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/registry/registry.hpp"
-#include "core/schedule/team.hpp"
+#include "core/run/team.hpp"
 
 #include <cstdint>
 #include <string>

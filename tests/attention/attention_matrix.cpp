@@ -6,7 +6,7 @@
 // error of each, and fails if one is past its limit or ran elsewhere than asked.
 #include "attention_layer.hpp"
 #include "core/base/error.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 #include "tests/support.hpp"
 
 #include <boost/program_options.hpp>

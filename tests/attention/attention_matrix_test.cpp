@@ -3,7 +3,7 @@
 // what was asked for. The whole matrix, up to 3,000 tokens and 128 heads throughout, is attention_matrix's
 // (docs/measurements/attention-matrix.md).
 #include "attention_layer.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 #include "tests/support.hpp"
 
 #include <gtest/gtest.h>

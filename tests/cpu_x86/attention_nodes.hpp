@@ -1,7 +1,7 @@
 // Nodes with data for tests of kernels: operands are made, filled, poisoned and run by a team of threads.
 #pragma once
 
-#include "core/schedule/pieces.hpp"
+#include "core/run/pieces.hpp"
 #include "plugin_under_test.hpp"
 
 #include <tessera/cpp/node.hpp>

@@ -1,5 +1,5 @@
 // Blocks against what the public `gguf` package makes of them, bit for bit (tests/goldens/README.md).
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 #include "recorded.hpp"
 
 #include <gtest/gtest.h>

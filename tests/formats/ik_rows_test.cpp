@@ -1,5 +1,5 @@
 // Rows of ik_llama.cpp's formats against what its own code makes of them (tests/formats/README.md).
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 #include "recorded.hpp"
 
 #include <tessera/cpu/formats/interleaved.hpp>

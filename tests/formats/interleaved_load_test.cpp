@@ -2,8 +2,8 @@
 // packs them anew.
 #include "core/graph/graph.hpp"
 #include "core/graph/op_set.hpp"
-#include "core/schedule/executor.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
+#include "core/run/executor.hpp"
 #include "recorded.hpp"
 #include "tests/support.hpp"
 

@@ -5,7 +5,7 @@
 #include "core/gguf/header.hpp"
 #include "core/gguf/split.hpp"
 #include "core/gguf/writer.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 
 #include <algorithm>
 #include <cstdint>

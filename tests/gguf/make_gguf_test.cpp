@@ -1,7 +1,7 @@
 // The files that tools/make_gguf.py of the shared folder writes, by a writer that knows nothing of ours. Weights are
 // holes except where their bytes are looked at.
 #include "core/gguf/reader.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 #include "tests/temporary_folder.hpp"
 
 #include <gtest/gtest.h>

@@ -14,8 +14,8 @@ TREE = {
     "sdk/cpp/include/tessera/cpp/a.hpp": "#include <tessera/a.h>\n#include <string>\n",
     "sdk/cpu/include/tessera/cpu/a.hpp": "#include <tessera/a.h>\n",
     "core/base/a.hpp": "#include <tessera/a.h>\n#include <spdlog/spdlog.h>\n",
-    "core/schedule/a.hpp": '#include "core/base/a.hpp"\n',
-    "core/model/a.hpp": '#include "core/schedule/a.hpp"\n',
+    "core/plan/a.hpp": '#include "core/base/a.hpp"\n',
+    "core/model/a.hpp": '#include "core/plan/a.hpp"\n',
     "core/text/a.hpp": "",
     "plugins/one/a.hpp": "#include <immintrin.h>\n",
     "plugins/two/a.hpp": "",
@@ -76,6 +76,9 @@ class Rules(unittest.TestCase):
             ("core/base/b.cpp", '"nowhere.hpp"', "is not in the tree"),
             ("core/base/b.cpp", "<immintrin.h>", "no intrinsics in the core"),
             ("core/base/b.cpp", "<cuda_runtime.h>", "no CUDA in the core"),
+            ("core/plan/b.cpp", '"core/run/a.hpp"', "a plan knows nothing of how it is run"),
+            ("core/plan/b.cpp", "<thread>", "a plan is computed without threads"),
+            ("core/plan/b.cpp", "<sys/mman.h>", "a plan is computed without threads"),
             ("plugins/one/b.cpp", '"core/base/a.hpp"', "a plugin includes the SDK and itself only"),
             ("plugins/one/b.cpp", '"../two/a.hpp"', "a plugin includes the SDK and itself only"),
             ("plugins/one/b.cpp", '"plugins/cpu_x86/a.hpp"', "a plugin includes the SDK and itself only"),
@@ -85,17 +88,17 @@ class Rules(unittest.TestCase):
                 self.assert_found(name, f"#include {include}\n", message)
 
     def test_circle(self):
-        found = violations({"core/base/b.hpp": '#include "core/schedule/a.hpp"\n'})
+        found = violations({"core/base/b.hpp": '#include "core/plan/a.hpp"\n'})
         self.assertEqual(len(found), 1, found)
-        self.assertIn("base -> schedule -> base", found[0])
+        self.assertIn("base -> plan -> base", found[0])
 
     def test_lines(self):
         for name, text, message in [
             ("core/base/b.cpp", "auto x = _mm256_add_ps(a, b);", "no intrinsics in the core"),
             ("core/base/b.cpp", "__m512i x;", "no intrinsics in the core"),
             ("core/gguf/b.cpp", "bool is_mla = true;", '"mla" is known'),
-            ("core/schedule/b.cpp", "// as for MLA", '"mla" is known'),
-            ("core/schedule/b.cpp", 'if (name == "deepseek2")', "names of models"),
+            ("core/run/b.cpp", "// as for MLA", '"mla" is known'),
+            ("core/run/b.cpp", 'if (name == "deepseek2")', "names of models"),
             ("core/graph/b.cpp", "int llama = 1;", "names of models"),
             ("plugins/one/b.cpp", "#ifdef __AVX2__", "no instruction-set macros"),
             ("sdk/cpu/include/tessera/cpu/b.hpp", "#if __FMA__", "no instruction-set macros"),

@@ -2,7 +2,7 @@
 #include "core/session/repack.hpp"
 
 #include "core/base/error.hpp"
-#include "core/tensor/types.hpp"
+#include "core/graph/types.hpp"
 #include "tests/support.hpp"
 #include "tests/temporary_folder.hpp"
 

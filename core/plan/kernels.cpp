@@ -1,0 +1,73 @@
+#include "core/plan/kernels.hpp"
+
+#include "core/base/error.hpp"
+
+#include <algorithm>
+#include <limits>
+namespace tessera {
+
+double KernelCandidate::seconds() const {
+    return plan.seconds_one_row + plan.seconds_all_rows / 32;
+}
+
+std::vector<std::string> KernelCandidate::layouts(uint32_t index) const {
+    std::vector<std::string> names;
+    if (const char* const* list = plan.layouts[index]) {
+        for (; *list; ++list) names.emplace_back(*list);
+    }
+    if (names.empty()) names.emplace_back();
+    return names;
+}
+
+bool KernelCandidate::accepts(uint32_t index, std::string_view layout) const {
+    const char* const* list = plan.layouts[index];
+    if (!list || !*list) return layout.empty();
+    for (; *list; ++list) {
+        if (layout == *list) return true;
+    }
+    return false;
+}
+
+double KernelCandidates::seconds() const {
+    return able.empty() ? std::numeric_limits<double>::infinity() : able.front().seconds();
+}
+
+KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& device, const Registry& registry) {
+    KernelCandidates found;
+    if (node.input_count + node.output_count > TSR_MAX_OPERANDS) {
+        found.unable.push_back({"every kernel", fmt::format("{} operands; the ABI has room for {}",
+                                                            node.input_count + node.output_count, TSR_MAX_OPERANDS)});
+        return found;
+    }
+    for (const tsr_kernel* kernel : registry.kernels(device.kind, node.op)) {
+        KernelCandidate candidate;
+        candidate.kernel = kernel;
+        candidate.plan.struct_size = sizeof candidate.plan;
+        const std::string name = fmt::format("{}/{}", registry.owner(*kernel).manifest.name, kernel->name);
+        if (kernel->op_version != node.op_version) {
+            found.unable.push_back({name, fmt::format("it computes version {} of the op", kernel->op_version)});
+            continue;
+        }
+        try {
+            check(kernel->plan(kernel, &node, &device, &candidate.plan));
+        } catch (const Error& error) {
+            found.unable.push_back({name, error.what()});
+            continue;
+        }
+        candidate.plan.reason[TSR_REASON_BYTES - 1] = '\0';
+        if (candidate.plan.supported) {
+            found.able.push_back(candidate);
+        } else {
+            found.unable.push_back({name, candidate.plan.reason});
+        }
+    }
+    std::ranges::stable_sort(found.able, [&](const KernelCandidate& a, const KernelCandidate& b) {
+        const uint32_t pa = registry.preference(*a.kernel), pb = registry.preference(*b.kernel);
+        if (pa != pb) return pa < pb;
+        if (a.kernel->priority != b.kernel->priority) return a.kernel->priority > b.kernel->priority;
+        return a.seconds() < b.seconds();
+    });
+    return found;
+}
+
+}  // namespace tessera

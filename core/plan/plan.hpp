@@ -1,0 +1,133 @@
+// The plan: everything that is decided before a byte is allocated. The executor allocates exactly this; `tessera plan`
+// prints it.
+#pragma once
+
+#include "core/graph/graph.hpp"
+#include "core/hardware/hardware.hpp"
+#include "core/plan/options.hpp"
+#include "core/registry/registry.hpp"
+
+#include <tessera/kernel.h>
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+using DeviceIndex = uint32_t;  // in Plan::devices
+using InstanceId = uint32_t;
+
+// Why something that could have been used is not.
+struct Rejection {
+    std::string candidate;
+    std::string reason;
+};
+
+// Which way a node of the model's graph was written in kernels, and why not another.
+struct LoweringChoice {
+    std::string node;
+    std::string op;
+    int layer = -1;
+    DeviceIndex device = 0;
+    std::string lowering;  // "3", "parts"; "kernel" if one kernel computes the whole node
+    bool asked = false;    // the user named it
+    std::vector<Rejection> rejected;
+};
+
+// A storage on a device. One storage has several where several devices or layouts need it.
+struct Instance {
+    StorageId storage = 0;
+    DeviceIndex device = 0;
+    std::string layout;     // "" canonical
+    uint64_t bytes = 0;     // in that layout
+    uint64_t offset = 0;    // in the device's arena for the storage's role
+    bool mapped = false;    // lies in the mapped file instead of an arena
+    bool deferred = false;  // packed between steps; until then kernels read it in the mapped file, canonical
+    bool loading = false;   // canonical, for init nodes; lies in loading memory while one of them runs
+    std::string why_copy;   // for a second instance of a weight on one device: what needed it
+};
+
+struct PlannedNode {
+    uint32_t node = 0;  // index in Plan::graph.nodes()
+    DeviceIndex device = 0;
+    const tsr_kernel* kernel = nullptr;
+    double seconds_one_row = 0;
+    double seconds_all_rows = 0;
+    uint64_t workspace_bytes = 0;
+    uint64_t least_scratch_bytes = 0;
+    std::vector<InstanceId> operands;  // inputs, then outputs; 0: absent (Plan::instances[0] is none)
+    std::vector<Rejection> rejected;   // kernels of the op that were not chosen
+};
+
+// A copy between two devices: the actual rows of a storage.
+struct Transfer {
+    InstanceId from = 0;
+    InstanceId to = 0;
+    uint64_t max_bytes = 0;
+};
+
+// Consecutive nodes of one device, after the copies that they need.
+struct Segment {
+    DeviceIndex device = 0;
+    std::vector<Transfer> transfers;
+    uint32_t first = 0;  // in Plan::nodes
+    uint32_t count = 0;
+};
+
+// Bytes asked of a device's allocator.
+struct DeviceMemory {
+    uint64_t weights = 0;
+    uint64_t cache = 0;
+    uint64_t activations = 0;  // with inputs and outputs
+    uint64_t workspace = 0;
+    uint64_t staging = 0;  // host: through which copies between two other devices go
+    uint64_t loading = 0;  // host: through which weights are packed and derived; given back after loading
+    uint64_t mapped = 0;   // file bytes used in place; not allocated
+
+    uint64_t allocated() const { return weights + cache + activations + workspace + staging + loading; }
+};
+
+struct Plan {
+    explicit Plan(Graph lowered) : graph(std::move(lowered)) {}
+
+    std::vector<const tsr_device_info*> devices;  // [0] is the CPU
+    Graph graph;                                  // of primitives
+    ScheduleOptions options;
+    // Deques, so that even a large model's lists ask for no large block of memory that the plan would not count.
+    std::deque<PlannedNode> init_nodes;  // run once on the CPU, before weights are packed
+    std::deque<PlannedNode> nodes;       // in order of execution
+    std::vector<Segment> segments;
+    std::deque<Instance> instances;
+    std::vector<InstanceId> deferred;  // in the order in which they are packed
+    std::vector<DeviceMemory> memory;  // a device each
+    std::vector<LoweringChoice> lowerings;
+    std::vector<std::string> notes;   // for people: what was asked and could not be honoured, and what is done instead
+    std::vector<InstanceId> uploads;  // inputs that devices other than the CPU read: copied there before each step
+};
+
+// Plans the model's graph for the hardware. Pure: nothing is opened or allocated. `registry`, `hardware` and the op set
+// of `model` outlive the plan. Throws Error: TSR_UNSUPPORTED with a table of what was asked, who refused and why;
+// TSR_NOT_FOUND for devices or lowerings that do not exist.
+Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options);
+
+// Room for the ranges of a step at the end of a device's workspace.
+inline constexpr uint64_t kRangesBytes = 256;
+static_assert(sizeof(tsr_range) * TSR_RANGE_COUNT <= kRangesBytes);
+
+// Bytes of one thread's buffer through which a weight is packed: room for one group of the longest rows.
+inline constexpr uint64_t kLoadingChunk = 2ull << 20;
+
+// Host memory for the time of loading: chunks of all threads, or the operands of the largest init node.
+uint64_t loading_bytes(const Plan& plan);
+
+// How much of a device the plan may not exceed: free memory less a margin.
+uint64_t usable_bytes(const tsr_device_info& device);
+
+// Throws Error(TSR_DOES_NOT_FIT) naming the device and by how many bytes, if the plan needs more than a device has.
+void check_fit(const Plan& plan);
+
+}  // namespace tessera

@@ -1,0 +1,40 @@
+#include "core/run/deferred.hpp"
+
+#include "core/run/each_on_team.hpp"
+#include "core/run/packing.hpp"
+
+#include <algorithm>
+
+namespace tessera {
+
+DeferredWeights::DeferredWeights(const Plan& plan, const Registry& registry, PlanMemory& memory, Team& team)
+    : plan_(plan), registry_(registry), memory_(memory), team_(team), waits_(plan.instances.size()) {
+    for (const InstanceId id : plan.deferred) {
+        waits_[id] = true;
+        total_bytes_ += plan.graph.storage(plan.instances[id].storage).bytes;
+    }
+}
+
+InstanceId DeferredWeights::pack_next(const WeightSource& source) {
+    const InstanceId id = plan_.deferred[next_];
+    const Instance& instance = plan_.instances[id];
+    const Storage& weight = plan_.graph.storage(instance.storage);
+    const Packing packing(plan_, registry_, instance);
+    auto* to = static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_WEIGHT));
+    const uint64_t groups = packing.groups(), at_once = packing.groups_of(kLoadingChunk);
+    each_on_team(team_, 0, (groups + at_once - 1) / at_once, [&](uint32_t, size_t i) {
+        const uint64_t first = i * at_once, offset = first * packing.canonical_bytes,
+                       bytes = std::min(at_once, groups - first) * packing.canonical_bytes;
+        std::span<const std::byte> rows = source.borrow(weight.name, offset, bytes);
+        if (rows.empty()) rows = {source.mapped(weight.name) + offset, bytes};
+        packing.pack(rows, to + first * packing.packed_bytes);
+        source.give_back(weight.name, offset, bytes);
+    });
+    source.give_back(weight.name, 0, weight.bytes);  // pages that chunks shared
+    waits_[id] = false;
+    packed_bytes_ += weight.bytes;
+    ++next_;
+    return id;
+}
+
+}  // namespace tessera

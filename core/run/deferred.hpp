@@ -1,0 +1,40 @@
+// Weights that are packed between steps instead of before the first one (Plan::deferred): the first answer does not
+// wait for them, and each is as fast as ever once it is packed.
+#pragma once
+
+#include "core/plan/plan.hpp"
+#include "core/run/loader.hpp"
+#include "core/run/memory.hpp"
+#include "core/run/team.hpp"
+
+#include <cstdint>
+#include <vector>
+
+namespace tessera {
+
+// One thread at a time. All that it is given outlives it.
+class DeferredWeights {
+  public:
+    DeferredWeights(const Plan& plan, const Registry& registry, PlanMemory& memory, Team& team);
+
+    bool empty() const noexcept { return next_ == plan_.deferred.size(); }
+    // Whether kernels still read this instance's weight in the mapped file, canonical.
+    bool waits(InstanceId id) const { return waits_[id]; }
+    uint64_t packed_bytes() const noexcept { return packed_bytes_; }
+    uint64_t total_bytes() const noexcept { return total_bytes_; }
+
+    // Packs the next one, with the whole team, and gives the file's pages back; returns which it was. At least one must
+    // be left. Throws what the source throws: the weight waits on then.
+    InstanceId pack_next(const WeightSource& source);
+
+  private:
+    const Plan& plan_;
+    const Registry& registry_;
+    PlanMemory& memory_;
+    Team& team_;
+    std::vector<bool> waits_;  // by instance
+    size_t next_ = 0;          // in plan_.deferred
+    uint64_t packed_bytes_ = 0, total_bytes_ = 0;
+};
+
+}  // namespace tessera

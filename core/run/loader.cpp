@@ -1,0 +1,265 @@
+#include "core/run/loader.hpp"
+
+#include "core/base/checked.hpp"
+#include "core/graph/types.hpp"
+#include "core/run/each_on_team.hpp"
+#include "core/run/packing.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+// Rows of a weight that a worker brings in at a time. Borrowed ones are packed straight from the page cache; those that
+// have to be read are packed while they are still in the second-level cache.
+constexpr uint64_t kBroughtAtOnce = kLoadingChunk, kReadAtOnce = 256 << 10;
+
+constexpr auto kProgressInterval = std::chrono::milliseconds(100);
+
+// Groups of rows of one weight that one worker brings in at a time.
+struct Chunk {
+    const Instance* instance;
+    uint64_t first_group;
+    uint64_t groups;
+};
+
+class Loader {
+  public:
+    Loader(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source, Team& team,
+           const LoadProgress& progress)
+        : plan_(plan),
+          registry_(registry),
+          memory_(memory),
+          source_(source),
+          team_(team),
+          progress_(progress),
+          read_in_mapped_(plan.memory[0].mapped + plan.memory[0].allocated() <= plan.devices[0]->free_memory_bytes),
+          buffers_(plan.memory[0].loading, "loading", false) {}
+
+    void run() {
+        const std::vector<Chunk> chunks = cut();
+        total_ += derive_bytes();
+        for (const PlannedNode& node : plan_.init_nodes) derive(node);
+        bring_in(chunks);
+        give_back_edges();
+        if (progress_) progress_(total_, total_);
+    }
+
+  private:
+    const Storage& storage(const Instance& instance) const { return plan_.graph.storage(instance.storage); }
+
+    Packing packing(const Instance& instance) const { return {plan_, registry_, instance}; }
+
+    std::vector<Chunk> cut() {
+        std::vector<Chunk> chunks;
+        for (const Instance& instance : plan_.instances) {
+            if (instance.storage == 0 || instance.loading || (in_file(instance) && !read_in_mapped_)) continue;
+            const Storage& weight = storage(instance);
+            if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
+            const Packing pack = packing(instance);
+            if (pack.canonical_bytes > kLoadingChunk && !as_it_lies(instance)) {
+                fail(TSR_DOES_NOT_FIT, "{}: {} rows take {} bytes; the buffer for packing has {}", weight.name,
+                     pack.group_rows, pack.canonical_bytes, kLoadingChunk);
+            }
+            const uint64_t groups = pack.groups(), at_once = pack.groups_of(kBroughtAtOnce);
+            for (uint64_t group = 0; group < groups; group += at_once) {
+                chunks.push_back({&instance, group, std::min(at_once, groups - group)});
+            }
+            total_ += weight.bytes;
+        }
+        return chunks;
+    }
+
+    // Device queues belong to one thread, so what goes to devices is brought in by the caller; the rest by all.
+    void bring_in(const std::vector<Chunk>& chunks) {
+        for (const Chunk& chunk : chunks) {
+            if (chunk.instance->device == 0) continue;
+            bring_in(chunk, buffers_.data());
+            done_ += bytes_of(chunk);
+            report();
+        }
+        each_on_team(team_, static_cast<uint32_t>(buffers_.size() / kLoadingChunk), chunks.size(),
+                     [&](uint32_t worker, size_t i) {
+                         if (chunks[i].instance->device != 0) return;
+                         bring_in(chunks[i], buffers_.data() + worker * kLoadingChunk);
+                         done_ += bytes_of(chunks[i]);
+                         if (worker == 0) report();
+                     });
+    }
+
+    // Pages that chunks shared.
+    void give_back_edges() const {
+        for (const Instance& instance : plan_.instances) {
+            if (instance.storage == 0 || in_file(instance) || instance.loading) continue;
+            const Storage& weight = storage(instance);
+            if (weight.role == TSR_ROLE_WEIGHT && !weight.derived) source_.give_back(weight.name, 0, weight.bytes);
+        }
+    }
+
+    // Kernels read it there, for good or until it is packed.
+    static bool in_file(const Instance& instance) { return instance.mapped || instance.deferred; }
+
+    // Whether the bytes of the source are those of the instance: no buffer is needed on the way.
+    bool as_it_lies(const Instance& instance) const {
+        return in_file(instance) || (instance.device == 0 && instance.layout == storage(instance).source_layout);
+    }
+
+    uint64_t bytes_of(const Chunk& chunk) const { return chunk.groups * packing(*chunk.instance).canonical_bytes; }
+
+    void bring_in(const Chunk& chunk, std::byte* buffer) {
+        const Instance& instance = *chunk.instance;
+        const Storage& weight = storage(instance);
+        const Packing pack = packing(instance);
+        const uint64_t offset = chunk.first_group * pack.canonical_bytes, bytes = chunk.groups * pack.canonical_bytes;
+        if (in_file(instance)) {
+            source_.borrow(weight.name, offset, bytes);
+            return;
+        }
+        if (as_it_lies(instance)) {
+            source_.read(weight.name, offset, {target_of(instance, pack, chunk.first_group), bytes});
+            return;
+        }
+        if (weight.source_layout.empty()) {
+            if (const auto rows = source_.borrow(weight.name, offset, bytes); !rows.empty()) {
+                put(instance, pack, chunk.first_group, rows);
+                source_.give_back(weight.name, offset, bytes);
+                return;
+            }
+        }
+        const uint64_t at_once = pack.groups_of(kReadAtOnce);
+        for (uint64_t group = 0; group < chunk.groups; group += at_once) {
+            const std::span rows(buffer, std::min(at_once, chunk.groups - group) * pack.canonical_bytes);
+            read_rows(source_, registry_, weight, offset + group * pack.canonical_bytes, rows);
+            put(instance, pack, chunk.first_group + group, rows);
+        }
+    }
+
+    std::byte* target_of(const Instance& instance, const Packing& pack, uint64_t group) const {
+        return static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_WEIGHT)) + group * pack.packed_bytes;
+    }
+
+    // Brings canonical rows, whole groups of them, to where the instance has them.
+    void put(const Instance& instance, const Packing& pack, uint64_t first_group, std::span<const std::byte> rows) {
+        std::byte* target = target_of(instance, pack, first_group);
+        if (OpenDevice* device = memory_.device(instance.device)) {
+            if (pack.layout) {
+                fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", storage(instance).name,
+                     device->info().id);
+            }
+            device->upload(target, rows.data(), rows.size());
+            device->wait();
+        } else if (pack.layout) {
+            pack.pack(rows, target);
+        } else {
+            std::ranges::copy(rows, target);
+        }
+    }
+
+    uint64_t derive_bytes() const {
+        uint64_t bytes = 0;
+        for (const PlannedNode& node : plan_.init_nodes) bytes += storage(plan_.instances[node.operands.front()]).bytes;
+        return bytes;
+    }
+
+    // Runs one init node on canonical copies of its inputs and puts its outputs wherever the plan wants them.
+    void derive(const PlannedNode& planned) {
+        const Node& node = plan_.graph.nodes()[planned.node];
+        NodeView view(plan_.graph, node);
+        std::vector<void*> data;
+        uint64_t used = 0;
+        for (size_t i = 0; i < planned.operands.size(); ++i) {
+            const InstanceId id = planned.operands[i];
+            if (id == 0) {
+                data.push_back(nullptr);
+                continue;
+            }
+            std::byte* at = buffers_.data() + used;
+            const Storage& operand = storage(plan_.instances[id]);
+            if (i < node.inputs.size()) {
+                if (operand.derived) fail(TSR_UNSUPPORTED, "{}: an init node reads what another one made", node.name);
+                read_rows(source_, registry_, operand, 0, {at, operand.bytes});
+            }
+            data.push_back(at);
+            used += checked_align_up(operand.bytes, 64, "loading");
+        }
+        run_node(planned, view.abi(), data, buffers_.data() + used);
+        for (size_t i = node.inputs.size(); i < planned.operands.size(); ++i) {
+            const StorageId made = plan_.instances[planned.operands[i]].storage;
+            const std::span rows(static_cast<const std::byte*>(data[i]), plan_.graph.storage(made).bytes);
+            for (const Instance& instance : plan_.instances) {
+                if (instance.storage == made && !instance.loading) put(instance, packing(instance), 0, rows);
+            }
+        }
+        done_ += storage(plan_.instances[planned.operands.front()]).bytes;
+        report();
+    }
+
+    void run_node(const PlannedNode& planned, const tsr_node& node, std::vector<void*>& data, void* workspace) {
+        void* state = nullptr;
+        check(planned.kernel->prepare(planned.kernel, &node, plan_.devices[0], &state));
+        const tsr_range ranges[TSR_RANGE_COUNT] = {};
+        std::atomic<const tsr_status*> failed{nullptr};
+        auto work = [&](uint32_t worker, uint32_t workers) {
+            tsr_run run{sizeof(tsr_run), nullptr, data.data(), ranges,        workspace,
+                        worker,          workers, &team_,      Team::barrier, Team::piece};
+            if (const tsr_status* status = planned.kernel->run(planned.kernel, state, &run)) {
+                if (const tsr_status* other = failed.exchange(status); other && other->destroy) other->destroy(other);
+            }
+        };
+        team_.run(0, work);
+        planned.kernel->release(planned.kernel, state);
+        check(failed.load());
+    }
+
+    void report() {
+        const auto now = std::chrono::steady_clock::now();
+        if (!progress_ || now - reported_ < kProgressInterval) return;
+        reported_ = now;
+        progress_(done_, total_);
+    }
+
+    const Plan& plan_;
+    const Registry& registry_;
+    PlanMemory& memory_;
+    const WeightSource& source_;
+    Team& team_;
+    const LoadProgress& progress_;
+    bool read_in_mapped_;  // there is room for them all: better now than in the middle of a prompt
+    HostBlock buffers_;
+    std::atomic<uint64_t> done_{0};
+    uint64_t total_ = 0;
+    std::chrono::steady_clock::time_point reported_{};
+};
+
+}  // namespace
+
+void read_rows(const WeightSource& source, const Registry& registry, const Storage& weight, uint64_t offset,
+               std::span<std::byte> to) {
+    if (weight.source_layout.empty()) {
+        source.read(weight.name, offset, to);
+        return;
+    }
+    const tsr_layout* layout = registry.find_layout(weight.source_layout);
+    if (!layout || !layout->unpack) {
+        fail(TSR_UNSUPPORTED, "{}: its file holds {} rows as {}; no plugin that is loaded unpacks that ({} does)",
+             weight.name, type_info(weight.type).name, weight.source_layout,
+             weight.source_layout.ends_with("_x8") ? "cpu_avx2" : "reference");
+    }
+    const uint64_t row = row_bytes(weight.type, weight.row_elements), group = row * layout->group_rows;
+    const uint64_t first = offset / group, end = (offset + to.size() + group - 1) / group;
+    std::vector<std::byte> packed((end - first) * group), rows(packed.size());
+    source.read(weight.name, first * group, packed);
+    layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(end - first), packed.data(),
+                   rows.data());
+    std::ranges::copy(std::span(rows).subspan(offset - first * group, to.size()), to.begin());
+}
+
+void load_weights(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source,
+                  Team& team, const LoadProgress& progress) {
+    Loader(plan, registry, memory, source, team, progress).run();
+}
+
+}  // namespace tessera

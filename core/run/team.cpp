@@ -1,0 +1,162 @@
+#include "core/run/team.hpp"
+
+#include <oneapi/tbb/global_control.h>
+#include <oneapi/tbb/task_arena.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// How long a region waits for workers to come. Waking a sleeping thread takes some 50 us; one that another program
+// holds back longer than this is not worth waiting for.
+constexpr auto kPatience = std::chrono::milliseconds(2);
+
+// How long the end of a team waits for workers that were called and have not come, if oneTBB has none to send.
+constexpr auto kFarewell = std::chrono::seconds(2);
+
+// Spins this often before it lets others run: on a machine with more threads than cores the one waited for may need
+// this core.
+constexpr uint32_t kSpins = 2000;
+
+std::atomic<uint64_t> teams{0};
+
+void relax() noexcept {
+    __builtin_ia32_pause();
+}
+
+template <typename Done>
+void spin_until(Done&& done) noexcept {
+    for (uint32_t spins = 0; !done(); ++spins) {
+        if (spins < kSpins) {
+            relax();
+        } else {
+            std::this_thread::yield();
+        }
+    }
+}
+
+}  // namespace
+
+// Lives until the last worker that was called has looked at it, the late ones too.
+struct Team::Region {
+    static constexpr uint32_t kClosed = 1u << 31;
+
+    Region(Team& of, Entry what, void* with, std::shared_ptr<std::atomic<uint32_t>> count)
+        : team(of), entry(what), context(with), alive(std::move(count)) {
+        alive->fetch_add(1, std::memory_order_relaxed);
+    }
+    ~Region() { alive->fetch_sub(1, std::memory_order_release); }
+    Region(const Region&) = delete;
+    Region& operator=(const Region&) = delete;
+
+    Team& team;
+    Entry entry;
+    void* context;
+    std::shared_ptr<std::atomic<uint32_t>> alive;  // counts regions
+    std::atomic<uint32_t> door{1};     // workers inside (the caller is the first); kClosed once nobody else may enter
+    std::atomic<uint32_t> workers{0};  // set when the door has closed
+    std::atomic<uint32_t> finished{0};
+};
+
+struct Team::Arena {
+    explicit Arena(uint32_t threads)
+        : allowed(tbb::global_control::max_allowed_parallelism, threads), workers(static_cast<int>(threads), 1) {}
+
+    tbb::global_control allowed;  // more threads than cores, if the user wants that
+    tbb::task_arena workers;
+};
+
+// Threads of oneTBB serve one team after another: each is bound when it first works for a team, and freed by the next
+// one.
+void Team::bind_this_thread() {
+    thread_local uint64_t team = 0;
+    thread_local std::unique_ptr<ThreadBinding> binding;
+    if (team == number_) return;
+    team = number_;
+    binding.reset();
+    const auto& cpus = placement_.cpus;
+    if (cpus.empty()) return;
+    const uint32_t place = places_taken_.fetch_add(1, std::memory_order_relaxed) + 1;  // the caller has the first
+    binding = std::make_unique<ThreadBinding>(cpus[place % cpus.size()], placement_.memory_nodes, free_cpus_);
+    if (!binding->done()) placed_ = false;
+}
+
+Team::Team(uint32_t threads, NumaPlacement placement)
+    : threads_(std::max(threads, 1u)),
+      number_(++teams),
+      placement_(std::move(placement)),
+      free_cpus_(placement_.cpus.empty() ? std::vector<uint32_t>{} : allowed_cpus()),
+      arena_(std::make_unique<Arena>(threads_)),
+      caller_(placement_.cpus.empty()
+                  ? nullptr
+                  : std::make_unique<ThreadBinding>(placement_.cpus.front(), placement_.memory_nodes, free_cpus_)),
+      pieces_(threads_) {
+    if (caller_ && !caller_->done()) placed_ = false;
+}
+
+// Regions that workers have yet to look at would be left in the arena; looking takes no time, as their doors are shut.
+Team::~Team() {
+    const auto deadline = std::chrono::steady_clock::now() + kFarewell;
+    spin_until(
+        [&] { return regions_->load(std::memory_order_acquire) == 0 || std::chrono::steady_clock::now() > deadline; });
+    arena_->workers.terminate();
+}
+
+void Team::join(const std::shared_ptr<Region>& region) {
+    uint32_t inside = region->door.load(std::memory_order_relaxed);
+    do {
+        if (inside & Region::kClosed) return;
+    } while (!region->door.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel));
+    region->team.bind_this_thread();  // alive: the region waits for this worker
+    spin_until([&] { return region->workers.load(std::memory_order_acquire) != 0; });
+    region->entry(region->context, inside, region->workers.load(std::memory_order_relaxed));
+    region->finished.fetch_add(1, std::memory_order_release);
+}
+
+void Team::run_region(uint32_t wanted, Entry entry, void* context) {
+    const uint32_t limit = wanted == 0 ? threads_ : std::min(wanted, threads_);
+    phase_.fetch_add(1, std::memory_order_relaxed);  // pieces begin anew
+    if (limit == 1) {
+        workers_ = 1;
+        entry(context, 0, 1);
+        return;
+    }
+    const auto region = std::make_shared<Region>(*this, entry, context, regions_);
+    for (uint32_t i = 1; i < limit; ++i) arena_->workers.enqueue([region] { join(region); });
+
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    spin_until([&] {
+        return region->door.load(std::memory_order_acquire) == limit || std::chrono::steady_clock::now() > deadline;
+    });
+    const uint32_t workers = region->door.fetch_or(Region::kClosed, std::memory_order_acq_rel);
+    workers_ = workers;
+    waiting_.store(0, std::memory_order_relaxed);
+    region->workers.store(workers, std::memory_order_release);
+    entry(context, 0, workers);
+    spin_until([&] { return region->finished.load(std::memory_order_acquire) == workers - 1; });
+}
+
+void Team::barrier() noexcept {
+    const uint32_t phase = phase_.load(std::memory_order_relaxed);
+    if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
+        waiting_.store(0, std::memory_order_relaxed);
+        phase_.store(phase + 1, std::memory_order_release);
+    } else {
+        spin_until([&] { return phase_.load(std::memory_order_acquire) != phase; });
+    }
+}
+
+uint32_t Team::piece(void* team, uint32_t worker, uint32_t count) noexcept {
+    auto& self = *static_cast<Team*>(team);
+    return self.pieces_.take(self.phase_.load(std::memory_order_relaxed), worker, self.workers_, count);
+}
+
+void Team::barrier(void* team, uint32_t) noexcept {
+    static_cast<Team*>(team)->barrier();
+}
+
+}  // namespace tessera

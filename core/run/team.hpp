@@ -1,0 +1,78 @@
+// The core's thread team. A step runs as one parallel region, with cheap barriers inside, not as one parallel loop an
+// op.
+#pragma once
+
+#include "core/hardware/numa.hpp"
+#include "core/run/binding.hpp"
+#include "core/run/pieces.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <type_traits>
+#include <vector>
+
+namespace tessera {
+
+// oneTBB promises no number of workers, so a region counts those that have come within a short time and goes on with
+// them; a worker that comes later finds the door shut and leaves. No barrier waits for one that has not come.
+class Team {
+  public:
+    // At most `threads` workers, the calling thread among them. `placement`: where they run; the calling thread is
+    // bound as the first of them until the team ends.
+    explicit Team(uint32_t threads, NumaPlacement placement = {});
+    ~Team();
+    Team(const Team&) = delete;
+    Team& operator=(const Team&) = delete;
+
+    uint32_t threads() const noexcept { return threads_; }
+    // Whether the system allowed all that the placement asks for, as far as threads have come yet.
+    bool placed() const noexcept { return placed_.load(std::memory_order_relaxed); }
+
+    // Calls body(worker, workers) on each worker at once, `wanted` at most (0: all), and returns when all have
+    // returned. One region at a time. `body` must not throw.
+    template <typename Body>
+    void run(uint32_t wanted, Body& body) {
+        run_region(
+            wanted,
+            [](void* context, uint32_t worker, uint32_t workers) {
+                (*static_cast<std::remove_reference_t<Body>*>(context))(worker, workers);
+            },
+            const_cast<void*>(static_cast<const void*>(&body)));
+    }
+
+    // Inside a region: returns when all its workers have called it; orders memory.
+    void barrier() noexcept;
+    // The same in the form of tsr_run.barrier.
+    static void barrier(void* team, uint32_t worker) noexcept;
+
+    // Inside a region, as tsr_run.piece.
+    static uint32_t piece(void* team, uint32_t worker, uint32_t count) noexcept;
+
+  private:
+    using Entry = void (*)(void* context, uint32_t worker, uint32_t workers);
+    struct Region;
+    struct Arena;  // of oneTBB
+
+    void run_region(uint32_t wanted, Entry entry, void* context);
+    static void join(const std::shared_ptr<Region>& region);
+    void bind_this_thread();
+
+    uint32_t threads_;
+    // How many regions still live.
+    const std::shared_ptr<std::atomic<uint32_t>> regions_ = std::make_shared<std::atomic<uint32_t>>(0);
+    const uint64_t number_;  // no other team of the process has it
+    const NumaPlacement placement_;
+    const std::vector<uint32_t> free_cpus_;  // of threads that are not bound
+    std::atomic<uint32_t> places_taken_{0};
+    std::atomic<bool> placed_{true};
+    const std::unique_ptr<Arena> arena_;
+    const std::unique_ptr<ThreadBinding> caller_;
+    // Barrier of the region that runs.
+    uint32_t workers_ = 1;
+    alignas(64) std::atomic<uint32_t> waiting_{0};
+    alignas(64) std::atomic<uint32_t> phase_{0};
+    Pieces pieces_;
+};
+
+}  // namespace tessera

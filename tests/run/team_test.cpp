@@ -1,0 +1,151 @@
+#include "core/run/team.hpp"
+
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <thread>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+TEST(Team, EveryWorkerRunsOnceWithANumberOfItsOwn) {
+    for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
+        Team team(threads);
+        for (int round = 0; round < 100; ++round) {
+            std::vector<std::atomic<int>> seen(threads);
+            std::atomic<uint32_t> reported{0};
+            auto body = [&](uint32_t worker, uint32_t workers) {
+                ASSERT_LT(worker, workers);
+                ASSERT_LE(workers, threads);
+                ++seen[worker];
+                reported = workers;
+            };
+            team.run(0, body);
+            for (uint32_t i = 0; i < threads; ++i) EXPECT_EQ(seen[i], i < reported ? 1 : 0);
+        }
+    }
+}
+
+TEST(Team, AsManyWorkersAsWanted) {
+    Team team(4);
+    std::atomic<uint32_t> most{0};
+    auto body = [&](uint32_t, uint32_t workers) { most = workers; };
+    team.run(2, body);
+    EXPECT_LE(most, 2u);
+    team.run(1, body);
+    EXPECT_EQ(most, 1u);
+}
+
+// A sum that is wrong if any worker runs ahead of a barrier.
+TEST(Team, BarriersOrderPhases) {
+    for (const uint32_t threads : {2u, 3u, 5u, 8u}) {
+        Team team(threads);
+        std::vector<int> cells(threads, 0);
+        std::atomic<int> wrong{0};
+        auto body = [&](uint32_t worker, uint32_t workers) {
+            for (int phase = 1; phase <= 300; ++phase) {
+                cells[worker] = phase;
+                team.barrier();
+                for (uint32_t i = 0; i < workers; ++i) wrong += cells[i] != phase;
+                team.barrier();
+            }
+        };
+        team.run(0, body);
+        EXPECT_EQ(wrong, 0);
+    }
+}
+
+// Every piece goes to one worker, whoever is slow, phase after phase; and a worker that nobody robs has its own share
+// in rising order.
+TEST(Team, EveryPieceIsTakenOnce) {
+    for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
+        Team team(threads);
+        constexpr uint32_t kCounts[] = {0, 1, 5, 64, 1000, Pieces::kMost};
+        std::vector<std::atomic<uint8_t>> taken(Pieces::kMost);
+        std::atomic<int> wrong{0};
+        auto body = [&](uint32_t worker, uint32_t workers) {
+            for (int phase = 0; phase < 30; ++phase) {
+                const uint32_t count = kCounts[phase % 6];
+                if (worker == static_cast<uint32_t>(phase) % workers) std::this_thread::yield();
+                for (uint32_t i; (i = Team::piece(&team, worker, count)) != Pieces::kNone;) {
+                    wrong += i >= count;
+                    ++taken[i];
+                }
+                team.barrier();
+                for (uint32_t i = 0; i < count; ++i) wrong += taken[i] != 1;
+                team.barrier();
+                if (worker == 0) {
+                    for (auto& cell : taken) cell = 0;
+                }
+                team.barrier();
+            }
+        };
+        team.run(0, body);
+        EXPECT_EQ(wrong, 0) << threads;
+    }
+}
+
+// Bound threads run where they were told, and are free again when the team has ended.
+TEST(Team, WorkersRunWhereTheyAreBound) {
+    const std::vector<uint32_t> before = allowed_cpus();
+    const uint32_t first = before.front(), last = before.back();
+    {
+        NumaPlacement placement;
+        placement.cpus = {{first}, {last}, {last}};
+        placement.memory_nodes = {0};
+        Team team(3, placement);
+        std::atomic<int> wrong{0}, seen{0};
+        auto body = [&](uint32_t worker, uint32_t) {
+            const std::vector<uint32_t> now = allowed_cpus();
+            if (worker == 0) wrong += now != std::vector<uint32_t>{first};
+            wrong += now.size() != 1;
+            ++seen;
+        };
+        for (int i = 0; i < 20; ++i) team.run(0, body);
+        EXPECT_EQ(wrong, 0);
+        EXPECT_GE(seen, 20);
+    }
+    EXPECT_EQ(allowed_cpus(), before);
+    Team team(3);
+    std::atomic<int> bound{0};
+    auto body = [&](uint32_t, uint32_t) { bound += allowed_cpus() != before; };
+    for (int i = 0; i < 20; ++i) team.run(0, body);
+    EXPECT_EQ(bound, 0);
+}
+
+TEST(Pieces, OwnOnesFromTheFrontThoseOfOthersFromTheBack) {
+    Pieces pieces(2);
+    std::vector<uint32_t> order;
+    for (uint32_t i; (i = pieces.take(7, 0, 2, 6)) != Pieces::kNone;) order.push_back(i);
+    EXPECT_EQ(order, (std::vector<uint32_t>{0, 1, 2, 5, 4, 3}));
+    EXPECT_EQ(pieces.take(7, 1, 2, 6), Pieces::kNone);
+    EXPECT_EQ(pieces.take(8, 1, 2, 6), 3u);  // another phase
+    EXPECT_EQ(pieces.take(8, 0, 2, 6), 0u);
+}
+
+// The door must shut without those that are held up elsewhere, and they must find it shut.
+TEST(Team, GoesOnWithoutWorkersThatDoNotCome) {
+    Team team(8);
+    std::atomic<uint64_t> sum{0};
+    auto body = [&](uint32_t, uint32_t) {
+        sum += 1;
+        team.barrier();
+    };
+    std::atomic<bool> stop{false};
+    std::vector<std::thread> noise;
+    for (int i = 0; i < 6; ++i) {
+        noise.emplace_back([&] {
+            while (!stop) sum.load();
+        });
+    }
+    for (int round = 0; round < 50; ++round) team.run(0, body);
+    stop = true;
+    for (std::thread& thread : noise) thread.join();
+    EXPECT_GE(sum, 50u);
+    EXPECT_LE(sum, 50u * 8);
+}
+
+}  // namespace
+}  // namespace tessera
