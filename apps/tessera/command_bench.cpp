@@ -1,13 +1,14 @@
 #include "apps/tessera/bench_output.hpp"
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/interrupt.hpp"
-#include "apps/tessera/loading.hpp"
+#include "apps/tessera/load_with_progress.hpp"
 #include "apps/tessera/measuring.hpp"
-#include "apps/tessera/model_sizes.hpp"
 #include "apps/tessera/output.hpp"
-#include "apps/tessera/setup.hpp"
+#include "apps/tessera/read_settings.hpp"
 #include "core/base/error.hpp"
 #include "core/graph/types.hpp"
+#include "core/setup/machine.hpp"
+#include "core/setup/model_sizes.hpp"
 
 #include <boost/json/array.hpp>
 

@@ -1,7 +1,8 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
-#include "apps/tessera/setup.hpp"
+#include "apps/tessera/read_settings.hpp"
 #include "core/registry/report.hpp"
+#include "core/setup/machine.hpp"
 
 namespace tessera::app {
 

@@ -1,10 +1,11 @@
 #include "apps/tessera/commands.hpp"
-#include "apps/tessera/model_sizes.hpp"
 #include "apps/tessera/output.hpp"
-#include "apps/tessera/setup.hpp"
+#include "apps/tessera/read_settings.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
 #include "core/graph/types.hpp"
+#include "core/setup/machine.hpp"
+#include "core/setup/model_sizes.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

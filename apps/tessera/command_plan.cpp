@@ -1,7 +1,9 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
-#include "apps/tessera/plan_report.hpp"
-#include "apps/tessera/setup.hpp"
+#include "apps/tessera/read_settings.hpp"
+#include "core/base/text.hpp"
+#include "core/setup/machine.hpp"
+#include "core/setup/plan_report.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>

@@ -1,10 +1,11 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/interrupt.hpp"
 #include "apps/tessera/output.hpp"
-#include "apps/tessera/setup.hpp"
+#include "apps/tessera/read_settings.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/session/repack.hpp"
+#include "core/setup/machine.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

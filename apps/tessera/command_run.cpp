@@ -1,13 +1,16 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/interrupt.hpp"
-#include "apps/tessera/loading.hpp"
+#include "apps/tessera/load_with_progress.hpp"
 #include "apps/tessera/output.hpp"
-#include "apps/tessera/prompts.hpp"
-#include "apps/tessera/setup.hpp"
+#include "apps/tessera/read_settings.hpp"
+#include "apps/tessera/text_input.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
 #include "core/model/model.hpp"
 #include "core/session/generate.hpp"
+#include "core/setup/machine.hpp"
+#include "core/setup/prompts.hpp"
 
 #include <spdlog/fmt/fmt.h>
 

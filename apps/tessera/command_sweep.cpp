@@ -1,11 +1,12 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/interrupt.hpp"
-#include "apps/tessera/loading.hpp"
+#include "apps/tessera/load_with_progress.hpp"
 #include "apps/tessera/measuring.hpp"
 #include "apps/tessera/output.hpp"
-#include "apps/tessera/setup.hpp"
+#include "apps/tessera/read_settings.hpp"
 #include "apps/tessera/sweep_results.hpp"
 #include "core/base/error.hpp"
+#include "core/setup/machine.hpp"
 
 #include <algorithm>
 #include <fstream>

@@ -17,24 +17,6 @@ constexpr int kBarWidth = 30;
 
 }  // namespace
 
-std::string size_text(uint64_t bytes) {
-    if (bytes >= uint64_t{10} << 30)
-        return fmt::format("{:.1f} GiB", static_cast<double>(bytes) / static_cast<double>(1 << 30));
-    if (bytes >= 1 << 20) return mebibytes(bytes);
-    if (bytes >= 1 << 10) return fmt::format("{:.1f} KiB", static_cast<double>(bytes) / 1024);
-    return fmt::format("{} bytes", bytes);
-}
-
-std::string grouped(uint64_t number) {
-    std::string digits = std::to_string(number);
-    for (size_t i = digits.size(); i > 3; i -= 3) digits.insert(i - 3, 1, ',');
-    return digits;
-}
-
-std::string counted(uint64_t count, std::string_view noun) {
-    return fmt::format("{} {}{}", grouped(count), noun, count == 1 ? "" : "s");
-}
-
 void print(std::string_view text) {
     std::fwrite(text.data(), 1, text.size(), stdout);
     std::fflush(stdout);

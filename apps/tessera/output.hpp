@@ -10,13 +10,6 @@
 
 namespace tessera::app {
 
-// "1.2 GiB", "24.0 MiB", "512 bytes".
-std::string size_text(uint64_t bytes);
-// "1,234,567".
-std::string grouped(uint64_t number);
-// "1 layer", "27 layers".
-std::string counted(uint64_t count, std::string_view noun);
-
 // Results, on standard output at once. Should that fail, tessera_main() ends with an error.
 void print(std::string_view text);
 // A line for people, on standard error.

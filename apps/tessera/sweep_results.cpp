@@ -1,7 +1,8 @@
 #include "apps/tessera/sweep_results.hpp"
 
-#include "apps/tessera/prompts.hpp"
+#include "apps/tessera/text_input.hpp"
 #include "core/base/error.hpp"
+#include "core/setup/prompts.hpp"
 
 #include <boost/json/object.hpp>
 #include <boost/json/parse.hpp>

@@ -10,6 +10,13 @@ namespace tessera {
 // "4392.0 MiB".
 std::string mebibytes(uint64_t bytes);
 
+// "1.2 GiB", "24.0 MiB", "512 bytes".
+std::string size_text(uint64_t bytes);
+// "1,234,567".
+std::string grouped(uint64_t number);
+// "1 layer", "27 layers".
+std::string counted(uint64_t count, std::string_view noun);
+
 // Well-formed UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing past U+10FFFF.
 bool is_utf8(std::string_view text) noexcept;
 

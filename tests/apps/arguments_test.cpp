@@ -2,7 +2,7 @@
 #include "apps/tessera/arguments.hpp"
 
 #include "apps/tessera/commands.hpp"
-#include "apps/tessera/settings.hpp"
+#include "apps/tessera/read_settings.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

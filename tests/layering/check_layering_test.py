@@ -116,6 +116,7 @@ class Rules(unittest.TestCase):
             ("core/model/b.cpp", 'add("mla_attention"); // deepseek2'),
             ("core/text/b.cpp", '"llama-bpe"'),
             ("core/session/b.cpp", "int rows; // as -mla 3 needs them"),
+            ("core/setup/b.cpp", 'fail("-mla 3: not for this model");'),
             ("core/base/b.cpp", "// types as llama.cpp writes them; a formula; std::snprintf(text, 8, x);"),
             ("core/base/b.cpp", "static_assert(sizeof(int) == 4); on_exit_(1); // never abort()"),
             ("plugins/one/b.cpp", "x = _mm256_add_ps(a, b);"),

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::app {
+namespace tessera {
 
 enum class TensorKind : uint8_t {
     kEmbeddings,
@@ -54,4 +54,4 @@ std::string ranges_text(const std::vector<int>& rising);
 // A regular expression for the whole numbers first .. last, without parentheses around it: 3 .. 12 is "[3-9]|1[0-2]".
 std::string number_pattern(int first, int last);
 
-}  // namespace tessera::app
+}  // namespace tessera

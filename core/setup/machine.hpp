@@ -1,18 +1,18 @@
 // What commands stand on: configuration, hardware, plugins, the model's file.
 #pragma once
 
-#include "apps/tessera/settings.hpp"
 #include "core/gguf/reader.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/registry/config.hpp"
 #include "core/registry/registry.hpp"
+#include "core/setup/settings.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <filesystem>
 #include <memory>
 #include <optional>
 
-namespace tessera::app {
+namespace tessera {
 
 // This machine with the user's configuration applied, or the machine of a rig file. `threads`: of the team; 0: all.
 struct Machine {
@@ -41,4 +41,4 @@ OpenedModel open_model(const CommonSettings& settings);
 // user's own, and returns what there is to say about it. Throws Error(TSR_UNSUPPORTED).
 std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& file, const Config& config);
 
-}  // namespace tessera::app
+}  // namespace tessera

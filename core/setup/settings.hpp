@@ -1,7 +1,6 @@
-// What a command line asks for, in the terms of the core.
+// What a user asks of an application, in the terms of the core.
 #pragma once
 
-#include "apps/tessera/arguments.hpp"
 #include "core/gguf/metadata.hpp"
 #include "core/session/engine.hpp"
 #include "core/session/sampler.hpp"
@@ -12,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::app {
+namespace tessera {
 
 // What every command has.
 struct CommonSettings {
@@ -29,8 +28,8 @@ struct ModelSettings {
     std::optional<uint32_t> context;  // -c
     std::optional<int64_t> predict;   // -n: none, or below 0, is until the end
     uint32_t parallel = 1;
-    bool value_type_given = false;   // -ctv
-    std::optional<std::string> mla;  // -mla
+    bool value_type_given = false;                // -ctv
+    std::optional<std::string> latent_attention;  // lowering of latent attention (-mla)
 
     session::SamplingParameters sampling;
     bool temperature_given = false;
@@ -48,17 +47,4 @@ struct ModelSettings {
     bool verbose_prompt = false;
 };
 
-// Both throw UsageError for values that cannot be.
-CommonSettings read_common(Arguments& arguments);
-ModelSettings read_model_settings(Arguments& arguments);
-
-// "REGEX=DEVICE,REGEX=DEVICE": the regular expressions may hold commas and equals signs. Throws UsageError.
-std::vector<TensorRule> parse_tensor_rules(std::string_view text);
-
-// \n, \r, \t, \\, \", \' and \xNN become what they stand for; any other backslash stays.
-std::string unescape(std::string_view text);
-
-// A line of -p, -n, ... that a plan does not depend on; empty if there is none.
-std::string idle_in_plan(const Arguments& arguments);
-
-}  // namespace tessera::app
+}  // namespace tessera

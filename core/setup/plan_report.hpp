@@ -1,9 +1,9 @@
 // A plan as people and programs read it.
 #pragma once
 
-#include "apps/tessera/model_sizes.hpp"
 #include "core/registry/registry.hpp"
 #include "core/session/engine.hpp"
+#include "core/setup/model_sizes.hpp"
 
 #include <boost/json/object.hpp>
 
@@ -11,7 +11,7 @@
 #include <string>
 #include <vector>
 
-namespace tessera::app {
+namespace tessera {
 
 struct PlanReport {
     std::string path;
@@ -45,4 +45,4 @@ std::string memory_text(const Plan& plan);
 // "mla_attention: 3 (layers 0-26 on CPU)", ..., one line each.
 std::vector<std::string> lowering_lines(const Plan& plan);
 
-}  // namespace tessera::app
+}  // namespace tessera

@@ -1,10 +1,10 @@
-#include "apps/tessera/plan_report.hpp"
 #include "core/graph/types.hpp"
+#include "core/setup/plan_report.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>
 
-namespace tessera::app {
+namespace tessera {
 namespace {
 
 namespace json = boost::json;
@@ -216,4 +216,4 @@ json::object plan_json(const PlanReport& report) {
             {"remarks", strings(report.remarks)}};
 }
 
-}  // namespace tessera::app
+}  // namespace tessera

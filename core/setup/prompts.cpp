@@ -1,17 +1,12 @@
-#include "apps/tessera/prompts.hpp"
+#include "core/setup/prompts.hpp"
 
 #include "core/base/error.hpp"
-#include "core/base/file.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
 
 #include <algorithm>
-#include <iostream>
-#include <iterator>
 
-namespace tessera::app {
+namespace tessera {
 namespace {
-
-constexpr uint64_t kLargestText = uint64_t{256} << 20;
 
 text::ChatTemplate find_template(const gguf::GgufFile& file, const std::optional<std::string>& name) {
     if (name) return text::ChatTemplate::by_name(*name);
@@ -30,22 +25,6 @@ std::string spelling(const text::Tokenizer& tokenizer, text::Token token) {
 }
 
 }  // namespace
-
-std::string read_text(const std::string& name) {
-    std::string text;
-    if (name == "-") {
-        text.assign(std::istreambuf_iterator<char>(std::cin), {});
-    } else {
-        const File file(name);
-        if (file.size() > kLargestText)
-            fail(TSR_DOES_NOT_FIT, "{}: a prompt of {} bytes; {} are possible", name, file.size(), kLargestText);
-        text.resize(file.size());
-        file.pread_exact(0, std::as_writable_bytes(std::span(text)));
-    }
-    if (text.ends_with('\n')) text.pop_back();
-    if (text.ends_with('\r')) text.pop_back();
-    return text;
-}
 
 std::vector<std::string> lines_of(std::string_view text) {
     std::vector<std::string> lines;
@@ -78,4 +57,4 @@ std::vector<text::Token> ChatWriter::tokens(std::string_view text) const {
     return tokenizer_.encode(text, {.add_special = false, .parse_special = true});
 }
 
-}  // namespace tessera::app
+}  // namespace tessera

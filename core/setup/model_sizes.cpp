@@ -1,4 +1,4 @@
-#include "apps/tessera/model_sizes.hpp"
+#include "core/setup/model_sizes.hpp"
 
 #include "core/graph/types.hpp"
 
@@ -6,7 +6,7 @@
 
 #include <charconv>
 
-namespace tessera::app {
+namespace tessera {
 
 std::string_view kind_name(TensorKind kind) noexcept {
     constexpr std::array<std::string_view, kTensorKinds> names = {"embeddings",     "attention",      "dense ffn",
@@ -81,4 +81,4 @@ std::string number_pattern(int first, int last) {
     return pattern;
 }
 
-}  // namespace tessera::app
+}  // namespace tessera

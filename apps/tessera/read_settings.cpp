@@ -1,4 +1,4 @@
-#include "apps/tessera/settings.hpp"
+#include "apps/tessera/read_settings.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -113,8 +113,8 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
         engine.prompt_threads = static_cast<uint32_t>(std::max<int64_t>(*t, 0));
     engine.flash_attention = arguments.on_off("flash-attn").value_or(true) && !arguments.has("no-flash-attn");
     constexpr std::array<std::string_view, 4> ways = {"0", "1", "2", "3"};
-    settings.mla = arguments.choice("mla-use", ways);
-    if (settings.mla) engine.lowerings["mla_attention"] = *settings.mla;
+    settings.latent_attention = arguments.choice("mla-use", ways);
+    if (settings.latent_attention) engine.lowerings["mla_attention"] = *settings.latent_attention;
     if (const auto cap = arguments.integer("attention-max-batch", 0, 1 << 24)) {
         engine.scratch_bytes = *cap == 0 ? uint64_t{1} << 50 : static_cast<uint64_t>(*cap) << 20;
     }

@@ -1,4 +1,4 @@
-#include "apps/tessera/setup.hpp"
+#include "core/setup/machine.hpp"
 
 #include "core/base/error.hpp"
 #include "core/model/model.hpp"
@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace tessera::app {
+namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
@@ -74,11 +74,11 @@ OpenedModel open_model(const CommonSettings& settings) {
 std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& file, const Config& config) {
     std::vector<std::string> remarks;
     const ModelInfo info = read_model_info(file);
-    if (settings.mla && !info.latent_attention) {
+    if (settings.latent_attention && !info.latent_attention) {
         fail(TSR_UNSUPPORTED, "-mla {}: this model ({}) has no multi-head latent attention; leave -mla out",
-             *settings.mla, info.architecture);
+             *settings.latent_attention, info.architecture);
     }
-    const bool latent_row = info.latent_attention && settings.mla != "0";
+    const bool latent_row = info.latent_attention && settings.latent_attention != "0";
     if (latent_row && settings.value_type_given && settings.engine.cache_type_v != settings.engine.cache_type_k) {
         remarks.emplace_back("-ctv: keys and values of this model are one cached row, whose type is -ctk");
     }
@@ -97,4 +97,4 @@ std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& f
     return remarks;
 }
 
-}  // namespace tessera::app
+}  // namespace tessera

@@ -1,7 +1,6 @@
-#include "apps/tessera/output.hpp"
-#include "apps/tessera/plan_report.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/types.hpp"
+#include "core/setup/plan_report.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -10,7 +9,7 @@
 #include <set>
 #include <tuple>
 
-namespace tessera::app {
+namespace tessera {
 namespace {
 
 // A text that speaks of one layer, fit to be compared with that of another: "blk.3." is taken out.
@@ -304,4 +303,4 @@ std::string plan_text(const PlanReport& report, bool why) {
     return text;
 }
 
-}  // namespace tessera::app
+}  // namespace tessera

@@ -1,8 +1,8 @@
 // Prompts: from flags and files, through templates, to tokens.
 #pragma once
 
-#include "apps/tessera/settings.hpp"
 #include "core/gguf/reader.hpp"
+#include "core/setup/settings.hpp"
 #include "core/text/chat_template.hpp"
 #include "core/text/tokenizer.hpp"
 
@@ -11,10 +11,7 @@
 #include <string_view>
 #include <vector>
 
-namespace tessera::app {
-
-// All of a text file, or of standard input for "-"; one line end at its end is dropped. Throws Error.
-std::string read_text(const std::string& file);
+namespace tessera {
 
 // The lines that are not blank.
 std::vector<std::string> lines_of(std::string_view text);
@@ -38,4 +35,4 @@ class ChatWriter {
     text::ChatOptions options_;
 };
 
-}  // namespace tessera::app
+}  // namespace tessera

@@ -1,17 +1,16 @@
-#include "apps/tessera/loading.hpp"
+#include "core/setup/loading.hpp"
 
-#include "apps/tessera/output.hpp"
-#include "apps/tessera/plan_report.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/types.hpp"
+#include "core/setup/plan_report.hpp"
 
 #include <algorithm>
 #include <functional>
 #include <limits>
 #include <numeric>
 
-namespace tessera::app {
+namespace tessera {
 namespace {
 
 constexpr uint64_t kDefaultContext = 4096;
@@ -23,7 +22,7 @@ uint64_t whole_pages(uint64_t tokens) {
     return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
 }
 
-void say_plan(const PlannedModel& planned, const OpenedModel& model, bool verbose) {
+void report_plan(const PlannedModel& planned, const OpenedModel& model, bool verbose, const LineSink& say) {
     const Plan& plan = planned.plan;
     const ModelInfo& info = planned.info;
     say(fmt::format("{}: {} layers ({}), {}; context {} tokens, cached as {}",
@@ -85,27 +84,24 @@ ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std:
 }
 
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
-                                    uint32_t least, bool verbose) {
+                                    uint32_t minimum, bool verbose, const LineSink& say, const LoadProgress& progress) {
     PlannedModel planned = plan_model(model.file, machine.registry, machine.hardware, options);
     try {
         check_fit(planned.plan);
     } catch (const Error& error) {
         if (error.code() != TSR_DOES_NOT_FIT || !may_shrink) throw;
         const uint32_t largest = largest_context(model.file, machine.registry, machine.hardware, options);
-        if (largest < std::max(least, 1u) || largest >= planned.context) throw;
+        if (largest < std::max(minimum, 1u) || largest >= planned.context) throw;
         say(fmt::format("a context of {} tokens does not fit ({}); {} do", planned.context, error.what(), largest));
         options.context = largest;
         planned = plan_model(model.file, machine.registry, machine.hardware, options);
     }
-    say_plan(planned, model, verbose);
-    ProgressBar bar("loading");
-    auto engine = std::make_unique<Engine>(std::move(model.file), machine.registry, machine.hardware, options,
-                                           [&](uint64_t done, uint64_t total) { bar.update(done, total); });
-    bar.finish();
-    return engine;
+    report_plan(planned, model, verbose, say);
+    return std::make_unique<Engine>(std::move(model.file), machine.registry, machine.hardware, options, progress);
 }
 
-void say_timings(const session::GenerationTimings& t, const PackingProgress& packing) {
+std::vector<std::string> timing_lines(const session::GenerationTimings& t, const PackingProgress& packing) {
+    std::vector<std::string> lines;
     const auto line = [](std::string_view what, uint64_t tokens, double seconds) {
         return fmt::format("{}: {} in {:.3f} s, {:.2f} tokens/s", what, counted(tokens, "token"), seconds,
                            seconds > 0 ? static_cast<double>(tokens) / seconds : 0.0);
@@ -113,16 +109,17 @@ void say_timings(const session::GenerationTimings& t, const PackingProgress& pac
     if (packing.done_bytes) {
         const std::string of =
             packing.done_bytes < packing.total_bytes ? fmt::format(" of {}", size_text(packing.total_bytes)) : "";
-        say(fmt::format("packing: {}{} of weights between steps in {:.3f} s, which count below",
-                        size_text(packing.done_bytes), of, packing.seconds));
+        lines.push_back(fmt::format("packing: {}{} of weights between steps in {:.3f} s, which count below",
+                                    size_text(packing.done_bytes), of, packing.seconds));
     }
-    say(line("prompt", t.prompt_tokens, t.prompt_seconds) +
-        (t.reused_tokens ? fmt::format(" ({} more were in the cache)", t.reused_tokens) : ""));
-    say(line("generation", t.generated_tokens, t.generation_seconds));
+    lines.push_back(line("prompt", t.prompt_tokens, t.prompt_seconds) +
+                    (t.reused_tokens ? fmt::format(" ({} more were in the cache)", t.reused_tokens) : ""));
+    lines.push_back(line("generation", t.generated_tokens, t.generation_seconds));
+    return lines;
 }
 
-session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled,
-                                         const text::Tokenizer& tokenizer) {
+session::SamplingParameters sampling_parameters(const ModelSettings& settings, bool bundled,
+                                                const text::Tokenizer& tokenizer) {
     session::SamplingParameters p = settings.sampling;
     // The bundled model is small enough that its second choice is often a wrong one.
     if (bundled && !settings.temperature_given) p.temperature = 0;
@@ -130,12 +127,8 @@ session::SamplingParameters sampling_for(const ModelSettings& settings, bool bun
         for (const text::Token end : tokenizer.generation_ends())
             p.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());
     }
-    try {
-        session::check_sampling_parameters(p, tokenizer.size());
-    } catch (const Error& error) {
-        throw UsageError(error.what());
-    }
+    session::check_sampling_parameters(p, tokenizer.size());
     return p;
 }
 
-}  // namespace tessera::app
+}  // namespace tessera

@@ -1,0 +1,30 @@
+#include "apps/tessera/load_with_progress.hpp"
+
+#include "apps/tessera/output.hpp"
+#include "core/base/error.hpp"
+
+#include <utility>
+
+namespace tessera::app {
+
+std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
+                                    uint32_t minimum, bool verbose) {
+    ProgressBar bar("loading");
+    return tessera::load_engine(std::move(model), machine, std::move(options), may_shrink, minimum, verbose, say,
+                                [&](uint64_t done, uint64_t total) { bar.update(done, total); });
+}
+
+void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing) {
+    for (const std::string& line : timing_lines(timings, packing)) say(line);
+}
+
+session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled,
+                                         const text::Tokenizer& tokenizer) {
+    try {
+        return sampling_parameters(settings, bundled, tokenizer);
+    } catch (const Error& error) {
+        throw UsageError(error.what());
+    }
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,21 @@
+// core/setup/loading.hpp for a terminal: reports and progress go to standard error.
+#pragma once
+
+#include "apps/tessera/read_settings.hpp"
+#include "core/setup/loading.hpp"
+
+#include <memory>
+
+namespace tessera::app {
+
+// tessera::load_engine with a progress bar.
+std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
+                                    uint32_t minimum, bool verbose);
+
+// Prompt and generation in tokens a second, and what packing took of that.
+void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing);
+
+// tessera::sampling_parameters; throws UsageError, since flags are what is wrong.
+session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled, const text::Tokenizer& tokenizer);
+
+}  // namespace tessera::app

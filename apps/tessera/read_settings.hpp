@@ -1,0 +1,26 @@
+// From the flags of a command line to settings.
+#pragma once
+
+#include "apps/tessera/arguments.hpp"
+#include "core/setup/settings.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::app {
+
+// Both throw UsageError for values that cannot be.
+CommonSettings read_common(Arguments& arguments);
+ModelSettings read_model_settings(Arguments& arguments);
+
+// "REGEX=DEVICE,REGEX=DEVICE": the regular expressions may hold commas and equals signs. Throws UsageError.
+std::vector<TensorRule> parse_tensor_rules(std::string_view text);
+
+// \n, \r, \t, \\, \", \' and \xNN become what they stand for; any other backslash stays.
+std::string unescape(std::string_view text);
+
+// A line of -p, -n, ... that a plan does not depend on; empty if there is none.
+std::string idle_in_plan(const Arguments& arguments);
+
+}  // namespace tessera::app

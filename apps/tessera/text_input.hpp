@@ -1,0 +1,11 @@
+// Texts that a user names on the command line.
+#pragma once
+
+#include <string>
+
+namespace tessera::app {
+
+// All of a text file, or of standard input for "-"; one line end at its end is dropped. Throws Error.
+std::string read_text(const std::string& file);
+
+}  // namespace tessera::app
