@@ -102,7 +102,7 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node*, const tsr_device_info
     plan->supported = 1;
     return nullptr;
 }
-const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, void** state) {
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_device*, void** state) {
     *state = new State{node->inputs[0]->dims[0], node->outputs[0]->dims[0]};
     return nullptr;
 }

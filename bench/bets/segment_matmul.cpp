@@ -185,7 +185,7 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     plan->workspace_bytes = 2 * sizeof(Scratch) + align64(rows * activation_row_bytes(kKind, weight.dims[0]));
     return nullptr;
 }
-const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, void** state) {
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_device*, void** state) {
     const tsr_tensor& weight = *node->inputs[0];
     *state = new State{weight.dims[0], weight.dims[1], node->outputs[0]->dims[1]};
     return nullptr;

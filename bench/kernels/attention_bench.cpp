@@ -120,7 +120,7 @@ void measure(const Shape& s, uint32_t workers) {
         return;
     }
     void* state = nullptr;
-    sdk::check(kernel.prepare(&kernel, &node.node(), &device, &state));
+    sdk::check(kernel.prepare(&kernel, &node.node(), &device, nullptr, &state));
 
     const tsr_range ranges[TSR_RANGE_COUNT] = {{0, s.rows}, {0, 0}, {0, 0}, {0, 0}};
     const double work = operations(s);

@@ -126,7 +126,7 @@ Result run_matmuls(Team& team, const tsr_layout& layout, int64_t k, int64_t n, i
     tessera::sdk::check(kernel.plan(&kernel, &node, &device, &plan));
     if (!plan.supported) throw std::runtime_error(plan.reason);
     void* state = nullptr;
-    tessera::sdk::check(kernel.prepare(&kernel, &node, &device, &state));
+    tessera::sdk::check(kernel.prepare(&kernel, &node, &device, nullptr, &state));
     std::vector<float> xs(static_cast<size_t>(k * rows)), ys(static_cast<size_t>(n * rows));
     std::mt19937 random(1);
     std::normal_distribution<float> normal;

@@ -137,8 +137,13 @@ std::vector<Value> Graph::add(std::string_view op_name, std::string name, std::v
     }
 
     std::vector<tsr_tensor> inferred(op->output_count ? op->output_count : std::max<size_t>(node.inputs.size(), 1) - 1);
+    std::vector<tsr_tensor*> to_infer;
+    for (tsr_tensor& output : inferred) {
+        output.struct_size = sizeof output;
+        to_infer.push_back(&output);
+    }
     try {
-        check(op->infer(op, &NodeView(*this, node).abi(), inferred.data()));
+        check(op->infer(op, &NodeView(*this, node).abi(), to_infer.data()));
     } catch (const Error& error) {
         std::string operands;
         for (const Value value : node.inputs) operands += (operands.empty() ? "" : ", ") + describe(tensor(value));
@@ -199,8 +204,10 @@ NodeView::NodeView(const Graph& graph, const Node& node) {
     abi_.op = node.op.c_str();
     abi_.op_version = 1;
     abi_.name = node.name.c_str();
-    abi_.attributes = node.attributes.data();
-    abi_.attribute_count = static_cast<uint32_t>(node.attributes.size());
+    attributes_ = sdk::pointers_to(node.attributes.data(), node.attributes.size());
+    abi_.attributes = attributes_.data();
+    abi_.attribute_count = static_cast<uint32_t>(attributes_.size());
+    abi_.layer = node.layer;
     abi_.inputs = pointers_.data();
     abi_.input_count = static_cast<uint32_t>(node.inputs.size());
     abi_.outputs = pointers_.data() + node.inputs.size();

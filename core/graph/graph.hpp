@@ -145,6 +145,7 @@ class NodeView {
   private:
     std::vector<tsr_tensor> operands_;
     std::vector<const tsr_tensor*> pointers_;
+    std::vector<const tsr_attribute*> attributes_;
     tsr_node abi_{};
 };
 

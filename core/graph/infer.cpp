@@ -61,21 +61,21 @@ int64_t rows(const tsr_tensor& t) {
 
 }  // namespace
 
-void infer_get_rows(const tsr_node& node, tsr_tensor* out) {
+void infer_get_rows(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& table = input(node, 0);
     const tsr_tensor& ids = indices(node, 1);
     require(table.rank == 2 && ids.rank == 1, "wants a table [n, T] and ids [R]");
-    dense(out[0], {table.dims[0], ids.dims[0]}, ids.range);
+    dense(*out[0], {table.dims[0], ids.dims[0]}, ids.range);
 }
 
-void infer_rms_norm(const tsr_node& node, tsr_tensor* out) {
+void infer_rms_norm(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor& weight = floats(node, 1);
     require(weight.rank == 1 && weight.dims[0] == x.dims[0], "the weight's length differs from the row's");
-    like(out[0], x);
+    like(*out[0], x);
 }
 
-void infer_matmul(const tsr_node& node, tsr_tensor* out) {
+void infer_matmul(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor& weight = input(node, 1);
     const bool transposed = sdk::int_attribute(node, "transpose_weight", 0) != 0;
@@ -83,33 +83,33 @@ void infer_matmul(const tsr_node& node, tsr_tensor* out) {
     require(k == x.dims[0], "the weight's and the row's lengths differ");
     if (weight.rank == 3) {
         require(x.rank == 3 && x.dims[1] == weight.dims[2], "a batched weight wants as many batches in the input");
-        dense(out[0], {n, x.dims[1], x.dims[2]}, x.range);
+        dense(*out[0], {n, x.dims[1], x.dims[2]}, x.range);
     } else {
         require(weight.rank == 2 && x.rank == 2, "wants a weight [k, n] and rows [k, R]");
-        dense(out[0], {n, x.dims[1]}, x.range);
+        dense(*out[0], {n, x.dims[1]}, x.range);
     }
 }
 
-void infer_matmul_group(const tsr_node& node, tsr_tensor* out) {
+void infer_matmul_group(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     require(x.rank == 2 && node.input_count >= 2, "wants rows [k, R] and weights");
     for (uint32_t i = 1; i < node.input_count; ++i) {
         const tsr_tensor& weight = input(node, i);
         require(weight.rank == 2 && weight.dims[0] == x.dims[0], "the weight's and the row's lengths differ");
-        dense(out[i - 1], {weight.dims[1], x.dims[1]}, x.range);
+        dense(*out[i - 1], {weight.dims[1], x.dims[1]}, x.range);
     }
 }
 
-void infer_gated_ffn(const tsr_node& node, tsr_tensor* out) {
+void infer_gated_ffn(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor &gate = input(node, 1), &up = input(node, 2), &down = input(node, 3);
     require(x.rank == 2 && gate.rank == 2 && same_dims(gate, up) && gate.dims[0] == x.dims[0],
             "gate and up do not fit");
     require(down.rank == 2 && down.dims[0] == gate.dims[1], "down does not fit gate");
-    dense(out[0], {down.dims[1], x.dims[1]}, x.range);
+    dense(*out[0], {down.dims[1], x.dims[1]}, x.range);
 }
 
-void infer_matmul_id(const tsr_node& node, tsr_tensor* out) {
+void infer_matmul_id(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor& weight = input(node, 1);
     const tsr_tensor& ids = indices(node, 2);
@@ -117,18 +117,18 @@ void infer_matmul_id(const tsr_node& node, tsr_tensor* out) {
             "wants a weight [k, n, E] and ids [K, R]");
     require(rows(x) == rows(ids) && x.range == ids.range, "rows of input and ids differ");
     require(x.rank == 2 || (x.rank == 3 && x.dims[1] == ids.dims[0]), "wants rows [k, R] or [k, K, R]");
-    dense(out[0], {weight.dims[1], ids.dims[0], rows(x)}, x.range);
+    dense(*out[0], {weight.dims[1], ids.dims[0], rows(x)}, x.range);
 }
 
-void infer_weighted_sum(const tsr_node& node, tsr_tensor* out) {
+void infer_weighted_sum(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor &x = floats(node, 0), &weights = floats(node, 1);
     require(x.rank == 3 && weights.rank == 2 && x.dims[1] == weights.dims[0] && x.dims[2] == weights.dims[1] &&
                 x.range == weights.range,
             "wants rows [n, K, R] and weights [K, R]");
-    dense(out[0], {x.dims[0], x.dims[2]}, x.range);
+    dense(*out[0], {x.dims[0], x.dims[2]}, x.range);
 }
 
-void infer_moe_ffn(const tsr_node& node, tsr_tensor* out) {
+void infer_moe_ffn(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor& ids = indices(node, 1);
     const tsr_tensor& weights = floats(node, 2);
@@ -137,10 +137,10 @@ void infer_moe_ffn(const tsr_node& node, tsr_tensor* out) {
             "rows, ids and weights differ");
     require(gate.rank == 3 && same_dims(gate, up) && gate.dims[0] == x.dims[0], "gate and up do not fit");
     require(down.rank == 3 && down.dims[0] == gate.dims[1] && down.dims[2] == gate.dims[2], "down does not fit gate");
-    dense(out[0], {down.dims[1], x.dims[1]}, x.range);
+    dense(*out[0], {down.dims[1], x.dims[1]}, x.range);
 }
 
-void infer_moe_route(const tsr_node& node, tsr_tensor* out) {
+void infer_moe_route(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& logits = floats(node, 0);
     const int64_t used = sdk::int_attribute(node, "used", 0);
     const int64_t groups = sdk::int_attribute(node, "groups", 1);
@@ -151,59 +151,59 @@ void infer_moe_route(const tsr_node& node, tsr_tensor* out) {
             "the experts do not divide into that many groups");
     require(used <= experts / groups * groups_used, "fewer experts in the used groups than are to be chosen");
     if (sdk::has_input(node, 1)) require(floats(node, 1).dims[0] == experts, "the bias has not one value an expert");
-    dense(out[0], {used, logits.dims[1]}, logits.range, TSR_TYPE_I32);
-    dense(out[1], {used, logits.dims[1]}, logits.range);
+    dense(*out[0], {used, logits.dims[1]}, logits.range, TSR_TYPE_I32);
+    dense(*out[1], {used, logits.dims[1]}, logits.range);
 }
 
-void infer_rope(const tsr_node& node, tsr_tensor* out) {
+void infer_rope(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor& positions = indices(node, 1);
     require(x.rank == 3 && x.dims[0] % 2 == 0, "wants heads [d, H, R] of an even d");
     require(positions.rank == 1 && positions.dims[0] == x.dims[2], "rows and positions differ");
     if (sdk::has_input(node, 2)) require(floats(node, 2).dims[0] == x.dims[0] / 2, "wants d / 2 frequency factors");
-    like(out[0], x);
+    like(*out[0], x);
 }
 
-void infer_add_mul(const tsr_node& node, tsr_tensor* out) {
+void infer_add_mul(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor &a = floats(node, 0), &b = floats(node, 1);
     require(same_dims(a, b) || (b.rank == 1 && b.dims[0] == a.dims[0]), "the operands' shapes differ");
-    like(out[0], a);
+    like(*out[0], a);
 }
 
-void infer_silu_mul(const tsr_node& node, tsr_tensor* out) {
+void infer_silu_mul(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor &gate = floats(node, 0), &up = floats(node, 1);
     require(same_dims(gate, up), "the operands' shapes differ");
-    like(out[0], gate);
+    like(*out[0], gate);
 }
 
-void infer_hadamard(const tsr_node& node, tsr_tensor* out) {
-    like(out[0], floats(node, 0));
+void infer_hadamard(const tsr_node& node, tsr_tensor* const* out) {
+    like(*out[0], floats(node, 0));
 }
 
-void infer_convert(const tsr_node& node, tsr_tensor* out) {
-    like(out[0], input(node, 0));
-    out[0].type = static_cast<tsr_type>(sdk::int_attribute(node, "type", TSR_TYPE_F32));
+void infer_convert(const tsr_node& node, tsr_tensor* const* out) {
+    like(*out[0], input(node, 0));
+    out[0]->type = static_cast<tsr_type>(sdk::int_attribute(node, "type", TSR_TYPE_F32));
 }
 
-void infer_transpose(const tsr_node& node, tsr_tensor* out) {
+void infer_transpose(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& weight = input(node, 0);
     require(weight.rank == 2 || weight.rank == 3, "wants [k, n] or [k, n, B]");
-    like(out[0], weight);
-    std::swap(out[0].dims[0], out[0].dims[1]);
-    out[0].type = static_cast<tsr_type>(sdk::int_attribute(node, "type", TSR_TYPE_F32));
+    like(*out[0], weight);
+    std::swap(out[0]->dims[0], out[0]->dims[1]);
+    out[0]->type = static_cast<tsr_type>(sdk::int_attribute(node, "type", TSR_TYPE_F32));
 }
 
-void infer_cache_write(const tsr_node& node, tsr_tensor* out) {
+void infer_cache_write(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     require(x.rank == 2, "wants rows [n, R]");
     require(indices(node, 1).dims[0] == x.dims[1] && indices(node, 2).dims[0] == x.dims[1],
             "rows and positions differ");
     require(indices(node, 3).rank == 2, "wants a page table [P, S]");
     // The output is always given; this stands for its shape only.
-    dense(out[0], {x.dims[0], TSR_PAGE_TOKENS, 1}, TSR_RANGE_FIXED);
+    dense(*out[0], {x.dims[0], TSR_PAGE_TOKENS, 1}, TSR_RANGE_FIXED);
 }
 
-void infer_attention(const tsr_node& node, tsr_tensor* out) {
+void infer_attention(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& q = floats(node, 0);
     const tsr_tensor& k = input(node, 1);
     const int64_t dk = q.dims[0], heads = q.dims[1], dv = sdk::int_attribute(node, "head_dim_v", 0);
@@ -225,15 +225,15 @@ void infer_attention(const tsr_node& node, tsr_tensor* out) {
     } else {
         require(kv_heads == 1 && k.dims[0] == dk && dv <= dk, "the cache's rows do not fit the query");
     }
-    dense(out[0], {dv, heads, q.dims[2]}, q.range);
+    dense(*out[0], {dv, heads, q.dims[2]}, q.range);
 }
 
-void infer_cached_attention(const tsr_node& node, tsr_tensor* out) {
+void infer_cached_attention(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor &q = floats(node, 0), &k = floats(node, 1), &v = floats(node, 2);
     require(q.rank == 3 && k.rank == 3 && v.rank == 3 && q.dims[0] == k.dims[0] && k.dims[1] == v.dims[1] &&
                 q.dims[1] % k.dims[1] == 0 && k.dims[2] == q.dims[2] && v.dims[2] == q.dims[2],
             "heads of queries, keys and values do not fit");
-    dense(out[0], {v.dims[0], q.dims[1], q.dims[2]}, q.range);
+    dense(*out[0], {v.dims[0], q.dims[1], q.dims[2]}, q.range);
 }
 
 }  // namespace tessera::builtin

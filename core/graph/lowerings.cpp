@@ -14,8 +14,8 @@ namespace {
 using sdk::attribute;
 using sdk::Builder;
 
-template <void (*kInfer)(const tsr_node&, tsr_tensor*)>
-const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* outputs) {
+template <void (*kInfer)(const tsr_node&, tsr_tensor* const*)>
+const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* const* outputs) {
     return sdk::guarded([&] { kInfer(*node, outputs); });
 }
 
@@ -54,11 +54,12 @@ void split_moe_ffn(const tsr_node& node, const tsr_lowering_options&, const Buil
     b.output(0, b.add(TSR_OP_WEIGHTED_SUM, part(node, "sum").c_str(), {down, b.input(2)}));
 }
 
-const tsr_status* attention_components(const tsr_lowering*, const tsr_node* node, tsr_cache_component* components,
-                                       uint32_t* count) {
+const tsr_status* attention_components(const tsr_lowering*, const tsr_node* node,
+                                       tsr_cache_component* const* components, uint32_t* count) {
     const tsr_tensor &k = *node->inputs[1], &v = *node->inputs[2];
-    components[0] = {"k", k.dims[0] * k.dims[1], 0};
-    components[1] = {"v", v.dims[0] * v.dims[1], 1};
+    if (*count < 2) return sdk::make_status(TSR_UNSUPPORTED, "room for two cache components is needed");
+    sdk::set_component(*components[0], "k", k.dims[0] * k.dims[1], 0);
+    sdk::set_component(*components[1], "v", v.dims[0] * v.dims[1], 1);
     *count = 2;
     return nullptr;
 }
@@ -90,7 +91,7 @@ void lower_attention(const tsr_node& node, const tsr_lowering_options& options, 
 constexpr tsr_lowering lowering(const char* op, const char* name, const char* family, int32_t priority,
                                 const char* summary, decltype(tsr_lowering::components) components,
                                 decltype(tsr_lowering::build) write) {
-    return {sizeof(tsr_lowering), nullptr, op, name, family, priority, summary, components, write};
+    return {sizeof(tsr_lowering), priority, nullptr, nullptr, op, name, family, summary, components, write};
 }
 
 constexpr tsr_lowering kGroupParts =
@@ -113,7 +114,7 @@ constexpr const tsr_lowering* kAttentionLowerings[] = {&kFlash, &kTiles};
 
 constexpr tsr_operator op(const char* name, uint32_t outputs, decltype(tsr_operator::infer) infer_shapes,
                           const tsr_lowering* const* lowerings = nullptr, uint32_t lowering_count = 0) {
-    return {sizeof(tsr_operator), nullptr, name, 1, outputs, infer_shapes, lowerings, lowering_count};
+    return {sizeof(tsr_operator), 1, nullptr, nullptr, name, infer_shapes, lowerings, lowering_count, outputs};
 }
 
 using namespace builtin;

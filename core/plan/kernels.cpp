@@ -7,7 +7,10 @@
 namespace tessera {
 
 double KernelCandidate::seconds() const {
-    return plan.seconds_one_row + plan.seconds_all_rows / 32;
+    // Half full: where a conversation spends its time on average.
+    const auto half_full = [](double empty, double full) { return (empty + std::max(empty, full)) / 2; };
+    return half_full(plan.seconds_one_row, plan.seconds_one_row_full) +
+           half_full(plan.seconds_all_rows, plan.seconds_all_rows_full) / 32;
 }
 
 std::vector<std::string> KernelCandidate::layouts(uint32_t index) const {

@@ -54,14 +54,15 @@ tsr_value cache(tsr_builder* self, uint32_t index) {
 }
 
 const tsr_status* add(tsr_builder* self, tsr_stage stage, const char* op, const char* name,
-                      const tsr_attribute* attributes, uint32_t attribute_count, const tsr_value* inputs,
+                      const tsr_attribute* const* attributes, uint32_t attribute_count, const tsr_value* inputs,
                       uint32_t input_count, tsr_value* outputs, uint32_t output_count) {
     return answer([&] {
         for (uint32_t i = 0; i < input_count; ++i) require_value(self, inputs[i], true);
         for (uint32_t i = 0; i < output_count; ++i) require_value(self, outputs[i], true);
+        std::vector<tsr_attribute> copied;
+        for (uint32_t i = 0; i < attribute_count; ++i) copied.push_back(*attributes[i]);
         const std::vector<Value> made =
-            graph(self).add(op, name, {inputs, inputs + input_count}, {attributes, attribute_count},
-                            {outputs, outputs + output_count}, stage);
+            graph(self).add(op, name, {inputs, inputs + input_count}, copied, {outputs, outputs + output_count}, stage);
         if (made.size() != output_count) {
             fail(TSR_INVALID_ARGUMENT, "{} ({}): {} outputs, where {} are taken", name, op, made.size(), output_count);
         }
@@ -97,8 +98,13 @@ std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, cons
     std::vector<Value> caches;
     if (!lowering.components) return caches;
     std::array<tsr_cache_component, TSR_MAX_CACHE_COMPONENTS> components{};
-    uint32_t count = 0;
-    check(lowering.components(&lowering, &node, components.data(), &count));
+    std::array<tsr_cache_component*, TSR_MAX_CACHE_COMPONENTS> pointers{};
+    for (size_t i = 0; i < components.size(); ++i) {
+        components[i].struct_size = sizeof components[i];
+        pointers[i] = &components[i];
+    }
+    auto count = static_cast<uint32_t>(components.size());
+    check(lowering.components(&lowering, &node, pointers.data(), &count));
     if (count > components.size()) fail(TSR_INTERNAL, "{}: {} cache components", name, count);
     for (uint32_t i = 0; i < count; ++i) {
         const tsr_type type = components[i].value ? options.cache_type_v : options.cache_type_k;
@@ -131,7 +137,7 @@ Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& 
     asked.derive_weights = derive_weights ? 1 : 0;
     asked.hadamard_keys = options.hadamard_keys ? 1 : 0;
     asked.hadamard_values = options.hadamard_values ? 1 : 0;
-    tsr_builder table{sizeof(tsr_builder), nullptr, &state, describe, input, cache, add, buffer, view, output};
+    tsr_builder table{sizeof(tsr_builder), 0, nullptr, &state, describe, input, cache, add, buffer, view, output};
     check(lowering.build(&lowering, &lowered.abi(), &asked, &table));
 
     for (size_t i = 0; i < written.outputs.size(); ++i) {

@@ -95,7 +95,7 @@ class Assembler {
         planned.seconds_one_row = chosen.candidate.plan.seconds_one_row;
         planned.seconds_all_rows = chosen.candidate.plan.seconds_all_rows;
         planned.workspace_bytes = chosen.candidate.plan.workspace_bytes;
-        planned.least_scratch_bytes = chosen.candidate.plan.least_scratch_bytes;
+        planned.minimum_scratch_bytes = chosen.candidate.plan.minimum_scratch_bytes;
         planned.rejected = chosen.rejected;
         const bool init = node.stage == TSR_STAGE_INIT;
         for (uint32_t i = 0; i < node.inputs.size() + node.outputs.size(); ++i) {

@@ -58,7 +58,7 @@ struct PlannedNode {
     double seconds_one_row = 0;
     double seconds_all_rows = 0;
     uint64_t workspace_bytes = 0;
-    uint64_t least_scratch_bytes = 0;
+    uint64_t minimum_scratch_bytes = 0;
     std::vector<InstanceId> operands;  // inputs, then outputs; 0: absent (Plan::instances[0] is none)
     std::vector<Rejection> rejected;   // kernels of the op that were not chosen
 };

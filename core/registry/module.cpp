@@ -16,10 +16,10 @@
 namespace tessera {
 namespace {
 
-void log_for_plugin(tsr_log_level level, const char* plugin, const char* message) {
+void log_for_plugin(const tsr_host*, tsr_log_level level, const char* plugin, const char* message) {
     constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                      spdlog::level::err};
-    const auto known = level >= TSR_LOG_DEBUG && level <= TSR_LOG_ERROR ? kLevels[level] : spdlog::level::err;
+    const auto known = level <= TSR_LOG_ERROR ? kLevels[level] : spdlog::level::err;
     try {
         log().log(known, "{}: {}", printable(plugin ? plugin : "a plugin", 64),
                   printable(message ? message : "", 4096));
@@ -28,11 +28,12 @@ void log_for_plugin(tsr_log_level level, const char* plugin, const char* message
     }
 }
 
-const void* no_extension(const char*) {
+const void* no_extension(const tsr_host*, const char*) {
     return nullptr;
 }
 
-const tsr_host kHost = {sizeof(tsr_host), nullptr, TSR_ABI_MAJOR, TSR_ABI_MINOR, log_for_plugin, no_extension};
+const tsr_host kHost = {sizeof(tsr_host), 0,           nullptr, nullptr, TSR_ABI_MAJOR, TSR_ABI_MINOR,
+                        log_for_plugin,   no_extension};
 
 std::string take_message(const tsr_status* status) {
     std::string text = printable(status->message ? status->message : "no message", 1000);
@@ -79,7 +80,7 @@ std::string start(Mapped& mapped, const std::filesystem::path& path, const Manif
     if (why.empty() && table->initialize) {
         why = guard("initialize", [&] {
             const auto devices = hardware.devices();
-            const tsr_status* status = table->initialize(devices.data(), static_cast<uint32_t>(devices.size()));
+            const tsr_status* status = table->initialize(table, devices.data(), static_cast<uint32_t>(devices.size()));
             return status ? "it failed to initialise: " + take_message(status) : std::string();
         });
     }

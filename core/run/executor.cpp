@@ -90,8 +90,9 @@ Executor::Prepared Executor::prepare(const PlannedNode& planned) const {
         node.data.push_back(id == 0 ? nullptr : host_address(id));
         if (id) node.view->operand(i).layout = deferred_.waits(id) ? "" : plan_.instances[id].layout.c_str();
     }
-    const tsr_status* status =
-        planned.kernel->prepare(planned.kernel, &node.view->abi(), plan_.devices[planned.device], &node.state);
+    const tsr_status* status = planned.kernel->prepare(
+        planned.kernel, &node.view->abi(), plan_.devices[planned.device],
+        memory_.device(planned.device) ? memory_.device(planned.device)->abi() : nullptr, &node.state);
     if (status) fail_node(node, status);
     return node;
 }
@@ -186,8 +187,8 @@ void Executor::run_on_team(const Segment& segment, uint32_t threads) {
     std::atomic<const tsr_status*> status{nullptr};
     std::atomic<uint32_t> failed_at{segment.count};  // the first node that failed
     auto region = [&](uint32_t worker, uint32_t workers) {
-        tsr_run run{sizeof(tsr_run), nullptr, nullptr, ranges_.data(), memory_.workspace(0),
-                    worker,          workers, &team_,  Team::barrier,  Team::piece};
+        tsr_run run{sizeof(tsr_run), 0,       nullptr, nullptr,       ranges_.data(), memory_.workspace(0),
+                    worker,          workers, &team_,  Team::barrier, Team::piece,    nullptr};
         const bool measured = worker == 0 && !seconds_.empty();
         auto before = measured ? Clock::now() : Clock::time_point();
         for (uint32_t i = 0; i < segment.count; ++i) {
@@ -221,15 +222,18 @@ void Executor::enqueue(const Segment& segment) {
     OpenDevice& device = *memory_.device(segment.device);
     for (uint32_t i = segment.first; i < segment.first + segment.count; ++i) {
         const Prepared& node = nodes_[i];
-        tsr_run run{};
-        run.struct_size = sizeof run;
-        run.data = node.data.data();
-        run.ranges = static_cast<const tsr_range*>(device_ranges_[segment.device]);
-        run.workspace = memory_.workspace(segment.device);
-        run.workers = 1;
+        std::array<int32_t, TSR_RANGE_COUNT> bounds{};
+        for (size_t k = 0; k < bounds.size(); ++k) bounds[k] = ranges_[k].end - ranges_[k].begin;
+        tsr_launch launch{};
+        launch.struct_size = sizeof launch;
+        launch.data = node.data.data();
+        launch.ranges = static_cast<const tsr_range*>(device_ranges_[segment.device]);
+        launch.row_bounds = bounds.data();
+        launch.token_bound = plan_.options.max_tokens;
+        launch.workspace = memory_.workspace(segment.device);
+        launch.queue = device.queue();
         const tsr_kernel& kernel = *node.planned->kernel;
-        if (const tsr_status* status = kernel.enqueue(&kernel, node.state, &run, device.queue()))
-            fail_node(node, status);
+        if (const tsr_status* status = kernel.enqueue(&kernel, node.state, &launch)) fail_node(node, status);
     }
 }
 

@@ -199,12 +199,12 @@ class Loader {
 
     void run_node(const PlannedNode& planned, const tsr_node& node, std::vector<void*>& data, void* workspace) {
         void* state = nullptr;
-        check(planned.kernel->prepare(planned.kernel, &node, plan_.devices[0], &state));
+        check(planned.kernel->prepare(planned.kernel, &node, plan_.devices[0], nullptr, &state));
         const tsr_range ranges[TSR_RANGE_COUNT] = {};
         std::atomic<const tsr_status*> failed{nullptr};
         auto work = [&](uint32_t worker, uint32_t workers) {
-            tsr_run run{sizeof(tsr_run), nullptr, data.data(), ranges,        workspace,
-                        worker,          workers, &team_,      Team::barrier, Team::piece};
+            tsr_run run{sizeof(tsr_run), 0,       nullptr, data.data(),   ranges,      workspace,
+                        worker,          workers, &team_,  Team::barrier, Team::piece, nullptr};
             if (const tsr_status* status = planned.kernel->run(planned.kernel, state, &run)) {
                 if (const tsr_status* other = failed.exchange(status); other && other->destroy) other->destroy(other);
             }

@@ -53,7 +53,7 @@ void OpenDevice::copy(void* to, const void* from, uint64_t bytes) {
 }
 
 void OpenDevice::wait() {
-    check(device_->wait(device_, queue_), "finish its work");
+    check(device_->wait_queue(device_, queue_), "finish its work");
 }
 
 PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)

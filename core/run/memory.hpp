@@ -27,6 +27,7 @@ class OpenDevice {
     void wait();
 
     void* queue() const noexcept { return queue_; }
+    tsr_device* abi() const noexcept { return device_; }
     const tsr_device_info& info() const noexcept { return *info_; }
 
   private:

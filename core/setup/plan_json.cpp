@@ -80,7 +80,7 @@ json::array nodes(const PlanReport& report, const Nodes& planned) {
                                    {"seconds_one_row", node.seconds_one_row},
                                    {"seconds_all_rows", node.seconds_all_rows},
                                    {"workspace_bytes", node.workspace_bytes},
-                                   {"least_scratch_bytes", node.least_scratch_bytes},
+                                   {"minimum_scratch_bytes", node.minimum_scratch_bytes},
                                    {"inputs", std::move(inputs)},
                                    {"outputs", std::move(outputs)},
                                    {"rejected", rejections(node.rejected)}});
@@ -201,7 +201,7 @@ json::object plan_json(const PlanReport& report) {
             {"hadamard_values", plan.options.hadamard_values},
             {"flash_attention", plan.options.flash_attention},
             {"scratch_bytes", plan.options.scratch_bytes},
-            {"least_scratch_bytes", least_scratch(plan)},
+            {"minimum_scratch_bytes", least_scratch(plan)},
             {"fits", fits},
             {"too_much", std::move(too_much)},
             {"mapped_too_much", mapped_excess(plan)},

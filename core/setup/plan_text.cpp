@@ -220,7 +220,7 @@ std::vector<Excess> excess_of(const Plan& plan) {
 
 uint64_t least_scratch(const Plan& plan) {
     uint64_t least = 0;
-    for (const PlannedNode& node : plan.nodes) least = std::max(least, node.least_scratch_bytes);
+    for (const PlannedNode& node : plan.nodes) least = std::max(least, node.minimum_scratch_bytes);
     return least;
 }
 

@@ -11,7 +11,8 @@ namespace tessera::cpu_x86 {
 constexpr tsr_kernel cpu_kernel(const char* op, decltype(tsr_kernel::plan) plan, decltype(tsr_kernel::prepare) prepare,
                                 decltype(tsr_kernel::release) release, decltype(tsr_kernel::run) run,
                                 const void* context = nullptr) noexcept {
-    return {sizeof(tsr_kernel), nullptr, op, op, 1, "cpu", 0, context, plan, prepare, release, run, nullptr};
+    return {
+        sizeof(tsr_kernel), 1, nullptr, context, op, op, "cpu", nullptr, 0, 0, plan, prepare, release, run, nullptr};
 }
 
 // Workers that a kernel has to be ready for.

@@ -14,6 +14,7 @@ using namespace tessera::mla;
 using tessera::sdk::Builder;
 using tessera::sdk::Failure;
 using tessera::sdk::guarded;
+using tessera::sdk::set_component;
 
 // Which way the rows of a lowering go.
 enum class Way { kExpanded, kAbsorbed, kMixed };
@@ -24,24 +25,26 @@ struct Lowering : tsr_lowering {
     Kernel generation;
 };
 
-const tsr_status* infer_shape(const tsr_operator*, const tsr_node* node, tsr_tensor* outputs) {
-    return guarded([&] { infer(*node, outputs); });
+const tsr_status* infer_shape(const tsr_operator*, const tsr_node* node, tsr_tensor* const* outputs) {
+    return guarded([&] { infer(*node, *outputs[0]); });
 }
 
-const tsr_status* expanded_components(const tsr_lowering*, const tsr_node* node, tsr_cache_component* components,
+const tsr_status* expanded_components(const tsr_lowering*, const tsr_node* node, tsr_cache_component* const* components,
                                       uint32_t* count) {
     return guarded([&] {
         const Sizes s = checked_sizes(*node);
-        components[0] = {"k", s.key() * s.heads, 0};
-        components[1] = {"v", s.v * s.heads, 1};
+        if (*count < 2) throw Failure(TSR_UNSUPPORTED, "room for two cache components is needed");
+        set_component(*components[0], "k", s.key() * s.heads, 0);
+        set_component(*components[1], "v", s.v * s.heads, 1);
         *count = 2;
     });
 }
 
-const tsr_status* latent_components(const tsr_lowering*, const tsr_node* node, tsr_cache_component* components,
+const tsr_status* latent_components(const tsr_lowering*, const tsr_node* node, tsr_cache_component* const* components,
                                     uint32_t* count) {
     return guarded([&] {
-        components[0] = {"latent", checked_sizes(*node).row(), 0};
+        if (*count < 1) throw Failure(TSR_UNSUPPORTED, "room for a cache component is needed");
+        set_component(*components[0], "latent", checked_sizes(*node).row(), 0);
         *count = 1;
     });
 }
@@ -71,8 +74,8 @@ const tsr_status* build(const tsr_lowering* self, const tsr_node* node, const ts
 constexpr Lowering lowering(const char* name, int32_t priority, Way way, Kernel prompt, Kernel generation,
                             const char* summary) {
     const bool expanded = way == Way::kExpanded;
-    return {{sizeof(tsr_lowering), nullptr, "mla_attention", name, expanded ? "expanded" : "latent", priority, summary,
-             expanded ? expanded_components : latent_components, build},
+    return {{sizeof(tsr_lowering), priority, nullptr, nullptr, "mla_attention", name, expanded ? "expanded" : "latent",
+             summary, expanded ? expanded_components : latent_components, build},
             way,
             prompt,
             generation};
@@ -99,8 +102,9 @@ constexpr Lowering kLowerings[] = {
 constexpr const tsr_lowering* kLoweringList[] = {&kLowerings[0], &kLowerings[1], &kLowerings[2], &kLowerings[3],
                                                  &kLowerings[4], &kLowerings[5], &kLowerings[6], &kLowerings[7]};
 
-constexpr tsr_operator kOperator = {sizeof(tsr_operator), nullptr,       "mla_attention",         1, 1,
-                                    infer_shape,          kLoweringList, std::size(kLoweringList)};
+constexpr tsr_operator kOperator = {
+    sizeof(tsr_operator),     1, nullptr, nullptr, "mla_attention", infer_shape, kLoweringList,
+    std::size(kLoweringList), 1};
 constexpr const tsr_operator* kOperatorList[] = {&kOperator};
 
 constexpr tsr_plugin kPlugin = [] {

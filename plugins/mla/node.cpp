@@ -104,9 +104,9 @@ Sizes checked_sizes(const tsr_node& node) {
     return s;
 }
 
-void infer(const tsr_node& node, tsr_tensor* outputs) {
+void infer(const tsr_node& node, tsr_tensor& output) {
     const Sizes s = checked_sizes(node);
-    tsr_tensor& out = outputs[0];
+    tsr_tensor& out = output;
     out = {};
     out.struct_size = sizeof out;
     out.type = TSR_TYPE_F32;

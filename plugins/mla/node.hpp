@@ -50,6 +50,6 @@ struct Sizes {
 Sizes checked_sizes(const tsr_node& node);
 
 // Shape inference.
-void infer(const tsr_node& node, tsr_tensor* outputs);
+void infer(const tsr_node& node, tsr_tensor& output);
 
 }  // namespace tessera::mla

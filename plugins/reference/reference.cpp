@@ -40,13 +40,13 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
     KernelTable::op_of(self).plan(*node, slots, *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "plain C++, sums in double");
-    plan->state_bytes = sizeof(State);
     plan->seconds_one_row = work.macs_one_row / (kMacsASecond * slots) + work.bytes_one_row / kBytesASecond;
     plan->seconds_all_rows = work.macs_all_rows / (kMacsASecond * slots) + work.bytes_all_rows / kBytesASecond;
     return nullptr;
 }
 
-const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, void** state) {
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_device*,
+                          void** state) {
     return sdk::guarded([&] { *state = new State{node, slots_of(device)}; });
 }
 

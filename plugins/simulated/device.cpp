@@ -54,6 +54,50 @@ void release(tsr_device* self, void* address) {
     }
 }
 
+// Events of queues that do their work when it is waited for: to wait for one is to do what its queue holds.
+struct Event {
+    Queue* queue = nullptr;
+};
+
+const tsr_status* create_event(tsr_device*, uint32_t, tsr_event* event) {
+    return guarded([&] { *event = new Event; });
+}
+
+void destroy_event(tsr_device*, tsr_event event) {
+    delete static_cast<Event*>(event);
+}
+
+const tsr_status* record_event(tsr_device* self, tsr_queue queue, tsr_event event) {
+    return guarded([&] { static_cast<Event*>(event)->queue = &queue_of(device_of(self), queue); });
+}
+
+const tsr_status* queue_wait_event(tsr_device* self, tsr_queue queue, tsr_device*, tsr_event event) {
+    return guarded([&] {
+        queue_of(device_of(self), queue);
+        if (Queue* recorded = static_cast<Event*>(event)->queue) recorded->finish();
+    });
+}
+
+const tsr_status* wait_event(tsr_device* self, tsr_event event) {
+    return guarded([&] {
+        device_of(self).failures().alive();
+        if (Queue* recorded = static_cast<Event*>(event)->queue) recorded->finish();
+    });
+}
+
+const tsr_status* query_event(tsr_device* self, tsr_event event, uint32_t* complete) {
+    *complete = 1;
+    return wait_event(self, event);
+}
+
+void* no_handle(tsr_device*) {
+    return nullptr;
+}
+
+void* no_handle_of(tsr_device*, void*) {
+    return nullptr;
+}
+
 const tsr_status* create_queue(tsr_device* self, void** queue) {
     return guarded([&] {
         Device& device = device_of(self);
@@ -100,7 +144,7 @@ const tsr_status* copy(tsr_device* self, void* queue, void* to, const void* from
     });
 }
 
-const tsr_status* wait(tsr_device* self, void* queue) {
+const tsr_status* wait_queue(tsr_device* self, void* queue) {
     return guarded([&] {
         Device& device = device_of(self);
         Queue& on = queue_of(device, queue);
@@ -146,23 +190,32 @@ uint64_t limit_of(const tsr_device_info& info) noexcept {
 
 }  // namespace
 
-const tsr_device_provider kProvider = {sizeof(tsr_device_provider), nullptr, "simulated", nullptr, match, open};
+const tsr_device_provider kProvider = {
+    sizeof(tsr_device_provider), TSR_DEVICE_ABI, nullptr, nullptr, "simulated", kInterop, match, open};
 
 Device::Device(const tsr_device_info& device)
-    : tsr_device{sizeof(tsr_device),
-                 nullptr,
-                 &device,
-                 simulated::allocate,
-                 simulated::release,
-                 simulated::create_queue,
-                 simulated::destroy_queue,
-                 simulated::upload,
-                 simulated::download,
-                 simulated::copy,
-                 simulated::wait,
-                 simulated::close},
-      memory_(limit_of(device)),
-      failures_(Failures::of(device.id ? device.id : "?")) {
+    : tsr_device{}, memory_(limit_of(device)), failures_(Failures::of(device.id ? device.id : "?")) {
+    struct_size = sizeof(tsr_device);
+    info = &device;
+    interop = kInterop;
+    allocate = simulated::allocate;
+    release = simulated::release;
+    create_queue = simulated::create_queue;
+    destroy_queue = simulated::destroy_queue;
+    wait_queue = simulated::wait_queue;
+    create_event = simulated::create_event;
+    destroy_event = simulated::destroy_event;
+    record_event = simulated::record_event;
+    queue_wait_event = simulated::queue_wait_event;
+    query_event = simulated::query_event;
+    wait_event = simulated::wait_event;
+    upload = simulated::upload;
+    download = simulated::download;
+    copy = simulated::copy;
+    native_context = no_handle;
+    native_queue = no_handle_of;
+    native_event = no_handle_of;
+    close = simulated::close;
     failures_->alive();
 }
 

@@ -15,6 +15,9 @@ namespace tessera::simulated {
 inline constexpr uint32_t kLeastCapability = 600;
 inline constexpr uint32_t kAmpere = 800;
 
+// Of its devices and kernels: addresses are those of AddressSpace.
+inline constexpr char kInterop[] = "tessera-simulated/1";
+
 class Device : public tsr_device {
   public:
     explicit Device(const tsr_device_info& device);

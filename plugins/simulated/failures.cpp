@@ -133,7 +133,7 @@ const tsr_simulated_failures* failure_table() {
     using T = FailureTable;
     static const tsr_simulated_failures table = {
         sizeof(tsr_simulated_failures),
-        nullptr,
+        0,
         T::refuse_allocations,
         T::fail_copy,
         T::fail_kernel,

@@ -90,14 +90,14 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
     }
     std::snprintf(plan->reason, sizeof plan->reason, "simulated, compute capability %u.%u",
                   device->compute_capability / 100, device->compute_capability / 10 % 10);
-    plan->state_bytes = sizeof(State);
     const Rates rates = rates_of(*device);
     plan->seconds_one_row = kLaunchSeconds + work.macs_one_row / rates.macs + work.bytes_one_row / rates.bytes;
     plan->seconds_all_rows = kLaunchSeconds + work.macs_all_rows / rates.macs + work.bytes_all_rows / rates.bytes;
     return nullptr;
 }
 
-const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device, void** state) {
+const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device, tsr_device*,
+                          void** state) {
     return guarded([&] {
         tsr_kernel_plan answer{};
         answer.struct_size = sizeof answer;
@@ -132,13 +132,13 @@ std::string operand_name(const tsr_node& node, uint32_t index) {
     return tensor.name && *tensor.name ? name + " (" + tensor.name + ")" : name;
 }
 
-const tsr_status* enqueue(const tsr_kernel* self, void* state, const tsr_run* run, void* queue) {
+const tsr_status* enqueue(const tsr_kernel* self, void* state, const tsr_launch* run) {
     return guarded([&] {
         const State& prepared = *static_cast<State*>(state);
         const tsr_node& node = *prepared.node;
-        if (!Queue::is_queue(queue))
+        if (!Queue::is_queue(run->queue))
             throw Failure(TSR_INVALID_ARGUMENT, std::string(node.op) + ": a queue that is none of this plugin's");
-        Queue& on = *static_cast<Queue*>(queue);
+        Queue& on = *static_cast<Queue*>(run->queue);
         Device& device = on.device();
         if (device.id() != prepared.device) {
             throw Failure(TSR_INVALID_ARGUMENT, std::string(node.op) + ": prepared for " + prepared.device +
@@ -167,6 +167,8 @@ const tsr_status* enqueue(const tsr_kernel* self, void* state, const tsr_run* ru
 tsr_kernel prototype() noexcept {
     tsr_kernel kernel{};
     kernel.device_kind = "simulated";
+    kernel.interop = kInterop;
+    kernel.device_abi = TSR_DEVICE_ABI;
     kernel.plan = plan;
     kernel.prepare = prepare;
     kernel.release = release;

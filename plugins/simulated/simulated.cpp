@@ -13,7 +13,7 @@ namespace {
 
 using namespace tessera::simulated;
 
-const void* get_extension(const char* name) {
+const void* get_extension(const tsr_plugin*, const char* name) {
     return name && std::string_view(name) == TSR_SIMULATED_FAILURES ? failure_table() : nullptr;
 }
 

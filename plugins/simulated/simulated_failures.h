@@ -12,7 +12,7 @@ extern "C" {
 
 typedef struct tsr_simulated_failures {
     uint32_t struct_size;
-    const void* next;
+    uint32_t reserved;
     /* After `after` more that succeed, every allocation is refused (TSR_DOES_NOT_FIT). */
     void (*refuse_allocations)(const char* device, uint64_t after);
     /* After `after` more that succeed, one upload, download or copy fails (TSR_DEVICE_ERROR). */

@@ -17,7 +17,7 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
 }
 
 // There is nothing to prepare but to remember the node, which outlives the state.
-const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, void** state) {
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_device*, void** state) {
     *state = const_cast<tsr_node*>(node);
     return nullptr;
 }
@@ -41,13 +41,15 @@ const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
 
 const tsr_kernel kSiluMulKernel = {
     .struct_size = sizeof(tsr_kernel),
+    .op_version = 1,
     .next = nullptr,
+    .context = nullptr,
     .name = "silu_mul.example",
     .op = TSR_OP_SILU_MUL,
-    .op_version = 1,
     .device_kind = "cpu",
+    .interop = nullptr,
     .priority = 10,
-    .context = nullptr,
+    .device_abi = 0,
     .plan = plan,
     .prepare = prepare,
     .release = release,

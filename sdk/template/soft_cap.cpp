@@ -16,7 +16,7 @@ namespace sdk = tessera::sdk;
 
 constexpr const char* kName = "soft_cap";
 
-const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* outputs) {
+const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* const* outputs) {
     return sdk::guarded([&] {
         if (node->input_count != 1 || node->inputs[0]->type != TSR_TYPE_F32) {
             throw sdk::Failure(TSR_INVALID_ARGUMENT, "soft_cap: expected one f32 input");
@@ -25,7 +25,7 @@ const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* o
             throw sdk::Failure(TSR_INVALID_ARGUMENT, "soft_cap: expected an attribute 'cap' above 0");
         }
         const tsr_tensor& x = *node->inputs[0];
-        tsr_tensor& out = outputs[0];
+        tsr_tensor& out = *outputs[0];
         out = x;
         out.role = TSR_ROLE_ACTIVATION;
         out.offset = 0;
@@ -42,7 +42,6 @@ const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* o
 const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_kernel_plan* plan) {
     if (!accept_rows(*node, *plan)) return nullptr;
     plan->supported = 1;
-    plan->state_bytes = 64;
     estimate(*node, *device, *plan);
     return nullptr;
 }
@@ -52,7 +51,7 @@ struct State {
     float cap;
 };
 
-const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, void** state) {
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_device*, void** state) {
     return sdk::guarded([&] { *state = new State{node, static_cast<float>(sdk::float_attribute(*node, "cap", 0))}; });
 }
 
@@ -75,24 +74,27 @@ const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
 
 const tsr_operator kSoftCapOperator = {
     .struct_size = sizeof(tsr_operator),
-    .next = nullptr,
-    .name = kName,
     .version = 1,
-    .output_count = 1,
+    .next = nullptr,
+    .context = nullptr,
+    .name = kName,
     .infer = infer,
     .lowerings = nullptr,  // a primitive: computed by the kernel below
     .lowering_count = 0,
+    .output_count = 1,
 };
 
 const tsr_kernel kSoftCapKernel = {
     .struct_size = sizeof(tsr_kernel),
+    .op_version = 1,
     .next = nullptr,
+    .context = nullptr,
     .name = "soft_cap.example",
     .op = kName,
-    .op_version = 1,
     .device_kind = "cpu",
+    .interop = nullptr,
     .priority = 0,
-    .context = nullptr,
+    .device_abi = 0,
     .plan = plan,
     .prepare = prepare,
     .release = release,

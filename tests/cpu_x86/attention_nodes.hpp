@@ -101,7 +101,8 @@ class NodeCase {
     void attribute(const char* name, const char* value) { attributes_.push_back(sdk::attribute(name, value)); }
 
     const tsr_node& node() {
-        node_.attributes = attributes_.data();
+        attribute_pointers_ = sdk::pointers_to(attributes_.data(), attributes_.size());
+        node_.attributes = attribute_pointers_.data();
         node_.attribute_count = static_cast<uint32_t>(attributes_.size());
         node_.inputs = inputs_.data();
         node_.input_count = static_cast<uint32_t>(inputs_.size());
@@ -156,7 +157,7 @@ class NodeCase {
         sdk::check(kernel.plan(&kernel, &node(), &device, &plan));
         if (!plan.supported) throw std::runtime_error(plan.reason);
         void* state = nullptr;
-        sdk::check(kernel.prepare(&kernel, &node(), &device, &state));
+        sdk::check(kernel.prepare(&kernel, &node(), &device, nullptr, &state));
         std::vector<const tsr_status*> statuses(workers);
         run(workers, plan.workspace_bytes, ranges,
             [&](const tsr_run& r) { statuses[r.worker] = kernel.run(&kernel, state, &r); });
@@ -179,6 +180,7 @@ class NodeCase {
     std::vector<const tsr_tensor*> inputs_, outputs_;
     std::vector<Operand*> input_operands_, output_operands_;
     std::vector<tsr_attribute> attributes_;
+    std::vector<const tsr_attribute*> attribute_pointers_;
     tsr_node node_{};
 };
 

@@ -258,10 +258,10 @@ TEST(AttentionPlan, TakesEitherOpAndKeepsToTheCap) {
     const auto wanted = at.reference();
     EXPECT_LE(relative_error(at.tested(4), wanted), 1e-3);
     EXPECT_LE(at.plan.workspace_bytes, uint64_t{1 << 20});
-    EXPECT_LE(at.plan.least_scratch_bytes, at.plan.workspace_bytes);
+    EXPECT_LE(at.plan.minimum_scratch_bytes, at.plan.workspace_bytes);
 
     Setting tight = s;
-    tight.cap = static_cast<int64_t>(at.plan.least_scratch_bytes) - 1;
+    tight.cap = static_cast<int64_t>(at.plan.minimum_scratch_bytes) - 1;
     AttentionCase refused(tight);
     try {
         refused.tested(1);

@@ -84,9 +84,10 @@ class MlaLayer {
 
     // Caches of a lowering's family, all in one type.
     std::vector<Tensor> caches(const tsr_lowering& lowering, tsr_type type) const {
-        tsr_cache_component components[TSR_MAX_CACHE_COMPONENTS] = {};
-        uint32_t count = 0;
-        sdk::check(lowering.components(&lowering, &node()->node, components, &count));
+        tsr_cache_component components[2] = {};
+        tsr_cache_component* pointers[] = {&components[0], &components[1]};
+        uint32_t count = 2;
+        sdk::check(lowering.components(&lowering, &node()->node, pointers, &count));
         std::vector<Tensor> out;
         for (uint32_t i = 0; i < count; ++i) {
             out.push_back(make_tensor(type, {components[i].elements, TSR_PAGE_TOKENS, kPages}));

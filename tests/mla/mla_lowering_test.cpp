@@ -40,7 +40,8 @@ TEST(MlaOperator, NamesFamiliesAndPriorities) {
 TEST(MlaOperator, InfersItsShape) {
     MlaLayer layer({}, Files::kWhole, TSR_TYPE_F32, false);
     tsr_tensor out{};
-    ASSERT_EQ(mla_operator()->infer(mla_operator(), &layer.node()->node, &out), nullptr);
+    tsr_tensor* outputs[] = {&out};
+    ASSERT_EQ(mla_operator()->infer(mla_operator(), &layer.node()->node, outputs), nullptr);
     EXPECT_EQ(out.rank, 2u);
     EXPECT_EQ(out.dims[0], layer.s.v * layer.s.heads);
     EXPECT_EQ(out.dims[1], MlaLayer::kRows);
@@ -50,16 +51,18 @@ TEST(MlaOperator, InfersItsShape) {
 
 TEST(MlaOperator, ComponentsOfTheCache) {
     MlaLayer layer({4, 128, 64, 128, 512}, Files::kWhole, TSR_TYPE_F32, false);
-    tsr_cache_component c[TSR_MAX_CACHE_COMPONENTS] = {};
-    uint32_t count = 0;
+    tsr_cache_component c[2] = {};
+    tsr_cache_component* components[] = {&c[0], &c[1]};
+    uint32_t count = 2;
     const tsr_lowering* latent = mla_lowering("3", 0);
-    ASSERT_EQ(latent->components(latent, &layer.node()->node, c, &count), nullptr);
+    ASSERT_EQ(latent->components(latent, &layer.node()->node, components, &count), nullptr);
     EXPECT_EQ(count, 1u);
     EXPECT_STREQ(c[0].name, "latent");
     EXPECT_EQ(c[0].elements, 576);
     EXPECT_EQ(c[0].value, 0u);
     const tsr_lowering* expanded = mla_lowering("0", 0);
-    ASSERT_EQ(expanded->components(expanded, &layer.node()->node, c, &count), nullptr);
+    count = 2;
+    ASSERT_EQ(expanded->components(expanded, &layer.node()->node, components, &count), nullptr);
     EXPECT_EQ(count, 2u);
     EXPECT_EQ(c[0].elements, 4 * 192);
     EXPECT_EQ(c[1].elements, 4 * 128);
@@ -71,7 +74,8 @@ TEST(MlaOperator, SaysWhatDoesNotFit) {
         MlaLayer layer({}, Files::kWhole, TSR_TYPE_F32, false);
         spoil(layer);
         tsr_tensor out{};
-        const tsr_status* status = mla_operator()->infer(mla_operator(), &layer.node()->node, &out);
+        tsr_tensor* outputs[] = {&out};
+        const tsr_status* status = mla_operator()->infer(mla_operator(), &layer.node()->node, outputs);
         if (!status) return std::string("nothing");
         EXPECT_EQ(status->code, TSR_INVALID_ARGUMENT);
         std::string message = status->message;

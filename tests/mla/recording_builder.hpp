@@ -64,10 +64,10 @@ class RecordingBuilder {
         table.input = [](tsr_builder* self, uint32_t i) -> tsr_value { return of(self).inputs_.at(i); };
         table.cache = [](tsr_builder* self, uint32_t i) -> tsr_value { return of(self).caches_.at(i); };
         table.add = [](tsr_builder* self, tsr_stage stage, const char* op, const char* name,
-                       const tsr_attribute* attributes, uint32_t attribute_count, const tsr_value* in,
+                       const tsr_attribute* const* attributes, uint32_t attribute_count, const tsr_value* in,
                        uint32_t input_count, tsr_value* out, uint32_t output_count) {
             return sdk::guarded([&] {
-                of(self).add(stage, op, name, {attributes, attributes + attribute_count}, {in, in + input_count}, out,
+                of(self).add(stage, op, name, copies(attributes, attribute_count), {in, in + input_count}, out,
                              output_count);
             });
         };
@@ -139,6 +139,12 @@ class RecordingBuilder {
             throw sdk::Failure(TSR_INVALID_ARGUMENT, "a view that leaves its storage");
         }
         return keep(t);
+    }
+
+    static std::vector<tsr_attribute> copies(const tsr_attribute* const* attributes, uint32_t count) {
+        std::vector<tsr_attribute> copied;
+        for (uint32_t i = 0; i < count; ++i) copied.push_back(*attributes[i]);
+        return copied;
     }
 
     void add(tsr_stage stage, const char* op, const char* name, std::vector<tsr_attribute> attributes,

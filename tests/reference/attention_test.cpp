@@ -205,14 +205,14 @@ TEST(Attention, NeitherWorkersNorScratchChangeABit) {
     const Batch batch({{100, 30}, {300, 7}});
     for (const Dims& dims : {kGrouped, kPrefix, kProjected}) {
         const Done wide = compute({dims, batch, TSR_TYPE_F32});
-        const uint64_t least = wide.plan.least_scratch_bytes;
+        const uint64_t least = wide.plan.minimum_scratch_bytes;
         ASSERT_GT(least, 0u);
         EXPECT_EQ(wide.bytes, compute({dims, batch, TSR_TYPE_F32, TSR_TYPE_F32, 0, 5}).bytes);
         for (const uint64_t cap : {least, least + 1000, 3 * least, 20 * least}) {
             for (const uint32_t workers : {1u, 4u}) {
                 const Done capped = compute({dims, batch, TSR_TYPE_F32, TSR_TYPE_F32, cap, workers, "tiled_attention"});
                 EXPECT_LE(capped.plan.workspace_bytes, cap);
-                EXPECT_EQ(capped.plan.least_scratch_bytes, least);
+                EXPECT_EQ(capped.plan.minimum_scratch_bytes, least);
                 EXPECT_EQ(wide.bytes, capped.bytes) << cap << " " << workers;
             }
         }

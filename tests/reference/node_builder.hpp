@@ -128,7 +128,8 @@ class TestNode {
         node.op = op_.c_str();
         node.op_version = 1;
         node.name = "test";
-        node.attributes = attributes_.data();
+        attribute_pointers_ = sdk::pointers_to(attributes_.data(), attributes_.size());
+        node.attributes = attribute_pointers_.data();
         node.attribute_count = static_cast<uint32_t>(attributes_.size());
         node.inputs = pointers_.data();
         node.input_count = static_cast<uint32_t>(input_count);
@@ -188,6 +189,7 @@ class TestNode {
     std::string op_;
     std::vector<Tensor> operands_;
     std::vector<tsr_attribute> attributes_;
+    std::vector<const tsr_attribute*> attribute_pointers_;
     std::vector<const tsr_tensor*> pointers_;
     std::vector<void*> data_;
 };

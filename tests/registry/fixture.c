@@ -49,8 +49,8 @@ static const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, cons
     return NULL;
 }
 static const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
-                                 void** state) {
-    (void)self, (void)node, (void)device;
+                                 tsr_device* opened, void** state) {
+    (void)self, (void)node, (void)device, (void)opened;
     *state = NULL;
     return NULL;
 }
@@ -62,11 +62,10 @@ static inline const tsr_status* run(const tsr_kernel* self, void* state, const t
     return NULL;
 }
 
-static const tsr_kernel kAdd = {
-    FIXTURE_KERNEL_SIZE, NULL, "add.fixture", "add", 1, "cpu", FIXTURE_PRIORITY, NULL, plan, prepare, release,
-    FIXTURE_RUN,         NULL};
+static const tsr_kernel kAdd = {FIXTURE_KERNEL_SIZE, 1, NULL, NULL,    "add.fixture", "add",       "cpu", NULL,
+                                FIXTURE_PRIORITY,    0, plan, prepare, release,       FIXTURE_RUN, NULL};
 static const tsr_kernel kMul = {
-    sizeof(tsr_kernel), NULL, "mul.fixture", "mul", 1, "cpu", 0, NULL, plan, prepare, release, run, NULL};
+    sizeof(tsr_kernel), 1, NULL, NULL, "mul.fixture", "mul", "cpu", NULL, 0, 0, plan, prepare, release, run, NULL};
 static const tsr_kernel* const kKernels[] = {&kAdd, &kMul};
 
 static uint64_t group_bytes(const tsr_layout* self, int64_t elements) {
@@ -75,16 +74,27 @@ static uint64_t group_bytes(const tsr_layout* self, int64_t elements) {
 static void pack(const tsr_layout* self, int64_t elements, int64_t groups, const void* rows, void* packed) {
     memcpy(packed, rows, group_bytes(self, elements) * (uint64_t)groups);
 }
-static const tsr_layout kLayout = {
-    sizeof(tsr_layout), NULL, "fixture_rows", TSR_TYPE_F32, FIXTURE_GROUP_ROWS, 4, group_bytes, pack, NULL};
+static const tsr_layout kLayout = {sizeof(tsr_layout),
+                                   TSR_TYPE_F32,
+                                   NULL,
+                                   NULL,
+                                   "fixture_rows",
+                                   FIXTURE_GROUP_ROWS,
+                                   4,
+                                   group_bytes,
+                                   pack,
+                                   NULL,
+                                   NULL,
+                                   NULL,
+                                   NULL};
 static const tsr_layout* const kLayouts[] = {&kLayout};
 
-static const tsr_status* infer(const tsr_operator* self, const tsr_node* node, tsr_tensor* outputs) {
+static const tsr_status* infer(const tsr_operator* self, const tsr_node* node, tsr_tensor* const* outputs) {
     (void)self;
-    outputs[0] = *node->inputs[0];
+    *outputs[0] = *node->inputs[0];
     return NULL;
 }
-static const tsr_operator kOperator = {sizeof(tsr_operator), NULL, "fixture_op", 1, 1, infer, NULL, 0};
+static const tsr_operator kOperator = {sizeof(tsr_operator), 1, NULL, NULL, "fixture_op", infer, NULL, 0, 1};
 static const tsr_operator* const kOperators[] = {&kOperator};
 
 #ifdef FIXTURE_PROVIDER
@@ -100,19 +110,23 @@ static const tsr_status* open_device(const tsr_device_provider* self, const tsr_
     *device = NULL;
     return NULL;
 }
-static const tsr_device_provider kProvider = {sizeof(tsr_device_provider), NULL, "simulated", NULL, match, open_device};
+static const tsr_device_provider kProvider = {
+    sizeof(tsr_device_provider), TSR_DEVICE_ABI, NULL, NULL, "simulated", "fixture/1", match, open_device};
 static const tsr_device_provider* const kProviders[] = {&kProvider};
-#define PROVIDERS kProviders, 1
+#define PROVIDERS kProviders
+#define PROVIDER_COUNT 1
 #else
-#define PROVIDERS NULL, 0
+#define PROVIDERS NULL
+#define PROVIDER_COUNT 0
 #endif
 
 static void destroy(const tsr_status* status) {
     (void)status;
 }
-static const tsr_status kFailure = {sizeof(tsr_status), TSR_DEVICE_ERROR, "the frobnicator is cold", destroy};
+static const tsr_status kFailure = {sizeof(tsr_status), TSR_DEVICE_ERROR, NULL, "the frobnicator is cold", destroy};
 
-static const tsr_status* initialize(const tsr_device_info* const* devices, uint32_t count) {
+static const tsr_status* initialize(const tsr_plugin* self, const tsr_device_info* const* devices, uint32_t count) {
+    (void)self;
     static int calls = 0;
     if (++calls > 1 || count == 0 || strcmp(devices[0]->kind, "cpu") != 0) return &kFailure;
 #ifdef FIXTURE_INIT_FAILS
@@ -122,9 +136,27 @@ static const tsr_status* initialize(const tsr_device_info* const* devices, uint3
 #endif
 }
 
-static const tsr_plugin kPlugin = {
-    FIXTURE_SIZE, NULL, FIXTURE_MAJOR, FIXTURE_MINOR, FIXTURE_NAME, "1.2.0", PROVIDERS, kKernels, 2, kLayouts, 1,
-    kOperators,   1,    initialize,    NULL};
+static const tsr_plugin kPlugin = {FIXTURE_SIZE,
+                                   0,
+                                   NULL,
+                                   NULL,
+                                   FIXTURE_MAJOR,
+                                   FIXTURE_MINOR,
+                                   FIXTURE_NAME,
+                                   "1.2.0",
+                                   PROVIDERS,
+                                   kKernels,
+                                   kLayouts,
+                                   kOperators,
+                                   NULL,
+                                   PROVIDER_COUNT,
+                                   2,
+                                   1,
+                                   1,
+                                   0,
+                                   0,
+                                   initialize,
+                                   NULL};
 
 TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
 #ifdef FIXTURE_DECLINES

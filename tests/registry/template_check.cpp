@@ -72,7 +72,7 @@ class Template : public testing::Test {
         EXPECT_EQ(plan.supported, 1u) << plan.reason;
         EXPECT_GT(plan.seconds_all_rows, plan.seconds_one_row);
         void* state = nullptr;
-        EXPECT_EQ(kernel.prepare(&kernel, &node, &hardware_.cpu(), &state), nullptr);
+        EXPECT_EQ(kernel.prepare(&kernel, &node, &hardware_.cpu(), nullptr, &state), nullptr);
 
         std::vector<float> output(inputs[0].size(), kPoison);
         std::vector<void*> data;
@@ -127,7 +127,7 @@ TEST_F(Template, ReplacesABuiltInKernel) {
 TEST_F(Template, BringsAnOperator) {
     const tsr_operator* op = registry_.find_operator("soft_cap");
     ASSERT_NE(op, nullptr);
-    const tsr_attribute cap = {"cap", TSR_ATTRIBUTE_FLOAT, 0, 3.0, nullptr};
+    const tsr_attribute cap = {sizeof cap, TSR_ATTRIBUTE_FLOAT, nullptr, "cap", 0, 3.0, nullptr};
     tsr_node node = {sizeof(tsr_node), nullptr, "soft_cap", 1, "test", &cap, 1, inputs_, 1, nullptr, 0};
     tsr_tensor inferred{};
     ASSERT_EQ(op->infer(op, &node, &inferred), nullptr);

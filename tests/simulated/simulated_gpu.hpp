@@ -28,7 +28,8 @@ inline const tsr_plugin& simulated_plugin() {
 }
 
 inline const tsr_simulated_failures& failures() {
-    return *static_cast<const tsr_simulated_failures*>(simulated_plugin().get_extension(TSR_SIMULATED_FAILURES));
+    return *static_cast<const tsr_simulated_failures*>(
+        simulated_plugin().get_extension(&simulated_plugin(), TSR_SIMULATED_FAILURES));
 }
 
 inline const tsr_kernel& simulated_kernel(std::string_view op) {
@@ -85,12 +86,12 @@ class Gpu {
     void* upload(const void* from, uint64_t bytes) {
         void* address = allocate(bytes);
         sdk::check(device->upload(device, queue, address, from, bytes));
-        sdk::check(device->wait(device, queue));
+        sdk::check(device->wait_queue(device, queue));
         return address;
     }
     void download(void* to, const void* from, uint64_t bytes) {
         sdk::check(device->download(device, queue, to, from, bytes));
-        sdk::check(device->wait(device, queue));
+        sdk::check(device->wait_queue(device, queue));
     }
     void release(void* address) {
         std::erase(owned_, address);
@@ -100,14 +101,14 @@ class Gpu {
     // Computes a node whose operands lie in host memory: to the device and back. `change` may spoil the run. Throws
     // sdk::Failure.
     void compute(TestNode& node, const Ranges& ranges,
-                 const std::function<void(std::vector<void*>&, tsr_run&)>& change = {}) {
+                 const std::function<void(std::vector<void*>&, tsr_launch&)>& change = {}) {
         const tsr_kernel& kernel = simulated_kernel(node.node.op);
         tsr_kernel_plan plan{};
         plan.struct_size = sizeof plan;
         sdk::check(kernel.plan(&kernel, &node.node, &info, &plan));
         if (!plan.supported) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
         void* state = nullptr;
-        sdk::check(kernel.prepare(&kernel, &node.node, &info, &state));
+        sdk::check(kernel.prepare(&kernel, &node.node, &info, nullptr, &state));
         const std::shared_ptr<void> released(nullptr, [&](void*) { kernel.release(&kernel, state); });
         std::vector<void*> data;
         const uint32_t operands = node.node.input_count + node.node.output_count;
@@ -115,17 +116,22 @@ class Gpu {
             Tensor& t = node.operand(i);
             data.push_back(t.bytes ? upload(t.bytes->data(), t.bytes->size()) : nullptr);
         }
-        tsr_run run{};
+        int32_t bounds[TSR_RANGE_COUNT];
+        for (int i = 0; i < TSR_RANGE_COUNT; ++i) bounds[i] = ranges.all[i].end - ranges.all[i].begin;
+        tsr_launch run{};
         run.struct_size = sizeof run;
+        run.queue = queue;
+        run.row_bounds = bounds;
+        run.token_bound = INT64_MAX;
         run.ranges = static_cast<tsr_range*>(upload(ranges.all, sizeof ranges.all));
         run.workspace = plan.workspace_bytes ? allocate(plan.workspace_bytes) : nullptr;
         if (change) change(data, run);
         run.data = data.data();
-        sdk::check(kernel.enqueue(&kernel, state, &run, queue));
+        sdk::check(kernel.enqueue(&kernel, state, &run));
         // The array is the caller's again as soon as enqueue has returned.
         const std::vector<void*> kept = data;
         std::fill(data.begin(), data.end(), nullptr);
-        sdk::check(device->wait(device, queue));
+        sdk::check(device->wait_queue(device, queue));
         for (uint32_t i = node.node.input_count; i < operands; ++i) {
             Tensor& t = node.operand(i);
             download(t.bytes->data(), kept[i], t.bytes->size());

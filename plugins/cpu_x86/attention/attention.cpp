@@ -52,7 +52,7 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     const int workers = static_cast<int>(slots_of(device));
     const AttentionCode& code = code_of(problem, device);
     const attention::Budget budget = budget_of(*node, problem, code, workers, least);
-    plan->least_scratch_bytes = static_cast<uint64_t>(least);
+    plan->minimum_scratch_bytes = static_cast<uint64_t>(least);
     if (budget.workers == 0) {
         sdk::refuse(*plan,
                     "%s: required at most %lld bytes of scratch memory; supported: %lld or more; missing: %lld bytes",
@@ -72,7 +72,6 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     }
     plan->supported = 1;
     plan->workspace_bytes = static_cast<uint64_t>(budget.bytes());
-    plan->state_bytes = sizeof(Prepared);
     const double tokens = static_cast<double>(problem.max_tokens) / 2;
     const double rate = code.macs * workers;
     double expansion = 0;
@@ -89,7 +88,8 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     return nullptr;
 }
 
-const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, void** state) {
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_device*,
+                          void** state) {
     return sdk::guarded([&] {
         Prepared prepared{{node, {}, {}, {}, {}}, nullptr};
         const CanonicalNode canonical(*node);

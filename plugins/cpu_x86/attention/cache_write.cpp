@@ -25,7 +25,7 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
 }
 
 // The node is the state.
-const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, void** state) {
+const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_device*, void** state) {
     *state = const_cast<tsr_node*>(node);
     return nullptr;
 }

@@ -77,14 +77,14 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
     op_of(self).plan(*node, slots_of(device), *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "one row at a time");
-    plan->state_bytes = sizeof(State) + sizeof(elementwise::RopeTable);
     const double rate = kMacs * slots_of(device);
     plan->seconds_one_row = kCall + work.macs_one_row / rate + work.bytes_one_row / kBandwidth;
     plan->seconds_all_rows = kCall + work.macs_all_rows / rate + work.bytes_all_rows / kBandwidth;
     return nullptr;
 }
 
-const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device, void** state) {
+const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device, tsr_device*,
+                          void** state) {
     return sdk::guarded([&] {
         auto prepared = std::make_unique<State>(State{node, slots_of(device), nullptr});
         if (std::string_view(op_of(self).name) == TSR_OP_ROPE) {

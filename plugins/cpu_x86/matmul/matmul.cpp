@@ -60,7 +60,6 @@ const tsr_status* plan_matmul(const tsr_kernel*, const tsr_node* node, const tsr
     const auto batches = static_cast<double>(op.batches);
     plan->layouts[1] = layouts_of(op.weight.kernels->type, !op.columns && packable(*canonical.node().inputs[1]));
     plan->workspace_bytes = op.workspace_bytes();
-    plan->state_bytes = sizeof(Matmul);
     Cost cost;
     cost.add(op.weight, batches, batches, batches, batches * rows);
     if (op.columns) {
@@ -73,7 +72,8 @@ const tsr_status* plan_matmul(const tsr_kernel*, const tsr_node* node, const tsr
     return nullptr;
 }
 
-const tsr_status* prepare_matmul(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, void** state) {
+const tsr_status* prepare_matmul(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_device*,
+                                 void** state) {
     return sdk::guarded([&] { *state = new Matmul(*node, device); });
 }
 
@@ -210,14 +210,14 @@ const tsr_status* plan_group(const tsr_kernel*, const tsr_node* node, const tsr_
     }
     plan->supported = 1;
     plan->workspace_bytes = op.workspace_bytes;
-    plan->state_bytes = sizeof(Group);
     cost.write(device, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%u weights, rows prepared %u way%s", op.count, op.preparations,
                   op.preparations == 1 ? "" : "s");
     return nullptr;
 }
 
-const tsr_status* prepare_group(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, void** state) {
+const tsr_status* prepare_group(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_device*,
+                                void** state) {
     return sdk::guarded([&] { *state = new Group(*node, device); });
 }
 

@@ -126,14 +126,14 @@ const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_de
     }
     plan->supported = 1;
     plan->workspace_bytes = op.workspace_bytes;
-    plan->state_bytes = sizeof(Ffn);
     cost.write(device, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%s, %s, %s, fused", op.gate.kernels->name, op.up.kernels->name,
                   op.down.kernels->name);
     return nullptr;
 }
 
-const tsr_status* prepare_ffn(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, void** state) {
+const tsr_status* prepare_ffn(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_device*,
+                              void** state) {
     return sdk::guarded([&] { *state = new Ffn(*node, device); });
 }
 

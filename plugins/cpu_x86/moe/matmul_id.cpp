@@ -46,7 +46,6 @@ const tsr_status* plan_id(const tsr_kernel*, const tsr_node* node, const tsr_dev
     const MatmulId op(canonical.node(), device);
     plan->layouts[1] = layouts_of(op.weight.kernels->type, packable(*canonical.node().inputs[1]));
     plan->workspace_bytes = op.workspace_bytes;
-    plan->state_bytes = sizeof(MatmulId);
     const auto experts = static_cast<double>(op.experts), used = static_cast<double>(op.used);
     const double places = used * static_cast<double>(node->inputs[2]->dims[1]);
     Cost cost;
@@ -56,7 +55,8 @@ const tsr_status* plan_id(const tsr_kernel*, const tsr_node* node, const tsr_dev
     return nullptr;
 }
 
-const tsr_status* prepare_id(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, void** state) {
+const tsr_status* prepare_id(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_device*,
+                             void** state) {
     return sdk::guarded([&] { *state = new MatmulId(*node, device); });
 }
 

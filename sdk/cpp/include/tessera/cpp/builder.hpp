@@ -27,16 +27,14 @@ class Builder {
     tsr_value add(const char* op, const char* name, Values inputs, Attributes attributes = {}, tsr_value into = 0,
                   tsr_stage stage = TSR_STAGE_RUN) const {
         tsr_value output = into;
-        check(table_->add(table_, stage, op, name, attributes.begin(), static_cast<uint32_t>(attributes.size()),
-                          inputs.begin(), static_cast<uint32_t>(inputs.size()), &output, 1));
+        add_to(stage, op, name, inputs, attributes, &output, 1);
         return output;
     }
 
     std::vector<tsr_value> add_many(const char* op, const char* name, Values inputs, uint32_t outputs,
                                     Attributes attributes = {}) const {
         std::vector<tsr_value> values(outputs, 0);
-        check(table_->add(table_, TSR_STAGE_RUN, op, name, attributes.begin(), static_cast<uint32_t>(attributes.size()),
-                          inputs.begin(), static_cast<uint32_t>(inputs.size()), values.data(), outputs));
+        add_to(TSR_STAGE_RUN, op, name, inputs, attributes, values.data(), outputs);
         return values;
     }
 
@@ -89,6 +87,13 @@ class Builder {
     void output(uint32_t index, tsr_value value) const { check(table_->output(table_, index, value)); }
 
   private:
+    void add_to(tsr_stage stage, const char* op, const char* name, Values inputs, Attributes attributes,
+                tsr_value* outputs, uint32_t output_count) const {
+        const auto pointers = pointers_to(attributes.begin(), attributes.size());
+        check(table_->add(table_, stage, op, name, pointers.data(), static_cast<uint32_t>(pointers.size()),
+                          inputs.begin(), static_cast<uint32_t>(inputs.size()), outputs, output_count));
+    }
+
     static tsr_tensor shape_of(std::initializer_list<int64_t> dims, int32_t range) {
         tsr_tensor shape{};
         shape.struct_size = sizeof shape;

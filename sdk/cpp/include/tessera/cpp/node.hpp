@@ -10,13 +10,14 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera::sdk {
 
 // nullptr if the node has no such attribute.
 inline const tsr_attribute* find_attribute(const tsr_node& node, std::string_view name) noexcept {
     for (uint32_t i = 0; i < node.attribute_count; ++i) {
-        if (name == node.attributes[i].name) return &node.attributes[i];
+        if (name == node.attributes[i]->name) return node.attributes[i];
     }
     return nullptr;
 }
@@ -98,14 +99,30 @@ void refuse(tsr_kernel_plan& plan, const char* format, Args... args) noexcept {
     }
 }
 
+// Of a struct that the host has prepared. `value`: stored in the type for values, not in that for keys.
+inline void set_component(tsr_cache_component& component, const char* name, int64_t elements, uint32_t value) noexcept {
+    component.name = name;
+    component.elements = elements;
+    component.value = value;
+}
+
+// Addresses of neighbouring structs: the arrays of the ABI are of pointers.
+template <typename T>
+std::vector<const T*> pointers_to(const T* first, size_t count) {
+    std::vector<const T*> pointers;
+    pointers.reserve(count);
+    for (size_t i = 0; i < count; ++i) pointers.push_back(first + i);
+    return pointers;
+}
+
 inline tsr_attribute attribute(const char* name, int64_t value) noexcept {
-    return {name, TSR_ATTRIBUTE_INT, value, 0, nullptr};
+    return {sizeof(tsr_attribute), TSR_ATTRIBUTE_INT, nullptr, name, value, 0, nullptr};
 }
 inline tsr_attribute attribute(const char* name, double value) noexcept {
-    return {name, TSR_ATTRIBUTE_FLOAT, 0, value, nullptr};
+    return {sizeof(tsr_attribute), TSR_ATTRIBUTE_FLOAT, nullptr, name, 0, value, nullptr};
 }
 inline tsr_attribute attribute(const char* name, const char* value) noexcept {
-    return {name, TSR_ATTRIBUTE_STRING, 0, 0, value};
+    return {sizeof(tsr_attribute), TSR_ATTRIBUTE_STRING, nullptr, name, 0, 0, value};
 }
 
 }  // namespace tessera::sdk

@@ -31,7 +31,7 @@ inline void destroy_owned(const tsr_status* status) {
     delete static_cast<const OwnedStatus*>(status);
 }
 
-inline const tsr_status kOutOfMemory = {sizeof(tsr_status), TSR_DOES_NOT_FIT, "out of host memory", nullptr};
+inline const tsr_status kOutOfMemory = {sizeof(tsr_status), TSR_DOES_NOT_FIT, nullptr, "out of host memory", nullptr};
 
 }  // namespace detail
 
@@ -42,6 +42,7 @@ inline const tsr_status* make_status(tsr_code code, const char* message) noexcep
         status->text = message;
         status->struct_size = sizeof(tsr_status);
         status->code = code;
+        status->next = nullptr;
         status->message = status->text.c_str();
         status->destroy = detail::destroy_owned;
         return status;

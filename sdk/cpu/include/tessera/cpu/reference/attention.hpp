@@ -186,7 +186,7 @@ inline void plan_attention(const tsr_node& node, uint32_t slots, tsr_kernel_plan
     if (!check) return;
     const uint64_t cap = scratch_cap(node);
     const AttentionTiles tiles = attention_tiles(shape, cap, slots);
-    plan.least_scratch_bytes = tiles.least_bytes;
+    plan.minimum_scratch_bytes = tiles.least_bytes;
     if (cap != 0 && cap < tiles.least_bytes) {
         check.no("%s: required at most %llu bytes of scratch; supported: %llu or more; missing: %llu bytes", node.op,
                  static_cast<unsigned long long>(cap), static_cast<unsigned long long>(tiles.least_bytes),

@@ -94,7 +94,7 @@ class Check {
     // An attribute that nobody has heard of may change what the node means.
     bool attributes(std::span<const std::string_view> known) noexcept {
         for (uint32_t i = 0; good_ && i < node_.attribute_count; ++i) {
-            const char* name = node_.attributes[i].name;
+            const char* name = node_.attributes[i]->name;
             if (std::ranges::find(known, std::string_view(name)) == known.end())
                 return no("%s: required attribute '%s'; supported: none of that name; missing: it", node_.op, name);
         }
