@@ -97,6 +97,7 @@ class Graph {
 
     void set_output(std::string name, Value value);
     Value find_output(std::string_view name) const;  // 0 if there is none
+    std::span<const std::pair<std::string, Value>> outputs() const { return outputs_; }
 
     // An absent tensor's description has type TSR_TYPE_NONE. References stay valid while the graph lives.
     const tsr_tensor& tensor(Value value) const { return tensors_.at(value).desc; }

@@ -4,30 +4,32 @@
 
 #include <algorithm>
 #include <numeric>
-#include <vector>
 
 namespace tessera {
 
-uint64_t pack_lifetimes(std::deque<Lifetime>& buffers, uint64_t alignment) {
-    std::vector<size_t> order(buffers.size());
+std::vector<uint64_t> pack_buffers(std::span<const uint64_t> bytes, uint64_t alignment,
+                                   const std::function<bool(size_t a, size_t b)>& together, uint64_t& total) {
+    std::vector<size_t> order(bytes.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return buffers[a].bytes > buffers[b].bytes; });
+    std::ranges::stable_sort(order, [&](size_t a, size_t b) { return bytes[a] > bytes[b]; });
 
-    std::vector<const Lifetime*> placed;  // by offset
-    uint64_t total = 0;
-    for (const size_t index : order) {
-        Lifetime& buffer = buffers[index];
+    std::vector<uint64_t> offsets(bytes.size(), 0);
+    std::vector<size_t> placed;  // by offset
+    uint64_t end = 0;
+    for (const size_t buffer : order) {
         uint64_t at = 0;
-        for (const Lifetime* other : placed) {
-            if (other->last < buffer.first || other->first > buffer.last) continue;
-            if (at + buffer.bytes <= other->offset) break;
-            at = std::max(at, checked_align_up(other->offset + other->bytes, alignment, "bytes of activations"));
+        for (const size_t other : placed) {
+            // Only one that lies past `at` in part can be in the way.
+            if (offsets[other] + bytes[other] <= at || !together(buffer, other)) continue;
+            if (at + bytes[buffer] <= offsets[other]) break;
+            at = checked_align_up(offsets[other] + bytes[other], alignment, "bytes of activations");
         }
-        buffer.offset = at;
-        total = std::max(total, checked_add(at, buffer.bytes, "bytes of activations"));
-        placed.insert(std::ranges::upper_bound(placed, at, {}, &Lifetime::offset), &buffer);
+        offsets[buffer] = at;
+        end = std::max(end, checked_add(at, bytes[buffer], "bytes of activations"));
+        placed.insert(std::ranges::upper_bound(placed, at, {}, [&](size_t i) { return offsets[i]; }), buffer);
     }
-    return checked_align_up(total, alignment, "bytes of activations");
+    total = checked_align_up(end, alignment, "bytes of activations");
+    return offsets;
 }
 
 }  // namespace tessera

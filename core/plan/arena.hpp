@@ -1,20 +1,18 @@
 // Offsets for buffers that share memory over time.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
-#include <deque>
+#include <functional>
+#include <span>
+#include <vector>
 
 namespace tessera {
 
-struct Lifetime {
-    uint64_t bytes = 0;
-    uint32_t first = 0;   // step that writes it first
-    uint32_t last = 0;    // step that uses it last
-    uint64_t offset = 0;  // the answer
-};
-
-// Places the largest buffers first, each at the lowest offset where no buffer lives at the same time. Deterministic.
-// Returns the bytes needed in all. Offsets are multiples of `alignment`.
-uint64_t pack_lifetimes(std::deque<Lifetime>& buffers, uint64_t alignment);
+// Places buffers of the given sizes, the largest first, each at the lowest offset where it overlaps none that
+// `together` says it cannot share memory with (symmetric). Deterministic. Offsets are multiples of `alignment`; `total`
+// gets the bytes needed in all.
+std::vector<uint64_t> pack_buffers(std::span<const uint64_t> bytes, uint64_t alignment,
+                                   const std::function<bool(size_t a, size_t b)>& together, uint64_t& total);
 
 }  // namespace tessera

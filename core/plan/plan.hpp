@@ -5,6 +5,7 @@
 #include "core/graph/graph.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/plan/options.hpp"
+#include "core/plan/step.hpp"
 #include "core/registry/registry.hpp"
 
 #include <tessera/kernel.h>
@@ -17,9 +18,6 @@
 #include <vector>
 
 namespace tessera {
-
-using DeviceIndex = uint32_t;  // in Plan::devices
-using InstanceId = uint32_t;
 
 // Why something that could have been used is not.
 struct Rejection {
@@ -48,6 +46,7 @@ struct Instance {
     bool mapped = false;    // lies in the mapped file instead of an arena
     bool deferred = false;  // packed between steps; until then kernels read it in the mapped file, canonical
     bool loading = false;   // canonical, for init nodes; lies in loading memory while one of them runs
+    bool staging = false;   // on the host, through which a copy between two other devices goes
     std::string why_copy;   // for a second instance of a weight on one device: what needed it
 };
 
@@ -63,26 +62,18 @@ struct PlannedNode {
     std::vector<Rejection> rejected;   // kernels of the op that were not chosen
 };
 
-// A copy between two devices: the actual rows of a storage.
-struct Transfer {
-    InstanceId from = 0;
-    InstanceId to = 0;
-    uint64_t max_bytes = 0;
-};
-
-// Consecutive nodes of one device, after the copies that they need.
-struct Segment {
-    DeviceIndex device = 0;
-    std::vector<Transfer> transfers;
-    uint32_t first = 0;  // in Plan::nodes
-    uint32_t count = 0;
+// Where each input of the graph, and the ranges of a step after them, lie in the block that is copied to a device
+// before each step.
+struct InputBlock {
+    uint64_t bytes = 0;
+    uint64_t ranges = 0;  // offset of tsr_range[TSR_RANGE_COUNT]
 };
 
 // Bytes asked of a device's allocator.
 struct DeviceMemory {
     uint64_t weights = 0;
     uint64_t cache = 0;
-    uint64_t activations = 0;  // with inputs and outputs
+    uint64_t activations = 0;  // with inputs, once for each step under way, and outputs
     uint64_t workspace = 0;
     uint64_t staging = 0;  // host: through which copies between two other devices go
     uint64_t loading = 0;  // host: through which weights are packed and derived; given back after loading
@@ -100,23 +91,22 @@ struct Plan {
     // Deques, so that even a large model's lists ask for no large block of memory that the plan would not count.
     std::deque<PlannedNode> init_nodes;  // run once on the CPU, before weights are packed
     std::deque<PlannedNode> nodes;       // in order of execution
-    std::vector<Segment> segments;
+    Step step;
+    InputBlock input_block;  // instances of inputs have their offset in it
     std::deque<Instance> instances;
     std::vector<InstanceId> deferred;  // in the order in which they are packed
     std::vector<DeviceMemory> memory;  // a device each
     std::vector<LoweringChoice> lowerings;
-    std::vector<std::string> notes;   // for people: what was asked and could not be honoured, and what is done instead
-    std::vector<InstanceId> uploads;  // inputs that devices other than the CPU read: copied there before each step
+    std::vector<std::string> notes;  // for people: what was asked and could not be honoured, and what is done instead
+
+    // Whether the host reads an output of the graph there.
+    bool is_output(InstanceId id) const;
 };
 
 // Plans the model's graph for the hardware. Pure: nothing is opened or allocated. `registry`, `hardware` and the op set
 // of `model` outlive the plan. Throws Error: TSR_UNSUPPORTED with a table of what was asked, who refused and why;
 // TSR_NOT_FOUND for devices or lowerings that do not exist.
 Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options);
-
-// Room for the ranges of a step at the end of a device's workspace.
-inline constexpr uint64_t kRangesBytes = 256;
-static_assert(sizeof(tsr_range) * TSR_RANGE_COUNT <= kRangesBytes);
 
 // Bytes of one thread's buffer through which a weight is packed: room for one group of the longest rows.
 inline constexpr uint64_t kLoadingChunk = 2ull << 20;

@@ -20,7 +20,7 @@ InstanceId DeferredWeights::pack_next(const WeightSource& source) {
     const Instance& instance = plan_.instances[id];
     const Storage& weight = plan_.graph.storage(instance.storage);
     const Packing packing(plan_, registry_, instance);
-    auto* to = static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_WEIGHT));
+    auto* to = static_cast<std::byte*>(memory_.address(instance));
     const uint64_t groups = packing.groups(), at_once = packing.groups_of(kLoadingChunk);
     each_on_team(team_, 0, (groups + at_once - 1) / at_once, [&](uint32_t, size_t i) {
         const uint64_t first = i * at_once, offset = first * packing.canonical_bytes,

@@ -1,10 +1,12 @@
 #include "core/run/executor.hpp"
 
 #include "core/base/error.hpp"
+#include "core/plan/step_walk.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstring>
 
 namespace tessera {
 namespace {
@@ -22,16 +24,6 @@ double packing_share(const tsr_range& rows) {
     return rows.end - rows.begin <= kFewRows ? 1 : 0.1;
 }
 
-// The range that tells whether a node has rows to work on: that of what it makes, or of what it reads first.
-int32_t working_range(const tsr_node& node) {
-    if (node.output_count && node.outputs[0]->range != TSR_RANGE_FIXED) return node.outputs[0]->range;
-    return node.input_count && sdk::present(node.inputs[0]) ? node.inputs[0]->range : TSR_RANGE_FIXED;
-}
-
-bool is_empty(const tsr_range& range) {
-    return range.begin >= range.end;
-}
-
 }  // namespace
 
 Executor::Executor(Plan plan, const Registry& registry, Team& team)
@@ -39,19 +31,17 @@ Executor::Executor(Plan plan, const Registry& registry, Team& team)
       registry_(registry),
       team_(team),
       memory_(plan_, registry),
+      lanes_(plan_, memory_),
       deferred_(plan_, registry, memory_, team) {
-    for (DeviceIndex i = 0; i < plan_.devices.size(); ++i) {
-        auto* workspace = static_cast<std::byte*>(memory_.workspace(i));
-        device_ranges_.push_back(memory_.device(i) ? workspace + plan_.memory[i].workspace - kRangesBytes : nullptr);
+    for (const Action& action : plan_.step.actions) {
+        if (action.peer == 0) continue;
+        const OpenDevice& peer = *memory_.device(plan_.instances[action.peer].device);
+        if (lanes_.device(action.lane).reaches(peer)) direct_.insert(action.from);
     }
 }
 
 Executor::~Executor() {
-    for (const Prepared& node : nodes_) release(node);
-}
-
-void Executor::release(const Prepared& node) noexcept {
-    if (node.state) node.planned->kernel->release(node.planned->kernel, node.state);
+    lanes_.drain();
 }
 
 void Executor::load(const WeightSource& source, const LoadProgress& progress) {
@@ -59,55 +49,58 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
     load_weights(plan_, registry_, memory_, source, team_, progress);
     for (const PlannedNode& planned : plan_.nodes) nodes_.push_back(prepare(planned));
     memory_.touch_host();
-    std::array<tsr_range, TSR_RANGE_COUNT> one{};
+    if (!memory_.register_host()) {
+        notes_.push_back("host memory could not be page-locked for every device: copies to and from it are slower");
+    }
+    warm_up();
+    recordings_.record(
+        plan_, lanes_, static_cast<int32_t>(plan_.options.max_sequences),
+        [this](ActionId id, const RowBounds& bounds) { enqueue(id, bounds); }, notes_);
+}
+
+// Each node once, so that what kernels load late is there before something is recorded.
+void Executor::warm_up() {
+    StepRanges one{};
     one[TSR_RANGE_ROWS] = {0, 1};
     one[TSR_RANGE_OUTPUT_ROWS] = {0, 1};
     one[TSR_RANGE_PROMPT_ROWS] = {0, 1};
     one[TSR_RANGE_GENERATION_ROWS] = {1, 1};
-    take_step(one);
+    take_step(one, 0, true);
     one[TSR_RANGE_PROMPT_ROWS] = {0, 0};
     one[TSR_RANGE_GENERATION_ROWS] = {0, 1};
-    take_step(one);
+    take_step(one, 0, true);
 }
 
-void* Executor::host_address(InstanceId id) const {
-    const Instance& instance = plan_.instances[id];
-    const Storage& storage = plan_.graph.storage(instance.storage);
-    if (!instance.mapped && !deferred_.waits(id)) return memory_.address(instance, storage.role);
-    const std::byte* at = source_->mapped(storage.name);
-    if (!at) fail(TSR_INTERNAL, "{}: planned as mapped, but the source does not map it", storage.name);
-    return const_cast<std::byte*>(at);  // kernels only read weights
+void Executor::check_order() {
+    finish();
+    checker_ = std::make_unique<StepChecker>(plan_);
+    submitted_ = finished_ = 0;
 }
 
 // With its operands as they now are.
-Executor::Prepared Executor::prepare(const PlannedNode& planned) const {
-    Prepared node;
-    node.planned = &planned;
-    node.view = std::make_unique<NodeView>(plan_.graph, plan_.graph.nodes()[planned.node]);
-    node.skip_range = working_range(node.view->abi());
-    for (uint32_t i = 0; i < planned.operands.size(); ++i) {
-        const InstanceId id = planned.operands[i];
-        node.data.push_back(id == 0 ? nullptr : host_address(id));
-        if (id) node.view->operand(i).layout = deferred_.waits(id) ? "" : plan_.instances[id].layout.c_str();
-    }
-    const tsr_status* status = planned.kernel->prepare(
-        planned.kernel, &node.view->abi(), plan_.devices[planned.device],
-        memory_.device(planned.device) ? memory_.device(planned.device)->abi() : nullptr, &node.state);
-    if (status) fail_node(node, status);
-    return node;
+PreparedNode Executor::prepare(const PlannedNode& planned) const {
+    OpenDevice* device = memory_.device(planned.device);
+    return {plan_, registry_, planned, device ? device->abi() : nullptr, [this](InstanceId id) -> PreparedNode::Bound {
+                const Instance& instance = plan_.instances[id];
+                const Storage& storage = plan_.graph.storage(instance.storage);
+                if (!instance.mapped && !deferred_.waits(id))
+                    return {memory_.address(instance), instance.layout.c_str()};
+                const std::byte* at = source_->mapped(storage.name);
+                if (!at) fail(TSR_INTERNAL, "{}: planned as mapped, but the source does not map it", storage.name);
+                // Kernels only read weights.
+                return {const_cast<std::byte*>(at), deferred_.waits(id) ? "" : instance.layout.c_str()};
+            }};
 }
 
 void Executor::pack_one() {
     if (deferred_.empty()) return;
     const auto begin = Clock::now();
     const InstanceId packed = deferred_.pack_next(*source_);
-    for (Prepared& node : nodes_) {
-        const auto& operands = node.planned->operands;
+    for (PreparedNode& node : nodes_) {
+        const auto& operands = node.planned().operands;
         if (std::ranges::find(operands, packed) == operands.end()) continue;
-        // Until this succeeds the node reads the weight where it did: that is not gone.
-        Prepared fresh = prepare(*node.planned);
-        release(node);
-        node = std::move(fresh);
+        // Until this succeeds the node reads the weight where it did: that is still there.
+        node = prepare(node.planned());
     }
     packing_seconds_ += seconds_since(begin);
 }
@@ -121,23 +114,15 @@ PackingProgress Executor::packing() const noexcept {
     return {deferred_.packed_bytes(), deferred_.total_bytes(), packing_seconds_};
 }
 
-void Executor::fail_node(const Prepared& node, const tsr_status* status) const {
-    const Node& what = plan_.graph.nodes()[node.planned->node];
-    try {
-        check(status);
-        throw Error(TSR_INTERNAL, "no status");
-    } catch (const Error& error) {
-        fail(error.code(), "{} ({}, layer {}, {}): {}", what.name, what.op, what.layer,
-             plan_.devices[node.planned->device]->id, error.what());
-    }
-}
-
 std::span<std::byte> Executor::input(std::string_view name) {
+    const uint32_t slots = plan_.step.slots;
+    if (submitted_ >= slots) finish_up_to(submitted_ - slots + 1);
     for (const Instance& instance : plan_.instances) {
         const Storage& storage = plan_.graph.storage(instance.storage);
         if (instance.storage == 0 || instance.device != 0 || storage.role != TSR_ROLE_INPUT || storage.name != name)
             continue;
-        return {static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_INPUT)), instance.bytes};
+        const auto slot = static_cast<uint32_t>(submitted_ % slots);
+        return {static_cast<std::byte*>(memory_.address(instance, slot)), instance.bytes};
     }
     return {};
 }
@@ -145,135 +130,256 @@ std::span<std::byte> Executor::input(std::string_view name) {
 const std::byte* Executor::output(std::string_view name) const {
     const Value value = plan_.graph.find_output(name);
     if (!value) fail(TSR_NOT_FOUND, "the graph has no output '{}'", name);
-    for (const Instance& instance : plan_.instances) {
-        if (instance.storage != plan_.graph.storage_of(value) || instance.device != 0) continue;
-        return static_cast<const std::byte*>(memory_.address(instance, TSR_ROLE_ACTIVATION)) +
-               plan_.graph.tensor(value).offset;
+    for (InstanceId id = 1; id < plan_.instances.size(); ++id) {
+        const Instance& instance = plan_.instances[id];
+        if (instance.storage != plan_.graph.storage_of(value) || !plan_.is_output(id)) continue;
+        return static_cast<const std::byte*>(memory_.address(instance)) + plan_.graph.tensor(value).offset;
     }
     fail(TSR_INTERNAL, "the output '{}' is not on the host", name);
 }
 
-void Executor::run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads) {
+void Executor::run(const StepRanges& ranges, uint32_t threads) {
     pack_for(packing_share(ranges[TSR_RANGE_ROWS]) * last_step_seconds_);
     const auto begin = Clock::now();
-    take_step(ranges, threads);
+    take_step(ranges, threads, true);
     last_step_seconds_ = seconds_since(begin);
 }
 
-void Executor::take_step(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads) {
-    ranges_ = ranges;
-    for (DeviceIndex i = 1; i < plan_.devices.size(); ++i) {
-        if (OpenDevice* device = memory_.device(i)) device->upload(device_ranges_[i], ranges_.data(), sizeof ranges_);
-    }
-    for (const InstanceId id : plan_.uploads) {
-        const Instance& there = plan_.instances[id];
-        const std::span<std::byte> here = input(plan_.graph.storage(there.storage).name);
-        memory_.device(there.device)->upload(memory_.address(there, TSR_ROLE_INPUT), here.data(), here.size());
-    }
-    for (const Segment& segment : plan_.segments) {
-        for (const Transfer& t : segment.transfers) transfer(t);
-        if (segment.device == 0) {
-            run_on_team(segment, threads);
-        } else {
-            enqueue(segment);
-        }
-    }
-    for (DeviceIndex i = 1; i < plan_.devices.size(); ++i) {
-        if (OpenDevice* device = memory_.device(i)) device->wait();
-    }
+void Executor::submit(const StepRanges& ranges, uint32_t threads) {
+    if (ranges[TSR_RANGE_OUTPUT_ROWS].begin < ranges[TSR_RANGE_OUTPUT_ROWS].end)
+        fail(TSR_INVALID_ARGUMENT, "a step that is not waited for cannot have outputs");
+    if (plan_.step.slots == 1) return run(ranges, threads);
+    take_step(ranges, threads, false);
 }
 
-void Executor::run_on_team(const Segment& segment, uint32_t threads) {
+void Executor::finish() {
+    finish_up_to(submitted_);
+    check_faults();
+}
+
+void Executor::finish_up_to(uint64_t steps) {
+    if (finished_ >= steps) return;
+    try {
+        // Lanes end steps in turn: the last one's events are those of all.
+        lanes_.finish(steps - 1);
+    } catch (...) {
+        drain();
+        throw;
+    }
+    if (checker_) checker_->finish(steps - 1);
+    finished_ = steps;
+}
+
+// After a failure nothing may still be at work on memory that the next step uses.
+void Executor::drain() noexcept {
+    lanes_.drain();
+    finished_ = submitted_;
+}
+
+void Executor::check_faults() const {
+    if (!checker_ || checker_->faults().empty()) return;
+    std::string lines;
+    for (const std::string& fault : checker_->faults()) lines += "\n  " + fault;
+    fail(TSR_INTERNAL, "the order of the step is not safe:{}", lines);
+}
+
+// Does a step's actions: on the team at once, on devices by putting them on their queues.
+class Executor::StepVisitor {
+  public:
+    StepVisitor(Executor& executor, uint32_t threads, bool outputs)
+        : executor_(executor),
+          threads_(threads),
+          outputs_(outputs),
+          number_(executor.submitted_),
+          slot_(static_cast<uint32_t>(number_ % executor.plan_.step.slots)) {}
+
+    void wait(ActionId id, ActionId other, uint64_t step) {
+        if (is_skipped(id)) return;
+        executor_.lanes_.wait(executor_.plan_.step.actions[id].lane, other, step);
+        if (executor_.checker_) executor_.checker_->wait(id, other, step);
+    }
+
+    void run(ActionId id) {
+        if (is_skipped(id)) return;
+        const Action& action = executor_.plan_.step.actions[id];
+        if (executor_.checker_) executor_.checker_->run(id, number_);
+        if (executor_.cancelled_.load(std::memory_order_relaxed)) fail(TSR_CANCELLED, "the step was cancelled");
+        switch (action.kind) {
+            case ActionKind::kUpload:
+            case ActionKind::kDownload:
+                executor_.copy(action, slot_);
+                break;
+            case ActionKind::kNodes:
+                if (action.lane == 0) {
+                    executor_.run_on_team(action, threads_);
+                } else {
+                    launch(id, action);
+                }
+                break;
+            case ActionKind::kInputs:
+            case ActionKind::kOutputs:
+                break;  // what the caller does, before and after
+        }
+    }
+
+    void signal(ActionId id) {
+        executor_.lanes_.signal(id, number_);
+        if (executor_.checker_) executor_.checker_->signal(id, number_);
+    }
+
+  private:
+    bool is_skipped(ActionId id) const {
+        return executor_.plan_.step.actions[id].kind == ActionKind::kOutputs && !outputs_;
+    }
+
+    void launch(ActionId id, const Action& action) {
+        if (const tsr_recording recording = executor_.recordings_.find(id, executor_.bounds_)) {
+            executor_.lanes_.device(action.lane).replay(executor_.lanes_.queue(action.lane), recording);
+        } else {
+            executor_.enqueue(id, executor_.bounds_);
+        }
+    }
+
+    Executor& executor_;
+    uint32_t threads_;
+    bool outputs_;
+    uint64_t number_;
+    uint32_t slot_;
+};
+
+void Executor::take_step(const StepRanges& ranges, uint32_t threads, bool outputs) {
+    cancelled_.store(0, std::memory_order_relaxed);
+    try {
+        const uint32_t slots = plan_.step.slots;
+        if (submitted_ >= slots) finish_up_to(submitted_ - slots + 1);
+        std::ranges::copy(ranges, ranges_);
+        bounds_ = recordings_.bounds_of(ranges_);
+        std::byte* block = memory_.input_block(0, static_cast<uint32_t>(submitted_ % slots));
+        std::memcpy(block + plan_.input_block.ranges, ranges_, sizeof ranges_);
+        StepVisitor visitor(*this, threads, outputs);
+        walk_step(plan_.step, submitted_, visitor);
+        ++submitted_;
+        if (outputs) finish_up_to(submitted_);
+    } catch (...) {
+        drain();
+        throw;
+    }
+    check_faults();
+}
+
+void Executor::run_on_team(const Action& action, uint32_t threads) {
     std::atomic<const tsr_status*> status{nullptr};
-    std::atomic<uint32_t> failed_at{segment.count};  // the first node that failed
+    std::atomic<uint32_t> ends_at{action.count};  // the first node that failed, or at which the step was cancelled
     auto region = [&](uint32_t worker, uint32_t workers) {
-        tsr_run run{sizeof(tsr_run), 0,       nullptr, nullptr,       ranges_.data(), memory_.workspace(0),
-                    worker,          workers, &team_,  Team::barrier, Team::piece,    nullptr};
+        tsr_run run{};
+        run.struct_size = sizeof run;
+        run.ranges = ranges_;
+        run.workspace = memory_.workspace(0);
+        run.worker = worker;
+        run.workers = workers;
+        run.team = &team_;
+        run.barrier = Team::barrier;
+        run.piece = Team::piece;
+        static_assert(sizeof cancelled_ == sizeof *run.cancelled);
+        run.cancelled = reinterpret_cast<const uint32_t*>(&cancelled_);
         const bool measured = worker == 0 && !seconds_.empty();
         auto before = measured ? Clock::now() : Clock::time_point();
-        for (uint32_t i = 0; i < segment.count; ++i) {
-            const Prepared& node = nodes_[segment.first + i];
-            if (node.skip_range != TSR_RANGE_FIXED && is_empty(ranges_[node.skip_range])) continue;
-            run.data = node.data.data();
-            const tsr_kernel& kernel = *node.planned->kernel;
-            if (const tsr_status* failed = kernel.run(&kernel, node.state, &run)) {
+        for (uint32_t i = 0; i < action.count; ++i) {
+            const PreparedNode& node = nodes_[action.first + i];
+            if (node.idle(ranges_)) continue;
+            if (const tsr_status* failed = node.run(run)) {
                 const tsr_status* none = nullptr;
                 if (status.compare_exchange_strong(none, failed)) {
-                    failed_at = i;
+                    ends_at = i;
                 } else if (failed->destroy) {
                     failed->destroy(failed);
                 }
             }
+            if (worker == 0 && cancelled_.load(std::memory_order_relaxed)) {
+                uint32_t none = action.count;
+                ends_at.compare_exchange_strong(none, i);
+            }
             team_.barrier();
             if (measured) {
                 const auto after = Clock::now();
-                seconds_[segment.first + i] += std::chrono::duration<double>(after - before).count();
+                seconds_[action.first + i] += std::chrono::duration<double>(after - before).count();
                 before = after;
             }
             // A worker that is ahead may already have failed at a later node: all leave after the same one.
-            if (failed_at.load(std::memory_order_acquire) <= i) return;
+            if (ends_at.load(std::memory_order_acquire) <= i) return;
         }
     };
     team_.run(threads, region);
-    if (const uint32_t i = failed_at.load(); i < segment.count) fail_node(nodes_[segment.first + i], status.load());
+    const uint32_t i = ends_at.load();
+    if (i == action.count) return;
+    if (const tsr_status* failed = status.load()) nodes_[action.first + i].fail(failed);
+    fail(TSR_CANCELLED, "the step was cancelled");
 }
 
-void Executor::enqueue(const Segment& segment) {
-    OpenDevice& device = *memory_.device(segment.device);
-    for (uint32_t i = segment.first; i < segment.first + segment.count; ++i) {
-        const Prepared& node = nodes_[i];
-        std::array<int32_t, TSR_RANGE_COUNT> bounds{};
-        for (size_t k = 0; k < bounds.size(); ++k) bounds[k] = ranges_[k].end - ranges_[k].begin;
-        tsr_launch launch{};
-        launch.struct_size = sizeof launch;
-        launch.data = node.data.data();
-        launch.ranges = static_cast<const tsr_range*>(device_ranges_[segment.device]);
-        launch.row_bounds = bounds.data();
-        launch.token_bound = plan_.options.max_tokens;
-        launch.workspace = memory_.workspace(segment.device);
-        launch.queue = device.queue();
-        const tsr_kernel& kernel = *node.planned->kernel;
-        if (const tsr_status* status = kernel.enqueue(&kernel, node.state, &launch)) fail_node(node, status);
+void Executor::enqueue(ActionId id, const RowBounds& bounds) {
+    const Action& action = plan_.step.actions[id];
+    const DeviceIndex device = plan_.step.device_of(action);
+    tsr_range wanted[TSR_RANGE_COUNT];
+    for (int i = 0; i < TSR_RANGE_COUNT; ++i) wanted[i] = {0, bounds.rows[i]};
+    tsr_launch launch{};
+    launch.struct_size = sizeof launch;
+    launch.ranges = reinterpret_cast<const tsr_range*>(memory_.input_block(device) + plan_.input_block.ranges);
+    launch.row_bounds = bounds.rows;
+    launch.token_bound = plan_.options.max_tokens;
+    launch.workspace = memory_.workspace(device);
+    launch.queue = lanes_.queue(action.lane);
+    for (uint32_t i = action.first; i < action.first + action.count; ++i) {
+        const PreparedNode& node = nodes_[i];
+        if (node.idle(wanted)) continue;
+        if (const tsr_status* status = node.enqueue(launch)) node.fail(status);
     }
 }
 
-void Executor::transfer(const Transfer& t) {
-    const Instance &from = plan_.instances[t.from], &to = plan_.instances[t.to];
+void Executor::copy(const Action& action, uint32_t slot) {
+    OpenDevice& device = lanes_.device(action.lane);
+    const tsr_queue queue = lanes_.queue(action.lane);
+    if (action.from == 0) {
+        const std::byte* block = memory_.input_block(0, slot);
+        device.upload(queue, memory_.input_block(plan_.step.device_of(action)), block, plan_.input_block.bytes);
+        return;
+    }
+    const Instance &from = plan_.instances[action.from], &to = plan_.instances[action.to];
     const Storage& storage = plan_.graph.storage(from.storage);
-    uint64_t begin = 0, bytes = t.max_bytes;
+    uint64_t begin = 0, bytes = action.maximum_bytes;
     if (storage.range != TSR_RANGE_FIXED) {
         const tsr_range& rows = ranges_[storage.range];
-        if (is_empty(rows)) return;
+        if (rows.begin >= rows.end) return;
         begin = static_cast<uint64_t>(rows.begin) * storage.row_bytes;
         bytes = static_cast<uint64_t>(rows.end - rows.begin) * storage.row_bytes;
     }
-    auto* source = static_cast<std::byte*>(memory_.address(from, storage.role)) + begin;
-    auto* target = static_cast<std::byte*>(memory_.address(to, storage.role)) + begin;
-    OpenDevice *a = memory_.device(from.device), *b = memory_.device(to.device);
-    std::byte* host = a && b ? memory_.staging() : (a ? target : source);
-    if (a) {
-        a->download(host, source, bytes);
-        a->wait();
-    }
-    if (b) {
-        b->upload(target, host, bytes);
-        b->wait();
+    const auto at = [&](const Instance& instance) {
+        return static_cast<std::byte*>(memory_.address(instance)) + begin;
+    };
+    if (action.kind == ActionKind::kDownload) {
+        // What goes on to a device that reaches this one stays here until then.
+        if (direct_.contains(action.to)) return;
+        device.download(queue, at(to), at(from), bytes);
+    } else if (direct_.contains(action.from)) {
+        const Instance& peer = plan_.instances[action.peer];
+        device.copy_from_peer(queue, at(to), *memory_.device(peer.device), at(peer), bytes);
+    } else {
+        device.upload(queue, at(to), at(from), bytes);
     }
 }
 
 void Executor::copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages) {
+    // Later steps on a device come after what is on its queue; the host's own are done when it comes here.
     for (const Instance& instance : plan_.instances) {
         if (instance.storage == 0 || plan_.graph.storage(instance.storage).role != TSR_ROLE_CACHE) continue;
-        auto* base = static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_CACHE));
+        auto* base = static_cast<std::byte*>(memory_.address(instance));
         const uint64_t page = instance.bytes / plan_.options.cache_pages;
         for (const auto& [from, to] : pages) {
             if (OpenDevice* device = memory_.device(instance.device)) {
-                device->copy(base + to * page, base + from * page, page);
+                device->copy(lanes_.compute_queue(instance.device), base + to * page, base + from * page, page);
             } else {
                 std::copy_n(base + from * page, page, base + to * page);
             }
         }
-        if (OpenDevice* device = memory_.device(instance.device)) device->wait();
     }
 }
 

@@ -2,16 +2,22 @@
 #pragma once
 
 #include "core/plan/plan.hpp"
+#include "core/plan/step_check.hpp"
 #include "core/run/deferred.hpp"
+#include "core/run/lanes.hpp"
 #include "core/run/loader.hpp"
 #include "core/run/memory.hpp"
+#include "core/run/prepared_node.hpp"
+#include "core/run/recordings.hpp"
 #include "core/run/team.hpp"
 
 #include <tessera/kernel.h>
 
 #include <array>
+#include <atomic>
 #include <deque>
 #include <memory>
+#include <set>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -26,7 +32,9 @@ struct PackingProgress {
     double seconds = 0;
 };
 
-// One thread at a time, except where said otherwise. After load no function allocates above 64 KiB.
+using StepRanges = std::array<tsr_range, TSR_RANGE_COUNT>;
+
+// One thread at a time, but for cancel. After load no function allocates above 64 KiB.
 class Executor {
   public:
     // Allocates what the plan counts. `registry`, `team` and `plan.devices` outlive the executor.
@@ -35,21 +43,38 @@ class Executor {
     Executor(const Executor&) = delete;
     Executor& operator=(const Executor&) = delete;
 
-    // Fills the weights, prepares every kernel, touches reserved memory and runs every segment once on rows of nothing
-    // but zeros. `source` outlives the executor if the plan maps or defers weights.
+    // Fills the weights, prepares every kernel, touches reserved memory, runs every node once on rows of nothing but
+    // zeros and makes recordings. `source` outlives the executor if the plan maps or defers weights.
     void load(const WeightSource& source, const LoadProgress& progress = {});
 
     const Plan& plan() const noexcept { return plan_; }
+    // What loading found out about the devices, for people.
+    std::span<const std::string> notes() const noexcept { return notes_; }
 
-    // Host memory of an input of the graph ("tokens", ...), to be written between steps. Empty if the graph has none of
-    // that name.
+    // From now on every step's order is checked, and run and finish throw Error(TSR_INTERNAL) with what is not ordered.
+    void check_order();
+
+    // Host memory of an input of the graph ("tokens", ...), to be written before the next step and valid until it is
+    // submitted. Empty if the graph has none of that name. Waits for an earlier step that still reads it. Throws what
+    // finish throws.
     std::span<std::byte> input(std::string_view name);
 
-    // Takes one step with `threads` workers (0: all of the team). Throws Error naming node, op, layer and device. After
-    // an error the cached rows of this step are undefined and everything else is as it was. While weights wait to be
-    // packed, every step but the first begins with that, for a weight at least: for as long as the step before took,
-    // and for a tenth of that if the step has many rows.
-    void run(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads = 0);
+    // Takes one step with `threads` workers (0: all of the team) and waits for its end. Throws Error naming node, op,
+    // layer, device, plugin and kernel; TSR_CANCELLED after cancel; TSR_DEVICE_LOST if a device is gone for good: every
+    // later step fails, too. After an error nothing is under way any more, the cached rows of all steps since the last
+    // finish are undefined, and everything else is as it was. While weights wait to be packed, every step but the first
+    // begins with that, for a weight at least: for as long as the step before took, and for a tenth of that if the step
+    // has many rows.
+    void run(const StepRanges& ranges, uint32_t threads = 0);
+
+    // Starts a step without outputs and returns while devices work on it: as many as Plan's slots can be under way.
+    // Throws as run does, also for the steps before.
+    void submit(const StepRanges& ranges, uint32_t threads = 0);
+    // Waits for all steps that were submitted. Throws as run does.
+    void finish();
+
+    // The step that runs ends early, with Error(TSR_CANCELLED). Any thread. Without one nothing happens.
+    void cancel() noexcept { cancelled_.store(1, std::memory_order_relaxed); }
 
     // Packs one of the weights that wait, if any does; for callers that have nothing else to do.
     void pack_one();
@@ -62,40 +87,42 @@ class Executor {
     // Host memory of an output of the graph ("logits"), valid until the next step.
     const std::byte* output(std::string_view name) const;
 
-    // Copies whole cache pages, of every layer: {from, to}.
+    // Copies whole cache pages, of every layer: {from, to}. Later steps come after that.
     void copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages);
 
     bool lock_memory() const { return memory_.lock_host(); }
 
   private:
-    struct Prepared {
-        const PlannedNode* planned = nullptr;
-        std::unique_ptr<NodeView> view;
-        void* state = nullptr;
-        std::vector<void*> data;
-        int32_t skip_range = TSR_RANGE_FIXED;  // the node has nothing to do if this range is empty
-    };
+    class StepVisitor;
 
-    void* host_address(InstanceId id) const;
-    Prepared prepare(const PlannedNode& planned) const;
-    static void release(const Prepared& node) noexcept;
+    PreparedNode prepare(const PlannedNode& planned) const;
     void pack_for(double seconds);
-    void take_step(const std::array<tsr_range, TSR_RANGE_COUNT>& ranges, uint32_t threads = 0);
-    void run_on_team(const Segment& segment, uint32_t threads);
-    void enqueue(const Segment& segment);
-    void transfer(const Transfer& transfer);
-    [[noreturn]] void fail_node(const Prepared& node, const tsr_status* status) const;
+    void warm_up();
+    void take_step(const StepRanges& ranges, uint32_t threads, bool outputs);
+    void run_on_team(const Action& action, uint32_t threads);
+    void enqueue(ActionId id, const RowBounds& bounds);
+    void copy(const Action& action, uint32_t slot);
+    void finish_up_to(uint64_t steps);
+    void drain() noexcept;
+    void check_faults() const;
 
     Plan plan_;
     const Registry& registry_;
     Team& team_;
     PlanMemory memory_;
+    Lanes lanes_;
+    Recordings recordings_;
+    std::set<InstanceId> direct_;  // staging memory that is not used: its two devices reach each other
     DeferredWeights deferred_;
     const WeightSource* source_ = nullptr;
     double last_step_seconds_ = 0, packing_seconds_ = 0;
-    std::deque<Prepared> nodes_;
-    std::vector<void*> device_ranges_;  // a device each; nullptr for the CPU
-    std::array<tsr_range, TSR_RANGE_COUNT> ranges_{};
+    std::deque<PreparedNode> nodes_;
+    std::unique_ptr<StepChecker> checker_;
+    std::vector<std::string> notes_;
+    uint64_t submitted_ = 0, finished_ = 0;   // steps
+    tsr_range ranges_[TSR_RANGE_COUNT] = {};  // of the step that is being put on the lanes
+    RowBounds bounds_;
+    std::atomic<uint32_t> cancelled_{0};
     std::span<double> seconds_;  // where nodes are being measured
 };
 

@@ -138,7 +138,7 @@ class Loader {
     }
 
     std::byte* target_of(const Instance& instance, const Packing& pack, uint64_t group) const {
-        return static_cast<std::byte*>(memory_.address(instance, TSR_ROLE_WEIGHT)) + group * pack.packed_bytes;
+        return static_cast<std::byte*>(memory_.address(instance)) + group * pack.packed_bytes;
     }
 
     // Brings canonical rows, whole groups of them, to where the instance has them.
@@ -149,8 +149,7 @@ class Loader {
                 fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", storage(instance).name,
                      device->info().id);
             }
-            device->upload(target, rows.data(), rows.size());
-            device->wait();
+            device->upload_now(target, rows.data(), rows.size());
         } else if (pack.layout) {
             pack.pack(rows, target);
         } else {

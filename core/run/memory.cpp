@@ -1,63 +1,19 @@
 #include "core/run/memory.hpp"
 
 #include "core/base/error.hpp"
-#include "core/base/text.hpp"
 
-#include <string>
+#include <set>
+#include <string_view>
 
 namespace tessera {
+namespace {
 
-OpenDevice::OpenDevice(const tsr_device_provider& provider, const tsr_device_info& info) : info_(&info) {
-    check(provider.open(&provider, &info, &device_), "open");
-    if (!device_) fail(TSR_DEVICE_ERROR, "{}: the plugin opened no device", info.id);
-    try {
-        check(device_->create_queue(device_, &queue_), "create a queue");
-    } catch (...) {
-        device_->close(device_);
-        throw;
-    }
-}
+constexpr uint64_t kPage = 4096;
 
-OpenDevice::~OpenDevice() {
-    for (void* block : blocks_) device_->release(device_, block);
-    device_->destroy_queue(device_, queue_);
-    device_->close(device_);
-}
-
-void OpenDevice::check(const tsr_status* status, const char* what) const {
-    try {
-        tessera::check(status);
-    } catch (const Error& error) {
-        fail(error.code(), "{} cannot {}: {}", info_->id, what, error.what());
-    }
-}
-
-void* OpenDevice::allocate(uint64_t bytes) {
-    if (bytes == 0) return nullptr;
-    void* block = nullptr;
-    check(device_->allocate(device_, bytes, &block), fmt::format("allocate {}", mebibytes(bytes)).c_str());
-    blocks_.push_back(block);
-    return block;
-}
-
-void OpenDevice::upload(void* to, const void* from_host, uint64_t bytes) {
-    check(device_->upload(device_, queue_, to, from_host, bytes), "take data from the host");
-}
-
-void OpenDevice::download(void* to_host, const void* from, uint64_t bytes) {
-    check(device_->download(device_, queue_, to_host, from, bytes), "give data to the host");
-}
-
-void OpenDevice::copy(void* to, const void* from, uint64_t bytes) {
-    check(device_->copy(device_, queue_, to, from, bytes), "copy data");
-}
-
-void OpenDevice::wait() {
-    check(device_->wait_queue(device_, queue_), "finish its work");
-}
+}  // namespace
 
 PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
-    : devices_(plan.devices.size()), arenas_(plan.devices.size()) {
+    : plan_(plan), devices_(plan.devices.size()), arenas_(plan.devices.size()) {
     const DeviceMemory& host = plan.memory[0];
     host_weights_ = HostBlock(host.weights, "weights");
     host_cache_ = HostBlock(host.cache, "the cache");
@@ -76,17 +32,44 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
     }
 }
 
-void* PlanMemory::address(const Instance& instance, tsr_role role) const {
+void* PlanMemory::address(const Instance& instance, uint32_t slot) const {
     const Arenas& arenas = arenas_[instance.device];
-    void* arena = role == TSR_ROLE_WEIGHT ? arenas.weights : role == TSR_ROLE_CACHE ? arenas.cache : arenas.activations;
-    return static_cast<std::byte*>(arena) + instance.offset;
+    switch (plan_.graph.storage(instance.storage).role) {
+        case TSR_ROLE_WEIGHT:
+            return static_cast<std::byte*>(arenas.weights) + instance.offset;
+        case TSR_ROLE_CACHE:
+            return static_cast<std::byte*>(arenas.cache) + instance.offset;
+        case TSR_ROLE_INPUT:
+            return input_block(instance.device, slot) + instance.offset;
+        default:
+            return (instance.staging ? host_staging_.data() : static_cast<std::byte*>(arenas.activations)) +
+                   instance.offset;
+    }
+}
+
+std::byte* PlanMemory::input_block(DeviceIndex device, uint32_t slot) const {
+    const uint64_t offset = device == 0 ? slot * plan_.input_block.bytes : 0;
+    return static_cast<std::byte*>(arenas_[device].activations) + offset;
 }
 
 void PlanMemory::touch_host() {
-    constexpr uint64_t kPage = 4096;
     for (HostBlock* block : {&host_cache_, &host_activations_, &host_workspace_, &host_staging_}) {
         for (uint64_t at = 0; at < block->size(); at += kPage) block->data()[at] = std::byte{0};
     }
+}
+
+bool PlanMemory::register_host() {
+    // Memory that one device has page-locked is so for all of its interop.
+    std::set<std::string_view> done;
+    bool all = true;
+    for (const auto& device : devices_) {
+        if (!device || !done.insert(device->abi()->interop).second) continue;
+        for (const HostBlock* block : {&host_activations_, &host_staging_}) {
+            const uint64_t pages = (block->size() + kPage - 1) / kPage * kPage;  // that the system gave
+            if (pages > 0) all = device->register_host(block->data(), pages) && all;
+        }
+    }
+    return all;
 }
 
 bool PlanMemory::lock_host() const {

@@ -3,56 +3,31 @@
 
 #include "core/plan/plan.hpp"
 #include "core/run/host_memory.hpp"
-
-#include <tessera/device.h>
+#include "core/run/open_device.hpp"
 
 #include <memory>
 #include <vector>
 
 namespace tessera {
 
-// An opened device with a queue. Closes both.
-class OpenDevice {
-  public:
-    OpenDevice(const tsr_device_provider& provider, const tsr_device_info& info);
-    ~OpenDevice();
-    OpenDevice(const OpenDevice&) = delete;
-    OpenDevice& operator=(const OpenDevice&) = delete;
-
-    // Zero bytes give nullptr. Released with the device.
-    void* allocate(uint64_t bytes);
-    void upload(void* to, const void* from_host, uint64_t bytes);
-    void download(void* to_host, const void* from, uint64_t bytes);
-    void copy(void* to, const void* from, uint64_t bytes);
-    void wait();
-
-    void* queue() const noexcept { return queue_; }
-    tsr_device* abi() const noexcept { return device_; }
-    const tsr_device_info& info() const noexcept { return *info_; }
-
-  private:
-    void check(const tsr_status* status, const char* what) const;
-
-    const tsr_device_info* info_;
-    tsr_device* device_ = nullptr;
-    void* queue_ = nullptr;
-    std::vector<void*> blocks_;
-};
-
 class PlanMemory {
   public:
-    // Throws Error(TSR_DOES_NOT_FIT) naming device and bytes.
+    // Throws Error(TSR_DOES_NOT_FIT) naming device and bytes. `plan` outlives this.
     PlanMemory(const Plan& plan, const Registry& registry);
 
-    // Start of an instance; an address of its device. Instances in loading memory and in mapped files have none here.
-    void* address(const Instance& instance, tsr_role role) const;
+    // Start of an instance; an address of its device. Inputs on the host: in that slot's block. Instances in loading
+    // memory and in mapped files have none here.
+    void* address(const Instance& instance, uint32_t slot = 0) const;
+    // The block of inputs; on devices there is one, whatever the slot.
+    std::byte* input_block(DeviceIndex device, uint32_t slot = 0) const;
     void* workspace(DeviceIndex device) const { return arenas_[device].workspace; }
-    std::byte* staging() const { return host_staging_.data(); }
-    // nullptr for the CPU.
+    // nullptr for the CPU, and for devices that the plan does not use.
     OpenDevice* device(DeviceIndex device) const { return devices_[device].get(); }
 
     // Writes to every page of the host's arenas, so that the system has given them before the first step.
     void touch_host();
+    // Page-locks what devices copy from and to, where they can. False if one of them would not.
+    bool register_host();
     // Locks the host's arenas in memory. False if the system allows only part of it.
     bool lock_host() const;
 
@@ -64,9 +39,11 @@ class PlanMemory {
         void* workspace = nullptr;
     };
 
+    const Plan& plan_;
+    // Host memory is released after the devices that may have page-locked it.
+    HostBlock host_weights_, host_cache_, host_activations_, host_workspace_, host_staging_;
     std::vector<std::unique_ptr<OpenDevice>> devices_;
     std::vector<Arenas> arenas_;
-    HostBlock host_weights_, host_cache_, host_activations_, host_workspace_, host_staging_;
 };
 
 }  // namespace tessera

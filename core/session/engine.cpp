@@ -16,6 +16,10 @@ uint32_t pages_for(uint64_t tokens) {
     return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS);
 }
 
+size_t outputs_of(const BatchEntry& entry) {
+    return entry.all_outputs ? entry.tokens.size() : entry.output ? 1 : 0;
+}
+
 // What the options come to for this model.
 struct Granted {
     GraphLimits limits;
@@ -149,11 +153,7 @@ struct Engine::State {
           weights(file, options.map_weights),
           executor(std::move(planned.plan), registry, team),
           cache(context / TSR_PAGE_TOKENS) {
-        tokens = integers(kTokens);
-        positions = integers(kPositions);
-        sequences = integers(kSequences);
-        page_table = integers(kPageTable);
-        output_rows = integers(kOutputRows);
+        bind_inputs();
         limits.rows = static_cast<uint32_t>(tokens.size());
         limits.output_rows = static_cast<uint32_t>(output_rows.size());
         limits.sequence_pages = context / TSR_PAGE_TOKENS;
@@ -166,6 +166,17 @@ struct Engine::State {
         return {reinterpret_cast<int32_t*>(bytes.data()), bytes.size() / sizeof(int32_t)};
     }
 
+    // Where the next step's inputs are written.
+    void bind_inputs() {
+        tokens = integers(kTokens);
+        positions = integers(kPositions);
+        sequences = integers(kSequences);
+        page_table = integers(kPageTable);
+        output_rows = integers(kOutputRows);
+    }
+
+    // Appends the entries to their sequences and takes the step, or starts it. Rolled back if that fails.
+    void take(std::span<const BatchEntry> entries, bool wait);
     void check_entries(std::span<const BatchEntry> entries) const;
     void append(std::span<const BatchEntry> entries);
     void roll_back(std::span<const BatchEntry> entries, size_t count);
@@ -178,7 +189,7 @@ void Engine::State::check_entries(std::span<const BatchEntry> entries) const {
     for (const BatchEntry& entry : entries) {
         if (entry.tokens.empty()) fail(TSR_INVALID_ARGUMENT, "sequence {} brings no tokens", entry.sequence);
         rows += entry.tokens.size();
-        outputs += entry.all_outputs ? entry.tokens.size() : entry.output ? 1 : 0;
+        outputs += outputs_of(entry);
         for (const Token token : entry.tokens) {
             if (token < 0 || static_cast<uint32_t>(token) >= info.vocabulary) {
                 fail(TSR_INVALID_ARGUMENT, "token {} is outside the vocabulary of {}", token, info.vocabulary);
@@ -221,6 +232,7 @@ void Engine::State::roll_back(std::span<const BatchEntry> entries, size_t count)
 }
 
 std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<const BatchEntry> entries) {
+    bind_inputs();
     int32_t row = 0, prompt_rows = 0;
     std::vector<int32_t> first_row(entries.size());
     for (const bool prompt : {true, false}) {
@@ -262,6 +274,7 @@ Engine::Engine(gguf::GgufFile file, const Registry& registry, const Hardware& ha
     check_fit(planned.plan);
     state_ = std::make_unique<State>(std::move(file), std::move(planned), registry, hardware, options);
     state_->executor.load(state_->weights, progress);
+    if (options.check_order) state_->executor.check_order();
     if (!state_->team.placed()) {
         log().warn(
             "the system did not allow all threads and memory to be bound (--numa): containers need the capability "
@@ -314,26 +327,40 @@ void Engine::pack_one() {
 PackingProgress Engine::packing() const noexcept {
     return state_->executor.packing();
 }
+void Engine::cancel() noexcept {
+    state_->executor.cancel();
+}
 void Engine::measure(std::span<double> seconds) noexcept {
     state_->executor.measure(seconds);
 }
 
-std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> entries) {
-    State& s = *state_;
-    s.check_entries(entries);
-    s.append(entries);
-    const auto ranges = s.write_inputs(entries);
+void Engine::State::take(std::span<const BatchEntry> entries, bool wait) {
+    check_entries(entries);
+    append(entries);
     const bool generation = std::ranges::all_of(entries, [](const BatchEntry& e) { return e.tokens.size() == 1; });
+    const uint32_t workers = generation ? threads.generation : threads.prompt;
     try {
-        s.executor.run(ranges, generation ? s.threads.generation : s.threads.prompt);
+        const auto ranges = write_inputs(entries);
+        if (wait) {
+            executor.run(ranges, workers);
+        } else {
+            executor.submit(ranges, workers);
+        }
     } catch (...) {
-        s.roll_back(entries, entries.size());
+        roll_back(entries, entries.size());
         throw;
     }
+}
+
+std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> entries) {
+    State& s = *state_;
+    s.take(entries, true);
     const auto* logits = reinterpret_cast<const float*>(s.executor.output(kLogits));
     std::vector<std::span<const float>> outputs;
-    for (int32_t i = 0; i < ranges[TSR_RANGE_OUTPUT_ROWS].end; ++i) {
-        outputs.emplace_back(logits + static_cast<size_t>(i) * s.info.vocabulary, s.info.vocabulary);
+    size_t row = 0;
+    for (const BatchEntry& entry : entries) {
+        for (size_t i = 0; i < outputs_of(entry); ++i, ++row)
+            outputs.emplace_back(logits + row * s.info.vocabulary, s.info.vocabulary);
     }
     return outputs;
 }
@@ -341,18 +368,34 @@ std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> ent
 std::span<const float> Engine::prefill(SequenceId sequence, std::span<const Token> tokens,
                                        const std::function<bool(size_t, size_t)>& keep_going) {
     if (tokens.empty()) fail(TSR_INVALID_ARGUMENT, "an empty prompt");
+    State& s = *state_;
+    const uint32_t begin = s.cache.length(sequence);
     std::span<const float> logits;
-    for (size_t done = 0; done < tokens.size();) {
-        const size_t count = std::min<size_t>(max_rows(), tokens.size() - done);
-        const bool last = done + count == tokens.size();
-        const BatchEntry entry{sequence, tokens.subspan(done, count), last, false};
-        const auto outputs = step({&entry, 1});
-        done += count;
-        if (last) logits = outputs.front();
-        if (keep_going && !keep_going(done, tokens.size()) && !last) {
-            fail(TSR_CANCELLED, "stopped after {} of {} prompt tokens", done, tokens.size());
+    size_t done = 0, ended = 0;  // ended: steps that have been waited for
+    try {
+        while (done < tokens.size()) {
+            const size_t count = std::min<size_t>(max_rows(), tokens.size() - done);
+            const bool last = done + count == tokens.size();
+            const BatchEntry entry{sequence, tokens.subspan(done, count), last, false};
+            if (last) {
+                logits = step({&entry, 1}).front();
+            } else {
+                s.take({&entry, 1}, false);
+            }
+            done += count;
+            if (last) ended = done;
+            if (!last && keep_going && !keep_going(done, tokens.size())) {
+                s.executor.finish();
+                ended = done;
+                fail(TSR_CANCELLED, "stopped after {} of {} prompt tokens", done, tokens.size());
+            }
         }
+    } catch (...) {
+        // What was under way when a step failed has been lost with it.
+        s.cache.truncate(sequence, std::min(s.cache.length(sequence), begin + static_cast<uint32_t>(ended)));
+        throw;
     }
+    if (keep_going) keep_going(done, tokens.size());
     return logits;
 }
 

@@ -41,6 +41,7 @@ struct EngineOptions {
     PackWeights pack_weights = PackWeights::kAtLoad;  // as of ScheduleOptions
     bool map_weights = true;
     bool lock_memory = false;  // all weights are packed at load then
+    bool check_order = false;  // every step: that nothing on devices overlaps what it must not (slow)
     NumaMode numa = NumaMode::kNone;
     ExpertReduction experts;
     std::map<std::string, std::string> lowerings;  // abstract op -> lowering: {"mla_attention", "3"} is -mla 3
@@ -100,10 +101,14 @@ class Engine {
     // rolled back then).
     std::vector<std::span<const float>> step(std::span<const BatchEntry> entries);
 
-    // Feeds a long run of tokens in steps of max_rows() and returns the logits of the last one. `keep_going` is asked
-    // between steps; false ends with Error(TSR_CANCELLED), the sequence being as long as what was done.
+    // Feeds a long run of tokens in steps of max_rows(), several under way where the plan allows it, and returns the
+    // logits of the last one. `keep_going` is asked after each step was started; false ends with Error(TSR_CANCELLED),
+    // the sequence being as long as what was done. After another error it is as long as before the call.
     std::span<const float> prefill(SequenceId sequence, std::span<const Token> tokens,
                                    const std::function<bool(size_t done, size_t total)>& keep_going = {});
+
+    // The step that runs ends early, with Error(TSR_CANCELLED), and is rolled back. Any thread.
+    void cancel() noexcept;
 
     // As of Executor: weights that are packed between steps.
     void pack_one();

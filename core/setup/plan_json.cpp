@@ -1,4 +1,5 @@
 #include "core/graph/types.hpp"
+#include "core/plan/step_check.hpp"
 #include "core/setup/plan_report.hpp"
 
 #include <boost/json/array.hpp>
@@ -111,21 +112,33 @@ json::array devices(const Plan& plan) {
     return all;
 }
 
-json::array segments(const Plan& plan) {
+std::string_view kind_name(ActionKind kind) {
+    constexpr std::string_view kNames[] = {"inputs", "nodes", "upload", "download", "outputs"};
+    return kNames[static_cast<size_t>(kind)];
+}
+
+json::array ids(const std::vector<ActionId>& list) {
     json::array all;
-    for (const Segment& segment : plan.segments) {
-        json::array transfers;
-        for (const Transfer& transfer : segment.transfers) {
-            const Instance& from = plan.instances[transfer.from];
-            transfers.push_back(json::object{{"storage", plan.graph.storage(from.storage).name},
-                                             {"from", plan.devices[from.device]->id},
-                                             {"to", plan.devices[plan.instances[transfer.to].device]->id},
-                                             {"max_bytes", transfer.max_bytes}});
+    for (const ActionId id : list) all.emplace_back(id);
+    return all;
+}
+
+json::array actions(const Plan& plan) {
+    json::array all;
+    for (ActionId id = 0; id < plan.step.actions.size(); ++id) {
+        const Action& action = plan.step.actions[id];
+        json::object line{{"kind", kind_name(action.kind)},
+                          {"device", plan.devices[plan.step.device_of(action)]->id},
+                          {"what", action_name(plan, id)},
+                          {"after", ids(action.after)},
+                          {"after_previous_step", ids(action.after_previous)}};
+        if (action.kind == ActionKind::kNodes) {
+            line["first_node"] = action.first;
+            line["nodes"] = action.count;
+        } else if (action.from != 0) {
+            line["maximum_bytes"] = action.maximum_bytes;
         }
-        all.push_back(json::object{{"device", plan.devices[segment.device]->id},
-                                   {"first_node", segment.first},
-                                   {"nodes", segment.count},
-                                   {"transfers", std::move(transfers)}});
+        all.push_back(std::move(line));
     }
     return all;
 }
@@ -210,7 +223,8 @@ json::object plan_json(const PlanReport& report) {
             {"lowerings", lowerings(plan)},
             {"init_nodes", nodes(report, plan.init_nodes)},
             {"nodes", nodes(report, plan.nodes)},
-            {"segments", segments(plan)},
+            {"steps_under_way", plan.step.slots},
+            {"actions", actions(plan)},
             {"storages", storages(plan)},
             {"notes", strings(plan.notes)},
             {"remarks", strings(report.remarks)}};

@@ -276,16 +276,20 @@ std::string plan_text(const PlanReport& report, bool why) {
     const Plan& plan = report.planned.plan;
     std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n';
     text += LayerTexts(report, why).text();
-    size_t transfers = 0;
+    size_t copies = 0, runs = 0;
     uint64_t bytes = 0;
-    for (const Segment& segment : plan.segments) {
-        transfers += segment.transfers.size();
-        for (const Transfer& transfer : segment.transfers) bytes += transfer.max_bytes;
+    for (const Action& action : plan.step.actions) {
+        runs += action.kind == ActionKind::kNodes ? 1 : 0;
+        // A copy that goes on from the host to another device counts once.
+        if (action.maximum_bytes == 0 || action.peer != 0) continue;
+        ++copies;
+        bytes += action.maximum_bytes;
     }
-    text += fmt::format("\n{}, {}", counted(plan.nodes.size(), "node"), counted(plan.segments.size(), "segment"));
-    if (transfers)
-        text += fmt::format(", {} between devices in a step ({} at most)", counted(transfers, "transfer"),
-                            size_text(bytes));
+    text += fmt::format("\n{} in {}", counted(plan.nodes.size(), "node"), counted(runs, "run"));
+    if (copies)
+        text +=
+            fmt::format(", {} between devices in a step ({} at most)", counted(copies, "transfer"), size_text(bytes));
+    if (plan.step.slots > 1) text += fmt::format(", up to {} steps of a prompt under way", plan.step.slots);
     text += '\n';
     std::map<std::string, std::pair<size_t, uint64_t>> extra;
     for (const Instance& instance : plan.instances) {

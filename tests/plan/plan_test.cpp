@@ -119,7 +119,7 @@ TEST_F(PlanTest, RulesPlaceTensors) {
             EXPECT_EQ(instance.device, 1u) << storage.name;
         }
     }
-    EXPECT_GT(planned.plan.segments.size(), 3u) << "layers go back and forth";
+    EXPECT_GT(planned.plan.step.actions.size(), 6u) << "layers go back and forth";
 }
 
 TEST_F(PlanTest, BadRulesAreRefused) {

@@ -67,6 +67,7 @@ std::vector<float> logits_of(const std::string& model, const Rig& rig, const cha
     if (*mla) options.lowerings["mla_attention"] = mla;
     options.placement.gpu_layers = rig.gpu_layers;
     options.placement.rules = rig.rules;
+    options.check_order = true;
     test::LoadedModel loaded(test::source_dir() / "tests/goldens" / model, options, config_of(rig));
     std::vector<bool> used(rig.gpus.size() + 1, false);
     for (const PlannedNode& node : loaded.engine->plan().nodes) used[node.device] = true;

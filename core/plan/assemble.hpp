@@ -1,0 +1,16 @@
+// From chosen kernels and layouts to a plan: where each storage lies, what a step does, and every byte.
+#pragma once
+
+#include "core/plan/layouts.hpp"
+#include "core/plan/lower.hpp"
+#include "core/plan/plan.hpp"
+
+#include <deque>
+#include <vector>
+
+namespace tessera {
+
+Plan assemble(LoweredGraph lowered, std::deque<ChosenNode> chosen, const Registry& registry,
+              std::vector<const tsr_device_info*> devices, const ScheduleOptions& options);
+
+}  // namespace tessera

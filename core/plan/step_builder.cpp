@@ -1,0 +1,264 @@
+#include "core/plan/step_builder.hpp"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+namespace tessera {
+namespace {
+
+using ItemId = uint32_t;
+constexpr ItemId kNone = UINT32_MAX;
+
+// A node or a copy. Items are listed in an order in which they could be done one after the other.
+struct Item {
+    ActionKind kind = ActionKind::kNodes;
+    LaneIndex lane = 0;
+    uint32_t node = 0;  // in Plan::nodes
+    InstanceId from = 0, to = 0, peer = 0;
+    uint64_t maximum_bytes = 0;
+    std::vector<ItemId> after;  // of other lanes
+    bool ends_action = false;   // an item of another lane comes after it
+};
+
+// Items of one lane that are put on it together.
+struct Group {
+    std::vector<ItemId> items;
+    std::vector<uint32_t> after;  // groups
+};
+
+class Builder {
+  public:
+    Builder(Plan& plan, const FindInstance& find_instance) : plan_(plan), find_instance_(find_instance) {}
+
+    void run() {
+        lane_of(0, LaneKind::kHost);
+        list_items();
+        group_items();
+        for (const size_t group : order_groups()) emit(groups_[group]);
+        plan_.nodes.swap(ordered_);
+    }
+
+  private:
+    const Graph& graph() const { return plan_.graph; }
+    const Storage& storage(InstanceId id) const { return graph().storage(plan_.instances[id].storage); }
+
+    LaneIndex lane_of(DeviceIndex device, LaneKind kind) {
+        auto& lanes = plan_.step.lanes;
+        const auto at =
+            std::ranges::find_if(lanes, [&](const Lane& l) { return l.device == device && l.kind == kind; });
+        if (at == lanes.end()) return lanes.push_back({device, kind}), static_cast<LaneIndex>(lanes.size() - 1);
+        return static_cast<LaneIndex>(at - lanes.begin());
+    }
+
+    LaneIndex lane_of_nodes(DeviceIndex device) {
+        return lane_of(device, device == 0 ? LaneKind::kHost : LaneKind::kCompute);
+    }
+
+    // ---- items, and what each comes after ----
+
+    ItemId add(Item item) {
+        items_.push_back(std::move(item));
+        return static_cast<ItemId>(items_.size() - 1);
+    }
+
+    void come_after(ItemId later, ItemId earlier) {
+        if (earlier == kNone || earlier == later || items_[earlier].lane == items_[later].lane) return;
+        items_[later].after.push_back(earlier);
+        items_[earlier].ends_action = true;
+    }
+
+    void read(ItemId item, InstanceId id) {
+        Contents& contents = contents_[id];
+        come_after(item, contents.writer);
+        contents.readers.push_back(item);
+    }
+
+    void write(ItemId item, InstanceId id) {
+        Contents& contents = contents_[id];
+        come_after(item, contents.writer);
+        for (const ItemId reader : contents.readers) come_after(item, reader);
+        contents = {item, {}};
+    }
+
+    // The inputs are in the memory of each device that computes.
+    void copy_inputs() {
+        const ItemId written = add({.kind = ActionKind::kInputs});
+        inputs_[0] = written;
+        for (const PlannedNode& node : plan_.nodes) {
+            if (inputs_.contains(node.device)) continue;
+            const ItemId upload = add({.kind = ActionKind::kUpload, .lane = lane_of(node.device, LaneKind::kUpload)});
+            come_after(upload, written);
+            inputs_[node.device] = upload;
+        }
+    }
+
+    // Brings the current contents of a storage from one device to another, through the host where neither is it.
+    void copy(InstanceId from, InstanceId to) {
+        const DeviceIndex source = plan_.instances[from].device, target = plan_.instances[to].device;
+        const uint64_t bytes = plan_.instances[to].bytes;
+        InstanceId host = source == 0 ? from : to;
+        if (source != 0 && target != 0) {
+            Instance staging;
+            staging.storage = plan_.instances[from].storage;
+            staging.bytes = bytes;
+            staging.staging = true;
+            plan_.instances.push_back(std::move(staging));
+            host = static_cast<InstanceId>(plan_.instances.size() - 1);
+        }
+        if (source != 0) {
+            const ItemId down = add({.kind = ActionKind::kDownload,
+                                     .lane = lane_of(source, LaneKind::kDownload),
+                                     .from = from,
+                                     .to = host,
+                                     .maximum_bytes = bytes});
+            read(down, from);
+            write(down, host);
+        }
+        if (target != 0) {
+            const ItemId up = add({.kind = ActionKind::kUpload,
+                                   .lane = lane_of(target, LaneKind::kUpload),
+                                   .from = host,
+                                   .to = to,
+                                   .peer = source != 0 ? from : 0,
+                                   .maximum_bytes = bytes});
+            read(up, host);
+            if (source != 0) read(up, from);
+            write(up, to);
+        }
+    }
+
+    void require(StorageId storage, DeviceIndex device) {
+        auto& current = current_[storage];
+        if (current.empty() || current.contains(device)) return;
+        copy(find_instance_(storage, home_[storage]), find_instance_(storage, device));
+        current.insert(device);
+    }
+
+    void list_items() {
+        copy_inputs();
+        for (uint32_t i = 0; i < plan_.nodes.size(); ++i) {
+            const PlannedNode& node = plan_.nodes[i];
+            const size_t inputs = graph().nodes()[node.node].inputs.size();
+            for (const InstanceId id : node.operands) {
+                if (id && storage(id).role == TSR_ROLE_ACTIVATION) require(plan_.instances[id].storage, node.device);
+            }
+            const ItemId item = add({.lane = lane_of_nodes(node.device), .node = i});
+            come_after(item, inputs_[node.device]);
+            for (size_t k = 0; k < node.operands.size(); ++k) {
+                const InstanceId id = node.operands[k];
+                if (id == 0 || storage(id).role != TSR_ROLE_ACTIVATION) continue;
+                if (k < inputs) {
+                    read(item, id);
+                    continue;
+                }
+                write(item, id);
+                current_[plan_.instances[id].storage] = {node.device};
+                home_[plan_.instances[id].storage] = node.device;
+            }
+        }
+        for (const auto& [name, value] : graph().outputs()) require(graph().storage_of(value), 0);
+        const ItemId outputs = add({.kind = ActionKind::kOutputs});
+        for (const auto& [name, value] : graph().outputs()) read(outputs, find_instance_(graph().storage_of(value), 0));
+    }
+
+    // ---- groups ----
+
+    // Nodes of a lane stay together up to one that another lane comes after, so that this one is told early, and from
+    // one that has to wait for more than those before it, so that these need not.
+    void group_items() {
+        std::map<LaneIndex, size_t> open;                        // a lane's group that can still take nodes
+        std::map<std::pair<LaneIndex, LaneIndex>, ItemId> seen;  // up to which item of another lane one has waited
+        std::vector<size_t> group_of(items_.size());
+        for (ItemId id = 0; id < items_.size(); ++id) {
+            const Item& item = items_[id];
+            bool waits = false;
+            for (const ItemId other : item.after) {
+                const auto [at, fresh] = seen.try_emplace({item.lane, items_[other].lane}, other);
+                waits |= fresh || at->second < other;
+                at->second = std::max(at->second, other);
+            }
+            const bool joins = item.kind == ActionKind::kNodes && open.contains(item.lane) && !waits;
+            if (!joins) {
+                groups_.emplace_back();
+                open[item.lane] = groups_.size() - 1;
+            }
+            const size_t group = open[item.lane];
+            groups_[group].items.push_back(id);
+            group_of[id] = group;
+            for (const ItemId other : item.after)
+                groups_[group].after.push_back(static_cast<uint32_t>(group_of[other]));
+            if (item.kind != ActionKind::kNodes || item.ends_action) open.erase(item.lane);
+        }
+    }
+
+    // The host puts work on devices as early as it can, and turns to its own when nothing else is left to put on: so
+    // that devices work meanwhile.
+    std::vector<size_t> order_groups() const {
+        std::map<LaneIndex, std::vector<size_t>> lanes;
+        for (size_t group = 0; group < groups_.size(); ++group)
+            lanes[items_[groups_[group].items.front()].lane].push_back(group);
+        std::map<LaneIndex, size_t> heads;
+        std::vector<bool> done(groups_.size(), false);
+        std::vector<size_t> order;
+        while (order.size() < groups_.size()) {
+            size_t best = groups_.size();
+            bool best_is_host = true;
+            for (const auto& [lane, list] : lanes) {
+                if (heads[lane] == list.size()) continue;
+                const size_t group = list[heads[lane]];
+                const bool ready =
+                    std::ranges::all_of(groups_[group].after, [&](uint32_t other) { return done[other]; });
+                const bool host = lane == 0;
+                if (!ready || std::tuple(host, group) >= std::tuple(best_is_host, best)) continue;
+                best = group;
+                best_is_host = host;
+            }
+            done[best] = true;
+            ++heads[items_[groups_[best].items.front()].lane];
+            order.push_back(best);
+        }
+        return order;
+    }
+
+    void emit(const Group& group) {
+        const Item& item = items_[group.items.front()];
+        Action action;
+        action.kind = item.kind;
+        action.lane = item.lane;
+        action.from = item.from;
+        action.to = item.to;
+        action.peer = item.peer;
+        action.maximum_bytes = item.maximum_bytes;
+        if (item.kind == ActionKind::kNodes) {
+            action.first = static_cast<uint32_t>(ordered_.size());
+            action.count = static_cast<uint32_t>(group.items.size());
+            for (const ItemId id : group.items) ordered_.push_back(std::move(plan_.nodes[items_[id].node]));
+        }
+        plan_.step.actions.push_back(std::move(action));
+    }
+
+    struct Contents {
+        ItemId writer = kNone;
+        std::vector<ItemId> readers;  // since
+    };
+
+    Plan& plan_;
+    const FindInstance& find_instance_;
+    std::vector<Item> items_;
+    std::vector<Group> groups_;
+    std::deque<PlannedNode> ordered_;
+    std::map<InstanceId, Contents> contents_;
+    std::map<DeviceIndex, ItemId> inputs_;                // what brought the inputs to a device
+    std::map<StorageId, DeviceIndex> home_;               // device that wrote it last
+    std::map<StorageId, std::set<DeviceIndex>> current_;  // devices whose instance is up to date
+};
+
+}  // namespace
+
+void build_step(Plan& plan, const FindInstance& find_instance) {
+    Builder(plan, find_instance).run();
+}
+
+}  // namespace tessera

@@ -1,0 +1,69 @@
+// An opened device: the functions of the ABI with exceptions instead of statuses, and what was opened on it.
+#pragma once
+
+#include <tessera/device.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+// Functions throw Error naming the device and what it was to do. Everything made through it is released with it.
+class OpenDevice {
+  public:
+    OpenDevice(const tsr_device_provider& provider, const tsr_device_info& info);
+    ~OpenDevice();
+    OpenDevice(const OpenDevice&) = delete;
+    OpenDevice& operator=(const OpenDevice&) = delete;
+
+    const tsr_device_info& info() const noexcept { return *info_; }
+    tsr_device* abi() const noexcept { return device_; }
+
+    // Zero bytes give nullptr.
+    void* allocate(uint64_t bytes);
+    // False if the device cannot page-lock host memory, or refuses to.
+    bool register_host(void* address, uint64_t bytes);
+
+    tsr_queue create_queue();
+    tsr_event create_event();
+
+    void upload(tsr_queue queue, void* to, const void* from_host, uint64_t bytes);
+    void download(tsr_queue queue, void* to_host, const void* from, uint64_t bytes);
+    void copy(tsr_queue queue, void* to, const void* from, uint64_t bytes);
+    // Whether copy_from_peer works between the two.
+    bool reaches(const OpenDevice& peer) const;
+    void copy_from_peer(tsr_queue queue, void* to, const OpenDevice& peer, const void* from, uint64_t bytes);
+
+    void record(tsr_queue queue, tsr_event event);
+    // What is put on the queue from now on starts after the event of `owner`. Where the two devices cannot wait for
+    // each other the host waits.
+    void wait_before(tsr_queue queue, OpenDevice& owner, tsr_event event);
+    void wait(tsr_event event);
+    void wait_queue(tsr_queue queue);
+    // The same without telling whether it failed: before something else is told.
+    void drain(tsr_queue queue) noexcept;
+
+    bool has_recordings() const noexcept { return device_->begin_recording != nullptr; }
+    void begin_recording(tsr_queue queue);
+    tsr_recording end_recording(tsr_queue queue);
+    void discard_recording(tsr_queue queue) noexcept;
+    void replay(tsr_queue queue, tsr_recording recording);
+
+    // For loading: a queue whose copies are waited for one by one.
+    void upload_now(void* to, const void* from_host, uint64_t bytes);
+
+  private:
+    void check(const tsr_status* status, const char* what) const;
+    void close() noexcept;
+
+    const tsr_device_info* info_;
+    tsr_device* device_ = nullptr;
+    tsr_queue loading_queue_ = nullptr;
+    std::vector<void*> blocks_, registered_;
+    std::vector<tsr_queue> queues_;
+    std::vector<tsr_event> events_;
+    std::vector<tsr_recording> recordings_;
+};
+
+}  // namespace tessera

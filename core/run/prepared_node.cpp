@@ -1,0 +1,97 @@
+#include "core/run/prepared_node.hpp"
+
+#include "core/base/error.hpp"
+
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// The range that tells whether a node has rows to work on: that of what it makes, or of what it reads first.
+int32_t working_range(const tsr_node& node) {
+    if (node.output_count && node.outputs[0]->range != TSR_RANGE_FIXED) return node.outputs[0]->range;
+    return node.input_count && sdk::present(node.inputs[0]) ? node.inputs[0]->range : TSR_RANGE_FIXED;
+}
+
+}  // namespace
+
+PreparedNode::PreparedNode(const Plan& plan, const Registry& registry, const PlannedNode& planned, tsr_device* device,
+                           const Bind& bind)
+    : plan_(&plan),
+      registry_(&registry),
+      planned_(&planned),
+      view_(std::make_unique<NodeView>(plan.graph, plan.graph.nodes()[planned.node])),
+      working_range_(working_range(view_->abi())) {
+    for (uint32_t i = 0; i < planned.operands.size(); ++i) {
+        const InstanceId id = planned.operands[i];
+        if (id == 0) {
+            data_.push_back(nullptr);
+            continue;
+        }
+        const Bound bound = bind(id);
+        data_.push_back(bound.address);
+        view_->operand(i).layout = bound.layout;
+    }
+    const tsr_kernel& kernel = *planned.kernel;
+    if (const tsr_status* status =
+            kernel.prepare(&kernel, &view_->abi(), plan.devices[planned.device], device, &state_)) {
+        fail(status);
+    }
+    prepared_ = true;
+}
+
+PreparedNode::~PreparedNode() {
+    if (prepared_) planned_->kernel->release(planned_->kernel, state_);
+}
+
+PreparedNode::PreparedNode(PreparedNode&& other) noexcept
+    : plan_(other.plan_),
+      registry_(other.registry_),
+      planned_(other.planned_),
+      view_(std::move(other.view_)),
+      state_(other.state_),
+      prepared_(std::exchange(other.prepared_, false)),
+      data_(std::move(other.data_)),
+      working_range_(other.working_range_) {}
+
+PreparedNode& PreparedNode::operator=(PreparedNode&& other) noexcept {
+    std::swap(plan_, other.plan_);
+    std::swap(registry_, other.registry_);
+    std::swap(planned_, other.planned_);
+    std::swap(view_, other.view_);
+    std::swap(state_, other.state_);
+    std::swap(prepared_, other.prepared_);
+    std::swap(data_, other.data_);
+    std::swap(working_range_, other.working_range_);
+    return *this;
+}
+
+bool PreparedNode::idle(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexcept {
+    if (working_range_ == TSR_RANGE_FIXED) return false;
+    const tsr_range& range = ranges[working_range_];
+    return range.begin >= range.end;
+}
+
+const tsr_status* PreparedNode::run(tsr_run& run) const noexcept {
+    run.data = data_.data();
+    return planned_->kernel->run(planned_->kernel, state_, &run);
+}
+
+const tsr_status* PreparedNode::enqueue(tsr_launch& launch) const noexcept {
+    launch.data = data_.data();
+    return planned_->kernel->enqueue(planned_->kernel, state_, &launch);
+}
+
+void PreparedNode::fail(const tsr_status* status) const {
+    const Node& what = plan_->graph.nodes()[planned_->node];
+    try {
+        check(status);
+        throw Error(TSR_INTERNAL, "no status");
+    } catch (const Error& error) {
+        tessera::fail(error.code(), "{} ({}, layer {}, {}, {}/{}): {}", what.name, what.op, what.layer,
+                      plan_->devices[planned_->device]->id, registry_->owner(*planned_->kernel).manifest.name,
+                      planned_->kernel->name, error.what());
+    }
+}
+
+}  // namespace tessera

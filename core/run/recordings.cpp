@@ -1,0 +1,76 @@
+#include "core/run/recordings.hpp"
+
+#include "core/base/error.hpp"
+
+#include <algorithm>
+#include <set>
+
+namespace tessera {
+namespace {
+
+// What a generation step of `rows` rows can be: all of them generated, each with an output.
+RowBounds generation(int32_t rows) {
+    RowBounds bounds;
+    bounds.rows[TSR_RANGE_ROWS] = bounds.rows[TSR_RANGE_GENERATION_ROWS] = bounds.rows[TSR_RANGE_OUTPUT_ROWS] = rows;
+    return bounds;
+}
+
+bool covers(const RowBounds& bounds, const RowBounds& wanted) {
+    return std::ranges::equal(wanted.rows, bounds.rows, [](int32_t want, int32_t have) { return want <= have; });
+}
+
+}  // namespace
+
+void Recordings::record(const Plan& plan, const Lanes& lanes, int32_t maximum_rows, const Enqueue& enqueue,
+                        std::vector<std::string>& notes) {
+    const Step& step = plan.step;
+    std::set<DeviceIndex> refused;
+    std::vector<int32_t> sizes;
+    for (int32_t rows = 1; rows < maximum_rows; rows *= 2) sizes.push_back(rows);
+    sizes.push_back(maximum_rows);
+    for (const int32_t rows : sizes) {
+        Bucket bucket{generation(rows), std::vector<tsr_recording>(step.actions.size(), nullptr)};
+        for (ActionId id = 0; id < step.actions.size(); ++id) {
+            const Action& action = step.actions[id];
+            const DeviceIndex index = step.device_of(action);
+            if (action.lane == 0 || action.kind != ActionKind::kNodes || refused.contains(index)) continue;
+            OpenDevice& device = lanes.device(action.lane);
+            if (!device.has_recordings()) continue;
+            const tsr_queue queue = lanes.queue(action.lane);
+            try {
+                device.begin_recording(queue);
+                try {
+                    enqueue(id, bucket.bounds);
+                } catch (...) {
+                    device.discard_recording(queue);
+                    throw;
+                }
+                bucket.actions[id] = device.end_recording(queue);
+            } catch (const Error& error) {
+                if (error.code() == TSR_DEVICE_LOST) throw;
+                refused.insert(index);
+                notes.push_back(
+                    fmt::format("{}: kernels are launched one by one: {}", plan.devices[index]->id, error.what()));
+            }
+        }
+        buckets_.push_back(std::move(bucket));
+    }
+}
+
+RowBounds Recordings::bounds_of(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const {
+    RowBounds exact;
+    for (int i = 0; i < TSR_RANGE_COUNT; ++i) exact.rows[i] = std::max(ranges[i].end - ranges[i].begin, 0);
+    for (const Bucket& bucket : buckets_) {
+        if (covers(bucket.bounds, exact)) return bucket.bounds;
+    }
+    return exact;
+}
+
+tsr_recording Recordings::find(ActionId action, const RowBounds& bounds) const {
+    for (const Bucket& bucket : buckets_) {
+        if (std::ranges::equal(bucket.bounds.rows, bounds.rows)) return bucket.actions[action];
+    }
+    return nullptr;
+}
+
+}  // namespace tessera

@@ -1,0 +1,44 @@
+// Recordings of generation steps: for each bucket of rows and each run of nodes on a device, what the kernels put on
+// its queue, captured once and replayed.
+#pragma once
+
+#include "core/run/lanes.hpp"
+#include "core/run/prepared_node.hpp"
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+// Bounds of a step, as kernels are told them: of each range the maximum of rows.
+struct RowBounds {
+    int32_t rows[TSR_RANGE_COUNT] = {};
+};
+
+class Recordings {
+  public:
+    // Puts the nodes of an action on its queue, for these bounds.
+    using Enqueue = std::function<void(ActionId, const RowBounds&)>;
+
+    // Records what `enqueue` does for steps of 1, 2, 4, ... rows up to `maximum_rows`, on every device that offers it.
+    // A device that refuses gets none, and a line in `notes`. Called when each node has run once.
+    void record(const Plan& plan, const Lanes& lanes, int32_t maximum_rows, const Enqueue& enqueue,
+                std::vector<std::string>& notes);
+
+    // The bounds to which a step of these ranges is rounded up; exact where nothing is recorded for it.
+    RowBounds bounds_of(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const;
+    // nullptr: there is none.
+    tsr_recording find(ActionId action, const RowBounds& bounds) const;
+
+  private:
+    struct Bucket {
+        RowBounds bounds;
+        std::vector<tsr_recording> actions;  // an action each
+    };
+    std::vector<Bucket> buckets_;  // by rising rows
+};
+
+}  // namespace tessera
