@@ -1,7 +1,7 @@
 // Rows of any format, of random bits under scales that give weights of a wanted size.
 #pragma once
 
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/cpu/formats.hpp>
 
 #include <algorithm>
 #include <cmath>

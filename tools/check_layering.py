@@ -40,6 +40,9 @@ ENDS_PROCESS = re.compile(r"(?<![\w.>])(std::)?(abort|exit|_exit|quick_exit|term
 PRINTS = re.compile(r"(?<![\w.>])(std::)?(f?printf|f?puts|putchar)\s*\(|std::(cout|cerr|clog)\b")
 
 C_HEADERS = {"stdint.h", "stddef.h"}
+# All that formats include from outside, in the one file that shields NVRTC from it.
+FREESTANDING = ("sdk", "formats", "include", "tessera", "formats", "freestanding.hpp")
+FREESTANDING_HEADERS = C_HEADERS | {"math.h", "string.h"}
 
 
 class Checker:
@@ -80,7 +83,7 @@ class Checker:
         parts = path.relative_to(self.root).parts
         if parts[0] in {"plugins", "tests", "apps", "bench"} and len(parts) > 2:
             candidates.append(self.root / parts[0] / parts[1] / name)
-        for kit in ("include", "cpp/include", "cpu/include", "cuda/include"):
+        for kit in ("include", "cpp/include", "formats/include", "cpu/include", "cuda/include"):
             candidates.append(self.root / "sdk" / kit / name)
         for candidate in candidates:
             if candidate.is_file():
@@ -110,6 +113,8 @@ class Checker:
             self.report(path, line, f"the SDK is the ground floor: it must not include {where}")
         if parts[:2] == ("sdk", "include") and target[:2] != ("sdk", "include"):
             self.report(path, line, f"the C ABI must not include {where}")
+        if parts[:2] == ("sdk", "formats") and target[:2] not in {("sdk", "formats"), ("sdk", "include")}:
+            self.report(path, line, f"formats include the C ABI and themselves only, not {where}")
         if area == "core":
             if target[0] not in {"core", "sdk"}:
                 self.report(path, line, f"the core includes itself and the SDK only, not {where}")
@@ -140,6 +145,8 @@ class Checker:
                 self.report(path, line, f"a plan is computed without threads, files and memory of its own: <{name}>")
         if parts[:2] == ("sdk", "include") and name not in C_HEADERS and not name.startswith("tessera/"):
             self.report(path, line, f"the C ABI includes {', '.join(sorted(C_HEADERS))} only, not <{name}>")
+        if parts[:2] == ("sdk", "formats") and (parts != FREESTANDING or name not in FREESTANDING_HEADERS):
+            self.report(path, line, f"formats are compiled by NVRTC too, which has no <{name}>")
         if parts[:2] == ("sdk", "cpp") and ("/" in name or "." in name) and not name.startswith("tessera/"):
             self.report(path, line, f"the SDK's C++ comfort stands on the standard library only, not on <{name}>")
 

@@ -1,7 +1,8 @@
 // The reference plugin: kernels for kind "cpu" in plain C++, for every op of ops.h but the fused ones, which fall back
 // to their parts. It is the oracle of the tests and the last fallback.
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/formats/interleaved.hpp>
+#include <tessera/cpu/formats.hpp>
+#include <tessera/formats/interleaved.hpp>
 #include <tessera/cpu/reference/kernel_table.hpp>
 #include <tessera/plugin.h>
 

@@ -2,7 +2,7 @@
 
 #include "tests/random_rows.hpp"
 
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/cpu/formats.hpp>
 
 #include <algorithm>
 #include <atomic>

@@ -5,7 +5,7 @@
 #include "core/plan/plan.hpp"
 #include "core/run/executor.hpp"
 
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/cpu/formats.hpp>
 
 #include <algorithm>
 #include <chrono>

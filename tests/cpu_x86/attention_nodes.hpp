@@ -6,7 +6,7 @@
 
 #include <tessera/cpp/node.hpp>
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/cpu/formats.hpp>
 #include <tessera/kernel.h>
 
 #include <atomic>

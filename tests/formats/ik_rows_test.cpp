@@ -2,7 +2,8 @@
 #include "core/graph/types.hpp"
 #include "recorded.hpp"
 
-#include <tessera/cpu/formats/interleaved.hpp>
+#include <tessera/cpu/formats.hpp>
+#include <tessera/formats/interleaved.hpp>
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 
 #include "core/gguf/reader.hpp"
 
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/cpu/formats.hpp>
 
 #include <cstring>
 #include <span>

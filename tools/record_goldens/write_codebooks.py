@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write the codebooks of iq1, iq2 and iq3 as a C++ header, from the public `gguf` package.
 
-    write_codebooks.py > sdk/cpu/include/tessera/cpu/formats/codebooks.hpp && clang-format -i that file
+    write_codebooks.py > sdk/formats/include/tessera/formats/codebooks.hpp && clang-format -i that file
 
 An entry is one 16-bit number: the codes of its 8 or 4 elements, the first in the low bits. What a code stands for is a
 table of its own.
@@ -27,9 +27,9 @@ def main():
 // An entry holds the codes of 8 elements in 2 bits each or of 4 elements in 3 bits each, the first in the low bits.
 #pragma once
 
-#include <cstdint>
+#include <tessera/formats/freestanding.hpp>
 
-namespace tessera::cpu {
+namespace tessera::formats {
 """)
     for name, kind, values, elements, what in BOOKS:
         kind.init_grid()
@@ -41,7 +41,7 @@ namespace tessera::cpu {
         for at in range(0, len(entries), 16):
             print("    " + " ".join(f"0x{e:04x}," for e in entries[at:at + 16]))
         print("};\n")
-    print("}  // namespace tessera::cpu")
+    print("}  // namespace tessera::formats")
 
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 
 #include "../matmul/weight_kernels.hpp"
 
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/cpu/formats.hpp>
 
 #include <vector>
 

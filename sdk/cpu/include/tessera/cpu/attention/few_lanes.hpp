@@ -4,7 +4,7 @@
 
 #include <tessera/cpu/attention/shape.hpp>
 #include <tessera/cpu/attention/unrolled.hpp>
-#include <tessera/cpu/formats/half.hpp>
+#include <tessera/cpu/formats.hpp>
 #include <tessera/types.h>
 
 #include <algorithm>

@@ -8,7 +8,8 @@
 #include <tessera/cpu/attention/exponential.hpp>
 #include <tessera/cpu/attention/shape.hpp>
 #include <tessera/cpu/attention/unrolled.hpp>
-#include <tessera/cpu/formats/codes.hpp>
+#include <tessera/cpu/formats.hpp>
+#include <tessera/formats/codes.hpp>
 #include <tessera/cpu/reference/rows.hpp>
 
 #include <algorithm>

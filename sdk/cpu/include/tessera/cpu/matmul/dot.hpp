@@ -5,7 +5,7 @@
 // each other first, so that blocks wait for one addition and not for a chain of fused ones.
 #pragma once
 
-#include <tessera/cpu/formats/blocks.hpp>
+#include <tessera/cpu/formats.hpp>
 #include <tessera/cpu/matmul/activations.hpp>
 
 namespace tessera::cpu {

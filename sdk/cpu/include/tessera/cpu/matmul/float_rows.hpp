@@ -7,7 +7,7 @@
 // Isa is the policy of the product with a panel; Isa::Rows that of what reads groups of packed rows as they lie.
 #pragma once
 
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/cpu/formats.hpp>
 #include <tessera/cpu/matmul/rows.hpp>
 
 #include <cstdint>

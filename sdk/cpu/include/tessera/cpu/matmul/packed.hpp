@@ -12,8 +12,7 @@
 // are signed and there is no centre.
 #pragma once
 
-#include <tessera/cpu/formats/blocks.hpp>
-#include <tessera/cpu/formats/half.hpp>
+#include <tessera/cpu/formats.hpp>
 #include <tessera/cpu/matmul/fields.hpp>
 #include <tessera/types.h>
 

@@ -6,7 +6,7 @@
 // word belongs to element 4 s + i.
 #pragma once
 
-#include <tessera/cpu/formats/blocks_codebook.hpp>
+#include <tessera/cpu/formats.hpp>
 #include <tessera/cpu/matmul/fields.hpp>
 #include <tessera/cpu/matmul/packed_super.hpp>
 

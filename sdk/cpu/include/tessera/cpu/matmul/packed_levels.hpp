@@ -6,7 +6,7 @@
 // unsigned. Where a scale serves a row, `visit` is given it as a vector of the group's rows.
 #pragma once
 
-#include <tessera/cpu/formats/blocks_ik.hpp>
+#include <tessera/cpu/formats.hpp>
 #include <tessera/cpu/matmul/fields.hpp>
 #include <tessera/cpu/matmul/packed_super.hpp>
 

@@ -6,7 +6,7 @@
 #pragma once
 
 #include <tessera/cpp/node.hpp>
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/cpu/formats.hpp>
 
 #include <algorithm>
 #include <cstdint>

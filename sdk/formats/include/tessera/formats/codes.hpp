@@ -2,12 +2,10 @@
 // kernels that turn bytes to words lose nothing of them.
 #pragma once
 
-#include <tessera/cpu/formats/decode.hpp>
+#include <tessera/formats/decode.hpp>
+#include <tessera/formats/freestanding.hpp>
 
-#include <cstdint>
-#include <cstring>
-
-namespace tessera::cpu {
+namespace tessera::formats {
 
 // Blocks of 32 elements that begin with an f16 scale. A number is scale / spread times its spread code.
 struct CodeFormat {
@@ -24,7 +22,7 @@ template <class Block, int kSpread, class Code>
 inline CodeFormat code_format(Code) noexcept {
     return {sizeof(Block), kSpread, [](const char* at, int8_t* to) noexcept {
                 Block block;
-                std::memcpy(&block, at, sizeof block);
+                memcpy(&block, at, sizeof block);
                 for (int j = 0; j < 16; ++j) {
                     to[j] = static_cast<int8_t>(kSpread * Code{}(block, j));
                     to[j + 16] = static_cast<int8_t>(kSpread * Code{}(block, j + 16));
@@ -54,4 +52,4 @@ inline CodeFormat code_format_of(tsr_type type) noexcept {
     }
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

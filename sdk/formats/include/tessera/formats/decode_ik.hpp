@@ -2,10 +2,10 @@
 // with a block's scale is rounded once, before it meets the levels.
 #pragma once
 
-#include <tessera/cpu/formats/blocks_ik.hpp>
-#include <tessera/cpu/formats/half.hpp>
+#include <tessera/formats/blocks_ik.hpp>
+#include <tessera/formats/half.hpp>
 
-namespace tessera::cpu {
+namespace tessera::formats {
 namespace decode_detail {
 
 // Codes of half `h`, element `j` (0..15), in the four arrangements.
@@ -113,4 +113,4 @@ inline void decode(const BlockIq6K& block, float* out) noexcept {
         [&](int h, int j) { return decode_detail::six_bits(block.qs, block.qh, h, j); }, out);
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

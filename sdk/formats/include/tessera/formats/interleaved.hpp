@@ -7,23 +7,21 @@
 // Source: what ik_llama.cpp's own code makes of such rows, recorded in tests/formats.
 #pragma once
 
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/formats/formats.hpp>
+#include <tessera/formats/freestanding.hpp>
 
-#include <cstdint>
-#include <cstring>
-
-namespace tessera::cpu {
+namespace tessera::formats {
 namespace interleaved_detail {
 
 using Bytes = const uint8_t*;
 
 inline uint32_t four(Bytes p) noexcept {
     uint32_t word;
-    std::memcpy(&word, p, 4);
+    memcpy(&word, p, 4);
     return word;
 }
 inline void put_four(void* p, uint32_t word) noexcept {
-    std::memcpy(p, &word, 4);
+    memcpy(p, &word, 4);
 }
 // Adds bits to four bytes.
 inline void join_four(uint8_t* p, uint32_t bits) noexcept {
@@ -31,7 +29,7 @@ inline void join_four(uint8_t* p, uint32_t bits) noexcept {
 }
 inline uint16_t two(Bytes p) noexcept {
     uint16_t word;
-    std::memcpy(&word, p, 2);
+    memcpy(&word, p, 2);
     return word;
 }
 
@@ -333,7 +331,7 @@ TSR_INTERLEAVED(TSR_TYPE_IQ3_XXS_R4, BlockIq3Xxs, 4) {
     using namespace interleaved_detail;
     block.d = two(group + 2 * row);
     for (int b = 0; b < 8; ++b) {
-        std::memcpy(block.qs + 8 * b, group + 136 + 32 * b + 8 * row, 8);
+        memcpy(block.qs + 8 * b, group + 136 + 32 * b + 8 * row, 8);
         put_four(block.words + 4 * b, signs_and_scale(group + 8 + 16 * b + 4 * row));
     }
 }
@@ -390,7 +388,7 @@ struct Bf16Pair {
     uint16_t pair[2];
 };
 TSR_INTERLEAVED(TSR_TYPE_BF16_R16, Bf16Pair, 16) {
-    std::memcpy(block.pair, group + 4 * row, 4);
+    memcpy(block.pair, group + 4 * row, 4);
 }
 #undef TSR_INTERLEAVED
 
@@ -423,13 +421,13 @@ inline bool separate_rows(tsr_type type, size_t elements, size_t groups, const v
             for (int row = 0; row < Kind::kRows; ++row) {
                 const auto at = static_cast<size_t>(row);
                 uint8_t* out = to + at * row_bytes;
-                std::memcpy(out, from + at * prefix, prefix);
+                memcpy(out, from + at * prefix, prefix);
                 out += prefix;
                 const uint8_t* in = from + Kind::kRows * prefix;
                 for (size_t e = 0; e < elements; e += Block::kElements) {
                     Block block{};
                     Kind::take(in, row, block);
-                    std::memcpy(out, &block, sizeof block);
+                    memcpy(out, &block, sizeof block);
                     in += Kind::kRows * sizeof block, out += sizeof block;
                 }
             }
@@ -437,4 +435,4 @@ inline bool separate_rows(tsr_type type, size_t elements, size_t groups, const v
     });
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

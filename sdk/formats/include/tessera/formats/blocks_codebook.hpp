@@ -4,13 +4,11 @@
 // bit.
 #pragma once
 
-#include <tessera/cpu/formats/blocks.hpp>
-#include <tessera/cpu/formats/codebooks.hpp>
+#include <tessera/formats/blocks.hpp>
+#include <tessera/formats/codebooks.hpp>
+#include <tessera/formats/freestanding.hpp>
 
-#include <bit>
-#include <cstring>
-
-namespace tessera::cpu {
+namespace tessera::formats {
 
 // w = d * (scale + 1/2) / 4 * magnitude with sign. Per 32 elements 8 bytes: four entries of kIq2XxsGrid, then a word:
 // seven sign bits of each group, and in the upper four bits the scale.
@@ -96,18 +94,18 @@ inline constexpr int8_t kIq3XxsValues[8] = {4, 12, 20, 28, 36, 44, 52, 62};
 
 // The eight signs of a group from seven bits: the number of minuses is even.
 constexpr uint8_t even_signs(uint32_t seven) noexcept {
-    return static_cast<uint8_t>((seven & 127) | (std::popcount(seven & 127) & 1) << 7);
+    return static_cast<uint8_t>((seven & 127) | (parity(seven & 127) << 7));
 }
 
 // The word of block `b` of 32: seven sign bits of each group and the scale.
 inline uint32_t iq2xxs_word(const BlockIq2Xxs& block, int b) noexcept {
     uint32_t word;
-    std::memcpy(&word, block.qs + 8 * b + 4, 4);
+    memcpy(&word, block.qs + 8 * b + 4, 4);
     return word;
 }
 inline uint32_t iq3xxs_word(const BlockIq3Xxs& block, int b) noexcept {
     uint32_t word;
-    std::memcpy(&word, block.words + 4 * b, 4);
+    memcpy(&word, block.words + 4 * b, 4);
     return word;
 }
 
@@ -138,4 +136,4 @@ inline int iq1m_scale(const BlockIq1M& block, int h) noexcept {
     return block.scales[h / 4] >> (3 * (h % 4)) & 7;
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

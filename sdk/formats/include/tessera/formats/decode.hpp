@@ -2,12 +2,11 @@
 // the result does not depend on whether the compiler fuses a multiplication with the addition after it.
 #pragma once
 
-#include <tessera/cpu/formats/blocks.hpp>
-#include <tessera/cpu/formats/half.hpp>
+#include <tessera/formats/blocks.hpp>
+#include <tessera/formats/freestanding.hpp>
+#include <tessera/formats/half.hpp>
 
-#include <cstring>
-
-namespace tessera::cpu {
+namespace tessera::formats {
 
 // One block to its 32 or 256 values; blocks of formats with a scale a row are given that. `out` and `block` do not
 // overlap.
@@ -172,4 +171,4 @@ inline void decode(const BlockQ6K& block, float* out) noexcept {
     }
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

@@ -4,9 +4,9 @@
 // An entry holds the codes of 8 elements in 2 bits each or of 4 elements in 3 bits each, the first in the low bits.
 #pragma once
 
-#include <cstdint>
+#include <tessera/formats/freestanding.hpp>
 
-namespace tessera::cpu {
+namespace tessera::formats {
 
 // iq1_s and iq1_m: 8 of {-1, 0, 1}.
 inline constexpr uint16_t kIq1Grid[2048] = {
@@ -365,4 +365,4 @@ inline constexpr uint16_t kIq3SGrid[512] = {
     0x0f0b, 0x0f10, 0x0f28, 0x0f52, 0x0f62, 0x0f82, 0x0f99, 0x0fc0,
 };
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

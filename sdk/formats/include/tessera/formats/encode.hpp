@@ -2,12 +2,11 @@
 // has no encoder of q6_0 and iq4_nl). What is not finite gives a valid block of some value.
 #pragma once
 
-#include <tessera/cpu/formats/blocks.hpp>
-#include <tessera/cpu/formats/half.hpp>
+#include <tessera/formats/blocks.hpp>
+#include <tessera/formats/freestanding.hpp>
+#include <tessera/formats/half.hpp>
 
-#include <cmath>
-
-namespace tessera::cpu {
+namespace tessera::formats {
 namespace encode_detail {
 
 // The product rounded to f32 before anything is added to it. The volatile keeps a compiler that may fuse
@@ -31,7 +30,7 @@ inline uint8_t code(float value, int most) noexcept {
 inline float extreme(const float* in) noexcept {
     float best = in[0];
     for (int j = 1; j < kSmallBlock; ++j) {
-        if (std::fabs(in[j]) > std::fabs(best)) best = in[j];
+        if (fabsf(in[j]) > fabsf(best)) best = in[j];
     }
     return best;
 }
@@ -119,11 +118,11 @@ inline void encode(const float* in, BlockQ5_1& block) noexcept {
 }
 
 inline void encode(const float* in, BlockQ8_0& block) noexcept {
-    const float d = std::fabs(encode_detail::extreme(in)) / 127.0f;
+    const float d = fabsf(encode_detail::extreme(in)) / 127.0f;
     const float inverse_d = encode_detail::inverse(d);
     for (int j = 0; j < kSmallBlock; ++j) {
-        const float code = std::round(in[j] * inverse_d);
-        block.qs[j] = std::fabs(code) <= 127.0f ? static_cast<int8_t>(code) : int8_t{0};
+        const float code = roundf(in[j] * inverse_d);
+        block.qs[j] = fabsf(code) <= 127.0f ? static_cast<int8_t>(code) : int8_t{0};
     }
     block.d = f32_to_f16(d);
 }
@@ -148,4 +147,4 @@ inline void encode(const float* in, BlockIq4Nl& block) noexcept {
     for (int j = 0; j < 16; ++j) block.qs[j] = static_cast<uint8_t>(codes[j] | codes[j + 16] << 4);
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

@@ -8,11 +8,10 @@
 // Source: the public GGUF specification and the `gguf` Python package, whose dequantisation these follow bit for bit.
 #pragma once
 
+#include <tessera/formats/freestanding.hpp>
 #include <tessera/types.h>
 
-#include <cstdint>
-
-namespace tessera::cpu {
+namespace tessera::formats {
 
 inline constexpr int kSmallBlock = 32;   // elements in a block of q4_0 .. q8_0 and iq4_nl
 inline constexpr int kSuperBlock = 256;  // elements in a block of the K formats and iq4_xs
@@ -187,4 +186,4 @@ inline int iq4xs_scale(const BlockIq4Xs& block, int j) noexcept {
     return (low | high << 4) - 32;
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

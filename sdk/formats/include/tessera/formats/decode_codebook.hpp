@@ -1,10 +1,10 @@
 // Blocks of iq1, iq2 and iq3 to f32; see decode.hpp.
 #pragma once
 
-#include <tessera/cpu/formats/blocks_codebook.hpp>
-#include <tessera/cpu/formats/half.hpp>
+#include <tessera/formats/blocks_codebook.hpp>
+#include <tessera/formats/half.hpp>
 
-namespace tessera::cpu {
+namespace tessera::formats {
 namespace decode_detail {
 
 // Eight elements of an entry of 2-bit codes with these signs.
@@ -119,4 +119,4 @@ inline void decode(const BlockIq1MRow& block, uint16_t row_scale, float* out) no
     }
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

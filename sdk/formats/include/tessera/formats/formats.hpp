@@ -1,21 +1,18 @@
 // Every element type that the CPU kernels know, by id: sizes, rows to f32, and f32 to rows where encoding is offered.
 #pragma once
 
-#include <tessera/cpu/formats/blocks.hpp>
-#include <tessera/cpu/formats/blocks_codebook.hpp>
-#include <tessera/cpu/formats/blocks_ik.hpp>
-#include <tessera/cpu/formats/decode.hpp>
-#include <tessera/cpu/formats/decode_codebook.hpp>
-#include <tessera/cpu/formats/decode_ik.hpp>
-#include <tessera/cpu/formats/encode.hpp>
-#include <tessera/cpu/formats/half.hpp>
+#include <tessera/formats/blocks.hpp>
+#include <tessera/formats/blocks_codebook.hpp>
+#include <tessera/formats/blocks_ik.hpp>
+#include <tessera/formats/decode.hpp>
+#include <tessera/formats/decode_codebook.hpp>
+#include <tessera/formats/decode_ik.hpp>
+#include <tessera/formats/encode.hpp>
+#include <tessera/formats/freestanding.hpp>
+#include <tessera/formats/half.hpp>
 #include <tessera/types.h>
 
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-
-namespace tessera::cpu {
+namespace tessera::formats {
 
 template <class... Blocks>
 struct BlockList {
@@ -115,13 +112,13 @@ inline size_t format_bytes(tsr_type type, size_t elements, size_t rows = 1) noex
                                           float* out) noexcept {
     const auto* bytes = static_cast<const unsigned char*>(row);
     if (type == TSR_TYPE_F32) {
-        std::memcpy(out, bytes + first * sizeof(float), count * sizeof(float));
+        memcpy(out, bytes + first * sizeof(float), count * sizeof(float));
         return true;
     }
     if (type == TSR_TYPE_F16 || type == TSR_TYPE_BF16) {
         for (size_t i = 0; i < count; ++i) {
             uint16_t value;
-            std::memcpy(&value, bytes + 2 * (first + i), 2);
+            memcpy(&value, bytes + 2 * (first + i), 2);
             out[i] = type == TSR_TYPE_F16 ? f16_to_f32(value) : bf16_to_f32(value);
         }
         return true;
@@ -134,10 +131,10 @@ inline size_t format_bytes(tsr_type type, size_t elements, size_t rows = 1) noex
         const unsigned char* at = bytes + kPrefixBytes<Block> + first / kElements * sizeof(Block);
         for (size_t b = 0; b < count / kElements; ++b, at += sizeof(Block), out += kElements) {
             Block block;
-            std::memcpy(&block, at, sizeof(Block));
+            memcpy(&block, at, sizeof(Block));
             if constexpr (kPrefixBytes<Block> != 0) {
                 typename Block::RowScale scale;
-                std::memcpy(&scale, bytes, sizeof scale);
+                memcpy(&scale, bytes, sizeof scale);
                 decode(block, scale, out);
             } else {
                 decode(block, out);
@@ -157,13 +154,13 @@ inline bool decode_row(tsr_type type, const void* row, size_t elements, float* o
 inline bool encode_row(tsr_type type, const float* in, size_t elements, void* out) noexcept {
     auto* bytes = static_cast<unsigned char*>(out);
     if (type == TSR_TYPE_F32) {
-        std::memcpy(out, in, elements * sizeof(float));
+        memcpy(out, in, elements * sizeof(float));
         return true;
     }
     if (type == TSR_TYPE_F16 || type == TSR_TYPE_BF16) {
         for (size_t i = 0; i < elements; ++i) {
             const uint16_t value = type == TSR_TYPE_F16 ? f32_to_f16(in[i]) : f32_to_bf16(in[i]);
-            std::memcpy(bytes + 2 * i, &value, 2);
+            memcpy(bytes + 2 * i, &value, 2);
         }
         return true;
     }
@@ -175,11 +172,11 @@ inline bool encode_row(tsr_type type, const float* in, size_t elements, void* ou
             for (size_t b = 0; b < elements / kSmallBlock; ++b) {
                 Block block;
                 encode(in + b * kSmallBlock, block);
-                std::memcpy(bytes + b * sizeof(Block), &block, sizeof(Block));
+                memcpy(bytes + b * sizeof(Block), &block, sizeof(Block));
             }
         }
     });
     return whole;
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats

@@ -4,9 +4,9 @@
 // ik_llama.cpp's own code makes of such rows, recorded in tests/formats.
 #pragma once
 
-#include <tessera/cpu/formats/blocks.hpp>
+#include <tessera/formats/blocks.hpp>
 
-namespace tessera::cpu {
+namespace tessera::formats {
 
 // w = d * (scale - 8) * (kIq2kValues[code] + (extra ? kIq2kShift : 0)); qs as in q2_K
 struct BlockIq2K : BlockOf<TSR_TYPE_IQ2_K, kSuperBlock> {
@@ -131,4 +131,4 @@ inline int iq4ks_scale(uint8_t scale) noexcept {
     return (scale & 254) - 127;
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::formats
