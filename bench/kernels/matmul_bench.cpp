@@ -7,7 +7,7 @@
 #include "tests/random_rows.hpp"
 
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/formats/formats.hpp>
+#include <tessera/cpu/formats.hpp>
 #include <tessera/ops.h>
 
 #include <immintrin.h>
