@@ -21,8 +21,11 @@ LANGUAGE = {"gguf", "text", "model", "session", "setup"}
 PLANNING_HEADER = re.compile(r"^(thread|atomic|mutex|shared_mutex|condition_variable|future|barrier|latch|semaphore|stop_token|"
                              r"fstream|sys/.*|unistd\.h|fcntl\.h|sched\.h|pthread\.h|oneapi/.*|tbb/.*)$")
 
-# Folders of plugins/ that are no plugin but code that several are made of, and which.
-SHARED_BY_PLUGINS = {"cpu_x86": {"cpu_avx2", "cpu_avx512"}}
+# Folders below plugins/ whose code several plugins are made of, and which.
+SHARED_BY_PLUGINS = {
+    ("plugins", "cpu_x86"): {"cpu_avx2", "cpu_avx512"},
+    ("plugins", "reference", "oracle"): {"reference", "simulated"},
+}
 
 MAX_LINES = 800
 MAX_LINES_GPU = 1200
@@ -129,7 +132,8 @@ class Checker:
                     self.core_edges.setdefault((parts[1], target[1]), (path, line))
         if area == "plugins":
             own = target[:2] == parts[:2]
-            shared = target[0] == "plugins" and parts[1] in SHARED_BY_PLUGINS.get(target[1], ())
+            shared = any(target[:len(folder)] == folder and parts[1] in plugins
+                         for folder, plugins in SHARED_BY_PLUGINS.items())
             if not own and not shared and target[0] != "sdk":
                 self.report(path, line, f"a plugin includes the SDK and itself only, not {where}")
         if area == "apps" and target[0] == "plugins":

@@ -1,9 +1,9 @@
 #include "attention.hpp"
 
 #include "plugins/cpu_x86/attention/code.hpp"
+#include "plugins/cpu_x86/attention/float_arithmetic.hpp"
+#include "plugins/cpu_x86/attention/int16_arithmetic.hpp"
 
-#include <tessera/cpu/attention/float_arithmetic.hpp>
-#include <tessera/cpu/attention/int16_arithmetic.hpp>
 #include <tessera/cpu/isa/avx2_vectors.hpp>
 
 namespace tessera::cpu_x86 {

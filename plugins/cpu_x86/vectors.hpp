@@ -2,7 +2,7 @@
 // for AVX2, and linked into each of them. Beside this it defines the float formats (matmul/weight_kernels.hpp).
 #pragma once
 
-#include <tessera/cpu/matmul/gemm.hpp>
+#include "matmul/gemm.hpp"
 #include <tessera/device.h>
 
 namespace tessera::cpu_x86 {

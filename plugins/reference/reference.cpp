@@ -1,9 +1,10 @@
 // The reference plugin: kernels for kind "cpu" in plain C++, for every op of ops.h but the fused ones, which fall back
 // to their parts. It is the oracle of the tests and the last fallback.
+#include "oracle/kernel_table.hpp"
+
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/formats.hpp>
 #include <tessera/formats/interleaved.hpp>
-#include <tessera/cpu/reference/kernel_table.hpp>
 #include <tessera/plugin.h>
 
 #include <array>
@@ -12,9 +13,8 @@
 
 namespace {
 
-using tessera::cpu::reference::KernelTable;
-using tessera::cpu::reference::Work;
-namespace reference = tessera::cpu::reference;
+using tessera::oracle::KernelTable;
+using tessera::oracle::Work;
 namespace sdk = tessera::sdk;
 
 // Below every kernel that is made to be fast.
@@ -123,7 +123,7 @@ struct Plugin {
         table.name = "reference";
         table.version = "0.1.0";
         table.kernels = kernels.list();
-        table.kernel_count = reference::kOpCount;
+        table.kernel_count = tessera::oracle::kOpCount;
         for (size_t i = 0; i < layouts.size(); ++i) {
             layouts[i] = file_layout(kInterleaved[i]);
             layout_list[i] = &layouts[i];

@@ -1,10 +1,12 @@
 #include "kernels.hpp"
 
 #include "device.hpp"
+#include "plugins/reference/oracle/kernel_table.hpp"
 #include "queue.hpp"
 
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/reference/kernel_table.hpp>
+#include <tessera/cpu/checks/attention.hpp>
+#include <tessera/cpu/formats.hpp>
 
 #include <cstdio>
 #include <string>
@@ -13,10 +15,9 @@
 namespace tessera::simulated {
 namespace {
 
-namespace reference = cpu::reference;
-using reference::AttentionForm;
-using reference::AttentionShape;
-using reference::KernelTable;
+using cpu::AttentionForm;
+using cpu::AttentionShape;
+using oracle::KernelTable;
 using sdk::Failure;
 using sdk::guarded;
 
@@ -81,7 +82,7 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
                     node->op, device->compute_capability / 100, device->compute_capability / 10 % 10);
         return nullptr;
     }
-    reference::Work work;
+    oracle::Work work;
     KernelTable::op_of(self).plan(*node, 1, *plan, work);
     if (!plan->supported) return nullptr;
     if (std::string_view(node->op) == TSR_OP_FLASH_ATTENTION &&
@@ -180,7 +181,7 @@ tsr_kernel prototype() noexcept {
 
 const tsr_kernel* const* kernel_list(uint32_t& count) {
     static const KernelTable kernels(prototype(), "simulated");
-    count = reference::kOpCount;
+    count = oracle::kOpCount;
     return kernels.list();
 }
 

@@ -5,7 +5,7 @@
 #include "address_space.hpp"
 #include "failures.hpp"
 
-#include <tessera/cpu/reference/ops.hpp>
+#include "plugins/reference/oracle/oracle.hpp"
 #include <tessera/kernel.h>
 
 #include <array>
@@ -19,7 +19,7 @@ class Device;
 
 // A kernel with all addresses resolved.
 struct Launch {
-    const cpu::reference::Op* op;
+    const oracle::Op* op;
     const tsr_node* node;
     std::array<void*, TSR_MAX_OPERANDS> data;
     const tsr_range* ranges;

@@ -1,8 +1,9 @@
 // The attention kernels against the reference, in all forms and cache types, with poisoned caches,
 // workspaces and outputs.
 #include "attention_nodes.hpp"
+#include "plugins/reference/oracle/oracle.hpp"
 
-#include <tessera/cpu/reference/attention.hpp>
+#include <tessera/cpu/checks/attention.hpp>
 #include <tessera/ops.h>
 
 #include <gtest/gtest.h>
@@ -20,7 +21,7 @@ struct Sequence {
 
 struct Setting {
     std::string name;
-    cpu::reference::AttentionForm form;
+    cpu::AttentionForm form;
     tsr_type type;
     int heads, kv_heads, dk, dv;
     int latent = 0;
@@ -34,7 +35,7 @@ void PrintTo(const Setting& s, std::ostream* out) {
     *out << s.name;
 }
 
-using Form = cpu::reference::AttentionForm;
+using Form = cpu::AttentionForm;
 
 double tolerance(tsr_type type) {
     // What arithmetic may add, storage aside: the oracle reads the same cache.
@@ -109,12 +110,12 @@ class AttentionCase {
     std::vector<float> reference() {
         tsr_kernel_plan answer{};
         answer.struct_size = sizeof answer;
-        cpu::reference::Work work;
+        oracle::Work work;
         const tsr_node& described = node.node();
-        cpu::reference::plan_attention(described, 2, answer, work);
+        oracle::plan_attention(described, 2, answer, work);
         if (!answer.supported) throw std::runtime_error(answer.reason);
         node.run(2, answer.workspace_bytes, ranges,
-                 [&](const tsr_run& run) { cpu::reference::run_attention(described, 2, run); });
+                 [&](const tsr_run& run) { oracle::run_attention(described, 2, run); });
         return take_output();
     }
     std::vector<float> tested(uint32_t workers) {

@@ -1,8 +1,7 @@
 // The row-wise kernels, and cache_write, against the reference: odd sizes, strided and poisoned outputs,
 // ranges that do not start at 0, in place where the op allows it, any number of workers.
 #include "attention_nodes.hpp"
-
-#include <tessera/cpu/reference/ops.hpp>
+#include "plugins/reference/oracle/oracle.hpp"
 
 #include <gtest/gtest.h>
 
@@ -38,8 +37,8 @@ void compare(const char* op, const Make& make, double tolerance) {
     NodeCase wanted(op);
     make(wanted);
     tsr_kernel_plan plan{};
-    cpu::reference::Work work;
-    const cpu::reference::Op& reference = *cpu::reference::find_op(op);
+    oracle::Work work;
+    const oracle::Op& reference = *oracle::find_op(op);
     const tsr_node& described = wanted.node();
     reference.plan(described, 2, plan, work);
     ASSERT_TRUE(plan.supported) << plan.reason;
@@ -52,7 +51,7 @@ void compare(const char* op, const Make& make, double tolerance) {
             Operand &a = got.output(i), &b = wanted.output(i);
             ASSERT_EQ(a.storage.size(), b.storage.size());
             const size_t bytes = static_cast<size_t>(b.tensor.strides[3] * b.tensor.dims[3]);
-            if (tolerance == 0) {
+            if (tolerance == 0 || b.tensor.type == TSR_TYPE_I32) {
                 EXPECT_EQ(std::memcmp(a.data(), b.data(), bytes), 0) << workers << " workers, output " << i;
                 continue;
             }
@@ -207,48 +206,141 @@ TEST(Rope, AgreesWithTheReference) {
 }
 
 TEST(GetRows, AgreesWithTheReference) {
-    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0}) {
-        compare(
-            TSR_OP_GET_ROWS,
-            [&](NodeCase& node) {
-                Operand& table = node.add(true, type, {320, 11}, TSR_ROLE_WEIGHT);
-                std::mt19937 random(3);
-                std::vector<float> row(320);
-                for (int i = 0; i < 11; ++i) {
-                    fill_normal(row.data(), row.size(), random);
-                    cpu::encode_row(type, row.data(), row.size(), table.data() + i * table.tensor.strides[1]);
-                }
-                Operand& ids = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
-                for (int r = 0; r < kAll; ++r) ids.integers()[r] = r * 7 % 11;
-                activation(node, false, {320, kAll}, 4);
-            },
-            1e-7);
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0}) {
+        const bool blocks = type == TSR_TYPE_Q8_0 || type == TSR_TYPE_Q4_0;
+        // Less than a vector, parts of vectors, and more than one piece of a row.
+        for (const int64_t n : {5, 32, 320, 1100, 2080}) {
+            if (blocks && n % 32 != 0) continue;
+            compare(
+                TSR_OP_GET_ROWS,
+                [&](NodeCase& node) {
+                    Operand& table = node.add(true, type, {n, 11}, TSR_ROLE_WEIGHT);
+                    std::mt19937 random(3);
+                    std::vector<float> row(static_cast<size_t>(n));
+                    for (int i = 0; i < 11; ++i) {
+                        fill_normal(row.data(), row.size(), random);
+                        if (i == 3) row[0] = 3e-8f, row[4] = -0.0f;  // below the normal numbers of f16
+                        cpu::encode_row(type, row.data(), row.size(), table.data() + i * table.tensor.strides[1]);
+                    }
+                    Operand& ids = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+                    for (int r = 0; r < kAll; ++r) ids.integers()[r] = r * 7 % 11;
+                    activation(node, false, {n, kAll}, 4);
+                },
+                0);
+        }
+    }
+}
+
+TEST(GetRows, RefusesIdsThatTheTableDoesNotHave) {
+    for (const int32_t bad : {-1, 11}) {
+        Ranges ranges;
+        NodeCase node(TSR_OP_GET_ROWS);
+        Operand& table = node.add(true, TSR_TYPE_F32, {8, 11}, TSR_ROLE_WEIGHT);
+        std::mt19937 random(3);
+        fill_normal(table.floats(), 88, random);
+        Operand& ids = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+        for (int r = 0; r < kAll; ++r) ids.integers()[r] = 0;
+        ids.integers()[kFirst + 2] = bad;
+        activation(node, false, {8, kAll});
+        EXPECT_THROW(node.run_kernel(kernel_of(TSR_OP_GET_ROWS), 1, ranges.list), std::exception) << bad;
+    }
+}
+
+TEST(Hadamard, AgreesWithTheReference) {
+    // Blocks smaller than a vector, of one vector, of every remainder of two distances at a time, and several a row.
+    for (const int64_t n : {1, 3, 4, 8, 16, 24, 32, 64, 128, 192, 512, 576, 2048}) {
+        for (const bool in_place : {false, true}) {
+            compare(
+                TSR_OP_HADAMARD,
+                [&](NodeCase& node) {
+                    fill(activation(node, true, {n, 3, kAll}, 8), 1, 2);
+                    if (in_place)
+                        node.output_in_place(0);
+                    else
+                        activation(node, false, {n, 3, kAll}, 4);
+                },
+                2e-6);
+        }
+    }
+}
+
+struct Routing {
+    int64_t experts = 64, used = 6, groups = 1, groups_used = 1;
+    bool sigmoid = false, bias = false, normalize = false;
+    double keep_ratio = 0;
+    int64_t keep_at_least = 0;
+};
+
+void add_route(NodeCase& node, const Routing& routing, const std::function<void(Operand&)>& change = {}) {
+    Operand& logits = activation(node, true, {routing.experts, kAll}, 8);
+    fill(logits, 1, 2);
+    if (change) change(logits);
+    if (routing.bias)
+        fill(node.add(true, TSR_TYPE_F32, {routing.experts}, TSR_ROLE_WEIGHT), 2, 0.1f);
+    else
+        node.add_absent();
+    node.add(false, TSR_TYPE_I32, {routing.used, kAll}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+    node.add(false, TSR_TYPE_F32, {routing.used, kAll}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+    node.attribute("used", routing.used);
+    node.attribute("gating", routing.sigmoid ? "sigmoid" : "softmax");
+    node.attribute("groups", routing.groups);
+    node.attribute("groups_used", routing.groups_used);
+    node.attribute("normalize", int64_t{routing.normalize});
+    node.attribute("scale", 2.5);
+    if (routing.keep_ratio > 0) {
+        node.attribute("keep_ratio", routing.keep_ratio);
+        node.attribute("keep_at_least", routing.keep_at_least);
     }
 }
 
 TEST(MoeRoute, AgreesWithTheReference) {
     for (const bool sigmoid : {false, true}) {
-        for (const int64_t groups : {1, 4}) {
-            compare(
-                TSR_OP_MOE_ROUTE,
-                [&](NodeCase& node) {
-                    fill(activation(node, true, {64, kAll}), 1, 2);
-                    if (sigmoid)
-                        fill(node.add(true, TSR_TYPE_F32, {64}, TSR_ROLE_WEIGHT), 2, 0.1f);
-                    else
-                        node.add_absent();
-                    node.add(false, TSR_TYPE_I32, {6, kAll}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
-                    node.add(false, TSR_TYPE_F32, {6, kAll}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
-                    node.attribute("used", int64_t{6});
-                    node.attribute("gating", sigmoid ? "sigmoid" : "softmax");
-                    node.attribute("groups", groups);
-                    node.attribute("groups_used", groups / 2 + groups % 2);
-                    node.attribute("normalize", int64_t{sigmoid});
-                    node.attribute("scale", 2.5);
-                },
-                0);
+        for (const bool bias : {false, true}) {
+            for (const bool normalize : {false, true}) {
+                for (Routing routing : {Routing{}, Routing{.groups = 4, .groups_used = 2},
+                                        Routing{.experts = 256, .used = 8, .groups = 8, .groups_used = 4},
+                                        Routing{.experts = 7, .used = 7}, Routing{.experts = 1, .used = 1},
+                                        Routing{.experts = 60, .used = 4},
+                                        Routing{.experts = 12, .used = 2, .groups = 12, .groups_used = 5},
+                                        Routing{.keep_ratio = 0.4, .keep_at_least = 2}}) {
+                    routing.sigmoid = sigmoid, routing.bias = bias, routing.normalize = normalize;
+                    SCOPED_TRACE(testing::Message() << "sigmoid " << sigmoid << ", bias " << bias << ", experts "
+                                                    << routing.experts << ", groups " << routing.groups);
+                    compare(
+                        TSR_OP_MOE_ROUTE, [&](NodeCase& node) { add_route(node, routing); }, 2e-6);
+                }
+            }
         }
     }
+}
+
+TEST(MoeRoute, EqualScoresGoToTheFirstExperts) {
+    compare(
+        TSR_OP_MOE_ROUTE,
+        [](NodeCase& node) {
+            add_route(node, {.experts = 20, .used = 5}, [](Operand& logits) {
+                for (int64_t r = 0; r < kAll; ++r) {
+                    float* row = logits.floats() + r * logits.tensor.strides[1] / 4;
+                    for (int i = 0; i < 20; ++i) row[i] = i % 2 == 0 ? 0.0f : -0.0f;
+                    row[r] = 1;
+                }
+            });
+        },
+        1e-6);
+}
+
+TEST(MoeRoute, LogitsFarApart) {
+    compare(
+        TSR_OP_MOE_ROUTE,
+        [](NodeCase& node) {
+            add_route(node, {.experts = 20, .used = 3}, [](Operand& logits) {
+                for (int64_t r = 0; r < kAll; ++r) {
+                    float* row = logits.floats() + r * logits.tensor.strides[1] / 4;
+                    for (int i = 0; i < 20; ++i) row[i] = static_cast<float>(i * 7 % 20) * 40 - 300;
+                }
+            });
+        },
+        1e-6);
 }
 
 TEST(CacheWrite, WritesTheSameBytesAsTheReference) {

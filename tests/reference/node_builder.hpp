@@ -1,10 +1,10 @@
 // Nodes with data for tests of kernels: tensors in guarded host memory, described as the core describes them.
 #pragma once
 
+#include "plugins/reference/oracle/oracle.hpp"
 #include "tests/random_rows.hpp"
 
 #include <tessera/cpp/node.hpp>
-#include <tessera/cpu/reference/ops.hpp>
 #include <tessera/ops.h>
 
 #include <cstdint>
@@ -145,8 +145,8 @@ class TestNode {
     tsr_kernel_plan plan(uint32_t slots = 1) const {
         tsr_kernel_plan plan{};
         plan.struct_size = sizeof plan;
-        cpu::reference::Work work;
-        const cpu::reference::Op* op = cpu::reference::find_op(op_);
+        oracle::Work work;
+        const oracle::Op* op = oracle::find_op(op_);
         if (op) op->plan(node, slots, plan, work);
         return plan;
     }
@@ -171,7 +171,7 @@ class TestNode {
                 run.worker = w;
                 run.workers = workers;
                 try {
-                    cpu::reference::find_op(op_)->run(node, workers, run);
+                    oracle::find_op(op_)->run(node, workers, run);
                 } catch (...) {
                     errors[w] = std::current_exception();
                 }

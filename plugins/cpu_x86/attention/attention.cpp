@@ -15,8 +15,8 @@ namespace tessera::cpu_x86 {
 namespace {
 
 namespace attention = cpu::attention;
-using cpu::reference::kWk;
-using cpu::reference::kWv;
+using cpu::kWk;
+using cpu::kWv;
 
 // What a call costs beside its arithmetic.
 constexpr double kCall = 3e-6;

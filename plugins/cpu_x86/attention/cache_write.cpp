@@ -1,9 +1,10 @@
 #include "cache_write.hpp"
 
 #include "../kernel.hpp"
+#include "cache_rows.hpp"
 
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/attention/cache_write.hpp>
+#include <tessera/cpu/checks/storage.hpp>
 #include <tessera/cpu/isa/avx2_vectors.hpp>
 #include <tessera/ops.h>
 
@@ -15,8 +16,8 @@ namespace {
 constexpr double kBandwidth = 10e9;
 
 const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_kernel_plan* plan) {
-    cpu::reference::Work work;
-    cpu::reference::plan_cache_write(*node, 1, *plan, work);
+    cpu::Work work;
+    cpu::check_cache_write(*node, *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "rows to %s", cpu::format_name(node->outputs[0]->type));
     plan->seconds_one_row = 1e-6 + work.bytes_one_row / kBandwidth;

@@ -1,7 +1,7 @@
 // Attention in one arithmetic over one vector unit. Included by the files of a plugin that instantiate it.
 #pragma once
 
-#include <tessera/cpu/attention/run.hpp>
+#include "run.hpp"
 
 #include <cstdint>
 

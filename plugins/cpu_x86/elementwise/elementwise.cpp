@@ -1,12 +1,14 @@
 #include "elementwise.hpp"
 
 #include "../kernel.hpp"
+#include "rows.hpp"
 
 #include <tessera/cpp/status.hpp>
+#include <tessera/cpu/checks/elementwise.hpp>
+#include <tessera/cpu/checks/routing.hpp>
 #include <tessera/cpu/elementwise/pointwise.hpp>
 #include <tessera/cpu/elementwise/rope.hpp>
 #include <tessera/cpu/isa/avx2_vectors.hpp>
-#include <tessera/cpu/reference/routing.hpp>
 #include <tessera/ops.h>
 
 #include <array>
@@ -18,7 +20,6 @@ namespace {
 
 using Isa = cpu::isa::Avx2Vectors;
 namespace elementwise = cpu::elementwise;
-namespace reference = cpu::reference;
 
 // Bytes and multiply-adds a second, for estimates.
 constexpr double kBandwidth = 15e9;
@@ -27,44 +28,46 @@ constexpr double kCall = 1e-6;
 
 struct State {
     const tsr_node* node;
-    uint32_t slots;
     std::unique_ptr<const elementwise::RopeTable> rope;
 };
 
 struct Op {
     const char* name;
-    void (*plan)(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan, reference::Work& work) noexcept;
+    void (*check)(const tsr_node& node, tsr_kernel_plan& plan, cpu::Work& work) noexcept;
     void (*run)(const State& state, const tsr_run& run);
 };
 
-// The reference's own loops, compiled for AVX2, where there is little to win.
+void check_rope(const tsr_node& node, tsr_kernel_plan& plan, cpu::Work& work) noexcept {
+    cpu::check_rope(node, plan, work);
+    if (plan.supported && node.inputs[0]->dims[0] > 2 * elementwise::kMaxPairs) {
+        sdk::refuse(plan, "rope: required heads of %lld; supported: up to %lld",
+                    static_cast<long long>(node.inputs[0]->dims[0]),
+                    static_cast<long long>(2 * elementwise::kMaxPairs));
+    }
+}
+
+void check_moe_route(const tsr_node& node, tsr_kernel_plan& plan, cpu::Work& work) noexcept {
+    cpu::check_moe_route(node, plan, work);
+    if (plan.supported && node.inputs[0]->dims[0] > kMaxRoutedExperts) {
+        sdk::refuse(plan, "moe_route: required %lld experts; supported: up to %lld",
+                    static_cast<long long>(node.inputs[0]->dims[0]), static_cast<long long>(kMaxRoutedExperts));
+    }
+}
+
 constexpr std::array kOps{
-    Op{TSR_OP_GET_ROWS, reference::plan_get_rows,
-       [](const State& s, const tsr_run& run) { reference::run_get_rows(*s.node, s.slots, run); }},
-    Op{TSR_OP_RMS_NORM, reference::plan_rms_norm,
+    Op{TSR_OP_GET_ROWS, cpu::check_get_rows, [](const State& s, const tsr_run& run) { run_get_rows(*s.node, run); }},
+    Op{TSR_OP_RMS_NORM, cpu::check_rms_norm,
        [](const State& s, const tsr_run& run) { elementwise::run_rms_norm<Isa>(*s.node, run); }},
-    Op{TSR_OP_ROPE,
-       [](const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan, reference::Work& work) noexcept {
-           reference::plan_rope(node, slots, plan, work);
-           if (plan.supported && node.inputs[0]->dims[0] > 2 * elementwise::kMaxPairs) {
-               sdk::refuse(plan, "rope: required heads of %lld; supported: up to %lld",
-                           static_cast<long long>(node.inputs[0]->dims[0]),
-                           static_cast<long long>(2 * elementwise::kMaxPairs));
-           }
-       },
+    Op{TSR_OP_ROPE, check_rope,
        [](const State& s, const tsr_run& run) { elementwise::run_rope<Isa>(*s.node, *s.rope, run); }},
-    Op{TSR_OP_ADD, reference::plan_add,
-       [](const State& s, const tsr_run& run) { elementwise::run_add<Isa>(*s.node, run); }},
-    Op{TSR_OP_MUL, reference::plan_mul,
-       [](const State& s, const tsr_run& run) { elementwise::run_mul<Isa>(*s.node, run); }},
-    Op{TSR_OP_SILU_MUL, reference::plan_silu_mul,
+    Op{TSR_OP_ADD, cpu::check_add, [](const State& s, const tsr_run& run) { elementwise::run_add<Isa>(*s.node, run); }},
+    Op{TSR_OP_MUL, cpu::check_mul, [](const State& s, const tsr_run& run) { elementwise::run_mul<Isa>(*s.node, run); }},
+    Op{TSR_OP_SILU_MUL, cpu::check_silu_mul,
        [](const State& s, const tsr_run& run) { elementwise::run_silu_mul<Isa>(*s.node, run); }},
-    Op{TSR_OP_WEIGHTED_SUM, reference::plan_weighted_sum,
+    Op{TSR_OP_WEIGHTED_SUM, cpu::check_weighted_sum,
        [](const State& s, const tsr_run& run) { elementwise::run_weighted_sum<Isa>(*s.node, run); }},
-    Op{TSR_OP_HADAMARD, reference::plan_hadamard,
-       [](const State& s, const tsr_run& run) { reference::run_hadamard(*s.node, s.slots, run); }},
-    Op{TSR_OP_MOE_ROUTE, reference::plan_moe_route,
-       [](const State& s, const tsr_run& run) { reference::run_moe_route(*s.node, s.slots, run); }},
+    Op{TSR_OP_HADAMARD, cpu::check_hadamard, [](const State& s, const tsr_run& run) { run_hadamard(*s.node, run); }},
+    Op{TSR_OP_MOE_ROUTE, check_moe_route, [](const State& s, const tsr_run& run) { run_moe_route(*s.node, run); }},
 };
 
 const Op& op_of(const tsr_kernel* self) noexcept {
@@ -73,8 +76,8 @@ const Op& op_of(const tsr_kernel* self) noexcept {
 
 const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
                        tsr_kernel_plan* plan) {
-    reference::Work work;
-    op_of(self).plan(*node, slots_of(device), *plan, work);
+    cpu::Work work;
+    op_of(self).check(*node, *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "one row at a time");
     const double rate = kMacs * slots_of(device);
@@ -83,10 +86,10 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
     return nullptr;
 }
 
-const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device, tsr_device*,
+const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info*, tsr_device*,
                           void** state) {
     return sdk::guarded([&] {
-        auto prepared = std::make_unique<State>(State{node, slots_of(device), nullptr});
+        auto prepared = std::make_unique<State>(State{node, nullptr});
         if (std::string_view(op_of(self).name) == TSR_OP_ROPE) {
             prepared->rope = std::make_unique<const elementwise::RopeTable>(*node);
         }

@@ -2,11 +2,11 @@
 #pragma once
 
 #include "../kernel.hpp"
+#include "float_rows.hpp"
 #include "weight_kernels.hpp"
 
 #include <tessera/cpp/node.hpp>
-#include <tessera/cpu/matmul/float_rows.hpp>
-#include <tessera/cpu/reference/check.hpp>
+#include <tessera/cpu/check.hpp>
 #include <tessera/kernel.h>
 
 #include <array>

@@ -1,10 +1,10 @@
 // Makes the table of one integer format. Included by the files that define tables, and by nothing else.
 #pragma once
 
+#include "packed_super.hpp"
 #include "weight_kernels.hpp"
 
 #include <tessera/cpu/isa/avx2.hpp>
-#include <tessera/cpu/matmul/packed_super.hpp>
 
 #include <cstring>
 

@@ -1,6 +1,5 @@
 #include "instantiate.hpp"
-
-#include <tessera/cpu/matmul/packed_codebook.hpp>
+#include "packed_codebook.hpp"
 
 namespace tessera::cpu_x86 {
 

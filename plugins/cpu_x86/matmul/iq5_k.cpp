@@ -1,6 +1,5 @@
 #include "instantiate.hpp"
-
-#include <tessera/cpu/matmul/packed_levels.hpp>
+#include "packed_levels.hpp"
 
 namespace tessera::cpu_x86 {
 

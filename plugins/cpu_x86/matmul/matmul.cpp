@@ -5,7 +5,7 @@
 #include "common.hpp"
 
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/reference/ops.hpp>
+#include <tessera/cpu/checks/matmul.hpp>
 #include <tessera/ops.h>
 
 #include <algorithm>
@@ -14,8 +14,6 @@
 namespace tessera::cpu_x86 {
 
 namespace {
-
-namespace reference = cpu::reference;
 
 // ---- matmul: 0 x, 1 weight; 2 output ----
 
@@ -51,8 +49,8 @@ struct Matmul {
 const tsr_status* plan_matmul(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device,
                               tsr_kernel_plan* plan) {
     const CanonicalNode canonical(*node);
-    reference::Work work;
-    reference::plan_matmul(canonical.node(), slots_of(device), *plan, work);
+    cpu::Work work;
+    cpu::check_matmul(canonical.node(), *plan, work);
     if (!plan->supported) return nullptr;
     const Matmul op(canonical.node(), device);
     const tsr_tensor& x = *node->inputs[0];
@@ -182,7 +180,7 @@ struct Group {
 };
 
 bool check_group(const tsr_node& node, tsr_kernel_plan& plan) noexcept {
-    reference::Check check(node, plan);
+    cpu::Check check(node, plan);
     check.counts(2, TSR_MAX_OPERANDS / 2, node.input_count > 0 ? node.input_count - 1 : 0);
     check.activation(0, "x", 2);
     for (uint32_t i = 1; check && i < node.input_count; ++i) {

@@ -2,9 +2,8 @@
 // plugin that defines them.
 #pragma once
 
+#include "float_rows.hpp"
 #include "weight_kernels.hpp"
-
-#include <tessera/cpu/matmul/float_rows.hpp>
 
 #include <algorithm>
 #include <cstring>

@@ -1,7 +1,8 @@
 // The products of one weight format, with the format behind a table: ops are written once over it.
 #pragma once
 
-#include <tessera/cpu/matmul/rows.hpp>
+#include "rows.hpp"
+
 #include <tessera/tensor.h>
 
 #include <cstdint>

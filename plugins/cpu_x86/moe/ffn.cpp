@@ -18,7 +18,7 @@ namespace tessera::cpu_x86 {
 
 namespace {
 
-using cpu::reference::Check;
+using cpu::Check;
 
 constexpr int kGroupsOfStep = kPrepareStep / kLanes;
 // Rows whose hidden elements wait for up at a time, 32 of each; of fewer rows more of each: whole tiles, 15 KiB.

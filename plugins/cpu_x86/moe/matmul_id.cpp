@@ -6,7 +6,7 @@
 #include "moe.hpp"
 
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/reference/ops.hpp>
+#include <tessera/cpu/checks/matmul.hpp>
 #include <tessera/ops.h>
 
 #include <algorithm>
@@ -40,8 +40,8 @@ struct MatmulId {
 const tsr_status* plan_id(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device,
                           tsr_kernel_plan* plan) {
     const CanonicalNode canonical(*node);
-    cpu::reference::Work work;
-    cpu::reference::plan_matmul_id(canonical.node(), slots_of(device), *plan, work);
+    cpu::Work work;
+    cpu::check_matmul_id(canonical.node(), *plan, work);
     if (!plan->supported) return nullptr;
     const MatmulId op(canonical.node(), device);
     plan->layouts[1] = layouts_of(op.weight.kernels->type, packable(*canonical.node().inputs[1]));

@@ -1,10 +1,10 @@
-// rms_norm, add, mul, silu_mul, weighted_sum over an ISA policy. Operands and meaning are those of the reference, whose
-// plan functions check the node. Work is cut into rows or pieces of rows of a fixed size, so results do not depend on
-// the number of workers.
+// rms_norm, add, mul, silu_mul, weighted_sum over an ISA policy. Operands and meaning are those of ops.h; the
+// checks of the kit have accepted the node. Work is cut into rows or pieces of rows of a fixed size, so results do not
+// depend on the number of workers.
 #pragma once
 
-#include <tessera/cpu/attention/exponential.hpp>
-#include <tessera/cpu/reference/pointwise.hpp>
+#include <tessera/cpu/exponential.hpp>
+#include <tessera/cpu/rows.hpp>
 
 namespace tessera::cpu::elementwise {
 
@@ -34,13 +34,13 @@ float sum_of_squares(const float* x, int64_t n) noexcept {
 template <class Isa>
 void run_rms_norm(const tsr_node& node, const tsr_run& run) noexcept {
     constexpr int64_t kLanes = Isa::kLanes;
-    const reference::View x = reference::input(node, run, 0);
-    const reference::View out = reference::output(node, run);
-    const float* weight = reference::input(node, run, 1).floats(0);
+    const View x = input(node, run, 0);
+    const View out = output(node, run);
+    const float* weight = input(node, run, 1).floats(0);
     const int64_t n = x.dim(0);
     const double epsilon = sdk::float_attribute(node, "epsilon", 0);
-    const reference::RowList rows(*x.tensor, run);
-    const reference::Share part = reference::share(rows.count(), run);
+    const RowList rows(*x.tensor, run);
+    const Share part = share(rows.count(), run);
     for (int64_t r = part.begin; r < part.end; ++r) {
         const float* from = rows.floats(x, r);
         float* to = rows.floats(out, r);
@@ -59,7 +59,7 @@ void run_rms_norm(const tsr_node& node, const tsr_run& run) noexcept {
 template <class Isa>
 typename Isa::Floats silu_mul(typename Isa::Floats gate, typename Isa::Floats up) noexcept {
     const auto one = Isa::splat(1.0f);
-    const auto e = attention::exp_not_positive<Isa>(Isa::subtract(Isa::zero(), Isa::magnitude(gate)));
+    const auto e = exp_not_positive<Isa>(Isa::subtract(Isa::zero(), Isa::magnitude(gate)));
     // exp(-|g|) is the numerator of a negative gate, one that of the others.
     const auto above = Isa::where_not_less(gate, Isa::zero(), Isa::subtract(one, e));
     const auto numerator = Isa::add(e, above);
@@ -70,18 +70,18 @@ typename Isa::Floats silu_mul(typename Isa::Floats gate, typename Isa::Floats up
 template <class Isa, class Function>
 void run_pair(const tsr_node& node, const tsr_run& run, Function function) noexcept {
     constexpr int64_t kLanes = Isa::kLanes;
-    const reference::View a = reference::input(node, run, 0);
-    const reference::View b = reference::input(node, run, 1);
-    const reference::View out = reference::output(node, run);
+    const View a = input(node, run, 0);
+    const View b = input(node, run, 1);
+    const View out = output(node, run);
     const bool broadcast = b.tensor->rank == 1 && b.tensor->range == TSR_RANGE_FIXED;
     // A tensor of rank 1 is one row, of which the range may be wanted.
     const bool one_row = a.tensor->rank == 1;
     const tsr_range actual = one_row ? sdk::actual_rows(*a.tensor, run) : tsr_range{0, static_cast<int32_t>(a.dim(0))};
     const int64_t n = actual.end - actual.begin;
     if (n <= 0) return;
-    const reference::RowList rows(*a.tensor, run);
+    const RowList rows(*a.tensor, run);
     const int64_t pieces = (n + kPiece - 1) / kPiece;
-    const reference::Share part = reference::share(rows.count() * pieces, run);
+    const Share part = share(rows.count() * pieces, run);
     for (int64_t item = part.begin; item < part.end; ++item) {
         const int64_t row = item / pieces;
         const int64_t begin = actual.begin + item % pieces * kPiece;
@@ -116,13 +116,13 @@ void run_silu_mul(const tsr_node& node, const tsr_run& run) noexcept {
 template <class Isa>
 void run_weighted_sum(const tsr_node& node, const tsr_run& run) noexcept {
     constexpr int64_t kLanes = Isa::kLanes;
-    const reference::View x = reference::input(node, run, 0);
-    const reference::View weights = reference::input(node, run, 1);
-    const reference::View out = reference::output(node, run);
+    const View x = input(node, run, 0);
+    const View weights = input(node, run, 1);
+    const View out = output(node, run);
     const int64_t n = x.dim(0), terms = x.dim(1);
     const tsr_range rows = sdk::actual_rows(*x.tensor, run);
     const int64_t pieces = (n + kPiece - 1) / kPiece;
-    const reference::Share part = reference::share(std::max(0, rows.end - rows.begin) * pieces, run);
+    const Share part = share(std::max(0, rows.end - rows.begin) * pieces, run);
     for (int64_t item = part.begin; item < part.end; ++item) {
         const int64_t r = rows.begin + item / pieces;
         const int64_t begin = item % pieces * kPiece, end = std::min(begin + kPiece, n);

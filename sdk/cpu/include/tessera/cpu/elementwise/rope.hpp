@@ -1,27 +1,48 @@
-// Rotary positions over an ISA policy. Frequencies are worked out once; angles in double, because positions times
+// Rotary embedding over an ISA policy. Frequencies are computed once; angles in double, because positions times
 // frequencies need more digits than a float has.
 #pragma once
 
-#include <tessera/cpu/reference/pointwise.hpp>
+#include <tessera/cpu/rows.hpp>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
+#include <numbers>
 
 namespace tessera::cpu::elementwise {
 
 inline constexpr int64_t kMaxPairs = 1024;
 
-// Plain frequencies of a node, before its factors.
+// Angles of a node's pairs for one position, before its factors. Sources: RoPE (arXiv 2104.09864), YaRN (2309.00071).
 struct RopeTable {
     std::array<double, kMaxPairs> frequencies;
     double magnitude;
     bool neox;
 
-    explicit RopeTable(const tsr_node& node) noexcept {
-        const int64_t d = node.inputs[0]->dims[0];
-        const reference::Rotation rotation(node, d);
-        for (int64_t i = 0; i < d / 2; ++i) frequencies[static_cast<size_t>(i)] = rotation.frequency(i, 1);
-        magnitude = rotation.magnitude();
-        neox = sdk::string_attribute(node, "mode", "") == "neox";
+    explicit RopeTable(const tsr_node& node) noexcept
+        : magnitude(sdk::float_attribute(node, "attn_factor", 1)),
+          neox(sdk::string_attribute(node, "mode", "") == "neox") {
+        const auto d = static_cast<double>(node.inputs[0]->dims[0]);
+        const double base = sdk::float_attribute(node, "base", 10000);
+        const double interpolation = sdk::float_attribute(node, "freq_scale", 1);
+        const double extrapolation = sdk::float_attribute(node, "ext_factor", 0);
+        double first = 0, last = 0;  // pairs between which interpolation replaces extrapolation
+        if (extrapolation != 0) {
+            const auto context = static_cast<double>(sdk::int_attribute(node, "original_context", 0));
+            // The pair that rotates so many times within the context.
+            const auto pair_of = [&](double rotations) {
+                return d * std::log(context / (rotations * 2 * std::numbers::pi)) / (2 * std::log(base));
+            };
+            first = std::max(0.0, std::floor(pair_of(sdk::float_attribute(node, "beta_fast", 32))));
+            last = std::min(d - 1, std::ceil(pair_of(sdk::float_attribute(node, "beta_slow", 1))));
+        }
+        for (int64_t i = 0; i < node.inputs[0]->dims[0] / 2; ++i) {
+            const auto pair = static_cast<double>(i);
+            const double ramp = std::clamp((pair - first) / std::max(0.001, last - first), 0.0, 1.0);
+            const double kept = extrapolation * (1 - ramp);
+            frequencies[static_cast<size_t>(i)] =
+                std::pow(base, -2 * pair / d) * (interpolation + (1 - interpolation) * kept);
+        }
     }
 };
 
@@ -29,14 +50,14 @@ struct RopeTable {
 template <class Isa>
 void run_rope(const tsr_node& node, const RopeTable& table, const tsr_run& run) noexcept {
     constexpr int64_t kLanes = Isa::kLanes;
-    const reference::View x = reference::input(node, run, 0);
-    const reference::View positions = reference::input(node, run, 1);
-    const reference::View out = reference::output(node, run);
-    const float* factors = sdk::has_input(node, 2) ? reference::input(node, run, 2).floats(0) : nullptr;
+    const View x = input(node, run, 0);
+    const View positions = input(node, run, 1);
+    const View out = output(node, run);
+    const float* factors = sdk::has_input(node, 2) ? input(node, run, 2).floats(0) : nullptr;
     const int64_t pairs = x.dim(0) / 2, heads = x.dim(1);
     const tsr_range rows = sdk::actual_rows(*x.tensor, run);
     const int64_t count = std::max(0, rows.end - rows.begin);
-    const reference::Share part = reference::share(count, run);
+    const Share part = share(count, run);
     alignas(64) float cosines[kMaxPairs], sines[kMaxPairs];
     for (int64_t r = rows.begin + part.begin; r < rows.begin + part.end; ++r) {
         const double position = positions.integer(r);

@@ -1,0 +1,446 @@
+// Attention in 16-bit integers: keys, values and weights become int16, products are summed in 32 bits.
+//
+// Each part of a cached row has a scale by which its largest magnitude is 127 * 64 = 8128. A query (and the weights of
+// a chunk) is scaled so that the sum of its magnitudes stays below 2^31 / 8128: no sum can overflow, whatever the cache
+// holds. That leaves 13 bits to a key or value and 12 to 16 bits to a query or weight.
+#pragma once
+
+#include "shape.hpp"
+#include "unrolled.hpp"
+
+#include <tessera/cpu/exponential.hpp>
+#include <tessera/cpu/formats.hpp>
+#include <tessera/cpu/rows.hpp>
+#include <tessera/formats/codes.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+namespace tessera::cpu::attention {
+
+template <class Isa>
+struct Int16Arithmetic {
+    using Floats = typename Isa::Floats;
+    using Ints = typename Isa::Ints;
+    static constexpr int kLanes = Isa::kLanes;
+    static constexpr int kPanel = 2 * kLanes;  // lanes of a full panel
+    static constexpr float kLargestKey = 127 * 64;
+    static constexpr float kLargestSum = 262000;  // times 8128, and half a unit for each of 4096 terms: below 2^31
+    static constexpr float kLargestWord = 32000;
+
+    // Tokens of a chunk. Written by one worker, for itself.
+    struct Chunk {
+        int16_t* keys;         // [kChunk + kChunkPadding][padded_key], order of Isa::place_of
+        int16_t* values;       // [kChunk / 2][value_stride], of which [padded_value][2], order of Isa::pair_place_of
+        int16_t* value_rows;   // [2][padded_value]: the last two values while values are a cache of their own
+        float* key_scales[2];  // [kChunk + kChunkPadding], of each part
+        float* value_scales;   // [kChunk]; key_scales[0] if the value is a prefix of the key
+    };
+    // A cache line more than the pairs need: neighbouring rows must not fall into the same sets of the first cache.
+    static int64_t value_stride(const HeadShape& shape) noexcept { return 2 * int64_t{shape.padded_value()} + 32; }
+    static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
+        Chunk chunk{};
+        chunk.keys = arena.take<int16_t>((kChunk + kChunkPadding) * int64_t{shape.padded_key()});
+        chunk.values = arena.take<int16_t>(kChunk / 2 * value_stride(shape));
+        chunk.key_scales[0] = arena.take<float>(kChunk + kChunkPadding);
+        chunk.key_scales[1] = arena.take<float>(kChunk + kChunkPadding);
+        if (shape.prefix) {
+            chunk.value_scales = chunk.key_scales[0];
+        } else {
+            chunk.value_rows = arena.take<int16_t>(2 * int64_t{shape.padded_value()});
+            chunk.value_scales = arena.take<float>(kChunk);
+        }
+        return chunk;
+    }
+
+    // Queries of a panel, or rows of a weight that are multiplied with cached rows as queries are.
+    struct Queries {
+        int16_t* words;    // [padded elements / 2][lanes][2], order of Isa::place_of
+        float* scales[2];  // [lanes], of each part
+    };
+    static Queries take_queries(Arena& arena, int padded_elements) noexcept {
+        Queries queries{};
+        queries.words = arena.take<int16_t>(int64_t{padded_elements} * kPanel);
+        queries.scales[0] = arena.take<float>(kPanel);
+        queries.scales[1] = arena.take<float>(kPanel);
+        return queries;
+    }
+
+    // What the lanes of a panel make of a chunk.
+    struct Weights {
+        float* scores;   // [kChunk + kChunkPadding][lanes]
+        int16_t* words;  // [kChunk / 2][lanes][2]
+    };
+    static Weights take_weights(Arena& arena) noexcept {
+        Weights weights{};
+        weights.scores = arena.take<float>((kChunk + kChunkPadding) * int64_t{kPanel});
+        weights.words = arena.take<int16_t>(kChunk * int64_t{kPanel});
+        return weights;
+    }
+
+    // ---- loading ----
+
+    // Keys of tokens t .. t + count of a chunk (t even): elements first .. first + shape.key of each of rows[0 ..
+    // count), to the rows of `keys` from `slot` on. With a prefix, their values too; an odd count ends the chunk.
+    static void load_keys(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+                          int64_t first, int t, int count, int slot) noexcept {
+        int16_t* keys = chunk.keys + int64_t{slot} * shape.padded_key();
+        for (int part = 0; part < shape.parts(); ++part) {
+            const int begin = shape.part_begin(part);
+            const int elements = (part + 1 < shape.parts() ? shape.first_part : shape.key) - begin;
+            with_source(type, first + begin, elements, shape.part_end(part) - begin, [&](const auto& source) {
+                load_rows(
+                    source, rows, count, chunk.key_scales[part] + t,
+                    [&](int i) { return keys + int64_t{i} * shape.padded_key() + begin; }, [](int) {});
+            });
+        }
+        if (!shape.prefix) return;
+        for (int i = 0; i < count; i += 2) {
+            const int16_t* row = keys + int64_t{i} * shape.padded_key();
+            pair_values(chunk, shape, t + i, row, i + 1 < count ? row + shape.padded_key() : nullptr);
+        }
+    }
+    // Values of all `tokens` of a chunk, where they are no prefix.
+    static void load_values(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
+                            int64_t first, int tokens) noexcept {
+        int16_t* even = chunk.value_rows;
+        int16_t* odd = even + shape.padded_value();
+        with_source(type, first, shape.value, shape.padded_value(), [&](const auto& source) {
+            load_rows(
+                source, rows, tokens, chunk.value_scales, [&](int t) { return t % 2 == 0 ? even : odd; },
+                [&](int t) {
+                    if (t % 2 == 1)
+                        pair_values(chunk, shape, t - 1, even, odd);
+                    else if (t + 1 == tokens)
+                        pair_values(chunk, shape, t, even, nullptr);
+                });
+        });
+    }
+
+    // Rows of up to kPanel lanes (nullptr: a lane that is not used), in `vectors` vectors of lanes, times `scale`.
+    static void load_queries(const Queries& queries, const HeadShape& shape, const float* const* rows, int vectors,
+                             float scale) noexcept {
+        const int lanes = vectors * kLanes;
+        alignas(64) static constexpr float kZeros[kLanes] = {};
+        for (int part = 0; part < shape.parts(); ++part) {
+            const int begin = shape.part_begin(part), end = shape.part_end(part);
+            alignas(64) float factors[kPanel];
+            for (int lane = 0; lane < lanes; ++lane) {
+                Floats sum = Isa::zero(), top = Isa::zero();
+                if (rows[lane]) {
+                    for (int e = begin; e < end; e += kLanes) {
+                        const Floats x = Isa::magnitude(load_padded(rows[lane], e, shape.key));
+                        sum = Isa::add(sum, x);
+                        top = Isa::maximum(top, x);
+                    }
+                }
+                const float total = Isa::sum(sum), largest = Isa::largest(top);
+                factors[lane] = std::min(inverse(total, kLargestSum), inverse(largest, kLargestWord));
+                queries.scales[part][lane] = factors[lane] > 0 ? scale / factors[lane] : 0.0f;
+            }
+            for (int e = begin; e < end; e += kLanes) {
+                const int place = Isa::place_of(e);
+                for (int v = 0; v < vectors; ++v) {
+                    Floats r[kLanes];
+                    for (int i = 0; i < kLanes; ++i) {
+                        const float* row = rows[v * kLanes + i];
+                        r[i] = row ? load_padded(row, e, shape.key) : Isa::load(kZeros);
+                    }
+                    Isa::transpose(r);
+                    const Floats f = Isa::load(factors + v * kLanes);
+                    for (int i = 0; i < kLanes; i += 2) {
+                        int16_t* to = queries.words + (int64_t{(place + i) / 2} * lanes + v * kLanes) * 2;
+                        Isa::store_ints(to, Isa::pair(Isa::multiply(r[i], f), Isa::multiply(r[i + 1], f)));
+                    }
+                }
+            }
+        }
+    }
+
+    // ---- arithmetic ----
+
+    // Tokens of one register tile of V vectors of lanes.
+    template <int V>
+    static constexpr int kTileRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+
+    // scores[t * stride + lane] = query of the lane times key of token t, for `count` tokens from t on (and some past
+    // them), whose keys lie in the rows from `slot` on.
+    template <int V>
+    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int slot,
+                       float* scores, int64_t stride) noexcept {
+        for (const int end = t + count; t < end; t += kTileRows<V>, slot += kTileRows<V>) {
+            for (int part = 0; part < shape.parts(); ++part) {
+                const int begin = shape.part_begin(part);
+                KeyTile tile;
+                tile.queries = queries.words + int64_t{begin} * V * kLanes;
+                tile.query_scales = queries.scales[part];
+                tile.keys = chunk.keys + int64_t{slot} * shape.padded_key() + begin;
+                tile.key_stride = shape.padded_key();
+                tile.key_scales = chunk.key_scales[part] + t;
+                tile.pairs = (shape.part_end(part) - begin) / 2;
+                if (part == 0)
+                    key_tile<V, kTileRows<V>, false>(tile, scores + t * stride, stride);
+                else
+                    key_tile<V, kTileRows<V>, true>(tile, scores + t * stride, stride);
+            }
+        }
+    }
+
+    // Scores to weights. top[lane], sum[lane]: the largest score and the sum of exp(score - top); step[lane]: what a
+    // weight of one is worth.
+    template <int V>
+    static void softmax(const Weights& weights, const Chunk& chunk, int tokens, float* top, float* sum,
+                        float* step) noexcept {
+        constexpr int kWidth = V * kLanes;
+        for (int v = 0; v < V; ++v) {
+            float* x = weights.scores + v * kLanes;
+            Floats highest = Isa::splat(kHidden);
+            for (int t = 0; t < tokens; ++t) highest = Isa::maximum(highest, Isa::load(x + t * kWidth));
+            Floats total = Isa::zero(), weighted = Isa::splat(1e-37f), largest = Isa::splat(1e-37f);
+            for (int t = 0; t < tokens; ++t) {
+                const Floats e = exp_not_positive<Isa>(Isa::subtract(Isa::load(x + t * kWidth), highest));
+                const Floats w = Isa::multiply(e, Isa::broadcast(chunk.value_scales + t));
+                total = Isa::add(total, e);
+                weighted = Isa::add(weighted, w);
+                largest = Isa::maximum(largest, w);
+                Isa::store(x + t * kWidth, w);
+            }
+            const Floats factor = Isa::minimum(Isa::divide(Isa::splat(kLargestSum), weighted),
+                                               Isa::divide(Isa::splat(kLargestWord), largest));
+            Isa::store(top + v * kLanes, highest);
+            Isa::store(sum + v * kLanes, total);
+            Isa::store(step + v * kLanes, Isa::divide(Isa::splat(1.0f), factor));
+            for (int t = 0; t < tokens; t += 2) {
+                const Floats a = Isa::multiply(Isa::load(x + t * kWidth), factor);
+                const Floats b = t + 1 < tokens ? Isa::multiply(Isa::load(x + (t + 1) * kWidth), factor) : Isa::zero();
+                Isa::store_ints(weights.words + (int64_t{t / 2} * kWidth + v * kLanes) * 2, Isa::pair(a, b));
+            }
+        }
+    }
+
+    // out[d][lane] = out * correction + weighted sum of values * step * share, by lane; without what out holds if
+    // `first`.
+    template <int V>
+    static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
+                           const float* step, const float* correction, const float* share, float* out) noexcept {
+        constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+        constexpr int kRest = V == 1 ? Isa::kRestRows1 : Isa::kRestRows2;
+        const int n = shape.padded_value();
+        const int64_t stride = value_stride(shape);
+        int d = 0;
+        for (; d + kRows <= n; d += kRows) {
+            add_value_tile<V, kRows>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
+        }
+        for (; d < n; d += kRest) {
+            add_value_tile<V, kRest>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
+        }
+    }
+
+    // Where element d of a value lies in out.
+    static int out_place(int d) noexcept { return Isa::pair_place_of(Isa::place_of(d)); }
+    // Neighbouring elements that stay neighbours in out.
+    static constexpr int kOutRun = 4;
+
+  private:
+    static constexpr int kMaxFastBlocks = 32;
+
+    static float inverse(float x, float wanted) noexcept { return x > 0 ? wanted / x : 0.0f; }
+
+    static Floats load_padded(const float* row, int e, int elements) noexcept {
+        if (e + kLanes <= elements) return Isa::load(row + e);
+        return Isa::load_first(row + e, std::max(0, elements - e));
+    }
+
+    // Sources: `prepare` finds the scale of elements of a row, and leaves what `write` needs to make words of them.
+
+    template <class Number, float (*Largest)(const Number*, int), void (*Words)(const Number*, float, int16_t*)>
+    struct NumberSource {
+        int64_t first;
+        int count;
+        using State = float;
+        float prepare(const char* row, State& factor) const noexcept {
+            const float largest = Largest(reinterpret_cast<const Number*>(row) + first, count);
+            factor = inverse(largest, kLargestKey);
+            return largest / kLargestKey;
+        }
+        void write(const char* row, const State& factor, int16_t* to) const noexcept {
+            const auto* x = reinterpret_cast<const Number*>(row) + first;
+            for (int i = 0; i < count; i += 32) Words(x + i, factor, to + i);
+        }
+    };
+    using F32Source = NumberSource<float, Isa::largest_of_floats, Isa::words_from_floats>;
+    using F16Source = NumberSource<uint16_t, Isa::largest_of_f16, Isa::words_from_f16>;
+    using Bf16Source = NumberSource<uint16_t, Isa::largest_of_bf16, Isa::words_from_bf16>;
+
+    // Blocks with an f16 scale and 32 codes. The scales of blocks are multiplied in, relative to the largest.
+    struct CodeSource {
+        CodeFormat format;
+        int64_t first_block;
+        int blocks;
+        struct State {
+            alignas(32) int16_t ratios[kMaxFastBlocks];
+        };
+        float prepare(const char* row, State& state) const noexcept {
+            alignas(64) float scales[kMaxFastBlocks];
+            Isa::floats_from_spaced_f16(row + first_block * format.bytes, format.bytes, blocks, scales);
+            Floats top = Isa::zero();
+            for (int b = 0; b < blocks; b += kLanes) top = Isa::maximum(top, Isa::magnitude(Isa::load(scales + b)));
+            const float largest = Isa::largest(top);
+            // Bytes times ratio / 2^7: 127 * 64 at most.
+            const Floats factor = Isa::splat(inverse(largest, 8192.0f));
+            for (int b = 0; b < blocks; b += kLanes) {
+                Isa::to_words(state.ratios + b, Isa::multiply(Isa::load(scales + b), factor));
+            }
+            return largest / static_cast<float>(64 * format.spread);
+        }
+        void write(const char* row, const State& state, int16_t* to) const noexcept {
+            alignas(32) int8_t spread[32];
+            const char* block = row + first_block * format.bytes;
+            for (int b = 0; b < blocks; ++b, block += format.bytes) {
+                const auto* codes = reinterpret_cast<const int8_t*>(block + 2);
+                if (format.codes) {
+                    format.codes(block, spread);
+                    codes = spread;
+                }
+                Isa::words_from_bytes(codes, state.ratios[b], to + 32 * b);
+            }
+        }
+    };
+
+    // Any other type or size: through f32, twice, so that no buffer need hold the part.
+    struct GeneralSource {
+        tsr_type type;
+        int64_t first;
+        int count, padded;
+        using State = float;
+        float prepare(const char* row, State& factor) const noexcept {
+            alignas(64) float block[32];
+            float largest = 0;
+            for (int i = 0; i < padded; i += 32) {
+                decode(row, i, block);
+                largest = std::max(largest, Isa::largest_of_floats(block, 32));
+            }
+            factor = inverse(largest, kLargestKey);
+            return largest / kLargestKey;
+        }
+        void write(const char* row, const State& factor, int16_t* to) const noexcept {
+            alignas(64) float block[32];
+            for (int i = 0; i < padded; i += 32) {
+                decode(row, i, block);
+                Isa::words_from_floats(block, factor, to + i);
+            }
+        }
+        void decode(const char* row, int i, float* block) const noexcept {
+            std::fill_n(block, 32, 0.0f);
+            if (i < count) decode_elements(type, row, first + i, std::min(count - i, 32), block);
+        }
+    };
+
+    template <class Body>
+    static void with_source(tsr_type type, int64_t first, int count, int padded, Body&& body) noexcept {
+        if (count == padded) {
+            if (type == TSR_TYPE_F16) return body(F16Source{first, count});
+            if (type == TSR_TYPE_BF16) return body(Bf16Source{first, count});
+            if (type == TSR_TYPE_F32) return body(F32Source{first, count});
+            const CodeFormat codes = code_format_of(type);
+            if (codes.bytes > 0 && first % 32 == 0 && count <= kMaxFastBlocks * 32) {
+                return body(CodeSource{codes, first / 32, count / 32});
+            }
+        }
+        body(GeneralSource{type, first, count, padded});
+    }
+
+    // Row i to the words at to(i), then done(i). Scales first for several rows, because each is a long chain of steps
+    // that others can overlap.
+    template <class Source, class To, class Done>
+    static void load_rows(const Source& source, const char* const* rows, int count, float* scales, To&& to,
+                          Done&& done) noexcept {
+        constexpr int kAtOnce = 16;
+        typename Source::State states[kAtOnce];
+        for (int begin = 0; begin < count; begin += kAtOnce) {
+            const int end = std::min(begin + kAtOnce, count);
+            for (int i = begin; i < end; ++i) scales[i] = source.prepare(rows[i], states[i - begin]);
+            for (int i = begin; i < end; ++i) {
+                source.write(rows[i], states[i - begin], to(i));
+                done(i);
+            }
+        }
+    }
+
+    // Values of token t (even) and the one after it; nullptr: there is none. Its weight is zero, and so its value must
+    // be.
+    static void pair_values(const Chunk& chunk, const HeadShape& shape, int t, const int16_t* row,
+                            const int16_t* next) noexcept {
+        alignas(64) static constexpr int16_t kZeros[16] = {};
+        int16_t* pairs = chunk.values + t / 2 * value_stride(shape);
+        for (int d = 0; d < shape.padded_value(); d += 16)
+            Isa::interleave(row + d, next ? next + d : kZeros, pairs + 2 * d);
+    }
+
+    struct KeyTile {
+        const int16_t* queries;
+        const float* query_scales;
+        const int16_t* keys;
+        int64_t key_stride;
+        const float* key_scales;
+        int pairs;
+    };
+
+    template <int V, int R, bool Add>
+    [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride) noexcept {
+        // Three rows are reached from one pointer, which spares registers.
+        static_assert(R % 3 == 0);
+        Ints sums[R][V];
+        const int16_t* rows[R / 3];
+        unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
+        unrolled<R / 3>([&](auto i) { rows[i] = tile.keys + 3 * i * tile.key_stride; });
+        const int16_t* queries = tile.queries;
+        const int64_t key_stride = tile.key_stride;
+        for (const int16_t* end = queries + int64_t{tile.pairs} * 2 * V * kLanes; queries != end;
+             queries += 2 * V * kLanes) {
+            Ints q[V];
+            unrolled<V>([&](auto v) { q[v] = Isa::load_ints(queries + 2 * v * kLanes); });
+            unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], q, rows[i / 3] + i % 3 * key_stride); });
+            unrolled<R / 3>([&](auto i) { rows[i] += 2; });
+        }
+        unrolled<R>([&](auto i) {
+            const Floats row_scale = Isa::broadcast(tile.key_scales + i);
+            unrolled<V>([&](auto v) {
+                float* to = scores + i * stride + v * kLanes;
+                const Floats s = Isa::multiply(Isa::to_floats(sums[i][v]), Isa::load(tile.query_scales + v * kLanes));
+                Isa::store(to, Add ? Isa::fma(s, row_scale, Isa::load(to)) : Isa::multiply(s, row_scale));
+            });
+        });
+    }
+
+    template <int V, int R>
+    [[gnu::noinline, gnu::flatten]] static void add_value_tile(const Weights& weights, const Chunk& chunk,
+                                                               int64_t stride, int d, int tokens, bool first,
+                                                               const float* step, const float* correction,
+                                                               const float* share, float* out) noexcept {
+        Ints sums[R][V];
+        unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
+        const int16_t* values = chunk.values + 2 * d;
+        const int16_t* words = weights.words;
+        for (const int16_t* end = words + int64_t{(tokens + 1) / 2} * 2 * V * kLanes; words != end;
+             words += 2 * V * kLanes) {
+            Ints w[V];
+            unrolled<V>([&](auto v) { w[v] = Isa::load_ints(words + 2 * v * kLanes); });
+            unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], w, values + 2 * i); });
+            values += stride;
+        }
+        out += int64_t{d} * V * kLanes;
+        unrolled<V>([&](auto v) {
+            const Floats s = Isa::load(step + v * kLanes);
+            const Floats c = Isa::load(correction + v * kLanes), e = Isa::load(share + v * kLanes);
+            unrolled<R>([&](auto i) {
+                float* to = out + (i * V + v) * kLanes;
+                const Floats sum = Isa::multiply(Isa::to_floats(sums[i][v]), s);
+                Isa::store(to, first ? sum : Isa::fma(sum, e, Isa::multiply(Isa::load(to), c)));
+            });
+        });
+    }
+};
+
+}  // namespace tessera::cpu::attention
