@@ -3,6 +3,7 @@
 #pragma once
 
 #include "matmul/gemm.hpp"
+
 #include <tessera/device.h>
 
 namespace tessera::cpu_x86 {

@@ -4,8 +4,8 @@
 
 #include "address_space.hpp"
 #include "failures.hpp"
-
 #include "plugins/reference/oracle/oracle.hpp"
+
 #include <tessera/kernel.h>
 
 #include <array>

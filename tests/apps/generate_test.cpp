@@ -191,7 +191,7 @@ TEST_F(GenerateTest, WhatCannotBeIsRefused) {
     load(options_with(64, 1, 64));
     Result result;
     Generator generator(engine(), *tokenizer_);
-    const auto code_of = [&](std::vector<Token> prompt) {
+    const auto code_of = [&](std::vector<Token> prompt) -> tsr_code {
         Request made = request("x", result);
         made.prompt = std::move(prompt);
         try {

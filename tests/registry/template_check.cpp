@@ -112,6 +112,19 @@ class Template : public testing::Test {
     Registry registry_;
     const tsr_tensor in_ = tensor(kElements, kInner, kRows), out_ = in_;
     const tsr_tensor* inputs_[2] = {&in_, &in_};
+    tsr_node make_node(const char* op, uint32_t inputs, uint32_t outputs) const {
+        tsr_node node{};
+        node.struct_size = sizeof node;
+        node.op_version = 1;
+        node.op = op;
+        node.name = "test";
+        node.inputs = inputs_;
+        node.input_count = inputs;
+        node.outputs = outputs_;
+        node.output_count = outputs;
+        return node;
+    }
+
     const tsr_tensor* outputs_[1] = {&out_};
 };
 
@@ -119,7 +132,7 @@ TEST_F(Template, ReplacesABuiltInKernel) {
     if (!other_folder.empty()) {
         EXPECT_GE(registry_.kernels("cpu", TSR_OP_SILU_MUL).size(), 2u);
     }
-    const tsr_node node = {sizeof(tsr_node), nullptr, TSR_OP_SILU_MUL, 1, "test", nullptr, 0, inputs_, 2, outputs_, 1};
+    const tsr_node node = make_node(TSR_OP_SILU_MUL, 2, 1);
     const std::vector<float> gate = values(4), up = values(2);
     expect(node, {gate, up}, [&](int64_t i) { return gate[i] / (1 + std::exp(-double{gate[i]})) * up[i]; });
 }
@@ -128,9 +141,13 @@ TEST_F(Template, BringsAnOperator) {
     const tsr_operator* op = registry_.find_operator("soft_cap");
     ASSERT_NE(op, nullptr);
     const tsr_attribute cap = {sizeof cap, TSR_ATTRIBUTE_FLOAT, nullptr, "cap", 0, 3.0, nullptr};
-    tsr_node node = {sizeof(tsr_node), nullptr, "soft_cap", 1, "test", &cap, 1, inputs_, 1, nullptr, 0};
+    const tsr_attribute* const attributes[] = {&cap};
+    tsr_node node = make_node("soft_cap", 1, 0);
+    node.attributes = attributes;
+    node.attribute_count = 1;
     tsr_tensor inferred{};
-    ASSERT_EQ(op->infer(op, &node, &inferred), nullptr);
+    tsr_tensor* to_infer[] = {&inferred};
+    ASSERT_EQ(op->infer(op, &node, to_infer), nullptr);
     EXPECT_EQ(inferred.dims[2], kRows);
     EXPECT_EQ(inferred.strides[2], out_.strides[2]);
     EXPECT_EQ(inferred.range, TSR_RANGE_GENERATION_ROWS);
@@ -143,9 +160,10 @@ TEST_F(Template, BringsAnOperator) {
 TEST_F(Template, RefusesWhatItCannotDo) {
     const tsr_operator* op = registry_.find_operator("soft_cap");
     ASSERT_NE(op, nullptr);
-    tsr_node node = {sizeof(tsr_node), nullptr, "soft_cap", 1, "test", nullptr, 0, inputs_, 1, outputs_, 1};
+    tsr_node node = make_node("soft_cap", 1, 1);
     tsr_tensor inferred{};
-    const tsr_status* status = op->infer(op, &node, &inferred);
+    tsr_tensor* to_infer[] = {&inferred};
+    const tsr_status* status = op->infer(op, &node, to_infer);
     ASSERT_NE(status, nullptr);
     EXPECT_STREQ(status->message, "soft_cap: expected an attribute 'cap' above 0");
     status->destroy(status);
