@@ -121,7 +121,7 @@ void Team::run_region(uint32_t wanted, Entry entry, void* context) {
     const uint32_t limit = wanted == 0 ? threads_ : std::min(wanted, threads_);
     phase_.fetch_add(1, std::memory_order_relaxed);  // pieces begin anew
     if (limit == 1) {
-        workers_ = 1;
+        begin_barriers(1);
         entry(context, 0, 1);
         return;
     }
@@ -133,21 +133,52 @@ void Team::run_region(uint32_t wanted, Entry entry, void* context) {
         return region->door.load(std::memory_order_acquire) == limit || std::chrono::steady_clock::now() > deadline;
     });
     const uint32_t workers = region->door.fetch_or(Region::kClosed, std::memory_order_acq_rel);
-    workers_ = workers;
-    waiting_.store(0, std::memory_order_relaxed);
+    begin_barriers(workers);
     region->workers.store(workers, std::memory_order_release);
     entry(context, 0, workers);
     spin_until([&] { return region->finished.load(std::memory_order_acquire) == workers - 1; });
 }
 
-void Team::barrier() noexcept {
+// The last worker that is awaited releases the others. `ends` tells whether the worker waits at the end of a call.
+void Team::arrive(bool ends, bool waits) noexcept {
     const uint32_t phase = phase_.load(std::memory_order_relaxed);
-    if (waiting_.fetch_add(1, std::memory_order_acq_rel) + 1 == workers_) {
-        waiting_.store(0, std::memory_order_relaxed);
+    const uint32_t mine = ends ? kArrival | kArrivalAtEnd : kArrival;
+    const uint32_t arrived = waiting_.fetch_add(mine, std::memory_order_acq_rel) + mine;
+    if (arrived % kArrivalAtEnd == workers_) {
+        const uint32_t left = left_.load(std::memory_order_relaxed);
+        const uint32_t at_end = arrived / kArrivalAtEnd;
+        const bool differ = at_end != 0 && at_end != workers_ - left;
+        if (differ) differed_.store(true, std::memory_order_relaxed);
+        open_.store(differ || (at_end == 0 && open_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
+        waiting_.store(left * kArrival, std::memory_order_relaxed);
         phase_.store(phase + 1, std::memory_order_release);
-    } else {
+    } else if (waits) {
         spin_until([&] { return phase_.load(std::memory_order_acquire) != phase; });
     }
+}
+
+void Team::barrier() noexcept {
+    if (!open_.load(std::memory_order_relaxed)) arrive(false, true);
+}
+
+bool Team::end_of_call() noexcept {
+    do {
+        arrive(true, true);
+    } while (open_.load(std::memory_order_relaxed));
+    return !differed_.load(std::memory_order_relaxed);
+}
+
+void Team::leave() noexcept {
+    left_.fetch_add(1, std::memory_order_relaxed);
+    arrive(false, false);
+}
+
+void Team::begin_barriers(uint32_t workers) noexcept {
+    workers_ = workers;
+    waiting_.store(0, std::memory_order_relaxed);
+    left_.store(0, std::memory_order_relaxed);
+    open_.store(false, std::memory_order_relaxed);
+    differed_.store(false, std::memory_order_relaxed);
 }
 
 uint32_t Team::piece(void* team, uint32_t worker, uint32_t count) noexcept {

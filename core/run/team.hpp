@@ -41,8 +41,15 @@ class Team {
             const_cast<void*>(static_cast<const void*>(&body)));
     }
 
-    // Inside a region: returns when all its workers have called it; orders memory.
+    // Inside a region: returns when all its workers have called it; orders memory. For the calls that a region makes
+    // on each worker: plugins' kernels.
     void barrier() noexcept;
+    // The barrier after such a call. Workers must have passed the same barriers in it. Where they have not, barrier()
+    // returns at once from then on until all have come here, and this returns false to all: the region must end then.
+    bool end_of_call() noexcept;
+    // For a worker that cannot go on, having thrown an exception: it takes part in no barrier from now on and must
+    // leave the region. The others do not wait for it.
+    void leave() noexcept;
     // The same in the form of tsr_run.barrier.
     static void barrier(void* team, uint32_t worker) noexcept;
 
@@ -57,6 +64,8 @@ class Team {
     void run_region(uint32_t wanted, Entry entry, void* context);
     static void join(const std::shared_ptr<Region>& region);
     void bind_this_thread();
+    void arrive(bool ends, bool waits) noexcept;
+    void begin_barriers(uint32_t workers) noexcept;
 
     uint32_t threads_;
     // How many regions still live.
@@ -68,8 +77,13 @@ class Team {
     std::atomic<bool> placed_{true};
     const std::unique_ptr<Arena> arena_;
     const std::unique_ptr<ThreadBinding> caller_;
-    // Barrier of the region that runs.
+    // Barriers of the region that runs. waiting_ counts arrivals, and in its upper half those at the end of a call;
+    // workers that left have arrived at every barrier.
+    static constexpr uint32_t kArrival = 1, kArrivalAtEnd = 1 << 16;
     uint32_t workers_ = 1;
+    std::atomic<uint32_t> left_{0};
+    std::atomic<bool> differed_{false};  // workers did not pass the same barriers in a call of this region
+    std::atomic<bool> open_{false};      // barrier() returns at once
     alignas(64) std::atomic<uint32_t> waiting_{0};
     alignas(64) std::atomic<uint32_t> phase_{0};
     Pieces pieces_;

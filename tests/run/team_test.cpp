@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <thread>
@@ -54,6 +55,55 @@ TEST(Team, BarriersOrderPhases) {
         };
         team.run(0, body);
         EXPECT_EQ(wrong, 0);
+    }
+}
+
+TEST(Team, CallsWhoseWorkersPassDifferentBarriersAreFoundAndEnd) {
+    Team team(5);
+    for (int round = 0; round < 100; ++round) {
+        std::atomic<uint32_t> same{0}, differ{0}, count{0};
+        auto odd = [&](uint32_t worker, uint32_t workers) {
+            count = workers;
+            for (uint32_t call = 0; call < 3; ++call) {
+                team.barrier();
+                for (uint32_t i = 0; call == 1 && i < worker; ++i) team.barrier();
+                if (!team.end_of_call()) {
+                    ++differ;
+                    return;
+                }
+                ++same;
+            }
+        };
+        team.run(0, odd);
+        if (count == 1) continue;
+        EXPECT_EQ(same, count);  // the first call
+        EXPECT_EQ(differ, count);
+    }
+}
+
+TEST(Team, NobodyWaitsForAWorkerThatHasLeft) {
+    for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
+        Team team(threads);
+        for (int round = 0; round < 100; ++round) {
+            std::atomic<uint32_t> finished{0}, left{0}, count{0};
+            auto body = [&](uint32_t worker, uint32_t workers) {
+                count = workers;
+                for (uint32_t call = 0; call < 4; ++call) {
+                    team.barrier();
+                    // The first leaves while others wait, later ones while it is gone.
+                    if (worker < 2 && call == worker + 1) {
+                        ++left;
+                        return team.leave();
+                    }
+                    team.barrier();
+                    EXPECT_TRUE(team.end_of_call());
+                }
+                ++finished;
+            };
+            team.run(0, body);
+            EXPECT_EQ(left, std::min<uint32_t>(2, count));
+            EXPECT_EQ(finished, count - left);
+        }
     }
 }
 
