@@ -1,8 +1,7 @@
 #include "apps/tessera/interrupt.hpp"
 
 #include "apps/tessera/commands.hpp"
-
-#include <unistd.h>
+#include "apps/tessera/crash_report.hpp"
 
 #include <csignal>
 
@@ -14,7 +13,9 @@ static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler
 struct sigaction g_before;
 
 void on_interrupt(int) {
-    if (g_interrupted.exchange(true)) _exit(kExitInterrupted);
+    if (!g_interrupted.exchange(true)) return;
+    print_stuck_calls();
+    end_process(kExitInterrupted);
 }
 
 }  // namespace

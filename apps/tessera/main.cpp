@@ -1,9 +1,13 @@
 #include "apps/tessera/commands.hpp"
+#include "apps/tessera/crash_report.hpp"
 
+#include <chrono>
 #include <string>
 #include <vector>
 
 int main(int argc, char** argv) {
+    tessera::app::install_crash_report();
+    const tessera::app::CallWatch watch(std::chrono::seconds(5));
     const std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
     return tessera::app::tessera_main(words);
 }

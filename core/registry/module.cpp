@@ -3,6 +3,7 @@
 #include "core/registry/module.hpp"
 
 #include "core/base/log.hpp"
+#include "core/base/plugin_call.hpp"
 #include "core/base/text.hpp"
 #include "core/registry/table.hpp"
 
@@ -35,24 +36,6 @@ const void* no_extension(const tsr_host*, const char*) {
 const tsr_host kHost = {sizeof(tsr_host), 0,           nullptr, nullptr, TSR_ABI_MAJOR, TSR_ABI_MINOR,
                         log_for_plugin,   no_extension};
 
-std::string take_message(const tsr_status* status) {
-    std::string text = printable(status->message ? status->message : "no message", 1000);
-    if (status->destroy) status->destroy(status);
-    return text;
-}
-
-// Plugins promise that no exception crosses; one that breaks this is refused, not the process ended.
-template <typename Call>
-std::string guard(std::string_view what, Call&& call) {
-    try {
-        return call();
-    } catch (const std::exception& error) {
-        return fmt::format("{} threw an exception: {}", what, printable(error.what(), 1000));
-    } catch (...) {
-        return fmt::format("{} threw an exception", what);
-    }
-}
-
 struct Mapped {
     boost::dll::shared_library library;
     std::string sha256;
@@ -61,7 +44,10 @@ struct Mapped {
 
 std::string start(Mapped& mapped, const std::filesystem::path& path, const Manifest& manifest,
                   const Hardware& hardware) {
+    const char* const plugin = manifest.name.c_str();
+    const std::string file = path.string();
     try {
+        const PluginCallScope scope({plugin, "mapping", "library", file.c_str()});  // its constructors run
         mapped.library.load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
     } catch (const std::exception& error) {
         return fmt::format("the dynamic loader refused it: {}", printable(error.what(), 1000));
@@ -70,19 +56,23 @@ std::string start(Mapped& mapped, const std::filesystem::path& path, const Manif
         return fmt::format("it does not export the function {}", TSR_PLUGIN_QUERY);
     }
     const auto query = &mapped.library.get<const tsr_plugin*(const tsr_host*)>(TSR_PLUGIN_QUERY);
+    std::string why;
     const tsr_plugin* table = nullptr;
-    std::string why = guard(TSR_PLUGIN_QUERY, [&] {
-        table = query(&kHost);
-        return table ? std::string() : fmt::format("it cannot serve a host of ABI {}.{}", TSR_ABI_MAJOR, TSR_ABI_MINOR);
-    });
-    if (why.empty()) why = table_fault(*table);
-    if (why.empty()) why = contradiction(manifest, *table);
-    if (why.empty() && table->initialize) {
-        why = guard("initialize", [&] {
+    try {
+        table = call_plugin({plugin, TSR_PLUGIN_QUERY}, [&] { return query(&kHost); });
+        if (!table) return fmt::format("it cannot serve a host of ABI {}.{}", TSR_ABI_MAJOR, TSR_ABI_MINOR);
+        // It may point anywhere: reading it is a call, too.
+        const PluginCallScope scope({plugin, "reading its table"});
+        why = table_fault(*table);
+        if (why.empty()) why = contradiction(manifest, *table);
+        if (why.empty() && table->initialize) {
             const auto devices = hardware.devices();
-            const tsr_status* status = table->initialize(table, devices.data(), static_cast<uint32_t>(devices.size()));
-            return status ? "it failed to initialise: " + take_message(status) : std::string();
-        });
+            call_checked({plugin, "initialize"}, [&] {
+                return table->initialize(table, devices.data(), static_cast<uint32_t>(devices.size()));
+            });
+        }
+    } catch (const std::exception& error) {
+        why = error.what();
     }
     if (why.empty()) mapped.module.table = table;
     return why;
