@@ -147,16 +147,16 @@ CallState look_at(CallSlot& slot, char* text, size_t capacity) noexcept {
     return state;
 }
 
-constexpr auto kNoCode = static_cast<tsr_code>(UINT32_MAX >> 1);
+constexpr tsr_code kNoCode = UINT32_MAX;
 
 // Statuses are data from outside like all that a plugin answers.
 Error error_of(const PluginCall& call, const tsr_status& status) {
     const bool known = status.code != TSR_OK && std::string_view(code_name(status.code)) != code_name(kNoCode);
     std::string text = describe(call) + ": " + (status.message ? printable(status.message, 1000) : "no message");
     if (!known) {
-        text += fmt::format(" (the status has the code {}, which no failure has)", static_cast<uint32_t>(status.code));
+        text += fmt::format(" (the status has the code {}, which no failure has)", status.code);
     }
-    return {known ? status.code : TSR_INTERNAL, text};
+    return {known ? status.code : tsr_code{TSR_INTERNAL}, text};
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 #include "core/graph/graph.hpp"
 
 #include "core/base/checked.hpp"
+#include "core/base/error.hpp"
 #include "core/graph/types.hpp"
 
 #include <algorithm>
@@ -18,6 +19,25 @@ std::string describe(const tsr_tensor& t) {
 
 bool same_shape(const tsr_tensor& a, const tsr_tensor& b) {
     return a.type == b.type && a.rank == b.rank && a.range == b.range && std::ranges::equal(a.dims, b.dims);
+}
+
+// A plugin that infers may say anything.
+void check_inferred(const PluginCall& call, const tsr_tensor& output) {
+    if (output.rank < 1 || output.rank > TSR_MAX_RANK) {
+        fail(TSR_INTERNAL, "{}: an output has rank {}, expected 1 to {}", describe(call), output.rank, TSR_MAX_RANK);
+    }
+    if (!find_type(output.type)) {
+        fail(TSR_INTERNAL, "{}: an output has the type {}, which is not known", describe(call),
+             static_cast<uint32_t>(output.type));
+    }
+    if (output.range < TSR_RANGE_FIXED || output.range >= TSR_RANGE_COUNT) {
+        fail(TSR_INTERNAL, "{}: an output has the range {}, expected {} to {}", describe(call), output.range,
+             static_cast<int>(TSR_RANGE_FIXED), TSR_RANGE_COUNT - 1);
+    }
+    for (uint32_t d = 0; d < output.rank; ++d) {
+        if (output.dims[d] >= 1) continue;
+        fail(TSR_INTERNAL, "{}: an output has the extent {}, expected at least 1", describe(call), output.dims[d]);
+    }
 }
 
 }  // namespace
@@ -143,7 +163,16 @@ std::vector<Value> Graph::add(std::string_view op_name, std::string name, std::v
         to_infer.push_back(&output);
     }
     try {
-        check(op->infer(op, &NodeView(*this, node).abi(), to_infer.data()));
+        const NodeView view(*this, node);
+        const PluginCall inferring = ops_->call(*op, "infer", node.name.c_str());
+        const tsr_status* const status =
+            call_plugin(inferring, [&] { return op->infer(op, &view.abi(), to_infer.data()); });
+        if (ops_->is_own(op->name)) {
+            check(status);
+        } else {
+            check_call(inferring, status);
+            for (const tsr_tensor& output : inferred) check_inferred(inferring, output);
+        }
     } catch (const Error& error) {
         std::string operands;
         for (const Value value : node.inputs) operands += (operands.empty() ? "" : ", ") + describe(tensor(value));

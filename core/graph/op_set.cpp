@@ -6,9 +6,22 @@
 
 namespace tessera {
 
-void OpSet::add(const tsr_operator* op) {
+void OpSet::add(const tsr_operator* op, const char* plugin) {
     if (find(op->name)) fail(TSR_INVALID_ARGUMENT, "the op '{}' is there already", op->name);
     operators_.push_back(op);
+    if (plugin) plugins_[op->name] = plugin;
+}
+
+const char* OpSet::plugin_of(std::string_view op) const noexcept {
+    const auto at = plugins_.find(op);
+    return at == plugins_.end() ? "(core)" : at->second;
+}
+
+PluginCall OpSet::call(const tsr_operator& op, const char* function, const char* node) const {
+    return {plugin_of(op.name), function, "operator", op.name, node};
+}
+PluginCall OpSet::call(const tsr_lowering& lowering, const char* function, const char* node) const {
+    return {plugin_of(lowering.op), function, "lowering", lowering.name, node};
 }
 
 const tsr_operator* OpSet::find(std::string_view name) const noexcept {

@@ -1,9 +1,13 @@
 // The ops that a graph may use: the core's own and those that plugins bring.
 #pragma once
 
+#include "core/base/plugin_call.hpp"
+
 #include <tessera/graph.h>
 
+#include <map>
 #include <span>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -17,13 +21,25 @@ class OpSet {
     OpSet() : operators_(builtin_operators().begin(), builtin_operators().end()) {}
 
     // Throws Error(TSR_INVALID_ARGUMENT) if an op of that name is there already. `op` outlives the set.
-    void add(const tsr_operator* op);
+    // `plugin`: its name, which lives as long.
+    void add(const tsr_operator* op, const char* plugin = nullptr);
 
     // nullptr if there is none.
     const tsr_operator* find(std::string_view name) const noexcept;
 
+    // Whether the core brings it.
+    bool is_own(std::string_view op) const noexcept { return !plugins_.contains(op); }
+
+    // Calls of the functions of an op and of its lowerings, for call_plugin. Of the core's own ops the plugin is
+    // "(core)".
+    PluginCall call(const tsr_operator& op, const char* function, const char* node) const;
+    PluginCall call(const tsr_lowering& lowering, const char* function, const char* node) const;
+
   private:
+    const char* plugin_of(std::string_view op) const noexcept;
+
     std::vector<const tsr_operator*> operators_;
+    std::map<std::string, const char*, std::less<>> plugins_;  // by op
 };
 
 }  // namespace tessera

@@ -1,6 +1,8 @@
 #include "core/plan/kernels.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/plan/answer.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -51,17 +53,23 @@ KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& devic
             found.unable.push_back({name, fmt::format("it computes version {} of the op", kernel->op_version)});
             continue;
         }
+        const PluginCall planning = registry.call(*kernel, "plan", node.name);
+        std::string fault;
         try {
-            check(kernel->plan(kernel, &node, &device, &candidate.plan));
+            call_checked(planning, [&] { return kernel->plan(kernel, &node, &device, &candidate.plan); });
+            if (const std::string what = answer_fault(candidate.plan, node, registry); !what.empty()) {
+                fault = fmt::format("{}: {}", describe(planning), what);
+            }
         } catch (const Error& error) {
-            found.unable.push_back({name, error.what()});
-            continue;
+            fault = error.what();
         }
-        candidate.plan.reason[TSR_REASON_BYTES - 1] = '\0';
-        if (candidate.plan.supported) {
+        if (!fault.empty()) {
+            registry.report_fault(*kernel, fault + "; the kernel is not used there");
+            found.unable.push_back({name, fault});
+        } else if (candidate.plan.supported) {
             found.able.push_back(candidate);
         } else {
-            found.unable.push_back({name, candidate.plan.reason});
+            found.unable.push_back({name, printable(candidate.plan.reason, sizeof candidate.plan.reason)});
         }
     }
     std::ranges::stable_sort(found.able, [&](const KernelCandidate& a, const KernelCandidate& b) {

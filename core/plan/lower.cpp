@@ -1,6 +1,7 @@
 #include "core/plan/lower.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/lowering_builder.hpp"
 
@@ -161,7 +162,10 @@ class Lowerer {
             try {
                 way.written = std::make_unique<Written>(write_lowering(graph, node, lowering, options_, derive));
             } catch (const Error& error) {
-                if (error.code() != TSR_UNSUPPORTED) throw;
+                if (error.code() != TSR_UNSUPPORTED) {
+                    if (graph.ops().is_own(lowering.op)) throw;
+                    log().warn("{}; the lowering is not used", error.what());
+                }
                 best.rejected.push_back({derive ? "with derived weights" : "as it is", error.what()});
                 continue;
             }

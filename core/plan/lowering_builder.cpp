@@ -104,8 +104,16 @@ std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, cons
         pointers[i] = &components[i];
     }
     auto count = static_cast<uint32_t>(components.size());
-    check(lowering.components(&lowering, &node, pointers.data(), &count));
-    if (count > components.size()) fail(TSR_INTERNAL, "{}: {} cache components", name, count);
+    const PluginCall asking = target.ops().call(lowering, "components", name.c_str());
+    call_checked(asking, [&] { return lowering.components(&lowering, &node, pointers.data(), &count); });
+    if (count > components.size()) {
+        fail(TSR_INTERNAL, "{}: it has {} cache components, expected at most {}", describe(asking), count,
+             components.size());
+    }
+    for (uint32_t i = 0; i < count; ++i) {
+        if (components[i].name && *components[i].name && components[i].elements > 0) continue;
+        fail(TSR_INTERNAL, "{}: cache component {} has no name, or no elements", describe(asking), i);
+    }
     for (uint32_t i = 0; i < count; ++i) {
         const tsr_type type = components[i].value ? options.cache_type_v : options.cache_type_k;
         caches.push_back(target.cache(fmt::format("{}.cache_{}", name, components[i].name),
@@ -138,7 +146,8 @@ Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& 
     asked.hadamard_keys = options.hadamard_keys ? 1 : 0;
     asked.hadamard_values = options.hadamard_values ? 1 : 0;
     tsr_builder table{sizeof(tsr_builder), 0, nullptr, &state, describe, input, cache, add, buffer, view, output};
-    check(lowering.build(&lowering, &lowered.abi(), &asked, &table));
+    call_checked(from.ops().call(lowering, "build", node.name.c_str()),
+                 [&] { return lowering.build(&lowering, &lowered.abi(), &asked, &table); });
 
     for (size_t i = 0; i < written.outputs.size(); ++i) {
         const Value value = written.outputs[i];

@@ -1,6 +1,7 @@
 #include "core/registry/registry.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
 #include "core/registry/discover.hpp"
 #include "core/registry/module.hpp"
@@ -61,7 +62,8 @@ void demand(const Registry& registry, const std::string& name, std::string_view 
 }
 
 // Whether two plugins can mean the same bytes by one layout.
-bool same_layout(const tsr_layout& a, const tsr_layout& b) {
+bool same_layout(const tsr_layout& a, const tsr_layout& b, const PluginCall& call) {
+    const PluginCallScope scope(call);
     return a.type == b.type && a.group_rows == b.group_rows && a.elements_multiple == b.elements_multiple &&
            a.group_bytes(&a, a.elements_multiple) == b.group_bytes(&b, b.elements_multiple);
 }
@@ -167,7 +169,7 @@ void Registry::index_layouts(size_t record) {
         if (!earlier) {
             owners_[layout] = record;
             insert_by_name(layouts_, layout);
-        } else if (!same_layout(*earlier, *layout)) {
+        } else if (!same_layout(*earlier, *layout, {table.name, "group_bytes", "layout", layout->name})) {
             conflicts_.push_back(fmt::format("layout {}: {} and {} mean different bytes by it; that of {} is used",
                                              layout->name, owner_name(earlier), table.name, owner_name(earlier)));
         }
@@ -194,6 +196,29 @@ const PluginRecord& Registry::owner_of(const void* entry) const {
     return records_[at->second];
 }
 
+const char* Registry::plugin_name(const void* entry) const noexcept {
+    const auto at = owners_.find(entry);
+    return at == owners_.end() ? "(unknown)" : records_[at->second].table->name;
+}
+
+PluginCall Registry::call(const tsr_kernel& kernel, const char* function, const char* node) const {
+    return {plugin_name(&kernel), function, "kernel", kernel.name, node};
+}
+PluginCall Registry::call(const tsr_layout& layout, const char* function) const {
+    return {plugin_name(&layout), function, "layout", layout.name};
+}
+PluginCall Registry::call(const tsr_device_provider& provider, const char* function, const char* device) const {
+    return {plugin_name(&provider), function, "device", device};
+}
+
+void Registry::report_fault(const tsr_kernel& kernel, const std::string& line) const {
+    {
+        const std::scoped_lock lock(reported_->mutex);
+        if (!reported_->kernels.insert(&kernel).second) return;
+    }
+    log().warn("{}", line);
+}
+
 std::string Registry::owner_name(const void* entry) const {
     return owner_of(entry).table->name;
 }
@@ -203,6 +228,9 @@ const PluginRecord& Registry::owner(const tsr_kernel& kernel) const {
 }
 const PluginRecord& Registry::owner(const tsr_device_provider& provider) const {
     return owner_of(&provider);
+}
+const PluginRecord& Registry::owner(const tsr_operator& op) const {
+    return owner_of(&op);
 }
 
 uint32_t Registry::preference(const tsr_kernel& kernel) const {
@@ -245,7 +273,11 @@ const tsr_device_provider* Registry::find_provider(const tsr_device_info& device
         const std::string& name = owner(*provider).manifest.name;
         if (is_given && name != given->second) continue;
         char reason[TSR_REASON_BYTES] = "";
-        if (provider->match(provider, &device, reason, sizeof reason)) return provider;
+        const PluginCall matching = call(*provider, "match", device.id);
+        const uint32_t answer =
+            call_plugin(matching, [&] { return provider->match(provider, &device, reason, sizeof reason); });
+        if (answer == 1) return provider;
+        if (answer != 0) log().warn("{}: it answered {}, expected 0 or 1: taken for 0", describe(matching), answer);
         reason[sizeof reason - 1] = '\0';
         refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "\n", name, printable(reason, sizeof reason));
     }

@@ -1,6 +1,7 @@
 // The plugins of this process: found, judged by their manifests, mapped, and their tables united.
 #pragma once
 
+#include "core/base/plugin_call.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/registry/config.hpp"
 #include "core/registry/manifest.hpp"
@@ -10,10 +11,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <map>
+#include <memory>
+#include <mutex>
 #include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 namespace tessera {
@@ -62,6 +66,13 @@ class Registry {
     // The plugin that brought the kernel. Throws Error(TSR_INTERNAL) for a kernel that is not of this registry.
     const PluginRecord& owner(const tsr_kernel& kernel) const;
 
+    // Calls of functions of these, for call_plugin. `function` and `node` outlive the call.
+    PluginCall call(const tsr_kernel& kernel, const char* function, const char* node = nullptr) const;
+    PluginCall call(const tsr_layout& layout, const char* function) const;
+    PluginCall call(const tsr_device_provider& provider, const char* function, const char* device) const;
+    // Logs a fault of a kernel, once for each kernel of this registry. Any thread.
+    void report_fault(const tsr_kernel& kernel, const std::string& line) const;
+
     // nullptr if there is none.
     const tsr_layout* find_layout(std::string_view name) const noexcept;
     const tsr_operator* find_operator(std::string_view name) const noexcept;
@@ -77,16 +88,22 @@ class Registry {
     // refuses.
     const tsr_device_provider* find_provider(const tsr_device_info& device, std::string* why = nullptr) const;
     const PluginRecord& owner(const tsr_device_provider& provider) const;
+    const PluginRecord& owner(const tsr_operator& op) const;
 
     // Two plugins that bring one operator, or mean different bytes by one layout name: the first counts. One line each.
     std::span<const std::string> conflicts() const noexcept { return conflicts_; }
 
   private:
+    struct Reported {
+        std::mutex mutex;
+        std::unordered_set<const void*> kernels;
+    };
     Registry() = default;
     void index(const std::vector<std::string>& prefer);
     void index_layouts(size_t record);
     void index_operators(size_t record);
     const PluginRecord& owner_of(const void* entry) const;
+    const char* plugin_name(const void* entry) const noexcept;
     std::string owner_name(const void* entry) const;
 
     std::vector<std::filesystem::path> folders_;
@@ -101,6 +118,7 @@ class Registry {
     std::vector<uint32_t> preferences_;               // of records_
     ByName<std::string> device_plugins_;
     std::vector<std::string> conflicts_;
+    std::unique_ptr<Reported> reported_ = std::make_unique<Reported>();
 };
 
 }  // namespace tessera

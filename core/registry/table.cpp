@@ -1,6 +1,7 @@
 #include "core/registry/table.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <tessera/cpp/device_fault.hpp>
 
 #include <cstddef>
 #include <set>
@@ -120,6 +121,14 @@ std::string table_fault(const tsr_plugin& table) {
         if (std::string why = fault(kernel); !why.empty()) return why;
         return names.insert(kernel.name).second ? std::string() : fmt::format("two kernels are named {}", kernel.name);
     });
+}
+
+std::string device_fault(const tsr_device& device) {
+    return sdk::device_fault(device);
+}
+
+std::string address_fault(const tsr_device& device, const void* address, uint64_t bytes) {
+    return sdk::address_fault(device, address, bytes);
 }
 
 std::string contradiction(const Manifest& manifest, const tsr_plugin& table) {

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstring>
+#include <optional>
 
 namespace tessera {
 namespace {
@@ -268,8 +269,14 @@ void Executor::take_step(const StepRanges& ranges, uint32_t threads, bool output
 }
 
 void Executor::run_on_team(const Action& action, uint32_t threads) {
-    std::atomic<const tsr_status*> status{nullptr};
     std::atomic<uint32_t> ends_at{action.count};  // the first node that failed, or at which the step was cancelled
+    std::atomic<bool> failed{false};
+    std::optional<Error> failure;  // the first, of node ends_at
+    const auto keep = [&](uint32_t i, const Error& error) {
+        if (failed.exchange(true)) return;
+        failure = error;
+        ends_at.store(i, std::memory_order_release);
+    };
     auto region = [&](uint32_t worker, uint32_t workers) {
         tsr_run run{};
         run.struct_size = sizeof run;
@@ -287,19 +294,27 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
         for (uint32_t i = 0; i < action.count; ++i) {
             const PreparedNode& node = nodes_[action.first + i];
             if (node.idle(ranges_)) continue;
-            if (const tsr_status* failed = node.run(run)) {
-                const tsr_status* none = nullptr;
-                if (status.compare_exchange_strong(none, failed)) {
-                    ends_at = i;
-                } else if (failed->destroy) {
-                    failed->destroy(failed);
-                }
+            const tsr_status* status = nullptr;
+            try {
+                status = node.run(run);
+            } catch (const Error& error) {
+                // This worker has not passed the barriers of the call: it cannot go on with the others.
+                keep(i, error);
+                return team_.leave();
+            }
+            try {
+                check_call(node.running(), status);
+            } catch (const Error& error) {
+                keep(i, error);
             }
             if (worker == 0 && cancelled_.load(std::memory_order_relaxed)) {
                 uint32_t none = action.count;
                 ends_at.compare_exchange_strong(none, i);
             }
-            team_.barrier();
+            if (!team_.end_of_call()) {
+                keep(i, Error(TSR_INTERNAL, describe(node.running()) + ": its workers did not pass the same barriers"));
+                return;
+            }
             if (measured) {
                 const auto after = Clock::now();
                 seconds_[action.first + i] += std::chrono::duration<double>(after - before).count();
@@ -312,7 +327,7 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
     team_.run(threads, region);
     const uint32_t i = ends_at.load();
     if (i == action.count) return;
-    if (const tsr_status* failed = status.load()) nodes_[action.first + i].fail(failed);
+    if (failure) nodes_[action.first + i].fail(*failure);
     fail(TSR_CANCELLED, "the step was cancelled");
 }
 
@@ -331,7 +346,7 @@ void Executor::enqueue(ActionId id, const RowBounds& bounds) {
     for (uint32_t i = action.first; i < action.first + action.count; ++i) {
         const PreparedNode& node = nodes_[i];
         if (node.idle(wanted)) continue;
-        if (const tsr_status* status = node.enqueue(launch)) node.fail(status);
+        node.enqueue(launch);
     }
 }
 

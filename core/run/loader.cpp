@@ -1,6 +1,7 @@
 #include "core/run/loader.hpp"
 
 #include "core/base/checked.hpp"
+#include "core/base/error.hpp"
 #include "core/graph/types.hpp"
 #include "core/run/each_on_team.hpp"
 #include "core/run/packing.hpp"
@@ -8,6 +9,8 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <mutex>
+#include <optional>
 #include <vector>
 
 namespace tessera {
@@ -198,19 +201,38 @@ class Loader {
 
     void run_node(const PlannedNode& planned, const tsr_node& node, std::vector<void*>& data, void* workspace) {
         void* state = nullptr;
-        check(planned.kernel->prepare(planned.kernel, &node, plan_.devices[0], nullptr, &state));
+        const tsr_kernel& kernel = *planned.kernel;
+        call_checked(registry_.call(kernel, "prepare", node.name),
+                     [&] { return kernel.prepare(&kernel, &node, plan_.devices[0], nullptr, &state); });
+        const PluginCall running = registry_.call(kernel, "run", node.name);
         const tsr_range ranges[TSR_RANGE_COUNT] = {};
-        std::atomic<const tsr_status*> failed{nullptr};
+        std::optional<Error> failure;
+        std::mutex mutex;
+        const auto keep = [&](const Error& error) {
+            const std::scoped_lock lock(mutex);
+            if (!failure) failure = error;
+        };
         auto work = [&](uint32_t worker, uint32_t workers) {
             tsr_run run{sizeof(tsr_run), 0,       nullptr, data.data(),   ranges,      workspace,
                         worker,          workers, &team_,  Team::barrier, Team::piece, nullptr};
-            if (const tsr_status* status = planned.kernel->run(planned.kernel, state, &run)) {
-                if (const tsr_status* other = failed.exchange(status); other && other->destroy) other->destroy(other);
+            const tsr_status* status = nullptr;
+            try {
+                status = call_plugin(running, [&] { return kernel.run(&kernel, state, &run); });
+            } catch (const Error& error) {
+                keep(error);
+                return team_.leave();
             }
+            try {
+                check_call(running, status);
+            } catch (const Error& error) {
+                keep(error);
+            }
+            if (!team_.end_of_call())
+                keep(Error(TSR_INTERNAL, describe(running) + ": its workers did not pass the same barriers"));
         };
         team_.run(0, work);
-        planned.kernel->release(planned.kernel, state);
-        check(failed.load());
+        call_plugin(registry_.call(kernel, "release", node.name), [&] { kernel.release(&kernel, state); });
+        if (failure) throw *failure;
     }
 
     void report() {
@@ -251,8 +273,10 @@ void read_rows(const WeightSource& source, const Registry& registry, const Stora
     const uint64_t first = offset / group, end = (offset + to.size() + group - 1) / group;
     std::vector<std::byte> packed((end - first) * group), rows(packed.size());
     source.read(weight.name, first * group, packed);
-    layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(end - first), packed.data(),
-                   rows.data());
+    call_plugin(registry.call(*layout, "unpack"), [&] {
+        layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(end - first),
+                       packed.data(), rows.data());
+    });
     std::ranges::copy(std::span(rows).subspan(offset - first * group, to.size()), to.begin());
 }
 

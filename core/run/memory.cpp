@@ -26,7 +26,7 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
         if (bytes.allocated() == 0) continue;  // nothing was placed there: leave it to others
         const tsr_device_provider* provider = registry.find_provider(*plan.devices[i]);
         if (!provider) fail(TSR_INTERNAL, "{} has lost its plugin", plan.devices[i]->id);
-        devices_[i] = std::make_unique<OpenDevice>(*provider, *plan.devices[i]);
+        devices_[i] = std::make_unique<OpenDevice>(*provider, *plan.devices[i], registry.owner(*provider).table->name);
         arenas_[i] = {devices_[i]->allocate(bytes.weights), devices_[i]->allocate(bytes.cache),
                       devices_[i]->allocate(bytes.activations), devices_[i]->allocate(bytes.workspace)};
     }

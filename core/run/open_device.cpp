@@ -1,15 +1,22 @@
 #include "core/run/open_device.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/registry/table.hpp"
 
 #include <string_view>
 
 namespace tessera {
 
-OpenDevice::OpenDevice(const tsr_device_provider& provider, const tsr_device_info& info) : info_(&info) {
-    check(provider.open(&provider, &info, &device_), "open");
-    if (!device_) fail(TSR_DEVICE_ERROR, "{}: the plugin opened no device", info.id);
+OpenDevice::OpenDevice(const tsr_device_provider& provider, const tsr_device_info& info, const char* plugin)
+    : info_(&info), plugin_(plugin) {
+    call("open", "open", [&] { return provider.open(&provider, &info, &device_); });
+    const PluginCall opening = call_of("open");
+    if (!device_) fail(TSR_DEVICE_ERROR, "{}: it succeeded and opened no device", describe(opening));
+    if (const std::string why = device_fault(*device_); !why.empty()) {
+        fail(TSR_DEVICE_ERROR, "{}: the opened device cannot be used: {}", describe(opening), why);
+    }
     try {
         loading_queue_ = create_queue();
     } catch (...) {
@@ -24,35 +31,58 @@ OpenDevice::~OpenDevice() {
 
 void OpenDevice::close() noexcept {
     for (const tsr_queue queue : queues_) drain(queue);
-    for (const tsr_recording recording : recordings_) device_->destroy_recording(device_, recording);
-    for (const tsr_event event : events_) device_->destroy_event(device_, event);
-    for (const tsr_queue queue : queues_) device_->destroy_queue(device_, queue);
-    for (void* address : registered_) device_->unregister_host(device_, address);
-    for (void* block : blocks_) device_->release(device_, block);
-    device_->close(device_);
+    call_quietly("close", [&]() -> const tsr_status* {
+        for (const tsr_recording recording : recordings_) device_->destroy_recording(device_, recording);
+        for (const tsr_event event : events_) device_->destroy_event(device_, event);
+        for (const tsr_queue queue : queues_) device_->destroy_queue(device_, queue);
+        for (void* address : registered_) device_->unregister_host(device_, address);
+        for (void* block : blocks_) device_->release(device_, block);
+        device_->close(device_);
+        return nullptr;
+    });
 }
 
-void OpenDevice::check(const tsr_status* status, const char* what) const {
+PluginCall OpenDevice::call_of(const char* function) const noexcept {
+    return {plugin_, function, "device", info_->id};
+}
+
+template <typename Function>
+void OpenDevice::call(const char* function, std::string_view what, Function&& body) const {
     try {
-        tessera::check(status);
+        call_checked(call_of(function), body);
     } catch (const Error& error) {
         fail(error.code(), "{} cannot {}: {}{}", info_->id, what, error.what(),
              error.code() == TSR_DEVICE_LOST ? "; the device is lost: start again without it, or after a reset" : "");
     }
 }
 
+// For calls whose failure nothing depends on any more.
+template <typename Function>
+void OpenDevice::call_quietly(const char* function, Function&& body) const noexcept {
+    try {
+        call_checked(call_of(function), body);
+    } catch (const Error& error) {
+        log().debug("{}", error.what());
+    }
+}
+
 void* OpenDevice::allocate(uint64_t bytes) {
     if (bytes == 0) return nullptr;
     void* block = nullptr;
-    check(device_->allocate(device_, bytes, &block), fmt::format("allocate {}", mebibytes(bytes)).c_str());
+    call("allocate", fmt::format("allocate {}", mebibytes(bytes)), [&] { return device_->allocate(device_, bytes, &block); });
+    if (const std::string why = address_fault(*device_, block, bytes); !why.empty()) {
+        fail(TSR_DEVICE_ERROR, "{}: {}", describe(call_of("allocate")), why);
+    }
     blocks_.push_back(block);
     return block;
 }
 
 bool OpenDevice::register_host(void* address, uint64_t bytes) {
     if (!device_->register_host || bytes == 0) return false;
-    if (const tsr_status* status = device_->register_host(device_, address, bytes)) {
-        if (status->destroy) status->destroy(status);
+    try {
+        call("register_host", "page-lock host memory", [&] { return device_->register_host(device_, address, bytes); });
+    } catch (const Error& error) {
+        log().debug("{}", error.what());
         return false;
     }
     registered_.push_back(address);
@@ -61,84 +91,81 @@ bool OpenDevice::register_host(void* address, uint64_t bytes) {
 
 tsr_queue OpenDevice::create_queue() {
     tsr_queue queue = nullptr;
-    check(device_->create_queue(device_, &queue), "create a queue");
+    call("create_queue", "create a queue", [&] { return device_->create_queue(device_, &queue); });
     queues_.push_back(queue);
     return queue;
 }
 
 tsr_event OpenDevice::create_event() {
     tsr_event event = nullptr;
-    check(device_->create_event(device_, 0, &event), "create an event");
+    call("create_event", "create an event", [&] { return device_->create_event(device_, 0, &event); });
     events_.push_back(event);
     return event;
 }
 
 void OpenDevice::upload(tsr_queue queue, void* to, const void* from_host, uint64_t bytes) {
-    check(device_->upload(device_, queue, to, from_host, bytes), "copy data from the host");
+    call("upload", "copy data from the host", [&] { return device_->upload(device_, queue, to, from_host, bytes); });
 }
 
 void OpenDevice::download(tsr_queue queue, void* to_host, const void* from, uint64_t bytes) {
-    check(device_->download(device_, queue, to_host, from, bytes), "copy data to the host");
+    call("download", "copy data to the host", [&] { return device_->download(device_, queue, to_host, from, bytes); });
 }
 
 void OpenDevice::copy(tsr_queue queue, void* to, const void* from, uint64_t bytes) {
-    check(device_->copy(device_, queue, to, from, bytes), "copy data");
+    call("copy", "copy data", [&] { return device_->copy(device_, queue, to, from, bytes); });
 }
 
 bool OpenDevice::reaches(const OpenDevice& peer) const {
-    return device_->can_reach_peer && device_->copy_from_peer &&
-           std::string_view(device_->interop) == peer.device_->interop &&
-           device_->can_reach_peer(device_, peer.device_) != 0;
+    return device_->can_reach_peer && std::string_view(device_->interop) == peer.device_->interop &&
+           call_plugin(call_of("can_reach_peer"),
+                       [&] { return device_->can_reach_peer(device_, peer.device_); }) == 1;
 }
 
 void OpenDevice::copy_from_peer(tsr_queue queue, void* to, const OpenDevice& peer, const void* from, uint64_t bytes) {
-    check(device_->copy_from_peer(device_, queue, to, peer.device_, from, bytes),
-          fmt::format("copy data from {}", peer.info_->id).c_str());
+    call("copy_from_peer", fmt::format("copy data from {}", peer.info_->id), [&] { return device_->copy_from_peer(device_, queue, to, peer.device_, from, bytes); });
 }
 
 void OpenDevice::record(tsr_queue queue, tsr_event event) {
-    check(device_->record_event(device_, queue, event), "record an event");
+    call("record_event", "record an event", [&] { return device_->record_event(device_, queue, event); });
 }
 
 void OpenDevice::wait_before(tsr_queue queue, OpenDevice& owner, tsr_event event) {
     if (std::string_view(device_->interop) == owner.device_->interop) {
-        check(device_->queue_wait_event(device_, queue, owner.device_, event), "wait for an event");
+        call("queue_wait_event", "wait for an event", [&] { return device_->queue_wait_event(device_, queue, owner.device_, event); });
     } else {
         owner.wait(event);
     }
 }
 
 void OpenDevice::wait(tsr_event event) {
-    check(device_->wait_event(device_, event), "finish its work");
+    call("wait_event", "finish its work", [&] { return device_->wait_event(device_, event); });
 }
 
 void OpenDevice::wait_queue(tsr_queue queue) {
-    check(device_->wait_queue(device_, queue), "finish its work");
+    call("wait_queue", "finish its work", [&] { return device_->wait_queue(device_, queue); });
 }
 
 void OpenDevice::drain(tsr_queue queue) noexcept {
-    const tsr_status* status = device_->wait_queue(device_, queue);
-    if (status && status->destroy) status->destroy(status);
+    call_quietly("wait_queue", [&] { return device_->wait_queue(device_, queue); });
 }
 
 void OpenDevice::begin_recording(tsr_queue queue) {
-    check(device_->begin_recording(device_, queue), "begin a recording");
+    call("begin_recording", "begin a recording", [&] { return device_->begin_recording(device_, queue); });
 }
 
 tsr_recording OpenDevice::end_recording(tsr_queue queue) {
     tsr_recording recording = nullptr;
-    check(device_->end_recording(device_, queue, &recording), "end a recording");
+    call("end_recording", "end a recording", [&] { return device_->end_recording(device_, queue, &recording); });
     recordings_.push_back(recording);
     return recording;
 }
 
 void OpenDevice::discard_recording(tsr_queue queue) noexcept {
-    const tsr_status* status = device_->end_recording(device_, queue, nullptr);
-    if (status && status->destroy) status->destroy(status);
+    call_quietly("end_recording", [&] { return device_->end_recording(device_, queue, nullptr); });
 }
 
 void OpenDevice::replay(tsr_queue queue, tsr_recording recording) {
-    check(device_->replay(device_, queue, recording), "replay a recording");
+    call("replay", "replay a recording", [&] { return device_->replay(device_, queue, recording); });
 }
 
 void OpenDevice::upload_now(void* to, const void* from_host, uint64_t bytes) {

@@ -1,10 +1,12 @@
 // An opened device: the functions of the ABI with exceptions instead of statuses, and what was opened on it.
 #pragma once
 
+#include "core/base/plugin_call.hpp"
+
 #include <tessera/device.h>
 
 #include <cstdint>
-#include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera {
@@ -12,7 +14,9 @@ namespace tessera {
 // Functions throw Error naming the device and what it was to do. Everything made through it is released with it.
 class OpenDevice {
   public:
-    OpenDevice(const tsr_device_provider& provider, const tsr_device_info& info);
+    // `plugin`: the name of the provider's, which lives as long as the process. Throws Error(TSR_DEVICE_ERROR) for a
+    // device that lacks functions.
+    OpenDevice(const tsr_device_provider& provider, const tsr_device_info& info, const char* plugin);
     ~OpenDevice();
     OpenDevice(const OpenDevice&) = delete;
     OpenDevice& operator=(const OpenDevice&) = delete;
@@ -54,10 +58,15 @@ class OpenDevice {
     void upload_now(void* to, const void* from_host, uint64_t bytes);
 
   private:
-    void check(const tsr_status* status, const char* what) const;
+    PluginCall call_of(const char* function) const noexcept;
+    template <typename Function>
+    void call(const char* function, std::string_view what, Function&& body) const;
+    template <typename Function>
+    void call_quietly(const char* function, Function&& body) const noexcept;
     void close() noexcept;
 
     const tsr_device_info* info_;
+    const char* plugin_;
     tsr_device* device_ = nullptr;
     tsr_queue loading_queue_ = nullptr;
     std::vector<void*> blocks_, registered_;

@@ -18,6 +18,7 @@ struct Packing {
     uint64_t group_rows;
     uint64_t canonical_bytes;  // of a group
     uint64_t packed_bytes;     // of a group
+    PluginCall packing;        // a call of the layout's pack
 
     Packing(const Plan& plan, const Registry& registry, const Instance& instance);
 

@@ -1,6 +1,6 @@
 #include "core/run/prepared_node.hpp"
 
-#include "core/base/error.hpp"
+#include "core/base/log.hpp"
 
 #include <utility>
 
@@ -33,15 +33,26 @@ PreparedNode::PreparedNode(const Plan& plan, const Registry& registry, const Pla
         view_->operand(i).layout = bound.layout;
     }
     const tsr_kernel& kernel = *planned.kernel;
-    if (const tsr_status* status =
-            kernel.prepare(&kernel, &view_->abi(), plan.devices[planned.device], device, &state_)) {
-        fail(status);
+    const char* name = view_->abi().name;
+    running_ = registry.call(kernel, kernel.run ? "run" : "enqueue", name);
+    try {
+        call_checked(registry.call(kernel, "prepare", name), [&] {
+            return kernel.prepare(&kernel, &view_->abi(), plan.devices[planned.device], device, &state_);
+        });
+    } catch (const Error& error) {
+        fail(error);
     }
     prepared_ = true;
 }
 
 PreparedNode::~PreparedNode() {
-    if (prepared_) planned_->kernel->release(planned_->kernel, state_);
+    if (!prepared_) return;
+    const tsr_kernel& kernel = *planned_->kernel;
+    try {
+        call_plugin(registry_->call(kernel, "release", view_->abi().name), [&] { kernel.release(&kernel, state_); });
+    } catch (const Error& error) {
+        log().warn("{}", error.what());  // nothing depends on it any more
+    }
 }
 
 PreparedNode::PreparedNode(PreparedNode&& other) noexcept
@@ -52,6 +63,7 @@ PreparedNode::PreparedNode(PreparedNode&& other) noexcept
       state_(other.state_),
       prepared_(std::exchange(other.prepared_, false)),
       data_(std::move(other.data_)),
+      running_(other.running_),
       working_range_(other.working_range_) {}
 
 PreparedNode& PreparedNode::operator=(PreparedNode&& other) noexcept {
@@ -62,6 +74,7 @@ PreparedNode& PreparedNode::operator=(PreparedNode&& other) noexcept {
     std::swap(state_, other.state_);
     std::swap(prepared_, other.prepared_);
     std::swap(data_, other.data_);
+    std::swap(running_, other.running_);
     std::swap(working_range_, other.working_range_);
     return *this;
 }
@@ -72,26 +85,24 @@ bool PreparedNode::idle(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexce
     return range.begin >= range.end;
 }
 
-const tsr_status* PreparedNode::run(tsr_run& run) const noexcept {
+const tsr_status* PreparedNode::run(tsr_run& run) const {
     run.data = data_.data();
-    return planned_->kernel->run(planned_->kernel, state_, &run);
+    return call_plugin(running_, [&] { return planned_->kernel->run(planned_->kernel, state_, &run); });
 }
 
-const tsr_status* PreparedNode::enqueue(tsr_launch& launch) const noexcept {
+void PreparedNode::enqueue(tsr_launch& launch) const {
     launch.data = data_.data();
-    return planned_->kernel->enqueue(planned_->kernel, state_, &launch);
+    try {
+        call_checked(running_, [&] { return planned_->kernel->enqueue(planned_->kernel, state_, &launch); });
+    } catch (const Error& error) {
+        fail(error);
+    }
 }
 
-void PreparedNode::fail(const tsr_status* status) const {
+void PreparedNode::fail(const Error& error) const {
     const Node& what = plan_->graph.nodes()[planned_->node];
-    try {
-        check(status);
-        throw Error(TSR_INTERNAL, "no status");
-    } catch (const Error& error) {
-        tessera::fail(error.code(), "{} ({}, layer {}, {}, {}/{}): {}", what.name, what.op, what.layer,
-                      plan_->devices[planned_->device]->id, registry_->owner(*planned_->kernel).manifest.name,
-                      planned_->kernel->name, error.what());
-    }
+    tessera::fail(error.code(), "{} ({}, layer {}, {}): {}", what.name, what.op, what.layer,
+                  plan_->devices[planned_->device]->id, error.what());
 }
 
 }  // namespace tessera

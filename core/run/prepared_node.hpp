@@ -1,6 +1,8 @@
 // A node of the plan with its kernel prepared and its operands bound to memory.
 #pragma once
 
+#include "core/base/error.hpp"
+#include "core/base/plugin_call.hpp"
 #include "core/plan/plan.hpp"
 
 #include <tessera/kernel.h>
@@ -32,11 +34,15 @@ class PreparedNode {
     bool idle(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexcept;
 
     // Thread rules are those of the kernel's functions.
-    const tsr_status* run(tsr_run& run) const noexcept;
-    const tsr_status* enqueue(tsr_launch& launch) const noexcept;
+    // Throws Error naming plugin and kernel if the kernel throws.
+    const tsr_status* run(tsr_run& run) const;
+    // Throws Error as fail does.
+    void enqueue(tsr_launch& launch) const;
 
-    // Throws Error naming node, op, layer, device, plugin and kernel. Takes the status.
-    [[noreturn]] void fail(const tsr_status* status) const;
+    // What run() is, for messages about it.
+    const PluginCall& running() const noexcept { return running_; }
+    // Throws the Error with node, op, layer and device before its message.
+    [[noreturn]] void fail(const Error& error) const;
 
   private:
     const Plan* plan_;
@@ -46,6 +52,7 @@ class PreparedNode {
     void* state_ = nullptr;
     bool prepared_ = false;
     std::vector<void*> data_;
+    PluginCall running_;
     int32_t working_range_ = TSR_RANGE_FIXED;
 };
 

@@ -90,7 +90,7 @@ PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, co
                         const EngineOptions& options) {
     ModelInfo info = read_model_info(file);
     auto ops = std::make_shared<OpSet>();
-    for (const tsr_operator* op : registry.operators()) ops->add(op);
+    for (const tsr_operator* op : registry.operators()) ops->add(op, registry.owner(*op).table->name);
     Granted granted = grant(info, options);
     const Graph model = build_model(file, *ops, granted.limits);
     PlannedModel planned{std::move(info), ops, granted.schedule.cache_pages * TSR_PAGE_TOKENS,

@@ -51,7 +51,7 @@ TEST_P(InterleavedWeight, IsReadAsItsRows) {
     const Hardware hardware = Hardware::detect();
     const Registry registry = Registry::load(test::plugins_without({}), hardware);
     OpSet ops;
-    for (const tsr_operator* op : registry.operators()) ops.add(op);
+    for (const tsr_operator* op : registry.operators()) ops.add(op, registry.owner(*op).table->name);
     Graph graph(ops);
     const Value tokens = graph.input("tokens", {TSR_TYPE_I32, {kRows}, TSR_RANGE_ROWS});
     graph.set_layer(0);
