@@ -1,85 +1,14 @@
 // Rows of any format, of random bits under scales that give weights of a wanted size.
 #pragma once
 
-#include <tessera/cpu/formats.hpp>
+#include "sdk/conformance/random_rows.hpp"
 
-#include <algorithm>
-#include <cmath>
-#include <cstring>
-#include <random>
-#include <vector>
+#include <tessera/cpu/formats.hpp>
 
 namespace tessera::tests {
 
-// All types that weights can have.
-inline std::vector<tsr_type> weight_types() {
-    std::vector<tsr_type> types = {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16};
-    cpu::BlockFormats::each([&]<class Block>() { types.push_back(Block::kType); });
-    return types;
-}
-
-// Sets the f16 or f32 numbers that a block's or a row's scale consists of; minima get the sign that takes away.
-template <class Block>
-void set_scale(Block& block, float d) {
-    if constexpr (requires { block.d; }) block.d = cpu::f32_to_f16(d);
-    if constexpr (requires { block.m; }) block.m = cpu::f32_to_f16(-8 * d);
-    if constexpr (requires { block.dmin; }) block.dmin = cpu::f32_to_f16(d);
-    if constexpr (std::is_same_v<Block, cpu::BlockMxfp4>) {
-        block.e = static_cast<uint8_t>(std::clamp(128 + static_cast<int>(std::floor(std::log2(d))), 0, 254));
-    }
-    if constexpr (std::is_same_v<Block, cpu::BlockIq1M>) {
-        const uint16_t bits = cpu::f32_to_f16(d);
-        for (int i = 0; i < 4; ++i) {
-            block.scales[i] = static_cast<uint16_t>((block.scales[i] & 0x0FFF) | (bits >> (4 * i) & 15) << 12);
-        }
-    }
-}
-
-// Scales of all blocks, or of the row, are `scale_of()`.
-template <class ScaleOf>
-void set_scales(tsr_type type, unsigned char* row, size_t elements, ScaleOf&& scale_of) {
-    cpu::visit_block_format(type, [&]<class Block>() {
-        if constexpr (cpu::kPrefixBytes<Block> != 0) {
-            if constexpr (sizeof(typename Block::RowScale) == 4) {
-                const float d = scale_of();
-                std::memcpy(row, &d, sizeof d);
-            } else {
-                const uint16_t d = cpu::f32_to_f16(scale_of());
-                std::memcpy(row, &d, sizeof d);
-            }
-        } else {
-            for (size_t i = 0; i < elements / Block::kElements; ++i) {
-                Block block;
-                std::memcpy(&block, row + i * sizeof(Block), sizeof(Block));
-                set_scale(block, scale_of());
-                std::memcpy(row + i * sizeof(Block), &block, sizeof(Block));
-            }
-        }
-    });
-}
-
-// `rows` rows of `elements`, one after another, of about `size` each (root of the mean square). Plain formats:
-// normally distributed.
-inline void fill_rows(tsr_type type, void* to, size_t elements, size_t rows, float size, std::mt19937& random) {
-    const size_t row_bytes = cpu::format_bytes(type, elements);
-    std::vector<float> values(elements);
-    std::normal_distribution<float> normal(0, size);
-    std::uniform_real_distribution<float> spread(0.5f, 1.5f);
-    for (size_t r = 0; r < rows; ++r) {
-        auto* row = static_cast<unsigned char*>(to) + r * row_bytes;
-        if (cpu::format_size(type).elements == 1) {
-            for (float& v : values) v = normal(random);
-            cpu::encode_row(type, values.data(), elements, row);
-            continue;
-        }
-        std::generate_n(row, row_bytes, [&] { return static_cast<unsigned char>(random()); });
-        set_scales(type, row, elements, [] { return 1.0f; });
-        cpu::decode_row(type, row, elements, values.data());
-        double squares = 0;
-        for (const float v : values) squares += static_cast<double>(v) * v;
-        const float unit = static_cast<float>(std::sqrt(squares / static_cast<double>(elements)));
-        set_scales(type, row, elements, [&] { return size / unit * spread(random); });
-    }
-}
+using conformance::fill_rows;
+using conformance::set_scales;
+using conformance::weight_types;
 
 }  // namespace tessera::tests

@@ -86,7 +86,7 @@ class Checker:
         parts = path.relative_to(self.root).parts
         if parts[0] in {"plugins", "tests", "apps", "bench"} and len(parts) > 2:
             candidates.append(self.root / parts[0] / parts[1] / name)
-        for kit in ("include", "cpp/include", "formats/include", "cpu/include", "cuda/include"):
+        for kit in ("include", "c/include", "cpp/include", "formats/include", "cpu/include", "cuda/include"):
             candidates.append(self.root / "sdk" / kit / name)
         for candidate in candidates:
             if candidate.is_file():

@@ -1,5 +1,6 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
+#include "apps/tessera/plugin_child.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "core/registry/report.hpp"
 #include "core/setup/machine.hpp"
@@ -13,8 +14,10 @@ int devices_command(Arguments& arguments) {
 }
 
 int plugins_command(Arguments& arguments) {
+    const bool why = arguments.has("why") || arguments.has("verbose");
+    if (why) try_plugins_in_children();
     const Machine machine(read_common(arguments));
-    print(plugins_report(machine.registry, arguments.has("why") || arguments.has("verbose")));
+    print(plugins_report(machine.registry, why));
     return kExitDone;
 }
 

@@ -82,15 +82,18 @@ void on_crash(int number, siginfo_t*, void*) {
     errno = saved;
 }
 
-void print_exit(const char* function) noexcept {
+// Whether a plugin is to blame.
+bool print_exit(const char* function) noexcept {
     char call[kLine];
-    if (!g_installed.load() || !look_at_own_call(call, sizeof call).serial) return;
+    if (!g_installed.load() || !look_at_own_call(call, sizeof call).serial) return false;
     g_installed = false;  // said once
     print_parts({"tessera: ", function, " was called, which ends the process, in ", call, "\n"});
+    return true;
 }
 
-void on_exit() {
-    print_exit("exit");
+// Other threads are at work: what they use must not be destroyed first.
+void on_exit_called(int status, void*) {
+    if (print_exit("exit")) end_process(status);
 }
 
 // A handler that runs for want of stack needs another one.
@@ -127,7 +130,7 @@ void install_crash_report() {
     action.sa_flags = SA_SIGINFO | SA_ONSTACK;
     for (const Signal& crash : kCrashes) sigaction(crash.number, &action, &g_before[crash.number]);
     g_installed = true;
-    std::atexit(on_exit);
+    on_exit(on_exit_called, nullptr);
 }
 
 void print_stuck_calls() noexcept {

@@ -1,5 +1,6 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
+#include "apps/tessera/plugin_child.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
@@ -14,6 +15,8 @@ namespace {
 std::string general_help() {
     std::string text = "Tessera runs large language models on CPUs and GPUs.\n\nusage: tessera COMMAND [flags]\n\n";
     for (const CommandInfo& info : all_commands()) text += fmt::format("  {:<12}{}\n", info.name, info.summary);
+    text +=
+        fmt::format("  {:<12}{}\n", "plugin-test", "Tests a plugin against the reference, in processes of its own.");
     text +=
         "\n'tessera COMMAND --help' lists the flags of a command. First try:\n\n  tessera run -p \"Count from 1 to 10 "
         "in French.\"\n";
@@ -61,6 +64,7 @@ int start(std::span<const std::string> words) {
         print(version_text());
         return kExitDone;
     }
+    if (words[0] == kPluginTest) return plugin_test_command(words.subspan(1));
     const auto info = std::ranges::find(all_commands(), std::string_view(words[0]), &CommandInfo::name);
     if (info == all_commands().end()) {
         std::string names;

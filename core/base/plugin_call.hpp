@@ -3,9 +3,10 @@
 
 #include <tessera/status.h>
 
+#include <cxxabi.h>
+
 #include <cstddef>
 #include <cstdint>
-#include <cxxabi.h>
 #include <string>
 
 namespace tessera {

@@ -46,10 +46,12 @@ std::string answer_fault(const tsr_kernel_plan& plan, const tsr_node& node, cons
     }
     if (!plan.supported) return {};
 
-    const std::pair<const char*, double> estimates[] = {
-        {"seconds_one_row", plan.seconds_one_row},           {"seconds_all_rows", plan.seconds_all_rows},
-        {"seconds_one_row_full", plan.seconds_one_row_full}, {"seconds_all_rows_full", plan.seconds_all_rows_full},
-        {"bytes_one_row", plan.bytes_one_row},               {"bytes_all_rows", plan.bytes_all_rows}};
+    const std::pair<const char*, double> estimates[] = {{"seconds_one_row", plan.seconds_one_row},
+                                                        {"seconds_all_rows", plan.seconds_all_rows},
+                                                        {"seconds_one_row_full", plan.seconds_one_row_full},
+                                                        {"seconds_all_rows_full", plan.seconds_all_rows_full},
+                                                        {"bytes_one_row", plan.bytes_one_row},
+                                                        {"bytes_all_rows", plan.bytes_all_rows}};
     for (const auto& [name, value] : estimates) {
         if (!std::isfinite(value) || value < 0) {
             return fmt::format("{} is {}, expected a finite number that is not negative", name, value);

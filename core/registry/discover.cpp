@@ -7,6 +7,7 @@
 #include "core/registry/version.hpp"
 
 #include <algorithm>
+#include <cstdlib>
 #include <set>
 
 namespace tessera {
@@ -152,6 +153,22 @@ fs::path default_plugin_folder() {
     std::error_code error;
     const fs::path executable = fs::read_symlink("/proc/self/exe", error);
     return (executable.parent_path().parent_path() / TSR_PLUGIN_FOLDER).lexically_normal();
+}
+
+std::optional<fs::path> user_plugin_folder() {
+    fs::path data;
+    // The XDG base directory specification asks to ignore a relative path.
+    if (const char* const xdg = std::getenv("XDG_DATA_HOME"); xdg && *xdg == '/') {
+        data = xdg;
+    } else if (const char* const home = std::getenv("HOME"); home && *home == '/') {
+        data = fs::path(home) / ".local" / "share";
+    } else {
+        return std::nullopt;
+    }
+    std::error_code error;
+    const fs::path folder = data / "tessera" / "plugins";
+    if (!fs::is_directory(folder, error)) return std::nullopt;
+    return folder;
 }
 
 fs::path library_path(const PluginRecord& record) {

@@ -4,6 +4,7 @@
 #include "core/registry/registry.hpp"
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,10 @@ namespace tessera {
 
 // The folder that belongs to the running executable: ../lib/tessera/plugins beside the folder it lies in.
 std::filesystem::path default_plugin_folder();
+
+// The user's own: $XDG_DATA_HOME/tessera/plugins, or ~/.local/share/tessera/plugins. Nothing if there is no such
+// folder.
+std::optional<std::filesystem::path> user_plugin_folder();
 
 // A record for every manifest and every library without one, folder by folder; within a folder by name, higher versions
 // first, then by file name. Those with the state kChosen are candidates: nothing speaks against them yet.

@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/registry/discover.hpp"
 #include "core/registry/module.hpp"
+#include "core/registry/screen.hpp"
 #include "core/registry/table.hpp"
 
 #include <algorithm>
@@ -32,6 +33,7 @@ void open_plugins(std::vector<PluginRecord>& records, const Config& config, cons
         }
         try {
             record.reason = why_unsuitable(record, config, hardware);
+            if (record.reason.empty()) record.reason = screen_plugin(record.path);
             if (!record.reason.empty()) continue;
             const Module module = open_module(library_path(record), record.manifest, hardware);
             record.reason = module.failure;
@@ -86,7 +88,10 @@ void insert_by_name(std::vector<const T*>& sorted, const T* entry) {
 
 Registry Registry::load(const Config& config, const Hardware& hardware) {
     Registry registry;
-    if (config.default_plugin_folder) registry.folders_.push_back(default_plugin_folder());
+    if (config.default_plugin_folder) {
+        registry.folders_.push_back(default_plugin_folder());
+        if (auto folder = user_plugin_folder()) registry.folders_.push_back(std::move(*folder));
+    }
     registry.folders_.insert(registry.folders_.end(), config.plugin_folders.begin(), config.plugin_folders.end());
     registry.records_ = find_plugins(registry.folders_);
     open_plugins(registry.records_, config, hardware);

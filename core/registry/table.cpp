@@ -1,7 +1,8 @@
 #include "core/registry/table.hpp"
 
-#include <spdlog/fmt/fmt.h>
 #include <tessera/cpp/device_fault.hpp>
+
+#include <spdlog/fmt/fmt.h>
 
 #include <cstddef>
 #include <set>

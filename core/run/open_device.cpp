@@ -69,7 +69,8 @@ void OpenDevice::call_quietly(const char* function, Function&& body) const noexc
 void* OpenDevice::allocate(uint64_t bytes) {
     if (bytes == 0) return nullptr;
     void* block = nullptr;
-    call("allocate", fmt::format("allocate {}", mebibytes(bytes)), [&] { return device_->allocate(device_, bytes, &block); });
+    call("allocate", fmt::format("allocate {}", mebibytes(bytes)),
+         [&] { return device_->allocate(device_, bytes, &block); });
     if (const std::string why = address_fault(*device_, block, bytes); !why.empty()) {
         fail(TSR_DEVICE_ERROR, "{}: {}", describe(call_of("allocate")), why);
     }
@@ -117,12 +118,12 @@ void OpenDevice::copy(tsr_queue queue, void* to, const void* from, uint64_t byte
 
 bool OpenDevice::reaches(const OpenDevice& peer) const {
     return device_->can_reach_peer && std::string_view(device_->interop) == peer.device_->interop &&
-           call_plugin(call_of("can_reach_peer"),
-                       [&] { return device_->can_reach_peer(device_, peer.device_); }) == 1;
+           call_plugin(call_of("can_reach_peer"), [&] { return device_->can_reach_peer(device_, peer.device_); }) == 1;
 }
 
 void OpenDevice::copy_from_peer(tsr_queue queue, void* to, const OpenDevice& peer, const void* from, uint64_t bytes) {
-    call("copy_from_peer", fmt::format("copy data from {}", peer.info_->id), [&] { return device_->copy_from_peer(device_, queue, to, peer.device_, from, bytes); });
+    call("copy_from_peer", fmt::format("copy data from {}", peer.info_->id),
+         [&] { return device_->copy_from_peer(device_, queue, to, peer.device_, from, bytes); });
 }
 
 void OpenDevice::record(tsr_queue queue, tsr_event event) {
@@ -131,7 +132,8 @@ void OpenDevice::record(tsr_queue queue, tsr_event event) {
 
 void OpenDevice::wait_before(tsr_queue queue, OpenDevice& owner, tsr_event event) {
     if (std::string_view(device_->interop) == owner.device_->interop) {
-        call("queue_wait_event", "wait for an event", [&] { return device_->queue_wait_event(device_, queue, owner.device_, event); });
+        call("queue_wait_event", "wait for an event",
+             [&] { return device_->queue_wait_event(device_, queue, owner.device_, event); });
     } else {
         owner.wait(event);
     }

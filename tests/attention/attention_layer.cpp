@@ -133,7 +133,8 @@ class Runner {
     }
 
     Plan make(const AttentionCase& asked) {
-        for (const tsr_operator* op : backend_.registry->operators()) ops_.add(op, backend_.registry->owner(*op).table->name);
+        for (const tsr_operator* op : backend_.registry->operators())
+            ops_.add(op, backend_.registry->owner(*op).table->name);
         ScheduleOptions options;
         options.max_rows = static_cast<uint32_t>(max_rows_);
         options.max_sequences = static_cast<uint32_t>(lengths_.size());

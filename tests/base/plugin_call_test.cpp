@@ -1,5 +1,6 @@
-#include "core/base/error.hpp"
 #include "core/base/plugin_call.hpp"
+
+#include "core/base/error.hpp"
 
 #include <gmock/gmock.h>
 

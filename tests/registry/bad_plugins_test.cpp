@@ -71,7 +71,8 @@ INSTANTIATE_TEST_SUITE_P(Fixtures, BadTables,
                                          TableCase{"tiny_table", "struct_size is 8, expected at least"},
                                          TableCase{"short_kernel", "a kernel: struct_size is 48"},
                                          TableCase{"no_run", "kernel add.fixture: a function is missing"},
-                                         TableCase{"init_fails", "plugin init_fails: initialize: the frobnicator is cold"}),
+                                         TableCase{"init_fails",
+                                                   "plugin init_fails: initialize: the frobnicator is cold"}),
                          [](const auto& test) { return std::string(test.param.fixture); });
 
 struct ManifestCase {

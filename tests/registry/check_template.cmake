@@ -12,7 +12,7 @@ file(REMOVE_RECURSE "${WORK}")
 run(${CMAKE_COMMAND} --install "${BUILD}" --component sdk --prefix "${WORK}/prefix")
 # A copy, so that no relative path can reach the source tree.
 file(COPY "${WORK}/prefix/share/tessera/template" DESTINATION "${WORK}")
-run(${CMAKE_COMMAND} -S "${WORK}/template" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
+run(${CMAKE_COMMAND} -S "${WORK}/template/cpp" -B "${WORK}/build" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
     "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror")
 run(${CMAKE_COMMAND} --build "${WORK}/build")
 run(${CMAKE_COMMAND} --install "${WORK}/build" --prefix "${WORK}/installed" --strip)

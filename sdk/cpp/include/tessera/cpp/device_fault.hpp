@@ -21,13 +21,16 @@ inline std::string device_fault(const tsr_device& device) {
         const char* name;
         bool there;
     };
-#define TSR_FUNCTION(name) \
-    Function { #name, device.name != nullptr }
-    const Function required[] = {TSR_FUNCTION(allocate),         TSR_FUNCTION(release),      TSR_FUNCTION(create_queue),
-                                 TSR_FUNCTION(destroy_queue),    TSR_FUNCTION(wait_queue),   TSR_FUNCTION(create_event),
-                                 TSR_FUNCTION(destroy_event),    TSR_FUNCTION(record_event), TSR_FUNCTION(queue_wait_event),
-                                 TSR_FUNCTION(query_event),      TSR_FUNCTION(wait_event),   TSR_FUNCTION(upload),
-                                 TSR_FUNCTION(download),         TSR_FUNCTION(copy),         TSR_FUNCTION(close)};
+#define TSR_FUNCTION(name)            \
+    Function {                        \
+#name, device.name != nullptr \
+    }
+    const Function required[] = {
+        TSR_FUNCTION(allocate),      TSR_FUNCTION(release),      TSR_FUNCTION(create_queue),
+        TSR_FUNCTION(destroy_queue), TSR_FUNCTION(wait_queue),   TSR_FUNCTION(create_event),
+        TSR_FUNCTION(destroy_event), TSR_FUNCTION(record_event), TSR_FUNCTION(queue_wait_event),
+        TSR_FUNCTION(query_event),   TSR_FUNCTION(wait_event),   TSR_FUNCTION(upload),
+        TSR_FUNCTION(download),      TSR_FUNCTION(copy),         TSR_FUNCTION(close)};
     for (const Function& function : required) {
         if (!function.there) return std::string("the function ") + function.name + " is missing";
     }

@@ -1,0 +1,268 @@
+#include "apps/tessera/commands.hpp"
+#include "apps/tessera/output.hpp"
+#include "apps/tessera/plugin_child.hpp"
+#include "core/base/error.hpp"
+#include "core/hardware/hardware.hpp"
+#include "core/registry/discover.hpp"
+#include "sdk/conformance/case.hpp"
+#include "sdk/conformance/suite.hpp"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <sstream>
+
+namespace tessera::app {
+namespace {
+
+namespace fs = std::filesystem;
+using conformance::Outcome;
+
+constexpr std::string_view kHelp =
+    "Tests a plugin: its table, then every kernel and layout that it brings, and its devices, against the reference\n"
+    "plugin, each in a process of its own.\n\n"
+    "usage: tessera plugin-test DIR|MANIFEST|LIBRARY... [flags]\n\n"
+    "  --kernel TEXT      only kernels whose name contains TEXT; may be repeated\n"
+    "  --rig FILE         on the machine of this file: devices that are not here\n"
+    "  --reference FILE   manifest of the plugin to compare with; default: \"reference\" beside this program\n"
+    "  --expected FILE    failures that are known, a line each: PLUGIN GROUP/CASE, with * for any text\n"
+    "  --junit FILE       write the results as JUnit XML\n"
+    "  --timeout SECONDS  end a test that takes longer (default 60)\n"
+    "  -v, --verbose      every case, not only those that fail\n\n"
+    "Exit code: 0 if all passed or failed as expected, 1 if not, 2 for a wrong command line.\n";
+
+struct Options {
+    std::vector<fs::path> subjects;
+    std::vector<std::string> kernels;
+    std::optional<fs::path> rig, reference, expected, junit;
+    std::chrono::seconds timeout{60};
+    bool verbose = false;
+};
+
+Options parse(std::span<const std::string> words) {
+    Options options;
+    for (size_t i = 0; i < words.size(); ++i) {
+        const std::string& word = words[i];
+        const auto value = [&]() -> const std::string& {
+            if (i + 1 == words.size()) throw UsageError(fmt::format("plugin-test: {} expects a value", word));
+            return words[++i];
+        };
+        if (word == "--kernel") {
+            options.kernels.push_back(value());
+        } else if (word == "--rig") {
+            options.rig = fs::absolute(value());
+        } else if (word == "--reference") {
+            options.reference = value();
+        } else if (word == "--expected") {
+            options.expected = value();
+        } else if (word == "--junit") {
+            options.junit = value();
+        } else if (word == "--timeout") {
+            const std::string& text = value();
+            int64_t seconds = 0;
+            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
+            if (error != std::errc() || end != text.data() + text.size() || seconds < 1 || seconds > 86400)
+                throw UsageError(fmt::format("plugin-test: --timeout expects 1 to 86400 seconds, found '{}'", text));
+            options.timeout = std::chrono::seconds(seconds);
+        } else if (word == "-v" || word == "--verbose") {
+            options.verbose = true;
+        } else if (word.starts_with('-')) {
+            throw UsageError(
+                fmt::format("plugin-test: unknown flag '{}'; 'tessera plugin-test --help' lists them", word));
+        } else {
+            options.subjects.emplace_back(word);
+        }
+    }
+    if (options.subjects.empty())
+        throw UsageError("plugin-test: expected a folder with plugins, a manifest or a library");
+    return options;
+}
+
+// Manifests in a folder, or the one of a library.
+std::vector<fs::path> manifests_of(const fs::path& subject) {
+    if (fs::is_directory(subject)) {
+        std::vector<fs::path> found;
+        for (const PluginRecord& record : find_plugins({fs::canonical(subject)})) found.push_back(record.path);
+        if (found.empty()) fail(TSR_NOT_FOUND, "{}: no plugin there: expected manifests (.toml)", subject.string());
+        return found;
+    }
+    fs::path manifest = subject;
+    if (manifest.extension() == ".so") manifest.replace_extension(".toml");
+    if (!fs::exists(manifest)) fail(TSR_NOT_FOUND, "{}: no such file: expected a plugin's manifest", manifest.string());
+    return {fs::canonical(manifest)};
+}
+
+fs::path reference_of(const Options& options) {
+    if (options.reference) return manifests_of(*options.reference).front();
+    const fs::path folder = default_plugin_folder();
+    for (const PluginRecord& record : find_plugins({folder})) {
+        if (record.manifest.name == "reference") return record.path;
+    }
+    fail(TSR_NOT_FOUND, "no plugin 'reference' in {}: name its manifest with --reference", folder.string());
+}
+
+std::string read_text(const fs::path& file) {
+    std::ifstream in(file, std::ios::binary);
+    if (!in) fail(TSR_IO_ERROR, "{} cannot be read", file.string());
+    std::ostringstream text;
+    text << in.rdbuf();
+    return text.str();
+}
+
+class PluginTest {
+  public:
+    PluginTest(const Options& options, const fs::path& manifest, const fs::path& reference)
+        : options_(options), subject_{manifest, reference, options.rig} {}
+
+    conformance::PluginOutcome run(const conformance::ExpectedFailures& expected) {
+        const PluginRecord record = find_record();
+        name_ = record.manifest.name.empty() ? subject_.manifest.stem().string() : record.manifest.name;
+        print(fmt::format("{}: {}\n", name_, subject_.manifest.string()));
+        const Hardware hardware = options_.rig ? Hardware::from_rig(*options_.rig) : Hardware::detect();
+        Config config;
+        std::string why = record.reason;
+        if (why.empty()) why = why_unsuitable(record, config, hardware);
+        TriedPlugin tried;
+        if (why.empty()) {
+            tried = try_plugin(subject_.manifest, options_.rig);
+            why = tried.failure;
+        }
+        std::vector<Outcome> all;
+        all.push_back({why.empty() ? Outcome::kPassed : Outcome::kFailed, "table", "table", why, 0});
+        if (why.empty()) {
+            add_groups(tried, hardware, all);
+            std::vector<Outcome> more = conformance::run_groups(
+                groups_, options_.timeout, [&](const conformance::Group& group, const std::vector<Outcome>& outcomes) {
+                    report_group(group, outcomes, expected);
+                });
+            add_unclaimed(more);
+            std::ranges::move(more, std::back_inserter(all));
+        }
+        conformance::apply(expected, name_, all);
+        print_outcomes(all);
+        return {name_, std::move(all)};
+    }
+
+  private:
+    PluginRecord find_record() const {
+        for (const PluginRecord& record : find_plugins({subject_.manifest.parent_path()})) {
+            if (record.path == subject_.manifest) return record;
+        }
+        fail(TSR_NOT_FOUND, "{}: no plugin's manifest", subject_.manifest.string());
+    }
+
+    bool is_wanted(const std::string& kernel) const {
+        return options_.kernels.empty() || std::ranges::any_of(options_.kernels, [&](const std::string& part) {
+                   return kernel.find(part) != std::string::npos;
+               });
+    }
+
+    void add_groups(const TriedPlugin& tried, const Hardware& hardware, std::vector<Outcome>& all) {
+        const std::vector<std::string> known = conformance::ops_with_cases();
+        for (const TriedPlugin::Kernel& kernel : tried.kernels) {
+            if (kernel.kind != "cpu" || !is_wanted(kernel.name)) continue;
+            const std::string group = "kernel " + kernel.name;
+            if (std::ranges::find(known, kernel.op) == known.end()) {
+                all.push_back({Outcome::kSkipped, group, kernel.op,
+                               "no cases of this op are known: it is not one of the core's", 0});
+                continue;
+            }
+            groups_.push_back(
+                {group, [this, name = kernel.name](size_t first) { return kernel_words(subject_, name, first); }});
+        }
+        if (tried.layouts > 0 && options_.kernels.empty())
+            groups_.push_back({"layouts", [this](size_t first) { return layout_words(subject_, first); }});
+        for (uint32_t i = 0; i < tried.provider_kinds.size(); ++i) {
+            bool found = false;
+            for (const tsr_device_info* device : hardware.devices()) {
+                if (tried.provider_kinds[i] != device->kind) continue;
+                found = true;
+                const std::string id = device->id;
+                groups_.push_back(
+                    {"device " + id, [this, i, id](size_t first) { return device_words(subject_, i, id, first); }});
+            }
+            if (!found) {
+                all.push_back({Outcome::kSkipped, "device", tried.provider_kinds[i],
+                               fmt::format("no device of kind {} here: --rig describes one", tried.provider_kinds[i]),
+                               0});
+            }
+        }
+    }
+
+    // A kernel that claims no case at all was not tested: that must not look like a success.
+    void add_unclaimed(std::vector<Outcome>& outcomes) const {
+        for (const conformance::Group& group : groups_) {
+            if (!group.name.starts_with("kernel ")) continue;
+            const auto of_group = [&](const Outcome& o) { return o.group == group.name; };
+            const auto tested = [&](const Outcome& o) { return of_group(o) && o.kind != Outcome::kSkipped; };
+            if (std::ranges::any_of(outcomes, tested)) continue;
+            const auto any = std::ranges::find_if(outcomes, of_group);
+            outcomes.push_back({Outcome::kFailed, group.name, "claims",
+                                fmt::format("it claims none of the cases of its op: nothing was tested{}",
+                                            any == outcomes.end() ? "" : " (of the first it says: " + any->text + ")"),
+                                0});
+        }
+    }
+
+    void report_group(const conformance::Group& group, std::vector<Outcome> outcomes,
+                      const conformance::ExpectedFailures& expected) const {
+        conformance::apply(expected, name_, outcomes);
+        print(fmt::format("  {:<40} {:>5} passed, {} failed, {} not claimed\n", group.name,
+                          conformance::count(outcomes, Outcome::kPassed),
+                          conformance::count(outcomes, Outcome::kFailed),
+                          conformance::count(outcomes, Outcome::kSkipped)));
+    }
+
+    void print_outcomes(const std::vector<Outcome>& all) const {
+        for (const Outcome& o : all) {
+            if (o.kind == Outcome::kFailed) {
+                print(fmt::format("FAILED {} {}/{}: {}\n", name_, o.group, o.name, o.text));
+            } else if (o.kind == Outcome::kExpectedFailure) {
+                print(fmt::format("failed as expected: {} {}/{}: {}\n", name_, o.group, o.name, o.text));
+            } else if (options_.verbose) {
+                print(fmt::format("{} {} {}/{}{}{}\n", o.kind == Outcome::kPassed ? "passed" : "not claimed", name_,
+                                  o.group, o.name, o.text.empty() ? "" : ": ", o.text));
+            }
+        }
+    }
+
+    const Options& options_;
+    TestSubject subject_;
+    std::string name_;
+    std::vector<conformance::Group> groups_;
+};
+
+}  // namespace
+
+int plugin_test_command(std::span<const std::string> words) {
+    if (std::ranges::any_of(words, [](const std::string& word) { return word == "--help" || word == "-h"; })) {
+        print(std::string(kHelp));
+        return kExitDone;
+    }
+    const Options options = parse(words);
+    const conformance::ExpectedFailures expected = options.expected
+                                                       ? conformance::ExpectedFailures(read_text(*options.expected))
+                                                       : conformance::ExpectedFailures();
+    const fs::path reference = reference_of(options);
+    std::vector<conformance::PluginOutcome> results;
+    size_t failed = 0, passed = 0, skipped = 0;
+    for (const fs::path& subject : options.subjects) {
+        for (const fs::path& manifest : manifests_of(subject)) {
+            results.push_back(PluginTest(options, manifest, reference).run(expected));
+            const std::vector<Outcome>& outcomes = results.back().outcomes;
+            failed += conformance::count(outcomes, Outcome::kFailed);
+            passed += conformance::count(outcomes, Outcome::kPassed) +
+                      conformance::count(outcomes, Outcome::kExpectedFailure);
+            skipped += conformance::count(outcomes, Outcome::kSkipped);
+        }
+    }
+    if (options.junit) {
+        std::ofstream out(*options.junit, std::ios::binary);
+        out << conformance::junit_xml(results);
+        if (!out.flush()) fail(TSR_IO_ERROR, "{} cannot be written", options.junit->string());
+    }
+    print(fmt::format("{} passed, {} failed, {} not claimed\n", passed, failed, skipped));
+    return failed == 0 ? kExitDone : kExitFailed;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,215 @@
+#include "apps/tessera/plugin_child.hpp"
+
+#include "apps/tessera/commands.hpp"
+#include "apps/tessera/output.hpp"
+#include "core/base/error.hpp"
+#include "core/hardware/hardware.hpp"
+#include "core/registry/registry.hpp"
+#include "core/registry/screen.hpp"
+#include "sdk/conformance/child.hpp"
+#include "sdk/conformance/process.hpp"
+
+#include <unistd.h>
+
+#include <charconv>
+#include <cstdio>
+#include <set>
+
+namespace tessera::app {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The first word of a child. No command is called so.
+constexpr std::string_view kChild = "--plugin-child";
+// The size of the largest team that kernels are tested with.
+constexpr uint32_t kThreads = 8;
+
+bool g_children_allowed = false;
+
+Hardware hardware_of(const std::string& rig) {
+    return rig.empty() ? Hardware::detect() : Hardware::from_rig(rig);
+}
+
+// These plugins and no others.
+Registry load(const std::set<fs::path>& manifests, const Hardware& hardware) {
+    Config config;
+    config.default_plugin_folder = false;
+    std::set<fs::path> folders;
+    for (const fs::path& manifest : manifests) folders.insert(manifest.parent_path());
+    config.plugin_folders.assign(folders.begin(), folders.end());
+    set_plugin_screen([&](const fs::path& manifest) {
+        return manifests.contains(manifest) ? std::string() : std::string("it is not the one that is asked for");
+    });
+    return Registry::load(config, hardware);
+}
+
+const PluginRecord& record_of(const Registry& registry, const fs::path& manifest) {
+    for (const PluginRecord& record : registry.plugins()) {
+        if (record.path != manifest) continue;
+        if (!record.table) fail(TSR_UNSUPPORTED, "{}", record.reason);
+        return record;
+    }
+    fail(TSR_NOT_FOUND, "{}: no plugin's manifest", manifest.string());
+}
+
+// Standard output is the parent's: what a plugin prints goes to standard error.
+int take_output() {
+    const int output = dup(STDOUT_FILENO);
+    dup2(STDERR_FILENO, STDOUT_FILENO);
+    return output;
+}
+
+void say_line(int output, const std::string& line) {
+    const std::string all = line + '\n';
+    if (write(output, all.data(), all.size()) < 0) return;  // nobody listens
+}
+
+int run_table(const std::string& rig, const fs::path& manifest) {
+    const int output = take_output();
+    try {
+        const Hardware hardware = hardware_of(rig);
+        const Registry registry = load({manifest}, hardware);
+        const tsr_plugin& table = *record_of(registry, manifest).table;
+        for (uint32_t i = 0; i < table.kernel_count; ++i) {
+            const tsr_kernel& kernel = *table.kernels[i];
+            say_line(output, fmt::format("kernel\t{}\t{}\t{}", kernel.name, kernel.op, kernel.device_kind));
+        }
+        for (uint32_t i = 0; i < table.provider_count; ++i)
+            say_line(output, fmt::format("provider\t{}", table.providers[i]->kind));
+        say_line(output, fmt::format("counts\t{}\t{}", table.layout_count, table.operator_count));
+        say_line(output, "usable");
+    } catch (const std::exception& error) {
+        say_line(output, fmt::format("failure\t{}", error.what()));
+    }
+    return kExitDone;
+}
+
+struct Loaded {
+    Hardware hardware;
+    Registry registry;
+    conformance::Setting setting;
+
+    Loaded(const std::string& rig, const fs::path& manifest, const fs::path& reference)
+        : hardware(hardware_of(rig)),
+          registry((hardware.set_threads(kThreads), load({manifest, reference}, hardware))) {
+        setting.plugin = record_of(registry, manifest).table;
+        setting.reference = record_of(registry, reference).table;
+        setting.cpu = &hardware.cpu();
+    }
+};
+
+size_t number_of(const std::string& word) {
+    size_t number = 0;
+    std::from_chars(word.data(), word.data() + word.size(), number);
+    return number;
+}
+
+std::vector<std::string> split(std::string_view line) {
+    std::vector<std::string> words;
+    while (true) {
+        const size_t tab = line.find('\t');
+        words.emplace_back(line.substr(0, tab));
+        if (tab == std::string_view::npos) return words;
+        line.remove_prefix(tab + 1);
+    }
+}
+
+// The line in which the child said of what it dies.
+std::string last_words(const std::string& errors) {
+    constexpr std::string_view kOwn = "tessera: ";
+    std::string last;
+    size_t begin = 0;
+    while (begin < errors.size()) {
+        const size_t end = std::min(errors.find('\n', begin), errors.size());
+        const std::string_view line = std::string_view(errors).substr(begin, end - begin);
+        if (line.starts_with(kOwn)) last = line.substr(kOwn.size());
+        begin = end + 1;
+    }
+    return last;
+}
+
+std::vector<std::string> words_of(std::string_view what, const TestSubject& subject) {
+    return {std::string(kChild), std::string(what), subject.rig ? subject.rig->string() : "", subject.manifest.string(),
+            subject.reference.string()};
+}
+
+}  // namespace
+
+void allow_children() {
+    g_children_allowed = true;
+}
+
+std::optional<int> run_as_child(std::span<const std::string> words) {
+    if (words.size() < 4 || words[0] != kChild) return std::nullopt;
+    const std::string &what = words[1], &rig = words[2];
+    const fs::path manifest = words[3];
+    if (what == "table") return run_table(rig, manifest);
+    if (words.size() < 6) return kExitUsage;
+    const int output = take_output();
+    try {
+        const Loaded loaded(rig, manifest, words[4]);
+        const size_t first = number_of(words.back());
+        if (what == "kernel") conformance::run_kernel_cases(loaded.setting, words[5], first, output);
+        if (what == "layouts") conformance::run_layout_cases(loaded.setting, first, output);
+        if (what == "device" && words.size() == 8) {
+            const tsr_device_info* device = loaded.hardware.find(words[6]);
+            if (!device) fail(TSR_NOT_FOUND, "there is no device {}", words[6]);
+            conformance::run_device_cases(loaded.setting, static_cast<uint32_t>(number_of(words[5])), *device, first,
+                                          output);
+        }
+        return kExitDone;
+    } catch (const std::exception& error) {
+        say(fmt::format("tessera: {}", error.what()));
+        return kExitFailed;
+    }
+}
+
+TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& rig) {
+    TriedPlugin tried;
+    bool usable = false;
+    const auto take = [&](std::string_view line) {
+        const std::vector<std::string> words = split(line);
+        if (words[0] == "kernel" && words.size() == 4) tried.kernels.push_back({words[1], words[2], words[3]});
+        if (words[0] == "provider" && words.size() == 2) tried.provider_kinds.push_back(words[1]);
+        if (words[0] == "counts" && words.size() == 3) {
+            tried.layouts = static_cast<uint32_t>(number_of(words[1]));
+            tried.operators = static_cast<uint32_t>(number_of(words[2]));
+        }
+        if (words[0] == "failure" && words.size() > 1) tried.failure = words[1];
+        usable = usable || words[0] == "usable";
+    };
+    const conformance::ChildEnd end = conformance::run_child(
+        {std::string(kChild), "table", rig ? rig->string() : "", manifest.string()}, kChildSilence, take);
+    if (!tried.failure.empty() || (usable && end.exit_code == 0)) return tried;
+    const std::string said = last_words(end.errors);
+    tried.failure =
+        fmt::format("a process that tried it {}{}{}", conformance::describe(end), said.empty() ? "" : ": ", said);
+    return tried;
+}
+
+void try_plugins_in_children() {
+    if (g_children_allowed)
+        set_plugin_screen([](const fs::path& manifest) { return try_plugin(manifest, {}).failure; });
+}
+
+std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first) {
+    std::vector<std::string> words = words_of("kernel", subject);
+    words.insert(words.end(), {kernel, std::to_string(first)});
+    return words;
+}
+
+std::vector<std::string> layout_words(const TestSubject& subject, size_t first) {
+    std::vector<std::string> words = words_of("layouts", subject);
+    words.push_back(std::to_string(first));
+    return words;
+}
+
+std::vector<std::string> device_words(const TestSubject& subject, uint32_t provider, const std::string& device,
+                                      size_t first) {
+    std::vector<std::string> words = words_of("device", subject);
+    words.insert(words.end(), {std::to_string(provider), device, std::to_string(first)});
+    return words;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,55 @@
+// Child processes of this program, in which plugins are mapped that may crash or hang; and `plugin-test`, which runs
+// all in them.
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::app {
+
+constexpr std::string_view kPluginTest = "plugin-test";
+
+// A child that says nothing for so long is ended.
+constexpr auto kChildSilence = std::chrono::seconds(15);
+
+// Says that this program's executable understands run_as_child. Without it no child is started: programs that contain
+// the command as a library are other programs.
+void allow_children();
+
+// If the words are those of a child: does what they say and returns the exit code.
+std::optional<int> run_as_child(std::span<const std::string> words);
+
+// What a child says of a plugin that it maps and initialises.
+struct TriedPlugin {
+    std::string failure;  // why it cannot be used; then nothing else is known
+    struct Kernel {
+        std::string name, op, kind;
+    };
+    std::vector<Kernel> kernels;
+    std::vector<std::string> provider_kinds;
+    uint32_t layouts = 0, operators = 0;
+};
+TriedPlugin try_plugin(const std::filesystem::path& manifest, const std::optional<std::filesystem::path>& rig);
+
+// From now on this process maps a plugin only if a child did so first and survived it.
+void try_plugins_in_children();
+
+// `words`: what stands after "plugin-test". Returns the exit code of the process; throws UsageError and Error.
+int plugin_test_command(std::span<const std::string> words);
+
+// Words of children that run tests; each ends with the number of its first case.
+struct TestSubject {
+    std::filesystem::path manifest, reference;
+    std::optional<std::filesystem::path> rig;
+};
+std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first);
+std::vector<std::string> layout_words(const TestSubject& subject, size_t first);
+std::vector<std::string> device_words(const TestSubject& subject, uint32_t provider, const std::string& device,
+                                      size_t first);
+
+}  // namespace tessera::app

@@ -1,0 +1,186 @@
+// Cases of attention over paged caches, and of writing them. Tokens that no row may see are not numbers.
+#include "cases.hpp"
+
+#include <tessera/formats/formats.hpp>
+
+#include <cmath>
+#include <cstdio>
+
+namespace tessera::conformance {
+namespace {
+
+constexpr int32_t kRows = TSR_RANGE_GENERATION_ROWS;
+
+// Rows of sequences, and pages given out in a scrambled order.
+struct Batch {
+    std::vector<int32_t> positions, sequences, lengths, table;
+    int64_t pages_of_one = 0, pages = 0;
+
+    struct Sequence {
+        int32_t cached, rows;  // the last `rows` of the cached tokens are of this batch
+    };
+    explicit Batch(const std::vector<Sequence>& all) {
+        for (const Sequence& s : all) {
+            for (int32_t i = 0; i < s.rows; ++i) {
+                positions.push_back(s.cached - s.rows + i);
+                sequences.push_back(static_cast<int32_t>(lengths.size()));
+            }
+            lengths.push_back(s.cached);
+            pages_of_one = std::max<int64_t>(pages_of_one, (s.cached + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS + 1);
+        }
+        pages = pages_of_one * static_cast<int64_t>(lengths.size()) + 2;
+        table.assign(static_cast<size_t>(pages_of_one) * lengths.size(), -1);
+        auto next = static_cast<int32_t>(pages - 1);
+        for (int64_t p = 0; p < pages_of_one; ++p) {
+            for (size_t s = 0; s < lengths.size(); ++s) {
+                if (p * TSR_PAGE_TOKENS < lengths[s])
+                    table[s * static_cast<size_t>(pages_of_one) + static_cast<size_t>(p)] = next--;
+            }
+        }
+    }
+    int64_t rows() const { return static_cast<int64_t>(positions.size()); }
+    // Row of a cache that holds a token.
+    size_t cache_row(size_t sequence, int64_t token) const {
+        const auto page =
+            table[sequence * static_cast<size_t>(pages_of_one) + static_cast<size_t>(token / TSR_PAGE_TOKENS)];
+        return static_cast<size_t>(page * TSR_PAGE_TOKENS + token % TSR_PAGE_TOKENS);
+    }
+    void add_inputs(Case& c) const {
+        Operand& p = c.input("positions", TSR_TYPE_I32, {rows()}, TSR_ROLE_INPUT, kRows);
+        Operand& s = c.input("sequences", TSR_TYPE_I32, {rows()}, TSR_ROLE_INPUT, kRows);
+        Operand& t =
+            c.input("page_table", TSR_TYPE_I32, {pages_of_one, static_cast<int64_t>(lengths.size())}, TSR_ROLE_INPUT);
+        std::copy(positions.begin(), positions.end(), p.integers(0));
+        std::copy(sequences.begin(), sequences.end(), s.integers(0));
+        std::copy(table.begin(), table.end(), reinterpret_cast<int32_t*>(t.bytes.data()));
+    }
+    Operand& add_cache(Case& c, const char* name, tsr_type type, int64_t elements) const {
+        Operand& cache = c.input(name, type, {elements, TSR_PAGE_TOKENS, pages}, TSR_ROLE_CACHE);
+        for (size_t s = 0; s < lengths.size(); ++s) {
+            for (int64_t t = 0; t < lengths[s]; ++t) {
+                fill_rows(type, cache.row(cache.bytes, cache_row(s, t)), static_cast<size_t>(elements), 1, 1, c.random);
+            }
+        }
+        return cache;
+    }
+};
+
+struct Form {
+    const char* name;
+    int64_t heads, kv_heads, dk, dv, latent;  // latent > 0: projected; else prefix where kv_heads is 0
+};
+constexpr Form kForms[] = {{"plain 64", 4, 2, 64, 64, 0},         {"plain 128", 4, 1, 128, 128, 0},
+                           {"plain 192/128", 3, 3, 192, 128, 0},  {"prefix 96/64", 5, 0, 96, 64, 0},
+                           {"prefix 576/512", 6, 0, 576, 512, 0}, {"projected 64", 3, 0, 64, 32, 64},
+                           {"projected 512", 2, 0, 192, 128, 512}};
+constexpr int64_t kProjectedRope = 32, kProjectedRopeLarge = 64;
+
+// Keys that are one or two in several rows, and a whole prompt of another length.
+const std::vector<std::vector<Batch::Sequence>>& batches() {
+    static const std::vector<std::vector<Batch::Sequence>> kBatches = {
+        {{1, 1}}, {{70, 1}, {5, 1}, {64, 1}}, {{37, 37}}, {{200, 3}, {66, 4}}};
+    return kBatches;
+}
+
+double tolerance_of(tsr_type cache, tsr_type weight) {
+    if (weight != TSR_TYPE_F32 && weight != TSR_TYPE_F16) return 3e-2;
+    if (cache == TSR_TYPE_F32) return 2e-3;
+    if (cache == TSR_TYPE_F16) return 5e-3;
+    return 3e-2;
+}
+
+void attention_case(const std::string& op, const Form& f, const Batch& batch, tsr_type cache, tsr_type weight,
+                    const Use& use) {
+    const bool projected = f.latent > 0, prefix = f.kv_heads == 0 && !projected;
+    const int64_t kv_heads = std::max<int64_t>(f.kv_heads, 1);
+    const int64_t rope = projected ? (f.latent > 100 ? kProjectedRopeLarge : kProjectedRope) : 0;
+    const int64_t key_row = projected ? f.latent + rope : kv_heads * f.dk;
+    char name[200];
+    std::snprintf(name, sizeof name, "%s cache %s%s%s, %zu sequences, %lld rows", f.name, formats::format_name(cache),
+                  projected ? " weights " : "", projected ? formats::format_name(weight) : "", batch.lengths.size(),
+                  static_cast<long long>(batch.rows()));
+    Case c(op, name);
+    c.fill(c.input("q", TSR_TYPE_F32, {f.dk, f.heads, batch.rows()}, TSR_ROLE_ACTIVATION, kRows));
+    batch.add_cache(c, "k", cache, key_row);
+    if (projected || prefix) {
+        c.absent();
+    } else {
+        batch.add_cache(c, "v", cache, kv_heads * f.dv);
+    }
+    batch.add_inputs(c);
+    if (projected) {
+        const float size = 1 / std::sqrt(static_cast<float>(f.latent));
+        c.fill(c.input("wk", weight, {f.latent, f.dk - rope, f.heads}, TSR_ROLE_WEIGHT), size);
+        c.fill(c.input("wv", weight, {f.latent, f.dv, f.heads}, TSR_ROLE_WEIGHT), size);
+    } else {
+        c.absent();
+        c.absent();
+    }
+    c.output("out", TSR_TYPE_F32, {f.dv, f.heads, batch.rows()}, kRows);
+    c.attribute("scale", 1 / std::sqrt(static_cast<double>(f.dk)));
+    c.attribute("kv_heads", kv_heads);
+    c.attribute("head_dim_v", f.dv);
+    c.attribute("scratch_bytes", int64_t{64} << 20);
+    c.attribute("max_tokens", batch.pages_of_one * TSR_PAGE_TOKENS);
+    c.tolerance = tolerance_of(cache, weight);
+    c.row_ranges(static_cast<int32_t>(batch.rows()));
+    use(c);
+}
+
+}  // namespace
+
+void attention_cases(const std::string& op, const Use& use) {
+    constexpr tsr_type kCaches[] = {TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0,  TSR_TYPE_Q6_0,
+                                    TSR_TYPE_Q5_0, TSR_TYPE_Q4_0, TSR_TYPE_IQ4_NL};
+    constexpr tsr_type kWeights[] = {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0};
+    for (const Form& form : kForms) {
+        for (size_t b = 0; b < batches().size(); ++b) {
+            const Batch batch(batches()[b]);
+            for (const tsr_type cache : kCaches) {
+                if (form.latent == 0) {
+                    // All batches with a type that all know, all types with one batch.
+                    if (cache == TSR_TYPE_F16 || b == 3) attention_case(op, form, batch, cache, TSR_TYPE_F32, use);
+                    continue;
+                }
+                for (const tsr_type weight : kWeights) {
+                    if (form.latent % formats::listed_size(weight).elements != 0) continue;
+                    if ((cache == TSR_TYPE_F16 && weight == TSR_TYPE_F16) || b == 3)
+                        attention_case(op, form, batch, cache, weight, use);
+                }
+            }
+        }
+    }
+}
+
+void cache_write_cases(const std::string& op, const Use& use) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0,
+                                TSR_TYPE_Q4_0, TSR_TYPE_IQ4_NL}) {
+        for (const int64_t elements : {64, 96, 576}) {
+            const Batch batch(batches()[3]);
+            char name[100];
+            std::snprintf(name, sizeof name, "%s n=%lld", formats::format_name(static_cast<tsr_type>(type)),
+                          static_cast<long long>(elements));
+            Case c(op, name);
+            c.fill(c.input("x", TSR_TYPE_F32, {elements, batch.rows()}, TSR_ROLE_ACTIVATION, kRows));
+            batch.add_inputs(c);
+            Operand& cache = c.output("cache", static_cast<tsr_type>(type), {elements, TSR_PAGE_TOKENS, batch.pages},
+                                      TSR_RANGE_FIXED, 0, TSR_ROLE_CACHE);
+            c.fill(cache);
+            cache.keeps_what_it_had = true;
+            c.tolerance = type == TSR_TYPE_F32 ? 1e-6 : 2e-2;
+            const size_t rows = cache.rows();
+            c.written_rows = [batch, rows](const Ranges& ranges) {
+                std::vector<bool> written(rows);
+                for (int32_t r = ranges[kRows].begin; r < ranges[kRows].end; ++r) {
+                    const auto at = static_cast<size_t>(r);
+                    written[batch.cache_row(static_cast<size_t>(batch.sequences[at]), batch.positions[at])] = true;
+                }
+                return written;
+            };
+            c.row_ranges(static_cast<int32_t>(batch.rows()));
+            use(c);
+        }
+    }
+}
+
+}  // namespace tessera::conformance

@@ -1,0 +1,358 @@
+// The cases of each op but attention: every type, odd shapes, views, in place.
+#include "cases.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace tessera::conformance {
+
+namespace {
+
+constexpr int32_t kRows = TSR_RANGE_GENERATION_ROWS;  // a range that may begin anywhere
+constexpr tsr_role kActivation = TSR_ROLE_ACTIVATION, kWeight = TSR_ROLE_WEIGHT, kInput = TSR_ROLE_INPUT;
+
+int64_t block_of(tsr_type type) {
+    return formats::listed_size(type).elements;
+}
+
+// Row lengths of a weight type: the shortest, and an odd number of blocks.
+std::vector<int64_t> row_lengths(tsr_type type) {
+    const int64_t block = block_of(type);
+    if (block == 1) return {1, 37, 96, 256};
+    return {block, block == 32 ? 11 * block : 3 * block};
+}
+
+// Kernels may round what they multiply weights of a type with.
+double tolerance_of(tsr_type type) {
+    if (type == TSR_TYPE_F32) return 1e-4;
+    if (type == TSR_TYPE_F16) return 2e-3;
+    if (type == TSR_TYPE_BF16) return 1e-2;
+    return 2.5e-2;
+}
+
+float weight_size(int64_t row) {
+    return 1 / std::sqrt(static_cast<float>(row));
+}
+
+std::string text(const char* format, auto... values) {
+    char buffer[200];
+    std::snprintf(buffer, sizeof buffer, format, values...);
+    return buffer;
+}
+
+struct Shape {
+    int64_t elements, inner, rows, gap;
+};
+constexpr Shape kShapes[] = {{37, 3, 11, 0}, {64, 1, 17, 16}, {1, 1, 1, 0}, {200, 2, 5, 4}, {1536, 1, 3, 0}};
+
+void pointwise(const std::string& op, const Use& use) {
+    const bool two = op != TSR_OP_RMS_NORM && op != TSR_OP_HADAMARD;
+    for (const Shape& s : kShapes) {
+        // variant 1: in place; 2: the second operand is one row; 3: in place of the second operand
+        for (const int variant : {0, 1, 2, 3}) {
+            const bool broadcast = variant == 2;
+            if (broadcast && op != TSR_OP_ADD && op != TSR_OP_MUL) continue;
+            if (variant == 3 && op != TSR_OP_SILU_MUL) continue;
+            Case c(op, text("n=%lld inner=%lld rows=%lld gap=%lld%s%s", static_cast<long long>(s.elements),
+                            static_cast<long long>(s.inner), static_cast<long long>(s.rows),
+                            static_cast<long long>(s.gap), variant % 2 ? " in place" : "",
+                            broadcast ? " one row" : (variant == 3 ? " of the second" : "")));
+            c.fill(c.input("x", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kActivation, kRows, s.gap), 2);
+            if (op == TSR_OP_RMS_NORM) {
+                c.fill(c.input("weight", TSR_TYPE_F32, {s.elements}, kWeight));
+                c.attribute("epsilon", 1e-6);
+            } else if (broadcast) {
+                c.fill(c.input("b", TSR_TYPE_F32, {s.elements}, kWeight));
+            } else if (two) {
+                c.fill(c.input("b", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kActivation, kRows));
+            }
+            if (variant == 1 || variant == 3) {
+                c.output_in_place(variant == 3 ? 1 : 0);
+            } else {
+                c.output("out", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kRows, s.gap);
+            }
+            c.row_ranges(static_cast<int32_t>(s.rows));
+            use(c);
+        }
+    }
+}
+
+void rope(const std::string& op, const Use& use) {
+    for (const char* mode : {"norm", "neox"}) {
+        for (const int variant : {0, 1, 2, 3}) {
+            for (const bool in_place : {false, true}) {
+                const int64_t d = variant == 3 ? 128 : (variant == 1 ? 10 : 64), heads = 3, rows = 7;
+                Case c(op,
+                       text("%s d=%lld%s%s", mode, static_cast<long long>(d),
+                            variant == 1 ? " factors" : (variant == 2 ? " yarn" : ""), in_place ? " in place" : ""));
+                c.fill(c.input("x", TSR_TYPE_F32, {d, heads, rows}, kActivation, kRows, in_place ? 8 : 0));
+                Operand& positions = c.input("positions", TSR_TYPE_I32, {rows}, kInput, kRows);
+                for (int64_t r = 0; r < rows; ++r) positions.integers(0)[r] = static_cast<int32_t>(r * r * 83);
+                if (variant == 1) {
+                    Operand& factors = c.input("factors", TSR_TYPE_F32, {d / 2}, kWeight);
+                    for (int64_t i = 0; i < d / 2; ++i) factors.floats(0)[i] = 1 + 0.5f * static_cast<float>(i % 4);
+                } else {
+                    c.absent();
+                }
+                if (in_place) {
+                    c.output_in_place(0);
+                } else {
+                    c.output("out", TSR_TYPE_F32, {d, heads, rows}, kRows);
+                }
+                c.attribute("mode", mode);
+                c.attribute("base", 10000.0);
+                if (variant == 2) {
+                    c.attribute("freq_scale", 0.025);
+                    c.attribute("ext_factor", 1.0);
+                    c.attribute("attn_factor", 1.2);
+                    c.attribute("original_context", int64_t{4096});
+                }
+                c.tolerance = 1e-3;  // angles in f32
+                c.row_ranges(static_cast<int32_t>(rows));
+                use(c);
+            }
+        }
+    }
+}
+
+void get_rows(const std::string& op, const Use& use) {
+    for (const tsr_type type : weight_types()) {
+        for (const int64_t n : row_lengths(type)) {
+            const int64_t table_rows = 19, rows = 6;
+            Case c(op, text("%s n=%lld", formats::format_name(type), static_cast<long long>(n)));
+            c.fill(c.input("table", type, {n, table_rows}, kWeight));
+            Operand& ids = c.input("ids", TSR_TYPE_I32, {rows}, kInput, kRows);
+            for (int64_t r = 0; r < rows; ++r) ids.integers(0)[r] = static_cast<int32_t>(r * 7 % table_rows);
+            c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
+    }
+}
+
+void matmul(const std::string& op, const Use& use) {
+    struct Size {
+        int64_t n, batch, rows, gap;
+    };
+    for (const tsr_type type : weight_types()) {
+        for (const int64_t k : row_lengths(type)) {
+            for (const Size s : {Size{17, 1, 5, 0}, Size{48, 1, 33, 16}, Size{8, 1, 1, 0}, Size{16, 3, 4, 0}}) {
+                Case c(op, text("%s k=%lld n=%lld batch=%lld rows=%lld", formats::format_name(type),
+                                static_cast<long long>(k), static_cast<long long>(s.n), static_cast<long long>(s.batch),
+                                static_cast<long long>(s.rows)));
+                if (s.batch > 1) {
+                    c.fill(c.input("x", TSR_TYPE_F32, {k, s.batch, s.rows}, kActivation, kRows, s.gap));
+                    c.fill(c.input("weight", type, {k, s.n, s.batch}, kWeight), weight_size(k));
+                    c.output("out", TSR_TYPE_F32, {s.n, s.batch, s.rows}, kRows);
+                } else {
+                    c.fill(c.input("x", TSR_TYPE_F32, {k, s.rows}, kActivation, kRows, s.gap));
+                    c.fill(c.input("weight", type, {k, s.n}, kWeight), weight_size(k));
+                    c.output("out", TSR_TYPE_F32, {s.n, s.rows}, kRows, s.gap);
+                }
+                c.tolerance = tolerance_of(type);
+                c.row_ranges(static_cast<int32_t>(s.rows));
+                use(c);
+            }
+        }
+        // Transposed: rows of the weight are as long as the output's.
+        for (const int64_t batch : {1, 2}) {
+            const int64_t n = block_of(type) == 1 ? 24 : block_of(type), k = 40, rows = 5;
+            Case c(op, text("%s transposed k=%lld n=%lld batch=%lld", formats::format_name(type),
+                            static_cast<long long>(k), static_cast<long long>(n), static_cast<long long>(batch)));
+            c.fill(c.input("x", TSR_TYPE_F32, {k, batch, rows}, kActivation, kRows));
+            c.fill(c.input("weight", type, {n, k, batch}, kWeight), weight_size(k));
+            c.output("out", TSR_TYPE_F32, {n, batch, rows}, kRows);
+            c.attribute("transpose_weight", int64_t{1});
+            c.tolerance = tolerance_of(type);
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
+    }
+}
+
+void matmul_group(const std::string& op, const Use& use) {
+    for (const tsr_type type : weight_types()) {
+        const int64_t k = row_lengths(type).back();
+        for (const int64_t rows : {1, 9}) {
+            Case c(op, text("%s k=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                            static_cast<long long>(rows)));
+            c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+            for (const int64_t n : {16, 40, 8}) c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
+            for (const int64_t n : {16, 40, 8}) c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+            c.tolerance = tolerance_of(type);
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
+    }
+}
+
+void fill_ids(Operand& ids, int64_t experts) {
+    for (size_t r = 0; r < ids.rows(); ++r) {
+        for (int64_t i = 0; i < ids.tensor.dims[0]; ++i)
+            ids.integers(r)[i] = static_cast<int32_t>((static_cast<int64_t>(r) * 3 + i * 2) % experts);
+        if (r % 4 == 2) ids.integers(r)[0] = -1;
+    }
+}
+
+// gated_ffn, and moe_ffn with experts.
+void feed_forward(const std::string& op, const Use& use) {
+    const bool routed = op == TSR_OP_MOE_FFN;
+    for (const tsr_type type : weight_types()) {
+        const int64_t block = block_of(type), k = block == 1 ? 40 : (block == 32 ? 96 : 256),
+                      f = block == 1 ? 24 : block;
+        const int64_t n = 24, experts = 6, used = 2;
+        for (const int64_t rows : {1, 13}) {
+            Case c(op, text("%s k=%lld f=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                            static_cast<long long>(f), static_cast<long long>(n), static_cast<long long>(rows)));
+            c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+            if (routed) {
+                fill_ids(c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows), experts);
+                c.fill(c.input("weights", TSR_TYPE_F32, {used, rows}, kActivation, kRows));
+                c.fill(c.input("gate", type, {k, f, experts}, kWeight), weight_size(k));
+                c.fill(c.input("up", type, {k, f, experts}, kWeight), weight_size(k));
+                c.fill(c.input("down", type, {f, n, experts}, kWeight), weight_size(f));
+            } else {
+                c.fill(c.input("gate", type, {k, f}, kWeight), weight_size(k));
+                c.fill(c.input("up", type, {k, f}, kWeight), weight_size(k));
+                c.fill(c.input("down", type, {f, n}, kWeight), weight_size(f));
+            }
+            c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+            c.tolerance = 2 * tolerance_of(type);
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
+    }
+}
+
+void matmul_id(const std::string& op, const Use& use) {
+    for (const tsr_type type : weight_types()) {
+        const int64_t k = row_lengths(type).back(), n = 24, experts = 5, used = 3;
+        for (const int64_t rows : {1, 7}) {
+            for (const bool own_rows : {false, true}) {
+                Case c(op, text("%s k=%lld rows=%lld%s", formats::format_name(type), static_cast<long long>(k),
+                                static_cast<long long>(rows), own_rows ? " a row each" : ""));
+                if (own_rows) {
+                    c.fill(c.input("x", TSR_TYPE_F32, {k, used, rows}, kActivation, kRows));
+                } else {
+                    c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+                }
+                c.fill(c.input("weight", type, {k, n, experts}, kWeight), weight_size(k));
+                fill_ids(c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows), experts);
+                c.output("out", TSR_TYPE_F32, {n, used, rows}, kRows);
+                c.tolerance = tolerance_of(type);
+                c.row_ranges(static_cast<int32_t>(rows));
+                use(c);
+            }
+        }
+    }
+}
+
+void weighted_sum(const std::string& op, const Use& use) {
+    for (const Shape& s : kShapes) {
+        Case c(op,
+               text("n=%lld of %lld rows=%lld gap=%lld", static_cast<long long>(s.elements),
+                    static_cast<long long>(s.inner), static_cast<long long>(s.rows), static_cast<long long>(s.gap)));
+        c.fill(c.input("x", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kActivation, kRows, s.gap));
+        c.fill(c.input("weights", TSR_TYPE_F32, {s.inner, s.rows}, kActivation, kRows));
+        c.output("out", TSR_TYPE_F32, {s.elements, s.rows}, kRows);
+        c.row_ranges(static_cast<int32_t>(s.rows));
+        use(c);
+    }
+}
+
+void moe_route(const std::string& op, const Use& use) {
+    for (const char* gating : {"softmax", "sigmoid"}) {
+        for (const int variant : {0, 1, 2, 3, 4}) {
+            const int64_t experts = 24, used = 4, rows = 9;
+            Case c(op, text("%s variant %d", gating, variant));
+            c.fill(c.input("logits", TSR_TYPE_F32, {experts, rows}, kActivation, kRows), 2);
+            if (variant == 1 || variant == 4) {
+                c.fill(c.input("bias", TSR_TYPE_F32, {experts}, kWeight), 0.1f);
+            } else {
+                c.absent();
+            }
+            c.output("ids", TSR_TYPE_I32, {used, rows}, kRows);
+            c.output("weights", TSR_TYPE_F32, {used, rows}, kRows);
+            c.attribute("used", used);
+            c.attribute("gating", gating);
+            if (variant >= 2) c.attribute("normalize", int64_t{1});
+            if (variant >= 3) {
+                c.attribute("groups", int64_t{4});
+                c.attribute("groups_used", int64_t{2});
+                c.attribute("scale", 2.5);
+            }
+            if (variant == 4) {
+                c.attribute("keep_at_least", int64_t{2});
+                c.attribute("keep_ratio", 0.4);
+            }
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
+    }
+}
+
+void convert(const std::string& op, const Use& use) {
+    const bool transposes = op == TSR_OP_TRANSPOSE;
+    for (const tsr_type from : weight_types()) {
+        for (const tsr_type to : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0}) {
+            const int64_t k = row_lengths(from).back(), n = 64, batch = 2;
+            if (!transposes && k % block_of(static_cast<tsr_type>(to)) != 0) continue;
+            Case c(op, text("%s to %s k=%lld", formats::format_name(from),
+                            formats::format_name(static_cast<tsr_type>(to)), static_cast<long long>(k)));
+            c.fill(c.input("weight", from, {k, n, batch}, kWeight));
+            const auto type = static_cast<tsr_type>(to);
+            if (transposes) {
+                c.output("out", type, {n, k, batch}, TSR_RANGE_FIXED, 0, kWeight);
+            } else {
+                c.output("out", type, {k, n, batch}, TSR_RANGE_FIXED, 0, kWeight);
+            }
+            c.attribute("type", static_cast<int64_t>(to));
+            c.tolerance = to == TSR_TYPE_F32 ? 1e-6 : (to == TSR_TYPE_Q8_0 ? 1e-2 : 5e-3);
+            c.ranges.push_back({});
+            use(c);
+        }
+    }
+}
+
+const std::map<std::string, void (*)(const std::string&, const Use&)>& makers() {
+    static const std::map<std::string, void (*)(const std::string&, const Use&)> kMakers = {
+        {TSR_OP_RMS_NORM, pointwise},
+        {TSR_OP_ADD, pointwise},
+        {TSR_OP_MUL, pointwise},
+        {TSR_OP_SILU_MUL, pointwise},
+        {TSR_OP_HADAMARD, pointwise},
+        {TSR_OP_ROPE, rope},
+        {TSR_OP_GET_ROWS, get_rows},
+        {TSR_OP_MATMUL, matmul},
+        {TSR_OP_MATMUL_GROUP, matmul_group},
+        {TSR_OP_GATED_FFN, feed_forward},
+        {TSR_OP_MOE_FFN, feed_forward},
+        {TSR_OP_MATMUL_ID, matmul_id},
+        {TSR_OP_WEIGHTED_SUM, weighted_sum},
+        {TSR_OP_MOE_ROUTE, moe_route},
+        {TSR_OP_CONVERT, convert},
+        {TSR_OP_TRANSPOSE, convert},
+        {TSR_OP_CACHE_WRITE, cache_write_cases},
+        {TSR_OP_FLASH_ATTENTION, attention_cases},
+        {TSR_OP_TILED_ATTENTION, attention_cases},
+    };
+    return kMakers;
+}
+
+}  // namespace
+
+bool for_each_case(const std::string& op, const Use& use) {
+    const auto maker = makers().find(op);
+    if (maker == makers().end()) return false;
+    maker->second(op, use);
+    return true;
+}
+
+std::vector<std::string> ops_with_cases() {
+    std::vector<std::string> ops;
+    for (const auto& [op, maker] : makers()) ops.push_back(op);
+    return ops;
+}
+
+}  // namespace tessera::conformance

@@ -1,0 +1,85 @@
+#include "child.hpp"
+
+#include "device_check.hpp"
+#include "memory.hpp"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tessera::conformance {
+namespace {
+
+class Reporter {
+  public:
+    Reporter(size_t first, int descriptor) : first_(first), descriptor_(descriptor) { report_faults_to(descriptor); }
+
+    // Runs a check if its number is not below the first.
+    template <typename Check>
+    void run(const std::string& name, Check&& check) {
+        if (next_++ < first_) return;
+        line("begin", name);
+        const Verdict verdict = check();
+        constexpr const char* kWords[] = {"pass", "fail", "skip"};
+        line(kWords[verdict.kind], verdict.text);
+    }
+    void end() { line("end", ""); }
+
+  private:
+    void line(const char* word, const std::string& text) {
+        std::string all = std::string(word) + '\t' + text;
+        std::ranges::replace(all, '\n', ' ');
+        all += '\n';
+        for (size_t at = 0; at < all.size();) {
+            const ssize_t written = write(descriptor_, all.data() + at, all.size() - at);
+            if (written <= 0) return;  // nobody listens any more
+            at += static_cast<size_t>(written);
+        }
+    }
+    size_t first_, next_ = 0;
+    int descriptor_;
+};
+
+}  // namespace
+
+void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t first, int descriptor) {
+    Reporter reporter(first, descriptor);
+    for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {
+        const tsr_kernel& found = *setting.plugin->kernels[i];
+        if (kernel != found.name || std::strcmp(found.device_kind, "cpu") != 0) continue;
+        for_each_case(found.op,
+                      [&](Case& c) { reporter.run(c.name, [&] { return check_kernel(setting, found, c); }); });
+    }
+    reporter.end();
+}
+
+void run_layout_cases(const Setting& setting, size_t first, int descriptor) {
+    Reporter reporter(first, descriptor);
+    for (uint32_t i = 0; i < setting.plugin->layout_count; ++i) {
+        const tsr_layout& layout = *setting.plugin->layouts[i];
+        reporter.run(layout.name, [&] { return check_layout(layout); });
+    }
+    reporter.end();
+}
+
+void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device, size_t first,
+                      int descriptor) {
+    Reporter reporter(first, descriptor);
+    const tsr_device_provider& provider = *setting.plugin->providers[index];
+    for (const DeviceCheck& check : device_checks())
+        reporter.run(check.name, [&] { return check_device(setting, provider, device, check); });
+    for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {
+        const tsr_kernel& kernel = *setting.plugin->kernels[i];
+        if (std::strcmp(kernel.device_kind, provider.kind) != 0 || !kernel.interop ||
+            std::strcmp(kernel.interop, provider.interop) != 0)
+            continue;
+        for_each_case(kernel.op, [&](Case& c) {
+            reporter.run(std::string(kernel.name) + " " + c.name,
+                         [&] { return check_device_kernel(setting, provider, device, kernel, c); });
+        });
+    }
+    reporter.end();
+}
+
+}  // namespace tessera::conformance

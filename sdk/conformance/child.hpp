@@ -1,0 +1,24 @@
+// What runs in a child process: the cases of one kernel, layout or device, each announced before it is run.
+//
+// On the descriptor come lines of words with tabs between them: "begin NAME", then "pass TEXT", "skip TEXT" (not
+// claimed) or "fail TEXT"; "fault TEXT" where the process then dies; "end" after the last.
+#pragma once
+
+#include "kernel_check.hpp"
+
+#include <cstddef>
+#include <string>
+
+namespace tessera::conformance {
+
+// The cases of the plugin's kernel of this name for the CPU, from number `first` on. The process crashes where the
+// kernel does.
+void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t first, int descriptor);
+// All layouts that the plugin brings.
+void run_layout_cases(const Setting& setting, size_t first, int descriptor);
+// A provider with a device that it matches, through the whole interface, and the kernels for it. `index`: of the
+// provider in the plugin's table.
+void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device, size_t first,
+                      int descriptor);
+
+}  // namespace tessera::conformance

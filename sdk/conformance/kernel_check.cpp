@@ -1,0 +1,467 @@
+#include "kernel_check.hpp"
+
+#include "memory.hpp"
+#include "random_rows.hpp"
+#include "workers.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <memory>
+#include <set>
+#include <stdexcept>
+
+namespace tessera::conformance {
+namespace {
+
+constexpr uint32_t kTeams[] = {1, 2, 3, 8};
+constexpr uint64_t kMaxWorkspace = uint64_t{1} << 46;
+// No case needs more; a workspace of this size is not given.
+constexpr uint64_t kMaxTestWorkspace = uint64_t{1} << 31;
+constexpr uint32_t kMaxLayouts = 64;
+
+[[noreturn]] void wrong(const std::string& text) {
+    throw std::runtime_error(text);
+}
+
+std::string operand_name(const Case& of, size_t index) {
+    const Operand& operand = of.operand(index);
+    const bool input = index < of.inputs();
+    return (input ? "input " + std::to_string(index) : "output " + std::to_string(index - of.inputs())) + " (" +
+           operand.name + ")";
+}
+
+void take(const tsr_status* status, const char* function) {
+    if (!status) return;
+    std::string text = std::string(function) + " failed: " + (status->message ? status->message : "no message");
+    if (status->destroy) status->destroy(status);
+    wrong(text);
+}
+
+// Storage of every operand of a case, in guarded memory; constants cannot be written.
+class Storage {
+  public:
+    Storage(const Case& of, const std::vector<const tsr_layout*>& layouts) : case_(of), layouts_(layouts) {
+        for (size_t i = 0; i < of.operands(); ++i) {
+            const Operand& operand = of.operand(i);
+            if (operand.tensor.type == TSR_TYPE_NONE || operand.shares_input >= 0) {
+                buffers_.push_back(nullptr);
+                initial_.emplace_back();
+            } else {
+                initial_.push_back(packed(operand, layouts[i]));
+                buffers_.push_back(std::make_unique<GuardedBuffer>(operand_name(of, i), initial_.back().size()));
+            }
+        }
+        for (size_t i = 0; i < of.operands(); ++i) {
+            const int shared = of.operand(i).shares_input;
+            GuardedBuffer* buffer = buffers_[shared >= 0 ? static_cast<size_t>(shared) : i].get();
+            data_.push_back(buffer ? buffer->data() : nullptr);
+            if (shared >= 0) written_.insert(static_cast<size_t>(shared));
+            if (of.operand(i).is_output && shared < 0) written_.insert(i);
+        }
+    }
+
+    // As before the first run.
+    void reset() {
+        for (size_t i = 0; i < buffers_.size(); ++i) {
+            if (!buffers_[i]) continue;
+            buffers_[i]->protect(false);
+            std::ranges::copy(initial_[i], buffers_[i]->data());
+            if (!written_.contains(i)) buffers_[i]->protect(true);
+        }
+    }
+    // In the canonical layout.
+    Result result() const {
+        Result result;
+        for (size_t i = 0; i < case_.operands(); ++i) {
+            const auto* from = static_cast<const std::byte*>(data_[i]);
+            if (!from) {
+                result.emplace_back();
+            } else if (layouts_[i]) {
+                result.push_back(unpacked(case_.operand(i), layouts_[i], from));
+            } else {
+                result.emplace_back(from, from + case_.operand(i).bytes.size());
+            }
+        }
+        return result;
+    }
+    void check_margins() const {
+        for (const auto& buffer : buffers_) {
+            if (buffer) buffer->check_margins();
+        }
+    }
+    void* const* data() const { return data_.data(); }
+
+  private:
+    const Case& case_;
+    std::vector<const tsr_layout*> layouts_;
+    std::vector<std::unique_ptr<GuardedBuffer>> buffers_;
+    std::vector<std::vector<std::byte>> initial_;
+    std::vector<void*> data_;
+    std::set<size_t> written_;
+};
+
+tsr_kernel_plan ask(const tsr_kernel& kernel, const tsr_node& node, const tsr_device_info& info) {
+    tsr_kernel_plan plan{};
+    plan.struct_size = sizeof plan;
+    take(kernel.plan(&kernel, &node, &info, &plan), "plan");
+    return plan;
+}
+
+// A kernel that was prepared for a node.
+class Prepared {
+  public:
+    Prepared(const tsr_kernel& kernel, const tsr_node& node, const tsr_device_info& info) : kernel_(kernel) {
+        take(kernel.prepare(&kernel, &node, &info, nullptr, &state_), "prepare");
+    }
+    ~Prepared() { kernel_.release(&kernel_, state_); }
+    Prepared(const Prepared&) = delete;
+    Prepared& operator=(const Prepared&) = delete;
+    void* state() const { return state_; }
+
+  private:
+    const tsr_kernel& kernel_;
+    void* state_ = nullptr;
+};
+
+// Names that an operand may have: "" first if nothing else.
+std::vector<std::string> names_of(const char* const* list) {
+    std::vector<std::string> names;
+    for (uint32_t i = 0; list && list[i] && i < kMaxLayouts; ++i) names.emplace_back(list[i]);
+    if (names.empty()) names.emplace_back();
+    return names;
+}
+
+bool can_pack(const Operand& operand, const tsr_layout& layout) {
+    return layout.pack && operand.is_dense() && layout.type == operand.tensor.type &&
+           operand.rows() % layout.group_rows == 0 && operand.tensor.dims[0] % layout.elements_multiple == 0;
+}
+
+// The choices of layouts that are run: the first of every operand together, the second, ...
+std::vector<std::vector<const tsr_layout*>> choices(const Setting& setting, const Case& of,
+                                                    const tsr_kernel_plan& plan) {
+    std::vector<std::vector<const tsr_layout*>> possible;
+    size_t most = 1;
+    for (size_t i = 0; i < of.operands(); ++i) {
+        std::vector<const tsr_layout*> of_operand;
+        if (of.operand(i).tensor.type != TSR_TYPE_NONE) {
+            for (const std::string& name : names_of(plan.layouts[i])) {
+                const tsr_layout* layout = name.empty() ? nullptr : find_layout(setting, name.c_str());
+                if (name.empty() || can_pack(of.operand(i), *layout)) of_operand.push_back(layout);
+            }
+            if (of_operand.empty()) return {};  // it takes none that these rows can have
+        } else {
+            of_operand.push_back(nullptr);
+        }
+        most = std::max(most, of_operand.size());
+        possible.push_back(std::move(of_operand));
+    }
+    std::vector<std::vector<const tsr_layout*>> all;
+    for (size_t c = 0; c < most; ++c) {
+        std::vector<const tsr_layout*> one;
+        for (const auto& of_operand : possible) one.push_back(of_operand[std::min(c, of_operand.size() - 1)]);
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
+std::string layout_text(const std::vector<const tsr_layout*>& layouts) {
+    std::string text;
+    for (const tsr_layout* layout : layouts) {
+        if (layout && text.find(layout->name) == std::string::npos)
+            text += (text.empty() ? "" : ", ") + std::string(layout->name);
+    }
+    return text.empty() ? "canonical layouts" : "layout " + text;
+}
+
+std::string ranges_text(const Ranges& ranges) {
+    const tsr_range& rows = ranges[TSR_RANGE_GENERATION_ROWS];
+    return "rows " + std::to_string(rows.begin) + " to " + std::to_string(rows.end);
+}
+
+tsr_run arguments(const Storage& storage, const Ranges& ranges, GuardedBuffer& workspace) {
+    tsr_run run{};
+    run.struct_size = sizeof run;
+    run.data = storage.data();
+    run.ranges = ranges.data();
+    run.workspace = workspace.data();
+    return run;
+}
+
+double distance(const float* a, const float* b, size_t n) {
+    double sum = 0;
+    for (size_t i = 0; i < n; ++i) sum += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
+    return sum;
+}
+
+bool is_float_like(tsr_type type) {
+    return formats::can_decode(type);
+}
+
+std::vector<bool> written_rows(const Case& of, size_t index, const Ranges& ranges) {
+    const Operand& operand = of.operand(index);
+    if (of.written_rows && index == of.inputs()) return of.written_rows(ranges);
+    std::vector<bool> written(operand.rows(), true);
+    if (operand.tensor.range == TSR_RANGE_FIXED) return written;
+    // A rank of one has one row whose elements are bounded; no case has outputs like that.
+    const size_t slowest = static_cast<size_t>(operand.tensor.dims[operand.tensor.rank - 1]);
+    const size_t inner = operand.rows() / slowest;
+    const tsr_range& range = ranges[static_cast<size_t>(operand.tensor.range)];
+    for (size_t r = 0; r < written.size(); ++r) {
+        const auto at = static_cast<int32_t>(r / inner);
+        written[r] = at >= range.begin && at < range.end;
+    }
+    return written;
+}
+
+}  // namespace
+
+const tsr_layout* find_layout(const Setting& setting, const char* name) {
+    for (const tsr_plugin* plugin : {setting.plugin, setting.reference}) {
+        for (uint32_t i = 0; i < plugin->layout_count; ++i) {
+            if (std::strcmp(plugin->layouts[i]->name, name) == 0) return plugin->layouts[i];
+        }
+    }
+    return nullptr;
+}
+
+const tsr_kernel* reference_kernel(const Setting& setting, const std::string& op) {
+    for (uint32_t i = 0; i < setting.reference->kernel_count; ++i) {
+        const tsr_kernel* kernel = setting.reference->kernels[i];
+        if (op == kernel->op && std::strcmp(kernel->device_kind, "cpu") == 0) return kernel;
+    }
+    return nullptr;
+}
+
+std::vector<std::byte> packed(const Operand& operand, const tsr_layout* layout) {
+    if (!layout) return operand.bytes;
+    const auto groups = static_cast<int64_t>(operand.rows() / layout->group_rows);
+    const uint64_t bytes = layout->group_bytes(layout, operand.tensor.dims[0]) * static_cast<uint64_t>(groups);
+    if (bytes == 0 || bytes > kMaxTestWorkspace)
+        wrong(std::string("layout ") + layout->name + ": group_bytes gives " + std::to_string(bytes) +
+              " bytes for all groups");
+    GuardedBuffer from("the canonical rows of " + operand.name, operand.bytes.size()),
+        to("the packed rows of " + operand.name, bytes);
+    std::ranges::copy(operand.bytes, from.data());
+    from.protect(true);
+    layout->pack(layout, operand.tensor.dims[0], groups, from.data(), to.data());
+    to.check_margins();
+    return {to.data(), to.data() + bytes};
+}
+
+std::vector<std::byte> unpacked(const Operand& operand, const tsr_layout* layout, const std::byte* from) {
+    if (!layout->unpack) return {};
+    std::vector<std::byte> rows(operand.bytes.size());
+    layout->unpack(layout, operand.tensor.dims[0], static_cast<int64_t>(operand.rows() / layout->group_rows), from,
+                   rows.data());
+    return rows;
+}
+
+std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node) {
+    if (plan.supported > 1) return "plan: supported is " + std::to_string(plan.supported) + ", expected 0 or 1";
+    if (!std::memchr(plan.reason, '\0', sizeof plan.reason)) return "plan: reason has no end within its bytes";
+    if (!plan.supported) return plan.reason[0] ? "" : "plan: it refuses the node without a reason";
+    for (const double value : {plan.seconds_one_row, plan.seconds_all_rows, plan.seconds_one_row_full,
+                               plan.seconds_all_rows_full, plan.bytes_one_row, plan.bytes_all_rows}) {
+        if (!std::isfinite(value) || value < 0)
+            return "plan: an estimate is " + std::to_string(value) + ", expected a finite number that is not negative";
+    }
+    if (plan.workspace_bytes > kMaxWorkspace || plan.minimum_scratch_bytes > kMaxWorkspace)
+        return "plan: it asks for more than 2^46 bytes of workspace";
+    for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
+        const tsr_tensor& tensor = i < node.input_count ? *node.inputs[i] : *node.outputs[i - node.input_count];
+        const char* const* list = plan.layouts[i];
+        for (uint32_t k = 0; list && list[k]; ++k) {
+            if (k == kMaxLayouts) return "plan: the list of layouts of operand " + std::to_string(i) + " has no end";
+            if (!*list[k]) continue;
+            if (tensor.role != TSR_ROLE_WEIGHT && tensor.role != TSR_ROLE_CACHE)
+                return std::string("plan: it asks for layout ") + list[k] + " of operand " + std::to_string(i) +
+                       ", which is neither a weight nor a cache";
+            const tsr_layout* layout = find_layout(setting, list[k]);
+            if (!layout)
+                return std::string("plan: it asks for layout ") + list[k] +
+                       ", which neither this plugin nor the reference brings";
+            if (!layout->pack) return std::string("plan: it asks for layout ") + list[k] + ", which cannot be packed";
+        }
+    }
+    return {};
+}
+
+std::vector<Result> run_reference(const Setting& setting, const Case& of, std::string& why) {
+    const tsr_kernel* kernel = reference_kernel(setting, of.op());
+    if (!kernel) {
+        why = "the reference has no kernel for this op";
+        return {};
+    }
+    const CaseNode node(of);
+    const tsr_kernel_plan plan = ask(*kernel, node.node(), *setting.cpu);
+    if (!plan.supported) {
+        why = std::string("the reference refuses it: ") + plan.reason;
+        return {};
+    }
+    const Prepared prepared(*kernel, node.node(), *setting.cpu);
+    Storage storage(of, std::vector<const tsr_layout*>(of.operands()));
+    GuardedBuffer workspace("the workspace of the reference", plan.workspace_bytes);
+    std::vector<Result> results;
+    for (const Ranges& ranges : of.ranges) {
+        storage.reset();
+        Workers(1).run(*kernel, prepared.state(), arguments(storage, ranges, workspace), false);
+        results.push_back(storage.result());
+    }
+    return results;
+}
+
+void check_untouched(const Case& of, const Ranges& ranges, const Result& got) {
+    for (size_t i = of.inputs(); i < of.operands(); ++i) {
+        const Operand& operand = of.operand(i);
+        if (got[i].empty()) continue;  // its layout cannot be unpacked
+        const std::vector<bool> written = written_rows(of, i, ranges);
+        std::vector<bool> mine(got[i].size());
+        for (size_t r = 0; r < written.size(); ++r) {
+            if (!written[r]) continue;
+            const auto begin = static_cast<size_t>(operand.row(got[i].data(), r) - got[i].data());
+            std::fill_n(mine.begin() + static_cast<ptrdiff_t>(begin), operand.row_bytes(), true);
+        }
+        for (size_t b = 0; b < mine.size(); ++b) {
+            if (mine[b] || got[i][b] == operand.bytes[b]) continue;
+            wrong("it writes byte " + std::to_string(b) + " of " + operand_name(of, i) + ", which is not of its rows");
+        }
+    }
+}
+
+void compare(const Case& of, const Ranges& ranges, const Result& got, const Result& wanted) {
+    for (size_t i = of.inputs(); i < of.operands(); ++i) {
+        const Operand& operand = of.operand(i);
+        if (got[i].empty()) continue;
+        const std::vector<bool> written = written_rows(of, i, ranges);
+        const auto elements = static_cast<size_t>(operand.tensor.dims[0]);
+        std::vector<float> a(elements), b(elements);
+        double difference = 0, norm = 0, worst = 0;
+        size_t rows = 0, worst_row = 0;
+        std::vector<double> row_differences, row_norms;
+        for (size_t r = 0; r < written.size(); ++r) {
+            if (!written[r]) continue;
+            const std::byte *is = operand.row(got[i].data(), r), *should = operand.row(wanted[i].data(), r);
+            if (!is_float_like(operand.tensor.type)) {
+                if (std::memcmp(is, should, operand.row_bytes()) != 0)
+                    wrong(operand_name(of, i) + ", row " + std::to_string(r) + ": not what the reference gives");
+                continue;
+            }
+            formats::decode_row(operand.tensor.type, is, elements, a.data());
+            formats::decode_row(operand.tensor.type, should, elements, b.data());
+            for (size_t e = 0; e < elements; ++e) {
+                if (std::isfinite(a[e]) || !std::isfinite(b[e])) continue;
+                wrong(operand_name(of, i) + ", row " + std::to_string(r) + ", element " + std::to_string(e) +
+                      ": it gives " + std::to_string(a[e]) + " (not written?), the reference " + std::to_string(b[e]));
+            }
+            const double d = distance(a.data(), b.data(), elements);
+            double n = 0;
+            for (const float value : b) n += double(value) * value;
+            difference += d;
+            norm += n;
+            ++rows;
+            row_differences.push_back(d);
+            row_norms.push_back(n);
+            if (d > worst) {
+                worst = d;
+                worst_row = r;
+            }
+        }
+        if (rows == 0) continue;
+        const double mean = norm / static_cast<double>(rows);
+        const double error = std::sqrt(difference / std::max(norm, 1e-30));
+        // One wrong row of many must not hide in the norm of all.
+        const double row_error = std::sqrt(worst / std::max(mean, 1e-30));
+        if (error <= of.tolerance && row_error <= 4 * of.tolerance) continue;
+        char text[200];
+        std::snprintf(text, sizeof text,
+                      "differs from the reference by %.3g of its norm, row %zu by %.3g; %.3g is allowed", error,
+                      worst_row, row_error, of.tolerance);
+        wrong(operand_name(of, i) + " " + text);
+    }
+}
+
+Verdict check_kernel(const Setting& setting, const tsr_kernel& kernel, const Case& of) {
+    try {
+        CaseNode node(of);
+        const tsr_kernel_plan plan = ask(kernel, node.node(), *setting.cpu);
+        if (std::string fault = answer_fault(setting, plan, node.node()); !fault.empty()) wrong(fault);
+        if (!plan.supported) return {Verdict::kNotClaimed, plan.reason};
+        const tsr_kernel_plan again = ask(kernel, node.node(), *setting.cpu);
+        if (again.supported != plan.supported || again.workspace_bytes != plan.workspace_bytes ||
+            again.seconds_one_row != plan.seconds_one_row)
+            wrong("plan answers another thing when it is asked again: it must be pure");
+        if (plan.workspace_bytes > kMaxTestWorkspace)
+            wrong("plan asks for " + std::to_string(plan.workspace_bytes) + " bytes of workspace for a small node");
+
+        std::string not_compared;
+        const std::vector<Result> wanted = run_reference(setting, of, not_compared);
+        const auto all = choices(setting, of, plan);
+        if (all.empty()) return {Verdict::kNotClaimed, "none of its layouts can hold these rows"};
+        for (const auto& layouts : all) {
+            for (size_t i = 0; i < layouts.size(); ++i) node.tensor(i).layout = layouts[i] ? layouts[i]->name : "";
+            const Prepared prepared(kernel, node.node(), *setting.cpu);
+            Storage storage(of, layouts);
+            GuardedBuffer workspace("the workspace", plan.workspace_bytes);
+            for (size_t r = 0; r < of.ranges.size(); ++r) {
+                Result first;
+                for (const uint32_t workers : kTeams) {
+                    const std::string where = layout_text(layouts) + ", " + ranges_text(of.ranges[r]) + ", " +
+                                              std::to_string(workers) + " workers: ";
+                    try {
+                        storage.reset();
+                        std::fill_n(workspace.data(), workspace.size(), std::byte{0xFF});
+                        // Even teams are handed pieces, odd ones share by the number of the worker.
+                        Workers(workers).run(kernel, prepared.state(), arguments(storage, of.ranges[r], workspace),
+                                             workers % 2 == 0);
+                        storage.check_margins();
+                        workspace.check_margins();
+                        const Result result = storage.result();
+                        check_untouched(of, of.ranges[r], result);
+                        if (!wanted.empty()) compare(of, of.ranges[r], result, wanted[r]);
+                        if (first.empty()) {
+                            first = result;
+                        } else if (first != result) {
+                            wrong("the result is not the same, bit for bit, as with 1 worker");
+                        }
+                    } catch (const std::runtime_error& error) {
+                        wrong(where + error.what());
+                    }
+                }
+            }
+            // Cancelled before it began: it may do nothing, but must return.
+            const uint32_t cancelled = 1;
+            storage.reset();
+            tsr_run run = arguments(storage, of.ranges.front(), workspace);
+            run.cancelled = &cancelled;
+            Workers(2).run(kernel, prepared.state(), run, true);
+        }
+        return {Verdict::kPassed, not_compared};
+    } catch (const std::exception& error) {
+        return {Verdict::kFailed, error.what()};
+    }
+}
+
+Verdict check_layout(const tsr_layout& layout) {
+    try {
+        if (!layout.pack) return {Verdict::kNotClaimed, "it cannot pack"};
+        for (const int64_t blocks : {1, 3}) {
+            const int64_t block = formats::listed_size(layout.type).elements;
+            if (block == 0) wrong("its type is not known");
+            int64_t elements = layout.elements_multiple * blocks;
+            while (elements % block != 0) elements += layout.elements_multiple;
+            Case c("layout", layout.name);
+            Operand& rows = c.fill(
+                c.input("rows", layout.type, {elements, 3 * static_cast<int64_t>(layout.group_rows)}, TSR_ROLE_WEIGHT));
+            const std::vector<std::byte> once = packed(rows, &layout);
+            if (packed(rows, &layout) != once) wrong("pack gives other bytes the second time");
+            if (layout.unpack && unpacked(rows, &layout, once.data()) != rows.bytes)
+                wrong("unpack does not give back the rows that were packed");
+        }
+        return {};
+    } catch (const std::exception& error) {
+        return {Verdict::kFailed, error.what()};
+    }
+}
+
+}  // namespace tessera::conformance

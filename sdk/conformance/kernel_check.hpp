@@ -1,0 +1,57 @@
+// One kernel, one case: planned, prepared and run in every layout, with several numbers of workers, against the
+// reference.
+#pragma once
+
+#include "case.hpp"
+
+#include <tessera/plugin.h>
+
+#include <string>
+#include <vector>
+
+namespace tessera::conformance {
+
+// What a check came to.
+struct Verdict {
+    enum Kind { kPassed, kFailed, kNotClaimed } kind = kPassed;
+    std::string text;  // why not; or what could not be compared
+};
+
+// What the kernels are told of the machine, and where layouts are looked for.
+struct Setting {
+    const tsr_plugin* plugin = nullptr;
+    const tsr_plugin* reference = nullptr;  // may be the same
+    const tsr_device_info* cpu = nullptr;   // its `threads` are the workers of the largest team
+};
+
+// nullptr if neither plugin brings it.
+const tsr_layout* find_layout(const Setting& setting, const char* name);
+
+// The reference's kernel for an op on the CPU; nullptr if it has none.
+const tsr_kernel* reference_kernel(const Setting& setting, const std::string& op);
+
+// A buffer of a case for a kernel: `layout` nullptr or "" means canonical. Throws std::runtime_error.
+std::vector<std::byte> packed(const Operand& operand, const tsr_layout* layout);
+// The inverse; empty if the layout cannot.
+std::vector<std::byte> unpacked(const Operand& operand, const tsr_layout* layout, const std::byte* from);
+
+// What kernel.h asks of an answer, as far as it can be told without the plugins of a host. Empty: nothing is wrong.
+std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node);
+
+// Bytes of every operand's storage after the reference ran; inputs as they were.
+using Result = std::vector<std::vector<std::byte>>;
+
+// One Result for each of the case's ranges. Empty if the reference does not compute this case; `why` says why then.
+std::vector<Result> run_reference(const Setting& setting, const Case& of, std::string& why);
+
+// Throws std::runtime_error with what differs. `got` and `wanted`: of one run over `ranges`.
+void compare(const Case& of, const Ranges& ranges, const Result& got, const Result& wanted);
+// Throws std::runtime_error if a run wrote to rows, or gaps between rows, that are not its own.
+void check_untouched(const Case& of, const Ranges& ranges, const Result& got);
+
+Verdict check_kernel(const Setting& setting, const tsr_kernel& kernel, const Case& of);
+
+// Packs and unpacks rows of several lengths.
+Verdict check_layout(const tsr_layout& layout);
+
+}  // namespace tessera::conformance

@@ -1,0 +1,163 @@
+// Every planted fault: found by plugin-test; survived by a run, or told with the plugin's name.
+#include "tests/apps/process.hpp"
+
+#include <gmock/gmock.h>
+
+#include <string>
+
+namespace tessera::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+
+std::string folder_of(const std::string& fault) {
+    return std::string(TSR_PLANTED) + "/" + fault;
+}
+
+Outcome plugin_test(const std::string& fault) {
+    return tessera({"plugin-test", folder_of(fault), "--timeout", "5"});
+}
+
+struct Found {
+    const char* fault;
+    const char* text;
+};
+void PrintTo(const Found& found, std::ostream* out) {
+    *out << found.fault;
+}
+
+class PluginTest : public testing::TestWithParam<Found> {};
+
+TEST_P(PluginTest, FindsTheFault) {
+    const Outcome outcome = plugin_test(GetParam().fault);
+    EXPECT_EQ(outcome.code, 1) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("FAILED planted "), HasSubstr(GetParam().text)));
+}
+
+constexpr Found kFound[] = {
+    {"does_nothing", "not written?"},
+    {"writes_past", "past the end of output 0 (out)"},
+    {"writes_weight", "writes byte 0 of input 1 (weight), which is not to be written"},
+    {"writes_other_rows", "which is not of its rows"},
+    {"depends_on_workers", "not the same, bit for bit, as with 1 worker"},
+    {"odd_barrier", "wait at a barrier that the others did not pass"},
+    {"run_fails", "run: failed on purpose"},
+    {"run_throws", "run threw an exception, which a plugin must not: thrown on purpose"},
+    {"run_crashes", "SIGSEGV: writes to an invalid address"},
+    {"run_aborts", "SIGABRT"},
+    {"run_exits", "the process exited with 0"},
+    {"run_hangs", "it did not come back and was ended after 5 s"},
+    {"status_of_no_code", "no such code"},
+    {"estimate_nan", "an estimate is nan"},
+    {"estimate_negative", "an estimate is -1"},
+    {"estimate_infinite", "an estimate is inf"},
+    {"huge_workspace", "more than 2^46 bytes"},
+    {"huge_scratch", "more than 2^46 bytes"},
+    {"supported_seven", "supported is 7, expected 0 or 1"},
+    {"endless_reason", "reason has no end"},
+    {"unknown_layout", "it asks for layout no_such_layout"},
+    {"layout_of_activation", "which is neither a weight nor a cache"},
+    {"plan_fails", "plan: out of order"},
+    {"plan_throws", "thrown on purpose"},
+    {"plan_crashes", "SIGABRT"},
+    {"prepare_fails", "prepare: changed its mind"},
+    {"initialize_crashes", "SIGSEGV (invalid memory access) in plugin planted: initialize"},
+    {"initialize_exits", "_exit was called, which ends the process, in plugin planted: initialize"},
+    {"initialize_throws", "plugin planted: initialize threw an exception"},
+    {"constructor_crashes", "in plugin planted: mapping of library"},
+    {"query_crashes", "SIGABRT"},
+};
+std::string name_of(const testing::TestParamInfo<Found>& info) {
+    return info.param.fault;
+}
+INSTANTIATE_TEST_SUITE_P(Faults, PluginTest, testing::ValuesIn(kFound), name_of);
+
+TEST(PluginTest, PassesAKernelWithoutFault) {
+    const Outcome outcome = plugin_test("fault_none");
+    EXPECT_EQ(outcome.code, 0) << outcome.out << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr(" 0 failed"));
+}
+
+Outcome run(const std::string& fault) {
+    return tessera(
+        {"run", "-p", "Count from 1 to 3 in French.", "-n", "4", "-t", "2", "--plugin-dir", folder_of(fault)});
+}
+
+// The answer is that of the next candidate, and a line says why, once.
+class BadAnswer : public testing::TestWithParam<Found> {};
+
+TEST_P(BadAnswer, LosesTheKernelItsPlace) {
+    static const std::string expected = run("fault_none").out;
+    const Outcome outcome = run(GetParam().fault);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, expected);
+    const std::string line = "plugin planted: plan of kernel rms_norm.planted at node ";
+    const size_t first = outcome.err.find(line);
+    ASSERT_NE(first, std::string::npos) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr(GetParam().text));
+    EXPECT_EQ(outcome.err.find(line, first + 1), std::string::npos) << "said more than once";
+}
+
+constexpr Found kAnswers[] = {
+    {"estimate_nan", "seconds_one_row is nan, expected a finite number that is not negative"},
+    {"estimate_negative", "seconds_all_rows is -1"},
+    {"estimate_infinite", "seconds_one_row is inf"},
+    {"huge_workspace", "workspace_bytes is 1125899906842624, expected at most 70368744177664"},
+    {"huge_scratch", "minimum_scratch_bytes is"},
+    {"supported_seven", "supported is 7, expected 0 or 1"},
+    {"endless_reason", "reason has no end within its 256 bytes"},
+    {"unknown_layout", "names the layout no_such_layout, which no loaded plugin brings"},
+    {"layout_of_activation", "only weights and caches can have one"},
+    {"plan_fails", "plan: out of order"},
+    {"plan_throws", "threw an exception, which a plugin must not: thrown on purpose"},
+};
+INSTANTIATE_TEST_SUITE_P(Faults, BadAnswer, testing::ValuesIn(kAnswers), name_of);
+
+struct Ends {
+    const char* fault;
+    int code;
+    const char* text;
+};
+void PrintTo(const Ends& ends, std::ostream* out) {
+    *out << ends.fault;
+}
+class BadRun : public testing::TestWithParam<Ends> {};
+
+TEST_P(BadRun, IsToldWithItsNames) {
+    const Outcome outcome = run(GetParam().fault);
+    EXPECT_EQ(outcome.code, GetParam().code) << outcome.err;
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("plugin planted: "), HasSubstr(GetParam().text)));
+}
+
+constexpr Ends kEnds[] = {
+    {"run_fails", 1, "run of kernel rms_norm.planted at node"},
+    {"run_throws", 1, "threw an exception, which a plugin must not: thrown on purpose"},
+    {"odd_barrier", 1, "its workers did not pass the same barriers"},
+    {"status_of_no_code", 1, "the status has the code 777"},
+    {"prepare_fails", 1, "prepare of kernel rms_norm.planted at node"},
+    {"run_crashes", 128 + 11,
+     "tessera: SIGSEGV (invalid memory access) in plugin planted: run of kernel rms_norm.planted at node"},
+    {"run_aborts", 128 + 6, "tessera: SIGABRT"},
+    {"run_exits", 0, "tessera: exit was called, which ends the process, in plugin planted: run of kernel"},
+    {"plan_crashes", 128 + 6, "plan of kernel rms_norm.planted at node"},
+    {"initialize_crashes", 128 + 11, "plugin planted: initialize"},
+    {"initialize_exits", 7, "tessera: _exit was called, which ends the process, in plugin planted: initialize"},
+    {"constructor_crashes", 128 + 11, "mapping of library"},
+    {"query_crashes", 128 + 6, "tessera_plugin_query"},
+};
+INSTANTIATE_TEST_SUITE_P(Faults, BadRun, testing::ValuesIn(kEnds),
+                         [](const auto& info) { return std::string(info.param.fault); });
+
+TEST(BadPlugin, WhyFindsItAndGoesOn) {
+    for (const char* fault : {"initialize_crashes", "initialize_exits", "constructor_crashes", "query_crashes"}) {
+        const Outcome outcome = tessera({"plugins", "--why", "--plugin-dir", folder_of(fault)});
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_THAT(outcome.out, AllOf(HasSubstr("planted 1.0.0: rejected"), HasSubstr("a process that tried it"),
+                                       HasSubstr("in plugin planted: "), HasSubstr("reference")))
+            << fault;
+    }
+}
+
+}  // namespace
+}  // namespace tessera::test
