@@ -4,6 +4,7 @@
 
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstring>
 #include <string>
 
@@ -21,11 +22,20 @@ void* reserve(uint64_t bytes) noexcept {
 
 }  // namespace
 
-AddressSpace::AddressSpace(uint64_t limit_bytes) : limit_(limit_bytes) {
+Allocation::~Allocation() {
+    munmap(memory_, mapped_);
+}
+
+std::string Allocation::describe() const {
+    return "an allocation of " + std::to_string(bytes_) + " bytes";
+}
+
+AddressSpace::AddressSpace(uint64_t limit_bytes, uint64_t alignment, uint64_t largest)
+    : limit_(limit_bytes), alignment_(alignment), largest_(largest) {
     // Addresses are not used twice, so the range is larger than the memory. Reserved addresses cost nothing; where they
     // are scarce (a limit on address space), less will do.
-    constexpr uint64_t kMost = uint64_t{1} << 44;
-    const uint64_t room = (limit_bytes < kMost ? limit_bytes : kMost) / kPage * kPage + (uint64_t{1} << 26);
+    constexpr uint64_t kMaximum = uint64_t{1} << 44;
+    const uint64_t room = std::min(limit_bytes, kMaximum) / kPage * kPage + (uint64_t{1} << 26) + 4 * alignment;
     for (const uint64_t times : {8, 2}) {
         reserved_ = room * times;
         base_ = number(reserve(reserved_));
@@ -39,7 +49,17 @@ AddressSpace::AddressSpace(uint64_t limit_bytes) : limit_(limit_bytes) {
 }
 
 AddressSpace::~AddressSpace() {
-    for (const auto& [address, allocation] : allocations_) munmap(allocation.memory, allocation.mapped);
+    // What recordings of other devices refer to outlives this one.
+    static std::mutex mutex;
+    static auto& orphans = *new std::vector<std::unique_ptr<Allocation>>;
+    const std::lock_guard lock(mutex);
+    for (auto& [address, allocation] : allocations_) {
+        allocation->mark_released();
+        released_.push_back(std::move(allocation));
+    }
+    for (auto& allocation : released_) {
+        if (!allocation->free()) orphans.push_back(std::move(allocation));
+    }
     munmap(reinterpret_cast<void*>(base_), reserved_);
 }
 
@@ -50,15 +70,22 @@ uint64_t AddressSpace::used() const {
 
 void* AddressSpace::allocate(uint64_t bytes) {
     const std::lock_guard lock(mutex_);
+    std::erase_if(released_, [](const auto& one) { return one->free(); });
     if (bytes == 0) throw sdk::Failure(TSR_INVALID_ARGUMENT, "an allocation of 0 bytes");
+    if (largest_ != 0 && bytes > largest_) {
+        throw sdk::Failure(TSR_DOES_NOT_FIT, "an allocation of " + std::to_string(bytes) +
+                                                 " bytes: the device allows " + std::to_string(largest_) + " at once");
+    }
     if (bytes > limit_ || counted(bytes) > limit_ - used_) {
         throw sdk::Failure(TSR_DOES_NOT_FIT, "an allocation of " + std::to_string(bytes) +
                                                  " bytes: " + std::to_string(limit_ - used_) + " of " +
                                                  std::to_string(limit_) + " bytes are free");
     }
     const uint64_t mapped = (bytes + kPage - 1) / kPage * kPage;
+    const uint64_t unit = std::max(alignment_, kPage);
+    const uint64_t address = (next_ + unit - 1) / unit * unit;
     // A page without access parts neighbours, so that addresses past an allocation belong to none.
-    if (mapped + kPage > base_ + reserved_ - next_)
+    if (address + mapped + kPage > base_ + reserved_)
         throw sdk::Failure(TSR_DOES_NOT_FIT, "all device addresses have been used");
     void* memory = mmap(nullptr, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) {
@@ -66,22 +93,22 @@ void* AddressSpace::allocate(uint64_t bytes) {
                            "the host has no " + std::to_string(bytes) + " bytes for a simulated device");
     }
     std::memset(memory, 0xFF, bytes);
-    const uint64_t address = next_;
-    allocations_.emplace(address, Allocation{bytes, mapped, static_cast<char*>(memory)});
-    next_ += mapped + kPage;
+    allocations_.emplace(address, std::make_unique<Allocation>(address, bytes, mapped, static_cast<char*>(memory)));
+    next_ = address + mapped + kPage;
     used_ += counted(bytes);
     return reinterpret_cast<void*>(address);
 }
 
-uint64_t AddressSpace::release(const void* address) {
+const Allocation* AddressSpace::release(const void* address) {
     const std::lock_guard lock(mutex_);
-    const auto at = allocations_.find(number(address));
-    if (at == allocations_.end()) return 0;
-    const uint64_t bytes = counted(at->second.bytes);
-    munmap(at->second.memory, at->second.mapped);
-    allocations_.erase(at);
-    used_ -= bytes;
-    return bytes;
+    std::erase_if(released_, [](const auto& one) { return one->free(); });
+    const auto found = allocations_.find(number(address));
+    if (found == allocations_.end()) return nullptr;
+    used_ -= counted(found->second->bytes());
+    found->second->mark_released();
+    released_.push_back(std::move(found->second));
+    allocations_.erase(found);
+    return released_.back().get();
 }
 
 bool AddressSpace::owns(const void* address) const noexcept {
@@ -89,25 +116,26 @@ bool AddressSpace::owns(const void* address) const noexcept {
 }
 
 // The allocation that holds `address`; end if none does.
-AddressSpace::Allocations::const_iterator AddressSpace::find(const void* address) const {
-    auto at = allocations_.upper_bound(number(address));
-    if (at == allocations_.begin()) return allocations_.end();
-    --at;
-    return number(address) - at->first < at->second.bytes ? at : allocations_.end();
+AddressSpace::Allocations::const_iterator AddressSpace::at(const void* address) const {
+    auto found = allocations_.upper_bound(number(address));
+    if (found == allocations_.begin()) return allocations_.end();
+    --found;
+    return number(address) - found->first < found->second->bytes() ? found : allocations_.end();
 }
 
 uint64_t AddressSpace::left(const void* address) const {
     const std::lock_guard lock(mutex_);
-    const auto at = find(address);
-    return at == allocations_.end() ? 0 : at->second.bytes - (number(address) - at->first);
+    const auto found = at(address);
+    return found == allocations_.end() ? 0 : found->second->bytes() - (number(address) - found->first);
 }
 
-char* AddressSpace::resolve(const void* address, uint64_t bytes) const {
+Place AddressSpace::find(const void* address, uint64_t bytes) const {
     const std::lock_guard lock(mutex_);
-    const auto at = find(address);
-    if (at == allocations_.end()) return nullptr;
-    const uint64_t offset = number(address) - at->first;
-    return bytes <= at->second.bytes - offset ? at->second.memory + offset : nullptr;
+    const auto found = at(address);
+    if (found == allocations_.end()) return {};
+    const uint64_t offset = number(address) - found->first;
+    if (bytes > found->second->bytes() - offset) return {};
+    return {found->second.get(), found->second->memory() + offset};
 }
 
 }  // namespace tessera::simulated

@@ -1,9 +1,6 @@
 #include "device.hpp"
 
-#include "queue.hpp"
-
-#include <tessera/cpp/status.hpp>
-
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 
@@ -11,218 +8,136 @@ namespace tessera::simulated {
 namespace {
 
 using sdk::Failure;
-using sdk::guarded;
 
-Device& device_of(tsr_device* self) noexcept {
-    return *static_cast<Device*>(self);
-}
+const tsr_host* g_host = nullptr;
 
-Queue& queue_of(Device& device, void* queue) {
-    if (!Queue::is_queue(queue))
-        throw Failure(TSR_INVALID_ARGUMENT, device.id() + ": a queue that is none of this plugin's");
-    Queue& found = *static_cast<Queue*>(queue);
-    if (&found.device() != &device) {
-        throw Failure(TSR_INVALID_ARGUMENT, device.id() + ": a queue of " + found.device().id());
-    }
-    device.tell_mistake();
-    return found;
-}
-
-const tsr_status* allocate(tsr_device* self, uint64_t bytes, void** address) {
-    return guarded([&] {
-        Device& device = device_of(self);
-        device.tell_mistake();
-        const uint64_t counted = AddressSpace::counted(bytes);
-        device.failures().allocation(bytes);
-        try {
-            *address = device.memory().allocate(bytes);
-        } catch (const Failure& failure) {
-            throw Failure(failure.code(), device.id() + ": " + failure.what());
-        }
-        device.failures().allocated(counted);
-    });
-}
-
-void release(tsr_device* self, void* address) {
-    if (!address) return;
-    Device& device = device_of(self);
-    const uint64_t bytes = device.memory().release(address);
-    if (bytes == 0) {
-        device.remember("release of an address at which nothing is allocated");
-    } else {
-        device.failures().released(bytes);
-    }
-}
-
-// Events of queues that do their work when it is waited for: to wait for one is to do what its queue holds.
-struct Event {
-    Queue* queue = nullptr;
-};
-
-const tsr_status* create_event(tsr_device*, uint32_t, tsr_event* event) {
-    return guarded([&] { *event = new Event; });
-}
-
-void destroy_event(tsr_device*, tsr_event event) {
-    delete static_cast<Event*>(event);
-}
-
-const tsr_status* record_event(tsr_device* self, tsr_queue queue, tsr_event event) {
-    return guarded([&] { static_cast<Event*>(event)->queue = &queue_of(device_of(self), queue); });
-}
-
-const tsr_status* queue_wait_event(tsr_device* self, tsr_queue queue, tsr_device*, tsr_event event) {
-    return guarded([&] {
-        queue_of(device_of(self), queue);
-        if (Queue* recorded = static_cast<Event*>(event)->queue) recorded->finish();
-    });
-}
-
-const tsr_status* wait_event(tsr_device* self, tsr_event event) {
-    return guarded([&] {
-        device_of(self).failures().alive();
-        if (Queue* recorded = static_cast<Event*>(event)->queue) recorded->finish();
-    });
-}
-
-const tsr_status* query_event(tsr_device* self, tsr_event event, uint32_t* complete) {
-    *complete = 1;
-    return wait_event(self, event);
-}
-
-void* no_handle(tsr_device*) {
-    return nullptr;
-}
-
-void* no_handle_of(tsr_device*, void*) {
-    return nullptr;
-}
-
-const tsr_status* create_queue(tsr_device* self, void** queue) {
-    return guarded([&] {
-        Device& device = device_of(self);
-        device.failures().alive();
-        *queue = new Queue(device);
-    });
-}
-
-void destroy_queue(tsr_device*, void* queue) {
-    if (Queue::is_queue(queue)) delete static_cast<Queue*>(queue);
-}
-
-const tsr_status* upload(tsr_device* self, void* queue, void* to, const void* from_host, uint64_t bytes) {
-    return guarded([&] {
-        Device& device = device_of(self);
-        Queue& on = queue_of(device, queue);
-        device.failures().copying("an upload", bytes);
-        device.require_host(from_host, "the source of an upload");
-        if (bytes == 0) return;
-        on.put_copy(device.resolve(to, bytes, [] { return "upload, target"; }), static_cast<const char*>(from_host),
-                    bytes);
-    });
-}
-
-const tsr_status* download(tsr_device* self, void* queue, void* to_host, const void* from, uint64_t bytes) {
-    return guarded([&] {
-        Device& device = device_of(self);
-        Queue& on = queue_of(device, queue);
-        device.failures().copying("a download", bytes);
-        device.require_host(to_host, "the target of a download");
-        if (bytes == 0) return;
-        on.put_copy(static_cast<char*>(to_host), device.resolve(from, bytes, [] { return "download, source"; }), bytes);
-    });
-}
-
-const tsr_status* copy(tsr_device* self, void* queue, void* to, const void* from, uint64_t bytes) {
-    return guarded([&] {
-        Device& device = device_of(self);
-        Queue& on = queue_of(device, queue);
-        device.failures().copying("a copy", bytes);
-        if (bytes == 0) return;
-        on.put_copy(device.resolve(to, bytes, [] { return "copy, target"; }),
-                    device.resolve(from, bytes, [] { return "copy, source"; }), bytes);
-    });
-}
-
-const tsr_status* wait_queue(tsr_device* self, void* queue) {
-    return guarded([&] {
-        Device& device = device_of(self);
-        Queue& on = queue_of(device, queue);
-        device.failures().alive();
-        on.finish();
-    });
-}
-
-void close(tsr_device* self) {
-    delete static_cast<Device*>(self);
-}
-
-uint32_t match(const tsr_device_provider*, const tsr_device_info* info, char* reason, uint32_t capacity) {
-    if (!info->kind || std::strcmp(info->kind, "simulated") != 0) {
-        std::snprintf(reason, capacity, "required kind simulated; found %s", info->kind ? info->kind : "none");
-        return 0;
-    }
-    if (info->compute_capability < kLeastCapability) {
-        std::snprintf(reason, capacity, "required compute capability 6.0 or more; found %u.%u",
-                      info->compute_capability / 100, info->compute_capability / 10 % 10);
-        return 0;
-    }
-    if (info->memory_bytes == 0) {
-        std::snprintf(reason, capacity, "required some memory; found 0 bytes");
-        return 0;
-    }
-    return 1;
-}
-
-const tsr_status* open(const tsr_device_provider* self, const tsr_device_info* info, tsr_device** device) {
-    return guarded([&] {
-        char reason[256];
-        if (!match(self, info, reason, sizeof reason)) throw Failure(TSR_UNSUPPORTED, reason);
-        *device = new Device(*info);
-    });
+std::mutex g_devices_mutex;
+std::vector<Device*>& open_devices() {
+    static auto& all = *new std::vector<Device*>;
+    return all;
 }
 
 // What may be allocated: what is free where that is said.
 uint64_t limit_of(const tsr_device_info& info) noexcept {
-    return info.free_memory_bytes != 0 && info.free_memory_bytes < info.memory_bytes ? info.free_memory_bytes
-                                                                                     : info.memory_bytes;
+    return info.free_memory_bytes != 0 ? std::min(info.free_memory_bytes, info.memory_bytes) : info.memory_bytes;
+}
+
+bool allowed_while_recording(tsr_simulated_operation operation) noexcept {
+    switch (operation) {
+        case TSR_SIMULATED_CREATE_QUEUE:
+        case TSR_SIMULATED_CREATE_EVENT:
+        case TSR_SIMULATED_UPLOAD:
+        case TSR_SIMULATED_DOWNLOAD:
+        case TSR_SIMULATED_COPY:
+        case TSR_SIMULATED_COPY_FROM_PEER:
+        case TSR_SIMULATED_END_RECORDING:
+        case TSR_SIMULATED_PREPARE:
+        case TSR_SIMULATED_ENQUEUE:
+        case TSR_SIMULATED_MEMORY_INFO:
+            return true;
+        default:
+            return false;
+    }
+}
+
+void add_held(std::vector<Held*>& all, Held* one) {
+    if (one && std::ranges::find(all, one) == all.end()) all.push_back(one);
 }
 
 }  // namespace
 
-const tsr_device_provider kProvider = {
-    sizeof(tsr_device_provider), TSR_DEVICE_ABI, nullptr, nullptr, "simulated", kInterop, match, open};
+void set_host(const tsr_host* host) noexcept {
+    g_host = host;
+}
 
-Device::Device(const tsr_device_info& device)
-    : tsr_device{}, memory_(limit_of(device)), failures_(Failures::of(device.id ? device.id : "?")) {
-    struct_size = sizeof(tsr_device);
-    info = &device;
-    interop = kInterop;
-    allocate = simulated::allocate;
-    release = simulated::release;
-    create_queue = simulated::create_queue;
-    destroy_queue = simulated::destroy_queue;
-    wait_queue = simulated::wait_queue;
-    create_event = simulated::create_event;
-    destroy_event = simulated::destroy_event;
-    record_event = simulated::record_event;
-    queue_wait_event = simulated::queue_wait_event;
-    query_event = simulated::query_event;
-    wait_event = simulated::wait_event;
-    upload = simulated::upload;
-    download = simulated::download;
-    copy = simulated::copy;
-    native_context = no_handle;
-    native_queue = no_handle_of;
-    native_event = no_handle_of;
-    close = simulated::close;
-    failures_->alive();
+Device::Device(const tsr_device_info& info)
+    : id_(info.id ? info.id : "?"),
+      control_(Control::of(id_)),
+      options_(control_.options()),
+      table_(make_table(info, this, options_.without)),
+      memory_(limit_of(info), std::max<uint64_t>(info.allocation_alignment, 256), info.largest_allocation_bytes),
+      random_(options_.seed),
+      scheduler_(options_.policy, options_.seed) {
+    control_.require_alive();
+    const std::lock_guard lock(g_devices_mutex);
+    open_devices().push_back(this);
+}
+
+Device::~Device() {
+    {
+        const std::lock_guard lock(g_devices_mutex);
+        std::erase(open_devices(), this);
+    }
+    discard_recording();
+    const bool lost = control_.lost();
+    for (auto& [handle, queue] : queues_) {
+        if (!queue->at_rest() && !lost) remember("closed with work under way on a queue");
+        scheduler_.remove(*queue);
+        HostMemory::instance().forget(*queue);
+    }
+    queues_.clear();
+    for (auto& [handle, recording] : recordings_) kept_recordings_.push_back(std::move(recording));
+    for (const auto& recording : kept_recordings_) {
+        for (Held* held : recording->held) held->forget();
+    }
+    kept_recordings_.clear();
+    kept_.clear();
+    HostMemory::instance().release_all(this);
+    control_.released(memory_.used());
+    if (!mistake_.empty() && g_host && g_host->log)
+        g_host->log(g_host, TSR_LOG_ERROR, "simulated", (id_ + ": " + mistake_).c_str());
+}
+
+Device& Device::of(const tsr_device* device, const char* what) {
+    const std::lock_guard lock(g_devices_mutex);
+    for (Device* open : open_devices()) {
+        if (&open->table_ == device) return *open;
+    }
+    throw Failure(TSR_INVALID_ARGUMENT, std::string(what) +
+                                            ": expected an open device of interop " TSR_SIMULATED_INTEROP "; found " +
+                                            (!device           ? "NULL"
+                                             : device->interop ? device->interop
+                                                               : "a device without interop"));
+}
+
+// ---- mistakes and recording ----
+
+void Device::remember(const std::string& mistake) noexcept {
+    const std::lock_guard lock(mutex_);
+    try {
+        if (mistake_.empty()) mistake_ = mistake;
+    } catch (const std::bad_alloc&) {
+        // It is one message the less.
+    }
+}
+
+void Device::tell_mistake() {
+    const std::lock_guard lock(mutex_);
+    if (mistake_.empty()) return;
+    const Failure failure(TSR_INTERNAL, id_ + ": " + mistake_);
+    mistake_.clear();
+    throw failure;
+}
+
+void Device::refuse_while_recording(tsr_simulated_operation operation) const {
+    if (!recording_here() || allowed_while_recording(operation)) return;
+    throw Failure(TSR_INVALID_ARGUMENT, id_ + ": " + operation_name(operation) + " while recording");
+}
+
+void Device::spoil_recording(const char* reason) noexcept {
+    if (is_spoilt_) return;
+    is_spoilt_ = true;
+    try {
+        spoilt_ = reason;
+    } catch (const std::bad_alloc&) {
+        spoilt_.clear();
+    }
 }
 
 void Device::refuse_address(const void* address, uint64_t bytes, const std::string& what) const {
     char where[32];
     std::snprintf(where, sizeof where, "%p", address);
-    std::string message = id() + ": " + what + ": " + std::to_string(bytes) + " bytes at " + where;
+    std::string message = id_ + ": " + what + ": " + std::to_string(bytes) + " bytes at " + where;
     if (!memory_.owns(address)) {
         message += address ? ", which is no address of this device (a host pointer?)" : ", which is NULL";
     } else if (const uint64_t left = memory_.left(address)) {
@@ -234,22 +149,362 @@ void Device::refuse_address(const void* address, uint64_t bytes, const std::stri
 }
 
 void Device::require_host(const void* pointer, const char* what) const {
-    if (memory_.owns(pointer)) {
-        throw Failure(TSR_INVALID_ARGUMENT, id() + ": " + what + " is an address of the device, not of the host");
+    if (!pointer) throw Failure(TSR_INVALID_ARGUMENT, id_ + ": " + what + " is NULL");
+    const std::lock_guard lock(g_devices_mutex);
+    for (const Device* open : open_devices()) {
+        if (open->memory_.owns(pointer)) {
+            throw Failure(TSR_INVALID_ARGUMENT,
+                          id_ + ": " + what + " is an address of " + open->id_ + ", not of the host");
+        }
     }
 }
 
-void Device::remember(const std::string& mistake) {
-    const std::lock_guard lock(mutex_);
-    mistake_ = mistake;
+// ---- queues ----
+
+Queue& Device::queue(tsr_queue handle) {
+    const auto found = queues_.find(handle);
+    if (found == queues_.end()) throw Failure(TSR_INVALID_ARGUMENT, id_ + ": a queue that is none of this device's");
+    return *found->second;
 }
 
-void Device::tell_mistake() {
+tsr_queue Device::create_queue() {
+    auto made = std::make_unique<Queue>(control_, next_queue_++);
+    Queue* queue = made.get();
+    queues_.emplace(queue, std::move(made));
+    scheduler_.add(*queue);
+    return queue;
+}
+
+void Device::destroy_queue(tsr_queue handle) {
+    const auto found = queues_.find(handle);
+    if (found == queues_.end()) return remember("destroy_queue of a queue that is none of this device's");
+    Queue& queue = *found->second;
+    if (recording() && captured_on_ == &queue) {
+        remember("destroy_queue of a queue that is being recorded");
+        discard_recording();
+    }
+    if (!queue.at_rest() && !control_.lost()) remember("destroy_queue with work under way on the queue");
+    scheduler_.remove(queue);
+    HostMemory::instance().forget(queue);
+    queues_.erase(found);
+}
+
+void Device::wait_queue(Queue& queue) {
+    queue.wait(queue.last());
+    if (const Fault* fault = queue.take_fault()) throw Failure(fault->code, id_ + ": " + fault->message);
+}
+
+void Device::drain(tsr_queue handle) noexcept {
+    const auto found = queues_.find(handle);
+    if (found != queues_.end() && !recording()) found->second->wait(found->second->last());
+}
+
+// Onto the queue, or into the recording that is being made of it.
+void Device::submit(Queue& queue, std::unique_ptr<Command> command) {
+    if (!recording()) return put(queue, std::move(command));
+    if (&queue != captured_on_)
+        throw Failure(TSR_INVALID_ARGUMENT, id_ + ": work for another queue than the one that is being recorded");
+    for (Held* held : command->held) {
+        if (std::ranges::find(captured_->held, held) != captured_->held.end()) continue;
+        captured_->held.push_back(held);
+        held->record();
+    }
+    captured_->commands.push_back(std::move(command));
+}
+
+void Device::put(Queue& queue, std::unique_ptr<Command> command) {
+    std::vector<const Copy*> transfers;  // that read or write host memory
+    const auto note = [&](const Command& one) {
+        if (one.kind == Command::Kind::kCopy && one.copy.host()) transfers.push_back(&one.copy);
+    };
+    note(*command);
+    if (command->kind == Command::Kind::kReplay) {
+        for (const auto& recorded : command->recording->commands) note(*recorded);
+    }
+    std::vector<std::pair<char*, uint64_t>> places;
+    for (const Copy* copy : transfers) {
+        // What is read before a download has ended is no number. Not where copies under way still need the bytes.
+        if (copy->operation == TSR_SIMULATED_DOWNLOAD && !HostMemory::instance().busy(copy->host(), copy->bytes))
+            poison(copy->host(), copy->bytes);
+        places.emplace_back(copy->host(), copy->bytes);
+    }
+    const uint32_t index = queue.put(std::move(command));
+    for (const auto& [memory, bytes] : places) HostMemory::instance().transfer(memory, bytes, queue, index);
+    control_.busy_queues(
+        static_cast<uint64_t>(std::ranges::count_if(queues_, [](const auto& one) { return !one.second->at_rest(); })));
+    if (options_.policy == TSR_SIMULATED_AT_ONCE) queue.settle();
+}
+
+// ---- events ----
+
+tsr_event Device::create_event(bool timed) {
+    auto made = std::make_unique<Event>();
+    made->timed = timed;
+    Event* event = made.get();
     const std::lock_guard lock(mutex_);
-    if (mistake_.empty()) return;
-    const Failure failure(TSR_INTERNAL, id() + ": " + mistake_);
-    mistake_.clear();
-    throw failure;
+    events_.emplace(event, std::move(made));
+    return event;
+}
+
+void Device::destroy_event(tsr_event handle) {
+    {
+        const std::lock_guard lock(mutex_);
+        const auto found = events_.find(handle);
+        if (found != events_.end()) {
+            if (found->second->current) found->second->current->drop();
+            events_.erase(found);
+            return;
+        }
+    }
+    remember("destroy_event of an event that is none of this device's");
+}
+
+void Device::require_event(tsr_event event) {
+    const std::lock_guard lock(mutex_);
+    if (!events_.contains(event)) throw Failure(TSR_INVALID_ARGUMENT, id_ + ": an event that is none of this device's");
+}
+
+// The event's record now, used once more; nullptr if it has none.
+Record* Device::hold_record(tsr_event event) {
+    const std::lock_guard lock(mutex_);
+    const auto found = events_.find(event);
+    if (found == events_.end()) throw Failure(TSR_INVALID_ARGUMENT, id_ + ": an event that is none of this device's");
+    Record* record = found->second->current;
+    if (record) record->hold();
+    return record;
+}
+
+void Device::record_event(Queue& queue, tsr_event event) {
+    require_event(event);
+    auto command = std::make_unique<Command>();
+    command->kind = Command::Kind::kRecord;
+    Record& record = take_record();
+    command->record = &record;
+    try {
+        submit(queue, std::move(command));  // so that its place is known before anybody can ask for the record
+    } catch (...) {
+        record.drop();
+        throw;
+    }
+    const std::lock_guard lock(mutex_);
+    Event& bound = *events_.at(event);
+    if (bound.current) bound.current->drop();
+    bound.current = &record;
+}
+
+void Device::queue_wait_event(Queue& queue, const tsr_device* owner, tsr_event event) {
+    Device& other = Device::of(owner, "queue_wait_event, the owner of the event");
+    Record* record = other.hold_record(event);
+    if (!record) return;
+    auto command = std::make_unique<Command>();
+    command->kind = Command::Kind::kWait;
+    command->record = record;
+    try {
+        submit(queue, std::move(command));
+    } catch (...) {
+        record->drop();
+        throw;
+    }
+    record->drop();
+}
+
+uint32_t Device::query_event(tsr_event event) {
+    Record* record = hold_record(event);
+    if (!record) return 1;
+    const uint32_t done = record->done.load(std::memory_order_acquire);
+    // Who asks again and again waits.
+    if (!done) record->queue.load(kHidden)->demand(record->index.load(std::memory_order_relaxed));
+    record->drop();
+    return done;
+}
+
+void Device::wait_event(tsr_event event) {
+    Record* record = hold_record(event);
+    if (!record) return;
+    if (!record->seems_done()) record->queue.load(kHidden)->demand(record->index.load(std::memory_order_relaxed));
+    while (record->done.load(std::memory_order_acquire) == 0) sleep_while(record->done, 0);
+    const Fault* fault = record->open_fault();
+    record->drop();
+    if (fault) throw Failure(fault->code, id_ + ": " + fault->message);
+}
+
+double Device::event_seconds(tsr_event begin, tsr_event end) {
+    const auto time = [&](tsr_event event, const char* which) {
+        const std::lock_guard lock(mutex_);
+        const auto found = events_.find(event);
+        if (found == events_.end())
+            throw Failure(TSR_INVALID_ARGUMENT, id_ + ": an event that is none of this device's");
+        const Event& known = *found->second;
+        if (!known.timed) throw Failure(TSR_INVALID_ARGUMENT, id_ + ": " + which + " event was not created as timed");
+        if (!known.current || !known.current->seems_done())
+            throw Failure(TSR_INVALID_ARGUMENT, id_ + ": " + which + " event is not recorded or not complete");
+        return known.current->nanoseconds.load(std::memory_order_relaxed);
+    };
+    const int64_t first = time(begin, "the first"), last = time(end, "the second");
+    return static_cast<double>(last - first) * 1e-9;
+}
+
+// ---- memory ----
+
+void* Device::allocate(uint64_t bytes) {
+    release_kept();
+    try {
+        void* address = memory_.allocate(bytes);
+        control_.allocated(memory_.counted(bytes));
+        return address;
+    } catch (const Failure& failure) {
+        throw Failure(failure.code(), id_ + ": " + failure.what());
+    }
+}
+
+void Device::release(void* address) {
+    if (!address) return;
+    if (recording_here()) {
+        remember("release while recording");
+        spoil_recording("release while recording");
+    }
+    const Allocation* released = memory_.release(address);
+    if (!released) return remember("release of an address at which nothing is allocated");
+    control_.released(memory_.counted(released->bytes()));
+    if (released->queued() && !control_.lost())
+        remember("release of " + released->describe() + " that queued work refers to");
+}
+
+void Device::release_host(void* address, bool allocated) {
+    if (!address) return;
+    if (recording_here()) {
+        remember("release of page-locked memory while recording");
+        spoil_recording("release of page-locked memory while recording");
+    }
+    try {
+        HostMemory::instance().release(this, address, allocated);
+    } catch (const Failure& failure) {
+        if (!control_.lost()) remember(failure.what());
+    }
+}
+
+// A driver may read memory that is not page-locked at once, or as late as any.
+bool Device::staged_at_once() noexcept {
+    if (options_.policy != TSR_SIMULATED_RANDOM) return options_.policy == TSR_SIMULATED_AT_ONCE;
+    random_ = random_ * 6364136223846793005 + 1442695040888963407;  // Knuth's MMIX generator
+    return random_ >> 63;
+}
+
+void Device::copy(tsr_simulated_operation operation, Queue& queue, void* to, const void* from, uint64_t bytes,
+                  Device* peer) {
+    const std::string name = operation_name(operation);
+    const auto part = [&](const char* which) { return [&name, which] { return name + ", " + which; }; };
+    auto command = std::make_unique<Command>();
+    Copy& copy = command->copy;
+    copy.operation = operation;
+    copy.bytes = bytes;
+    const bool up = operation == TSR_SIMULATED_UPLOAD, down = operation == TSR_SIMULATED_DOWNLOAD;
+    if (up || down) {
+        const void* host = up ? from : to;
+        require_host(host, up ? "the source of an upload" : "the target of a download");
+        const bool locked = HostMemory::instance().locked(host, bytes);
+        if (recording() && !locked && bytes > 0) {
+            throw Failure(TSR_INVALID_ARGUMENT,
+                          id_ + ": " + name + " while recording: expected page-locked memory of the host");
+        }
+        if (up && !locked && bytes > 0 && staged_at_once()) {
+            copy.staged = std::make_unique<char[]>(bytes);
+            std::memcpy(copy.staged.get(), from, bytes);
+        }
+    }
+    if (bytes == 0) return;
+    copy.to = down ? Place{nullptr, static_cast<char*>(to)} : resolve(to, bytes, part("target"));
+    copy.from = up ? Place{nullptr, const_cast<char*>(static_cast<const char*>(from))}
+                   : (peer ? *peer : *this).resolve(from, bytes, part("source"));
+    if (operation == TSR_SIMULATED_COPY && copy.to.memory < copy.from.memory + bytes &&
+        copy.from.memory < copy.to.memory + bytes) {
+        throw Failure(TSR_INVALID_ARGUMENT, id_ + ": copy between ranges that overlap");
+    }
+    add_held(command->held, copy.to.allocation);
+    add_held(command->held, copy.from.allocation);
+    submit(queue, std::move(command));
+    control_.copying(operation, bytes);
+}
+
+void Device::launch(Queue& queue, std::unique_ptr<Work> work, std::vector<Held*> held) {
+    auto command = std::make_unique<Command>();
+    command->kind = Command::Kind::kWork;
+    command->work = std::move(work);
+    for (Held* one : held) add_held(command->held, one);
+    submit(queue, std::move(command));
+}
+
+// ---- recordings ----
+
+void Device::begin_recording(Queue& queue) {
+    if (recording()) throw Failure(TSR_INVALID_ARGUMENT, id_ + ": begin_recording while another thread records");
+    captured_ = std::make_unique<Recording>();
+    captured_on_ = &queue;
+    recorder_ = std::this_thread::get_id();
+    is_spoilt_ = false;
+    spoilt_.clear();
+}
+
+Recording* Device::end_recording(tsr_queue handle) {
+    if (!recording()) throw Failure(TSR_INVALID_ARGUMENT, id_ + ": end_recording without begin_recording");
+    if (!recording_here()) throw Failure(TSR_INVALID_ARGUMENT, id_ + ": end_recording by another thread than began it");
+    if (captured_on_ != handle)
+        throw Failure(TSR_INVALID_ARGUMENT, id_ + ": end_recording of another queue than the one that is recorded");
+    // What was captured is there until end_recording with NULL discards it.
+    if (is_spoilt_) throw Failure(TSR_DEVICE_ERROR, id_ + ": what was captured cannot be used: " + spoilt_);
+    Recording* made = captured_.get();
+    recordings_.emplace(made, std::move(captured_));
+    captured_on_ = nullptr;
+    recorder_ = std::thread::id();
+    return made;
+}
+
+void Device::discard_recording() noexcept {
+    if (!captured_) return;
+    for (Held* held : captured_->held) held->forget();
+    captured_.reset();
+    captured_on_ = nullptr;
+    recorder_ = std::thread::id();
+}
+
+void Device::destroy_recording(tsr_recording handle) {
+    const auto found = recordings_.find(handle);
+    if (found == recordings_.end()) return remember("destroy_recording of a recording that is none of this device's");
+    if (found->second->replays.load(kHidden) != 0) {
+        if (!control_.lost()) remember("destroy_recording while it is being replayed");
+        kept_recordings_.push_back(std::move(found->second));
+    } else {
+        for (Held* held : found->second->held) held->forget();
+    }
+    recordings_.erase(found);
+}
+
+void Device::replay(Queue& queue, tsr_recording handle) {
+    const auto found = recordings_.find(handle);
+    if (found == recordings_.end())
+        throw Failure(TSR_INVALID_ARGUMENT, id_ + ": a recording that is none of this device's");
+    for (const Held* held : found->second->held) {
+        if (held->released()) {
+            throw Failure(TSR_INVALID_ARGUMENT,
+                          id_ + ": replay: " + held->describe() + " was released since it was recorded");
+        }
+    }
+    auto command = std::make_unique<Command>();
+    command->kind = Command::Kind::kReplay;
+    command->recording = found->second.get();
+    command->held = found->second->held;
+    submit(queue, std::move(command));
+}
+
+// ---- what is kept ----
+
+void Device::keep(std::unique_ptr<Held> held) {
+    release_kept();
+    kept_.push_back(std::move(held));
+}
+
+void Device::release_kept() noexcept {
+    std::erase_if(kept_, [](const auto& one) { return one->free(); });
 }
 
 }  // namespace tessera::simulated

@@ -1,14 +1,15 @@
 #include "kernels.hpp"
 
 #include "device.hpp"
+#include "launch.hpp"
 #include "plugins/reference/oracle/kernel_table.hpp"
-#include "queue.hpp"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/checks/attention.hpp>
 #include <tessera/cpu/formats.hpp>
 
 #include <cstdio>
+#include <memory>
 #include <string>
 #include <string_view>
 
@@ -20,12 +21,6 @@ using cpu::AttentionShape;
 using oracle::KernelTable;
 using sdk::Failure;
 using sdk::guarded;
-
-struct State {
-    const tsr_node* node;
-    std::string device;
-    uint64_t workspace_bytes;
-};
 
 // ---- what is claimed ----
 
@@ -74,101 +69,89 @@ Rates rates_of(const tsr_device_info& device) noexcept {
 
 constexpr double kLaunchSeconds = 4e-6;
 
-const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
-                       tsr_kernel_plan* plan) {
-    if (device->compute_capability < kLeastCapability) {
-        sdk::refuse(*plan,
-                    "%s: required compute capability %u.%u; supported: 6.0 or more; missing: an older generation",
-                    node->op, device->compute_capability / 100, device->compute_capability / 10 % 10);
-        return nullptr;
+// Whether the device is one that is to lack the op, or the type of an operand.
+bool lacks(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
+    const Options options = Control::of(device.id ? device.id : "?").options();
+    if (options.lacks.empty()) return false;
+    if (options.lacking(node.op)) {
+        sdk::refuse(plan, "%s: required that op; supported: what the options of %s leave; missing: it", node.op,
+                    device.id);
+        return true;
     }
-    oracle::Work work;
-    KernelTable::op_of(self).plan(*node, 1, *plan, work);
-    if (!plan->supported) return nullptr;
-    if (std::string_view(node->op) == TSR_OP_FLASH_ATTENTION &&
-        !claims_flash(*node, device->compute_capability, *plan)) {
-        return nullptr;
+    for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
+        const tsr_tensor& tensor = sdk::operand(node, i);
+        if (!sdk::present(&tensor) || !options.lacking(cpu::format_name(tensor.type))) continue;
+        sdk::refuse(plan, "%s: required type %s; supported: what the options of %s leave; missing: that type", node.op,
+                    cpu::format_name(tensor.type), device.id);
+        return true;
     }
-    std::snprintf(plan->reason, sizeof plan->reason, "simulated, compute capability %u.%u",
-                  device->compute_capability / 100, device->compute_capability / 10 % 10);
-    const Rates rates = rates_of(*device);
-    plan->seconds_one_row = kLaunchSeconds + work.macs_one_row / rates.macs + work.bytes_one_row / rates.bytes;
-    plan->seconds_all_rows = kLaunchSeconds + work.macs_all_rows / rates.macs + work.bytes_all_rows / rates.bytes;
-    return nullptr;
+    return false;
 }
 
-const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device, tsr_device*,
-                          void** state) {
+const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
+                       tsr_kernel_plan* plan) {
     return guarded([&] {
+        if (device->compute_capability < kMinimumCapability) {
+            sdk::refuse(*plan,
+                        "%s: required compute capability %u.%u; supported: 6.0 or more; missing: an older generation",
+                        node->op, device->compute_capability / 100, device->compute_capability / 10 % 10);
+            return;
+        }
+        if (lacks(*node, *device, *plan)) return;
+        oracle::Work work;
+        KernelTable::op_of(self).plan(*node, 1, *plan, work);
+        if (!plan->supported) return;
+        if (std::string_view(node->op) == TSR_OP_FLASH_ATTENTION &&
+            !claims_flash(*node, device->compute_capability, *plan)) {
+            return;
+        }
+        std::snprintf(plan->reason, sizeof plan->reason, "simulated, compute capability %u.%u",
+                      device->compute_capability / 100, device->compute_capability / 10 % 10);
+        const Rates rates = rates_of(*device);
+        plan->seconds_one_row = kLaunchSeconds + work.macs_one_row / rates.macs + work.bytes_one_row / rates.bytes;
+        plan->seconds_all_rows = kLaunchSeconds + work.macs_all_rows / rates.macs + work.bytes_all_rows / rates.bytes;
+        plan->bytes_one_row = work.bytes_one_row;
+        plan->bytes_all_rows = work.bytes_all_rows;
+    });
+}
+
+const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* info, tsr_device* device,
+                          void** state) {
+    const tsr_status* failed = nullptr;
+    const tsr_status* refused = guarded([&] {
+        Device& on = Device::of(device, node->op);
         tsr_kernel_plan answer{};
         answer.struct_size = sizeof answer;
-        plan(self, node, device, &answer);
+        sdk::check(plan(self, node, info, &answer));
         if (!answer.supported) throw Failure(TSR_UNSUPPORTED, answer.reason);
-        *state = new State{node, device->id ? device->id : "?", answer.workspace_bytes};
+        const oracle::Op& op = KernelTable::op_of(self);
+        failed = on.call(
+            TSR_SIMULATED_PREPARE, Threads::kOne, [&] { *state = new State(on, op, *node, answer.workspace_bytes); },
+            op.name);
     });
+    return refused ? refused : failed;
 }
 
 void release(const tsr_kernel*, void* state) {
-    delete static_cast<State*>(state);
+    std::unique_ptr<State> released(static_cast<State*>(state));
+    if (!released) return;
+    Device& device = released->device;
+    if (released->queued() && !device.control().lost())
+        device.remember("release of " + released->describe() + " that is still on a queue");
+    released->mark_released();
+    if (!released->free()) device.keep(std::move(released));
 }
 
-// ---- launching ----
-
-// Bytes from the start of the storage to past the last element that the node can reach.
-uint64_t reach_of(const tsr_tensor& tensor) noexcept {
-    const cpu::FormatSize size = cpu::format_size(tensor.type);
-    const int64_t row = size.elements == 0
-                            ? tensor.dims[0] * tensor.strides[0]
-                            : static_cast<int64_t>(cpu::format_bytes(tensor.type, static_cast<size_t>(tensor.dims[0])));
-    int64_t reach = tensor.offset + row;
-    for (uint32_t i = 1; i < tensor.rank; ++i) reach += (tensor.dims[i] - 1) * tensor.strides[i];
-    return reach > 0 ? static_cast<uint64_t>(reach) : 0;
-}
-
-std::string operand_name(const tsr_node& node, uint32_t index) {
-    const tsr_tensor& tensor = sdk::operand(node, index);
-    std::string name = std::string(node.op) + " " + (node.name ? node.name : "") + ", ";
-    name += index < node.input_count ? "input " + std::to_string(index)
-                                     : "output " + std::to_string(index - node.input_count);
-    return tensor.name && *tensor.name ? name + " (" + tensor.name + ")" : name;
-}
-
-const tsr_status* enqueue(const tsr_kernel* self, void* state, const tsr_launch* run) {
-    return guarded([&] {
-        const State& prepared = *static_cast<State*>(state);
-        const tsr_node& node = *prepared.node;
-        if (!Queue::is_queue(run->queue))
-            throw Failure(TSR_INVALID_ARGUMENT, std::string(node.op) + ": a queue that is none of this plugin's");
-        Queue& on = *static_cast<Queue*>(run->queue);
-        Device& device = on.device();
-        if (device.id() != prepared.device) {
-            throw Failure(TSR_INVALID_ARGUMENT, std::string(node.op) + ": prepared for " + prepared.device +
-                                                    ", put on a queue of " + device.id());
-        }
-        device.failures().kernel(node.op, node.name ? node.name : "");
-        Launch launch{&KernelTable::op_of(self), &node, {}, nullptr, nullptr};
-        for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
-            const tsr_tensor& tensor = sdk::operand(node, i);
-            if (!sdk::present(&tensor)) continue;
-            launch.data[i] = device.resolve(run->data[i], reach_of(tensor), [&] { return operand_name(node, i); });
-        }
-        const auto whose = [&](const char* what) {
-            return std::string(node.op) + " " + (node.name ? node.name : "") + ", " + what;
-        };
-        launch.ranges = reinterpret_cast<const tsr_range*>(
-            device.resolve(run->ranges, sizeof(tsr_range) * TSR_RANGE_COUNT, [&] { return whose("ranges"); }));
-        if (prepared.workspace_bytes > 0) {
-            launch.workspace =
-                device.resolve(run->workspace, prepared.workspace_bytes, [&] { return whose("workspace"); });
-        }
-        on.put_launch(launch);
-    });
+const tsr_status* enqueue(const tsr_kernel*, void* state, const tsr_launch* launch) {
+    State& prepared = *static_cast<State*>(state);
+    return prepared.device.call(
+        TSR_SIMULATED_ENQUEUE, Threads::kOne, [&] { enqueue_launch(prepared, *launch); }, prepared.op.name);
 }
 
 tsr_kernel prototype() noexcept {
     tsr_kernel kernel{};
     kernel.device_kind = "simulated";
-    kernel.interop = kInterop;
+    kernel.interop = TSR_SIMULATED_INTEROP;
     kernel.device_abi = TSR_DEVICE_ABI;
     kernel.plan = plan;
     kernel.prepare = prepare;

@@ -1,8 +1,8 @@
 // The simulated plugin: GPUs that are not there, of any compute capability from 6.0 on and any memory. It keeps the ABI
 // honest (a host pointer given to a device, or a device's address read by the host, is caught) and stands in for GPUs
 // where none can be had. README.md says what it claims.
+#include "control.hpp"
 #include "device.hpp"
-#include "failures.hpp"
 #include "kernels.hpp"
 
 #include <tessera/plugin.h>
@@ -13,8 +13,8 @@ namespace {
 
 using namespace tessera::simulated;
 
-const void* get_extension(const tsr_plugin*, const char* name) {
-    return name && std::string_view(name) == TSR_SIMULATED_FAILURES ? failure_table() : nullptr;
+const void* get_extension(const tsr_plugin*, const char* tag) {
+    return tag && std::string_view(tag) == TSR_SIMULATED_FAILURES ? failure_table() : nullptr;
 }
 
 constexpr const tsr_device_provider* kProviders[] = {&kProvider};
@@ -39,6 +39,7 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
     // Built for minor version 0, which no host is below.
     static_assert(TSR_ABI_MINOR == 0);
     if (!host || host->abi_major != TSR_ABI_MAJOR) return nullptr;
+    set_host(host);
     try {
         static const tsr_plugin plugin = make_plugin();
         return &plugin;

@@ -105,8 +105,8 @@ TEST(SimulatedKernels, ComputesAsTheReference) {
     here.run(Ranges::of(4));
     gpu.compute(there, Ranges::of(4));
     EXPECT_EQ(*here.operand(2).bytes, *there.operand(2).bytes);
-    EXPECT_EQ(failures().kernels_run("SIM0", "matmul"), 1u);
-    EXPECT_EQ(failures().kernels_run("SIM0", nullptr), 1u);
+    EXPECT_EQ(failures().count("SIM0", TSR_SIMULATED_EXECUTE_KERNEL, "matmul"), 1u);
+    EXPECT_EQ(failures().count("SIM0", TSR_SIMULATED_EXECUTE_KERNEL, nullptr), 1u);
 
     // With workspace, absent operands and two outputs.
     Tensor logits = random_floats(rng, {16, 3});
@@ -133,15 +133,16 @@ TEST(SimulatedKernels, WrongOperandsAreNamed) {
         return "nothing failed";
     };
     float host[256] = {};
-    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_run&) { data[1] = host; }),
+    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_launch&) { data[1] = host; }),
                 AllOf(HasSubstr("matmul test, input 1 (blk.7.ffn_up.weight)"), HasSubstr("host pointer")));
-    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_run&) { data[2] = gpu.allocate(16); }),
+    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_launch&) { data[2] = gpu.allocate(16); }),
                 AllOf(HasSubstr("output 0"), HasSubstr("32 bytes"), HasSubstr("of which 16 are left")));
-    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_run&) { data[0] = nullptr; }), HasSubstr("NULL"));
-    EXPECT_THAT(failure([&](std::vector<void*>&, tsr_run& run) { run.ranges = reinterpret_cast<tsr_range*>(host); }),
-                HasSubstr("ranges"));
+    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_launch&) { data[0] = nullptr; }), HasSubstr("NULL"));
+    EXPECT_THAT(
+        failure([&](std::vector<void*>&, tsr_launch& launch) { launch.ranges = reinterpret_cast<tsr_range*>(host); }),
+        HasSubstr("ranges"));
     Gpu other(610, 1 << 20, "SIM1");
-    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_run&) { data[0] = other.allocate(4096); }),
+    EXPECT_THAT(failure([&](std::vector<void*>& data, tsr_launch&) { data[0] = other.allocate(4096); }),
                 HasSubstr("no address of this device"));
 }
 
@@ -155,15 +156,86 @@ TEST(SimulatedKernels, BadDataFailsAtTheWaitAndTheDeviceGoesOn) {
     EXPECT_EQ(node.operand(2).at(1), 4.0f);
 }
 
-TEST(SimulatedKernels, AKernelFailsWhereItIsAskedTo) {
+TEST(SimulatedKernels, BoundsOfALaunchAreKept) {
+    std::mt19937 rng(4);
     Gpu gpu;
-    TestNode node("get_rows", {floats({1, 1}, {1}), integers({1}, {0})}, {make_tensor(TSR_TYPE_F32, {1, 1})});
-    failures().fail_kernel("SIM0", "matmul", 0);
-    gpu.compute(node, Ranges::of(1));
-    failures().fail_kernel("SIM0", "get_rows", 1);
-    gpu.compute(node, Ranges::of(1));
-    EXPECT_THROW(gpu.compute(node, Ranges::of(1)), sdk::Failure);
-    gpu.compute(node, Ranges::of(1));
+    TestNode node("matmul", {random_floats(rng, {32, 4}, TSR_RANGE_ROWS), random_floats(rng, {32, 4})},
+                  {make_tensor(TSR_TYPE_F32, {4, 4}, TSR_RANGE_ROWS)});
+    const auto compute = [&](const Ranges& ranges, auto&& change) {
+        return failure([&] { gpu.compute(node, ranges, change); }, TSR_INVALID_ARGUMENT);
+    };
+    // Looser bounds are no fault.
+    int32_t bounds[TSR_RANGE_COUNT] = {4, 4, 4, 4};
+    gpu.compute(node, Ranges::of(2), [&](auto&, tsr_launch& launch) { launch.row_bounds = bounds; });
+    bounds[TSR_RANGE_ROWS] = 1;
+    EXPECT_THAT(compute(Ranges::of(2), [&](auto&, tsr_launch& launch) { launch.row_bounds = bounds; }),
+                AllOf(HasSubstr("matmul test"), HasSubstr("rows:"), HasSubstr("row bound, which is 1")));
+    EXPECT_THAT(compute(Ranges::of(5), [](auto&, tsr_launch&) {}), HasSubstr("of which there are 4"));
+    Ranges reversed = Ranges::of(2);
+    reversed.all[TSR_RANGE_PROMPT_ROWS] = {2, 1};
+    EXPECT_THAT(compute(reversed, [](auto&, tsr_launch&) {}), AllOf(HasSubstr("prompt rows"), HasSubstr("[2, 1)")));
+
+    auto attends = attention("flash_attention", Form::kPlain, 64, 64);
+    attends->operand(3).integers()[0] = 9;
+    std::fill(attends->operand(1).bytes->begin(), attends->operand(1).bytes->end(), 0);
+    std::fill(attends->operand(2).bytes->begin(), attends->operand(2).bytes->end(), 0);
+    gpu.compute(*attends, Ranges::of(1), [](auto&, tsr_launch& launch) { launch.token_bound = 10; });
+    EXPECT_THAT(
+        failure(
+            [&] { gpu.compute(*attends, Ranges::of(1), [](auto&, tsr_launch& launch) { launch.token_bound = 9; }); },
+            TSR_INVALID_ARGUMENT),
+        AllOf(HasSubstr("token bound, which is 9"), HasSubstr("found 9")));
+}
+
+TEST(SimulatedKernels, LackWhatTheyAreToldToLack) {
+    std::mt19937 rng(1);
+    TestNode node("matmul", {random_floats(rng, {32, 1}), random_weight(rng, TSR_TYPE_Q4_0, {32, 4})},
+                  {make_tensor(TSR_TYPE_F32, {4, 1})});
+    const tsr_device_info device = device_info(860, 64 << 20, "SIM5");
+    for (const auto& [lacks, supported] : {std::pair{"", 1u}, {"q4_1,add", 1u}, {"matmul", 0u}, {"rope,q4_0", 0u}}) {
+        const tsr_simulated_options how = options(TSR_SIMULATED_RANDOM, 1, 0, lacks);
+        ASSERT_EQ(failures().configure("SIM5", &how), 1u);
+        EXPECT_EQ(ask(node, device).supported, supported) << lacks;
+        if (supported) continue;
+        EXPECT_THAT(ask(node, device).reason, AllOf(HasSubstr("required"), HasSubstr("SIM5")));
+    }
+    failures().configure("SIM5", nullptr);
+    EXPECT_EQ(ask(node, device).supported, 1u);
+}
+
+TEST(SimulatedKernels, AreOfOneDevice) {
+    std::mt19937 rng(1);
+    Gpu gpu, other(610, 1 << 20, "SIM1");
+    TestNode node("add", {random_floats(rng, {8, 1}), random_floats(rng, {8, 1})}, {make_tensor(TSR_TYPE_F32, {8, 1})});
+    EXPECT_THAT(
+        failure(
+            [&] { gpu.compute(node, Ranges::of(1), [&](auto&, tsr_launch& launch) { launch.queue = other.queue; }); },
+            TSR_INVALID_ARGUMENT),
+        AllOf(HasSubstr("SIM0"), HasSubstr("queue")));
+    const tsr_kernel& kernel = simulated_kernel("add");
+    EXPECT_STREQ(kernel.interop, TSR_SIMULATED_INTEROP);
+    EXPECT_EQ(kernel.device_abi, uint32_t{TSR_DEVICE_ABI});
+    tsr_device foreign{};
+    foreign.interop = "cuda-driver/1";
+    void* state = nullptr;
+    for (tsr_device* wrong : {static_cast<tsr_device*>(nullptr), &foreign}) {
+        EXPECT_THAT(message_of(kernel.prepare(&kernel, &node.node, &gpu.info, wrong, &state)),
+                    AllOf(HasSubstr("add"), HasSubstr(TSR_SIMULATED_INTEROP)));
+    }
+}
+
+TEST(SimulatedKernels, StateIsNotReleasedUnderWay) {
+    Gpu gpu(options(TSR_SIMULATED_ON_WAIT));
+    TestNode node("add", {floats({1, 1}, {1}), floats({1, 1}, {2})}, {make_tensor(TSR_TYPE_F32, {1, 1})});
+    {
+        Gpu::Prepared prepared(gpu, node);
+        const tsr_launch launch = prepared.launch(Ranges::of(1));
+        sdk::check(prepared.kernel.enqueue(&prepared.kernel, prepared.state, &launch));
+    }
+    EXPECT_THAT(failure([&] { gpu.wait(); }, TSR_INTERNAL), HasSubstr("still on a queue"));
+    EXPECT_THAT(failure([&] { gpu.wait(); }, TSR_INVALID_ARGUMENT), HasSubstr("a kernel of add was released"));
+    gpu.wait();
+    EXPECT_EQ(failures().count("SIM0", TSR_SIMULATED_EXECUTE_KERNEL, nullptr), 0u);
 }
 
 }  // namespace
