@@ -163,6 +163,8 @@ void Executor::finish_up_to(uint64_t steps) {
     try {
         // Lanes end steps in turn: the last one's events are those of all.
         lanes_.finish(steps - 1);
+    } catch (const Error& error) {
+        abandon(error);
     } catch (...) {
         drain();
         throw;
@@ -175,6 +177,25 @@ void Executor::finish_up_to(uint64_t steps) {
 void Executor::drain() noexcept {
     lanes_.drain();
     finished_ = submitted_;
+}
+
+// The same, and throws the error with what else failed: devices that come later compute with what an earlier one has
+// not written, so a device's own failure is named before others.
+void Executor::abandon(const Error& error) {
+    const auto weight = [](tsr_code code) { return code == TSR_DEVICE_LOST ? 2 : code == TSR_DEVICE_ERROR ? 1 : 0; };
+    tsr_code code = error.code();
+    std::string message = error.what();
+    for (const Error& other : lanes_.drain()) {
+        if (message.find(other.what()) != std::string::npos) continue;
+        if (weight(other.code()) > weight(code)) {
+            message = fmt::format("{}; then {}", other.what(), message);
+            code = other.code();
+        } else {
+            message += fmt::format("; also {}", other.what());
+        }
+    }
+    finished_ = submitted_;
+    throw Error(code, message);
 }
 
 void Executor::check_faults() const {
@@ -261,6 +282,8 @@ void Executor::take_step(const StepRanges& ranges, uint32_t threads, bool output
         walk_step(plan_.step, submitted_, visitor);
         ++submitted_;
         if (outputs) finish_up_to(submitted_);
+    } catch (const Error& error) {
+        abandon(error);
     } catch (...) {
         drain();
         throw;

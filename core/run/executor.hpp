@@ -104,6 +104,7 @@ class Executor {
     void copy(const Action& action, uint32_t slot);
     void finish_up_to(uint64_t steps);
     void drain() noexcept;
+    [[noreturn]] void abandon(const Error& error);
     void check_faults() const;
 
     Plan plan_;

@@ -42,8 +42,17 @@ void Lanes::finish(uint64_t step) {
     for (const ActionId id : plan_.step.last) device(plan_.step.actions[id].lane).wait(event(id, step));
 }
 
-void Lanes::drain() noexcept {
-    for (LaneIndex lane = 1; lane < queues_.size(); ++lane) device(lane).drain(queues_[lane]);
+std::vector<Error> Lanes::drain() noexcept {
+    std::vector<Error> failures;
+    for (LaneIndex lane = 1; lane < queues_.size(); ++lane) {
+        std::optional<Error> failure = device(lane).drain(queues_[lane]);
+        try {
+            if (failure) failures.push_back(std::move(*failure));
+        } catch (const std::bad_alloc&) {
+            // It is one message the less.
+        }
+    }
+    return failures;
 }
 
 }  // namespace tessera

@@ -26,7 +26,7 @@ class Lanes {
     // The host waits for all lanes to have ended the step. Throws the first failure.
     void finish(uint64_t step);
     // The host waits for everything, whether it failed or not.
-    void drain() noexcept;
+    std::vector<Error> drain() noexcept;
 
   private:
     tsr_event event(ActionId id, uint64_t step) const { return events_[step % events_.size()][id]; }

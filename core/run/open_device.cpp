@@ -147,8 +147,15 @@ void OpenDevice::wait_queue(tsr_queue queue) {
     call("wait_queue", "finish its work", [&] { return device_->wait_queue(device_, queue); });
 }
 
-void OpenDevice::drain(tsr_queue queue) noexcept {
-    call_quietly("wait_queue", [&] { return device_->wait_queue(device_, queue); });
+std::optional<Error> OpenDevice::drain(tsr_queue queue) noexcept {
+    try {
+        wait_queue(queue);
+    } catch (const Error& error) {
+        return error;
+    } catch (...) {
+        // Without memory for a message there is none.
+    }
+    return std::nullopt;
 }
 
 void OpenDevice::begin_recording(tsr_queue queue) {
@@ -157,7 +164,12 @@ void OpenDevice::begin_recording(tsr_queue queue) {
 
 tsr_recording OpenDevice::end_recording(tsr_queue queue) {
     tsr_recording recording = nullptr;
-    call("end_recording", "end a recording", [&] { return device_->end_recording(device_, queue, &recording); });
+    try {
+        call("end_recording", "end a recording", [&] { return device_->end_recording(device_, queue, &recording); });
+    } catch (...) {
+        discard_recording(queue);  // else the device would go on recording
+        throw;
+    }
     recordings_.push_back(recording);
     return recording;
 }

@@ -1,11 +1,14 @@
 // An opened device: the functions of the ABI with exceptions instead of statuses, and what was opened on it.
 #pragma once
 
+#include "core/base/error.hpp"
 #include "core/base/plugin_call.hpp"
 
 #include <tessera/device.h>
 
 #include <cstdint>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -46,7 +49,8 @@ class OpenDevice {
     void wait(tsr_event event);
     void wait_queue(tsr_queue queue);
     // The same without telling whether it failed: before something else is told.
-    void drain(tsr_queue queue) noexcept;
+    // Waits for the queue; what it failed with.
+    std::optional<Error> drain(tsr_queue queue) noexcept;
 
     bool has_recordings() const noexcept { return device_->begin_recording != nullptr; }
     void begin_recording(tsr_queue queue);
