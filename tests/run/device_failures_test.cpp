@@ -1,0 +1,271 @@
+// Failures of devices through the whole engine: what goes wrong is told with the device's name, nothing is left behind,
+// and where the device can go on the same step succeeds afterwards.
+#include "core/base/error.hpp"
+#include "plugins/simulated/simulated_failures.h"
+#include "tests/support.hpp"
+
+#include <tessera/plugin.h>
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera {
+namespace {
+
+using testing::HasSubstr;
+
+// The plugin's extension: the library is the one that the registry maps, so the devices are the engine's.
+const tsr_simulated_failures& failures() {
+    static const tsr_simulated_failures* const table = [] {
+        void* library = dlopen(TSR_PLUGIN_DIR "/tessera_simulated.so", RTLD_NOW | RTLD_LOCAL);
+        if (!library) throw std::runtime_error(dlerror());
+        static tsr_host host{};
+        host.struct_size = sizeof host;
+        host.abi_major = TSR_ABI_MAJOR;
+        const auto query = reinterpret_cast<tsr_plugin_query_function>(dlsym(library, TSR_PLUGIN_QUERY));
+        const tsr_plugin* plugin = query(&host);
+        return static_cast<const tsr_simulated_failures*>(plugin->get_extension(plugin, TSR_SIMULATED_FAILURES));
+    }();
+    return *table;
+}
+
+constexpr const char* kDevices[] = {"SIM0", "SIM1"};
+
+// Attention on one device, experts on another, and some of the layers on the CPU: all kinds of copies.
+class Rig {
+  public:
+    explicit Rig(tsr_simulated_policy policy, uint32_t without = 0) {
+        for (const char* id : kDevices) {
+            failures().reset(id);
+            const tsr_simulated_options options = {sizeof options, policy, 7, without, 0, nullptr};
+            EXPECT_EQ(failures().configure(id, &options), 1u);
+        }
+    }
+    ~Rig() {
+        for (const char* id : kDevices) {
+            failures().reset(id);
+            failures().configure(id, nullptr);
+        }
+    }
+    Rig(const Rig&) = delete;
+
+    static std::unique_ptr<test::LoadedModel> load() {
+        Config config = test::plugins_without({"cpu_avx2", "cpu_avx512"});
+        for (const char* id : kDevices) {
+            DeviceDescription gpu;
+            gpu.kind = "simulated";
+            gpu.id = id;
+            gpu.name = "simulated";
+            gpu.compute_capability = 860;
+            gpu.memory_bytes = gpu.free_memory_bytes = 256 << 20;
+            config.simulated.push_back(gpu);
+        }
+        EngineOptions options;
+        options.context = 256;
+        options.sequences = 2;
+        options.rows = 32;
+        options.placement.gpu_layers = 99;
+        options.placement.rules = {{"blk\\.0\\.attn", "CPU"}, {"ffn_.*", "SIM1"}, {"attn_.*", "SIM0"}};
+        return std::make_unique<test::LoadedModel>(test::source_dir() / "tests/goldens/v3-groups.gguf", options,
+                                                   config);
+    }
+
+    static uint64_t allocated() {
+        uint64_t bytes = 0;
+        for (const char* id : kDevices) bytes += failures().allocated_bytes(id);
+        return bytes;
+    }
+};
+
+// A prompt in one sequence, which is thrown away afterwards.
+std::vector<float> step(Engine& engine) {
+    const std::vector<Token> tokens = {5, 17, 3, 42, 8, 1, 30, 12, 9};
+    const SequenceId sequence = engine.cache().create();
+    struct Gone {
+        Engine& engine;
+        SequenceId sequence;
+        ~Gone() { engine.cache().remove(sequence); }
+    } gone{engine, sequence};
+    std::vector<float> all;
+    const std::vector<BatchEntry> entries = {{sequence, tokens}};
+    for (const auto row : engine.step(entries)) all.insert(all.end(), row.begin(), row.end());
+    return all;
+}
+
+struct Failed {
+    tsr_code code = TSR_OK;
+    std::string message;
+};
+
+template <class Body>
+std::optional<Failed> failure_of(Body&& body) {
+    try {
+        body();
+    } catch (const Error& error) {
+        return Failed{error.code(), error.what()};
+    }
+    return std::nullopt;
+}
+
+// First, somewhere in the middle, and last of `count`.
+std::vector<uint64_t> some_of(uint64_t count) {
+    std::vector<uint64_t> some;
+    for (const uint64_t at : {uint64_t{0}, count / 2, count - 1}) {
+        if (count > 0 && std::ranges::find(some, at) == some.end()) some.push_back(at);
+    }
+    return some;
+}
+
+class DeviceFailures : public testing::TestWithParam<tsr_simulated_policy> {};
+
+// Operations whose failure fails a load. Of others (page-locked memory, recordings) the engine does without.
+TEST_P(DeviceFailures, ALoadFailsWithTheDevicesNameAndLeavesNothingBehind) {
+    const Rig rig(GetParam());
+    std::vector<uint64_t> counts[std::size(kDevices)];
+    Rig::load();
+    for (size_t d = 0; d < std::size(kDevices); ++d) {
+        for (tsr_simulated_operation o = 0; o < TSR_SIMULATED_OPERATION_COUNT; ++o)
+            counts[d].push_back(failures().count(kDevices[d], o, nullptr));
+    }
+    EXPECT_EQ(Rig::allocated(), 0u);
+    int tried = 0;
+    for (size_t d = 0; d < std::size(kDevices); ++d) {
+        for (const tsr_simulated_operation o :
+             {TSR_SIMULATED_ALLOCATE, TSR_SIMULATED_CREATE_QUEUE, TSR_SIMULATED_CREATE_EVENT, TSR_SIMULATED_UPLOAD,
+              TSR_SIMULATED_PREPARE, TSR_SIMULATED_WAIT_EVENT, TSR_SIMULATED_RECORD_EVENT, TSR_SIMULATED_DOWNLOAD,
+              TSR_SIMULATED_EXECUTE_KERNEL, TSR_SIMULATED_EXECUTE_COPY}) {
+            for (const uint64_t at : some_of(counts[d][o])) {
+                SCOPED_TRACE(testing::Message() << kDevices[d] << " operation " << o << " at " << at);
+                failures().fail(kDevices[d], o, nullptr, at, 1);
+                const auto failed = failure_of([] { Rig::load(); });
+                ASSERT_TRUE(failed);
+                EXPECT_THAT(failed->message, HasSubstr(kDevices[d]));
+                EXPECT_THAT(failed->message, HasSubstr("injected"));
+                EXPECT_EQ(Rig::allocated(), 0u);
+                failures().reset(kDevices[d]);
+                ++tried;
+            }
+        }
+    }
+    EXPECT_GT(tried, 25);
+    Rig::load();
+}
+
+TEST_P(DeviceFailures, AFailedStepIsToldAndTheNextSucceeds) {
+    const Rig rig(GetParam());
+    const auto loaded = Rig::load();
+    Engine& engine = *loaded->engine;
+    for (const char* id : kDevices) failures().reset(id);
+    const std::vector<float> wanted = step(engine);
+    ASSERT_FALSE(wanted.empty());
+    std::vector<uint64_t> counts[std::size(kDevices)];
+    for (size_t d = 0; d < std::size(kDevices); ++d) {
+        for (tsr_simulated_operation o = 0; o < TSR_SIMULATED_OPERATION_COUNT; ++o)
+            counts[d].push_back(failures().count(kDevices[d], o, nullptr));
+        // A step allocates nothing.
+        for (const tsr_simulated_operation o :
+             {TSR_SIMULATED_ALLOCATE, TSR_SIMULATED_ALLOCATE_PINNED, TSR_SIMULATED_REGISTER_HOST,
+              TSR_SIMULATED_CREATE_QUEUE, TSR_SIMULATED_CREATE_EVENT, TSR_SIMULATED_PREPARE,
+              TSR_SIMULATED_BEGIN_RECORDING}) {
+            EXPECT_EQ(counts[d][o], 0u) << kDevices[d] << " operation " << o;
+        }
+    }
+    int tried = 0;
+    for (size_t d = 0; d < std::size(kDevices); ++d) {
+        for (const tsr_simulated_operation o :
+             {TSR_SIMULATED_UPLOAD, TSR_SIMULATED_DOWNLOAD, TSR_SIMULATED_COPY, TSR_SIMULATED_COPY_FROM_PEER,
+              TSR_SIMULATED_ENQUEUE, TSR_SIMULATED_REPLAY, TSR_SIMULATED_RECORD_EVENT, TSR_SIMULATED_QUEUE_WAIT_EVENT,
+              TSR_SIMULATED_WAIT_EVENT, TSR_SIMULATED_WAIT_QUEUE, TSR_SIMULATED_EXECUTE_COPY,
+              TSR_SIMULATED_EXECUTE_KERNEL}) {
+            for (const uint64_t at : some_of(counts[d][o])) {
+                SCOPED_TRACE(testing::Message() << kDevices[d] << " operation " << o << " at " << at);
+                failures().fail(kDevices[d], o, nullptr, at, 1);
+                const auto failed = failure_of([&] { step(engine); });
+                ASSERT_TRUE(failed);
+                EXPECT_EQ(failed->code, uint32_t{TSR_DEVICE_ERROR}) << failed->message;
+                EXPECT_THAT(failed->message, HasSubstr(kDevices[d]));
+                EXPECT_THAT(failed->message, HasSubstr("injected"));
+                failures().reset(kDevices[d]);
+                std::vector<float> again;
+                const auto second = failure_of([&] { again = step(engine); });
+                ASSERT_FALSE(second) << second->message;
+                EXPECT_EQ(again, wanted);
+                ++tried;
+            }
+        }
+    }
+    EXPECT_GT(tried, 25);
+}
+
+TEST_P(DeviceFailures, ADeviceVanishesAtAnyTime) {
+    uint64_t operations = 0;
+    {
+        const Rig rig(GetParam());
+        const auto loaded = Rig::load();
+        for (const char* id : kDevices) failures().reset(id);
+        step(*loaded->engine);
+        for (tsr_simulated_operation o = 0; o < TSR_SIMULATED_OPERATION_COUNT; ++o)
+            operations += failures().count("SIM1", o, nullptr);
+    }
+    ASSERT_GT(operations, 10u);
+    for (uint64_t i = 0; i < 8; ++i) {
+        const uint64_t at = i * (operations - 1) / 8;
+        SCOPED_TRACE(testing::Message() << "after " << at << " of " << operations << " operations");
+        const Rig rig(GetParam());
+        {
+            const auto loaded = Rig::load();
+            failures().vanish("SIM1", at);
+            for (int again = 0; again < 2; ++again) {
+                const auto failed = failure_of([&] { step(*loaded->engine); });
+                ASSERT_TRUE(failed);
+                EXPECT_EQ(failed->code, uint32_t{TSR_DEVICE_LOST}) << failed->message;
+                EXPECT_THAT(failed->message, HasSubstr("SIM1"));
+            }
+        }
+        EXPECT_EQ(Rig::allocated(), 0u);
+    }
+}
+
+std::string policy_name(const testing::TestParamInfo<tsr_simulated_policy>& instance) {
+    constexpr const char* kNames[] = {"random", "at_once", "on_wait", "oldest_last", "newest_last"};
+    return kNames[instance.param];
+}
+
+INSTANTIATE_TEST_SUITE_P(Policies, DeviceFailures,
+                         testing::Values(TSR_SIMULATED_RANDOM, TSR_SIMULATED_ON_WAIT, TSR_SIMULATED_OLDEST_LAST),
+                         policy_name);
+
+// What a device does not offer, or refuses, costs time and no results.
+TEST(DeviceParts, AreDoneWithout) {
+    std::vector<float> wanted;
+    {
+        const Rig rig(TSR_SIMULATED_ON_WAIT);
+        wanted = step(*Rig::load()->engine);
+    }
+    constexpr uint32_t kMissing[] = {
+        TSR_SIMULATED_NO_RECORDINGS,  TSR_SIMULATED_NO_PINNED, TSR_SIMULATED_NO_REGISTRATION, TSR_SIMULATED_NO_PEERS,
+        TSR_SIMULATED_NO_MEMORY_INFO, TSR_SIMULATED_NO_TIMING, TSR_SIMULATED_UNREACHABLE,     0x7F};
+    for (const uint32_t without : kMissing) {
+        SCOPED_TRACE(without);
+        const Rig rig(TSR_SIMULATED_ON_WAIT, without);
+        EXPECT_EQ(step(*Rig::load()->engine), wanted);
+    }
+    for (const tsr_simulated_operation o :
+         {TSR_SIMULATED_REGISTER_HOST, TSR_SIMULATED_BEGIN_RECORDING, TSR_SIMULATED_END_RECORDING}) {
+        for (const uint64_t after : {0, 1}) {
+            SCOPED_TRACE(testing::Message() << "operation " << o << " after " << after);
+            const Rig rig(TSR_SIMULATED_RANDOM);
+            failures().fail("SIM0", o, nullptr, after, TSR_SIMULATED_ALWAYS);
+            EXPECT_EQ(step(*Rig::load()->engine), wanted);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace tessera
