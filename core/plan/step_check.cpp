@@ -40,6 +40,11 @@ void StepChecker::finish(uint64_t step) {
     for (const ActionId id : plan_.step.last) checker_.wait(0, event(id, step));
 }
 
+void StepChecker::drain() {
+    for (LaneIndex lane = 1; lane < plan_.step.lanes.size(); ++lane)
+        checker_.wait(0, OrderChecker::Clock(checker_.record(lane)));
+}
+
 std::vector<std::string> check_step(const Plan& plan, uint64_t steps, const std::optional<OmittedWait>& omitted) {
     Step changed = plan.step;
     if (omitted) {

@@ -21,6 +21,8 @@ class StepChecker {
     void signal(ActionId id, uint64_t step);
     // The host has waited for the end of the step.
     void finish(uint64_t step);
+    // The host has waited for everything, after a failure.
+    void drain();
 
     const std::vector<std::string>& faults() const noexcept { return checker_.faults(); }
 

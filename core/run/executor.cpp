@@ -173,10 +173,12 @@ void Executor::finish_up_to(uint64_t steps) {
     finished_ = steps;
 }
 
-// After a failure nothing may still be at work on memory that the next step uses.
-void Executor::drain() noexcept {
-    lanes_.drain();
+// After a failure nothing may still be at work on memory that the next step uses. Returns what else failed.
+std::vector<Error> Executor::drain() noexcept {
+    std::vector<Error> failures = lanes_.drain();
+    if (checker_) checker_->drain();
     finished_ = submitted_;
+    return failures;
 }
 
 // The same, and throws the error with what else failed: devices that come later compute with what an earlier one has
@@ -185,7 +187,7 @@ void Executor::abandon(const Error& error) {
     const auto weight = [](tsr_code code) { return code == TSR_DEVICE_LOST ? 2 : code == TSR_DEVICE_ERROR ? 1 : 0; };
     tsr_code code = error.code();
     std::string message = error.what();
-    for (const Error& other : lanes_.drain()) {
+    for (const Error& other : drain()) {
         if (message.find(other.what()) != std::string::npos) continue;
         if (weight(other.code()) > weight(code)) {
             message = fmt::format("{}; then {}", other.what(), message);
@@ -194,7 +196,6 @@ void Executor::abandon(const Error& error) {
             message += fmt::format("; also {}", other.what());
         }
     }
-    finished_ = submitted_;
     throw Error(code, message);
 }
 

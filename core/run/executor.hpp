@@ -103,7 +103,7 @@ class Executor {
     void enqueue(ActionId id, const RowBounds& bounds);
     void copy(const Action& action, uint32_t slot);
     void finish_up_to(uint64_t steps);
-    void drain() noexcept;
+    std::vector<Error> drain() noexcept;
     [[noreturn]] void abandon(const Error& error);
     void check_faults() const;
 
