@@ -24,6 +24,8 @@ const char* code_name(tsr_code code) noexcept {
             return "cancelled";
         case TSR_INTERNAL:
             return "internal error";
+        case TSR_DEVICE_LOST:
+            return "device lost";
     }
     return "unknown code";
 }
