@@ -4,6 +4,6 @@
 
 namespace tessera::cpu_x86 {
 
-extern const AttentionCode kWordAttention, kFloatAttention;
+extern const AttentionCode kInt16Attention, kFloatAttention;
 
 }  // namespace tessera::cpu_x86

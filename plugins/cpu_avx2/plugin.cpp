@@ -10,7 +10,7 @@ namespace tessera::cpu_x86 {
 namespace {
 
 constexpr cpu::PanelTable kPanels = cpu::make_panel_table<cpu::isa::Avx2>();
-constexpr Vectors kVectors = {"AVX2", &kPanels, &kWordAttention, &kFloatAttention};
+constexpr Vectors kVectors = {"AVX2", &kPanels, &kInt16Attention, &kFloatAttention};
 
 }  // namespace
 

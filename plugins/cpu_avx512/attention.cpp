@@ -12,8 +12,8 @@ namespace tessera::cpu_x86 {
 // multipliers can do.
 using Isa = cpu::isa::Avx512Vectors;
 using Vnni = cpu::isa::Avx512VnniVectors;
-const AttentionCode kWordAttention = attention_code<Isa, cpu::attention::Int16Arithmetic<Isa>>(60e9);
-const AttentionCode kVnniWordAttention = attention_code<Vnni, cpu::attention::Int16Arithmetic<Vnni>>(95e9);
+const AttentionCode kInt16Attention = attention_code<Isa, cpu::attention::Int16Arithmetic<Isa>>(60e9);
+const AttentionCode kVnniInt16Attention = attention_code<Vnni, cpu::attention::Int16Arithmetic<Vnni>>(95e9);
 const AttentionCode kFloatAttention = attention_code<Isa, cpu::attention::FloatArithmetic<Isa>>(55e9);
 
 }  // namespace tessera::cpu_x86

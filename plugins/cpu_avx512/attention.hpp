@@ -4,6 +4,6 @@
 
 namespace tessera::cpu_x86 {
 
-extern const AttentionCode kWordAttention, kVnniWordAttention, kFloatAttention;
+extern const AttentionCode kInt16Attention, kVnniInt16Attention, kFloatAttention;
 
 }  // namespace tessera::cpu_x86

@@ -13,8 +13,8 @@ namespace {
 
 constexpr cpu::PanelTable kPanels = cpu::make_panel_table<cpu::isa::Avx512>();
 constexpr cpu::PanelTable kVnniPanels = cpu::make_panel_table<cpu::isa::Avx512Vnni>();
-constexpr Vectors kLeast = {"AVX-512", &kPanels, &kWordAttention, &kFloatAttention};
-constexpr Vectors kVnni = {"AVX-512 with VNNI", &kVnniPanels, &kVnniWordAttention, &kFloatAttention};
+constexpr Vectors kBase = {"AVX-512", &kPanels, &kInt16Attention, &kFloatAttention};
+constexpr Vectors kVnni = {"AVX-512 with VNNI", &kVnniPanels, &kVnniInt16Attention, &kFloatAttention};
 
 bool has_flag(const tsr_device_info* device, std::string_view flag) noexcept {
     if (!device || !device->cpu_flags) return false;
@@ -27,7 +27,7 @@ bool has_flag(const tsr_device_info* device, std::string_view flag) noexcept {
 }  // namespace
 
 const Vectors& vectors_of(const tsr_device_info* device) noexcept {
-    return has_flag(device, "avx512_vnni") ? kVnni : kLeast;
+    return has_flag(device, "avx512_vnni") ? kVnni : kBase;
 }
 
 }  // namespace tessera::cpu_x86

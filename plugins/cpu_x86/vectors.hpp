@@ -14,11 +14,11 @@ struct AttentionCode;
 struct Vectors {
     const char* name;  // for people
     const cpu::PanelTable* panels;
-    const AttentionCode* words;   // attention in 16-bit integers
+    const AttentionCode* int16;   // attention in 16-bit integers
     const AttentionCode* floats;  // in f32
 };
 
-// Chosen by the device's flags; the plugin's least where `device` is NULL or has none. Lives as long as the library;
+// Chosen by the device's flags; the plugin's minimum where `device` is NULL or has none. Lives as long as the library;
 // any thread.
 const Vectors& vectors_of(const tsr_device_info* device) noexcept;
 

@@ -23,13 +23,13 @@ constexpr double kCall = 3e-6;
 
 const AttentionCode& code_of(const attention::Problem& problem, const tsr_device_info* device) noexcept {
     const Vectors& vectors = vectors_of(device);
-    return problem.exact ? *vectors.floats : *vectors.words;
+    return problem.exact ? *vectors.floats : *vectors.int16;
 }
 
 attention::Budget budget_of(const tsr_node& node, const attention::Problem& problem, const AttentionCode& code,
-                            int workers, int64_t& least) noexcept {
+                            int workers, int64_t& minimum) noexcept {
     const int64_t cap = std::max<int64_t>(0, sdk::int_attribute(node, "scratch_bytes", 0));
-    return code.budget(problem, workers, cap, least);
+    return code.budget(problem, workers, cap, minimum);
 }
 
 static_assert(kLanes <= attention::kMostGroupRows);
@@ -48,17 +48,17 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     const CanonicalNode canonical(*node);
     attention::Problem problem;
     if (!attention::read_problem(canonical.node(), *plan, problem)) return nullptr;
-    int64_t least = 0;
+    int64_t minimum = 0;
     const int workers = static_cast<int>(slots_of(device));
     const AttentionCode& code = code_of(problem, device);
-    const attention::Budget budget = budget_of(*node, problem, code, workers, least);
-    plan->minimum_scratch_bytes = static_cast<uint64_t>(least);
+    const attention::Budget budget = budget_of(*node, problem, code, workers, minimum);
+    plan->minimum_scratch_bytes = static_cast<uint64_t>(minimum);
     if (budget.workers == 0) {
         sdk::refuse(*plan,
                     "%s: required at most %lld bytes of scratch memory; supported: %lld or more; missing: %lld bytes",
                     node->op, static_cast<long long>(sdk::int_attribute(*node, "scratch_bytes", 0)),
-                    static_cast<long long>(least),
-                    static_cast<long long>(least - sdk::int_attribute(*node, "scratch_bytes", 0)));
+                    static_cast<long long>(minimum),
+                    static_cast<long long>(minimum - sdk::int_attribute(*node, "scratch_bytes", 0)));
         return nullptr;
     }
     const char* forms[] = {"plain", "value is a prefix of the key", "keys and values projected from latent rows"};
@@ -96,9 +96,9 @@ const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_dev
         tsr_kernel_plan plan{};
         attention::Problem& problem = prepared.state.problem;
         if (!attention::read_problem(canonical.node(), plan, problem)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
-        int64_t least = 0;
+        int64_t minimum = 0;
         prepared.code = &code_of(problem, device);
-        prepared.state.budget = budget_of(*node, problem, *prepared.code, static_cast<int>(slots_of(device)), least);
+        prepared.state.budget = budget_of(*node, problem, *prepared.code, static_cast<int>(slots_of(device)), minimum);
         if (problem.form == attention::Form::kProjected) {
             prepared.state.wk = packing_of(*node->inputs[kWk]);
             prepared.state.wv = packing_of(*node->inputs[kWv]);

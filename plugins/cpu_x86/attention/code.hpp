@@ -12,7 +12,7 @@ struct AttentionCode {
     double macs;  // a second of one worker, for estimates
     // As cpu::attention::make_budget and cpu::attention::Run::go.
     cpu::attention::Budget (*budget)(const cpu::attention::Problem& problem, int workers, int64_t cap,
-                                     int64_t& least) noexcept;
+                                     int64_t& minimum) noexcept;
     void (*run)(const cpu::attention::State& state, const tsr_run& run);
 };
 

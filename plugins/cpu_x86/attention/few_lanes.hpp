@@ -17,7 +17,7 @@ template <class Isa, class Arithmetic>
 struct FewLanes {
     using Floats = typename Isa::Floats;
     static constexpr int kLanes = Isa::kLanes;
-    static constexpr int kMost = 4;
+    static constexpr int kMaxLanes = 4;
     // Rows that are asked for ahead of the one that is read.
     static constexpr int kAhead = 8;
 

@@ -27,7 +27,7 @@ struct Int16Arithmetic {
     static constexpr int kPanel = 2 * kLanes;  // lanes of a full panel
     static constexpr float kLargestKey = 127 * 64;
     static constexpr float kLargestSum = 262000;  // times 8128, and half a unit for each of 4096 terms: below 2^31
-    static constexpr float kLargestWord = 32000;
+    static constexpr float kLargestInt16 = 32000;
 
     // Tokens of a chunk. Written by one worker, for itself.
     struct Chunk {
@@ -56,12 +56,12 @@ struct Int16Arithmetic {
 
     // Queries of a panel, or rows of a weight that are multiplied with cached rows as queries are.
     struct Queries {
-        int16_t* words;    // [padded elements / 2][lanes][2], order of Isa::place_of
+        int16_t* values;   // [padded elements / 2][lanes][2], order of Isa::place_of
         float* scales[2];  // [lanes], of each part
     };
     static Queries take_queries(Arena& arena, int padded_elements) noexcept {
         Queries queries{};
-        queries.words = arena.take<int16_t>(int64_t{padded_elements} * kPanel);
+        queries.values = arena.take<int16_t>(int64_t{padded_elements} * kPanel);
         queries.scales[0] = arena.take<float>(kPanel);
         queries.scales[1] = arena.take<float>(kPanel);
         return queries;
@@ -69,13 +69,13 @@ struct Int16Arithmetic {
 
     // What the lanes of a panel make of a chunk.
     struct Weights {
-        float* scores;   // [kChunk + kChunkPadding][lanes]
-        int16_t* words;  // [kChunk / 2][lanes][2]
+        float* scores;    // [kChunk + kChunkPadding][lanes]
+        int16_t* values;  // [kChunk / 2][lanes][2]
     };
     static Weights take_weights(Arena& arena) noexcept {
         Weights weights{};
         weights.scores = arena.take<float>((kChunk + kChunkPadding) * int64_t{kPanel});
-        weights.words = arena.take<int16_t>(kChunk * int64_t{kPanel});
+        weights.values = arena.take<int16_t>(kChunk * int64_t{kPanel});
         return weights;
     }
 
@@ -136,7 +136,7 @@ struct Int16Arithmetic {
                     }
                 }
                 const float total = Isa::sum(sum), largest = Isa::largest(top);
-                factors[lane] = std::min(inverse(total, kLargestSum), inverse(largest, kLargestWord));
+                factors[lane] = std::min(inverse(total, kLargestSum), inverse(largest, kLargestInt16));
                 queries.scales[part][lane] = factors[lane] > 0 ? scale / factors[lane] : 0.0f;
             }
             for (int e = begin; e < end; e += kLanes) {
@@ -150,7 +150,7 @@ struct Int16Arithmetic {
                     Isa::transpose(r);
                     const Floats f = Isa::load(factors + v * kLanes);
                     for (int i = 0; i < kLanes; i += 2) {
-                        int16_t* to = queries.words + (int64_t{(place + i) / 2} * lanes + v * kLanes) * 2;
+                        int16_t* to = queries.values + (int64_t{(place + i) / 2} * lanes + v * kLanes) * 2;
                         Isa::store_ints(to, Isa::pair(Isa::multiply(r[i], f), Isa::multiply(r[i + 1], f)));
                     }
                 }
@@ -173,7 +173,7 @@ struct Int16Arithmetic {
             for (int part = 0; part < shape.parts(); ++part) {
                 const int begin = shape.part_begin(part);
                 KeyTile tile;
-                tile.queries = queries.words + int64_t{begin} * V * kLanes;
+                tile.queries = queries.values + int64_t{begin} * V * kLanes;
                 tile.query_scales = queries.scales[part];
                 tile.keys = chunk.keys + int64_t{slot} * shape.padded_key() + begin;
                 tile.key_stride = shape.padded_key();
@@ -207,14 +207,14 @@ struct Int16Arithmetic {
                 Isa::store(x + t * kWidth, w);
             }
             const Floats factor = Isa::minimum(Isa::divide(Isa::splat(kLargestSum), weighted),
-                                               Isa::divide(Isa::splat(kLargestWord), largest));
+                                               Isa::divide(Isa::splat(kLargestInt16), largest));
             Isa::store(top + v * kLanes, highest);
             Isa::store(sum + v * kLanes, total);
             Isa::store(step + v * kLanes, Isa::divide(Isa::splat(1.0f), factor));
             for (int t = 0; t < tokens; t += 2) {
                 const Floats a = Isa::multiply(Isa::load(x + t * kWidth), factor);
                 const Floats b = t + 1 < tokens ? Isa::multiply(Isa::load(x + (t + 1) * kWidth), factor) : Isa::zero();
-                Isa::store_ints(weights.words + (int64_t{t / 2} * kWidth + v * kLanes) * 2, Isa::pair(a, b));
+                Isa::store_ints(weights.values + (int64_t{t / 2} * kWidth + v * kLanes) * 2, Isa::pair(a, b));
             }
         }
     }
@@ -252,9 +252,9 @@ struct Int16Arithmetic {
         return Isa::load_first(row + e, std::max(0, elements - e));
     }
 
-    // Sources: `prepare` finds the scale of elements of a row, and leaves what `write` needs to make words of them.
+    // Sources: `prepare` finds the scale of elements of a row, and leaves what `write` needs to convert them.
 
-    template <class Number, float (*Largest)(const Number*, int), void (*Words)(const Number*, float, int16_t*)>
+    template <class Number, float (*Largest)(const Number*, int), void (*Convert)(const Number*, float, int16_t*)>
     struct NumberSource {
         int64_t first;
         int count;
@@ -266,12 +266,12 @@ struct Int16Arithmetic {
         }
         void write(const char* row, const State& factor, int16_t* to) const noexcept {
             const auto* x = reinterpret_cast<const Number*>(row) + first;
-            for (int i = 0; i < count; i += 32) Words(x + i, factor, to + i);
+            for (int i = 0; i < count; i += 32) Convert(x + i, factor, to + i);
         }
     };
-    using F32Source = NumberSource<float, Isa::largest_of_floats, Isa::words_from_floats>;
-    using F16Source = NumberSource<uint16_t, Isa::largest_of_f16, Isa::words_from_f16>;
-    using Bf16Source = NumberSource<uint16_t, Isa::largest_of_bf16, Isa::words_from_bf16>;
+    using F32Source = NumberSource<float, Isa::largest_of_floats, Isa::int16_from_floats>;
+    using F16Source = NumberSource<uint16_t, Isa::largest_of_f16, Isa::int16_from_f16>;
+    using Bf16Source = NumberSource<uint16_t, Isa::largest_of_bf16, Isa::int16_from_bf16>;
 
     // Blocks with an f16 scale and 32 codes. The scales of blocks are multiplied in, relative to the largest.
     struct CodeSource {
@@ -290,7 +290,7 @@ struct Int16Arithmetic {
             // Bytes times ratio / 2^7: 127 * 64 at most.
             const Floats factor = Isa::splat(inverse(largest, 8192.0f));
             for (int b = 0; b < blocks; b += kLanes) {
-                Isa::to_words(state.ratios + b, Isa::multiply(Isa::load(scales + b), factor));
+                Isa::to_int16(state.ratios + b, Isa::multiply(Isa::load(scales + b), factor));
             }
             return largest / static_cast<float>(64 * format.spread);
         }
@@ -303,7 +303,7 @@ struct Int16Arithmetic {
                     format.codes(block, spread);
                     codes = spread;
                 }
-                Isa::words_from_bytes(codes, state.ratios[b], to + 32 * b);
+                Isa::int16_from_bytes(codes, state.ratios[b], to + 32 * b);
             }
         }
     };
@@ -328,7 +328,7 @@ struct Int16Arithmetic {
             alignas(64) float block[32];
             for (int i = 0; i < padded; i += 32) {
                 decode(row, i, block);
-                Isa::words_from_floats(block, factor, to + i);
+                Isa::int16_from_floats(block, factor, to + i);
             }
         }
         void decode(const char* row, int i, float* block) const noexcept {
@@ -351,7 +351,7 @@ struct Int16Arithmetic {
         body(GeneralSource{type, first, count, padded});
     }
 
-    // Row i to the words at to(i), then done(i). Scales first for several rows, because each is a long chain of steps
+    // Row i to the int16 at to(i), then done(i). Scales first for several rows, because each is a long chain of steps
     // that others can overlap.
     template <class Source, class To, class Done>
     static void load_rows(const Source& source, const char* const* rows, int count, float* scales, To&& to,
@@ -422,11 +422,11 @@ struct Int16Arithmetic {
         Ints sums[R][V];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
         const int16_t* values = chunk.values + 2 * d;
-        const int16_t* words = weights.words;
-        for (const int16_t* end = words + int64_t{(tokens + 1) / 2} * 2 * V * kLanes; words != end;
-             words += 2 * V * kLanes) {
+        const int16_t* pairs = weights.values;
+        for (const int16_t* end = pairs + int64_t{(tokens + 1) / 2} * 2 * V * kLanes; pairs != end;
+             pairs += 2 * V * kLanes) {
             Ints w[V];
-            unrolled<V>([&](auto v) { w[v] = Isa::load_ints(words + 2 * v * kLanes); });
+            unrolled<V>([&](auto v) { w[v] = Isa::load_ints(pairs + 2 * v * kLanes); });
             unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], w, values + 2 * i); });
             values += stride;
         }

@@ -18,7 +18,7 @@ struct Problem {
     int kv_heads = 0;
     int group = 0;                 // query heads of one key head, and lanes of one row in a unit of work
     int latent = 0;                // projected: elements of the cached row that are multiplied with the weights
-    int turned = 0;                // projected: elements after them that are part of every head's key as they are
+    int unprojected = 0;           // projected: elements after them that are part of every head's key as they are
     int64_t weight_row_bytes = 0;  // projected: of the larger canonical row of the weights
     HeadShape shape;               // of a head, as it is attended
     float scale = 1;
@@ -28,7 +28,7 @@ struct Problem {
     bool hadamard = false;  // projected: rows of the weights want hadamard()
     bool exact = false;     // f32 arithmetic
 
-    int projected_key() const noexcept { return shape.key - turned; }
+    int projected_key() const noexcept { return shape.key - unprojected; }
     // Units of work over different keys: heads with keys of their own.
     int key_units() const noexcept { return form == Form::kProjected ? heads : kv_heads; }
     HeadShape latent_shape() const noexcept {
@@ -98,12 +98,12 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
         check.weight(7, "wv", 3);
         if (!check) return false;
         const int64_t c = check.at(6).dims[0], expanded = check.at(6).dims[1];
-        const int64_t turned = dk - expanded;
-        if (turned < 0 || c < 1 || c > 4096)
+        const int64_t unprojected = dk - expanded;
+        if (unprojected < 0 || c < 1 || c > 4096)
             check.no("attention: wk makes %lld of a key of %lld", (long long)expanded, (long long)dk);
         check.dims(6, "wk", {c, expanded, heads});
         check.dims(7, "wv", {c, dv, heads});
-        check.dim(1, "the key cache", 0, c + turned);
+        check.dim(1, "the key cache", 0, c + unprojected);
         if (!check) return false;
         p.form = Form::kProjected;
         p.hadamard = sdk::int_attribute(node, "hadamard", 0) != 0;
@@ -112,7 +112,7 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
         p.latent = static_cast<int>(c);
         p.weight_row_bytes = static_cast<int64_t>(std::max(format_bytes(check.at(6).type, static_cast<size_t>(c)),
                                                            format_bytes(check.at(7).type, static_cast<size_t>(c))));
-        p.turned = static_cast<int>(turned);
+        p.unprojected = static_cast<int>(unprojected);
     } else {
         check.dim(1, "the key cache", 0, dk);
         if (dv > dk)

@@ -1,7 +1,7 @@
 // Sizes that the attention algorithms share.
 //
 // A *lane* is one query: a (row, head) pair. A *panel* is up to two vectors of lanes that read the same keys. A *chunk*
-// is 128 cached tokens of one sequence, turned once into the form in which all panels of a unit of work read them.
+// is 128 cached tokens of one sequence, converted once into the form in which all panels of a unit of work read them.
 #pragma once
 
 #include <cstddef>

@@ -112,27 +112,27 @@ int64_t worker_bytes(const Problem& problem, int panels) noexcept {
     return arena.used();
 }
 
-// The budget within `cap` bytes (0: no cap), or with workers = 0 if even the least, one worker's `least_bytes`, does
-// not fit.
+// The budget within `cap` bytes (0: no cap), or with workers = 0 if even the minimum, one worker's `minimum_bytes`,
+// does not fit.
 template <class Arithmetic>
-Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& least_bytes) noexcept {
+Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& minimum_bytes) noexcept {
     // Panels of a block stay in the second-level cache beside a chunk; expanded keys are worth more rows.
     constexpr int64_t kBlockBytes = 384 << 10, kProjectedBlockBytes = 512 << 10;
     constexpr int64_t kSegmentsWithSlots = 4;
     Budget budget;
     budget.workers = std::max(1, workers);
-    least_bytes = worker_bytes<Arithmetic>(problem, 1);
+    minimum_bytes = worker_bytes<Arithmetic>(problem, 1);
     Arena slot(nullptr);
     Panel<Arithmetic>::take_result(slot, problem.shape);
     budget.slot_bytes = slot.used();
-    if (cap > 0 && cap < least_bytes) {
+    if (cap > 0 && cap < minimum_bytes) {
         budget.workers = 0;
         return budget;
     }
     const int64_t one = worker_bytes<Arithmetic>(problem, 1), two = worker_bytes<Arithmetic>(problem, 2);
     const int64_t wanted = problem.form == Form::kProjected ? kProjectedBlockBytes : kBlockBytes;
-    const int64_t most = (problem.max_rows * problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
-    budget.panels_of_block = static_cast<int>(std::clamp<int64_t>(wanted / (two - one), 1, most));
+    const int64_t maximum = (problem.max_rows * problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
+    budget.panels_of_block = static_cast<int>(std::clamp<int64_t>(wanted / (two - one), 1, maximum));
     if (problem.form != Form::kProjected) {
         const int64_t panels_of_row = (problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
         budget.slots_of_segment = static_cast<int>(std::min<int64_t>(kMaxSpans * panels_of_row, 1024));
@@ -206,9 +206,9 @@ class Segments {
         }
         s.spans = static_cast<int>(spans);
         // Enough units for several workers, but projected keys are worth as many rows as there are.
-        const int64_t most = std::min<int64_t>(budget_->panels_of_block, s.panels);
-        const int64_t wanted = problem_->form == Form::kProjected ? most : all * spans / kMaxSpans;
-        s.block_panels = static_cast<int>(std::clamp<int64_t>(wanted, 1, most));
+        const int64_t maximum = std::min<int64_t>(budget_->panels_of_block, s.panels);
+        const int64_t wanted = problem_->form == Form::kProjected ? maximum : all * spans / kMaxSpans;
+        s.block_panels = static_cast<int>(std::clamp<int64_t>(wanted, 1, maximum));
         s.blocks = static_cast<int>((s.panels + s.block_panels - 1) / s.block_panels);
         s.first_slot = -1;
         if (s.spans > 1 && slots_used_ + all * spans <= budget_->slots) {

@@ -179,7 +179,7 @@ struct Avx2 {
     static Floats from_u8(const uint8_t* p) noexcept {
         return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
     }
-    // Eight bytes that are held in a word, the first in its low bits.
+    // Eight bytes of a uint64, the first in its low bits.
     static Floats from_u8(uint64_t bytes) noexcept {
         return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_cvtsi64_si128(static_cast<int64_t>(bytes))));
     }
@@ -228,7 +228,7 @@ struct Avx2 {
     static void interleave(const unsigned char* const (&from)[kLanes], unsigned char* to) noexcept {
         size_t done = 0;
         if constexpr (kGrain == 4) {
-            for (; done + 16 <= kRowBytes; done += 16) interleave_words(from, done, to + done * kLanes);
+            for (; done + 16 <= kRowBytes; done += 16) interleave_int32(from, done, to + done * kLanes);
         } else if constexpr (kGrain == 1) {
             for (; done + 8 <= kRowBytes; done += 8) interleave_bytes(from, done, to + done * kLanes);
         }
@@ -275,8 +275,8 @@ struct Avx2 {
   private:
     // b in bytes whose top bit is set in `bits`, else a.
     static Bytes chosen(Bytes a, Bytes b, Bytes bits) noexcept { return _mm256_blendv_epi8(a, b, bits); }
-    // Four words of each row: a transpose.
-    static void interleave_words(const unsigned char* const (&from)[kLanes], size_t at, unsigned char* to) noexcept {
+    // Four int32 of each row: a transpose.
+    static void interleave_int32(const unsigned char* const (&from)[kLanes], size_t at, unsigned char* to) noexcept {
         const auto two = [&](int row) {
             const auto* low = reinterpret_cast<const __m128i*>(from[row] + at);
             const auto* high = reinterpret_cast<const __m128i*>(from[row + 4] + at);

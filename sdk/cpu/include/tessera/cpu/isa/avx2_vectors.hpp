@@ -150,23 +150,23 @@ struct Avx2Vectors {
     }
 
     // 32 floats times `factor`, rounded; the products lie in [-32767, 32767].
-    static void words_from_floats(const float* x, float factor, int16_t* to) noexcept {
+    static void int16_from_floats(const float* x, float factor, int16_t* to) noexcept {
         const __m256 f = _mm256_set1_ps(factor);
-        store_words(_mm256_mul_ps(f, load(x)), _mm256_mul_ps(f, load(x + 8)), _mm256_mul_ps(f, load(x + 16)),
+        store_int16(_mm256_mul_ps(f, load(x)), _mm256_mul_ps(f, load(x + 8)), _mm256_mul_ps(f, load(x + 16)),
                     _mm256_mul_ps(f, load(x + 24)), to);
     }
-    static void words_from_f16(const uint16_t* x, float factor, int16_t* to) noexcept {
+    static void int16_from_f16(const uint16_t* x, float factor, int16_t* to) noexcept {
         const __m256 f = _mm256_set1_ps(factor);
-        store_words(_mm256_mul_ps(f, from_f16(x)), _mm256_mul_ps(f, from_f16(x + 8)),
+        store_int16(_mm256_mul_ps(f, from_f16(x)), _mm256_mul_ps(f, from_f16(x + 8)),
                     _mm256_mul_ps(f, from_f16(x + 16)), _mm256_mul_ps(f, from_f16(x + 24)), to);
     }
-    static void words_from_bf16(const uint16_t* x, float factor, int16_t* to) noexcept {
+    static void int16_from_bf16(const uint16_t* x, float factor, int16_t* to) noexcept {
         const __m256 f = _mm256_set1_ps(factor);
-        store_words(_mm256_mul_ps(f, from_bf16(x)), _mm256_mul_ps(f, from_bf16(x + 8)),
+        store_int16(_mm256_mul_ps(f, from_bf16(x)), _mm256_mul_ps(f, from_bf16(x + 8)),
                     _mm256_mul_ps(f, from_bf16(x + 16)), _mm256_mul_ps(f, from_bf16(x + 24)), to);
     }
     // 32 bytes times ratio / 2^7.
-    static void words_from_bytes(const int8_t* x, int16_t ratio, int16_t* to) noexcept {
+    static void int16_from_bytes(const int8_t* x, int16_t ratio, int16_t* to) noexcept {
         const __m256i r = _mm256_set1_epi16(ratio);
         const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
         const __m256i zero = _mm256_setzero_si256();
@@ -175,10 +175,10 @@ struct Avx2Vectors {
     }
     // Largest magnitude of `count` numbers, a multiple of 32. 16-bit floats are compared as integers.
     static float largest_of_f16(const uint16_t* x, int count) noexcept {
-        return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(largest_word(x, count))));
+        return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(largest_uint16(x, count))));
     }
     static float largest_of_bf16(const uint16_t* x, int count) noexcept {
-        return std::bit_cast<float>(static_cast<uint32_t>(largest_word(x, count)) << 16);
+        return std::bit_cast<float>(static_cast<uint32_t>(largest_uint16(x, count)) << 16);
     }
     static float largest_of_floats(const float* x, int count) noexcept {
         __m256 m = zero();
@@ -202,12 +202,12 @@ struct Avx2Vectors {
         for (; i < count; ++i) to[i] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(at(i) & 0xFFFF)));
     }
     // Floats in [-32768, 32767], rounded.
-    static void to_words(int16_t* p, Floats v) noexcept {
+    static void to_int16(int16_t* p, Floats v) noexcept {
         const __m256i i = _mm256_cvtps_epi32(v);
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(i, i), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
-    // Two rows of 16 words to 16 pairs. pair_place_of says where the pair of a place goes.
+    // Two rows of 16 int16 to 16 pairs. pair_place_of says where the pair of a place goes.
     static void interleave(const int16_t* first, const int16_t* second, int16_t* pairs) noexcept {
         const __m256i a = load_ints(first), b = load_ints(second);
         store_ints(pairs, _mm256_unpacklo_epi16(a, b));
@@ -259,13 +259,13 @@ struct Avx2Vectors {
     }
 
   private:
-    static void store_words(Floats a, Floats b, Floats c, Floats d, int16_t* to) noexcept {
+    static void store_int16(Floats a, Floats b, Floats c, Floats d, int16_t* to) noexcept {
         const __m256i even = _mm256_packs_epi32(_mm256_cvtps_epi32(a), _mm256_cvtps_epi32(c));
         const __m256i odd = _mm256_packs_epi32(_mm256_cvtps_epi32(b), _mm256_cvtps_epi32(d));
         store_ints(to, _mm256_permute4x64_epi64(even, 0xD8));
         store_ints(to + 16, _mm256_permute4x64_epi64(odd, 0xD8));
     }
-    static int largest_word(const uint16_t* x, int count) noexcept {
+    static int largest_uint16(const uint16_t* x, int count) noexcept {
         const __m256i mask = _mm256_set1_epi16(0x7FFF);
         __m256i m = _mm256_setzero_si256();
         for (int i = 0; i < count; i += 16) {

@@ -66,8 +66,8 @@ struct Avx512 : Avx512Lanes {
     }
 
   private:
-    // a times b of signed bytes, two a sum. There is no instruction that takes over signs: what meets a negative code
-    // is subtracted from zero.
+    // a times b of signed bytes, two a sum. There is no instruction that transfers signs: what is multiplied with a
+    // negative code is subtracted from zero.
     static Ints pair_products(Bytes a, Bytes b) noexcept {
         const __mmask64 negative = _mm512_movepi8_mask(a);
         return _mm512_maddubs_epi16(_mm512_abs_epi8(a), _mm512_mask_sub_epi8(b, negative, _mm512_setzero_si512(), b));

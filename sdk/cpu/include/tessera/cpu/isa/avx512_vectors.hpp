@@ -1,5 +1,5 @@
 // What attention needs of a vector unit, on AVX-512 (F, BW, DQ, VL), without and with VNNI. What an operation means is
-// said in avx2_vectors.hpp. The order of elements in blocks of words and pairs is the natural one.
+// described in avx2_vectors.hpp. The order of elements in blocks of int16 and pairs is the natural one.
 #pragma once
 
 #include <tessera/cpu/isa/avx512_instructions.hpp>
@@ -109,28 +109,28 @@ struct Avx512Vectors {
 
     static constexpr int place_of(int element) noexcept { return element; }
 
-    static void words_from_floats(const float* x, float factor, int16_t* to) noexcept {
+    static void int16_from_floats(const float* x, float factor, int16_t* to) noexcept {
         const Floats f = splat(factor);
-        for (int i = 0; i < 32; i += 16) to_words(to + i, multiply(f, load(x + i)));
+        for (int i = 0; i < 32; i += 16) to_int16(to + i, multiply(f, load(x + i)));
     }
-    static void words_from_f16(const uint16_t* x, float factor, int16_t* to) noexcept {
+    static void int16_from_f16(const uint16_t* x, float factor, int16_t* to) noexcept {
         const Floats f = splat(factor);
-        for (int i = 0; i < 32; i += 16) to_words(to + i, multiply(f, from_f16(x + i)));
+        for (int i = 0; i < 32; i += 16) to_int16(to + i, multiply(f, from_f16(x + i)));
     }
-    static void words_from_bf16(const uint16_t* x, float factor, int16_t* to) noexcept {
+    static void int16_from_bf16(const uint16_t* x, float factor, int16_t* to) noexcept {
         const Floats f = splat(factor);
-        for (int i = 0; i < 32; i += 16) to_words(to + i, multiply(f, from_bf16(x + i)));
+        for (int i = 0; i < 32; i += 16) to_int16(to + i, multiply(f, from_bf16(x + i)));
     }
-    static void words_from_bytes(const int8_t* x, int16_t ratio, int16_t* to) noexcept {
+    static void int16_from_bytes(const int8_t* x, int16_t ratio, int16_t* to) noexcept {
         const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
         const __m512i high = _mm512_slli_epi16(_mm512_cvtepi8_epi16(b), 8);
         store_ints(to, _mm512_mulhrs_epi16(high, _mm512_set1_epi16(ratio)));
     }
     static float largest_of_f16(const uint16_t* x, int count) noexcept {
-        return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(largest_word(x, count))));
+        return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(largest_uint16(x, count))));
     }
     static float largest_of_bf16(const uint16_t* x, int count) noexcept {
-        return std::bit_cast<float>(static_cast<uint32_t>(largest_word(x, count)) << 16);
+        return std::bit_cast<float>(static_cast<uint32_t>(largest_uint16(x, count)) << 16);
     }
     static float largest_of_floats(const float* x, int count) noexcept {
         Floats m = zero();
@@ -145,7 +145,7 @@ struct Avx512Vectors {
             store(to + i, from_f16(halves));
         }
     }
-    static void to_words(int16_t* p, Floats v) noexcept {
+    static void to_int16(int16_t* p, Floats v) noexcept {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(v)));
     }
     static void interleave(const int16_t* first, const int16_t* second, int16_t* pairs) noexcept {
@@ -172,7 +172,7 @@ struct Avx512Vectors {
     static __m256 high_half(Floats v) noexcept {
         return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
     }
-    static int largest_word(const uint16_t* x, int count) noexcept {
+    static int largest_uint16(const uint16_t* x, int count) noexcept {
         const __m512i mask = _mm512_set1_epi16(0x7FFF);
         __m512i m = _mm512_setzero_si512();
         for (int i = 0; i < count; i += 32) m = _mm512_max_epu16(m, _mm512_and_si512(_mm512_loadu_si512(x + i), mask));

@@ -1,0 +1,87 @@
+// The projected form: keys and values of a head, made of latent rows by its weights.
+#pragma once
+
+#include "operands.hpp"
+
+#include <tessera/cpu/hadamard.hpp>
+
+namespace tessera::cpu::attention {
+
+template <class Isa, class Arithmetic>
+struct Expand {
+    static constexpr int kLanes = Isa::kLanes;
+    static constexpr int kPanel = Arithmetic::kPanel;
+
+    // The weights of a head, as queries over latent rows.
+    static void projections(const Operands& o, Scratch<Arithmetic>& scratch, int head) noexcept {
+        const Problem& problem = o.problem();
+        const HeadShape latent = problem.latent_shape();
+        const auto load = [&](const View& weight, const PackedRows& packing, int rows, int panels,
+                              typename Arithmetic::Queries* to) {
+            for (int panel = 0; panel < panels; ++panel) {
+                const float* lanes[kPanel] = {};
+                for (int i = 0; i < kPanel && panel * kPanel + i < rows; ++i) {
+                    float* row = scratch.weight_rows + int64_t{i} * latent.padded_key();
+                    decode_elements(weight.tensor->type,
+                                    canonical_row(o, scratch, weight, packing, panel * kPanel + i, head), 0,
+                                    problem.latent, row);
+                    if (problem.hadamard) hadamard(row, problem.latent);
+                    lanes[i] = row;
+                }
+                Arithmetic::load_queries(to[panel], latent, lanes, 2, 1.0f);
+            }
+        };
+        load(o.wk, o.state().wk, problem.projected_key(), scratch.key_panels, scratch.projections);
+        load(o.wv, o.state().wv, o.shape().value, scratch.value_panels, scratch.projections + scratch.key_panels);
+    }
+
+    static void chunk(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
+                      int tokens) noexcept {
+        const Problem& problem = o.problem();
+        const HeadShape latent = problem.latent_shape();
+        const tsr_type type = o.k.tensor->type;
+        const char* rows[kChunk];
+        o.find_rows(o.k, s, first, tokens, rows);
+        Arithmetic::load_keys(scratch.latents, latent, type, rows, 0, 0, tokens, 0);
+        for (int i = 0; i < scratch.key_panels; ++i) {
+            Arithmetic::template scores<2>(scratch.projections[i], scratch.latents, latent, 0, tokens, 0,
+                                           scratch.keys + i * kPanel, scratch.key_stride);
+        }
+        for (int i = 0; i < scratch.value_panels; ++i) {
+            Arithmetic::template scores<2>(scratch.projections[scratch.key_panels + i], scratch.latents, latent, 0,
+                                           tokens, 0, scratch.values + i * kPanel, scratch.value_stride);
+        }
+        const char *keys[kChunk], *values[kChunk];
+        for (int t = 0; t < tokens; ++t) {
+            float* key = scratch.keys + t * scratch.key_stride;
+            decode(type, rows[t], problem.latent, problem.unprojected, key + problem.projected_key());
+            keys[t] = reinterpret_cast<const char*>(key);
+            values[t] = reinterpret_cast<const char*>(scratch.values + t * scratch.value_stride);
+        }
+        Arithmetic::load_keys(scratch.chunk, o.shape(), TSR_TYPE_F32, keys, 0, 0, tokens, 0);
+        Arithmetic::load_values(scratch.chunk, o.shape(), TSR_TYPE_F32, values, 0, tokens);
+    }
+
+  private:
+    // Rows of a head are requested one after another, so a group is unpacked once.
+    static const char* canonical_row(const Operands& o, Scratch<Arithmetic>& scratch, const View& weight,
+                                     const PackedRows& packing, int row, int head) noexcept {
+        if (!packing.unpack) return weight.row(row, head);
+        const int within = row % packing.group_rows;
+        if (within == 0) packing.unpack(o.problem().latent, 1, weight.row(row, head), scratch.group_rows);
+        return scratch.group_rows + within * weight.tensor->strides[1];
+    }
+
+    static void decode(tsr_type type, const char* row, int64_t first, int64_t count, float* to) noexcept {
+        int64_t i = 0;
+        if (type == TSR_TYPE_F16 || type == TSR_TYPE_BF16) {
+            const auto* x = reinterpret_cast<const uint16_t*>(row) + first;
+            for (; i + kLanes <= count; i += kLanes) {
+                Isa::store(to + i, type == TSR_TYPE_F16 ? Isa::from_f16(x + i) : Isa::from_bf16(x + i));
+            }
+        }
+        if (i < count) decode_elements(type, row, first + i, count - i, to + i);
+    }
+};
+
+}  // namespace tessera::cpu::attention
