@@ -30,7 +30,7 @@ struct Shape {
     int position, rows;
 };
 
-constexpr int kTurned = 64;                // of a projected key
+constexpr int kUnprojected = 64;           // of a projected key
 constexpr size_t kOthersBytes = 64 << 20;  // what a worker reads between two runs
 
 constexpr Shape kShapes[] = {
@@ -77,7 +77,7 @@ double operations(const Shape& s) {
     for (int r = 0; r < s.rows; ++r) pairs += s.position + r + 1;
     double count = 2 * pairs * s.heads * (s.dk + s.dv);
     if (s.form == Form::kProjected) {
-        count += 2.0 * (s.position + s.rows) * s.heads * s.latent * (s.dk - kTurned + s.dv);
+        count += 2.0 * (s.position + s.rows) * s.heads * s.latent * (s.dk - kUnprojected + s.dv);
     }
     return count;
 }
@@ -85,7 +85,7 @@ double operations(const Shape& s) {
 void measure(const Shape& s, uint32_t workers) {
     tests::NodeCase node(TSR_OP_FLASH_ATTENTION);
     const int pages = (s.position + s.rows + 63) / 64;
-    const int64_t elements = s.form == Form::kProjected ? s.latent + kTurned : s.kv_heads * s.dk;
+    const int64_t elements = s.form == Form::kProjected ? s.latent + kUnprojected : s.kv_heads * s.dk;
     fill_rows(node.add(true, TSR_TYPE_F32, {s.dk, s.heads, s.rows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS),
               s.heads * s.rows);
     fill_rows(node.add(true, s.type, {elements, 64, pages}, TSR_ROLE_CACHE), 64 * pages);
@@ -102,7 +102,7 @@ void measure(const Shape& s, uint32_t workers) {
     }
     for (int p = 0; p < pages; ++p) table.integers()[p] = p;
     if (s.form == Form::kProjected) {
-        const int projected = s.dk - kTurned;
+        const int projected = s.dk - kUnprojected;
         fill_rows(node.add(true, s.weights, {s.latent, projected, s.heads}, TSR_ROLE_WEIGHT), projected * s.heads);
         fill_rows(node.add(true, s.weights, {s.latent, s.dv, s.heads}, TSR_ROLE_WEIGHT), s.dv * s.heads);
     }

@@ -2,8 +2,8 @@
 //
 // Inputs (shapes fastest dimension first; R rows over TSR_RANGE_ROWS):
 //   0 q          f32 [(nope + rope) * H, R] or [nope + rope, H, R], before rope; of each head the last `rope` elements
-//   are
-//                the ones to be turned. May be written to: nobody else reads it.
+//   get the
+//                rotary embedding. May be written to: nobody else reads it.
 //   1 kv         f32 [kv_lora + rope, R]: what kv_a_mqa gives, before norm and rope
 //   2 kv_norm    f32 [kv_lora]
 //   3 wkv_b      any [kv_lora, H * (nope + v)], of each head nope rows for keys and then v rows for values; or none

@@ -79,7 +79,7 @@ tsr_value Writer::matmul(const char* part, tsr_value x, Weight weight, tsr_value
 }
 
 // The weight transposed once at load.
-tsr_value Writer::turned(const char* part, tsr_value weight) const {
+tsr_value Writer::transposed(const char* part, tsr_value weight) const {
     const tsr_tensor source = b_.describe(weight);
     return b_.add(TSR_OP_TRANSPOSE, name(part).c_str(), {weight},
                   {attribute("type", int64_t{derived_type(source.type, source.dims[1])})}, 0, TSR_STAGE_INIT);
@@ -114,14 +114,14 @@ tsr_value Writer::three_dimensional(uint32_t input, int64_t n) const {
 // nope -> kv_lora, for queries.
 Writer::Weight Writer::absorbing_key() const {
     if (sdk::has_input(node_, kWkB)) return {three_dimensional(kWkB, s_.latent), false};
-    if (options_.derive_weights) return {turned("wk_b", key_part_of_wkv_b()), false};
+    if (options_.derive_weights) return {transposed("wk_b", key_part_of_wkv_b()), false};
     return {key_part_of_wkv_b(), true};
 }
 
 // kv_lora -> nope, for new rows.
 Writer::Weight Writer::expanding_key() const {
     if (sdk::has_input(node_, kWkvB)) return {key_part_of_wkv_b(), false};
-    if (options_.derive_weights) return {turned("wk", three_dimensional(kWkB, s_.latent)), false};
+    if (options_.derive_weights) return {transposed("wk", three_dimensional(kWkB, s_.latent)), false};
     return {three_dimensional(kWkB, s_.latent), true};
 }
 
@@ -131,7 +131,7 @@ tsr_value Writer::projecting_key() const {
     if (!options_.derive_weights) {
         throw Failure(TSR_UNSUPPORTED, "the file has attn_k_b alone: expanding the prompt needs it transposed at load");
     }
-    return turned("wk", three_dimensional(kWkB, s_.latent));
+    return transposed("wk", three_dimensional(kWkB, s_.latent));
 }
 
 // [kv_lora, v, H]
@@ -168,10 +168,10 @@ void Writer::write_latent() const {
     b_.add(TSR_OP_RMS_NORM, name("kv_norm").c_str(), {b_.slice(kv, 0, s_.latent), b_.input(kKvNorm)},
            {attribute("epsilon", sdk::float_attribute(node_, "epsilon", 0))}, latent_part);
     hadamard(options_.hadamard_keys, "kv_hadamard", latent_part);
-    const tsr_value turned_part = view(row, {s_.rope, 1, rows_}, {4, stride, stride}, 4 * s_.latent);
+    const tsr_value rope_part = view(row, {s_.rope, 1, rows_}, {4, stride, stride}, 4 * s_.latent);
     rope("k_rope", view(kv, {s_.rope, 1, rows_}, {4, from.strides[1], from.strides[1]}, 4 * s_.latent),
-         b_.input(kPositions), turned_part);
-    hadamard(options_.hadamard_keys, "k_rope_hadamard", turned_part);
+         b_.input(kPositions), rope_part);
+    hadamard(options_.hadamard_keys, "k_rope_hadamard", rope_part);
     b_.add(TSR_OP_CACHE_WRITE, name("write").c_str(),
            {row, b_.input(kPositions), b_.input(kSequences), b_.input(kPageTable)}, {}, b_.cache(0));
 }
@@ -193,11 +193,11 @@ void Writer::attend_absorbed(Kernel kernel, int32_t range, tsr_value output) con
     const tsr_value positions = b_.rows(b_.input(kPositions), range);
     const tsr_value sequences = b_.rows(b_.input(kSequences), range);
     const tsr_value latent_part = view(q, {s_.latent, s_.heads, rows_}, {4, head, head * s_.heads}, 0);
-    const tsr_value turned_part = view(q, {s_.rope, s_.heads, rows_}, {4, head, head * s_.heads}, 4 * s_.latent);
+    const tsr_value rope_part = view(q, {s_.rope, s_.heads, rows_}, {4, head, head * s_.heads}, 4 * s_.latent);
     matmul("q_absorb", q_nope(range), absorbing_key(), latent_part);
-    rope("q_rope_absorbed", q_rope(range), positions, turned_part);
+    rope("q_rope_absorbed", q_rope(range), positions, rope_part);
     hadamard(options_.hadamard_keys, "q_hadamard_absorbed", latent_part);
-    hadamard(options_.hadamard_keys, "q_rope_hadamard_absorbed", turned_part);
+    hadamard(options_.hadamard_keys, "q_rope_hadamard_absorbed", rope_part);
     const tsr_value latent =
         attention("attend_absorbed", kernel, {q, b_.cache(0), 0, positions, sequences, b_.input(kPageTable), 0, 0}, 1,
                   s_.latent, 0);
@@ -210,9 +210,9 @@ void Writer::attend_projected(Kernel kernel, int32_t range, tsr_value output) co
     const tsr_value positions = b_.rows(b_.input(kPositions), range);
     const tsr_value sequences = b_.rows(b_.input(kSequences), range);
     const tsr_value wk = projecting_key();
-    const tsr_value turned_part = q_rope(range);
-    rope("q_rope_projected", turned_part, positions, turned_part);
-    hadamard(options_.hadamard_keys, "q_rope_hadamard_projected", turned_part);
+    const tsr_value rope_part = q_rope(range);
+    rope("q_rope_projected", rope_part, positions, rope_part);
+    hadamard(options_.hadamard_keys, "q_rope_hadamard_projected", rope_part);
     attention("attend_projected", kernel,
               {b_.rows(q_, range), b_.cache(0), 0, positions, sequences, b_.input(kPageTable), wk, value_weight()},
               s_.heads, s_.v, heads_of_output(output, range), options_.hadamard_keys != 0);
@@ -226,8 +226,8 @@ void Writer::expanded(Kernel kernel) {
     const tsr_value positions = b_.input(kPositions), sequences = b_.input(kSequences), pages = b_.input(kPageTable);
     const int64_t head = 4 * s_.key();
 
-    const tsr_value turned_part = q_rope(range_);
-    rope("q_rope", turned_part, positions, turned_part);
+    const tsr_value rope_part = q_rope(range_);
+    rope("q_rope", rope_part, positions, rope_part);
 
     // Every head reads the same latent row: a view with no distance between heads.
     const tsr_value latent =

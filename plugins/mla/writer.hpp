@@ -42,7 +42,7 @@ class Writer {
     void hadamard(uint32_t wanted, const char* part, tsr_value x) const;
     tsr_value rope(const char* part, tsr_value x, tsr_value positions, tsr_value into) const;
     tsr_value matmul(const char* part, tsr_value x, Weight weight, tsr_value into) const;
-    tsr_value turned(const char* part, tsr_value weight) const;
+    tsr_value transposed(const char* part, tsr_value weight) const;
 
     tsr_value key_part_of_wkv_b() const;
     tsr_value value_part_of_wkv_b() const;

@@ -19,7 +19,7 @@ struct ActivationBlock {
     int8_t codes[8][kRows][4];         // [step][row][element 4 step + i]
     int16_t start[kGroups][kRows][2];  // -centre * sum of codes with (element % 4) / 2 == i, over the group
     float scale[kRows];                // x = scale * code
-    float sum[kGroups][kRows];         // scale * sum of codes over the group: meets the weights' minimum
+    float sum[kGroups][kRows];         // scale * sum of codes over the group: multiplied with the weights' minimum
 };
 
 // How the activations for a weight format are prepared. Formats with equal kinds share them.
@@ -49,7 +49,7 @@ inline void quantize_row(const float* x, int64_t elements, int centre, int row,
         const float largest = Isa::largest_of_32(x);
         const float scale = largest / 127.0f;
         alignas(32) int8_t codes[32];
-        // Below the least normal number the inverse would overflow; such a block is nothing.
+        // Below the smallest normal number the inverse would overflow; such a block counts as zero.
         Isa::quantize_32(x, largest > 0x1p-120f ? 127.0f / largest : 0.0f, codes);
         block.scale[row] = largest > 0x1p-120f || !(largest == largest) ? scale : 0.0f;
         for (int step = 0; step < 8; ++step) std::memcpy(block.codes[step][row], codes + 4 * step, 4);

@@ -52,9 +52,9 @@ struct Weight {
     int64_t groups() const noexcept { return (n + kLanes - 1) / kLanes; }
     // Groups that a worker takes at a time: whole panels, and enough bytes that taking them costs nothing.
     int64_t piece() const noexcept {
-        constexpr int64_t kLeastBytes = 64 << 10;
-        return cpu::kMostPanelGroups *
-               (kLeastBytes / std::max<int64_t>(row_bytes * kLanes * cpu::kMostPanelGroups, 1) + 1);
+        constexpr int64_t kMinimumBytes = 64 << 10;
+        return cpu::kMaxPanelGroups *
+               (kMinimumBytes / std::max<int64_t>(row_bytes * kLanes * cpu::kMaxPanelGroups, 1) + 1);
     }
     int64_t steps() const noexcept { return (k + kPrepareStep - 1) / kPrepareStep; }
     // Matrix `batch` of it.

@@ -1,5 +1,5 @@
-// The one place where a weight's codes meet an activation's: every kernel adds up an output in this order, so an output
-// does not depend on how many rows or workers there are, or on which kernel computed it.
+// The one place where codes of weights are multiplied with codes of activations: every kernel adds up an output in this
+// order, so an output does not depend on how many rows or workers there are, or on which kernel computed it.
 //
 // A block of 32 elements with one scale and no minimum is added by one fused multiply-add. Else its parts are added to
 // each other first, so that blocks wait for one addition and not for a chain of fused ones.

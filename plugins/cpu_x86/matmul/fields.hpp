@@ -1,4 +1,4 @@
-// How the fields of blocks become the vectors of a unit (packed.hpp), and back, without a word about each format.
+// How the fields of blocks become the vectors of a unit (packed.hpp), and back, without code for each format.
 #pragma once
 
 #include <tessera/types.h>

@@ -98,7 +98,7 @@ inline void multiply_float_panel(const float (*panel)[kPanelLanes<Isa>], int64_t
     }
 }
 
-// All rows of a batch met with one panel of `elements` elements from `first_element` on.
+// All rows of a batch multiplied with one panel of `elements` elements from `first_element` on.
 template <class Isa>
 inline void multiply_float_rows_of_panel(FloatScratch<Isa>* scratch, int used, int64_t first_element, int64_t elements,
                                          const ActivationRows& x, int64_t first_row, int64_t rows) noexcept {

@@ -1,8 +1,8 @@
 // Products of a packed weight with many rows: bound by arithmetic.
 //
-// A panel of some groups of weight rows is decoded once into the first-level cache and met with all rows of a batch,
-// four at a time. On AVX2, per 32 elements, two groups and four rows, that is 64 multiplications, 64 additions and
-// 8 * (convert, scale, add) against 20 loads, which two multipliers and four adders of a Zen 3 share evenly.
+// A panel of some groups of weight rows is decoded once into the first-level cache and multiplied with all rows of a
+// batch, four at a time. On AVX2, per 32 elements, two groups and four rows, that is 64 multiplications, 64 additions
+// and 8 * (convert, scale, add) against 20 loads, which two multipliers and four adders of a Zen 3 share evenly.
 //
 // Decoding belongs to a format and goes at the pace of memory; only the product gains from wider vectors. So panels
 // have one form for all vector units, pairs of groups side by side, and products come as a table: one for each shape of
@@ -19,10 +19,11 @@
 
 namespace tessera::cpu {
 
-inline constexpr int kPairGroups = 2;       // groups of weight rows side by side in a panel
-inline constexpr int kMostPanelGroups = 4;  // groups of a panel: one pair, or two
-inline constexpr int kPanelBlocks = 32;     // of 32 elements and a pair: 18 KiB, of 32 KiB first-level cache
-inline constexpr int kBatchRows = 120;  // rows met with one panel before the next: their codes stay in the second level
+inline constexpr int kPairGroups = 2;      // groups of weight rows side by side in a panel
+inline constexpr int kMaxPanelGroups = 4;  // groups of a panel: one pair, or two
+inline constexpr int kPanelBlocks = 32;    // of 32 elements and a pair: 18 KiB, of 32 KiB first-level cache
+inline constexpr int kBatchRows =
+    120;  // rows multiplied with one panel before the next: their codes stay in the second level
 
 // What the arithmetic of a product depends on.
 enum class CodeKind { kUnsigned, kUnsignedWithMinimum, kSigned, kSmallSigned };
@@ -175,7 +176,7 @@ struct PanelTable {
 
 template <class Isa>
 constexpr PanelTable make_panel_table() noexcept {
-    static_assert(Isa::kPanelGroups <= kMostPanelGroups && Isa::kPanelGroups * Isa::kGroupLanes == 2 * Isa::kLanes);
+    static_assert(Isa::kPanelGroups <= kMaxPanelGroups && Isa::kPanelGroups * Isa::kGroupLanes == 2 * Isa::kLanes);
     PanelTable table{Isa::kPanelGroups, Isa::kLanes / Isa::kGroupLanes, {}};
     const auto shape = [&]<int kShape, int... kRow>(std::integral_constant<int, kShape>,
                                                     std::integer_sequence<int, kRow...>) {

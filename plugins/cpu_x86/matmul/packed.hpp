@@ -93,12 +93,12 @@ struct WeightQ4_1 : PackedTraits<BlockQ4_1, Arithmetic{.groups = 1, .centre = 8,
     }
 };
 
-// Bits 0, 4, .. 28 of a word.
-inline uint8_t every_fourth_bit(uint32_t word) noexcept {
-    word &= 0x11111111u;
-    word = (word | word >> 3) & 0x03030303u;
-    word = (word | word >> 6) & 0x000F000Fu;
-    return static_cast<uint8_t>(word | word >> 12);
+// Bits 0, 4, .. 28 of a 32-bit value.
+inline uint8_t every_fourth_bit(uint32_t bits) noexcept {
+    bits &= 0x11111111u;
+    bits = (bits | bits >> 3) & 0x03030303u;
+    bits = (bits | bits >> 6) & 0x000F000Fu;
+    return static_cast<uint8_t>(bits | bits >> 12);
 }
 
 // The fifth bits of a block of 32: bit s of byte i of a lane belongs to element 4 s + i.
@@ -107,9 +107,9 @@ struct PackedFifthBits {
     uint8_t bytes[kLanes][4];
 
     void pack(int lane, const uint8_t* qh) noexcept {
-        uint32_t word;
-        std::memcpy(&word, qh, 4);
-        for (int i = 0; i < 4; ++i) bytes[lane][i] = every_fourth_bit(word >> i);
+        uint32_t bits;
+        std::memcpy(&bits, qh, 4);
+        for (int i = 0; i < 4; ++i) bytes[lane][i] = every_fourth_bit(bits >> i);
     }
     void unpack(int lane, uint8_t* qh) const noexcept {
         for (int i = 0; i < 4; ++i) qh[i] = 0;

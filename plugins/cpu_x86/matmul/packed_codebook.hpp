@@ -3,7 +3,7 @@
 // Memory holds what the file holds: entries of codebooks, a byte and some further bits each. An entry is looked up for
 // the rows of a group at once (gather4); codebooks are kept so small that they stay in the first-level cache: four
 // bytes an entry, those of eight elements with two codes a byte. Signs are laid out so that bit s of byte i of a row's
-// word belongs to element 4 s + i.
+// 32-bit field belongs to element 4 s + i.
 #pragma once
 
 #include "fields.hpp"
@@ -47,14 +47,14 @@ alignas(16) inline constexpr int8_t kIq2Magnitudes[16] = {8, 25, 43};
 
 // ---- signs ----
 
-// 32 bits of elements in their order, to a row's word, and back.
-inline void put_signs(uint8_t (&word)[4], uint32_t bits) noexcept {
-    for (int i = 0; i < 4; ++i) word[i] = every_fourth_bit(bits >> i);
+// 32 bits of elements in their order, to a row's field, and back.
+inline void put_signs(uint8_t (&field)[4], uint32_t bits) noexcept {
+    for (int i = 0; i < 4; ++i) field[i] = every_fourth_bit(bits >> i);
 }
-inline uint32_t take_signs(const uint8_t (&word)[4]) noexcept {
+inline uint32_t take_signs(const uint8_t (&field)[4]) noexcept {
     uint32_t bits = 0;
     for (int i = 0; i < 4; ++i) {
-        for (int s = 0; s < 8; ++s) bits |= static_cast<uint32_t>(word[i] >> s & 1) << (4 * s + i);
+        for (int s = 0; s < 8; ++s) bits |= static_cast<uint32_t>(field[i] >> s & 1) << (4 * s + i);
     }
     return bits;
 }
@@ -62,18 +62,18 @@ inline uint32_t take_signs(const uint8_t (&word)[4]) noexcept {
 // Those of a super-block whose signs are four bytes a block of 32.
 template <int kLanes>
 struct AllSigns {
-    uint8_t words[8][kLanes][4];
+    uint8_t sign_fields[8][kLanes][4];
 
     void pack(int lane, const uint8_t* signs) noexcept {
         for (int b = 0; b < 8; ++b) {
             uint32_t bits;
             std::memcpy(&bits, signs + 4 * b, 4);
-            put_signs(words[b][lane], bits);
+            put_signs(sign_fields[b][lane], bits);
         }
     }
     void unpack(int lane, uint8_t* signs) const noexcept {
         for (int b = 0; b < 8; ++b) {
-            const uint32_t bits = take_signs(words[b][lane]);
+            const uint32_t bits = take_signs(sign_fields[b][lane]);
             std::memcpy(signs + 4 * b, &bits, 4);
         }
     }
@@ -81,31 +81,31 @@ struct AllSigns {
 
 // Where eight signs have an even number of minuses, the last one's place (bit 2 g + 1 of byte 3) holds something else:
 // bit g of `spare`.
-inline void put_even_signs(uint8_t (&word)[4], uint32_t seven_each, uint32_t spare) noexcept {
+inline void put_even_signs(uint8_t (&field)[4], uint32_t seven_each, uint32_t spare) noexcept {
     uint32_t bits = 0;
     for (int g = 0; g < 4; ++g) bits |= (seven_each >> (7 * g) & 127) << (8 * g) | (spare >> g & 1) << (8 * g + 7);
-    put_signs(word, bits);
+    put_signs(field, bits);
 }
-inline void take_even_signs(const uint8_t (&word)[4], uint32_t& seven_each, uint32_t& spare) noexcept {
-    const uint32_t bits = take_signs(word);
+inline void take_even_signs(const uint8_t (&field)[4], uint32_t& seven_each, uint32_t& spare) noexcept {
+    const uint32_t bits = take_signs(field);
     seven_each = spare = 0;
     for (int g = 0; g < 4; ++g) {
         seven_each |= (bits >> (8 * g) & 127) << (7 * g);
         spare |= (bits >> (8 * g + 7) & 1) << g;
     }
 }
-// All signs of such words: the spare bits make way for the parity of the other seven.
+// All signs of such fields: the spare bits are replaced by the parity of the other seven.
 template <class Isa>
-[[gnu::always_inline]] inline typename Isa::Ints even_signs(typename Isa::Ints words) noexcept {
-    auto folded = Isa::differing(words, Isa::template lanes_shifted_right<16>(words));
+[[gnu::always_inline]] inline typename Isa::Ints even_signs(typename Isa::Ints sign_fields) noexcept {
+    auto folded = Isa::differing(sign_fields, Isa::template lanes_shifted_right<16>(sign_fields));
     folded = Isa::differing(folded, Isa::template lanes_shifted_right<8>(folded));
     folded = Isa::differing(folded, Isa::template lanes_shifted_right<1>(folded));
-    return Isa::differing(words, Isa::template lanes_shifted_left<25>(Isa::masked(folded, 0x55)));
+    return Isa::differing(sign_fields, Isa::template lanes_shifted_left<25>(Isa::masked(folded, 0x55)));
 }
 // The spare bits as a number.
 template <class Isa>
-[[gnu::always_inline]] inline typename Isa::Ints spare_bits(typename Isa::Ints words) noexcept {
-    auto bits = Isa::masked(Isa::template lanes_shifted_right<25>(words), 0x55);
+[[gnu::always_inline]] inline typename Isa::Ints spare_bits(typename Isa::Ints sign_fields) noexcept {
+    auto bits = Isa::masked(Isa::template lanes_shifted_right<25>(sign_fields), 0x55);
     bits = Isa::masked(Isa::either(bits, Isa::template lanes_shifted_right<1>(bits)), 0x33);
     return Isa::masked(Isa::either(bits, Isa::template lanes_shifted_right<2>(bits)), 15);
 }
@@ -129,14 +129,14 @@ template <class Isa, int g>
     codes[2 * g] = Isa::add_bytes(Isa::template shifted_right<0>(pairs, 24), shift);
     codes[2 * g + 1] = Isa::add_bytes(Isa::template shifted_right<2>(pairs, 24), shift);
 }
-// kBits bits of `words` from bit kFrom on, moved to bit 8: the upper bits of an entry.
+// kBits bits of `sign_fields` from bit kFrom on, moved to bit 8: the upper bits of an entry.
 template <class Isa, int kFrom, int kBits>
-[[gnu::always_inline]] inline typename Isa::Ints upper_bits(typename Isa::Ints words) noexcept {
+[[gnu::always_inline]] inline typename Isa::Ints upper_bits(typename Isa::Ints sign_fields) noexcept {
     constexpr uint32_t kMask = ((1u << kBits) - 1) << 8;
     if constexpr (kFrom < 8)
-        return Isa::masked(Isa::template lanes_shifted_left<8 - kFrom>(words), kMask);
+        return Isa::masked(Isa::template lanes_shifted_left<8 - kFrom>(sign_fields), kMask);
     else
-        return Isa::masked(Isa::template lanes_shifted_right<kFrom - 8>(words), kMask);
+        return Isa::masked(Isa::template lanes_shifted_right<kFrom - 8>(sign_fields), kMask);
 }
 
 // 32 elements of iq1_s from four entries and their qh.
@@ -174,7 +174,7 @@ struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .is_sign
         uint16_t d[Isa::kLanes];
         struct {
             uint8_t entries[4][Isa::kLanes];
-            uint8_t words[Isa::kLanes][4];  // spare bits: the scale
+            uint8_t sign_fields[Isa::kLanes][4];  // spare bits: the scale
         } parts[kUnitBlocks];
     };
     static void pack(Unit& unit, const IntoLanes<Isa, Block>& blocks) noexcept {
@@ -183,19 +183,19 @@ struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .is_sign
     static void pack_lane(Unit& unit, int lane, const Block& block) noexcept {
         unit.d[lane] = block.d;
         for (int b = 0; b < kUnitBlocks; ++b) {
-            const uint32_t word = iq2xxs_word(block, b);
+            const uint32_t field = iq2xxs_field(block, b);
             for (int g = 0; g < 4; ++g) unit.parts[b].entries[g][lane] = block.qs[8 * b + g];
-            codebook::put_even_signs(unit.parts[b].words[lane], word, word >> 28);
+            codebook::put_even_signs(unit.parts[b].sign_fields[lane], field, field >> 28);
         }
     }
     static void unpack(const Unit& unit, int lane, Block& block) noexcept {
         block.d = unit.d[lane];
         for (int b = 0; b < kUnitBlocks; ++b) {
-            uint32_t word, scale;
-            codebook::take_even_signs(unit.parts[b].words[lane], word, scale);
-            word |= scale << 28;
+            uint32_t field, scale;
+            codebook::take_even_signs(unit.parts[b].sign_fields[lane], field, scale);
+            field |= scale << 28;
             for (int g = 0; g < 4; ++g) block.qs[8 * b + g] = unit.parts[b].entries[g][lane];
-            std::memcpy(block.qs + 8 * b + 4, &word, 4);
+            std::memcpy(block.qs + 8 * b + 4, &field, 4);
         }
     }
     template <class Sink>
@@ -204,15 +204,15 @@ struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .is_sign
         const auto d_8 = Isa::multiply(d_4, Isa::splat(0.5f));
         for (int b = 0; b < kUnitBlocks; ++b) {
             const auto& part = unit.parts[b];
-            const auto words = Isa::load(part.words);
-            const auto signs = codebook::even_signs<Isa>(words);
+            const auto sign_fields = Isa::load(part.sign_fields);
+            const auto signs = codebook::even_signs<Isa>(sign_fields);
             typename Isa::Bytes codes[8];
             for_each_of<4>([&]<int g>() {
                 const auto pairs = Isa::gather4(codebook::kIq2Xxs.data(), part.entries[g]);
                 codebook::signed_codes<Isa, g>(pairs, signs, codes);
             });
             const typename Isa::Floats scale[1] = {
-                Isa::fma(Isa::to_floats(codebook::spare_bits<Isa>(words)), d_4, d_8)};
+                Isa::fma(Isa::to_floats(codebook::spare_bits<Isa>(sign_fields)), d_4, d_8)};
             sink(b, codes, scale, scale);
         }
     }
@@ -224,7 +224,7 @@ struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed
         uint16_t d[Isa::kLanes];
         struct {
             uint8_t entries[4][Isa::kLanes];
-            uint8_t words[Isa::kLanes][4];  // spare bits: the ninth bits of the entries
+            uint8_t sign_fields[Isa::kLanes][4];  // spare bits: the ninth bits of the entries
         } parts[kUnitBlocks];
         uint8_t scales[8][Isa::kLanes];
     };
@@ -241,7 +241,7 @@ struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed
                 signs |= (q >> 9) << (7 * g);
                 ninth |= (q >> 8 & 1) << g;
             }
-            codebook::put_even_signs(unit.parts[b].words[lane], signs, ninth);
+            codebook::put_even_signs(unit.parts[b].sign_fields[lane], signs, ninth);
             unit.scales[b][lane] = block.scales[b];
         }
     }
@@ -249,7 +249,7 @@ struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed
         block.d = unit.d[lane];
         for (int b = 0; b < kUnitBlocks; ++b) {
             uint32_t signs, ninth;
-            codebook::take_even_signs(unit.parts[b].words[lane], signs, ninth);
+            codebook::take_even_signs(unit.parts[b].sign_fields[lane], signs, ninth);
             for (int g = 0; g < 4; ++g) {
                 block.qs[4 * b + g] = static_cast<uint16_t>(unit.parts[b].entries[g][lane] | (ninth >> g & 1) << 8 |
                                                             (signs >> (7 * g) & 127) << 9);
@@ -263,12 +263,12 @@ struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed
         const auto d_8 = Isa::multiply(d_4, Isa::splat(0.5f));
         for (int b = 0; b < kUnitBlocks; ++b) {
             const auto& part = unit.parts[b];
-            const auto words = Isa::load(part.words);
-            const auto signs = codebook::even_signs<Isa>(words);
+            const auto sign_fields = Isa::load(part.sign_fields);
+            const auto signs = codebook::even_signs<Isa>(sign_fields);
             typename Isa::Bytes codes[8];
             for_each_of<4>([&]<int g>() {
                 const auto entry =
-                    Isa::either(Isa::widen_u8(part.entries[g]), codebook::upper_bits<Isa, 25 + 2 * g, 1>(words));
+                    Isa::either(Isa::widen_u8(part.entries[g]), codebook::upper_bits<Isa, 25 + 2 * g, 1>(sign_fields));
                 codebook::signed_codes<Isa, g>(Isa::gather4(codebook::kIq2Xs.data(), entry), signs, codes);
             });
             const typename Isa::Floats scale[2] = {
@@ -302,7 +302,7 @@ struct WeightIq2S : PackedTraits<BlockIq2S, Arithmetic{.groups = 2, .is_signed =
         const auto d_4 = Isa::multiply(Isa::from_f16(unit.d), Isa::splat(0.25f));
         const auto d_8 = Isa::multiply(d_4, Isa::splat(0.5f));
         for (int b = 0; b < kUnitBlocks; ++b) {
-            const auto signs = Isa::load(unit.signs.words[b]);
+            const auto signs = Isa::load(unit.signs.sign_fields[b]);
             const auto high = Isa::widen_u8(unit.qh[b]);
             typename Isa::Bytes codes[8];
             for_each_of<4>([&]<int g>() {
@@ -323,7 +323,7 @@ struct WeightIq3Xxs : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .is_sign
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t entries[64][Isa::kLanes];
-        uint8_t words[kUnitBlocks][Isa::kLanes][4];  // spare bits: the scale
+        uint8_t sign_fields[kUnitBlocks][Isa::kLanes][4];  // spare bits: the scale
     };
     template <class Move, class U, class B>
     static void fields(const Move& move, U& unit, B& block) noexcept {
@@ -334,18 +334,18 @@ struct WeightIq3Xxs : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .is_sign
         fields(blocks, unit, *blocks.rows[0]);
         for (int lane = 0; lane < Isa::kLanes; ++lane) {
             for (int b = 0; b < kUnitBlocks; ++b) {
-                const uint32_t word = iq3xxs_word(*blocks.rows[lane], b);
-                codebook::put_even_signs(unit.words[b][lane], word, word >> 28);
+                const uint32_t field = iq3xxs_field(*blocks.rows[lane], b);
+                codebook::put_even_signs(unit.sign_fields[b][lane], field, field >> 28);
             }
         }
     }
     static void unpack(const Unit& unit, int lane, Block& block) noexcept {
         fields(FromLane{lane}, unit, block);
         for (int b = 0; b < kUnitBlocks; ++b) {
-            uint32_t word, scale;
-            codebook::take_even_signs(unit.words[b][lane], word, scale);
-            word |= scale << 28;
-            std::memcpy(block.words + 4 * b, &word, 4);
+            uint32_t field, scale;
+            codebook::take_even_signs(unit.sign_fields[b][lane], field, scale);
+            field |= scale << 28;
+            std::memcpy(block.fields + 4 * b, &field, 4);
         }
     }
     template <class Sink>
@@ -353,15 +353,15 @@ struct WeightIq3Xxs : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .is_sign
         const auto d_2 = Isa::multiply(Isa::from_f16(unit.d), Isa::splat(0.5f));
         const auto d_4 = Isa::multiply(d_2, Isa::splat(0.5f));
         for (int b = 0; b < kUnitBlocks; ++b) {
-            const auto words = Isa::load(unit.words[b]);
-            const auto signs = codebook::even_signs<Isa>(words);
+            const auto sign_fields = Isa::load(unit.sign_fields[b]);
+            const auto signs = codebook::even_signs<Isa>(sign_fields);
             typename Isa::Bytes codes[8];
             for_each_of<8>([&]<int s>() {
                 codes[s] =
                     Isa::template with_signs<s>(Isa::gather4(codebook::kIq3Xxs.data(), unit.entries[8 * b + s]), signs);
             });
             const typename Isa::Floats scale[1] = {
-                Isa::fma(Isa::to_floats(codebook::spare_bits<Isa>(words)), d_2, d_4)};
+                Isa::fma(Isa::to_floats(codebook::spare_bits<Isa>(sign_fields)), d_2, d_4)};
             sink(b, codes, scale, scale);
         }
     }
@@ -391,7 +391,7 @@ struct WeightIq3S : PackedTraits<BlockIq3S, Arithmetic{.groups = 1, .centre = 16
         const auto d_2 = Isa::add(d, d);
         const auto centre = Isa::splat(static_cast<uint8_t>(kCentre));
         for_each_of<kUnitBlocks>([&]<int b>() {
-            const auto signs = Isa::load(unit.signs.words[b]);
+            const auto signs = Isa::load(unit.signs.sign_fields[b]);
             const auto high = Isa::widen_u8(unit.qh[b]);
             typename Isa::Bytes codes[8];
             for_each_of<8>([&]<int s>() {

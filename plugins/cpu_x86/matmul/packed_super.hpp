@@ -1,8 +1,8 @@
 // Weights of the formats of 256 elements as the integer kernels read them; see packed.hpp for the idea and the
 // contract.
 //
-// The small integer scales of a super-block keep their bits. They are turned to floats once a unit: scale and minimum
-// of a group are then what they are in the formats of 32, with one or two groups in each 32 elements.
+// The small integer scales of a super-block keep their bits. They are converted to floats once a unit: scale and
+// minimum of a group are then what they are in the formats of 32, with one or two groups in each 32 elements.
 #pragma once
 
 #include "packed.hpp"
@@ -11,13 +11,13 @@ namespace tessera::cpu {
 
 inline constexpr int kUnitBlocks = kSuperBlock / 32;
 
-// A word of eight equal bytes.
+// Eight equal bytes.
 constexpr uint64_t every_byte(uint64_t byte) noexcept {
     return byte * 0x0101010101010101u;
 }
 
 // q4_K and q5_K keep 6-bit scales and minima of eight groups in 12 bytes of a row. The scales, then the minima: a byte
-// a lane, a word of eight lanes at a time.
+// a lane, eight lanes at a time.
 inline void spread_scale_min(const uint8_t (&bytes)[12][8], uint64_t (&scale)[8], uint64_t (&minimum)[8]) noexcept {
     uint64_t packed[12];
     std::memcpy(packed, bytes, sizeof packed);

@@ -25,7 +25,7 @@ struct Plain {
                                               sink);
     }
     template <bool kPack>
-    static void turn(int64_t elements, int64_t groups, const void* from, void* to) {
+    static void transpose(int64_t elements, int64_t groups, const void* from, void* to) {
         const auto* in = static_cast<const unsigned char*>(from);
         auto* out = static_cast<unsigned char*>(to);
         for (int64_t g = 0; g < groups; ++g) {
@@ -41,8 +41,8 @@ struct Plain {
     }
     // macs: a second of one worker.
     static constexpr WeightKernels table(const char* name, const char* layout, double macs) {
-        return {kType, name,           layout,   {0, 0},     1,          sizeof(cpu::FloatScratch<Isa>),
-                macs,  prepare_floats, multiply, turn<true>, turn<false>};
+        return {kType,          name,     layout,          {0, 0},          1, sizeof(cpu::FloatScratch<Isa>), macs,
+                prepare_floats, multiply, transpose<true>, transpose<false>};
     }
 };
 

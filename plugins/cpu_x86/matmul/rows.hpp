@@ -72,11 +72,11 @@ template <class Isa, class Format>
 struct alignas(64) RowsScratch {
     static constexpr int64_t kUnits = kPanelBlocks / Format::kBlocks;
     // Of a canonical weight, for few rows: packing asks for the next group's bytes, and products wait for nothing.
-    // Taking turns in short pieces, both pass the time until they arrive.
+    // Alternating in short pieces, both overlap with the loads.
     static constexpr int64_t kFewUnits = std::max(8 / Format::kBlocks, 1);
 
     PanelBlock<Isa::kLanes, PanelShapeOf<Format>> panel[kPanelBlocks];
-    float sums[kBatchRows * kMostPanelGroups * Isa::kLanes];
+    float sums[kBatchRows * kMaxPanelGroups * Isa::kLanes];
     typename Format::Unit units[kUnits];  // of a canonical weight, packed when they are needed
 };
 

@@ -29,7 +29,7 @@ constexpr int64_t kStepsOfPiece = 4, kDownGroups = 16;
 // With at most so many pairs of row and expert each has an output of its own, and they are summed at last: a worker
 // then reads one expert's weights after another's, in long runs, not a little of each.
 constexpr int64_t kOutputsApart = 32;
-static_assert(kDownGroups % cpu::kMostPanelGroups == 0);
+static_assert(kDownGroups % cpu::kMaxPanelGroups == 0);
 static_assert(kHiddenRows % cpu::kTileRows == 0 && kHiddenRows % cpu::kFloatTileRows == 0);
 
 // `count` rows from `first` (a multiple of any tile) on.
@@ -284,11 +284,11 @@ class Pass {
             const auto keep = [&](int64_t r, int64_t group, const float* lanes) {
                 std::memcpy(hidden_ + r * width + (group - begin) * kLanes, lanes, kLanes * sizeof(float));
             };
-            const auto meet = [&](int64_t r, int64_t group, const float* lanes) {
+            const auto combine = [&](int64_t r, int64_t group, const float* lanes) {
                 silu_mul_8(hidden_ + r * width + (group - begin) * kLanes, lanes);
             };
             op_.gate.kernels->multiply(*op_.panels, gate, begin, end, gate_x, scratch_, Sink(keep));
-            op_.up.kernels->multiply(*op_.panels, up, begin, end, up_x, scratch_, Sink(meet));
+            op_.up.kernels->multiply(*op_.panels, up, begin, end, up_x, scratch_, Sink(combine));
             for (int64_t r = 0; r < rows; ++r) {
                 op_.down.kernels->prepare(to, r, hidden_ + r * width, step, last);
             }

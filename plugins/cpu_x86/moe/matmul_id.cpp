@@ -90,7 +90,7 @@ void run_grouped(const MatmulId& op, const tsr_run& run, tsr_range range, const 
     };
     prepare_grouped(worker, grouping, op.experts, op.weight, rows_of, x_row);
     worker.barrier();
-    worker.divide(op.weight.groups(), cpu::kMostPanelGroups * 2, [&](int64_t begin, int64_t end) {
+    worker.divide(op.weight.groups(), cpu::kMaxPanelGroups * 2, [&](int64_t begin, int64_t end) {
         const int64_t from = begin * kLanes, to = std::min(end * kLanes, op.weight.n);
         for (int64_t place = 0; place < (range.end - range.begin) * op.used; ++place) {
             if (ids.at(place / op.used, place % op.used) < 0)

@@ -22,7 +22,7 @@ struct AttentionTiles {
     int64_t rows = 1;
     uint32_t slots = 1;  // workers that can work at once
     uint64_t slot_bytes = 0;
-    uint64_t least_bytes = 0;  // of one slot with a tile of one query
+    uint64_t minimum_bytes = 0;  // of one slot with a tile of one query
 };
 
 namespace {
@@ -55,19 +55,19 @@ SlotBytes slot_bytes(const AttentionShape& shape, int64_t queries) noexcept {
 
 }  // namespace
 
-// `cap` 0: none. least_bytes > cap > 0: the node cannot be done under that cap.
+// `cap` 0: none. minimum_bytes > cap > 0: the node cannot be done under that cap.
 AttentionTiles attention_tiles(const AttentionShape& shape, uint64_t cap, uint32_t slots) noexcept {
     AttentionTiles tiles;
     tiles.slots = std::max(1u, slots);
-    tiles.least_bytes = slot_bytes(shape, 1).total();
+    tiles.minimum_bytes = slot_bytes(shape, 1).total();
     if (shape.form == AttentionForm::kProjected) {
         tiles.rows = std::min(kProjectedRows, shape.rows);
     } else {
         tiles.heads = std::min<int64_t>(4, shape.heads / shape.kv_heads);
         tiles.rows = std::min(kQueries / tiles.heads, shape.rows);
     }
-    if (cap >= tiles.least_bytes) {
-        tiles.slots = static_cast<uint32_t>(std::min<uint64_t>(tiles.slots, cap / tiles.least_bytes));
+    if (cap >= tiles.minimum_bytes) {
+        tiles.slots = static_cast<uint32_t>(std::min<uint64_t>(tiles.slots, cap / tiles.minimum_bytes));
         const auto too_large = [&] { return slot_bytes(shape, tiles.heads * tiles.rows).total() > cap / tiles.slots; };
         while (tiles.rows > 1 && too_large()) tiles.rows /= 2;
         while (tiles.heads > 1 && too_large()) tiles.heads /= 2;
@@ -85,11 +85,11 @@ void plan_attention(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan,
     const bool plain = shape.form == AttentionForm::kPlain;
     const uint64_t cap = scratch_cap(node);
     const AttentionTiles tiles = attention_tiles(shape, cap, slots);
-    plan.minimum_scratch_bytes = tiles.least_bytes;
-    if (cap != 0 && cap < tiles.least_bytes) {
+    plan.minimum_scratch_bytes = tiles.minimum_bytes;
+    if (cap != 0 && cap < tiles.minimum_bytes) {
         check.no("%s: required at most %llu bytes of scratch; supported: %llu or more; missing: %llu bytes", node.op,
-                 static_cast<unsigned long long>(cap), static_cast<unsigned long long>(tiles.least_bytes),
-                 static_cast<unsigned long long>(tiles.least_bytes - cap));
+                 static_cast<unsigned long long>(cap), static_cast<unsigned long long>(tiles.minimum_bytes),
+                 static_cast<unsigned long long>(tiles.minimum_bytes - cap));
         return;
     }
     plan.workspace_bytes = tiles.slots * tiles.slot_bytes;

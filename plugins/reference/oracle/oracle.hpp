@@ -18,7 +18,7 @@ using cpu::Work;
 
 struct Op {
     const char* name;
-    // Answers `plan` (supported, reason, workspace, least scratch) and, on yes, `work`. `slots` is the number of
+    // Answers `plan` (supported, reason, workspace, minimum scratch) and, on yes, `work`. `slots` is the number of
     // workers that get workspace of their own; more of them may run, without being of use where there is workspace.
     // Pure.
     void (*plan)(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan, Work& work) noexcept;

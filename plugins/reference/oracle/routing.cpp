@@ -104,7 +104,7 @@ void run_moe_route(const tsr_node& node, uint32_t slots, const tsr_run& run) {
             id(i) = static_cast<int32_t>(best);
             weight[i] = p[best];
         }
-        // With a bias the first one chosen need not weigh most.
+        // With a bias the first one chosen need not have the largest weight.
         const double threshold = want.keep_ratio * *std::max_element(weight, weight + want.used);
         double sum = 0;
         for (int64_t i = 0; i < want.used; ++i) {

@@ -68,13 +68,13 @@ T* operand_data(const tsr_node& node, const tsr_run& run, uint32_t index) noexce
 // by these alone.
 template <class Body>
 void for_pieces(const tsr_run& run, uint32_t worker, uint32_t workers, int64_t count, Body&& body) {
-    constexpr int64_t kMost = 65535;
+    constexpr int64_t kMaxPieces = 65535;
     const bool handed_out = run.struct_size >= offsetof(tsr_run, piece) + sizeof run.piece && run.piece;
     if (!handed_out || workers == 1) {
         for (int64_t i = count * worker / workers; i < count * (worker + 1) / workers; ++i) body(i);
         return;
     }
-    const int64_t at_once = (count + kMost - 1) / kMost;  // 1 as a rule
+    const int64_t at_once = (count + kMaxPieces - 1) / kMaxPieces;  // usually 1
     const auto numbers = static_cast<uint32_t>(at_once > 0 ? (count + at_once - 1) / at_once : 0);
     for (uint32_t n; (n = run.piece(run.team, worker, numbers)) != UINT32_MAX;) {
         const int64_t begin = n * at_once, end = begin + at_once < count ? begin + at_once : count;

@@ -51,7 +51,7 @@ inline const tsr_status* make_status(tsr_code code, const char* message) noexcep
     }
 }
 
-// Calls `body` and turns what it throws into a status: the wrapper around every function of a plugin's tables.
+// Calls `body` and converts what it throws to a status: the wrapper around every function of a plugin's tables.
 template <typename Body>
 const tsr_status* guarded(Body&& body) noexcept {
     try {

@@ -34,11 +34,11 @@ class Check {
 
     explicit operator bool() const noexcept { return good_; }
 
-    bool counts(uint32_t least_inputs, uint32_t most_inputs, uint32_t outputs) noexcept {
+    bool counts(uint32_t min_inputs, uint32_t max_inputs, uint32_t outputs) noexcept {
         if (!good_) return false;
-        if (node_.input_count < least_inputs || node_.input_count > most_inputs || node_.output_count != outputs) {
+        if (node_.input_count < min_inputs || node_.input_count > max_inputs || node_.output_count != outputs) {
             return no("%s: required %u inputs, %u outputs; supported %u to %u inputs, %u outputs; missing: that count",
-                      node_.op, node_.input_count, node_.output_count, least_inputs, most_inputs, outputs);
+                      node_.op, node_.input_count, node_.output_count, min_inputs, max_inputs, outputs);
         }
         if (node_.input_count + node_.output_count > TSR_MAX_OPERANDS)
             return no("%s: more operands than allowed", node_.op);

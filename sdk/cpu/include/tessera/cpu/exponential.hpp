@@ -7,8 +7,8 @@ namespace tessera::cpu {
 // [-1/2, 1/2].
 template <class Isa>
 inline typename Isa::Floats exp_not_positive(typename Isa::Floats x) noexcept {
-    const auto least = Isa::splat(-87.0f);
-    const auto t = Isa::multiply(Isa::maximum(x, least), Isa::splat(1.44269504f));
+    const auto lowest = Isa::splat(-87.0f);
+    const auto t = Isa::multiply(Isa::maximum(x, lowest), Isa::splat(1.44269504f));
     const auto n = Isa::round(t);
     const auto f = Isa::subtract(t, n);
     auto p = Isa::splat(1.5403530e-4f);
@@ -18,7 +18,7 @@ inline typename Isa::Floats exp_not_positive(typename Isa::Floats x) noexcept {
     p = Isa::fma(p, f, Isa::splat(2.4022651e-1f));
     p = Isa::fma(p, f, Isa::splat(6.9314718e-1f));
     p = Isa::fma(p, f, Isa::splat(1.0f));
-    return Isa::where_not_less(x, least, Isa::multiply(p, Isa::power_of_two(n)));
+    return Isa::where_not_less(x, lowest, Isa::multiply(p, Isa::power_of_two(n)));
 }
 
 // One vector of lanes: x[t * stride], t < tokens, becomes exp(x - top); top and sum are those of each lane.

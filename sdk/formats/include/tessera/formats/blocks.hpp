@@ -46,7 +46,7 @@ struct BlockQ4_1 : BlockOf<TSR_TYPE_Q4_1, kSmallBlock> {
     uint8_t qs[16];
 };
 
-// w = d * (code - 16); bit j of qh, read as a little-endian 32-bit word, is the fifth bit of element j
+// w = d * (code - 16); bit j of qh, read as a little-endian uint32, is the fifth bit of element j
 struct BlockQ5_0 : BlockOf<TSR_TYPE_Q5_0, kSmallBlock> {
     uint16_t d;
     uint8_t qh[4];

@@ -10,8 +10,8 @@
 
 namespace tessera::formats {
 
-// w = d * (scale + 1/2) / 4 * magnitude with sign. Per 32 elements 8 bytes: four entries of kIq2XxsGrid, then a word:
-// seven sign bits of each group, and in the upper four bits the scale.
+// w = d * (scale + 1/2) / 4 * magnitude with sign. Per 32 elements 8 bytes: four entries of kIq2XxsGrid, then a 32-bit
+// field: seven sign bits of each group, and in the upper four bits the scale.
 struct BlockIq2Xxs : BlockOf<TSR_TYPE_IQ2_XXS, kSuperBlock> {
     uint16_t d;
     uint8_t qs[64];
@@ -34,11 +34,11 @@ struct BlockIq2S : BlockOf<TSR_TYPE_IQ2_S, kSuperBlock> {
     uint8_t scales[8];
 };
 
-// w = d * (scale + 1/2) / 2 * magnitude with sign. qs: entries of kIq3XxsGrid, 4 elements each; words as in iq2_xxs.
+// w = d * (scale + 1/2) / 2 * magnitude with sign. qs: entries of kIq3XxsGrid, 4 elements each; fields as in iq2_xxs.
 struct BlockIq3Xxs : BlockOf<TSR_TYPE_IQ3_XXS, kSuperBlock> {
     uint16_t d;
     uint8_t qs[64];
-    uint8_t words[32];
+    uint8_t fields[32];
 };
 
 // w = d * (2 scale + 1) * magnitude with sign. Bit i of qh[b] is the ninth bit of entry i (of kIq3SGrid) of block b of
@@ -59,8 +59,8 @@ struct BlockIq1S : BlockOf<TSR_TYPE_IQ1_S, kSuperBlock> {
     uint16_t qh[8];
 };
 
-// As iq1_s. qh: a nibble a group, three upper bits of the entry and whether 1/8 is taken away. scales: four words with
-// four scales of 3 bits for 16 elements each; their upper nibbles together are d.
+// As iq1_s. qh: a nibble a group, three upper bits of the entry and whether 1/8 is taken away. scales: four 16-bit
+// fields with four scales of 3 bits for 16 elements each; their upper nibbles together are d.
 struct BlockIq1M : BlockOf<TSR_TYPE_IQ1_M, kSuperBlock> {
     uint8_t qs[32];
     uint8_t qh[16];
@@ -97,16 +97,16 @@ constexpr uint8_t even_signs(uint32_t seven) noexcept {
     return static_cast<uint8_t>((seven & 127) | (parity(seven & 127) << 7));
 }
 
-// The word of block `b` of 32: seven sign bits of each group and the scale.
-inline uint32_t iq2xxs_word(const BlockIq2Xxs& block, int b) noexcept {
-    uint32_t word;
-    memcpy(&word, block.qs + 8 * b + 4, 4);
-    return word;
+// The field of block `b` of 32: seven sign bits of each group and the scale.
+inline uint32_t iq2xxs_field(const BlockIq2Xxs& block, int b) noexcept {
+    uint32_t field;
+    memcpy(&field, block.qs + 8 * b + 4, 4);
+    return field;
 }
-inline uint32_t iq3xxs_word(const BlockIq3Xxs& block, int b) noexcept {
-    uint32_t word;
-    memcpy(&word, block.words + 4 * b, 4);
-    return word;
+inline uint32_t iq3xxs_field(const BlockIq3Xxs& block, int b) noexcept {
+    uint32_t field;
+    memcpy(&field, block.fields + 4 * b, 4);
+    return field;
 }
 
 // Entry of group `g` (0..31, of the super-block).

@@ -1,5 +1,5 @@
 // Codes of formats whose numbers are a block's scale times a signed code, spread over the range of a byte, so that
-// kernels that turn bytes to words lose nothing of them.
+// kernels that widen bytes to int16 lose no precision.
 #pragma once
 
 #include <tessera/formats/decode.hpp>

@@ -37,10 +37,10 @@ inline void shifted_group(float scale, uint16_t entry, bool down, float* out) no
 inline void decode(const BlockIq2Xxs& block, float* out) noexcept {
     const float d = f16_to_f32(block.d);
     for (int b = 0; b < 8; ++b) {
-        const uint32_t word = iq2xxs_word(block, b);
-        const float scale = d * (0.5f + static_cast<float>(word >> 28)) * 0.25f;
+        const uint32_t field = iq2xxs_field(block, b);
+        const float scale = d * (0.5f + static_cast<float>(field >> 28)) * 0.25f;
         for (int g = 0; g < 4; ++g, out += 8) {
-            decode_detail::signed_group(scale, kIq2XxsGrid[block.qs[8 * b + g]], even_signs(word >> (7 * g)), out);
+            decode_detail::signed_group(scale, kIq2XxsGrid[block.qs[8 * b + g]], even_signs(field >> (7 * g)), out);
         }
     }
 }
@@ -64,12 +64,12 @@ inline void decode(const BlockIq2S& block, float* out) noexcept {
 inline void decode(const BlockIq3Xxs& block, float* out) noexcept {
     const float d = f16_to_f32(block.d);
     for (int b = 0; b < 8; ++b) {
-        const uint32_t word = iq3xxs_word(block, b);
-        const float scale = d * (0.5f + static_cast<float>(word >> 28)) * 0.5f;
+        const uint32_t field = iq3xxs_field(block, b);
+        const float scale = d * (0.5f + static_cast<float>(field >> 28)) * 0.5f;
         for (int g = 0; g < 4; ++g, out += 8) {
             const uint8_t* entries = block.qs + 8 * b + 2 * g;
             decode_detail::signed_pair(
-                scale, kIq3XxsGrid[entries[0]], kIq3XxsGrid[entries[1]], even_signs(word >> (7 * g)),
+                scale, kIq3XxsGrid[entries[0]], kIq3XxsGrid[entries[1]], even_signs(field >> (7 * g)),
                 [](int code) { return kIq3XxsValues[code]; }, out);
         }
     }

@@ -1,5 +1,5 @@
 // Blocks of the formats that ik_llama.cpp added to f32; see decode.hpp. Where a scale of a row is an f32, its product
-// with a block's scale is rounded once, before it meets the levels.
+// with a block's scale is rounded once, before it is multiplied with the levels.
 #pragma once
 
 #include <tessera/formats/blocks_ik.hpp>

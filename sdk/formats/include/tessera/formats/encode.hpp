@@ -20,10 +20,10 @@ inline float inverse(float d) noexcept {
     return d == 0.0f ? 0.0f : 1.0f / d;
 }
 
-// Truncates `value` to a code in 0..most; anything that is not a number becomes 0.
-inline uint8_t code(float value, int most) noexcept {
+// Truncates `value` to a code in 0..highest; anything that is not a number becomes 0.
+inline uint8_t code(float value, int highest) noexcept {
     if (!(value > 0.0f)) return 0;
-    return value >= static_cast<float>(most) ? static_cast<uint8_t>(most) : static_cast<uint8_t>(value);
+    return value >= static_cast<float>(highest) ? static_cast<uint8_t>(highest) : static_cast<uint8_t>(value);
 }
 
 // The value of largest magnitude, with its sign; the first of several.
@@ -36,15 +36,15 @@ inline float extreme(const float* in) noexcept {
 }
 
 struct Range {
-    float least;
-    float most;
+    float minimum;
+    float maximum;
 };
 
 inline Range range(const float* in) noexcept {
     Range r{in[0], in[0]};
     for (int j = 1; j < kSmallBlock; ++j) {
-        if (in[j] < r.least) r.least = in[j];
-        if (in[j] > r.most) r.most = in[j];
+        if (in[j] < r.minimum) r.minimum = in[j];
+        if (in[j] > r.maximum) r.maximum = in[j];
     }
     return r;
 }
@@ -84,16 +84,17 @@ inline void encode_centred(const float* in, Block& block, int centre) noexcept {
     store_codes(block, codes);
 }
 
-// Codes 0..most from the least value up.
+// Codes 0..highest from the minimum up.
 template <class Block>
-inline void encode_from_minimum(const float* in, Block& block, int most) noexcept {
+inline void encode_from_minimum(const float* in, Block& block, int highest) noexcept {
     const Range r = range(in);
-    const float d = (r.most - r.least) / static_cast<float>(most);
+    const float d = (r.maximum - r.minimum) / static_cast<float>(highest);
     const float inverse_d = inverse(d);
     uint8_t codes[kSmallBlock];
-    for (int j = 0; j < kSmallBlock; ++j) codes[j] = code(rounded_product(in[j] - r.least, inverse_d) + 0.5f, most);
+    for (int j = 0; j < kSmallBlock; ++j)
+        codes[j] = code(rounded_product(in[j] - r.minimum, inverse_d) + 0.5f, highest);
     block.d = f32_to_f16(d);
-    block.m = f32_to_f16(r.least);
+    block.m = f32_to_f16(r.minimum);
     store_codes(block, codes);
 }
 

@@ -16,21 +16,21 @@ namespace interleaved_detail {
 using Bytes = const uint8_t*;
 
 inline uint32_t four(Bytes p) noexcept {
-    uint32_t word;
-    memcpy(&word, p, 4);
-    return word;
+    uint32_t value;
+    memcpy(&value, p, 4);
+    return value;
 }
-inline void put_four(void* p, uint32_t word) noexcept {
-    memcpy(p, &word, 4);
+inline void put_four(void* p, uint32_t value) noexcept {
+    memcpy(p, &value, 4);
 }
 // Adds bits to four bytes.
 inline void join_four(uint8_t* p, uint32_t bits) noexcept {
     put_four(p, four(p) | bits);
 }
 inline uint16_t two(Bytes p) noexcept {
-    uint16_t word;
-    memcpy(&word, p, 2);
-    return word;
+    uint16_t value;
+    memcpy(&value, p, 2);
+    return value;
 }
 
 // Bits of four codes.
@@ -129,9 +129,9 @@ inline void put_scale_min(Bytes high, Bytes low, int row, uint8_t* scales) noexc
 inline uint32_t seven_signs(uint32_t byte) noexcept {
     return ((byte & 254) ^ (byte & 254) >> 1) & 127;
 }
-inline uint32_t signs_and_scale(Bytes word) noexcept {
+inline uint32_t signs_and_scale(Bytes value) noexcept {
     uint32_t bits = 0;
-    for (int g = 0; g < 4; ++g) bits |= seven_signs(word[g]) << (7 * g) | (word[g] & 1u) << (28 + g);
+    for (int g = 0; g < 4; ++g) bits |= seven_signs(value[g]) << (7 * g) | (value[g] & 1u) << (28 + g);
     return bits;
 }
 
@@ -332,7 +332,7 @@ TSR_INTERLEAVED(TSR_TYPE_IQ3_XXS_R4, BlockIq3Xxs, 4) {
     block.d = two(group + 2 * row);
     for (int b = 0; b < 8; ++b) {
         memcpy(block.qs + 8 * b, group + 136 + 32 * b + 8 * row, 8);
-        put_four(block.words + 4 * b, signs_and_scale(group + 8 + 16 * b + 4 * row));
+        put_four(block.fields + 4 * b, signs_and_scale(group + 8 + 16 * b + 4 * row));
     }
 }
 TSR_INTERLEAVED(TSR_TYPE_IQ2_XS_R4, BlockIq2Xs, 4) {

@@ -48,7 +48,7 @@ struct AttentionShape {
     }
 };
 
-// The most bytes of scratch memory that the node may use; 0: no limit.
+// The maximum of scratch memory, in bytes, that the node may use; 0: no limit.
 inline uint64_t scratch_cap(const tsr_node& node) noexcept {
     return static_cast<uint64_t>(std::max<int64_t>(0, sdk::int_attribute(node, "scratch_bytes", 0)));
 }
