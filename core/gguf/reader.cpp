@@ -115,7 +115,7 @@ std::span<const std::byte> GgufFile::map(const TensorEntry& tensor) const {
     return part_of(tensor, 0, tensor.bytes).map().bytes().subspan(tensor.offset, tensor.bytes);
 }
 
-std::span<const std::byte> GgufFile::borrow(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const {
+std::span<const std::byte> GgufFile::acquire(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const {
     Part& part = part_of(tensor, begin, bytes);
     if (!part.map().read_in(tensor.offset + begin, bytes, part.file.path().native())) return {};
     return part.map().bytes().subspan(tensor.offset + begin, bytes);

@@ -39,15 +39,15 @@ class GgufFile {
     const TensorEntry& tensor(std::string_view name) const;
 
     // Two ways to the bytes of a tensor of this file. read() fills `out` from byte `begin` of the tensor. map() gives
-    // all of it, valid while the GgufFile lives; a file is mapped when the first of its tensors is asked for.
+    // all of it, valid while the GgufFile lives; a file is mapped when the first of its tensors is requested.
     void read(const TensorEntry& tensor, uint64_t begin, std::span<std::byte> out) const;
     std::span<const std::byte> map(const TensorEntry& tensor) const;
 
-    // The bytes of a range of the tensor in the mapped file, read in already; empty if the system cannot promise that.
+    // The bytes of a range of the tensor in the mapped file, with its pages resident; empty if the system cannot ensure that.
     // Throws Error(TSR_IO_ERROR).
-    std::span<const std::byte> borrow(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
+    std::span<const std::byte> acquire(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
 
-    // Gives back the mapped pages that lie wholly inside the range of the tensor (see MappedFile::drop_pages).
+    // Releases the mapped pages that lie wholly inside the range of the tensor (see MappedFile::drop_pages).
     void drop_pages(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
 
   private:

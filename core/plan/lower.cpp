@@ -58,10 +58,8 @@ class Lowerer {
             report(node, choice);
             emit(model_, node, choice, mapping);
         }
-        for (const char* name : {"logits", "hidden"}) {
-            const Value value = model_.find_output(name);
-            if (value)
-                result_.graph.set_output(name, result_.graph.import(model_, value, mapping.storages, mapping.values));
+        for (const auto& [name, value] : model_.outputs()) {
+            result_.graph.set_output(name, result_.graph.import(model_, value, mapping.storages, mapping.values));
         }
         result_.weight_device.assign(result_.graph.storage_count(), 0);
         for (StorageId id = 1; id < result_.graph.storage_count(); ++id) {

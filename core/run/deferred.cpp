@@ -23,14 +23,13 @@ InstanceId DeferredWeights::pack_next(const WeightSource& source) {
     auto* to = static_cast<std::byte*>(memory_.address(instance));
     const uint64_t groups = packing.groups(), at_once = packing.groups_of(kLoadingChunk);
     each_on_team(team_, 0, (groups + at_once - 1) / at_once, [&](uint32_t, size_t i) {
-        const uint64_t first = i * at_once, offset = first * packing.canonical_bytes,
-                       bytes = std::min(at_once, groups - first) * packing.canonical_bytes;
-        std::span<const std::byte> rows = source.borrow(weight.name, offset, bytes);
-        if (rows.empty()) rows = {source.mapped(weight.name) + offset, bytes};
-        packing.pack(rows, to + first * packing.packed_bytes);
-        source.give_back(weight.name, offset, bytes);
+        const uint64_t first = i * at_once;
+        fetch_groups(source, registry_, weight, packing, first, std::min(at_once, groups - first), {},
+                     [&](uint64_t group, std::span<const std::byte> rows) {
+                         packing.pack(rows, to + group * packing.packed_bytes);
+                     });
     });
-    source.give_back(weight.name, 0, weight.bytes);  // pages that chunks shared
+    source.release(weight.name, 0, weight.bytes);  // pages that two chunks share
     waits_[id] = false;
     packed_bytes_ += weight.bytes;
     ++next_;

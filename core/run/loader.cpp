@@ -16,13 +16,9 @@
 namespace tessera {
 namespace {
 
-// Rows of a weight that a worker brings in at a time. Borrowed ones are packed straight from the page cache; those that
-// have to be read are packed while they are still in the second-level cache.
-constexpr uint64_t kBroughtAtOnce = kLoadingChunk, kReadAtOnce = 256 << 10;
-
 constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 
-// Groups of rows of one weight that one worker brings in at a time.
+// Groups of rows of one weight that one worker loads at a time.
 struct Chunk {
     const Instance* instance;
     uint64_t first_group;
@@ -43,11 +39,11 @@ class Loader {
           buffers_(plan.memory[0].loading, "loading", false) {}
 
     void run() {
-        const std::vector<Chunk> chunks = cut();
+        const std::vector<Chunk> chunks = split();
         total_ += derive_bytes();
         for (const PlannedNode& node : plan_.init_nodes) derive(node);
-        bring_in(chunks);
-        give_back_edges();
+        load(chunks);
+        release_shared_pages();
         if (progress_) progress_(total_, total_);
     }
 
@@ -56,18 +52,18 @@ class Loader {
 
     Packing packing(const Instance& instance) const { return {plan_, registry_, instance}; }
 
-    std::vector<Chunk> cut() {
+    std::vector<Chunk> split() {
         std::vector<Chunk> chunks;
         for (const Instance& instance : plan_.instances) {
             if (instance.storage == 0 || instance.loading || (in_file(instance) && !read_in_mapped_)) continue;
             const Storage& weight = storage(instance);
             if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
             const Packing pack = packing(instance);
-            if (pack.canonical_bytes > kLoadingChunk && !as_it_lies(instance)) {
+            if (pack.canonical_bytes > kLoadingChunk && !holds_source_bytes(instance)) {
                 fail(TSR_DOES_NOT_FIT, "{}: {} rows take {} bytes; the buffer for packing has {}", weight.name,
                      pack.group_rows, pack.canonical_bytes, kLoadingChunk);
             }
-            const uint64_t groups = pack.groups(), at_once = pack.groups_of(kBroughtAtOnce);
+            const uint64_t groups = pack.groups(), at_once = pack.groups_of(kLoadingChunk);
             for (uint64_t group = 0; group < groups; group += at_once) {
                 chunks.push_back({&instance, group, std::min(at_once, groups - group)});
             }
@@ -76,80 +72,69 @@ class Loader {
         return chunks;
     }
 
-    // Device queues belong to one thread, so what goes to devices is brought in by the caller; the rest by all.
-    void bring_in(const std::vector<Chunk>& chunks) {
+    // Device queues belong to one thread, so the caller loads what goes to devices, and all workers load the rest.
+    void load(const std::vector<Chunk>& chunks) {
         for (const Chunk& chunk : chunks) {
             if (chunk.instance->device == 0) continue;
-            bring_in(chunk, buffers_.data());
+            load(chunk, buffers_.data());
             done_ += bytes_of(chunk);
             report();
         }
         each_on_team(team_, static_cast<uint32_t>(buffers_.size() / kLoadingChunk), chunks.size(),
                      [&](uint32_t worker, size_t i) {
                          if (chunks[i].instance->device != 0) return;
-                         bring_in(chunks[i], buffers_.data() + worker * kLoadingChunk);
+                         load(chunks[i], buffers_.data() + worker * kLoadingChunk);
                          done_ += bytes_of(chunks[i]);
                          if (worker == 0) report();
                      });
     }
 
-    // Pages that chunks shared.
-    void give_back_edges() const {
+    // Pages that two chunks share.
+    void release_shared_pages() const {
         for (const Instance& instance : plan_.instances) {
             if (instance.storage == 0 || in_file(instance) || instance.loading) continue;
             const Storage& weight = storage(instance);
-            if (weight.role == TSR_ROLE_WEIGHT && !weight.derived) source_.give_back(weight.name, 0, weight.bytes);
+            if (weight.role == TSR_ROLE_WEIGHT && !weight.derived) source_.release(weight.name, 0, weight.bytes);
         }
     }
 
-    // Kernels read it there, for good or until it is packed.
+    // Kernels read it in the mapped file, always or until it is packed.
     static bool in_file(const Instance& instance) { return instance.mapped || instance.deferred; }
 
-    // Whether the bytes of the source are those of the instance: no buffer is needed on the way.
-    bool as_it_lies(const Instance& instance) const {
+    // Whether the instance holds the bytes of the source, so that no buffer is needed.
+    bool holds_source_bytes(const Instance& instance) const {
         return in_file(instance) || (instance.device == 0 && instance.layout == storage(instance).source_layout);
     }
 
     uint64_t bytes_of(const Chunk& chunk) const { return chunk.groups * packing(*chunk.instance).canonical_bytes; }
 
-    void bring_in(const Chunk& chunk, std::byte* buffer) {
+    void load(const Chunk& chunk, std::byte* buffer) {
         const Instance& instance = *chunk.instance;
         const Storage& weight = storage(instance);
         const Packing pack = packing(instance);
         const uint64_t offset = chunk.first_group * pack.canonical_bytes, bytes = chunk.groups * pack.canonical_bytes;
         if (in_file(instance)) {
-            source_.borrow(weight.name, offset, bytes);
+            source_.acquire(weight.name, offset, bytes);
             return;
         }
-        if (as_it_lies(instance)) {
+        if (holds_source_bytes(instance)) {
             source_.read(weight.name, offset, {target_of(instance, pack, chunk.first_group), bytes});
             return;
         }
-        if (weight.source_layout.empty()) {
-            if (const auto rows = source_.borrow(weight.name, offset, bytes); !rows.empty()) {
-                put(instance, pack, chunk.first_group, rows);
-                source_.give_back(weight.name, offset, bytes);
-                return;
-            }
-        }
-        const uint64_t at_once = pack.groups_of(kReadAtOnce);
-        for (uint64_t group = 0; group < chunk.groups; group += at_once) {
-            const std::span rows(buffer, std::min(at_once, chunk.groups - group) * pack.canonical_bytes);
-            read_rows(source_, registry_, weight, offset + group * pack.canonical_bytes, rows);
-            put(instance, pack, chunk.first_group + group, rows);
-        }
+        fetch_groups(source_, registry_, weight, pack, chunk.first_group, chunk.groups, {buffer, kLoadingChunk},
+                     [&](uint64_t group, std::span<const std::byte> rows) { put(instance, pack, group, rows); });
     }
 
     std::byte* target_of(const Instance& instance, const Packing& pack, uint64_t group) const {
         return static_cast<std::byte*>(memory_.address(instance)) + group * pack.packed_bytes;
     }
 
-    // Brings canonical rows, whole groups of them, to where the instance has them.
+    // Stores canonical rows, whole groups of them, in the layout and on the device of the instance.
     void put(const Instance& instance, const Packing& pack, uint64_t first_group, std::span<const std::byte> rows) {
         std::byte* target = target_of(instance, pack, first_group);
         if (OpenDevice* device = memory_.device(instance.device)) {
             if (pack.layout) {
-                fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not brought in yet", storage(instance).name,
+                fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not supported yet", storage(instance).name,
                      device->info().id);
             }
             device->upload_now(target, rows.data(), rows.size());
@@ -166,7 +151,7 @@ class Loader {
         return bytes;
     }
 
-    // Runs one init node on canonical copies of its inputs and puts its outputs wherever the plan wants them.
+    // Runs one init node on canonical copies of its inputs and stores its outputs in all their instances.
     void derive(const PlannedNode& planned) {
         const Node& node = plan_.graph.nodes()[planned.node];
         NodeView view(plan_.graph, node);
@@ -248,7 +233,7 @@ class Loader {
     const WeightSource& source_;
     Team& team_;
     const LoadProgress& progress_;
-    bool read_in_mapped_;  // there is room for them all: better now than in the middle of a prompt
+    bool read_in_mapped_;  // memory suffices for all of them: better now than during a prompt
     HostBlock buffers_;
     std::atomic<uint64_t> done_{0};
     uint64_t total_ = 0;
@@ -265,9 +250,11 @@ void read_rows(const WeightSource& source, const Registry& registry, const Stora
     }
     const tsr_layout* layout = registry.find_layout(weight.source_layout);
     if (!layout || !layout->unpack) {
-        fail(TSR_UNSUPPORTED, "{}: its file holds {} rows as {}; no plugin that is loaded unpacks that ({} does)",
-             weight.name, type_info(weight.type).name, weight.source_layout,
-             weight.source_layout.ends_with("_x8") ? "cpu_avx2" : "reference");
+        fail(
+            TSR_UNSUPPORTED,
+            "{}: the file holds {} rows in layout {}, which no loaded plugin can unpack; 'tessera plugins --why' lists "
+            "the plugins that are not used",
+            weight.name, type_info(weight.type).name, weight.source_layout);
     }
     const uint64_t row = row_bytes(weight.type, weight.row_elements), group = row * layout->group_rows;
     const uint64_t first = offset / group, end = (offset + to.size() + group - 1) / group;

@@ -1,4 +1,4 @@
-// Brings weights from their source into the arenas of a plan: read, packed into the layout of their kernels, derived.
+// Loads weights from their source into the arenas of a plan: read, packed into the layout of their kernels, derived.
 #pragma once
 
 #include "core/plan/plan.hpp"
@@ -22,10 +22,11 @@ class WeightSource {
     virtual void read(const std::string& name, uint64_t offset, std::span<std::byte> to) const = 0;
     // The weight where it lies in a mapped file; nullptr if the source does not map. Lives as long as the source.
     virtual const std::byte* mapped(const std::string& name) const = 0;
-    // A range of the weight in the mapped file, read in already; empty if the source has none to lend, then read() is
-    // the way. What is given back no longer counts as resident. Several threads at once. Throws Error(TSR_IO_ERROR).
-    virtual std::span<const std::byte> borrow(const std::string&, uint64_t, uint64_t) const { return {}; }
-    virtual void give_back(const std::string&, uint64_t, uint64_t) const {}
+    // A range of the weight in the mapped file, with its pages resident; empty if the source maps nothing, and read()
+    // has to be used. Pages that are released no longer count as resident. Several threads at once. Throws
+    // Error(TSR_IO_ERROR).
+    virtual std::span<const std::byte> acquire(const std::string&, uint64_t, uint64_t) const { return {}; }
+    virtual void release(const std::string&, uint64_t, uint64_t) const {}
 };
 
 // Canonical rows, whole ones, from byte `offset` of the weight on. Rows that the source interleaves are unpacked,

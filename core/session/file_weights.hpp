@@ -15,11 +15,11 @@ class FileWeights : public WeightSource {
         file_.read(file_.tensor(name), offset, to);
     }
     const std::byte* mapped(const std::string& name) const override { return file_.map(file_.tensor(name)).data(); }
-    std::span<const std::byte> borrow(const std::string& name, uint64_t offset, uint64_t bytes) const override {
+    std::span<const std::byte> acquire(const std::string& name, uint64_t offset, uint64_t bytes) const override {
         if (!map_) return {};
-        return file_.borrow(file_.tensor(name), offset, bytes);
+        return file_.acquire(file_.tensor(name), offset, bytes);
     }
-    void give_back(const std::string& name, uint64_t offset, uint64_t bytes) const override {
+    void release(const std::string& name, uint64_t offset, uint64_t bytes) const override {
         if (map_) file_.drop_pages(file_.tensor(name), offset, bytes);
     }
 

@@ -97,9 +97,13 @@ class Repacker {
             file_.read(*job.tensor, offset, rows_);
             return rows_;
         }
-        read_rows(source_, registry_, *job.storage, offset, rows_);
+        const Packing& packing = *job.packing;
+        const uint64_t first = offset / packing.canonical_bytes;
         packed_.resize(bytes);
-        job.packing->pack(rows_, packed_.data());
+        fetch_groups(source_, registry_, *job.storage, packing, first, bytes / packing.canonical_bytes, rows_,
+                     [&](uint64_t group, std::span<const std::byte> rows) {
+                         packing.pack(rows, packed_.data() + (group - first) * packing.packed_bytes);
+                     });
         return packed_;
     }
 
