@@ -1,5 +1,7 @@
 #include "core/base/error.hpp"
 
+#include <tessera/sizes.h>
+
 namespace tessera {
 
 const char* code_name(tsr_code code) noexcept {
@@ -30,11 +32,23 @@ const char* code_name(tsr_code code) noexcept {
     return "unknown code";
 }
 
+std::string status_fault(const tsr_status& status) {
+    if (status.struct_size >= TSR_SIZE_tsr_status_0) return {};
+    return fmt::format("a plugin answered with a status whose struct_size is {}, expected at least {}",
+                       status.struct_size, +TSR_SIZE_tsr_status_0);
+}
+
 void check(const tsr_status* status) {
     if (!status) return;
+    // Nothing of such a status can be read, its destroy neither: it stays.
+    if (std::string why = status_fault(*status); !why.empty()) throw Error(TSR_INTERNAL, why);
     Error error(status->code, status->message ? status->message : "no message");
     if (status->destroy) status->destroy(status);
     throw error;
+}
+
+void discard(const tsr_status* status) noexcept {
+    if (status && status->struct_size >= TSR_SIZE_tsr_status_0 && status->destroy) status->destroy(status);
 }
 
 }  // namespace tessera

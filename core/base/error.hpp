@@ -30,7 +30,13 @@ template <typename... Args>
     throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
+// What is wrong with a status that a plugin gave; empty if nothing is. Else only its struct_size may be read.
+std::string status_fault(const tsr_status& status);
+
 // Throws the Error that a status of the ABI carries and hands the status back to its maker. NULL does nothing.
 void check(const tsr_status* status);
+
+// Hands a status back unread. NULL does nothing.
+void discard(const tsr_status* status) noexcept;
 
 }  // namespace tessera

@@ -151,6 +151,8 @@ constexpr tsr_code kNoCode = UINT32_MAX;
 
 // Statuses are data from outside like all that a plugin answers.
 Error error_of(const PluginCall& call, const tsr_status& status) {
+    // Nothing of a status that is too short can be read, its destroy neither.
+    if (const std::string why = status_fault(status); !why.empty()) return {TSR_INTERNAL, describe(call) + ": " + why};
     const bool known = status.code != TSR_OK && std::string_view(code_name(status.code)) != code_name(kNoCode);
     std::string text = describe(call) + ": " + (status.message ? printable(status.message, 1000) : "no message");
     if (!known) {
@@ -194,7 +196,7 @@ void fail_thrown(const PluginCall& call) {
 void check_call(const PluginCall& call, const tsr_status* status) {
     if (!status) return;
     const Error error = error_of(call, *status);
-    if (status->destroy) call_plugin(call, [&] { status->destroy(status); });
+    if (status_fault(*status).empty() && status->destroy) call_plugin(call, [&] { status->destroy(status); });
     throw error;
 }
 

@@ -84,6 +84,15 @@ Graph::Graph(const OpSet& ops) : ops_(&ops) {
     tensors_.push_back({none, 0});
 }
 
+namespace {
+
+// Kernels take their actual range by this index.
+void require_range(int32_t range) {
+    if (range < TSR_RANGE_FIXED || range >= TSR_RANGE_COUNT) fail(TSR_INVALID_ARGUMENT, "there is no range {}", range);
+}
+
+}  // namespace
+
 const char* Graph::keep(std::string_view text) {
     return strings_.emplace_back(text).c_str();
 }
@@ -96,6 +105,7 @@ Value Graph::append(tsr_tensor desc, StorageId storage) {
 Value Graph::make(std::string name, const Shape& shape, tsr_role role) {
     tsr_tensor t;
     try {
+        require_range(shape.range);
         t = dense_tensor(shape, role);
     } catch (const Error& error) {
         fail(error.code(), "{}: {}", name, error.what());
@@ -117,13 +127,17 @@ Value Graph::make(std::string name, const Shape& shape, tsr_role role) {
 
 Value Graph::view(Value of, const tsr_tensor& shape) {
     const tsr_tensor& parent = tensor(of);
+    require_range(shape.range);
+    if (shape.rank < 1 || shape.rank > TSR_MAX_RANK) fail(TSR_INVALID_ARGUMENT, "a view of rank {}", shape.rank);
     tsr_tensor t = shape;
+    t.struct_size = sizeof t;
+    t.next = nullptr;
     t.type = parent.type;
     t.role = parent.role;
     t.name = parent.name;
     t.layout = parent.layout;
     const Storage& storage = storages_.at(storage_of(of));
-    bool inside = t.rank >= 1 && t.rank <= TSR_MAX_RANK && t.offset >= 0 && t.strides[0] == parent.strides[0];
+    bool inside = t.offset >= 0 && t.strides[0] == parent.strides[0];
     // Rows with a prefix cannot be cut, nor can what lies in one be told from where it starts: views of them take whole
     // rows.
     if (type_info(t.type).prefix_bytes != 0) {
@@ -152,7 +166,8 @@ std::vector<Value> Graph::add(std::string_view op_name, std::string name, std::v
     node.inputs = std::move(inputs);
     for (tsr_attribute attribute : attributes) {
         attribute.name = keep(attribute.name);
-        if (attribute.s) attribute.s = keep(attribute.s);
+        attribute.next = nullptr;
+        attribute.s = attribute.kind == TSR_ATTRIBUTE_STRING ? keep(attribute.s) : nullptr;
         node.attributes.push_back(attribute);
     }
 

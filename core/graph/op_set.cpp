@@ -20,9 +20,6 @@ const char* OpSet::plugin_of(std::string_view op) const noexcept {
 PluginCall OpSet::call(const tsr_operator& op, const char* function, const char* node) const {
     return {plugin_of(op.name), function, "operator", op.name, node};
 }
-PluginCall OpSet::call(const tsr_lowering& lowering, const char* function, const char* node) const {
-    return {plugin_of(lowering.op), function, "lowering", lowering.name, node};
-}
 
 const tsr_operator* OpSet::find(std::string_view name) const noexcept {
     const auto at = std::ranges::find_if(operators_, [&](const tsr_operator* op) { return name == op->name; });

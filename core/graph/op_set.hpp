@@ -30,10 +30,8 @@ class OpSet {
     // Whether the core brings it.
     bool is_own(std::string_view op) const noexcept { return !plugins_.contains(op); }
 
-    // Calls of the functions of an op and of its lowerings, for call_plugin. Of the core's own ops the plugin is
-    // "(core)".
+    // Calls of the functions of an op, for call_plugin. Of the core's own ops the plugin is "(core)".
     PluginCall call(const tsr_operator& op, const char* function, const char* node) const;
-    PluginCall call(const tsr_lowering& lowering, const char* function, const char* node) const;
 
   private:
     const char* plugin_of(std::string_view op) const noexcept;

@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 
+#include <tessera/cpp/abi.hpp>
 #include <tessera/cpp/status.hpp>
 
 #include <array>
@@ -13,6 +14,7 @@ namespace {
 struct Session {
     Written* written;
     std::vector<Value> caches;
+    uint32_t abi_minor;  // of the lowering's plugin: its structs are no longer than those of that version
 };
 
 Session& session(tsr_builder* self) {
@@ -20,6 +22,12 @@ Session& session(tsr_builder* self) {
 }
 Graph& graph(tsr_builder* self) {
     return session(self).written->graph;
+}
+
+// What the lowering hands over, as this host knows it.
+template <typename T>
+T taken(tsr_builder* self, const T& from) {
+    return sdk::copy_struct(from, sdk::size_in_version<T>(session(self).abi_minor));
 }
 
 // The core's errors keep their code on the way through the plugin.
@@ -59,8 +67,15 @@ const tsr_status* add(tsr_builder* self, tsr_stage stage, const char* op, const 
     return answer([&] {
         for (uint32_t i = 0; i < input_count; ++i) require_value(self, inputs[i], true);
         for (uint32_t i = 0; i < output_count; ++i) require_value(self, outputs[i], true);
+        if (!op || !name) fail(TSR_INVALID_ARGUMENT, "a node without an op or without a name");
         std::vector<tsr_attribute> copied;
-        for (uint32_t i = 0; i < attribute_count; ++i) copied.push_back(*attributes[i]);
+        for (uint32_t i = 0; i < attribute_count; ++i) {
+            if (!attributes[i]) fail(TSR_INVALID_ARGUMENT, "{} ({}): attribute {} is NULL", name, op, i);
+            const tsr_attribute attribute = taken(self, *attributes[i]);
+            if (!attribute.name || (attribute.kind == TSR_ATTRIBUTE_STRING && !attribute.s))
+                fail(TSR_INVALID_ARGUMENT, "{} ({}): attribute {} has no name or no text", name, op, i);
+            copied.push_back(attribute);
+        }
         const std::vector<Value> made =
             graph(self).add(op, name, {inputs, inputs + input_count}, copied, {outputs, outputs + output_count}, stage);
         if (made.size() != output_count) {
@@ -72,15 +87,16 @@ const tsr_status* add(tsr_builder* self, tsr_stage stage, const char* op, const 
 
 const tsr_status* buffer(tsr_builder* self, const tsr_tensor* like, tsr_value* value) {
     return answer([&] {
-        if (like->rank == 0 || like->rank > TSR_MAX_RANK) fail(TSR_INVALID_ARGUMENT, "a buffer of rank {}", like->rank);
-        *value = graph(self).buffer("buffer", {like->type, {like->dims, like->dims + like->rank}, like->range});
+        const tsr_tensor shape = taken(self, *like);
+        if (shape.rank == 0 || shape.rank > TSR_MAX_RANK) fail(TSR_INVALID_ARGUMENT, "a buffer of rank {}", shape.rank);
+        *value = graph(self).buffer("buffer", {shape.type, {shape.dims, shape.dims + shape.rank}, shape.range});
     });
 }
 
 const tsr_status* view(tsr_builder* self, tsr_value of, const tsr_tensor* shape, tsr_value* value) {
     return answer([&] {
         require_value(self, of, false);
-        *value = graph(self).view(of, *shape);
+        *value = graph(self).view(of, taken(self, *shape));
     });
 }
 
@@ -93,7 +109,7 @@ const tsr_status* output(tsr_builder* self, uint32_t index, tsr_value value) {
     });
 }
 
-std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, const tsr_node& node,
+std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, const char* plugin, const tsr_node& node,
                                const std::string& name, const ScheduleOptions& options) {
     std::vector<Value> caches;
     if (!lowering.components) return caches;
@@ -104,7 +120,7 @@ std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, cons
         pointers[i] = &components[i];
     }
     auto count = static_cast<uint32_t>(components.size());
-    const PluginCall asking = target.ops().call(lowering, "components", name.c_str());
+    const PluginCall asking{plugin, "components", "lowering", lowering.name, name.c_str()};
     call_checked(asking, [&] { return lowering.components(&lowering, &node, pointers.data(), &count); });
     if (count > components.size()) {
         fail(TSR_INTERNAL, "{}: it has {} cache components, expected at most {}", describe(asking), count,
@@ -124,7 +140,7 @@ std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, cons
 
 }  // namespace
 
-Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& lowering,
+Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& lowering, const LoweringOwner& owner,
                        const ScheduleOptions& options, bool derive_weights) {
     Written written{Graph(from.ops()), {}, {}, std::vector<Value>(node.outputs.size(), 0)};
     written.graph.set_layer(node.layer);
@@ -133,7 +149,8 @@ Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& 
         written.inputs.push_back(written.graph.import(from, value, written.storages, values));
     }
     const NodeView lowered(from, node);
-    Session state{&written, make_caches(written.graph, lowering, lowered.abi(), node.name, options)};
+    Session state{&written, make_caches(written.graph, lowering, owner.plugin, lowered.abi(), node.name, options),
+                  owner.abi_minor};
 
     tsr_lowering_options asked{};
     asked.struct_size = sizeof asked;
@@ -146,7 +163,7 @@ Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& 
     asked.hadamard_keys = options.hadamard_keys ? 1 : 0;
     asked.hadamard_values = options.hadamard_values ? 1 : 0;
     tsr_builder table{sizeof(tsr_builder), 0, nullptr, &state, describe, input, cache, add, buffer, view, output};
-    call_checked(from.ops().call(lowering, "build", node.name.c_str()),
+    call_checked({owner.plugin, "build", "lowering", lowering.name, node.name.c_str()},
                  [&] { return lowering.build(&lowering, &lowered.abi(), &asked, &table); });
 
     for (size_t i = 0; i < written.outputs.size(); ++i) {

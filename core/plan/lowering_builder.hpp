@@ -19,8 +19,15 @@ struct Written {
     std::vector<Value> outputs;       // of the lowered node, in `graph`
 };
 
-// Runs the lowering for `node` of `from`. Throws Error with the code and message of a lowering that declines.
-Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& lowering,
+// Who brings a lowering.
+struct LoweringOwner {
+    const char* plugin;  // its name, which outlives the call; "(core)" for the core's own
+    uint32_t abi_minor;  // the version that it was built for
+};
+
+// Runs the lowering for `node` of `from`. Throws Error with the
+// code and message of a lowering that declines.
+Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& lowering, const LoweringOwner& owner,
                        const ScheduleOptions& options, bool derive_weights);
 
 }  // namespace tessera

@@ -1,9 +1,13 @@
 #include "core/registry/table.hpp"
 
+#include "core/graph/op_set.hpp"
+
+#include <tessera/cpp/abi.hpp>
 #include <tessera/cpp/device_fault.hpp>
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <cstddef>
 #include <set>
 #include <string_view>
@@ -17,25 +21,57 @@ bool is_empty(const char* text) {
     return !text || !*text;
 }
 
-// A struct of the ABI may be longer than this host knows, never shorter than it was in version 1.0.
-template <typename T>
-std::string size_fault(const T& value, std::string_view what) {
-    if (value.struct_size >= sizeof(T)) return {};
-    return fmt::format("{}: struct_size is {}, expected at least {}", what, value.struct_size, sizeof(T));
+bool is_same(const char* a, const char* b) {
+    return std::string_view(a) == b;
 }
 
-std::string fault(const tsr_device_provider& provider) {
-    if (std::string why = size_fault(provider, "a device provider"); !why.empty()) return why;
+// What every struct of a table is checked for: the size that it had in the minor version that the plugin was built for,
+// and a chain of extensions that can be followed. A longer struct is taken: nothing past what this host knows is read.
+template <typename T>
+std::string struct_fault(const T& value, uint32_t expected, std::string_view what) {
+    if (value.struct_size < expected)
+        return fmt::format("{}: struct_size is {}, expected at least {}", what, value.struct_size, expected);
+    if (const char* why = sdk::chain_fault(value.next)) return fmt::format("{}: {}", what, why);
+    return {};
+}
+
+// Faults of the entries of one table.
+class Entries {
+  public:
+    explicit Entries(uint32_t abi_minor) : minor_(abi_minor) {}
+
+    std::string fault(const tsr_device_provider& provider) const;
+    std::string fault(const tsr_kernel& kernel) const;
+    std::string fault(const tsr_layout& layout) const;
+    // `op`: the operator that brings it; empty if it is for an op of somebody else.
+    std::string fault(const tsr_lowering& lowering, std::string_view op) const;
+    std::string fault(const tsr_operator& op) const;
+
+  private:
+    template <typename T>
+    std::string size_fault(const T& value, std::string_view what) const {
+        return struct_fault(value, sdk::size_in_version<T>(minor_), what);
+    }
+
+    uint32_t minor_;
+};
+
+std::string Entries::fault(const tsr_device_provider& provider) const {
+    constexpr uint32_t kThroughNumber = offsetof(tsr_device_provider, device_abi) + sizeof provider.device_abi;
+    if (provider.struct_size < kThroughNumber) return struct_fault(provider, kThroughNumber, "a device provider");
+    if (!device_abi_fault(provider).empty()) return {};  // nothing more of it is known: it is left out
+    if (std::string why = struct_fault(provider, sizeof provider, "a device provider"); !why.empty()) return why;
     if (is_empty(provider.kind)) return "a device provider has no kind";
     if (std::string_view(provider.kind) == "cpu")
         return "a device provider claims the kind cpu, which is the host's own";
+    if (is_empty(provider.interop)) return fmt::format("the device provider of kind {} has no interop", provider.kind);
     if (!provider.match || !provider.open) {
         return fmt::format("the device provider of kind {} lacks a function (match, open)", provider.kind);
     }
     return {};
 }
 
-std::string fault(const tsr_kernel& kernel) {
+std::string Entries::fault(const tsr_kernel& kernel) const {
     if (std::string why = size_fault(kernel, "a kernel"); !why.empty()) return why;
     if (is_empty(kernel.name)) return "a kernel has no name";
     if (is_empty(kernel.op) || is_empty(kernel.device_kind)) {
@@ -49,7 +85,7 @@ std::string fault(const tsr_kernel& kernel) {
     return {};
 }
 
-std::string fault(const tsr_layout& layout) {
+std::string Entries::fault(const tsr_layout& layout) const {
     if (std::string why = size_fault(layout, "a layout"); !why.empty()) return why;
     if (is_empty(layout.name)) return "a layout has no name";
     if (layout.group_rows == 0 || layout.elements_multiple == 0) {
@@ -60,14 +96,13 @@ std::string fault(const tsr_layout& layout) {
     return {};
 }
 
-std::string fault(const tsr_lowering& lowering, std::string_view op) {
-    if (std::string why = size_fault(lowering, fmt::format("a lowering of {}", op)); !why.empty()) return why;
-    if (is_empty(lowering.name) || is_empty(lowering.op) || op != lowering.op) {
-        return fmt::format("a lowering of {} has no name, or is of another op", op);
+std::string Entries::fault(const tsr_lowering& lowering, std::string_view op) const {
+    const std::string what = op.empty() ? "a lowering" : fmt::format("a lowering of {}", op);
+    if (std::string why = size_fault(lowering, what); !why.empty()) return why;
+    if (is_empty(lowering.name) || is_empty(lowering.op) || (!op.empty() && op != lowering.op)) {
+        return fmt::format("{} has no name, or no op, or is of another op", what);
     }
-    if (!lowering.components || !lowering.build) {
-        return fmt::format("lowering {} of {}: components or build is missing", lowering.name, op);
-    }
+    if (!lowering.build) return fmt::format("lowering {} of {}: build is missing", lowering.name, lowering.op);
     return {};
 }
 
@@ -83,9 +118,17 @@ std::string list_fault(const T* const* list, uint32_t count, std::string_view wh
     return {};
 }
 
-std::string fault(const tsr_operator& op) {
+std::string Entries::fault(const tsr_operator& op) const {
     if (std::string why = size_fault(op, "an operator"); !why.empty()) return why;
     if (is_empty(op.name) || !op.infer) return "an operator has no name or no infer";
+    if (std::ranges::any_of(builtin_operators(),
+                            [&](const tsr_operator* own) { return is_same(own->name, op.name); })) {
+        return fmt::format(
+            "operator {}: the core brings an op of this name. A plugin may bring kernels and lowerings "
+            "(tsr_plugin.lowerings) "
+            "for it; an op of its own needs another name",
+            op.name);
+    }
     return list_fault(op.lowerings, op.lowering_count, fmt::format("lowerings of {}", op.name),
                       [&](const tsr_lowering& lowering) { return fault(lowering, op.name); });
 }
@@ -96,30 +139,56 @@ std::string join(const std::set<std::string>& names) {
     return text.empty() ? "none" : text;
 }
 
+std::string other_device_abi(std::string_view what, uint32_t found) {
+    return fmt::format("{}: built for device ABI {}, this host drives devices by {} (TSR_DEVICE_ABI)", what, found,
+                       TSR_DEVICE_ABI);
+}
+
 }  // namespace
+
+std::string device_abi_fault(const tsr_device_provider& provider) {
+    return provider.device_abi == TSR_DEVICE_ABI ? std::string()
+                                                 : other_device_abi("a device provider", provider.device_abi);
+}
+
+std::string device_abi_fault(const tsr_kernel& kernel) {
+    if (is_same(kernel.device_kind, "cpu") || kernel.device_abi == TSR_DEVICE_ABI) return {};
+    return other_device_abi(fmt::format("kernel {} for {}", kernel.name, kernel.device_kind), kernel.device_abi);
+}
+
+std::string device_abi_fault(const tsr_layout& layout) {
+    if ((!layout.enqueue_pack && !layout.enqueue_unpack) || layout.device_abi == TSR_DEVICE_ABI) return {};
+    return other_device_abi(fmt::format("packing of layout {} on a device", layout.name), layout.device_abi);
+}
 
 std::string table_fault(const tsr_plugin& table) {
     // Nothing past struct_size may be read before it is known to be there.
     constexpr size_t kThroughVersion = offsetof(tsr_plugin, abi_minor) + sizeof(uint32_t);
     if (table.struct_size < kThroughVersion) {
-        return fmt::format("the table's struct_size is {}, expected at least {}", table.struct_size, sizeof table);
+        return fmt::format("the table: struct_size is {}, expected at least {}", table.struct_size,
+                           +TSR_SIZE_tsr_plugin_0);
     }
     if (table.abi_major != TSR_ABI_MAJOR || table.abi_minor > TSR_ABI_MINOR) {
         return fmt::format("the table is of ABI {}.{}; this host takes {}.0 to {}.{}", table.abi_major, table.abi_minor,
                            TSR_ABI_MAJOR, TSR_ABI_MAJOR, TSR_ABI_MINOR);
     }
-    if (std::string why = size_fault(table, "the table"); !why.empty()) return why;
+    const uint32_t expected = sdk::size_in_version<tsr_plugin>(table.abi_minor);
+    if (std::string why = struct_fault(table, expected, "the table"); !why.empty()) return why;
     if (is_empty(table.name) || is_empty(table.version)) return "the table has no name or no version";
 
-    const auto check = [](const auto& entry) { return fault(entry); };
+    const Entries entries(table.abi_minor);
+    const auto check = [&](const auto& entry) { return entries.fault(entry); };
     if (std::string why = list_fault(table.providers, table.provider_count, "providers", check); !why.empty())
         return why;
     if (std::string why = list_fault(table.layouts, table.layout_count, "layouts", check); !why.empty()) return why;
     if (std::string why = list_fault(table.operators, table.operator_count, "operators", check); !why.empty())
         return why;
+    const auto check_lowering = [&](const tsr_lowering& lowering) { return entries.fault(lowering, ""); };
+    if (std::string why = list_fault(table.lowerings, table.lowering_count, "lowerings", check_lowering); !why.empty())
+        return why;
     std::set<std::string_view> names;
     return list_fault(table.kernels, table.kernel_count, "kernels", [&](const tsr_kernel& kernel) {
-        if (std::string why = fault(kernel); !why.empty()) return why;
+        if (std::string why = entries.fault(kernel); !why.empty()) return why;
         return names.insert(kernel.name).second ? std::string() : fmt::format("two kernels are named {}", kernel.name);
     });
 }
@@ -144,7 +213,14 @@ std::string contradiction(const Manifest& manifest, const tsr_plugin& table) {
     }
 
     std::set<std::string> kinds, ops;
-    for (uint32_t i = 0; i < table.provider_count; ++i) kinds.insert(table.providers[i]->kind);
+    bool all_kinds = true;  // what a provider of another device ABI offers cannot be read
+    for (uint32_t i = 0; i < table.provider_count; ++i) {
+        if (!device_abi_fault(*table.providers[i]).empty()) {
+            all_kinds = false;
+            continue;
+        }
+        kinds.insert(table.providers[i]->kind);
+    }
     for (uint32_t i = 0; i < table.kernel_count; ++i) {
         kinds.insert(table.kernels[i]->device_kind);
         ops.insert(table.kernels[i]->op);
@@ -152,7 +228,8 @@ std::string contradiction(const Manifest& manifest, const tsr_plugin& table) {
     for (uint32_t i = 0; i < table.operator_count; ++i) ops.insert(table.operators[i]->name);
 
     const std::set<std::string> said_kinds(manifest.kinds.begin(), manifest.kinds.end());
-    if (kinds != said_kinds) return differ("kinds", join(said_kinds), join(kinds));
+    const bool agree = all_kinds ? kinds == said_kinds : std::ranges::includes(said_kinds, kinds);
+    if (!agree) return differ("kinds", join(said_kinds), join(kinds));
     if (!manifest.ops) return {};
     const std::set<std::string> said_ops(manifest.ops->begin(), manifest.ops->end());
     std::set<std::string> too_many, unsaid;

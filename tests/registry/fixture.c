@@ -28,6 +28,12 @@
 #ifndef FIXTURE_GROUP_ROWS
 #define FIXTURE_GROUP_ROWS 8
 #endif
+#ifndef FIXTURE_OPERATOR
+#define FIXTURE_OPERATOR "fixture_op"
+#endif
+#ifndef FIXTURE_STATUS_SIZE
+#define FIXTURE_STATUS_SIZE sizeof(tsr_status)
+#endif
 #ifndef FIXTURE_RUN
 #define FIXTURE_RUN run
 #endif
@@ -85,6 +91,8 @@ static const tsr_layout kLayout = {sizeof(tsr_layout),
                                    pack,
                                    NULL,
                                    NULL,
+                                   0,
+                                   0,
                                    NULL,
                                    NULL};
 static const tsr_layout* const kLayouts[] = {&kLayout};
@@ -94,7 +102,7 @@ static const tsr_status* infer(const tsr_operator* self, const tsr_node* node, t
     *outputs[0] = *node->inputs[0];
     return NULL;
 }
-static const tsr_operator kOperator = {sizeof(tsr_operator), 1, NULL, NULL, "fixture_op", infer, NULL, 0, 1};
+static const tsr_operator kOperator = {sizeof(tsr_operator), 1, NULL, NULL, FIXTURE_OPERATOR, infer, NULL, 0, 1};
 static const tsr_operator* const kOperators[] = {&kOperator};
 
 #ifdef FIXTURE_PROVIDER
@@ -123,7 +131,7 @@ static const tsr_device_provider* const kProviders[] = {&kProvider};
 static void destroy(const tsr_status* status) {
     (void)status;
 }
-static const tsr_status kFailure = {sizeof(tsr_status), TSR_DEVICE_ERROR, NULL, "the frobnicator is cold", destroy};
+static const tsr_status kFailure = {FIXTURE_STATUS_SIZE, TSR_DEVICE_ERROR, NULL, "the frobnicator is cold", destroy};
 
 static const tsr_status* initialize(const tsr_plugin* self, const tsr_device_info* const* devices, uint32_t count) {
     (void)self;

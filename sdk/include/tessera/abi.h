@@ -3,12 +3,13 @@
  * Versions. A host takes plugins of its own major version whose minor version is not above its own. Within a major
  * version structs only grow at their end, enumerators keep their values, and functions keep their meaning. sizes.h
  * records the size that each struct had in each minor version: a struct that a plugin hands out has at least the size
- * of the version that the plugin was built for, and the host reads no further than its struct_size.
+ * of the version that the plugin was built for, and the host reads no further than its struct_size. A copy of a struct
+ * has the struct_size of the copier's header, whatever that of the original was.
  *
  * Structs begin with struct_size, which whoever fills the struct sets to sizeof, and with `next`, a chain of
  * extensions (tsr_chain) or NULL. They have no padding, at their end neither; reserved fields are 0. Arrays of structs
- * are arrays of pointers, so that the structs may grow. Two small types are values that never grow: tsr_range and
- * tsr_value. Enumerations are uint32_t.
+ * are arrays of pointers, so that the structs may grow. Three small types never grow: tsr_range, tsr_value and
+ * tsr_chain. Enumerations are uint32_t.
  *
  * Ownership. Pointers that a function is given are valid for the time of the call unless the declaration says
  * otherwise. What a plugin's table points to lives until the process ends. What one side allocates, that side frees.
@@ -41,7 +42,8 @@ extern "C" {
 #define TSR_EXPORT
 #endif
 
-/* An extension of a struct. Each side skips tags that it does not know. */
+/* An extension of a struct: a struct of its own that begins with this one, which therefore never grows. Each side skips
+ * tags that it does not know. A chain has no more than 64 links. */
 typedef struct tsr_chain {
     uint32_t struct_size; /* of the whole extension */
     uint32_t reserved;

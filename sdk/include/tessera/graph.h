@@ -108,15 +108,15 @@ typedef struct tsr_cache_component {
 
 typedef struct tsr_lowering {
     uint32_t struct_size;
-    int32_t priority; /* the larger goes first where estimates are equal */
+    int32_t priority; /* among the lowerings of one plugin for one op: the larger goes first */
     const tsr_chain* next;
     const void* context;
     const char* op;      /* the op that it replaces, its own plugin's or another's */
     const char* name;    /* as users choose it: "3" of -mla 3 */
-    const char* family;  /* what it caches: lowerings of one family can follow each other on one cache */
-    const char* summary; /* one line for people, printed by `tessera plan --why` */
-    /* Fills components[0 .. *count); on entry *count is the capacity, and the host has zeroed the structs and set
-     * struct_size. Pure. [any] */
+    const char* family;  /* what it caches: lowerings of one family can follow each other on one cache; may be NULL */
+    const char* summary; /* one line for people, printed by `tessera plan --why`; may be NULL */
+    /* NULL: it caches nothing. Fills components[0 .. *count); on entry *count is the capacity, and the host has zeroed
+     * the structs and set struct_size. Pure. [any] */
     const tsr_status* (*components)(const struct tsr_lowering* self, const tsr_node* node,
                                     tsr_cache_component* const* components, uint32_t* count);
     /* Writes the graph. Pure. TSR_UNSUPPORTED with a reason if these options cannot be met. [any] */

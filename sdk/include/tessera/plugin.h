@@ -22,9 +22,10 @@ typedef struct tsr_host {
     void* context;
     uint32_t abi_major;
     uint32_t abi_minor;
-    /* Takes a line for the log. Never waits: `message` is copied, up to 255 bytes of it, and printed later; where
-     * lines come faster than they are printed some are dropped, and their number is printed. `plugin` is the plugin's
-     * name and lives until the process ends. [any], and [team] from run. */
+    /* Takes a line for the log. `message` is copied, up to 255 bytes of it. Within tsr_kernel.run it never waits, and
+     * the line is printed after the nodes that the team runs in one go; else it is printed before the call returns,
+     * unless another thread is printing. Where lines come faster than they are printed some are dropped, and their
+     * number is printed. `plugin` is the plugin's name and lives until the process ends. [any], and [team] from run. */
     void (*log)(const struct tsr_host* self, tsr_log_level level, const char* plugin, const char* message);
     /* An extension by its tag, "org.tessera.NAME/1", or NULL. It lives until the process ends. [any] */
     const void* (*get_extension)(const struct tsr_host* self, const char* tag);

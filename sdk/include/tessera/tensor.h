@@ -80,6 +80,8 @@ typedef struct tsr_layout {
     /* Provisional (TSR_DEVICE_ABI). The same on a device of interop `interop`, put on a queue: both addresses are the
      * device's. NULL: packed on the host. [step] */
     const char* interop;
+    uint32_t device_abi; /* TSR_DEVICE_ABI of the plugin; 0 without these functions */
+    uint32_t reserved;
     const tsr_status* (*enqueue_pack)(const struct tsr_layout* self, struct tsr_device* device, void* queue,
                                       int64_t elements, int64_t groups, const void* rows, void* packed);
     const tsr_status* (*enqueue_unpack)(const struct tsr_layout* self, struct tsr_device* device, void* queue,

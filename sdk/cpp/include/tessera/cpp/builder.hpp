@@ -1,6 +1,7 @@
 // Writing a lowering: tsr_builder with values, initializer lists and exceptions.
 #pragma once
 
+#include <tessera/cpp/abi.hpp>
 #include <tessera/cpp/node.hpp>
 #include <tessera/cpp/status.hpp>
 #include <tessera/graph.h>
@@ -21,7 +22,7 @@ class Builder {
     tsr_value input(uint32_t index) const noexcept { return table_->input(table_, index); }
     tsr_value cache(uint32_t index) const noexcept { return table_->cache(table_, index); }
     // A copy: the host's description is valid only until the next tensor is made.
-    tsr_tensor describe(tsr_value value) const noexcept { return *table_->describe(table_, value); }
+    tsr_tensor describe(tsr_value value) const noexcept { return copy_struct(*table_->describe(table_, value)); }
 
     // Adds a node of one output and returns it; `into`, if given, is where it is written.
     tsr_value add(const char* op, const char* name, Values inputs, Attributes attributes = {}, tsr_value into = 0,

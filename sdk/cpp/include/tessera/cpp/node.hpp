@@ -69,8 +69,7 @@ T* operand_data(const tsr_node& node, const tsr_run& run, uint32_t index) noexce
 template <class Body>
 void for_pieces(const tsr_run& run, uint32_t worker, uint32_t workers, int64_t count, Body&& body) {
     constexpr int64_t kMaxPieces = 65535;
-    const bool handed_out = run.struct_size >= offsetof(tsr_run, piece) + sizeof run.piece && run.piece;
-    if (!handed_out || workers == 1) {
+    if (!run.piece || workers == 1) {
         for (int64_t i = count * worker / workers; i < count * (worker + 1) / workers; ++i) body(i);
         return;
     }
