@@ -26,7 +26,7 @@ struct Manifest {
     uint32_t least_compute_capability = 0;  // 100 * major + 10 * minor, inclusive
     uint32_t most_compute_capability = UINT32_MAX;
     std::string least_driver;  // of the GPU: "520.61"; empty: any
-    int32_t priority = 0;      // between providers that can own the same device; the larger wins
+    int32_t priority = 0;      // between providers of one device and kernels of one estimate; the larger wins
 };
 
 // Throws Error(TSR_CORRUPT_DATA) naming file, line and key.

@@ -21,5 +21,5 @@ const Vectors& vectors_of(const tsr_device_info*) noexcept {
 }  // namespace tessera::cpu_x86
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
-    return tessera::cpu_x86::plugin_table(host, "cpu_avx2", ".avx2", 0);
+    return tessera::cpu_x86::plugin_table(host, "cpu_avx2", ".avx2");
 }

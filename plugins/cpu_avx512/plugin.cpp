@@ -2,6 +2,5 @@
 #include "plugins/cpu_x86/tables.hpp"
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
-    // Above cpu_avx2, whose flags every processor of this plugin has.
-    return tessera::cpu_x86::plugin_table(host, "cpu_avx512", ".avx512", 1);
+    return tessera::cpu_x86::plugin_table(host, "cpu_avx512", ".avx512");
 }

@@ -20,13 +20,12 @@ struct Tables {
     std::vector<const tsr_kernel*> list;
     tsr_plugin plugin{};
 
-    Tables(const char* name, const char* suffix, int32_t priority) {
+    Tables(const char* name, const char* suffix) {
         for (const auto some :
              {matmul_kernels(), ffn_kernels(), matmul_id_kernels(), attention_kernels(), elementwise_kernels()}) {
             for (const tsr_kernel* kernel : some) {
                 tsr_kernel& named = kernels.emplace_back(*kernel);
                 named.name = names.emplace_back(std::string(kernel->op) + suffix).c_str();
-                named.priority = priority;
                 list.push_back(&named);
             }
         }
@@ -45,12 +44,12 @@ struct Tables {
 
 }  // namespace
 
-const tsr_plugin* plugin_table(const tsr_host* host, const char* name, const char* suffix, int32_t priority) noexcept {
+const tsr_plugin* plugin_table(const tsr_host* host, const char* name, const char* suffix) noexcept {
     // Built for minor version 0, which no host is below.
     static_assert(TSR_ABI_MINOR == 0);
     if (!host || host->abi_major != TSR_ABI_MAJOR) return nullptr;
     try {
-        static const Tables tables(name, suffix, priority);
+        static const Tables tables(name, suffix);
         return &tables.plugin;
     } catch (...) {
         return nullptr;
