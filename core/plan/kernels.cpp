@@ -37,6 +37,26 @@ double KernelCandidates::seconds() const {
     return able.empty() ? std::numeric_limits<double>::infinity() : able.front().seconds();
 }
 
+namespace {
+
+// What kernels are bound by: they read addresses and queues as the device's interop says. "" for the CPU.
+std::string_view interop_of(const tsr_device_info& device, const Registry& registry) {
+    if (std::string_view(device.kind) == "cpu") return {};
+    const tsr_device_provider* provider = registry.find_provider(device);
+    return provider ? provider->interop : "no plugin's";
+}
+
+// Why a kernel must not be given the device's addresses; empty if it may.
+std::string interop_fault(const tsr_kernel& kernel, const tsr_device_info& device, std::string_view interop) {
+    const std::string_view needed = kernel.interop ? kernel.interop : "";
+    if (needed == interop) return {};
+    if (needed.empty()) return fmt::format("it names no interop; {} has {}", device.id, interop);
+    return fmt::format("it needs interop {}; {} has {}", printable(needed, 64), device.id,
+                       interop.empty() ? "none" : interop);
+}
+
+}  // namespace
+
 KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& device, const Registry& registry) {
     KernelCandidates found;
     if (node.input_count + node.output_count > TSR_MAX_OPERANDS) {
@@ -44,6 +64,7 @@ KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& devic
                                                             node.input_count + node.output_count, TSR_MAX_OPERANDS)});
         return found;
     }
+    const std::string_view interop = interop_of(device, registry);
     for (const tsr_kernel* kernel : registry.kernels(device.kind, node.op)) {
         KernelCandidate candidate;
         candidate.kernel = kernel;
@@ -51,6 +72,10 @@ KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& devic
         const std::string name = fmt::format("{}/{}", registry.owner(*kernel).manifest.name, kernel->name);
         if (kernel->op_version != node.op_version) {
             found.unable.push_back({name, fmt::format("it computes version {} of the op", kernel->op_version)});
+            continue;
+        }
+        if (std::string why = interop_fault(*kernel, device, interop); !why.empty()) {
+            found.unable.push_back({name, why});
             continue;
         }
         const PluginCall planning = registry.call(*kernel, "plan", node.name);

@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
+#include "core/base/text.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/lowering_builder.hpp"
 
@@ -15,11 +16,22 @@
 namespace tessera {
 namespace {
 
+// A lowering with the plugin that brings it; "core" for the core's own.
+struct Way {
+    const tsr_lowering* lowering = nullptr;
+    std::string plugin;
+    uint32_t abi_minor = 0;
+    uint32_t preference = 0;  // of the plugin in the configuration: the smaller goes first
+    bool is_named = false;    // the user named it
+
+    std::string text() const { return fmt::format("lowering {}/{}", plugin, lowering->name); }
+};
+
 // How one node is computed: by a kernel, or by what a lowering wrote, whose nodes have a choice each.
 struct Choice {
     DeviceIndex device = 0;
     double seconds = std::numeric_limits<double>::infinity();  // infinite: it cannot be computed
-    const tsr_lowering* lowering = nullptr;                    // null: by a kernel
+    std::optional<Way> way;                                    // none: by a kernel
     std::unique_ptr<Written> written;
     std::vector<Choice> parts;
     std::vector<Rejection> rejected;
@@ -108,7 +120,8 @@ class Lowerer {
 
         // With lowerings at hand a node whose matrices lie apart is split; else the smaller ones get a copy where it
         // runs.
-        if (op->lowering_count > 0 && matrices_apart(graph, node)) {
+        const std::vector<Way> ways = ways_of(*op);
+        if (!ways.empty() && matrices_apart(graph, node)) {
             best.rejected.push_back({"one kernel", "its weights lie on different devices"});
         } else {
             KernelCandidates kernels = find_kernels(view.abi(), *devices_[best.device], registry_);
@@ -117,51 +130,89 @@ class Lowerer {
         }
         const bool by_kernel = best.feasible();
 
-        const auto asked = options_.lowerings.find(node.op);
-        const bool named = asked != options_.lowerings.end();
-        for (const tsr_lowering* lowering : in_order(*op, named ? asked->second : "")) {
-            Choice way = try_lowering(graph, node, best.device, *lowering);
-            if (!way.feasible()) {
+        Choice chosen;
+        for (const Way& way : ways) {
+            if (chosen.feasible() && is_decided(*chosen.way, way)) continue;
+            Choice tried = try_lowering(graph, node, best.device, way);
+            if (!tried.feasible()) {
                 std::string reason;
-                for (const Rejection& r : way.rejected)
+                for (const Rejection& r : tried.rejected)
                     reason += (reason.empty() ? "" : "; ") + r.candidate + ": " + r.reason;
-                best.rejected.push_back({fmt::format("lowering {}", lowering->name), reason});
-                continue;
+                best.rejected.push_back({way.text(), reason});
+            } else if (by_kernel && tried.seconds >= best.seconds) {
+                best.rejected.push_back({way.text(), "slower than one kernel, by estimate"});
+            } else if (chosen.feasible() && tried.seconds >= chosen.seconds) {
+                best.rejected.push_back({way.text(), fmt::format("slower than {}, by estimate", chosen.way->text())});
+            } else {
+                if (chosen.feasible()) {
+                    best.rejected.push_back(
+                        {chosen.way->text(), fmt::format("slower than {}, by estimate", way.text())});
+                }
+                chosen = std::move(tried);
             }
-            // Abstract ops go by the order; a fused op is split only if its parts are faster.
-            if (by_kernel && way.seconds >= best.seconds) {
-                best.rejected.push_back(
-                    {fmt::format("lowering {}", lowering->name), "slower than one kernel, by estimate"});
-                continue;
-            }
-            way.device = best.device;
-            way.rejected = std::move(best.rejected);
-            return way;
         }
-        return best;
+        if (!chosen.feasible()) return best;
+        chosen.rejected = std::move(best.rejected);
+        return chosen;
     }
 
-    static std::vector<const tsr_lowering*> in_order(const tsr_operator& op, std::string_view named) {
-        std::vector<const tsr_lowering*> all(op.lowerings, op.lowerings + op.lowering_count);
-        std::ranges::stable_sort(all, [&](const tsr_lowering* a, const tsr_lowering* b) {
-            const bool a_named = a->name == named, b_named = b->name == named;
-            return a_named != b_named ? a_named : a->priority > b->priority;
+    // Whether a way that comes after the one that is chosen so far is not asked for its estimate: the user named the
+    // earlier one, or prefers its plugin. Within a plugin the order is the plugin's: the larger priority goes first.
+    static bool is_decided(const Way& chosen, const Way& later) {
+        if (chosen.is_named != later.is_named || chosen.preference != later.preference) return true;
+        return chosen.plugin == later.plugin;
+    }
+
+    // Lowerings of the op, its own and those that other plugins bring for it, best first.
+    std::vector<Way> ways_of(const tsr_operator& op) const {
+        const auto asked = options_.lowerings.find(op.name);
+        std::vector<Way> ways;
+        const auto add = [&](const tsr_lowering* lowering, const PluginRecord* owner) {
+            Way& way = ways.emplace_back();
+            way.lowering = lowering;
+            way.plugin = owner ? owner->manifest.name : "core";
+            way.abi_minor = owner ? owner->table->abi_minor : TSR_ABI_MINOR;
+            way.preference = owner ? registry_.preference(*lowering) : registry_.no_preference();
+            way.is_named = asked != options_.lowerings.end() && is_called(way, asked->second);
+        };
+        const std::span brought = registry_.lowerings(op.name);
+        for (uint32_t i = 0; i < op.lowering_count; ++i) {
+            if (std::ranges::find(brought, op.lowerings[i]) == brought.end()) add(op.lowerings[i], nullptr);
+        }
+        for (const tsr_lowering* lowering : brought) add(lowering, &registry_.owner(*lowering));
+        std::ranges::stable_sort(ways, [](const Way& a, const Way& b) {
+            if (a.is_named != b.is_named) return a.is_named;
+            if (a.preference != b.preference) return a.preference < b.preference;
+            return a.lowering->priority > b.lowering->priority;
         });
-        return all;
+        return ways;
+    }
+
+    // A user says "3", or "PLUGIN/3" where two plugins have one of that name.
+    static bool is_called(const Way& way, std::string_view name) {
+        return name == way.lowering->name || name == way.plugin + "/" + way.lowering->name;
     }
 
     // The cheaper of using weights as they are and deriving new ones at load. Infeasible: `rejected` says why.
-    Choice try_lowering(const Graph& graph, const Node& node, DeviceIndex device, const tsr_lowering& lowering) {
+    Choice try_lowering(const Graph& graph, const Node& node, DeviceIndex device, const Way& lowering) {
         Choice best;
+        // A lowering may write the op that it replaces, or another lowering that writes it: that would never end.
+        if (std::ranges::find(under_way_, lowering.lowering) != under_way_.end()) {
+            best.rejected.push_back({"here", "the node is one that this lowering wrote"});
+            return best;
+        }
+        const UnderWay entered(under_way_, lowering.lowering);
         for (const bool derive : {false, true}) {
             Choice way;
             way.device = device;
-            way.lowering = &lowering;
+            way.way = lowering;
             try {
-                way.written = std::make_unique<Written>(write_lowering(graph, node, lowering, options_, derive));
+                way.written = std::make_unique<Written>(write_lowering(
+                    graph, node, *lowering.lowering, {lowering.plugin.c_str(), lowering.abi_minor}, options_, derive));
             } catch (const Error& error) {
+                // What a plugin does wrong costs its lowering the place, and nothing else.
                 if (error.code() != TSR_UNSUPPORTED) {
-                    if (graph.ops().is_own(lowering.op)) throw;
+                    if (lowering.plugin == "core") throw;
                     log().warn("{}; the lowering is not used", error.what());
                 }
                 best.rejected.push_back({derive ? "with derived weights" : "as it is", error.what()});
@@ -203,20 +254,28 @@ class Lowerer {
     void report(const Node& node, const Choice& choice) {
         const auto asked = options_.lowerings.find(node.op);
         const bool named = asked != options_.lowerings.end();
-        const tsr_operator* op = model_.ops().find(node.op);
-        if (op->lowering_count == 0) return;
+        const std::vector<Way> ways = ways_of(*model_.ops().find(node.op));
+        if (ways.empty()) return;
         LoweringChoice& line = result_.choices.emplace_back();
         line.node = node.name;
         line.op = node.op;
         line.layer = node.layer;
         line.device = choice.device;
-        line.lowering = choice.lowering ? choice.lowering->name : "kernel";
-        line.asked = named && line.lowering == asked->second;
+        line.lowering = "kernel";
+        if (choice.way) {
+            line.lowering = choice.way->lowering->name;
+            line.plugin = choice.way->plugin;
+            line.summary = choice.way->lowering->summary ? printable(choice.way->lowering->summary) : "";
+            line.family = choice.way->lowering->family ? printable(choice.way->lowering->family) : "";
+            line.asked = choice.way->is_named;
+        }
         line.rejected = choice.rejected;
         if (named && !line.asked && noted_.insert({node.op, choice.device}).second) {
             std::string why;
-            for (const Rejection& r : choice.rejected) {
-                if (r.candidate == "lowering " + asked->second) why = r.reason;
+            for (const Way& way : ways) {
+                for (const Rejection& r : choice.rejected) {
+                    if (way.is_named && r.candidate == way.text()) why = r.reason;
+                }
             }
             result_.notes.push_back(fmt::format(
                 "{} '{}' was asked for and cannot be used on {} ({}); '{}' is used instead", node.op, asked->second,
@@ -226,7 +285,7 @@ class Lowerer {
 
     void emit(const Graph& from, const Node& node, const Choice& choice, Mapping& mapping) {
         Graph& out = result_.graph;
-        if (!choice.lowering) {
+        if (!choice.way) {
             std::vector<Value> inputs, outputs;
             for (const Value v : node.inputs) inputs.push_back(out.import(from, v, mapping.storages, mapping.values));
             for (const Value v : node.outputs) outputs.push_back(out.import(from, v, mapping.storages, mapping.values));
@@ -252,6 +311,15 @@ class Lowerer {
         }
     }
 
+    struct UnderWay {
+        UnderWay(std::vector<const tsr_lowering*>& all, const tsr_lowering* one) : list(all) { list.push_back(one); }
+        ~UnderWay() { list.pop_back(); }
+        UnderWay(const UnderWay&) = delete;
+        UnderWay& operator=(const UnderWay&) = delete;
+        std::vector<const tsr_lowering*>& list;
+    };
+
+    std::vector<const tsr_lowering*> under_way_;  // whose nodes are being chosen for, the outermost first
     const Graph& model_;
     const Placement& placement_;
     const Registry& registry_;

@@ -17,7 +17,8 @@ struct LoweredGraph {
 };
 
 // Each node that no kernel computes whole, or that its parts compute sooner, is replaced by a lowering: the one the
-// user named, else the feasible one of the highest priority, else the cheapest. Throws Error(TSR_UNSUPPORTED) if none
+// user named, else one of the plugin that the configuration prefers, else the cheapest of those that the core and each
+// plugin put first (by priority, if it is feasible). Throws Error(TSR_UNSUPPORTED) if none
 // is feasible.
 LoweredGraph lower_graph(const Graph& model, const Placement& placement, const Registry& registry,
                          std::span<const tsr_device_info* const> devices, const ScheduleOptions& options);

@@ -32,6 +32,9 @@ struct LoweringChoice {
     int layer = -1;
     DeviceIndex device = 0;
     std::string lowering;  // "3", "parts"; "kernel" if one kernel computes the whole node
+    std::string plugin;    // that brings the lowering: its name; "core" for the core's own, "" for a kernel
+    std::string summary;   // one line that says what the lowering does
+    std::string family;    // of what it caches; "" for nothing
     bool asked = false;    // the user named it
     std::vector<Rejection> rejected;
 };

@@ -3,10 +3,13 @@
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/graph/op_set.hpp"
 #include "core/registry/discover.hpp"
 #include "core/registry/module.hpp"
 #include "core/registry/screen.hpp"
 #include "core/registry/table.hpp"
+
+#include <tessera/sizes.h>
 
 #include <algorithm>
 #include <tuple>
@@ -70,6 +73,10 @@ bool same_layout(const tsr_layout& a, const tsr_layout& b, const PluginCall& cal
            a.group_bytes(&a, a.elements_multiple) == b.group_bytes(&b, b.elements_multiple);
 }
 
+bool is_builtin(std::string_view op) {
+    return std::ranges::any_of(builtin_operators(), [&](const tsr_operator* own) { return op == own->name; });
+}
+
 template <typename T>
 const T* find_by_name(const std::vector<const T*>& sorted, std::string_view name) noexcept {
     const auto at = std::lower_bound(sorted.begin(), sorted.end(), name,
@@ -113,7 +120,10 @@ Registry Registry::load(const Config& config, const Hardware& hardware) {
 Registry Registry::of_tables(std::span<const tsr_plugin* const> tables) {
     Registry registry;
     for (const tsr_plugin* table : tables) {
-        if (std::string why = table_fault(*table); !why.empty()) fail(TSR_INVALID_ARGUMENT, "{}", why);
+        if (std::string why = table_fault(*table); !why.empty()) {
+            fail(TSR_INVALID_ARGUMENT, "{}: {}",
+                 table->struct_size >= TSR_SIZE_tsr_plugin_0 && table->name ? table->name : "a plugin", why);
+        }
         PluginRecord record;
         record.manifest.name = table->name;
         record.manifest.version = table->version;
@@ -126,6 +136,7 @@ Registry Registry::of_tables(std::span<const tsr_plugin* const> tables) {
 }
 
 void Registry::index(const std::vector<std::string>& prefer) {
+    no_preference_ = static_cast<uint32_t>(prefer.size());
     // In the order in which operators and layouts of one name win.
     std::vector<size_t> order;
     for (size_t i = 0; i < records_.size(); ++i) {
@@ -143,20 +154,23 @@ void Registry::index(const std::vector<std::string>& prefer) {
         const tsr_plugin& table = *records_[i].table;
         for (uint32_t k = 0; k < table.kernel_count; ++k) {
             const tsr_kernel* kernel = table.kernels[k];
+            if (!is_used(i, *kernel)) continue;
             owners_[kernel] = i;
             kernels_[kernel->device_kind][kernel->op].push_back(kernel);
         }
         for (uint32_t k = 0; k < table.provider_count; ++k) {
+            if (!is_used(i, *table.providers[k])) continue;
             owners_[table.providers[k]] = i;
             providers_[table.providers[k]->kind].push_back(table.providers[k]);
         }
         index_layouts(i);
         index_operators(i);
     }
+    index_lowerings(order);
     const auto key = [&](const tsr_kernel* kernel) {
         const size_t i = owners_.at(kernel);
-        return std::tuple(preferences_[i], -int64_t{kernel->priority}, std::string_view(records_[i].table->name),
-                          std::string_view(kernel->name));
+        return std::tuple(preferences_[i], -int64_t{kernel->priority}, -int64_t{records_[i].manifest.priority},
+                          std::string_view(records_[i].table->name), std::string_view(kernel->name));
     };
     for (auto& [kind, by_op] : kernels_) {
         for (auto& [op, list] : by_op) {
@@ -166,10 +180,19 @@ void Registry::index(const std::vector<std::string>& prefer) {
     }
 }
 
+template <typename Part>
+bool Registry::is_used(size_t record, const Part& part) {
+    std::string why = device_abi_fault(part);
+    if (why.empty()) return true;
+    records_[record].left_out.push_back(std::move(why));
+    return false;
+}
+
 void Registry::index_layouts(size_t record) {
     const tsr_plugin& table = *records_[record].table;
     for (uint32_t i = 0; i < table.layout_count; ++i) {
         const tsr_layout* layout = table.layouts[i];
+        is_used(record, *layout);  // the host's functions are, in any case
         const tsr_layout* const earlier = find_layout(layout->name);
         if (!earlier) {
             owners_[layout] = record;
@@ -192,6 +215,31 @@ void Registry::index_operators(size_t record) {
         }
         owners_[op] = record;
         insert_by_name(operators_, op);
+    }
+}
+
+void Registry::index_lowerings(const std::vector<size_t>& order) {
+    const auto add = [&](size_t record, const tsr_lowering* lowering) {
+        owners_[lowering] = record;
+        lowerings_[lowering->op].push_back(lowering);
+    };
+    for (const size_t i : order) {
+        const tsr_plugin& table = *records_[i].table;
+        for (uint32_t k = 0; k < table.operator_count; ++k) {
+            const tsr_operator& op = *table.operators[k];
+            if (find_operator(op.name) != &op) continue;  // lowerings of another operator of that name
+            for (uint32_t l = 0; l < op.lowering_count; ++l) add(i, op.lowerings[l]);
+        }
+        for (uint32_t k = 0; k < table.lowering_count; ++k) {
+            const tsr_lowering& lowering = *table.lowerings[k];
+            const bool is_known = find_operator(lowering.op) || is_builtin(lowering.op);
+            if (is_known) {
+                add(i, &lowering);
+            } else {
+                records_[i].left_out.push_back(
+                    fmt::format("lowering {} of {}: no plugin brings this op", lowering.name, lowering.op));
+            }
+        }
     }
 }
 
@@ -238,6 +286,14 @@ const PluginRecord& Registry::owner(const tsr_operator& op) const {
     return owner_of(&op);
 }
 
+const PluginRecord& Registry::owner(const tsr_lowering& lowering) const {
+    return owner_of(&lowering);
+}
+
+uint32_t Registry::preference(const tsr_lowering& lowering) const {
+    return preferences_[static_cast<size_t>(&owner_of(&lowering) - records_.data())];
+}
+
 uint32_t Registry::preference(const tsr_kernel& kernel) const {
     return preferences_[static_cast<size_t>(&owner_of(&kernel) - records_.data())];
 }
@@ -254,6 +310,12 @@ std::span<const tsr_kernel* const> Registry::kernels(std::string_view device_kin
     if (by_op == kernels_.end()) return {};
     const auto list = by_op->second.find(op);
     if (list == by_op->second.end()) return {};
+    return list->second;
+}
+
+std::span<const tsr_lowering* const> Registry::lowerings(std::string_view op) const noexcept {
+    const auto list = lowerings_.find(op);
+    if (list == lowerings_.end()) return {};
     return list->second;
 }
 

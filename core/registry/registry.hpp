@@ -34,6 +34,7 @@ struct PluginRecord {
     PluginState state = PluginState::kRejected;
     std::string reason;                 // why it is not used; empty if it is
     const tsr_plugin* table = nullptr;  // chosen only; lives until the process ends
+    std::vector<std::string> left_out;  // chosen only: parts of it that are not used, and why
 };
 
 // Plugins are mapped and initialised once in a process and stay, so everything that a table holds lives until the
@@ -58,8 +59,9 @@ class Registry {
     // nullptr if no plugin of that name is chosen.
     const PluginRecord* find_plugin(std::string_view name) const noexcept;
 
-    // Kernels of one op for one device kind: by preference, then priority (larger first), then the plugin's name, then
-    // the kernel's. The scheduler asks them for costs, which come between priority and names.
+    // Kernels of one op for one device kind: by preference, then priority (larger first), then the priority of the
+    // plugin's manifest, then the plugin's name, then the kernel's. Planning asks them for estimates, which come after
+    // the kernel's priority.
     std::span<const tsr_kernel* const> kernels(std::string_view device_kind, std::string_view op) const noexcept;
     // Place of the kernel's plugin in the config's `prefer`; those that are not named there share the place after it.
     uint32_t preference(const tsr_kernel& kernel) const;
@@ -77,6 +79,13 @@ class Registry {
     const tsr_layout* find_layout(std::string_view name) const noexcept;
     const tsr_operator* find_operator(std::string_view name) const noexcept;
 
+    // Lowerings that plugins bring for an op: by preference, then the plugin's name, then as the plugin lists them;
+    // those of the operator that is used, and those for an op of somebody else. The core's own are not among them.
+    std::span<const tsr_lowering* const> lowerings(std::string_view op) const noexcept;
+    uint32_t preference(const tsr_lowering& lowering) const;
+    uint32_t no_preference() const noexcept { return no_preference_; }  // of plugins that `prefer` does not name
+    const PluginRecord& owner(const tsr_lowering& lowering) const;
+
     // All, for those who list them: layouts and operators by name.
     std::span<const tsr_layout* const> layouts() const noexcept { return layouts_; }
     std::span<const tsr_operator* const> operators() const noexcept { return operators_; }
@@ -90,7 +99,8 @@ class Registry {
     const PluginRecord& owner(const tsr_device_provider& provider) const;
     const PluginRecord& owner(const tsr_operator& op) const;
 
-    // Two plugins that bring one operator, or mean different bytes by one layout name: the first counts. One line each.
+    // Two plugins that bring one operator, or mean different bytes by one layout name: the first counts, by preference,
+    // then the manifest's priority, then the plugin's name. One line each.
     std::span<const std::string> conflicts() const noexcept { return conflicts_; }
 
   private:
@@ -102,6 +112,10 @@ class Registry {
     void index(const std::vector<std::string>& prefer);
     void index_layouts(size_t record);
     void index_operators(size_t record);
+    void index_lowerings(const std::vector<size_t>& order);
+    // Whether the part is of this host's device ABI; what is not is listed in the record.
+    template <typename Part>
+    bool is_used(size_t record, const Part& part);
     const PluginRecord& owner_of(const void* entry) const;
     const char* plugin_name(const void* entry) const noexcept;
     std::string owner_name(const void* entry) const;
@@ -112,10 +126,12 @@ class Registry {
     using ByName = std::map<std::string, T, std::less<>>;
     ByName<ByName<std::vector<const tsr_kernel*>>> kernels_;  // device kind, op
     ByName<std::vector<const tsr_device_provider*>> providers_;
+    ByName<std::vector<const tsr_lowering*>> lowerings_;  // op
     std::vector<const tsr_layout*> layouts_;
     std::vector<const tsr_operator*> operators_;
     std::unordered_map<const void*, size_t> owners_;  // of every table entry, in records_
     std::vector<uint32_t> preferences_;               // of records_
+    uint32_t no_preference_ = 0;
     ByName<std::string> device_plugins_;
     std::vector<std::string> conflicts_;
     std::unique_ptr<Reported> reported_ = std::make_unique<Reported>();

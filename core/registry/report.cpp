@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/hardware/devices.hpp"
+#include "core/registry/table.hpp"
 
 #include <algorithm>
 #include <set>
@@ -93,14 +94,20 @@ std::string contents(const tsr_plugin& table) {
     for (uint32_t i = 0; i < table.kernel_count; ++i) kinds.insert(table.kernels[i]->device_kind);
     if (table.provider_count > 0) {
         std::set<std::string> provided;
-        for (uint32_t i = 0; i < table.provider_count; ++i) provided.insert(table.providers[i]->kind);
-        parts.push_back("devices of kind " + join(provided));
+        for (uint32_t i = 0; i < table.provider_count; ++i) {
+            const tsr_device_provider& provider = *table.providers[i];
+            if (device_abi_fault(provider).empty()) provided.insert(provider.kind);
+        }
+        if (!provided.empty()) parts.push_back("devices of kind " + join(provided));
     }
     if (table.kernel_count > 0) parts.push_back(plural(table.kernel_count, "kernel") + " for " + join(kinds));
     if (table.layout_count > 0) parts.push_back(plural(table.layout_count, "layout"));
     std::vector<std::string> operators;
     for (uint32_t i = 0; i < table.operator_count; ++i) operators.push_back(table.operators[i]->name);
     if (!operators.empty()) parts.push_back((operators.size() == 1 ? "operator " : "operators ") + join(operators));
+    std::set<std::string> lowered;
+    for (uint32_t i = 0; i < table.lowering_count; ++i) lowered.insert(table.lowerings[i]->op);
+    if (!lowered.empty()) parts.push_back(plural(table.lowering_count, "lowering") + " of " + join(lowered));
     return parts.empty() ? "nothing" : join(parts);
 }
 
@@ -128,6 +135,7 @@ std::string plugin_text(const PluginRecord& record, bool why) {
     if (manifest.name.empty())
         text = fmt::format("{}: {}", printable(record.path.filename().string()), state_name(record.state));
     text += record.table ? ", brings " + contents(*record.table) + "\n" : "\n";
+    for (const std::string& part : record.left_out) text += fmt::format("  left out: {}\n", part);
     if (!why) return text;
     text += details(record);
     if (!record.reason.empty()) text += fmt::format("  why not: {}\n", record.reason);

@@ -173,6 +173,9 @@ json::array lowerings(const Plan& plan) {
                                    {"layer", choice.layer},
                                    {"device", plan.devices[choice.device]->id},
                                    {"lowering", choice.lowering},
+                                   {"plugin", choice.plugin},
+                                   {"summary", choice.summary},
+                                   {"cache_family", choice.family},
                                    {"asked", choice.asked},
                                    {"rejected", rejections(choice.rejected)}});
     }

@@ -41,6 +41,11 @@ std::string wrapped(const std::string& head, const std::vector<std::string>& nam
     return text + '\n';
 }
 
+// A fused op that a kernel computes, or that the core splits into its parts: no choice between ways of computing it.
+bool is_split_or_fused(const LoweringChoice& choice) {
+    return choice.plugin.empty() || (choice.plugin == "core" && choice.lowering == "parts");
+}
+
 class LayerTexts {
   public:
     LayerTexts(const PlanReport& report, bool why) : report_(report), plan_(report.planned.plan), why_(why) {}
@@ -108,16 +113,17 @@ class LayerTexts {
 
     std::string lowering(const LoweringChoice& choice) const {
         // How fused ops are split shows in the kernels; abstract ops are a choice of ways.
-        const bool parts = choice.lowering == "kernel" || choice.lowering == "parts";
+        const bool parts = is_split_or_fused(choice);
         if (parts && !why_) return "";
         const std::string how =
-            choice.op + (choice.lowering == "kernel"  ? " by one kernel"
-                         : choice.lowering == "parts" ? " in its parts"
-                                                      : fmt::format(" by lowering '{}'", choice.lowering));
+            choice.op + (choice.plugin.empty() ? " by one kernel"
+                         : parts               ? " in its parts"
+                                 : fmt::format(" by lowering '{}' of {}", choice.lowering, choice.plugin));
         const std::string reason = choice.asked ? "asked for"
                                    : parts      ? "sooner, by estimate"
                                                 : "first of those that can be computed here";
         std::string text = fmt::format("  {:<18} {} ({})\n", without_layer(choice.node, choice.layer), how, reason);
+        if (why_ && !choice.summary.empty()) text += fmt::format("  {:<18}   that is: {}\n", "", choice.summary);
         for (const Rejection& rejected : choice.rejected) {
             // That no single kernel computes an abstract op is how it is meant.
             if (!why_ && rejected.candidate == "one kernel") continue;
@@ -248,15 +254,15 @@ std::string memory_text(const Plan& plan) {
 }
 
 std::vector<std::string> lowering_lines(const Plan& plan) {
-    std::map<std::tuple<std::string, std::string, DeviceIndex>, std::set<int>> found;
+    std::map<std::tuple<std::string, std::string, std::string, DeviceIndex>, std::set<int>> found;
     for (const LoweringChoice& choice : plan.lowerings) {
-        if (choice.lowering == "kernel" || choice.lowering == "parts") continue;
-        found[{choice.op, choice.lowering, choice.device}].insert(choice.layer);
+        if (is_split_or_fused(choice)) continue;
+        found[{choice.op, choice.plugin, choice.lowering, choice.device}].insert(choice.layer);
     }
     std::vector<std::string> lines;
     for (const auto& [key, layers] : found) {
-        const auto& [op, lowering, device] = key;
-        lines.push_back(fmt::format("{} by lowering '{}' in layers {} on {}", op, lowering,
+        const auto& [op, plugin, lowering, device] = key;
+        lines.push_back(fmt::format("{} by lowering '{}' of {} in layers {} on {}", op, lowering, plugin,
                                     ranges_text({layers.begin(), layers.end()}), plan.devices[device]->id));
     }
     return lines;
