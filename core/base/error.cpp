@@ -47,8 +47,4 @@ void check(const tsr_status* status) {
     throw error;
 }
 
-void discard(const tsr_status* status) noexcept {
-    if (status && status->struct_size >= TSR_SIZE_tsr_status_0 && status->destroy) status->destroy(status);
-}
-
 }  // namespace tessera

@@ -36,7 +36,4 @@ std::string status_fault(const tsr_status& status);
 // Throws the Error that a status of the ABI carries and hands the status back to its maker. NULL does nothing.
 void check(const tsr_status* status);
 
-// Hands a status back unread. NULL does nothing.
-void discard(const tsr_status* status) noexcept;
-
 }  // namespace tessera

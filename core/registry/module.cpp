@@ -2,9 +2,9 @@
 
 #include "core/registry/module.hpp"
 
-#include "core/base/log.hpp"
 #include "core/base/plugin_call.hpp"
 #include "core/base/text.hpp"
+#include "core/registry/plugin_log.hpp"
 #include "core/registry/table.hpp"
 
 #include <boost/dll/shared_library.hpp>
@@ -17,24 +17,15 @@
 namespace tessera {
 namespace {
 
-void log_for_plugin(const tsr_host*, tsr_log_level level, const char* plugin, const char* message) {
-    constexpr spdlog::level::level_enum kLevels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
-                                                     spdlog::level::err};
-    const auto known = level <= TSR_LOG_ERROR ? kLevels[level] : spdlog::level::err;
-    try {
-        log().log(known, "{}: {}", printable(plugin ? plugin : "a plugin", 64),
-                  printable(message ? message : "", 4096));
-    } catch (...) {
-        // A line that cannot be logged is lost; a plugin is no place for the exception.
-    }
+void take_line(const tsr_host*, tsr_log_level level, const char* plugin, const char* message) {
+    log_for_plugin(level, plugin, message);
 }
 
 const void* no_extension(const tsr_host*, const char*) {
     return nullptr;
 }
 
-const tsr_host kHost = {sizeof(tsr_host), 0,           nullptr, nullptr, TSR_ABI_MAJOR, TSR_ABI_MINOR,
-                        log_for_plugin,   no_extension};
+const tsr_host kHost = {sizeof(tsr_host), 0, nullptr, nullptr, TSR_ABI_MAJOR, TSR_ABI_MINOR, take_line, no_extension};
 
 struct Mapped {
     boost::dll::shared_library library;

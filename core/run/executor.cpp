@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/plan/step_walk.hpp"
+#include "core/registry/plugin_log.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -302,6 +303,7 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
         ends_at.store(i, std::memory_order_release);
     };
     auto region = [&](uint32_t worker, uint32_t workers) {
+        const WorkerInStep in_step;
         tsr_run run{};
         run.struct_size = sizeof run;
         run.ranges = ranges_;
@@ -349,6 +351,7 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
         }
     };
     team_.run(threads, region);
+    print_plugin_log();
     const uint32_t i = ends_at.load();
     if (i == action.count) return;
     if (failure) nodes_[action.first + i].fail(*failure);

@@ -3,6 +3,7 @@
 #include "core/base/checked.hpp"
 #include "core/base/error.hpp"
 #include "core/graph/types.hpp"
+#include "core/registry/plugin_log.hpp"
 #include "core/run/each_on_team.hpp"
 #include "core/run/packing.hpp"
 
@@ -198,6 +199,7 @@ class Loader {
             if (!failure) failure = error;
         };
         auto work = [&](uint32_t worker, uint32_t workers) {
+            const WorkerInStep in_step;
             tsr_run run{sizeof(tsr_run), 0,       nullptr, data.data(),   ranges,      workspace,
                         worker,          workers, &team_,  Team::barrier, Team::piece, nullptr};
             const tsr_status* status = nullptr;
@@ -216,6 +218,7 @@ class Loader {
                 keep(Error(TSR_INTERNAL, describe(running) + ": its workers did not pass the same barriers"));
         };
         team_.run(0, work);
+        print_plugin_log();
         call_plugin(registry_.call(kernel, "release", node.name), [&] { kernel.release(&kernel, state); });
         if (failure) throw *failure;
     }
