@@ -201,35 +201,5 @@ TEST(SimulatedFailures, KernelsFailByOpEarlyAndLate) {
     EXPECT_EQ(failures().count("SIM0", TSR_SIMULATED_EXECUTE_KERNEL, nullptr), 4u);
 }
 
-// What is omitted says that it was done.
-TEST(SimulatedFailures, OperationsAreOmitted) {
-    Gpu gpu(options(TSR_SIMULATED_ON_WAIT));
-    auto* host = gpu.pinned<int>(2);
-    host[0] = 1;
-    void* memory = gpu.allocate(4);
-    const tsr_event event = gpu.create_event();
-    failures().omit("SIM0", TSR_SIMULATED_WAIT_QUEUE, nullptr, 0, 1);
-    gpu.put_upload(memory, &host[0], 4);
-    gpu.put_download(&host[1], memory, 4);
-    gpu.wait();
-    EXPECT_EQ(host[1], -1);
-    failures().omit("SIM0", TSR_SIMULATED_RECORD_EVENT, nullptr, 0, 1);
-    gpu.record(event);
-    EXPECT_TRUE(gpu.complete(event)) << "never recorded";
-    gpu.record(event);
-    failures().omit("SIM0", TSR_SIMULATED_WAIT_EVENT, nullptr, 0, 1);
-    gpu.wait_event(event);
-    EXPECT_EQ(host[1], -1);
-    gpu.wait_event(event);
-    EXPECT_EQ(host[1], 1);
-    gpu.wait();
-    failures().omit("SIM0", TSR_SIMULATED_UPLOAD, nullptr, 0, 1);
-    host[0] = 2;
-    gpu.put_upload(memory, &host[0], 4);
-    gpu.put_download(&host[1], memory, 4);
-    gpu.wait();
-    EXPECT_EQ(host[1], 1);
-}
-
 }  // namespace
 }  // namespace tessera::test
