@@ -37,6 +37,12 @@ uint32_t count_cores(const std::vector<uint32_t>& cpus) {
     return static_cast<uint32_t>(cores.size());
 }
 
+uint32_t count_sockets(const std::vector<uint32_t>& cpus) {
+    std::set<std::string> sockets;
+    for (const uint32_t cpu : cpus) sockets.insert(read_line(cpu_folder(cpu) / "topology/physical_package_id"));
+    return static_cast<uint32_t>(sockets.size());
+}
+
 // "32768K"
 uint64_t cache_size(const std::string& text) {
     uint64_t value = 0;
@@ -97,6 +103,8 @@ DeviceDescription probe_cpu(std::span<const NumaNode> nodes) {
     device.free_memory_bytes = memory.free_bytes;
     device.cpu_flags = host_cpu_flags();
     device.threads = std::max(1u, std::min(count_cores(cpus), probe_cpu_quota().value_or(UINT32_MAX)));
+    device.processors = count_cores(cpus);
+    device.sockets = count_sockets(cpus);
     device.numa_nodes = static_cast<uint32_t>(nodes.size());
     read_caches(cpus, device);
     return device;

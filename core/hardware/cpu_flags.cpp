@@ -2,6 +2,7 @@
 // Developer's Manual, volume 2 (CPUID) and volume 1, chapter 13 (XCR0); AMD64 Architecture Programmer's Manual, volume
 // 3, appendix E.
 #include "core/hardware/hardware.hpp"
+#include "core/hardware/speeds.hpp"
 
 #include <cpuid.h>
 
@@ -114,6 +115,16 @@ std::vector<std::string> read_flags() {
 const std::vector<std::string>& host_cpu_flags() {
     static const std::vector<std::string> flags = read_flags();
     return flags;
+}
+
+const std::vector<std::string_view>& known_cpu_flags() {
+    static const std::vector<std::string_view> names = [] {
+        std::vector<std::string_view> all;
+        for (const Flag& flag : kFlags) all.emplace_back(flag.name);
+        std::ranges::sort(all);
+        return all;
+    }();
+    return names;
 }
 
 }  // namespace tessera

@@ -49,10 +49,16 @@ struct CudaDriver {
 };
 
 // CUdevice_attribute
+constexpr int kClockKilohertz = 13;
+constexpr int kProcessors = 16;
+constexpr int kIntegrated = 18;
 constexpr int kMemoryClockKilohertz = 36;
 constexpr int kMemoryBusBits = 37;
+constexpr int kL2Bytes = 38;
 constexpr int kComputeMajor = 75;
 constexpr int kComputeMinor = 76;
+constexpr int kSharedBytes = 81;       // of a multiprocessor
+constexpr int kSharedBlockBytes = 97;  // of a block that opts in
 
 // Free memory without making a context, which would itself take memory on every GPU.
 class Nvml {
@@ -101,6 +107,14 @@ std::string pcie_link(std::string pci_id) {
     return "pcie" + std::to_string(generation) + "x" + width;
 }
 
+// -1 where the system does not say.
+int numa_node(std::string pci_id) {
+    std::transform(pci_id.begin(), pci_id.end(), pci_id.begin(), [](unsigned char c) { return std::tolower(c); });
+    int node = -1;
+    std::istringstream(read_line(fs::path("/sys/bus/pci/devices") / pci_id / "numa_node")) >> node;
+    return std::max(node, -1);
+}
+
 int attribute(const CudaDriver& driver, int which, int device) {
     int value = 0;
     return driver.attribute(&value, which, device) == 0 ? value : 0;
@@ -134,7 +148,15 @@ ProbedGpus probe_gpus() {
         // Two transfers a clock, as in the driver's own sample programs.
         gpu.memory_bandwidth =
             2e3 * attribute(driver, kMemoryClockKilohertz, device) * attribute(driver, kMemoryBusBits, device) / 8;
+        const auto positive = [&](int which) { return std::max(attribute(driver, which, device), 0); };
+        gpu.processors = static_cast<uint32_t>(positive(kProcessors));
+        gpu.clock_hz = 1e3 * positive(kClockKilohertz);
+        gpu.l2_bytes = static_cast<uint64_t>(positive(kL2Bytes));
+        gpu.shared_memory_bytes = static_cast<uint64_t>(positive(kSharedBytes));
+        gpu.shared_memory_block_bytes = static_cast<uint64_t>(positive(kSharedBlockBytes));
+        gpu.unified_memory = positive(kIntegrated) != 0;
         gpu.link = pcie_link(gpu.pci_id);
+        gpu.numa_node = numa_node(gpu.pci_id);
         found.devices.push_back(std::move(gpu));
     }
     return found;

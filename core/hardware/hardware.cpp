@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/hardware/probe.hpp"
+#include "core/hardware/speeds.hpp"
 
 #include <algorithm>
 #include <cctype>
@@ -33,15 +34,32 @@ struct Hardware::Owned {
         info.compute_capability = description.compute_capability;
         info.memory_bytes = description.memory_bytes;
         info.free_memory_bytes = std::min(description.free_memory_bytes, description.memory_bytes);
+        info.largest_allocation_bytes =
+            description.largest_allocation_bytes ? description.largest_allocation_bytes : description.memory_bytes;
+        info.allocation_alignment = description.allocation_alignment ? description.allocation_alignment : 256;
         info.link = description.link.c_str();
         info.pci_id = description.pci_id.c_str();
+        info.uuid = description.uuid.c_str();
         info.cpu_flags = is_cpu ? flags.data() : nullptr;
+        info.numa_node = description.numa_node;
+        info.unified_memory = description.unified_memory ? 1 : 0;
+        info.shared_memory_bytes = description.shared_memory_bytes;
+        info.shared_memory_block_bytes = description.shared_memory_block_bytes;
+        info.link_bandwidth = description.link_bandwidth;
+        describe();
+    }
+
+    // What changes after the device was added: with the threads of the team, or when it is measured.
+    void describe() noexcept {
+        info.processors = description.processors;
         info.threads = description.threads;
         info.numa_nodes = description.numa_nodes;
         info.l1_bytes = description.l1_bytes;
         info.l2_bytes = description.l2_bytes;
         info.l3_bytes = description.l3_bytes;
-        info.memory_bandwidth = description.memory_bandwidth;
+        info.clock_hz = description.clock_hz;
+        info.memory_bandwidth =
+            description.kind == "cpu" ? team_bandwidth(description, description.threads) : description.memory_bandwidth;
     }
 
     DeviceDescription description;
@@ -83,6 +101,7 @@ void Hardware::add(DeviceDescription device) {
     if (find(device.id)) fail(TSR_INVALID_ARGUMENT, "two devices have the id '{}'", device.id);
     const auto index = std::count_if(infos_.begin(), infos_.end(),
                                      [&](const tsr_device_info* info) { return device.kind == info->kind; });
+    if (std::string line = fill_speeds(device); !line.empty()) notes_.push_back(std::move(line));
     infos_.reserve(infos_.size() + 1);
     owned_.push_back(std::make_unique<Owned>(std::move(device), static_cast<uint32_t>(index)));
     infos_.push_back(&owned_.back()->info);
@@ -109,7 +128,36 @@ void Hardware::limit_memory(std::string_view id, uint64_t bytes) {
 }
 
 void Hardware::set_threads(uint32_t threads) noexcept {
-    owned_.front()->info.threads = threads;
+    owned_.front()->description.threads = threads;
+    owned_.front()->describe();
+}
+
+void Hardware::isolate_node() noexcept {
+    Owned& cpu = *owned_.front();
+    DeviceDescription& d = cpu.description;
+    if (d.numa_nodes < 2) return;
+    const uint32_t nodes = d.numa_nodes;
+    d.processors = std::max(d.processors / nodes, 1u);
+    d.threads = std::min(std::max(d.threads, 1u), d.processors);
+    d.l3_bytes /= nodes;
+    d.memory_bandwidth /= nodes;
+    d.numa_nodes = d.sockets = 1;
+    cpu.info.memory_bytes /= nodes;
+    cpu.info.free_memory_bytes /= nodes;
+    cpu.describe();
+}
+
+void Hardware::set_speed(double clock_hz, double thread_bandwidth, double memory_bandwidth) noexcept {
+    DeviceDescription& d = owned_.front()->description;
+    d.clock_hz = clock_hz;
+    d.thread_bandwidth = thread_bandwidth;
+    d.memory_bandwidth = memory_bandwidth;
+    d.measured = true;
+    owned_.front()->describe();
+}
+
+const DeviceDescription& Hardware::cpu_description() const noexcept {
+    return owned_.front()->description;
 }
 
 const tsr_device_info* Hardware::find(std::string_view id) const noexcept {

@@ -24,13 +24,25 @@ struct DeviceDescription {
     uint32_t compute_capability = 0;  // 100 * major + 10 * minor
     uint64_t memory_bytes = 0;
     uint64_t free_memory_bytes = 0;
+    uint64_t largest_allocation_bytes = 0;
+    uint64_t allocation_alignment = 0;
     std::string link;
     std::string pci_id;
+    std::string uuid;
     std::vector<std::string> cpu_flags;  // of a "cpu" only
+    uint32_t processors = 0;
     uint32_t threads = 0;
+    uint32_t sockets = 0;  // of a "cpu"
     uint32_t numa_nodes = 0;
+    int32_t numa_node = -1;
+    bool unified_memory = false;
     uint64_t l1_bytes = 0, l2_bytes = 0, l3_bytes = 0;
-    double memory_bandwidth = 0;
+    uint64_t shared_memory_bytes = 0, shared_memory_block_bytes = 0;
+    double clock_hz = 0;
+    double memory_bandwidth = 0;  // of the whole device, bytes/s; a CPU's team may get less: see team_bandwidth
+    double thread_bandwidth = 0;  // of a "cpu": what one thread can ask for
+    bool measured = false;        // of a "cpu": its bandwidths are what a team read here
+    double link_bandwidth = 0;
 };
 
 // The devices of one machine, the CPU first. Every tsr_device_info stays at its address, with its strings, as long as
@@ -58,8 +70,15 @@ class Hardware {
     // here.
     void limit_memory(std::string_view id, uint64_t bytes);
 
-    // Workers of the team that the CPU offers; at least 1.
+    // Workers of the team that the CPU offers; at least 1. Its memory_bandwidth is what they can read together.
     void set_threads(uint32_t threads) noexcept;
+    // As if one node of host memory were all: its cores, its share of memory, caches and bandwidth. Nothing on a
+    // machine of one node.
+    void isolate_node() noexcept;
+    // Of the CPU, measured here: clock, and what one thread and all threads read from memory.
+    void set_speed(double clock_hz, double thread_bandwidth, double memory_bandwidth) noexcept;
+    // The CPU as it was found, in full.
+    const DeviceDescription& cpu_description() const noexcept;
 
     std::span<const tsr_device_info* const> devices() const noexcept { return infos_; }
     const tsr_device_info& cpu() const noexcept { return *infos_.front(); }
@@ -71,6 +90,8 @@ class Hardware {
     // Nodes of memory of this machine and the CPU that the process was found on; none if the machine is not this one.
     std::span<const NumaNode> numa_nodes() const noexcept { return numa_nodes_; }
     uint32_t start_cpu() const noexcept { return start_cpu_; }
+    // For people: devices whose speed is not known and was assumed.
+    std::span<const std::string> notes() const noexcept { return notes_; }
     // The NVIDIA driver's version, "580.65.06"; empty if there is none, or if this is a rig.
     const std::string& gpu_driver() const noexcept { return gpu_driver_; }
 
@@ -79,6 +100,7 @@ class Hardware {
     std::vector<std::unique_ptr<Owned>> owned_;
     std::vector<const tsr_device_info*> infos_;
     std::string gpu_driver_;
+    std::vector<std::string> notes_;
     std::vector<NumaNode> numa_nodes_;
     uint32_t start_cpu_ = 0;
     bool rig_ = false;

@@ -3,6 +3,7 @@
 #include "core/base/toml.hpp"
 #include "core/hardware/devices.hpp"
 #include "core/hardware/hardware.hpp"
+#include "core/hardware/speeds.hpp"
 
 #include <algorithm>
 
@@ -43,16 +44,32 @@ uint64_t free_gpu_memory(uint64_t total) {
     return total - std::min(total / 4, std::max(total / 64, 256 * kMiB));
 }
 
+// What the tables of this program would say otherwise.
+void read_speeds(TomlFile::Table& table, DeviceDescription& device) {
+    device.memory_bandwidth = 1e9 * static_cast<double>(table.integer("bandwidth_gb_s", 1, 100000).value_or(0));
+    device.clock_hz = 1e6 * static_cast<double>(table.integer("clock_mhz", 100, 10000).value_or(0));
+}
+
 DeviceDescription read_cpu(TomlFile::Table table) {
     DeviceDescription cpu;
     cpu.kind = "cpu";
     cpu.id = "CPU";
     cpu.name = table.string("name").value_or("CPU");
     cpu.cpu_flags = complete_flags(table.need(table.strings("flags"), "flags"));
+    for (const std::string& flag : cpu.cpu_flags) {
+        if (!std::ranges::binary_search(known_cpu_flags(), std::string_view(flag)))
+            table.reject(
+                "flags",
+                "'" + flag +
+                    "' is no flag that this program knows; /proc/cpuinfo names them, as in \"avx2\", \"avx512_vnni\"");
+    }
     cpu.threads = static_cast<uint32_t>(table.need(table.integer("threads", 1, 65536), "threads"));
     cpu.memory_bytes = table.need(table.size("memory"), "memory");
     cpu.free_memory_bytes = free_host_memory(cpu.memory_bytes);
     cpu.numa_nodes = static_cast<uint32_t>(table.integer("numa_nodes", 1, 1024).value_or(1));
+    cpu.sockets = static_cast<uint32_t>(table.integer("sockets", 1, 64).value_or(0));
+    cpu.processors = static_cast<uint32_t>(table.integer("cores", 1, 65536).value_or(0));
+    read_speeds(table, cpu);
     table.finish();
     return cpu;
 }
@@ -70,6 +87,14 @@ DeviceDescription read_gpu(TomlFile::Table& table) {
     gpu.memory_bytes = table.need(table.size("memory"), "memory");
     gpu.free_memory_bytes = free_gpu_memory(gpu.memory_bytes);
     gpu.link = table.string("link").value_or("");
+    if (!gpu.link.empty()) {
+        const auto bandwidth = link_bandwidth(gpu.link);
+        if (!bandwidth)
+            table.reject("link", "expected \"pcie1x1\" to \"pcie6x16\" or \"nvlink-c2c\", found \"" + gpu.link + '"');
+        gpu.link_bandwidth = *bandwidth;
+    }
+    gpu.processors = static_cast<uint32_t>(table.integer("processors", 1, 1024).value_or(0));
+    read_speeds(table, gpu);
     return gpu;
 }
 

@@ -53,6 +53,18 @@ TEST(Rig, DescribesAMachine) {
     EXPECT_STREQ(rig.find("CUDA1")->name, "RTX 3090");
 }
 
+TEST(Rig, SaysSpeedsOfItsOwn) {
+    const Hardware rig = read(kCpu + "cores = 24\nsockets = 2\nbandwidth_gb_s = 100\nclock_mhz = 2500\n" + kGpus +
+                              "[[gpu]]\nname = 'X'\ncompute_capability = '8.9'\nmemory = '8GiB'\nprocessors = 10\n"
+                              "bandwidth_gb_s = 123\nclock_mhz = 1000\n");
+    EXPECT_EQ(rig.cpu().processors, 24u);
+    EXPECT_DOUBLE_EQ(rig.cpu().clock_hz, 2.5e9);
+    EXPECT_LT(rig.cpu().memory_bandwidth, 100e9) << "reads cross sockets";
+    EXPECT_DOUBLE_EQ(rig.find("CUDA3")->memory_bandwidth, 123e9);
+    EXPECT_EQ(rig.find("CUDA3")->processors, 10u);
+    EXPECT_DOUBLE_EQ(rig.find("CUDA0")->memory_bandwidth, 936e9) << "by its name";
+}
+
 struct BadRig {
     std::string text;
     const char* message;
@@ -79,7 +91,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = '1e30GiB'", "expected a size"},
         BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = 9223372036854775807", "expected a size"},
         BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = 'lots'", "expected a size"},
-        BadRig{kCpu + "sockets = 2\n", ":7: key 'cpu.sockets': is not known here"},
+        BadRig{kCpu + "shoes = 2\n", ":7: key 'cpu.shoes': is not known here"},
+        BadRig{"[cpu]\nflags = ['avx2', 'avx3']\nthreads = 1\nmemory = 1", ":2: key 'cpu.flags': 'avx3' is no flag"},
+        BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.6'\nmemory = 1\nlink = 'pcie9x16'\n",
+               "key 'gpu[0].link': expected \"pcie1x1\" to \"pcie6x16\""},
+        BadRig{kCpu + "clock_mhz = 3\n", "key 'cpu.clock_mhz': expected 100 to 10000, found 3"},
         BadRig{kCpu + "[gpu]\n", "expected an array of tables (written [[gpu]]), found a table"},
         BadRig{kCpu + "[[gpu]]\nmemory = 1\n", "key 'gpu[0].compute_capability': is missing"},
         BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.6'\n", "key 'gpu[0].memory': is missing"},

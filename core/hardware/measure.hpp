@@ -1,0 +1,36 @@
+// The speed of this machine's processor and memory, measured once and kept in a file.
+#pragma once
+
+#include "core/hardware/hardware.hpp"
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace tessera {
+
+struct MachineSpeed {
+    double clock_hz = 0;          // of one core, as an addition that waits for the one before sees it
+    double thread_bandwidth = 0;  // bytes/s that one thread reads from memory
+    double memory_bandwidth = 0;  // bytes/s that `cpu.threads` threads read together
+};
+
+// Takes some 50 ms, in which as many threads run as `cpu` has. Other work on the machine is measured with it: the best
+// of several rounds counts.
+MachineSpeed measure_speed(const DeviceDescription& cpu);
+
+// "speed-....toml" in the user's cache folder ($XDG_CACHE_HOME/tessera, else ~/.cache/tessera), by processor and number
+// of threads. Nothing if there is no such folder to be had.
+std::optional<std::filesystem::path> default_speed_file(const DeviceDescription& cpu);
+
+// What the file has for this processor and number of threads; nothing if it is missing, damaged or of another machine.
+std::optional<MachineSpeed> read_speed(const std::filesystem::path& file, const DeviceDescription& cpu);
+// Replaces the file as a whole. A folder that cannot be written to is no error: it is measured again next time.
+void write_speed(const std::filesystem::path& file, const DeviceDescription& cpu, const MachineSpeed& speed) noexcept;
+
+// Gives `hardware`, this machine, the speed that the file has or, without one, is measured now and kept there. Nothing
+// for a rig.
+void apply_speed(Hardware& hardware, const std::optional<std::filesystem::path>& file);
+
+}  // namespace tessera
