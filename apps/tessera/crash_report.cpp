@@ -1,6 +1,7 @@
 #include "apps/tessera/crash_report.hpp"
 
 #include "core/base/log.hpp"
+#include "core/base/output_file.hpp"
 #include "core/base/plugin_call.hpp"
 
 #include <sys/mman.h>
@@ -75,6 +76,7 @@ void on_crash(int number, siginfo_t*, void*) {
     } else if (nobody != self) {
         pause();  // the process is about to die of the first crash
     }
+    OutputFile::remove_unfinished();
     // With the action that was there before it happens again: an instruction when it is executed again, a signal that
     // was sent when this handler returns.
     sigaction(number, &g_before[number], nullptr);

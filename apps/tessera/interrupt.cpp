@@ -2,8 +2,13 @@
 
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/crash_report.hpp"
+#include "core/base/output_file.hpp"
+
+#include <termios.h>
+#include <unistd.h>
 
 #include <csignal>
+#include <initializer_list>
 
 namespace tessera::app {
 namespace {
@@ -11,14 +16,44 @@ namespace {
 std::atomic<bool> g_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 struct sigaction g_before;
+std::atomic<bool> g_terminal_changed{false};
+struct termios g_terminal;
+std::string_view g_last_output;
+
+// Safe in a signal handler.
+void clean_up() {
+    OutputFile::remove_unfinished();
+    if (!g_terminal_changed.load()) return;
+    tcsetattr(STDIN_FILENO, TCSANOW, &g_terminal);
+    // Nothing can be done about an output that takes nothing.
+    if (write(STDERR_FILENO, g_last_output.data(), g_last_output.size()) < 0) return;
+}
 
 void on_interrupt(int) {
     if (!g_interrupted.exchange(true)) return;
     print_stuck_calls();
+    clean_up();
     end_process(kExitInterrupted);
 }
 
+// SA_RESETHAND has put the default action back, which ends the process with the signal's own status.
+void on_end(int signal) {
+    print_stuck_calls();
+    clean_up();
+    raise(signal);
+}
+
 }  // namespace
+
+void remove_unfinished_files_on_signals() {
+    for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ}) {
+        struct sigaction action {};
+        if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;  // of nohup, say
+        action.sa_handler = on_end;
+        action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
+        sigaction(signal, &action, nullptr);
+    }
+}
 
 InterruptScope::InterruptScope() {
     g_interrupted = false;
@@ -37,6 +72,16 @@ const std::atomic<bool>& InterruptScope::flag() const noexcept {
 
 void InterruptScope::clear() noexcept {
     g_interrupted = false;
+}
+
+TerminalScope::TerminalScope(std::string_view last) {
+    if (tcgetattr(STDIN_FILENO, &g_terminal) != 0) return;
+    g_last_output = last;
+    g_terminal_changed = true;
+}
+
+TerminalScope::~TerminalScope() {
+    g_terminal_changed = false;
 }
 
 }  // namespace tessera::app

@@ -1,16 +1,14 @@
 #include "apps/tessera/text_input.hpp"
 
-#include "core/base/error.hpp"
 #include "core/base/file.hpp"
 
 #include <iostream>
 #include <iterator>
-#include <span>
 
 namespace tessera::app {
 namespace {
 
-constexpr uint64_t kLargestText = uint64_t{256} << 20;
+constexpr uint64_t kMaxTextBytes = uint64_t{256} << 20;
 
 }  // namespace
 
@@ -19,11 +17,7 @@ std::string read_text(const std::string& name) {
     if (name == "-") {
         text.assign(std::istreambuf_iterator<char>(std::cin), {});
     } else {
-        const File file(name);
-        if (file.size() > kLargestText)
-            fail(TSR_DOES_NOT_FIT, "{}: a prompt of {} bytes; {} are possible", name, file.size(), kLargestText);
-        text.resize(file.size());
-        file.pread_exact(0, std::as_writable_bytes(std::span(text)));
+        text = read_all(name, kMaxTextBytes);  // also of a pipe, as "<(command)" names one
     }
     if (text.ends_with('\n')) text.pop_back();
     if (text.ends_with('\r')) text.pop_back();

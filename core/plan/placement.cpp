@@ -1,16 +1,16 @@
 #include "core/plan/placement.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/pattern.hpp"
 
 #include <algorithm>
 #include <numeric>
-#include <regex>
 
 namespace tessera {
 namespace {
 
 struct Rule {
-    std::regex pattern;
+    Pattern pattern;
     uint32_t device;
 };
 
@@ -26,11 +26,9 @@ std::vector<Rule> compile(std::span<const TensorRule> rules, std::span<const tsr
                  rule.device, known);
         }
         try {
-            compiled.push_back(
-                {std::regex(rule.pattern, std::regex::optimize), static_cast<uint32_t>(at - devices.begin())});
-        } catch (const std::regex_error& error) {
-            fail(TSR_INVALID_ARGUMENT, "the rule '{}={}' is not a regular expression: {}", rule.pattern, rule.device,
-                 error.what());
+            compiled.push_back({Pattern(rule.pattern), static_cast<uint32_t>(at - devices.begin())});
+        } catch (const Error& error) {
+            fail(error.code(), "the rule '{}={}': {}", rule.pattern, rule.device, error.what());
         }
     }
     return compiled;
@@ -122,7 +120,7 @@ Placement place(const Graph& model, std::span<const tsr_device_info* const> devi
         const Storage& storage = model.storage(id);
         if (storage.role != TSR_ROLE_WEIGHT) continue;
         for (size_t i = 0; i < rules.size(); ++i) {
-            if (!std::regex_search(storage.name, rules[i].pattern)) continue;
+            if (!rules[i].pattern.found_in(storage.name)) continue;
             placement.storage_device[id] = rules[i].device;
             used[i] = true;
             break;

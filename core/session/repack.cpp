@@ -1,6 +1,7 @@
 #include "core/session/repack.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/output_file.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/writer.hpp"
 #include "core/graph/types.hpp"
@@ -116,15 +117,16 @@ class Repacker {
 };
 
 void check_target(const gguf::GgufFile& file, const std::filesystem::path& to) {
+    const OutputPlace place = output_place(to);
     std::error_code unused;
     for (size_t i = 0; i < file.file_count(); ++i) {
-        if (std::filesystem::equivalent(file.file_path(i), to, unused)) {
+        if (std::filesystem::equivalent(file.file_path(i), place.path, unused)) {
             fail(TSR_INVALID_ARGUMENT, "{}: is the model itself; give another name for the copy",
                  printable(to.native(), 4096));
         }
     }
-    const auto folder = std::filesystem::absolute(to).parent_path();
-    const auto space = std::filesystem::space(folder, unused);
+    if (place.stream) return;
+    const auto space = std::filesystem::space(place.path.parent_path(), unused);
     if (!unused && space.available < file.file_bytes()) {
         fail(TSR_DOES_NOT_FIT, "{}: the copy takes {}, the disk has {} left", printable(to.native(), 4096),
              mebibytes(file.file_bytes()), mebibytes(space.available));
