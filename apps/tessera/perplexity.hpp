@@ -6,6 +6,7 @@
 #pragma once
 
 #include "core/base/file.hpp"
+#include "core/base/output_file.hpp"
 #include "core/session/engine.hpp"
 
 #include <atomic>

@@ -1,6 +1,7 @@
 #include "core/base/file.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/system_error.hpp"
 #include "core/base/text.hpp"
 
 #include <fcntl.h>
@@ -11,6 +12,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <limits>
+#include <memory>
 #include <string_view>
 #include <system_error>
 #include <utility>
@@ -18,13 +20,9 @@
 namespace tessera {
 namespace {
 
-[[noreturn]] void fail_errno(int error, const std::filesystem::path& path, std::string_view what) {
-    const tsr_code code = error == ENOENT || error == ENOTDIR ? TSR_NOT_FOUND : TSR_IO_ERROR;
-    fail(code, "{}: cannot {}: {}", printable(path.native()), what, std::generic_category().message(error));
-}
-
-// A single read or write moves at most 2 GiB less a page; stay well below.
+// A single read moves at most 2 GiB less a page; stay well below.
 constexpr size_t kTransferBytes = size_t{1} << 30;
+constexpr size_t kReadBytes = size_t{64} << 10;
 
 // The kernel takes at most what off_t holds; ranges here are clipped to the mapping or file by their callers' sizes.
 off_t as_offset(uint64_t value) noexcept {
@@ -38,15 +36,20 @@ uint64_t page_bytes() noexcept {
 
 }  // namespace
 
+void fail_system(int error, const std::filesystem::path& path, std::string_view what) {
+    const tsr_code code = error == ENOENT || error == ENOTDIR ? TSR_NOT_FOUND : TSR_IO_ERROR;
+    fail(code, "{}: cannot {}: {}", printable(path.native(), 4096), what, std::generic_category().message(error));
+}
+
 File::File(std::filesystem::path path) : path_(std::move(path)) {
     // O_NONBLOCK: opening a pipe that nobody writes must fail below, not wait. It means nothing for regular files.
     descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (descriptor_ < 0) fail_errno(errno, path_, "open");
+    if (descriptor_ < 0) fail_system(errno, path_, "open");
     struct stat info {};
     if (::fstat(descriptor_, &info) != 0) {
         const int error = errno;
         ::close(descriptor_);
-        fail_errno(error, path_, "examine");
+        fail_system(error, path_, "examine");
     }
     if (!S_ISREG(info.st_mode)) {
         ::close(descriptor_);
@@ -78,7 +81,7 @@ void File::pread_exact(uint64_t offset, std::span<std::byte> out) const {
     while (!out.empty()) {
         const ssize_t got = ::pread(descriptor_, out.data(), std::min(out.size(), kTransferBytes), as_offset(offset));
         if (got < 0 && errno == EINTR) continue;
-        if (got < 0) fail_errno(errno, path_, "read");
+        if (got < 0) fail_system(errno, path_, "read");
         if (got == 0) fail(TSR_IO_ERROR, "{}: was shortened while it was read", printable(path_.native()));
         offset += static_cast<uint64_t>(got);
         out = out.subspan(static_cast<size_t>(got));
@@ -100,14 +103,14 @@ MappedFile::MappedFile(const File& file) : size_(file.size()) {
     constexpr uint64_t kLargePage = uint64_t{2} << 20;
     void* const room =
         ::mmap(nullptr, size_ + kLargePage, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-    if (room == MAP_FAILED) fail_errno(errno, file.path(), "map");
+    if (room == MAP_FAILED) fail_system(errno, file.path(), "map");
     const uint64_t skipped = -reinterpret_cast<uintptr_t>(room) % kLargePage;
     std::byte* const begin = static_cast<std::byte*>(room) + skipped;
     void* const at = ::mmap(begin, size_, PROT_READ, MAP_PRIVATE | MAP_NORESERVE | MAP_FIXED, file.descriptor(), 0);
     if (at == MAP_FAILED) {
         const int error = errno;
         ::munmap(room, size_ + kLargePage);
-        fail_errno(error, file.path(), "map");
+        fail_system(error, file.path(), "map");
     }
     data_ = begin;
     const uint64_t end = (size_ + page_bytes() - 1) / page_bytes() * page_bytes();
@@ -163,34 +166,24 @@ void MappedFile::drop_pages(uint64_t offset, uint64_t bytes) const noexcept {
     if (begin < end) ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }
 
-OutputFile::OutputFile(std::filesystem::path path) : path_(std::move(path)), part_(path_.native() + ".part") {
-    descriptor_ = ::open(part_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-    if (descriptor_ < 0) fail_errno(errno, part_, "create");
-}
-
-OutputFile::~OutputFile() {
-    if (descriptor_ < 0) return;
-    ::close(descriptor_);
-    ::unlink(part_.c_str());
-}
-
-void OutputFile::append(std::span<const std::byte> data) {
-    while (!data.empty()) {
-        const ssize_t put = ::write(descriptor_, data.data(), std::min(data.size(), kTransferBytes));
-        if (put < 0 && errno == EINTR) continue;
-        if (put < 0) fail_errno(errno, part_, "write");
-        size_ += static_cast<uint64_t>(put);
-        data = data.subspan(static_cast<size_t>(put));
-    }
-}
-
-void OutputFile::finish() {
-    if (::fsync(descriptor_) != 0) fail_errno(errno, part_, "write");
-    const int closed = ::close(std::exchange(descriptor_, -1));
-    if (closed != 0 || ::rename(part_.c_str(), path_.c_str()) != 0) {
-        const int error = errno;
-        ::unlink(part_.c_str());
-        fail_errno(error, path_, "finish");
+std::string read_all(const std::filesystem::path& path, uint64_t limit) {
+    const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    if (descriptor < 0) fail_system(errno, path, "open");
+    const std::unique_ptr<const int, void (*)(const int*)> owner(&descriptor, [](const int* open) { ::close(*open); });
+    std::string text;
+    for (size_t size = 0;;) {
+        text.resize(size + kReadBytes);
+        const ssize_t got = ::read(descriptor, text.data() + size, kReadBytes);
+        if (got < 0 && errno == EINTR) fail(TSR_CANCELLED, "{}: stopped while reading", printable(path.native(), 4096));
+        if (got < 0) fail_system(errno, path, "read");
+        size += static_cast<size_t>(got);
+        if (size > limit) {
+            fail(TSR_DOES_NOT_FIT, "{}: expected at most {} bytes, found more", printable(path.native(), 4096), limit);
+        }
+        if (got == 0) {
+            text.resize(size);
+            return text;
+        }
     }
 }
 

@@ -1,10 +1,11 @@
-// Files with an owner. Every error is an Error that names the path and what the system said.
+// Files that are read. Every error is an Error that names the path and what the system said.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 #include <filesystem>
 #include <span>
+#include <string>
 #include <string_view>
 
 namespace tessera {
@@ -64,26 +65,8 @@ class MappedFile {
     size_t size_ = 0;
 };
 
-// A file in the making. It is written under the name `path` + ".part" and takes its own name in finish(); what is not
-// finished is removed. One thread.
-class OutputFile {
-  public:
-    explicit OutputFile(std::filesystem::path path);
-    ~OutputFile();
-    OutputFile(const OutputFile&) = delete;
-    OutputFile& operator=(const OutputFile&) = delete;
-
-    void append(std::span<const std::byte> data);
-    uint64_t size() const noexcept { return size_; }
-
-    // Writes all that is buffered by the system to the disk, closes and renames.
-    void finish();
-
-  private:
-    std::filesystem::path path_;
-    std::filesystem::path part_;
-    int descriptor_ = -1;
-    uint64_t size_ = 0;
-};
+// All of a text that is read once: a regular file, a pipe or a device, of at most `limit` bytes. Throws what File throws,
+// and Error(TSR_DOES_NOT_FIT) for a longer one.
+std::string read_all(const std::filesystem::path& path, uint64_t limit);
 
 }  // namespace tessera

@@ -1,7 +1,7 @@
 // Writes GGUF files: metadata and tensors are declared first, then the tensors' bytes stream through in that order.
 #pragma once
 
-#include "core/base/file.hpp"
+#include "core/base/output_file.hpp"
 #include "core/gguf/header.hpp"
 
 #include <cstddef>

@@ -135,28 +135,17 @@ TEST_F(FileTest, AdviceDoesNoHarm) {
     EXPECT_EQ(text_of(out), "0123456789");
 }
 
-TEST_F(FileTest, OutputAppearsWhenItIsFinished) {
-    const fs::path path = folder_ / "out";
-    OutputFile out(path);
-    out.append(std::as_bytes(std::span("hello", 5)));
-    EXPECT_EQ(out.size(), 5u);
-    EXPECT_FALSE(fs::exists(path));
-    out.finish();
-    const MappedFile mapping{File(path)};
-    EXPECT_EQ(text_of(mapping.bytes()), "hello");
-    EXPECT_FALSE(fs::exists(folder_ / "out.part"));
-}
-
-TEST_F(FileTest, OutputThatIsNotFinishedLeavesTheOldFile) {
-    const fs::path path = write("out", "old");
-    {
-        OutputFile out(path);
-        out.append(std::as_bytes(std::span("new", 3)));
-    }
-    EXPECT_EQ(fs::file_size(path), 3u);
-    EXPECT_EQ(text_of(MappedFile(File(path)).bytes()), "old");
-    EXPECT_FALSE(fs::exists(folder_ / "out.part"));
-    expect_error(TSR_NOT_FOUND, "cannot create", [&] { OutputFile(folder_ / "none" / "out"); });
+TEST_F(FileTest, ReadsAllOfAFileOrAPipe) {
+    EXPECT_EQ(read_all(write("a", "0123456789"), 10), "0123456789");
+    EXPECT_EQ(read_all(write("empty", ""), 10), "");
+    expect_error(TSR_DOES_NOT_FIT, "at most 9 bytes", [&] { read_all(folder_ / "a", 9); });
+    expect_error(TSR_NOT_FOUND, "No such file", [&] { read_all(folder_ / "none", 9); });
+    expect_error(TSR_IO_ERROR, "Is a directory", [&] { read_all(folder_, 9); });
+    const fs::path pipe = folder_ / "pipe";
+    ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+    const std::string long_text(1 << 20, 'x');
+    const std::jthread writer([&] { std::ofstream(pipe) << long_text; });
+    EXPECT_EQ(read_all(pipe, 1 << 20), long_text);
 }
 
 TEST_F(FileTest, ManyThreadsRead) {
