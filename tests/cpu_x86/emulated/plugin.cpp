@@ -2,5 +2,5 @@
 #include "plugins/cpu_x86/tables.hpp"
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
-    return tessera::cpu_x86::plugin_table(host, "cpu_avx512_emulated", ".avx512_emulated", 0);
+    return tessera::cpu_x86::plugin_table(host, "cpu_avx512_emulated", ".avx512_emulated");
 }
