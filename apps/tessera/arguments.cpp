@@ -64,44 +64,67 @@ bool looks_like_flag(std::string_view word) {
                                  near.empty() ? "" : fmt::format("; did you mean {}?", near), info.name));
 }
 
+[[noreturn]] void fail_bare_word(const std::string& word) {
+    throw UsageError(fmt::format(
+        "expected a flag, found '{}'; {}", printable(word, 60),
+        word.ends_with(".gguf") ? "a model is named with -m FILE" : "a text with blanks needs quotes around it"));
+}
+
+// Of a flag that takes one value a bare word and a flag, or two bare words, are two values.
+void check_positional(const CommandInfo& info, const std::vector<po::option>& options) {
+    const std::string_view name = info.positional;
+    if (name.empty() || name == "sweep-results") return;
+    const po::option* bare = nullptr;
+    const po::option* other = nullptr;
+    for (const po::option& option : options) {
+        if (option.string_key != name) continue;
+        (!bare && option.original_tokens.empty() ? bare : other) = &option;
+    }
+    if (!bare || !other) return;
+    throw UsageError(fmt::format("expected one {}, found '{}' and '{}'{}", name == "model" ? "model" : "text",
+                                 printable(bare->value.front(), 60), printable(other->value.front(), 60),
+                                 name == "model" ? "" : "; a text with blanks needs quotes around it"));
+}
+
 po::parsed_options read_words(Command command, std::span<const std::string> words,
                               const po::options_description& known) {
     po::parsed_options parsed(&known);
-    const auto store = [&](std::string_view name, std::string value) {
-        parsed.options.emplace_back(std::string(name), Words{std::move(value)});
+    // `typed`: the flag as it stands on the line; nothing of a bare word.
+    const auto store = [&](std::string_view name, std::string value, std::string_view typed) {
+        po::option& option = parsed.options.emplace_back(std::string(name), Words{std::move(value)});
+        if (!typed.empty()) option.original_tokens.emplace_back(typed);
     };
     for (size_t i = 0; i < words.size(); ++i) {
         const std::string& word = words[i];
         if (!looks_like_flag(word)) {
             const std::string_view positional = info_of(command).positional;
-            if (positional.empty() || word.empty()) {
-                throw UsageError(fmt::format("expected a flag, found '{}'; a text with blanks needs quotes around it",
-                                             printable(word, 60)));
-            }
-            store(positional, word);
+            if (positional.empty() || word.empty()) fail_bare_word(word);
+            store(positional, word, {});
             continue;
         }
+        std::string_view typed = word;
         std::optional<std::string> attached;
         const Flag* flag = find_flag(word, command);
         if (!flag) {
             const size_t equals = word.find('=');
             if (equals != std::string::npos && (flag = find_flag(std::string_view(word).substr(0, equals), command))) {
                 attached = word.substr(equals + 1);
+                typed = typed.substr(0, equals);
             }
         }
         if (!flag) fail_unknown(std::string_view(word).substr(0, word.find('=')), command);
         const bool more = i + 1 < words.size();
         if (flag->takes == Takes::kNothing) {
             if (attached)
-                throw UsageError(fmt::format("{} takes no value, found '{}'", shown(*flag), printable(*attached, 60)));
-            store(flag->name, "1");
+                throw UsageError(fmt::format("{} takes no value, found '{}'", typed, printable(*attached, 60)));
+            store(flag->name, "1", typed);
             // Benchmarks take 0 and 1 after flags that elsewhere stand alone.
             if (command == Command::kBench && flag->standing == Standing::kSaid && more && is_switch_word(words[i + 1]))
                 ++i;
         } else if (attached) {
-            store(flag->name, *attached);
+            store(flag->name, *attached, typed);
         } else if (flag->takes == Takes::kSwitch) {
-            store(flag->name, more && is_switch_word(words[i + 1]) ? words[++i] : "1");
+            store(flag->name, more && is_switch_word(words[i + 1]) ? words[++i] : "1", typed);
         } else {
             if (!more)
                 throw UsageError(fmt::format("{} expects {}, found the end of the line", word,
@@ -112,10 +135,21 @@ po::parsed_options read_words(Command command, std::span<const std::string> word
                 throw UsageError(fmt::format("{} expects {}, found the flag {}", word,
                                              flag->value.empty() ? "a value" : flag->value, words[i + 1]));
             }
-            store(flag->name, words[++i]);
+            store(flag->name, words[++i], typed);
         }
     }
+    check_positional(info_of(command), parsed.options);
     return parsed;
+}
+
+// Flags of which benchmarks take several values, so that people write them elsewhere, too.
+bool takes_list(std::string_view name) {
+    constexpr std::array<std::string_view, 19> names = {
+        "n-gpu-layers", "n-cpu-moe",       "flash-attn", "mla-use",      "attention-max-batch",
+        "cache-type-k", "cache-type-v",    "batch-size", "ubatch-size",  "threads-batch",
+        "threads",      "run-time-repack", "bench-mmap", "bench-warmup", "bench-output",
+        "fused-moe",    "split-mode",      "numa",       "main-gpu"};
+    return std::ranges::find(names, name) != names.end();
 }
 
 template <typename T>
@@ -153,7 +187,8 @@ Arguments::Arguments(Command command, std::span<const std::string> words) : comm
     const po::parsed_options parsed = read_words(command, words, known);
     for (const po::option& option : parsed.options) {
         const Flag& flag = flag_named(option.string_key);
-        if (flag.standing == Standing::kSaid) remark(fmt::format("{}: {}", shown(flag), flag.help));
+        if (!option.original_tokens.empty()) typed_.insert_or_assign(option.string_key, option.original_tokens.front());
+        if (flag.standing == Standing::kSaid) remark(fmt::format("{}: {}", typed(flag.name), flag.help));
     }
     po::variables_map stored;
     po::store(parsed, stored);
@@ -179,17 +214,20 @@ std::optional<std::string> Arguments::text(std::string_view name) const {
     return std::move(words.back());
 }
 
+std::string_view Arguments::typed(std::string_view name) const {
+    const auto at = typed_.find(name);
+    return at == typed_.end() ? shown(flag_named(name)) : std::string_view(at->second);
+}
+
 void Arguments::reject(std::string_view name, std::string_view expected, std::string_view found) const {
-    throw UsageError(
-        fmt::format("{}: expected {}, found '{}'", shown(flag_named(name)), expected, printable(found, 60)));
+    throw UsageError(fmt::format("{}: expected {}, found '{}'", typed(name), expected, printable(found, 60)));
 }
 
 std::string Arguments::single(std::string_view name, const std::string& value) {
     const size_t comma = value.find(',');
-    if (comma == std::string::npos) return value;
+    if (comma == std::string::npos || !takes_list(name)) return value;
     std::string first = value.substr(0, comma);
-    remark(fmt::format("{} {}: a list is for benchmarks; {} is used", shown(flag_named(name)), printable(value, 60),
-                       printable(first, 60)));
+    remark(fmt::format("{} takes one value; using {}", typed(name), printable(first, 60)));
     return first;
 }
 
@@ -290,8 +328,9 @@ std::optional<std::string> Arguments::choice(std::string_view name, std::span<co
 }
 
 std::string help_text(Command command) {
+    constexpr size_t column = 30;  // of the descriptions
     const CommandInfo& info = info_of(command);
-    std::string text = fmt::format("{}\n\n{}\n", info.summary, info.usage);
+    std::string text = wrapped(info.summary, 0, 0) + "\n\n" + wrapped(info.usage, 0, 4) + "\n";
     for (const Group group : {Group::kGeneral, Group::kPrompt, Group::kSampling, Group::kContext, Group::kPlacement,
                               Group::kMeasuring, Group::kReport}) {
         std::string lines;
@@ -303,25 +342,19 @@ std::string help_text(Command command) {
             if (!flag.value.empty())
                 left +=
                     flag.takes == Takes::kSwitch ? fmt::format(" [{}]", flag.value) : fmt::format(" {}", flag.value);
-            lines += left.size() < 38 ? fmt::format("{:<38}{}\n", left, flag.help)
-                                      : fmt::format("{}\n{:38}{}\n", left, "", flag.help);
+            lines +=
+                left.size() < column ? fmt::format("{:<{}}", left, column) : fmt::format("{}\n{:{}}", left, "", column);
+            lines += wrapped(flag.help, column, column) + '\n';
         }
         if (!lines.empty()) text += fmt::format("\n{}:\n{}", group_title(group), lines);
     }
     std::string others;
-    size_t column = 0;
     for (const Flag& flag : all_flags()) {
         if (!flag.of(command) || flag.standing != Standing::kSaid) continue;
-        const std::string_view word = shown(flag);
-        if (column + word.size() + 1 > 100) {
-            others += '\n';
-            column = 0;
-        }
-        others += column == 0 ? "  " : " ";
-        others += word;
-        column += word.size() + 1;
+        if (!others.empty()) others += ' ';
+        others += shown(flag);
     }
-    if (!others.empty()) text += fmt::format("\n{}:\n{}\n", group_title(Group::kOthers), others);
+    if (!others.empty()) text += fmt::format("\n{}:\n  {}\n", group_title(Group::kOthers), wrapped(others, 2, 2));
     return text;
 }
 

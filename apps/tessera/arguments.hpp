@@ -33,7 +33,11 @@ class Arguments {
     bool has(std::string_view name) const;
     std::vector<std::string> all(std::string_view name) const;
     std::optional<std::string> text(std::string_view name) const;
-    // A list of numbers, as benchmarks take it, gives its first one, and a remark.
+    // As if the flag, which takes nothing, had been given.
+    void set(std::string_view name) { values_.insert_or_assign(std::string(name), std::vector<std::string>{"1"}); }
+    // The flag as it stands on the line, else by its first spelling.
+    std::string_view typed(std::string_view name) const;
+    // A list of numbers gives its first one, and a remark, if the flag is one of which benchmarks take lists.
     std::optional<int64_t> integer(std::string_view name, int64_t least, int64_t most);
     std::optional<double> number(std::string_view name, double least, double most);
     std::optional<std::vector<double>> numbers(std::string_view name, double least = 0) const;
@@ -60,6 +64,7 @@ class Arguments {
 
     Command command_;
     std::map<std::string, std::vector<std::string>, std::less<>> values_;  // by the flag's name in the table
+    std::map<std::string, std::string, std::less<>> typed_;                // likewise
     std::vector<std::string> remarks_;
 };
 

@@ -1,5 +1,6 @@
 #include "apps/tessera/bench_output.hpp"
 
+#include "apps/tessera/output.hpp"
 #include "core/base/error.hpp"
 
 #include <boost/json/serialize.hpp>
@@ -88,6 +89,7 @@ BenchWriter::BenchWriter(BenchFormat format, std::FILE* out, std::vector<std::st
 }
 
 void BenchWriter::write(std::string_view text) {
+    if (out_ == stdout) return print(text);
     std::fwrite(text.data(), 1, text.size(), out_);
     std::fflush(out_);
 }

@@ -1,10 +1,14 @@
+#include "apps/tessera/bundled.hpp"
 #include "apps/tessera/commands.hpp"
+#include "apps/tessera/generating.hpp"
 #include "apps/tessera/interrupt.hpp"
+#include "apps/tessera/line_editor.hpp"
 #include "apps/tessera/load_with_progress.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "apps/tessera/text_input.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/model/model.hpp"
 #include "core/session/generate.hpp"
 #include "core/setup/machine.hpp"
@@ -29,13 +33,14 @@ using session::Request;
 class Conversation {
   public:
     Conversation(session::Generator& generator, const ChatWriter& writer, const text::Tokenizer& tokenizer,
-                 const ModelSettings& settings, session::SamplingParameters sampling, uint32_t context)
+                 const ModelSettings& settings, session::SamplingParameters sampling, uint32_t context, uint32_t rows)
         : generator_(generator),
           writer_(writer),
           tokenizer_(tokenizer),
           settings_(settings),
           sampling_(std::move(sampling)),
-          context_(context) {
+          context_(context),
+          rows_(rows) {
         clear();
     }
 
@@ -49,10 +54,13 @@ class Conversation {
     // Answers on standard output; what went wrong goes to standard error, and the message is forgotten then.
     void ask(const std::string& message, const InterruptScope& interrupt) {
         messages_.push_back({"user", message});
-        const std::string text = writer_.text(messages_);
+        const text::WrittenChat chat = writer_.write(messages_);
         std::string answer_text;
         bool line_open = false;
-        Request request{tokens_of(text), session::Sampler(sampling_, tokenizer_.size()),
+        std::vector<text::Token> tokens = tokens_of(chat);
+        const uint64_t new_tokens = tokens.size() - std::min(seen_tokens_.size(), tokens.size());
+        PromptProgress progress(generator_, new_tokens, rows_);
+        Request request{std::move(tokens), session::Sampler(sampling_, tokenizer_.size()),
                         session::StopStrings(settings_.stop)};
         ++sampling_.seed;  // turns draw apart from each other
         if (settings_.predict.value_or(-1) >= 0) request.max_new_tokens = static_cast<uint32_t>(*settings_.predict);
@@ -60,6 +68,7 @@ class Conversation {
         request.keep = true;
         request.show_control = settings_.special;
         request.on_text = [&](std::string_view piece) {
+            progress.finish();
             answer_text += piece;
             print(piece);
             line_open = piece.back() != '\n';
@@ -69,27 +78,28 @@ class Conversation {
         try {
             generator_.add(std::move(request));
         } catch (const Error& error) {
+            progress.finish();
             messages_.pop_back();
             say(fmt::format("{}; /clear starts anew", error.what()));
             return;
         }
-        generator_.run(&interrupt.flag());
+        run(generator_, progress, interrupt.flag());
         if (line_open || answer_text.empty()) print("\n");
         if (answer.reason == FinishReason::kContextFull) {
             say(fmt::format("the context is full ({} tokens): the answer ends here; /clear starts anew, -c gives more",
                             context_));
         }
         messages_.push_back({"assistant", answer_text});
-        seen_text_ = text + answer_text;
+        seen_text_ = chat.text + answer_text;
         seen_tokens_ = std::move(answer.tokens);
     }
 
   private:
     // What the model has seen keeps its tokens: the same text might be cut otherwise a second time.
-    std::vector<text::Token> tokens_of(const std::string& text) const {
-        if (seen_text_.empty() || !text.starts_with(seen_text_)) return writer_.tokens(text);
+    std::vector<text::Token> tokens_of(const text::WrittenChat& chat) const {
+        if (seen_text_.empty() || !chat.text.starts_with(seen_text_)) return writer_.tokens(chat);
         std::vector<text::Token> tokens = seen_tokens_;
-        const std::vector<text::Token> rest = writer_.tokens(std::string_view(text).substr(seen_text_.size()));
+        const std::vector<text::Token> rest = writer_.tokens(chat, seen_text_.size());
         tokens.insert(tokens.end(), rest.begin(), rest.end());
         return tokens;
     }
@@ -100,25 +110,67 @@ class Conversation {
     const ModelSettings& settings_;
     session::SamplingParameters sampling_;
     uint32_t context_;
+    uint32_t rows_;  // of a step
     std::vector<text::ChatMessage> messages_;
     std::string seen_text_;
     std::vector<text::Token> seen_tokens_;
 };
 
-// A message of one line, or of several where each but the last ends in a backslash. False at the end of the input.
-bool read_message(std::string& message, bool terminal) {
-    message.clear();
-    for (bool first = true;; first = false) {
-        if (terminal) std::fputs(first ? "> " : ". ", stderr);
-        std::string line;
-        if (!std::getline(std::cin, line)) return !first;
-        if (line.ends_with('\r')) line.pop_back();
-        const bool more = line.ends_with('\\');
-        if (more) line.pop_back();
-        message += line;
-        if (!more) return true;
-        message += '\n';
+// Messages from standard input: with an editor at a terminal, else plain lines.
+class MessageReader {
+  public:
+    explicit MessageReader(InterruptScope& interrupt) : interrupt_(interrupt), editor_(LineEditor::open()) {}
+
+    // A message of one line, or of several where each but the last ends in a backslash. False at the end of the input.
+    bool read(std::string& message) {
+        message.clear();
+        for (bool first = true;; first = false) {
+            std::string line;
+            if (!read_line(first ? "> " : ". ", line)) return !first && !interrupt_.interrupted();
+            if (line.ends_with('\r')) line.pop_back();
+            const bool more = line.ends_with('\\');
+            if (more) line.pop_back();
+            message += line;
+            if (!more) return true;
+            message += '\n';
+        }
     }
+
+  private:
+    bool read_line(const char* prompt, std::string& line) {
+        if (!editor_) {
+            if (isatty(STDIN_FILENO)) std::fputs(prompt, stderr);
+            return static_cast<bool>(std::getline(std::cin, line));
+        }
+        for (;;) {
+            const LineEditor::Result result = editor_->read(prompt, line);
+            // Ctrl-C drops what was typed; where nothing was, it ends.
+            if (result != LineEditor::Result::kInterrupted || line.empty()) return result == LineEditor::Result::kLine;
+            interrupt_.clear();
+        }
+    }
+
+    InterruptScope& interrupt_;
+    std::unique_ptr<LineEditor> editor_;
+};
+
+void say_help(const BundledKnowledge& bundled) {
+    say("/help   shows this\n"
+        "/clear  forgets what was said\n"
+        "/exit   ends, as Ctrl-D does\n"
+        "Ctrl-C stops an answer. A line that ends in \\ goes on in the next, Alt-Enter\n"
+        "begins a new line, and what is pasted is one message. A message that begins with\n"
+        "/ is sent if a blank stands before it.");
+    if (bundled.questions.empty()) return;
+    say("Questions that the bundled model knows, with other numbers and names, too:");
+    for (const std::string& question : bundled.questions) say("  " + question);
+}
+
+// Whether a message is a command or meant to be one: "/help", not "/usr/bin is a folder".
+bool is_command(std::string_view message) {
+    if (!message.starts_with('/')) return false;
+    const std::string_view word = message.substr(1, std::min(message.find_first_of(" \t\n"), message.size()) - 1);
+    return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
 }  // namespace
@@ -130,11 +182,14 @@ int chat_command(Arguments& arguments) {
         throw UsageError("--raw: a conversation needs a template; 'tessera run' completes raw text");
     const Machine machine(settings.common, {}, asked_threads(settings.engine));
     OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
-    for (const std::string& line : arguments.remarks()) say(line);
+    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     const auto tokenizer = make_tokenizer(model.file);
-    const ChatWriter writer(model.file, *tokenizer, settings.chat_template);
-    const session::SamplingParameters sampling = sampling_for(settings, model.bundled, *tokenizer);
+    const ChatWriter writer(model.file, *tokenizer, settings.chat_template, settings.thinking);
+    if (settings.thinking && !writer.can_think())
+        arguments.remark(fmt::format("--reasoning: the template {} has no switch for it", writer.name()));
+    for (const std::string& line : arguments.remarks()) say(line);
+    const bool bundled = model.bundled;
+    const session::SamplingParameters sampling = sampling_for(settings, bundled, *tokenizer);
     std::optional<std::string> first = settings.prompt;
     if (settings.file) first = first ? *first + '\n' + read_text(*settings.file) : read_text(*settings.file);
 
@@ -147,27 +202,41 @@ int chat_command(Arguments& arguments) {
 
     session::Generator generator(*engine, *tokenizer);
     Conversation conversation(generator, writer, *tokenizer, settings, sampling,
-                              std::min(wish.requests[0], engine->context()));
+                              std::min(wish.requests[0], engine->context()), engine->max_rows());
     InterruptScope interrupt;
-    const bool terminal = isatty(STDIN_FILENO) != 0;
-    if (terminal)
-        say(fmt::format("template {}; /clear forgets what was said, /exit or Ctrl-D ends, Ctrl-C stops an answer",
-                        writer.name()));
+    const BundledKnowledge knowledge = bundled ? bundled_knowledge() : BundledKnowledge{};
+    if (!knowledge.summary.empty()) {
+        say(wrapped(fmt::format("The bundled model is a small demonstration. It says: \"{}\" /help shows how to ask; "
+                                "-m FILE takes another model.",
+                                knowledge.summary),
+                    0, 0));
+    }
+    if (isatty(STDIN_FILENO)) say(fmt::format("template {}; /help lists commands", writer.name()));
     const auto answer = [&](const std::string& message) {
         conversation.ask(message, interrupt);
         interrupt.clear();
+        return !settings.single_turn;
     };
-    if (first) answer(*first);
+    MessageReader reader(interrupt);
     std::string message;
-    while (!interrupt.interrupted() && read_message(message, terminal)) {
+    bool more = !first || answer(*first);
+    while (more && !interrupt.interrupted() && reader.read(message)) {
         if (message == "/exit" || message == "/quit") break;
         if (message == "/clear") {
             conversation.clear();
+        } else if (message == "/help") {
+            say_help(knowledge);
+        } else if (is_command(message)) {
+            say(fmt::format("unknown command {}; /help lists the commands, and a blank before a message sends it",
+                            printable(message.substr(0, message.find_first_of(" \t\n")), 40)));
         } else if (message.find_first_not_of(" \t\n") != std::string::npos) {
-            answer(message);
+            more = answer(message);
         }
     }
-    say_timings(generator.timings(), engine->packing());
+    if (settings.timings) {
+        say_seed(sampling);
+        say_timings(generator.timings(), engine->packing());
+    }
     return kExitDone;
 }
 

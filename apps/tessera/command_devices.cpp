@@ -9,6 +9,7 @@ namespace tessera::app {
 
 int devices_command(Arguments& arguments) {
     const Machine machine(read_common(arguments));
+    for (const std::string& line : machine.remarks) say(line);
     print(devices_report(machine.hardware, machine.registry));
     return kExitDone;
 }
@@ -17,6 +18,7 @@ int plugins_command(Arguments& arguments) {
     const bool why = arguments.has("why") || arguments.has("verbose");
     if (why) try_plugins_in_children();
     const Machine machine(read_common(arguments));
+    for (const std::string& line : machine.remarks) say(line);
     print(plugins_report(machine.registry, why));
     return kExitDone;
 }

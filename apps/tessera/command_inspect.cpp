@@ -16,27 +16,32 @@
 namespace tessera::app {
 namespace {
 
-constexpr size_t kLongValue = 120;
+constexpr size_t kColumns = 80, kDots = 3;
+constexpr size_t kShortest = 20;  // of a value
 
 std::string metadata_text(const gguf::GgufFile& file, bool whole) {
     std::string text = "metadata:\n";
     for (const auto& [key, value] : file.metadata().entries()) {
+        // Of an array its type says how long it is; that of a scalar shows in its value.
+        const bool array = std::holds_alternative<gguf::Array>(value);
         std::string shown = gguf::to_text(value, whole ? 1000 : 8);
-        if (!whole && shown.size() > kLongValue) shown = printable(shown, kLongValue);
-        text += fmt::format("  {:<46} {:<12} {}\n", printable(key), gguf::describe_type(value).substr(0, 12), shown);
+        if (array || whole) shown = fmt::format("{}: {}", gguf::describe_type(value), shown);
+        const std::string name = fmt::format("  {:<38} ", printable(key));
+        if (!whole) shown = printable(shown, kColumns - std::min(name.size() + kDots, kColumns - kShortest));
+        text += name + shown + '\n';
     }
     return text;
 }
 
 std::string tensor_text(const gguf::TensorEntry& tensor) {
-    return fmt::format("{:<8} {:<24} {:>12}", type_info(tensor.type).name, gguf::shape_text(tensor),
+    return fmt::format("{:<8} {:<18} {:>10}", type_info(tensor.type).name, gguf::shape_text(tensor),
                        size_text(tensor.bytes));
 }
 
 std::string every_tensor(const gguf::GgufFile& file) {
     std::string text = "tensors:\n";
     for (const gguf::TensorEntry& tensor : file.tensors())
-        text += fmt::format("  {:<44} {}\n", printable(tensor.name), tensor_text(tensor));
+        text += fmt::format("  {:<39} {}\n", printable(tensor.name), tensor_text(tensor));
     return text;
 }
 
@@ -67,7 +72,7 @@ std::string folded_tensors(const gguf::GgufFile& file) {
             std::ranges::sort(line.layers);
             name = fmt::format("blk.{{{}}}{}", ranges_text(line.layers), name.substr(name.find('.', 4)));
         }
-        text += fmt::format("  {:<44} {}\n", printable(name), tensor_text(*line.first));
+        text += fmt::format("  {:<39} {}\n", printable(name), tensor_text(*line.first));
     }
     return text;
 }
@@ -80,16 +85,18 @@ std::string sizes_text(const ModelSizes& sizes) {
         std::string types;
         for (const auto& [type, bytes] : size.bytes_by_type)
             types += fmt::format("{}{} {}", types.empty() ? "" : ", ", type, size_text(bytes));
-        text += fmt::format("  {:<16} {:>12} {:>18} weights in {:<14} {}\n", kind_name(static_cast<TensorKind>(kind)),
-                            size_text(size.bytes), grouped(size.weights), counted(size.tensors, "tensor"), types);
+        const std::string line =
+            fmt::format("  {:<15} {:>10} {:>15} weights in {}: ", kind_name(static_cast<TensorKind>(kind)),
+                        size_text(size.bytes), grouped(size.weights), counted(size.tensors, "tensor"));
+        text += line + wrapped(types, line.size(), 18) + '\n';
     }
-    text += fmt::format("  {:<16} {:>12} {:>18} weights\n", "all", size_text(sizes.bytes), grouped(sizes.weights));
+    text += fmt::format("  {:<15} {:>10} {:>15} weights\n", "all", size_text(sizes.bytes), grouped(sizes.weights));
     return text;
 }
 
 // Bytes of a layer by kind; neighbours of equal sizes are one line.
 std::string layers_text(const ModelSizes& sizes) {
-    std::string text = fmt::format("a layer each of:\n  {:<12} {:>12} {:>14} {:>14} {:>12} {:>12}\n", "layers",
+    std::string text = fmt::format("a layer each of:\n  {:<8} {:>12} {:>14} {:>14} {:>12} {:>12}\n", "layers",
                                    "attention", "routed experts", "shared experts", "dense ffn", "whole layer");
     for (auto at = sizes.layers.begin(); at != sizes.layers.end();) {
         const auto first = at;
@@ -100,7 +107,7 @@ std::string layers_text(const ModelSizes& sizes) {
         for (const uint64_t part : first->second) whole += part;
         const std::string range =
             first == last ? std::to_string(first->first) : fmt::format("{}-{}", first->first, last->first);
-        text += fmt::format("  {:<12} {:>12} {:>14} {:>14} {:>12} {:>12}\n", range, bytes(TensorKind::kAttention),
+        text += fmt::format("  {:<8} {:>12} {:>14} {:>14} {:>12} {:>12}\n", range, bytes(TensorKind::kAttention),
                             bytes(TensorKind::kRoutedExperts), bytes(TensorKind::kSharedExperts),
                             bytes(TensorKind::kDenseFfn), size_text(whole));
     }
@@ -113,9 +120,9 @@ std::string placement_text(const ModelSizes& sizes) {
         if (kinds[static_cast<size_t>(TensorKind::kRoutedExperts)] > 0) layers.push_back(layer);
     }
     std::string text =
-        "what to write after -ot (a regular expression, searched for in the names above, then =DEVICE):\n";
+        "what to write after -ot (a regular expression, searched for in the names\nabove, then =DEVICE):\n";
     const auto line = [&](std::string_view rules, std::string_view what) {
-        text += fmt::format("  {:<64} {}\n", rules, what);
+        text += fmt::format("  {}\n      {}\n", rules, wrapped(what, 6, 6));
     };
     const uint64_t experts = sizes.of(TensorKind::kRoutedExperts).bytes;
     if (layers.empty()) {
@@ -135,7 +142,9 @@ std::string placement_text(const ModelSizes& sizes) {
              fmt::format("the same the other way round: experts of the first N layers on the CPU, {} a layer",
                          size_text(sizes.layer_bytes(first, TensorKind::kRoutedExperts))));
     }
-    text += "  'tessera plan' says what fits; without -ot, -ngl and -ts it is fitted to the memory that is there.\n";
+    text +=
+        "'tessera plan' says what fits; without -ot, -ngl and -ts the placement is fitted\nto the memory that is "
+        "there.\n";
     return text;
 }
 
@@ -146,6 +155,7 @@ int inspect_command(Arguments& arguments) {
     const OpenedModel model = open_model(settings);
     const bool all = arguments.has("all") || settings.verbose;
     const ModelSizes sizes = measure(model.file);
+    for (const std::string& key : model.file.added_keys()) say(unknown_key_line(key, model.file));
     std::string text = fmt::format("{}: GGUF version {}, {}, {}\n\n", model.path.string(), model.file.version(),
                                    counted(model.file.file_count(), "file"), size_text(model.file.file_bytes()));
     text += metadata_text(model.file, all) + '\n';

@@ -36,6 +36,11 @@ Asked read_asked(Arguments& arguments, const ModelSettings& settings) {
         asked.chunks = static_cast<uint32_t>(*chunks);
     if (asked.compares && !asked.base)
         throw UsageError("--kl-divergence: expected the run to compare with as --kl-divergence-base FILE");
+    if (asked.base == "-") {
+        throw UsageError(
+            "--kl-divergence-base -: the run is not written to standard output, which has the results; name "
+            "a file or a pipe");
+    }
     if (asked.compares && settings.file) arguments.remark("-f: the text is in the saved run");
     if (!asked.compares && !settings.file) throw UsageError("nothing to score: give a text with -f FILE");
     return asked;
@@ -121,7 +126,7 @@ int perplexity_command(Arguments& arguments) {
     const Asked asked = read_asked(arguments, settings);
     const Machine machine(settings.common, {}, asked_threads(settings.engine));
     OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
+    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     for (const std::string& line : arguments.remarks()) say(line);
 
     const auto tokenizer = make_tokenizer(model.file);
@@ -148,13 +153,13 @@ int perplexity_command(Arguments& arguments) {
     if (asked.chunks) head.tokens.resize(std::min<size_t>(head.chunks(), *asked.chunks) * head.context);
     const Token bos = tokenizer->adds_bos() ? tokenizer->bos() : text::kNoToken;
 
+    std::optional<SavedRunWriter> writer;
+    if (asked.base && !asked.compares) writer.emplace(*asked.base, head);
     EngineOptions options = settings.engine;
     options.context = head.context;
     options.output_rows = std::min({options.rows, head.context, kMostOutputRows});
     const auto engine =
         load_engine(std::move(model), machine, options, false, options.context, settings.common.verbose);
-    std::optional<SavedRunWriter> writer;
-    if (asked.base && !asked.compares) writer.emplace(*asked.base, head);
     say(fmt::format("{} of {} tokens, of which {} are scored", counted(head.chunks(), "chunk"), head.context,
                     scored_places(head.context).count()));
 

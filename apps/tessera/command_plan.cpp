@@ -20,7 +20,7 @@ int plan_command(Arguments& arguments) {
 
     const Machine machine(settings.common, rig, asked_threads(settings.engine));
     const OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
+    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     EngineOptions& options = settings.engine;
     options.sequences = settings.parallel;
     options.context = settings.context.value_or(0);
@@ -35,10 +35,8 @@ int plan_command(Arguments& arguments) {
                                                    : plan_text(report, arguments.has("why") || settings.common.verbose);
     print(text);
     const std::vector<Excess> excesses = excess_of(report.planned.plan);
-    for (const Excess& excess : excesses) {
-        say(fmt::format("tessera: does not fit: {} lacks {} bytes ({})", report.planned.plan.devices[excess.device]->id,
-                        excess.bytes, size_text(excess.bytes)));
-    }
+    for (const Excess& excess : excesses)
+        say_error("tessera: does not fit: " + why_no_fit(report.planned.plan, excess.device));
     return excesses.empty() ? kExitDone : kExitDoesNotFit;
 }
 

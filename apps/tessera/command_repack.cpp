@@ -8,6 +8,7 @@
 #include "core/setup/machine.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <unistd.h>
 
 #include <filesystem>
 
@@ -17,9 +18,13 @@ int repack_command(Arguments& arguments) {
     ModelSettings settings = read_model_settings(arguments);
     const auto to = arguments.text("repack-output");
     if (!to || to->empty()) throw UsageError("-o: expected the name of the file to write");
+    const bool to_output = *to == "-";
+    if (to_output && isatty(STDOUT_FILENO))
+        throw UsageError("-o -: standard output is a terminal; send it to a file or a program");
+    const std::filesystem::path target = to_output ? "/dev/stdout" : *to;
     const Machine machine(settings.common, {}, asked_threads(settings.engine));
     const OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
+    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     for (const std::string& line : arguments.remarks()) say(line);
 
     // Which layout a weight has does not depend on the context.
@@ -29,13 +34,15 @@ int repack_command(Arguments& arguments) {
     ProgressBar bar("packing");
     try {
         const RepackedFile made = repack(
-            model.file, planned.plan, machine.registry, *to,
+            model.file, planned.plan, machine.registry, target,
             [&](uint64_t done, uint64_t total) { bar.update(done, total); }, interrupt.flag());
         bar.finish();
         std::string types;
         for (const auto& [type, count] : made.tensors)
             types += fmt::format("{}{} {}", types.empty() ? "" : ", ", count, type);
-        print(fmt::format("{}: {} ({} tensors)\n", printable(*to, 4096), size_text(made.bytes), types));
+        const std::string line =
+            fmt::format("{}: {} ({} tensors)", printable(target.native(), 4096), size_text(made.bytes), types);
+        to_output ? say(line) : print(line + '\n');
     } catch (const Error& error) {
         if (error.code() != TSR_CANCELLED) throw;
         bar.finish();

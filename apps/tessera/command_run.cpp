@@ -1,4 +1,5 @@
 #include "apps/tessera/commands.hpp"
+#include "apps/tessera/generating.hpp"
 #include "apps/tessera/interrupt.hpp"
 #include "apps/tessera/load_with_progress.hpp"
 #include "apps/tessera/output.hpp"
@@ -15,7 +16,9 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
+#include <functional>
 #include <limits>
+#include <numeric>
 
 namespace tessera::app {
 namespace {
@@ -40,8 +43,8 @@ std::vector<std::string> read_prompts(const ModelSettings& settings) {
     throw UsageError("nothing to complete: give -p PROMPT or -f FILE; to talk, use 'tessera chat'");
 }
 
-std::vector<text::Token> raw_tokens(const text::Tokenizer& tokenizer, const std::string& prompt) {
-    std::vector<text::Token> tokens = tokenizer.encode(prompt, {.add_special = true, .parse_special = true});
+std::vector<text::Token> raw_tokens(const text::Tokenizer& tokenizer, const std::string& prompt, bool parse_special) {
+    std::vector<text::Token> tokens = tokenizer.encode(prompt, {.add_special = true, .parse_special = parse_special});
     // Vocabularies that end every text with EOS do not mean one that is to be gone on with.
     if (tokenizer.adds_eos() && tokens.size() > 1 && tokens.back() == tokenizer.eos()) tokens.pop_back();
     return tokens;
@@ -58,6 +61,9 @@ void show_tokens(const text::Tokenizer& tokenizer, std::span<const text::Token> 
 class Printer {
   public:
     explicit Printer(size_t answers) : numbered_(answers > 1), texts_(answers), done_(answers) {}
+
+    // Called before anything is written.
+    std::function<void()> before_output;
 
     void add(size_t answer, std::string_view text) {
         if (numbered_) {
@@ -81,6 +87,7 @@ class Printer {
 
   private:
     void write(std::string_view text) {
+        if (before_output) before_output();
         print(text);
         if (!text.empty()) at_line_start_ = text.back() == '\n';
     }
@@ -108,24 +115,26 @@ int run_command(Arguments& arguments) {
     const std::vector<std::string> prompts = read_prompts(settings);
     const Machine machine(settings.common, {}, asked_threads(settings.engine));
     OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
+    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     const bool bundled = model.bundled;
     const bool chat = settings.chat.value_or(bundled);
     if (!chat && settings.system) arguments.remark("-sys: only a conversation has a system message; --chat makes one");
-    for (const std::string& line : arguments.remarks()) say(line);
-
     const auto tokenizer = make_tokenizer(model.file);
     std::vector<std::vector<text::Token>> tokens;
     std::optional<ChatWriter> writer;
-    if (chat) writer.emplace(model.file, *tokenizer, settings.chat_template);
+    if (chat) writer.emplace(model.file, *tokenizer, settings.chat_template, settings.thinking);
+    if (settings.thinking && !(chat && writer->can_think()))
+        arguments.remark("--reasoning: this prompt goes through no template that has a switch for it");
+    for (const std::string& line : arguments.remarks()) say(line);
+
     for (const std::string& prompt : prompts) {
         if (chat) {
             std::vector<text::ChatMessage> messages;
             if (settings.system) messages.push_back({"system", *settings.system});
             messages.push_back({"user", prompt});
-            tokens.push_back(writer->tokens(writer->text(messages)));
+            tokens.push_back(writer->tokens(writer->write(messages)));
         } else {
-            tokens.push_back(raw_tokens(*tokenizer, prompt));
+            tokens.push_back(raw_tokens(*tokenizer, prompt, settings.parse_special));
         }
         if (tokens.back().empty()) throw UsageError("the prompt is empty, and this vocabulary puts no BOS before it");
         if (settings.verbose_prompt) show_tokens(*tokenizer, tokens.back());
@@ -168,8 +177,14 @@ int run_command(Arguments& arguments) {
     session::Generator generator(*engine, *tokenizer);
     const InterruptScope interrupt;
     for (Request& request : requests) generator.add(std::move(request));
-    generator.run(&interrupt.flag());
-    say_timings(generator.timings(), engine->packing());
+    PromptProgress progress(generator, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}),
+                            engine->max_rows());
+    printer.before_output = [&] { progress.finish(); };
+    run(generator, progress, interrupt.flag());
+    if (settings.timings) {
+        say_seed(sampling);
+        say_timings(generator.timings(), engine->packing());
+    }
     return interrupt.interrupted() ? kExitInterrupted : kExitDone;
 }
 

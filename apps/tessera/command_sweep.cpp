@@ -6,10 +6,16 @@
 #include "apps/tessera/read_settings.hpp"
 #include "apps/tessera/sweep_results.hpp"
 #include "core/base/error.hpp"
+#include "core/base/output_file.hpp"
+#include "core/base/system_error.hpp"
+#include "core/base/text.hpp"
 #include "core/setup/machine.hpp"
 
 #include <algorithm>
+#include <cerrno>
+#include <filesystem>
 #include <fstream>
+#include <optional>
 
 namespace tessera::app {
 namespace {
@@ -43,6 +49,7 @@ SweepPlan read_plan(Arguments& arguments, const ModelSettings& settings, uint32_
     return plan;
 }
 
+// Rows stay in the file even if the sweep is ended later, so it is written in place.
 class RowFile {
   public:
     explicit RowFile(const std::string& path) : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {
@@ -55,7 +62,7 @@ class RowFile {
 
   private:
     void check() const {
-        if (!stream_) fail(TSR_IO_ERROR, "{}: cannot be written", path_);
+        if (!stream_) fail_system(errno ? errno : EIO, path_, "write");
     }
 
     std::string path_;
@@ -89,7 +96,7 @@ std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<st
     ModelSettings settings = read_model_settings(arguments);
     const Machine machine(settings.common, {}, asked_threads(settings.engine));
     OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model.file, machine.config)) arguments.remark(std::move(line));
+    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     const SweepPlan plan = read_plan(arguments, settings, read_model_info(model.file).context);
     for (const std::string& line : arguments.remarks()) say(line);
     std::optional<RowFile> file;
@@ -102,6 +109,18 @@ std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<st
     return measure_rows(plan, meter, file ? &*file : nullptr);
 }
 
+// Drawings are SVG; a name that promises something else would be read as that.
+void check_plot(const std::string& name, bool measures) {
+    if (name == "-" && measures)
+        throw UsageError("--plot -: standard output has the results; name a file, or draw saved RESULTS without -m");
+    const std::string ending = std::filesystem::path(name).extension();
+    if (ending.empty() || ending == ".svg" || output_place(name).stream) return;
+    throw UsageError(
+        fmt::format("--plot: expected a file that ends in .svg, found '{}'; 'rsvg-convert -o FILE.png "
+                    "FILE.svg' makes other forms of it",
+                    printable(name)));
+}
+
 }  // namespace
 
 int sweep_command(Arguments& arguments) {
@@ -109,17 +128,27 @@ int sweep_command(Arguments& arguments) {
     const auto save = arguments.text("sweep-save");
     const std::vector<std::string> others = arguments.all("sweep-results");
     const bool measures = arguments.has("model") || others.empty();
+    if (save == "-")
+        throw UsageError(
+            "--save -: standard output has the results already; --output-format jsonl prints them as lines");
+    if (plot) check_plot(*plot, measures);
     if (!measures && !plot)
         throw UsageError("results to draw need --plot FILE.svg; to measure, name a model with -m FILE");
     std::vector<SweepResults> results;
     for (const std::string& other : others) results.push_back(read_sweep_results(other));
 
+    // Opened before anything is measured, so that what cannot be written is said at once.
+    std::optional<OutputFile> drawing;
+    if (plot) drawing.emplace(*plot == "-" ? "/dev/stdout" : *plot);
     const InterruptScope interrupt;
     if (measures) {
         const std::string name = save ? std::filesystem::path(*save).stem().string() : "tessera";
         results.insert(results.begin(), {name, measure_model(arguments, save, interrupt.flag())});
     }
-    if (plot) RowFile(*plot).write(sweep_plot(results));
+    if (drawing) {
+        drawing->append(std::as_bytes(std::span<const char>(sweep_plot(results))));
+        drawing->finish();
+    }
     return interrupt.interrupted() ? kExitInterrupted : kExitDone;
 }
 

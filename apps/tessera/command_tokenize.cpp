@@ -20,7 +20,14 @@ int tokenize_command(Arguments& arguments) {
     if (arguments.has("escape") && !arguments.has("no-escape")) text = unescape(text);
 
     const OpenedModel model = open_model(settings);
+    for (const std::string& key : model.file.added_keys()) say(unknown_key_line(key, model.file));
     const auto tokenizer = make_tokenizer(model.file);
+    if (settings.verbose) {
+        const auto& metadata = model.file.metadata();
+        say(fmt::format("vocabulary of {}: {}, model {}, pre-tokenizer {}", model.path.string(),
+                        counted(tokenizer->size(), "token"), metadata.find_string("tokenizer.ggml.model").value_or("?"),
+                        metadata.find_string("tokenizer.ggml.pre").value_or("default")));
+    }
     const std::vector<text::Token> tokens = tokenizer->encode(
         text, {.add_special = !arguments.has("no-bos"), .parse_special = !arguments.has("no-parse-special")});
     std::string out;

@@ -23,6 +23,8 @@ enum class Command : uint32_t {
     kRepack = 1024,
 };
 
+inline constexpr uint32_t kAllCommands = 2047;
+
 struct CommandInfo {
     Command command;
     std::string_view name;
@@ -61,15 +63,16 @@ struct Flag {
     Standing standing = Standing::kHonoured;
 
     bool of(Command command) const noexcept { return (commands & static_cast<uint32_t>(command)) != 0; }
+    bool of_all() const noexcept { return commands == kAllCommands; }
+    // With one dash in place of two, too.
+    bool spelled_as(std::string_view word) const;
 };
 
 std::span<const Flag> all_flags() noexcept;
 std::vector<std::string_view> spellings_of(const Flag& flag);
 std::string_view shown(const Flag& flag) noexcept;  // its first spelling
 
-bool spelled(const Flag& flag, std::string_view spelling);
-
-// nullptr if no flag of this command is spelled so.
+// nullptr if no flag of this command is spelled so. One dash may stand for two.
 const Flag* find_flag(std::string_view spelling, Command command);
 // By name; there must be one.
 const Flag& flag_named(std::string_view name);

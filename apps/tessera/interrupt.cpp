@@ -4,6 +4,9 @@
 #include "apps/tessera/crash_report.hpp"
 #include "core/base/output_file.hpp"
 
+#include <termios.h>
+#include <unistd.h>
+
 #include <csignal>
 #include <initializer_list>
 
@@ -13,18 +16,30 @@ namespace {
 std::atomic<bool> g_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 struct sigaction g_before;
+std::atomic<bool> g_terminal_changed{false};
+struct termios g_terminal;
+std::string_view g_last_output;
+
+// Safe in a signal handler.
+void clean_up() {
+    OutputFile::remove_unfinished();
+    if (!g_terminal_changed.load()) return;
+    tcsetattr(STDIN_FILENO, TCSANOW, &g_terminal);
+    // Nothing can be done about an output that takes nothing.
+    if (write(STDERR_FILENO, g_last_output.data(), g_last_output.size()) < 0) return;
+}
 
 void on_interrupt(int) {
     if (!g_interrupted.exchange(true)) return;
     print_stuck_calls();
-    OutputFile::remove_unfinished();
+    clean_up();
     end_process(kExitInterrupted);
 }
 
 // SA_RESETHAND has put the default action back, which ends the process with the signal's own status.
 void on_end(int signal) {
     print_stuck_calls();
-    OutputFile::remove_unfinished();
+    clean_up();
     raise(signal);
 }
 
@@ -57,6 +72,16 @@ const std::atomic<bool>& InterruptScope::flag() const noexcept {
 
 void InterruptScope::clear() noexcept {
     g_interrupted = false;
+}
+
+TerminalScope::TerminalScope(std::string_view last) {
+    if (tcgetattr(STDIN_FILENO, &g_terminal) != 0) return;
+    g_last_output = last;
+    g_terminal_changed = true;
+}
+
+TerminalScope::~TerminalScope() {
+    g_terminal_changed = false;
 }
 
 }  // namespace tessera::app

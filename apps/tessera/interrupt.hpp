@@ -3,6 +3,7 @@
 #pragma once
 
 #include <atomic>
+#include <string_view>
 
 namespace tessera::app {
 
@@ -22,6 +23,16 @@ class InterruptScope {
     bool interrupted() const noexcept { return flag().load(); }
     // What was asked for is done; the next Ctrl-C is a first one again.
     void clear() noexcept;
+};
+
+// While it lives, a signal that ends the process first gives the terminal of standard input the settings that it had at
+// the beginning, and writes `last` to standard error.
+class TerminalScope {
+  public:
+    explicit TerminalScope(std::string_view last);
+    ~TerminalScope();
+    TerminalScope(const TerminalScope&) = delete;
+    TerminalScope& operator=(const TerminalScope&) = delete;
 };
 
 }  // namespace tessera::app

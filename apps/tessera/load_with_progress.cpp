@@ -3,6 +3,7 @@
 #include "apps/tessera/output.hpp"
 #include "core/base/error.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace tessera::app {
@@ -18,12 +19,20 @@ void say_timings(const session::GenerationTimings& timings, const PackingProgres
     for (const std::string& line : timing_lines(timings, packing)) say(line);
 }
 
+void say_seed(const session::SamplingParameters& sampling) {
+    if (sampling.temperature > 0) say(fmt::format("seed: {}", sampling.seed));
+}
+
 session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled,
                                          const text::Tokenizer& tokenizer) {
     try {
         return sampling_parameters(settings, bundled, tokenizer);
     } catch (const Error& error) {
-        throw UsageError(error.what());
+        // "top_p: expected ..." is about --top-p.
+        std::string text = error.what();
+        std::replace(text.begin(), text.begin() + static_cast<ptrdiff_t>(std::min(text.find(':'), text.size())), '_',
+                     '-');
+        throw UsageError("--" + text);
     }
 }
 

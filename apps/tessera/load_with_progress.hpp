@@ -15,6 +15,9 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
 // Prompt and generation in tokens a second, and what packing took of that.
 void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing);
 
+// The seed that repeats an answer; nothing where the best token is always taken.
+void say_seed(const session::SamplingParameters& sampling);
+
 // tessera::sampling_parameters; throws UsageError, since flags are what is wrong.
 session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled, const text::Tokenizer& tokenizer);
 

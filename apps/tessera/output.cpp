@@ -1,12 +1,15 @@
 #include "apps/tessera/output.hpp"
 
+#include "core/base/system_error.hpp"
 #include "core/base/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
+#include <system_error>
 
 namespace tessera::app {
 namespace {
@@ -15,19 +18,50 @@ constexpr auto kBetweenDrawings = std::chrono::milliseconds(100);
 constexpr auto kWorthALine = std::chrono::seconds(3);
 constexpr int kBarWidth = 30;
 
+int g_print_error = 0;  // the first one
+bool g_silent = false;
+std::FILE* g_log = nullptr;  // for as long as the process lives
+
+void write_line(std::string_view line, bool shown) {
+    for (std::FILE* const to : {shown ? stderr : nullptr, g_log}) {
+        if (!to) continue;
+        std::fwrite(line.data(), 1, line.size(), to);
+        std::fputc('\n', to);
+    }
+}
+
 }  // namespace
 
 void print(std::string_view text) {
-    std::fwrite(text.data(), 1, text.size(), stdout);
-    std::fflush(stdout);
+    errno = 0;
+    const bool whole = std::fwrite(text.data(), 1, text.size(), stdout) == text.size();
+    if ((std::fflush(stdout) != 0 || !whole) && g_print_error == 0) g_print_error = errno ? errno : EIO;
+}
+
+std::string print_failure() {
+    return g_print_error ? std::generic_category().message(g_print_error) : "";
 }
 
 void say(std::string_view line) {
-    std::fwrite(line.data(), 1, line.size(), stderr);
-    std::fputc('\n', stderr);
+    write_line(line, !g_silent);
 }
 
-ProgressBar::ProgressBar(std::string what) : what_(std::move(what)), terminal_(isatty(STDERR_FILENO) != 0) {}
+void say_error(std::string_view line) {
+    write_line(line, true);
+}
+
+void silence_messages() noexcept {
+    g_silent = true;
+}
+
+void copy_messages_to(const std::string& file) {
+    g_log = std::fopen(file.c_str(), "we");
+    if (!g_log) fail_system(errno, file, "write");
+    std::setvbuf(g_log, nullptr, _IOLBF, 0);
+}
+
+ProgressBar::ProgressBar(std::string what, AmountText amount)
+    : what_(std::move(what)), amount_(std::move(amount)), terminal_(!g_silent && isatty(STDERR_FILENO) != 0) {}
 
 ProgressBar::~ProgressBar() {
     finish();
@@ -42,7 +76,7 @@ void ProgressBar::update(uint64_t done, uint64_t total) {
         last_ = now;
         std::string bar(kBarWidth, '.');
         std::fill_n(bar.begin(), static_cast<int>(share * kBarWidth), '#');
-        const std::string line = fmt::format("\r{} [{}] {:3.0f} % of {} ", what_, bar, share * 100, size_text(total));
+        const std::string line = fmt::format("\r{} [{}] {:3.0f} % of {} ", what_, bar, share * 100, amount_(total));
         std::fwrite(line.data(), 1, line.size(), stderr);
         std::fflush(stderr);
         drawn_ = true;

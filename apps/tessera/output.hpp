@@ -1,10 +1,11 @@
 // What people see while a command works.
 #pragma once
 
-#include "core/run/loader.hpp"
+#include "core/base/text.hpp"
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -12,14 +13,25 @@ namespace tessera::app {
 
 // Results, on standard output at once. Should that fail, tessera_main() ends with an error.
 void print(std::string_view text);
+// The reason why standard output could not be written; empty: all of it was.
+std::string print_failure();
 // A line for people, on standard error.
 void say(std::string_view line);
+// The same of what ends the command, which is said even if messages are silenced.
+void say_error(std::string_view line);
+// From now on only errors are said.
+void silence_messages() noexcept;
+// From now on lines for people go to this file, too. Throws Error(TSR_IO_ERROR).
+void copy_messages_to(const std::string& file);
+
+// How amounts of progress are written: "1.2 GiB", "4,096 tokens".
+using AmountText = std::function<std::string(uint64_t amount)>;
 
 // Progress of something that takes long: a bar that is drawn over itself on a terminal; elsewhere a line every quarter,
 // and none at all if it is over soon. One thread.
 class ProgressBar {
   public:
-    explicit ProgressBar(std::string what);
+    explicit ProgressBar(std::string what, AmountText amount = size_text);
     ~ProgressBar();
     ProgressBar(const ProgressBar&) = delete;
     ProgressBar& operator=(const ProgressBar&) = delete;
@@ -32,6 +44,7 @@ class ProgressBar {
     using Clock = std::chrono::steady_clock;
 
     std::string what_;
+    AmountText amount_;
     bool terminal_;
     bool drawn_ = false;
     uint64_t quarter_ = 0;

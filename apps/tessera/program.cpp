@@ -1,8 +1,8 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/plugin_child.hpp"
+#include "apps/tessera/process_flags.hpp"
 #include "core/base/error.hpp"
-#include "core/base/log.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>
@@ -14,13 +14,13 @@ namespace {
 
 std::string general_help() {
     std::string text = "Tessera runs large language models on CPUs and GPUs.\n\nusage: tessera COMMAND [flags]\n\n";
-    for (const CommandInfo& info : all_commands()) text += fmt::format("  {:<12}{}\n", info.name, info.summary);
-    text +=
-        fmt::format("  {:<12}{}\n", "plugin-test", "Tests a plugin against the reference, in processes of its own.");
-    text +=
-        "\n'tessera COMMAND --help' lists the flags of a command. First try:\n\n  tessera run -p \"Count from 1 to 10 "
-        "in French.\"\n";
-    return text;
+    for (const CommandInfo& info : all_commands())
+        text += fmt::format("  {:<12}{}\n", info.name, wrapped(info.summary, 14, 14));
+    text += fmt::format("  {:<12}{}\n", kPluginTest, "Tests a plugin against the reference, in processes of its own.");
+    return text +
+           "\n'tessera COMMAND --help' lists the flags of a command. First try:\n\n"
+           "  tessera run -p \"Count from 1 to 10 in French.\"\n"
+           "  tessera chat\n";
 }
 
 std::string version_text() {
@@ -55,43 +55,104 @@ int dispatch(Command command, Arguments& arguments) {
     return kExitFailed;
 }
 
-int start(std::span<const std::string> words) {
-    if (words.empty() || words[0] == "--help" || words[0] == "-h" || words[0] == "help") {
-        print(general_help());
-        return words.empty() ? kExitUsage : kExitDone;
+// Most messages say by themselves what kind of failure they are.
+int report(const Error& error) {
+    const bool named = error.code() == TSR_DOES_NOT_FIT || error.code() == TSR_INTERNAL;
+    say_error(fmt::format("tessera: {}{}", named ? fmt::format("{}: ", code_name(error.code())) : "", error.what()));
+    switch (error.code()) {
+        case TSR_DOES_NOT_FIT:
+            return kExitDoesNotFit;
+        case TSR_CANCELLED:
+            return kExitInterrupted;
+        default:
+            return kExitFailed;
     }
-    if (words[0] == "--version") {
-        print(version_text());
-        return kExitDone;
+}
+
+const CommandInfo* find_command(std::string_view word) {
+    const auto at = std::ranges::find(all_commands(), word, &CommandInfo::name);
+    return at == all_commands().end() ? nullptr : &*at;
+}
+
+[[noreturn]] void fail_command(const std::string& word) {
+    std::string names;
+    for (const CommandInfo& known : all_commands()) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+    if (word.starts_with('-')) {
+        throw UsageError(fmt::format("expected a command ({}), found the flag {}; flags stand after the command", names,
+                                     printable(word, 60)));
     }
-    if (words[0] == kPluginTest) return plugin_test_command(words.subspan(1));
-    const auto info = std::ranges::find(all_commands(), std::string_view(words[0]), &CommandInfo::name);
-    if (info == all_commands().end()) {
-        std::string names;
-        for (const CommandInfo& known : all_commands())
-            names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
-        throw UsageError(fmt::format("expected a command ({}), found '{}'; 'tessera --help' says more", names,
-                                     printable(words[0], 60)));
+    throw UsageError(
+        fmt::format("expected a command ({}), found '{}'; 'tessera --help' says more", names, printable(word, 60)));
+}
+
+// Flags that all commands have may stand before the command, too: "tessera --config F run". Moves the command to the
+// front.
+std::vector<std::string> command_first(std::span<const std::string> words) {
+    // By the flags of any command, since all have these.
+    constexpr Command any = Command::kRun;
+    size_t at = 0;
+    while (at < words.size() && words[at].starts_with('-')) {
+        const Flag* const flag = find_flag(words[at].substr(0, words[at].find('=')), any);
+        if (!flag || !flag->of_all()) break;
+        const bool separate = flag->takes == Takes::kValue && words[at].find('=') == std::string::npos;
+        at += separate ? 2 : 1;
     }
+    std::vector<std::string> ordered;
+    if (at < words.size()) ordered.push_back(words[at]);
+    for (size_t i = 0; i < words.size(); ++i) {
+        if (i != at) ordered.push_back(words[i]);
+    }
+    return ordered;
+}
+
+int start(std::span<const std::string> given) {
+    const std::vector<std::string> ordered = command_first(given);
+    const std::span words(ordered);
+    // Its flags are its own.
+    if (!words.empty() && words[0] == kPluginTest) return plugin_test_command(words.subspan(1));
+    if (words.empty() || !find_command(words[0])) {
+        const auto asks = [&](std::string_view name) {
+            return !words.empty() && words[0].starts_with('-') &&
+                   std::ranges::any_of(words,
+                                       [&](const std::string& word) { return flag_named(name).spelled_as(word); });
+        };
+        if (words.empty() || asks("help") || (words[0] == "help" && words.size() == 1)) {
+            print(general_help());
+            return words.empty() ? kExitUsage : kExitDone;
+        }
+        if (words[0] == "help") {
+            const std::vector<std::string> help = {"--help"};
+            if (words[1] == kPluginTest) return plugin_test_command(help);
+            if (!find_command(words[1])) fail_command(words[1]);
+            print(help_text(find_command(words[1])->command));
+            return kExitDone;
+        }
+        if (asks("version") || words[0] == "version") {
+            print(version_text());
+            return kExitDone;
+        }
+        fail_command(words[0]);
+    }
+    const Command command = find_command(words[0])->command;
     const auto rest = words.subspan(1);
     // Asked for help or the version, a line may be as wrong as it likes.
     const auto asks = [&](std::string_view name) {
         return std::ranges::any_of(rest, [&](const std::string& word) {
-            const Flag* flag = find_flag(word, info->command);
+            const Flag* flag = find_flag(word, command);
             return flag && flag->name == name;
         });
     };
     if (asks("help")) {
-        print(help_text(info->command));
+        print(help_text(command));
         return kExitDone;
     }
     if (asks("version")) {
         print(version_text());
         return kExitDone;
     }
-    Arguments arguments(info->command, rest);
-    if (arguments.has("verbose")) log().set_level(spdlog::level::debug);
-    return dispatch(info->command, arguments);
+    Arguments arguments(command, rest);
+    apply_process_flags(arguments);
+    return arguments.has("list-devices") ? devices_command(arguments) : dispatch(command, arguments);
 }
 
 }  // namespace
@@ -99,22 +160,21 @@ int start(std::span<const std::string> words) {
 int tessera_main(std::span<const std::string> words) {
     try {
         const int code = start(words);
-        if (std::fflush(stdout) != 0 || std::ferror(stdout) != 0) {
-            say("tessera: standard output could not be written");
+        if (const std::string reason = print_failure(); !reason.empty()) {
+            say_error(fmt::format("tessera: standard output could not be written: {}", reason));
             return kExitFailed;
         }
         return code;
     } catch (const UsageError& error) {
-        say(fmt::format("tessera: {}", error.what()));
+        say_error(fmt::format("tessera: {}", error.what()));
         return kExitUsage;
     } catch (const Error& error) {
-        say(fmt::format("tessera: {}: {}", code_name(error.code()), error.what()));
-        return error.code() == TSR_DOES_NOT_FIT ? kExitDoesNotFit : kExitFailed;
+        return report(error);
     } catch (const std::bad_alloc&) {
-        say("tessera: does not fit: the system gave no more memory");
+        say_error("tessera: does not fit: the system gave no more memory");
         return kExitDoesNotFit;
     } catch (const std::exception& error) {
-        say(fmt::format("tessera: {}", error.what()));
+        say_error(fmt::format("tessera: {}", error.what()));
         return kExitFailed;
     }
 }

@@ -1,8 +1,11 @@
 #include "apps/tessera/read_settings.hpp"
 
+#include "apps/tessera/text_input.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/types.hpp"
+
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <array>
@@ -27,8 +30,15 @@ void set(T& to, const std::optional<Value>& value) {
 tsr_type cache_type(const Arguments& arguments, std::string_view name, tsr_type otherwise) {
     const auto given = arguments.text(name);
     if (!given) return otherwise;
+    constexpr std::array<std::string_view, 10> types = {"f32",  "f16",  "bf16", "q8_0", "q6_0",
+                                                        "q5_0", "q5_1", "q4_0", "q4_1", "iq4_nl"};
     const TypeInfo* type = find_type(*given);
-    if (!type) arguments.reject(name, "f32, f16, bf16, q8_0, q6_0, q5_0, q5_1, q4_0, q4_1 or iq4_nl", *given);
+    const std::string expected = fmt::format("{}", fmt::join(types, ", "));
+    if (!type) arguments.reject(name, fmt::format("one of {}", expected), *given);
+    if (std::ranges::find(types, type->name) == types.end()) {
+        throw UsageError(
+            fmt::format("{}: {} cannot be cached; use {}", arguments.typed(name), printable(*given, 40), expected));
+    }
     return type->id;
 }
 
@@ -67,7 +77,7 @@ void read_sampling(Arguments& arguments, ModelSettings& settings) {
         try {
             p.order = session::parse_sampling_order(*order);
         } catch (const Error& error) {
-            throw UsageError(fmt::format("--samplers: {}", error.what()));
+            throw UsageError(fmt::format("--{}", error.what()));
         }
     }
     for (const std::string& text : arguments.all("logit-bias")) {
@@ -94,6 +104,10 @@ void read_sampling(Arguments& arguments, ModelSettings& settings) {
 // Who waits for an answer gets its first words before all weights are packed; what is measured or scored has them
 // first.
 PackWeights pack_weights(Arguments& arguments) {
+    if (arguments.has("no-repack") && arguments.on_off("run-time-repack").value_or(false)) {
+        throw UsageError(fmt::format("{} and {} contradict each other: give one of them",
+                                     arguments.typed("run-time-repack"), arguments.typed("no-repack")));
+    }
     if (arguments.has("no-repack")) return PackWeights::kNever;
     const Command command = arguments.command();
     const bool answers = command == Command::kRun || command == Command::kChat || command == Command::kPlan;
@@ -127,6 +141,12 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     engine.pack_weights = pack_weights(arguments);
     engine.map_weights = !arguments.has("no-mmap") && arguments.on_off("bench-mmap").value_or(true);
     engine.lock_memory = arguments.has("mlock");
+    constexpr std::array<std::string_view, 6> load_modes = {"auto", "none", "mmap", "mlock", "mmap+mlock", "dio"};
+    if (const auto mode = arguments.choice("load-mode", load_modes)) {
+        if (*mode == "none") engine.map_weights = false;
+        if (mode->ends_with("mlock")) engine.lock_memory = true;
+        if (*mode == "dio") arguments.remark(fmt::format("{} dio: the file is mapped", arguments.typed("load-mode")));
+    }
     constexpr std::array<std::string_view, 3> modes = {"distribute", "isolate", "numactl"};
     if (const auto mode = arguments.choice("numa", modes)) engine.numa = *parse_numa_mode(*mode);
 }
@@ -161,7 +181,7 @@ std::vector<TensorRule> parse_tensor_rules(std::string_view text) {
     std::vector<TensorRule> rules;
     std::string pending;  // a piece without '=': the comma after it belongs to its regular expression
     for (std::string_view rest = text;;) {
-        const size_t comma = std::min(rest.find(','), rest.size());
+        const size_t comma = std::min(rest.find_first_of(",;"), rest.size());
         pending += rest.substr(0, comma);
         // After the last '=' comes a device: letters, digits and nothing that a regular expression needs.
         const size_t equals = pending.rfind('=');
@@ -173,7 +193,7 @@ std::vector<TensorRule> parse_tensor_rules(std::string_view text) {
             rules.push_back({pending.substr(0, equals), pending.substr(equals + 1)});
             pending.clear();
         } else if (comma < rest.size()) {
-            pending += ',';
+            pending += rest[comma];
         }
         if (comma == rest.size()) break;
         rest.remove_prefix(comma + 1);
@@ -226,8 +246,14 @@ CommonSettings read_common(Arguments& arguments) {
     CommonSettings common;
     common.verbose = arguments.has("verbose");
     if (const auto file = arguments.text("config")) common.config = *file;
-    for (const std::string& folder : arguments.all("plugin-dir"))
-        common.plugin_folders.push_back(std::filesystem::absolute(folder));
+    for (const std::string& folder : arguments.all("plugin-dir")) {
+        std::error_code unused;
+        if (!std::filesystem::is_directory(folder, unused))
+            throw UsageError(
+                fmt::format("--plugin-dir: expected a folder, found '{}', which is none", printable(folder)));
+        std::filesystem::path path = std::filesystem::absolute(folder).lexically_normal();
+        common.plugin_folders.push_back(path.has_filename() ? path : path.parent_path());
+    }
     if (!flag_named("model").of(arguments.command())) return common;
     if (const auto file = arguments.text("model")) {
         if (file->empty()) throw UsageError("-m: expected a file, found an empty name");
@@ -256,7 +282,17 @@ ModelSettings read_model_settings(Arguments& arguments) {
     if (settings.prompt && settings.escape) settings.prompt = unescape(*settings.prompt);
     settings.file = arguments.text("file");
     settings.system = arguments.text("system");
+    if (const auto file = arguments.text("system-file")) {
+        if (settings.system) throw UsageError("-sys and -sysf contradict each other: give one of them");
+        settings.system = read_text(*file);
+    }
     settings.chat_template = arguments.text("chat-template");
+    constexpr std::array<std::string_view, 3> switches = {"on", "off", "auto"};
+    if (const auto reasoning = arguments.choice("reasoning", switches); reasoning && *reasoning != "auto")
+        settings.thinking = *reasoning == "on";
+    settings.single_turn = arguments.has("single-turn");
+    settings.timings = !arguments.has("no-perf");
+    settings.parse_special = !arguments.has("no-parse-special");
     if (arguments.has("chat") && arguments.has("raw"))
         throw UsageError("--chat and --raw contradict each other: give one of them");
     if (arguments.has("chat")) settings.chat = true;

@@ -65,8 +65,8 @@ class MappedFile {
     size_t size_ = 0;
 };
 
-// All of a text that is read once: a regular file, a pipe or a device, of at most `limit` bytes. Throws what File throws,
-// and Error(TSR_DOES_NOT_FIT) for a longer one.
+// All of a text that is read once: a regular file, a pipe or a device, of at most `limit` bytes. Throws what File
+// throws, and Error(TSR_DOES_NOT_FIT) for a longer one.
 std::string read_all(const std::filesystem::path& path, uint64_t limit);
 
 }  // namespace tessera

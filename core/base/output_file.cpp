@@ -26,7 +26,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kTransferBytes = size_t{1} << 30;
-constexpr int kMaxLinks = 40;  // as the system has it
+constexpr int kMaxLinks = 40;          // as the system has it
 constexpr size_t kMaxNameBytes = 200;  // of 255, so that the suffix has room
 constexpr int kAttempts = 100;
 

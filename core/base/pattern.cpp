@@ -58,7 +58,8 @@ bool Pattern::found_in(std::string_view subject) const {
     if (rc >= 0) return true;
     if (rc == PCRE2_ERROR_NOMATCH) return false;
     if (rc == PCRE2_ERROR_NOMEMORY) throw std::bad_alloc();
-    fail(TSR_UNSUPPORTED, "the regular expression '{}' backtracks too much on '{}' ({}); write it without nested "
+    fail(TSR_UNSUPPORTED,
+         "the regular expression '{}' backtracks too much on '{}' ({}); write it without nested "
          "repetitions like (a+)+",
          printable(expression_), printable(subject, 80), message_of(rc));
 }

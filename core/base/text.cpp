@@ -84,4 +84,23 @@ std::string printable(std::string_view text, size_t limit) {
     return out;
 }
 
+std::string wrapped(std::string_view text, size_t at, size_t indent, size_t width) {
+    std::string out;
+    for (bool first = true; !text.empty(); first = false) {
+        const size_t end = std::min(text.find(' '), text.size());
+        const std::string_view word = text.substr(0, end);
+        text.remove_prefix(std::min(end + 1, text.size()));
+        if (!first && at + 1 + word.size() > width) {
+            out += '\n' + std::string(indent, ' ');
+            at = indent;
+        } else if (!first) {
+            out += ' ';
+            ++at;
+        }
+        out += word;
+        at += word.size();
+    }
+    return out;
+}
+
 }  // namespace tessera

@@ -24,4 +24,8 @@ bool is_utf8(std::string_view text) noexcept;
 // longer than `limit` bytes ends in "...".
 std::string printable(std::string_view text, size_t limit = 200);
 
+// `text` in lines of at most `width` columns, broken at blanks; all lines but the first begin with `indent` blanks, and
+// the first one begins at column `at`. A word that is longer than a line stays whole.
+std::string wrapped(std::string_view text, size_t at, size_t indent, size_t width = 80);
+
 }  // namespace tessera

@@ -2,8 +2,10 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
 
+#include <spdlog/fmt/ranges.h>
 #include <toml++/toml.h>
 
 #include <algorithm>
@@ -68,10 +70,7 @@ TomlFile::TomlFile(std::string_view text, std::string name) : content_(std::make
 }
 
 TomlFile TomlFile::read(const std::filesystem::path& path) {
-    const File file(path);
-    std::string text(std::min<uint64_t>(file.size(), kMaxFileBytes + 1), '\0');
-    file.pread_exact(0, std::as_writable_bytes(std::span(text)));
-    return TomlFile(text, path.string());
+    return TomlFile(read_all(path, kMaxFileBytes), path.string());
 }
 
 TomlFile::~TomlFile() = default;
@@ -199,9 +198,11 @@ std::vector<std::string> TomlFile::Table::keys() const {
 void TomlFile::Table::finish() const {
     for (const std::string& key : keys()) {
         if (std::find(known_.begin(), known_.end(), key) != known_.end()) continue;
-        std::string known;
-        for (const std::string& name : known_) known += (known.empty() ? "" : ", ") + name;
-        reject(key, "is not known here; known are: " + known);
+        const std::vector<std::string_view> known(known_.begin(), known_.end());
+        const std::string meant = did_you_mean(key, known);
+        const auto line = as_table(table_).get(key)->source().begin.line;
+        fail(TSR_CORRUPT_DATA, "{}:{}: unknown key '{}'{}", content_->name, line, full(key),
+             meant.empty() ? fmt::format("; known are: {}", fmt::join(known, ", ")) : meant);
     }
 }
 

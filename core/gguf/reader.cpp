@@ -81,8 +81,14 @@ GgufFile GgufFile::open(const std::filesystem::path& path, std::span<const Overr
         for (const auto& at : paths) add(at);
     }
     Header header = join_parts(std::move(headers));
-    for (const Override& one : overrides) header.metadata.set(one.key, one.value);
-    return GgufFile(std::move(header), std::move(parts));
+    std::vector<std::string> added;
+    for (const Override& one : overrides) {
+        if (!header.metadata.contains(one.key)) added.push_back(one.key);
+        header.metadata.set(one.key, one.value);
+    }
+    GgufFile file(std::move(header), std::move(parts));
+    file.added_keys_ = std::move(added);
+    return file;
 }
 
 const std::filesystem::path& GgufFile::file_path(size_t i) const {

@@ -33,6 +33,9 @@ class GgufFile {
     size_t file_count() const noexcept { return parts_.size(); }
     const std::filesystem::path& file_path(size_t i) const;
 
+    // Keys of overrides that the files do not have.
+    std::span<const std::string> added_keys() const noexcept { return added_keys_; }
+
     // nullptr, or Error(TSR_NOT_FOUND) naming file and tensor, if there is none of that name. Entries live as long as
     // the GgufFile and stay where they are when it is moved.
     const TensorEntry* find_tensor(std::string_view name) const;
@@ -58,6 +61,7 @@ class GgufFile {
 
     Header header_;
     std::vector<std::unique_ptr<Part>> parts_;
+    std::vector<std::string> added_keys_;
     std::unordered_map<std::string_view, size_t> places_;  // keys point into header_.tensors
 };
 

@@ -115,22 +115,25 @@ Placement place(const Graph& model, std::span<const tsr_device_info* const> devi
         if (experts[id] && expert_on_cpu(storage.layer)) placement.storage_device[id] = 0;
     }
     const std::vector<Rule> rules = compile(asked.rules, devices);
-    std::vector<bool> used(rules.size(), false);
+    std::vector<bool> used(rules.size(), false), matched(rules.size(), false);
     for (StorageId id = 1; id < model.storage_count(); ++id) {
         const Storage& storage = model.storage(id);
         if (storage.role != TSR_ROLE_WEIGHT) continue;
+        bool placed = false;
         for (size_t i = 0; i < rules.size(); ++i) {
-            if (!rules[i].pattern.found_in(storage.name)) continue;
+            // Past the rule that counts, only whether a rule matches anything is of interest.
+            if ((placed && matched[i]) || !rules[i].pattern.found_in(storage.name)) continue;
+            matched[i] = true;
+            if (placed) continue;
             placement.storage_device[id] = rules[i].device;
-            used[i] = true;
-            break;
+            used[i] = placed = true;
         }
     }
     for (size_t i = 0; i < rules.size(); ++i) {
         if (used[i]) continue;
-        placement.notes.push_back(
-            fmt::format("the rule '{}={}' matches no tensor that another rule does not place first",
-                        asked.rules[i].pattern, asked.rules[i].device));
+        placement.notes.push_back(fmt::format(
+            "the rule '{}={}' {}", asked.rules[i].pattern, asked.rules[i].device,
+            matched[i] ? "changes nothing: all its matches are taken by earlier rules" : "matches no tensor"));
     }
     return placement;
 }

@@ -25,7 +25,7 @@ std::vector<const tsr_device_info*> usable_devices(const Registry& registry, con
         if (devices.empty() || registry.find_provider(*device, &why)) {
             devices.push_back(device);
         } else {
-            notes.push_back(fmt::format("{} ({}) is not used: {}", device->id, device->name,
+            notes.push_back(fmt::format("{} ({}) not used: {}", device->id, device->name,
                                         why.empty() ? "no plugin owns devices of its kind" : why));
         }
     }
@@ -94,12 +94,25 @@ uint64_t usable_bytes(const tsr_device_info& device) {
     return device.free_memory_bytes - margin;
 }
 
+std::string why_no_fit(const Plan& plan, DeviceIndex device) {
+    const DeviceMemory& memory = plan.memory[device];
+    const uint64_t needed = memory.allocated(), usable = usable_bytes(*plan.devices[device]);
+    if (needed <= usable) return "";
+    std::string help;
+    if (device > 0) {
+        help = "fewer layers there (-ngl, -ts), --cpu-moe, ";
+    } else if (plan.options.pack_weights != PackWeights::kNever && plan.options.map_weights && memory.weights > 0) {
+        help = "-nr (weights are used in the mapped file), ";
+    }
+    const bool context_helps = memory.weights <= usable && memory.cache > 0;
+    return fmt::format("{} needs {}, {} available ({} bytes missing). Try {}{}a smaller model",
+                       plan.devices[device]->id, size_text(needed), size_text(usable), needed - usable, help,
+                       context_helps ? "a smaller -c or " : "");
+}
+
 void check_fit(const Plan& plan) {
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
-        const uint64_t needed = plan.memory[device].allocated(), usable = usable_bytes(*plan.devices[device]);
-        if (needed <= usable) continue;
-        fail(TSR_DOES_NOT_FIT, "{} needs {} and has {} to give: {} too much", plan.devices[device]->id,
-             mebibytes(needed), mebibytes(usable), mebibytes(needed - usable));
+        if (const std::string why = why_no_fit(plan, device); !why.empty()) fail(TSR_DOES_NOT_FIT, "{}", why);
     }
 }
 

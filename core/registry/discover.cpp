@@ -94,16 +94,14 @@ std::string why_no_device(const Manifest& manifest, const Hardware& hardware) {
         const uint32_t found = device->compute_capability;
         // A processor has no compute capability to be judged by.
         if (std::string_view(device->kind) == "cpu") return {};
-        if (found >= manifest.least_compute_capability && found <= manifest.most_compute_capability) return {};
-        seen += fmt::format("{}{} has {}", seen.empty() ? "" : ", ", device->id, compute_capability_text(found));
+        const bool new_enough = found >= manifest.least_compute_capability;
+        if (new_enough && found <= manifest.most_compute_capability) return {};
+        seen += fmt::format(
+            "{}{}: compute capability {}, at {} {} needed", seen.empty() ? "" : "; ", device->id,
+            compute_capability_text(found), new_enough ? "most" : "least",
+            compute_capability_text(new_enough ? manifest.most_compute_capability : manifest.least_compute_capability));
     }
-    if (seen.empty()) return fmt::format("no device of kind {} here", join(manifest.kinds));
-    return fmt::format("needs a device of compute capability {}{}; {}",
-                       compute_capability_text(manifest.least_compute_capability),
-                       manifest.most_compute_capability == UINT32_MAX
-                           ? " or more"
-                           : " to " + compute_capability_text(manifest.most_compute_capability),
-                       seen);
+    return seen.empty() ? fmt::format("no device of kind {} here", join(manifest.kinds)) : seen;
 }
 
 std::string why_no_flags(const Manifest& manifest, const Hardware& hardware) {

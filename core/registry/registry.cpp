@@ -353,7 +353,16 @@ const tsr_device_provider* Registry::find_provider(const tsr_device_info& device
              device.name, given->second,
              refusals.empty() ? fmt::format("it has nothing for devices of kind {}", device.kind) : refusals);
     }
-    if (why) *why = refusals.empty() ? fmt::format("no plugin brings devices of kind {}", device.kind) : refusals;
+    if (why && refusals.empty()) {
+        // Of plugins that were not loaded, those that are made for such devices say why.
+        for (const PluginRecord& record : records_) {
+            const auto& kinds = record.manifest.kinds;
+            if (record.table || std::find(kinds.begin(), kinds.end(), device.kind) == kinds.end()) continue;
+            refusals += fmt::format("{}{}: {}", refusals.empty() ? "" : "\n", record.manifest.name, record.reason);
+        }
+    }
+    if (why)
+        *why = refusals.empty() ? fmt::format("no plugin for devices of kind {} was found", device.kind) : refusals;
     return nullptr;
 }
 

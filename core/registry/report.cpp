@@ -63,7 +63,7 @@ std::string cpu_text(const tsr_device_info& cpu) {
     }
     std::vector<std::string_view> flags;
     for (const char* const* flag = cpu.cpu_flags; flag && *flag; ++flag) flags.emplace_back(*flag);
-    return text + fmt::format("  flags: {}\n", printable(join(flags, " "), 2000));
+    return text + "  flags: " + wrapped(printable(join(flags, " "), 2000), 9, 9) + "\n";
 }
 
 std::string gpu_text(const tsr_device_info& gpu) {
@@ -73,7 +73,8 @@ std::string gpu_text(const tsr_device_info& gpu) {
     for (const char* more : {gpu.link, gpu.pci_id}) {
         if (*more) text += ", " + printable(more);
     }
-    return text + (std::string_view(gpu.kind) == "simulated" ? ", simulated\n" : "\n");
+    if (std::string_view(gpu.kind) == "simulated") text += ", simulated";
+    return wrapped(text, 0, 2) + "\n";
 }
 
 std::string_view state_name(PluginState state) {
@@ -81,7 +82,7 @@ std::string_view state_name(PluginState state) {
         case PluginState::kChosen:
             return "chosen";
         case PluginState::kRejected:
-            return "rejected";
+            return "not used";
         case PluginState::kOff:
             return "off";
     }
@@ -134,10 +135,18 @@ std::string plugin_text(const PluginRecord& record, bool why) {
                                    manifest.version, state_name(record.state));
     if (manifest.name.empty())
         text = fmt::format("{}: {}", printable(record.path.filename().string()), state_name(record.state));
-    text += record.table ? ", brings " + contents(*record.table) + "\n" : "\n";
-    for (const std::string& part : record.left_out) text += fmt::format("  left out: {}\n", part);
-    if (!why) return text;
-    text += details(record);
+    if (record.table) text += ", brings " + contents(*record.table);
+    const auto left_out = [&] {
+        std::string lines;
+        for (const std::string& part : record.left_out) lines += fmt::format("  left out: {}\n", part);
+        return lines;
+    };
+    if (!why) {
+        const std::string_view reason = std::string_view(record.reason).substr(0, record.reason.find('\n'));
+        if (record.state == PluginState::kRejected) text += fmt::format(" ({})", printable(reason));
+        return wrapped(text, 0, 2) + "\n" + left_out();
+    }
+    text = wrapped(text, 0, 2) + "\n" + left_out() + details(record);
     if (!record.reason.empty()) text += fmt::format("  why not: {}\n", record.reason);
     return text;
 }
@@ -164,7 +173,7 @@ std::string devices_report(const Hardware& hardware, const Registry& registry) {
             }
             text += fmt::format("  owned by: {}\n", registry.owner(*provider).manifest.name);
         }
-        text += fmt::format("  kernels of: {}\n", kernels.empty() ? "no plugin" : join(kernels));
+        text += "  kernels of: " + wrapped(kernels.empty() ? "no plugin" : join(kernels), 14, 14) + "\n";
     }
     if (hardware.devices().size() == 1 && !hardware.is_rig()) {
         text += hardware.gpu_driver().empty() ? "No GPU: there is no NVIDIA driver (libcuda.so.1) that starts here.\n"
@@ -181,7 +190,7 @@ std::string plugins_report(const Registry& registry, bool why) {
     if (!why) {
         const bool all = std::all_of(registry.plugins().begin(), registry.plugins().end(),
                                      [](const PluginRecord& record) { return record.state == PluginState::kChosen; });
-        if (!all) text += "(--why tells the reasons)\n";
+        if (!all) text += "(--why shows what each needs)\n";
         return text;
     }
     for (const auto& folder : registry.folders()) text += fmt::format("looked in: {}\n", folder.string());

@@ -1,12 +1,17 @@
 #include "core/run/team.hpp"
 
+#include "core/base/error.hpp"
+
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
 
 #include <algorithm>
 #include <chrono>
+#include <mutex>
+#include <system_error>
 #include <thread>
 #include <utility>
+#include <vector>
 
 namespace tessera {
 namespace {
@@ -36,6 +41,22 @@ void spin_until(Done&& done) noexcept {
         } else {
             std::this_thread::yield();
         }
+    }
+}
+
+// oneTBB starts threads when they are first needed, some of them from its own threads, where a failure would end the
+// process. So it is seen beforehand whether the system starts that many.
+void check_threads(uint32_t others) {
+    std::mutex mutex;
+    std::vector<std::jthread> started;
+    started.reserve(others);
+    const std::unique_lock hold(mutex);  // until all have been started; released before they are joined
+    const auto wait = [&mutex] { const std::lock_guard here(mutex); };
+    try {
+        while (started.size() < others) started.emplace_back(wait);
+    } catch (const std::system_error& error) {
+        fail(TSR_IO_ERROR, "the system starts {} of {} threads ({}): use fewer (-t), or raise the limit (ulimit -u)",
+             started.size() + 1, others + 1, error.code().message());
     }
 }
 
@@ -96,6 +117,7 @@ Team::Team(uint32_t threads, NumaPlacement placement)
                   : std::make_unique<ThreadBinding>(placement_.cpus.front(), placement_.memory_nodes, free_cpus_)),
       pieces_(threads_) {
     if (caller_ && !caller_->done()) placed_ = false;
+    check_threads(threads_ - 1);
 }
 
 // Regions that workers have yet to look at would be left in the arena; looking takes no time, as their doors are shut.

@@ -16,33 +16,53 @@ namespace {
 constexpr uint64_t kDefaultContext = 4096;
 // Room for an answer whose length is not given, after a prompt that fills the default context.
 constexpr uint64_t kRoomForAnswer = 1024;
-constexpr size_t kNotesShown = 5;
+constexpr size_t kNotesShown = 1;
 
 uint64_t whole_pages(uint64_t tokens) {
     return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
 }
 
-void report_plan(const PlannedModel& planned, const OpenedModel& model, bool verbose, const LineSink& say) {
+std::string memory_line(const Plan& plan, DeviceIndex device) {
+    const DeviceMemory& memory = plan.memory[device];
+    std::string parts = fmt::format("cache {}, work {}", size_text(memory.cache),
+                                    size_text(memory.activations + memory.workspace + memory.staging));
+    if (memory.weights) parts = fmt::format("weights {}, {}", size_text(memory.weights), parts);
+    if (memory.mapped) parts += fmt::format("; besides, {} in the mapped file", size_text(memory.mapped));
+    return fmt::format("{}: uses {} of {} available ({})", plan.devices[device]->id, size_text(memory.allocated()),
+                       size_text(usable_bytes(*plan.devices[device])), parts);
+}
+
+void report_details(const PlannedModel& planned, const Machine& machine, const LineSink& say) {
+    const Plan& plan = planned.plan;
+    std::string plugins;
+    for (const PluginRecord& record : machine.registry.plugins()) {
+        if (record.table) plugins += (plugins.empty() ? "" : ", ") + record.manifest.name;
+    }
+    say(fmt::format("configuration: {}", machine.config.file.empty() ? "none" : machine.config.file.string()));
+    say(fmt::format("plugins: {}", plugins));
+    for (const std::string& line : lowering_lines(plan)) say(line);
+    say(fmt::format("steps: at most {} rows; {}, {}", plan.options.max_rows, counted(plan.nodes.size(), "node"),
+                    counted(plan.step.actions.size(), "action")));
+    if (!plan.deferred.empty()) say("weights are packed for their kernels between the first steps (-rtr: before them)");
+}
+
+void report_plan(const PlannedModel& planned, const OpenedModel& model, const Machine& machine, bool verbose,
+                 const LineSink& say) {
     const Plan& plan = planned.plan;
     const ModelInfo& info = planned.info;
     say(fmt::format("{}: {} layers ({}), {}; context {} tokens, cached as {}",
                     info.name.empty() ? model.path.filename().string() : printable(info.name), info.layers,
                     info.architecture, size_text(model.file.file_bytes()), planned.context, cache_types(plan)));
-    for (const std::string& line : lowering_lines(plan)) say(line);
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
-        const DeviceMemory& memory = plan.memory[device];
-        if (memory.allocated() + memory.mapped == 0) continue;
-        say(fmt::format("{}: weights {}{}, cache {}, work {}; {} in all of {} to give", plan.devices[device]->id,
-                        size_text(memory.weights),
-                        memory.mapped ? fmt::format(" and {} in the mapped file", size_text(memory.mapped)) : "",
-                        size_text(memory.cache), size_text(memory.activations + memory.workspace + memory.staging),
-                        size_text(memory.allocated()), size_text(usable_bytes(*plan.devices[device]))));
+        if (plan.memory[device].allocated() + plan.memory[device].mapped > 0) say(memory_line(plan, device));
     }
-    if (!plan.deferred.empty()) say("weights are packed for their kernels between the first steps (-rtr: before them)");
+    if (verbose) report_details(planned, machine, say);
     const size_t shown = verbose ? plan.notes.size() : std::min(plan.notes.size(), kNotesShown);
-    for (size_t i = 0; i < shown; ++i) say(plan.notes[i]);
-    if (shown < plan.notes.size())
-        say(fmt::format("... and {} more; -v shows them", counted(plan.notes.size() - shown, "note")));
+    for (size_t i = 0; i < shown; ++i) {
+        const bool cut = i + 1 == shown && shown < plan.notes.size();
+        say(plan.notes[i] +
+            (cut ? fmt::format(" (and {} more; -v shows them)", counted(plan.notes.size() - shown, "note")) : ""));
+    }
 }
 
 }  // namespace
@@ -92,11 +112,12 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
         if (error.code() != TSR_DOES_NOT_FIT || !may_shrink) throw;
         const uint32_t largest = largest_context(model.file, machine.registry, machine.hardware, options);
         if (largest < std::max(minimum, 1u) || largest >= planned.context) throw;
-        say(fmt::format("a context of {} tokens does not fit ({}); {} do", planned.context, error.what(), largest));
+        say(fmt::format("a context of {} tokens does not fit; using the largest that does, {}", planned.context,
+                        largest));
         options.context = largest;
         planned = plan_model(model.file, machine.registry, machine.hardware, options);
     }
-    report_plan(planned, model, verbose, say);
+    report_plan(planned, model, machine, verbose, say);
     return std::make_unique<Engine>(std::move(model.file), machine.registry, machine.hardware, options, progress);
 }
 

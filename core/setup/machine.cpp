@@ -1,9 +1,13 @@
 #include "core/setup/machine.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/nearest.hpp"
+#include "core/base/text.hpp"
+#include "core/hardware/numa.hpp"
 #include "core/model/model.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <vector>
 
 namespace tessera {
@@ -36,12 +40,76 @@ Hardware find_hardware(const Config& config, const std::optional<fs::path>& rig,
     return hardware;
 }
 
+// Folders without a usable plugin, and plugins that are turned off and are not there.
+std::vector<std::string> idle_names(const CommonSettings& settings, const Config& config, const Registry& registry) {
+    std::vector<std::string> lines;
+    std::vector<std::string_view> names;
+    for (const PluginRecord& record : registry.plugins()) {
+        if (!record.manifest.name.empty()) names.push_back(record.manifest.name);
+    }
+    for (const fs::path& folder : settings.plugin_folders) {
+        size_t found = 0, used = 0;
+        for (const PluginRecord& record : registry.plugins()) {
+            if (record.path.parent_path() != folder && record.path != folder) continue;
+            ++found;
+            used += record.state == PluginState::kChosen;
+        }
+        if (found == 0) {
+            lines.push_back(fmt::format("--plugin-dir {}: holds no plugin", folder.string()));
+        } else if (used == 0) {
+            lines.push_back(fmt::format(
+                "--plugin-dir {}: none of its plugins is used; 'tessera plugins --why' says why", folder.string()));
+        }
+    }
+    for (const std::string& name : config.off) {
+        if (std::ranges::find(names, name) != names.end()) continue;
+        lines.push_back(fmt::format("{}: plugins.off: there is no plugin '{}'{}", config.file.string(),
+                                    printable(name, 60), did_you_mean(name, names)));
+    }
+    return lines;
+}
+
+bool has_gpu(const Machine& machine) {
+    return std::ranges::any_of(machine.hardware.devices().subspan(1), [&](const tsr_device_info* device) {
+        return machine.registry.find_provider(*device, nullptr) != nullptr;
+    });
+}
+
+// What is asked of a machine that does not have it.
+std::vector<std::string> idle_on_machine(const ModelSettings& settings, const Machine& machine) {
+    std::vector<std::string> lines;
+    const uint32_t threads = asked_threads(settings.engine);
+    if (threads > machine.processors) {
+        lines.push_back(fmt::format("-t {}: there are {} processors; with more threads than that every step is slower",
+                                    threads, machine.processors));
+    }
+    const PlacementOptions& placement = settings.engine.placement;
+    std::string flags = placement.gpu_layers > 0 ? "-ngl" : "";
+    if (!placement.tensor_split.empty()) flags += flags.empty() ? "-ts" : ", -ts";
+    if (!flags.empty() && !has_gpu(machine))
+        lines.push_back(fmt::format("{}: no GPU is used here, so that all layers are on the CPU", flags));
+    return lines;
+}
+
+void check_plugins(const Registry& registry) {
+    if (std::ranges::any_of(registry.plugins(), [](const auto& record) { return record.table != nullptr; })) return;
+    // A folder that cannot be read is a record without a name.
+    const bool any = std::ranges::any_of(registry.plugins(), [](const auto& r) { return !r.manifest.name.empty(); });
+    std::string folders;
+    for (const fs::path& folder : registry.folders()) folders += (folders.empty() ? "" : ", ") + folder.string();
+    fail(TSR_NOT_FOUND,
+         "{} found in {}; keep the program's folders bin/ and lib/ together, or name a folder with --plugin-dir",
+         any ? "no plugin that can be used was" : "no plugins", folders);
+}
+
 }  // namespace
 
 Machine::Machine(const CommonSettings& settings, const std::optional<fs::path>& rig, uint32_t threads)
     : config(read_configuration(settings)),
       hardware(find_hardware(config, rig, threads)),
-      registry(Registry::load(config, hardware)) {}
+      processors(rig ? Hardware::from_rig(*rig).cpu().threads : static_cast<uint32_t>(allowed_cpus().size())),
+      registry(Registry::load(config, hardware)),
+      remarks(idle_names(settings, config, registry)) {}
 
 uint32_t asked_threads(const EngineOptions& options) {
     return std::max(options.threads, options.prompt_threads);
@@ -71,9 +139,21 @@ OpenedModel open_model(const CommonSettings& settings) {
     return {std::move(path), bundled, std::move(file)};
 }
 
-std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& file, const Config& config) {
-    std::vector<std::string> remarks;
-    const ModelInfo info = read_model_info(file);
+std::string unknown_key_line(const std::string& key, const gguf::GgufFile& file) {
+    std::vector<std::string_view> known;
+    for (const auto& entry : file.metadata().entries()) {
+        if (entry.key != key) known.push_back(entry.key);
+    }
+    return fmt::format("--override-kv {}: the file has no such key, it is added{}", printable(key, 80),
+                       did_you_mean(key, known));
+}
+
+std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine) {
+    check_plugins(machine.registry);
+    std::vector<std::string> remarks = machine.remarks;
+    std::ranges::move(idle_on_machine(settings, machine), std::back_inserter(remarks));
+    for (const std::string& key : model.file.added_keys()) remarks.push_back(unknown_key_line(key, model.file));
+    const ModelInfo info = read_model_info(model.file);
     if (settings.latent_attention && !info.latent_attention) {
         fail(TSR_UNSUPPORTED, "-mla {}: this model ({}) has no multi-head latent attention; leave -mla out",
              *settings.latent_attention, info.architecture);
@@ -92,7 +172,7 @@ std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& f
                               : fmt::format("-ser {},{}: this model uses {} experts a row, so that none is left out",
                                             experts.at_least, experts.ratio, info.experts_used));
     }
-    for (const PlacementRule& rule : config.placement)
+    for (const PlacementRule& rule : machine.config.placement)
         settings.engine.placement.rules.push_back({rule.pattern, rule.device});
     return remarks;
 }

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <memory>
 #include <optional>
+#include <string>
+#include <vector>
 
 namespace tessera {
 
@@ -18,7 +20,10 @@ namespace tessera {
 struct Machine {
     Config config;
     Hardware hardware;
+    uint32_t processors;  // that threads of this process may run on
     Registry registry;
+    // What the configuration or the settings name and is not there, a line each.
+    std::vector<std::string> remarks;
 
     explicit Machine(const CommonSettings& settings, const std::optional<std::filesystem::path>& rig = {},
                      uint32_t threads = 0);
@@ -37,8 +42,12 @@ struct OpenedModel {
 };
 OpenedModel open_model(const CommonSettings& settings);
 
-// What does not depend on the machine: checks -mla against the model, adds the config's placement rules after the
-// user's own, and returns what there is to say about it. Throws Error(TSR_UNSUPPORTED).
-std::vector<std::string> settle(ModelSettings& settings, const gguf::GgufFile& file, const Config& config);
+// Says that an override names a key that the file does not have.
+std::string unknown_key_line(const std::string& key, const gguf::GgufFile& file);
+
+// Checks settings against the model and the machine, adds the config's placement rules after the user's own, and
+// returns what of the settings changes nothing, a line each. Throws Error: TSR_UNSUPPORTED, TSR_NOT_FOUND without any
+// plugin.
+std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine);
 
 }  // namespace tessera

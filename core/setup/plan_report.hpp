@@ -42,7 +42,7 @@ boost::json::object plan_json(const PlanReport& report);
 std::string cache_types(const Plan& plan);
 // Bytes of each device by what they are for, as a table.
 std::string memory_text(const Plan& plan);
-// "mla_attention: 3 (layers 0-26 on CPU)", ..., one line each.
+// "mla_attention: variant 3 of mla, layers 0-26, CPU", ..., one line each.
 std::vector<std::string> lowering_lines(const Plan& plan);
 
 }  // namespace tessera

@@ -26,21 +26,6 @@ std::string join(const std::vector<std::string>& parts, std::string_view between
     return text;
 }
 
-std::string wrapped(const std::string& head, const std::vector<std::string>& names, size_t indent) {
-    std::string text = head;
-    size_t column = head.size();
-    for (size_t i = 0; i < names.size(); ++i) {
-        const std::string part = names[i] + (i + 1 < names.size() ? "," : "");
-        if (column + part.size() + 1 > 130) {
-            text += '\n' + std::string(indent, ' ');
-            column = indent;
-        }
-        text += ' ' + part;
-        column += part.size() + 1;
-    }
-    return text + '\n';
-}
-
 // A fused op that a kernel computes, or that the core splits into its parts: no choice between ways of computing it.
 bool is_split_or_fused(const LoweringChoice& choice) {
     return choice.plugin.empty() || (choice.plugin == "core" && choice.lowering == "parts");
@@ -118,19 +103,24 @@ class LayerTexts {
         const std::string how =
             choice.op + (choice.plugin.empty() ? " by one kernel"
                          : parts               ? " in its parts"
-                                 : fmt::format(" by lowering '{}' of {}", choice.lowering, choice.plugin));
+                                               : fmt::format(": variant {} of {}", choice.lowering, choice.plugin));
         const std::string reason = choice.asked ? "asked for"
-                                   : parts      ? "sooner, by estimate"
-                                                : "first of those that can be computed here";
-        std::string text = fmt::format("  {:<18} {} ({})\n", without_layer(choice.node, choice.layer), how, reason);
+                                   : parts      ? "faster, by estimate"
+                                                : "the first that can be computed here";
+        std::string text = fmt::format("  {:<18} ", without_layer(choice.node, choice.layer));
+        text += wrapped(fmt::format("{} ({})", how, reason), text.size(), 21) + '\n';
         if (why_ && !choice.summary.empty()) text += fmt::format("  {:<18}   that is: {}\n", "", choice.summary);
         for (const Rejection& rejected : choice.rejected) {
             // That no single kernel computes an abstract op is how it is meant.
             if (!why_ && rejected.candidate == "one kernel") continue;
-            text += fmt::format("  {:<18}   not {}: {}\n", "", rejected.candidate,
-                                without_layer(rejected.reason, choice.layer));
+            text += not_taken(rejected, choice.layer);
         }
         return text;
+    }
+
+    static std::string not_taken(const Rejection& rejected, int layer) {
+        const std::string line = fmt::format("not {}: {}", rejected.candidate, without_layer(rejected.reason, layer));
+        return fmt::format("{:23}{}\n", "", wrapped(line, 23, 25));
     }
 
     std::string kernels(int number, const std::vector<const PlannedNode*>& list, bool several_devices) const {
@@ -144,9 +134,9 @@ class LayerTexts {
             const Node& what = plan_.graph.nodes()[node->node];
             const std::string kernel =
                 fmt::format("{}: {}", report_.registry.owner(*node->kernel).manifest.name, node->kernel->name);
-            std::string head =
-                several_devices ? fmt::format("  {:<18} {:<8} {:<40}", what.op, plan_.devices[node->device]->id, kernel)
-                                : fmt::format("  {:<18} {:<40}", what.op, kernel);
+            std::string head = several_devices
+                                   ? fmt::format("  {:<18} {:<8} {}", what.op, plan_.devices[node->device]->id, kernel)
+                                   : fmt::format("  {:<18} {}", what.op, kernel);
             const auto at = std::ranges::find(lines, head, &Line::head);
             const std::string name = without_layer(what.name, number);
             if (at == lines.end()) {
@@ -157,11 +147,10 @@ class LayerTexts {
         }
         std::string text;
         for (const Line& line : lines) {
-            text += wrapped(line.head, line.names, line.head.size());
+            text += fmt::format("{}\n      {}\n", line.head, wrapped(join(line.names, ", "), 6, 6));
             if (!why_) continue;
             for (const Rejection& rejected : line.first->rejected) {
-                text += fmt::format("  {:<18}   not {}: {}\n", "", rejected.candidate,
-                                    without_layer(rejected.reason, number));
+                text += not_taken(rejected, number);
             }
         }
         return text;
@@ -175,14 +164,19 @@ class LayerTexts {
 std::string head_text(const PlanReport& report) {
     const ModelInfo& info = report.planned.info;
     const ScheduleOptions& options = report.planned.plan.options;
-    std::string text = fmt::format("model      {}{}{}, {}, {} weights, {}\n", report.path,
-                                   info.name.empty() ? "" : ": ", printable(info.name), info.architecture,
-                                   grouped(report.sizes.weights), size_text(report.sizes.bytes));
-    text += fmt::format("machine    {}\n", report.machine.empty() ? "this one" : report.machine);
-    text += fmt::format("context    {} tokens for {}, cached as {}\n", report.planned.context,
-                        counted(options.max_sequences, "sequence"), cache_types(report.planned.plan));
-    text += fmt::format("steps      {} rows at most; attention scratch {} at most\n\n", options.max_rows,
-                        options.scratch_bytes >> 40 ? "without limit" : size_text(options.scratch_bytes));
+    const auto line = [](std::string_view name, const std::string& value) {
+        return fmt::format("{:<11}{}\n", name, wrapped(value, 11, 11));
+    };
+    std::string text = line("model", fmt::format("{}{}{}, {}, {} weights, {}", report.path,
+                                                 info.name.empty() ? "" : ": ", printable(info.name), info.architecture,
+                                                 grouped(report.sizes.weights), size_text(report.sizes.bytes)));
+    text += line("machine", report.machine.empty() ? "this one" : report.machine);
+    text += line("context", fmt::format("{} tokens for {}, cached as {}", report.planned.context,
+                                        counted(options.max_sequences, "sequence"), cache_types(report.planned.plan)));
+    text +=
+        line("steps", fmt::format("at most {} rows; attention scratch at most {}", options.max_rows,
+                                  options.scratch_bytes >> 40 ? "what it needs" : size_text(options.scratch_bytes)));
+    text += '\n';
     return text;
 }
 
@@ -190,25 +184,28 @@ std::string fit_text(const PlanReport& report) {
     const Plan& plan = report.planned.plan;
     std::string text;
     const std::vector<Excess> excesses = excess_of(plan);
-    for (const Excess& excess : excesses) {
-        text += fmt::format("does not fit: {} would need {} bytes ({}) more than it has to give\n",
-                            plan.devices[excess.device]->id, excess.bytes, size_text(excess.bytes));
-    }
+    for (const Excess& excess : excesses)
+        text += "does not fit: " + wrapped(why_no_fit(plan, excess.device), 14, 2) + '\n';
     if (excesses.empty()) text += "fits\n";
     if (const uint64_t bytes = mapped_excess(plan); bytes && excesses.empty()) {
-        text += fmt::format(
-            "mapped weights are {} more than the memory left: they will be read from the disk again and again\n",
-            size_text(bytes));
+        text += wrapped(fmt::format("mapped weights are {} more than the memory left: they will be read from the disk "
+                                    "again and again",
+                                    size_text(bytes)),
+                        0, 2) +
+                '\n';
     }
     if (report.largest_context == 0) {
-        text += "no context fits, however small\n";
+        const bool weights = std::ranges::any_of(excesses, [&](const Excess& excess) {
+            return plan.memory[excess.device].weights > usable_bytes(*plan.devices[excess.device]);
+        });
+        text += weights ? "the weights alone do not fit\n" : "not even the smallest context fits\n";
     } else {
         const bool model = report.largest_context >= report.planned.info.context;
         text += fmt::format("largest context that fits: {} tokens{}\n", report.largest_context,
                             model ? " (what the model was made for)" : "");
     }
     if (const uint64_t least = least_scratch(plan)) {
-        text += fmt::format("least -amb that can be honoured: {} ({} bytes)\n", (least + (1 << 20) - 1) >> 20, least);
+        text += fmt::format("smallest possible -amb: {} MiB\n", (least + (1 << 20) - 1) >> 20);
     }
     return text;
 }
@@ -239,16 +236,25 @@ std::string memory_text(const Plan& plan) {
     constexpr uint64_t DeviceMemory::*parts[] = {&DeviceMemory::weights,     &DeviceMemory::cache,
                                                  &DeviceMemory::activations, &DeviceMemory::workspace,
                                                  &DeviceMemory::staging,     &DeviceMemory::loading};
-    std::string text =
-        fmt::format("{:<8} {:>12} {:>12} {:>12} {:>12} {:>12} {:>12} {:>13} {:>13} {:>12}\n", "MiB", "weights", "cache",
-                    "compute", "workspace", "staging", "loading", "all of it", "to give", "mapped");
-    const auto mib = [](uint64_t bytes) { return fmt::format("{:.1f}", static_cast<double>(bytes) / (1 << 20)); };
+    // One unit for all, so that they can be compared.
+    uint64_t largest = 0;
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         const DeviceMemory& memory = plan.memory[device];
-        text += fmt::format("{:<8}", plan.devices[device]->id);
-        for (const auto part : parts) text += fmt::format(" {:>12}", mib(memory.*part));
-        text += fmt::format(" {:>13} {:>13} {:>12}\n", mib(memory.allocated()),
-                            mib(usable_bytes(*plan.devices[device])), mib(memory.mapped));
+        largest = std::max({largest, memory.allocated(), memory.mapped, usable_bytes(*plan.devices[device])});
+    }
+    const bool large = largest >= uint64_t{10} << 30;
+    std::string text =
+        fmt::format("{:<6}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>8}{:>10}{:>8}\n", large ? "GiB" : "MiB", "weights", "cache",
+                    "compute", "work", "staging", "loading", "total", "available", "mapped");
+    const auto size = [&](uint64_t bytes) {
+        return fmt::format("{:.{}f}", static_cast<double>(bytes) / (large ? 1 << 30 : 1 << 20), large ? 2 : 1);
+    };
+    for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
+        const DeviceMemory& memory = plan.memory[device];
+        text += fmt::format("{:<6}", plan.devices[device]->id);
+        for (const auto part : parts) text += fmt::format("{:>8}", size(memory.*part));
+        text += fmt::format("{:>8}{:>10}{:>8}\n", size(memory.allocated()), size(usable_bytes(*plan.devices[device])),
+                            size(memory.mapped));
     }
     return text;
 }
@@ -262,7 +268,7 @@ std::vector<std::string> lowering_lines(const Plan& plan) {
     std::vector<std::string> lines;
     for (const auto& [key, layers] : found) {
         const auto& [op, plugin, lowering, device] = key;
-        lines.push_back(fmt::format("{} by lowering '{}' of {} in layers {} on {}", op, lowering, plugin,
+        lines.push_back(fmt::format("{}: variant {} of {}, layers {}, {}", op, lowering, plugin,
                                     ranges_text({layers.begin(), layers.end()}), plan.devices[device]->id));
     }
     return lines;
@@ -305,11 +311,13 @@ std::string plan_text(const PlanReport& report, bool why) {
         sum += instance.bytes;
     }
     for (const auto& [reason, amount] : extra) {
-        text += fmt::format("{} kept a second time ({}): {}\n", counted(amount.first, "weight"),
-                            size_text(amount.second), reason);
+        text += wrapped(fmt::format("{} kept a second time ({}): {}", counted(amount.first, "weight"),
+                                    size_text(amount.second), reason),
+                        0, 2) +
+                '\n';
     }
     if (!plan.notes.empty()) text += "\nnotes:\n";
-    for (const std::string& note : plan.notes) text += fmt::format("  {}\n", note);
+    for (const std::string& note : plan.notes) text += "  " + wrapped(note, 2, 4) + '\n';
     return text;
 }
 

@@ -43,18 +43,28 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file) {
 }
 
 ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer,
-                       const std::optional<std::string>& name)
+                       const std::optional<std::string>& name, std::optional<bool> thinking)
     : tokenizer_(tokenizer), template_(find_template(file, name)) {
     options_.bos = spelling(tokenizer, tokenizer.bos());
     options_.eos = spelling(tokenizer, tokenizer.eos());
+    options_.thinking = thinking;
+    for (const text::Token token : tokenizer.encode(template_.markers(), {.add_special = false})) {
+        if (tokenizer.type(token) == text::TokenType::kUserDefined) markers_.push_back(token);
+    }
 }
 
-std::string ChatWriter::text(std::span<const text::ChatMessage> messages) const {
-    return template_.render(messages, options_);
+text::WrittenChat ChatWriter::write(std::span<const text::ChatMessage> messages) const {
+    return template_.write(messages, options_);
 }
 
-std::vector<text::Token> ChatWriter::tokens(std::string_view text) const {
-    return tokenizer_.encode(text, {.add_special = false, .parse_special = true});
+std::vector<text::Token> ChatWriter::tokens(const text::WrittenChat& chat, size_t begin) const {
+    std::vector<text::TextRange> contents;
+    for (const text::TextRange& range : chat.contents) {
+        if (range.end > begin) contents.push_back({std::max(range.begin, begin) - begin, range.end - begin});
+    }
+    return tokenizer_.encode(
+        std::string_view(chat.text).substr(begin),
+        {.add_special = false, .parse_special = true, .plain = contents, .not_in_plain = markers_});
 }
 
 }  // namespace tessera

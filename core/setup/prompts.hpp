@@ -21,18 +21,23 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file);
 // Conversations of one model as tokens.
 class ChatWriter {
   public:
-    // The template that is named, else the one of the file. Throws Error: TSR_NOT_FOUND or TSR_UNSUPPORTED with the
-    // names known.
-    ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const std::optional<std::string>& name);
+    // The template that is named, else the one of the file; `thinking`: ChatOptions::thinking. Throws Error:
+    // TSR_NOT_FOUND or TSR_UNSUPPORTED with the names known.
+    ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const std::optional<std::string>& name,
+               std::optional<bool> thinking = {});
 
     const std::string& name() const noexcept { return template_.name(); }
-    std::string text(std::span<const text::ChatMessage> messages) const;
-    std::vector<text::Token> tokens(std::string_view text) const;
+    bool can_think() const noexcept { return template_.can_think(); }
+    text::WrittenChat write(std::span<const text::ChatMessage> messages) const;
+    // The tokens from byte `begin` of the text on. Control tokens in contents are text, and so are other tokens by
+    // which the template separates messages.
+    std::vector<text::Token> tokens(const text::WrittenChat& chat, size_t begin = 0) const;
 
   private:
     const text::Tokenizer& tokenizer_;
     text::ChatTemplate template_;
     text::ChatOptions options_;
+    std::vector<text::Token> markers_;
 };
 
 }  // namespace tessera

@@ -41,7 +41,11 @@ struct ModelSettings {
     std::optional<std::string> file;
     std::optional<std::string> system;
     std::optional<std::string> chat_template;
-    std::optional<bool> chat;  // --chat or --raw
+    std::optional<bool> thinking;  // before the answer, if the template can say so
+    std::optional<bool> chat;      // --chat or --raw
+    bool parse_special = true;     // control tokens written out in a raw prompt
+    bool single_turn = false;      // a conversation of one question
+    bool timings = true;           // are reported at the end
     bool escape = false;
     bool special = false;
     bool verbose_prompt = false;

@@ -53,9 +53,39 @@ std::string_view without_thoughts(std::string_view content, ChatFormat::Thoughts
     return end == std::string_view::npos ? content : content.substr(end + kThoughtEnd.size());
 }
 
+// Gathers the template's own text and contents.
+class ChatText {
+  public:
+    void own(std::string_view text) { written_.text += text; }
+    void content(std::string_view text) {
+        if (text.empty()) return;
+        written_.contents.push_back({written_.text.size(), written_.text.size() + text.size()});
+        written_.text += text;
+    }
+    // The marks of thoughts are the model's own.
+    void answer(std::string_view text) {
+        while (!text.empty()) {
+            size_t at = text.size(), length = 0;
+            for (const std::string_view mark : {kThoughtBegin, kThoughtEnd}) {
+                if (const size_t found = text.find(mark); found < at) {
+                    at = found;
+                    length = mark.size();
+                }
+            }
+            content(text.substr(0, at));
+            own(text.substr(at, length));
+            text.remove_prefix(at + length);
+        }
+    }
+    WrittenChat take() { return std::move(written_); }
+
+  private:
+    WrittenChat written_;
+};
+
 // Qwen 3: answers to questions that are over lose their thoughts; after the last question thoughts are written, even
 // empty ones if the conversation ends there.
-std::string qwen3_answer(std::string_view content, bool after_last_question, bool is_last) {
+void write_qwen3_answer(ChatText& out, std::string_view content, bool after_last_question, bool is_last) {
     std::string_view answer = content;
     std::string_view thoughts;
     if (const size_t last = content.rfind(kThoughtEnd); last != std::string_view::npos) {
@@ -65,9 +95,11 @@ std::string qwen3_answer(std::string_view content, bool after_last_question, boo
             thoughts.remove_prefix(begin + kThoughtBegin.size());
         thoughts = lstrip_newlines(thoughts);
     }
-    if (!after_last_question || (!is_last && thoughts.empty())) return std::string(answer);
-    return fmt::format("<think>\n{}\n</think>\n\n{}", rstrip_newlines(lstrip_newlines(thoughts)),
-                       lstrip_newlines(answer));
+    if (!after_last_question || (!is_last && thoughts.empty())) return out.answer(answer);
+    out.own("<think>\n");
+    out.answer(rstrip_newlines(lstrip_newlines(thoughts)));
+    out.own("\n</think>\n\n");
+    out.answer(lstrip_newlines(answer));
 }
 
 bool is_tool_response(std::string_view content) {
@@ -117,7 +149,7 @@ std::vector<std::string> ChatTemplate::names() {
     return names;
 }
 
-std::string ChatTemplate::render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
+WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const ChatOptions& options) const {
     const ChatFormat& f = format_;
     using System = ChatFormat::System;
     if (messages.empty()) fail(TSR_INVALID_ARGUMENT, "a conversation needs at least one message");
@@ -137,25 +169,25 @@ std::string ChatTemplate::render(std::span<const ChatMessage> messages, const Ch
         }
     }
 
-    std::string out;
-    if (f.bos) out += options.bos;
+    ChatText out;
+    if (f.bos) out.own(options.bos);
     size_t first = 0;
     const bool starts_with_system = messages.front().role == "system";
     const auto content_of = [&](const ChatMessage& message) {
         return f.trim ? trimmed(message.content) : std::string_view(message.content);
     };
     if (f.system_place == System::kFirstInBlock) {
-        out += f.system.before;
-        out += f.default_system.value_or("");
+        out.own(f.system.before);
+        out.own(f.default_system.value_or(""));
         if (starts_with_system) {
-            out += content_of(messages.front());
+            out.content(content_of(messages.front()));
             first = 1;
         }
-        out += f.system.after;
+        out.own(f.system.after);
     } else if (f.system_place != System::kInPlace) {
-        out += hoisted_system(f, messages);
+        out.content(hoisted_system(f, messages));
     } else if (f.default_system && !(f.default_system_only_without_any ? any_system : starts_with_system)) {
-        out += f.system.before + *f.default_system + f.default_system_after.value_or(f.system.after);
+        out.own(f.system.before + *f.default_system + f.default_system_after.value_or(f.system.after));
     }
 
     bool after_user = false;
@@ -164,32 +196,43 @@ std::string ChatTemplate::render(std::span<const ChatMessage> messages, const Ch
         const std::string_view content = content_of(message);
         if (message.role == "system") {
             if (f.system_place == System::kLast || f.system_place == System::kJoined) continue;
-            out += f.system.before;
-            out += content;
-            out += f.system.after;
+            out.own(f.system.before);
+            out.content(content);
+            out.own(f.system.after);
         } else if (message.role == "user") {
-            out += f.user.before;
-            out += content;
-            out += f.user.after;
+            out.own(f.user.before);
+            out.content(content);
+            out.own(f.user.after);
             after_user = true;
         } else {
-            if (holds(f.assistant_before, after_user)) out += f.assistant.before;
+            if (holds(f.assistant_before, after_user)) out.own(f.assistant.before);
             if (f.qwen3_thoughts) {
-                out += qwen3_answer(content, i > last_question, i + 1 == messages.size());
+                write_qwen3_answer(out, content, i > last_question, i + 1 == messages.size());
             } else {
-                out += without_thoughts(content, f.thoughts);
+                out.answer(without_thoughts(content, f.thoughts));
             }
-            out += f.assistant.after;
-            if (f.eos_after_assistant) out += options.eos;
+            out.own(f.assistant.after);
+            if (f.eos_after_assistant) out.own(options.eos);
             after_user = false;
         }
     }
     if ((options.add_generation_prompt || f.generation_always) && holds(f.generation_when, after_user)) {
-        out += f.generation;
+        out.own(f.generation);
         if (f.can_think)
-            out += options.thinking.value_or(f.thinks_by_default) ? f.generation_thinking : f.generation_direct;
+            out.own(options.thinking.value_or(f.thinks_by_default) ? f.generation_thinking : f.generation_direct);
     }
-    return out;
+    return out.take();
+}
+
+std::string ChatTemplate::markers() const {
+    const ChatFormat& f = format_;
+    std::string all;
+    for (const std::string& piece :
+         {f.system.before, f.system.after, f.default_system_after.value_or(""), f.user.before, f.user.after,
+          f.assistant.before, f.assistant.after, f.generation, f.generation_thinking, f.generation_direct}) {
+        all += piece + '\n';
+    }
+    return all;
 }
 
 }  // namespace tessera::text

@@ -5,6 +5,8 @@
 // decide its output. One that is not recognised is an error, never a guess.
 #pragma once
 
+#include "core/text/tokenizer.hpp"
+
 #include <optional>
 #include <span>
 #include <string>
@@ -25,6 +27,14 @@ struct ChatOptions {
     // For models that can be told whether to think before they answer; nothing: what the model's own program does
     // unless told.
     std::optional<bool> thinking;
+};
+
+// A conversation as text.
+struct WrittenChat {
+    std::string text;
+    // Parts that people or the model wrote, in rising order; the rest is the template's own. Control tokens in them are
+    // text.
+    std::vector<TextRange> contents;
 };
 
 // How one family writes conversations.
@@ -91,7 +101,14 @@ class ChatTemplate {
 
     // The text, with BOS where the model's program writes it: encode it with parse_special and without add_special.
     // Throws Error(TSR_INVALID_ARGUMENT) for a role that is not system, user or assistant, or without messages.
-    std::string render(std::span<const ChatMessage> messages, const ChatOptions& options) const;
+    std::string render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
+        return write(messages, options).text;
+    }
+    // The same with the places of the contents, for EncodeOptions::plain.
+    WrittenChat write(std::span<const ChatMessage> messages, const ChatOptions& options) const;
+
+    // All that the template may write around contents, one piece after the other.
+    std::string markers() const;
 
   private:
     ChatFormat format_;

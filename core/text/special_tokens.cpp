@@ -28,20 +28,4 @@ void SpecialTokens::add(std::string_view text, Token token) {
     if (token_at_[node] == kNoToken) token_at_[node] = token;
 }
 
-bool SpecialTokens::find(std::string_view text, size_t from, Hit& hit) const {
-    for (size_t begin = from; begin < text.size(); ++begin) {
-        uint32_t node = first_[static_cast<uint8_t>(text[begin])];
-        if (node == 0) continue;
-        hit.length = 0;
-        for (size_t length = 1;; ++length) {
-            if (token_at_[node] != kNoToken) hit = {begin, length, token_at_[node]};
-            if (begin + length == text.size()) break;
-            node = child(node, static_cast<uint8_t>(text[begin + length]));
-            if (node == 0) break;
-        }
-        if (hit.length != 0) return true;
-    }
-    return false;
-}
-
 }  // namespace tessera::text

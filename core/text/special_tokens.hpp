@@ -26,8 +26,23 @@ class SpecialTokens {
         Token token;
     };
 
-    // The leftmost token in text[from..], and of those that start there the longest. False: there is none.
-    bool find(std::string_view text, size_t from, Hit& hit) const;
+    // The leftmost token in text[from..] that `accept(const Hit&)` takes, and of those that start there the longest.
+    // False: there is none.
+    template <typename Accept>
+    bool find(std::string_view text, size_t from, Hit& hit, const Accept& accept) const {
+        for (size_t begin = from; begin < text.size(); ++begin) {
+            uint32_t node = first_[static_cast<uint8_t>(text[begin])];
+            hit.length = 0;
+            for (size_t length = 1; node != 0; ++length) {
+                const Hit found{begin, length, token_at_[node]};
+                if (found.token != kNoToken && accept(found)) hit = found;
+                if (begin + length == text.size()) break;
+                node = child(node, static_cast<uint8_t>(text[begin + length]));
+            }
+            if (hit.length != 0) return true;
+        }
+        return false;
+    }
 
   private:
     uint32_t child(uint32_t node, uint8_t byte) const;

@@ -203,8 +203,16 @@ std::vector<Token> Tokenizer::encode(std::string_view text, const EncodeOptions&
     out.reserve(text.size() / 3 + 2);
     if (options.add_special && s.add_bos) out.push_back(s.data.bos);
     const SpecialTokens& whole = options.parse_special ? s.user_and_control : s.user_defined;
+    const auto accepts = [&](const SpecialTokens::Hit& hit) {
+        // The first part that ends behind the token's beginning.
+        const auto part = std::ranges::upper_bound(options.plain, hit.begin, {}, &TextRange::end);
+        if (part == options.plain.end() || part->begin >= hit.begin + hit.length) return true;
+        const bool inside = part->begin <= hit.begin && hit.begin + hit.length <= part->end;
+        return inside && s.type(hit.token) == TokenType::kUserDefined &&
+               std::ranges::find(options.not_in_plain, hit.token) == options.not_in_plain.end();
+    };
     size_t at = 0;
-    for (SpecialTokens::Hit hit{}; whole.find(text, at, hit); at = hit.begin + hit.length) {
+    for (SpecialTokens::Hit hit{}; whole.find(text, at, hit, accepts); at = hit.begin + hit.length) {
         s.encode_plain(text.substr(at, hit.begin - at), out);
         out.push_back(hit.token);
     }

@@ -1,13 +1,18 @@
 #include "tests/apps/process.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <pty.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <stdexcept>
 
 namespace tessera::test {
@@ -42,6 +47,12 @@ class Unnamed {
     std::FILE* file_;
 };
 
+// The user's own configuration is no part of a test.
+void set_environment() {
+    setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+    setenv("T", TSR_PROGRAM, 1);
+}
+
 }  // namespace
 
 std::string Outcome::last_error_line() const {
@@ -64,17 +75,16 @@ Outcome run_process(const std::vector<std::string>& words, const std::string& in
         dup2(in.descriptor(), STDIN_FILENO);
         dup2(out.descriptor(), STDOUT_FILENO);
         dup2(err.descriptor(), STDERR_FILENO);
-        // The user's own configuration is no part of a test.
-        setenv("XDG_CONFIG_HOME", "/nonexistent", 1);
+        set_environment();
         execvp(arguments[0], arguments.data());
         _exit(127);
     }
     int status = 0;
-    if (signal == Signal::kInterruptOutput) {
+    if (signal != Signal::kNone) {
         struct stat written {};
         while (waitpid(child, &status, WNOHANG) == 0) {
             if (fstat(out.descriptor(), &written) == 0 && written.st_size > 0) {
-                kill(child, SIGINT);
+                kill(child, signal == Signal::kInterruptOutput ? SIGINT : SIGTERM);
                 waitpid(child, &status, 0);
                 break;
             }
@@ -93,6 +103,78 @@ Outcome run_process(const std::vector<std::string>& words, const std::string& in
 Outcome tessera(std::vector<std::string> words, const std::string& input, Signal signal) {
     words.insert(words.begin(), TSR_PROGRAM);
     return run_process(words, input, signal);
+}
+
+Outcome shell(const std::string& script) {
+    return run_process({"sh", "-c", script});
+}
+
+Terminal::Terminal(std::vector<std::string> words) {
+    words.insert(words.begin(), TSR_PROGRAM);
+    std::vector<char*> arguments;
+    for (const std::string& word : words) arguments.push_back(const_cast<char*>(word.c_str()));
+    arguments.push_back(nullptr);
+    winsize size{};
+    size.ws_col = 80;
+    size.ws_row = 24;
+    child_ = forkpty(&terminal_, nullptr, nullptr, &size);
+    if (child_ < 0) throw std::runtime_error("no terminal");
+    if (child_ == 0) {
+        set_environment();
+        setenv("TERM", "xterm", 1);
+        setenv("HOME", "/nonexistent", 1);
+        execv(arguments[0], arguments.data());
+        _exit(127);
+    }
+}
+
+Terminal::~Terminal() {
+    if (child_ > 0) {
+        kill(child_, SIGKILL);
+        waitpid(child_, nullptr, 0);
+    }
+    close(terminal_);
+}
+
+bool Terminal::read_more(int milliseconds) {
+    pollfd ready{terminal_, POLLIN, 0};
+    if (poll(&ready, 1, milliseconds) <= 0) return false;
+    std::array<char, 4096> part;
+    const ssize_t got = read(terminal_, part.data(), part.size());
+    if (got <= 0) return false;
+    shown_.append(part.data(), static_cast<size_t>(got));
+    return true;
+}
+
+void Terminal::type(const std::string& text) {
+    // Reading goes on meanwhile: a terminal that nobody reads takes no more.
+    for (size_t at = 0; at < text.size();) {
+        const ssize_t put = write(terminal_, text.data() + at, std::min<size_t>(text.size() - at, 256));
+        if (put < 0) throw std::runtime_error("the terminal takes nothing");
+        at += static_cast<size_t>(put);
+        while (read_more(1)) {
+        }
+    }
+}
+
+bool Terminal::shows(const std::string& text) {
+    for (;;) {
+        const size_t at = shown_.find(text, seen_);
+        if (at != std::string::npos) {
+            seen_ = at + text.size();
+            return true;
+        }
+        if (!read_more(60'000)) return false;
+    }
+}
+
+int Terminal::wait() {
+    while (read_more(60'000)) {
+    }
+    int status = 0;
+    waitpid(child_, &status, 0);
+    child_ = -1;
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
 
 }  // namespace tessera::test

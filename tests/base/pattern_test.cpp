@@ -1,5 +1,6 @@
-#include "core/base/error.hpp"
 #include "core/base/pattern.hpp"
+
+#include "core/base/error.hpp"
 
 #include <gtest/gtest.h>
 
@@ -47,7 +48,7 @@ TEST(Pattern, SaysWhatIsWrongWithAnExpression) {
 TEST(Pattern, BoundsBacktracking) {
     const auto start = std::chrono::steady_clock::now();
     EXPECT_EQ(code_of("(a+)+$", std::string(60, 'a') + "!"), TSR_UNSUPPORTED);
-    EXPECT_EQ(code_of("((a|aa)*)*[bc]$", std::string(60, 'a')), TSR_UNSUPPORTED);
+    EXPECT_EQ(code_of("((a|aa)*)*$", std::string(60, 'a') + "!"), TSR_UNSUPPORTED);
     EXPECT_EQ(code_of("(?:.|\\n)*?(?:.|\\n)*?(?:.|\\n)*?[!?]", std::string(1 << 16, 'a')), TSR_UNSUPPORTED);
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
     // A long subject alone is no reason to give up, and takes no stack.

@@ -1,6 +1,7 @@
 #include "core/base/text.hpp"
 
 #include "core/base/log.hpp"
+#include "core/base/nearest.hpp"
 
 #include <gtest/gtest.h>
 
@@ -41,6 +42,22 @@ TEST(Text, PrintableEndsAtTheLimit) {
     EXPECT_EQ(printable("abcdef", 5), "abcde...");
     EXPECT_EQ(printable("abc\xE2\x82\xAC", 5), "abc...");
     EXPECT_EQ(printable("abc\xFF", 6), "abc...");
+}
+
+TEST(Text, WrapsAtBlanks) {
+    EXPECT_EQ(wrapped("aaa bb cccc", 0, 2, 6), "aaa bb\n  cccc");
+    EXPECT_EQ(wrapped("aaa bb cccc", 3, 2, 6), "aaa\n  bb\n  cccc");
+    EXPECT_EQ(wrapped("a-word-too-long b", 0, 1, 4), "a-word-too-long\n b");
+    EXPECT_EQ(wrapped("", 0, 2, 6), "");
+}
+
+TEST(Nearest, FindsTheNameThatWasMeant) {
+    const std::vector<std::string_view> names = {"threads", "plugins", "devices"};
+    EXPECT_EQ(nearest_name("thread", names), "threads");
+    EXPECT_EQ(nearest_name("deivces", names), "devices");
+    EXPECT_EQ(nearest_name("temperature", names), "");
+    EXPECT_EQ(did_you_mean("plugin", names), " (did you mean 'plugins'?)");
+    EXPECT_EQ(did_you_mean("nothing", names), "");
 }
 
 TEST(Log, HasItsNameAndIsQuietByDefault) {

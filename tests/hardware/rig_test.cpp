@@ -91,7 +91,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = '1e30GiB'", "expected a size"},
         BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = 9223372036854775807", "expected a size"},
         BadRig{"[cpu]\nflags = []\nthreads = 1\nmemory = 'lots'", "expected a size"},
-        BadRig{kCpu + "shoes = 2\n", ":7: key 'cpu.shoes': is not known here"},
+        BadRig{kCpu + "shoes = 2\n", ":7: unknown key 'cpu.shoes'"},
         BadRig{"[cpu]\nflags = ['avx2', 'avx3']\nthreads = 1\nmemory = 1", ":2: key 'cpu.flags': 'avx3' is no flag"},
         BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.6'\nmemory = 1\nlink = 'pcie9x16'\n",
                "key 'gpu[0].link': expected \"pcie1x1\" to \"pcie6x16\""},

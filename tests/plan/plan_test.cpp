@@ -136,7 +136,7 @@ TEST_F(PlanTest, WhatDoesNotFitNamesDeviceAndBytes) {
     EngineOptions options;
     options.placement.gpu_layers = 99;
     EXPECT_THAT(refusal("v2-plain.gguf", options, {simulated_gpu("SIM0", 860, 100 << 10)}),
-                testing::AllOf(HasSubstr("does not fit"), HasSubstr("SIM0"), HasSubstr("too much")));
+                testing::AllOf(HasSubstr("does not fit"), HasSubstr("SIM0"), HasSubstr("bytes missing")));
 }
 
 TEST_F(PlanTest, WithoutWishesItFits) {

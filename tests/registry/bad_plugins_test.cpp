@@ -114,7 +114,8 @@ INSTANTIATE_TEST_SUITE_P(
         ManifestCase{"major", {{"abi", "'2.0'"}}, "its manifest says ABI 2.0; this host takes 1.0", false},
         ManifestCase{"minor", {{"abi", "'1.7'"}}, "its manifest says ABI 1.7", false},
         ManifestCase{"no_such_device", {{"kinds", "['cuda']"}}, "no device of kind cuda here", false},
-        ManifestCase{"unknown_key", {{"cpu_flag", "['avx2']"}}, "key 'cpu_flag': is not known here", false},
+        ManifestCase{
+            "unknown_key", {{"cpu_flag", "['avx2']"}}, "unknown key 'cpu_flag' (did you mean 'cpu_flags'?)", false},
         ManifestCase{"missing_key", {{"sha256", ""}}, "key 'sha256': is missing", false},
         ManifestCase{"missing_flags", {{"cpu_flags", ""}}, "key 'cpu_flags': is missing", false},
         ManifestCase{"other_folder", {{"library", "'../other.so'"}}, "key 'library'", false},

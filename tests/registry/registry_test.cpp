@@ -136,7 +136,7 @@ TEST(Registry, DevicesGoToTheProviderThatMatches) {
     EXPECT_EQ(why,
               "owner80: needs compute capability 800, found 500\nowner60: needs compute capability 600, found 500");
     EXPECT_EQ(registry.find_provider(hardware.cpu(), &why), nullptr);
-    EXPECT_EQ(why, "no plugin brings devices of kind cpu");
+    EXPECT_EQ(why, "no plugin for devices of kind cpu was found");
 
     config.devices["sim0"].plugin = "owner60";
     EXPECT_EQ(owner(Registry::load(config, hardware), "SIM0"), "owner60");
@@ -155,7 +155,7 @@ TEST(Registry, ComputeCapabilityIsJudgedBeforeMapping) {
         {{"kinds", "['simulated']"}, {"least_compute_capability", "'8.0'"}, {"most_compute_capability", "'12.1'"}});
     const Registry registry = Registry::load(folder.config(), small_machine({750, 1300}));
     EXPECT_EQ(record_of(registry, manifest).reason,
-              "needs a device of compute capability 8.0 to 12.1; SIM0 has 7.5, SIM1 has 13.0");
+              "SIM0: compute capability 7.5, at least 8.0 needed; SIM1: compute capability 13.0, at most 12.1 needed");
     EXPECT_FALSE(folder.was_mapped("owner80"));
 }
 

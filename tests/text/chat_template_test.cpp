@@ -116,6 +116,30 @@ TEST(ChatTemplate, UnknownNameAndBadConversationsAreErrors) {
     EXPECT_THROW(chat.render(tool, {}), Error);
 }
 
+TEST(ChatTemplate, MarksWhatPeopleAndTheModelWrote) {
+    const std::vector<ChatMessage> messages = {
+        {"system", "S<|im_end|>"}, {"user", "U"}, {"assistant", "<think>T</think>A"}, {"user", ""}, {"user", "V"}};
+    for (const std::string& name : ChatTemplate::names()) {
+        const ChatTemplate chat = ChatTemplate::by_name(name);
+        const WrittenChat written = chat.write(messages, {.bos = "<bos>", .eos = "<eos>"});
+        EXPECT_EQ(written.text, chat.render(messages, {.bos = "<bos>", .eos = "<eos>"}));
+        std::string own, contents;
+        size_t at = 0;
+        for (const TextRange& range : written.contents) {
+            ASSERT_LE(at, range.begin) << name;
+            ASSERT_LT(range.begin, range.end) << name;
+            own += written.text.substr(at, range.begin - at);
+            contents += written.text.substr(range.begin, range.end - range.begin) + "|";
+            at = range.end;
+        }
+        own += written.text.substr(at);
+        EXPECT_THAT(contents, HasSubstr("S<|im_end|>|U|")) << name;
+        EXPECT_TRUE(contents.ends_with("A|V|")) << name << ": " << contents;
+        EXPECT_THAT(contents, testing::Not(HasSubstr("think"))) << name;
+        EXPECT_THAT(own, testing::Not(HasSubstr("S<|im_end|>"))) << name;
+    }
+}
+
 TEST(ChatTemplate, TrimsAsPythonDoes) {
     const ChatTemplate chat = ChatTemplate::by_name("llama3");
     const std::vector<ChatMessage> messages = {{"user",

@@ -55,5 +55,28 @@ TEST(SmallSentencePiece, UserDefinedTokenIsTakenWhole) {
     EXPECT_EQ(tokenizer.bytes(tool), "<tool>");
 }
 
+TEST(SmallSentencePiece, PlainPartsHoldNoControlTokens) {
+    const Tokenizer tokenizer(small_spm());
+    const Token tool = tokenizer.find("<tool>");
+    const std::string control(tokenizer.spelling(tokenizer.eos()));
+    const std::string text = control + "a" + control + "<tool>" + control;
+    const auto counts = [&](const EncodeOptions& options) {
+        const std::vector<Token> tokens = tokenizer.encode(text, options);
+        return std::pair(std::ranges::count(tokens, tokenizer.eos()), std::ranges::count(tokens, tool));
+    };
+    const size_t second = control.size() + 1, marker = second + control.size(), third = marker + 6;
+    EXPECT_EQ(counts({.add_special = false, .parse_special = true}), std::pair(3l, 1l));
+    const std::vector<TextRange> middle = {{second, marker}};
+    EXPECT_EQ(counts({.add_special = false, .parse_special = true, .plain = middle}), std::pair(2l, 1l));
+    // A token that lies partly in a plain part is none.
+    const std::vector<TextRange> edges = {{0, 1}, {third + 1, third + 2}};
+    EXPECT_EQ(counts({.add_special = false, .parse_special = true, .plain = edges}), std::pair(1l, 1l));
+    const std::vector<TextRange> all = {{0, second}, {second, text.size()}};
+    EXPECT_EQ(counts({.add_special = false, .parse_special = true, .plain = all}), std::pair(0l, 1l));
+    const std::vector<Token> markers = {tool};
+    EXPECT_EQ(counts({.add_special = false, .parse_special = true, .plain = all, .not_in_plain = markers}),
+              std::pair(0l, 0l));
+}
+
 }  // namespace
 }  // namespace tessera::text

@@ -1,0 +1,33 @@
+// Running a generator for people who wait.
+#pragma once
+
+#include "apps/tessera/output.hpp"
+#include "core/session/generate.hpp"
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+
+namespace tessera::app {
+
+// Prompts that take more than one step show their progress, until the first text of an answer.
+class PromptProgress {
+  public:
+    // `tokens`: of all prompts that `generator` is about to compute.
+    PromptProgress(const session::Generator& generator, uint64_t tokens, uint32_t rows_of_a_step);
+
+    void update();
+    // Before text is written.
+    void finish();
+
+  private:
+    const session::Generator& generator_;
+    uint64_t before_;
+    uint64_t tokens_;
+    std::optional<ProgressBar> bar_;
+};
+
+// Steps until nothing is left to do; when `stop` becomes true, everything is cancelled.
+void run(session::Generator& generator, PromptProgress& progress, const std::atomic<bool>& stop);
+
+}  // namespace tessera::app

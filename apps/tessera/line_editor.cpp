@@ -1,0 +1,209 @@
+#include "apps/tessera/line_editor.hpp"
+
+#include "apps/tessera/interrupt.hpp"
+#include "core/text/utf8.hpp"
+
+#include <histedit.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <clocale>
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <cwchar>
+#include <string_view>
+
+namespace tessera::app {
+namespace {
+
+constexpr int kHistoryLines = 1000;
+constexpr size_t kMaxPasteBytes = size_t{64} << 20;
+// Terminals put pasted text between these marks when they are asked to ("bracketed paste").
+constexpr std::string_view kPasteOn = "\033[?2004h", kPasteOff = "\033[?2004l", kPasteBegin = "\033[200~",
+                           kPasteEnd = "\033[201~";
+
+volatile std::sig_atomic_t g_resized = 0, g_continued = 0;
+
+void on_resize(int) {
+    g_resized = 1;
+}
+void on_continue(int) {
+    g_continued = 1;
+}
+
+// Without SA_RESTART, so that a read returns.
+class HandlerScope {
+  public:
+    HandlerScope(int signal, void (*handler)(int)) : signal_(signal) {
+        struct sigaction action {};
+        action.sa_handler = handler;
+        sigaction(signal, &action, &before_);
+    }
+    ~HandlerScope() { sigaction(signal_, &before_, nullptr); }
+    HandlerScope(const HandlerScope&) = delete;
+    HandlerScope& operator=(const HandlerScope&) = delete;
+
+  private:
+    int signal_;
+    struct sigaction before_ {};
+};
+
+}  // namespace
+
+struct LineEditor::State {
+    ~State() {
+        if (edit) el_end(edit);
+        if (past) history_end(past);
+    }
+
+    // The next byte of the input. 0: end of the input, -1: interrupted.
+    int next_byte(unsigned char& byte) {
+        for (;;) {
+            const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
+            if (got >= 0) return static_cast<int>(got);
+            if (errno != EINTR) return 0;
+            if (g_continued) {
+                g_continued = 0;
+                el_set(edit, EL_PREP_TERM, 1);
+                el_set(edit, EL_REFRESH);
+            } else if (g_resized) {
+                g_resized = 0;
+                el_resize(edit);
+                el_set(edit, EL_REFRESH);
+            } else {
+                interrupted = true;
+                return -1;
+            }
+        }
+    }
+
+    static State& of(EditLine* edit) {
+        void* data = nullptr;
+        el_get(edit, EL_CLIENTDATA, &data);
+        return *static_cast<State*>(data);
+    }
+
+    // A character of UTF-8; what is not becomes U+FFFD.
+    static int next_character(EditLine* edit, wchar_t* character) {
+        State& state = of(edit);
+        unsigned char byte = 0;
+        if (const int got = state.next_byte(byte); got != 1) return got;
+        std::string bytes(1, static_cast<char>(byte));
+        const size_t length = byte < 0xC0 ? 1 : byte < 0xE0 ? 2 : byte < 0xF0 ? 3 : 4;
+        while (bytes.size() < length) {
+            if (const int got = state.next_byte(byte); got != 1) return got;
+            bytes += static_cast<char>(byte);
+            if ((byte & 0xC0) != 0x80) break;
+        }
+        const text::Utf8Step step = text::utf8_step(bytes);
+        const bool valid = step.kind == text::Utf8Kind::kValid && step.length == bytes.size();
+        *character = valid ? static_cast<wchar_t>(text::utf8_decode(bytes, step.length)) : L'\uFFFD';
+        return 1;
+    }
+
+    // What stands between the marks of a paste, as one piece of the line.
+    static unsigned char paste(EditLine* edit, int) {
+        State& state = of(edit);
+        std::string text;
+        unsigned char byte = 0;
+        while (!text.ends_with(kPasteEnd) && text.size() < kMaxPasteBytes) {
+            if (state.next_byte(byte) != 1) return CC_EOF;
+            text += static_cast<char>(byte);
+        }
+        if (text.ends_with(kPasteEnd)) text.resize(text.size() - kPasteEnd.size());
+        std::string clean;
+        for (size_t i = 0; i < text.size(); ++i) {
+            const char c = text[i];
+            if (c == '\r') {
+                if (i + 1 == text.size() || text[i + 1] != '\n') clean += '\n';
+            } else if (c == '\n' || c == '\t' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F)) {
+                clean += c;
+            }
+        }
+        el_insertstr(edit, clean.c_str());
+        return CC_REFRESH;
+    }
+
+    static unsigned char new_line(EditLine* edit, int) {
+        el_insertstr(edit, "\n");
+        return CC_REFRESH;
+    }
+
+    static char* show_prompt(EditLine* edit) { return of(edit).prompt.data(); }
+
+    EditLine* edit = nullptr;
+    History* past = nullptr;
+    std::FILE* screen = nullptr;
+    std::string prompt;
+    bool interrupted = false;
+};
+
+std::unique_ptr<LineEditor> LineEditor::open() {
+    const char* const kind = std::getenv("TERM");
+    if (!isatty(STDIN_FILENO) || !kind || !*kind || std::string_view(kind) == "dumb") return nullptr;
+    auto state = std::make_unique<State>();
+    state->screen = isatty(STDERR_FILENO) ? stderr : isatty(STDOUT_FILENO) ? stdout : nullptr;
+    if (!state->screen) return nullptr;
+    // Which characters are wide, and how they are written.
+    std::setlocale(LC_CTYPE, "");
+    if (MB_CUR_MAX == 1) std::setlocale(LC_CTYPE, "C.UTF-8");
+    state->edit = el_init("tessera", stdin, state->screen, stderr);
+    state->past = history_init();
+    if (!state->edit || !state->past) return nullptr;
+    EditLine* const edit = state->edit;
+    HistEvent event{};
+    history(state->past, &event, H_SETSIZE, kHistoryLines);
+    history(state->past, &event, H_SETUNIQUE, 1);
+    el_set(edit, EL_CLIENTDATA, state.get());
+    el_set(edit, EL_PROMPT, State::show_prompt);
+    el_set(edit, EL_EDITOR, "emacs");
+    el_set(edit, EL_SIGNAL, 0);
+    el_set(edit, EL_HIST, history, state->past);
+    el_set(edit, EL_GETCFN, State::next_character);
+    el_set(edit, EL_ADDFN, "tessera-paste", "insert what is pasted", State::paste);
+    el_set(edit, EL_ADDFN, "tessera-newline", "insert a line end", State::new_line);
+    constexpr std::pair<const char*, const char*> keys[] = {
+        {kPasteBegin.data(), "tessera-paste"}, {"\033\r", "tessera-newline"}, {"\033\n", "tessera-newline"},
+        {"\033[3~", "ed-delete-next-char"},    {"\033[H", "ed-move-to-beg"},  {"\033[F", "ed-move-to-end"},
+        {"\033[1~", "ed-move-to-beg"},         {"\033[4~", "ed-move-to-end"}, {"\033[1;5C", "em-next-word"},
+        {"\033[1;5D", "ed-prev-word"},         {"^R", "em-inc-search-prev"}};
+    for (const auto& [key, action] : keys) el_set(edit, EL_BIND, key, action, nullptr);
+    el_source(edit, nullptr);  // the user's ~/.editrc
+    return std::unique_ptr<LineEditor>(new LineEditor(std::move(state)));
+}
+
+LineEditor::LineEditor(std::unique_ptr<State> state) : state_(std::move(state)) {}
+LineEditor::~LineEditor() = default;
+
+LineEditor::Result LineEditor::read(const std::string& prompt, std::string& line) {
+    State& s = *state_;
+    s.prompt = prompt;
+    s.interrupted = false;
+    const HandlerScope resize(SIGWINCH, on_resize), resume(SIGCONT, on_continue);
+    const TerminalScope terminal(kPasteOff);
+    std::fwrite(kPasteOn.data(), 1, kPasteOn.size(), s.screen);
+    std::fflush(s.screen);
+    int length = 0;
+    const char* const text = el_gets(s.edit, &length);
+    std::fwrite(kPasteOff.data(), 1, kPasteOff.size(), s.screen);
+    line.clear();
+    if (!text || length <= 0) {
+        const LineInfo* const typed = el_line(s.edit);
+        if (s.interrupted && typed) line.assign(typed->buffer, typed->lastchar);
+        std::fputc('\n', s.screen);
+        std::fflush(s.screen);
+        el_reset(s.edit);
+        return s.interrupted ? Result::kInterrupted : Result::kEnd;
+    }
+    std::fflush(s.screen);
+    line.assign(text, static_cast<size_t>(length));
+    if (line.ends_with('\n')) line.pop_back();
+    if (line.find_first_not_of(" \t\n") != std::string::npos) {
+        HistEvent event{};
+        history(s.past, &event, H_ENTER, line.c_str());
+    }
+    return Result::kLine;
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,272 @@
+// What flags do that name something which is not there, contradict each other, or come from other programs.
+#include "tests/apps/process.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <chrono>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <vector>
+
+namespace tessera::test {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+const std::string kModel = TSR_SOURCE_DIR "/tests/goldens/v3-groups.gguf";
+const std::string kBundled = TSR_TEST_MODEL;
+const std::string kRig =
+    "[cpu]\nname = \"small\"\nflags = [\"avx2\", \"fma\", \"f16c\"]\nthreads = 2\nmemory = \"16GiB\"\nnuma_nodes = 1\n";
+
+Outcome plan(std::vector<std::string> words) {
+    words.insert(words.begin(), {"plan", kModel});
+    return tessera(words);
+}
+
+size_t lines(const std::string& text) {
+    return static_cast<size_t>(std::ranges::count(text, '\n'));
+}
+
+TEST(Flags, ThatMeanNothingOnThisMachineAreSaid) {
+    const TemporaryFolder folder;
+    const std::string rig = folder.write("rig.toml", kRig);
+    const Outcome gpu = plan({"--rig", rig, "-ngl", "99", "-ts", "3,1"});
+    EXPECT_EQ(gpu.code, 0) << gpu.err;
+    EXPECT_THAT(gpu.err, HasSubstr("-ngl, -ts: no GPU is used here"));
+    EXPECT_THAT(plan({"--rig", rig, "-ngl", "0"}).err, Not(HasSubstr("no GPU")));
+    const Outcome threads = plan({"--rig", rig, "-t", "64"});
+    EXPECT_EQ(threads.code, 0) << threads.err;
+    EXPECT_THAT(threads.err, HasSubstr("-t 64: there are 2 processors"));
+    EXPECT_THAT(plan({"--rig", rig, "-t", "2"}).err, Not(HasSubstr("processors")));
+}
+
+TEST(Flags, PluginFoldersThatHoldNothingUsable) {
+    const TemporaryFolder folder;
+    const Outcome none = plan({"--plugin-dir", folder.file("none")});
+    EXPECT_EQ(none.code, 2);
+    EXPECT_THAT(none.err, AllOf(HasSubstr("--plugin-dir"), HasSubstr("expected a folder")));
+    const Outcome empty = plan({"--plugin-dir", folder.path()});
+    EXPECT_EQ(empty.code, 0) << empty.err;
+    EXPECT_THAT(empty.err, HasSubstr("holds no plugin"));
+    folder.write("broken.toml", "name = ");
+    EXPECT_THAT(plan({"--plugin-dir", folder.path().string() + "/"}).err, HasSubstr("none of its plugins is used"));
+    EXPECT_THAT(tessera({"plugins", "--plugin-dir", folder.path()}).err, HasSubstr("none of its plugins is used"));
+}
+
+TEST(Flags, PluginsThatAreOffAndNotThere) {
+    const TemporaryFolder folder;
+    const std::string config = folder.write("c.toml", "[plugins]\noff = ['cpu_avx22']\n");
+    EXPECT_THAT(plan({"--config", config}).err,
+                HasSubstr("c.toml: plugins.off: there is no plugin 'cpu_avx22' (did you mean 'cpu_avx2'?)"));
+}
+
+TEST(Flags, UnknownKeysOfOverridesAreSaid) {
+    for (const char* command : {"plan", "inspect"}) {
+        const Outcome outcome = tessera({command, "-m", kModel, "--override-kv", "general.architectur=str:deepseek2"});
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        EXPECT_THAT(outcome.err,
+                    HasSubstr("--override-kv general.architectur: the file has no such key, it is added (did "
+                              "you mean 'general.architecture'?)"));
+    }
+    EXPECT_THAT(plan({"--override-kv", "general.architecture=str:deepseek2"}).err, Not(HasSubstr("no such key")));
+}
+
+TEST(Flags, ASecondModelOrTextIsRefused) {
+    for (const auto& line : std::vector<std::vector<std::string>>{{"plan", "a.gguf", "b.gguf"},
+                                                                  {"plan", "a.gguf", "-m", "b.gguf"},
+                                                                  {"inspect", "-m", "a.gguf", "b.gguf"},
+                                                                  {"tokenize", "one", "two"},
+                                                                  {"tokenize", "-p", "one", "two"},
+                                                                  {"run", "a.gguf"}}) {
+        const Outcome outcome = tessera(line);
+        EXPECT_EQ(outcome.code, 2) << outcome.err;
+        EXPECT_THAT(outcome.err, HasSubstr("expected ")) << outcome.err;
+    }
+    EXPECT_THAT(tessera({"run", "a.gguf"}).err, HasSubstr("-m FILE"));
+}
+
+TEST(Flags, ThatContradictEachOtherAreRefused) {
+    const Outcome outcome = plan({"-rtr", "-nr"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("-rtr and -nr contradict each other"));
+    EXPECT_EQ(plan({"-rtr", "off", "-nr"}).code, 0);
+}
+
+TEST(Flags, OfAllCommandsMayStandBeforeTheCommand) {
+    const TemporaryFolder folder;
+    const std::string config = folder.write("c.toml", "[plugins]\noff = ['nobody']\n");
+    const Outcome outcome = tessera({"--config", config, "-v", "plan", kModel});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("no plugin 'nobody'"));
+    EXPECT_EQ(tessera({"--config=" + config, "plan", kModel}).code, 0);
+    EXPECT_EQ(tessera({"--config", config}).code, 2);
+    const Outcome own = tessera({"-m", kModel, "plan"});
+    EXPECT_EQ(own.code, 2);
+    EXPECT_THAT(own.err, HasSubstr("flags stand after the command"));
+}
+
+TEST(Flags, LongOnesMayHaveOneDash) {
+    EXPECT_THAT(plan({"-ctx-size", "128"}).out, HasSubstr("128 tokens"));
+    EXPECT_THAT(plan({"-ctx-size=128", "-no-mmap"}).out, HasSubstr("128 tokens"));
+    EXPECT_EQ(tessera({"-version"}).code, 0);
+}
+
+TEST(Flags, RulesOfPlacementMayBeSeparatedBySemicolons) {
+    const Outcome outcome = plan({"-ot", "ffn_(up|gate)=CPU;attn=CPU,no_such_tensor=CPU"});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("the rule 'no_such_tensor=CPU' matches no tensor"));
+    EXPECT_THAT(plan({"-ot", "attn=CPU;attn_q=CPU"}).out, HasSubstr("all its matches are taken by earlier"));
+}
+
+TEST(Flags, BacktrackingOfRulesIsBounded) {
+    const auto start = std::chrono::steady_clock::now();
+    const Outcome outcome = plan({"-ot", "((.+)+)+x[!]$=CPU"});
+    EXPECT_NE(outcome.code, 139);
+    const Outcome slow = plan({"-ot", "((.+)+)+[x!]$=CPU"});
+    EXPECT_EQ(slow.code, 1) << slow.err;
+    EXPECT_THAT(slow.err, HasSubstr("backtracks too much"));
+    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(30));
+    const TemporaryFolder folder;
+    const std::string config = folder.write("c.toml", "[[placement]]\ntensors = '((.+)+)+[x!]$'\ndevice = 'CPU'\n");
+    EXPECT_THAT(plan({"--config", config}).err, HasSubstr("backtracks too much"));
+}
+
+TEST(Flags, NumbersTakeNoSeparators) {
+    for (const char* value : {"4,096", "4.096", "4 096", "4_096", "4k"}) {
+        const Outcome outcome = plan({"-c", value});
+        EXPECT_EQ(outcome.code, 2) << value;
+        EXPECT_THAT(outcome.err, HasSubstr("-c: expected a whole number"));
+    }
+    // A list, as benchmarks take it.
+    const Outcome list = plan({"-t", "1,2"});
+    EXPECT_EQ(list.code, 0) << list.err;
+    EXPECT_THAT(list.err, HasSubstr("-t takes one value; using 1"));
+}
+
+TEST(Flags, TypesThatCannotBeCachedAreRefused) {
+    const Outcome outcome = plan({"-ctk", "q4_K"});
+    EXPECT_EQ(outcome.code, 2);
+    EXPECT_THAT(outcome.err, HasSubstr("-ctk: q4_K cannot be cached; use f32, f16, "));
+}
+
+TEST(Flags, MessagesNameFlagsAsTyped) {
+    EXPECT_THAT(plan({"--alias", "x"}).err, HasSubstr("--alias: this version has no server"));
+    EXPECT_THAT(plan({"-a", "x"}).err, HasSubstr("-a: this version has no server"));
+    EXPECT_THAT(plan({"--ctx-size", "x"}).err, HasSubstr("tessera: --ctx-size: expected"));
+    EXPECT_THAT(plan({"--samplers", "top_q"}).err, Not(HasSubstr("samplers: samplers")));
+    const Outcome bias = tessera({"run", "-m", kBundled, "-p", "x", "-l", "999999+1"});
+    EXPECT_EQ(bias.code, 2);
+    EXPECT_THAT(bias.err, HasSubstr("tessera: --logit-bias: expected a token"));
+}
+
+// Flags of today's llama.cpp that change nothing of an answer.
+TEST(Flags, HarmlessOnesOfOthersAreTaken) {
+    const std::vector<std::string> accepted = {"--poll",
+                                               "50",
+                                               "--cpu-strict",
+                                               "0",
+                                               "-kvu",
+                                               "--color",
+                                               "auto",
+                                               "-fit",
+                                               "on",
+                                               "-fitt",
+                                               "1024",
+                                               "--no-host",
+                                               "-dio",
+                                               "--offline",
+                                               "--log-colors",
+                                               "off",
+                                               "--log-timestamps",
+                                               "--no-log-prefix",
+                                               "--swa-full",
+                                               "-kvo",
+                                               "--no-op-offload",
+                                               "--repack",
+                                               "--no-display-prompt",
+                                               "--simple-io",
+                                               "--no-jinja",
+                                               "--reasoning-budget",
+                                               "-1",
+                                               "--cache-reuse",
+                                               "256",
+                                               "--no-webui",
+                                               "--metrics",
+                                               "--spec-type",
+                                               "none"};
+    std::vector<std::string> line = {"run", "-m", kBundled, "--chat", "--temp", "0", "-p", "What is 9 + 4?"};
+    const Outcome plain = tessera(line);
+    line.insert(line.end(), accepted.begin(), accepted.end());
+    const Outcome outcome = tessera(line);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, plain.out);
+    for (const std::string& word : accepted) {
+        if (word.starts_with('-') && word != "-1") {
+            EXPECT_THAT(outcome.err, HasSubstr(word + ": "));
+        }
+    }
+}
+
+TEST(Flags, OfOthersDoWhatTheySayWhereThatIsCheap) {
+    const TemporaryFolder folder;
+    std::vector<std::string> line = {"run", "-m", kBundled, "--chat", "--temp", "0", "-p", "What is 9 + 4?"};
+    const auto with = [&](std::vector<std::string> more) {
+        more.insert(more.begin(), line.begin(), line.end());
+        return tessera(more);
+    };
+    const Outcome plain = with({});
+    ASSERT_THAT(plain.err, HasSubstr("generation: "));
+    EXPECT_THAT(with({"--no-perf"}).err, Not(HasSubstr("generation: ")));
+    EXPECT_EQ(with({"--log-disable"}).err, "");
+    EXPECT_EQ(with({"--log-disable"}).out, plain.out);
+    EXPECT_THAT(tessera({"run", "--log-disable", "-m", "/nonexistent", "-p", "x"}).err, HasSubstr("/nonexistent"));
+    const Outcome logged = with({"--log-file", folder.file("log")});
+    std::ostringstream log;
+    log << std::ifstream(folder.file("log")).rdbuf();
+    EXPECT_EQ(log.str(), logged.err);
+    EXPECT_GT(lines(with({"-lv", "4"}).err), lines(plain.err));
+    EXPECT_EQ(lines(with({"-lv", "3"}).err), lines(plain.err));
+    const Outcome devices = with({"--list-devices"});
+    EXPECT_EQ(devices.code, 0);
+    // Not the whole of it: free memory changes.
+    EXPECT_EQ(devices.out.substr(0, devices.out.find('(')),
+              tessera({"devices"}).out.substr(0, devices.out.find('(')));
+    EXPECT_THAT(devices.out, HasSubstr("kernels of: "));
+    EXPECT_EQ(with({"-Cr", "0-0", "--prio", "-1"}).out, plain.out);
+    EXPECT_EQ(with({"-C", "1"}).out, plain.out);
+    EXPECT_EQ(with({"-C", "xyz"}).code, 2);
+    EXPECT_EQ(with({"-Cr", "9-1"}).code, 2);
+    EXPECT_EQ(with({"-lm", "none"}).out, plain.out);
+    EXPECT_EQ(with({"-lm", "fast"}).code, 2);
+    const std::string system = folder.write("system", "Be brief.\n");
+    EXPECT_EQ(with({"-sysf", system}).out, with({"-sys", "Be brief."}).out);
+    const Outcome single = tessera({"chat", "-m", kBundled, "--temp", "0", "-st"}, "What is 9 + 4?\nWhat is 2 + 2?\n");
+    EXPECT_EQ(single.code, 0) << single.err;
+    EXPECT_EQ(single.out, plain.out);
+}
+
+TEST(Flags, VerboseSaysMore) {
+    const std::vector<std::vector<std::string>> commands = {
+        {"run", "-m", kBundled, "-p", "one", "-n", "2", "--temp", "0"},
+        {"bench", "-m", kBundled, "-p", "8", "-n", "0", "-r", "1"},
+        {"sweep", "-m", kBundled, "-c", "32", "-ub", "32", "-n", "1"},
+        {"tokenize", "-m", kBundled, "one"}};
+    for (std::vector<std::string> line : commands) {
+        const size_t before = lines(tessera(line).err);
+        line.emplace_back("-v");
+        const Outcome verbose = tessera(line);
+        EXPECT_GT(lines(verbose.err), before) << line.front();
+    }
+    const Outcome verbose = tessera({"run", "-m", kBundled, "-p", "one", "-n", "2", "-v"});
+    EXPECT_THAT(verbose.err, HasSubstr("mla_attention: variant 3 of mla, layers 0-2, CPU"));
+    EXPECT_THAT(verbose.err, HasSubstr("plugins: "));
+}
+
+}  // namespace
+}  // namespace tessera::test
