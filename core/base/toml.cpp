@@ -70,7 +70,15 @@ TomlFile::TomlFile(std::string_view text, std::string name) : content_(std::make
 }
 
 TomlFile TomlFile::read(const std::filesystem::path& path) {
-    return TomlFile(read_all(path, kMaxFileBytes), path.string());
+    std::string text;
+    try {
+        text = read_all(path, kMaxFileBytes);
+    } catch (const Error& error) {
+        // A file that is too long is a bad file, not a lack of memory.
+        if (error.code() != TSR_DOES_NOT_FIT) throw;
+        throw Error(TSR_CORRUPT_DATA, error.what());
+    }
+    return TomlFile(std::move(text), path.string());
 }
 
 TomlFile::~TomlFile() = default;

@@ -46,8 +46,8 @@ class GgufFile {
     void read(const TensorEntry& tensor, uint64_t begin, std::span<std::byte> out) const;
     std::span<const std::byte> map(const TensorEntry& tensor) const;
 
-    // The bytes of a range of the tensor in the mapped file, with its pages resident; empty if the system cannot ensure that.
-    // Throws Error(TSR_IO_ERROR).
+    // The bytes of a range of the tensor in the mapped file, with its pages resident; empty if the system cannot ensure
+    // that. Throws Error(TSR_IO_ERROR).
     std::span<const std::byte> acquire(const TensorEntry& tensor, uint64_t begin, uint64_t bytes) const;
 
     // Releases the mapped pages that lie wholly inside the range of the tensor (see MappedFile::drop_pages).

@@ -235,8 +235,7 @@ TEST(Flags, OfOthersDoWhatTheySayWhereThatIsCheap) {
     const Outcome devices = with({"--list-devices"});
     EXPECT_EQ(devices.code, 0);
     // Not the whole of it: free memory changes.
-    EXPECT_EQ(devices.out.substr(0, devices.out.find('(')),
-              tessera({"devices"}).out.substr(0, devices.out.find('(')));
+    EXPECT_EQ(devices.out.substr(0, devices.out.find('(')), tessera({"devices"}).out.substr(0, devices.out.find('(')));
     EXPECT_THAT(devices.out, HasSubstr("kernels of: "));
     EXPECT_EQ(with({"-Cr", "0-0", "--prio", "-1"}).out, plain.out);
     EXPECT_EQ(with({"-C", "1"}).out, plain.out);

@@ -62,21 +62,20 @@ TEST_P(BadTables, IsRejectedWithItsReason) {
     EXPECT_REJECTED(record_of(again, bad), GetParam().reason);
 }
 
-INSTANTIATE_TEST_SUITE_P(Fixtures, BadTables,
-                         testing::Values(TableCase{"no_symbol", "does not export the function tessera_plugin_query"},
-                                         TableCase{"declines", "cannot serve a host of ABI 1.0"},
-                                         TableCase{"other_major", "the table is of ABI 2.0; this host takes 1.0"},
-                                         TableCase{"later_minor", "the table is of ABI 1.9"},
-                                         TableCase{"short_table", "struct_size is 40, expected at least"},
-                                         TableCase{"tiny_table", "struct_size is 8, expected at least"},
-                                         TableCase{"short_kernel", "a kernel: struct_size is 48"},
-                                         TableCase{"no_run", "kernel add.fixture: a function is missing"},
-                                         TableCase{"short_status",
-                                                   "a status whose struct_size is 8, expected at least 32"},
-                                         TableCase{"cores_op", "operator matmul: the core brings an op of this name"},
-                                         TableCase{"init_fails",
-                                                   "plugin init_fails: initialize: the frobnicator is cold"}),
-                         [](const auto& test) { return std::string(test.param.fixture); });
+INSTANTIATE_TEST_SUITE_P(
+    Fixtures, BadTables,
+    testing::Values(TableCase{"no_symbol", "does not export the function tessera_plugin_query"},
+                    TableCase{"declines", "cannot serve a host of ABI 1.0"},
+                    TableCase{"other_major", "the table is of ABI 2.0; this host takes 1.0"},
+                    TableCase{"later_minor", "the table is of ABI 1.9"},
+                    TableCase{"short_table", "struct_size is 40, expected at least"},
+                    TableCase{"tiny_table", "struct_size is 8, expected at least"},
+                    TableCase{"short_kernel", "a kernel: struct_size is 48"},
+                    TableCase{"no_run", "kernel add.fixture: a function is missing"},
+                    TableCase{"short_status", "a status whose struct_size is 8, expected at least 32"},
+                    TableCase{"cores_op", "operator matmul: the core brings an op of this name"},
+                    TableCase{"init_fails", "plugin init_fails: initialize: the frobnicator is cold"}),
+    [](const auto& test) { return std::string(test.param.fixture); });
 
 struct ManifestCase {
     const char* name;
