@@ -1,6 +1,7 @@
 // The plan's bytes against those that are really asked for. This program stands in for malloc and mmap and counts; it
 // shares nothing with the planner.
 #include "core/base/log.hpp"
+#include "core/registry/plugin_log.hpp"
 #include "core/session/engine.hpp"
 #include "tests/support.hpp"
 
@@ -105,6 +106,7 @@ TEST_P(MemoryTest, PlannedBytesAreThoseAskedFor) {
     auto nothing = [](uint32_t, uint32_t) {};
     team.run(0, nothing);
     log().flush();
+    print_plugin_log();
     const auto path = test::source_dir() / "tests/goldens" / GetParam();
     for (const auto& [mapped, pack] : {std::pair{true, PackWeights::kAtLoad},
                                        {true, PackWeights::kBetweenSteps},
