@@ -4,10 +4,13 @@
 #include "apps/tessera/crash_report.hpp"
 #include "core/base/output_file.hpp"
 
+#include <sys/eventfd.h>
 #include <termios.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
+#include <cstdint>
 #include <initializer_list>
 
 namespace tessera::app {
@@ -16,6 +19,7 @@ namespace {
 std::atomic<bool> g_interrupted{false};
 static_assert(std::atomic<bool>::is_always_lock_free, "set from a signal handler");
 struct sigaction g_before;
+const int g_noted = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 std::atomic<bool> g_terminal_changed{false};
 struct termios g_terminal;
 std::string_view g_last_output;
@@ -30,7 +34,10 @@ void clean_up() {
 }
 
 void on_interrupt(int) {
-    if (!g_interrupted.exchange(true)) return;
+    if (!g_interrupted.exchange(true)) {
+        note_signal();
+        return;
+    }
     print_stuck_calls();
     clean_up();
     end_process(kExitInterrupted);
@@ -55,6 +62,22 @@ void remove_unfinished_files_on_signals() {
     }
 }
 
+int signal_descriptor() noexcept {
+    return g_noted;
+}
+
+void note_signal() noexcept {
+    const int error = errno;
+    const uint64_t one = 1;
+    // It fails only where the descriptor is readable already, or there is none.
+    if (write(g_noted, &one, sizeof one) < 0) errno = error;
+}
+
+void forget_signals() noexcept {
+    uint64_t count = 0;
+    if (read(g_noted, &count, sizeof count) < 0) return;  // none was noted
+}
+
 InterruptScope::InterruptScope() {
     g_interrupted = false;
     struct sigaction action {};
@@ -72,6 +95,10 @@ const std::atomic<bool>& InterruptScope::flag() const noexcept {
 
 void InterruptScope::clear() noexcept {
     g_interrupted = false;
+}
+
+bool interrupt_pending() noexcept {
+    return g_interrupted;
 }
 
 TerminalScope::TerminalScope(std::string_view last) {

@@ -11,7 +11,15 @@ namespace tessera::app {
 // files that are not finished. The process still ends by that signal. Once, before other threads start.
 void remove_unfinished_files_on_signals();
 
-// While it lives, SIGINT sets the flag instead of ending the process. One at a time; blocking reads are interrupted.
+// A descriptor that is readable from a signal noted until forget_signals(). Who waits for input waits for it as well: a
+// signal that comes just before a read would not interrupt that read. -1 if there is none.
+int signal_descriptor() noexcept;
+// Safe in a signal handler, in any thread.
+void note_signal() noexcept;
+void forget_signals() noexcept;
+
+// While it lives, SIGINT sets the flag instead of ending the process, and is noted for the descriptor above. One at a
+// time; blocking reads are interrupted.
 class InterruptScope {
   public:
     InterruptScope();
@@ -24,6 +32,9 @@ class InterruptScope {
     // What was asked for is done; the next Ctrl-C is a first one again.
     void clear() noexcept;
 };
+
+// Whether SIGINT has come since the last clear().
+bool interrupt_pending() noexcept;
 
 // While it lives, a signal that ends the process first gives the terminal of standard input the settings that it had at
 // the beginning, and writes `last` to standard error.

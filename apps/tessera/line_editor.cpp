@@ -4,8 +4,10 @@
 #include "core/text/utf8.hpp"
 
 #include <histedit.h>
+#include <poll.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <clocale>
 #include <csignal>
@@ -27,12 +29,13 @@ volatile std::sig_atomic_t g_resized = 0, g_continued = 0;
 
 void on_resize(int) {
     g_resized = 1;
+    note_signal();
 }
 void on_continue(int) {
     g_continued = 1;
+    note_signal();
 }
 
-// Without SA_RESTART, so that a read returns.
 class HandlerScope {
   public:
     HandlerScope(int signal, void (*handler)(int)) : signal_(signal) {
@@ -60,18 +63,27 @@ struct LineEditor::State {
     // The next byte of the input. 0: end of the input, -1: interrupted.
     int next_byte(unsigned char& byte) {
         for (;;) {
-            const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
-            if (got >= 0) return static_cast<int>(got);
-            if (errno != EINTR) return 0;
+            std::array<pollfd, 2> awaited = {{{STDIN_FILENO, POLLIN, 0}, {signal_descriptor(), POLLIN, 0}}};
+            if (poll(awaited.data(), awaited.size(), -1) < 0 && errno != EINTR) return 0;
+            if (!(awaited[1].revents & POLLIN)) {
+                if (!awaited[0].revents) continue;
+                const ssize_t got = ::read(STDIN_FILENO, &byte, 1);
+                if (got >= 0) return static_cast<int>(got);
+                if (errno != EINTR) return 0;
+                continue;
+            }
+            forget_signals();
             if (g_continued) {
                 g_continued = 0;
                 el_set(edit, EL_PREP_TERM, 1);
                 el_set(edit, EL_REFRESH);
-            } else if (g_resized) {
+            }
+            if (g_resized) {
                 g_resized = 0;
                 el_resize(edit);
                 el_set(edit, EL_REFRESH);
-            } else {
+            }
+            if (interrupt_pending()) {
                 interrupted = true;
                 return -1;
             }
@@ -182,6 +194,9 @@ LineEditor::Result LineEditor::read(const std::string& prompt, std::string& line
     s.interrupted = false;
     const HandlerScope resize(SIGWINCH, on_resize), resume(SIGCONT, on_continue);
     const TerminalScope terminal(kPasteOff);
+    // The library sets the terminal's mode at the first key only, after the prompt: Ctrl-D typed in between would end a
+    // read in canonical mode and be lost.
+    el_set(s.edit, EL_PREP_TERM, 1);
     std::fwrite(kPasteOn.data(), 1, kPasteOn.size(), s.screen);
     std::fflush(s.screen);
     int length = 0;

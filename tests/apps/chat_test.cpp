@@ -14,57 +14,63 @@ using testing::Not;
 
 const std::string kBundled = TSR_TEST_MODEL;
 
+// Waits until the editor reads keys. Before that the terminal is in canonical mode, in which Ctrl-D is no key but ends
+// a read: typed then, it is lost. The prompt alone does not tell: a line that is redrawn shows it as well.
+bool reads_keys(Terminal& terminal) {
+    return terminal.shows("\x1B[?2004h") && terminal.shows("> ");
+}
+
 TEST(ChatAtATerminal, TellsWhatTheBundledModelKnows) {
     Terminal terminal({"chat"});
     ASSERT_TRUE(terminal.shows("I can count in five")) << terminal.shown();
     ASSERT_TRUE(terminal.shows("/help"));
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("/help\r");
     ASSERT_TRUE(terminal.shows("/clear  forgets")) << terminal.shown();
     ASSERT_TRUE(terminal.shows("What is the capital of Norway?")) << terminal.shown();
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("What is the capital of Norway?\r");
     ASSERT_TRUE(terminal.shows("Oslo")) << terminal.shown();
     terminal.type("/exit\r");
-    EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_EQ(terminal.wait(), 0) << terminal.shown();
     EXPECT_THAT(terminal.shown(), HasSubstr("generation: "));
 }
 
 TEST(ChatAtATerminal, LinesAreEditedAndRemembered) {
     Terminal terminal({"chat", "-m", kBundled, "--temp", "0"});
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     // Backspace, then back to the start of the line, where a letter is missing.
     terminal.type(
         "hat is 9 + 5\x7F"
         "4?\x01W\r");
     ASSERT_TRUE(terminal.shows("9 + 4 = 13")) << terminal.shown();
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("\u2192 \U0001F600\r");
     ASSERT_TRUE(terminal.shows("\u2192 \U0001F600")) << terminal.shown();
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("/clear\r");
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("\x1B[A\x1B[A\x1B[A\r");  // three lines up
     ASSERT_TRUE(terminal.shows("9 + 4 = 13")) << terminal.shown();
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("\x04");
-    EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_EQ(terminal.wait(), 0) << terminal.shown();
 }
 
 TEST(ChatAtATerminal, PastedLinesAreOneMessage) {
     Terminal terminal({"chat", "-m", kBundled, "--temp", "0"});
-    ASSERT_TRUE(terminal.shows("\x1B[?2004h")) << "pastes are not asked for";
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("\x1B[200~/unknown\rWhat is 9 + 4?\r\x1B[201~\r");
     ASSERT_TRUE(terminal.shows("unknown command /unknown")) << terminal.shown();
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("/exit\r");
-    EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_EQ(terminal.wait(), 0) << terminal.shown();
     EXPECT_THAT(terminal.shown(), Not(HasSubstr("9 + 4 = 13")));
 }
 
 TEST(ChatAtATerminal, LongLinesArriveWhole) {
     Terminal terminal({"chat", "-m", kBundled, "--temp", "0", "-n", "1", "-c", "0"});
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     // More than the context holds, and more than a terminal in canonical mode passes on.
     std::string line;
     while (line.size() < 6000) line += "word ";
@@ -72,22 +78,23 @@ TEST(ChatAtATerminal, LongLinesArriveWhole) {
     ASSERT_TRUE(terminal.shows("the prompt has ")) << terminal.shown();
     const size_t digits = terminal.shown().rfind("the prompt has ") + 15;
     EXPECT_GT(std::stoi(terminal.shown().substr(digits)), 1200);
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("\x04");
-    EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_EQ(terminal.wait(), 0) << terminal.shown();
 }
 
 TEST(ChatAtATerminal, CtrlCDropsALineAndThenEnds) {
     Terminal terminal({"chat", "-m", kBundled, "--temp", "0"});
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("What is");
     ASSERT_TRUE(terminal.shows("is"));
     terminal.type("\x03");
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("What is 9 + 4?\r");
     ASSERT_TRUE(terminal.shows("9 + 4 = 13")) << terminal.shown();
-    ASSERT_TRUE(terminal.shows("> "));
+    ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();
     terminal.type("\x03");
-    EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_EQ(terminal.wait(), 0) << terminal.shown();
 }
 
 TEST(Chat, UnknownCommandsAreNotSent) {
@@ -103,7 +110,7 @@ TEST(Chat, LongPromptsShowProgress) {
     for (int i = 0; i < 60; ++i) prompt += "The story is old and the song is young. ";
     Terminal terminal({"run", "-m", kBundled, "--chat", "-ub", "16", "-n", "2", "-p", prompt});
     EXPECT_TRUE(terminal.shows("prompt [")) << terminal.shown();
-    EXPECT_EQ(terminal.wait(), 0);
+    EXPECT_EQ(terminal.wait(), 0) << terminal.shown();
     EXPECT_THAT(terminal.shown(), HasSubstr(" tokens "));
 }
 

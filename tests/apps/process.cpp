@@ -164,15 +164,22 @@ bool Terminal::shows(const std::string& text) {
             seen_ = at + text.size();
             return true;
         }
-        if (!read_more(60'000)) return false;
+        if (!read_more(30'000)) return false;
     }
 }
 
 int Terminal::wait() {
-    while (read_more(60'000)) {
+    while (read_more(30'000)) {
     }
     int status = 0;
-    waitpid(child_, &status, 0);
+    if (waitpid(child_, &status, WNOHANG) == 0) {
+        // It closed the terminal, or says nothing any more and does not end either.
+        usleep(1'000'000);
+        if (waitpid(child_, &status, WNOHANG) == 0) {
+            kill(child_, SIGKILL);
+            waitpid(child_, &status, 0);
+        }
+    }
     child_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
 }
