@@ -1,5 +1,4 @@
-#include "attention.hpp"
-
+#include "code.hpp"
 #include "plugins/cpu_x86/attention/code.hpp"
 #include "plugins/cpu_x86/attention/float_arithmetic.hpp"
 #include "plugins/cpu_x86/attention/int16_arithmetic.hpp"

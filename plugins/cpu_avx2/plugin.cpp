@@ -1,15 +1,11 @@
 // Kernels for the host's CPU with AVX2, FMA and F16C.
-#include "attention.hpp"
+#include "code.hpp"
 #include "plugins/cpu_x86/tables.hpp"
-#include "plugins/cpu_x86/vectors.hpp"
-
-#include <tessera/cpu/isa/avx2.hpp>
 
 namespace tessera::cpu_x86 {
 
 namespace {
 
-constexpr cpu::PanelTable kPanels = cpu::make_panel_table<cpu::isa::Avx2>();
 constexpr Vectors kVectors = {"AVX2", &kPanels, &kInt16Attention, &kFloatAttention};
 
 }  // namespace

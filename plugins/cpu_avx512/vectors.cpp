@@ -1,9 +1,5 @@
 // What a processor with AVX-512 (F, BW, DQ, VL) runs, and what one with VNNI runs.
-#include "plugins/cpu_x86/vectors.hpp"
-
-#include "attention.hpp"
-
-#include <tessera/cpu/isa/avx512.hpp>
+#include "code.hpp"
 
 #include <string_view>
 
@@ -11,8 +7,6 @@ namespace tessera::cpu_x86 {
 
 namespace {
 
-constexpr cpu::PanelTable kPanels = cpu::make_panel_table<cpu::isa::Avx512>();
-constexpr cpu::PanelTable kVnniPanels = cpu::make_panel_table<cpu::isa::Avx512Vnni>();
 constexpr Vectors kBase = {"AVX-512", &kPanels, &kInt16Attention, &kFloatAttention};
 constexpr Vectors kVnni = {"AVX-512 with VNNI", &kVnniPanels, &kVnniInt16Attention, &kFloatAttention};
 

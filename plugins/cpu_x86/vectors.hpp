@@ -1,5 +1,5 @@
 // What each plugin of this folder's kernels defines: the code that gains from wider vectors. All else is compiled once,
-// for AVX2, and linked into each of them. Beside this it defines the float formats (matmul/weight_kernels.hpp).
+// and linked into each of them. Beside this it defines the float formats (matmul/weight_kernels.hpp).
 #pragma once
 
 #include "matmul/gemm.hpp"

@@ -1,11 +1,9 @@
 #include "cache_write.hpp"
 
 #include "../kernel.hpp"
-#include "cache_rows.hpp"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/checks/storage.hpp>
-#include <tessera/cpu/isa/avx2_vectors.hpp>
 #include <tessera/ops.h>
 
 namespace tessera::cpu_x86 {
@@ -34,8 +32,7 @@ const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_dev
 void release(const tsr_kernel*, void*) {}
 
 const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
-    return sdk::guarded(
-        [&] { cpu::attention::run_cache_write<cpu::isa::Avx2Vectors>(*static_cast<const tsr_node*>(state), *run); });
+    return sdk::guarded([&] { run_cache_write(*static_cast<const tsr_node*>(state), *run); });
 }
 
 }  // namespace

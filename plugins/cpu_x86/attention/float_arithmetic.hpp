@@ -2,7 +2,7 @@
 // Int16Arithmetic.
 #pragma once
 
-#include "shape.hpp"
+#include "float_operands.hpp"
 #include "unrolled.hpp"
 
 #include <tessera/cpu/exponential.hpp>
@@ -13,42 +13,14 @@
 namespace tessera::cpu::attention {
 
 template <class Isa>
-struct FloatArithmetic {
+struct FloatArithmetic : FloatOperands<Isa::kLanes> {
+    using Operands = FloatOperands<Isa::kLanes>;
+    using Operands::kLanes;
+    using Operands::kPanel;
+    using typename Operands::Chunk;
+    using typename Operands::Queries;
+    using typename Operands::Weights;
     using Floats = typename Isa::Floats;
-    static constexpr int kLanes = Isa::kLanes;
-    static constexpr int kPanel = 2 * kLanes;
-
-    struct Chunk {
-        float* keys;    // [kChunk + kChunkPadding][padded_key]
-        float* values;  // [kChunk][value_stride]; keys if the value is a prefix of the key
-        int64_t value_stride;
-    };
-    static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
-        Chunk chunk{};
-        chunk.keys = arena.take<float>((kChunk + kChunkPadding) * int64_t{shape.padded_key()});
-        chunk.values = shape.prefix ? chunk.keys : nullptr;
-        chunk.value_stride = shape.padded_key();
-        if (!shape.prefix) {
-            // A cache line more: neighbouring rows must not fall into the same sets of the first cache.
-            chunk.value_stride = shape.padded_value() + 16;
-            chunk.values = arena.take<float>(kChunk * chunk.value_stride);
-        }
-        return chunk;
-    }
-
-    struct Queries {
-        float* numbers;  // [padded elements][lanes]
-    };
-    static Queries take_queries(Arena& arena, int padded_elements) noexcept {
-        return {arena.take<float>(int64_t{padded_elements} * kPanel)};
-    }
-
-    struct Weights {
-        float* scores;  // [kChunk + kChunkPadding][lanes]; weights after softmax
-    };
-    static Weights take_weights(Arena& arena) noexcept {
-        return {arena.take<float>((kChunk + kChunkPadding) * int64_t{kPanel})};
-    }
 
     static void load_row(tsr_type type, const char* row, int64_t first, int count, int padded, float* to) noexcept {
         decode_elements(type, row, first, count, to);

@@ -6,9 +6,6 @@
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/checks/elementwise.hpp>
 #include <tessera/cpu/checks/routing.hpp>
-#include <tessera/cpu/elementwise/pointwise.hpp>
-#include <tessera/cpu/elementwise/rope.hpp>
-#include <tessera/cpu/isa/avx2_vectors.hpp>
 #include <tessera/ops.h>
 
 #include <array>
@@ -18,7 +15,6 @@ namespace tessera::cpu_x86 {
 
 namespace {
 
-using Isa = cpu::isa::Avx2Vectors;
 namespace elementwise = cpu::elementwise;
 
 // Bytes and multiply-adds a second, for estimates.
@@ -54,20 +50,22 @@ void check_moe_route(const tsr_node& node, tsr_kernel_plan& plan, cpu::Work& wor
     }
 }
 
+// A row's op, whose function does not need what was prepared.
+template <void (*kRun)(const tsr_node& node, const tsr_run& run)>
+void run_on(const State& state, const tsr_run& run) {
+    kRun(*state.node, run);
+}
+
 constexpr std::array kOps{
-    Op{TSR_OP_GET_ROWS, cpu::check_get_rows, [](const State& s, const tsr_run& run) { run_get_rows(*s.node, run); }},
-    Op{TSR_OP_RMS_NORM, cpu::check_rms_norm,
-       [](const State& s, const tsr_run& run) { elementwise::run_rms_norm<Isa>(*s.node, run); }},
-    Op{TSR_OP_ROPE, check_rope,
-       [](const State& s, const tsr_run& run) { elementwise::run_rope<Isa>(*s.node, *s.rope, run); }},
-    Op{TSR_OP_ADD, cpu::check_add, [](const State& s, const tsr_run& run) { elementwise::run_add<Isa>(*s.node, run); }},
-    Op{TSR_OP_MUL, cpu::check_mul, [](const State& s, const tsr_run& run) { elementwise::run_mul<Isa>(*s.node, run); }},
-    Op{TSR_OP_SILU_MUL, cpu::check_silu_mul,
-       [](const State& s, const tsr_run& run) { elementwise::run_silu_mul<Isa>(*s.node, run); }},
-    Op{TSR_OP_WEIGHTED_SUM, cpu::check_weighted_sum,
-       [](const State& s, const tsr_run& run) { elementwise::run_weighted_sum<Isa>(*s.node, run); }},
-    Op{TSR_OP_HADAMARD, cpu::check_hadamard, [](const State& s, const tsr_run& run) { run_hadamard(*s.node, run); }},
-    Op{TSR_OP_MOE_ROUTE, check_moe_route, [](const State& s, const tsr_run& run) { run_moe_route(*s.node, run); }},
+    Op{TSR_OP_GET_ROWS, cpu::check_get_rows, run_on<run_get_rows>},
+    Op{TSR_OP_RMS_NORM, cpu::check_rms_norm, run_on<run_rms_norm>},
+    Op{TSR_OP_ROPE, check_rope, [](const State& s, const tsr_run& run) { run_rope(*s.node, *s.rope, run); }},
+    Op{TSR_OP_ADD, cpu::check_add, run_on<run_add>},
+    Op{TSR_OP_MUL, cpu::check_mul, run_on<run_mul>},
+    Op{TSR_OP_SILU_MUL, cpu::check_silu_mul, run_on<run_silu_mul>},
+    Op{TSR_OP_WEIGHTED_SUM, cpu::check_weighted_sum, run_on<run_weighted_sum>},
+    Op{TSR_OP_HADAMARD, cpu::check_hadamard, run_on<run_hadamard>},
+    Op{TSR_OP_MOE_ROUTE, check_moe_route, run_on<run_moe_route>},
 };
 
 const Op& op_of(const tsr_kernel* self) noexcept {

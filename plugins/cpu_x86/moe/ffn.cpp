@@ -4,14 +4,13 @@
 #include "../matmul/common.hpp"
 #include "../vectors.hpp"
 #include "grouping.hpp"
+#include "lanes.hpp"
 #include "moe.hpp"
-#include "silu.hpp"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/ops.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 
 namespace tessera::cpu_x86 {
@@ -211,7 +210,7 @@ class Pass {
         clear(begin, end);
         for (int64_t i = 0; i < grouping_->first[op_.experts]; ++i) {
             const int64_t place = grouping_->place[i];
-            add(out_row(place / op_.used), apart_row(i), begin, end, factor_of(place));
+            add_scaled(out_row(place / op_.used) + begin, apart_row(i) + begin, end - begin, factor_of(place));
         }
     }
 
@@ -248,9 +247,6 @@ class Pass {
     void clear(int64_t begin, int64_t end) const noexcept {
         for (int64_t r = 0; r < rows_; ++r) std::fill(out_row(r) + begin, out_row(r) + end, 0.0f);
     }
-    static void add(float* to, const float* x, int64_t begin, int64_t end, float factor) noexcept {
-        for (int64_t i = begin; i < end; ++i) to[i] = std::fma(factor, x[i], to[i]);
-    }
 
     // Groups begin .. end of the output: the experts' sum, in their order.
     void add_experts(int64_t begin, int64_t end) const {
@@ -259,8 +255,8 @@ class Pass {
             if (count(e) == 0) continue;
             const auto add_lanes = [&](int64_t r, int64_t group, const float* lanes) {
                 const int64_t place = grouping_->place[grouping_->first[e] + r], at = group * kLanes;
-                add(out_row(place / op_.used) + at, lanes, 0, std::min<int64_t>(kLanes, op_.down.n - at),
-                    factor_of(place));
+                add_scaled(out_row(place / op_.used) + at, lanes, std::min<int64_t>(kLanes, op_.down.n - at),
+                           factor_of(place));
             };
             op_.down.kernels->multiply(*op_.panels, op_.down.rows(*op_.node, run_, e), begin, end, h_rows(e), scratch_,
                                        Sink(add_lanes));

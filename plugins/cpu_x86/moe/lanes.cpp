@@ -1,15 +1,19 @@
-// The gate of a feed-forward network, eight outputs at a time.
-#pragma once
+#include "lanes.hpp"
 
 #include <tessera/cpu/elementwise/pointwise.hpp>
 #include <tessera/cpu/isa/avx2_vectors.hpp>
 
+#include <cmath>
+
 namespace tessera::cpu_x86 {
 
-// hidden[0 .. 8) = hidden / (1 + exp(-hidden)) * up, as the op silu_mul computes it.
-inline void silu_mul_8(float* hidden, const float* up) noexcept {
+void silu_mul_8(float* hidden, const float* up) noexcept {
     using Isa = cpu::isa::Avx2Vectors;
     Isa::store(hidden, cpu::elementwise::silu_mul<Isa>(Isa::load(hidden), Isa::load(up)));
+}
+
+void add_scaled(float* to, const float* x, int64_t count, float factor) noexcept {
+    for (int64_t i = 0; i < count; ++i) to[i] = std::fma(factor, x[i], to[i]);
 }
 
 }  // namespace tessera::cpu_x86

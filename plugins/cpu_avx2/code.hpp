@@ -1,3 +1,4 @@
+// What is compiled for AVX2, behind tables.
 #pragma once
 
 #include "plugins/cpu_x86/vectors.hpp"
@@ -5,5 +6,6 @@
 namespace tessera::cpu_x86 {
 
 extern const AttentionCode kInt16Attention, kFloatAttention;
+extern const cpu::PanelTable kPanels;
 
 }  // namespace tessera::cpu_x86

@@ -1,0 +1,9 @@
+#include "code.hpp"
+
+#include <tessera/cpu/isa/avx2.hpp>
+
+namespace tessera::cpu_x86 {
+
+constinit const cpu::PanelTable kPanels = cpu::make_panel_table<cpu::isa::Avx2>();
+
+}  // namespace tessera::cpu_x86

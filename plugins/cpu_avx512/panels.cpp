@@ -1,0 +1,10 @@
+#include "code.hpp"
+
+#include <tessera/cpu/isa/avx512.hpp>
+
+namespace tessera::cpu_x86 {
+
+constinit const cpu::PanelTable kPanels = cpu::make_panel_table<cpu::isa::Avx512>();
+constinit const cpu::PanelTable kVnniPanels = cpu::make_panel_table<cpu::isa::Avx512Vnni>();
+
+}  // namespace tessera::cpu_x86

@@ -1,0 +1,12 @@
+#include "cache_rows.hpp"
+#include "cache_write.hpp"
+
+#include <tessera/cpu/isa/avx2_vectors.hpp>
+
+namespace tessera::cpu_x86 {
+
+void run_cache_write(const tsr_node& node, const tsr_run& run) {
+    cpu::attention::run_cache_write<cpu::isa::Avx2Vectors>(node, run);
+}
+
+}  // namespace tessera::cpu_x86
