@@ -16,8 +16,9 @@ int devices_command(Arguments& arguments) {
 
 int plugins_command(Arguments& arguments) {
     const bool why = arguments.has("why") || arguments.has("verbose");
-    if (why) try_plugins_in_children();
-    const Machine machine(read_common(arguments));
+    const std::optional<std::filesystem::path> rig = read_rig(arguments);
+    if (why) try_plugins_in_children(rig);
+    const Machine machine(read_common(arguments), rig);
     for (const std::string& line : machine.remarks) say(line);
     print(plugins_report(machine.registry, why));
     return kExitDone;

@@ -15,9 +15,7 @@ namespace tessera::app {
 int plan_command(Arguments& arguments) {
     ModelSettings settings = read_model_settings(arguments);
     if (const std::string line = idle_in_plan(arguments); !line.empty()) arguments.remark(line);
-    std::optional<std::filesystem::path> rig;
-    if (const auto file = arguments.text("rig")) rig = *file;
-
+    const std::optional<std::filesystem::path> rig = read_rig(arguments);
     const Machine machine(settings.common, rig, asked_threads(settings.engine));
     const OpenedModel model = open_model(settings.common);
     for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));

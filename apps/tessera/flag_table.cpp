@@ -40,7 +40,7 @@ constexpr CommandInfo kCommands[] = {
     {Command::kRepack, "repack", "", "tessera repack -m MODEL -o FILE [flags]",
      "Writes a copy of a model that loads without being packed: it is used where it lies in the mapped file."},
     {Command::kDevices, "devices", "", "tessera devices", "Lists the hardware that was found."},
-    {Command::kPlugins, "plugins", "", "tessera plugins [--why]",
+    {Command::kPlugins, "plugins", "", "tessera plugins [--why] [--rig FILE]",
      "Lists the plugins that were found, chosen and rejected."},
     {Command::kInspect, "inspect", "model", "tessera inspect [-m] MODEL",
      "Shows what is in a model file, and what to write after -ot."},
@@ -177,7 +177,7 @@ constexpr Flag kFlags[] = {
     honoured("cpu-moe", "-cmoe --cpu-moe", Takes::kNothing, "", kEngine, Group::kPlacement, "all routed experts stay on the CPU"),
     honoured("n-cpu-moe", "-ncmoe --n-cpu-moe", Takes::kValue, "N", kEngine, Group::kPlacement, "routed experts of the first N layers stay on the CPU"),
     // Reports
-    honoured("rig", "--rig", Takes::kValue, "FILE", kPlan, Group::kReport, "plan for the machine that this file describes"),
+    honoured("rig", "--rig", Takes::kValue, "FILE", kPlan | kPlugins, Group::kReport, "for the machine that this file describes"),
     honoured("json", "--json", Takes::kNothing, "", kPlan, Group::kReport, "print the plan as JSON, every node with its kernel"),
     honoured("why", "--why", Takes::kNothing, "", kPlugins | kPlan | kDevices, Group::kReport, "with the reason of each choice and rejection"),
     honoured("all", "--all --tensors", Takes::kNothing, "", kInspect, Group::kReport, "every tensor by itself, and long values whole"),

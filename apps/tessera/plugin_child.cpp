@@ -70,13 +70,15 @@ int run_table(const std::string& rig, const fs::path& manifest) {
     try {
         const Hardware hardware = hardware_of(rig);
         const Registry registry = load({manifest}, hardware);
-        const tsr_plugin& table = *record_of(registry, manifest).table;
+        const PluginRecord& record = record_of(registry, manifest);
+        const tsr_plugin& table = *record.table;
         for (uint32_t i = 0; i < table.kernel_count; ++i) {
             const tsr_kernel& kernel = *table.kernels[i];
             say_line(output, fmt::format("kernel\t{}\t{}\t{}", kernel.name, kernel.op, kernel.device_kind));
         }
         for (uint32_t i = 0; i < table.provider_count; ++i)
             say_line(output, fmt::format("provider\t{}", table.providers[i]->kind));
+        if (record.for_plans_only) say_line(output, "for plans only");
         say_line(output, fmt::format("counts\t{}\t{}", table.layout_count, table.operator_count));
         say_line(output, "usable");
     } catch (const std::exception& error) {
@@ -176,6 +178,7 @@ TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& 
             tried.layouts = static_cast<uint32_t>(number_of(words[1]));
             tried.operators = static_cast<uint32_t>(number_of(words[2]));
         }
+        tried.for_plans_only = tried.for_plans_only || words[0] == "for plans only";
         if (words[0] == "failure" && words.size() > 1) tried.failure = words[1];
         usable = usable || words[0] == "usable";
     };
@@ -188,9 +191,9 @@ TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& 
     return tried;
 }
 
-void try_plugins_in_children() {
+void try_plugins_in_children(const std::optional<fs::path>& rig) {
     if (g_children_allowed)
-        set_plugin_screen([](const fs::path& manifest) { return try_plugin(manifest, {}).failure; });
+        set_plugin_screen([rig](const fs::path& manifest) { return try_plugin(manifest, rig).failure; });
 }
 
 std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first) {

@@ -33,11 +33,12 @@ struct TriedPlugin {
     std::vector<Kernel> kernels;
     std::vector<std::string> provider_kinds;
     uint32_t layouts = 0, operators = 0;
+    bool for_plans_only = false;  // its kernels cannot run here
 };
 TriedPlugin try_plugin(const std::filesystem::path& manifest, const std::optional<std::filesystem::path>& rig);
 
-// From now on this process maps a plugin only if a child did so first and survived it.
-void try_plugins_in_children();
+// From now on this process maps a plugin only if a child did so first, for the same machine, and survived it.
+void try_plugins_in_children(const std::optional<std::filesystem::path>& rig);
 
 // `words`: what stands after "plugin-test". Returns the exit code of the process; throws UsageError and Error.
 int plugin_test_command(std::span<const std::string> words);

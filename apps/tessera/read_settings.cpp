@@ -242,6 +242,11 @@ std::string unescape(std::string_view text) {
     return out;
 }
 
+std::optional<std::filesystem::path> read_rig(const Arguments& arguments) {
+    if (const auto file = arguments.text("rig")) return *file;
+    return std::nullopt;
+}
+
 CommonSettings read_common(Arguments& arguments) {
     CommonSettings common;
     common.verbose = arguments.has("verbose");

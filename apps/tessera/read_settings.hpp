@@ -4,6 +4,8 @@
 #include "apps/tessera/arguments.hpp"
 #include "core/setup/settings.hpp"
 
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,6 +15,9 @@ namespace tessera::app {
 // Both throw UsageError for values that cannot be.
 CommonSettings read_common(Arguments& arguments);
 ModelSettings read_model_settings(Arguments& arguments);
+
+// The file of --rig.
+std::optional<std::filesystem::path> read_rig(const Arguments& arguments);
 
 // "REGEX=DEVICE,REGEX=DEVICE": the regular expressions may hold commas and equals signs. Throws UsageError.
 std::vector<TensorRule> parse_tensor_rules(std::string_view text);

@@ -17,6 +17,9 @@ constexpr uint64_t kMiB = 1 << 20;
 constexpr const char* kWithAvx2[] = {"avx", "bmi1", "bmi2",   "pni",    "popcnt",
                                      "sse", "sse2", "sse4_1", "sse4_2", "ssse3"};
 
+// And those that every processor with AVX-512 for bytes has.
+constexpr const char* kWithAvx512bw[] = {"avx512f", "avx512cd", "avx512dq", "avx512vl"};
+
 // People write these two ways; /proc/cpuinfo has the second.
 constexpr const char* kSpellings[][2] = {{"avx512vnni", "avx512_vnni"}, {"avx512bf16", "avx512_bf16"},
                                          {"avx512fp16", "avx512_fp16"}, {"avx512vbmi2", "avx512_vbmi2"},
@@ -30,6 +33,9 @@ std::vector<std::string> complete_flags(std::vector<std::string> flags) {
     }
     if (std::find(flags.begin(), flags.end(), "avx2") != flags.end()) {
         flags.insert(flags.end(), std::begin(kWithAvx2), std::end(kWithAvx2));
+    }
+    if (std::find(flags.begin(), flags.end(), "avx512bw") != flags.end()) {
+        flags.insert(flags.end(), std::begin(kWithAvx512bw), std::end(kWithAvx512bw));
     }
     std::sort(flags.begin(), flags.end());
     flags.erase(std::unique(flags.begin(), flags.end()), flags.end());

@@ -104,20 +104,28 @@ std::string why_no_device(const Manifest& manifest, const Hardware& hardware) {
     return seen.empty() ? fmt::format("no device of kind {} here", join(manifest.kinds)) : seen;
 }
 
+std::vector<std::string> missing_here(const std::vector<std::string>& flags) {
+    std::vector<std::string> missing;
+    for (const std::string& flag : flags) {
+        if (!std::ranges::binary_search(host_cpu_flags(), flag)) missing.push_back(flag);
+    }
+    return missing;
+}
+
 std::string why_no_flags(const Manifest& manifest, const Hardware& hardware) {
-    const std::vector<std::string>& host = host_cpu_flags();
-    std::vector<std::string> missing_here, missing_there;
+    std::vector<std::string> missing_there;
     for (const std::string& flag : manifest.cpu_flags) {
-        if (!std::binary_search(host.begin(), host.end(), flag)) missing_here.push_back(flag);
         if (!has_cpu_flag(hardware.cpu(), flag)) missing_there.push_back(flag);
     }
     if (!missing_there.empty()) {
         return fmt::format("the processor ({}) lacks {}; needed are {}", hardware.cpu().name, join(missing_there),
                            join(manifest.cpu_flags));
     }
-    if (missing_here.empty()) return {};
+    const std::vector<std::string> missing =
+        missing_here(hardware.is_rig() ? manifest.plan_cpu_flags : manifest.cpu_flags);
+    if (missing.empty()) return {};
     return fmt::format("the processor of this machine lacks {}, so the library cannot be asked about another one",
-                       join(missing_here));
+                       join(missing));
 }
 
 std::string why_driver(const Manifest& manifest, const Hardware& hardware) {
@@ -180,6 +188,10 @@ std::vector<PluginRecord> find_plugins(const std::vector<fs::path>& folders) {
         std::move(found.begin(), found.end(), std::back_inserter(records));
     }
     return records;
+}
+
+bool is_for_plans_only(const Manifest& manifest) {
+    return !missing_here(manifest.cpu_flags).empty();
 }
 
 std::string why_unsuitable(const PluginRecord& record, const Config& config, const Hardware& hardware) {

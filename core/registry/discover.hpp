@@ -25,6 +25,9 @@ std::vector<PluginRecord> find_plugins(const std::vector<std::filesystem::path>&
 // speaks against it. Nothing is mapped.
 std::string why_unsuitable(const PluginRecord& record, const Config& config, const Hardware& hardware);
 
+// Whether this machine's processor lacks flags of its kernels.
+bool is_for_plans_only(const Manifest& manifest);
+
 // The plugin's library, beside its manifest, without symbolic links. Throws std::filesystem::filesystem_error.
 std::filesystem::path library_path(const PluginRecord& record);
 

@@ -76,6 +76,11 @@ Manifest read(const TomlFile& file) {
     auto flags = read_names(table, "cpu_flags");
     const bool for_cpu = std::find(manifest.kinds.begin(), manifest.kinds.end(), "cpu") != manifest.kinds.end();
     manifest.cpu_flags = for_cpu ? table.need(flags, "cpu_flags") : flags.value_or(std::vector<std::string>());
+    manifest.plan_cpu_flags = read_names(table, "plan_cpu_flags").value_or(manifest.cpu_flags);
+    for (const std::string& flag : manifest.plan_cpu_flags) {
+        if (std::ranges::find(manifest.cpu_flags, flag) == manifest.cpu_flags.end())
+            table.reject("plan_cpu_flags", fmt::format("'{}' is not among cpu_flags", flag));
+    }
 
     manifest.least_compute_capability = read_capability(table, "least_compute_capability", 0);
     manifest.most_compute_capability = read_capability(table, "most_compute_capability", UINT32_MAX);

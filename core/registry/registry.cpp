@@ -46,6 +46,7 @@ void open_plugins(std::vector<PluginRecord>& records, const Config& config, cons
         }
         if (!record.table) continue;
         record.state = PluginState::kChosen;
+        record.for_plans_only = is_for_plans_only(record.manifest);
         chosen.emplace(name, record.path);
     }
 }

@@ -32,6 +32,8 @@ struct PluginRecord {
     std::filesystem::path path;  // of the manifest; of the library where that has none; of a folder that is refused
     Manifest manifest;           // default values where it could not be read
     PluginState state = PluginState::kRejected;
+    // Chosen for a rig: this machine's processor lacks flags of its kernels, which must never run here.
+    bool for_plans_only = false;
     std::string reason;                 // why it is not used; empty if it is
     const tsr_plugin* table = nullptr;  // chosen only; lives until the process ends
     std::vector<std::string> left_out;  // chosen only: parts of it that are not used, and why
@@ -44,8 +46,8 @@ class Registry {
   public:
     // Looks beside the executable, then in the config's folders. A plugin that cannot be used becomes a record that
     // says why; only one that the config names (prefer, a device's plugin) makes this throw Error(TSR_NOT_FOUND or
-    // TSR_UNSUPPORTED). A library is mapped only if it is trusted, its hash is right and this very machine has the
-    // flags that it needs; it is chosen only if `hardware` has them too.
+    // TSR_UNSUPPORTED). A library is mapped only if it is trusted, its hash is right, `hardware` has the flags that it
+    // needs, and this very machine has them too, or, for a rig, those that it needs for plans.
     static Registry load(const Config& config, const Hardware& hardware);
 
     // A registry of tables that are in the process already: tests. They are checked as loaded ones are, in the order

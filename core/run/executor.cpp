@@ -26,10 +26,22 @@ double packing_share(const tsr_range& rows) {
     return rows.end - rows.begin <= kFewRows ? 1 : 0.1;
 }
 
+// A plan for a rig may name kernels whose instructions this processor does not have.
+Plan runnable(Plan plan, const Registry& registry) {
+    for (const PlannedNode& node : plan.nodes) {
+        const PluginRecord& owner = registry.owner(*node.kernel);
+        if (!owner.for_plans_only) continue;
+        fail(TSR_UNSUPPORTED,
+             "the plan is for another machine: the processor of this one cannot run kernels of the plugin {}",
+             owner.manifest.name);
+    }
+    return plan;
+}
+
 }  // namespace
 
 Executor::Executor(Plan plan, const Registry& registry, Team& team)
-    : plan_(std::move(plan)),
+    : plan_(runnable(std::move(plan), registry)),
       registry_(registry),
       team_(team),
       memory_(plan_, registry),

@@ -91,6 +91,21 @@ std::vector<std::string> idle_on_machine(const ModelSettings& settings, const Ma
     return lines;
 }
 
+// Plugins for processors that the one of a rig lacks flags for.
+std::vector<std::string> plugins_without_flags(const Machine& machine) {
+    std::vector<std::string> lines;
+    for (const PluginRecord& record : machine.registry.plugins()) {
+        std::string missing;
+        for (const std::string& flag : record.manifest.cpu_flags) {
+            if (!has_cpu_flag(machine.hardware.cpu(), flag)) missing += (missing.empty() ? "" : ", ") + flag;
+        }
+        if (record.state != PluginState::kRejected || missing.empty()) continue;
+        lines.push_back(fmt::format("--rig: the plugin {} is not used: the processor ({}) lacks {}",
+                                    record.manifest.name, printable(machine.hardware.cpu().name), missing));
+    }
+    return lines;
+}
+
 void check_plugins(const Registry& registry) {
     if (std::ranges::any_of(registry.plugins(), [](const auto& record) { return record.table != nullptr; })) return;
     // A folder that cannot be read is a record without a name.
@@ -152,6 +167,7 @@ std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& mode
     check_plugins(machine.registry);
     std::vector<std::string> remarks = machine.remarks;
     std::ranges::move(idle_on_machine(settings, machine), std::back_inserter(remarks));
+    if (machine.hardware.is_rig()) std::ranges::move(plugins_without_flags(machine), std::back_inserter(remarks));
     for (const std::string& key : model.file.added_keys()) remarks.push_back(unknown_key_line(key, model.file));
     const ModelInfo info = read_model_info(model.file);
     if (settings.latent_attention && !info.latent_attention) {

@@ -53,6 +53,15 @@ TEST(Rig, DescribesAMachine) {
     EXPECT_STREQ(rig.find("CUDA1")->name, "RTX 3090");
 }
 
+// Flags that every processor with another one has need not be listed.
+TEST(Rig, CompletesFlags) {
+    const Hardware rig =
+        read("[cpu]\nflags = ['avx2', 'avx512f', 'avx512bw', 'avx512vl']\nthreads = 2\nmemory = '4GiB'\n");
+    for (const char* flag : {"avx512dq", "avx512cd", "bmi1"}) EXPECT_TRUE(has_cpu_flag(rig.cpu(), flag)) << flag;
+    const Hardware knights = read("[cpu]\nflags = ['avx2', 'avx512f']\nthreads = 2\nmemory = '4GiB'\n");
+    EXPECT_FALSE(has_cpu_flag(knights.cpu(), "avx512dq"));
+}
+
 TEST(Rig, SaysSpeedsOfItsOwn) {
     const Hardware rig = read(kCpu + "cores = 24\nsockets = 2\nbandwidth_gb_s = 100\nclock_mhz = 2500\n" + kGpus +
                               "[[gpu]]\nname = 'X'\ncompute_capability = '8.9'\nmemory = '8GiB'\nprocessors = 10\n"

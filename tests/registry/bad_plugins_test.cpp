@@ -116,6 +116,10 @@ INSTANTIATE_TEST_SUITE_P(
         ManifestCase{
             "unknown_key", {{"cpu_flag", "['avx2']"}}, "unknown key 'cpu_flag' (did you mean 'cpu_flags'?)", false},
         ManifestCase{"missing_key", {{"sha256", ""}}, "key 'sha256': is missing", false},
+        ManifestCase{"plan_flag",
+                     {{"cpu_flags", "['sse2']"}, {"plan_cpu_flags", "['sse']"}},
+                     "key 'plan_cpu_flags': 'sse' is not among cpu_flags",
+                     false},
         ManifestCase{"missing_flags", {{"cpu_flags", ""}}, "key 'cpu_flags': is missing", false},
         ManifestCase{"other_folder", {{"library", "'../other.so'"}}, "key 'library'", false},
         ManifestCase{"broken", {{"kinds", "['cpu'"}}, "not valid TOML", false}),

@@ -26,7 +26,8 @@ sha256 = "00112233445566778899AABBCCDDEEFF00112233445566778899aabbccddeeff"
 summary = "Tensor cores"
 kinds = ["cuda"]
 ops = ["matmul"]
-cpu_flags = ["avx2"]
+cpu_flags = ["avx2", "fma"]
+plan_cpu_flags = ["fma"]
 least_compute_capability = "8.0"
 most_compute_capability = "12.1"
 least_driver = "525.60"
@@ -43,7 +44,8 @@ TEST(Manifest, ReadsEverything) {
     EXPECT_EQ(manifest.sha256, "00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff");
     EXPECT_THAT(manifest.kinds, ElementsAre("cuda"));
     EXPECT_THAT(*manifest.ops, ElementsAre("matmul"));
-    EXPECT_THAT(manifest.cpu_flags, ElementsAre("avx2"));
+    EXPECT_THAT(manifest.cpu_flags, ElementsAre("avx2", "fma"));
+    EXPECT_THAT(manifest.plan_cpu_flags, ElementsAre("fma"));
     EXPECT_EQ(manifest.least_compute_capability, 800u);
     EXPECT_EQ(manifest.most_compute_capability, 1210u);
     EXPECT_EQ(manifest.least_driver, "525.60");

@@ -1,5 +1,6 @@
 // What is chosen, in which order, and what the config has to say.
 #include "core/base/error.hpp"
+#include "core/hardware/speeds.hpp"
 #include "tests/registry/plugin_folder.hpp"
 
 #include <gmock/gmock.h>
@@ -114,6 +115,40 @@ TEST(Registry, RigsWithoutAFlagDoNotGetThePlugin) {
     const Registry registry = Registry::load(folder.config(), Hardware({cpu}));
     EXPECT_EQ(record_of(registry, good).state, PluginState::kRejected);
     EXPECT_THAT(record_of(registry, good).reason, HasSubstr("the processor (Plain processor) lacks sse2"));
+}
+
+TEST(Registry, PluginsOfOtherProcessorsAreForPlansOnly) {
+    const auto lacks = [](std::string_view flag) { return !std::ranges::binary_search(host_cpu_flags(), flag); };
+    const std::string flag(*std::ranges::find_if(known_cpu_flags(), lacks));
+    PluginFolder folder;
+    const std::string needed = "['sse2', '" + flag + "']";
+    const fs::path good = folder.add("good", {{"cpu_flags", needed}, {"plan_cpu_flags", "['sse2']"}});
+    const fs::path other = folder.add("other", {{"cpu_flags", needed}});
+    const fs::path better = folder.add("better", {{"cpu_flags", "['sse2']"}});
+    const auto state = [&](const Registry& registry, const fs::path& manifest) {
+        return record_of(registry, manifest).state;
+    };
+    {
+        DeviceDescription cpu;
+        cpu.kind = cpu.id = "cpu";
+        cpu.cpu_flags = {flag, "sse2"};
+        std::ranges::sort(cpu.cpu_flags);
+        const Registry registry = Registry::load(folder.config(), Hardware({cpu}));
+        EXPECT_EQ(state(registry, good), PluginState::kRejected) << "it could be run here";
+        EXPECT_FALSE(folder.was_mapped("good"));
+    }
+    const TemporaryFolder files;
+    const Hardware rig = Hardware::from_rig(
+        files.write("tessera-rig.toml", "[cpu]\nflags = " + needed + "\nthreads = 2\nmemory = '4GiB'\n"));
+    const Registry registry = Registry::load(folder.config(), rig);
+    EXPECT_EQ(state(registry, good), PluginState::kChosen);
+    EXPECT_TRUE(record_of(registry, good).for_plans_only);
+    EXPECT_EQ(state(registry, better), PluginState::kChosen);
+    EXPECT_FALSE(record_of(registry, better).for_plans_only);
+    EXPECT_EQ(state(registry, other), PluginState::kRejected);
+    EXPECT_THAT(record_of(registry, other).reason,
+                HasSubstr("the processor of this machine lacks " + flag + ", so the library cannot be asked"));
+    EXPECT_FALSE(folder.was_mapped("other"));
 }
 
 TEST(Registry, DevicesGoToTheProviderThatMatches) {
