@@ -4,6 +4,8 @@
 #include "random_rows.hpp"
 #include "workers.hpp"
 
+#include <tessera/cpp/plan_fault.hpp>
+
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -15,10 +17,8 @@ namespace tessera::conformance {
 namespace {
 
 constexpr uint32_t kTeams[] = {1, 2, 3, 8};
-constexpr uint64_t kMaxWorkspace = uint64_t{1} << 46;
 // No case needs more; a workspace of this size is not given.
 constexpr uint64_t kMaxTestWorkspace = uint64_t{1} << 31;
-constexpr uint32_t kMaxLayouts = 64;
 
 [[noreturn]] void wrong(const std::string& text) {
     throw std::runtime_error(text);
@@ -127,7 +127,7 @@ class Prepared {
 // Names that an operand may have: "" first if nothing else.
 std::vector<std::string> names_of(const char* const* list) {
     std::vector<std::string> names;
-    for (uint32_t i = 0; list && list[i] && i < kMaxLayouts; ++i) names.emplace_back(list[i]);
+    for (uint32_t i = 0; list && list[i] && i < sdk::kMaxLayouts; ++i) names.emplace_back(list[i]);
     if (names.empty()) names.emplace_back();
     return names;
 }
@@ -258,30 +258,13 @@ std::vector<std::byte> unpacked(const Operand& operand, const tsr_layout* layout
 }
 
 std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node) {
-    if (plan.supported > 1) return "plan: supported is " + std::to_string(plan.supported) + ", expected 0 or 1";
-    if (!std::memchr(plan.reason, '\0', sizeof plan.reason)) return "plan: reason has no end within its bytes";
+    const auto find = [&](const char* name) { return find_layout(setting, name); };
+    if (const std::string why = sdk::plan_fault(plan, node, find); !why.empty()) return "plan: " + why;
     if (!plan.supported) return plan.reason[0] ? "" : "plan: it refuses the node without a reason";
-    for (const double value : {plan.seconds_one_row, plan.seconds_all_rows, plan.seconds_one_row_full,
-                               plan.seconds_all_rows_full, plan.bytes_one_row, plan.bytes_all_rows}) {
-        if (!std::isfinite(value) || value < 0)
-            return "plan: an estimate is " + std::to_string(value) + ", expected a finite number that is not negative";
-    }
-    if (plan.workspace_bytes > kMaxWorkspace || plan.minimum_scratch_bytes > kMaxWorkspace)
-        return "plan: it asks for more than 2^46 bytes of workspace";
     for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
-        const tsr_tensor& tensor = i < node.input_count ? *node.inputs[i] : *node.outputs[i - node.input_count];
-        const char* const* list = plan.layouts[i];
-        for (uint32_t k = 0; list && list[k]; ++k) {
-            if (k == kMaxLayouts) return "plan: the list of layouts of operand " + std::to_string(i) + " has no end";
-            if (!*list[k]) continue;
-            if (tensor.role != TSR_ROLE_WEIGHT && tensor.role != TSR_ROLE_CACHE)
-                return std::string("plan: it asks for layout ") + list[k] + " of operand " + std::to_string(i) +
-                       ", which is neither a weight nor a cache";
-            const tsr_layout* layout = find_layout(setting, list[k]);
-            if (!layout)
-                return std::string("plan: it asks for layout ") + list[k] +
-                       ", which neither this plugin nor the reference brings";
-            if (!layout->pack) return std::string("plan: it asks for layout ") + list[k] + ", which cannot be packed";
+        for (const std::string& name : names_of(plan.layouts[i])) {
+            if (!name.empty() && !find(name.c_str())->pack)
+                return "plan: it asks for layout " + name + ", which cannot be packed";
         }
     }
     return {};

@@ -1,0 +1,97 @@
+// What can be told of a kernel's answer to a node without running it.
+#pragma once
+
+#include <tessera/cpp/node.hpp>
+#include <tessera/kernel.h>
+#include <tessera/types.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+#include <utility>
+
+namespace tessera::sdk {
+
+// No workspace, and no minimum of scratch memory, is larger (kernel.h).
+inline constexpr uint64_t kMaxWorkspaceBytes = uint64_t{1} << 46;
+// Nor has a list of layouts more names.
+inline constexpr uint32_t kMaxLayouts = 64;
+
+// "q4_0"; "type 99" for one that is unknown.
+inline std::string type_name(tsr_type type) {
+    switch (type) {
+#define TSR_NAME(id, number, text, ...) \
+    case number:                        \
+        return text;
+        TSR_TYPES(TSR_NAME)
+#undef TSR_NAME
+        default:
+            return "type " + std::to_string(type);
+    }
+}
+
+// What in the list of layouts that an answer gives for operand `index` breaks the rules. find: from a name to the
+// tsr_layout that the host knows by it, or nullptr.
+template <class FindLayout>
+std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uint32_t index, FindLayout&& find) {
+    const char* const* list = plan.layouts[index];
+    const tsr_tensor& tensor = operand(node, index);
+    const std::string which = "layouts[" + std::to_string(index) + "]";
+    for (uint32_t i = 0; list && list[i]; ++i) {
+        if (i == kMaxLayouts)
+            return which + " has no end: expected at most " + std::to_string(kMaxLayouts) + " names and then NULL";
+        const std::string name(list[i], ::strnlen(list[i], 100));
+        if (name.empty()) continue;
+        if (tensor.role != TSR_ROLE_WEIGHT && tensor.role != TSR_ROLE_CACHE) {
+            return which + " asks for the layout " + name + " of " +
+                   (tensor.role == TSR_ROLE_INPUT ? "an input" : "an activation") +
+                   "; only weights and caches can have one";
+        }
+        const tsr_layout* layout = find(list[i]);
+        if (!layout) return which + " names the layout " + name + ", which no loaded plugin brings";
+        if (layout->type != tensor.type) {
+            return which + " names " + name + ", a layout of " + type_name(layout->type) + ", for an operand of " +
+                   type_name(tensor.type);
+        }
+    }
+    return {};
+}
+
+// What in an answer breaks the rules of kernel.h, what was found and what expected; empty if nothing does. The node has
+// at most TSR_MAX_OPERANDS operands. find: as for layouts_fault.
+template <class FindLayout>
+std::string plan_fault(const tsr_kernel_plan& plan, const tsr_node& node, FindLayout&& find) {
+    if (plan.supported > 1) return "supported is " + std::to_string(plan.supported) + ", expected 0 or 1";
+    if (!std::memchr(plan.reason, '\0', sizeof plan.reason))
+        return "reason has no end within its " + std::to_string(sizeof plan.reason) + " bytes";
+    if (!plan.supported) return {};
+
+    const std::pair<const char*, double> estimates[] = {{"seconds_one_row", plan.seconds_one_row},
+                                                        {"seconds_all_rows", plan.seconds_all_rows},
+                                                        {"seconds_one_row_full", plan.seconds_one_row_full},
+                                                        {"seconds_all_rows_full", plan.seconds_all_rows_full},
+                                                        {"bytes_one_row", plan.bytes_one_row},
+                                                        {"bytes_all_rows", plan.bytes_all_rows}};
+    for (const auto& [name, value] : estimates) {
+        if (std::isfinite(value) && value >= 0) continue;
+        char text[40];
+        std::snprintf(text, sizeof text, "%g", std::isnan(value) ? std::fabs(value) : value);
+        return std::string(name) + " is " + text + ", expected a finite number that is not negative";
+    }
+    const std::pair<const char*, uint64_t> sizes[] = {{"workspace_bytes", plan.workspace_bytes},
+                                                      {"minimum_scratch_bytes", plan.minimum_scratch_bytes}};
+    for (const auto& [name, value] : sizes) {
+        if (value > kMaxWorkspaceBytes) {
+            return std::string(name) + " is " + std::to_string(value) + ", expected at most " +
+                   std::to_string(kMaxWorkspaceBytes);
+        }
+    }
+    for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
+        if (std::string why = layouts_fault(plan, node, i, find); !why.empty()) return why;
+    }
+    return {};
+}
+
+}  // namespace tessera::sdk
