@@ -1,5 +1,5 @@
 # Builds the SDK's template as a stranger would, with only the installed SDK, and runs its kernels.
-# Those in C and Rust (where there is a rustc) are tested by `tessera plugin-test`, and must run in the bundled model.
+# All (that in Rust where there is a rustc) are tested by `tessera plugin-test`, and must run in the bundled model.
 #   cmake -D BUILD=... -D WORK=... -D CHECK=... -D PLUGINS=... -D PROGRAM=... [-D GENERATOR=... -D COMPILER=...] -P check_template.cmake
 function(run)
     execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
@@ -24,19 +24,24 @@ foreach(folder build installed)
     endif()
 endforeach()
 
-set(languages c)
+set(languages cpp c)
 find_program(rustc rustc)
 if(rustc)
     list(APPEND languages rust)
 endif()
 foreach(language IN LISTS languages)
     set(build "${WORK}/build-${language}")
+    set(kernel "example_${language}: rms_norm.example_${language}")
+    if(language STREQUAL "cpp")
+        set(build "${WORK}/build")
+        set(kernel "example: add.example")
+    endif()
     run(${CMAKE_COMMAND} -S "${WORK}/template/${language}" -B "${build}" -G "${GENERATOR}" "-DCMAKE_CXX_COMPILER=${COMPILER}"
         "-DCMAKE_PREFIX_PATH=${WORK}/prefix" "-DCMAKE_C_FLAGS=-Wall -Wextra -Wpedantic -Werror")
     run(${CMAKE_COMMAND} --build "${build}")
     run("${PROGRAM}" plugin-test "${build}/lib/tessera/plugins")
     execute_process(COMMAND "${PROGRAM}" plan --why --plugin-dir "${build}/lib/tessera/plugins" OUTPUT_VARIABLE plan)
-    if(NOT plan MATCHES "rms_norm.example_${language}")
+    if(NOT plan MATCHES "${kernel}")
         message(FATAL_ERROR "the plan does not use the kernel of the template in ${language}:\n${plan}")
     endif()
 endforeach()

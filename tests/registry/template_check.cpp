@@ -130,11 +130,11 @@ class Template : public testing::Test {
 
 TEST_F(Template, ReplacesABuiltInKernel) {
     if (!other_folder.empty()) {
-        EXPECT_GE(registry_.kernels("cpu", TSR_OP_SILU_MUL).size(), 2u);
+        EXPECT_GE(registry_.kernels("cpu", TSR_OP_ADD).size(), 2u);
     }
-    const tsr_node node = make_node(TSR_OP_SILU_MUL, 2, 1);
-    const std::vector<float> gate = values(4), up = values(2);
-    expect(node, {gate, up}, [&](int64_t i) { return gate[i] / (1 + std::exp(-double{gate[i]})) * up[i]; });
+    const tsr_node node = make_node(TSR_OP_ADD, 2, 1);
+    const std::vector<float> a = values(4), b = values(2);
+    expect(node, {a, b}, [&](int64_t i) { return a[i] + b[i]; });
 }
 
 TEST_F(Template, BringsAnOperator) {

@@ -6,7 +6,7 @@
 
 namespace example {
 
-extern const tsr_kernel kSiluMulKernel;
+extern const tsr_kernel kAddKernel;
 extern const tsr_kernel kSoftCapKernel;
 extern const tsr_operator kSoftCapOperator;
 

@@ -21,7 +21,7 @@ void estimate(const tsr_node& node, const tsr_device_info& device, tsr_kernel_pl
 
 namespace {
 
-const tsr_kernel* const kKernels[] = {&kSiluMulKernel, &kSoftCapKernel};
+const tsr_kernel* const kKernels[] = {&kAddKernel, &kSoftCapKernel};
 const tsr_operator* const kOperators[] = {&kSoftCapOperator};
 
 const tsr_plugin kPlugin = {
