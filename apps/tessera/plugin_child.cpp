@@ -79,7 +79,18 @@ int run_table(const std::string& rig, const fs::path& manifest) {
         for (uint32_t i = 0; i < table.provider_count; ++i)
             say_line(output, fmt::format("provider\t{}", table.providers[i]->kind));
         if (record.for_plans_only) say_line(output, "for plans only");
-        say_line(output, fmt::format("counts\t{}\t{}", table.layout_count, table.operator_count));
+        for (uint32_t i = 0; i < table.operator_count; ++i) {
+            say_line(output, fmt::format("operator\t{}", table.operators[i]->name));
+            for (uint32_t k = 0; k < table.operators[i]->lowering_count; ++k) {
+                say_line(output, fmt::format("lowering\t{}\t{}", table.operators[i]->lowerings[k]->name,
+                                             table.operators[i]->name));
+            }
+        }
+        for (uint32_t i = 0; i < table.lowering_count; ++i) {
+            const tsr_lowering& lowering = *table.lowerings[i];
+            say_line(output, fmt::format("lowering\t{}\t{}", lowering.name, lowering.op));
+        }
+        say_line(output, fmt::format("layouts\t{}", table.layout_count));
         say_line(output, "usable");
     } catch (const std::exception& error) {
         say_line(output, fmt::format("failure\t{}", error.what()));
@@ -157,8 +168,12 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
         if (what == "device" && words.size() == 8) {
             const tsr_device_info* device = loaded.hardware.find(words[6]);
             if (!device) fail(TSR_NOT_FOUND, "there is no device {}", words[6]);
-            conformance::run_device_cases(loaded.setting, static_cast<uint32_t>(number_of(words[5])), *device, first,
-                                          output);
+            const tsr_device_info* peer = device;
+            for (const tsr_device_info* other : loaded.hardware.devices()) {
+                if (other != device && std::string_view(other->kind) == device->kind) peer = other;
+            }
+            conformance::run_device_cases(loaded.setting, static_cast<uint32_t>(number_of(words[5])), *device, *peer,
+                                          first, output);
         }
         return kExitDone;
     } catch (const std::exception& error) {
@@ -174,10 +189,9 @@ TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& 
         const std::vector<std::string> words = split(line);
         if (words[0] == "kernel" && words.size() == 4) tried.kernels.push_back({words[1], words[2], words[3]});
         if (words[0] == "provider" && words.size() == 2) tried.provider_kinds.push_back(words[1]);
-        if (words[0] == "counts" && words.size() == 3) {
-            tried.layouts = static_cast<uint32_t>(number_of(words[1]));
-            tried.operators = static_cast<uint32_t>(number_of(words[2]));
-        }
+        if (words[0] == "operator" && words.size() == 2) tried.operators.push_back(words[1]);
+        if (words[0] == "lowering" && words.size() == 3) tried.lowerings.emplace(words[1], words[2]);
+        if (words[0] == "layouts" && words.size() == 2) tried.layouts = static_cast<uint32_t>(number_of(words[1]));
         tried.for_plans_only = tried.for_plans_only || words[0] == "for plans only";
         if (words[0] == "failure" && words.size() > 1) tried.failure = words[1];
         usable = usable || words[0] == "usable";

@@ -5,9 +5,11 @@
 #include <chrono>
 #include <filesystem>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tessera::app {
@@ -32,7 +34,9 @@ struct TriedPlugin {
     };
     std::vector<Kernel> kernels;
     std::vector<std::string> provider_kinds;
-    uint32_t layouts = 0, operators = 0;
+    std::vector<std::string> operators;
+    std::set<std::pair<std::string, std::string>> lowerings;  // names and ops, its own and others'
+    uint32_t layouts = 0;
     bool for_plans_only = false;  // its kernels cannot run here
 };
 TriedPlugin try_plugin(const std::filesystem::path& manifest, const std::optional<std::filesystem::path>& rig);

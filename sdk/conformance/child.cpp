@@ -63,12 +63,12 @@ void run_layout_cases(const Setting& setting, size_t first, int descriptor) {
     reporter.end();
 }
 
-void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device, size_t first,
-                      int descriptor) {
+void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
+                      const tsr_device_info& peer, size_t first, int descriptor) {
     Reporter reporter(first, descriptor);
     const tsr_device_provider& provider = *setting.plugin->providers[index];
     for (const DeviceCheck& check : device_checks())
-        reporter.run(check.name, [&] { return check_device(setting, provider, device, check); });
+        reporter.run(check.name, [&] { return check_device(provider, device, peer, check); });
     for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {
         const tsr_kernel& kernel = *setting.plugin->kernels[i];
         if (std::strcmp(kernel.device_kind, provider.kind) != 0 || !kernel.interop ||

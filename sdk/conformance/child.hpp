@@ -17,8 +17,8 @@ void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t 
 // All layouts that the plugin brings.
 void run_layout_cases(const Setting& setting, size_t first, int descriptor);
 // A provider with a device that it matches, through the whole interface, and the kernels for it. `index`: of the
-// provider in the plugin's table.
-void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device, size_t first,
-                      int descriptor);
+// provider in the plugin's table. peer: another device that it matches; the same, opened twice, if there is none.
+void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
+                      const tsr_device_info& peer, size_t first, int descriptor);
 
 }  // namespace tessera::conformance

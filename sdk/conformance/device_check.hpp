@@ -9,12 +9,14 @@ namespace tessera::conformance {
 
 struct DeviceCheck {
     const char* name;
-    void (*run)(tsr_device& device);            // throws; the device was opened for it alone
+    // Throws. The devices were opened for it alone; `peer` is another one of the provider.
+    void (*run)(tsr_device& device, tsr_device& peer);
     bool (*applies)(const tsr_device& device);  // nullptr: always
 };
 std::span<const DeviceCheck> device_checks();
 
-Verdict check_device(const Setting& setting, const tsr_device_provider& provider, const tsr_device_info& info,
+// peer: of the second device; may be `info`, which is then opened twice.
+Verdict check_device(const tsr_device_provider& provider, const tsr_device_info& info, const tsr_device_info& peer,
                      const DeviceCheck& check);
 
 // As check_kernel, for a kernel that is enqueued; with a recording, too, where the device makes them.

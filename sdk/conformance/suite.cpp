@@ -165,7 +165,8 @@ std::vector<Outcome> run_groups(const std::vector<Group>& groups, std::chrono::m
 
 void apply(const ExpectedFailures& expected, std::string_view plugin, std::vector<Outcome>& outcomes) {
     for (Outcome& outcome : outcomes) {
-        if (outcome.kind == Outcome::kSkipped || !expected.contains(plugin, outcome)) continue;
+        if (outcome.kind == Outcome::kSkipped || outcome.kind == Outcome::kNotChecked) continue;
+        if (!expected.contains(plugin, outcome)) continue;
         if (outcome.kind == Outcome::kFailed) {
             outcome.kind = Outcome::kExpectedFailure;
         } else {
@@ -187,7 +188,8 @@ std::string junit_xml(const std::vector<PluginOutcome>& plugins) {
                std::to_string(plugin.outcomes.size()) + "\" failures=\"" +
                std::to_string(count(plugin.outcomes, Outcome::kFailed)) + "\" skipped=\"" +
                std::to_string(count(plugin.outcomes, Outcome::kSkipped) +
-                              count(plugin.outcomes, Outcome::kExpectedFailure)) +
+                              count(plugin.outcomes, Outcome::kExpectedFailure) +
+                              count(plugin.outcomes, Outcome::kNotChecked)) +
                "\">\n";
         for (const Outcome& outcome : plugin.outcomes) {
             std::snprintf(number, sizeof number, "%.3f", outcome.seconds);
@@ -201,6 +203,7 @@ std::string junit_xml(const std::vector<PluginOutcome>& plugins) {
                     xml += "><failure message=\"" + escaped(outcome.text) + "\"/></testcase>\n";
                     break;
                 case Outcome::kSkipped:
+                case Outcome::kNotChecked:
                     xml += "><skipped message=\"" + escaped(outcome.text) + "\"/></testcase>\n";
                     break;
                 case Outcome::kExpectedFailure:

@@ -10,7 +10,8 @@
 namespace tessera::conformance {
 
 struct Outcome {
-    enum Kind { kPassed, kFailed, kSkipped, kExpectedFailure } kind = kPassed;
+    // kSkipped: the kernel does not claim the case. kNotChecked: no test covers this part of the plugin.
+    enum Kind { kPassed, kFailed, kSkipped, kExpectedFailure, kNotChecked } kind = kPassed;
     std::string group;  // "kernel matmul.q4_0", "layout", "device SIM0", "table"
     std::string name;   // of the case
     std::string text;   // why it failed or was skipped; of a pass what was not compared
