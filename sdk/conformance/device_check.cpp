@@ -180,7 +180,7 @@ void memory_info(tsr_device& device, tsr_device&) {
         take(device.memory_info(&device, &answer.free, &answer.total), "memory_info");
         return answer;
     };
-    constexpr uint64_t kMuch = 64 << 20;
+    constexpr uint64_t kMuch = 16 << 20;
     const Answer before = ask();
     if (before.total == 0 || before.free > before.total)
         wrong("memory_info: " + std::to_string(before.free) + " bytes free of " + std::to_string(before.total));
