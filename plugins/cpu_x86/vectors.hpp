@@ -3,8 +3,11 @@
 #pragma once
 
 #include "matmul/gemm.hpp"
+#include "matmul/weight_kernels.hpp"
 
 #include <tessera/device.h>
+
+#include <algorithm>
 
 namespace tessera::cpu_x86 {
 
@@ -16,6 +19,14 @@ struct Vectors {
     const cpu::PanelTable* panels;
     const AttentionCode* int16;   // attention in 16-bit integers
     const AttentionCode* floats;  // in f32
+    double speed;                 // of products, a clock, against AVX2 on Zen 3
+    double minimum_macs;          // what products of every integer format do at least, as macs() says it
+
+    // Multiply-adds a second of one core at Estimate::kReferenceHz.
+    double macs(const WeightKernels& kernels) const noexcept {
+        if (kernels.activations.groups == 0) return kernels.macs;  // floats: tables of the plugin's own
+        return std::max(kernels.macs * speed, minimum_macs);
+    }
 };
 
 // Chosen by the device's flags; the plugin's minimum where `device` is NULL or has none. Lives as long as the library;

@@ -7,6 +7,7 @@
 #include <tessera/formats/interleaved.hpp>
 #include <tessera/plugin.h>
 
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <iterator>
@@ -20,8 +21,8 @@ namespace sdk = tessera::sdk;
 // Below every kernel that is made to be fast.
 constexpr int32_t kPriority = -100;
 
-// Multiply-adds a second of one worker and bytes a second of all, for estimates. Of the order that scalar decoding and
-// sums in double reach on a CPU of 2020.
+// Multiply-adds a second of one core, and bytes a second where the device does not tell, for estimates. Of the order
+// that scalar decoding and sums in double reach on a CPU of 2020.
 constexpr double kMacsASecond = 1e9;
 constexpr double kBytesASecond = 10e9;
 
@@ -41,8 +42,10 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
     KernelTable::op_of(self).plan(*node, slots, *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "plain C++, sums in double");
-    plan->seconds_one_row = work.macs_one_row / (kMacsASecond * slots) + work.bytes_one_row / kBytesASecond;
-    plan->seconds_all_rows = work.macs_all_rows / (kMacsASecond * slots) + work.bytes_all_rows / kBytesASecond;
+    const double cores = device && device->processors ? std::min(device->processors, slots) : slots;
+    const double bandwidth = device && device->memory_bandwidth > 0 ? device->memory_bandwidth : kBytesASecond;
+    tessera::cpu::write_estimates(
+        work, *plan, [&](double macs, double bytes) { return macs / (kMacsASecond * cores) + bytes / bandwidth; });
     return nullptr;
 }
 

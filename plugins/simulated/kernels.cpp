@@ -1,6 +1,7 @@
 #include "kernels.hpp"
 
 #include "device.hpp"
+#include "estimate.hpp"
 #include "launch.hpp"
 #include "plugins/reference/oracle/kernel_table.hpp"
 
@@ -53,22 +54,6 @@ bool claims_flash(const tsr_node& node, uint32_t capability, tsr_kernel_plan& pl
     return false;
 }
 
-// Rates of cards of each generation, of the right order, where the device does not tell.
-struct Rates {
-    double bytes, macs;  // a second
-};
-
-Rates rates_of(const tsr_device_info& device) noexcept {
-    Rates rates{350e9, 5e12};
-    if (device.compute_capability >= 700) rates = {600e9, 7e12};
-    if (device.compute_capability >= kAmpere) rates = {800e9, 60e12};
-    if (device.compute_capability >= 900) rates = {1500e9, 200e12};
-    if (device.memory_bandwidth > 0) rates.bytes = device.memory_bandwidth;
-    return rates;
-}
-
-constexpr double kLaunchSeconds = 4e-6;
-
 // Whether the device is one that is to lack the op, or the type of an operand.
 bool lacks(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
     const Options options = Control::of(device.id ? device.id : "?").options();
@@ -107,11 +92,7 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
         }
         std::snprintf(plan->reason, sizeof plan->reason, "simulated, compute capability %u.%u",
                       device->compute_capability / 100, device->compute_capability / 10 % 10);
-        const Rates rates = rates_of(*device);
-        plan->seconds_one_row = kLaunchSeconds + work.macs_one_row / rates.macs + work.bytes_one_row / rates.bytes;
-        plan->seconds_all_rows = kLaunchSeconds + work.macs_all_rows / rates.macs + work.bytes_all_rows / rates.bytes;
-        plan->bytes_one_row = work.bytes_one_row;
-        plan->bytes_all_rows = work.bytes_all_rows;
+        write_estimate(work, *device, *plan);
     });
 }
 

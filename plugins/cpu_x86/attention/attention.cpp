@@ -1,5 +1,6 @@
 #include "attention.hpp"
 
+#include "../estimate.hpp"
 #include "../layouts/layouts.hpp"
 #include "../matmul/common.hpp"
 #include "../vectors.hpp"
@@ -8,7 +9,9 @@
 
 #include <tessera/ops.h>
 
+#include <algorithm>
 #include <array>
+#include <cmath>
 
 namespace tessera::cpu_x86 {
 
@@ -17,9 +20,6 @@ namespace {
 namespace attention = cpu::attention;
 using cpu::kWk;
 using cpu::kWv;
-
-// What a call costs beside its arithmetic.
-constexpr double kCall = 3e-6;
 
 const AttentionCode& code_of(const attention::Problem& problem, const tsr_device_info* device) noexcept {
     const Vectors& vectors = vectors_of(device);
@@ -43,6 +43,42 @@ struct Prepared {
     attention::State state;
     const AttentionCode* code;
 };
+
+// `rows` rows, which attend to `tokens` tokens each on average.
+Amount amount_of(const attention::Problem& problem, const AttentionCode& code, const attention::Budget& budget,
+                 double row_bytes, double rows, double tokens, double cached) noexcept {
+    // Few rows leave lanes of a panel idle; cached rows are converted once for all heads that share them, which is as
+    // much work as some lanes more.
+    constexpr double kConversionLanes = 8;
+    const double lanes = code.lanes;
+    const double used = rows * problem.group;
+    const double idle =
+        (std::ceil(used / lanes) * lanes + (problem.form == attention::Form::kProjected ? 0 : kConversionLanes)) / used;
+    double macs = problem.macs_a_token() * tokens * rows * std::max(1.0, idle);
+    double passes = 1;
+    if (problem.form == attention::Form::kProjected) {
+        passes = std::max(1.0, std::ceil(rows / (budget.panels_of_block * lanes)));
+        macs += passes * cached * problem.heads * problem.latent * (problem.projected_key() + problem.shape.value);
+    }
+    return {row_bytes * cached * passes, macs / code.macs};
+}
+
+void write_estimate(const attention::Problem& problem, const AttentionCode& code, const attention::Budget& budget,
+                    const tsr_node& node, const tsr_device_info* device, tsr_kernel_plan& plan) noexcept {
+    const auto bytes_a_token = [&](uint32_t operand) {
+        if (!sdk::has_input(node, operand)) return 0.0;
+        const tsr_tensor& pages = *node.inputs[operand];
+        return cpu::tensor_bytes(pages) / static_cast<double>(pages.dims[1] * pages.dims[2]);
+    };
+    const double row_bytes = bytes_a_token(1) + bytes_a_token(2);
+    const double all = static_cast<double>(problem.max_rows), full = static_cast<double>(problem.max_tokens);
+    const auto amount = [&](double rows, double tokens, double cached) {
+        return amount_of(problem, code, budget, row_bytes, rows, tokens, cached);
+    };
+    // With nothing cached a row attends to those before it in the batch: half of them.
+    Estimate(device).write(plan, 3, amount(1, 1, 1), amount(all, (all + 1) / 2, all), amount(1, full, full),
+                           amount(all, full, full));
+}
 
 const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_kernel_plan* plan) {
     const CanonicalNode canonical(*node);
@@ -72,19 +108,7 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     }
     plan->supported = 1;
     plan->workspace_bytes = static_cast<uint64_t>(budget.bytes());
-    const double tokens = static_cast<double>(problem.max_tokens) / 2;
-    const double rate = code.macs * workers;
-    double expansion = 0;
-    if (problem.form == attention::Form::kProjected) {
-        expansion = tokens * problem.heads * problem.latent * (problem.projected_key() + problem.shape.value);
-    }
-    const double blocks =
-        std::max(1.0, static_cast<double>(problem.max_rows) / (budget.panels_of_block * 2.0 * code.lanes));
-    // A single row leaves most lanes of its panel idle.
-    const double idle = std::max(1.0, static_cast<double>(code.lanes) / problem.group);
-    plan->seconds_one_row = kCall + (problem.macs_a_token() * tokens * idle + expansion) / rate;
-    plan->seconds_all_rows =
-        kCall + (problem.macs_a_token() * tokens * static_cast<double>(problem.max_rows) + expansion * blocks) / rate;
+    write_estimate(problem, code, budget, *node, device, *plan);
     return nullptr;
 }
 

@@ -1,5 +1,6 @@
 #include "cache_write.hpp"
 
+#include "../estimate.hpp"
 #include "../kernel.hpp"
 
 #include <tessera/cpp/status.hpp>
@@ -10,16 +11,17 @@ namespace tessera::cpu_x86 {
 
 namespace {
 
-// Bytes a second, for estimates.
-constexpr double kBandwidth = 10e9;
+// Bytes of f32 that one core converts a second, for estimates.
+constexpr double kBytes = 8e9;
 
-const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_kernel_plan* plan) {
+const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_kernel_plan* plan) {
     cpu::Work work;
     cpu::check_cache_write(*node, *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "rows to %s", cpu::format_name(node->outputs[0]->type));
-    plan->seconds_one_row = 1e-6 + work.bytes_one_row / kBandwidth;
-    plan->seconds_all_rows = 1e-6 + work.bytes_all_rows / kBandwidth;
+    const Amount one{work.bytes_one_row, work.bytes_one_row / kBytes};
+    const Amount all{work.bytes_all_rows, work.bytes_all_rows / kBytes};
+    Estimate(device).write(*plan, 1, one, all, one, all);
     return nullptr;
 }
 

@@ -21,7 +21,7 @@ namespace tessera::cpu_x86 {
 
 struct AttentionCode {
     int lanes;    // of a vector
-    double macs;  // a second of one worker, for estimates
+    double macs;  // a second of one core at Estimate::kReferenceHz
     // As cpu::attention::make_budget and cpu::attention::Run::go.
     cpu::attention::Budget (*budget)(const cpu::attention::Problem& problem, int workers, int64_t cap,
                                      int64_t& minimum) noexcept;

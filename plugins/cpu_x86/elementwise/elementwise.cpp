@@ -1,5 +1,6 @@
 #include "elementwise.hpp"
 
+#include "../estimate.hpp"
 #include "../kernel.hpp"
 #include "rows.hpp"
 
@@ -17,10 +18,8 @@ namespace {
 
 namespace elementwise = cpu::elementwise;
 
-// Bytes and multiply-adds a second, for estimates.
-constexpr double kBandwidth = 15e9;
+// Multiply-adds a second of one core, for estimates.
 constexpr double kMacs = 4e9;
-constexpr double kCall = 1e-6;
 
 struct State {
     const tsr_node* node;
@@ -78,9 +77,9 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
     op_of(self).check(*node, *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "one row at a time");
-    const double rate = kMacs * slots_of(device);
-    plan->seconds_one_row = kCall + work.macs_one_row / rate + work.bytes_one_row / kBandwidth;
-    plan->seconds_all_rows = kCall + work.macs_all_rows / rate + work.bytes_all_rows / kBandwidth;
+    const Amount one{work.bytes_one_row, work.macs_one_row / kMacs};
+    const Amount all{work.bytes_all_rows, work.macs_all_rows / kMacs};
+    Estimate(device).write(*plan, 1, one, all, one, all);
     return nullptr;
 }
 

@@ -4,15 +4,6 @@
 
 namespace tessera::cpu_x86 {
 
-namespace {
-
-// Of host memory, where the device does not say: two channels of DDR4.
-constexpr double kBandwidth = 25e9;
-// What a node costs beside its work: two barriers and the way to the kernel.
-constexpr double kCall = 2e-6;
-
-}  // namespace
-
 CanonicalNode::CanonicalNode(const tsr_node& node) noexcept : node_(node) {
     uint32_t count = 0;
     const auto copy = [&](const tsr_tensor* const* list, uint32_t n) {
@@ -56,19 +47,19 @@ bool packable(const tsr_tensor& weight) noexcept {
     return weight.rank == 2 || weight.strides[2] % group == 0;
 }
 
-void Cost::add(const Weight& weight, double matrices_one, double rows_one, double matrices_all,
-               double rows_all) noexcept {
-    bytes_one_row += matrices_one * weight.bytes();
-    bytes_all_rows += matrices_all * weight.bytes();
-    seconds_one_row += rows_one * weight.macs() / weight.kernels->macs;
-    seconds_all_rows += rows_all * weight.macs() / weight.kernels->macs;
+void Cost::add(const Weight& weight, double matrices_one, double rows_one, double matrices_all, double rows_all,
+               double macs) noexcept {
+    // Codes are taken apart once for a block of rows, which is as much work as some rows more.
+    constexpr double kDecodingRows = 1.2;
+    if (macs == 0) macs = weight.kernels->macs;
+    one.bytes += matrices_one * weight.bytes();
+    all.bytes += matrices_all * weight.bytes();
+    one.seconds += (rows_one + kDecodingRows * matrices_one) * weight.macs() / macs;
+    all.seconds += (rows_all + kDecodingRows * matrices_all) * weight.macs() / macs;
 }
 
-void Cost::write(const tsr_device_info* device, tsr_kernel_plan& plan) const noexcept {
-    const double bandwidth = device && device->memory_bandwidth > 0 ? device->memory_bandwidth : kBandwidth;
-    const double workers = slots_of(device);
-    plan.seconds_one_row = kCall + std::max(bytes_one_row / bandwidth, seconds_one_row / workers);
-    plan.seconds_all_rows = kCall + std::max(bytes_all_rows / bandwidth, seconds_all_rows / workers);
+void Cost::write(const tsr_device_info* device, int barriers, tsr_kernel_plan& plan) const noexcept {
+    Estimate(device).write(plan, barriers, one, all, one, all);
 }
 
 }  // namespace tessera::cpu_x86

@@ -1,6 +1,7 @@
 // What the ops made of products share: reading weights of a node, preparing rows, sharing work, estimates.
 #pragma once
 
+#include "../estimate.hpp"
 #include "../kernel.hpp"
 #include "float_rows.hpp"
 #include "weight_kernels.hpp"
@@ -118,16 +119,16 @@ inline void store_lanes(float* row, int64_t group, int64_t n, const float* lanes
     for (int64_t i = 0; i < count; ++i) row[at + i] = lanes[i];
 }
 
-// Bytes of memory and multiply-adds of one row and of all rows of a node.
+// What the products of a node cost with one row and with all rows.
 struct Cost {
-    double bytes_one_row = 0;
-    double bytes_all_rows = 0;
-    double seconds_one_row = 0;  // of arithmetic, of one worker
-    double seconds_all_rows = 0;
+    Amount one, all;
 
     // How many matrices of the weight are read, and rows multiplied with one, in a run of one row and of all rows.
-    void add(const Weight& weight, double matrices_one, double rows_one, double matrices_all, double rows_all) noexcept;
-    void write(const tsr_device_info* device, tsr_kernel_plan& plan) const noexcept;
+    // macs: multiply-adds a second of one core, if not those of the weight's kernels.
+    void add(const Weight& weight, double matrices_one, double rows_one, double matrices_all, double rows_all,
+             double macs = 0) noexcept;
+    // barriers: of a run, with the one after it.
+    void write(const tsr_device_info* device, int barriers, tsr_kernel_plan& plan) const noexcept;
 };
 
 }  // namespace tessera::cpu_x86

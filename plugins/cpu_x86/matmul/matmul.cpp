@@ -59,12 +59,9 @@ const tsr_status* plan_matmul(const tsr_kernel*, const tsr_node* node, const tsr
     plan->layouts[1] = layouts_of(op.weight.kernels->type, !op.columns && packable(*canonical.node().inputs[1]));
     plan->workspace_bytes = op.workspace_bytes();
     Cost cost;
-    cost.add(op.weight, batches, batches, batches, batches * rows);
-    if (op.columns) {
-        cost.seconds_one_row *= op.weight.kernels->macs / kColumns.macs;
-        cost.seconds_all_rows *= op.weight.kernels->macs / kColumns.macs;
-    }
-    cost.write(device, *plan);
+    cost.add(op.weight, batches, batches, batches, batches * rows,
+             op.columns ? kColumns.macs : vectors_of(device).macs(*op.weight.kernels));
+    cost.write(device, 2, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%s%s, %s", op.weight.kernels->name,
                   op.columns ? " along columns" : "", op.kind().groups == 0 ? "f32" : "int8 activations");
     return nullptr;
@@ -204,11 +201,11 @@ const tsr_status* plan_group(const tsr_kernel*, const tsr_node* node, const tsr_
     const auto rows = static_cast<double>(node->inputs[0]->dims[1]);
     for (uint32_t i = 0; i < op.count; ++i) {
         plan->layouts[1 + i] = layouts_of(op.weights[i].kernels->type, packable(*canonical.node().inputs[1 + i]));
-        cost.add(op.weights[i], 1, 1, 1, rows);
+        cost.add(op.weights[i], 1, 1, 1, rows, vectors_of(device).macs(*op.weights[i].kernels));
     }
     plan->supported = 1;
     plan->workspace_bytes = op.workspace_bytes;
-    cost.write(device, *plan);
+    cost.write(device, 2, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%u weights, rows prepared %u way%s", op.count, op.preparations,
                   op.preparations == 1 ? "" : "s");
     return nullptr;

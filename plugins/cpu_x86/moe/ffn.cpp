@@ -110,6 +110,9 @@ bool check_ffn(const tsr_node& node, tsr_kernel_plan& plan) noexcept {
     return static_cast<bool>(check);
 }
 
+// Bytes that could have been read while one row's experts are, for each that is.
+constexpr double kShortRuns = 1.12;
+
 const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device,
                            tsr_kernel_plan* plan) {
     const CanonicalNode canonical(*node);
@@ -121,11 +124,14 @@ const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_de
     for (const Weight* weight : {&op.gate, &op.up, &op.down}) {
         plan->layouts[weight->operand] =
             layouts_of(weight->kernels->type, packable(*canonical.node().inputs[weight->operand]));
-        cost.add(*weight, std::min(used, static_cast<double>(op.experts)), used, all, rows * used);
+        cost.add(*weight, std::min(used, static_cast<double>(op.experts)), used, all, rows * used,
+                 vectors_of(device).macs(*weight->kernels));
     }
     plan->supported = 1;
     plan->workspace_bytes = op.workspace_bytes;
-    cost.write(device, *plan);
+    // Runs of one expert are short: more of their time goes by before memory answers.
+    if (op.routed) cost.one.bytes *= kShortRuns;
+    cost.write(device, op.routed ? 4 : 3, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%s, %s, %s, fused", op.gate.kernels->name, op.up.kernels->name,
                   op.down.kernels->name);
     return nullptr;

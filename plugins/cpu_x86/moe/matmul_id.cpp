@@ -49,8 +49,9 @@ const tsr_status* plan_id(const tsr_kernel*, const tsr_node* node, const tsr_dev
     const auto experts = static_cast<double>(op.experts), used = static_cast<double>(op.used);
     const double places = used * static_cast<double>(node->inputs[2]->dims[1]);
     Cost cost;
-    cost.add(op.weight, std::min(used, experts), used, std::min(experts, places), places);
-    cost.write(device, *plan);
+    cost.add(op.weight, std::min(used, experts), used, std::min(experts, places), places,
+             vectors_of(device).macs(*op.weight.kernels));
+    cost.write(device, 2, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%s, rows grouped by expert", op.weight.kernels->name);
     return nullptr;
 }

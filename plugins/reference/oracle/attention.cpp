@@ -94,20 +94,28 @@ void plan_attention(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan,
     }
     plan.workspace_bytes = tiles.slots * tiles.slot_bytes;
 
-    const double tokens = static_cast<double>(std::max<int64_t>(
-        1, sdk::int_attribute(node, "max_tokens", check.at(kPageTable).dims[0] * TSR_PAGE_TOKENS) / 2));
+    const double full = static_cast<double>(
+        std::max<int64_t>(1, sdk::int_attribute(node, "max_tokens", check.at(kPageTable).dims[0] * TSR_PAGE_TOKENS)));
     const double rows = row_count(q);
-    const double pairs = static_cast<double>(shape.heads) * tokens * static_cast<double>(shape.dk + shape.dv);
-    const double projections = static_cast<double>(shape.heads) * tokens * static_cast<double>(shape.latent) *
-                               static_cast<double>(shape.dk - shape.unprojected + shape.dv) * (projected ? 1 : 0);
+    const double pair = static_cast<double>(shape.heads) * static_cast<double>(shape.dk + shape.dv);
+    const double projection = static_cast<double>(shape.heads) * static_cast<double>(shape.latent) *
+                              static_cast<double>(shape.dk - shape.unprojected + shape.dv) * (projected ? 1 : 0);
     const double row_of_cache =
         tensor_bytes(check.at(kK)) / static_cast<double>(check.at(kK).dims[2]) / TSR_PAGE_TOKENS +
         (plain ? tensor_bytes(check.at(kV)) / static_cast<double>(check.at(kV).dims[2]) / TSR_PAGE_TOKENS : 0);
     const double tiles_of_rows = std::ceil(rows / static_cast<double>(tiles.rows));
-    work.macs_one_row = pairs + projections;
-    work.macs_all_rows = pairs * rows + projections * (projected ? tiles_of_rows : 0);
-    work.bytes_one_row = row_of_cache * tokens;
-    work.bytes_all_rows = row_of_cache * tokens * tiles_of_rows + tensor_bytes(q) * 2;
+    // Each of `count` rows attends to `tokens` on average; `cached` rows are read, and projected, once for each tile.
+    const auto macs = [&](double count, double tokens, double cached, double passes) {
+        return pair * count * tokens + projection * cached * passes;
+    };
+    work.macs_one_row = macs(1, 1, 1, 1);
+    work.macs_all_rows = macs(rows, (rows + 1) / 2, rows, tiles_of_rows);
+    work.macs_one_row_full = macs(1, full, full, 1);
+    work.macs_all_rows_full = macs(rows, full, full, tiles_of_rows);
+    work.bytes_one_row = row_of_cache + tensor_bytes(q) * 2 / rows;
+    work.bytes_all_rows = row_of_cache * rows * tiles_of_rows + tensor_bytes(q) * 2;
+    work.bytes_one_row_full = row_of_cache * full + tensor_bytes(q) * 2 / rows;
+    work.bytes_all_rows_full = row_of_cache * full * tiles_of_rows + tensor_bytes(q) * 2;
     plan.supported = 1;
 }
 

@@ -16,11 +16,26 @@ namespace tessera::cpu {
 
 // What a node costs, for estimates.
 struct Work {
-    double macs_one_row = 0;   // multiply-adds with one row of one sequence at half of its tokens
+    double macs_one_row = 0;   // multiply-adds with one row of one sequence, nothing cached
     double macs_all_rows = 0;  // the same with the maximum of rows
     double bytes_one_row = 0;  // of memory read and written
     double bytes_all_rows = 0;
+    // The same with as many tokens cached as there is room for; 0: as with none.
+    double macs_one_row_full = 0, macs_all_rows_full = 0, bytes_one_row_full = 0, bytes_all_rows_full = 0;
 };
+
+// Writes a plan's estimates; seconds(macs, bytes) is the time of a node.
+template <typename Seconds>
+void write_estimates(const Work& work, tsr_kernel_plan& plan, Seconds&& seconds) noexcept {
+    plan.seconds_one_row = seconds(work.macs_one_row, work.bytes_one_row);
+    plan.seconds_all_rows = seconds(work.macs_all_rows, work.bytes_all_rows);
+    plan.seconds_one_row_full =
+        std::max(plan.seconds_one_row, seconds(work.macs_one_row_full, work.bytes_one_row_full));
+    plan.seconds_all_rows_full =
+        std::max(plan.seconds_all_rows, seconds(work.macs_all_rows_full, work.bytes_all_rows_full));
+    plan.bytes_one_row = work.bytes_one_row;
+    plan.bytes_all_rows = work.bytes_all_rows;
+}
 
 inline constexpr const char* kWeightTypes =
     "f32 f16 bf16, q4_0 to q8_0, q2_K to q6_K, iq1 to iq4, mxfp4, iq2_k to iq6_k, iq2_ks to iq5_ks";

@@ -41,7 +41,7 @@ inline void check_matmul(const tsr_node& node, tsr_kernel_plan& plan, Work& work
     const double rows = row_count(x);
     const double macs = static_cast<double>(x.dims[0]) * static_cast<double>(n) * static_cast<double>(batch);
     const double moved = tensor_bytes(x) + tensor_bytes(check.at(check.out()));
-    work = {macs, macs * rows, tensor_bytes(weight) + moved / rows, tensor_bytes(weight) + moved};
+    work = {macs, macs * rows, tensor_bytes(weight) + moved / rows, tensor_bytes(weight) + moved, 0, 0, 0, 0};
     plan.supported = 1;
 }
 
@@ -74,8 +74,14 @@ inline void check_matmul_id(const tsr_node& node, tsr_kernel_plan& plan, Work& w
     const double macs =
         static_cast<double>(weight.dims[0]) * static_cast<double>(weight.dims[1]) * static_cast<double>(used);
     const double moved = tensor_bytes(x) + tensor_bytes(check.at(check.out()));
-    work = {macs, macs * all, expert_bytes * static_cast<double>(used) + moved / all,
-            expert_bytes * experts_all + moved};
+    work = {macs,
+            macs * all,
+            expert_bytes * static_cast<double>(used) + moved / all,
+            expert_bytes * experts_all + moved,
+            0,
+            0,
+            0,
+            0};
     plan.supported = 1;
 }
 
