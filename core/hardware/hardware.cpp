@@ -156,6 +156,10 @@ void Hardware::set_speed(double clock_hz, double thread_bandwidth, double memory
     owned_.front()->describe();
 }
 
+void Hardware::add_note(std::string line) {
+    notes_.push_back(std::move(line));
+}
+
 const DeviceDescription& Hardware::cpu_description() const noexcept {
     return owned_.front()->description;
 }

@@ -92,6 +92,7 @@ class Hardware {
     uint32_t start_cpu() const noexcept { return start_cpu_; }
     // For people: devices whose speed is not known and was assumed.
     std::span<const std::string> notes() const noexcept { return notes_; }
+    void add_note(std::string line);
     // The NVIDIA driver's version, "580.65.06"; empty if there is none, or if this is a rig.
     const std::string& gpu_driver() const noexcept { return gpu_driver_; }
 

@@ -10,6 +10,7 @@
 #include <atomic>
 #include <chrono>
 #include <cstdlib>
+#include <ctime>
 #include <fstream>
 #include <thread>
 #include <vector>
@@ -143,7 +144,16 @@ std::string toml_text(std::string_view text) {
 
 }  // namespace
 
-MachineSpeed measure_speed(const DeviceDescription& cpu) {
+namespace {
+
+// Processor time of all threads of the process, in seconds.
+double process_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+MachineSpeed measure_once(const DeviceDescription& cpu) {
     const uint32_t threads = std::max(cpu.threads, 1u);
     // Twice what the caches hold, shared by the threads.
     constexpr uint64_t kSmallest = 8 << 20, kLargest = 64 << 20;
@@ -152,7 +162,40 @@ MachineSpeed measure_speed(const DeviceDescription& cpu) {
     speed.clock_hz = measure_clock();
     speed.thread_bandwidth =
         measure_bandwidth(1, static_cast<size_t>(std::clamp(2 * cpu.l3_bytes, kSmallest, kLargest)));
-    speed.memory_bandwidth = threads == 1 ? speed.thread_bandwidth : measure_bandwidth(threads, each);
+    if (threads == 1) {
+        speed.memory_bandwidth = speed.thread_bandwidth;
+        return speed;
+    }
+    // Its threads never sleep, so on a quiet machine each of them has a processor all the time.
+    const auto begin = Clock::now();
+    const double used = process_seconds();
+    speed.memory_bandwidth = measure_bandwidth(threads, each);
+    constexpr double kQuiet = 0.9;
+    speed.is_disturbed = process_seconds() - used < kQuiet * threads * seconds_since(begin);
+    return speed;
+}
+
+MachineSpeed faster_of(const MachineSpeed& a, const MachineSpeed& b) {
+    return {std::max(a.clock_hz, b.clock_hz), std::max(a.thread_bandwidth, b.thread_bandwidth),
+            std::max(a.memory_bandwidth, b.memory_bandwidth), a.is_disturbed && b.is_disturbed};
+}
+
+// What was measured on a busy machine is measured again from time to time, until there is a quiet moment.
+bool is_old(const fs::path& file) {
+    std::error_code error;
+    const auto written = fs::last_write_time(file, error);
+    return error || fs::file_time_type::clock::now() - written > std::chrono::minutes(10);
+}
+
+}  // namespace
+
+MachineSpeed measure_speed(const DeviceDescription& cpu) {
+    constexpr double kSeconds = 0.4;
+    const auto begin = Clock::now();
+    MachineSpeed speed = measure_once(cpu);
+    while (speed.is_disturbed && seconds_since(begin) < kSeconds) {
+        speed = faster_of(speed, measure_once(cpu));
+    }
     return speed;
 }
 
@@ -160,9 +203,10 @@ std::optional<fs::path> default_speed_file(const DeviceDescription& cpu) {
     const char* const xdg = std::getenv("XDG_CACHE_HOME");
     const char* const home = std::getenv("HOME");
     fs::path folder;
+    std::error_code error;
     if (xdg && fs::path(xdg).is_absolute()) {
         folder = xdg;
-    } else if (home && fs::path(home).is_absolute()) {
+    } else if (home && fs::path(home).is_absolute() && fs::is_directory(home, error)) {
         folder = fs::path(home) / ".cache";
     } else {
         return std::nullopt;
@@ -185,6 +229,7 @@ std::optional<MachineSpeed> read_speed(const fs::path& file, const DeviceDescrip
             1e6 * static_cast<double>(root.need(root.integer("thread_mb_s", 1, kMost), "thread_mb_s"));
         speed.memory_bandwidth =
             1e6 * static_cast<double>(root.need(root.integer("memory_mb_s", 1, kMost), "memory_mb_s"));
+        speed.is_disturbed = root.boolean("disturbed").value_or(false);
         root.finish();
         if (toml_text(name) != toml_text(cpu.name) || threads != cpu.threads) return std::nullopt;
         return speed;
@@ -201,9 +246,10 @@ void write_speed(const fs::path& file, const DeviceDescription& cpu, const Machi
         const fs::path fresh = fmt::format("{}.{}", file.string(), getpid());
         std::ofstream out(fresh);
         out << "# Measured by tessera; it is measured again when this file is removed.\n"
-            << fmt::format("processor = {}\nthreads = {}\nclock_mhz = {}\nthread_mb_s = {}\nmemory_mb_s = {}\n",
-                           toml_text(cpu.name), cpu.threads, mega(speed.clock_hz), mega(speed.thread_bandwidth),
-                           mega(speed.memory_bandwidth));
+            << fmt::format(
+                   "processor = {}\nthreads = {}\nclock_mhz = {}\nthread_mb_s = {}\nmemory_mb_s = {}\ndisturbed = {}\n",
+                   toml_text(cpu.name), cpu.threads, mega(speed.clock_hz), mega(speed.thread_bandwidth),
+                   mega(speed.memory_bandwidth), speed.is_disturbed);
         out.close();
         if (out) fs::rename(fresh, file, error);
         if (!out || error) fs::remove(fresh, error);
@@ -216,10 +262,15 @@ void apply_speed(Hardware& hardware, const std::optional<fs::path>& file) {
     if (hardware.is_rig()) return;
     const DeviceDescription& cpu = hardware.cpu_description();
     std::optional<MachineSpeed> speed = file ? read_speed(*file, cpu) : std::nullopt;
-    if (!speed) {
-        speed = measure_speed(cpu);
+    if (!speed || (speed->is_disturbed && is_old(*file))) {
+        const MachineSpeed now = measure_speed(cpu);
+        speed = speed ? faster_of(*speed, now) : now;
         if (speed->clock_hz <= 0 || speed->thread_bandwidth <= 0 || speed->memory_bandwidth <= 0) return;
         if (file) write_speed(*file, cpu, *speed);
+    }
+    if (speed->is_disturbed) {
+        hardware.add_note(
+            "other processes kept this machine busy while its speed was measured: predictions may be too low");
     }
     hardware.set_speed(speed->clock_hz, speed->thread_bandwidth, speed->memory_bandwidth);
 }

@@ -14,10 +14,11 @@ struct MachineSpeed {
     double clock_hz = 0;          // of one core, as an addition that waits for the one before sees it
     double thread_bandwidth = 0;  // bytes/s that one thread reads from memory
     double memory_bandwidth = 0;  // bytes/s that `cpu.threads` threads read together
+    bool is_disturbed = false;    // other processes took processors from the measurement: the machine is faster
 };
 
-// Takes some 50 ms, in which as many threads run as `cpu` has. Other work on the machine is measured with it: the best
-// of several rounds counts.
+// Takes some 50 ms, in which as many threads run as `cpu` has; the best of several rounds counts. On a machine that
+// does other work at the same time it goes on for up to 400 ms, and says if it found no quiet moment.
 MachineSpeed measure_speed(const DeviceDescription& cpu);
 
 // "speed-....toml" in the user's cache folder ($XDG_CACHE_HOME/tessera, else ~/.cache/tessera), by processor and number
@@ -29,8 +30,8 @@ std::optional<MachineSpeed> read_speed(const std::filesystem::path& file, const 
 // Replaces the file as a whole. A folder that cannot be written to is no error: it is measured again next time.
 void write_speed(const std::filesystem::path& file, const DeviceDescription& cpu, const MachineSpeed& speed) noexcept;
 
-// Gives `hardware`, this machine, the speed that the file has or, without one, is measured now and kept there. Nothing
-// for a rig.
+// Gives `hardware`, this machine, the speed that the file has or, without one, is measured now and kept there. What was
+// disturbed is noted, and measured again when it is older than ten minutes. Nothing for a rig.
 void apply_speed(Hardware& hardware, const std::optional<std::filesystem::path>& file);
 
 }  // namespace tessera
