@@ -180,7 +180,7 @@ int chat_command(Arguments& arguments) {
     if (settings.parallel > 1) arguments.remark("--parallel: a conversation is one sequence");
     if (settings.chat == false)
         throw UsageError("--raw: a conversation needs a template; 'tessera run' completes raw text");
-    const Machine machine(settings.common, {}, asked_threads(settings.engine));
+    const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
     for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     const auto tokenizer = make_tokenizer(model.file);

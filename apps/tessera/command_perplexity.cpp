@@ -124,7 +124,7 @@ void print_divergence(Divergence& d) {
 int perplexity_command(Arguments& arguments) {
     ModelSettings settings = read_model_settings(arguments);
     const Asked asked = read_asked(arguments, settings);
-    const Machine machine(settings.common, {}, asked_threads(settings.engine));
+    const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
     for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     for (const std::string& line : arguments.remarks()) say(line);

@@ -2,6 +2,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "core/base/text.hpp"
+#include "core/plan/fit.hpp"
 #include "core/setup/machine.hpp"
 #include "core/setup/plan_report.hpp"
 
@@ -16,7 +17,7 @@ int plan_command(Arguments& arguments) {
     ModelSettings settings = read_model_settings(arguments);
     if (const std::string line = idle_in_plan(arguments); !line.empty()) arguments.remark(line);
     const std::optional<std::filesystem::path> rig = read_rig(arguments);
-    const Machine machine(settings.common, rig, asked_threads(settings.engine));
+    const Machine machine(settings.common, rig, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
     for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     EngineOptions& options = settings.engine;
@@ -34,7 +35,7 @@ int plan_command(Arguments& arguments) {
     print(text);
     const std::vector<Excess> excesses = excess_of(report.planned.plan);
     for (const Excess& excess : excesses)
-        say_error("tessera: does not fit: " + why_no_fit(report.planned.plan, excess.device));
+        say_error("tessera: does not fit: " + fit_advice(report.planned.plan, excess.device));
     return excesses.empty() ? kExitDone : kExitDoesNotFit;
 }
 

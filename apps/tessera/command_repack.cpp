@@ -22,7 +22,7 @@ int repack_command(Arguments& arguments) {
     if (to_output && isatty(STDOUT_FILENO))
         throw UsageError("-o -: standard output is a terminal; send it to a file or a program");
     const std::filesystem::path target = to_output ? "/dev/stdout" : *to;
-    const Machine machine(settings.common, {}, asked_threads(settings.engine));
+    const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
     for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     for (const std::string& line : arguments.remarks()) say(line);

@@ -113,7 +113,7 @@ void say_end(const Answer& answer, size_t number, bool numbered, uint32_t limit)
 int run_command(Arguments& arguments) {
     ModelSettings settings = read_model_settings(arguments);
     const std::vector<std::string> prompts = read_prompts(settings);
-    const Machine machine(settings.common, {}, asked_threads(settings.engine));
+    const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
     for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     const bool bundled = model.bundled;

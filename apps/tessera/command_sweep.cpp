@@ -94,7 +94,7 @@ std::vector<SweepRow> measure_rows(const SweepPlan& plan, SpeedMeter& meter, Row
 std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<std::string>& save,
                                     const std::atomic<bool>& stop) {
     ModelSettings settings = read_model_settings(arguments);
-    const Machine machine(settings.common, {}, asked_threads(settings.engine));
+    const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
     for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     const SweepPlan plan = read_plan(arguments, settings, read_model_info(model.file).context);

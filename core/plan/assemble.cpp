@@ -92,8 +92,7 @@ class Assembler {
         planned.node = index;
         planned.device = node_device_[index];
         planned.kernel = chosen.candidate.kernel;
-        planned.seconds_one_row = chosen.candidate.plan.seconds_one_row;
-        planned.seconds_all_rows = chosen.candidate.plan.seconds_all_rows;
+        planned.estimate = estimate_of(chosen.candidate.plan);
         planned.workspace_bytes = chosen.candidate.plan.workspace_bytes;
         planned.minimum_scratch_bytes = chosen.candidate.plan.minimum_scratch_bytes;
         planned.rejected = chosen.rejected;

@@ -3,16 +3,27 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/plan/answer.hpp"
+#include "core/plan/predict.hpp"
 
 #include <algorithm>
 #include <limits>
 namespace tessera {
 
-double KernelCandidate::seconds() const {
-    // Half full: where a conversation spends its time on average.
-    const auto half_full = [](double empty, double full) { return (empty + std::max(empty, full)) / 2; };
-    return half_full(plan.seconds_one_row, plan.seconds_one_row_full) +
-           half_full(plan.seconds_all_rows, plan.seconds_all_rows_full) / 32;
+namespace {
+
+// Half full: where a conversation spends its time on average.
+double half_full(double empty, double full) {
+    return (empty + std::max(empty, full)) / 2;
+}
+
+}  // namespace
+
+double KernelCandidate::generation_seconds() const {
+    return half_full(plan.seconds_one_row, plan.seconds_one_row_full);
+}
+
+double KernelCandidate::prompt_seconds() const {
+    return half_full(plan.seconds_all_rows, plan.seconds_all_rows_full) * kPromptShare;
 }
 
 std::vector<std::string> KernelCandidate::layouts(uint32_t index) const {
@@ -56,6 +67,11 @@ std::string interop_fault(const tsr_kernel& kernel, const tsr_device_info& devic
 }
 
 }  // namespace
+
+NodeEstimate estimate_of(const tsr_kernel_plan& plan) {
+    return {plan.seconds_one_row,       plan.seconds_all_rows, plan.seconds_one_row_full,
+            plan.seconds_all_rows_full, plan.bytes_one_row,    plan.bytes_all_rows};
+}
 
 KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& device, const Registry& registry) {
     KernelCandidates found;

@@ -21,7 +21,9 @@ struct KernelCandidate {
 
     // What the node costs by the kernel's estimate. Generation runs it once a token, a prompt once a batch: both weigh
     // in, a token as much as a row of a batch.
-    double seconds() const;
+    double seconds() const { return generation_seconds() + prompt_seconds(); }
+    double generation_seconds() const;
+    double prompt_seconds() const;
 };
 
 struct KernelCandidates {
@@ -30,6 +32,8 @@ struct KernelCandidates {
 
     double seconds() const;  // of the best; infinite if there is none
 };
+
+NodeEstimate estimate_of(const tsr_kernel_plan& plan);
 
 KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& device, const Registry& registry);
 

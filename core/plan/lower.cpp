@@ -5,39 +5,49 @@
 #include "core/base/text.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/lowering_builder.hpp"
+#include "core/plan/node_devices.hpp"
+#include "core/plan/predict.hpp"
+#include "core/plan/ways.hpp"
 
 #include <algorithm>
 #include <limits>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
-#include <unordered_map>
+#include <string>
+#include <utility>
+#include <vector>
 
 namespace tessera {
 namespace {
 
-// A lowering with the plugin that brings it; "core" for the core's own.
-struct Way {
-    const tsr_lowering* lowering = nullptr;
-    std::string plugin;
-    uint32_t abi_minor = 0;
-    uint32_t preference = 0;  // of the plugin in the configuration: the smaller goes first
-    bool is_named = false;    // the user named it
-
-    std::string text() const { return fmt::format("lowering {}/{}", plugin, lowering->name); }
-};
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
 // How one node is computed: by a kernel, or by what a lowering wrote, whose nodes have a choice each.
 struct Choice {
     DeviceIndex device = 0;
-    double seconds = std::numeric_limits<double>::infinity();  // infinite: it cannot be computed
-    std::optional<Way> way;                                    // none: by a kernel
+    double seconds = kInfinite;  // infinite: it cannot be computed
+    std::optional<Way> way;      // none: by a kernel
     std::unique_ptr<Written> written;
     std::vector<Choice> parts;
     std::vector<Rejection> rejected;
+    std::optional<DeviceIndex> moved_from;  // of a kernel's node: where its weights are, which cannot compute it
 
-    bool feasible() const { return seconds != std::numeric_limits<double>::infinity(); }
+    bool feasible() const { return seconds != kInfinite; }
+
+    double cache_bytes() const {
+        double bytes = 0;
+        for (StorageId id = 1; written && id < written->graph.storage_count(); ++id) {
+            const Storage& storage = written->graph.storage(id);
+            if (storage.role == TSR_ROLE_CACHE) bytes += static_cast<double>(storage.bytes);
+        }
+        return bytes;
+    }
 };
+
+// The candidate of a rejection that says why a node is not moved to another device.
+constexpr const char* kAnotherDevice = "another device";
 
 // Copies of one graph's tensors in the result.
 struct Mapping {
@@ -54,18 +64,15 @@ class Lowerer {
           registry_(registry),
           devices_(devices),
           options_(options),
-          result_{Graph(model.ops()), {}, {}, {}, {}} {
-        for (StorageId id = 1; id < model.storage_count(); ++id) {
-            const Storage& storage = model.storage(id);
-            if (storage.role == TSR_ROLE_WEIGHT) weight_device_[storage.name] = placement.storage_device[id];
-        }
-    }
+          where_(model, placement, registry, devices, options),
+          result_{Graph(model.ops()), {}, {}, {}, {}} {}
 
     LoweredGraph run() {
         Mapping mapping;
         for (const Value value : model_.inputs()) result_.graph.import(model_, value, mapping.storages, mapping.values);
+        const CacheDevices caches = where_.cache_devices(model_, std::nullopt, false);
         for (const Node& node : model_.nodes()) {
-            Choice choice = choose(model_, node, placement_.device_of_layer(node.layer));
+            Choice choice = choose_for_model(node, caches);
             if (!choice.feasible()) refuse(node, choice);
             report(node, choice);
             emit(model_, node, choice, mapping);
@@ -75,122 +82,200 @@ class Lowerer {
         }
         result_.weight_device.assign(result_.graph.storage_count(), 0);
         for (StorageId id = 1; id < result_.graph.storage_count(); ++id) {
-            const auto at = weight_device_.find(result_.graph.storage(id).name);
-            if (at != weight_device_.end()) result_.weight_device[id] = at->second;
+            if (const auto at = where_.weight_device(result_.graph.storage(id).name)) result_.weight_device[id] = *at;
         }
         return std::move(result_);
     }
 
   private:
-    // A node follows its matrices, the largest first; one without any follows what it belongs to.
-    DeviceIndex device_of(const Graph& graph, const Node& node, DeviceIndex otherwise) const {
-        if (node.stage == TSR_STAGE_INIT) return 0;
-        DeviceIndex device = otherwise;
-        uint64_t largest = 0;
-        for (const Value value : node.inputs) {
-            const Storage& storage = graph.storage(graph.storage_of(value));
-            if (value == 0 || storage.role != TSR_ROLE_WEIGHT || graph.tensor(value).rank < 2) continue;
-            const auto at = weight_device_.find(storage.name);
-            if (at != weight_device_.end() && storage.bytes > largest) {
-                largest = storage.bytes;
-                device = at->second;
-            }
+    // With every part of the node where its weights are; if that cannot be, with those that cannot be computed there on
+    // other devices.
+    Choice choose_for_model(const Node& node, const CacheDevices& caches) {
+        const DeviceIndex inherited = placement_.device_of_layer(node.layer);
+        Choice best = choose(model_, node, inherited, caches);
+        if (best.feasible()) return best;
+        moving_ = true;
+        Choice moved = choose(model_, node, inherited, where_.cache_devices(model_, std::nullopt, true));
+        moving_ = false;
+        if (moved.feasible()) return moved;
+        for (Rejection& r : moved.rejected) {
+            if (r.candidate == kAnotherDevice) best.rejected.push_back(std::move(r));
         }
-        return device;
+        return best;
     }
 
-    bool matrices_apart(const Graph& graph, const Node& node) const {
-        std::optional<DeviceIndex> first;
-        for (const Value value : node.inputs) {
-            const Storage& storage = graph.storage(graph.storage_of(value));
-            if (value == 0 || storage.role != TSR_ROLE_WEIGHT || graph.tensor(value).rank < 2) continue;
-            const auto at = weight_device_.find(storage.name);
-            if (at == weight_device_.end()) continue;
-            if (first && *first != at->second) return true;
-            first = at->second;
-        }
-        return false;
-    }
-
-    Choice choose(const Graph& graph, const Node& node, DeviceIndex inherited) {
+    Choice choose(const Graph& graph, const Node& node, DeviceIndex inherited, const CacheDevices& caches) {
         Choice best;
-        best.device = device_of(graph, node, inherited);
-        const tsr_operator* op = graph.ops().find(node.op);
-        const NodeView view(graph, node);
+        const auto cache = touches_cache(graph, node) ? caches.find(node.layer) : caches.end();
+        best.device = cache != caches.end() ? cache->second : where_.device_of(graph, node, inherited);
+        const std::vector<Way> ways = ways_of(*graph.ops().find(node.op), registry_, options_);
 
         // With lowerings at hand a node whose matrices lie apart is split; else the smaller ones get a copy where it
         // runs.
-        const std::vector<Way> ways = ways_of(*op);
-        if (!ways.empty() && matrices_apart(graph, node)) {
+        if (!ways.empty() && where_.matrices_apart(graph, node)) {
             best.rejected.push_back({"one kernel", "its weights lie on different devices"});
         } else {
-            KernelCandidates kernels = find_kernels(view.abi(), *devices_[best.device], registry_);
-            best.seconds = kernels.seconds();
-            best.rejected = std::move(kernels.unable);
+            by_kernel(graph, node, best);
         }
-        const bool by_kernel = best.feasible();
+        if (!ways.empty()) {
+            by_lowering(graph, node, ways, best);
+        } else if (!best.feasible() && moving_ && cache == caches.end() && node.stage == TSR_STAGE_RUN) {
+            move(graph, node, best);
+        }
+        return best;
+    }
 
-        Choice chosen;
-        for (const Way& way : ways) {
-            if (chosen.feasible() && is_decided(*chosen.way, way)) continue;
-            Choice tried = try_lowering(graph, node, best.device, way);
-            if (!tried.feasible()) {
-                std::string reason;
-                for (const Rejection& r : tried.rejected)
-                    reason += (reason.empty() ? "" : "; ") + r.candidate + ": " + r.reason;
-                best.rejected.push_back({way.text(), reason});
-            } else if (by_kernel && tried.seconds >= best.seconds) {
-                best.rejected.push_back({way.text(), "slower than one kernel, by estimate"});
-            } else if (chosen.feasible() && tried.seconds >= chosen.seconds) {
-                best.rejected.push_back({way.text(), fmt::format("slower than {}, by estimate", chosen.way->text())});
-            } else {
-                if (chosen.feasible()) {
-                    best.rejected.push_back(
-                        {chosen.way->text(), fmt::format("slower than {}, by estimate", way.text())});
-                }
-                chosen = std::move(tried);
+    void by_kernel(const Graph& graph, const Node& node, Choice& choice) const {
+        const NodeView view(graph, node);
+        KernelCandidates kernels = find_kernels(view.abi(), *devices_[choice.device], registry_);
+        choice.rejected.insert(choice.rejected.end(), kernels.unable.begin(), kernels.unable.end());
+        if (kernels.able.empty()) return;
+        // Rows of prompts do not hold up generation, nor the other way round.
+        const int32_t range = working_range(graph, node);
+        const KernelCandidate& first = kernels.able.front();
+        choice.seconds = range == TSR_RANGE_PROMPT_ROWS       ? first.prompt_seconds()
+                         : range == TSR_RANGE_GENERATION_ROWS ? first.generation_seconds()
+                                                              : first.seconds();
+    }
+
+    // The fastest of the ways to write the node, by estimate, if it is faster than the kernel in `best`; the one that
+    // the user named if it can be had, and none of a plugin that the configuration prefers less than one that can.
+    void by_lowering(const Graph& graph, const Node& node, const std::vector<Way>& ways, Choice& best) {
+        const std::string key = same_problem(graph, node, best.device);
+        const auto known = decided_.find(key);
+        std::vector<Choice> tried;
+        if (known != decided_.end()) {
+            const auto way = std::ranges::find(ways, known->second.lowering, &Way::lowering);
+            Choice choice = try_lowering(graph, node, best.device, *way);
+            if (choice.feasible()) {
+                tried.push_back(std::move(choice));
+                best.rejected = for_layer(known->second, node.layer);
             }
         }
-        if (!chosen.feasible()) return best;
-        chosen.rejected = std::move(best.rejected);
-        return chosen;
-    }
-
-    // Whether a way that comes after the one that is chosen so far is not asked for its estimate: the user named the
-    // earlier one, or prefers its plugin. Within a plugin the order is the plugin's: the larger priority goes first.
-    static bool is_decided(const Way& chosen, const Way& later) {
-        if (chosen.is_named != later.is_named || chosen.preference != later.preference) return true;
-        return chosen.plugin == later.plugin;
-    }
-
-    // Lowerings of the op, its own and those that other plugins bring for it, best first.
-    std::vector<Way> ways_of(const tsr_operator& op) const {
-        const auto asked = options_.lowerings.find(op.name);
-        std::vector<Way> ways;
-        const auto add = [&](const tsr_lowering* lowering, const PluginRecord* owner) {
-            Way& way = ways.emplace_back();
-            way.lowering = lowering;
-            way.plugin = owner ? owner->manifest.name : "core";
-            way.abi_minor = owner ? owner->table->abi_minor : TSR_ABI_MINOR;
-            way.preference = owner ? registry_.preference(*lowering) : registry_.no_preference();
-            way.is_named = asked != options_.lowerings.end() && is_called(way, asked->second);
-        };
-        const std::span brought = registry_.lowerings(op.name);
-        for (uint32_t i = 0; i < op.lowering_count; ++i) {
-            if (std::ranges::find(brought, op.lowerings[i]) == brought.end()) add(op.lowerings[i], nullptr);
+        if (tried.empty()) tried = try_all(graph, node, ways, best);
+        if (tried.empty()) return;
+        Choice& fastest = fastest_of(tried, best);
+        // A fused op is split only if its parts are faster, or if the user named a way to split it.
+        if (best.feasible() && fastest.seconds >= best.seconds && !fastest.way->is_named) {
+            best.rejected.push_back({fastest.way->text(), "slower than one kernel, by estimate", true});
+            return;
         }
-        for (const tsr_lowering* lowering : brought) add(lowering, &registry_.owner(*lowering));
-        std::ranges::stable_sort(ways, [](const Way& a, const Way& b) {
-            if (a.is_named != b.is_named) return a.is_named;
-            if (a.preference != b.preference) return a.preference < b.preference;
-            return a.lowering->priority > b.lowering->priority;
-        });
-        return ways;
+        // A lowering that writes the op again is chosen by what it is inside of, which the key does not tell.
+        if (known == decided_.end() && !moving_ && under_way_.empty())
+            decided_[key] = {fastest.way->lowering, node.layer, best.rejected};
+        fastest.rejected = std::move(best.rejected);
+        best = std::move(fastest);
     }
 
-    // A user says "3", or "PLUGIN/3" where two plugins have one of that name.
-    static bool is_called(const Way& way, std::string_view name) {
-        return name == way.lowering->name || name == way.plugin + "/" + way.lowering->name;
+    // Those that can be had; why the others cannot goes to `best`.
+    std::vector<Choice> try_all(const Graph& graph, const Node& node, const std::vector<Way>& ways, Choice& best) {
+        std::vector<Choice> tried;
+        for (const Way& way : ways) {
+            if (!tried.empty() && is_decided(*graph.ops().find(node.op), *tried.front().way, way)) break;
+            Choice choice = try_lowering(graph, node, best.device, way);
+            if (choice.feasible()) {
+                tried.push_back(std::move(choice));
+                continue;
+            }
+            best.rejected.push_back({way.text(), reasons(choice.rejected)});
+            for (Rejection& r : choice.rejected) {
+                if (r.candidate == kAnotherDevice) best.rejected.push_back(std::move(r));
+            }
+        }
+        return tried;
+    }
+
+    // Whether a way need not be asked after one that can be had: the user named that one, or prefers its plugin.
+    // Instead of what the user named and cannot have comes what the plugin puts next to it.
+    bool is_decided(const tsr_operator& op, const Way& found, const Way& later) const {
+        if (found.is_named != later.is_named || found.preference != later.preference) return true;
+        return !found.is_named && options_.lowerings.contains(op.name);
+    }
+
+    // Why the others are not taken goes to `best`.
+    static Choice& fastest_of(std::vector<Choice>& tried, Choice& best) {
+        // A larger cache has to be a wish of the user: memory decides what fits.
+        constexpr double kLargerCache = 1.25;
+        // Nearly as fast is as fast: the order decides.
+        constexpr double kFaster = 0.97;
+        double smallest = kInfinite;
+        for (const Choice& choice : tried) smallest = std::min(smallest, choice.cache_bytes());
+        const auto is_large = [&](const Choice& choice) { return choice.cache_bytes() > kLargerCache * smallest; };
+        Choice* fastest = nullptr;
+        for (Choice& choice : tried) {
+            if (is_large(choice)) {
+                best.rejected.push_back(
+                    {choice.way->text(),
+                     fmt::format("its cache is {:.1f} times as large", choice.cache_bytes() / smallest), true});
+            } else if (!fastest || choice.seconds < kFaster * fastest->seconds) {
+                fastest = &choice;
+            }
+        }
+        for (const Choice& choice : tried) {
+            if (&choice == fastest || is_large(choice)) continue;
+            best.rejected.push_back({choice.way->text(),
+                                     fmt::format("slower than {}, by estimate: {:.3g} ms, not {:.3g}",
+                                                 fastest->way->text(), 1e3 * choice.seconds, 1e3 * fastest->seconds),
+                                     true});
+        }
+        return *fastest;
+    }
+
+    struct Decided {
+        const tsr_lowering* lowering;
+        int layer;
+        std::vector<Rejection> rejected;
+    };
+
+    // What was rejected for one layer, with the names of another one's parts.
+    static std::vector<Rejection> for_layer(const Decided& decided, int layer) {
+        std::vector<Rejection> rejected = decided.rejected;
+        const std::string from = fmt::format(".{}.", decided.layer), to = fmt::format(".{}.", layer);
+        for (Rejection& r : rejected) {
+            for (std::string* text : {&r.candidate, &r.reason}) {
+                for (size_t at = 0; (at = text->find(from, at)) != std::string::npos; at += to.size())
+                    text->replace(at, from.size(), to);
+            }
+        }
+        return rejected;
+    }
+
+    // What a choice of lowerings depends on: nodes of equal text get the same one.
+    std::string same_problem(const Graph& graph, const Node& node, DeviceIndex device) const {
+        std::string text = fmt::format("{} {}", node.op, device);
+        for (const Value value : node.inputs) {
+            if (!value) {
+                text += " -";
+                continue;
+            }
+            const tsr_tensor& t = graph.tensor(value);
+            const Storage& storage = graph.storage(graph.storage_of(value));
+            text += fmt::format(" {}:{}x{}x{}x{}:{}:{}:{}", t.type, t.dims[0], t.dims[1], t.dims[2], t.dims[3], t.range,
+                                storage.source_layout, where_.weight_device(storage.name).value_or(device));
+        }
+        for (const tsr_attribute& a : node.attributes) text += fmt::format(" {}={}/{}", a.name, a.i, a.f);
+        return text;
+    }
+
+    // To the device that computes the node soonest, copies included; not away from where a rule of the user put its
+    // weights.
+    void move(const Graph& graph, const Node& node, Choice& choice) const {
+        const DeviceIndex from = choice.device;
+        if (const std::string rule = where_.rule_that_holds(graph, node); !rule.empty()) {
+            choice.rejected.push_back({kAnotherDevice, rule});
+            return;
+        }
+        for (DeviceIndex other = 0; other < devices_.size(); ++other) {
+            if (other == from) continue;
+            Choice there;
+            there.device = other;
+            by_kernel(graph, node, there);
+            const double seconds = there.seconds + where_.crossing_seconds(graph, node, from, other);
+            if (!there.feasible() || seconds >= choice.seconds) continue;
+            choice.seconds = seconds;
+            choice.device = other;
+            choice.moved_from = from;
+        }
     }
 
     // The cheaper of using weights as they are and deriving new ones at load. Infeasible: `rejected` says why.
@@ -219,10 +304,14 @@ class Lowerer {
                 continue;
             }
             double seconds = 0;
+            const CacheDevices caches = where_.cache_devices(way.written->graph, device, moving_);
             for (const Node& part : way.written->graph.nodes()) {
-                Choice& choice = way.parts.emplace_back(choose(way.written->graph, part, device));
+                Choice& choice = way.parts.emplace_back(choose(way.written->graph, part, device, caches));
                 if (!choice.feasible()) {
-                    best.rejected.push_back({part.op + " (" + part.name + ")", first_line(choice.rejected)});
+                    best.rejected.push_back({part.op + " (" + part.name + ")", reasons(choice.rejected)});
+                    for (const Rejection& r : choice.rejected) {
+                        if (r.candidate == kAnotherDevice) best.rejected.push_back(r);
+                    }
                 }
                 if (part.stage == TSR_STAGE_RUN || !choice.feasible()) seconds += choice.seconds;
             }
@@ -236,7 +325,7 @@ class Lowerer {
         return best;
     }
 
-    static std::string first_line(const std::vector<Rejection>& rejected) {
+    static std::string reasons(const std::vector<Rejection>& rejected) {
         if (rejected.empty()) return "no plugin brings a kernel for this op and device";
         std::string text;
         for (const Rejection& r : rejected) text += (text.empty() ? "" : "; ") + r.candidate + ": " + r.reason;
@@ -254,7 +343,7 @@ class Lowerer {
     void report(const Node& node, const Choice& choice) {
         const auto asked = options_.lowerings.find(node.op);
         const bool named = asked != options_.lowerings.end();
-        const std::vector<Way> ways = ways_of(*model_.ops().find(node.op));
+        const std::vector<Way> ways = ways_of(*model_.ops().find(node.op), registry_, options_);
         if (ways.empty()) return;
         LoweringChoice& line = result_.choices.emplace_back();
         line.node = node.name;
@@ -283,12 +372,20 @@ class Lowerer {
         }
     }
 
+    void report_move(const Node& node, const Choice& choice) {
+        if (!noted_.insert({node.op, *choice.moved_from}).second) return;
+        result_.notes.push_back(fmt::format("{} ({}) runs on {}: {} cannot compute it: {}", node.name, node.op,
+                                            devices_[choice.device]->id, devices_[*choice.moved_from]->id,
+                                            reasons(choice.rejected)));
+    }
+
     void emit(const Graph& from, const Node& node, const Choice& choice, Mapping& mapping) {
         Graph& out = result_.graph;
         if (!choice.way) {
             std::vector<Value> inputs, outputs;
             for (const Value v : node.inputs) inputs.push_back(out.import(from, v, mapping.storages, mapping.values));
             for (const Value v : node.outputs) outputs.push_back(out.import(from, v, mapping.storages, mapping.values));
+            if (choice.moved_from) report_move(node, choice);
             out.set_layer(node.layer);
             out.add(node.op, node.name, inputs, node.attributes, outputs, node.stage);
             result_.node_device.push_back(choice.device);
@@ -325,9 +422,11 @@ class Lowerer {
     const Registry& registry_;
     std::span<const tsr_device_info* const> devices_;
     const ScheduleOptions& options_;
+    NodeDevices where_;
     LoweredGraph result_;
-    std::unordered_map<std::string, DeviceIndex> weight_device_;  // by name of the weight
     std::set<std::pair<std::string, DeviceIndex>> noted_;
+    std::map<std::string, Decided> decided_;  // by same_problem
+    bool moving_ = false;                     // nodes may run elsewhere than where their weights are
 };
 
 }  // namespace

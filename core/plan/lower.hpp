@@ -16,10 +16,11 @@ struct LoweredGraph {
     std::vector<std::string> notes;
 };
 
-// Each node that no kernel computes whole, or that its parts compute sooner, is replaced by a lowering: the one the
-// user named, else one of the plugin that the configuration prefers, else the cheapest of those that the core and each
-// plugin put first (by priority, if it is feasible). Throws Error(TSR_UNSUPPORTED) if none
-// is feasible.
+// Each node that no kernel computes whole, or that its parts compute sooner, is replaced by a lowering: the one that
+// the user named, else one of the plugin that the configuration prefers, else the fastest by estimate; of lowerings
+// that are about as fast, the one of the highest priority; of those whose caches differ much, one of the smaller. What
+// the device of its weights cannot compute runs on another device, with a note, unless a rule of the user placed them.
+// Throws Error(TSR_UNSUPPORTED) if a node cannot be computed, with each candidate's reason.
 LoweredGraph lower_graph(const Graph& model, const Placement& placement, const Registry& registry,
                          std::span<const tsr_device_info* const> devices, const ScheduleOptions& options);
 

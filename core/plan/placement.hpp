@@ -1,4 +1,5 @@
-// Which device each weight lies on: the user's rules first, the rest fitted to the memory that is there.
+// Which device each weight lies on: the user's rules first, then what the flags say, the rest in the room that is
+// given.
 #pragma once
 
 #include "core/graph/graph.hpp"
@@ -6,6 +7,7 @@
 
 #include <tessera/device.h>
 
+#include <cstdint>
 #include <span>
 #include <string>
 #include <vector>
@@ -14,6 +16,7 @@ namespace tessera {
 
 struct Placement {
     std::vector<uint32_t> storage_device;  // a storage of the model's graph each; 0 is the CPU
+    std::vector<int32_t> storage_rule;     // the user's rule that placed it, in PlacementOptions::rules; -1: none
     std::vector<uint32_t> layer_device;    // a layer each; the last entry is for nodes past the last layer
     std::vector<std::string> notes;
 
@@ -22,10 +25,37 @@ struct Placement {
     }
 };
 
-// Throws Error: TSR_NOT_FOUND for a rule naming a device that is not there (listing those that are),
-// TSR_INVALID_ARGUMENT for a malformed regular expression. `cache_bytes_layer`: what the cache of one layer takes, for
-// fitting.
-Placement place(const Graph& model, std::span<const tsr_device_info* const> devices, const ScheduleOptions& options,
-                uint64_t cache_bytes_layer);
+// Bytes that weights and caches may take of each device; 0 of one that is not to be used. That of the CPU is not looked
+// at: it takes what is left.
+struct Room {
+    std::vector<uint64_t> bytes;
+    std::vector<uint64_t> layer_cache;  // bytes of each layer's cache
+
+    // Where the parts of a layer that every token reads go, before any routed experts.
+    enum class Shape : uint8_t {
+        kSpread,   // neighbouring layers on each device, as many as leave its share of the experts room beside them
+        kStacked,  // on the first devices alone; the others hold experts
+    };
+    Shape shape = Shape::kSpread;
+    std::vector<uint32_t> order;  // devices but the CPU, in the order in which they are filled
+};
+
+// Places weights whole: a stack of experts is one weight, but gate, up and down of a layer are three. Experts that find
+// no room lie on the CPU. Throws Error: TSR_NOT_FOUND for a rule naming a device that is not there (listing those that
+// are), TSR_INVALID_ARGUMENT for a malformed regular expression.
+Placement place(const Graph& model, std::span<const tsr_device_info* const> devices, const PlacementOptions& asked,
+                const Room& room);
+
+// As -ngl, -ts and --n-cpu-moe say it, whatever fits.
+Placement place_as_asked(const Graph& model, std::span<const tsr_device_info* const> devices,
+                         const PlacementOptions& asked, const Room& room);
+
+// Storages of weights with one matrix an expert, by storage.
+std::vector<bool> find_experts(const Graph& model);
+
+// "-ot REGEX=DEVICE" arguments, in the order in which they count, that place every weight of the model as `placement`
+// does. Empty if all lie on the CPU.
+std::vector<std::string> placement_rules(const Graph& model, const Placement& placement,
+                                         std::span<const tsr_device_info* const> devices);
 
 }  // namespace tessera

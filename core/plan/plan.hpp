@@ -23,6 +23,7 @@ namespace tessera {
 struct Rejection {
     std::string candidate;
     std::string reason;
+    bool is_possible = false;  // another one is better, by estimate
 };
 
 // Which way a node of the model's graph was written in kernels, and why not another.
@@ -53,12 +54,18 @@ struct Instance {
     std::string why_copy;   // for a second instance of a weight on one device: what needed it
 };
 
+// What the kernel said of a node: see tsr_kernel_plan.
+struct NodeEstimate {
+    double seconds_one_row = 0, seconds_all_rows = 0;            // nothing cached
+    double seconds_one_row_full = 0, seconds_all_rows_full = 0;  // max_tokens cached
+    double bytes_one_row = 0, bytes_all_rows = 0;
+};
+
 struct PlannedNode {
     uint32_t node = 0;  // index in Plan::graph.nodes()
     DeviceIndex device = 0;
     const tsr_kernel* kernel = nullptr;
-    double seconds_one_row = 0;
-    double seconds_all_rows = 0;
+    NodeEstimate estimate;
     uint64_t workspace_bytes = 0;
     uint64_t minimum_scratch_bytes = 0;
     std::vector<InstanceId> operands;  // inputs, then outputs; 0: absent (Plan::instances[0] is none)
@@ -100,6 +107,9 @@ struct Plan {
     std::vector<InstanceId> deferred;  // in the order in which they are packed
     std::vector<DeviceMemory> memory;  // a device each
     std::vector<LoweringChoice> lowerings;
+    // A sequence that brings at least this many new rows is faster as a prompt, by estimate: see rows_of_a_prompt.
+    uint32_t prompt_rows_from = 1;
+    std::vector<std::string> rules;  // -ot ... that place every weight as this plan does; empty if all is on the CPU
     std::vector<std::string> notes;  // for people: what was asked and could not be honoured, and what is done instead
 
     // Whether the host reads an output of the graph there.

@@ -108,6 +108,7 @@ uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, c
     const auto fits = [&](uint32_t pages) {
         EngineOptions tried = options;
         tried.context = pages * TSR_PAGE_TOKENS;
+        tried.placement.first_fit = true;
         try {
             check_fit(plan_model(file, registry, hardware, tried).plan);
             return true;
@@ -148,7 +149,7 @@ struct Engine::State {
           ops(std::move(planned.ops)),
           context(planned.context),
           threads(threads_of(options, hardware)),
-          expand_from(std::max(options.expand_from, 1u)),
+          expand_from(options.expand_from ? options.expand_from : planned.plan.prompt_rows_from),
           team(threads.most(), placement_of(options, hardware)),
           weights(file, options.map_weights),
           executor(std::move(planned.plan), registry, team),

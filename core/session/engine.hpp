@@ -30,8 +30,9 @@ struct EngineOptions {
     uint32_t output_rows = 0;     // rows of one step whose logits are wanted; 0: one a sequence
     uint32_t threads = 0;         // of generation (-t); 0: the physical cores
     uint32_t prompt_threads = 0;  // of prompts (-tb); 0: as threads
-    // A sequence that brings at least this many new rows at once counts as a prompt (-mla 2 and 3).
-    uint32_t expand_from = 171;
+    // A sequence that brings at least this many new rows at once counts as a prompt (-mla 2 and 3); 0: as the plan
+    // estimates.
+    uint32_t expand_from = 0;
     tsr_type cache_type_k = TSR_TYPE_F16;
     tsr_type cache_type_v = TSR_TYPE_F16;
     bool hadamard_keys = false;  // as of ScheduleOptions

@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
+#include "core/hardware/measure.hpp"
 #include "core/hardware/numa.hpp"
 #include "core/model/model.hpp"
 
@@ -28,15 +29,12 @@ Config read_configuration(const CommonSettings& settings) {
 }
 
 // The configuration speaks of this machine, so of a rig it changes nothing.
-Hardware find_hardware(const Config& config, const std::optional<fs::path>& rig, uint32_t threads) {
-    if (rig) {
-        Hardware hardware = Hardware::from_rig(*rig);
-        if (threads) hardware.set_threads(threads);
-        return hardware;
-    }
-    Hardware hardware = Hardware::detect();
+Hardware find_hardware(const Config& config, const std::optional<fs::path>& rig, uint32_t threads, NumaMode numa) {
+    Hardware hardware = rig ? Hardware::from_rig(*rig) : Hardware::detect();
     apply(config, hardware);
     if (threads) hardware.set_threads(threads);
+    apply_speed(hardware, default_speed_file(hardware.cpu_description()));
+    if (numa == NumaMode::kIsolate) hardware.isolate_node();
     return hardware;
 }
 
@@ -119,9 +117,9 @@ void check_plugins(const Registry& registry) {
 
 }  // namespace
 
-Machine::Machine(const CommonSettings& settings, const std::optional<fs::path>& rig, uint32_t threads)
+Machine::Machine(const CommonSettings& settings, const std::optional<fs::path>& rig, uint32_t threads, NumaMode numa)
     : config(read_configuration(settings)),
-      hardware(find_hardware(config, rig, threads)),
+      hardware(find_hardware(config, rig, threads, numa)),
       processors(rig ? Hardware::from_rig(*rig).cpu().threads : static_cast<uint32_t>(allowed_cpus().size())),
       registry(Registry::load(config, hardware)),
       remarks(idle_names(settings, config, registry)) {}

@@ -17,6 +17,7 @@
 namespace tessera {
 
 // This machine with the user's configuration applied, or the machine of a rig file. `threads`: of the team; 0: all.
+// `numa`: kIsolate plans for one node of memory.
 struct Machine {
     Config config;
     Hardware hardware;
@@ -26,7 +27,7 @@ struct Machine {
     std::vector<std::string> remarks;
 
     explicit Machine(const CommonSettings& settings, const std::optional<std::filesystem::path>& rig = {},
-                     uint32_t threads = 0);
+                     uint32_t threads = 0, NumaMode numa = NumaMode::kNone);
 };
 
 // Threads that the settings ask for at most; 0 if they ask for nothing.

@@ -1,4 +1,5 @@
 #include "core/graph/types.hpp"
+#include "core/plan/predict.hpp"
 #include "core/plan/step_check.hpp"
 #include "core/setup/plan_report.hpp"
 
@@ -78,8 +79,12 @@ json::array nodes(const PlanReport& report, const Nodes& planned) {
                                    {"device", plan.devices[node.device]->id},
                                    {"plugin", report.registry.owner(*node.kernel).manifest.name},
                                    {"kernel", node.kernel->name},
-                                   {"seconds_one_row", node.seconds_one_row},
-                                   {"seconds_all_rows", node.seconds_all_rows},
+                                   {"seconds_one_row", node.estimate.seconds_one_row},
+                                   {"seconds_all_rows", node.estimate.seconds_all_rows},
+                                   {"seconds_one_row_full", node.estimate.seconds_one_row_full},
+                                   {"seconds_all_rows_full", node.estimate.seconds_all_rows_full},
+                                   {"bytes_one_row", node.estimate.bytes_one_row},
+                                   {"bytes_all_rows", node.estimate.bytes_all_rows},
                                    {"workspace_bytes", node.workspace_bytes},
                                    {"minimum_scratch_bytes", node.minimum_scratch_bytes},
                                    {"inputs", std::move(inputs)},
@@ -182,6 +187,28 @@ json::array lowerings(const Plan& plan) {
     return all;
 }
 
+json::object step_json(const Plan& plan, const StepTime& time) {
+    json::array devices;
+    for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
+        devices.push_back(json::object{{"id", plan.devices[device]->id}, {"seconds", time.busy[device]}});
+    }
+    return {{"seconds", time.seconds},       {"devices", std::move(devices)},  {"memory", time.memory},
+            {"arithmetic", time.arithmetic}, {"cached", time.cached},          {"calls", time.calls},
+            {"copies", time.copies},         {"bound", bound_text(plan, time)}};
+}
+
+json::array speeds(const Plan& plan) {
+    json::array all;
+    for (const Speed& speed : predict(plan)) {
+        all.push_back(json::object{{"depth", speed.depth},
+                                   {"prompt", speed.prompt},
+                                   {"generation", speed.generation},
+                                   {"prompt_step", step_json(plan, speed.prompt_step)},
+                                   {"generation_step", step_json(plan, speed.generation_step)}});
+    }
+    return all;
+}
+
 json::array strings(const std::vector<std::string>& lines) {
     return json::array(lines.begin(), lines.end());
 }
@@ -223,6 +250,9 @@ json::object plan_json(const PlanReport& report) {
             {"mapped_too_much", mapped_excess(plan)},
             {"largest_context", report.largest_context},
             {"devices", devices(plan)},
+            {"speed", speeds(plan)},
+            {"prompt_rows_from", plan.prompt_rows_from},
+            {"rules", strings(plan.rules)},
             {"lowerings", lowerings(plan)},
             {"init_nodes", nodes(report, plan.init_nodes)},
             {"nodes", nodes(report, plan.nodes)},

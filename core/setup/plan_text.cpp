@@ -1,5 +1,7 @@
 #include "core/base/text.hpp"
 #include "core/graph/types.hpp"
+#include "core/plan/fit.hpp"
+#include "core/plan/predict.hpp"
 #include "core/setup/plan_report.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -82,8 +84,8 @@ class LayerTexts {
         std::string text = fmt::format(" on {}", join(devices, ", "));
         double one = 0, all = 0;
         for (const PlannedNode* node : list) {
-            one += node->seconds_one_row;
-            all += node->seconds_all_rows;
+            one += node->estimate.seconds_one_row;
+            all += node->estimate.seconds_all_rows;
         }
         if (why_)
             text += fmt::format(" (estimated {:.3g} ms for one row, {:.3g} ms for {})", one * 1e3, all * 1e3,
@@ -106,13 +108,13 @@ class LayerTexts {
                                                : fmt::format(": variant {} of {}", choice.lowering, choice.plugin));
         const std::string reason = choice.asked ? "asked for"
                                    : parts      ? "faster, by estimate"
-                                                : "the first that can be computed here";
+                                                : "the fastest, by estimate";
         std::string text = fmt::format("  {:<18} ", without_layer(choice.node, choice.layer));
         text += wrapped(fmt::format("{} ({})", how, reason), text.size(), 21) + '\n';
         if (why_ && !choice.summary.empty()) text += fmt::format("  {:<18}   that is: {}\n", "", choice.summary);
         for (const Rejection& rejected : choice.rejected) {
             // That no single kernel computes an abstract op is how it is meant.
-            if (!why_ && rejected.candidate == "one kernel") continue;
+            if (!why_ && (rejected.is_possible || rejected.candidate == "one kernel")) continue;
             text += not_taken(rejected, choice.layer);
         }
         return text;
@@ -185,7 +187,7 @@ std::string fit_text(const PlanReport& report) {
     std::string text;
     const std::vector<Excess> excesses = excess_of(plan);
     for (const Excess& excess : excesses)
-        text += "does not fit: " + wrapped(why_no_fit(plan, excess.device), 14, 2) + '\n';
+        text += "does not fit: " + wrapped(fit_advice(plan, excess.device), 14, 2) + '\n';
     if (excesses.empty()) text += "fits\n";
     if (const uint64_t bytes = mapped_excess(plan); bytes && excesses.empty()) {
         text += wrapped(fmt::format("mapped weights are {} more than the memory left: they will be read from the disk "
@@ -206,6 +208,27 @@ std::string fit_text(const PlanReport& report) {
     }
     if (const uint64_t least = least_scratch(plan)) {
         text += fmt::format("smallest possible -amb: {} MiB\n", (least + (1 << 20) - 1) >> 20);
+    }
+    return text;
+}
+
+std::string speed_text(const Plan& plan) {
+    std::string text = fmt::format("{:<23} {:>10}   bound by\n", "predicted", "tokens/s");
+    const auto line = [&](const char* what, uint32_t depth, double speed, const StepTime& step) {
+        const std::string cached = depth ? grouped(depth) : "nothing";
+        text += fmt::format("{:<23} {:>10.4g}   {}\n", fmt::format("{}, {} cached", what, cached), speed,
+                            bound_text(plan, step));
+    };
+    for (const Speed& speed : predict(plan)) {
+        line("prompt", speed.depth, speed.prompt, speed.prompt_step);
+        line("token", speed.depth, speed.generation, speed.generation_step);
+        if (plan.devices.size() < 2) continue;
+        for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
+            const double prompt = speed.prompt_step.busy[device], token = speed.generation_step.busy[device];
+            if (prompt <= 0 && token <= 0) continue;
+            text += fmt::format("  {:<12} {:>8.4g} ms of a step of {} rows, {:.4g} ms of a token\n",
+                                plan.devices[device]->id, 1e3 * prompt, plan.options.max_rows, 1e3 * token);
+        }
     }
     return text;
 }
@@ -286,7 +309,7 @@ std::string cache_types(const Plan& plan) {
 
 std::string plan_text(const PlanReport& report, bool why) {
     const Plan& plan = report.planned.plan;
-    std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n';
+    std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n' + speed_text(plan) + '\n';
     text += LayerTexts(report, why).text();
     size_t copies = 0, runs = 0;
     uint64_t bytes = 0;
@@ -316,6 +339,8 @@ std::string plan_text(const PlanReport& report, bool why) {
                         0, 2) +
                 '\n';
     }
+    if (!plan.rules.empty()) text += "\nflags that place the weights so:\n";
+    for (const std::string& rule : plan.rules) text += fmt::format("  -ot '{}'\n", rule);
     if (!plan.notes.empty()) text += "\nnotes:\n";
     for (const std::string& note : plan.notes) text += "  " + wrapped(note, 2, 4) + '\n';
     return text;

@@ -14,13 +14,13 @@ constexpr double kMemoryShare = 0.75;
 constexpr double kArithmeticShare = 0.25;
 
 // Multiply-adds of int8 or f16 products a clock and multiprocessor: tensor cores from 7.0 on (GeForce cards sum f16 in
-// f32 at half rate), dp4a on 6.1, f32 on 6.0.
+// f32 at half rate); half of what dp4a can do on 6.1, where the same lanes unpack the weights; f32 on 6.0.
 double macs_a_clock(uint32_t capability) noexcept {
     if (capability >= 1000 && capability < 1200) return 4096;
     if (capability >= 900 && capability < 1000) return 2048;
     if (capability == 800) return 1024;
     if (capability >= 700) return 512;
-    return capability >= 610 ? 512 : 64;
+    return capability >= 610 ? 256 : 64;
 }
 
 struct Rates {

@@ -96,7 +96,7 @@ TEST(PlanV3, EveryRigGetsAnAnswer) {
             const auto plan = json_of(outcome);
             EXPECT_EQ(plan.at("fits").as_bool(), outcome.code == 0);
             EXPECT_EQ(plan.at("too_much").as_array().empty(), outcome.code == 0);
-            EXPECT_EQ(outcome.err.find(" bytes missing") != std::string::npos, outcome.code == 3) << outcome.err;
+            EXPECT_EQ(outcome.err.find(" GiB missing") != std::string::npos, outcome.code == 3) << outcome.err;
             EXPECT_NEAR(cache_mib(plan), lite ? 1166.6 / 61 * 27 : 1166.6, 0.1);
             if (lite) break;
         }

@@ -1,0 +1,185 @@
+#include "core/plan/predict.hpp"
+
+#include "core/base/error.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// What a copy between two devices costs beside its bytes: an event that a queue waits for, or a host that is woken.
+constexpr double kCopySeconds = 10e-6;
+// A node that does less than this is bound by its call.
+constexpr double kCallSeconds = 8e-6;
+
+double between(double at_0, double at_1, double share) {
+    return at_0 + (at_1 - at_0) * share;
+}
+
+class StepClock {
+  public:
+    StepClock(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt)
+        : plan_(plan),
+          rows_(rows),
+          row_share_(plan.options.max_rows > 1 ? (rows - 1.0) / (plan.options.max_rows - 1.0) : 0),
+          depth_share_(plan.options.max_tokens ? std::min(1.0, static_cast<double>(depth) / plan.options.max_tokens)
+                                               : 0),
+          prompt_(prompt) {
+        free_.resize(plan.devices.size());
+        time_.busy.resize(plan.devices.size());
+    }
+
+    StepTime run() {
+        for (const PlannedNode& planned : plan_.nodes) {
+            const Node& node = plan_.graph.nodes()[planned.node];
+            const int32_t range = working_range(plan_.graph, node);
+            if (range == TSR_RANGE_PROMPT_ROWS && !prompt_) continue;
+            if (range == TSR_RANGE_GENERATION_ROWS && prompt_) continue;
+            // Logits are wanted of the last row.
+            take(planned, node, range == TSR_RANGE_OUTPUT_ROWS ? 0 : row_share_);
+        }
+        time_.seconds = *std::ranges::max_element(free_);
+        for (const char* name : {"logits", "hidden"}) {
+            if (const Value value = plan_.graph.find_output(name))
+                time_.seconds = std::max(time_.seconds, ready(plan_.graph.storage_of(value), 0));
+        }
+        return std::move(time_);
+    }
+
+  private:
+    void take(const PlannedNode& planned, const Node& node, double row_share) {
+        const NodeEstimate& e = planned.estimate;
+        const double empty = between(e.seconds_one_row, e.seconds_all_rows, row_share);
+        const double full = std::max(empty, between(e.seconds_one_row_full, e.seconds_all_rows_full, row_share));
+        const double seconds = between(empty, full, depth_share_);
+        double start = free_[planned.device];
+        for (const Value value : node.inputs) {
+            if (value) start = std::max(start, ready(plan_.graph.storage_of(value), planned.device));
+        }
+        for (const Value value : node.outputs) {
+            // What writes into a part of a storage needs the rest of it where it is.
+            if (value) start = std::max(start, ready(plan_.graph.storage_of(value), planned.device));
+        }
+        free_[planned.device] = start + seconds;
+        time_.busy[planned.device] += seconds;
+        for (const Value value : node.outputs) {
+            if (value && is_activation(plan_.graph.storage_of(value)))
+                at_[plan_.graph.storage_of(value)] = {{planned.device, start + seconds}};
+        }
+        count(planned, empty, seconds, between(e.bytes_one_row, e.bytes_all_rows, row_share));
+    }
+
+    void count(const PlannedNode& planned, double empty, double seconds, double bytes) {
+        time_.cached += seconds - empty;
+        const double bandwidth = plan_.devices[planned.device]->memory_bandwidth;
+        const double reading = bandwidth > 0 ? bytes / bandwidth : 0;
+        double& part = reading > 0.5 * empty ? time_.memory : empty < kCallSeconds ? time_.calls : time_.arithmetic;
+        part += empty;
+    }
+
+    bool is_activation(StorageId id) const { return plan_.graph.storage(id).role == TSR_ROLE_ACTIVATION; }
+
+    // When the storage's contents are on the device: copied there if they are elsewhere. 0 for what lies there anyway.
+    double ready(StorageId id, DeviceIndex device) {
+        if (!is_activation(id)) return 0;
+        auto& copies = at_[id];
+        if (copies.empty()) return 0;
+        const auto here = std::ranges::find(copies, device, &std::pair<DeviceIndex, double>::first);
+        if (here != copies.end()) return here->second;
+        const auto [from, since] = copies.front();
+        const Storage& storage = plan_.graph.storage(id);
+        double bytes = static_cast<double>(storage.bytes);
+        if (storage.range == TSR_RANGE_OUTPUT_ROWS) {
+            bytes = static_cast<double>(storage.row_bytes);
+        } else if (storage.range != TSR_RANGE_FIXED) {
+            bytes = std::min(bytes, static_cast<double>(storage.row_bytes) * rows_);
+        }
+        double seconds = kCopySeconds;
+        for (const DeviceIndex end : {from, device}) {
+            const double link = end == 0 ? 0 : plan_.devices[end]->link_bandwidth;
+            if (link > 0) seconds += bytes / link;
+        }
+        time_.copies += seconds;
+        copies.emplace_back(device, since + seconds);
+        return since + seconds;
+    }
+
+    const Plan& plan_;
+    const double rows_, row_share_, depth_share_;
+    const bool prompt_;
+    std::vector<double> free_;  // when each device has done what came before
+    // Devices with the current contents of an activation, and since when; the one that wrote it first.
+    std::map<StorageId, std::vector<std::pair<DeviceIndex, double>>> at_;
+    StepTime time_;
+};
+
+}  // namespace
+
+int32_t working_range(const Graph& graph, const Node& node) {
+    for (const Value value : node.outputs) {
+        if (value && graph.tensor(value).range != TSR_RANGE_FIXED) return graph.tensor(value).range;
+    }
+    return node.inputs.empty() || !node.inputs.front() ? TSR_RANGE_FIXED : graph.tensor(node.inputs.front()).range;
+}
+
+StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt) {
+    return StepClock(plan, rows, depth, prompt).run();
+}
+
+std::vector<Speed> predict(const Plan& plan) {
+    const uint32_t rows = plan.options.max_rows;
+    std::vector<Speed> speeds;
+    for (const uint32_t depth : {0u, plan.options.max_tokens}) {
+        Speed& speed = speeds.emplace_back();
+        speed.depth = depth;
+        speed.prompt_step = step_time(plan, rows, depth, rows >= plan.prompt_rows_from);
+        speed.generation_step = step_time(plan, 1, depth, false);
+        if (speed.prompt_step.seconds > 0) speed.prompt = rows / speed.prompt_step.seconds;
+        if (speed.generation_step.seconds > 0) speed.generation = 1 / speed.generation_step.seconds;
+    }
+    return speeds;
+}
+
+double typical_seconds(const Plan& plan) {
+    const uint32_t rows = plan.options.max_rows, depth = plan.options.max_tokens / 2;
+    return step_time(plan, 1, depth, false).seconds +
+           kPromptShare * step_time(plan, rows, depth, rows >= plan.prompt_rows_from).seconds;
+}
+
+uint32_t rows_of_a_prompt(const Plan& plan) {
+    const uint32_t most = plan.options.max_rows, depth = plan.options.max_tokens / 2;
+    // Nodes of both ranges run in none of the two and cancel out.
+    const auto seconds = [&](uint32_t rows, bool prompt) {
+        double sum = 0;
+        for (const double busy : step_time(plan, rows, depth, prompt).busy) sum += busy;
+        return sum;
+    };
+    const double prompt_one = seconds(1, true), prompt_all = seconds(most, true);
+    const double generation_one = seconds(1, false), generation_all = seconds(most, false);
+    if (prompt_one <= generation_one) return 1;
+    if (most == 1 || prompt_all >= generation_all) return most + 1;
+    const double gain_one = prompt_one - generation_one;  // falls to a negative number, in a straight line
+    const double gain_all = prompt_all - generation_all;
+    return 1 + static_cast<uint32_t>(std::ceil(gain_one / (gain_one - gain_all) * (most - 1)));
+}
+
+std::string bound_text(const Plan& plan, const StepTime& time) {
+    const std::array<std::pair<const char*, double>, 5> parts{{{"memory", time.memory},
+                                                               {"arithmetic", time.arithmetic},
+                                                               {"attention to the cache", time.cached},
+                                                               {"calls", time.calls},
+                                                               {"copies", time.copies}}};
+    double all = 0;
+    for (const auto& [name, seconds] : parts) all += seconds;
+    if (all <= 0) return "nothing";
+    const auto& most = *std::ranges::max_element(parts, {}, &std::pair<const char*, double>::second);
+    const auto busiest = static_cast<size_t>(std::ranges::max_element(time.busy) - time.busy.begin());
+    return fmt::format("{} {:.0f} %; {} busy {:.0f} %", most.first, 100 * most.second / all, plan.devices[busiest]->id,
+                       100 * std::min(1.0, time.busy[busiest] / time.seconds));
+}
+
+}  // namespace tessera

@@ -1,0 +1,52 @@
+// How fast a plan runs, by its kernels' estimates and the links between its devices.
+#pragma once
+
+#include "core/plan/plan.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+// The range that tells how many rows a node works on: that of what it makes, or of what it reads first.
+int32_t working_range(const Graph& graph, const Node& node);
+
+// How much of a prompt's step counts beside a token of generation, where one number has to speak for both: as if a
+// token were generated for every 32nd of a step of max_rows.
+constexpr double kPromptShare = 1.0 / 32;
+
+// Seconds of one step. Devices work side by side where no node waits for another, so `seconds` is the longest way
+// through the graph, and `busy` may come to more.
+struct StepTime {
+    double seconds = 0;
+    std::vector<double> busy;  // of each of Plan::devices
+    // What the nodes' time goes into, summed over all devices: reading weights and activations, arithmetic, attention
+    // to tokens that are cached already, calls (the fixed cost of nodes that do little), and copies between devices.
+    double memory = 0, arithmetic = 0, cached = 0, calls = 0, copies = 0;
+};
+
+// `rows`: 1 to max_rows, of one sequence, of which `depth` tokens are cached before them (at most max_tokens).
+// `prompt`: they go the way of prompts (TSR_RANGE_PROMPT_ROWS), else that of generation.
+StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt);
+
+// At depth 0 and with as many tokens cached as a sequence can have.
+struct Speed {
+    uint32_t depth = 0;
+    double prompt = 0, generation = 0;  // tokens/s; a prompt in steps of max_rows
+    StepTime prompt_step, generation_step;
+};
+std::vector<Speed> predict(const Plan& plan);
+
+// Seconds of a typical use, to compare plans by: a token of generation, and a share of a prompt's step, half of
+// max_tokens being cached.
+double typical_seconds(const Plan& plan);
+
+// From how many new rows on a sequence is better taken as a prompt (rows of TSR_RANGE_PROMPT_ROWS) than row by row as
+// generation is: where the two estimates meet, half of max_tokens being cached. At least 1; max_rows + 1 if never.
+uint32_t rows_of_a_prompt(const Plan& plan);
+
+// "memory 81 %; CUDA0 busy 60 %": the largest part of what nodes and copies take, and the device that works longest.
+std::string bound_text(const Plan& plan, const StepTime& time);
+
+}  // namespace tessera
