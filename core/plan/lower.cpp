@@ -107,7 +107,8 @@ class Lowerer {
     Choice choose(const Graph& graph, const Node& node, DeviceIndex inherited, const CacheDevices& caches) {
         Choice best;
         const auto cache = touches_cache(graph, node) ? caches.find(node.layer) : caches.end();
-        best.device = cache != caches.end() ? cache->second : where_.device_of(graph, node, inherited);
+        const DeviceIndex usual = where_.device_of(graph, node, inherited);
+        best.device = cache != caches.end() ? cache->second : usual;
         const std::vector<Way> ways = ways_of(*graph.ops().find(node.op), registry_, options_);
 
         // With lowerings at hand a node whose matrices lie apart is split; else the smaller ones get a copy where it
@@ -121,6 +122,14 @@ class Lowerer {
             by_lowering(graph, node, ways, best);
         } else if (!best.feasible() && moving_ && cache == caches.end() && node.stage == TSR_STAGE_RUN) {
             move(graph, node, best);
+        } else if (best.feasible() && moving_ && cache != caches.end() && best.device != usual) {
+            // It went with its cache: for its own sake, or for that of another node of the cache.
+            const NodeView view(graph, node);
+            KernelCandidates there = find_kernels(view.abi(), *devices_[usual], registry_);
+            if (there.able.empty()) {
+                best.moved_from = usual;
+                best.rejected = std::move(there.unable);
+            }
         }
         return best;
     }
