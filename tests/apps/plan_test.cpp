@@ -82,6 +82,23 @@ TEST(PlanV3, CacheIsAsLargeAsTheThreadsSay) {
     EXPECT_THAT(tessera({"plan", model, "-mla", "3"}).out, testing::HasSubstr("layers 3-59 on CPU"));
 }
 
+// What another program reached on two Xeon 6980P (shared/rigs) is to be beaten, and not by more than can be.
+TEST(PlanV3, TheSpeedOfACpuRigIsPredicted) {
+    const Outcome outcome =
+        tessera({"plan", make("v3", "q4_K"), "--json", "-c", "8192", "--rig", TSR_SHARED "/rigs/dual-xeon-6980p.toml"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const auto plan = json_of(outcome);
+    const auto& empty = plan.at("speed").at(0);
+    EXPECT_EQ(empty.at("depth").to_number<int>(), 0);
+    const double prompt = empty.at("prompt").to_number<double>() / 182.26;
+    const double generation = empty.at("generation").to_number<double>() / 8.09;
+    EXPECT_GT(prompt, 1);
+    EXPECT_LT(prompt, 2);
+    EXPECT_GT(generation, 1);
+    EXPECT_LT(generation, 2);
+    EXPECT_LT(plan.at("speed").at(1).at("generation").to_number<double>(), empty.at("generation").to_number<double>());
+}
+
 TEST(PlanV3, EveryRigGetsAnAnswer) {
     size_t rigs = 0;
     for (const auto& entry : fs::directory_iterator(TSR_SHARED "/rigs")) {
