@@ -13,6 +13,7 @@ import ctypes
 import importlib.util
 import json
 import pathlib
+import re
 import struct
 import subprocess
 import sys
@@ -20,11 +21,11 @@ import tempfile
 
 import numpy as np
 
-# Their numbers in files.
-TYPES = {"f16": 1, "bf16": 30, "q4_0": 2, "q4_1": 3, "q5_0": 6, "q5_1": 7, "q6_0": 133, "q8_0": 8, "iq4_nl": 20, "mxfp4": 39, "q2_K": 10,
-         "q3_K": 11, "q4_K": 12, "q5_K": 13, "q6_K": 14, "iq1_s": 19, "iq1_m": 29, "iq2_xxs": 16, "iq2_xs": 17, "iq2_s": 22, "iq3_xxs": 18,
-         "iq3_s": 21, "iq4_xs": 23, "iq2_k": 137, "iq3_k": 138, "iq4_k": 139, "iq5_k": 140, "iq6_k": 141, "iq2_ks": 145, "iq3_ks": 156,
-         "iq4_ks": 144, "iq5_ks": 152}
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+# Name and number in files of every type that has kernels, from the list of types.
+ROW = re.compile(r'M\(X, \w+, \w+, (\d+), \d+, "(\w+)"')
+TYPES = {name: int(number) for number, name in ROW.findall((ROOT / "sdk/include/tessera/types.h").read_text())
+         if name != "f32" and int(number) < 65536}
 CUT = dict(layers=2, dense=1, experts=16, vocab=16384)
 ROWS = 64  # encoded of each length; a weight repeats them
 ALIGN = 32

@@ -14,7 +14,7 @@ namespace tessera::conformance {
 // All types that weights can have.
 inline std::vector<tsr_type> weight_types() {
     std::vector<tsr_type> types = {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16};
-    formats::BlockFormats::each([&]<class Block>() { types.push_back(Block::kType); });
+    formats::each_block_format([&]<class Block>() { types.push_back(Block::kType); });
     return types;
 }
 

@@ -67,10 +67,10 @@ struct Instantiate {
         }
     }
 
-    static constexpr WeightKernels table(const char* name, const char* layout, double macs) {
+    static constexpr WeightKernels table(double macs) {
         return {Format::kType,
-                name,
-                layout,
+                cpu::format_name(Format::kType),
+                cpu::packed_layout_name(Format::kType),
                 {Format::kGroups, Format::kCentre},
                 static_cast<uint32_t>(kElements),
                 sizeof(Scratch),

@@ -2,6 +2,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kMxfp4 = Instantiate<cpu::WeightMxfp4>::table("mxfp4", "mxfp4_x8", 90e9);
+const WeightKernels kMxfp4 = Instantiate<cpu::WeightMxfp4>::table(90e9);
 
 }  // namespace tessera::cpu_x86

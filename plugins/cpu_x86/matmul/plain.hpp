@@ -40,9 +40,18 @@ struct Plain {
         }
     }
     // macs: a second of one worker.
-    static constexpr WeightKernels table(const char* name, const char* layout, double macs) {
-        return {kType,          name,     layout,          {0, 0},          1, sizeof(cpu::FloatScratch<Isa>), macs,
-                prepare_floats, multiply, transpose<true>, transpose<false>};
+    static constexpr WeightKernels table(double macs) {
+        return {kType,
+                cpu::format_name(kType),
+                cpu::packed_layout_name(kType),
+                {0, 0},
+                1,
+                sizeof(cpu::FloatScratch<Isa>),
+                macs,
+                prepare_floats,
+                multiply,
+                transpose<true>,
+                transpose<false>};
     }
 };
 

@@ -67,14 +67,12 @@ struct ColumnKernels {
                      const ActivationRows& x, void* scratch, const Sink& sink);
 };
 
-// One table a format, each in a file of its own so that they compile side by side.
-extern const WeightKernels kQ4_0, kQ4_1, kQ5_0, kQ5_1, kQ6_0, kQ8_0, kMxfp4, kIq4Nl, kQ2K, kQ3K, kQ4K, kQ5K, kQ6K,
-    kIq4Xs;
-extern const WeightKernels kIq1S, kIq1M, kIq2Xxs, kIq2Xs, kIq2S, kIq3Xxs, kIq3S;
-extern const WeightKernels kIq2K, kIq3K, kIq4K, kIq5K, kIq6K, kIq2Ks, kIq3Ks, kIq4Ks, kIq5Ks;
-extern const WeightKernels kIq1SRow, kIq1MRow, kQ8KF16, kQ8Row;
-// Those of floats are defined by each plugin, for its vectors.
-extern const WeightKernels kF32, kF16, kBf16;
+// One table for each type, in several files so that they compile in parallel. Those of floats are defined by each
+// plugin, for its vectors.
+#define TSR_DECLARE(id, Name) extern const WeightKernels k##Name;
+TSR_FLOAT_TYPES(TSR_DECLARE)
+TSR_BLOCK_TYPES(TSR_DECLARE)
+#undef TSR_DECLARE
 extern const ColumnKernels kColumns;
 
 // Bytes of one prepared row of `elements`.

@@ -1,4 +1,4 @@
-// Every element type that the CPU kernels know, by id: sizes, rows to f32, and f32 to rows where encoding is offered.
+// The element types that can be decoded, by id: sizes, rows to f32, and f32 to rows where there is an encoder.
 #pragma once
 
 #include <tessera/formats/blocks.hpp>
@@ -14,30 +14,36 @@
 
 namespace tessera::formats {
 
-template <class... Blocks>
-struct BlockList {
-    template <class Visitor>
-    static constexpr void each(Visitor&& visit) {
-        (visit.template operator()<Blocks>(), ...);
-    }
-    template <class Visitor>
-    static constexpr bool find(tsr_type type, Visitor&& visit) {
-        return ((Blocks::kType == type && (visit.template operator()<Blocks>(), true)) || ...);
-    }
-};
-
-// Every block format that can be decoded. The one list: kernels, layouts and tests take theirs from it.
-using BlockFormats =
-    BlockList<BlockQ4_0, BlockQ4_1, BlockQ5_0, BlockQ5_1, BlockQ6_0, BlockQ8_0, BlockMxfp4, BlockIq4Nl, BlockQ2K,
-              BlockQ3K, BlockQ4K, BlockQ5K, BlockQ6K, BlockIq4Xs, BlockIq1S, BlockIq1M, BlockIq2Xxs, BlockIq2Xs,
-              BlockIq2S, BlockIq3Xxs, BlockIq3S, BlockIq2K, BlockIq3K, BlockIq4K, BlockIq5K, BlockIq6K, BlockIq2Ks,
-              BlockIq3Ks, BlockIq4Ks, BlockIq5Ks, BlockIq1SRow, BlockIq1MRow, BlockQ8KF16, BlockQ8Row>;
-
-// Calls `visit.template operator()<Block>()` for a block format and returns true; false for any other type.
+// Calls `visit.template operator()<Block>()` for every block format that can be decoded, in the order of
+// TSR_BLOCK_TYPES.
 template <class Visitor>
-inline bool visit_block_format(tsr_type type, Visitor&& visit) {
-    return BlockFormats::find(type, visit);
+constexpr void each_block_format(Visitor&& visit) {
+#define TSR_VISIT(id, Name) visit.template operator()<Block##Name>();
+    TSR_BLOCK_TYPES(TSR_VISIT)
+#undef TSR_VISIT
 }
+
+// The same for the format of one type, and returns true; false for a type that has no blocks.
+template <class Visitor>
+constexpr bool visit_block_format(tsr_type type, Visitor&& visit) {
+    switch (type) {
+#define TSR_CASE(id, Name)                                  \
+    case TSR_TYPE_##id:                                     \
+        static_assert(Block##Name::kType == TSR_TYPE_##id); \
+        visit.template operator()<Block##Name>();           \
+        return true;
+        TSR_BLOCK_TYPES(TSR_CASE)
+#undef TSR_CASE
+        default:
+            return false;
+    }
+}
+
+// Whether there is an `encode` for the format.
+template <class Block>
+inline constexpr bool kCanEncode = requires(const float* in, Block& block) {
+    encode(in, block);
+};
 
 struct FormatSize {
     uint32_t elements;  // a block; 0 if the type is not known here
@@ -45,7 +51,7 @@ struct FormatSize {
     uint32_t prefix;  // bytes of a row before its first block
 };
 
-// What the public list says of a type. 0 elements for one that is not in it.
+// Of any type of TSR_TYPES; 0 elements for any other.
 constexpr FormatSize listed_size(tsr_type type) noexcept {
     switch (type) {
 #define TSR_CASE(id, number, name, elements, bytes, prefix) \
@@ -58,14 +64,22 @@ constexpr FormatSize listed_size(tsr_type type) noexcept {
     }
 }
 
-// Of a type that can be decoded; 0 elements for any other: integers, f64, interleaved rows.
+// Of a type that can be decoded; 0 elements for any other: integers, f64, interleaved and packed rows.
 constexpr FormatSize format_size(tsr_type type) noexcept {
-    return type >= TSR_TYPE_I8 && type <= TSR_TYPE_F64 ? FormatSize{0, 0, 0} : listed_size(type);
+    switch (type) {
+#define TSR_CASE(id, Name) case TSR_TYPE_##id:
+        TSR_FLOAT_TYPES(TSR_CASE)
+        TSR_BLOCK_TYPES(TSR_CASE)
+#undef TSR_CASE
+        return listed_size(type);
+        default:
+            return {0, 0, 0};
+    }
 }
 
 static_assert([] {
     bool same = true;
-    BlockFormats::each([&]<class Block>() {
+    each_block_format([&]<class Block>() {
         const FormatSize size = format_size(Block::kType);
         same &= size.elements == Block::kElements && size.bytes == sizeof(Block) && size.prefix == kPrefixBytes<Block>;
     });
@@ -89,14 +103,28 @@ constexpr const char* format_name(tsr_type type) noexcept {
     }
 }
 
+// Of the layout of the x86 plugins that holds rows of the type packed; nullptr for a type that they do not pack.
+constexpr const char* packed_layout_name(tsr_type type) noexcept {
+    switch (type) {
+#define TSR_CASE(id, number, name, rows_type, rows) \
+    case TSR_TYPE_##rows_type:                      \
+        return name;
+        TSR_PACKED_TYPES(TSR_CASE)
+#undef TSR_CASE
+        default:
+            return nullptr;
+    }
+}
+
 inline bool can_decode(tsr_type type) noexcept {
     return format_size(type).elements != 0;
 }
 
-inline bool can_encode(tsr_type type) noexcept {
-    return type == TSR_TYPE_F32 || type == TSR_TYPE_F16 || type == TSR_TYPE_BF16 || type == TSR_TYPE_Q8_0 ||
-           type == TSR_TYPE_Q4_0 || type == TSR_TYPE_Q4_1 || type == TSR_TYPE_Q5_0 || type == TSR_TYPE_Q5_1 ||
-           type == TSR_TYPE_Q6_0 || type == TSR_TYPE_IQ4_NL;
+// Whether encode_row knows the type.
+constexpr bool can_encode(tsr_type type) noexcept {
+    bool can = type == TSR_TYPE_F32 || type == TSR_TYPE_F16 || type == TSR_TYPE_BF16;
+    visit_block_format(type, [&]<class Block>() { can = kCanEncode<Block>; });
+    return can;
 }
 
 // Bytes of `rows` rows of `elements`, which are whole blocks. 0 if not, or if the type is not known here.
@@ -166,7 +194,7 @@ inline bool encode_row(tsr_type type, const float* in, size_t elements, void* ou
     }
     bool whole = false;
     visit_block_format(type, [&]<class Block>() {
-        if constexpr (requires(Block block) { encode(in, block); }) {
+        if constexpr (kCanEncode<Block>) {
             whole = elements % kSmallBlock == 0;
             if (!whole) return;
             for (size_t b = 0; b < elements / kSmallBlock; ++b) {
