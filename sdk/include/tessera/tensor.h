@@ -1,7 +1,8 @@
-/* Tensors as a node's kernel sees them: a description without data. Where the data lies is told anew at each
+/* Tensors as a node's kernel sees them: a description without data. The addresses of the data are passed to each
  * run (tsr_run), so a prepared kernel serves every batch, and weights may be rebound between runs. */
 #pragma once
 
+#include <tessera/device.h>
 #include <tessera/status.h>
 #include <tessera/types.h>
 
@@ -55,8 +56,6 @@ typedef struct tsr_tensor {
     const char* name;   /* for messages: "blk.3.ffn_down.weight"; may be NULL */
 } tsr_tensor;
 
-struct tsr_device;
-
 /* A layout into which rows can be packed: weights for a kernel, or pages of a cache. Two plugins that use one name
  * mean the same bytes. Rows are numbered over all dimensions but the first; a group is `group_rows` neighbours. A
  * tensor can be packed if its rows are a multiple of that and its row length of `elements_multiple`. Because packed
@@ -77,14 +76,14 @@ typedef struct tsr_layout {
     void (*pack)(const struct tsr_layout* self, int64_t elements, int64_t groups, const void* rows, void* packed);
     /* The inverse, exact: canonical rows as they were. NULL: cannot. [any] */
     void (*unpack)(const struct tsr_layout* self, int64_t elements, int64_t groups, const void* packed, void* rows);
-    /* Provisional (TSR_DEVICE_ABI). The same on a device of interop `interop`, put on a queue: both addresses are the
-     * device's. NULL: packed on the host. [step] */
+    /* Provisional (TSR_DEVICE_ABI). The same on a device of interop `interop`: puts the work on `queue`, a queue of
+     * `device`, and returns; both addresses are the device's. NULL: packed on the host. [step] */
     const char* interop;
     uint32_t device_abi; /* TSR_DEVICE_ABI of the plugin; 0 without these functions */
     uint32_t reserved;
-    const tsr_status* (*enqueue_pack)(const struct tsr_layout* self, struct tsr_device* device, void* queue,
+    const tsr_status* (*enqueue_pack)(const struct tsr_layout* self, tsr_device* device, tsr_queue queue,
                                       int64_t elements, int64_t groups, const void* rows, void* packed);
-    const tsr_status* (*enqueue_unpack)(const struct tsr_layout* self, struct tsr_device* device, void* queue,
+    const tsr_status* (*enqueue_unpack)(const struct tsr_layout* self, tsr_device* device, tsr_queue queue,
                                         int64_t elements, int64_t groups, const void* packed, void* rows);
 } tsr_layout;
 

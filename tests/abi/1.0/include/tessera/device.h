@@ -64,13 +64,14 @@ typedef struct tsr_device {
      * CUdeviceptr; native_context is a CUcontext; the native handles of queues and events are CUstream and CUevent. */
     const char* interop;
 
-    /* Memory of the device, aligned to info->allocation_alignment. [load] */
+    /* Memory of the device, aligned to info->allocation_alignment. release may not be called while work that was put on
+     * a queue and has not ended, or a recording that will be replayed, refers to the memory. [load] */
     const tsr_status* (*allocate)(struct tsr_device* self, uint64_t bytes, void** address);
     void (*release)(struct tsr_device* self, void* address);
-    /* Optional. Free and total bytes as the driver counts them now. [any] */
+    /* Optional. Free and total bytes of the device's memory, as its driver counts them now. [any] */
     const tsr_status* (*memory_info)(struct tsr_device* self, uint64_t* free_bytes, uint64_t* total_bytes);
-    /* Optional. Page-locked host memory, which upload and download move without a copy in between, on every device of
-     * this interop. [load] */
+    /* Optional. Page-locked host memory, aligned to 64 bytes, which upload and download move without a copy in between,
+     * on every device of this interop. [load] */
     const tsr_status* (*allocate_pinned)(struct tsr_device* self, uint64_t bytes, void** host_address);
     void (*release_pinned)(struct tsr_device* self, void* host_address);
     /* Optional. Page-locks host memory of the caller; it stays valid until unregister_host. Both are aligned to 4096.
@@ -84,8 +85,11 @@ typedef struct tsr_device {
     /* Blocks until all that was put on the queue has ended; returns the first failure among it, once. */
     const tsr_status* (*wait_queue)(struct tsr_device* self, tsr_queue queue);
 
-    /* Events. One that was never recorded counts as complete. Recording again moves it: who waited before waits for
-     * the earlier record. timed: 1 if event_seconds will be asked. [load] */
+    /* Events. One that was never recorded counts as complete. Recording an event again moves it: a wait that was
+     * enqueued before waits for the earlier record. timed: 1 if event_seconds will be asked. destroy_event may be
+     * called while work that was put on a queue refers to the event: that work goes on as if the event were still
+     * there. A failure of the work before an event is reported by wait_event until wait_queue of its queue has returned
+     * that failure. [load] */
     const tsr_status* (*create_event)(struct tsr_device* self, uint32_t timed, tsr_event* event);
     void (*destroy_event)(struct tsr_device* self, tsr_event event);
     /* The event completes when all that was put on the queue before has ended. */
@@ -96,7 +100,8 @@ typedef struct tsr_device {
                                           tsr_event event);
     /* complete: 1 or 0. [any] */
     const tsr_status* (*query_event)(struct tsr_device* self, tsr_event event, uint32_t* complete);
-    /* Blocks until the event is complete; returns a failure of the work before it, if one is known. [any] */
+    /* Blocks until the event is complete. Returns the first failure of the work before it on its queue, each time it is
+     * called until wait_queue of that queue has returned the failure; NULL after that. [any] */
     const tsr_status* (*wait_event)(struct tsr_device* self, tsr_event event);
     /* Optional. Seconds between two complete timed events. */
     const tsr_status* (*event_seconds)(struct tsr_device* self, tsr_event begin, tsr_event end, double* seconds);
@@ -110,8 +115,8 @@ typedef struct tsr_device {
                                   uint64_t bytes);
     /* Within the device; the ranges do not overlap. */
     const tsr_status* (*copy)(struct tsr_device* self, tsr_queue queue, void* to, const void* from, uint64_t bytes);
-    /* Optional. Whether copy_from_peer reaches the memory of `peer`, a device of the same interop, without a detour
-     * through the host: 1 or 0. [any] */
+    /* Optional. Whether copy_from_peer reaches the memory of `peer`, a device of the same interop, directly and not
+     * through host memory: 1 or 0. [any] */
     uint32_t (*can_reach_peer)(struct tsr_device* self, struct tsr_device* peer);
     /* Optional, with can_reach_peer. Put on a queue of this device. */
     const tsr_status* (*copy_from_peer)(struct tsr_device* self, tsr_queue queue, void* to, struct tsr_device* peer,
@@ -120,15 +125,17 @@ typedef struct tsr_device {
     /* Optional, all four or none. Recordings: work captured once and replayed. Between begin_recording and
      * end_recording what is put on the queue (copies, kernels) is captured instead of run; events, waits, allocation,
      * other queues and host memory that is not page-locked are refused then. end_recording makes the recording ready:
-     * its memory is taken here and replay allocates nothing. With recording NULL it discards what was captured, also
-     * after a failure. [load] */
+     * its memory is allocated here and replay allocates nothing. With recording NULL it discards what was captured,
+     * also after a failure. destroy_recording may not be called while a replay of the recording has not ended. [load]
+     */
     const tsr_status* (*begin_recording)(struct tsr_device* self, tsr_queue queue);
     const tsr_status* (*end_recording)(struct tsr_device* self, tsr_queue queue, tsr_recording* recording);
     void (*destroy_recording)(struct tsr_device* self, tsr_recording recording);
     /* Puts the recorded work on the queue, as one unit in its order. */
     const tsr_status* (*replay)(struct tsr_device* self, tsr_queue queue, tsr_recording recording);
 
-    /* Native handles, by interop; NULL where it has none. They stay owned by the device. [any] */
+    /* Native handles, as the interop defines them, for kernels and devices of other plugins; NULL where it defines
+     * none. They stay owned by the device. [any] */
     void* (*native_context)(struct tsr_device* self);
     void* (*native_queue)(struct tsr_device* self, tsr_queue queue);
     void* (*native_event)(struct tsr_device* self, tsr_event event);

@@ -1,7 +1,7 @@
 /* Nodes, operators and lowerings.
  *
- * The graph speaks in two levels. A primitive op is computed by a kernel. An abstract op is replaced by one of its
- * lowerings, each a way to write it in primitives. ops.h lists the ops that the core brings. */
+ * A graph has two levels of ops. A primitive op is computed by a kernel. An abstract op is replaced by one of its
+ * lowerings, each of which writes it in primitives. ops.h lists the ops that the core brings. */
 #pragma once
 
 #include <tessera/status.h>
@@ -108,7 +108,7 @@ typedef struct tsr_cache_component {
 
 typedef struct tsr_lowering {
     uint32_t struct_size;
-    int32_t priority; /* among the lowerings of one plugin for one op: the larger goes first */
+    int32_t priority; /* among the lowerings of one plugin for one op: the largest is tried first */
     const tsr_chain* next;
     const void* context;
     const char* op;      /* the op that it replaces, its own plugin's or another's */

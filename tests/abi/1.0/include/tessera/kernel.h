@@ -1,7 +1,8 @@
 /* Kernels: plan, prepare, run.
  *
  * plan is asked often, also for hardware that is not here; prepare once for each node that is kept; run (CPU) or
- * enqueue (a device's queue) once for each batch. A yes of plan that fails later is a bug of the plugin. */
+ * enqueue (a device's queue) once for each batch. A node that plan accepted and that fails later is a bug of the
+ * plugin. */
 #pragma once
 
 #include <tessera/device.h>
@@ -17,15 +18,15 @@ extern "C" {
 #define TSR_REASON_BYTES 256
 
 /* What a kernel answers about a node. The host zeroes it and sets struct_size. Estimates are seconds on the device as
- * described, finite and not negative; a plan that breaks this, or asks for a workspace of more than 2^46 bytes or for
- * layouts that no plugin brings, loses the kernel its place. */
+ * described, finite and not negative; a kernel whose plan breaks this, or asks for a workspace of more than 2^46 bytes
+ * or for layouts that no plugin brings, is not used for the node. */
 typedef struct tsr_kernel_plan {
     uint32_t struct_size;
     uint32_t supported; /* 1 or 0 */
     const tsr_chain* next;
     char reason[TSR_REASON_BYTES]; /* UTF-8. No: required, supported, missing. Yes: the variant, for people */
     uint64_t workspace_bytes;      /* scratch for the time of one run, shared by all workers, aligned to 64 bytes */
-    /* Attention: the smallest cap (attribute scratch_bytes) under which it can work; else 0. */
+    /* Attention: the smallest scratch_bytes (attribute of the node) with which it can work; else 0. */
     uint64_t minimum_scratch_bytes;
     /* One row, and the maximum of rows (of one sequence), with nothing cached before them. */
     double seconds_one_row;
@@ -58,12 +59,12 @@ typedef struct tsr_run {
     void* team;
     /* Returns when all workers of the team have called it. Orders memory. [team] */
     void (*barrier)(void* team, uint32_t worker);
-    /* Assigns the numbers 0 .. count - 1 (count <= 65535), each to one worker, anew with the node and with every
-     * barrier: first those of the worker's own share, rising, then what others have left, from the back. UINT32_MAX
-     * when all are taken. All workers that ask give the same count. Orders nothing. NULL: work has to be divided by
-     * worker and workers alone. [team] */
+    /* Assigns the numbers 0 .. count - 1 (count <= 65535), each to one worker; starts again with each node and each
+     * barrier. First the numbers of the worker's own share, ascending, then those that others have left, descending;
+     * UINT32_MAX when all are taken. All workers that call it pass the same count. It does not order memory. NULL: work
+     * has to be divided by worker and workers alone. [team] */
     uint32_t (*piece)(void* team, uint32_t worker, uint32_t count);
-    /* Becomes 1 when the step was cancelled, at any time; its outputs are wanted no more. A kernel may read it
+    /* Becomes 1 when the step is cancelled, at any time; its outputs are discarded then. A kernel may read it
      * (atomically, relaxed) and return early; all of its workers must still pass the same barriers. NULL: never. */
     const uint32_t* cancelled;
 } tsr_run;
@@ -97,7 +98,7 @@ typedef struct tsr_kernel {
     /* Provisional (TSR_DEVICE_ABI). The interop that it needs of the device (tsr_device_provider.interop): it is bound
      * to no other device, whatever its kind. NULL for kind "cpu". */
     const char* interop;
-    /* Decides before cost. 0 as a rule, negative for fallbacks, positive to replace others whatever they cost. */
+    /* Compared before cost. 0 usually, negative for fallbacks, positive to replace others whatever they cost. */
     int32_t priority;
     uint32_t device_abi; /* TSR_DEVICE_ABI of the plugin; 0 for kind "cpu" */
 
@@ -105,8 +106,8 @@ typedef struct tsr_kernel {
     const tsr_status* (*plan)(const struct tsr_kernel* self, const tsr_node* node, const tsr_device_info* info,
                               tsr_kernel_plan* plan);
     /* The layouts of the node's operands are now those chosen. `node`, `info` and `device` (NULL for kind "cpu")
-     * outlive the state. May be called again for a node, before its old state is released, when a weight of it has
-     * come to lie in another layout. [step] */
+     * outlive the state. May be called again for a node, before its old state is released, when a weight of it is
+     * now in another layout. [step] */
     const tsr_status* (*prepare)(const struct tsr_kernel* self, const tsr_node* node, const tsr_device_info* info,
                                  tsr_device* device, void** state);
     /* `state` as prepare set it, also NULL. [step] */

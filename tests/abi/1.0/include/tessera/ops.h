@@ -43,20 +43,21 @@
  * p = softmax or sigmoid of the logits; selection is by s = p + bias. With groups > 1 the experts form that many equal
  * groups in order; only experts of the best groups_used groups can be chosen. A group's score is its best s (softmax)
  * or the sum of its best two (sigmoid). Ties go to the lower index. Weights are the p of the chosen, divided by their
- * sum if normalize (a sum below 6.1e-5, the least normal f16, is taken as that), times scale. Attributes: used (K),
+ * sum if normalize (a sum below 6.1e-5, the smallest normal f16, is taken as that), times scale. Attributes: used (K),
  * gating (s) "softmax" or "sigmoid", groups (1), groups_used (1), normalize (0), scale (f, 1), keep_at_least (K) and
  * keep_ratio (f, 0): of the chosen, those past the first keep_at_least whose p is not at least keep_ratio times the
- * largest p of the chosen get id -1 and weight 0, before normalisation. Each row decides for itself. Sources:
+ * largest p of the chosen get id -1 and weight 0, before normalisation. Rows are independent. Sources:
  * DeepSeek-V2 (arXiv 2405.04434), DeepSeek-V3 (arXiv 2412.19437). */
 #define TSR_OP_MOE_ROUTE "moe_route"
 
 /* x f32 [d, H, R], positions i32 [R], [factors f32 [d/2]]? -> same shape as x. In place.
- * Turns pairs by position * frequency: pair i is elements (2i, 2i+1) in mode "norm", (i, i + d/2) in mode "neox"; its
- * frequency is base^(-2i/d) / factors[i]. YaRN (arXiv 2309.00071): with ext_factor != 0, frequency is a blend by the
- * ramp between correction dimensions of beta_fast and beta_slow: mix = ramp(i) * ext_factor, frequency * (freq_scale *
- * (1 - mix) + mix); without it frequency * freq_scale. Sine and cosine are multiplied by attn_factor (which already
- * holds YaRN's own). Attributes: mode (s), base (f), freq_scale (f, 1), ext_factor (f, 0), attn_factor (f, 1),
- * beta_fast (f, 32), beta_slow (f, 1), original_context (0). The ramp: low = max(0, floor(c(beta_fast))), high = min(d
+ * Rotates pairs by the angle position * frequency: pair i is elements (2i, 2i+1) in mode "norm", (i, i + d/2) in mode
+ * "neox"; its frequency is base^(-2i/d) / factors[i]. YaRN (arXiv 2309.00071): with ext_factor != 0, frequency is a
+ * blend by the ramp between correction dimensions of beta_fast and beta_slow: mix = ramp(i) * ext_factor, frequency *
+ * (freq_scale * (1 - mix) + mix); without it frequency * freq_scale. Sine and cosine are multiplied by attn_factor
+ * (which already holds YaRN's own). Attributes: mode (s), base (f), freq_scale (f, 1), ext_factor (f, 0), attn_factor
+ * (f, 1), beta_fast (f, 32), beta_slow (f, 1), original_context (0). The ramp: low = max(0, floor(c(beta_fast))), high
+ * = min(d
  * - 1, ceil(c(beta_slow))), c(b) = d * ln(original_context / (b * 2 pi)) / (2 ln base), ramp(i) = 1 - clamp((i - low) /
  * max(0.001, high - low), 0, 1). */
 #define TSR_OP_ROPE "rope"
@@ -69,8 +70,8 @@
 #define TSR_OP_SILU_MUL "silu_mul"
 
 /* x f32 [n, ...] -> same shape as x. In place. Each row, cut into blocks of the largest power of two that divides n, is
- * multiplied with the orthonormal Hadamard matrix of that size, H[i][j] = (-1)^popcount(i & j) / sqrt(size). Twice is
- * the row itself. Around a cache of few bits it spreads what single elements hold (arXiv 2404.00456). */
+ * multiplied with the orthonormal Hadamard matrix of that size, H[i][j] = (-1)^popcount(i & j) / sqrt(size). Applied
+ * twice it gives the row itself. Around a cache of few bits it spreads outliers over the row (arXiv 2404.00456). */
 #define TSR_OP_HADAMARD "hadamard"
 
 /* Init only. weight any -> the same shape in element type `type`. Attributes: type. */
@@ -86,25 +87,24 @@
 
 /* Attention of R rows over cached tokens. Row r is at positions[r] of sequence slot sequences[r] and sees tokens
  * 0 .. positions[r] of that sequence (its own included: it has been written). Pages past those hold anything, NaN too.
- * q f32 [dk, H, R], k cache, [v cache]?, positions i32 [R], sequences i32 [R], page_table i32 [P, S], [wk any]?, [wv
- * any]?
- * -> f32 [dv, H, R].
+ * q f32 [dk, H, R], k cache, [v cache]?, positions i32 [R], sequences i32 [R], page_table i32 [P, S], [wk any]?,
+ * [wv any]? -> f32 [dv, H, R]: softmax(scale * q k) v.
  * Three forms:
- *   plain:     k rows hold kv_heads * dk, v rows kv_heads * dv elements, a head after the other; query head h uses h /
- * (H / kv_heads). prefix:    no v: kv_heads = 1, k rows hold dk elements, of which the first dv are the value too.
- *   projected: no v, wk [c, dk - p, H] and wv [c, dv, H]: k rows hold c + p elements; the key of head h is wk_h times
- * the first c, followed by the last p; its value is wv_h times the first c. out = softmax(scale * q k) v. Attributes:
- * scale (f), kv_heads, head_dim_v (dv), scratch_bytes: the cap on workspace; max_tokens: of one
- * sequence; hadamard (0), projected form: the first c elements of cached rows went through the op "hadamard" as a row
- * of their own, and rows of wk and wv have to. A kernel refuses a node with an attribute that it does not know.
- * flash_attention keeps a running softmax and no scores beyond small tiles; tiled_attention may hold tiles of scores
- * (over heads, rows and pages, with a running maximum and sum) up to the cap. They differ in what kernels claim, not in
- * meaning. */
+ *   - plain: k rows hold kv_heads * dk, v rows kv_heads * dv elements, one head after the other; query head h uses head
+ *     h / (H / kv_heads).
+ *   - prefix: no v: kv_heads = 1, k rows hold dk elements, of which the first dv are the value too.
+ *   - projected: no v, wk [c, dk - p, H] and wv [c, dv, H]: k rows hold c + p elements; the key of head h is wk_h times
+ *     the first c, followed by the last p; its value is wv_h times the first c.
+ * Attributes: scale (f), kv_heads, head_dim_v (dv), scratch_bytes: the maximum of workspace; max_tokens: of one
+ * sequence; hadamard (0), projected form: the op "hadamard" was applied to the first c elements of cached rows, as a
+ * row of their own, and has to be applied to rows of wk and wv. A kernel refuses a node with an attribute that it does
+ * not know. flash_attention keeps a running softmax and no scores beyond small tiles; tiled_attention may hold tiles of
+ * scores (over heads, rows and pages, with a running maximum and sum) up to the cap. They differ in what kernels claim,
+ * not in meaning. */
 #define TSR_OP_FLASH_ATTENTION "flash_attention"
 #define TSR_OP_TILED_ATTENTION "tiled_attention"
 
-/* Abstract. q f32 [dk, H, R], k f32 [dk, KV, R], v f32 [dv, KV, R] (all turned by rope already), positions, sequences,
- * page_table
- * -> f32 [dv, H, R]. Lowerings "flash" and "tiles", family "expanded": cache_write twice, then attention in its plain
- * form. Attributes: scale (f). */
+/* Abstract. q f32 [dk, H, R], k f32 [dk, KV, R], v f32 [dv, KV, R] (rope applied to q and k), positions, sequences,
+ * page_table -> f32 [dv, H, R]. Lowerings "flash" and "tiles", family "expanded": cache_write twice, then attention in
+ * its plain form. Attributes: scale (f). */
 #define TSR_OP_CACHED_ATTENTION "cached_attention"

@@ -1,6 +1,7 @@
 /* The size of every struct in every minor version of the ABI, and how a field that a struct may not have is read.
  *
- * A struct that begins with struct_size is as long as its maker's header said. Whoever reads it reads no further: a
+ * A struct that begins with struct_size is as long as the header that its writer was compiled with says. A reader reads
+ * no further: a
  * field that came with a later minor version than 0 is read through TSR_HAS_FIELD, and counts as 0 or NULL where the
  * struct ends before it. A copy of a struct has the struct_size of the copier's own header, not that of the original.
  */

@@ -1,7 +1,7 @@
 /* Status: how a function of the ABI reports failure.
  *
- * A function that can fail returns `const tsr_status*`. NULL is success. Anything else is owned by the receiver, who
- * reads it and then returns it through its own `destroy`: the side that made a status frees it. */
+ * A function that can fail returns `const tsr_status*`. NULL is success. Anything else is owned by the receiver, which
+ * calls its `destroy` when it has read it: the side that made a status frees it. */
 #pragma once
 
 #include <tessera/abi.h>
