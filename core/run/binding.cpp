@@ -28,7 +28,7 @@ bool take_memory_of(const std::vector<uint32_t>& nodes) {
     constexpr size_t kBits = sizeof(unsigned long) * CHAR_BIT;
     std::vector<unsigned long> mask(*std::ranges::max_element(nodes) / kBits + 1, 0);
     for (const uint32_t node : nodes) mask[node / kBits] |= 1ul << node % kBits;
-    // The system counts one bit less than it is told.
+    // The system uses one bit less than the number it is given.
     return syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, mask.data(), mask.size() * kBits + 1) == 0;
 }
 

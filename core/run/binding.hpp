@@ -6,12 +6,12 @@
 
 namespace tessera {
 
-// Binds the calling thread for as long as this lives. That thread alone.
+// Binds the calling thread, and no other, while this object lives.
 class ThreadBinding {
   public:
-    // The thread runs on `cpus`, and pages that it is the first to touch come from `memory_nodes` in turn; afterwards
-    // it runs on `cpus_after`, and memory is the system's choice again. An empty list leaves that as it is. What the
-    // system does not allow is left as it is, too: see done().
+    // The thread runs on `cpus`, and pages that it is the first to touch are taken from `memory_nodes` alternately;
+    // afterwards it runs on `cpus_after`, and memory is the system's choice again. An empty list leaves that as it is.
+    // What the system does not allow is left as it is, too: see done().
     ThreadBinding(const std::vector<uint32_t>& cpus, const std::vector<uint32_t>& memory_nodes,
                   std::vector<uint32_t> cpus_after);
     ~ThreadBinding();

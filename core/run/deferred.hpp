@@ -12,7 +12,7 @@
 
 namespace tessera {
 
-// One thread at a time. All that it is given outlives it.
+// One thread at a time. All arguments outlive it.
 class DeferredWeights {
   public:
     DeferredWeights(const Plan& plan, const Registry& registry, PlanMemory& memory, Team& team);
@@ -23,8 +23,8 @@ class DeferredWeights {
     uint64_t packed_bytes() const noexcept { return packed_bytes_; }
     uint64_t total_bytes() const noexcept { return total_bytes_; }
 
-    // Packs the next one, with the whole team, and gives the file's pages back; returns which it was. At least one must
-    // be left. Throws what the source throws: the weight waits on then.
+    // Packs the next one, with the whole team, and releases the file's pages; returns which it was. At least one must
+    // be left. Throws what the source throws; the weight is then packed later.
     InstanceId pack_next(const WeightSource& source);
 
   private:

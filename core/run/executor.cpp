@@ -19,8 +19,8 @@ double seconds_since(Clock::time_point begin) {
     return std::chrono::duration<double>(Clock::now() - begin).count();
 }
 
-// How long weights are packed before a step, in parts of what the step before took. Packed weights save a step of few
-// rows a quarter of its time and one of many less than a tenth: a prompt had better be answered first.
+// How long weights are packed before a step, as a part of the time of the previous step. Packed weights save a step of
+// few rows a quarter of its time and one of many less than a tenth, so a prompt is processed first.
 double packing_share(const tsr_range& rows) {
     constexpr int32_t kFewRows = 32;
     return rows.end - rows.begin <= kFewRows ? 1 : 0.1;
@@ -61,10 +61,11 @@ Executor::~Executor() {
 void Executor::load(const WeightSource& source, const LoadProgress& progress) {
     source_ = &source;
     load_weights(plan_, registry_, memory_, source, team_, progress);
+    const bool pinned = memory_.pin_host();
     for (const PlannedNode& planned : plan_.nodes) nodes_.push_back(prepare(planned));
     memory_.touch_host();
-    if (!memory_.register_host()) {
-        notes_.push_back("host memory could not be page-locked for every device: copies to and from it are slower");
+    if (!pinned) {
+        notes_.emplace_back("host memory could not be page-locked for every device: copies to and from it are slower");
     }
     warm_up();
     recordings_.record(
@@ -72,7 +73,7 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
         [this](ActionId id, const RowBounds& bounds) { enqueue(id, bounds); }, notes_);
 }
 
-// Each node once, so that what kernels load late is there before something is recorded.
+// Runs each node once, so that code and data which kernels load lazily are present before anything is recorded.
 void Executor::warm_up() {
     StepRanges one{};
     one[TSR_RANGE_ROWS] = {0, 1};
@@ -91,7 +92,7 @@ void Executor::check_order() {
     submitted_ = finished_ = 0;
 }
 
-// With its operands as they now are.
+// With the current layouts and addresses of its operands.
 PreparedNode Executor::prepare(const PlannedNode& planned) const {
     OpenDevice* device = memory_.device(planned.device);
     return {plan_, registry_, planned, device ? device->abi() : nullptr, [this](InstanceId id) -> PreparedNode::Bound {
@@ -113,7 +114,7 @@ void Executor::pack_one() {
     for (PreparedNode& node : nodes_) {
         const auto& operands = node.planned().operands;
         if (std::ranges::find(operands, packed) == operands.end()) continue;
-        // Until this succeeds the node reads the weight where it did: that is still there.
+        // Until this succeeds the node reads the weight at its old address, which is still valid.
         node = prepare(node.planned());
     }
     packing_seconds_ += seconds_since(begin);
@@ -174,7 +175,7 @@ void Executor::finish() {
 void Executor::finish_up_to(uint64_t steps) {
     if (finished_ >= steps) return;
     try {
-        // Lanes end steps in turn: the last one's events are those of all.
+        // Lanes end steps in order: the events of the last step imply those of all.
         lanes_.finish(steps - 1);
     } catch (const Error& error) {
         abandon(error);
@@ -186,7 +187,7 @@ void Executor::finish_up_to(uint64_t steps) {
     finished_ = steps;
 }
 
-// After a failure nothing may still be at work on memory that the next step uses. Returns what else failed.
+// After a failure no device may still use memory that the next step uses. Returns what else failed.
 std::vector<Error> Executor::drain() noexcept {
     std::vector<Error> failures = lanes_.drain();
     if (checker_) checker_->drain();
@@ -194,8 +195,8 @@ std::vector<Error> Executor::drain() noexcept {
     return failures;
 }
 
-// The same, and throws the error with what else failed: devices that come later compute with what an earlier one has
-// not written, so a device's own failure is named before others.
+// The same, and throws the error with what else failed. Later devices compute with data that the failed one has not
+// written, so a device's own failure is named before others.
 void Executor::abandon(const Error& error) {
     const auto weight = [](tsr_code code) { return code == TSR_DEVICE_LOST ? 2 : code == TSR_DEVICE_ERROR ? 1 : 0; };
     tsr_code code = error.code();
@@ -219,7 +220,7 @@ void Executor::check_faults() const {
     fail(TSR_INTERNAL, "the order of the step is not safe:{}", lines);
 }
 
-// Does a step's actions: on the team at once, on devices by putting them on their queues.
+// Does a step's actions: runs those of the host on the team and puts those of devices on their queues.
 class Executor::StepVisitor {
   public:
     StepVisitor(Executor& executor, uint32_t threads, bool outputs)
@@ -254,7 +255,7 @@ class Executor::StepVisitor {
                 break;
             case ActionKind::kInputs:
             case ActionKind::kOutputs:
-                break;  // what the caller does, before and after
+                break;  // done by the caller, before and after
         }
     }
 
@@ -336,7 +337,7 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
             try {
                 status = node.run(run);
             } catch (const Error& error) {
-                // This worker has not passed the barriers of the call: it cannot go on with the others.
+                // This worker has not passed the barriers of the call, so it cannot continue with the others.
                 keep(i, error);
                 return team_.leave();
             }
@@ -358,7 +359,7 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
                 seconds_[action.first + i] += std::chrono::duration<double>(after - before).count();
                 before = after;
             }
-            // A worker that is ahead may already have failed at a later node: all leave after the same one.
+            // A worker that is ahead may already have failed at a later node: all leave after the same node.
             if (ends_at.load(std::memory_order_acquire) <= i) return;
         }
     };
@@ -410,7 +411,7 @@ void Executor::copy(const Action& action, uint32_t slot) {
         return static_cast<std::byte*>(memory_.address(instance)) + begin;
     };
     if (action.kind == ActionKind::kDownload) {
-        // What goes on to a device that reaches this one stays here until then.
+        // Rows that a peer copies from this device stay here until then.
         if (direct_.contains(action.to)) return;
         device.download(queue, at(to), at(from), bytes);
     } else if (direct_.contains(action.from)) {
@@ -422,7 +423,7 @@ void Executor::copy(const Action& action, uint32_t slot) {
 }
 
 void Executor::copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages) {
-    // Later steps on a device come after what is on its queue; the host's own are done when it comes here.
+    // Later steps on a device follow the work on its queue; the host's own work is done at this point.
     for (const Instance& instance : plan_.instances) {
         if (instance.storage == 0 || plan_.graph.storage(instance.storage).role != TSR_ROLE_CACHE) continue;
         auto* base = static_cast<std::byte*>(memory_.address(instance));

@@ -1,4 +1,4 @@
-// Runs a plan: allocates it, loads it, and takes step after step.
+// Runs a plan: allocates, loads, and takes steps.
 #pragma once
 
 #include "core/plan/plan.hpp"
@@ -25,7 +25,7 @@
 
 namespace tessera {
 
-// How far weights that are packed between steps have come (PackWeights::kBetweenSteps).
+// Progress of weights that are packed between steps (PackWeights::kBetweenSteps).
 struct PackingProgress {
     uint64_t done_bytes = 0;  // as the file has them
     uint64_t total_bytes = 0;
@@ -48,10 +48,11 @@ class Executor {
     void load(const WeightSource& source, const LoadProgress& progress = {});
 
     const Plan& plan() const noexcept { return plan_; }
-    // What loading found out about the devices, for people.
+    // What loading found out about the devices, a line each.
     std::span<const std::string> notes() const noexcept { return notes_; }
 
-    // From now on every step's order is checked, and run and finish throw Error(TSR_INTERNAL) with what is not ordered.
+    // From now on the order of each step's accesses is checked; run and finish throw Error(TSR_INTERNAL) that names
+    // accesses that are not ordered.
     void check_order();
 
     // Host memory of an input of the graph ("tokens", ...), to be written before the next step and valid until it is
@@ -60,14 +61,14 @@ class Executor {
     std::span<std::byte> input(std::string_view name);
 
     // Takes one step with `threads` workers (0: all of the team) and waits for its end. Throws Error naming node, op,
-    // layer, device, plugin and kernel; TSR_CANCELLED after cancel; TSR_DEVICE_LOST if a device is gone for good: every
-    // later step fails, too. After an error nothing is under way any more, the cached rows of all steps since the last
-    // finish are undefined, and everything else is as it was. While weights wait to be packed, every step but the first
-    // begins with that, for a weight at least: for as long as the step before took, and for a tenth of that if the step
-    // has many rows.
+    // layer, device, plugin and kernel; TSR_CANCELLED after cancel; TSR_DEVICE_LOST if a device is lost: every later
+    // step fails, too. After an error nothing is in flight, the cached rows of all steps since the last finish are
+    // undefined, and everything else is as it was. While weights wait to be packed, every step but the first begins
+    // with packing at least one of them, for as long as the previous step took, or a tenth of that if the step has many
+    // rows.
     void run(const StepRanges& ranges, uint32_t threads = 0);
 
-    // Starts a step without outputs and returns while devices work on it: as many as Plan's slots can be under way.
+    // Starts a step without outputs and returns while devices work on it: as many as Plan's slots can be in flight.
     // Throws as run does, also for the steps before.
     void submit(const StepRanges& ranges, uint32_t threads = 0);
     // Waits for all steps that were submitted. Throws as run does.
@@ -80,8 +81,8 @@ class Executor {
     void pack_one();
     PackingProgress packing() const noexcept;
 
-    // From now on adds to seconds[i] what plan().nodes[i] takes on the host, its barrier included; an empty span ends
-    // that.
+    // From now on adds to seconds[i] the time of plan().nodes[i] on the host, its barrier included; an empty span stops
+    // this.
     void measure(std::span<double> seconds) noexcept { seconds_ = seconds; }
 
     // Host memory of an output of the graph ("logits"), valid until the next step.

@@ -1,5 +1,4 @@
-// Host memory of the runtime: every large block comes from here, so that what was planned and what was asked of the
-// system can be compared.
+// Host memory of the runtime: every large block is allocated here, so that planned and allocated bytes can be compared.
 #pragma once
 
 #include <cstddef>

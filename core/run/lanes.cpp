@@ -8,7 +8,7 @@ Lanes::Lanes(const Plan& plan, const PlanMemory& memory)
     : plan_(plan), memory_(memory), queues_(plan.step.lanes.size(), nullptr) {
     const Step& step = plan.step;
     for (LaneIndex lane = 1; lane < step.lanes.size(); ++lane) queues_[lane] = device(lane).create_queue();
-    // An action waits for those of the step before, whose events must not have been recorded again by then.
+    // An action waits for actions of the previous step, whose events must not have been recorded again by then.
     events_.resize(std::max<uint32_t>(step.slots, 2));
     for (std::vector<tsr_event>& events : events_) {
         for (const Action& action : step.actions)
@@ -49,7 +49,7 @@ std::vector<Error> Lanes::drain() noexcept {
         try {
             if (failure) failures.push_back(std::move(*failure));
         } catch (const std::bad_alloc&) {
-            // It is one message the less.
+            // That message is lost.
         }
     }
     return failures;

@@ -19,13 +19,13 @@ class Lanes {
     // Of a device's kernels; nullptr if it has none in the step.
     tsr_queue compute_queue(DeviceIndex device) const;
 
-    // What is done on the lane from now on comes after an action of that step. The host waits itself.
+    // Later work on the lane starts after an action of that step. For the host's lane the call blocks.
     void wait(LaneIndex lane, ActionId other, uint64_t step);
-    // What is on the action's lane by now is what waiting for it means.
+    // Records the event of the action after all that has been put on its lane.
     void signal(ActionId id, uint64_t step);
-    // The host waits for all lanes to have ended the step. Throws the first failure.
+    // Blocks until all lanes have ended the step. Throws the first failure.
     void finish(uint64_t step);
-    // The host waits for everything, whether it failed or not.
+    // Blocks until all lanes are idle; returns their failures.
     std::vector<Error> drain() noexcept;
 
   private:

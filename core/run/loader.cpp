@@ -236,7 +236,7 @@ class Loader {
     const WeightSource& source_;
     Team& team_;
     const LoadProgress& progress_;
-    bool read_in_mapped_;  // memory suffices for all of them: better now than during a prompt
+    bool read_in_mapped_;  // there is memory for all of them: read now rather than during a prompt
     HostBlock buffers_;
     std::atomic<uint64_t> done_{0};
     uint64_t total_ = 0;

@@ -20,7 +20,7 @@ class WeightSource {
     virtual ~WeightSource() = default;
     // Fills `to` from byte `offset` of the weight on. Several threads at once. Throws Error(TSR_IO_ERROR).
     virtual void read(const std::string& name, uint64_t offset, std::span<std::byte> to) const = 0;
-    // The weight where it lies in a mapped file; nullptr if the source does not map. Lives as long as the source.
+    // The weight in the mapped file; nullptr if the source does not map. Valid as long as the source.
     virtual const std::byte* mapped(const std::string& name) const = 0;
     // A range of the weight in the mapped file, with its pages resident; empty if the source maps nothing, and read()
     // has to be used. Pages that are released no longer count as resident. Several threads at once. Throws
@@ -29,7 +29,7 @@ class WeightSource {
     virtual void release(const std::string&, uint64_t, uint64_t) const {}
 };
 
-// Canonical rows, whole ones, from byte `offset` of the weight on. Rows that the source interleaves are unpacked,
+// Whole canonical rows from byte `offset` of the weight on. Rows that the source interleaves are unpacked,
 // through two buffers of about the size of `to`. Throws Error: what the source throws; TSR_UNSUPPORTED if no plugin
 // unpacks them.
 void read_rows(const WeightSource& source, const Registry& registry, const Storage& weight, uint64_t offset,

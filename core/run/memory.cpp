@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 
+#include <cstring>
 #include <set>
 #include <string_view>
 
@@ -10,6 +11,10 @@ namespace {
 
 constexpr uint64_t kPage = 4096;
 
+void touch_pages(std::byte* data, uint64_t bytes) {
+    for (uint64_t at = 0; at < bytes; at += kPage) data[at] = std::byte{0};
+}
+
 }  // namespace
 
 PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
@@ -17,13 +22,13 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
     const DeviceMemory& host = plan.memory[0];
     host_weights_ = HostBlock(host.weights, "weights");
     host_cache_ = HostBlock(host.cache, "the cache");
-    host_activations_ = HostBlock(host.activations, "activations");
+    host_activations_ = CopiedBlock(host.activations, "activations");
     host_workspace_ = HostBlock(host.workspace, "workspace");
-    host_staging_ = HostBlock(host.staging, "staging");
-    arenas_[0] = {host_weights_.data(), host_cache_.data(), host_activations_.data(), host_workspace_.data()};
+    host_staging_ = CopiedBlock(host.staging, "staging");
+    arenas_[0] = {host_weights_.data(), host_cache_.data(), host_activations_.data, host_workspace_.data()};
     for (DeviceIndex i = 1; i < plan.devices.size(); ++i) {
         const DeviceMemory& bytes = plan.memory[i];
-        if (bytes.allocated() == 0) continue;  // nothing was placed there: leave it to others
+        if (bytes.allocated() == 0) continue;  // nothing was placed there: it is not opened
         const tsr_device_provider* provider = registry.find_provider(*plan.devices[i]);
         if (!provider) fail(TSR_INTERNAL, "{} has lost its plugin", plan.devices[i]->id);
         devices_[i] = std::make_unique<OpenDevice>(*provider, *plan.devices[i], registry.owner(*provider).table->name);
@@ -42,7 +47,7 @@ void* PlanMemory::address(const Instance& instance, uint32_t slot) const {
         case TSR_ROLE_INPUT:
             return input_block(instance.device, slot) + instance.offset;
         default:
-            return (instance.staging ? host_staging_.data() : static_cast<std::byte*>(arenas.activations)) +
+            return (instance.staging ? host_staging_.data : static_cast<std::byte*>(arenas.activations)) +
                    instance.offset;
     }
 }
@@ -53,29 +58,40 @@ std::byte* PlanMemory::input_block(DeviceIndex device, uint32_t slot) const {
 }
 
 void PlanMemory::touch_host() {
-    for (HostBlock* block : {&host_cache_, &host_activations_, &host_workspace_, &host_staging_}) {
-        for (uint64_t at = 0; at < block->size(); at += kPage) block->data()[at] = std::byte{0};
-    }
+    for (const HostBlock* block : {&host_cache_, &host_workspace_}) touch_pages(block->data(), block->size());
+    for (const CopiedBlock* block : {&host_activations_, &host_staging_}) touch_pages(block->data, block->bytes);
 }
 
-bool PlanMemory::register_host() {
+// `replaceable`: no other device has page-locked the block.
+bool PlanMemory::CopiedBlock::pin(OpenDevice& device, bool replaceable) {
+    if (bytes == 0) return true;
+    // The system commits whole pages.
+    if (device.register_host(data, (bytes + kPage - 1) / kPage * kPage)) return true;
+    void* pinned = replaceable ? device.allocate_pinned(bytes) : nullptr;
+    if (!pinned) return false;
+    block = HostBlock();
+    data = static_cast<std::byte*>(pinned);
+    std::memset(data, 0, bytes);  // as memory of the host is: the first steps read inputs that nothing wrote
+    return true;
+}
+
+bool PlanMemory::pin_host() {
     // Memory that one device has page-locked is so for all of its interop.
     std::set<std::string_view> done;
     bool all = true;
     for (const auto& device : devices_) {
         if (!device || !done.insert(device->abi()->interop).second) continue;
-        for (const HostBlock* block : {&host_activations_, &host_staging_}) {
-            const uint64_t pages = (block->size() + kPage - 1) / kPage * kPage;  // that the system gave
-            if (pages > 0) all = device->register_host(block->data(), pages) && all;
-        }
+        for (CopiedBlock* block : {&host_activations_, &host_staging_})
+            all = block->pin(*device, done.size() == 1) && all;
     }
+    arenas_[0].activations = host_activations_.data;
     return all;
 }
 
 bool PlanMemory::lock_host() const {
     bool all = true;
     for (const HostBlock* block :
-         {&host_weights_, &host_cache_, &host_activations_, &host_workspace_, &host_staging_}) {
+         {&host_weights_, &host_cache_, &host_activations_.block, &host_workspace_, &host_staging_.block}) {
         all = block->lock() && all;
     }
     return all;

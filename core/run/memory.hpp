@@ -1,4 +1,4 @@
-// The arenas of a plan, allocated: exactly the bytes that it counted.
+// Allocates the arenas of a plan: exactly the planned bytes.
 #pragma once
 
 #include "core/plan/plan.hpp"
@@ -6,6 +6,7 @@
 #include "core/run/open_device.hpp"
 
 #include <memory>
+#include <string_view>
 #include <vector>
 
 namespace tessera {
@@ -24,10 +25,12 @@ class PlanMemory {
     // nullptr for the CPU, and for devices that the plan does not use.
     OpenDevice* device(DeviceIndex device) const { return devices_[device].get(); }
 
-    // Writes to every page of the host's arenas, so that the system has given them before the first step.
+    // Writes to every page of the host's arenas, so that the system has committed them before the first step.
     void touch_host();
-    // Page-locks what devices copy from and to, where they can. False if one of them would not.
-    bool register_host();
+    // Page-locks the host memory that devices copy from and to, or replaces it by page-locked memory of a device, where
+    // devices offer either. False if a device can do neither. Addresses of activations, inputs and staging on the host
+    // may change: called before they are used.
+    bool pin_host();
     // Locks the host's arenas in memory. False if the system allows only part of it.
     bool lock_host() const;
 
@@ -39,9 +42,21 @@ class PlanMemory {
         void* workspace = nullptr;
     };
 
+    // Host memory that devices copy from and to: the host's own, or page-locked memory of a device.
+    struct CopiedBlock {
+        HostBlock block;
+        std::byte* data = nullptr;
+        uint64_t bytes = 0;
+
+        CopiedBlock() = default;
+        CopiedBlock(uint64_t size, std::string_view what) : block(size, what), data(block.data()), bytes(size) {}
+        bool pin(OpenDevice& device, bool replaceable);
+    };
+
     const Plan& plan_;
     // Host memory is released after the devices that may have page-locked it.
-    HostBlock host_weights_, host_cache_, host_activations_, host_workspace_, host_staging_;
+    HostBlock host_weights_, host_cache_, host_workspace_;
+    CopiedBlock host_activations_, host_staging_;
     std::vector<std::unique_ptr<OpenDevice>> devices_;
     std::vector<Arenas> arenas_;
 };

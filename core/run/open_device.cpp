@@ -36,6 +36,7 @@ void OpenDevice::close() noexcept {
         for (const tsr_event event : events_) device_->destroy_event(device_, event);
         for (const tsr_queue queue : queues_) device_->destroy_queue(device_, queue);
         for (void* address : registered_) device_->unregister_host(device_, address);
+        for (void* address : pinned_) device_->release_pinned(device_, address);
         for (void* block : blocks_) device_->release(device_, block);
         device_->close(device_);
         return nullptr;
@@ -56,7 +57,7 @@ void OpenDevice::call(const char* function, std::string_view what, Function&& bo
     }
 }
 
-// For calls whose failure nothing depends on any more.
+// For calls whose failure has no consequences.
 template <typename Function>
 void OpenDevice::call_quietly(const char* function, Function&& body) const noexcept {
     try {
@@ -78,6 +79,18 @@ void* OpenDevice::allocate(uint64_t bytes) {
     return block;
 }
 
+std::optional<DriverMemory> OpenDevice::memory() const {
+    if (!device_->memory_info) return std::nullopt;
+    DriverMemory memory;
+    call("memory_info", "report its memory",
+         [&] { return device_->memory_info(device_, &memory.free, &memory.total); });
+    if (memory.free > memory.total) {
+        fail(TSR_DEVICE_ERROR, "{}: {} bytes are free of {}", describe(call_of("memory_info")), memory.free,
+             memory.total);
+    }
+    return memory;
+}
+
 bool OpenDevice::register_host(void* address, uint64_t bytes) {
     if (!device_->register_host || bytes == 0) return false;
     try {
@@ -88,6 +101,21 @@ bool OpenDevice::register_host(void* address, uint64_t bytes) {
     }
     registered_.push_back(address);
     return true;
+}
+
+void* OpenDevice::allocate_pinned(uint64_t bytes) {
+    if (!device_->allocate_pinned || bytes == 0) return nullptr;
+    void* address = nullptr;
+    try {
+        call("allocate_pinned", "allocate page-locked memory",
+             [&] { return device_->allocate_pinned(device_, bytes, &address); });
+    } catch (const Error& error) {
+        log().debug("{}", error.what());
+        return nullptr;
+    }
+    if (address) pinned_.push_back(address);
+    constexpr uintptr_t kAlignment = 64;
+    return reinterpret_cast<uintptr_t>(address) % kAlignment == 0 ? address : nullptr;
 }
 
 tsr_queue OpenDevice::create_queue() {
@@ -153,7 +181,7 @@ std::optional<Error> OpenDevice::drain(tsr_queue queue) noexcept {
     } catch (const Error& error) {
         return error;
     } catch (...) {
-        // Without memory for a message there is none.
+        // There is no memory for a message.
     }
     return std::nullopt;
 }

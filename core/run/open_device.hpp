@@ -1,4 +1,4 @@
-// An opened device: the functions of the ABI with exceptions instead of statuses, and what was opened on it.
+// An opened device: the functions of the ABI with exceptions instead of statuses, and the objects created on it.
 #pragma once
 
 #include "core/base/error.hpp"
@@ -13,6 +13,12 @@
 #include <vector>
 
 namespace tessera {
+
+// Bytes of a device's memory, as its driver counts them now.
+struct DriverMemory {
+    uint64_t free = 0;
+    uint64_t total = 0;
+};
 
 // Functions throw Error naming the device and what it was to do. Everything made through it is released with it.
 class OpenDevice {
@@ -29,8 +35,13 @@ class OpenDevice {
 
     // Zero bytes give nullptr.
     void* allocate(uint64_t bytes);
+    // Nothing if the device does not report it.
+    std::optional<DriverMemory> memory() const;
     // False if the device cannot page-lock host memory, or refuses to.
     bool register_host(void* address, uint64_t bytes);
+    // Page-locked host memory, aligned to 64 bytes; nullptr if the device has none, or refuses. The contents are
+    // undefined.
+    void* allocate_pinned(uint64_t bytes);
 
     tsr_queue create_queue();
     tsr_event create_event();
@@ -43,13 +54,12 @@ class OpenDevice {
     void copy_from_peer(tsr_queue queue, void* to, const OpenDevice& peer, const void* from, uint64_t bytes);
 
     void record(tsr_queue queue, tsr_event event);
-    // What is put on the queue from now on starts after the event of `owner`. Where the two devices cannot wait for
-    // each other the host waits.
+    // Work that is put on the queue from now on starts after the event of `owner`. Where the two devices cannot wait
+    // for each other the host waits.
     void wait_before(tsr_queue queue, OpenDevice& owner, tsr_event event);
     void wait(tsr_event event);
     void wait_queue(tsr_queue queue);
-    // The same without telling whether it failed: before something else is told.
-    // Waits for the queue; what it failed with.
+    // Waits for the queue; returns the error if it failed.
     std::optional<Error> drain(tsr_queue queue) noexcept;
 
     bool has_recordings() const noexcept { return device_->begin_recording != nullptr; }
@@ -58,7 +68,7 @@ class OpenDevice {
     void discard_recording(tsr_queue queue) noexcept;
     void replay(tsr_queue queue, tsr_recording recording);
 
-    // For loading: a queue whose copies are waited for one by one.
+    // For loading: copies and waits.
     void upload_now(void* to, const void* from_host, uint64_t bytes);
 
   private:
@@ -73,7 +83,7 @@ class OpenDevice {
     const char* plugin_;
     tsr_device* device_ = nullptr;
     tsr_queue loading_queue_ = nullptr;
-    std::vector<void*> blocks_, registered_;
+    std::vector<void*> blocks_, registered_, pinned_;
     std::vector<tsr_queue> queues_;
     std::vector<tsr_event> events_;
     std::vector<tsr_recording> recordings_;

@@ -1,4 +1,4 @@
-// How the rows of a weight become the bytes of one of its instances, and how many of them are worked on at a time.
+// How the rows of a weight are converted to the bytes of one of its instances, and how many at a time.
 #pragma once
 
 #include "core/plan/plan.hpp"

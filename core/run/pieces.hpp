@@ -1,4 +1,4 @@
-// Pieces of work, handed out to the workers of a region.
+// Distributes pieces of work among the workers of a region.
 #pragma once
 
 #include <algorithm>
@@ -8,18 +8,18 @@
 
 namespace tessera {
 
-// Every worker has a share of neighbouring pieces, which it takes from the front, so what it reads is one long run;
-// when it is done, it takes what others have left, from the back. A core that is slower, or lent to another program,
-// holds nobody up. Any thread, as one of the workers.
+// Every worker has a share of adjacent pieces, which it takes from the front, so that it reads memory sequentially;
+// when it is done, it takes pieces of other shares from the back. So a slow or preempted core does not delay the
+// others. Any thread, as one of the workers.
 class Pieces {
   public:
-    static constexpr uint32_t kMost = 65535;  // pieces of a phase
+    static constexpr uint32_t kMaximum = 65535;  // pieces of a phase
     static constexpr uint32_t kNone = UINT32_MAX;
 
     explicit Pieces(uint32_t workers) : shares_(std::make_unique<Share[]>(workers)) {}
 
-    // A piece of `count` that nobody has had in this phase; kNone if all are taken. Workers that ask in one phase agree
-    // on `workers` and `count`. A phase begins with the first call that names it.
+    // A piece of `count` that has not been assigned in this phase; kNone if all are. Workers that ask in one phase
+    // agree on `workers` and `count`. A phase begins with the first call that names it.
     uint32_t take(uint32_t phase, uint32_t worker, uint32_t workers, uint32_t count) noexcept {
         for (uint32_t i = 0; i < workers; ++i) {
             const uint32_t of = worker + i < workers ? worker + i : worker + i - workers;

@@ -7,7 +7,7 @@
 namespace tessera {
 namespace {
 
-// The range that tells whether a node has rows to work on: that of what it makes, or of what it reads first.
+// The range that decides whether a node has work: that of its output, or of its first input.
 int32_t working_range(const tsr_node& node) {
     if (node.output_count && node.outputs[0]->range != TSR_RANGE_FIXED) return node.outputs[0]->range;
     return node.input_count && sdk::present(node.inputs[0]) ? node.inputs[0]->range : TSR_RANGE_FIXED;
@@ -51,7 +51,7 @@ PreparedNode::~PreparedNode() {
     try {
         call_plugin(registry_->call(kernel, "release", view_->abi().name), [&] { kernel.release(&kernel, state_); });
     } catch (const Error& error) {
-        log().warn("{}", error.what());  // nothing depends on it any more
+        log().warn("{}", error.what());  // the failure has no consequences
     }
 }
 

@@ -15,7 +15,7 @@ namespace tessera {
 
 class PreparedNode {
   public:
-    // Where an instance lies, and in which layout it is now.
+    // Address and current layout of an instance.
     struct Bound {
         void* address = nullptr;
         const char* layout = "";
@@ -30,7 +30,7 @@ class PreparedNode {
     PreparedNode& operator=(PreparedNode&& other) noexcept;
 
     const PlannedNode& planned() const noexcept { return *planned_; }
-    // Whether the node has nothing to do where that many rows of each range are there.
+    // Whether the node has nothing to do for these row counts of the ranges.
     bool idle(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexcept;
 
     // Thread rules are those of the kernel's functions.
@@ -39,7 +39,7 @@ class PreparedNode {
     // Throws Error as fail does.
     void enqueue(tsr_launch& launch) const;
 
-    // What run() is, for messages about it.
+    // Describes a call of run() for messages.
     const PluginCall& running() const noexcept { return running_; }
     // Throws the Error with node, op, layer and device before its message.
     [[noreturn]] void fail(const Error& error) const;

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-// What a generation step of `rows` rows can be: all of them generated, each with an output.
+// The ranges of a generation step of `rows` rows: all of them generated, each with an output.
 RowBounds generation(int32_t rows) {
     RowBounds bounds;
     bounds.rows[TSR_RANGE_ROWS] = bounds.rows[TSR_RANGE_GENERATION_ROWS] = bounds.rows[TSR_RANGE_OUTPUT_ROWS] = rows;

@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-// Bounds of a step, as kernels are told them: of each range the maximum of rows.
+// Bounds of a step, as passed to kernels: of each range the maximum of rows.
 struct RowBounds {
     int32_t rows[TSR_RANGE_COUNT] = {};
 };
@@ -24,7 +24,7 @@ class Recordings {
     using Enqueue = std::function<void(ActionId, const RowBounds&)>;
 
     // Records what `enqueue` does for steps of 1, 2, 4, ... rows up to `maximum_rows`, on every device that offers it.
-    // A device that refuses gets none, and a line in `notes`. Called when each node has run once.
+    // A device that refuses has none, which is a line in `notes`. Called when each node has run once.
     void record(const Plan& plan, const Lanes& lanes, int32_t maximum_rows, const Enqueue& enqueue,
                 std::vector<std::string>& notes);
 

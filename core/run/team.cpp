@@ -16,15 +16,14 @@
 namespace tessera {
 namespace {
 
-// How long a region waits for workers to come. Waking a sleeping thread takes some 50 us; one that another program
-// holds back longer than this is not worth waiting for.
+// How long a region waits for workers to arrive. Waking a sleeping thread takes some 50 us; the region continues
+// without one that is preempted for longer than this.
 constexpr auto kPatience = std::chrono::milliseconds(2);
 
-// How long the end of a team waits for workers that were called and have not come, if oneTBB has none to send.
-constexpr auto kFarewell = std::chrono::seconds(2);
+// How long the destructor waits for workers that were requested and have not arrived, if oneTBB has no thread for them.
+constexpr auto kShutdownTimeout = std::chrono::seconds(2);
 
-// Spins this often before it lets others run: on a machine with more threads than cores the one waited for may need
-// this core.
+// Spins this often before it yields: on a machine with more threads than cores the awaited thread may need this core.
 constexpr uint32_t kSpins = 2000;
 
 std::atomic<uint64_t> teams{0};
@@ -45,7 +44,7 @@ void spin_until(Done&& done) noexcept {
 }
 
 // oneTBB starts threads when they are first needed, some of them from its own threads, where a failure would end the
-// process. So it is seen beforehand whether the system starts that many.
+// process. So this checks beforehand whether the system starts that many.
 void check_threads(uint32_t others) {
     std::mutex mutex;
     std::vector<std::jthread> started;
@@ -62,7 +61,7 @@ void check_threads(uint32_t others) {
 
 }  // namespace
 
-// Lives until the last worker that was called has looked at it, the late ones too.
+// Lives until every worker that was requested has seen it, the late ones too.
 struct Team::Region {
     static constexpr uint32_t kClosed = 1u << 31;
 
@@ -78,8 +77,8 @@ struct Team::Region {
     Entry entry;
     void* context;
     std::shared_ptr<std::atomic<uint32_t>> alive;  // counts regions
-    std::atomic<uint32_t> door{1};     // workers inside (the caller is the first); kClosed once nobody else may enter
-    std::atomic<uint32_t> workers{0};  // set when the door has closed
+    std::atomic<uint32_t> entered{1};  // workers inside (the caller is the first); kClosed once no other may enter
+    std::atomic<uint32_t> workers{0};  // set when the region has closed
     std::atomic<uint32_t> finished{0};
 };
 
@@ -91,8 +90,8 @@ struct Team::Arena {
     tbb::task_arena workers;
 };
 
-// Threads of oneTBB serve one team after another: each is bound when it first works for a team, and freed by the next
-// one.
+// Threads of oneTBB are used by one team after another: each is bound when it first works for a team, and unbound by
+// the next one.
 void Team::bind_this_thread() {
     thread_local uint64_t team = 0;
     thread_local std::unique_ptr<ThreadBinding> binding;
@@ -120,19 +119,19 @@ Team::Team(uint32_t threads, NumaPlacement placement)
     check_threads(threads_ - 1);
 }
 
-// Regions that workers have yet to look at would be left in the arena; looking takes no time, as their doors are shut.
+// Waits until workers have seen all closed regions, which would remain in the arena otherwise; it takes no time.
 Team::~Team() {
-    const auto deadline = std::chrono::steady_clock::now() + kFarewell;
+    const auto deadline = std::chrono::steady_clock::now() + kShutdownTimeout;
     spin_until(
         [&] { return regions_->load(std::memory_order_acquire) == 0 || std::chrono::steady_clock::now() > deadline; });
     arena_->workers.terminate();
 }
 
 void Team::join(const std::shared_ptr<Region>& region) {
-    uint32_t inside = region->door.load(std::memory_order_relaxed);
+    uint32_t inside = region->entered.load(std::memory_order_relaxed);
     do {
         if (inside & Region::kClosed) return;
-    } while (!region->door.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel));
+    } while (!region->entered.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel));
     region->team.bind_this_thread();  // alive: the region waits for this worker
     spin_until([&] { return region->workers.load(std::memory_order_acquire) != 0; });
     region->entry(region->context, inside, region->workers.load(std::memory_order_relaxed));
@@ -141,7 +140,7 @@ void Team::join(const std::shared_ptr<Region>& region) {
 
 void Team::run_region(uint32_t wanted, Entry entry, void* context) {
     const uint32_t limit = wanted == 0 ? threads_ : std::min(wanted, threads_);
-    phase_.fetch_add(1, std::memory_order_relaxed);  // pieces begin anew
+    phase_.fetch_add(1, std::memory_order_relaxed);  // a new phase of pieces
     if (limit == 1) {
         begin_barriers(1);
         entry(context, 0, 1);
@@ -152,16 +151,16 @@ void Team::run_region(uint32_t wanted, Entry entry, void* context) {
 
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
     spin_until([&] {
-        return region->door.load(std::memory_order_acquire) == limit || std::chrono::steady_clock::now() > deadline;
+        return region->entered.load(std::memory_order_acquire) == limit || std::chrono::steady_clock::now() > deadline;
     });
-    const uint32_t workers = region->door.fetch_or(Region::kClosed, std::memory_order_acq_rel);
+    const uint32_t workers = region->entered.fetch_or(Region::kClosed, std::memory_order_acq_rel);
     begin_barriers(workers);
     region->workers.store(workers, std::memory_order_release);
     entry(context, 0, workers);
     spin_until([&] { return region->finished.load(std::memory_order_acquire) == workers - 1; });
 }
 
-// The last worker that is awaited releases the others. `ends` tells whether the worker waits at the end of a call.
+// The last worker to arrive releases the others. `ends`: the worker waits at the end of a call.
 void Team::arrive(bool ends, bool waits) noexcept {
     const uint32_t phase = phase_.load(std::memory_order_relaxed);
     const uint32_t mine = ends ? kArrival | kArrivalAtEnd : kArrival;

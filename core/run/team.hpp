@@ -1,4 +1,4 @@
-// The core's thread team. A step runs as one parallel region, with cheap barriers inside, not as one parallel loop an
+// The core's thread team. A step runs as one parallel region with cheap barriers inside, not as one parallel loop per
 // op.
 #pragma once
 
@@ -14,8 +14,8 @@
 
 namespace tessera {
 
-// oneTBB promises no number of workers, so a region counts those that have come within a short time and goes on with
-// them; a worker that comes later finds the door shut and leaves. No barrier waits for one that has not come.
+// oneTBB promises no number of workers, so a region counts those that arrive within a short time and runs with them; a
+// worker that arrives later finds the region closed and leaves. No barrier waits for a worker that has not arrived.
 class Team {
   public:
     // At most `threads` workers, the calling thread among them. `placement`: where they run; the calling thread is
@@ -26,7 +26,7 @@ class Team {
     Team& operator=(const Team&) = delete;
 
     uint32_t threads() const noexcept { return threads_; }
-    // Whether the system allowed all that the placement asks for, as far as threads have come yet.
+    // Whether the system allowed all that the placement requests, for the threads that have worked so far.
     bool placed() const noexcept { return placed_.load(std::memory_order_relaxed); }
 
     // Calls body(worker, workers) on each worker at once, `wanted` at most (0: all), and returns when all have
@@ -45,10 +45,11 @@ class Team {
     // on each worker: plugins' kernels.
     void barrier() noexcept;
     // The barrier after such a call. Workers must have passed the same barriers in it. Where they have not, barrier()
-    // returns at once from then on until all have come here, and this returns false to all: the region must end then.
+    // returns at once from then on until all have arrived here, and this returns false to all: the region must end
+    // then.
     bool end_of_call() noexcept;
-    // For a worker that cannot go on, having thrown an exception: it takes part in no barrier from now on and must
-    // leave the region. The others do not wait for it.
+    // For a worker that cannot continue after an exception: it takes part in no barrier from now on and must leave the
+    // region. The others do not wait for it.
     void leave() noexcept;
     // The same in the form of tsr_run.barrier.
     static void barrier(void* team, uint32_t worker) noexcept;

@@ -294,6 +294,9 @@ const ModelInfo& Engine::info() const noexcept {
 const Plan& Engine::plan() const noexcept {
     return state_->executor.plan();
 }
+std::span<const std::string> Engine::notes() const noexcept {
+    return state_->executor.notes();
+}
 const gguf::GgufFile& Engine::file() const noexcept {
     return state_->file;
 }

@@ -27,7 +27,7 @@ std::string memory_line(const Plan& plan, DeviceIndex device) {
     std::string parts = fmt::format("cache {}, work {}", size_text(memory.cache),
                                     size_text(memory.activations + memory.workspace + memory.staging));
     if (memory.weights) parts = fmt::format("weights {}, {}", size_text(memory.weights), parts);
-    if (memory.mapped) parts += fmt::format("; besides, {} in the mapped file", size_text(memory.mapped));
+    if (memory.mapped) parts += fmt::format("; plus {} in the mapped file", size_text(memory.mapped));
     return fmt::format("{}: uses {} of {} available ({})", plan.devices[device]->id, size_text(memory.allocated()),
                        size_text(usable_bytes(*plan.devices[device])), parts);
 }
@@ -118,7 +118,10 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
         planned = plan_model(model.file, machine.registry, machine.hardware, options);
     }
     report_plan(planned, model, machine, verbose, say);
-    return std::make_unique<Engine>(std::move(model.file), machine.registry, machine.hardware, options, progress);
+    auto engine =
+        std::make_unique<Engine>(std::move(model.file), machine.registry, machine.hardware, options, progress);
+    for (const std::string& note : engine->notes()) say(note);
+    return engine;
 }
 
 std::vector<std::string> timing_lines(const session::GenerationTimings& t, const PackingProgress& packing) {
@@ -130,7 +133,7 @@ std::vector<std::string> timing_lines(const session::GenerationTimings& t, const
     if (packing.done_bytes) {
         const std::string of =
             packing.done_bytes < packing.total_bytes ? fmt::format(" of {}", size_text(packing.total_bytes)) : "";
-        lines.push_back(fmt::format("packing: {}{} of weights between steps in {:.3f} s, which count below",
+        lines.push_back(fmt::format("packing: {}{} of weights between steps in {:.3f} s, included in the times below",
                                     size_text(packing.done_bytes), of, packing.seconds));
     }
     lines.push_back(line("prompt", t.prompt_tokens, t.prompt_seconds) +

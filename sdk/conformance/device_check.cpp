@@ -89,6 +89,8 @@ class HostMemory {
         if (device.allocate_pinned) {
             take(device.allocate_pinned(&device, bytes, &address_), "allocate_pinned");
             if (!address_) wrong("allocate_pinned succeeded, and the address is NULL");
+            if (reinterpret_cast<uintptr_t>(address_) % 64 != 0)
+                wrong("allocate_pinned: the address is not aligned to 64");
         } else {
             own_.resize(bytes);
             address_ = own_.data();

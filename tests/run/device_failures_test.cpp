@@ -1,5 +1,5 @@
-// Failures of devices through the whole engine: what goes wrong is told with the device's name, nothing is left behind,
-// and where the device can go on the same step succeeds afterwards.
+// Failures of devices through the whole engine: errors name the device, nothing is leaked, and where the device still
+// works the same step succeeds afterwards.
 #include "core/base/error.hpp"
 #include "plugins/simulated/simulated_failures.h"
 #include "tests/support.hpp"
@@ -124,7 +124,7 @@ std::vector<uint64_t> some_of(uint64_t count) {
 
 class DeviceFailures : public testing::TestWithParam<tsr_simulated_policy> {};
 
-// Operations whose failure fails a load. Of others (page-locked memory, recordings) the engine does without.
+// Operations whose failure fails a load. The engine works without the others (page-locked memory, recordings).
 TEST_P(DeviceFailures, ALoadFailsWithTheDevicesNameAndLeavesNothingBehind) {
     const Rig rig(GetParam());
     std::vector<uint64_t> counts[std::size(kDevices)];
@@ -241,7 +241,47 @@ INSTANTIATE_TEST_SUITE_P(Policies, DeviceFailures,
                          testing::Values(TSR_SIMULATED_RANDOM, TSR_SIMULATED_ON_WAIT, TSR_SIMULATED_OLDEST_LAST),
                          policy_name);
 
-// What a device does not offer, or refuses, costs time and no results.
+bool page_lock_note(const Engine& engine) {
+    return std::ranges::any_of(engine.notes(),
+                               [](const std::string& note) { return note.find("page-locked") != std::string::npos; });
+}
+
+TEST(DeviceParts, PageLockedMemoryOfTheDeviceReplacesTheHostsWhereItCannotBeRegistered) {
+    const auto allocations = [] { return failures().count("SIM0", TSR_SIMULATED_ALLOCATE_PINNED, nullptr); };
+    std::vector<float> wanted;
+    {
+        const Rig rig(TSR_SIMULATED_ON_WAIT);
+        const auto loaded = Rig::load();
+        EXPECT_EQ(allocations(), 0u);
+        EXPECT_FALSE(page_lock_note(*loaded->engine));
+        wanted = step(*loaded->engine);
+    }
+    {
+        const Rig rig(TSR_SIMULATED_ON_WAIT, TSR_SIMULATED_NO_REGISTRATION);
+        const auto loaded = Rig::load();
+        EXPECT_EQ(allocations(), 2u);  // activations and staging
+        EXPECT_FALSE(page_lock_note(*loaded->engine));
+        EXPECT_EQ(step(*loaded->engine), wanted);
+    }
+    {
+        const Rig rig(TSR_SIMULATED_ON_WAIT);
+        failures().fail("SIM0", TSR_SIMULATED_REGISTER_HOST, nullptr, 0, TSR_SIMULATED_ALWAYS);
+        const auto loaded = Rig::load();
+        EXPECT_EQ(allocations(), 2u);
+        EXPECT_FALSE(page_lock_note(*loaded->engine));
+        EXPECT_EQ(step(*loaded->engine), wanted);
+    }
+    {
+        const Rig rig(TSR_SIMULATED_ON_WAIT, TSR_SIMULATED_NO_REGISTRATION);
+        failures().fail("SIM0", TSR_SIMULATED_ALLOCATE_PINNED, nullptr, 1, TSR_SIMULATED_ALWAYS);
+        const auto loaded = Rig::load();
+        EXPECT_EQ(allocations(), 1u);
+        EXPECT_TRUE(page_lock_note(*loaded->engine));
+        EXPECT_EQ(step(*loaded->engine), wanted);
+    }
+}
+
+// Optional functions that a device lacks, or refuses, cost time and change no results.
 TEST(DeviceParts, AreDoneWithout) {
     std::vector<float> wanted;
     {

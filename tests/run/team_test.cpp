@@ -107,13 +107,13 @@ TEST(Team, NobodyWaitsForAWorkerThatHasLeft) {
     }
 }
 
-// Every piece goes to one worker, whoever is slow, phase after phase; and a worker that nobody robs has its own share
-// in rising order.
+// Every piece is assigned to one worker, whichever is slow, in each phase; and a worker that nobody robs has its own
+// share in rising order.
 TEST(Team, EveryPieceIsTakenOnce) {
     for (const uint32_t threads : {1u, 2u, 3u, 8u}) {
         Team team(threads);
-        constexpr uint32_t kCounts[] = {0, 1, 5, 64, 1000, Pieces::kMost};
-        std::vector<std::atomic<uint8_t>> taken(Pieces::kMost);
+        constexpr uint32_t kCounts[] = {0, 1, 5, 64, 1000, Pieces::kMaximum};
+        std::vector<std::atomic<uint8_t>> taken(Pieces::kMaximum);
         std::atomic<int> wrong{0};
         auto body = [&](uint32_t worker, uint32_t workers) {
             for (int phase = 0; phase < 30; ++phase) {
@@ -137,7 +137,7 @@ TEST(Team, EveryPieceIsTakenOnce) {
     }
 }
 
-// Bound threads run where they were told, and are free again when the team has ended.
+// Bound threads run on their CPUs, and are unbound when the team has ended.
 TEST(Team, WorkersRunWhereTheyAreBound) {
     const std::vector<uint32_t> before = allowed_cpus();
     const uint32_t first = before.front(), last = before.back();
