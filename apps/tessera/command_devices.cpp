@@ -3,6 +3,7 @@
 #include "apps/tessera/plugin_child.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "core/registry/report.hpp"
+#include "core/setup/device_memory.hpp"
 #include "core/setup/machine.hpp"
 
 namespace tessera::app {
@@ -10,7 +11,7 @@ namespace tessera::app {
 int devices_command(Arguments& arguments) {
     const Machine machine(read_common(arguments));
     for (const std::string& line : machine.remarks) say(line);
-    print(devices_report(machine.hardware, machine.registry));
+    print(devices_report(machine.hardware, machine.registry, driver_memory(machine.hardware, machine.registry)));
     return kExitDone;
 }
 

@@ -135,7 +135,7 @@ std::string plugin_text(const PluginRecord& record, bool why) {
                                    manifest.version, state_name(record.state));
     if (manifest.name.empty())
         text = fmt::format("{}: {}", printable(record.path.filename().string()), state_name(record.state));
-    if (record.table) text += ", brings " + contents(*record.table);
+    if (record.table) text += ", provides " + contents(*record.table);
     const auto left_out = [&] {
         std::string lines;
         for (const std::string& part : record.left_out) lines += fmt::format("  left out: {}\n", part);
@@ -153,7 +153,8 @@ std::string plugin_text(const PluginRecord& record, bool why) {
 
 }  // namespace
 
-std::string devices_report(const Hardware& hardware, const Registry& registry) {
+std::string devices_report(const Hardware& hardware, const Registry& registry,
+                           const std::map<std::string, std::string>& memory) {
     std::string text;
     for (const tsr_device_info* device : hardware.devices()) {
         const bool is_cpu = std::string_view(device->kind) == "cpu";
@@ -172,12 +173,14 @@ std::string devices_report(const Hardware& hardware, const Registry& registry) {
                 continue;
             }
             text += fmt::format("  owned by: {}\n", registry.owner(*provider).manifest.name);
+            if (const auto line = memory.find(device->id); line != memory.end())
+                text += "  memory: " + wrapped(printable(line->second), 10, 10) + "\n";
         }
         text += "  kernels of: " + wrapped(kernels.empty() ? "no plugin" : join(kernels), 14, 14) + "\n";
     }
     if (hardware.devices().size() == 1 && !hardware.is_rig()) {
-        text += hardware.gpu_driver().empty() ? "No GPU: there is no NVIDIA driver (libcuda.so.1) that starts here.\n"
-                                              : "No GPU: the driver lists none.\n";
+        text += hardware.gpu_driver().empty() ? "No GPU: no NVIDIA driver (libcuda.so.1) could be loaded.\n"
+                                              : "No GPU: the driver reports none.\n";
     }
     return text;
 }

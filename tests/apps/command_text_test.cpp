@@ -117,6 +117,18 @@ TEST(Text, ErrorsOfTheConfigurationNameTheKey) {
     EXPECT_EQ(outcome.err, "tessera: " + config + ":1: unknown key 'thread' (did you mean 'threads'?)\n");
 }
 
+TEST(Text, DevicesShowTheMemoryThatTheirDriverReports) {
+    const TemporaryFolder folder;
+    const std::string config =
+        folder.write("c.toml", "[[simulated]]\nname = \"small\"\ncompute_capability = \"8.6\"\nmemory = \"256MiB\"\n");
+    const Outcome outcome = tessera({"devices", "--config", config});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out,
+                HasSubstr("  owned by: simulated\n  memory: 192.0 MiB free of 256.0 MiB, as the driver counts\n"));
+    EXPECT_THAT(shell("TESSERA_SIMULATED_WITHOUT=memory_info \"$T\" devices --config " + config).out,
+                HasSubstr("  memory: the driver does not report it\n"));
+}
+
 TEST(Text, PluginsThatAreNotUsedSayWhyInALine) {
     const Outcome outcome = tessera({"plugins"});
     EXPECT_THAT(outcome.out, HasSubstr("simulated 0.1.0: not used (no device of kind simulated here)"));

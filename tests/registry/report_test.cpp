@@ -35,7 +35,7 @@ TEST(Report, TellsPluginsAndWhy) {
     const Registry registry = Registry::load(config, small_machine());
 
     const std::string brief = plugins_report(registry, false);
-    EXPECT_THAT(brief, HasSubstr("good 1.2.0: chosen, brings 2 kernels for cpu, 1 layout, operator fixture_op\n"));
+    EXPECT_THAT(brief, HasSubstr("good 1.2.0: chosen, provides 2 kernels for cpu, 1 layout, operator fixture_op\n"));
     EXPECT_THAT(brief, HasSubstr("other 1.2.0: not used (the processor (Test processor) lacks no_such_flag"));
     EXPECT_THAT(brief, HasSubstr("better 1.2.0: off\n"));
     EXPECT_THAT(brief, HasSubstr("broken.toml: not used ("));
@@ -45,7 +45,7 @@ TEST(Report, TellsPluginsAndWhy) {
     const std::string why = plugins_report(registry, true);
     EXPECT_THAT(why, HasSubstr("  Another one\n  needs: CPU flags no_such_flag\n  why not: the processor (Test "
                                "processor) lacks no_such_flag"));
-    EXPECT_THAT(why, HasSubstr("why not: turned off in the configuration"));
+    EXPECT_THAT(why, HasSubstr("why not: disabled in the configuration"));
     EXPECT_THAT(why, HasSubstr("broken.toml:1: not valid TOML"));
     EXPECT_THAT(why, HasSubstr("looked in: " + folder.path().string()));
 }
