@@ -168,6 +168,8 @@ constexpr Flag kFlags[] = {
     honoured("prio", "--prio", Takes::kValue, "N", kEngine, Group::kContext, "priority of the process: -1 low, 0 normal, 1 to 3 higher"),
     honoured("numa", "--numa", Takes::kValue, "distribute|isolate|numactl", kEngine, Group::kContext,
              "on machines of several NUMA nodes: use all alike, one alone, or what numactl set up"),
+    honoured("check-order", "--check-order", Takes::kNothing, "", kEngine & ~kRepack, Group::kContext,
+             "check in every step that no two accesses to the same memory are unordered, and fail if so (slow; for debugging)"),
     // Placement
     honoured("n-gpu-layers", "-ngl --n-gpu-layers --gpu-layers", Takes::kValue, "N", kEngine, Group::kPlacement, "this many of the last layers go to GPUs (as many as fit)"),
     honoured("tensor-split", "-ts --tensor-split", Takes::kValue, "A,B,...", kEngine, Group::kPlacement, "shares of the layers of each GPU (by free memory)"),

@@ -17,10 +17,10 @@
 namespace tessera::app {
 namespace {
 
-constexpr int64_t kMostTokens = 1 << 26;
-constexpr int64_t kMostThreads = 4096;
+constexpr int64_t kMaximumTokens = 1 << 26;
+constexpr int64_t kMaximumThreads = 4096;
 constexpr double kFar = 1e6;
-constexpr double kMostExperts = 1 << 20;
+constexpr double kMaximumExperts = 1 << 20;
 
 template <typename T, typename Value>
 void set(T& to, const std::optional<Value>& value) {
@@ -42,14 +42,14 @@ tsr_type cache_type(const Arguments& arguments, std::string_view name, tsr_type 
     return type->id;
 }
 
-// "6,0.4" of -ser; "-1,0" is how others write that none is left out.
+// "6,0.4" of -ser; "-1,0" means in other programs that no expert is left out.
 ExpertReduction expert_reduction(Arguments& arguments) {
     const auto given = arguments.numbers("smart-expert-reduction", -1);
     if (!given) return {};
     const std::vector<double>& v = *given;
     const bool none = v.size() == 2 && v[0] == -1 && v[1] == 0;
-    if (!none &&
-        !(v.size() == 2 && v[0] >= 1 && v[0] <= kMostExperts && v[0] == std::floor(v[0]) && v[1] >= 0 && v[1] <= 1)) {
+    if (!none && !(v.size() == 2 && v[0] >= 1 && v[0] <= kMaximumExperts && v[0] == std::floor(v[0]) && v[1] >= 0 &&
+                   v[1] <= 1)) {
         arguments.reject("smart-expert-reduction",
                          "K,T like 6,0.4: at least K experts (1 or more) and a share T from 0 to 1",
                          *arguments.text("smart-expert-reduction"));
@@ -60,7 +60,7 @@ ExpertReduction expert_reduction(Arguments& arguments) {
 void read_sampling(Arguments& arguments, ModelSettings& settings) {
     session::SamplingParameters& p = settings.sampling;
     settings.temperature_given = arguments.has("temp");
-    // A negative temperature is how some write "the best token".
+    // In other programs a negative temperature means the best token.
     if (const auto t = arguments.number("temp", -kFar, kFar)) p.temperature = static_cast<float>(std::max(*t, 0.0));
     set(p.top_k, arguments.integer("top-k", -1, std::numeric_limits<int32_t>::max()));
     set(p.top_p, arguments.number("top-p", 0, 1));
@@ -101,8 +101,7 @@ void read_sampling(Arguments& arguments, ModelSettings& settings) {
     }
 }
 
-// Who waits for an answer gets its first words before all weights are packed; what is measured or scored has them
-// first.
+// Interactive commands answer before all weights are packed; those that measure or score pack first.
 PackWeights pack_weights(Arguments& arguments) {
     if (arguments.has("no-repack") && arguments.on_off("run-time-repack").value_or(false)) {
         throw UsageError(fmt::format("{} and {} contradict each other: give one of them",
@@ -117,17 +116,17 @@ PackWeights pack_weights(Arguments& arguments) {
 
 void read_engine(Arguments& arguments, ModelSettings& settings) {
     EngineOptions& engine = settings.engine;
-    if (const auto c = arguments.integer("ctx-size", 0, kMostTokens)) settings.context = static_cast<uint32_t>(*c);
+    if (const auto c = arguments.integer("ctx-size", 0, kMaximumTokens)) settings.context = static_cast<uint32_t>(*c);
     set(engine.rows, arguments.integer("ubatch-size", 1, 1 << 20));
     if (const auto b = arguments.integer("batch-size", 1, 1 << 24))
         engine.rows = static_cast<uint32_t>(std::min<int64_t>(engine.rows, *b));
-    if (const auto t = arguments.integer("threads", -1, kMostThreads))
+    if (const auto t = arguments.integer("threads", -1, kMaximumThreads))
         engine.threads = static_cast<uint32_t>(std::max<int64_t>(*t, 0));
-    if (const auto t = arguments.integer("threads-batch", -1, kMostThreads))
+    if (const auto t = arguments.integer("threads-batch", -1, kMaximumThreads))
         engine.prompt_threads = static_cast<uint32_t>(std::max<int64_t>(*t, 0));
     engine.flash_attention = arguments.on_off("flash-attn").value_or(true) && !arguments.has("no-flash-attn");
-    constexpr std::array<std::string_view, 4> ways = {"0", "1", "2", "3"};
-    settings.latent_attention = arguments.choice("mla-use", ways);
+    constexpr std::array<std::string_view, 4> variants = {"0", "1", "2", "3"};
+    settings.latent_attention = arguments.choice("mla-use", variants);
     if (settings.latent_attention) engine.lowerings["mla_attention"] = *settings.latent_attention;
     if (const auto cap = arguments.integer("attention-max-batch", 0, 1 << 24)) {
         engine.scratch_bytes = *cap == 0 ? uint64_t{1} << 50 : static_cast<uint64_t>(*cap) << 20;
@@ -141,6 +140,7 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     engine.pack_weights = pack_weights(arguments);
     engine.map_weights = !arguments.has("no-mmap") && arguments.on_off("bench-mmap").value_or(true);
     engine.lock_memory = arguments.has("mlock");
+    engine.check_order = arguments.has("check-order");
     constexpr std::array<std::string_view, 6> load_modes = {"auto", "none", "mmap", "mlock", "mmap+mlock", "dio"};
     if (const auto mode = arguments.choice("load-mode", load_modes)) {
         if (*mode == "none") engine.map_weights = false;
@@ -183,7 +183,8 @@ std::vector<TensorRule> parse_tensor_rules(std::string_view text) {
     for (std::string_view rest = text;;) {
         const size_t comma = std::min(rest.find_first_of(",;"), rest.size());
         pending += rest.substr(0, comma);
-        // After the last '=' comes a device: letters, digits and nothing that a regular expression needs.
+        // After the last '=' follows a device: letters and digits, without characters that are special in a regular
+        // expression.
         const size_t equals = pending.rfind('=');
         const bool whole =
             equals != std::string::npos && equals + 1 < pending.size() &&
@@ -281,7 +282,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
     read_engine(arguments, settings);
     read_placement(arguments, settings.engine.placement);
     read_sampling(arguments, settings);
-    settings.predict = arguments.integer("predict", -2, kMostTokens);
+    settings.predict = arguments.integer("predict", -2, kMaximumTokens);
     set(settings.parallel, arguments.integer("parallel", 1, 4096));
     settings.prompt = arguments.text("prompt");
     if (settings.prompt && settings.escape) settings.prompt = unescape(*settings.prompt);
@@ -312,7 +313,7 @@ std::string idle_in_plan(const Arguments& arguments) {
     for (const Flag& flag : all_flags()) {
         if (flag.standing != Standing::kHonoured || (flag.group != Group::kPrompt && flag.group != Group::kSampling))
             continue;
-        // These say how much context and how many sequences are wanted.
+        // These determine the context and the number of sequences.
         if (flag.name == "predict" || flag.name == "parallel" || !arguments.has(flag.name)) continue;
         flags += fmt::format("{}{}", flags.empty() ? "" : " ", shown(flag));
     }

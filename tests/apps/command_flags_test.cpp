@@ -1,4 +1,4 @@
-// What flags do that name something which is not there, contradict each other, or come from other programs.
+// Flags that name something that does not exist, contradict each other, or belong to other programs.
 #include "tests/apps/process.hpp"
 #include "tests/temporary_folder.hpp"
 
@@ -44,6 +44,20 @@ TEST(Flags, ThatMeanNothingOnThisMachineAreSaid) {
     EXPECT_EQ(threads.code, 0) << threads.err;
     EXPECT_THAT(threads.err, HasSubstr("-t 64: there are 2 processors"));
     EXPECT_THAT(plan({"--rig", rig, "-t", "2"}).err, Not(HasSubstr("processors")));
+}
+
+TEST(Flags, CheckingTheOrderOfAccessesChangesNoAnswer) {
+    const TemporaryFolder folder;
+    const std::string config =
+        folder.write("c.toml", "[[simulated]]\ncompute_capability = \"8.6\"\nmemory = \"1GiB\"\n");
+    const std::vector<std::string> line = {"run",   "-m", kBundled, "--config", config, "-p",
+                                           "Hello", "-n", "6",      "--temp",   "0"};
+    std::vector<std::string> checked = line;
+    checked.emplace_back("--check-order");
+    const Outcome outcome = tessera(checked);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, tessera(line).out);
+    EXPECT_EQ(tessera({"repack", "--check-order", "-m", kBundled, "-o", folder.file("o.gguf")}).code, 2);
 }
 
 TEST(Flags, PluginFoldersThatHoldNothingUsable) {

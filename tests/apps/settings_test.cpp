@@ -32,6 +32,11 @@ TEST(Settings, EngineOptions) {
     EXPECT_EQ(s.parallel, 3u);
 }
 
+TEST(Settings, OrderIsCheckedOnRequest) {
+    EXPECT_FALSE(settings_of({}).engine.check_order);
+    EXPECT_TRUE(settings_of({"--check-order"}).engine.check_order);
+}
+
 TEST(Settings, ExpertReduction) {
     EXPECT_EQ(settings_of({"-ser", "6,0.4"}).engine.experts.at_least, 6u);
     EXPECT_DOUBLE_EQ(settings_of({"-ser", "6,0.4"}).engine.experts.ratio, 0.4);
