@@ -14,22 +14,24 @@ namespace {
 
 namespace json = boost::json;
 
-// Of a table: how a field of a record is titled, and how wide.
-struct Column {
-    std::string_view field, title;
-    int width;
+constexpr size_t kTableColumns = 80;
+
+// The columns of a table, in their order. `width`: the minimum.
+struct Field {
+    std::string_view name, title;
+    size_t width = 0;
     bool left = false;
 };
-constexpr std::array<Column, 18> kColumns = {{
-    {"model_type", "model", 24, true},
-    {"model_size", "size", 10},
-    {"model_n_params", "params", 10},
-    {"backend", "backend", 10, true},
+constexpr std::array<Field, 18> kFields = {{
+    {"model_type", "model", 0, true},
+    {"model_size", "size", 9},
+    {"model_n_params", "params", 8},
+    {"backend", "backend", 0, true},
     {"n_gpu_layers", "ngl", 3},
-    {"n_cpu_moe", "ncmoe", 5},
-    {"n_threads", "threads", 7},
-    {"n_batch", "n_batch", 7},
-    {"n_ubatch", "n_ubatch", 8},
+    {"n_cpu_moe", "ncmoe", 3},
+    {"n_threads", "threads", 3},
+    {"n_batch", "n_batch", 5},
+    {"n_ubatch", "n_ubatch", 5},
     {"type_k", "type_k", 6},
     {"type_v", "type_v", 6},
     {"flash_attn", "fa", 2},
@@ -37,11 +39,13 @@ constexpr std::array<Column, 18> kColumns = {{
     {"attn_max_batch", "amb", 5},
     {"ser", "ser", 7},
     {"use_mmap", "mmap", 4},
-    {"test", "test", 15},
-    {"avg_ts", "t/s", 16},
+    {"test", "test"},
+    {"avg_ts", "t/s", 14},
 }};
 constexpr std::array<std::string_view, 7> kAlways = {"model_type", "model_size", "model_n_params", "backend",
                                                      "n_threads",  "test",       "avg_ts"};
+// What a table can do without, first to last.
+constexpr std::array<std::string_view, 3> kDispensable = {"model_n_params", "backend", "model_size"};
 
 std::string plain(const json::value& value) {
     if (const json::string* text = value.if_string()) return std::string(*text);
@@ -64,13 +68,18 @@ std::string cell(const BenchRecord& record, std::string_view field) {
     return plain(record.at(field));
 }
 
+// Of UTF-8.
+size_t characters(std::string_view text) {
+    return static_cast<size_t>(std::ranges::count_if(text, [](char c) { return (c & 0xC0) != 0x80; }));
+}
+
 std::string in_quotes(std::string_view text) {
     std::string out = "\"";
     for (const char c : text) out += c == '"' ? "\"\"" : std::string(1, c);
     return out + '"';
 }
 
-// Samples are lists, which lines of CSV do not have.
+// Samples are lists, which a CSV row cannot hold.
 std::string csv_line(const BenchRecord& record, bool names) {
     std::string line;
     for (const auto& [name, value] : record) {
@@ -83,9 +92,26 @@ std::string csv_line(const BenchRecord& record, bool names) {
 
 }  // namespace
 
-BenchWriter::BenchWriter(BenchFormat format, std::FILE* out, std::vector<std::string> columns)
-    : format_(format), out_(out), columns_(std::move(columns)) {
-    columns_.insert(columns_.end(), kAlways.begin(), kAlways.end());
+BenchWriter::BenchWriter(BenchFormat format, std::FILE* out, std::vector<std::string> columns, size_t test_width)
+    : format_(format), out_(out), fields_(std::move(columns)), test_width_(test_width) {
+    fields_.insert(fields_.end(), kAlways.begin(), kAlways.end());
+}
+
+void BenchWriter::choose_columns(const BenchRecord& record) {
+    size_t width = 1;
+    for (const Field& field : kFields) {
+        if (std::ranges::find(fields_, field.name) == fields_.end()) continue;
+        const size_t test = field.name == "test" ? test_width_ : 0;
+        columns_.push_back({field.name, field.title, field.left,
+                            std::max({field.title.size(), field.width, test, characters(cell(record, field.name))})});
+        width += columns_.back().width + 3;
+    }
+    for (const std::string_view name : kDispensable) {
+        if (width <= kTableColumns) return;
+        const auto column = std::ranges::find(columns_, name, &Column::field);
+        width -= column->width + 3;
+        columns_.erase(column);
+    }
 }
 
 void BenchWriter::write(std::string_view text) {
@@ -109,14 +135,14 @@ void BenchWriter::add(const BenchRecord& record) {
         case BenchFormat::kMarkdown:
             break;
     }
+    if (first) choose_columns(record);
     std::string title = "|", rule = "|", line = "|";
-    for (const Column& column : kColumns) {
-        if (std::ranges::find(columns_, column.field) == columns_.end()) continue;
+    for (const Column& column : columns_) {
         const auto padded = [&](std::string_view text) {
             return column.left ? fmt::format(" {:<{}} |", text, column.width)
                                : fmt::format(" {:>{}} |", text, column.width);
         };
-        const std::string dashes(static_cast<size_t>(column.width) - 1, '-');
+        const std::string dashes(column.width - 1, '-');
         title += padded(column.title);
         rule += column.left ? fmt::format(" {}- |", dashes) : fmt::format(" {}: |", dashes);
         line += padded(cell(record, column.field));

@@ -21,8 +21,8 @@
 namespace tessera::app {
 namespace {
 
-constexpr int64_t kMostTokens = 1 << 24;
-// Flags that may have several values. The threads come last, so that a change of them alone loads nothing again.
+constexpr int64_t kMaximumTokens = 1 << 24;
+// Flags that may have several values. Threads are last, so that changing only them does not load the model again.
 constexpr std::string_view kSeveral[] = {"n-gpu-layers",
                                          "n-cpu-moe",
                                          "bench-mmap",
@@ -52,7 +52,7 @@ struct Test {
 // "512,128" of -pg and -gp.
 std::vector<std::pair<uint32_t, uint32_t>> read_pairs(const Arguments& arguments, std::string_view name) {
     std::vector<std::pair<uint32_t, uint32_t>> pairs;
-    const std::vector<int64_t> numbers = arguments.integers(name, 1, kMostTokens);
+    const std::vector<int64_t> numbers = arguments.integers(name, 1, kMaximumTokens);
     if (numbers.size() % 2 != 0)
         arguments.reject(name, "pairs of a prompt and a generation, like 512,128", arguments.all(name).back());
     for (size_t i = 0; i < numbers.size(); i += 2)
@@ -62,7 +62,7 @@ std::vector<std::pair<uint32_t, uint32_t>> read_pairs(const Arguments& arguments
 
 std::vector<Test> read_tests(const Arguments& arguments) {
     const auto given = [&](std::string_view name, int64_t otherwise) {
-        std::vector<int64_t> values = arguments.integers(name, 0, kMostTokens);
+        std::vector<int64_t> values = arguments.integers(name, 0, kMaximumTokens);
         return values.empty() ? std::vector<int64_t>{otherwise} : values;
     };
     std::vector<Test> tests;
@@ -87,7 +87,7 @@ BenchFormat read_format(Arguments& arguments, std::string_view name) {
 std::vector<std::string> read_models(const Arguments& arguments) {
     std::vector<std::string> models;
     for (const std::string& text : arguments.all("model")) {
-        // A list, unless there is a file of that very name.
+        // A list, unless a file has exactly this name.
         for (std::string_view rest = text;;) {
             const size_t end = std::filesystem::exists(rest) ? rest.size() : std::min(rest.find(','), rest.size());
             models.emplace_back(rest.substr(0, end));
@@ -174,10 +174,14 @@ class Bench {
           repetitions_(arguments.integer("bench-repetitions", 1, 1000).value_or(5)),
           warm_up_(arguments.on_off("bench-warmup").value_or(true)),
           stop_(stop) {
-        writers_.emplace_back(read_format(arguments, "bench-output"), stdout, given_columns(arguments));
+        size_t width = 0;
+        for (const Test& test : tests_) {
+            context_ = std::max(context_, test.tokens());
+            width = std::max(width, test.label().size());
+        }
+        writers_.emplace_back(read_format(arguments, "bench-output"), stdout, given_columns(arguments), width);
         if (arguments.has("bench-output-err"))
-            writers_.emplace_back(read_format(arguments, "bench-output-err"), stderr, given_columns(arguments));
-        for (const Test& test : tests_) context_ = std::max(context_, test.tokens());
+            writers_.emplace_back(read_format(arguments, "bench-output-err"), stderr, given_columns(arguments), width);
     }
 
     // All combinations of one model.

@@ -20,9 +20,10 @@ namespace tessera::app {
 namespace {
 
 constexpr uint32_t kDefaultContext = 512;
-constexpr uint32_t kLeastContext = 4;
-// Rows of a step whose logits are wanted: a vocabulary of 129,280 takes 132 MB so.
-constexpr uint32_t kMostOutputRows = 256;
+constexpr uint32_t kMinimumContext = 4;
+// Rows of a step with logits; for a vocabulary of 129,280 they take 132 MB.
+constexpr uint32_t kMaximumOutputRows = 256;
+constexpr uint32_t kChunksOfLine = 6;
 
 struct Asked {
     std::optional<std::string> base;  // --kl-divergence-base
@@ -63,7 +64,7 @@ SavedRunHead read_chunks(const ModelSettings& settings, const text::Tokenizer& t
 struct Estimate {
     double value, error;
 };
-// exp of a mean, with the error that follows to first order.
+// exp of a mean, with its error to first order.
 Estimate exp_of(const Mean& mean) {
     return {std::exp(mean.mean()), std::exp(mean.mean()) * mean.error()};
 }
@@ -79,10 +80,15 @@ Estimate root_of(const Mean& mean, double factor) {
     return {factor * root, root > 0 ? factor * mean.error() / (2 * root) : 0};
 }
 
+// The state after a chunk. Lines fit 80 columns; print_divergence has more digits.
 std::string chunk_line(uint32_t chunk, const Divergence& d) {
-    return fmt::format("{:>5}  {:>22}  {:>24}  {:>22}  {:>18} %  {:>18} %\n", chunk, estimate_text(exp_of(d.nll), 4),
-                       estimate_text(plain(d.nll_difference), 5), estimate_text(plain(d.divergence), 6),
-                       estimate_text(root_of(d.change_squared, 100), 3), estimate_text(plain(d.same_best, 100), 3));
+    const auto short_text = [](Estimate e, int digits) {
+        return fmt::format("{:.{}f} ± {:.{}f}", e.value, digits, e.error, digits);
+    };
+    const Estimate ppl = exp_of(d.nll);
+    return fmt::format("{:>5} {:>15} {:>16} {:>15} {:>12} {:>12}\n", chunk, short_text(ppl, ppl.value < 100 ? 3 : 0),
+                       short_text(plain(d.nll_difference), 4), short_text(plain(d.divergence), 4),
+                       short_text(root_of(d.change_squared, 100), 2), short_text(plain(d.same_best, 100), 1));
 }
 
 void print_divergence(Divergence& d) {
@@ -145,8 +151,8 @@ int perplexity_command(Arguments& arguments) {
     } else {
         uint32_t context = settings.context.value_or(kDefaultContext);
         if (context == 0) context = read_model_info(model.file).context;
-        if (context < kLeastContext)
-            throw UsageError(fmt::format("-c: expected at least {} tokens, found {}", kLeastContext, context));
+        if (context < kMinimumContext)
+            throw UsageError(fmt::format("-c: expected at least {} tokens, found {}", kMinimumContext, context));
         head = read_chunks(settings, *tokenizer, context);
         head.vocabulary = vocabulary;
     }
@@ -157,7 +163,7 @@ int perplexity_command(Arguments& arguments) {
     if (asked.base && !asked.compares) writer.emplace(*asked.base, head);
     EngineOptions options = settings.engine;
     options.context = head.context;
-    options.output_rows = std::min({options.rows, head.context, kMostOutputRows});
+    options.output_rows = std::min({options.rows, head.context, kMaximumOutputRows});
     const auto engine =
         load_engine(std::move(model), machine, options, false, options.context, settings.common.verbose);
     say(fmt::format("{} of {} tokens, of which {} are scored", counted(head.chunks(), "chunk"), head.context,
@@ -169,8 +175,8 @@ int perplexity_command(Arguments& arguments) {
     uint32_t chunk = 0;
     try {
         if (base)
-            print(fmt::format("{:>5}  {:>22}  {:>24}  {:>22}  {:>20}  {:>20}\n", "chunk", "PPL", "ln(PPL(Q)/PPL(base))",
-                              "KL divergence", "RMS change of p", "same top p"));
+            print(fmt::format("{:>5} {:>15} {:>16} {:>15} {:>12} {:>12}\n", "chunk", "PPL", "ln(PPL/base)",
+                              "KL divergence", "RMS dp, %", "same top, %"));
         for (; chunk < head.chunks(); ++chunk) {
             score_chunk(*engine, std::span(head.tokens).subspan(size_t{chunk} * head.context, head.context), bos,
                         options.output_rows, interrupt.flag(), [&](std::span<const float> logits, Token next) {
@@ -182,7 +188,8 @@ int perplexity_command(Arguments& arguments) {
                             }
                         });
             print(base ? chunk_line(chunk + 1, divergence)
-                       : fmt::format("[{}]{:.4f},", chunk + 1, std::exp(nll.mean())));
+                       : fmt::format("[{}]{:.4f},{}", chunk + 1, std::exp(nll.mean()),
+                                     (chunk + 1) % kChunksOfLine == 0 ? "\n" : ""));
         }
     } catch (const Error& error) {
         if (error.code() != TSR_CANCELLED) throw;

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <sstream>
@@ -149,6 +150,9 @@ TEST_F(PerplexityRun, ScoresATextAndComparesWithASavedRun) {
     ASSERT_EQ(other.code, 0) << other.err;
     EXPECT_THAT(other.out, HasSubstr("Mean PPL(Q)/PPL(base)"));
     EXPECT_THAT(other.out, testing::Not(HasSubstr("nan")));
+    std::istringstream lines(other.out);
+    for (std::string line; std::getline(lines, line);)
+        EXPECT_LE(std::ranges::count_if(line, [](char c) { return (c & 0xC0) != 0x80; }), 80) << line;
 }
 
 TEST_F(PerplexityRun, WhatCannotBeScoredIsSaid) {

@@ -18,7 +18,9 @@
 namespace tessera::app {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class ResultsTest : public testing::Test {
   protected:
@@ -121,10 +123,16 @@ BenchRecord record_of(double speed) {
             {"samples_ts", boost::json::array{1.0, 2.0}}};
 }
 
-std::string written(BenchFormat format, size_t records, std::vector<std::string> columns = {}) {
+std::string written(BenchFormat format, size_t records, std::vector<std::string> columns = {},
+                    std::string_view model = "deepseek2 \"q4_0\"", std::string_view test = "pp512 @ d64") {
     std::FILE* file = std::tmpfile();
-    BenchWriter writer(format, file, std::move(columns));
-    for (size_t i = 0; i < records; ++i) writer.add(record_of(10.0 + static_cast<double>(i)));
+    BenchWriter writer(format, file, std::move(columns), test.size());
+    for (size_t i = 0; i < records; ++i) {
+        BenchRecord record = record_of(10.0 + static_cast<double>(i));
+        record["model_type"] = model;
+        record["test"] = test;
+        writer.add(record);
+    }
     writer.finish();
     std::string text(static_cast<size_t>(std::ftell(file)), '\0');
     std::rewind(file);
@@ -135,10 +143,13 @@ std::string written(BenchFormat format, size_t records, std::vector<std::string>
 
 TEST(BenchWriter, Forms) {
     const std::string table = written(BenchFormat::kMarkdown, 2, {"type_k"});
-    EXPECT_THAT(table, HasSubstr("| threads | type_k |"));
-    EXPECT_THAT(table, HasSubstr("|       2 |   q8_0 |     pp512 @ d64 |     11.00 ± 0.50 |"));
-    EXPECT_THAT(table, HasSubstr("3.00 GiB"));
-    EXPECT_THAT(table, HasSubstr("15.70 B"));
+    EXPECT_THAT(table, HasSubstr("| model            | threads | type_k |        test |            t/s |"));
+    EXPECT_THAT(table, HasSubstr("|       2 |   q8_0 | pp512 @ d64 |   11.00 ± 0.50 |"));
+    // Columns are left out where a line would be longer than 80 characters, params first.
+    const std::string all = written(BenchFormat::kMarkdown, 1, {}, "llama", "pp512");
+    EXPECT_THAT(all, HasSubstr("| llama |  3.00 GiB |  15.70 B | CPU     |"));
+    const std::string some = written(BenchFormat::kMarkdown, 1, {}, "llama q4_0", "pp512");
+    EXPECT_THAT(some, AllOf(HasSubstr("3.00 GiB"), HasSubstr("backend"), Not(HasSubstr("params"))));
     EXPECT_THAT(written(BenchFormat::kMarkdown, 1), testing::Not(HasSubstr("type_k")));
 
     const std::string csv = written(BenchFormat::kCsv, 2);
