@@ -57,7 +57,7 @@ class Run {
     void attend() noexcept {
         int64_t count = 0;
         SegmentList list = segments();
-        for (Segment s; list.next(s);) count += int64_t{s.units()} * problem_.key_units();
+        for (Segment s; list.next(s);) count += int64_t{s.units()} * problem_.key_units;
         // A worker's own units rise, so the list goes on from where it is; what is taken from others begins it anew.
         Segment s;
         int64_t first = 0, end = 0;  // of the segment's units
@@ -70,7 +70,7 @@ class Run {
             while (index >= end) {
                 list.next(s);
                 first = end;
-                end += int64_t{s.units()} * problem_.key_units();
+                end += int64_t{s.units()} * problem_.key_units;
             }
             const auto unit_of_key = static_cast<int>((index - first) % s.units());
             unit(s, static_cast<int>((index - first) / s.units()), unit_of_key % s.blocks, unit_of_key / s.blocks);
@@ -258,7 +258,7 @@ class Run {
         SegmentList list = segments();
         for (Segment s; list.next(s);) {
             if (s.first_slot < 0) continue;
-            for (int key = 0; key < problem_.key_units(); ++key) {
+            for (int key = 0; key < problem_.key_units; ++key) {
                 for (int64_t panel = 0; panel < s.panels; ++panel) {
                     for (int part = 0; part < kParts; ++part) {
                         if (item++ % run_.workers != run_.worker || part * width >= shape_.padded_value()) continue;

@@ -196,10 +196,10 @@ class Segments {
         s.lanes = int64_t{s.end - s.begin} * problem_->group;
         s.panels = (s.lanes + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
         s.chunks = static_cast<int>((s.tokens() + kChunk - 1) / kChunk);
-        const int64_t all = s.panels * problem_->key_units();
+        const int64_t all = s.panels * problem_->key_units;
         int64_t spans = 1;
         if (problem_->form != Form::kProjected) {
-            spans = std::min<int64_t>(kMaxSpans / std::min(kMaxSpans, problem_->kv_heads),
+            spans = std::min<int64_t>(kMaxSpans / std::min(kMaxSpans, problem_->key_units),
                                       all <= 2 ? s.chunks : s.chunks / 2);
             while (spans > 1 && all * spans > budget_->slots_of_segment) spans /= 2;
             spans = std::max<int64_t>(1, spans);
