@@ -19,8 +19,8 @@ namespace {
 namespace po = boost::program_options;
 using Words = std::vector<std::string>;
 
-// Program_options knows one dash and one letter, or two dashes and a word; people write -mla 3 -fa. So the words are
-// read here, by the table of flags, and Program_options stores and describes what they come to.
+// Program_options knows one dash and one letter, or two dashes and a name; users write -mla 3 -fa. So the arguments are
+// parsed here, by the table of flags, and Program_options only stores the result.
 po::options_description describe(Command command) {
     po::options_description all;
     for (const Flag& flag : all_flags()) {
@@ -39,7 +39,7 @@ std::vector<std::string> split(std::string_view text, char separator) {
     }
 }
 
-// Also a list of them, as benchmarks take it.
+// Also a list of them, as benchmarks accept.
 bool is_switch_word(std::string_view word) {
     constexpr std::array<std::string_view, 7> words = {"on", "off", "auto", "1", "0", "true", "false"};
     return std::ranges::all_of(split(word, ','),
@@ -70,7 +70,7 @@ bool looks_like_flag(std::string_view word) {
         word.ends_with(".gguf") ? "a model is named with -m FILE" : "a text with blanks needs quotes around it"));
 }
 
-// Of a flag that takes one value a bare word and a flag, or two bare words, are two values.
+// A positional argument and the flag, or two positional arguments, are two values of a flag that takes one.
 void check_positional(const CommandInfo& info, const std::vector<po::option>& options) {
     const std::string_view name = info.positional;
     if (name.empty() || name == "sweep-results") return;
@@ -89,7 +89,7 @@ void check_positional(const CommandInfo& info, const std::vector<po::option>& op
 po::parsed_options read_words(Command command, std::span<const std::string> words,
                               const po::options_description& known) {
     po::parsed_options parsed(&known);
-    // `typed`: the flag as it stands on the line; nothing of a bare word.
+    // `typed`: the flag as typed; empty for a positional argument.
     const auto store = [&](std::string_view name, std::string value, std::string_view typed) {
         po::option& option = parsed.options.emplace_back(std::string(name), Words{std::move(value)});
         if (!typed.empty()) option.original_tokens.emplace_back(typed);
@@ -118,7 +118,7 @@ po::parsed_options read_words(Command command, std::span<const std::string> word
             if (attached)
                 throw UsageError(fmt::format("{} takes no value, found '{}'", typed, printable(*attached, 60)));
             store(flag->name, "1", typed);
-            // Benchmarks take 0 and 1 after flags that elsewhere stand alone.
+            // Other benchmarks take 0 and 1 after flags that have no value elsewhere.
             if (command == Command::kBench && flag->standing == Standing::kSaid && more && is_switch_word(words[i + 1]))
                 ++i;
         } else if (attached) {
@@ -129,7 +129,7 @@ po::parsed_options read_words(Command command, std::span<const std::string> word
             if (!more)
                 throw UsageError(fmt::format("{} expects {}, found the end of the line", word,
                                              flag->value.empty() ? "a value" : flag->value));
-            // A prompt may be any text; elsewhere a flag in place of a value is a value forgotten.
+            // A prompt may be any text; elsewhere a flag in place of a value means that the value is missing.
             if (flag->name != "prompt" && flag->name != "system" && flag->name != "stop" &&
                 find_flag(words[i + 1], command)) {
                 throw UsageError(fmt::format("{} expects {}, found the flag {}", word,
@@ -142,7 +142,7 @@ po::parsed_options read_words(Command command, std::span<const std::string> word
     return parsed;
 }
 
-// Flags of which benchmarks take several values, so that people write them elsewhere, too.
+// Flags that take several values in benchmarks, so that users give several elsewhere, too.
 bool takes_list(std::string_view name) {
     constexpr std::array<std::string_view, 19> names = {
         "n-gpu-layers", "n-cpu-moe",       "flash-attn", "mla-use",      "attention-max-batch",
@@ -159,7 +159,7 @@ bool parse_whole(std::string_view text, T& value) {
     return error == std::errc() && end == text.data() + text.size();
 }
 
-constexpr size_t kMostValues = 1000;
+constexpr size_t kMaximumValues = 1000;
 
 // "FIRST-LAST", "FIRST-LAST+STEP", "FIRST-LAST*FACTOR"; false if the text is none of them.
 bool append_range(std::string_view text, Words& values) {
@@ -173,7 +173,7 @@ bool append_range(std::string_view text, Words& values) {
     if (sign < text.size() && !parse_whole(text.substr(sign + 1), step)) return false;
     const bool grows = multiplied ? step > 1 && first > 0 : step > 0 && first >= 0;
     if (!grows || last < first || last > (int64_t{1} << 40)) return false;
-    for (size_t count = 0; first <= last && count < kMostValues; ++count) {
+    for (size_t count = 0; first <= last && count < kMaximumValues; ++count) {
         values.push_back(std::to_string(first));
         first = multiplied ? first * step : first + step;
     }
@@ -231,34 +231,34 @@ std::string Arguments::single(std::string_view name, const std::string& value) {
     return first;
 }
 
-std::optional<int64_t> Arguments::integer(std::string_view name, int64_t least, int64_t most) {
+std::optional<int64_t> Arguments::integer(std::string_view name, int64_t minimum, int64_t maximum) {
     const auto given = text(name);
     if (!given) return std::nullopt;
     int64_t value = 0;
-    if (!parse_whole(single(name, *given), value) || value < least || value > most) {
-        reject(name, fmt::format("a whole number from {} to {}", least, most), *given);
+    if (!parse_whole(single(name, *given), value) || value < minimum || value > maximum) {
+        reject(name, fmt::format("a whole number from {} to {}", minimum, maximum), *given);
     }
     return value;
 }
 
-std::optional<double> Arguments::number(std::string_view name, double least, double most) {
+std::optional<double> Arguments::number(std::string_view name, double minimum, double maximum) {
     const auto given = text(name);
     if (!given) return std::nullopt;
     double value = 0;
-    if (!parse_whole(single(name, *given), value) || !(value >= least && value <= most)) {
-        reject(name, fmt::format("a number from {} to {}", least, most), *given);
+    if (!parse_whole(single(name, *given), value) || !(value >= minimum && value <= maximum)) {
+        reject(name, fmt::format("a number from {} to {}", minimum, maximum), *given);
     }
     return value;
 }
 
-std::optional<std::vector<double>> Arguments::numbers(std::string_view name, double least) const {
+std::optional<std::vector<double>> Arguments::numbers(std::string_view name, double minimum) const {
     const auto given = text(name);
     if (!given) return std::nullopt;
     std::vector<double> values;
     for (std::string_view rest = *given;;) {
         const size_t end = std::min(rest.find_first_of(",/"), rest.size());
         double value = 0;
-        if (!parse_whole(rest.substr(0, end), value) || !(value >= least) || !std::isfinite(value)) {
+        if (!parse_whole(rest.substr(0, end), value) || !(value >= minimum) || !std::isfinite(value)) {
             reject(name, "numbers separated by commas", *given);
         }
         values.push_back(value);
@@ -285,11 +285,11 @@ std::vector<std::string> Arguments::list(std::string_view name) const {
     return values;
 }
 
-std::vector<int64_t> Arguments::integers(std::string_view name, int64_t least, int64_t most) const {
+std::vector<int64_t> Arguments::integers(std::string_view name, int64_t minimum, int64_t maximum) const {
     std::vector<int64_t> numbers;
     for (const std::string& value : list(name)) {
-        if (!parse_whole(value, numbers.emplace_back()) || numbers.back() < least || numbers.back() > most) {
-            reject(name, fmt::format("whole numbers from {} to {}, separated by commas", least, most), value);
+        if (!parse_whole(value, numbers.emplace_back()) || numbers.back() < minimum || numbers.back() > maximum) {
+            reject(name, fmt::format("whole numbers from {} to {}, separated by commas", minimum, maximum), value);
         }
     }
     return numbers;
@@ -299,7 +299,7 @@ std::vector<Arguments> Arguments::combinations(std::span<const std::string_view>
     std::vector<Arguments> made{*this};
     for (const std::string_view name : names) {
         if (!has(name)) continue;
-        // A value that is a pair has commas of its own.
+        // A value that is a pair contains a comma.
         const Words values = flag_named(name).value.find(',') == std::string_view::npos ? list(name) : all(name);
         std::vector<Arguments> longer;
         for (const Arguments& arguments : made) {

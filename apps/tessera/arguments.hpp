@@ -1,4 +1,4 @@
-// From the words of a command line to flags and their values.
+// Parses a command line into flags and their values.
 #pragma once
 
 #include "apps/tessera/flags.hpp"
@@ -22,25 +22,25 @@ class UsageError : public std::runtime_error {
 };
 
 // The flags of one command line. Getters take a flag's name in the table and throw UsageError, naming the flag as
-// people write it, if the value is not what is expected. Of a flag that is given twice the last one counts, unless all
-// are asked for.
+// typed, if the value is not of the expected kind. Of a flag that is given twice the last one counts, except in all()
+// and list().
 class Arguments {
   public:
-    // `words`: what stands after the command. Throws UsageError for unknown flags and for values that are missing.
+    // `words`: the arguments after the command. Throws UsageError for unknown flags and for values that are missing.
     Arguments(Command command, std::span<const std::string> words);
 
     Command command() const noexcept { return command_; }
     bool has(std::string_view name) const;
     std::vector<std::string> all(std::string_view name) const;
     std::optional<std::string> text(std::string_view name) const;
-    // As if the flag, which takes nothing, had been given.
+    // As if the flag, which takes no value, had been given.
     void set(std::string_view name) { values_.insert_or_assign(std::string(name), std::vector<std::string>{"1"}); }
-    // The flag as it stands on the line, else by its first spelling.
+    // The flag as typed; its first spelling if it was not given.
     std::string_view typed(std::string_view name) const;
-    // A list of numbers gives its first one, and a remark, if the flag is one of which benchmarks take lists.
-    std::optional<int64_t> integer(std::string_view name, int64_t least, int64_t most);
-    std::optional<double> number(std::string_view name, double least, double most);
-    std::optional<std::vector<double>> numbers(std::string_view name, double least = 0) const;
+    // Of a list the first number, with a remark, if the flag takes lists in benchmarks.
+    std::optional<int64_t> integer(std::string_view name, int64_t minimum, int64_t maximum);
+    std::optional<double> number(std::string_view name, double minimum, double maximum);
+    std::optional<std::vector<double>> numbers(std::string_view name, double minimum = 0) const;
     // on, off, auto (which is on), 1, 0, true, false.
     std::optional<bool> on_off(std::string_view name);
     // One of `choices`.
@@ -48,14 +48,14 @@ class Arguments {
 
     // All values of a flag that takes several: "1,2 -t 4" is 1, 2 and 4; "4-16", "0-4096+1024" and "1-64*2" are ranges.
     std::vector<std::string> list(std::string_view name) const;
-    std::vector<int64_t> integers(std::string_view name, int64_t least, int64_t most) const;
+    std::vector<int64_t> integers(std::string_view name, int64_t minimum, int64_t maximum) const;
     // These arguments once for each combination of the values of `names`, the last name changing fastest.
     std::vector<Arguments> combinations(std::span<const std::string_view> names) const;
 
     // Throws UsageError that names the flag, what was expected and what was found.
     [[noreturn]] void reject(std::string_view name, std::string_view expected, std::string_view found) const;
 
-    // One line for each thing that was taken and is not honoured, in the order of the command line.
+    // One line for each flag that was accepted and is ignored, in the order of the command line.
     const std::vector<std::string>& remarks() const noexcept { return remarks_; }
     void remark(std::string line);
 

@@ -1,4 +1,4 @@
-// What the bundled model was trained to answer, as the file beside it says.
+// What the bundled model was trained to answer, from a file that is installed with it.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 namespace tessera::app {
 
 struct BundledKnowledge {
-    std::string summary;                 // in the model's own words; empty if the file says nothing
+    std::string summary;                 // one paragraph; empty if the file has none
     std::vector<std::string> questions;  // an example of each form
 };
 

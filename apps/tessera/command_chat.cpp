@@ -62,7 +62,7 @@ class Conversation {
         PromptProgress progress(generator_, new_tokens, rows_);
         Request request{std::move(tokens), session::Sampler(sampling_, tokenizer_.size()),
                         session::StopStrings(settings_.stop)};
-        ++sampling_.seed;  // turns draw apart from each other
+        ++sampling_.seed;  // each turn has its own random numbers
         if (settings_.predict.value_or(-1) >= 0) request.max_new_tokens = static_cast<uint32_t>(*settings_.predict);
         request.context = context_;
         request.keep = true;
@@ -95,7 +95,7 @@ class Conversation {
     }
 
   private:
-    // What the model has seen keeps its tokens: the same text might be cut otherwise a second time.
+    // Text that the model has seen keeps its tokens: the same text might be tokenized differently a second time.
     std::vector<text::Token> tokens_of(const text::WrittenChat& chat) const {
         if (seen_text_.empty() || !chat.text.starts_with(seen_text_)) return writer_.tokens(chat);
         std::vector<text::Token> tokens = seen_tokens_;
@@ -144,7 +144,7 @@ class MessageReader {
         }
         for (;;) {
             const LineEditor::Result result = editor_->read(prompt, line);
-            // Ctrl-C drops what was typed; where nothing was, it ends.
+            // Ctrl-C discards what was typed; on an empty line it ends the program.
             if (result != LineEditor::Result::kInterrupted || line.empty()) return result == LineEditor::Result::kLine;
             interrupt_.clear();
         }
@@ -155,18 +155,18 @@ class MessageReader {
 };
 
 void say_help(const BundledKnowledge& bundled) {
-    say("/help   shows this\n"
-        "/clear  forgets what was said\n"
+    say("/help   shows this list\n"
+        "/clear  forgets the conversation\n"
         "/exit   ends, as Ctrl-D does\n"
-        "Ctrl-C stops an answer. A line that ends in \\ goes on in the next, Alt-Enter\n"
+        "Ctrl-C stops an answer. A line that ends in \\ continues on the next, Alt-Enter\n"
         "begins a new line, and what is pasted is one message. A message that begins with\n"
-        "/ is sent if a blank stands before it.");
+        "/ is sent if a blank precedes it.");
     if (bundled.questions.empty()) return;
     say("Questions that the bundled model knows, with other numbers and names, too:");
     for (const std::string& question : bundled.questions) say("  " + question);
 }
 
-// Whether a message is a command or meant to be one: "/help", not "/usr/bin is a folder".
+// Whether a message is a command or a mistyped one: "/help", not "/usr/bin is a folder".
 bool is_command(std::string_view message) {
     if (!message.starts_with('/')) return false;
     const std::string_view word = message.substr(1, std::min(message.find_first_of(" \t\n"), message.size()) - 1);
@@ -206,8 +206,8 @@ int chat_command(Arguments& arguments) {
     InterruptScope interrupt;
     const BundledKnowledge knowledge = bundled ? bundled_knowledge() : BundledKnowledge{};
     if (!knowledge.summary.empty()) {
-        say(wrapped(fmt::format("The bundled model is a small demonstration. It says: \"{}\" /help shows how to ask; "
-                                "-m FILE takes another model.",
+        say(wrapped(fmt::format("The bundled model is a small demonstration. It says: \"{}\" /help lists examples; "
+                                "-m FILE loads another model.",
                                 knowledge.summary),
                     0, 0));
     }

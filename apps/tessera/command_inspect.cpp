@@ -22,7 +22,7 @@ constexpr size_t kShortest = 20;  // of a value
 std::string metadata_text(const gguf::GgufFile& file, bool whole) {
     std::string text = "metadata:\n";
     for (const auto& [key, value] : file.metadata().entries()) {
-        // Of an array its type says how long it is; that of a scalar shows in its value.
+        // The type of an array includes its length; that of a scalar is evident from its value.
         const bool array = std::holds_alternative<gguf::Array>(value);
         std::string shown = gguf::to_text(value, whole ? 1000 : 8);
         if (array || whole) shown = fmt::format("{}: {}", gguf::describe_type(value), shown);
@@ -94,7 +94,7 @@ std::string sizes_text(const ModelSizes& sizes) {
     return text;
 }
 
-// Bytes of a layer by kind; neighbours of equal sizes are one line.
+// Bytes of a layer by kind; consecutive layers of equal sizes are one line.
 std::string layers_text(const ModelSizes& sizes) {
     std::string text = fmt::format("a layer each of:\n  {:<8} {:>12} {:>14} {:>14} {:>12} {:>12}\n", "layers",
                                    "attention", "routed experts", "shared experts", "dense ffn", "whole layer");
@@ -138,9 +138,8 @@ std::string placement_text(const ModelSizes& sizes) {
         }
         line(fmt::format("-ot 'blk\\.({})\\.ffn_.*_exps=CUDA0' -ot exps=CPU", number_pattern(first, last)),
              fmt::format("experts of layers {} to {} on the first GPU: {} there", first, last, size_text(bytes)));
-        line("--n-cpu-moe N",
-             fmt::format("the same the other way round: experts of the first N layers on the CPU, {} a layer",
-                         size_text(sizes.layer_bytes(first, TensorKind::kRoutedExperts))));
+        line("--n-cpu-moe N", fmt::format("the reverse: experts of the first N layers on the CPU, {} a layer",
+                                          size_text(sizes.layer_bytes(first, TensorKind::kRoutedExperts))));
     }
     text +=
         "'tessera plan' says what fits; without -ot, -ngl and -ts the placement is fitted\nto the memory that is "

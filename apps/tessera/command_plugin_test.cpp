@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 using conformance::Outcome;
 
 constexpr std::string_view kHelp =
-    "Tests a plugin: its table, then every kernel and layout that it brings, and its devices, against the reference\n"
+    "Tests a plugin: its table, then every kernel and layout that it provides, and its devices, against the reference\n"
     "plugin, each in a process of its own.\n\n"
     "usage: tessera plugin-test DIR|MANIFEST|LIBRARY... [flags]\n\n"
     "  --kernel TEXT      only kernels whose name contains TEXT; may be repeated\n"

@@ -27,7 +27,7 @@ int repack_command(Arguments& arguments) {
     for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
     for (const std::string& line : arguments.remarks()) say(line);
 
-    // Which layout a weight has does not depend on the context.
+    // The layouts of weights do not depend on the context.
     settings.engine.context = TSR_PAGE_TOKENS;
     const PlannedModel planned = plan_model(model.file, machine.registry, machine.hardware, settings.engine);
     const InterruptScope interrupt;

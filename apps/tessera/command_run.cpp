@@ -45,7 +45,7 @@ std::vector<std::string> read_prompts(const ModelSettings& settings) {
 
 std::vector<text::Token> raw_tokens(const text::Tokenizer& tokenizer, const std::string& prompt, bool parse_special) {
     std::vector<text::Token> tokens = tokenizer.encode(prompt, {.add_special = true, .parse_special = parse_special});
-    // Vocabularies that end every text with EOS do not mean one that is to be gone on with.
+    // No EOS after a text that the model is to continue, even if the vocabulary adds one to every text.
     if (tokenizer.adds_eos() && tokens.size() > 1 && tokens.back() == tokenizer.eos()) tokens.pop_back();
     return tokens;
 }
@@ -57,7 +57,8 @@ void show_tokens(const text::Tokenizer& tokenizer, std::span<const text::Token> 
     }
 }
 
-// Answers on standard output: one as it comes; several each under its number, in the order of the prompts.
+// Answers on standard output: a single one as it is generated; several under their numbers, in the order of the
+// prompts.
 class Printer {
   public:
     explicit Printer(size_t answers) : numbered_(answers > 1), texts_(answers), done_(answers) {}
@@ -124,7 +125,7 @@ int run_command(Arguments& arguments) {
     std::optional<ChatWriter> writer;
     if (chat) writer.emplace(model.file, *tokenizer, settings.chat_template, settings.thinking);
     if (settings.thinking && !(chat && writer->can_think()))
-        arguments.remark("--reasoning: this prompt goes through no template that has a switch for it");
+        arguments.remark("--reasoning: no template with such a switch is applied to this prompt");
     for (const std::string& line : arguments.remarks()) say(line);
 
     for (const std::string& prompt : prompts) {
@@ -147,7 +148,7 @@ int run_command(Arguments& arguments) {
     const ContextWish wish =
         wish_context(lengths, at_once, settings.context, predict, read_model_info(model.file).context);
 
-    // All that is as large as a vocabulary or an answer is made before loading, after which nothing large is allocated.
+    // Buffers as large as a vocabulary or an answer are allocated before loading; nothing large is allocated after it.
     Printer printer(prompts.size());
     const session::SamplingParameters sampling = sampling_for(settings, bundled, *tokenizer);
     std::vector<Request> requests;

@@ -49,7 +49,7 @@ SweepPlan read_plan(Arguments& arguments, const ModelSettings& settings, uint32_
     return plan;
 }
 
-// Rows stay in the file even if the sweep is ended later, so it is written in place.
+// Written in place, so that the rows stay in the file even if the sweep is interrupted.
 class RowFile {
   public:
     explicit RowFile(const std::string& path) : path_(path), stream_(path, std::ios::binary | std::ios::trunc) {
@@ -109,7 +109,7 @@ std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<st
     return measure_rows(plan, meter, file ? &*file : nullptr);
 }
 
-// Drawings are SVG; a name that promises something else would be read as that.
+// Drawings are SVG; programs would expect another format in a file with another ending.
 void check_plot(const std::string& name, bool measures) {
     if (name == "-" && measures)
         throw UsageError("--plot -: standard output has the results; name a file, or draw saved RESULTS without -m");
@@ -137,7 +137,7 @@ int sweep_command(Arguments& arguments) {
     std::vector<SweepResults> results;
     for (const std::string& other : others) results.push_back(read_sweep_results(other));
 
-    // Opened before anything is measured, so that what cannot be written is said at once.
+    // Opened before anything is measured, so that an error is reported at once.
     std::optional<OutputFile> drawing;
     if (plot) drawing.emplace(*plot == "-" ? "/dev/stdout" : *plot);
     const InterruptScope interrupt;

@@ -1,4 +1,4 @@
-// The subcommands. Each returns the exit code of the process and throws what it cannot go on from.
+// The subcommands. Each returns the exit code of the process and throws errors that end it.
 #pragma once
 
 #include "apps/tessera/arguments.hpp"
@@ -29,7 +29,7 @@ int sweep_command(Arguments& arguments);
 int perplexity_command(Arguments& arguments);
 int repack_command(Arguments& arguments);
 
-// A line of `bench` once for each combination of values of its flags, the threads changing fastest.
+// The arguments of `bench` once for each combination of values of its flags, the threads changing fastest.
 std::vector<Arguments> bench_lines(const Arguments& arguments);
 
 // The whole program: `words` are argv without the program's name. Catches everything; messages go to standard error.

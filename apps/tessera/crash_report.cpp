@@ -34,7 +34,7 @@ constexpr Signal kCrashes[] = {{SIGSEGV, "SIGSEGV", "invalid memory access"},
                                {SIGBUS, "SIGBUS", "memory that its file or device does not back"},
                                {SIGILL, "SIGILL", "illegal instruction"},
                                {SIGFPE, "SIGFPE", "arithmetic error"},
-                               {SIGABRT, "SIGABRT", "abort, or an exception that nobody caught"}};
+                               {SIGABRT, "SIGABRT", "abort, or an uncaught exception"}};
 
 struct sigaction g_before[NSIG];
 constinit std::atomic<int32_t> g_reporter{0};  // the thread that reports a crash
@@ -49,7 +49,7 @@ void print_parts(std::initializer_list<const char*> parts) noexcept {
     [[maybe_unused]] const ssize_t written = write(STDERR_FILENO, line, size);
 }
 
-// Other threads' calls matter where the thread that crashed is in none: it may be a plugin's own.
+// If the thread that crashed is in no call, other threads' calls are reported: it may be a thread of a plugin.
 void print_other_calls() noexcept {
     char text[kLine];
     for (size_t i = 0; i < call_slots(); ++i) {
@@ -74,7 +74,7 @@ void on_crash(int number, siginfo_t*, void*) {
             print_other_calls();
         }
     } else if (nobody != self) {
-        pause();  // the process is about to die of the first crash
+        pause();  // the first crash is about to end the process
     }
     OutputFile::remove_unfinished();
     // With the action that was there before it happens again: an instruction when it is executed again, a signal that
@@ -84,21 +84,21 @@ void on_crash(int number, siginfo_t*, void*) {
     errno = saved;
 }
 
-// Whether a plugin is to blame.
+// Whether the thread is in a call into a plugin.
 bool print_exit(const char* function) noexcept {
     char call[kLine];
     if (!g_installed.load() || !look_at_own_call(call, sizeof call).serial) return false;
-    g_installed = false;  // said once
+    g_installed = false;  // reported once
     print_parts({"tessera: ", function, " was called, which ends the process, in ", call, "\n"});
     return true;
 }
 
-// Other threads are at work: what they use must not be destroyed first.
+// Other threads are running: objects that they use must not be destroyed.
 void on_exit_called(int status, void*) {
     if (print_exit("exit")) end_process(status);
 }
 
-// A handler that runs for want of stack needs another one.
+// The handler of a stack overflow needs a stack of its own.
 struct SignalStack {
     void* memory = MAP_FAILED;
     ~SignalStack() {

@@ -1,4 +1,4 @@
-// The one table of flags: names, spellings, kinds, and what becomes of them.
+// The table of flags: names, spellings, kinds of values, and what is done with them.
 #pragma once
 
 #include <cstdint>
@@ -28,7 +28,7 @@ inline constexpr uint32_t kAllCommands = 2047;
 struct CommandInfo {
     Command command;
     std::string_view name;
-    std::string_view positional;  // the flag that a bare word stands for; empty: there are no bare words
+    std::string_view positional;  // the flag that positional arguments are values of; empty: there are none
     std::string_view usage;
     std::string_view summary;
 };
@@ -52,11 +52,11 @@ enum class Group : uint8_t { kGeneral, kPrompt, kSampling, kContext, kPlacement,
 std::string_view group_title(Group group) noexcept;
 
 struct Flag {
-    std::string_view name;       // by which the program asks for it: no two flags share one
+    std::string_view name;       // by which the program refers to it: unique
     std::string_view spellings;  // separated by blanks; the first is the one that messages show. No two flags of one
                                  // command share one
     Takes takes = Takes::kNothing;
-    std::string_view value;  // placeholder in the help: "N"
+    std::string_view value;  // placeholder in the help text: "N"
     uint32_t commands = 0;   // of Command
     Group group = Group::kOthers;
     std::string_view help;
@@ -72,12 +72,12 @@ std::span<const Flag> all_flags() noexcept;
 std::vector<std::string_view> spellings_of(const Flag& flag);
 std::string_view shown(const Flag& flag) noexcept;  // its first spelling
 
-// nullptr if no flag of this command is spelled so. One dash may stand for two.
+// nullptr if no flag of this command is spelled so. One dash is accepted for two.
 const Flag* find_flag(std::string_view spelling, Command command);
 // By name; there must be one.
 const Flag& flag_named(std::string_view name);
 
-// The spelling of a flag of this command that is nearest to `word`; empty if none is near.
+// The most similar spelling of a flag of this command; empty if none is similar.
 std::string_view nearest_spelling(std::string_view word, Command command);
 
 }  // namespace tessera::app

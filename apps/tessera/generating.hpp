@@ -1,4 +1,4 @@
-// Running a generator for people who wait.
+// Runs a generator interactively.
 #pragma once
 
 #include "apps/tessera/output.hpp"

@@ -29,7 +29,7 @@ void clean_up() {
     OutputFile::remove_unfinished();
     if (!g_terminal_changed.load()) return;
     tcsetattr(STDIN_FILENO, TCSANOW, &g_terminal);
-    // Nothing can be done about an output that takes nothing.
+    // There is nothing to do about an output that fails.
     if (write(STDERR_FILENO, g_last_output.data(), g_last_output.size()) < 0) return;
 }
 
@@ -43,7 +43,7 @@ void on_interrupt(int) {
     end_process(kExitInterrupted);
 }
 
-// SA_RESETHAND has put the default action back, which ends the process with the signal's own status.
+// SA_RESETHAND has restored the default action, which ends the process with the signal's own status.
 void on_end(int signal) {
     print_stuck_calls();
     clean_up();
@@ -55,7 +55,8 @@ void on_end(int signal) {
 void remove_unfinished_files_on_signals() {
     for (const int signal : {SIGTERM, SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGXCPU, SIGXFSZ}) {
         struct sigaction action {};
-        if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL) continue;  // of nohup, say
+        if (sigaction(signal, nullptr, &action) != 0 || action.sa_handler != SIG_DFL)
+            continue;  // for instance under nohup
         action.sa_handler = on_end;
         action.sa_flags = static_cast<int>(SA_RESETHAND | SA_NODEFER);
         sigaction(signal, &action, nullptr);

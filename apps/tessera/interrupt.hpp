@@ -1,5 +1,5 @@
-// Signals: Ctrl-C asks for a clean end first and quits the second time; what ends the process leaves no unfinished
-// files.
+// Signals: the first Ctrl-C requests a clean end, the second one quits; signals that end the process leave no
+// unfinished files.
 #pragma once
 
 #include <atomic>
@@ -29,14 +29,14 @@ class InterruptScope {
 
     const std::atomic<bool>& flag() const noexcept;
     bool interrupted() const noexcept { return flag().load(); }
-    // What was asked for is done; the next Ctrl-C is a first one again.
+    // The interruption has been handled; the next Ctrl-C is a first one again.
     void clear() noexcept;
 };
 
 // Whether SIGINT has come since the last clear().
 bool interrupt_pending() noexcept;
 
-// While it lives, a signal that ends the process first gives the terminal of standard input the settings that it had at
+// While it lives, a signal that ends the process first restores the settings that the terminal of standard input had at
 // the beginning, and writes `last` to standard error.
 class TerminalScope {
   public:

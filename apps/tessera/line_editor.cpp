@@ -21,7 +21,7 @@ namespace {
 
 constexpr int kHistoryLines = 1000;
 constexpr size_t kMaxPasteBytes = size_t{64} << 20;
-// Terminals put pasted text between these marks when they are asked to ("bracketed paste").
+// Terminals put pasted text between these sequences on request ("bracketed paste").
 constexpr std::string_view kPasteOn = "\033[?2004h", kPasteOff = "\033[?2004l", kPasteBegin = "\033[200~",
                            kPasteEnd = "\033[201~";
 
@@ -96,7 +96,7 @@ struct LineEditor::State {
         return *static_cast<State*>(data);
     }
 
-    // A character of UTF-8; what is not becomes U+FFFD.
+    // A character of UTF-8; invalid bytes become U+FFFD.
     static int next_character(EditLine* edit, wchar_t* character) {
         State& state = of(edit);
         unsigned char byte = 0;
@@ -114,7 +114,7 @@ struct LineEditor::State {
         return 1;
     }
 
-    // What stands between the marks of a paste, as one piece of the line.
+    // Pasted text, as one piece of the line.
     static unsigned char paste(EditLine* edit, int) {
         State& state = of(edit);
         std::string text;

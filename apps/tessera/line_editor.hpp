@@ -20,7 +20,7 @@ class LineEditor {
         kInterrupted,  // by a signal; what was typed is in `line`, too
         kEnd,          // of the input
     };
-    // Without the line end; what was pasted, or typed with Alt-Enter, may hold others.
+    // Without the line end; pasted text, or Alt-Enter, may add others inside.
     Result read(const std::string& prompt, std::string& line);
 
   private:

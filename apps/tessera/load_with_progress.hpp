@@ -12,13 +12,13 @@ namespace tessera::app {
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
                                     uint32_t minimum, bool verbose);
 
-// Prompt and generation in tokens a second, and what packing took of that.
+// Prompt and generation in tokens per second, and the time spent on packing.
 void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing);
 
 // The seed that repeats an answer; nothing where the best token is always taken.
 void say_seed(const session::SamplingParameters& sampling);
 
-// tessera::sampling_parameters; throws UsageError, since flags are what is wrong.
+// tessera::sampling_parameters; throws UsageError, since the values come from flags.
 session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled, const text::Tokenizer& tokenizer);
 
 }  // namespace tessera::app

@@ -13,8 +13,8 @@
 
 namespace {
 
-// A file that is opened while one of these is closed would take its place, and get what is meant for people. The output
-// is opened for reading, so that results which go nowhere are an error.
+// A file that is opened while one of these descriptors is closed would get its number, and the messages. Standard
+// output is opened for reading, so that printing results is an error.
 void open_standard_streams() {
     constexpr int modes[] = {O_RDONLY, O_RDONLY, O_RDWR};
     for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {

@@ -20,8 +20,8 @@ class SpeedMeter {
     SpeedMeter(const SpeedMeter&) = delete;
     SpeedMeter& operator=(const SpeedMeter&) = delete;
 
-    // Work after `depth` cached tokens. Bringing the cache to that depth does not count. What was worked on stays
-    // cached: a token depends on its place alone, so that a later call goes on from there.
+    // Work after `depth` cached tokens. Filling the cache to that depth does not count. The tokens stay cached: a token
+    // depends only on its position, so that a later call continues from there.
     double prompt(uint32_t depth, uint32_t tokens);
     double generation(uint32_t depth, uint32_t tokens);
     double prompt_and_generation(uint32_t depth, uint32_t prompt, uint32_t generation);

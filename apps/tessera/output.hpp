@@ -1,4 +1,4 @@
-// What people see while a command works.
+// Output for people: results, messages, progress.
 #pragma once
 
 #include "core/base/text.hpp"
@@ -11,17 +11,17 @@
 
 namespace tessera::app {
 
-// Results, on standard output at once. Should that fail, tessera_main() ends with an error.
+// Prints results on standard output at once. If that fails, tessera_main() ends with an error.
 void print(std::string_view text);
 // The reason why standard output could not be written; empty: all of it was.
 std::string print_failure();
-// A line for people, on standard error.
+// Prints a message, a line on standard error.
 void say(std::string_view line);
-// The same of what ends the command, which is said even if messages are silenced.
+// The same for errors that end the command, which are printed even if messages are disabled.
 void say_error(std::string_view line);
-// From now on only errors are said.
+// From now on only errors are printed.
 void silence_messages() noexcept;
-// From now on lines for people go to this file, too. Throws Error(TSR_IO_ERROR).
+// From now on messages are written to this file, too. Throws Error(TSR_IO_ERROR).
 void copy_messages_to(const std::string& file);
 
 // How amounts of progress are written: "1.2 GiB", "4,096 tokens".
@@ -37,7 +37,7 @@ class ProgressBar {
     ProgressBar& operator=(const ProgressBar&) = delete;
 
     void update(uint64_t done, uint64_t total);
-    // Takes the bar away.
+    // Removes the bar.
     void finish();
 
   private:

@@ -13,8 +13,8 @@ namespace {
 
 constexpr char kMagic[8] = {'_', 'l', 'o', 'g', 'i', 't', 's', '_'};
 constexpr uint32_t kHeadNumbers = 3;
-// Bounds that no sound file exceeds, so that sizes cannot overflow.
-constexpr uint32_t kMostNumber = 1u << 24;
+// Bounds that no valid file exceeds, so that sizes cannot overflow.
+constexpr uint32_t kMaximumNumber = 1u << 24;
 constexpr float kDeepest = 24;
 static_assert(std::endian::native == std::endian::little, "files are read as they lie");
 
@@ -49,15 +49,15 @@ double log_sum_exp(std::span<const float> logits) {
 
 CodedLogProbs code_log_probs(std::span<const float> logits) {
     const auto [smallest, largest] = std::ranges::minmax(logits);
-    const float least = std::max(smallest, largest - kDeepest);
+    const float minimum = std::max(smallest, largest - kDeepest);
     CodedLogProbs coded;
-    coded.step = (largest - least) / 65535.0f;
-    coded.least = static_cast<float>(least - log_sum_exp(logits));
+    coded.step = (largest - minimum) / 65535.0f;
+    coded.minimum = static_cast<float>(minimum - log_sum_exp(logits));
     coded.codes.resize(logits.size());
     if (coded.step > 0) {
         for (size_t i = 0; i < logits.size(); ++i) {
             coded.codes[i] =
-                static_cast<uint16_t>(std::clamp(std::nearbyint((logits[i] - least) / coded.step), 0.0f, 65535.0f));
+                static_cast<uint16_t>(std::clamp(std::nearbyint((logits[i] - minimum) / coded.step), 0.0f, 65535.0f));
         }
     }
     return coded;
@@ -77,7 +77,7 @@ SavedRunWriter::SavedRunWriter(const std::filesystem::path& path, const SavedRun
 void SavedRunWriter::add(std::span<const float> logits) {
     CodedLogProbs coded = code_log_probs(logits);
     if (coded.codes.size() % 2 != 0) coded.codes.push_back(0);
-    const std::array<float, 2> scale = {coded.step, coded.least};
+    const std::array<float, 2> scale = {coded.step, coded.minimum};
     file_.append(std::as_bytes(std::span(scale)));
     file_.append(std::as_bytes(std::span(coded.codes)));
 }
@@ -93,7 +93,7 @@ SavedRunReader::SavedRunReader(const std::filesystem::path& path) : file_(path) 
     std::array<uint32_t, kHeadNumbers> numbers{};
     file_.pread_exact(sizeof kMagic, std::as_writable_bytes(std::span(numbers)));
     const auto [context, vocabulary, chunks] = numbers;
-    if (context < 4 || std::ranges::max(numbers) > kMostNumber || vocabulary == 0 || chunks == 0) {
+    if (context < 4 || std::ranges::max(numbers) > kMaximumNumber || vocabulary == 0 || chunks == 0) {
         fail(TSR_CORRUPT_DATA, "{}: {} chunks of {} tokens of a vocabulary of {} cannot be", path.string(), chunks,
              context, vocabulary);
     }
@@ -125,13 +125,14 @@ CodedLogProbs SavedRunReader::next() {
     file_.pread_exact(at_ + sizeof scale, std::as_writable_bytes(std::span(coded.codes)));
     at_ += place_bytes(head_.vocabulary);
     coded.step = scale[0];
-    coded.least = scale[1];
+    coded.minimum = scale[1];
     return coded;
 }
 
 void Divergence::add(std::span<const float> logits, const CodedLogProbs& base, Token right) {
     const double shift = log_sum_exp(logits);
-    // Coded probabilities do not sum to exactly one; their sum is divided out, so that no divergence is below zero.
+    // Coded probabilities do not sum to exactly one; they are divided by their sum, so that no divergence is below
+    // zero.
     double base_sum = 0, weighted = 0;
     size_t best = 0, base_best = 0;
     for (size_t i = 0; i < logits.size(); ++i) {

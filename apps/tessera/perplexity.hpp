@@ -1,4 +1,4 @@
-// How well a model foretells a text, and how far it is from another run of the same text.
+// How well a model predicts a text, and how much it differs from another run on the same text.
 //
 // Perplexity over chunks, as users of llama-perplexity know it: a text is cut into chunks of one context each, the
 // first token of a chunk is BOS where the vocabulary wants it, and the second half of each chunk is scored: token i + 1
@@ -34,18 +34,19 @@ class Mean {
 // Logarithm of the softmax of logits: logit - shift.
 double log_sum_exp(std::span<const float> logits);
 
-// Log probabilities of one place in 16 bits, as the files of llama-perplexity hold them: log p = least + step * code.
+// Log probabilities of one position in 16 bits, as the files of llama-perplexity hold them: log p = minimum + step *
+// code.
 struct CodedLogProbs {
     float step = 0;
-    float least = 0;
+    float minimum = 0;
     std::vector<uint16_t> codes;  // one a token of the vocabulary
 
-    double at(size_t token) const { return least + static_cast<double>(step) * codes[token]; }
+    double at(size_t token) const { return minimum + static_cast<double>(step) * codes[token]; }
 };
-// What lies more than 24 below the largest is coded as that.
+// Values more than 24 below the largest are coded as the largest less 24.
 CodedLogProbs code_log_probs(std::span<const float> logits);
 
-// The places that are scored in a chunk of `context` tokens: their logits' rows [first, end).
+// The positions that are scored in a chunk of `context` tokens: rows [first, end) of the logits.
 struct Scored {
     uint32_t first, end;
     uint32_t count() const { return end - first; }
@@ -53,8 +54,8 @@ struct Scored {
 Scored scored_places(uint32_t context);
 
 // A saved run: "_logits_", then context, vocabulary and chunks as i32, the tokens of all chunks as i32, and for each
-// scored place step and least as f32, a code (u16) a token of the vocabulary, and two bytes of padding if that is odd.
-// Little endian.
+// scored position step and minimum as f32, a code (u16) a token of the vocabulary, and two bytes of padding if that is
+// odd. Little endian.
 struct SavedRunHead {
     uint32_t context = 0, vocabulary = 0;
     std::vector<Token> tokens;  // of all chunks
@@ -75,10 +76,11 @@ class SavedRunWriter {
 
 class SavedRunReader {
   public:
-    // Checks that the file is as long as its head says. Throws what File throws, and Error(TSR_CORRUPT_DATA) naming it.
+    // Checks that the file has the size that its header implies. Throws what File throws, and Error(TSR_CORRUPT_DATA)
+    // naming it.
     explicit SavedRunReader(const std::filesystem::path& path);
     const SavedRunHead& head() const noexcept { return head_; }
-    // The next scored place.
+    // The next scored position.
     CodedLogProbs next();
 
   private:
@@ -87,25 +89,25 @@ class SavedRunReader {
     uint64_t at_ = 0;
 };
 
-// What comes of comparing two runs.
+// The result of comparing two runs.
 struct Divergence {
-    Mean nll, base_nll, nll_difference;       // -log p of the right token; this run's less the base's
+    Mean nll, base_nll, nll_difference;       // -log p of the actual next token; this run's minus the base's
     Mean divergence;                          // Kullback-Leibler, of the base from this run
-    Mean change, change_squared;              // of the right token's probability
-    Mean same_best;                           // 1 where both hold the same token for the most likely
-    std::vector<float> divergences, changes;  // of every place
+    Mean change, change_squared;              // of the actual next token's probability
+    Mean same_best;                           // 1 where the same token is the most likely in both
+    std::vector<float> divergences, changes;  // of every position
 
     void add(std::span<const float> logits, const CodedLogProbs& base, Token right);
 };
 
-// Feeds a chunk and hands over the logits of each scored place with the token that comes after it. `stop` is looked at
+// Evaluates a chunk and passes on the logits of each scored position with the token that follows. `stop` is checked
 // between steps: throws Error(TSR_CANCELLED). The engine has one sequence, room for the chunk, and gives `output_rows`
 // logits a step.
 using OnPlace = std::function<void(std::span<const float> logits, Token next)>;
 void score_chunk(Engine& engine, std::span<const Token> chunk, Token bos, uint32_t output_rows,
                  const std::atomic<bool>& stop, const OnPlace& on_place);
 
-// The value below which `share` of the sorted values lie, between neighbours in proportion. There is at least one.
+// The quantile `share` of the sorted values, interpolated linearly. There is at least one value.
 double quantile(std::span<const float> sorted, double share);
 
 }  // namespace tessera::app

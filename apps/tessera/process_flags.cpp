@@ -15,7 +15,7 @@
 namespace tessera::app {
 namespace {
 
-// Of the old form -lv 0 is the default; of today's form 4 and 5 say more than the default.
+// In other programs' old form of -lv 0 is the default; in the present form 4 and 5 are more verbose than the default.
 constexpr int64_t kVerboseFrom = 4;
 constexpr int kMaxCpus = CPU_SETSIZE;
 

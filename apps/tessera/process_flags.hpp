@@ -1,4 +1,4 @@
-// Flags that concern the process as a whole, whatever the command.
+// Flags that concern the process as a whole, in all commands.
 #pragma once
 
 #include "apps/tessera/arguments.hpp"

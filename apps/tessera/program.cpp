@@ -55,7 +55,7 @@ int dispatch(Command command, Arguments& arguments) {
     return kExitFailed;
 }
 
-// Most messages say by themselves what kind of failure they are.
+// Most messages make the kind of failure clear.
 int report(const Error& error) {
     const bool named = error.code() == TSR_DOES_NOT_FIT || error.code() == TSR_INTERNAL;
     say_error(fmt::format("tessera: {}{}", named ? fmt::format("{}: ", code_name(error.code())) : "", error.what()));
@@ -85,7 +85,7 @@ const CommandInfo* find_command(std::string_view word) {
         fmt::format("expected a command ({}), found '{}'; 'tessera --help' says more", names, printable(word, 60)));
 }
 
-// Flags that all commands have may stand before the command, too: "tessera --config F run". Moves the command to the
+// Flags that all commands have are accepted before the command, too: "tessera --config F run". Moves the command to the
 // front.
 std::vector<std::string> command_first(std::span<const std::string> words) {
     // By the flags of any command, since all have these.
@@ -135,7 +135,7 @@ int start(std::span<const std::string> given) {
     }
     const Command command = find_command(words[0])->command;
     const auto rest = words.subspan(1);
-    // Asked for help or the version, a line may be as wrong as it likes.
+    // With --help or --version the rest of the line is not checked.
     const auto asks = [&](std::string_view name) {
         return std::ranges::any_of(rest, [&](const std::string& word) {
             const Flag* flag = find_flag(word, command);

@@ -12,7 +12,7 @@
 
 namespace tessera::app {
 
-// Both throw UsageError for values that cannot be.
+// Both throw UsageError for invalid values.
 CommonSettings read_common(Arguments& arguments);
 ModelSettings read_model_settings(Arguments& arguments);
 
@@ -22,7 +22,7 @@ std::optional<std::filesystem::path> read_rig(const Arguments& arguments);
 // "REGEX=DEVICE,REGEX=DEVICE": the regular expressions may hold commas and equals signs. Throws UsageError.
 std::vector<TensorRule> parse_tensor_rules(std::string_view text);
 
-// \n, \r, \t, \\, \", \' and \xNN become what they stand for; any other backslash stays.
+// Replaces the escapes \n, \r, \t, \\, \", \' and \xNN; any other backslash stays.
 std::string unescape(std::string_view text);
 
 // A line of -p, -n, ... that a plan does not depend on; empty if there is none.

@@ -10,7 +10,7 @@
 namespace tessera::app {
 namespace {
 
-// Colours that people with any colour vision can tell apart (Okabe and Ito, 2008).
+// Colours that are distinguishable with any colour vision (Okabe and Ito, 2008).
 constexpr std::array<std::string_view, 7> kColours = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                                       "#E69F00", "#56B4E9", "#000000"};
 

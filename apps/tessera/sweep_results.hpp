@@ -30,11 +30,11 @@ std::string sweep_table_head();
 std::string sweep_table_line(const SweepRow& row);
 std::string sweep_json_line(const SweepRow& row);
 
-// Rows that stand in a file in either form, among whatever else; the name is that of the file. Throws Error: what
+// The rows of a file in either form, other lines ignored; the name is that of the file. Throws Error: what
 // reading the file throws, and TSR_CORRUPT_DATA if it holds no row.
 SweepResults read_sweep_results(const std::filesystem::path& file);
 
-// A drawing of all results as SVG: prompt and generation, tokens a second over depth.
+// A drawing of all results as SVG: prompt and generation, tokens per second over depth.
 std::string sweep_plot(const std::vector<SweepResults>& results);
 
 }  // namespace tessera::app

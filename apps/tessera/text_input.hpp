@@ -5,7 +5,7 @@
 
 namespace tessera::app {
 
-// All of a text file, or of standard input for "-"; one line end at its end is dropped. Throws Error.
+// All of a text file, or of standard input for "-", without a final line end. Throws Error.
 std::string read_text(const std::string& file);
 
 }  // namespace tessera::app

@@ -1,4 +1,4 @@
-// The table of flags, and what command lines come to.
+// The table of flags, and the results of parsing command lines.
 #include "apps/tessera/arguments.hpp"
 
 #include "apps/tessera/commands.hpp"
@@ -141,7 +141,7 @@ TEST(Flags, EverySpellingThatPeopleKnowIsThere) {
     }
 }
 
-// Each line of command_lines.txt is read whole, and says what is not honoured, nothing else.
+// Each line of command_lines.txt is accepted, with remarks on the flags that are ignored and nothing else.
 TEST(Arguments, LinesOfOthersAreUnderstood) {
     std::ifstream file(TSR_COMMAND_LINES);
     ASSERT_TRUE(file) << TSR_COMMAND_LINES;
@@ -150,7 +150,7 @@ TEST(Arguments, LinesOfOthersAreUnderstood) {
         if (line.empty() || line[0] == '#') continue;
         SCOPED_TRACE(line);
         ++count;
-        // The bar that ends the flags stands alone; those in regular expressions do not.
+        // The bar that ends the flags is an argument of its own; those in regular expressions are not.
         const size_t bar = line.rfind(" |");
         std::vector<std::string> words = words_of(line.substr(0, bar));
         const std::vector<std::string> said = words_of(line.substr(bar + 2));

@@ -101,7 +101,7 @@ TEST(Chat, UnknownCommandsAreNotSent) {
     const Outcome outcome = tessera({"chat", "-m", kBundled, "--temp", "0"}, "/hlep\n /hlep\n/help\n");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_THAT(outcome.err, HasSubstr("unknown command /hlep; /help lists the commands"));
-    EXPECT_THAT(outcome.err, HasSubstr("/clear  forgets what was said"));
+    EXPECT_THAT(outcome.err, HasSubstr("/clear  forgets the conversation"));
     EXPECT_EQ(std::count(outcome.out.begin(), outcome.out.end(), '\n'), 1) << "one message was to be answered";
 }
 

@@ -1,4 +1,4 @@
-// Many requests over one engine: each gets what it gets alone, and the cache is given back.
+// Many requests over one engine: each gets the same answer as alone, and releases its cache.
 #include "core/session/generate.hpp"
 
 #include "core/base/error.hpp"

@@ -1,4 +1,4 @@
-// Preloaded into a process, lets it start as many threads as THREADS_ALLOWED says, as a limit of the system would.
+// Preloaded into a process, lets it start at most THREADS_ALLOWED threads, as a limit of the system would.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>

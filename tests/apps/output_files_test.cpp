@@ -34,7 +34,7 @@ class OutputFiles : public testing::Test {
         std::ofstream text(path);
         for (int i = 0; i < 200; ++i) text << "Count from 1 to " << i << " in French: un, deux, trois. ";
     }
-    // What every way of writing must come to.
+    // The content that every kind of output must have.
     std::string whole_copy() const {
         const std::string path = folder_.file("reference");
         EXPECT_EQ(tessera({"repack", "-m", kModel, "-o", path}).code, 0);
@@ -113,7 +113,7 @@ TEST_F(OutputFiles, SignalsLeaveNothingBehind) {
 TEST_F(OutputFiles, ClosedDescriptorsGetNoMessages) {
     const std::string copy = whole_copy();
     const std::string path = folder_.file("copy");
-    // -fmoe says a line, so that there is a message.
+    // -fmoe produces a message.
     const std::string line = "$T repack -fmoe -m " + kModel + " -o " + path;
     EXPECT_EQ(shell(line + " <&- 2>&-").code, 0);
     EXPECT_EQ(read(path), copy);

@@ -1,4 +1,4 @@
-// Statistics, saved runs, and what comes of comparing them.
+// Statistics, saved runs, and comparisons of them.
 #include "apps/tessera/perplexity.hpp"
 
 #include "core/base/error.hpp"

@@ -147,7 +147,7 @@ bool Terminal::read_more(int milliseconds) {
 }
 
 void Terminal::type(const std::string& text) {
-    // Reading goes on meanwhile: a terminal that nobody reads takes no more.
+    // The output is read meanwhile: a terminal whose output is not read blocks.
     for (size_t at = 0; at < text.size();) {
         const ssize_t put = write(terminal_, text.data() + at, std::min<size_t>(text.size() - at, 256));
         if (put < 0) throw std::runtime_error("the terminal takes nothing");

@@ -16,7 +16,7 @@ struct Outcome {
 
 enum class Signal {
     kNone,
-    kInterruptOutput,  // SIGINT, once, as soon as something stands on standard output
+    kInterruptOutput,  // SIGINT, once, as soon as there is output on standard output
     kTerminateOutput,  // SIGTERM likewise
 };
 
@@ -24,7 +24,7 @@ enum class Signal {
 Outcome run_process(const std::vector<std::string>& words, const std::string& input = "",
                     Signal signal = Signal::kNone);
 
-// `tessera` with these words.
+// `tessera` with these arguments.
 Outcome tessera(std::vector<std::string> words, const std::string& input = "", Signal signal = Signal::kNone);
 
 // `script` by sh, with `tessera` as $T.

@@ -1,4 +1,4 @@
-// Exit codes, what goes to which output, and whole runs.
+// Exit codes, standard output and standard error, and whole runs.
 #include "tests/apps/process.hpp"
 #include "tests/temporary_folder.hpp"
 
