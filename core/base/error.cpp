@@ -40,7 +40,7 @@ std::string status_fault(const tsr_status& status) {
 
 void check(const tsr_status* status) {
     if (!status) return;
-    // Nothing of such a status can be read, its destroy neither: it stays.
+    // No field of such a status can be read, not even destroy: it is leaked.
     if (std::string why = status_fault(*status); !why.empty()) throw Error(TSR_INTERNAL, why);
     Error error(status->code, status->message ? status->message : "no message");
     if (status->destroy) status->destroy(status);

@@ -1,4 +1,4 @@
-// The one exception of the core. It is thrown for anything that input, files, plugins or the machine can cause.
+// The exception of the core, thrown for every failure that input, files, plugins or the machine can cause.
 #pragma once
 
 #include <tessera/status.h>
@@ -30,10 +30,10 @@ template <typename... Args>
     throw Error(code, fmt::format(format, std::forward<Args>(args)...));
 }
 
-// What is wrong with a status that a plugin gave; empty if nothing is. Else only its struct_size may be read.
+// What is wrong with a status that a plugin returned; empty if it is valid. Else only its struct_size may be read.
 std::string status_fault(const tsr_status& status);
 
-// Throws the Error that a status of the ABI carries and hands the status back to its maker. NULL does nothing.
+// Throws the Error that a status of the ABI describes, after destroying the status. NULL does nothing.
 void check(const tsr_status* status);
 
 }  // namespace tessera

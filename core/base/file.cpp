@@ -42,7 +42,7 @@ void fail_system(int error, const std::filesystem::path& path, std::string_view 
 }
 
 File::File(std::filesystem::path path) : path_(std::move(path)) {
-    // O_NONBLOCK: opening a pipe that nobody writes must fail below, not wait. It means nothing for regular files.
+    // O_NONBLOCK: opening a pipe without a writer must fail below, not wait. It has no effect on regular files.
     descriptor_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (descriptor_ < 0) fail_system(errno, path_, "open");
     struct stat info {};
@@ -98,7 +98,7 @@ void File::drop_cached(uint64_t offset, uint64_t bytes) const noexcept {
 }
 
 MappedFile::MappedFile(const File& file) : size_(file.size()) {
-    if (size_ == 0) return;  // the system refuses to map nothing
+    if (size_ == 0) return;  // the system refuses to map 0 bytes
     // Where large pages of the page cache can be mapped as such.
     constexpr uint64_t kLargePage = uint64_t{2} << 20;
     void* const room =
@@ -161,7 +161,7 @@ void MappedFile::drop_pages(uint64_t offset, uint64_t bytes) const noexcept {
     if (offset >= size_) return;
     const uint64_t page = page_bytes();
     uint64_t end = offset + std::min<uint64_t>(bytes, size_ - offset);
-    if (end < size_) end = end / page * page;  // the last page of a file belongs to nobody else
+    if (end < size_) end = end / page * page;  // the last page of a file holds nothing else
     const uint64_t begin = (offset + page - 1) / page * page;
     if (begin < end) ::madvise(const_cast<std::byte*>(data_) + begin, end - begin, MADV_DONTNEED);
 }

@@ -1,4 +1,4 @@
-// Files that are read. Every error is an Error that names the path and what the system said.
+// Files that are read. Every error is an Error with the path and the system's reason.
 #pragma once
 
 #include <cstddef>
@@ -38,8 +38,8 @@ class File {
     uint64_t size_ = 0;
 };
 
-// A whole file, mapped for reading. If somebody shortens the file meanwhile, touching the lost part raises SIGBUS: who
-// cannot rule that out reads with File::pread_exact instead.
+// A whole file, mapped for reading. If another process shortens the file meanwhile, touching the lost part raises
+// SIGBUS: callers that cannot exclude this read with File::pread_exact instead.
 class MappedFile {
   public:
     explicit MappedFile(const File& file);  // the file may be closed afterwards
@@ -56,8 +56,8 @@ class MappedFile {
     // Starts reading the range ahead.
     void will_need(uint64_t offset, uint64_t bytes) const noexcept;
 
-    // Gives back the pages that lie wholly inside the range: they no longer count as resident memory of this process,
-    // and the next touch reads them again, from the page cache as a rule. Any thread.
+    // Releases the pages that lie wholly inside the range: they no longer count as resident memory of this process,
+    // and the next access reads them again, usually from the page cache. Any thread.
     void drop_pages(uint64_t offset, uint64_t bytes) const noexcept;
 
   private:

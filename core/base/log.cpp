@@ -7,7 +7,7 @@
 namespace tessera {
 
 spdlog::logger& log() {
-    // Not in spdlog's registry: an application that shuts spdlog down must not take the logger from under the core.
+    // Not in spdlog's registry: an application that shuts spdlog down must not destroy the core's logger.
     static const auto logger = [] {
         auto made = std::make_shared<spdlog::logger>("tessera", std::make_shared<spdlog::sinks::stderr_sink_mt>());
         made->set_level(spdlog::level::warn);

@@ -1,4 +1,4 @@
-// What the core has to say while it works. Results never go here: they are returned to the caller.
+// Messages of the core while it works. Results are never logged: they are returned to the caller.
 #pragma once
 
 #include <spdlog/spdlog.h>

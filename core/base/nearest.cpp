@@ -13,8 +13,8 @@ namespace {
 
 constexpr size_t kMaxLength = 64;  // time grows with the product of the lengths
 
-// Insertions, deletions, replacements and swaps of neighbours that turn one word into the other (Damerau, CACM 7(3),
-// 1964; each place edited once).
+// Insertions, deletions, replacements and swaps of neighbours that change one name into the other (Damerau, CACM
+// 7(3), 1964; each position is edited once).
 size_t edit_distance(std::string_view a, std::string_view b) {
     std::vector<std::vector<size_t>> d(a.size() + 1, std::vector<size_t>(b.size() + 1));
     for (size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
@@ -33,7 +33,7 @@ size_t edit_distance(std::string_view a, std::string_view b) {
 
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> names) {
     std::string_view best;
-    // A third of the word may be wrong; more than that is another word.
+    // A third of the letters may be wrong; with more it is another name.
     size_t limit = std::max<size_t>(2, word.size() / 3 + 1);
     for (const std::string_view name : names) {
         if (name.size() > kMaxLength) continue;

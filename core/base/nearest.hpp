@@ -1,4 +1,4 @@
-// The name that somebody probably meant.
+// The name that was probably meant.
 #pragma once
 
 #include <span>
@@ -7,8 +7,8 @@
 
 namespace tessera {
 
-// Of `names` the one that is nearest to `word` by letters inserted, left out, replaced or swapped; empty if none is
-// near.
+// The one of `names` with the smallest edit distance to `word` (letters inserted, omitted, replaced or swapped); empty
+// if none is near.
 std::string_view nearest_name(std::string_view word, std::span<const std::string_view> names);
 
 // " (did you mean 'threads'?)", or nothing.

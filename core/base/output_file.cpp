@@ -58,7 +58,7 @@ void disarm(int slot) noexcept {
     if (slot >= 0) g_unfinished[static_cast<size_t>(slot)].state.store(Slot::kFree);
 }
 
-// "/dev/stdout", "/dev/fd/3", "/proc/self/fd/3": to open these anew would lose the position of a file behind them.
+// "/dev/stdout", "/dev/fd/3", "/proc/self/fd/3": opening these again would lose the position in the file.
 std::optional<int> descriptor_of(const fs::path& name) {
     const std::string& text = name.native();
     if (text == "/dev/stdout") return STDOUT_FILENO;
@@ -79,7 +79,7 @@ fs::path follow_links(fs::path path) {
         std::error_code error;
         const fs::path target = fs::read_symlink(path, error);
         if (error) return path;
-        path = path.parent_path() / target;  // a relative target is meant from the folder of the link
+        path = path.parent_path() / target;  // a relative target is relative to the folder of the link
     }
     fail_system(ELOOP, path, "follow");
 }

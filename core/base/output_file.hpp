@@ -1,4 +1,4 @@
-// Files that are written. Every error is an Error that names the path and what the system said.
+// Files that are written. Every error is an Error with the path and the system's reason.
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace tessera {
 
-// Where the name of an output leads.
+// The file or stream that the name of an output refers to.
 struct OutputPlace {
     std::filesystem::path path;  // absolute, with symbolic links followed; of a stream as it was given
     bool stream = false;         // a device, a pipe or an open descriptor: written to as it is, never replaced
@@ -18,10 +18,10 @@ struct OutputPlace {
 // Throws Error: TSR_INVALID_ARGUMENT for a folder, a socket or a disk, TSR_NOT_FOUND, TSR_IO_ERROR.
 OutputPlace output_place(const std::filesystem::path& name);
 
-// A file in the making. A regular file is written under a name of its own in the folder where it will be, and takes its
-// own name in finish(), so that readers see the old content or all of the new, and of two writers of one name the later
-// one wins whole. Symbolic links are followed, not replaced; permissions of a file that is replaced are kept. What is
-// not finished is removed. Streams are written to at once. One thread.
+// A file that is being written. A regular file is written under a temporary name in its folder and renamed in finish(),
+// so that readers see either the old content or all of the new, and of two writers of one name the later one wins.
+// Symbolic links are followed, not replaced; permissions of a file that is replaced are kept. What is not finished is
+// removed. Streams are written to at once. One thread.
 class OutputFile {
   public:
     explicit OutputFile(const std::filesystem::path& name);
@@ -29,15 +29,15 @@ class OutputFile {
     OutputFile(const OutputFile&) = delete;
     OutputFile& operator=(const OutputFile&) = delete;
 
-    // Throws Error(TSR_CANCELLED) if a signal interrupts it while a stream takes nothing.
+    // Throws Error(TSR_CANCELLED) if a signal interrupts it while it waits for a stream.
     void append(std::span<const std::byte> data);
     uint64_t size() const noexcept { return size_; }
 
-    // Writes all that is buffered by the system to the disk, closes and renames.
+    // Flushes the file to the disk, closes and renames it.
     void finish();
 
-    // Removes the files of this process that are not finished. For handlers of signals that end the process; safe
-    // there.
+    // Removes the files of this process that are not finished. Safe in signal handlers, for
+    // signals that end the process.
     static void remove_unfinished() noexcept;
 
   private:

@@ -12,7 +12,7 @@ namespace tessera {
 namespace {
 
 constexpr size_t kMaxExpressionBytes = 4096;
-// Of one start position. Expressions that people write over names of tensors take some tens.
+// Per start position. Usual expressions over names of tensors take some tens.
 constexpr uint32_t kMaxMatchCalls = 100'000;
 constexpr uint32_t kMaxHeapKib = 16 << 10;
 

@@ -65,7 +65,7 @@ CallSlot* claim_slot() noexcept {
     return nullptr;
 }
 
-// Makes strings that a reader may be looking at unreachable, and waits for the reader.
+// Makes strings that a reader may be using unreachable, and waits for the reader.
 void withdraw(CallSlot& slot) noexcept {
     slot.plugin.store(nullptr, std::memory_order_seq_cst);
     while (slot.readers.load(std::memory_order_seq_cst) != 0) {
@@ -149,9 +149,9 @@ CallState look_at(CallSlot& slot, char* text, size_t capacity) noexcept {
 
 constexpr tsr_code kNoCode = UINT32_MAX;
 
-// Statuses are data from outside like all that a plugin answers.
+// Statuses are untrusted data, as everything that a plugin returns.
 Error error_of(const PluginCall& call, const tsr_status& status) {
-    // Nothing of a status that is too short can be read, its destroy neither.
+    // No field of a status that is too short can be read, not even destroy.
     if (const std::string why = status_fault(status); !why.empty()) return {TSR_INTERNAL, describe(call) + ": " + why};
     const bool known = status.code != TSR_OK && std::string_view(code_name(status.code)) != code_name(kNoCode);
     std::string text = describe(call) + ": " + (status.message ? printable(status.message, 1000) : "no message");

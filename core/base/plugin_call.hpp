@@ -1,4 +1,5 @@
-// Calls into plugins: which one each thread is in, so that a crash can be named, and exceptions turned into errors.
+// Calls into plugins: records which call each thread is in, so that a crash report can name it, and converts exceptions
+// to errors.
 #pragma once
 
 #include <tessera/status.h>
@@ -15,9 +16,9 @@ namespace tessera {
 struct PluginCall {
     const char* plugin = nullptr;    // "cpu_avx2"
     const char* function = nullptr;  // "plan", "run", "initialize"
-    const char* kind = nullptr;      // what the function belongs to, "kernel" or "layout"; nullptr: the plugin itself
-    const char* entry = nullptr;     // its name, "matmul.q4_0"
-    const char* node = nullptr;      // of the graph; nullptr: none
+    const char* kind = nullptr;   // what the function is a member of, "kernel" or "layout"; nullptr: the plugin itself
+    const char* entry = nullptr;  // its name, "matmul.q4_0"
+    const char* node = nullptr;   // of the graph; nullptr: none
 };
 
 // "plugin NAME: run of kernel NAME at node NAME".
@@ -28,7 +29,7 @@ struct CallSlot;
 }
 
 // While it lives the calling thread is known to be in `call`. Scopes nest. A few stores; the first one of a thread
-// takes a slot, which is given back when the thread ends. Threads past the number of slots (4096) go without.
+// takes a slot, which is released when the thread ends. Threads past the number of slots (4096) are not recorded.
 class PluginCallScope {
   public:
     explicit PluginCallScope(const PluginCall& call) noexcept;
@@ -43,7 +44,7 @@ class PluginCallScope {
 
 // Throws Error(TSR_INTERNAL) for the exception that is being handled, with what the plugin did.
 [[noreturn]] void fail_thrown(const PluginCall& call);
-// Throws the Error that the status carries, its message after the description of the call, and hands the status back.
+// Throws the Error that the status describes, its message after the description of the call, and destroys the status.
 // NULL does nothing.
 void check_call(const PluginCall& call, const tsr_status* status);
 
@@ -68,7 +69,7 @@ void call_checked(const PluginCall& call, Function&& function) {
 
 // For applications that report crashes and calls that do not return.
 
-// What a slot says. Slots are numbered from 0; any thread, also in a signal handler.
+// The contents of a slot. Slots are numbered from 0; any thread, also in a signal handler.
 struct CallState {
     uint64_t serial = 0;  // of the call: a number that no other call of the slot has; 0: in no call
     int32_t thread = 0;   // as the system numbers it (gettid)

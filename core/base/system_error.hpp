@@ -1,4 +1,4 @@
-// What the system said about a file, as an Error.
+// The system's error about a file, as an Error.
 #pragma once
 
 #include <filesystem>

@@ -20,12 +20,12 @@ std::string counted(uint64_t count, std::string_view noun);
 // Well-formed UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing past U+10FFFF.
 bool is_utf8(std::string_view text) noexcept;
 
-// `text` fit for a message or a terminal: control characters and bytes that are not UTF-8 become \xNN, and what is
-// longer than `limit` bytes ends in "...".
+// `text` escaped for a message or a terminal: control characters and bytes that are not UTF-8 become \xNN, and a text
+// longer than `limit` bytes is cut and ends in "...".
 std::string printable(std::string_view text, size_t limit = 200);
 
 // `text` in lines of at most `width` columns, broken at blanks; all lines but the first begin with `indent` blanks, and
-// the first one begins at column `at`. A word that is longer than a line stays whole.
+// the first one begins at column `at`. A word that is longer than a line is not broken.
 std::string wrapped(std::string_view text, size_t at, size_t indent, size_t width = 80);
 
 }  // namespace tessera

@@ -123,12 +123,13 @@ std::optional<std::string> TomlFile::Table::string(std::string_view key) {
     return text;
 }
 
-std::optional<int64_t> TomlFile::Table::integer(std::string_view key, int64_t least, int64_t most) {
+std::optional<int64_t> TomlFile::Table::integer(std::string_view key, int64_t minimum, int64_t maximum) {
     const auto* node = static_cast<const toml::node*>(find(key));
     if (!node) return std::nullopt;
     if (!node->is_integer()) reject(key, fmt::format("expected an integer, found {}", kind_name(*node)));
     const int64_t value = node->as_integer()->get();
-    if (value < least || value > most) reject(key, fmt::format("expected {} to {}, found {}", least, most, value));
+    if (value < minimum || value > maximum)
+        reject(key, fmt::format("expected {} to {}, found {}", minimum, maximum, value));
     return value;
 }
 

@@ -33,12 +33,12 @@ class TomlFile {
 };
 
 // One table of a file. Each getter throws Error(TSR_CORRUPT_DATA), naming file, line and key, if the value is not of
-// its kind or out of its range, and gives nothing if the key is absent. Strings hold no control characters and at most
-// 4096 bytes.
+// its kind or out of its range, and returns nothing if the key is absent. Strings hold no control characters and at
+// most 4096 bytes.
 class TomlFile::Table {
   public:
     std::optional<std::string> string(std::string_view key);
-    std::optional<int64_t> integer(std::string_view key, int64_t least, int64_t most);
+    std::optional<int64_t> integer(std::string_view key, int64_t minimum, int64_t maximum);
     std::optional<bool> boolean(std::string_view key);
     std::optional<std::vector<std::string>> strings(std::string_view key);
     // A number of MiB or a string with a unit: see parse_size.
@@ -60,7 +60,7 @@ class TomlFile::Table {
     // Throws for a key that no getter has asked for. Called when all is read.
     void finish() const;
 
-    // Throws Error(TSR_CORRUPT_DATA) that places `message` at the key's line, or at the table's if the key is absent.
+    // Throws Error(TSR_CORRUPT_DATA) with the key's line, or the table's if the key is absent, and `message`.
     [[noreturn]] void reject(std::string_view key, std::string_view message) const;
 
   private:

@@ -1,5 +1,5 @@
 // Which page holds which tokens of which sequence. Pages are refcounted: sequences share prefixes, can be rolled back,
-// and do not divide a context into slots. The bytes of the pages are elsewhere; this only counts.
+// and do not divide a context into slots. Only the bookkeeping; the data of the pages is in PlanMemory.
 #pragma once
 
 #include <tessera/tensor.h>
@@ -25,7 +25,7 @@ class PagedCache {
 
     // An empty sequence.
     SequenceId create();
-    // Gives its pages back.
+    // Releases its pages.
     void remove(SequenceId sequence);
 
     uint32_t length(SequenceId sequence) const { return at(sequence).length; }

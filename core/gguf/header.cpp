@@ -21,12 +21,12 @@ static_assert(std::endian::native == std::endian::little, "numbers are read as t
 constexpr std::string_view kMagic = "GGUF";
 constexpr size_t kWindowBytes = size_t{64} << 10;
 
-// The least that an entry takes in the file; what a count may claim follows from it.
-constexpr uint64_t kLeastKeyBytes = 8 + 1 + 4 + 1;  // key of one character, type, value
-constexpr uint64_t kLeastTensorBytes =
+// The minimum size of an entry in the file, which limits the counts that a header can state.
+constexpr uint64_t kMinimumKeyBytes = 8 + 1 + 4 + 1;  // key of one character, type, value
+constexpr uint64_t kMinimumTensorBytes =
     8 + 1 + 4 + 8 + 4 + 8;  // name of one character, rank, one dimension, type, offset
 
-// Does `work`; an Error from it gets `name()` put before its message.
+// Calls `work`; `name()` is prepended to the message of an Error from it.
 template <typename Name, typename Work>
 auto in_context(Name&& name, Work&& work) {
     try {
@@ -47,18 +47,17 @@ class Cursor {
     void need(uint64_t bytes, std::string_view what) const {
         if (bytes <= remaining()) return;
         if (end_ < source_.size()) {
-            fail(TSR_CORRUPT_DATA,
-                 "{} at byte {} takes {} bytes, and the header would pass {}, the most that is accepted", what,
+            fail(TSR_CORRUPT_DATA, "{} at byte {} takes {} bytes, and the header would exceed {}, the maximum", what,
                  position_, bytes, mebibytes(kMaxHeaderBytes));
         }
         fail(TSR_CORRUPT_DATA, "truncated: {} at byte {} takes {} bytes, but the file ends at {}", what, position_,
              bytes, end_);
     }
 
-    // Fails if `count` entries of `least` bytes cannot be there.
-    void need_count(uint64_t count, uint64_t least, std::string_view what) const {
-        if (count <= remaining() / least) return;
-        fail(TSR_CORRUPT_DATA, "{} {} cannot be in the {} bytes that are left at byte {}", count, what, remaining(),
+    // Fails if the rest of the file is too short for `count` entries of `minimum` bytes.
+    void need_count(uint64_t count, uint64_t minimum, std::string_view what) const {
+        if (count <= remaining() / minimum) return;
+        fail(TSR_CORRUPT_DATA, "{} {} do not fit in the {} bytes that follow byte {}", count, what, remaining(),
              position_);
     }
 
@@ -206,7 +205,7 @@ void read_metadata(Cursor& in, uint64_t count, Metadata& metadata) {
                    });
         in_context([&] { return fmt::format("key '{}'", key); },
                    [&] {
-                       if (metadata.contains(key)) fail(TSR_CORRUPT_DATA, "is there twice");
+                       if (metadata.contains(key)) fail(TSR_CORRUPT_DATA, "occurs twice");
                        metadata.add(key, read_value(in));
                    });
     }
@@ -228,11 +227,11 @@ void read_tensor(Cursor& in, TensorEntry& tensor) {
     tensor.type = in.number<uint32_t>("element type");
     const TypeInfo& type = type_info(tensor.type);
     if (tensor.type >= TSR_TYPE_FIRST_PRIVATE)
-        fail(TSR_UNSUPPORTED, "element type {} is not one of files", tensor.type);
-    // Matrices of several are interleaved each by itself.
+        fail(TSR_UNSUPPORTED, "element type {} cannot occur in files", tensor.type);
+    // The rows of each matrix are interleaved separately.
     if (type.interleaved_rows > 1 && (tensor.rank < 2 || tensor.dims[1] % type.interleaved_rows != 0)) {
-        fail(TSR_CORRUPT_DATA, "{} takes {} rows together; found {}", type.name, type.interleaved_rows,
-             tensor.rank < 2 ? 1 : tensor.dims[1]);
+        fail(TSR_CORRUPT_DATA, "{} interleaves {} rows; found {} rows, which are not a multiple", type.name,
+             type.interleaved_rows, tensor.rank < 2 ? 1 : tensor.dims[1]);
     }
     tensor.bytes = checked_mul(row_bytes(tensor.type, tensor.dims[0]), tensor.rows(), "size in bytes");
     tensor.offset = in.number<uint64_t>("offset");
@@ -249,14 +248,14 @@ void read_tensors(Cursor& in, uint64_t count, std::vector<TensorEntry>& tensors)
                    });
         in_context([&] { return fmt::format("tensor '{}'", tensor.name); },
                    [&] {
-                       if (!names.insert(tensor.name).second) fail(TSR_CORRUPT_DATA, "is there twice");
+                       if (!names.insert(tensor.name).second) fail(TSR_CORRUPT_DATA, "occurs twice");
                        read_tensor(in, tensor);
                    });
         tensors.push_back(std::move(tensor));
     }
 }
 
-// Turns offsets into positions in the file and checks that each tensor has its place to itself.
+// Converts offsets to positions in the file and checks that tensors do not overlap.
 void place_tensors(Header& header) {
     for (TensorEntry& tensor : header.tensors) {
         in_context([&] { return fmt::format("tensor '{}'", tensor.name); },
@@ -288,10 +287,9 @@ void place_tensors(Header& header) {
     }
 }
 
-uint64_t read_count(Cursor& in, uint64_t most, std::string_view what) {
+uint64_t read_count(Cursor& in, uint64_t maximum, std::string_view what) {
     const auto count = in.number<uint64_t>(fmt::format("number of {}", what));
-    if (count > most)
-        fail(TSR_CORRUPT_DATA, "{} {} are claimed, more than the {} that are accepted", count, what, most);
+    if (count > maximum) fail(TSR_CORRUPT_DATA, "{} {} are claimed; at most {} are accepted", count, what, maximum);
     return count;
 }
 
@@ -299,11 +297,11 @@ void parse(Cursor& in, Header& header) {
     header.version = read_preamble(in);
     const uint64_t tensors = read_count(in, kMaxTensors, "tensors");
     const uint64_t keys = read_count(in, kMaxKeys, "keys");
-    in.need_count(keys, kLeastKeyBytes, "keys");
-    in.need_count(tensors, kLeastTensorBytes, "tensors");
+    in.need_count(keys, kMinimumKeyBytes, "keys");
+    in.need_count(tensors, kMinimumTensorBytes, "tensors");
     read_metadata(in, keys, header.metadata);
     header.alignment = data_alignment(header.metadata);
-    in.need_count(tensors, kLeastTensorBytes, "tensors");
+    in.need_count(tensors, kMinimumTensorBytes, "tensors");
     header.tensors.reserve(tensors);
     read_tensors(in, tensors, header.tensors);
     header.data_begin = checked_align_up(in.position(), header.alignment, "start of the tensors' bytes");

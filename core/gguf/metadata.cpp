@@ -69,7 +69,7 @@ const Value* Metadata::find(std::string_view key) const {
 
 void Metadata::add(std::string key, Value value) {
     if (!places_.emplace(key, entries_.size()).second) {
-        fail(TSR_CORRUPT_DATA, "{}: key '{}' is there twice", source_, printable(key));
+        fail(TSR_CORRUPT_DATA, "{}: key '{}' occurs twice", source_, printable(key));
     }
     entries_.push_back({std::move(key), std::move(value)});
 }

@@ -32,7 +32,7 @@ class Metadata {
     bool contains(std::string_view key) const { return find(key) != nullptr; }
     const Value* find(std::string_view key) const;
 
-    // Appends; throws Error(TSR_CORRUPT_DATA) if the key is there already.
+    // Appends; throws Error(TSR_CORRUPT_DATA) if the key exists.
     void add(std::string key, Value value);
     // Replaces or appends.
     void set(std::string key, Value value);
@@ -86,7 +86,7 @@ class Metadata {
     std::unordered_map<std::string, size_t, Hash, std::equal_to<>> places_;
 };
 
-// What a user put in place of a file's value.
+// A value of the user's that replaces the file's (--override-kv).
 struct Override {
     std::string key;
     Value value;  // i64 (u64 past its range), f32, bool or string

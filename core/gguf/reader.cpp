@@ -41,8 +41,8 @@ std::vector<std::filesystem::path> part_paths(const std::filesystem::path& path,
     const auto name = parse_split_name(path.filename().native());
     if (!name) {
         fail(TSR_INVALID_ARGUMENT,
-             "{}: is part {} of {}, so its name must end in {}, or the other parts cannot be found: give the parts "
-             "their names back",
+             "{}: is part {} of {}, so its name must end in {}, or the other parts cannot be found: rename the "
+             "parts",
              printable(path.native(), 4096), info.number + 1, info.count,
              split_file_name({.prefix = "", .number = info.number + 1, .count = info.count}));
     }

@@ -15,7 +15,7 @@
 
 namespace tessera::gguf {
 
-// Opening reads headers alone, however long the files are. Movable; const functions may be called from any thread.
+// Opening reads only the headers. Movable; const functions may be called from any thread.
 class GgufFile {
   public:
     // `path`: the file, or any part of a split model, whose other parts lie beside it. Overrides replace metadata after
@@ -41,7 +41,7 @@ class GgufFile {
     const TensorEntry* find_tensor(std::string_view name) const;
     const TensorEntry& tensor(std::string_view name) const;
 
-    // Two ways to the bytes of a tensor of this file. read() fills `out` from byte `begin` of the tensor. map() gives
+    // The bytes of a tensor of this file. read() fills `out` from byte `begin` of the tensor. map() gives
     // all of it, valid while the GgufFile lives; a file is mapped when the first of its tensors is requested.
     void read(const TensorEntry& tensor, uint64_t begin, std::span<std::byte> out) const;
     std::span<const std::byte> map(const TensorEntry& tensor) const;

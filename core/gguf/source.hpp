@@ -1,4 +1,4 @@
-// Where the bytes of a header come from.
+// Sources of the bytes of a header.
 #pragma once
 
 #include "core/base/file.hpp"
@@ -31,8 +31,8 @@ class FileSource final : public ByteSource {
     const File& file_;
 };
 
-// Bytes that live elsewhere and outlive the source. A `size` beyond them stands for a file that goes on with zeros, as
-// a sparse one does.
+// Bytes in memory of the caller, which outlives the source. With a `size` beyond them the rest of the file reads as
+// zeros, as in a sparse file.
 class MemorySource final : public ByteSource {
   public:
     explicit MemorySource(std::span<const std::byte> bytes, std::string name = "memory")

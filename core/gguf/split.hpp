@@ -20,7 +20,7 @@ struct SplitName {
     bool operator==(const SplitName&) const = default;
 };
 
-// Takes a file name apart; nothing if it is not that of a part.
+// Parses a file name; nothing if it is not that of a part.
 std::optional<SplitName> parse_split_name(std::string_view name);
 std::string split_file_name(const SplitName& name);
 
@@ -30,11 +30,11 @@ struct SplitInfo {
     uint64_t tensors = 0;  // of all parts together
 };
 
-// What a header says of itself; a file without split.count is the only part. Throws Error(TSR_CORRUPT_DATA) for
-// numbers that cannot be.
+// The part that a header describes; a file without split.count is the only part. Throws Error(TSR_CORRUPT_DATA) for
+// numbers that contradict each other.
 SplitInfo split_info(const Header& header);
 
-// Makes one of all parts, given in order: metadata of the first, tensors of all with TensorEntry::file set, file_bytes
+// Joins all parts, given in order: metadata of the first, tensors of all with TensorEntry::file set, file_bytes
 // summed. Throws Error(TSR_CORRUPT_DATA), naming the part, if the parts do not belong together.
 Header join_parts(std::vector<Header> parts);
 

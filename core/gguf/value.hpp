@@ -94,8 +94,8 @@ inline StringArray::Iterator StringArray::end() const noexcept {
     return {this, size()};
 }
 
-// The alternatives stand in the order of ValueType, so that index() is the type number. Arrays do not nest: the ninth
-// alternative is never there.
+// The alternatives are in the order of ValueType, so that index() is the type number. Arrays do not nest: the ninth
+// alternative is never used.
 struct NoNesting {
     bool operator==(const NoNesting&) const = default;
 };
@@ -139,7 +139,7 @@ size_t array_size(const Array& array) noexcept;
 // "u32", "array of 102400 string", ... for messages.
 std::string describe_type(const Value& value);
 
-// The value as one line for people: text in quotes and escaped, of an array the first `elements`.
+// The value as one line: text quoted and escaped, of an array the first `elements`.
 std::string to_text(const Value& value, size_t elements = 8);
 
 }  // namespace tessera::gguf

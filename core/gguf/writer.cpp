@@ -102,7 +102,7 @@ std::vector<std::byte> write_header(const Metadata& metadata, std::vector<Tensor
     end = checked_add(end, out.size(), "size of the file");
 
     std::vector<std::byte> header = out.take();
-    parse_header(MemorySource(header, metadata.source(), end));  // what the reader refuses is not written
+    parse_header(MemorySource(header, metadata.source(), end));  // a file that the reader refuses is not written
     return header;
 }
 
@@ -152,8 +152,8 @@ void Writer::finish() {
     if (current_ != tensors_.size()) {
         const TensorEntry& tensor = tensors_[current_];
         const uint64_t there = out_.size() > tensor.offset ? out_.size() - tensor.offset : 0;
-        fail(TSR_INVALID_ARGUMENT, "{}: tensor '{}' has {} of its {} bytes", metadata_.source(), tensor.name, there,
-             tensor.bytes);
+        fail(TSR_INVALID_ARGUMENT, "{}: tensor '{}' has only {} of its {} bytes", metadata_.source(), tensor.name,
+             there, tensor.bytes);
     }
     if (!tensors_.empty()) pad_to(checked_align_up(out_.size(), data_alignment(metadata_), "size"));
     out_.finish();

@@ -14,8 +14,8 @@
 namespace tessera::gguf {
 
 // The bytes of a header, padded up to the start of the tensors' bytes, version 3. Alignment is that of the key
-// general.alignment. Sets offset and bytes of the tensors, which are laid one behind the other. Throws Error if the
-// reader would not take the result.
+// general.alignment. Sets offset and bytes of the tensors, which follow each other. Throws Error if the
+// reader would refuse the result.
 std::vector<std::byte> write_header(const Metadata& metadata, std::vector<TensorEntry>& tensors);
 
 // The file appears under its name in finish() only. One thread.

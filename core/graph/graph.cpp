@@ -21,7 +21,7 @@ bool same_shape(const tsr_tensor& a, const tsr_tensor& b) {
     return a.type == b.type && a.rank == b.rank && a.range == b.range && std::ranges::equal(a.dims, b.dims);
 }
 
-// A plugin that infers may say anything.
+// Shapes that a plugin infers are untrusted.
 void check_inferred(const PluginCall& call, const tsr_tensor& output) {
     if (output.rank < 1 || output.rank > TSR_MAX_RANK) {
         fail(TSR_INTERNAL, "{}: an output has rank {}, expected 1 to {}", describe(call), output.rank, TSR_MAX_RANK);
@@ -138,8 +138,8 @@ Value Graph::view(Value of, const tsr_tensor& shape) {
     t.layout = parent.layout;
     const Storage& storage = storages_.at(storage_of(of));
     bool inside = t.offset >= 0 && t.strides[0] == parent.strides[0];
-    // Rows with a prefix cannot be cut, nor can what lies in one be told from where it starts: views of them take whole
-    // rows.
+    // Blocks of a row with a prefix cannot be used without the prefix, which an offset inside the row does not locate:
+    // views take whole rows.
     if (type_info(t.type).prefix_bytes != 0) {
         inside = inside && t.dims[0] == parent.dims[0] && (t.offset - parent.offset) % parent.strides[1] == 0;
     } else {
@@ -156,7 +156,7 @@ Value Graph::view(Value of, const tsr_tensor& shape) {
 std::vector<Value> Graph::add(std::string_view op_name, std::string name, std::vector<Value> inputs,
                               std::span<const tsr_attribute> attributes, std::vector<Value> outputs, tsr_stage stage) {
     const tsr_operator* op = ops_->find(op_name);
-    if (!op) fail(TSR_NOT_FOUND, "{}: no op '{}': neither the core nor a loaded plugin brings it", name, op_name);
+    if (!op) fail(TSR_NOT_FOUND, "{}: no op '{}': neither the core nor a loaded plugin provides it", name, op_name);
 
     Node& node = nodes_.emplace_back();
     node.op = op_name;

@@ -26,7 +26,7 @@ struct Storage {
     tsr_type type = TSR_TYPE_F32;
     uint64_t row_elements = 0;  // of the first dimension
     uint64_t bytes = 0;         // in the canonical layout, at the maximum of rows
-    uint64_t row_bytes = 0;     // between neighbours of the slowest dimension, which `range` bounds
+    uint64_t row_bytes = 0;     // stride of the slowest dimension, which `range` bounds
     int32_t range = TSR_RANGE_FIXED;
     bool derived = false;       // a weight that an init node makes
     std::string source_layout;  // a weight's rows in its source: "" canonical, else the tsr_layout that unpacks them

@@ -25,13 +25,13 @@ const tsr_tensor& input(const tsr_node& node, uint32_t index) {
 
 const tsr_tensor& floats(const tsr_node& node, uint32_t index) {
     const tsr_tensor& t = input(node, index);
-    require(t.type == TSR_TYPE_F32, "an activation that is not f32");
+    require(t.type == TSR_TYPE_F32, "expected f32 activations");
     return t;
 }
 
 const tsr_tensor& indices(const tsr_node& node, uint32_t index) {
     const tsr_tensor& t = input(node, index);
-    require(t.type == TSR_TYPE_I32, "indices that are not i32");
+    require(t.type == TSR_TYPE_I32, "expected i32 indices");
     return t;
 }
 
@@ -64,7 +64,7 @@ int64_t rows(const tsr_tensor& t) {
 void infer_get_rows(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& table = input(node, 0);
     const tsr_tensor& ids = indices(node, 1);
-    require(table.rank == 2 && ids.rank == 1, "wants a table [n, T] and ids [R]");
+    require(table.rank == 2 && ids.rank == 1, "expected a table [n, T] and ids [R]");
     dense(*out[0], {table.dims[0], ids.dims[0]}, ids.range);
 }
 
@@ -82,17 +82,17 @@ void infer_matmul(const tsr_node& node, tsr_tensor* const* out) {
     const int64_t k = weight.dims[transposed ? 1 : 0], n = weight.dims[transposed ? 0 : 1];
     require(k == x.dims[0], "the weight's and the row's lengths differ");
     if (weight.rank == 3) {
-        require(x.rank == 3 && x.dims[1] == weight.dims[2], "a batched weight wants as many batches in the input");
+        require(x.rank == 3 && x.dims[1] == weight.dims[2], "expected as many batches in the input as in the weight");
         dense(*out[0], {n, x.dims[1], x.dims[2]}, x.range);
     } else {
-        require(weight.rank == 2 && x.rank == 2, "wants a weight [k, n] and rows [k, R]");
+        require(weight.rank == 2 && x.rank == 2, "expected a weight [k, n] and rows [k, R]");
         dense(*out[0], {n, x.dims[1]}, x.range);
     }
 }
 
 void infer_matmul_group(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
-    require(x.rank == 2 && node.input_count >= 2, "wants rows [k, R] and weights");
+    require(x.rank == 2 && node.input_count >= 2, "expected rows [k, R] and weights");
     for (uint32_t i = 1; i < node.input_count; ++i) {
         const tsr_tensor& weight = input(node, i);
         require(weight.rank == 2 && weight.dims[0] == x.dims[0], "the weight's and the row's lengths differ");
@@ -114,9 +114,9 @@ void infer_matmul_id(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& weight = input(node, 1);
     const tsr_tensor& ids = indices(node, 2);
     require(weight.rank == 3 && ids.rank == 2 && weight.dims[0] == x.dims[0],
-            "wants a weight [k, n, E] and ids [K, R]");
+            "expected a weight [k, n, E] and ids [K, R]");
     require(rows(x) == rows(ids) && x.range == ids.range, "rows of input and ids differ");
-    require(x.rank == 2 || (x.rank == 3 && x.dims[1] == ids.dims[0]), "wants rows [k, R] or [k, K, R]");
+    require(x.rank == 2 || (x.rank == 3 && x.dims[1] == ids.dims[0]), "expected rows [k, R] or [k, K, R]");
     dense(*out[0], {weight.dims[1], ids.dims[0], rows(x)}, x.range);
 }
 
@@ -124,7 +124,7 @@ void infer_weighted_sum(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor &x = floats(node, 0), &weights = floats(node, 1);
     require(x.rank == 3 && weights.rank == 2 && x.dims[1] == weights.dims[0] && x.dims[2] == weights.dims[1] &&
                 x.range == weights.range,
-            "wants rows [n, K, R] and weights [K, R]");
+            "expected rows [n, K, R] and weights [K, R]");
     dense(*out[0], {x.dims[0], x.dims[2]}, x.range);
 }
 
@@ -158,9 +158,9 @@ void infer_moe_route(const tsr_node& node, tsr_tensor* const* out) {
 void infer_rope(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
     const tsr_tensor& positions = indices(node, 1);
-    require(x.rank == 3 && x.dims[0] % 2 == 0, "wants heads [d, H, R] of an even d");
+    require(x.rank == 3 && x.dims[0] % 2 == 0, "expected heads [d, H, R] of an even d");
     require(positions.rank == 1 && positions.dims[0] == x.dims[2], "rows and positions differ");
-    if (sdk::has_input(node, 2)) require(floats(node, 2).dims[0] == x.dims[0] / 2, "wants d / 2 frequency factors");
+    if (sdk::has_input(node, 2)) require(floats(node, 2).dims[0] == x.dims[0] / 2, "expected d / 2 frequency factors");
     like(*out[0], x);
 }
 
@@ -187,7 +187,7 @@ void infer_convert(const tsr_node& node, tsr_tensor* const* out) {
 
 void infer_transpose(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& weight = input(node, 0);
-    require(weight.rank == 2 || weight.rank == 3, "wants [k, n] or [k, n, B]");
+    require(weight.rank == 2 || weight.rank == 3, "expected [k, n] or [k, n, B]");
     like(*out[0], weight);
     std::swap(out[0]->dims[0], out[0]->dims[1]);
     out[0]->type = static_cast<tsr_type>(sdk::int_attribute(node, "type", TSR_TYPE_F32));
@@ -195,11 +195,11 @@ void infer_transpose(const tsr_node& node, tsr_tensor* const* out) {
 
 void infer_cache_write(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& x = floats(node, 0);
-    require(x.rank == 2, "wants rows [n, R]");
+    require(x.rank == 2, "expected rows [n, R]");
     require(indices(node, 1).dims[0] == x.dims[1] && indices(node, 2).dims[0] == x.dims[1],
             "rows and positions differ");
-    require(indices(node, 3).rank == 2, "wants a page table [P, S]");
-    // The output is always given; this stands for its shape only.
+    require(indices(node, 3).rank == 2, "expected a page table [P, S]");
+    // The output is always given; only the shape of this one is used.
     dense(*out[0], {x.dims[0], TSR_PAGE_TOKENS, 1}, TSR_RANGE_FIXED);
 }
 
@@ -208,10 +208,10 @@ void infer_attention(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& k = input(node, 1);
     const int64_t dk = q.dims[0], heads = q.dims[1], dv = sdk::int_attribute(node, "head_dim_v", 0);
     const int64_t kv_heads = sdk::int_attribute(node, "kv_heads", 1);
-    require(q.rank == 3 && k.role == TSR_ROLE_CACHE && dv > 0, "wants queries [dk, H, R], a cache and head_dim_v");
+    require(q.rank == 3 && k.role == TSR_ROLE_CACHE && dv > 0, "expected queries [dk, H, R], a cache and head_dim_v");
     require(indices(node, 3).dims[0] == q.dims[2] && indices(node, 4).dims[0] == q.dims[2],
             "rows and positions differ");
-    require(indices(node, 5).rank == 2, "wants a page table [P, S]");
+    require(indices(node, 5).rank == 2, "expected a page table [P, S]");
     if (sdk::has_input(node, 6)) {
         const tsr_tensor &wk = input(node, 6), &wv = input(node, 7);
         require(wk.rank == 3 && wv.rank == 3 && wk.dims[0] == wv.dims[0] && wk.dims[2] == heads &&

@@ -1,4 +1,4 @@
-// The table of the core's ops: fused ops with their parts, attention with its two ways.
+// The table of the core's ops: fused ops with their parts, cached attention with its two lowerings.
 #include "core/graph/builtin.hpp"
 #include "core/graph/op_set.hpp"
 

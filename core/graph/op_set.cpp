@@ -7,7 +7,7 @@
 namespace tessera {
 
 void OpSet::add(const tsr_operator* op, const char* plugin) {
-    if (find(op->name)) fail(TSR_INVALID_ARGUMENT, "the op '{}' is there already", op->name);
+    if (find(op->name)) fail(TSR_INVALID_ARGUMENT, "the op '{}' exists already", op->name);
     operators_.push_back(op);
     if (plugin) plugins_[op->name] = plugin;
 }

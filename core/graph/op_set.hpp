@@ -1,4 +1,4 @@
-// The ops that a graph may use: the core's own and those that plugins bring.
+// The ops that a graph may use: the core's own and those of plugins.
 #pragma once
 
 #include "core/base/plugin_call.hpp"
@@ -20,14 +20,14 @@ class OpSet {
   public:
     OpSet() : operators_(builtin_operators().begin(), builtin_operators().end()) {}
 
-    // Throws Error(TSR_INVALID_ARGUMENT) if an op of that name is there already. `op` outlives the set.
+    // Throws Error(TSR_INVALID_ARGUMENT) if an op of that name exists. `op` outlives the set.
     // `plugin`: its name, which lives as long.
     void add(const tsr_operator* op, const char* plugin = nullptr);
 
     // nullptr if there is none.
     const tsr_operator* find(std::string_view name) const noexcept;
 
-    // Whether the core brings it.
+    // Whether it is one of the core's own ops.
     bool is_own(std::string_view op) const noexcept { return !plugins_.contains(op); }
 
     // Calls of the functions of an op, for call_plugin. Of the core's own ops the plugin is "(core)".

@@ -1,5 +1,4 @@
-// What the core knows of an element type: its name and how many bytes a row of it takes. How to compute with it is
-// known to kernels alone.
+// What the core knows of an element type: its name and the size of its rows. Only kernels can compute with it.
 #pragma once
 
 #include <tessera/types.h>
@@ -10,15 +9,15 @@
 
 namespace tessera {
 
-// A row is `prefix_bytes` of its own (a scale, say), then whole blocks.
+// A row is a prefix (a scale, for instance), then whole blocks.
 struct TypeInfo {
     tsr_type id;
     std::string_view name;    // as people write it: "q4_0", "q4_K", "f16"
     uint32_t block_elements;  // consecutive elements of a row that share a block; 1 for plain types
     uint32_t block_bytes;
     uint32_t prefix_bytes;
-    // Of tensors in files whose neighbouring rows are interleaved: the type of the rows, and how many belong together.
-    // Else the type itself, and 1. An interleaved tensor takes the bytes that its rows take.
+    // Of tensors in files whose rows are interleaved: the type of the rows, and how many are interleaved. Else the type
+    // itself, and 1. An interleaved tensor takes as many bytes as its rows.
     tsr_type rows_type;
     uint32_t interleaved_rows;
 };

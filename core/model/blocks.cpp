@@ -13,22 +13,22 @@ namespace {
 
 using sdk::attribute;
 
-int64_t checked_count(const gguf::Metadata& metadata, const std::string& key, uint64_t value, int64_t least) {
-    if (value < static_cast<uint64_t>(least) || value > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
-        fail(TSR_CORRUPT_DATA, "{}: {} is {}; {} at least is needed", metadata.source(), key, value, least);
+int64_t checked_count(const gguf::Metadata& metadata, const std::string& key, uint64_t value, int64_t minimum) {
+    if (value < static_cast<uint64_t>(minimum) || value > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}; expected at least {}", metadata.source(), key, value, minimum);
     }
     return static_cast<int64_t>(value);
 }
 
 }  // namespace
 
-int64_t get_count(const gguf::Metadata& metadata, const std::string& key, int64_t least) {
-    return checked_count(metadata, key, metadata.get_u64(key), least);
+int64_t get_count(const gguf::Metadata& metadata, const std::string& key, int64_t minimum) {
+    return checked_count(metadata, key, metadata.get_u64(key), minimum);
 }
 
-int64_t find_count(const gguf::Metadata& metadata, const std::string& key, int64_t otherwise, int64_t least) {
+int64_t find_count(const gguf::Metadata& metadata, const std::string& key, int64_t otherwise, int64_t minimum) {
     const auto value = metadata.find_u64(key);
-    return value ? checked_count(metadata, key, *value, least) : otherwise;
+    return value ? checked_count(metadata, key, *value, minimum) : otherwise;
 }
 
 CommonParameters read_common(const gguf::GgufFile& file) {

@@ -1,5 +1,5 @@
-// Parts that architectures share: the way in, feed-forward networks, the way out. One file an architecture builds its
-// layers from them.
+// Parts that architectures share: token embeddings, feed-forward networks, output. The file of each architecture builds
+// its layers from them.
 #pragma once
 
 #include "core/model/model.hpp"
@@ -35,9 +35,9 @@ struct ExpertParameters {
     double scale = 1.0;
 };
 
-// An integer key that must be at least `least` and at most 2^31 - 1. Throws Error naming the key.
-int64_t get_count(const gguf::Metadata& metadata, const std::string& key, int64_t least = 1);
-int64_t find_count(const gguf::Metadata& metadata, const std::string& key, int64_t otherwise, int64_t least = 1);
+// An integer key that must be in minimum .. 2^31 - 1. Throws Error naming the key.
+int64_t get_count(const gguf::Metadata& metadata, const std::string& key, int64_t minimum = 1);
+int64_t find_count(const gguf::Metadata& metadata, const std::string& key, int64_t otherwise, int64_t minimum = 1);
 
 CommonParameters read_common(const gguf::GgufFile& file);
 ExpertParameters read_experts(const gguf::Metadata& metadata, const std::string& architecture);
@@ -57,7 +57,7 @@ class ModelBuilder {
     Value embed();
     Value norm(Value x, const std::string& weight, int64_t length);
     // What follows the attention of a layer: output projection, residual, norm, feed-forward (`moe`: routed experts
-    // plus shared ones if the file has them), residual. In the last layer only rows that are asked for go on.
+    // plus shared ones if the file has them), residual. In the last layer only output rows are kept.
     Value finish_layer(int64_t layer, Value attention, int64_t attention_width, Value residual,
                        const ExpertParameters* moe, int64_t shared_feed_forward);
     // Final norm and output matrix (that of the embeddings if the file has no other); sets the output "logits".

@@ -18,10 +18,10 @@ struct Parameters {
     RopeParameters rope;
     int64_t dense_layers = 0;
     int64_t shared_experts = 0;
-    int64_t q_lora = 0;  // 0: queries are made in one step
+    int64_t q_lora = 0;  // 0: queries are not compressed
     int64_t kv_lora = 0;
-    int64_t nope = 0;    // elements of a head's key without position
-    int64_t turned = 0;  // with position
+    int64_t nope = 0;    // elements of a head's key without rotary embedding
+    int64_t rotary = 0;  // elements of a head's key with it
     int64_t v = 0;
     int64_t skipped_layers = 0;
     double scale = 0;  // of attention scores
@@ -48,15 +48,15 @@ Parameters read(const gguf::GgufFile& file) {
     const int64_t key =
         get_count(metadata, prefix + (latent_names ? "attention.key_length_mla" : "attention.key_length"));
     p.v = get_count(metadata, prefix + (latent_names ? "attention.value_length_mla" : "attention.value_length"));
-    p.turned = get_count(metadata, prefix + "rope.dimension_count");
-    p.nope = key - p.turned;
-    if (p.nope <= 0 || p.turned % 2 != 0) {
+    p.rotary = get_count(metadata, prefix + "rope.dimension_count");
+    p.nope = key - p.rotary;
+    if (p.nope <= 0 || p.rotary % 2 != 0) {
         fail(TSR_CORRUPT_DATA, "{}: {}rope.dimension_count is {}, the key's length {}", metadata.source(), prefix,
-             p.turned, key);
+             p.rotary, key);
     }
     p.rope = read_rope(metadata, p.common.architecture, "norm", static_cast<uint32_t>(p.common.context));
     // YaRN's temperature goes into the scale of the scores as a whole (both of DeepSeek's mscales are equal), not into
-    // the turned part alone, so sine and cosine stay as they are.
+    // the rotary part alone, so sine and cosine are not scaled.
     const double mscale = 1.0 + p.rope.log_multiplier * std::log(p.rope.factor);
     p.rope.attn_factor = 1.0;
     p.scale = mscale * mscale / std::sqrt(static_cast<double>(key));
@@ -65,8 +65,8 @@ Parameters read(const gguf::GgufFile& file) {
 
 Value attention(ModelBuilder& b, const Parameters& p, int64_t layer, Value x) {
     const auto name = [&](const char* part) { return ModelBuilder::block(layer, part); };
-    const int64_t e = p.common.embedding, h = p.common.heads, key = p.nope + p.turned;
-    const Value kv_a = b.weights.get(name("attn_kv_a_mqa"), {e, p.kv_lora + p.turned});
+    const int64_t e = p.common.embedding, h = p.common.heads, key = p.nope + p.rotary;
+    const Value kv_a = b.weights.get(name("attn_kv_a_mqa"), {e, p.kv_lora + p.rotary});
     Value q, kv;
     if (p.q_lora > 0) {
         const auto both = b.graph.add(TSR_OP_MATMUL_GROUP, name("attn_qkv_a"),
@@ -96,7 +96,7 @@ Value attention(ModelBuilder& b, const Parameters& p, int64_t layer, Value x) {
     }
     std::vector<tsr_attribute> attributes = p.rope.attributes(kPrefixedRopeNames);
     for (const tsr_attribute& a :
-         {attribute("heads", h), attribute("nope", p.nope), attribute("rope", p.turned), attribute("v", p.v),
+         {attribute("heads", h), attribute("nope", p.nope), attribute("rope", p.rotary), attribute("v", p.v),
           attribute("kv_lora", p.kv_lora), attribute("epsilon", p.common.epsilon), attribute("scale", p.scale)}) {
         attributes.push_back(a);
     }

@@ -19,10 +19,10 @@ GroupedQueryParameters read_grouped_query(const gguf::Metadata& metadata, const 
     GroupedQueryParameters p;
     p.head_dim = find_count(metadata, prefix + "attention.key_length", common.embedding / common.heads);
     const int64_t value = find_count(metadata, prefix + "attention.value_length", p.head_dim);
-    const int64_t turned = find_count(metadata, prefix + "rope.dimension_count", p.head_dim);
-    if (value != p.head_dim || turned != p.head_dim || p.head_dim % 2 != 0) {
-        fail(TSR_UNSUPPORTED, "{}: keys of {}, values of {} and {} turned elements a head; they must be equal and even",
-             metadata.source(), p.head_dim, value, turned);
+    const int64_t rotary = find_count(metadata, prefix + "rope.dimension_count", p.head_dim);
+    if (value != p.head_dim || rotary != p.head_dim || p.head_dim % 2 != 0) {
+        fail(TSR_UNSUPPORTED, "{}: keys of {}, values of {} and {} rotary elements a head; they must be equal and even",
+             metadata.source(), p.head_dim, value, rotary);
     }
     p.rope = read_rope(metadata, common.architecture, mode, static_cast<uint32_t>(common.context));
     return p;
@@ -42,9 +42,9 @@ Value grouped_query_attention(ModelBuilder& b, const GroupedQueryParameters& p, 
         k = b.norm(k, name("attn_k_norm"), d);
     }
     const Value factors = b.weights.find("rope_freqs", {d / 2});
-    const std::vector<tsr_attribute> turn = p.rope.attributes(kRopeNames);
-    q = b.graph.add(TSR_OP_ROPE, name("attn_q_rope"), {q, b.positions, factors}, turn).front();
-    k = b.graph.add(TSR_OP_ROPE, name("attn_k_rope"), {k, b.positions, factors}, turn).front();
+    const std::vector<tsr_attribute> rope = p.rope.attributes(kRopeNames);
+    q = b.graph.add(TSR_OP_ROPE, name("attn_q_rope"), {q, b.positions, factors}, rope).front();
+    k = b.graph.add(TSR_OP_ROPE, name("attn_k_rope"), {k, b.positions, factors}, rope).front();
     const Value heads =
         b.graph.add_one(TSR_OP_CACHED_ATTENTION, name("attn"),
                         {q, k, b.reshape(projections[2], {d, kv, rows}), b.positions, b.sequences, b.page_table},

@@ -11,7 +11,7 @@ struct GroupedQueryParameters {
     bool normalize_heads = false;  // RMS norm of each head of q and k before rope
 };
 
-// Reads the head's length and rope; `mode` is how the architecture pairs the elements that rope turns.
+// Reads the head's length and rope; `mode` is how the architecture pairs elements for the rotary embedding.
 GroupedQueryParameters read_grouped_query(const gguf::Metadata& metadata, const CommonParameters& common,
                                           const char* mode);
 

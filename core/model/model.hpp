@@ -11,8 +11,8 @@
 
 namespace tessera {
 
-// Of the experts that a model chooses for a row, those past the first `at_least` are left out whose weight is not at
-// least `ratio` times the largest. Faster, and not what the model was trained for. Ratio 0: none is left out.
+// Of the experts chosen for a row, the first `at_least` are used, and of the others those whose weight is at least
+// `ratio` times the largest. Faster, but not what the model was trained for. Ratio 0: all are used.
 struct ExpertReduction {
     uint32_t at_least = 0;
     double ratio = 0;
@@ -36,7 +36,7 @@ struct ModelInfo {
     uint32_t context = 0;  // tokens that the model was made for
     bool latent_attention = false;
     uint32_t experts_used = 0;       // routed ones of a row; 0: the model has none
-    std::vector<std::string> notes;  // what of the file is not used, for people
+    std::vector<std::string> notes;  // about tensors and keys of the file that are not used
 };
 
 // Names of the graph's inputs. tokens, positions, sequences: i32 [rows]; page_table: i32 [sequence_pages, sequences];

@@ -1,4 +1,4 @@
-// What a file says of rotary position embeddings.
+// The parameters of rotary position embeddings in a file.
 #pragma once
 
 #include "core/gguf/metadata.hpp"

@@ -17,7 +17,7 @@ class Weights {
     // The weight NAME.weight with exactly these extents (fastest first; trailing ones may be missing in the file).
     // Throws Error: TSR_NOT_FOUND if it is not there, TSR_CORRUPT_DATA if its shape is another.
     Value get(const std::string& name, std::initializer_list<int64_t> dims);
-    // 0 if it is not there.
+    // 0 if it is missing.
     Value find(const std::string& name, std::initializer_list<int64_t> dims);
     bool has(const std::string& name) const { return file_.find_tensor(name) != nullptr; }
 

@@ -30,7 +30,7 @@ void read_plugins(TomlFile::Table table, Config& config) {
             table.reject("off", fmt::format("'{}' is in 'prefer' too: it cannot be both", name));
         }
         if (std::count(config.prefer.begin(), config.prefer.end(), name) > 1) {
-            table.reject("prefer", fmt::format("'{}' is there twice", name));
+            table.reject("prefer", fmt::format("'{}' occurs twice", name));
         }
     }
     config.allowed_sha256 = table.strings("allowed_sha256");

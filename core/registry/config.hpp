@@ -41,15 +41,15 @@ struct Config {
 // Throws what File throws, or Error(TSR_CORRUPT_DATA) naming file, line and key; an unknown key is one.
 Config read_config(const std::filesystem::path& file);
 
-// The same from text. `file` is for messages, and its folder is what relative paths in the text count from.
+// The same from text. `file` is for messages; relative paths in the text are relative to its folder.
 Config parse_config(std::string_view text, const std::filesystem::path& file);
 
 // The user's file ($XDG_CONFIG_HOME/tessera/config.toml, else ~/.config/tessera/config.toml), else
-// /etc/tessera/config.toml; nothing if neither is there.
+// /etc/tessera/config.toml; nothing if neither exists.
 std::optional<std::filesystem::path> default_config_file();
 
 // Adds the simulated devices of the config to `hardware`, sets its threads and applies memory limits.
-// Throws Error(TSR_NOT_FOUND) if the config speaks of a device that is not there.
+// Throws Error(TSR_NOT_FOUND) if the config names a device that does not exist.
 void apply(const Config& config, Hardware& hardware);
 
 }  // namespace tessera

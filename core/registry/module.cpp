@@ -52,7 +52,7 @@ std::string start(Mapped& mapped, const std::filesystem::path& path, const Manif
     try {
         table = call_plugin({plugin, TSR_PLUGIN_QUERY}, [&] { return query(&kHost); });
         if (!table) return fmt::format("it cannot serve a host of ABI {}.{}", TSR_ABI_MAJOR, TSR_ABI_MINOR);
-        // It may point anywhere: reading it is a call, too.
+        // The pointer may be invalid, so reading it counts as a call, too.
         const PluginCallScope scope({plugin, "reading its table"});
         why = table_fault(*table);
         if (why.empty()) why = contradiction(manifest, *table);
@@ -84,7 +84,7 @@ Module open_module(const std::filesystem::path& library, const Manifest& manifes
     } else if (mapped.sha256 != manifest.sha256) {
         return {nullptr, "the file has changed since this process mapped it: start again to use the new one"};
     } else if (mapped.module.table) {
-        // The manifest may be another one than the first time.
+        // The manifest may differ from that of the first time.
         if (std::string why = contradiction(manifest, *mapped.module.table); !why.empty()) return {nullptr, why};
     }
     return mapped.module;

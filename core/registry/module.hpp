@@ -16,8 +16,8 @@ struct Module {
     std::string failure;                // why
 };
 
-// Maps the library, asks it for its table, checks that against the manifest and initialises the plugin; or tells what
-// came of that the first time. `library` is absolute, trusted, and has the manifest's hash. Any thread.
+// Maps the library, queries its table, checks that against the manifest and initialises the plugin; later calls return
+// the result of the first one. `library` is absolute, trusted, and has the manifest's hash. Any thread.
 Module open_module(const std::filesystem::path& library, const Manifest& manifest, const Hardware& hardware);
 
 }  // namespace tessera

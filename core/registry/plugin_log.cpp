@@ -59,7 +59,7 @@ void PluginLog::take(const std::function<void(const Line&)>& line, const std::fu
     while (true) {
         Slot& slot = slots_[next_taken_ % kLines];
         if (slot.sequence.load(std::memory_order_acquire) != next_taken_ + 1)
-            break;  // none, or it is being put just now
+            break;  // none, or it is being written at this moment
         const Line copy = slot.line;
         slot.sequence.store(next_taken_ + kLines, std::memory_order_release);
         ++next_taken_;

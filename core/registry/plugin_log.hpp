@@ -1,4 +1,4 @@
-// Lines that plugins log, from any thread: taken without waiting, printed later by a thread that may wait.
+// Lines that plugins log, from any thread: queued without waiting, printed later by a thread that may wait.
 #pragma once
 
 #include <tessera/plugin.h>
@@ -29,8 +29,8 @@ class PluginLog {
     // thread.
     bool put(tsr_log_level level, const char* plugin, const char* message) noexcept;
 
-    // Hands over the lines that are there, in the order in which they came, then the number of those that were dropped
-    // since the last time. A thread that finds another one at it goes on. Any thread but a worker in a step.
+    // Passes on the queued lines in their order, then the number of lines that were dropped since the last time.
+    // Returns at once if another thread is doing this. Any thread but a worker in a step.
     void take(const std::function<void(const Line&)>& line, const std::function<void(uint64_t)>& dropped);
 
   private:
@@ -48,13 +48,13 @@ class PluginLog {
     uint64_t next_taken_ = 0;  // under taking_
 };
 
-// tsr_host.log: the line goes to the log of the process, at once unless the thread is a worker in a step.
+// tsr_host.log: writes the line to the log of the process, at once unless the thread is a worker in a step.
 void log_for_plugin(tsr_log_level level, const char* plugin, const char* message) noexcept;
 
 // Prints what workers have logged. Between steps and when a model has been loaded. Any thread but a worker in a step.
 void print_plugin_log() noexcept;
 
-// While it lives the calling thread is a worker in a step: what plugins log on it waits for print_plugin_log.
+// While it lives the calling thread is a worker in a step: lines that plugins log on it wait for print_plugin_log.
 class WorkerInStep {
   public:
     WorkerInStep() noexcept;

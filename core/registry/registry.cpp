@@ -27,7 +27,7 @@ void open_plugins(std::vector<PluginRecord>& records, const Config& config, cons
         if (std::find(config.off.begin(), config.off.end(), name) != config.off.end()) {
             record.state = PluginState::kOff;
             record.reason =
-                fmt::format("turned off in {}", config.file.empty() ? "the configuration" : config.file.string());
+                fmt::format("disabled in {}", config.file.empty() ? "the configuration" : config.file.string());
             continue;
         }
         if (const auto other = chosen.find(name); other != chosen.end()) {
@@ -210,7 +210,7 @@ void Registry::index_operators(size_t record) {
     for (uint32_t i = 0; i < table.operator_count; ++i) {
         const tsr_operator* op = table.operators[i];
         if (const tsr_operator* const earlier = find_operator(op->name)) {
-            conflicts_.push_back(fmt::format("operator {}: {} and {} bring it; that of {} is used", op->name,
+            conflicts_.push_back(fmt::format("operator {}: {} and {} provide it; that of {} is used", op->name,
                                              owner_name(earlier), table.name, owner_name(earlier)));
             continue;
         }
@@ -238,7 +238,7 @@ void Registry::index_lowerings(const std::vector<size_t>& order) {
                 add(i, &lowering);
             } else {
                 records_[i].left_out.push_back(
-                    fmt::format("lowering {} of {}: no plugin brings this op", lowering.name, lowering.op));
+                    fmt::format("lowering {} of {}: no plugin provides this op", lowering.name, lowering.op));
             }
         }
     }

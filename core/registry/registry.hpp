@@ -25,7 +25,7 @@ namespace tessera {
 enum class PluginState {
     kChosen,    // mapped and initialised; its tables are in the registry
     kRejected,  // cannot be used here
-    kOff,       // the config turned it off
+    kOff,       // the config disables it
 };
 
 struct PluginRecord {

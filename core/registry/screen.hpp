@@ -7,13 +7,14 @@
 
 namespace tessera {
 
-// Asked for each library that nothing speaks against, just before it is mapped. A text is the reason why it is not.
+// Called for each library that passed all other checks, just before it is mapped. Returns why it must not be mapped;
+// empty: it may.
 using PluginScreen = std::function<std::string(const std::filesystem::path& manifest)>;
 
 // For the registries that this process loads from now on. Not while one is being loaded.
 void set_plugin_screen(PluginScreen screen);
 
-// What the screen says; empty if there is none.
+// The answer of the screen; empty if there is none.
 std::string screen_plugin(const std::filesystem::path& manifest);
 
 }  // namespace tessera

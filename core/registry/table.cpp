@@ -15,7 +15,7 @@
 namespace tessera {
 namespace {
 
-constexpr uint32_t kMostEntries = 1 << 16;
+constexpr uint32_t kMaximumEntries = 1 << 16;
 
 bool is_empty(const char* text) {
     return !text || !*text;
@@ -43,7 +43,7 @@ class Entries {
     std::string fault(const tsr_device_provider& provider) const;
     std::string fault(const tsr_kernel& kernel) const;
     std::string fault(const tsr_layout& layout) const;
-    // `op`: the operator that brings it; empty if it is for an op of somebody else.
+    // `op`: the operator that it belongs to; empty if it is for an op of another plugin.
     std::string fault(const tsr_lowering& lowering, std::string_view op) const;
     std::string fault(const tsr_operator& op) const;
 
@@ -59,7 +59,7 @@ class Entries {
 std::string Entries::fault(const tsr_device_provider& provider) const {
     constexpr uint32_t kThroughNumber = offsetof(tsr_device_provider, device_abi) + sizeof provider.device_abi;
     if (provider.struct_size < kThroughNumber) return struct_fault(provider, kThroughNumber, "a device provider");
-    if (!device_abi_fault(provider).empty()) return {};  // nothing more of it is known: it is left out
+    if (!device_abi_fault(provider).empty()) return {};  // its other fields cannot be read: it is left out
     if (std::string why = struct_fault(provider, sizeof provider, "a device provider"); !why.empty()) return why;
     if (is_empty(provider.kind)) return "a device provider has no kind";
     if (std::string_view(provider.kind) == "cpu")
@@ -110,7 +110,7 @@ std::string Entries::fault(const tsr_lowering& lowering, std::string_view op) co
 template <typename T, typename More>
 std::string list_fault(const T* const* list, uint32_t count, std::string_view what, More&& more) {
     if (count == 0) return {};
-    if (!list || count > kMostEntries) return fmt::format("the list of {} is missing or too long ({})", what, count);
+    if (!list || count > kMaximumEntries) return fmt::format("the list of {} is missing or too long ({})", what, count);
     for (uint32_t i = 0; i < count; ++i) {
         if (!list[i]) return fmt::format("entry {} of the list of {} is NULL", i, what);
         if (std::string why = more(*list[i]); !why.empty()) return why;
@@ -124,7 +124,7 @@ std::string Entries::fault(const tsr_operator& op) const {
     if (std::ranges::any_of(builtin_operators(),
                             [&](const tsr_operator* own) { return is_same(own->name, op.name); })) {
         return fmt::format(
-            "operator {}: the core brings an op of this name. A plugin may bring kernels and lowerings "
+            "operator {}: the core has an op of this name. A plugin may provide kernels and lowerings "
             "(tsr_plugin.lowerings) "
             "for it; an op of its own needs another name",
             op.name);
@@ -162,7 +162,7 @@ std::string device_abi_fault(const tsr_layout& layout) {
 }
 
 std::string table_fault(const tsr_plugin& table) {
-    // Nothing past struct_size may be read before it is known to be there.
+    // No field may be read before struct_size shows that it exists.
     constexpr size_t kThroughVersion = offsetof(tsr_plugin, abi_minor) + sizeof(uint32_t);
     if (table.struct_size < kThroughVersion) {
         return fmt::format("the table: struct_size is {}, expected at least {}", table.struct_size,

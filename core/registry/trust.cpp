@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Debian and others give every user a group of their own and let it write: such a group is the user.
+// Debian and others give every user a private group with write permission: such a group counts as the user.
 bool is_own_group(gid_t group) {
     if (group == 0) return true;
     std::vector<char> user_text(16384), group_text(16384);
@@ -54,7 +54,7 @@ std::string why_distrust(const fs::path& file) {
     for (const fs::path& path : {file, file.parent_path()}) {
         if (std::string why = judge(path); !why.empty()) return why;
     }
-    // Further up only what lets anybody put another folder in the place of this one. In a sticky folder nobody can.
+    // Of folders further up only permission to replace a folder of the path matters, which a sticky folder denies.
     for (fs::path folder = file.parent_path().parent_path();; folder = folder.parent_path()) {
         struct stat status;
         if (stat(folder.c_str(), &status) != 0) {

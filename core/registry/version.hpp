@@ -8,8 +8,8 @@
 
 namespace tessera {
 
-// Its numbers; nothing if `text` is not one to eight numbers of up to nine digits with points between them. Vectors of
-// them compare as versions do.
+// Its numbers; nothing if `text` is not one to eight numbers of up to nine digits separated by points. Vectors of them
+// compare like versions.
 inline std::optional<std::vector<uint32_t>> parse_version(std::string_view text) {
     std::vector<uint32_t> numbers(1, 0);
     size_t digits = 0;

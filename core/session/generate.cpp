@@ -59,18 +59,18 @@ struct Generator::Task {
     Clock::time_point start = Clock::now();
     std::string text;  // of one token, to be shown
 
-    Task(Request given, RequestId id, const text::Tokenizer& tokenizer, uint32_t most)
+    Task(Request given, RequestId id, const text::Tokenizer& tokenizer, uint32_t engine_context)
         : request(std::move(given)),
           detokenizer(tokenizer, request.show_control),
           tokens(std::move(request.prompt)),
           prompt_size(static_cast<uint32_t>(tokens.size())),
-          limit(request.context == 0 ? most : std::min(request.context, most)) {
+          limit(request.context == 0 ? engine_context : std::min(request.context, engine_context)) {
         answer.id = id;
         answer.prompt_tokens = prompt_size;
     }
 
-    // Tokens that it may come to hold.
-    uint32_t most_tokens() const {
+    // The maximum of tokens that it may hold.
+    uint32_t maximum_tokens() const {
         return static_cast<uint32_t>(std::min<uint64_t>(limit, uint64_t{prompt_size} + request.max_new_tokens));
     }
 };
@@ -81,7 +81,7 @@ struct Generator::Prefix {
     Kept* kept = nullptr;
     uint32_t tokens = 0;  // usable now
     uint32_t later = 0;   // usable once the other prompt has been computed
-    bool whole = false;   // the kept sequence is gone on with, instead of shared
+    bool whole = false;   // the kept sequence is continued instead of shared
 };
 
 Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer) : engine_(engine), tokenizer_(tokenizer) {
@@ -141,8 +141,8 @@ Generator::Prefix Generator::find_prefix(const Task& task) {
 uint64_t Generator::promised_pages() const {
     uint64_t pages = 0;
     for (const auto& task : active_) {
-        pages += pages_of(task->most_tokens()) -
-                 pages_of(std::min(engine_.cache().length(task->sequence), task->most_tokens()));
+        pages += pages_of(task->maximum_tokens()) -
+                 pages_of(std::min(engine_.cache().length(task->sequence), task->maximum_tokens()));
     }
     return pages;
 }
@@ -166,7 +166,7 @@ bool Generator::admit(Task& task) {
     PagedCache& cache = engine_.cache();
     const Prefix prefix = find_prefix(task);
     if (prefix.later > prefix.tokens) return false;  // worth a step's wait
-    const uint64_t all = pages_of(task.most_tokens());
+    const uint64_t all = pages_of(task.maximum_tokens());
     const uint64_t shared = prefix.tokens / TSR_PAGE_TOKENS;
     const auto forked = [&](SequenceId from, uint32_t& from_shared) {
         task.sequence = cache.fork(from, prefix.tokens);
@@ -175,7 +175,7 @@ bool Generator::admit(Task& task) {
     };
     if (prefix.kept && prefix.whole &&
         make_room(all - pages_of(prefix.tokens) + (prefix.tokens < prefix.kept->shared), prefix.kept)) {
-        // Where the last page is another's too, going on with it takes a copy.
+        // A last page that is shared is copied before it is written.
         task.sequence = prefix.kept->sequence;
         task.shared = prefix.kept->shared;
         cache.truncate(task.sequence, prefix.tokens);
@@ -223,7 +223,7 @@ void Generator::gather_generations(size_t& rows) {
     const auto generates = [&](const auto& task) {
         return engine_.cache().length(task->sequence) >= task->prompt_size;
     };
-    // All of them or none: each gets a token with every second step at least.
+    // All of them or none: each gets a token in at least every second step.
     if (static_cast<size_t>(std::ranges::count_if(active_, generates)) > rows) return;
     for (const auto& task : active_) {
         if (!generates(task)) continue;
@@ -247,7 +247,7 @@ void Generator::gather() {
 }
 
 bool Generator::step() {
-    // Left behind if a step before failed after some had ended.
+    // Remains if an earlier step failed after some requests had ended.
     std::erase_if(active_, [](const auto& task) { return task->done; });
     admit();
     if (active_.empty()) return false;

@@ -13,15 +13,15 @@
 
 namespace tessera::session {
 
-// Puts prompts and generations together into steps, and shares what is cached: a prompt that begins as another sequence
-// does takes over its whole pages (or, if that sequence has ended, all of it) instead of computing them again.
+// Combines prompts and generations into steps, and shares cached prefixes: a prompt that begins like another sequence
+// uses the whole pages of that sequence (or all of it, if the sequence has ended) instead of computing them again.
 //
-// A prompt is cut into pieces where it would be cut if it were alone, at multiples of Engine::max_rows, so that company
-// does not change what is computed for it. A request is admitted when the pages that it may come to need are free, in
-// the order of add(); so none is ever interrupted for lack of pages. Generations wait for at most one step between two
-// tokens.
+// A prompt is always cut at multiples of Engine::max_rows, so that its results do not depend on other requests. A
+// request is admitted when the maximum of pages that it may need is free, in the order of add(); so none is ever
+// interrupted for lack of pages. Generations wait for at most one step between two tokens.
 //
-// One thread at a time. `engine` and `tokenizer` outlive the generator; its sequences leave the cache with it.
+// One thread at a time. `engine` and `tokenizer` outlive the generator; its destructor removes its sequences from the
+// cache.
 class Generator {
   public:
     Generator(Engine& engine, const text::Tokenizer& tokenizer);
@@ -78,7 +78,7 @@ class Generator {
     std::deque<std::unique_ptr<Task>> waiting_;
     std::vector<std::unique_ptr<Task>> active_;  // in order of admission
     std::list<Kept> kept_;                       // the one used last at the end
-    std::vector<BatchEntry> entries_;            // of the step at hand
+    std::vector<BatchEntry> entries_;            // of the current step
     std::vector<Task*> tasks_;                   // an entry each
     bool prompts_went_last_ = false;             // generations have waited for a step
     RequestId next_id_ = 1;

@@ -1,4 +1,4 @@
-// What a generation is asked and what comes of it.
+// Requests for generation and their results.
 #pragma once
 
 #include "core/session/engine.hpp"
@@ -43,7 +43,7 @@ struct Answer {
 // the vocabulary, and `prompt` grows by the answer (reserve it).
 struct Request {
     std::vector<Token> prompt;  // at least one token
-    Sampler sampler;            // has accepted nothing yet
+    Sampler sampler;            // without accepted tokens
     StopStrings stop;
     uint32_t max_new_tokens = std::numeric_limits<uint32_t>::max();
     uint32_t context = 0;       // tokens that it may hold in the cache; 0: as many as the engine's

@@ -19,7 +19,7 @@ namespace {
 // Bytes that are read, packed and written at a time.
 constexpr uint64_t kAtOnce = 4 << 20;
 
-// What becomes of one tensor.
+// How one tensor is written.
 struct Job {
     const gguf::TensorEntry* tensor;
     const Storage* storage = nullptr;  // of the plan; null: nothing reads it on the CPU

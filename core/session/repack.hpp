@@ -1,4 +1,4 @@
-// A copy of a model whose weights lie packed as the kernels of this machine read them, so that loading it only maps it.
+// Writes a copy of a model whose weights are packed for the kernels of this machine, so that loading only maps it.
 #pragma once
 
 #include "core/gguf/reader.hpp"

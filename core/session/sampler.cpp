@@ -179,7 +179,7 @@ void Sampler::keep_top_k() {
     if (k >= candidates_.size()) return;
     std::ranges::nth_element(candidates_, candidates_.begin() + static_cast<ptrdiff_t>(k), by_logit);
     candidates_.resize(k);
-    // The order that nth_element leaves is the library's own affair.
+    // The order after nth_element depends on the library.
     std::ranges::sort(candidates_, by_logit);
 }
 

@@ -72,7 +72,7 @@ class Sampler {
     // their number is wrong, and Error(TSR_INTERNAL) if one is NaN or +infinity, or if all are -infinity.
     int32_t sample(std::span<const float> logits);
 
-    // Tells the penalties that `token` is part of the text: those of the prompt, too, if they are to count.
+    // Adds `token` to the text that penalties consider; call it for the prompt's tokens too, if they are to count.
     // Throws Error(TSR_INVALID_ARGUMENT) outside the vocabulary.
     void accept(int32_t token);
 

@@ -28,7 +28,7 @@ constexpr std::array<StepName, 9> kStepNames = {{
     {"temp", SamplingStep::kTemperature},
 }};
 
-// A ring of more tokens than any context has is a slip of the keyboard.
+// A window larger than any context is probably a typing error.
 constexpr int32_t kLongestWindow = 1 << 24;
 
 void check_range(const char* name, float value, float low, float high) {

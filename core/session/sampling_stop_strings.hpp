@@ -48,7 +48,7 @@ class StopStrings {
 
     std::vector<Node> nodes_;
     uint32_t state_ = 0;
-    std::string held_;  // what the state stands for: the last nodes_[state_].depth bytes
+    std::string held_;  // the text of the current state: the last nodes_[state_].depth bytes
     int match_ = -1;
 };
 

@@ -1,4 +1,4 @@
-// Loading a model for an application that generates, with a report in plain words.
+// Loads a model for an application that generates, with a report in plain language.
 #pragma once
 
 #include "core/session/engine.hpp"

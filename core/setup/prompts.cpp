@@ -13,7 +13,7 @@ text::ChatTemplate find_template(const gguf::GgufFile& file, const std::optional
     const auto program = file.metadata().find_string("tokenizer.chat_template");
     if (!program) {
         fail(TSR_NOT_FOUND,
-             "{}: the file brings no chat template; name one with --chat-template, or give the prompt as it is with "
+             "{}: the file has no chat template; name one with --chat-template, or give the prompt as it is with "
              "--raw",
              file.metadata().source());
     }

@@ -21,7 +21,7 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file);
 // Conversations of one model as tokens.
 class ChatWriter {
   public:
-    // The template that is named, else the one of the file; `thinking`: ChatOptions::thinking. Throws Error:
+    // The template of that name, else the file's; `thinking`: ChatOptions::thinking. Throws Error:
     // TSR_NOT_FOUND or TSR_UNSUPPORTED with the names known.
     ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const std::optional<std::string>& name,
                std::optional<bool> thinking = {});

@@ -1,4 +1,4 @@
-// What a user asks of an application, in the terms of the core.
+// A user's settings, in the terms of the core.
 #pragma once
 
 #include "core/gguf/metadata.hpp"
@@ -13,7 +13,7 @@
 
 namespace tessera {
 
-// What every command has.
+// Settings of all commands.
 struct CommonSettings {
     bool verbose = false;
     std::optional<std::filesystem::path> config;
@@ -41,7 +41,7 @@ struct ModelSettings {
     std::optional<std::string> file;
     std::optional<std::string> system;
     std::optional<std::string> chat_template;
-    std::optional<bool> thinking;  // before the answer, if the template can say so
+    std::optional<bool> thinking;  // before the answer, if the template supports it
     std::optional<bool> chat;      // --chat or --raw
     bool parse_special = true;     // control tokens written out in a raw prompt
     bool single_turn = false;      // a conversation of one question

@@ -12,7 +12,7 @@ uint64_t pair_key(Token left, Token right) {
     return static_cast<uint64_t>(static_cast<uint32_t>(left)) << 32 | static_cast<uint32_t>(right);
 }
 
-// Words are made of these; control, user-defined and unknown tokens are never the outcome of merging.
+// Words are made of these; control, user-defined and unknown tokens never result from merging.
 bool is_word_part(const VocabularyData& data, size_t id) {
     if (data.types.empty()) return true;
     const TokenType type = data.types[id];
@@ -35,7 +35,7 @@ struct Candidate {
     Token result;
 };
 
-// Heap order: the best rank on top, of equals the leftmost.
+// Heap order: best rank first, of equals the leftmost.
 bool worse(const Candidate& a, const Candidate& b) {
     return a.rank != b.rank ? a.rank > b.rank : a.at > b.at;
 }
@@ -63,7 +63,7 @@ void BytePairModel::add_merges(const VocabularyData& data) {
     by_text.reserve(data.tokens.size());
     for (size_t id = 0; id < data.tokens.size(); ++id) {
         const auto [place, is_new] = by_text.emplace(data.tokens[id], static_cast<Token>(id));
-        // Padding may repeat a text; the token that words are made of wins.
+        // Padding tokens may repeat a text; the normal token wins.
         if (!is_new && is_word_part(data, id) && !is_word_part(data, static_cast<size_t>(place->second)))
             place->second = static_cast<Token>(id);
     }

@@ -23,8 +23,8 @@ class BytePairModel {
     BytePairModel(const VocabularyData& data, const std::vector<std::string>& bytes, bool whole_words,
                   bool ranks_are_ids);
 
-    // Appends the tokens of `word` to `out`: about n log n steps for n bytes. Bytes that no token stands for are
-    // given to `missing(byte)`, which returns what to put there. Any thread.
+    // Appends the tokens of `word` to `out`: about n log n steps for n bytes. Bytes without a token are
+    // replaced by what `missing(byte)` returns. Any thread.
     template <typename Missing>
     void encode(std::string_view word, std::vector<Token>& out, Missing&& missing) const {
         if (whole_words_) {

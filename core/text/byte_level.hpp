@@ -1,6 +1,6 @@
 // The byte-level alphabet of GPT-2's BPE: each of the 256 bytes is written as one printable character, so that a
-// vocabulary is a list of ordinary strings. Bytes 21..7E, A1..AC and AE..FF stand for themselves (as Latin-1); the
-// other 68 are U+0100, U+0101, ... in rising order.
+// vocabulary is a list of ordinary strings. Bytes 21..7E, A1..AC and AE..FF are themselves (as Latin-1); the
+// other 68 are U+0100, U+0101, ... in ascending order.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace tessera::text {
 
-// The character that stands for `byte`.
+// The character for `byte`.
 uint32_t byte_level_character(uint8_t byte) noexcept;
 
-// The bytes that `spelling` stands for; nothing if it is not UTF-8 or has a character outside the alphabet.
+// The bytes for `spelling`; nothing if it is not UTF-8 or has a character outside the alphabet.
 std::optional<std::string> byte_level_decode(std::string_view spelling);
 
 // Bytes in their spelling.

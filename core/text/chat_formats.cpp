@@ -104,7 +104,7 @@ ChatFormat llama3() {
 ChatFormat llama3_1() {
     ChatFormat f = llama3();
     f.system_place = ChatFormat::System::kFirstInBlock;
-    // The date is the program's own where its host has no clock.
+    // The date that the published program uses if its host has no clock.
     f.default_system = "Cutting Knowledge Date: December 2023\nToday Date: 26 Jul 2024\n\n";
     return f;
 }

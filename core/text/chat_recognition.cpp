@@ -24,7 +24,7 @@ bool is_word(char c) {
     return std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '_';
 }
 
-// One spelling for what people spell differently: no comments, the white space between tags that survives rendering
+// A canonical spelling of the program: no comments, the white space between tags that survives rendering
 // (with trim_blocks and lstrip_blocks, as transformers renders), none in tags but inside literals, single quotes,
 // newlines for their escapes, message['content'] for message.content and m['content'].
 std::string normalized(std::string_view program) {
@@ -109,7 +109,7 @@ std::string normalized(std::string_view program) {
     return renamed;
 }
 
-// The program after normalized(), with questions about it.
+// The program after normalized(), with queries.
 struct Program {
     std::string text;
 

@@ -11,7 +11,7 @@
 namespace tessera::text {
 namespace {
 
-// What Python's str.strip() takes away.
+// What Python's str.strip() removes.
 bool is_python_space(uint32_t c) {
     return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
            (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
@@ -62,7 +62,7 @@ class ChatText {
         written_.contents.push_back({written_.text.size(), written_.text.size() + text.size()});
         written_.text += text;
     }
-    // The marks of thoughts are the model's own.
+    // The tags around thoughts are the model's own.
     void answer(std::string_view text) {
         while (!text.empty()) {
             size_t at = text.size(), length = 0;
@@ -83,7 +83,7 @@ class ChatText {
     WrittenChat written_;
 };
 
-// Qwen 3: answers to questions that are over lose their thoughts; after the last question thoughts are written, even
+// Qwen 3: answers to earlier questions lose their thoughts; after the last question thoughts are written, even
 // empty ones if the conversation ends there.
 void write_qwen3_answer(ChatText& out, std::string_view content, bool after_last_question, bool is_last) {
     std::string_view answer = content;

@@ -1,8 +1,8 @@
 // Conversations written as the text that a model was trained on.
 //
-// Models carry their form as a Jinja program. It is not run: the forms of known families are data here, each held
-// against what Jinja makes of the published program, and a program is recognised by the literals and conditions that
-// decide its output. One that is not recognised is an error, never a guess.
+// A model file holds its chat template as a Jinja program, which is not run: the formats of known families are data
+// here, each tested against Jinja's output for the published program, and a program is recognised by the literals and
+// conditions that decide its output. A program that is not recognised is an error, never a guess.
 #pragma once
 
 #include "core/text/tokenizer.hpp"
@@ -24,8 +24,7 @@ struct ChatOptions {
     std::string bos;  // texts of these tokens in the vocabulary (Tokenizer::spelling)
     std::string eos;
     bool add_generation_prompt = true;  // end with what makes the model answer
-    // For models that can be told whether to think before they answer; nothing: what the model's own program does
-    // unless told.
+    // For models with a switch for thinking before the answer; nothing: the default of the model's own program.
     std::optional<bool> thinking;
 };
 
@@ -45,11 +44,11 @@ struct ChatFormat {
         bool operator==(const Wrap&) const = default;
     };
     enum class System {
-        kInPlace,      // each where it stands
+        kInPlace,      // each at its position
         kLast,         // the last one alone, before everything else
         kJoined,       // all, with an empty line between, before everything else
-        kFirstInBlock  // a block that is always there holds the first message if it is a system message; others in
-                       // place
+        kFirstInBlock  // a block that is always written holds the first message if it is a system message;
+                       // others in place
     };
     enum class Thoughts { kKeep, kDropToLastEnd, kDropToFirstEnd };  // what goes before "</think>" in an answer
     enum class When { kAlways, kAfterUser, kNotAfterUser };

@@ -25,7 +25,7 @@ using MatchContext = std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_
 void split_piece(const pcre2_code* code, pcre2_match_data* match, pcre2_match_context* context, std::string_view piece,
                  std::vector<std::string_view>& out) {
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
-    size_t from = 0;     // where the search goes on
+    size_t from = 0;     // where the search continues
     size_t pending = 0;  // start of the gap that is not yet in `out`
     while (from < piece.size()) {
         int rc = pcre2_match(code, subject, piece.size(), from, PCRE2_NO_UTF_CHECK, match, context);
@@ -91,7 +91,7 @@ std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
     const MatchContext context(pcre2_match_context_create(nullptr), &pcre2_match_context_free);
     if (!match || !context) fail(TSR_DOES_NOT_FIT, "no memory for a regular expression match");
     // PCRE2's default limit of ten million steps is for hostile patterns. Ours take a few steps a byte, so a single
-    // word of many megabytes must raise the limit, and anything beyond it is a pattern that went wrong.
+    // word of many megabytes must raise the limit, and anything beyond it is an error in a pattern.
     constexpr uint32_t kDefaultLimit = 10'000'000;
     const size_t steps = std::min<size_t>(text.size() * 16, UINT32_MAX);
     pcre2_set_match_limit(context.get(), std::max(kDefaultLimit, static_cast<uint32_t>(steps)));

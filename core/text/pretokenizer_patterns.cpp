@@ -2,7 +2,7 @@
 //  - White space is spelt out. PCRE2's \s also takes U+180E, which no other engine counts.
 //  - Kimi's class intersections [..&&[^\p{Han}]] are negated classes that list all other categories.
 //  - \p{Han} means Script_Extensions in PCRE2; the models mean the script itself, \p{sc:Han}.
-//  - `\s+$` starts only where a run of blanks starts and does not give back, else a long run is searched once a byte.
+//  - `\s+$` starts only where a run of blanks starts and is possessive, else a long run is searched once a byte.
 #include "core/base/error.hpp"
 #include "core/text/pretokenizer.hpp"
 

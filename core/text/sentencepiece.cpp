@@ -22,7 +22,7 @@ struct Symbol {
 struct Candidate {
     float score;
     uint32_t at;
-    uint32_t size;  // bytes of the joint text: tells whether either side has changed since
+    uint32_t size;  // bytes of the joint text, by which a change of either side is detected
     Token token;
 };
 
@@ -106,7 +106,7 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, std::vector<
 
     std::vector<Candidate> heap;
     heap.reserve(symbols.size());
-    // Where a piece of type "unused" was put together, so that it can be taken apart again: bytes of its left part.
+    // Where a piece of type "unused" was joined, so that it can be split again: bytes of its left part.
     boost::unordered_flat_map<std::string_view, size_t> unused_splits;
     const auto offer = [&](uint32_t at) {
         const uint32_t next = symbols[at].next;

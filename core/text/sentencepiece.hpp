@@ -20,7 +20,7 @@ class SentencePieceModel {
     // missing or not numbers.
     explicit SentencePieceModel(const VocabularyData& data);
 
-    // Appends the tokens of `text` to `out`. Blanks become U+2581, and with `prefix` one goes before the text. Bytes
+    // Appends the tokens of `text` to `out`. Blanks become U+2581, and with `prefix` one is put before the text. Bytes
     // that are not UTF-8 are spelt in bytes. About n log n steps for n bytes. Throws Error(TSR_UNSUPPORTED) for a
     // character that is not in a vocabulary with neither bytes nor an unknown token. Any thread.
     void encode(std::string_view text, bool prefix, std::vector<Token>& out) const;
@@ -38,7 +38,7 @@ class SentencePieceModel {
     size_t longest_ = 0;
 };
 
-// The byte that "<0xNN>" stands for, or -1.
+// The byte of "<0xNN>", or -1.
 int parse_byte_token(std::string_view spelling) noexcept;
 
 }  // namespace tessera::text

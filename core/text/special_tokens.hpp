@@ -1,4 +1,4 @@
-// Finds tokens that are taken whole, as they stand, in a text.
+// Finds tokens that a text contains literally.
 #pragma once
 
 #include "core/text/vocabulary.hpp"

@@ -106,7 +106,7 @@ struct Tokenizer::State {
         if (byte_level) {
             const PretokenizerPatterns& patterns = find_pretokenizer(data.pre);
             default_bos = patterns.adds_bos;
-            // Files of Kimi-K2 may come without merges; its own code ranks a pair by the number of the token it makes.
+            // Files of Kimi-K2 may have no merges; its own code ranks a pair by the number of the token it makes.
             const bool ranks_are_ids = data.merges.empty() && patterns.name == "kimi-k2";
             if (data.merges.empty() && !ranks_are_ids)
                 fail(TSR_CORRUPT_DATA, "tokenizer.ggml.merges: a 'gpt2' vocabulary needs its merges, found none");
@@ -144,7 +144,7 @@ struct Tokenizer::State {
             } else if (data.model == "llama") {
                 if (kind != TokenType::kControl) text = replace_all(text, "\u2581", ' ');
             } else if (kind == TokenType::kNormal || kind == TokenType::kUnused) {
-                // A text outside the byte-level alphabet stands for itself.
+                // A text outside the byte-level alphabet is taken literally.
                 if (auto decoded = byte_level_decode(text)) text = std::move(*decoded);
             }
             bytes.push_back(std::move(text));
@@ -161,7 +161,7 @@ struct Tokenizer::State {
         ends.erase(repeated.begin(), repeated.end());
     }
 
-    // Plain text, no special tokens in it. `at_start`: nothing or a special token goes before it.
+    // Plain text, no special tokens in it. `at_start`: nothing or a special token precedes it.
     void encode_plain(std::string_view text, std::vector<Token>& out) const {
         if (pieces) {
             pieces->encode(text, add_space_prefix, out);

@@ -54,7 +54,7 @@ class Tokenizer {
     // the vocabulary.
     std::string decode(std::span<const Token> tokens, const DecodeOptions& options = {}) const;
 
-    // Bytes that a token stands for in a text, which may be part of a character; of a control token its own text. Lives
+    // The bytes of a token in a text, which may be part of a character; of a control token its own text. Lives
     // as long as the tokenizer. Throws Error(TSR_INVALID_ARGUMENT) outside the vocabulary, as do the two after it.
     std::string_view bytes(Token token) const;
     // As the file has it.
@@ -70,10 +70,10 @@ class Tokenizer {
     Token pad() const noexcept;
     bool adds_bos() const noexcept;
     bool adds_eos() const noexcept;
-    // Whether a blank goes before a text ("llama" vocabularies).
+    // Whether a blank is put before a text ("llama" vocabularies).
     bool adds_space_prefix() const noexcept;
 
-    // Whether an answer is over when the model says this: EOS, end of turn and of message, by id and by the names that
+    // Whether this token ends an answer: EOS, end of turn and of message, by id and by the names that
     // known models use.
     bool ends_generation(Token token) const noexcept;
     // All such, in rising order.

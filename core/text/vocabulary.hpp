@@ -8,7 +8,7 @@
 
 namespace tessera::text {
 
-// Index into the vocabulary. Negative: there is none.
+// Index into the vocabulary. Negative: none.
 using Token = int32_t;
 inline constexpr Token kNoToken = -1;
 
@@ -17,9 +17,9 @@ enum class TokenType : int32_t {
     kNormal = 1,
     kUnknown = 2,
     kControl = 3,      // never made from plain text; never shown unless asked for
-    kUserDefined = 4,  // taken whole wherever it stands in a text
+    kUserDefined = 4,  // recognised anywhere in a text
     kUnused = 5,
-    kByte = 6,  // text "<0xNN>", stands for one byte
+    kByte = 6,  // text "<0xNN>": one byte
 };
 
 struct VocabularyData {

@@ -12,7 +12,7 @@ void copy_strings(const gguf::StringArray& from, std::vector<std::string>& to) {
     for (const std::string_view text : from) to.emplace_back(text);
 }
 
-// Files write "there is none" as a missing key, or as -1 in either signedness.
+// In files "none" is a missing key, or -1 in either signedness.
 Token find_token(const gguf::Metadata& metadata, std::string_view key) {
     const auto value = metadata.find_as<int64_t>(key);
     if (!value || *value == -1 || *value == std::numeric_limits<uint32_t>::max()) return kNoToken;
