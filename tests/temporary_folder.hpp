@@ -9,7 +9,7 @@
 
 namespace tessera::test {
 
-// A folder of one object, removed with all that is in it: tests run side by side, so no two may share a file.
+// A folder of one object, removed with its contents: tests run in parallel, so no two may share a file.
 class TemporaryFolder {
   public:
     TemporaryFolder() {

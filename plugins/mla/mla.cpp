@@ -1,5 +1,5 @@
-// The mla plugin: the operator "mla_attention" and its lowerings, named as users of -mla know them. README.md tells
-// them apart.
+// The mla plugin: the operator "mla_attention" and its lowerings, named as users of -mla know them. README.md
+// describes them.
 #include "node.hpp"
 #include "writer.hpp"
 
@@ -16,12 +16,12 @@ using tessera::sdk::Failure;
 using tessera::sdk::guarded;
 using tessera::sdk::set_component;
 
-// Which way the rows of a lowering go.
-enum class Way { kExpanded, kAbsorbed, kMixed };
+// Which attention the rows of a lowering use.
+enum class Form { kExpanded, kAbsorbed, kMixed };
 
 struct Lowering : tsr_lowering {
-    Way way;
-    Kernel prompt;  // of all rows but in the mixed way
+    Form form;
+    Kernel prompt;  // of all rows but in the mixed form
     Kernel generation;
 };
 
@@ -57,46 +57,46 @@ const tsr_status* build(const tsr_lowering* self, const tsr_node* node, const ts
         if (flash && !options->flash_attention) throw Failure(TSR_UNSUPPORTED, "flash attention is switched off");
         const Builder table(builder);
         Writer writer(*node, *options, table);
-        switch (lowering.way) {
-            case Way::kExpanded:
+        switch (lowering.form) {
+            case Form::kExpanded:
                 writer.expanded(lowering.prompt);
                 break;
-            case Way::kAbsorbed:
+            case Form::kAbsorbed:
                 writer.absorbed(lowering.prompt);
                 break;
-            case Way::kMixed:
+            case Form::kMixed:
                 writer.mixed(lowering.prompt, lowering.generation);
                 break;
         }
     });
 }
 
-constexpr Lowering lowering(const char* name, int32_t priority, Way way, Kernel prompt, Kernel generation,
+constexpr Lowering lowering(const char* name, int32_t priority, Form form, Kernel prompt, Kernel generation,
                             const char* summary) {
-    const bool expanded = way == Way::kExpanded;
+    const bool expanded = form == Form::kExpanded;
     return {{sizeof(tsr_lowering), priority, nullptr, nullptr, "mla_attention", name, expanded ? "expanded" : "latent",
              summary, expanded ? expanded_components : latent_components, build},
-            way,
+            form,
             prompt,
             generation};
 }
 
-// A name may come twice: once with flash attention, once, of lower priority, with tiles for a device that lacks it.
+// A name may occur twice: with flash attention, and with lower priority with tiles, for a device that lacks it.
 constexpr Lowering kLowerings[] = {
-    lowering("3", 31, Way::kMixed, Kernel::kFlash, Kernel::kFlash,
+    lowering("3", 31, Form::kMixed, Kernel::kFlash, Kernel::kFlash,
              "latent cache; prompt expanded, generation absorbed with flash attention"),
-    lowering("3", 30, Way::kMixed, Kernel::kTiles, Kernel::kFlash,
+    lowering("3", 30, Form::kMixed, Kernel::kTiles, Kernel::kFlash,
              "latent cache; prompt expanded in tiles, generation absorbed with flash attention"),
-    lowering("2", 21, Way::kMixed, Kernel::kFlash, Kernel::kTiles,
+    lowering("2", 21, Form::kMixed, Kernel::kFlash, Kernel::kTiles,
              "latent cache; prompt expanded, generation absorbed in tiles"),
-    lowering("2", 20, Way::kMixed, Kernel::kTiles, Kernel::kTiles,
+    lowering("2", 20, Form::kMixed, Kernel::kTiles, Kernel::kTiles,
              "latent cache; prompt expanded in tiles, generation absorbed in tiles"),
-    lowering("1", 11, Way::kAbsorbed, Kernel::kFlash, Kernel::kFlash,
+    lowering("1", 11, Form::kAbsorbed, Kernel::kFlash, Kernel::kFlash,
              "latent cache; all absorbed with flash attention"),
-    lowering("1", 10, Way::kAbsorbed, Kernel::kTiles, Kernel::kTiles, "latent cache; all absorbed in tiles"),
-    lowering("0", 1, Way::kExpanded, Kernel::kFlash, Kernel::kFlash,
+    lowering("1", 10, Form::kAbsorbed, Kernel::kTiles, Kernel::kTiles, "latent cache; all absorbed in tiles"),
+    lowering("0", 1, Form::kExpanded, Kernel::kFlash, Kernel::kFlash,
              "keys and values of each head cached; flash attention"),
-    lowering("0", 0, Way::kExpanded, Kernel::kTiles, Kernel::kTiles, "keys and values of each head cached; tiles"),
+    lowering("0", 0, Form::kExpanded, Kernel::kTiles, Kernel::kTiles, "keys and values of each head cached; tiles"),
 };
 
 constexpr const tsr_lowering* kLoweringList[] = {&kLowerings[0], &kLowerings[1], &kLowerings[2], &kLowerings[3],
@@ -122,7 +122,7 @@ constexpr tsr_plugin kPlugin = [] {
 }  // namespace
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
-    // Built for minor version 0, which no host is below.
+    // Built for minor version 0, which every host supports.
     static_assert(TSR_ABI_MINOR == 0);
     return host && host->abi_major == TSR_ABI_MAJOR ? &kPlugin : nullptr;
 }

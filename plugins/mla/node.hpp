@@ -1,10 +1,9 @@
 // The abstract op "mla_attention": multi-head latent attention as in DeepSeek-V2 (arXiv 2405.04434, section 2.1).
 //
 // Inputs (shapes fastest dimension first; R rows over TSR_RANGE_ROWS):
-//   0 q          f32 [(nope + rope) * H, R] or [nope + rope, H, R], before rope; of each head the last `rope` elements
-//   get the
-//                rotary embedding. May be written to: nobody else reads it.
-//   1 kv         f32 [kv_lora + rope, R]: what kv_a_mqa gives, before norm and rope
+//   0 q          f32 [(nope + rope) * H, R] or [nope + rope, H, R], before rope; rope applies
+//                to the last `rope` elements of each head. May be written to: no other node reads it.
+//   1 kv         f32 [kv_lora + rope, R]: the output of kv_a_mqa, before norm and rope
 //   2 kv_norm    f32 [kv_lora]
 //   3 wkv_b      any [kv_lora, H * (nope + v)], of each head nope rows for keys and then v rows for values; or none
 //   4 wk_b       any [nope, kv_lora, H] or [nope, kv_lora * H] (attn_k_b of a file: the key part, transposed); or none
@@ -12,8 +11,8 @@
 //   6 positions  i32 [R]
 //   7 sequences  i32 [R]
 //   8 page_table i32 [P, S]
-// Either wkv_b is there, or wk_b and wv_b are.
-// Output: f32 [v * H, R], dense, a head after the other.
+// Either wkv_b is present, or wk_b and wv_b are.
+// Output: f32 [v * H, R], dense, one head after the other.
 // Attributes: heads, nope, rope, v, kv_lora, epsilon (f), scale (f), and those of the op "rope" (ops.h) with the same
 // defaults: rope_mode (s, "norm"), rope_base (f), rope_freq_scale (f), rope_ext_factor (f), rope_attn_factor (f),
 // rope_beta_fast (f), rope_beta_slow (f), rope_original_context.

@@ -15,8 +15,8 @@ bool plain_type(tsr_type type) {
     return type == TSR_TYPE_F32 || type == TSR_TYPE_F16 || type == TSR_TYPE_BF16;
 }
 
-// Of a derived weight with rows of `elements`: q8_0 keeps what any quantised source holds; where its blocks of 32 do
-// not divide a row, f16 does.
+// The type of a derived weight with rows of `elements`: q8_0 is precise enough for any quantised source; f16 where
+// blocks of 32 do not divide a row.
 tsr_type derived_type(tsr_type source, int64_t elements) {
     if (plain_type(source)) return source;
     return elements % 32 == 0 ? TSR_TYPE_Q8_0 : TSR_TYPE_F16;
@@ -103,7 +103,7 @@ tsr_value Writer::value_part_of_wkv_b() const {
                 w.strides[1] * s_.nope);
 }
 
-// A weight [m, n, H] that may have come as [m, n * H].
+// A weight [m, n, H], which a file may hold as [m, n * H].
 tsr_value Writer::three_dimensional(uint32_t input, int64_t n) const {
     const tsr_value value = b_.input(input);
     const tsr_tensor w = b_.describe(value);
@@ -186,7 +186,7 @@ tsr_value Writer::attention(const char* part, Kernel kernel, std::initializer_li
         into);
 }
 
-// Rows of `range`: q goes through wk_b, attends to latent rows, and what comes out goes through wv_b.
+// Rows of `range`: q is multiplied with wk_b and attends to latent rows; the results are multiplied with wv_b.
 void Writer::attend_absorbed(Kernel kernel, int32_t range, tsr_value output) const {
     const int64_t head = 4 * s_.row();
     const tsr_value q = b_.buffer({s_.row(), s_.heads, rows_}, range);
@@ -205,7 +205,7 @@ void Writer::attend_absorbed(Kernel kernel, int32_t range, tsr_value output) con
     matmul("v_absorb", latent, {value_weight(), false}, heads_of_output(output, range));
 }
 
-// Rows of `range`: keys and values are projected from latent rows inside of attention.
+// Rows of `range`: attention projects keys and values from latent rows.
 void Writer::attend_projected(Kernel kernel, int32_t range, tsr_value output) const {
     const tsr_value positions = b_.rows(b_.input(kPositions), range);
     const tsr_value sequences = b_.rows(b_.input(kSequences), range);
@@ -229,7 +229,7 @@ void Writer::expanded(Kernel kernel) {
     const tsr_value rope_part = q_rope(range_);
     rope("q_rope", rope_part, positions, rope_part);
 
-    // Every head reads the same latent row: a view with no distance between heads.
+    // Every head reads the same latent row: a view whose stride between heads is 0.
     const tsr_value latent =
         b_.add(TSR_OP_RMS_NORM, name("kv_norm").c_str(), {b_.slice(kv, 0, s_.latent), b_.input(kKvNorm)},
                {attribute("epsilon", sdk::float_attribute(node_, "epsilon", 0))});

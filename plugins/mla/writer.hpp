@@ -10,7 +10,7 @@
 
 namespace tessera::mla {
 
-// Which attention op computes something.
+// The attention op that a part uses.
 enum class Kernel { kTiles, kFlash };
 
 class Writer {
@@ -22,8 +22,8 @@ class Writer {
     void expanded(Kernel kernel);
     // 1: latent rows are cached, all rows attend in latent space.
     void absorbed(Kernel kernel);
-    // 2 and 3: latent rows are cached; prompt rows attend to what is projected from them, generation rows in latent
-    // space.
+    // 2 and 3: latent rows are cached; prompt rows attend to keys and values projected from them, generation rows
+    // attend in latent space.
     void mixed(Kernel prompt, Kernel generation);
 
   private:
@@ -38,7 +38,7 @@ class Writer {
                       int64_t skipped_bytes, int32_t range) const;
     tsr_value view(tsr_value of, std::initializer_list<int64_t> dims, std::initializer_list<int64_t> strides,
                    int64_t skipped_bytes) const;
-    // The op "hadamard" in place, if it is wanted.
+    // Applies the op "hadamard" in place, if requested.
     void hadamard(uint32_t wanted, const char* part, tsr_value x) const;
     tsr_value rope(const char* part, tsr_value x, tsr_value positions, tsr_value into) const;
     tsr_value matmul(const char* part, tsr_value x, Weight weight, tsr_value into) const;

@@ -69,7 +69,7 @@ const char* signal_name(int number) noexcept {
         case SIGFPE:
             return "SIGFPE: an arithmetic error";
         default:
-            return "SIGABRT: abort, or an exception that nobody caught";
+            return "SIGABRT: abort, or an uncaught exception";
     }
 }
 

@@ -1,5 +1,5 @@
 // A plugin of ABI 1.0, with the headers that were recorded then, on a host: today's, or (compiled against the headers
-// of later_headers.py, which the tests tell by TSR_LATER_HOST) one whose structs have all grown.
+// of later_headers.py, with TSR_LATER_HOST defined) one whose structs have all grown.
 #include "core/base/error.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/plan.hpp"

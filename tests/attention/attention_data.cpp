@@ -34,7 +34,7 @@ void multiply_tile(const double* a, int64_t k, const double* panel, double* c, i
     }
 }
 
-// c [m, n] = a [m, k] times b [k, n]; rows of b and c lie b_row and c_row apart, those of a are dense.
+// c [m, n] = a [m, k] times b [k, n]; rows of b and c have the strides b_row and c_row, those of a are dense.
 void multiply(const double* a, const double* b, int64_t b_row, double* c, int64_t c_row, int64_t m, int64_t n,
               int64_t k) {
     std::vector<double> panel(static_cast<size_t>(k * kPanel));
@@ -52,8 +52,8 @@ void multiply(const double* a, const double* b, int64_t b_row, double* c, int64_
     }
 }
 
-// Pairs (2i, 2i + 1) turned by the token's angle: `x` floats to `to`, whose elements lie `stride` apart.
-void turn(const float* x, int32_t token, double* to, int64_t stride) {
+// Rotates pairs (2i, 2i + 1) by the token's angle: floats of `x` to `to`, whose elements have the stride `stride`.
+void rotate(const float* x, int32_t token, double* to, int64_t stride) {
     for (int64_t i = 0; i < AttentionData::kRope / 2; ++i) {
         const double angle = token * std::pow(AttentionData::kBase, -2.0 * static_cast<double>(i) /
                                                                         static_cast<double>(AttentionData::kRope));
@@ -72,7 +72,7 @@ struct AttentionData::Sequence {
     size_t index;
     int64_t tokens;
     std::vector<double> latent;  // [kLatent, tokens], normed
-    std::vector<double> turned;  // [kRope, tokens]
+    std::vector<double> rotary;  // [kRope, tokens]
 };
 
 AttentionData::AttentionData(int64_t heads, std::vector<int32_t> lengths, tsr_type weights, uint32_t threads,
@@ -158,7 +158,7 @@ AttentionData::Sequence AttentionData::prepare(size_t index) const {
         const double factor = 1 / std::sqrt(squares / kLatent + kEpsilon);
         for (int64_t i = 0; i < kLatent; ++i)
             s.latent[static_cast<size_t>(i * tokens + t)] = row[i] * factor * norm_.floats()[i];
-        turn(row + kLatent, static_cast<int32_t>(t), &s.turned[static_cast<size_t>(t)], tokens);
+        rotate(row + kLatent, static_cast<int32_t>(t), &s.rotary[static_cast<size_t>(t)], tokens);
     }
     return s;
 }
@@ -170,7 +170,7 @@ void AttentionData::attend(const Sequence& s, int64_t head) {
     const std::vector<double> weight(w, w + (kNope + kValue) * kLatent);
     std::vector<double> keys(count(kKey)), columns(count(kValue)), values(count(kValue));
     multiply(weight.data(), s.latent.data(), s.tokens, keys.data(), s.tokens, kNope, s.tokens, kLatent);
-    std::ranges::copy(s.turned, keys.begin() + static_cast<ptrdiff_t>(count(kNope)));
+    std::ranges::copy(s.rotary, keys.begin() + static_cast<ptrdiff_t>(count(kNope)));
     multiply(&weight[kNope * kLatent], s.latent.data(), s.tokens, columns.data(), s.tokens, kValue, s.tokens, kLatent);
     for (int64_t i = 0; i < kValue; ++i) {
         for (int64_t t = 0; t < s.tokens; ++t)
@@ -184,7 +184,7 @@ void AttentionData::attend(const Sequence& s, int64_t head) {
             const auto token = static_cast<int32_t>(first + r);
             const float* from = q_.floats() + (row_of(s.index, token) * heads_ + head) * kKey;
             std::copy_n(from, kNope, &q[static_cast<size_t>(r * kKey)]);
-            turn(from + kNope, token, &q[static_cast<size_t>(r * kKey + kNope)], 1);
+            rotate(from + kNope, token, &q[static_cast<size_t>(r * kKey + kNope)], 1);
         }
         multiply(q.data(), keys.data(), s.tokens, scores.data(), seen, rows, seen, kKey);
         for (int64_t r = 0; r < rows; ++r) {

@@ -15,7 +15,7 @@
 
 namespace tessera::test {
 
-// Bytes aligned as tensors of a file are, so that weights can be used where they lie.
+// Bytes aligned as tensors of a file are, so that weights can be used in place.
 class WeightBytes {
   public:
     explicit WeightBytes(size_t bytes = 0)

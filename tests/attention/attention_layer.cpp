@@ -17,7 +17,8 @@ namespace {
 using Data = AttentionData;
 
 constexpr int32_t kLeastRows = TSR_PAGE_TOKENS, kMostRows = 256;  // of a step
-constexpr int32_t kGenerated = 5;  // tokens at the end of a sequence that come one at a time, if it has that many
+constexpr int32_t kGenerated =
+    5;  // tokens at the end of a sequence that are computed one at a time, if it has that many
 constexpr uint32_t kSparePages = 2;
 
 // New tokens of one sequence in a step.
@@ -144,7 +145,7 @@ class Runner {
         options.hadamard_keys = options.hadamard_values = asked.hadamard;
         options.flash_attention = asked.flash;
         options.scratch_bytes = asked.scratch_bytes;
-        options.lowerings["mla_attention"] = asked.way;
+        options.lowerings["mla_attention"] = asked.variant;
         return make_plan(make_graph(data_, ops_, max_rows_, static_cast<int64_t>(lengths_.size()), pages_of_one_),
                          *backend_.registry, *backend_.hardware, options);
     }
@@ -249,11 +250,11 @@ std::vector<int32_t> attention_lengths(int32_t tokens) {
 }
 
 std::string lowering_of(const AttentionCase& asked) {
-    return asked.way == "3" && !asked.flash ? "2" : asked.way;
+    return asked.variant == "3" && !asked.flash ? "2" : asked.variant;
 }
 
 std::string op_of(const AttentionCase& asked, const AttentionNode& node) {
-    const bool tiles = !asked.flash || (asked.way == "2" && node.name.ends_with("attend_absorbed"));
+    const bool tiles = !asked.flash || (asked.variant == "2" && node.name.ends_with("attend_absorbed"));
     return tiles ? "tiled_attention" : "flash_attention";
 }
 

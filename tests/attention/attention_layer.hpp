@@ -1,5 +1,5 @@
 // Runs one "mla_attention" node through the core: planned, loaded, and taken in steps over prompts and generation of
-// several sequences whose pages lie among each other.
+// several sequences whose pages are interleaved.
 #pragma once
 
 #include "attention_data.hpp"
@@ -14,8 +14,8 @@
 namespace tessera::test {
 
 struct AttentionCase {
-    std::string way = "0";  // of -mla
-    bool flash = true;      // -fa
+    std::string variant = "0";  // of -mla
+    bool flash = true;          // -fa
     tsr_type cache = TSR_TYPE_F32;
     uint64_t scratch_bytes = 512ull << 20;  // -amb
     bool hadamard = false;                  // -khad -vhad

@@ -1,5 +1,6 @@
-// Every way of multi-head latent attention against attention from first principles: attention_matrix [--heads 1,128]
-// [--tokens 1,7,64,513,3000] [--sequences 1,3] [--ways 0,1,2,3] [--caches f32,f16,bf16,q8_0] [--backends
+// Every variant of multi-head latent attention against attention from first principles: attention_matrix [--heads
+// 1,128]
+// [--tokens 1,7,64,513,3000] [--sequences 1,3] [--variants 0,1,2,3] [--caches f32,f16,bf16,q8_0] [--backends
 // reference,cpu_avx2]
 // [--kinds flash,tiles] [--amb 4] [--weights f32] [--outlier 1] [--hadamard] [--threads 0]. The cap of --amb (MiB) is
 // for tiles; --outlier: how much stronger every 64th element of latent rows is. Prints a table with the relative L2
@@ -53,7 +54,7 @@ int main(int argc, char** argv) try {
     po::options_description described("options");
     const auto list_of = [](const char* value) { return po::value<std::string>()->default_value(value); };
     described.add_options()("heads", list_of("1,128"))("tokens", list_of("1,7,64,513,3000"))(
-        "sequences", list_of("1,3"))("ways", list_of("0,1,2,3"))("caches", list_of("f32,f16,bf16,q8_0"))(
+        "sequences", list_of("1,3"))("variants", list_of("0,1,2,3"))("caches", list_of("f32,f16,bf16,q8_0"))(
         "backends", list_of("reference,cpu_avx2"))("kinds", list_of("flash,tiles"))("weights", list_of("f32"))(
         "amb", po::value<uint64_t>()->default_value(4))("threads", po::value<uint32_t>()->default_value(0))(
         "outlier", po::value<float>()->default_value(1))("hadamard", "caches in the basis of a Hadamard matrix")(
@@ -95,13 +96,13 @@ int main(int argc, char** argv) try {
                 const Registry registry = Registry::load(plugins_up_to(name), hardware);
                 const AttentionBackend backend{name, &registry, &hardware, &team};
                 for (const std::string& sequences : list("sequences")) {
-                    for (const std::string& way : list("ways")) {
+                    for (const std::string& variant : list("variants")) {
                         for (const std::string& kind : list("kinds")) {
                             std::string line, complaints;
                             std::set<std::string> ops;
                             double seconds = 0;
                             for (const std::string& cache : caches) {
-                                AttentionCase asked{way, kind == "flash", type_of(cache)};
+                                AttentionCase asked{variant, kind == "flash", type_of(cache)};
                                 asked.hadamard = args.contains("hadamard");
                                 if (!asked.flash) asked.scratch_bytes = args["amb"].as<uint64_t>() << 20;
                                 const auto result = run_attention(data, std::stoul(sequences), asked, backend);
@@ -117,10 +118,10 @@ int main(int argc, char** argv) try {
                             }
                             std::string kernels;
                             for (const std::string& op : ops) kernels += (kernels.empty() ? "" : " + ") + op;
-                            const std::string as = lowering_of({way, kind == "flash"});
+                            const std::string as = lowering_of({variant, kind == "flash"});
                             std::printf("| %s | %s | %s | %s | %s%s | %s | %s %.1f |%s\n", name.c_str(), heads.c_str(),
-                                        tokens.c_str(), sequences.c_str(), way.c_str(),
-                                        as == way ? "" : (" as " + as).c_str(), kernels.c_str(), line.c_str() + 1,
+                                        tokens.c_str(), sequences.c_str(), variant.c_str(),
+                                        as == variant ? "" : (" as " + as).c_str(), kernels.c_str(), line.c_str() + 1,
                                         seconds, complaints.c_str());
                             std::fflush(stdout);
                         }

@@ -1,4 +1,4 @@
-// Every way of multi-head latent attention, with flash attention and in tiles, over every type of cache, on the
+// Every variant of multi-head latent attention, with flash attention and in tiles, over every type of cache, on the
 // reference and on the plugins for x86: attention of a DeepSeek layer against first principles, and that what ran is
 // what was asked for. The whole matrix, up to 3,000 tokens and 128 heads throughout, is attention_matrix's
 // (docs/measurements/attention-matrix.md).
@@ -14,7 +14,7 @@ namespace tessera::test {
 namespace {
 
 constexpr tsr_type kCaches[] = {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0};
-constexpr const char* kWays[] = {"0", "1", "2", "3"};
+constexpr const char* kVariants[] = {"0", "1", "2", "3"};
 // Little enough that scores and expanded keys of 128 heads do not fit at once.
 constexpr uint64_t kTilesCap = 4 << 20;
 
@@ -37,14 +37,14 @@ class Machine {
     AttentionBackend backend_;
 };
 
-AttentionCase make_case(const char* way, bool flash, tsr_type cache) {
-    AttentionCase asked{way, flash, cache};
+AttentionCase make_case(const char* variant, bool flash, tsr_type cache) {
+    AttentionCase asked{variant, flash, cache};
     if (!flash) asked.scratch_bytes = kTilesCap;
     return asked;
 }
 
 std::string describe(const AttentionCase& asked, size_t sequences) {
-    return std::string("-mla ") + asked.way + (asked.flash ? " flash " : " tiles ") +
+    return std::string("-mla ") + asked.variant + (asked.flash ? " flash " : " tiles ") +
            std::string(type_info(asked.cache).name) + ", " + std::to_string(sequences) + " sequence(s)";
 }
 
@@ -68,7 +68,7 @@ void expect_right(AttentionData& data, size_t sequences, const AttentionCase& as
     }
 }
 
-// Of every way with every kind: all caches and numbers of sequences, all caches, or one cache. What is not all goes
+// Of every variant with every kind: all caches and numbers of sequences, all caches, or one cache. What is not all goes
 // round.
 enum class Extent { kAll, kEachCache, kOnce };
 
@@ -88,14 +88,14 @@ TEST_P(AttentionMatrix, IsWithinItsLimits) {
     AttentionData data(p.heads, attention_lengths(p.tokens), TSR_TYPE_F32, machine.threads());
     size_t number = 0;
     for (const bool flash : {true, false}) {
-        for (const char* way : kWays) {
+        for (const char* variant : kVariants) {
             for (const size_t sequences : {1u, 3u}) {
                 for (const tsr_type& cache : kCaches) {
                     const auto index = static_cast<size_t>(&cache - kCaches);
                     const bool turn = sequences == ((number / 4 + index) % 2 ? 1u : 3u);
                     if (p.extent != Extent::kAll && !turn) continue;
                     if (p.extent == Extent::kOnce && index != number % 4) continue;
-                    expect_right(data, sequences, make_case(way, flash, cache), machine);
+                    expect_right(data, sequences, make_case(variant, flash, cache), machine);
                 }
             }
             ++number;
@@ -133,7 +133,7 @@ TEST(AttentionOfALongPrompt, ThreeThousandTokens) {
     expect_right(data, 1, make_case("2", false, TSR_TYPE_F16), machine);
 }
 
-// Caches of few bits: an error of their own, far from that of a wrong number, and the same from every way.
+// Caches of few bits: a rounding error, far from that of a wrong result, and the same in every variant.
 class AttentionOfFewBits : public testing::TestWithParam<tsr_type> {};
 
 TEST_P(AttentionOfFewBits, CostsWhatItMay) {
@@ -141,9 +141,9 @@ TEST_P(AttentionOfFewBits, CostsWhatItMay) {
         if (!runs_here(name)) continue;
         const Machine machine(name);
         AttentionData data(3, attention_lengths(64), TSR_TYPE_F32, machine.threads());
-        for (const char* way : kWays) {
+        for (const char* variant : kVariants) {
             for (const bool flash : {true, false}) {
-                const AttentionCase asked = make_case(way, flash, GetParam());
+                const AttentionCase asked = make_case(variant, flash, GetParam());
                 SCOPED_TRACE(std::string(name) + ", " + describe(asked, 3));
                 const AttentionResult result = run_attention(data, 3, asked, machine.backend());
                 EXPECT_LE(result.error, attention_limit(GetParam()));
@@ -160,20 +160,20 @@ INSTANTIATE_TEST_SUITE_P(Caches, AttentionOfFewBits,
                                          TSR_TYPE_IQ4_NL),
                          [](const auto& instance) { return std::string(type_info(instance.param).name); });
 
-// In the basis of a Hadamard matrix: nothing changes in f32, from any way of attending; and with a few elements much
+// In the basis of a Hadamard matrix: nothing changes in f32, in any variant; and with a few elements much
 // stronger than the rest, four bits cost a fraction of what they do without.
 TEST(AttentionInHadamardsBasis, IsTheSameAndKeepsOutliers) {
     for (const char* name : {"reference", "cpu_avx2", "cpu_avx512"}) {
         if (!runs_here(name)) continue;
         const Machine machine(name);
         AttentionData data(3, attention_lengths(64), TSR_TYPE_F32, machine.threads(), 8);
-        for (const char* way : kWays) {
+        for (const char* variant : kVariants) {
             for (const bool flash : {true, false}) {
-                AttentionCase asked = make_case(way, flash, TSR_TYPE_F32);
+                AttentionCase asked = make_case(variant, flash, TSR_TYPE_F32);
                 SCOPED_TRACE(std::string(name) + ", " + describe(asked, 3));
                 asked.hadamard = true;
                 EXPECT_LE(run_attention(data, 3, asked, machine.backend()).error, attention_limit(TSR_TYPE_F32));
-                if (*way == '0') continue;  // the cached keys and values of heads have no such elements
+                if (*variant == '0') continue;  // the cached keys and values of heads have no such elements
                 asked.cache = TSR_TYPE_Q4_0;
                 const double with = run_attention(data, 3, asked, machine.backend()).error;
                 asked.hadamard = false;
@@ -185,7 +185,8 @@ TEST(AttentionInHadamardsBasis, IsTheSameAndKeepsOutliers) {
     }
 }
 
-// Whatever wkv_b is, with both the key part read along its columns and a copy that was turned at load: those are q8_0.
+// Whatever wkv_b is, with both the key part read along its columns and a copy that was transposed at load: those are
+// q8_0.
 class AttentionWeights : public testing::TestWithParam<tsr_type> {};
 
 TEST_P(AttentionWeights, OfAnyFormat) {
@@ -193,12 +194,12 @@ TEST_P(AttentionWeights, OfAnyFormat) {
         if (!runs_here(name)) continue;
         const Machine machine(name);
         AttentionData data(3, attention_lengths(64), GetParam(), machine.threads());
-        for (const char* way : kWays) {
-            SCOPED_TRACE(std::string(name) + " -mla " + way);
+        for (const char* variant : kVariants) {
+            SCOPED_TRACE(std::string(name) + " -mla " + variant);
             const AttentionResult result =
-                run_attention(data, 3, make_case(way, true, TSR_TYPE_F32), machine.backend());
+                run_attention(data, 3, make_case(variant, true, TSR_TYPE_F32), machine.backend());
             EXPECT_LE(result.error, attention_limit(TSR_TYPE_Q8_0));
-            EXPECT_EQ(result.lowering, way);
+            EXPECT_EQ(result.lowering, variant);
             for (const AttentionNode& node : result.nodes) EXPECT_EQ(node.plugin, name) << node.name;
         }
     }

@@ -8,7 +8,7 @@
 namespace tessera {
 namespace {
 
-constexpr uint64_t kMost = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kMaximum = std::numeric_limits<uint64_t>::max();
 
 tsr_code code_of(auto&& work) {
     try {
@@ -20,12 +20,12 @@ tsr_code code_of(auto&& work) {
 }
 
 TEST(Checked, AddsUpToTheLimit) {
-    EXPECT_EQ(checked_add<uint64_t>(kMost - 1, 1, "sum"), kMost);
-    EXPECT_EQ(code_of([] { checked_add<uint64_t>(kMost, 1, "sum"); }), TSR_CORRUPT_DATA);
+    EXPECT_EQ(checked_add<uint64_t>(kMaximum - 1, 1, "sum"), kMaximum);
+    EXPECT_EQ(code_of([] { checked_add<uint64_t>(kMaximum, 1, "sum"); }), TSR_CORRUPT_DATA);
 }
 
 TEST(Checked, MultipliesUpToTheLimit) {
-    EXPECT_EQ(checked_mul<uint64_t>(uint64_t{1} << 32, (uint64_t{1} << 32) - 1, "product"), kMost - 0xFFFFFFFF);
+    EXPECT_EQ(checked_mul<uint64_t>(uint64_t{1} << 32, (uint64_t{1} << 32) - 1, "product"), kMaximum - 0xFFFFFFFF);
     EXPECT_EQ(code_of([] { checked_mul<uint64_t>(uint64_t{1} << 32, uint64_t{1} << 32, "product"); }),
               TSR_CORRUPT_DATA);
 }
@@ -34,13 +34,13 @@ TEST(Checked, AlignsUp) {
     EXPECT_EQ(checked_align_up(0, 32, "size"), 0u);
     EXPECT_EQ(checked_align_up(1, 32, "size"), 32u);
     EXPECT_EQ(checked_align_up(32, 32, "size"), 32u);
-    EXPECT_EQ(code_of([] { checked_align_up(kMost - 3, 32, "size"); }), TSR_CORRUPT_DATA);
+    EXPECT_EQ(code_of([] { checked_align_up(kMaximum - 3, 32, "size"); }), TSR_CORRUPT_DATA);
 }
 
 TEST(Checked, CastsWhatSurvives) {
     EXPECT_EQ(checked_cast<uint32_t>(int64_t{7}, "number"), 7u);
     EXPECT_EQ(code_of([] { checked_cast<uint32_t>(int64_t{-1}, "number"); }), TSR_CORRUPT_DATA);
-    EXPECT_EQ(code_of([] { checked_cast<int64_t>(kMost, "number"); }), TSR_CORRUPT_DATA);
+    EXPECT_EQ(code_of([] { checked_cast<int64_t>(kMaximum, "number"); }), TSR_CORRUPT_DATA);
 }
 
 TEST(Checked, MessageNamesTheQuantity) {

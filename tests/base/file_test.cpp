@@ -114,9 +114,9 @@ TEST_F(FileTest, GivesPagesBack) {
     EXPECT_EQ(touch(), kBytes * 'x');
     EXPECT_EQ(resident_kib(mapping.bytes().data()), kBytes >> 10);
     mapping.drop_pages(
-        1, kBytes - 1);  // the first page is only partly inside; where it was mapped as a huge one it goes too
+        1, kBytes - 1);  // the first page is only partly inside; where it was mapped as a huge page it is dropped too
     EXPECT_LE(resident_kib(mapping.bytes().data()), static_cast<size_t>(::sysconf(_SC_PAGESIZE)) >> 10);
-    EXPECT_EQ(touch(), kBytes * 'x');  // and they come back
+    EXPECT_EQ(touch(), kBytes * 'x');  // and they are read again
     mapping.drop_pages(0, ~uint64_t{0});
     EXPECT_EQ(resident_kib(mapping.bytes().data()), 0u);
     mapping.drop_pages(kBytes, 1);

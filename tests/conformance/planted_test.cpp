@@ -1,4 +1,4 @@
-// Every planted fault: found by plugin-test; survived by a run, or told with the plugin's name.
+// Every planted fault is found by plugin-test; a run survives it, or reports it with the plugin's name.
 #include "tests/apps/process.hpp"
 
 #include <gmock/gmock.h>
@@ -127,7 +127,7 @@ class BadRun : public testing::TestWithParam<Ends> {};
 
 TEST_P(BadRun, IsToldWithItsNames) {
     const Outcome outcome = run(GetParam().fault);
-    // Where one worker calls exit the others go on, and may crash in what is torn down: that is told, too.
+    // After one worker has called exit the others continue, and may crash in objects that are destroyed: reported, too.
     const bool exits = std::string_view(GetParam().fault) == "run_exits";
     if (exits && outcome.code == 139) {
         EXPECT_THAT(outcome.err, HasSubstr("SIGSEGV (invalid memory access) in plugin planted: run of kernel"));

@@ -120,7 +120,7 @@ class NodeCase {
         constexpr uint64_t kGuard = 4096;
         std::vector<char> workspace(workspace_bytes + kGuard + 64, static_cast<char>(0xFF));
         char* start = workspace.data() + (64 - reinterpret_cast<uintptr_t>(workspace.data()) % 64) % 64;
-        // An even team hands out pieces, an odd one does not: both ways of sharing work are tested.
+        // Even teams have tsr_run.piece, odd ones do not: both kinds of division are tested.
         Team shared(workers);
         const auto work = [&](uint32_t worker) {
             tsr_run run{};

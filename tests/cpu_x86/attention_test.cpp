@@ -28,7 +28,7 @@ struct Setting {
     tsr_type weight_type = TSR_TYPE_F32;
     std::vector<Sequence> sequences;
     int64_t cap = 0;
-    float strong = 3;  // what the turned part of latent rows is multiplied by, and one element in 97 of the rest
+    float strong = 3;  // factor of the rotary part of latent rows, and of one element in 97 of the rest
 };
 
 void PrintTo(const Setting& s, std::ostream* out) {
@@ -143,7 +143,7 @@ class AttentionCase {
     void fill_cached(Operand& o, int t, int page, std::mt19937& random, bool strong_end) const {
         std::vector<float> row(size_t(o.tensor.dims[0]));
         fill_normal(row.data(), row.size(), random);
-        // The turned part of a latent row may be much stronger than the rest.
+        // The rotary part of a latent row may be much larger than the rest.
         if (strong_end) {
             for (size_t i = row.size() * 8 / 9; i < row.size(); ++i) row[i] *= setting.strong;
             for (size_t i = 50; i < row.size() * 8 / 9; i += 97) row[i] *= setting.strong;

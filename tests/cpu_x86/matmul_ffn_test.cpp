@@ -9,8 +9,8 @@
 namespace tessera::tests {
 namespace {
 
-// Rounding is followed, so what is left is the order of additions, and now and then a hidden element that is rounded
-// the other way.
+// Rounding is reproduced, so that only the order of additions differs, and occasionally the rounding of a hidden
+// element.
 constexpr double kTolerance = 1e-3;
 
 double silu(double v) {

@@ -1,4 +1,4 @@
-// The plugin whose kernels a test program runs, and the flags of the processor that it is told of.
+// The plugin whose kernels a test program runs, and the processor flags that it is given.
 //
 // TSR_TEST_PLUGIN names it (cpu_avx2 if not set); it is looked for among the plugins of the build and the fixtures of
 // these tests, and mapped through the registry; where the processor lacks its flags the program says so and ends.

@@ -33,9 +33,9 @@ TEST_P(SameBits, AsOnAvx2) {
                       outputs(kernel_of_avx2(TSR_OP_MATMUL), GetParam(), s, packed, false));
         }
     }
-    const Shape turned{37, 512, 8};
-    EXPECT_EQ(outputs(kernel_of(TSR_OP_MATMUL), GetParam(), turned, false, true),
-              outputs(kernel_of_avx2(TSR_OP_MATMUL), GetParam(), turned, false, true));
+    const Shape transposed{37, 512, 8};
+    EXPECT_EQ(outputs(kernel_of(TSR_OP_MATMUL), GetParam(), transposed, false, true),
+              outputs(kernel_of_avx2(TSR_OP_MATMUL), GetParam(), transposed, false, true));
 }
 
 std::string name_of(const testing::TestParamInfo<tsr_type>& type) {

@@ -83,7 +83,7 @@ TEST(Blocks, EncodersOfOurOwnRoundToTheNearest) {
     }
 }
 
-// Sizes come from one list; what a row takes is the same to the core and to kernels.
+// Sizes come from one list; the core and kernels agree on the size of a row.
 TEST(Blocks, TakeWhatTheCoreSays) {
     int decodable = 0;
     for (const TypeInfo& type : known_types()) {

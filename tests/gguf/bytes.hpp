@@ -1,4 +1,4 @@
-// Hand-made GGUF bytes, right or wrong: nothing here goes through the writer or checks anything.
+// GGUF bytes made by hand, valid or not: without the writer and without checks.
 #pragma once
 
 #include "core/gguf/header.hpp"

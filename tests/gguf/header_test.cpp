@@ -1,4 +1,4 @@
-// What the reader takes, and each way in which it says no.
+// Files that the reader accepts, and each of its refusals.
 #include "core/gguf/header.hpp"
 
 #include "tests/gguf/bytes.hpp"
@@ -20,7 +20,7 @@ using test::expect_error;
 using test::parse;
 using test::preamble;
 
-constexpr uint64_t kMost = ~uint64_t{0};
+constexpr uint64_t kMaximum = ~uint64_t{0};
 
 // One key of every type, an array of every type, three tensors; 32-aligned data.
 Bytes whole_file(uint32_t version = 3) {
@@ -28,7 +28,7 @@ Bytes whole_file(uint32_t version = 3) {
     b.key("u8", 0).put<uint8_t>(255).key("i8", 1).put<int8_t>(-1).key("u16", 2).put<uint16_t>(65535);
     b.key("i16", 3).put<int16_t>(-2).key("u32", 4).put<uint32_t>(7).key("i32", 5).put<int32_t>(-3);
     b.key("f32", 6).put(1.5f).key("bool", 7).put<uint8_t>(1).str("string", "text \xC3\xA9");
-    b.key("u64", 10).put(kMost).key("i64", 11).put<int64_t>(-4).key("f64", 12).put(2.5);
+    b.key("u64", 10).put(kMaximum).key("i64", 11).put<int64_t>(-4).key("f64", 12).put(2.5);
     b.array("a.u8", 0, 3).raw("abc").array("a.i8", 1, 1).put<int8_t>(-1).array("a.u16", 2, 1).put<uint16_t>(1);
     b.array("a.i16", 3, 1).put<int16_t>(-1).array("a.u32", 4, 2).put<uint32_t>(1).put<uint32_t>(2);
     b.array("a.i32", 5, 1)
@@ -39,7 +39,7 @@ Bytes whole_file(uint32_t version = 3) {
         .put<uint8_t>(1)
         .put<uint8_t>(0);
     b.array("a.string", 8, 3).string("one").string("").string("\xFF");
-    b.array("a.u64", 10, 1).put(kMost).array("a.i64", 11, 0).array("a.f64", 12, 1).put(1.0);
+    b.array("a.u64", 10, 1).put(kMaximum).array("a.i64", 11, 0).array("a.f64", 12, 1).put(1.0);
     b.tensor("norm", {4}, TSR_TYPE_F32, 0)
         .tensor("exps", {64, 3, 2}, TSR_TYPE_Q4_0, 32)
         .tensor("four", {2, 1, 1, 3}, TSR_TYPE_F16, 256);
@@ -62,7 +62,7 @@ TEST(Header, ReadsEveryTypeInBothVersions) {
         EXPECT_EQ(*h.metadata.find("f32"), Value(1.5f));
         EXPECT_EQ(*h.metadata.find("bool"), Value(true));
         EXPECT_EQ(*h.metadata.find("string"), Value(std::string("text \xC3\xA9")));
-        EXPECT_EQ(*h.metadata.find("u64"), Value(kMost));
+        EXPECT_EQ(*h.metadata.find("u64"), Value(kMaximum));
         EXPECT_EQ(*h.metadata.find("i64"), Value(int64_t{-4}));
         EXPECT_EQ(*h.metadata.find("f64"), Value(2.5));
         EXPECT_EQ(*h.metadata.find("a.u8"), Value(Array(std::vector<uint8_t>{'a', 'b', 'c'})));
@@ -145,13 +145,13 @@ TEST(Header, WrongBeginnings) {
 }
 
 TEST(Header, HugeCounts) {
-    expect_error(TSR_CORRUPT_DATA, {"18446744073709551615 tensors"}, [] { parse(preamble(kMost, 0)); });
-    expect_error(TSR_CORRUPT_DATA, {"18446744073709551615 keys"}, [] { parse(preamble(0, kMost)); });
-    expect_error(TSR_CORRUPT_DATA, {"1000 tensors cannot be"}, [] { parse(preamble(1000, 0)); });
-    expect_error(TSR_CORRUPT_DATA, {"1000 keys cannot be"}, [] { parse(preamble(0, 1000)); });
+    expect_error(TSR_CORRUPT_DATA, {"18446744073709551615 tensors"}, [] { parse(preamble(kMaximum, 0)); });
+    expect_error(TSR_CORRUPT_DATA, {"18446744073709551615 keys"}, [] { parse(preamble(0, kMaximum)); });
+    expect_error(TSR_CORRUPT_DATA, {"1000 tensors do not fit"}, [] { parse(preamble(1000, 0)); });
+    expect_error(TSR_CORRUPT_DATA, {"1000 keys do not fit"}, [] { parse(preamble(0, 1000)); });
     for (const uint32_t type : {0u, 3u, 5u, 7u, 8u, 12u}) {
-        for (const uint64_t count : {uint64_t{100}, uint64_t{1} << 40, uint64_t{1} << 61, kMost / 8 + 1, kMost}) {
-            expect_error(TSR_CORRUPT_DATA, {"key 'a'", "cannot be in"},
+        for (const uint64_t count : {uint64_t{100}, uint64_t{1} << 40, uint64_t{1} << 61, kMaximum / 8 + 1, kMaximum}) {
+            expect_error(TSR_CORRUPT_DATA, {"key 'a'", "do not fit in"},
                          [&] { parse(preamble(0, 1).array("a", type, count).zeros(99)); });
         }
     }
@@ -159,13 +159,13 @@ TEST(Header, HugeCounts) {
 
 TEST(Header, StringsPastTheEnd) {
     expect_error(TSR_CORRUPT_DATA, {"key 1 of 1", "longer than"},
-                 [] { parse(preamble(0, 1).put(kMost).raw("key....")); });
+                 [] { parse(preamble(0, 1).put(kMaximum).raw("key....")); });
     expect_error(TSR_CORRUPT_DATA, {"key 1 of 1", "takes 1000 bytes"},
                  [] { parse(preamble(0, 1).put<uint64_t>(1000).zeros(32)); });
     expect_error(TSR_CORRUPT_DATA, {"key 'a'", "string at byte"},
                  [] { parse(preamble(0, 1).key("a", 8).put<uint64_t>(9).zeros(8)); });
     expect_error(TSR_CORRUPT_DATA, {"key 'a'", "string of"},
-                 [] { parse(preamble(0, 1).key("a", 8).put(kMost).zeros(8)); });
+                 [] { parse(preamble(0, 1).key("a", 8).put(kMaximum).zeros(8)); });
     expect_error(TSR_CORRUPT_DATA, {"key 'a'", "string of an array"},
                  [] { parse(preamble(0, 1).array("a", 8, 2).string("x").put<uint64_t>(30).zeros(8)); });
     expect_error(TSR_CORRUPT_DATA, {"tensor 1 of 1", "name of 300 bytes"},
@@ -263,7 +263,7 @@ TEST(Header, Offsets) {
     expect_error(TSR_CORRUPT_DATA, {"tensor 'w'", "file ends at"},
                  [] { one_tensor({1}, TSR_TYPE_F32, uint64_t{1} << 40); });
     expect_error(TSR_CORRUPT_DATA, {"tensor 'w'", "offset", "overflows"},
-                 [] { one_tensor({1}, TSR_TYPE_F32, kMost - 31); });
+                 [] { one_tensor({1}, TSR_TYPE_F32, kMaximum - 31); });
     expect_error(TSR_CORRUPT_DATA, {"tensor 'w'", "end", "overflows"},
                  [] { one_tensor({uint64_t{1} << 62}, TSR_TYPE_I16, uint64_t{1} << 63); });
 }
@@ -324,7 +324,7 @@ TEST(Header, HeadersHaveALimit) {
                  [&] { parse(preamble(0, 1).key("a", 8).put(kSize / 2), kSize); });
     expect_error(TSR_CORRUPT_DATA, {"key 'a'", "256.0 MiB"},
                  [&] { parse(preamble(0, 1).key("a", 8).put<uint64_t>(256 << 20), kSize); });
-    expect_error(TSR_CORRUPT_DATA, {"key 'a'", "cannot be in"},
+    expect_error(TSR_CORRUPT_DATA, {"key 'a'", "do not fit in"},
                  [&] { parse(preamble(0, 1).array("a", 0, kSize / 2), kSize); });
     expect_error(TSR_CORRUPT_DATA, {"1048577 tensors", "1048576"}, [&] { parse(preamble((1 << 20) + 1, 0), kSize); });
     expect_error(TSR_CORRUPT_DATA, {"65537 keys", "65536"}, [&] { parse(preamble(0, 65537), kSize); });

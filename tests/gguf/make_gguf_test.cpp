@@ -1,4 +1,4 @@
-// The files that tools/make_gguf.py of the shared folder writes, by a writer that knows nothing of ours. Weights are
+// The files that tools/make_gguf.py of the shared folder writes, by a writer that is independent of ours. Weights are
 // holes except where their bytes are looked at.
 #include "core/gguf/reader.hpp"
 #include "core/graph/types.hpp"

@@ -118,7 +118,7 @@ TEST(GgufFile, Overrides) {
     const GgufFile model = GgufFile::open(folder.write("model.gguf", file("a", "b").text), overrides);
     EXPECT_EQ(model.metadata().get_u32("answer"), 7u);
     EXPECT_EQ(model.metadata().get_string("new"), "text");
-    EXPECT_EQ(text_of(model.map(model.tensor("a"))), std::string(32, 'a'));  // the file lies as it lies
+    EXPECT_EQ(text_of(model.map(model.tensor("a"))), std::string(32, 'a'));  // the data does not move
 }
 
 TEST(GgufFile, ErrorsNameTheFile) {

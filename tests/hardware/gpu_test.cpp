@@ -1,4 +1,4 @@
-// GPUs as a driver tells of them: CTest gives this program one of our own making.
+// GPUs as reported by a driver: CTest makes this program load a fake one.
 #include "core/hardware/hardware.hpp"
 
 #include <dlfcn.h>

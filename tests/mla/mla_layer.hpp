@@ -144,7 +144,7 @@ class MlaLayer {
         return value_weight[static_cast<size_t>((h * s.v + j) * s.latent + c)];
     }
 
-    std::vector<double> turned(const float* x, int32_t position) const {
+    std::vector<double> rotated(const float* x, int32_t position) const {
         std::vector<double> out;
         for (int64_t i = 0; i < s.rope / 2; ++i) {
             const double angle =
@@ -178,14 +178,14 @@ class MlaLayer {
         };
         project(key_weight, token.keys);
         project(value_weight, token.values);
-        token.rope = turned(row + s.latent, positions.integers()[r]);
+        token.rope = rotated(row + s.latent, positions.integers()[r]);
         memory[{sequences.integers()[r], positions.integers()[r]}] = token;
     }
 
     void attend(int32_t r, int64_t h, std::vector<double>& out) const {
         const float* x = q.floats() + r * (s.nope + s.rope) * s.heads + h * (s.nope + s.rope);
         const int32_t position = positions.integers()[r], sequence = sequences.integers()[r];
-        const std::vector<double> x_rope = turned(x + s.nope, position);
+        const std::vector<double> x_rope = rotated(x + s.nope, position);
         std::vector<double> scores, mixed(static_cast<size_t>(s.v), 0.0);
         double sum = 0;
         for (int32_t t = 0; t <= position; ++t) {

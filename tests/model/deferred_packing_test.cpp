@@ -118,7 +118,7 @@ INSTANTIATE_TEST_SUITE_P(Files, DeferredPacking,
                              return name;
                          });
 
-// What has to be read, to be locked, or lies packed in the file already, is there before the first step.
+// Weights that have to be read or locked, or are packed in the file, are complete before the first step.
 TEST(DeferredPackingRules, OnlyForWeightsInTheMappedFile) {
     if (!test::runs_here("cpu_avx2")) GTEST_SKIP() << "this processor cannot run cpu_avx2";
     const fs::path model = test::source_dir() / "models/demo-tessera-10m.gguf";

@@ -1,5 +1,5 @@
-// The bundled model says what it was recorded to say, and finds what it was told, in every way of attention, with every
-// type of cache, on any number of threads, on simulated GPUs, and in company. It is what tells working from gibberish.
+// The bundled model gives the recorded answers, and retrieves facts of its prompt, with every variant of attention,
+// every type of cache, any number of threads, on simulated GPUs, and in batches. Distinguishes correct from garbage.
 #include "core/session/generate.hpp"
 #include "core/text/chat_template.hpp"
 #include "core/text/tokenizer.hpp"
@@ -71,7 +71,7 @@ struct Demo {
         : loaded(record().model, options_of(wishes), wishes.config), tokenizer(text::vocabulary_from_gguf(metadata())) {
         for (const LoweringChoice& choice : loaded.engine->plan().lowerings) {
             if (choice.op != "mla_attention") continue;
-            // A device before 8.0 has no flash attention over latent rows: the way without it is taken.
+            // A device before 8.0 has no flash attention over latent rows: the variant without it is used.
             const tsr_device_info& device = *loaded.engine->plan().devices[choice.device];
             const bool another = choice.device != 0 && device.compute_capability < 800 && wishes.mla == "3";
             EXPECT_EQ(choice.lowering, another ? "2" : wishes.mla) << choice.node << " on " << device.id;
@@ -171,38 +171,38 @@ TEST(Demo, CountsInFrench) {
         << answer;
 }
 
-struct Way {
+struct Variant {
     const char* mla;
     tsr_type cache;
     const char* cache_name;
 };
 
-constexpr Way kWays[] = {
+constexpr Variant kVariants[] = {
     {"0", TSR_TYPE_F32, "f32"}, {"0", TSR_TYPE_F16, "f16"}, {"0", TSR_TYPE_BF16, "bf16"}, {"0", TSR_TYPE_Q8_0, "q8_0"},
     {"1", TSR_TYPE_F32, "f32"}, {"1", TSR_TYPE_F16, "f16"}, {"1", TSR_TYPE_BF16, "bf16"}, {"1", TSR_TYPE_Q8_0, "q8_0"},
     {"2", TSR_TYPE_F32, "f32"}, {"2", TSR_TYPE_F16, "f16"}, {"2", TSR_TYPE_BF16, "bf16"}, {"2", TSR_TYPE_Q8_0, "q8_0"},
     {"3", TSR_TYPE_F32, "f32"}, {"3", TSR_TYPE_F16, "f16"}, {"3", TSR_TYPE_BF16, "bf16"}, {"3", TSR_TYPE_Q8_0, "q8_0"}};
 
-std::string way_name(const testing::TestParamInfo<Way>& info) {
+std::string variant_name(const testing::TestParamInfo<Variant>& info) {
     return std::string("mla") + info.param.mla + "_" + info.param.cache_name;
 }
 
-void PrintTo(const Way& way, std::ostream* out) {
-    *out << "-mla " << way.mla << " -ctk " << way.cache_name;
+void PrintTo(const Variant& variant, std::ostream* out) {
+    *out << "-mla " << variant.mla << " -ctk " << variant.cache_name;
 }
 
-class DemoWays : public testing::TestWithParam<Way> {};
+class DemoVariants : public testing::TestWithParam<Variant> {};
 
-TEST_P(DemoWays, SaysWhatIsRecorded) {
-    const Way& way = GetParam();
+TEST_P(DemoVariants, SaysWhatIsRecorded) {
+    const Variant& variant = GetParam();
     Wishes wishes;
-    wishes.mla = way.mla;
-    wishes.cache = way.cache;
+    wishes.mla = variant.mla;
+    wishes.cache = variant.cache;
     Demo demo(wishes);
-    expect_answers(demo, some_prompts(static_cast<size_t>(&way - kWays)));
+    expect_answers(demo, some_prompts(static_cast<size_t>(&variant - kVariants)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Demo, DemoWays, testing::ValuesIn(kWays), way_name);
+INSTANTIATE_TEST_SUITE_P(Demo, DemoVariants, testing::ValuesIn(kVariants), variant_name);
 
 TEST(Demo, SaysWhatIsRecordedOnTheReference) {
     Wishes wishes;
@@ -215,21 +215,21 @@ TEST(Demo, SaysWhatIsRecordedOnTheReference) {
 TEST(Demo, SaysWhatIsRecordedOnAvx512) {
     if (!test::runs_here("cpu_avx512")) GTEST_SKIP() << "this processor has none";
     size_t which = 0;
-    for (const Way& way : {Way{"0", TSR_TYPE_F16, "f16"},
-                           {"1", TSR_TYPE_F32, "f32"},
-                           {"2", TSR_TYPE_BF16, "bf16"},
-                           {"3", TSR_TYPE_Q8_0, "q8_0"}}) {
-        SCOPED_TRACE(way_name({way, 0}));
+    for (const Variant& variant : {Variant{"0", TSR_TYPE_F16, "f16"},
+                                   {"1", TSR_TYPE_F32, "f32"},
+                                   {"2", TSR_TYPE_BF16, "bf16"},
+                                   {"3", TSR_TYPE_Q8_0, "q8_0"}}) {
+        SCOPED_TRACE(variant_name({variant, 0}));
         Wishes wishes;
-        wishes.mla = way.mla;
-        wishes.cache = way.cache;
+        wishes.mla = variant.mla;
+        wishes.cache = variant.cache;
         wishes.config = test::plugins_up_to("cpu_avx512");
         Demo demo(wishes);
         expect_answers(demo, some_prompts(which++));
     }
 }
 
-class DemoKeys : public testing::TestWithParam<Way> {};
+class DemoKeys : public testing::TestWithParam<Variant> {};
 
 TEST_P(DemoKeys, FindsWhatItWasTold) {
     const json::object& keys = record().root.at("keys").as_object();
@@ -270,10 +270,10 @@ TEST_P(DemoKeys, FindsWhatItWasTold) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Demo, DemoKeys,
-                         testing::Values(Way{"0", TSR_TYPE_F16, "f16"}, Way{"1", TSR_TYPE_Q8_0, "q8_0"},
-                                         Way{"2", TSR_TYPE_BF16, "bf16"}, Way{"3", TSR_TYPE_F16, "f16"},
-                                         Way{"3", TSR_TYPE_Q8_0, "q8_0"}),
-                         way_name);
+                         testing::Values(Variant{"0", TSR_TYPE_F16, "f16"}, Variant{"1", TSR_TYPE_Q8_0, "q8_0"},
+                                         Variant{"2", TSR_TYPE_BF16, "bf16"}, Variant{"3", TSR_TYPE_F16, "f16"},
+                                         Variant{"3", TSR_TYPE_Q8_0, "q8_0"}),
+                         variant_name);
 
 TEST(Demo, SaysTheSameOnAnyNumberOfThreads) {
     std::vector<std::vector<std::string>> answers;
@@ -283,7 +283,7 @@ TEST(Demo, SaysTheSameOnAnyNumberOfThreads) {
         Demo demo(wishes);
         std::vector<std::string> questions(record().prompts.begin(), record().prompts.begin() + 6);
         const std::string text(record().root.at("keys").as_object().at("texts").as_array().front().as_string());
-        questions.push_back(text);  // no key in its place: whatever it says to that, it must be the same
+        questions.push_back(text);  // without the key: whatever the answer is, it must be the same
         answers.push_back(demo.ask(questions, 40));
     }
     for (const auto& other : answers) EXPECT_EQ(other, answers[0]);

@@ -1,4 +1,4 @@
-// Fewer experts (-ser): exact where another way says what comes out, and the same for prompts of any length.
+// Fewer experts (-ser): exact where the result is known otherwise, and the same for prompts of any length.
 #include "core/gguf/reader.hpp"
 #include "tests/support.hpp"
 
@@ -50,7 +50,7 @@ EngineOptions options_with(ExpertReduction experts) {
     options.context = 128;
     options.rows = 64;
     options.output_rows = 64;
-    options.expand_from = 1000;  // attention by one way for all lengths
+    options.expand_from = 1000;  // one variant of attention for all lengths
     options.experts = experts;
     return options;
 }
@@ -79,7 +79,8 @@ TEST(ExpertReduction, WithARatioOfOneIsTheModelWithFewerExperts) {
     }
 }
 
-// The reference computes each row by itself; faster kernels of attention round differently for one row and for many.
+// The reference computes each row independently; faster kernels of attention round differently for one row and for
+// many.
 TEST(ExpertReduction, DoesNotDependOnHowAPromptIsFed) {
     const Hardware hardware = Hardware::detect();
     for (const bool fast : {false, true}) {

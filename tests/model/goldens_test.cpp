@@ -47,7 +47,7 @@ struct Golden {
     float largest = 0;
 };
 
-struct Way {
+struct Variant {
     const char* name;
     const char* plugin;  // that kernels are of
     const char* mla;     // lowering of mla_attention; "" for models without it
@@ -57,11 +57,11 @@ struct Way {
 
 struct Case {
     fs::path golden;
-    Way way;
+    Variant variant;
 };
 
 std::string case_name(const testing::TestParamInfo<Case>& info) {
-    std::string name = info.param.golden.stem().stem().string() + "_" + info.param.way.name;
+    std::string name = info.param.golden.stem().stem().string() + "_" + info.param.variant.name;
     std::ranges::replace_if(
         name, [](unsigned char c) { return !std::isalnum(c); }, '_');
     return name;
@@ -86,8 +86,8 @@ std::vector<std::vector<float>> run(Engine& engine, const std::vector<int32_t>& 
 }
 
 TEST_P(Goldens, LogitsAgree) {
-    const Way& way = GetParam().way;
-    if (!test::runs_here(way.plugin)) GTEST_SKIP() << "this processor cannot run " << way.plugin;
+    const Variant& variant = GetParam().variant;
+    if (!test::runs_here(variant.plugin)) GTEST_SKIP() << "this processor cannot run " << variant.plugin;
     const Golden golden(GetParam().golden);
     EngineOptions options;
     options.context = static_cast<uint32_t>(golden.tokens.size());
@@ -95,17 +95,17 @@ TEST_P(Goldens, LogitsAgree) {
     options.output_rows = 97;
     options.expand_from = 12;
     options.cache_type_k = options.cache_type_v = TSR_TYPE_F32;
-    options.flash_attention = way.flash;
-    if (*way.mla) options.lowerings["mla_attention"] = way.mla;
-    const Config config = test::plugins_up_to(way.plugin);
+    options.flash_attention = variant.flash;
+    if (*variant.mla) options.lowerings["mla_attention"] = variant.mla;
+    const Config config = test::plugins_up_to(variant.plugin);
     test::LoadedModel model(golden.model, options, config);
     for (const LoweringChoice& choice : model.engine->plan().lowerings) {
         if (choice.op != "mla_attention") continue;
-        EXPECT_EQ(choice.lowering, way.mla) << choice.node;
+        EXPECT_EQ(choice.lowering, variant.mla) << choice.node;
     }
     for (const PlannedNode& node : model.engine->plan().nodes) {
         const std::string& plugin = model.registry->owner(*node.kernel).manifest.name;
-        EXPECT_EQ(plugin, way.plugin) << model.engine->plan().graph.nodes()[node.node].name << " on " << plugin;
+        EXPECT_EQ(plugin, variant.plugin) << model.engine->plan().graph.nodes()[node.node].name << " on " << plugin;
     }
 
     const auto logits = run(*model.engine, golden.tokens);
@@ -129,7 +129,7 @@ TEST_P(Goldens, LogitsAgree) {
     for (size_t position = 0; position < golden.tokens.size(); ++position) {
         if (golden.router_margin[position] < 1e-3f) {
             ++left_out;
-        } else if (golden.margin[position] > 2 * way.tolerance * golden.largest) {
+        } else if (golden.margin[position] > 2 * variant.tolerance * golden.largest) {
             const auto best = std::ranges::max_element(logits[position]) - logits[position].begin();
             EXPECT_EQ(best, golden.top1[position]) << "position " << position;
             ++compared;
@@ -138,15 +138,15 @@ TEST_P(Goldens, LogitsAgree) {
     RecordProperty("difference_of_largest_logit", std::to_string(worst / golden.largest));
     std::printf(
         "    largest difference %.2e of the largest logit (limit %.0e) at position %zu; top-1 equal at %zu of %zu\n",
-        worst / golden.largest, way.tolerance, worst_at, compared, golden.tokens.size());
-    EXPECT_LE(worst, way.tolerance * golden.largest) << "at position " << worst_at;
+        worst / golden.largest, variant.tolerance, worst_at, compared, golden.tokens.size());
+    EXPECT_LE(worst, variant.tolerance * golden.largest) << "at position " << worst_at;
     EXPECT_LE(left_out * 20, golden.tokens.size());
     EXPECT_GE(compared * 2, golden.tokens.size());
 }
 
 std::vector<Case> cases() {
     constexpr double kReference = 1e-3, kX86 = 1e-2;
-    std::vector<Way> latent = {{"reference_mla2_tiles", "reference", "2", false, kReference}}, plain;
+    std::vector<Variant> latent = {{"reference_mla2_tiles", "reference", "2", false, kReference}}, plain;
     constexpr const char* kReferences[] = {"reference_mla0", "reference_mla1", "reference_mla2", "reference_mla3"};
     constexpr const char* kAvx2[] = {"avx2_mla0", "avx2_mla1", "avx2_mla2", "avx2_mla3"};
     constexpr const char* kAvx512[] = {"avx512_mla0", "avx512_mla1", "avx512_mla2", "avx512_mla3"};
@@ -171,10 +171,11 @@ std::vector<Case> cases() {
         const std::string name = file.filename().string();
         const bool has_latent = name.starts_with("v2") || name.starts_with("v3");
         const bool is_long = name.find(".long.") != std::string::npos;
-        for (const Way& way : has_latent ? latent : plain) {
-            // 4,224 tokens on the reference take long: one way of each family.
-            if (is_long && way.plugin == std::string_view("reference") && std::string_view(way.mla) != "3") continue;
-            all.push_back({file, way});
+        for (const Variant& variant : has_latent ? latent : plain) {
+            // 4,224 tokens on the reference take long: one variant of each family.
+            if (is_long && variant.plugin == std::string_view("reference") && std::string_view(variant.mla) != "3")
+                continue;
+            all.push_back({file, variant});
         }
     }
     return all;
@@ -236,7 +237,7 @@ TEST(GoldensInHadamardsBasis, GroupedQueriesAgree) {
                 plain = logits;
                 continue;
             }
-            EXPECT_NE(logits, plain) << name << ": the cache was not turned";
+            EXPECT_NE(logits, plain) << name << ": the Hadamard matrix was not applied to the cache";
             double worst = 0;
             for (size_t row = 0; row < logits.size(); ++row) {
                 for (size_t k = 0; k < logits[row].size(); ++k)

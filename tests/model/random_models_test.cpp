@@ -1,9 +1,9 @@
 // Models with random weights in every format and layout: the kernels for x86 against the reference, with AVX2 in each
-// way of attention.
+// variant of attention.
 //
 // They round activations to eight bits for products with quantised weights. In most files every expert is used, so that
-// rounding shows as rounding; in those with a selection it also turns near ties of the router, after which a row goes
-// its own way: such rows are counted and their number is bounded.
+// rounding shows as rounding; in those with a selection it also changes near ties of the router, after which a row has
+// other experts: such rows are counted and their number is bounded.
 #include "tests/model/random_models.hpp"
 
 #include "tests/support.hpp"
@@ -28,7 +28,7 @@ namespace fs = std::filesystem;
 
 using Logits = std::vector<std::vector<float>>;  // of each row
 
-constexpr std::array<const char*, 4> kWays = {"0", "1", "2", "3"};
+constexpr std::array<const char*, 4> kVariants = {"0", "1", "2", "3"};
 
 void expect_kernels(const test::LoadedModel& model, const char* backend, const char* mla) {
     const Plan& plan = model.engine->plan();
@@ -49,7 +49,7 @@ void expect_kernels(const test::LoadedModel& model, const char* backend, const c
     EXPECT_GE(checked, 3 * static_cast<int>(model.engine->info().layers));
 }
 
-// A prompt that begins as a continuation would and goes on as one, then single tokens.
+// A prompt in two parts, of which the second continues the first, then single tokens.
 Logits run(const fs::path& file, const char* backend, const char* mla) {
     EngineOptions options;
     options.context = 64;
@@ -118,35 +118,35 @@ struct Model {
     std::string name;
     std::string options;
     double tolerance;  // of the largest logit, of the kernels for x86 against the reference
-    // Rows that may differ by more, because a near tie of a router went the other way. 0 where all experts are used.
-    size_t turned_rows = 0;
+    // Rows that may differ by more, because a near tie of a router was decided otherwise. 0 where all experts are used.
+    size_t rerouted_rows = 0;
 };
 
-void check(const Model& model, const fs::path& file, const std::vector<const char*>& ways) {
+void check(const Model& model, const fs::path& file, const std::vector<const char*>& variants) {
     const Logits wanted = run(file, "reference", "0");
     std::vector<Logits> got;
     std::vector<std::pair<const char*, const char*>> runs;
-    for (const char* way : ways) runs.emplace_back("cpu_avx2", way);
+    for (const char* variant : variants) runs.emplace_back("cpu_avx2", variant);
     if (test::runs_here("cpu_avx512")) runs.emplace_back("cpu_avx512", "3");
-    for (const auto& [backend, way] : runs) {
-        SCOPED_TRACE(std::string(backend) + " -mla " + way);
-        got.push_back(run(file, backend, way));
+    for (const auto& [backend, variant] : runs) {
+        SCOPED_TRACE(std::string(backend) + " -mla " + variant);
+        got.push_back(run(file, backend, variant));
         ASSERT_EQ(got.back().size(), wanted.size());
         const Difference difference = compare(got.back(), wanted, model.tolerance);
-        const size_t turned = difference.above(model.tolerance);
+        const size_t rerouted = difference.above(model.tolerance);
         std::printf(
             "    %s -mla %s: largest difference %.1e of the largest logit %.1f; above %.0e in %zu of %zu rows; "
             "first choice equal in %zu of %zu decided\n",
-            backend, way, difference.largest(), difference.largest_logit, model.tolerance, turned, wanted.size(),
+            backend, variant, difference.largest(), difference.largest_logit, model.tolerance, rerouted, wanted.size(),
             difference.agreed, difference.decided);
-        EXPECT_LE(turned, model.turned_rows);
-        EXPECT_GE(difference.agreed + model.turned_rows, difference.decided);
+        EXPECT_LE(rerouted, model.rerouted_rows);
+        EXPECT_GE(difference.agreed + model.rerouted_rows, difference.decided);
         EXPECT_GT(difference.decided, 0u);
     }
     for (size_t i = 1; i < got.size(); ++i) {
         const Difference difference = compare(got[i], got[0], model.tolerance);
         // Each rounds for itself.
-        EXPECT_LE(difference.above(1.5 * model.tolerance), model.turned_rows)
+        EXPECT_LE(difference.above(1.5 * model.tolerance), model.rerouted_rows)
             << runs[i].first << " -mla " << runs[i].second << " against " << runs[0].first << " -mla " << runs[0].second
             << ": " << difference.largest();
     }
@@ -158,13 +158,13 @@ void PrintTo(const Model& model, std::ostream* out) {
 
 class RandomModels : public testing::TestWithParam<Model> {};
 
-TEST_P(RandomModels, AgreeWithTheReferenceInEveryWay) {
+TEST_P(RandomModels, AgreeWithTheReferenceInEveryVariant) {
     const Model& model = GetParam();
     const fs::path file = test::random_model(model.name, model.options);
-    // A turned row is no matter of the way.
-    check(
-        model, file,
-        model.turned_rows == 0 ? std::vector<const char*>(kWays.begin(), kWays.end()) : std::vector<const char*>{"3"});
+    // Which rows get other experts does not depend on the variant: one is enough.
+    check(model, file,
+          model.rerouted_rows == 0 ? std::vector<const char*>(kVariants.begin(), kVariants.end())
+                                   : std::vector<const char*>{"3"});
 }
 
 TEST(RandomModels, SplitFileGivesTheSameByAnyPart) {
@@ -196,9 +196,9 @@ std::vector<Model> models() {
     constexpr size_t kTurned = 18;
     std::vector<Model> all;
     const auto add = [&](const std::string& name, const std::string& options, const std::string& type,
-                         size_t turned = 0) {
+                         size_t rerouted = 0) {
         const bool exact = tolerance_of(type) < 1e-3;
-        all.push_back({name + "-" + type, options + " --type " + type, tolerance_of(type), exact ? 0 : turned});
+        all.push_back({name + "-" + type, options + " --type " + type, tolerance_of(type), exact ? 0 : rerouted});
     };
     for (const char* type : {"f32", "f16", "bf16", "q8_0", "q4_0", "q4_1", "q5_0", "q5_1", "iq4_nl", "iq4_xs", "q2_K",
                              "q3_K", "q4_K", "q5_K", "q6_K"}) {

@@ -92,7 +92,7 @@ TEST_P(RepackedModels, GiveTheSameBits) {
         EXPECT_GT(mapped, repacked.made.bytes * 9 / 10);
     }
 
-    // On a GPU, which wants rows as they were: they are unpacked on the way.
+    // A GPU takes canonical rows: they are unpacked for it.
     Config rig = config;
     DeviceDescription gpu;
     gpu.kind = "simulated";

@@ -1,4 +1,4 @@
-// Kernels and lowerings of several plugins for one op: whose is taken, and what is said of the others.
+// Kernels and lowerings of several plugins for one op: which one is chosen, and the reasons for the others.
 #include "core/base/error.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/plan.hpp"
@@ -305,7 +305,7 @@ TEST(Competition, OperatorsOfTheCoreCannotBeReplaced) {
         FAIL() << "it was taken";
     } catch (const Error& error) {
         EXPECT_THAT(error.what(), HasSubstr("culprit"));
-        EXPECT_THAT(error.what(), HasSubstr("operator add: the core brings an op of this name"));
+        EXPECT_THAT(error.what(), HasSubstr("operator add: the core has an op of this name"));
     }
 }
 
@@ -316,7 +316,7 @@ TEST(Competition, OperatorsOfTwoPluginsAreAConflict) {
     second.lowering("squeeze", "two", 1, true);
     const Registry registry = registry_of({&first, &second});
     ASSERT_EQ(registry.conflicts().size(), 1u);
-    EXPECT_THAT(registry.conflicts()[0], HasSubstr("operator squeeze: a and b bring it; that of a is used"));
+    EXPECT_THAT(registry.conflicts()[0], HasSubstr("operator squeeze: a and b provide it; that of a is used"));
     // Lowerings of the operator that is not used may mean something else by the name.
     EXPECT_EQ(plan_of("squeeze", registry).lowerings[0].lowering, "one");
     EXPECT_THAT(plan_of("squeeze", registry).lowerings[0].rejected, IsEmpty());
@@ -326,7 +326,7 @@ TEST(Competition, ALoweringOfAnUnknownOpIsLeftOut) {
     Plugin author("author");
     author.lowering("nobodys", "way", 1);
     const Registry registry = registry_of({&author});
-    EXPECT_THAT(registry.plugins()[0].left_out, ElementsAre("lowering way of nobodys: no plugin brings this op"));
+    EXPECT_THAT(registry.plugins()[0].left_out, ElementsAre("lowering way of nobodys: no plugin provides this op"));
 }
 
 // One plugin's kernels would read the addresses of another one's device as something that they are not.

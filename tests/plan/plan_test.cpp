@@ -1,4 +1,4 @@
-// Plans from headers alone: what is placed where, what is refused, and what people are told.
+// Plans from headers alone: placement, refusals, and messages.
 #include "core/base/error.hpp"
 #include "core/session/engine.hpp"
 #include "tests/support.hpp"

@@ -98,7 +98,7 @@ TEST_P(StepOrderOf, CopiesNoMoreThanNeeded) {
     for (const Action& action : planned.plan.step.actions)
         copies += action.kind == ActionKind::kUpload || action.kind == ActionKind::kDownload ? 1 : 0;
     EXPECT_EQ(copies == 0, GetParam().gpus.empty());
-    // Wholly on one card: the inputs go there, the logits come back, and all kernels are one run.
+    // All on one card: the inputs are copied there, the logits back, and all kernels are one run.
     if (std::string_view(GetParam().name) == "one_gpu") {
         EXPECT_EQ(copies, 2u);
         EXPECT_EQ(planned.plan.step.actions.size(), 5u);
@@ -109,7 +109,7 @@ TEST_P(StepOrderOf, CopiesNoMoreThanNeeded) {
 INSTANTIATE_TEST_SUITE_P(Rigs, StepOrderOf, testing::ValuesIn(kRigs),
                          [](const auto& instance) { return std::string(instance.param.name); });
 
-// A device's other work goes on while the host computes: its shared expert beside the experts on the CPU.
+// A device's other work continues while the host computes: its shared expert beside the experts on the CPU.
 class Overlap : public StepOrderOf {};
 
 TEST_P(Overlap, TheSharedExpertIsPutOnTheDeviceBeforeTheHostComputesItsExperts) {

@@ -1,4 +1,4 @@
-// Plugins that are wrong in every way we know. The host goes on with the good one beside them, and says why.
+// Plugins with every known fault. The host uses the good one beside them, and reports why it rejects the others.
 #include "core/base/error.hpp"
 #include "tests/registry/plugin_folder.hpp"
 
@@ -57,7 +57,7 @@ TEST_P(BadTables, IsRejectedWithItsReason) {
     PluginFolder folder;
     const fs::path bad = folder.add(GetParam().fixture);
     EXPECT_REJECTED(load_beside_good(folder, bad), GetParam().reason);
-    // The second time tells the same, and does not initialise again.
+    // The second time the result is the same, without a second initialisation.
     const Registry again = Registry::load(folder.config(), small_machine());
     EXPECT_REJECTED(record_of(again, bad), GetParam().reason);
 }
@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
                     TableCase{"short_kernel", "a kernel: struct_size is 48"},
                     TableCase{"no_run", "kernel add.fixture: a function is missing"},
                     TableCase{"short_status", "a status whose struct_size is 8, expected at least 32"},
-                    TableCase{"cores_op", "operator matmul: the core brings an op of this name"},
+                    TableCase{"cores_op", "operator matmul: the core has an op of this name"},
                     TableCase{"init_fails", "plugin init_fails: initialize: the frobnicator is cold"}),
     [](const auto& test) { return std::string(test.param.fixture); });
 

@@ -111,7 +111,7 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"[[simulated]]\ncompute_capability = '8.6'\nmemory = 1\ncount = 65", "expected 1 to 64"},
         BadConfig{"[plugins]\nprefer = ['a', 3]", "expected an array of strings, found an integer in it"},
         BadConfig{"[plugins]\nprefer = ['a']\noff = ['a']", "it cannot be both"},
-        BadConfig{"[plugins]\nprefer = ['a', 'a']", "'a' is there twice"},
+        BadConfig{"[plugins]\nprefer = ['a', 'a']", "'a' occurs twice"},
         BadConfig{"[plugins]\nfolders = ['']", "holds an empty name"},
         BadConfig{"[plugins]\nfolders = [\"a\\u0000b\"]", "holds a control character"},
         BadConfig{"[plugins]\nallowed_sha256 = ['12']", "expected 64 hexadecimal digits, found '12'"},

@@ -58,10 +58,10 @@ TEST(Registry, ConflictsAreSaidAndTheFirstCounts) {
     EXPECT_EQ(registry.find_operator("fixture_op"), registry.find_plugin("better")->table->operators[0]);
     EXPECT_EQ(registry.find_layout("fixture_rows")->group_rows, 8u);
     EXPECT_THAT(registry.conflicts(),
-                ElementsAre("operator fixture_op: better and good bring it; that of better is used",
+                ElementsAre("operator fixture_op: better and good provide it; that of better is used",
                             "layout fixture_rows: better and other mean different bytes by it; that of "
                             "better is used",
-                            "operator fixture_op: better and other bring it; that of better is used"));
+                            "operator fixture_op: better and other provide it; that of better is used"));
     EXPECT_EQ(registry.find_operator("fixture"), nullptr);
     EXPECT_EQ(registry.find_layout("zz"), nullptr);
     EXPECT_EQ(registry.operators().size(), 1u);

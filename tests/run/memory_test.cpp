@@ -1,4 +1,4 @@
-// The plan's bytes against those that are really asked for. This program stands in for malloc and mmap and counts; it
+// The plan's bytes against those that are allocated. This program replaces malloc and mmap and counts; it
 // shares nothing with the planner.
 #include "core/base/log.hpp"
 #include "core/registry/plugin_log.hpp"
@@ -20,7 +20,7 @@ namespace {
 constexpr size_t kLarge = 64 << 10;
 
 std::atomic<uint64_t> mapped_bytes{0};    // anonymous mappings asked for
-std::atomic<uint64_t> unmapped_bytes{0};  // given back
+std::atomic<uint64_t> unmapped_bytes{0};  // released
 std::atomic<uintptr_t> reserved{0};       // the latest room for addresses alone, which a mapped file is put into
 std::atomic<size_t> reserved_bytes{0};
 std::atomic<uint64_t> large_mallocs{0};  // bytes of allocations above 64 KiB

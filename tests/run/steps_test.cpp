@@ -1,4 +1,4 @@
-// Steps on asynchronous devices: what is put on them, how many are under way, and how they end.
+// Steps on asynchronous devices: work put on queues, steps in flight, and how they end.
 #include "core/base/error.hpp"
 #include "plugins/simulated/simulated_failures.h"
 #include "tests/support.hpp"
@@ -134,7 +134,7 @@ TEST_F(Steps, PiecesOfAPromptAreUnderWayOnSeveralCardsAtOnce) {
     const Logits wanted = prefill(prompt);
     load({"SIM0", "SIM1"}, {{"blk\\.[01]\\.|token_embd", "SIM0"}, {".*", "SIM1"}});
     EXPECT_EQ(engine().plan().step.slots, 3u);
-    // Eight pieces. The host comes to submit the third before it has waited for anything.
+    // Eight pieces. The host submits the third before it has waited for anything.
     uint64_t waits_before_third = UINT64_MAX;
     const auto row = engine().prefill(engine().cache().create(), prompt, [&](size_t done, size_t) {
         if (done == 96)

@@ -160,7 +160,7 @@ TEST(SimulatedFailures, LateFailuresAreToldByWaits) {
         gpu.record(event);
         gpu.queue_wait(event, other);
         gpu.record(second, other);
-        // An event tells of a failure before it, also of another queue, as often as it is asked.
+        // An event reports a failure before it, also of another queue, each time it is waited for.
         for (int i = 0; i < 2; ++i) {
             EXPECT_THAT(failure([&] { gpu.wait_event(event); }, TSR_DEVICE_ERROR), HasSubstr("4 bytes"));
             EXPECT_THAT(failure([&] { gpu.wait_event(second); }, TSR_DEVICE_ERROR), HasSubstr("4 bytes"));
@@ -168,7 +168,7 @@ TEST(SimulatedFailures, LateFailuresAreToldByWaits) {
         EXPECT_TRUE(gpu.complete(event));
         gpu.wait(other);
         EXPECT_THAT(failure([&] { gpu.wait(); }, TSR_DEVICE_ERROR), HasSubstr("4 bytes"));
-        // The queue tells once, and works again; events tell no longer.
+        // The queue reports it once, and works again; events no longer report it.
         gpu.wait();
         gpu.wait_event(event);
         gpu.wait_event(second);

@@ -197,7 +197,8 @@ class Gpu {
 
     // ---- kernels ----
 
-    // Computes a node whose operands lie in host memory: to the device and back. `change` may spoil the launch.
+    // Computes a node whose operands are in host memory: copies to the device and back. `change` may corrupt the
+    // launch.
     void compute(TestNode& node, const Ranges& ranges,
                  const std::function<void(std::vector<void*>&, tsr_launch&)>& change = {}) {
         Prepared prepared(*this, node);

@@ -152,7 +152,7 @@ TEST(SimulatedLateness, TheSeedDecidesTheOrder) {
     EXPECT_LT(last_of_first, 40);
 }
 
-// What is omitted says that it was done.
+// Omitted operations report success.
 TEST(SimulatedFailures, OperationsAreOmitted) {
     Gpu gpu(options(TSR_SIMULATED_ON_WAIT));
     auto* host = gpu.pinned<int>(2);

@@ -161,7 +161,7 @@ TEST(SimulatedRecording, RefusesWhatADriverRefusesAndIsOfNoUseAfterwards) {
         EXPECT_THAT(message_of(gpu.device->end_recording(gpu.device, gpu.queue, &made)),
                     AllOf(HasSubstr("cannot be used"), HasSubstr(refused.message)));
         EXPECT_EQ(message_of(gpu.device->end_recording(gpu.device, gpu.queue, nullptr)), "");
-        // The device goes on.
+        // The device still works.
         gpu.put_upload(memory, "0123456789abcdef", 16);
         gpu.replay(earlier);
         gpu.put_download(out, memory, 16);

@@ -31,7 +31,7 @@ class KernelTable {
 
     const tsr_kernel* const* list() const noexcept { return list_.data(); }
 
-    // The algorithm of one of the table's kernels.
+    // The algorithm of a kernel of the table.
     static const Op& op_of(const tsr_kernel* kernel) noexcept { return *static_cast<const Op*>(kernel->context); }
 
   private:

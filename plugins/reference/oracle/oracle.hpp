@@ -1,5 +1,5 @@
 // The oracle: an algorithm in plain C++ for every op of ops.h but the fused ones. The plugins `reference` and
-// `simulated` compute with it, and tests hold all other kernels against it; no production kernel runs it.
+// `simulated` compute with it, and tests compare all other kernels with it; no production kernel runs it.
 #pragma once
 
 #include <tessera/cpu/check.hpp>
@@ -19,7 +19,7 @@ using cpu::Work;
 struct Op {
     const char* name;
     // Answers `plan` (supported, reason, workspace, minimum scratch) and, on yes, `work`. `slots` is the number of
-    // workers that get workspace of their own; more of them may run, without being of use where there is workspace.
+    // workers that get workspace of their own; further workers may run, but get no work of ops that need workspace.
     // Pure.
     void (*plan)(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan, Work& work) noexcept;
     // Computes a node that plan has accepted, with the same `slots`. Uses no barrier. Throws sdk::Failure if data is

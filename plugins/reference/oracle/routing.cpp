@@ -1,4 +1,4 @@
-// moe_route: which experts a row goes to, and with what weight. Sources: DeepSeek-V2 (arXiv 2405.04434), DeepSeek-V3
+// moe_route: the experts of a row and their weights. Sources: DeepSeek-V2 (arXiv 2405.04434), DeepSeek-V3
 // (arXiv 2412.19437).
 #include "oracle.hpp"
 #include "sums.hpp"
@@ -38,7 +38,7 @@ void probabilities(const float* logits, int64_t n, bool sigmoid, float* p) noexc
     for (int64_t e = 0; e < n; ++e) p[e] = static_cast<float>(std::exp(logits[e] - largest) / sum);
 }
 
-// The largest of those not marked, the first of equals; -1 if none is left. Not-a-number loses to all others.
+// The largest of those not marked, the first of equals; -1 if none is left. NaN is below all others.
 int64_t best_unmarked(const float* score, const char* marked, int64_t n) noexcept {
     int64_t best = -1;
     for (int64_t i = 0; i < n; ++i) {

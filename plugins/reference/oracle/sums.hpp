@@ -1,4 +1,4 @@
-// Sums of the reference algorithms. Plain C++: the oracle of the tests must be easy to believe.
+// Sums of the reference algorithms. Plain C++, so that the oracle of the tests is easy to verify.
 #pragma once
 
 #include <tessera/cpu/hadamard.hpp>

@@ -1,4 +1,4 @@
-// Structs of the ABI whose maker may have known longer or shorter ones than this header.
+// Structs of the ABI from code that was compiled with another version of the headers.
 #pragma once
 
 #include <tessera/sizes.h>
@@ -15,7 +15,7 @@ namespace tessera::sdk {
 template <typename T>
 constexpr uint32_t size_in_version(uint32_t minor) noexcept {
     uint32_t size = 0;
-    // Lines of one struct come in the order of versions: the last that applies counts.
+    // Lines of one struct are in the order of versions: the last that applies counts.
 #define TSR_APPLY_LINE(name, since, bytes) \
     if (std::is_same_v<T, name> && minor + int64_t{1} > since) size = bytes;
     TSR_STRUCT_SIZES(TSR_APPLY_LINE)
@@ -31,8 +31,8 @@ Field field_or_zero(const T& value, Field T::*field) noexcept {
 }
 
 // A copy of a struct of any size as this header knows it: fields that it lacks are 0, fields past this header are left
-// out. No more than `limit` bytes are read: a copy that its maker took from somebody else's struct may claim more than
-// it has.
+// out. No more than `limit` bytes are read: a copy of a longer struct may have a struct_size that is larger than
+// the copy.
 template <typename T>
 T copy_struct(const T& from, uint32_t limit = sizeof(T)) noexcept {
     static_assert(std::is_trivially_copyable_v<T>);

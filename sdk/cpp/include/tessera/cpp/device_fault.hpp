@@ -1,4 +1,4 @@
-// What can be told of an opened device without using it.
+// Checks of an opened device that do not use it.
 #pragma once
 
 #include <tessera/device.h>
@@ -8,8 +8,8 @@
 
 namespace tessera::sdk {
 
-// The first required function that is missing, or an optional group of which only a part is there; empty if nothing is
-// wrong. `device` may point anywhere that can be read.
+// The first required function that is missing, or an optional group that is incomplete; empty if nothing is wrong.
+// `device` may point to any readable memory.
 inline std::string device_fault(const tsr_device& device) {
     if (device.struct_size < sizeof(tsr_device)) {
         return "struct_size is " + std::to_string(device.struct_size) + ", expected at least " +
@@ -50,8 +50,8 @@ inline std::string device_fault(const tsr_device& device) {
             if (function.name) (function.there ? present : missing) = &function;
         }
         if (present && missing) {
-            return std::string("the function ") + present->name + " is there, and " + missing->name +
-                   ", which goes with it, is not";
+            return std::string("the function ") + present->name + " is present, and " + missing->name +
+                   ", which belongs to it, is missing";
         }
     }
     return {};

@@ -63,9 +63,9 @@ T* operand_data(const tsr_node& node, const tsr_run& run, uint32_t index) noexce
     return reinterpret_cast<T*>(static_cast<char*>(run.data[index]) + operand(node, index).offset);
 }
 
-// Calls body(i) for pieces 0 .. count - 1 of work until the workers together have had all, once between barriers. A
-// worker's first ones are neighbours and rise. `worker` of `workers` is who calls; a host that hands out nothing shares
-// by these alone.
+// Calls body(i) for pieces 0 .. count - 1 of work, divided among the workers, once between barriers. The first ones of
+// a worker are consecutive and ascending. The caller is `worker` of `workers`; without tsr_run.piece the division is by
+// these alone.
 template <class Body>
 void for_pieces(const tsr_run& run, uint32_t worker, uint32_t workers, int64_t count, Body&& body) {
     constexpr int64_t kMaxPieces = 65535;

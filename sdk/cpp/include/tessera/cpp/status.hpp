@@ -1,4 +1,4 @@
-// C++ comfort over status.h: exceptions inside a plugin, statuses at its edge.
+// status.h for C++: exceptions inside a plugin, statuses in its interface.
 #pragma once
 
 #include <tessera/status.h>
@@ -11,7 +11,7 @@
 
 namespace tessera::sdk {
 
-// What a plugin throws to answer with a code of its own.
+// Thrown by a plugin to return a status with a code of its choice.
 class Failure : public std::runtime_error {
   public:
     Failure(tsr_code code, const std::string& message) : std::runtime_error(message), code_(code) {}
@@ -68,7 +68,7 @@ const tsr_status* guarded(Body&& body) noexcept {
     }
 }
 
-// Throws the Failure that a status carries and hands it back to its maker.
+// Throws the Failure that a status describes, and destroys the status.
 inline void check(const tsr_status* status) {
     if (!status) return;
     Failure failure(status->code, status->message ? status->message : "no message");

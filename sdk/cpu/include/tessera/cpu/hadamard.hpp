@@ -1,5 +1,5 @@
-// Rows in the basis of a Hadamard matrix (Sylvester's construction): what a few elements hold is spread over all, so
-// that blocks of few bits lose less of it (arXiv 2404.00456). Dot products of two rows stay what they were.
+// Rows in the basis of a Hadamard matrix (Sylvester's construction): outliers are spread over all elements, so that
+// blocks of few bits lose less precision (arXiv 2404.00456). Dot products of two rows do not change.
 #pragma once
 
 #include <cmath>
@@ -12,7 +12,8 @@ constexpr int64_t hadamard_block(int64_t elements) noexcept {
     return elements & -elements;
 }
 
-// Multiplies each block of the row with the matrix, which is orthonormal and symmetric: doing it twice undoes it.
+// Multiplies each block of the row with the matrix, which is orthonormal and symmetric: applied twice it is the
+// identity.
 inline void hadamard(float* x, int64_t elements) noexcept {
     const int64_t block = hadamard_block(elements);
     const float scale = 1.0f / std::sqrt(static_cast<float>(block));

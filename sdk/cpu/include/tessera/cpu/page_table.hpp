@@ -10,7 +10,7 @@
 
 namespace tessera::cpu {
 
-// Where a token of a sequence lies: checks what came in as data.
+// Finds the page of a token of a sequence; checks its data, which is untrusted.
 class PageTable {
   public:
     PageTable(const tsr_node& node, const View& table, int64_t pages) noexcept

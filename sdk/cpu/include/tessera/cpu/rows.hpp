@@ -1,4 +1,4 @@
-// What kernels for CPUs share: dividing work between workers, reaching elements of strided tensors, decoding parts of
+// Shared by kernels for CPUs: dividing work among workers, accessing elements of strided tensors, decoding parts of
 // rows.
 //
 // Work is divided by outputs. With each output computed in one fixed order, results do not depend on the number of

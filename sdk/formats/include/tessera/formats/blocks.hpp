@@ -16,8 +16,8 @@ namespace tessera::formats {
 inline constexpr int kSmallBlock = 32;   // elements in a block of q4_0 .. q8_0 and iq4_nl
 inline constexpr int kSuperBlock = 256;  // elements in a block of the K formats and iq4_xs
 
-// What every block says of itself. Formats whose rows begin with a scale of their own name its type as RowScale:
-// uint16_t (f16) or float.
+// The type and the number of elements of a block. Formats whose rows begin with a scale of their own name its type as
+// RowScale: uint16_t (f16) or float.
 template <tsr_type kFormat, int kCount>
 struct BlockOf {
     static constexpr tsr_type kType = kFormat;

@@ -88,7 +88,7 @@ static_assert(sizeof(BlockIq3Xxs) == 98 && sizeof(BlockIq3S) == 110);
 static_assert(sizeof(BlockIq1S) == 50 && sizeof(BlockIq1M) == 56);
 static_assert(sizeof(BlockIq1SRow) == 6 && sizeof(BlockIq1MRow) == 7);
 
-// What the codes of codebooks.hpp stand for.
+// The values of the codes of codebooks.hpp.
 inline constexpr int8_t kIq2Values[4] = {8, 25, 43, 0};
 inline constexpr int8_t kIq3XxsValues[8] = {4, 12, 20, 28, 36, 44, 52, 62};
 

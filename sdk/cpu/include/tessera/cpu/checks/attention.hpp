@@ -1,4 +1,4 @@
-// The check of flash_attention and tiled_attention, and what a node of them asks for.
+// The check of flash_attention and tiled_attention, and the shape of such a node.
 #pragma once
 
 #include <tessera/cpu/check.hpp>
@@ -27,7 +27,7 @@ struct AttentionShape {
     int64_t unprojected = 0;  // projected: p, the last elements of a key
     int64_t rows = 0;         // maximum
     double scale = 0;
-    bool hadamard = false;  // projected: rows of the weights want hadamard()
+    bool hadamard = false;  // projected: hadamard() is applied to rows of the weights
 
     explicit AttentionShape(const tsr_node& node) noexcept {
         const tsr_tensor& q = *node.inputs[kQ];
