@@ -26,7 +26,7 @@ PluginRecord read_record(const fs::path& file) {
     PluginRecord record;
     record.path = file;
     try {
-        // Judged where the link leads, so that the library is looked for there too.
+        // Links are followed, so that the library is searched for in the folder of the target.
         record.path = fs::canonical(file);
         record.reason = why_distrust(record.path);
         if (record.reason.empty()) {
@@ -92,14 +92,14 @@ std::string why_no_device(const Manifest& manifest, const Hardware& hardware) {
     for (const tsr_device_info* device : hardware.devices()) {
         if (!serves(manifest, *device)) continue;
         const uint32_t found = device->compute_capability;
-        // A processor has no compute capability to be judged by.
+        // A processor has no compute capability.
         if (std::string_view(device->kind) == "cpu") return {};
-        const bool new_enough = found >= manifest.least_compute_capability;
-        if (new_enough && found <= manifest.most_compute_capability) return {};
-        seen += fmt::format(
-            "{}{}: compute capability {}, at {} {} needed", seen.empty() ? "" : "; ", device->id,
-            compute_capability_text(found), new_enough ? "most" : "least",
-            compute_capability_text(new_enough ? manifest.most_compute_capability : manifest.least_compute_capability));
+        const bool new_enough = found >= manifest.minimum_compute_capability;
+        if (new_enough && found <= manifest.maximum_compute_capability) return {};
+        seen += fmt::format("{}{}: compute capability {}, at {} {} needed", seen.empty() ? "" : "; ", device->id,
+                            compute_capability_text(found), new_enough ? "most" : "least",
+                            compute_capability_text(new_enough ? manifest.maximum_compute_capability
+                                                               : manifest.minimum_compute_capability));
     }
     return seen.empty() ? fmt::format("no device of kind {} here", join(manifest.kinds)) : seen;
 }
@@ -129,10 +129,10 @@ std::string why_no_flags(const Manifest& manifest, const Hardware& hardware) {
 }
 
 std::string why_driver(const Manifest& manifest, const Hardware& hardware) {
-    const auto needed = parse_version(manifest.least_driver);
+    const auto needed = parse_version(manifest.minimum_driver);
     const auto found = parse_version(hardware.gpu_driver());
     if (!needed || hardware.is_rig() || (found && *found >= *needed)) return {};
-    return fmt::format("needs NVIDIA driver {} or later, found {}", manifest.least_driver,
+    return fmt::format("needs NVIDIA driver {} or later, found {}", manifest.minimum_driver,
                        hardware.gpu_driver().empty() ? "one that does not tell its version" : hardware.gpu_driver());
 }
 

@@ -1,4 +1,4 @@
-// Finding plugins, and judging them before and while they are mapped. Inside this folder only.
+// Finds plugins and decides which can be used. Inside this folder only.
 #pragma once
 
 #include "core/registry/registry.hpp"
@@ -10,7 +10,7 @@
 
 namespace tessera {
 
-// The folder that belongs to the running executable: ../lib/tessera/plugins beside the folder it lies in.
+// The folder that belongs to the running executable: ../lib/tessera/plugins, relative to the executable's folder.
 std::filesystem::path default_plugin_folder();
 
 // The user's own: $XDG_DATA_HOME/tessera/plugins, or ~/.local/share/tessera/plugins. Nothing if there is no such

@@ -62,7 +62,7 @@ Manifest read(const TomlFile& file) {
     manifest.abi_major = (*numbers)[0];
     manifest.abi_minor = (*numbers)[1];
 
-    // A name, not a path: the library lies in the folder whose trust was judged.
+    // A name, not a path: the library is in the manifest's folder, whose trust has been checked.
     manifest.library = read_name(table, "library");
     if (manifest.library == "." || manifest.library == "..") table.reject("library", "expected the name of a file");
     manifest.sha256 = table.need(table.string("sha256"), "sha256");
@@ -82,13 +82,13 @@ Manifest read(const TomlFile& file) {
             table.reject("plan_cpu_flags", fmt::format("'{}' is not among cpu_flags", flag));
     }
 
-    manifest.least_compute_capability = read_capability(table, "least_compute_capability", 0);
-    manifest.most_compute_capability = read_capability(table, "most_compute_capability", UINT32_MAX);
-    if (manifest.least_compute_capability > manifest.most_compute_capability) {
-        table.reject("least_compute_capability", "is above most_compute_capability");
+    manifest.minimum_compute_capability = read_capability(table, "minimum_compute_capability", 0);
+    manifest.maximum_compute_capability = read_capability(table, "maximum_compute_capability", UINT32_MAX);
+    if (manifest.minimum_compute_capability > manifest.maximum_compute_capability) {
+        table.reject("minimum_compute_capability", "is above maximum_compute_capability");
     }
-    if (auto driver = table.string("least_driver"))
-        manifest.least_driver = read_version(table, "least_driver", *driver);
+    if (auto driver = table.string("minimum_driver"))
+        manifest.minimum_driver = read_version(table, "minimum_driver", *driver);
     manifest.priority = static_cast<int32_t>(table.integer("priority", -1000000, 1000000).value_or(0));
     table.finish();
     return manifest;

@@ -17,7 +17,7 @@
 namespace tessera {
 namespace {
 
-// Maps every candidate that nothing speaks against; of plugins with one name the first that works.
+// Maps every candidate that passed the checks; of plugins with one name the first that works.
 void open_plugins(std::vector<PluginRecord>& records, const Config& config, const Hardware& hardware) {
     std::map<std::string, std::filesystem::path> chosen;
     for (PluginRecord& record : records) {

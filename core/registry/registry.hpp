@@ -1,4 +1,4 @@
-// The plugins of this process: found, judged by their manifests, mapped, and their tables united.
+// The plugins of this process: found, checked by their manifests, mapped, and their tables merged.
 #pragma once
 
 #include "core/base/plugin_call.hpp"
@@ -82,13 +82,13 @@ class Registry {
     const tsr_operator* find_operator(std::string_view name) const noexcept;
 
     // Lowerings that plugins bring for an op: by preference, then the plugin's name, then as the plugin lists them;
-    // those of the operator that is used, and those for an op of somebody else. The core's own are not among them.
+    // those of the operator that is used, and those for an op of another plugin. The core's own are not among them.
     std::span<const tsr_lowering* const> lowerings(std::string_view op) const noexcept;
     uint32_t preference(const tsr_lowering& lowering) const;
     uint32_t no_preference() const noexcept { return no_preference_; }  // of plugins that `prefer` does not name
     const PluginRecord& owner(const tsr_lowering& lowering) const;
 
-    // All, for those who list them: layouts and operators by name.
+    // All, for listings: layouts and operators by name.
     std::span<const tsr_layout* const> layouts() const noexcept { return layouts_; }
     std::span<const tsr_operator* const> operators() const noexcept { return operators_; }
 

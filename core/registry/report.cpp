@@ -118,13 +118,13 @@ std::string details(const PluginRecord& record) {
     if (!manifest.summary.empty()) text += fmt::format("  {}\n", printable(manifest.summary));
     std::vector<std::string> needs;
     if (!manifest.cpu_flags.empty()) needs.push_back("CPU flags " + join(manifest.cpu_flags, " "));
-    if (manifest.least_compute_capability > 0) {
-        needs.push_back("compute capability from " + compute_capability_text(manifest.least_compute_capability));
+    if (manifest.minimum_compute_capability > 0) {
+        needs.push_back("compute capability from " + compute_capability_text(manifest.minimum_compute_capability));
     }
-    if (manifest.most_compute_capability < UINT32_MAX) {
-        needs.push_back("compute capability to " + compute_capability_text(manifest.most_compute_capability));
+    if (manifest.maximum_compute_capability < UINT32_MAX) {
+        needs.push_back("compute capability to " + compute_capability_text(manifest.maximum_compute_capability));
     }
-    if (!manifest.least_driver.empty()) needs.push_back("NVIDIA driver from " + manifest.least_driver);
+    if (!manifest.minimum_driver.empty()) needs.push_back("NVIDIA driver from " + manifest.minimum_driver);
     if (!needs.empty()) text += fmt::format("  needs: {}\n", join(needs));
     return text;
 }

@@ -28,9 +28,9 @@ kinds = ["cuda"]
 ops = ["matmul"]
 cpu_flags = ["avx2", "fma"]
 plan_cpu_flags = ["fma"]
-least_compute_capability = "8.0"
-most_compute_capability = "12.1"
-least_driver = "525.60"
+minimum_compute_capability = "8.0"
+maximum_compute_capability = "12.1"
+minimum_driver = "525.60"
 priority = -3
 )";
 
@@ -46,9 +46,9 @@ TEST(Manifest, ReadsEverything) {
     EXPECT_THAT(*manifest.ops, ElementsAre("matmul"));
     EXPECT_THAT(manifest.cpu_flags, ElementsAre("avx2", "fma"));
     EXPECT_THAT(manifest.plan_cpu_flags, ElementsAre("fma"));
-    EXPECT_EQ(manifest.least_compute_capability, 800u);
-    EXPECT_EQ(manifest.most_compute_capability, 1210u);
-    EXPECT_EQ(manifest.least_driver, "525.60");
+    EXPECT_EQ(manifest.minimum_compute_capability, 800u);
+    EXPECT_EQ(manifest.maximum_compute_capability, 1210u);
+    EXPECT_EQ(manifest.minimum_driver, "525.60");
     EXPECT_EQ(manifest.priority, -3);
 }
 
