@@ -119,7 +119,8 @@ po::parsed_options read_words(Command command, std::span<const std::string> word
                 throw UsageError(fmt::format("{} takes no value, found '{}'", typed, printable(*attached, 60)));
             store(flag->name, "1", typed);
             // Other benchmarks take 0 and 1 after flags that have no value elsewhere.
-            if (command == Command::kBench && flag->standing == Standing::kSaid && more && is_switch_word(words[i + 1]))
+            if (command == Command::kBench && flag->standing == Standing::kIgnored && more &&
+                is_switch_word(words[i + 1]))
                 ++i;
         } else if (attached) {
             store(flag->name, *attached, typed);
@@ -188,7 +189,7 @@ Arguments::Arguments(Command command, std::span<const std::string> words) : comm
     for (const po::option& option : parsed.options) {
         const Flag& flag = flag_named(option.string_key);
         if (!option.original_tokens.empty()) typed_.insert_or_assign(option.string_key, option.original_tokens.front());
-        if (flag.standing == Standing::kSaid) remark(fmt::format("{}: {}", typed(flag.name), flag.help));
+        if (flag.standing == Standing::kIgnored) remark(fmt::format("{}: {}", typed(flag.name), flag.help));
     }
     po::variables_map stored;
     po::store(parsed, stored);
@@ -335,7 +336,7 @@ std::string help_text(Command command) {
                               Group::kMeasuring, Group::kReport}) {
         std::string lines;
         for (const Flag& flag : all_flags()) {
-            if (flag.group != group || !flag.of(command) || flag.standing != Standing::kHonoured) continue;
+            if (flag.group != group || !flag.of(command) || flag.standing != Standing::kSupported) continue;
             std::string left = "  ";
             for (const std::string_view spelling : spellings_of(flag))
                 left += fmt::format("{}{}", left.size() > 2 ? ", " : "", spelling);
@@ -350,9 +351,8 @@ std::string help_text(Command command) {
     }
     std::string others;
     for (const Flag& flag : all_flags()) {
-        if (!flag.of(command) || flag.standing != Standing::kSaid) continue;
-        if (!others.empty()) others += ' ';
-        others += shown(flag);
+        if (!flag.of(command) || flag.standing != Standing::kIgnored) continue;
+        others += fmt::format("{}{}", others.empty() ? "" : " ", flag.spellings);
     }
     if (!others.empty()) text += fmt::format("\n{}:\n  {}\n", group_title(Group::kOthers), wrapped(others, 2, 2));
     return text;

@@ -19,18 +19,21 @@ namespace fs = std::filesystem;
 using conformance::Outcome;
 
 constexpr std::string_view kHelp =
-    "Tests a plugin: its table, then every kernel and layout that it provides, and its devices, against the reference\n"
-    "plugin, each in a process of its own.\n\n"
+    "Tests a plugin against the reference plugin: its table, its kernels and layouts,\n"
+    "and its devices, each in a process of its own.\n\n"
     "usage: tessera plugin-test DIR|MANIFEST|LIBRARY... [flags]\n\n"
     "  --kernel TEXT      only kernels whose name contains TEXT; may be repeated\n"
-    "  --device ID        only this device, not all that the plugin's providers match; may be repeated\n"
-    "  --rig FILE         on the machine of this file: devices that are not here\n"
-    "  --reference FILE   manifest of the plugin to compare with; default: \"reference\" beside this program\n"
-    "  --expected FILE    failures that are known, a line each: PLUGIN GROUP/CASE, with * for any text\n"
+    "  --device ID        only this device of the plugin's providers; may be repeated\n"
+    "  --rig FILE         test for the devices of this file\n"
+    "  --reference FILE   manifest of the plugin to compare with (the installed\n"
+    "                     reference)\n"
+    "  --expected FILE    known failures, a line each: PLUGIN GROUP/CASE, with * for\n"
+    "                     any text\n"
     "  --junit FILE       write the results as JUnit XML\n"
-    "  --timeout SECONDS  end a test that takes longer (default 60)\n"
+    "  --timeout SECONDS  end a test that takes longer (60)\n"
     "  -v, --verbose      every case, not only those that fail\n\n"
-    "Exit code: 0 if all passed or failed as expected, 1 if not, 2 for a wrong command line.\n";
+    "Exit code: 0 if all passed or failed as expected, 1 if not, 2 for a wrong\n"
+    "command line.\n";
 
 struct Options {
     std::vector<fs::path> subjects;

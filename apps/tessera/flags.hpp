@@ -44,8 +44,8 @@ enum class Takes : uint8_t {
 
 // What this version does with a flag.
 enum class Standing : uint8_t {
-    kHonoured,
-    kSaid,  // taken, and said in one line: `help` is that line
+    kSupported,
+    kIgnored,  // accepted and ignored, with the line `help`
 };
 
 enum class Group : uint8_t { kGeneral, kPrompt, kSampling, kContext, kPlacement, kReport, kMeasuring, kOthers };
@@ -60,7 +60,7 @@ struct Flag {
     uint32_t commands = 0;   // of Command
     Group group = Group::kOthers;
     std::string_view help;
-    Standing standing = Standing::kHonoured;
+    Standing standing = Standing::kSupported;
 
     bool of(Command command) const noexcept { return (commands & static_cast<uint32_t>(command)) != 0; }
     bool of_all() const noexcept { return commands == kAllCommands; }

@@ -311,7 +311,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
 std::string idle_in_plan(const Arguments& arguments) {
     std::string flags;
     for (const Flag& flag : all_flags()) {
-        if (flag.standing != Standing::kHonoured || (flag.group != Group::kPrompt && flag.group != Group::kSampling))
+        if (flag.standing != Standing::kSupported || (flag.group != Group::kPrompt && flag.group != Group::kSampling))
             continue;
         // These determine the context and the number of sequences.
         if (flag.name == "predict" || flag.name == "parallel" || !arguments.has(flag.name)) continue;

@@ -266,7 +266,8 @@ TEST(Help, ShowsEveryFlagOfTheCommand) {
         const std::string text = help_text(info.command);
         for (const Flag& flag : all_flags()) {
             if (!flag.of(info.command)) continue;
-            EXPECT_THAT(text, HasSubstr(std::string(shown(flag)))) << info.name;
+            for (const std::string_view spelling : spellings_of(flag))
+                EXPECT_THAT(text, HasSubstr(std::string(spelling))) << info.name;
         }
     }
 }

@@ -38,7 +38,7 @@ void expect_narrow(const Outcome& outcome, const std::string& what) {
 
 TEST(Text, HelpAndTablesFitATerminal) {
     for (const char* command : {"run", "chat", "plan", "devices", "plugins", "inspect", "tokenize", "bench", "sweep",
-                                "perplexity", "repack"}) {
+                                "perplexity", "repack", "plugin-test"}) {
         expect_narrow(tessera({command, "--help"}), command);
     }
     expect_narrow(tessera({"--help"}), "help");
