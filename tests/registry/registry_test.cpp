@@ -185,9 +185,9 @@ TEST(Registry, DevicesGoToTheProviderThatMatches) {
 
 TEST(Registry, ComputeCapabilityIsJudgedBeforeMapping) {
     PluginFolder folder;
-    const fs::path manifest = folder.add(
-        "owner80",
-        {{"kinds", "['simulated']"}, {"minimum_compute_capability", "'8.0'"}, {"maximum_compute_capability", "'12.1'"}});
+    const fs::path manifest = folder.add("owner80", {{"kinds", "['simulated']"},
+                                                     {"minimum_compute_capability", "'8.0'"},
+                                                     {"maximum_compute_capability", "'12.1'"}});
     const Registry registry = Registry::load(folder.config(), small_machine({750, 1300}));
     EXPECT_EQ(record_of(registry, manifest).reason,
               "SIM0: compute capability 7.5, at least 8.0 needed; SIM1: compute capability 13.0, at most 12.1 needed");
