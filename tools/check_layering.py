@@ -24,6 +24,7 @@ PLANNING_HEADER = re.compile(r"^(thread|atomic|mutex|shared_mutex|condition_vari
 # Folders below plugins/ whose code several plugins are made of, and which.
 SHARED_BY_PLUGINS = {
     ("plugins", "cpu_x86"): {"cpu_avx2", "cpu_avx512"},
+    ("plugins", "cuda"): {"cuda_legacy", "cuda_ampere"},
     ("plugins", "reference", "oracle"): {"reference", "simulated"},
 }
 
@@ -86,7 +87,7 @@ class Checker:
         parts = path.relative_to(self.root).parts
         if parts[0] in {"plugins", "tests", "apps", "bench"} and len(parts) > 2:
             candidates.append(self.root / parts[0] / parts[1] / name)
-        for kit in ("include", "c/include", "cpp/include", "formats/include", "cpu/include", "cuda/include"):
+        for kit in ("include", "c/include", "cpp/include", "formats/include", "cpu/include", "cuda/include", "cuda/host/include"):
             candidates.append(self.root / "sdk" / kit / name)
         for candidate in candidates:
             if candidate.is_file():
@@ -167,7 +168,8 @@ class Checker:
                     self.report(path, number, f'names of models ("{found.group()}") stand in core/model and core/text only')
         if area in {"core", "sdk", "plugins"} and ISA_MACRO.search(code):
             self.report(path, number, "no instruction-set macros: a plugin's flags decide, in a namespace of its own")
-        template = parts[:2] == ("sdk", "template")
+        # A template is for copying; the compiler of kernels is a program.
+        template = parts[:2] == ("sdk", "template") or parts == ("sdk", "cuda", "compiler", "main.cpp")
         if area in {"core", "plugins"} or (area == "sdk" and not template):
             if found := ENDS_PROCESS.search(code):
                 self.report(path, number, f"nothing but an application ends the process: {found.group(2)}")

@@ -1,6 +1,6 @@
-// What a GPU kernel is written against: one source, two meanings. For a GPU (NVRTC) these names are instructions; in the
-// emulator (TSR_CUDA_EMULATED, a C++ compiler for the host) they are calls that run and check the kernel on the CPU.
-// docs/cuda-kernels.md tells how to write, build, emulate and check one.
+// What a GPU kernel is written against: one source, two meanings. For a GPU (NVRTC) these names are instructions; in
+// the emulator (TSR_CUDA_EMULATED, a C++ compiler for the host) they are calls that run and check the kernel on the
+// CPU. docs/cuda-kernels.md tells how to write, build, emulate and check one.
 //
 // Given by the build: SIMT_MODULE, the module's name as an identifier; SIMT_ARCH, 100 * major + 10 * minor of the
 // virtual architecture that is compiled for: 600, 610 or 800.
@@ -8,7 +8,7 @@
 // Both branches offer, all but the macros in namespace simt:
 //
 //   SIMT_DEVICE                   before a function that kernels call
-//   SIMT_KERNEL(threads, blocks)  before a kernel's name: at most `threads` a block, registers for `blocks` of them on a
+//   SIMT_KERNEL(threads, blocks)  before a kernel's name: at most `threads` a block, registers for `blocks` a
 //                                 multiprocessor. Arguments are trivially copyable; nothing is returned.
 //   SIMT_SHARED(T, name, count)   an array in shared memory, of fixed size
 //   SIMT_DYNAMIC_SHARED(name)     unsigned char*: the shared memory that the launch gives, aligned to 128 bytes
@@ -27,7 +27,7 @@
 //   copy_async16(shared, global, bytes)   16 bytes, of which all but the first `bytes` (0 to 16) are zeros;
 //   copy_async_commit() copy_async_wait<N>()   until at most N committed groups are under way; SIMT_ARCH >= 800
 //   atomic_add(T*, T) for int, unsigned, float; atomic_max(T*, T) for int, unsigned; atomic_cas(unsigned*, compare, v)
-//   load_global<T>(p)             through the read-only cache: p is written by nobody while the kernel runs, and aligned
+//   load_global<T>(p)             through the read-only cache: nobody writes p while the kernel runs; it is aligned
 //                                 to sizeof(T): 1, 2, 4, 8 or 16 bytes
 //   store_global(p, v)            one access of sizeof(T) bytes
 //   UInt2, UInt4, Float2, Float4  vectors of 8 and 16 bytes, aligned to that

@@ -1,0 +1,101 @@
+# Kernels for GPUs. Shared by the main build and the installed SDK. Needs nothing where TSR_CUDA is OFF.
+#
+# tessera_cuda_module(PLUGIN NAME SOURCES FILE.cu ... [ARCHS ARCH...] [INCLUDES FOLDER...]): compiles the sources, together one module, for
+# the architectures and embeds them into the plugin that tessera_plugin(PLUGIN ...) made; its host code finds them as
+# tessera_cuda_module_PLUGIN__NAME (tessera/cuda/images.hpp). ARCHS: those of tessera_cuda_archs().
+option(TSR_CUDA "Build kernels for GPUs (tools/setup --cuda installs their compilers)" OFF)
+set(TSR_CUDA_ARCHS "" CACHE STRING "Architectures to compile kernels for: 61;80 and so on, 90@61 for sm_90 made from compute_61, or all; empty: those of the GPUs here, else 61;80")
+set(TSR_CUDA_TOOLKIT "" CACHE PATH "Folder with bin/ptxas and lib/libnvrtc.so.12 of CUDA 12; empty: .cuda of the source folder")
+set(TSR_CUDA_CACHE "" CACHE PATH "Folder in which compiled kernels are kept; empty: tessera/cuda of the user's cache folder")
+
+if(EXISTS "${CMAKE_CURRENT_LIST_DIR}/TesseraCudaEmulated.cmake")
+    include("${CMAKE_CURRENT_LIST_DIR}/TesseraCudaEmulated.cmake")
+endif()
+
+# tessera_cuda_archs(VARIABLE): the architectures that are asked for.
+function(tessera_cuda_archs variable)
+    set(archs ${TSR_CUDA_ARCHS})
+    if(archs STREQUAL "all")
+        set(archs 60 61 70 80 90 100 120)
+    elseif(NOT archs)
+        find_program(TSR_NVIDIA_SMI nvidia-smi)
+        if(TSR_NVIDIA_SMI)
+            execute_process(COMMAND "${TSR_NVIDIA_SMI}" --query-gpu=compute_cap --format=csv,noheader
+                OUTPUT_VARIABLE found ERROR_QUIET OUTPUT_STRIP_TRAILING_WHITESPACE)
+            string(REGEX MATCHALL "[0-9]+\\.[0-9]+" archs "${found}")
+            list(TRANSFORM archs REPLACE "\\." "")
+            list(REMOVE_DUPLICATES archs)
+        endif()
+        if(NOT archs)
+            set(archs 61 80)
+        endif()
+    endif()
+    set(${variable} ${archs} PARENT_SCOPE)
+endfunction()
+
+# tessera_cuda_archs_from(VARIABLE FIRST LAST): those of them that are made from virtual architectures FIRST to LAST.
+function(tessera_cuda_archs_from variable first last)
+    tessera_cuda_archs(archs)
+    set(chosen "")
+    foreach(arch IN LISTS archs)
+        string(REGEX REPLACE ".*@" "" virtual "${arch}")
+        if(virtual GREATER_EQUAL first AND virtual LESS_EQUAL last)
+            list(APPEND chosen ${arch})
+        endif()
+    endforeach()
+    set(${variable} ${chosen} PARENT_SCOPE)
+endfunction()
+
+function(tessera_cuda_module plugin name)
+    cmake_parse_arguments(arg "PTX" "" "SOURCES;ARCHS;INCLUDES" ${ARGN})
+    if(NOT TSR_CUDA)
+        message(FATAL_ERROR "tessera_cuda_module(${plugin} ${name}): configure with -DTSR_CUDA=ON")
+    endif()
+    if(NOT arg_ARCHS)
+        tessera_cuda_archs(arg_ARCHS)
+    endif()
+    set(toolkit "${TSR_CUDA_TOOLKIT}")
+    if(NOT toolkit)
+        set(toolkit "${CMAKE_SOURCE_DIR}/.cuda")
+    endif()
+    if(NOT EXISTS "${toolkit}/bin/ptxas")
+        message(FATAL_ERROR "There is no ${toolkit}/bin/ptxas: run tools/setup --cuda, or name a CUDA 12 toolkit with -DTSR_CUDA_TOOLKIT=FOLDER")
+    endif()
+    set(cache "${TSR_CUDA_CACHE}")
+    if(NOT cache)
+        set(cache "$ENV{XDG_CACHE_HOME}")
+        if(NOT cache)
+            set(cache "$ENV{HOME}/.cache")
+        endif()
+        string(APPEND cache "/tessera/cuda")
+    endif()
+
+    set(module "${plugin}__${name}")
+    set(folder "${CMAKE_CURRENT_BINARY_DIR}/cuda/${module}")
+    set(words --name ${module} --toolkit "${toolkit}" --cache "${cache}" --output "${folder}/${module}.cpp"
+        --dependencies "${folder}/${module}.d" --statistics "${folder}/${module}.statistics")
+    if(arg_PTX)
+        list(APPEND words --ptx)
+    endif()
+    foreach(arch IN LISTS arg_ARCHS)
+        list(APPEND words --target ${arch})
+    endforeach()
+    set(sources "")
+    foreach(source IN LISTS arg_SOURCES)
+        cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY "${CMAKE_CURRENT_SOURCE_DIR}")
+        list(APPEND words --source "${source}")
+        list(APPEND sources "${source}")
+    endforeach()
+    set(includes "$<TARGET_PROPERTY:Tessera::cuda_kernels,INTERFACE_INCLUDE_DIRECTORIES>"
+        "$<TARGET_PROPERTY:Tessera::formats,INTERFACE_INCLUDE_DIRECTORIES>"
+        "$<TARGET_PROPERTY:Tessera::sdk,INTERFACE_INCLUDE_DIRECTORIES>" ${arg_INCLUDES})
+    add_custom_command(OUTPUT "${folder}/${module}.cpp" BYPRODUCTS "${folder}/${module}.statistics"
+        COMMAND Tessera::cuda_compile ${words} --include "$<JOIN:${includes},;--include;>"
+        DEPENDS Tessera::cuda_compile ${sources} "${toolkit}/bin/ptxas" DEPFILE "${folder}/${module}.d"
+        COMMENT "Compiling kernels of ${module} for ${arg_ARCHS}" COMMAND_EXPAND_LISTS VERBATIM)
+    target_sources(tessera_plugin_${plugin} PRIVATE "${folder}/${module}.cpp")
+    set_property(GLOBAL APPEND PROPERTY TSR_CUDA_STATISTICS "${folder}/${module}.statistics")
+    if(COMMAND tessera_cuda_emulated_module)
+        tessera_cuda_emulated_module(${plugin} ${name} SOURCES ${sources} INCLUDES ${arg_INCLUDES} ARCHS ${arg_ARCHS})
+    endif()
+endfunction()

@@ -1,0 +1,21 @@
+// The C++ source by which a plugin embeds the images of a module.
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+namespace tessera::cuda::compiler {
+
+struct CompiledImage {
+    int real = 0;  // sm number; of PTX its virtual architecture
+    bool ptx = false;
+    std::string bytes;
+};
+
+// Writes the images beside `output`, named by their content so that a change of one changes the source, and the source.
+// Images of an earlier compilation of the module that no longer belong to it are removed. Throws std::runtime_error.
+void write_embedding(const std::string& module, const std::vector<CompiledImage>& images,
+                     const std::filesystem::path& output);
+
+}  // namespace tessera::cuda::compiler
