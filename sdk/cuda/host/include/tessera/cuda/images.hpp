@@ -1,0 +1,36 @@
+// Modules of compiled kernels, as tessera-cuda-compile embeds them into a plugin, and which image a card runs.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace tessera::cuda {
+
+// Compute capabilities are 100 * major + 10 * minor.
+struct Image {
+    uint32_t capability;  // that it was compiled for; of PTX: the least that it can be compiled for
+    bool ptx;
+    const unsigned char *begin, *end;
+};
+
+struct Module {
+    const char* name;  // "cuda_ampere__matmul"
+    const Image* images;
+    size_t count;
+};
+
+// The image for a card: machine code for its capability or the nearest lower one of the same major version, else PTX
+// for an older one, which the driver compiles; nullptr if there is none. Pure. [any]
+const Image* find_image(const Module& module, uint32_t capability) noexcept;
+
+// "6.1"
+std::string capability_text(uint32_t capability);
+
+// Why a card cannot run a module for which find_image gives nullptr.
+std::string missing_image(const Module& module, uint32_t capability);
+
+}  // namespace tessera::cuda
+
+// Declares the module that tessera_cuda_module(PLUGIN NAME ...) embeds as tessera_cuda_module_PLUGIN__NAME.
+#define TESSERA_CUDA_MODULE(module) extern const tessera::cuda::Module tessera_cuda_module_##module
