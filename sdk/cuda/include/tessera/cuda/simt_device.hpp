@@ -36,6 +36,10 @@ SIMT_DEVICE Index block_size() {
 SIMT_DEVICE Index grid_size() {
     return {gridDim.x, gridDim.y, gridDim.z};
 }
+// The virtual architecture, as a value.
+SIMT_DEVICE int arch() {
+    return SIMT_ARCH;
+}
 SIMT_DEVICE unsigned lane() {
     return threadIdx.x % 32;
 }

@@ -1,0 +1,23 @@
+// Seconds of nodes on a card as described.
+#pragma once
+
+#include <tessera/cpu/check.hpp>
+#include <tessera/device.h>
+#include <tessera/kernel.h>
+
+namespace tessera::cuda_ops {
+
+// What a node's launches do; the totals are those of `work` times the passes over the weight.
+struct Cost {
+    int launches = 1;
+    // Multiply-adds a clock and multiprocessor that the kernel reaches where arithmetic bounds it.
+    double macs_a_clock = 64;
+    // How often the largest operand is read with the maximum of rows.
+    double passes_all_rows = 1;
+    double bytes_of_a_pass = 0;
+};
+
+void write_estimate(const cpu::Work& work, const Cost& cost, const tsr_device_info& device,
+                    tsr_kernel_plan& plan) noexcept;
+
+}  // namespace tessera::cuda_ops

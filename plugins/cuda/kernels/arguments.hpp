@@ -1,0 +1,73 @@
+// What the host hands to kernels: each takes one of these by value. Freestanding, for NVRTC, the emulator and the host.
+// Addresses are the device's. Strides are in bytes.
+#pragma once
+
+#include <stdint.h>
+
+namespace tessera::cuda_kernels {
+
+// The layout of tsr_range.
+struct RowRange {
+    int32_t begin, end;
+};
+
+// The rows that a launch works on: of a bounded dimension the actual ones, which the device holds, else all.
+struct Rows {
+    const RowRange* bounded;  // nullptr: rows 0 to fixed
+    int32_t fixed;
+    int32_t reserved;
+};
+
+// y = x / sqrt(mean(x^2) + epsilon) * weight, for rows of n elements. Rows are numbered by two inner dimensions and the
+// slowest one, which the range bounds.
+struct RmsNorm {
+    const void *x, *weight;
+    void* y;
+    Rows rows;
+    int64_t x_strides[3], y_strides[3];  // of the inner dimensions, then of the slowest
+    int32_t inner[2];                    // extents of the inner dimensions
+    int32_t n;
+    float epsilon;
+    int32_t vectors;  // 1: every row begins at a multiple of 16 bytes and n is a multiple of 4
+    int32_t reserved;
+};
+
+inline constexpr int kRmsNormThreads = 256;
+
+// y[row][b][i] = the dot product of x[row][b] and weight[b][i], over k elements.
+struct Matmul {
+    const void *x, *weight;
+    void* y;
+    void* activations;  // workspace: rows of x as the product reads them, written by a launch before
+    Rows rows;
+    int64_t x_row, x_batch, weight_row, weight_batch, y_row, y_batch;
+    int64_t activation_bytes;  // of one row of the workspace; rows are numbered row - begin, then by batch
+    int32_t k, n, batch;
+    int32_t vectors;  // of products of floats: 1 if rows of x and of the weight can be read 16 bytes at a time
+};
+
+inline constexpr int kMatmulWarps = 4;    // of a block; each computes one output of all rows of a tile
+inline constexpr int kMaximumTile = 8;    // rows of x that a launch reads the weight once for
+inline constexpr int kQuantiseWarps = 4;  // of a block; each quantises one block of 32
+
+// q8_0: a block is a scale (f16) and 32 codes.
+inline constexpr int kQ8Bytes = 34;
+inline constexpr int kQ8Elements = 32;
+
+// Activations for q8_0 lie as the weight's row does, block by block with zeros in place of the scale, so that
+// neighbouring bytes of both are multiplied whatever the alignment. As int8 with an f32 scale for each block behind
+// them (dp4a, from compute capability 6.1 on), or as f32 (6.0). Both parts begin at multiples of 16 bytes.
+constexpr int64_t round_up16(int64_t bytes) {
+    return (bytes + 15) / 16 * 16;
+}
+constexpr int64_t int8_codes_bytes(int64_t blocks) {
+    return round_up16(blocks * kQ8Bytes);
+}
+constexpr int64_t int8_activation_bytes(int64_t blocks) {
+    return int8_codes_bytes(blocks) + round_up16(blocks * 4);
+}
+constexpr int64_t float_activation_bytes(int64_t blocks) {
+    return round_up16(blocks * kQ8Bytes) * 4;
+}
+
+}  // namespace tessera::cuda_kernels

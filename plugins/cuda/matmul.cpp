@@ -1,0 +1,223 @@
+// matmul with weights of q8_0, f32, f16 and bf16, for few rows.
+#include "estimate.hpp"
+#include "launches.hpp"
+#include "ops.hpp"
+
+#include <tessera/cpu/checks/matmul.hpp>
+#include <tessera/cuda/launch.hpp>
+
+#include <array>
+#include <cstdio>
+#include <limits>
+#include <optional>
+#include <string>
+
+namespace tessera::cuda_ops {
+namespace {
+
+using cuda::Kernel;
+using cuda_kernels::Matmul;
+
+constexpr std::array kTiles = {1, 2, 4, 8};
+static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
+constexpr std::array kWidths = {16, 8, 4, 2};
+constexpr uint32_t kDp4a = 610;  // compute capability that brought it
+
+// The name of the functions of a type whose products need no activations of their own; nullptr: another type.
+const char* float_name(tsr_type type) noexcept {
+    switch (type) {
+        case TSR_TYPE_F32:
+            return "f32";
+        case TSR_TYPE_F16:
+            return "f16";
+        case TSR_TYPE_BF16:
+            return "bf16";
+        default:
+            return nullptr;
+    }
+}
+
+const cuda::Module& module_for(const Build& build, tsr_type type) noexcept {
+    return float_name(type) ? *build.matmul_float : *build.matmul_q8_0;
+}
+
+// Of one row and one matrix of the batch; 0: the product reads x itself. The image that a card runs decides which of
+// the two forms it is, so there is room for the larger where that cannot be told from the capability.
+uint64_t activation_bytes(const tsr_node& node, uint32_t image_capability) noexcept {
+    if (float_name(node.inputs[1]->type)) return 0;
+    const int64_t blocks = node.inputs[0]->dims[0] / cuda_kernels::kQ8Elements;
+    return static_cast<uint64_t>(image_capability >= kDp4a ? cuda_kernels::int8_activation_bytes(blocks)
+                                                           : cuda_kernels::float_activation_bytes(blocks));
+}
+
+int64_t batch_of(const tsr_tensor& x) noexcept {
+    return x.rank == 3 ? x.dims[1] : 1;
+}
+
+double macs_a_clock(tsr_type type, uint32_t capability) noexcept {
+    if (type == TSR_TYPE_Q8_0 && capability >= kDp4a) return capability < 700 ? 140 : 70;
+    return type == TSR_TYPE_Q8_0 ? 16 : 32;
+}
+
+const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
+                       tsr_kernel_plan* plan) {
+    return sdk::guarded([&] {
+        cpu::Work work;
+        cpu::check_matmul(*node, *plan, work);
+        if (!plan->supported) return;
+        plan->supported = 0;
+        const tsr_tensor &x = *node->inputs[0], &weight = *node->inputs[1], &y = *node->outputs[0];
+        if (!float_name(weight.type) && weight.type != TSR_TYPE_Q8_0) {
+            return sdk::refuse(*plan,
+                               "matmul: required a weight of %s; supported: q8_0 f32 f16 bf16; missing: that type",
+                               cpu::format_name(weight.type));
+        }
+        if (cpu::matmul_transposed(*node))
+            return sdk::refuse(*plan, "matmul: required transpose_weight; supported: without; missing: it");
+        if (weight.range != TSR_RANGE_FIXED)
+            return sdk::refuse(*plan, "matmul: required bounded weights; supported: fixed ones; missing: that");
+        constexpr int64_t kMaximum = std::numeric_limits<int32_t>::max() / 64;
+        if (x.dims[0] > kMaximum || y.dims[0] > kMaximum || batch_of(x) > int64_t{kMaximumGrid}) {
+            return sdk::refuse(
+                *plan, "matmul: required %lld x %lld, batch %lld; supported: up to %lld, batch %u; missing: larger",
+                static_cast<long long>(x.dims[0]), static_cast<long long>(y.dims[0]),
+                static_cast<long long>(batch_of(x)), static_cast<long long>(kMaximum), kMaximumGrid);
+        }
+        const Build& build = build_of(self);
+        const cuda::Module& module = module_for(build, weight.type);
+        if (refuse_card(build, module, *device, node->op, *plan)) return;
+
+        const uint32_t image = cuda::find_image(module, device->compute_capability)->capability;
+        const int64_t rows = maximum_rows(x);
+        const uint64_t bytes = activation_bytes(*node, image);
+        plan->supported = 1;
+        plan->workspace_bytes = bytes * static_cast<uint64_t>(rows * batch_of(x));
+        std::snprintf(plan->reason, sizeof plan->reason, "%s, a warp an output, up to %d rows at once",
+                      bytes == 0       ? "sums in f32"
+                      : image >= kDp4a ? "activations in int8, dp4a"
+                                       : "activations in f32",
+                      cuda_kernels::kMaximumTile);
+        Cost cost;
+        cost.launches = bytes == 0 ? 1 : 2;
+        cost.macs_a_clock = macs_a_clock(weight.type, image);
+        cost.passes_all_rows =
+            static_cast<double>((rows + cuda_kernels::kMaximumTile - 1) / cuda_kernels::kMaximumTile);
+        cost.bytes_of_a_pass = cpu::tensor_bytes(weight);
+        write_estimate(work, cost, *device, *plan);
+    });
+}
+
+struct State {
+    const tsr_node& node;
+    std::optional<Kernel> quantise;
+    // By tile, and of q8_0 by width; of floats in the first column.
+    std::array<std::array<std::optional<Kernel>, kWidths.size()>, kTiles.size()> products;
+    int64_t activation_bytes;
+};
+
+const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* info, tsr_device* device,
+                          void** state) {
+    return sdk::guarded([&] {
+        const tsr_type type = node->inputs[1]->type;
+        const cuda::Module& module = module_for(build_of(self), type);
+        const cuda::Image* image = cuda::find_image(module, info->compute_capability);
+        if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info->compute_capability));
+        auto made = std::make_unique<State>(*node);
+        made->activation_bytes = static_cast<int64_t>(activation_bytes(*node, image->capability));
+        if (made->activation_bytes > 0) made->quantise.emplace(*device, module, "quantise_activations");
+        for (size_t t = 0; t < kTiles.size(); ++t) {
+            const std::string tile = "_tile" + std::to_string(kTiles[t]);
+            if (const char* name = float_name(type)) {
+                made->products[t][0].emplace(*device, module, (std::string("matmul_") + name + tile).c_str());
+                continue;
+            }
+            for (size_t w = 0; w < kWidths.size(); ++w) {
+                const std::string name = "matmul_q8_0_width" + std::to_string(kWidths[w]) + tile;
+                made->products[t][w].emplace(*device, module, name.c_str());
+            }
+        }
+        *state = made.release();
+    });
+}
+
+void release(const tsr_kernel*, void* state) {
+    delete static_cast<State*>(state);
+}
+
+// Rows of q8_0 can be read in vectors of as many bytes as divide where they begin, and how long they are.
+size_t width_index(const Matmul& a) noexcept {
+    const int64_t row = a.k / cuda_kernels::kQ8Elements * cuda_kernels::kQ8Bytes;
+    uint64_t all = reinterpret_cast<uint64_t>(a.weight) | static_cast<uint64_t>(row | a.weight_row);
+    if (a.batch > 1) all |= static_cast<uint64_t>(a.weight_batch);
+    size_t index = 0;
+    // A row ends with half a vector of 16 bytes or not: what lies behind it is not read.
+    while (index + 1 < kWidths.size() && !multiple(all, static_cast<uint64_t>(kWidths[index]))) ++index;
+    return index;
+}
+
+bool reads_vectors(const Matmul& a, tsr_type type) noexcept {
+    uint64_t all = reinterpret_cast<uint64_t>(a.weight) | reinterpret_cast<uint64_t>(a.x) |
+                   static_cast<uint64_t>(a.weight_row | a.x_row);
+    if (a.batch > 1) all |= static_cast<uint64_t>(a.weight_batch | a.x_batch);
+    return multiple(all, 16) && a.k % (type == TSR_TYPE_F32 ? 4 : 8) == 0;
+}
+
+const tsr_status* enqueue(const tsr_kernel*, void* state, const tsr_launch* launch) {
+    return sdk::guarded([&] {
+        const State& prepared = *static_cast<State*>(state);
+        const tsr_node& node = prepared.node;
+        const tsr_tensor &x = *node.inputs[0], &weight = *node.inputs[1], &y = *node.outputs[0];
+        Matmul a{};
+        a.x = operand_address(node, *launch, 0);
+        a.weight = operand_address(node, *launch, 1);
+        a.y = operand_address(node, *launch, 2);
+        a.activations = launch->workspace;
+        a.rows = rows_of(x, *launch);
+        a.x_row = x.strides[x.rank - 1];
+        a.y_row = y.strides[y.rank - 1];
+        a.weight_row = weight.strides[1];
+        a.batch = static_cast<int32_t>(batch_of(x));
+        if (a.batch > 1) {
+            a.x_batch = x.strides[1];
+            a.y_batch = y.strides[1];
+            a.weight_batch = weight.strides[2];
+        }
+        a.activation_bytes = prepared.activation_bytes;
+        a.k = static_cast<int32_t>(x.dims[0]);
+        a.n = static_cast<int32_t>(y.dims[0]);
+        const uint32_t rows = row_bound(x, *launch);
+        const auto batch = static_cast<uint32_t>(a.batch);
+
+        size_t width = 0;
+        if (prepared.quantise) {
+            width = width_index(a);
+            const int blocks = a.k / cuda_kernels::kQ8Elements;
+            const auto groups =
+                static_cast<uint32_t>((blocks + cuda_kernels::kQuantiseWarps - 1) / cuda_kernels::kQuantiseWarps);
+            prepared.quantise->launch(launch->queue, {groups, std::min(rows, kMaximumGrid), batch},
+                                      32 * cuda_kernels::kQuantiseWarps, a);
+        } else {
+            a.vectors = reads_vectors(a, weight.type) ? 1 : 0;
+        }
+        size_t tile = 0;
+        while (tile + 1 < kTiles.size() && static_cast<uint32_t>(kTiles[tile]) < rows) ++tile;
+        const auto tile_rows = static_cast<uint32_t>(kTiles[tile]);
+        const auto outputs = static_cast<uint32_t>((a.n + cuda_kernels::kMatmulWarps - 1) / cuda_kernels::kMatmulWarps);
+        prepared.products[tile][width]->launch(
+            launch->queue, {outputs, std::min((rows + tile_rows - 1) / tile_rows, kMaximumGrid), batch},
+            32 * cuda_kernels::kMatmulWarps, a);
+    });
+}
+
+}  // namespace
+
+void set_matmul(tsr_kernel& kernel) noexcept {
+    kernel.name = "matmul.cuda";
+    kernel.op = TSR_OP_MATMUL;
+    kernel.plan = plan;
+    kernel.prepare = prepare;
+    kernel.release = release;
+    kernel.enqueue = enqueue;
+}
+
+}  // namespace tessera::cuda_ops

@@ -1,0 +1,37 @@
+// The kernels that both CUDA plugins offer: one table, made for the modules and the cards of a plugin.
+#pragma once
+
+#include <tessera/cuda/images.hpp>
+#include <tessera/cuda/provider.hpp>
+#include <tessera/kernel.h>
+#include <tessera/plugin.h>
+
+namespace tessera::cuda_ops {
+
+// What a plugin was built with. Lives until the process ends.
+struct Build {
+    const char* name;  // of the plugin
+    cuda::CardRange cards;
+    const cuda::Module* rms_norm;
+    const cuda::Module* matmul_q8_0;
+    const cuda::Module* matmul_float;
+};
+
+// The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.
+const tsr_plugin* plugin_table(const Build& build) noexcept;
+
+// The kernel's context is the build.
+inline const Build& build_of(const tsr_kernel* kernel) noexcept {
+    return *static_cast<const Build*>(kernel->context);
+}
+
+// Fill in what differs between kernels: op, name, plan, prepare, release, enqueue.
+void set_rms_norm(tsr_kernel& kernel) noexcept;
+void set_matmul(tsr_kernel& kernel) noexcept;
+
+// Refuses in `plan`, as every kernel does first, a card that the plugin does not own, or for which the module has no
+// image; returns whether it did.
+bool refuse_card(const Build& build, const cuda::Module& module, const tsr_device_info& device, const char* op,
+                 tsr_kernel_plan& plan);
+
+}  // namespace tessera::cuda_ops

@@ -1,0 +1,17 @@
+// cuda_legacy: GPUs from Pascal to Turing. Products by dp4a where there is one (not on 6.0), sums in f32.
+#include "plugins/cuda/ops.hpp"
+
+TESSERA_CUDA_MODULE(cuda_legacy__rms_norm);
+TESSERA_CUDA_MODULE(cuda_legacy__matmul_q8_0);
+TESSERA_CUDA_MODULE(cuda_legacy__matmul_float);
+
+extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
+    // Built for minor version 0, which no host is below.
+    static_assert(TSR_ABI_MINOR == 0);
+    if (!host || host->abi_major != TSR_ABI_MAJOR) return nullptr;
+    return tessera::cuda_ops::plugin_table({"cuda_legacy",
+                                            {600, 750},
+                                            &tessera_cuda_module_cuda_legacy__rms_norm,
+                                            &tessera_cuda_module_cuda_legacy__matmul_q8_0,
+                                            &tessera_cuda_module_cuda_legacy__matmul_float});
+}
