@@ -5,9 +5,9 @@
 #include "core/base/text.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/lowering_builder.hpp"
+#include "core/plan/lowering_candidates.hpp"
 #include "core/plan/node_devices.hpp"
 #include "core/plan/predict.hpp"
-#include "core/plan/ways.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -27,8 +27,8 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 // How one node is computed: by a kernel, or by what a lowering wrote, whose nodes have a choice each.
 struct Choice {
     DeviceIndex device = 0;
-    double seconds = kInfinite;  // infinite: it cannot be computed
-    std::optional<Way> way;      // none: by a kernel
+    double seconds = kInfinite;                  // infinite: it cannot be computed
+    std::optional<LoweringCandidate> candidate;  // none: by a kernel
     std::unique_ptr<Written> written;
     std::vector<Choice> parts;
     std::vector<Rejection> rejected;
@@ -109,17 +109,18 @@ class Lowerer {
         const auto cache = touches_cache(graph, node) ? caches.find(node.layer) : caches.end();
         const DeviceIndex usual = where_.device_of(graph, node, inherited);
         best.device = cache != caches.end() ? cache->second : usual;
-        const std::vector<Way> ways = ways_of(*graph.ops().find(node.op), registry_, options_);
+        const std::vector<LoweringCandidate> candidates =
+            lowering_candidates(*graph.ops().find(node.op), registry_, options_);
 
         // With lowerings at hand a node whose matrices lie apart is split; else the smaller ones get a copy where it
         // runs.
-        if (!ways.empty() && where_.matrices_apart(graph, node)) {
+        if (!candidates.empty() && where_.matrices_apart(graph, node)) {
             best.rejected.push_back({"one kernel", "its weights lie on different devices"});
         } else {
             by_kernel(graph, node, best);
         }
-        if (!ways.empty()) {
-            by_lowering(graph, node, ways, best);
+        if (!candidates.empty()) {
+            by_lowering(graph, node, candidates, best);
         } else if (!best.feasible() && moving_ && cache == caches.end() && node.stage == TSR_STAGE_RUN) {
             move(graph, node, best);
         } else if (best.feasible() && moving_ && cache != caches.end() && best.device != usual) {
@@ -139,7 +140,7 @@ class Lowerer {
         KernelCandidates kernels = find_kernels(view.abi(), *devices_[choice.device], registry_);
         choice.rejected.insert(choice.rejected.end(), kernels.unable.begin(), kernels.unable.end());
         if (kernels.able.empty()) return;
-        // Rows of prompts do not hold up generation, nor the other way round.
+        // Rows of prompts do not hold up generation, and vice versa.
         const int32_t range = working_range(graph, node);
         const KernelCandidate& first = kernels.able.front();
         choice.seconds = range == TSR_RANGE_PROMPT_ROWS       ? first.prompt_seconds()
@@ -147,46 +148,48 @@ class Lowerer {
                                                               : first.seconds();
     }
 
-    // The fastest of the ways to write the node, by estimate, if it is faster than the kernel in `best`; the one that
+    // The fastest lowering by estimate, if it is faster than the kernel in `best`; the one that
     // the user named if it can be had, and none of a plugin that the configuration prefers less than one that can.
-    void by_lowering(const Graph& graph, const Node& node, const std::vector<Way>& ways, Choice& best) {
+    void by_lowering(const Graph& graph, const Node& node, const std::vector<LoweringCandidate>& candidates,
+                     Choice& best) {
         const std::string key = same_problem(graph, node, best.device);
         const auto known = decided_.find(key);
         std::vector<Choice> tried;
         if (known != decided_.end()) {
-            const auto way = std::ranges::find(ways, known->second.lowering, &Way::lowering);
-            Choice choice = try_lowering(graph, node, best.device, *way);
+            const auto candidate = std::ranges::find(candidates, known->second.lowering, &LoweringCandidate::lowering);
+            Choice choice = try_lowering(graph, node, best.device, *candidate);
             if (choice.feasible()) {
                 tried.push_back(std::move(choice));
                 best.rejected = for_layer(known->second, node.layer);
             }
         }
-        if (tried.empty()) tried = try_all(graph, node, ways, best);
+        if (tried.empty()) tried = try_all(graph, node, candidates, best);
         if (tried.empty()) return;
         Choice& fastest = fastest_of(tried, best);
-        // A fused op is split only if its parts are faster, or if the user named a way to split it.
-        if (best.feasible() && fastest.seconds >= best.seconds && !fastest.way->is_named) {
-            best.rejected.push_back({fastest.way->text(), "slower than one kernel, by estimate", true});
+        // A fused op is split only if its parts are faster, or if the user named a lowering.
+        if (best.feasible() && fastest.seconds >= best.seconds && !fastest.candidate->is_named) {
+            best.rejected.push_back({fastest.candidate->text(), "slower than one kernel, by estimate", true});
             return;
         }
         // A lowering that writes the op again is chosen by what it is inside of, which the key does not tell.
-        if (known == decided_.end() && !moving_ && under_way_.empty())
-            decided_[key] = {fastest.way->lowering, node.layer, best.rejected};
+        if (known == decided_.end() && !moving_ && entered_.empty())
+            decided_[key] = {fastest.candidate->lowering, node.layer, best.rejected};
         fastest.rejected = std::move(best.rejected);
         best = std::move(fastest);
     }
 
     // Those that can be had; why the others cannot goes to `best`.
-    std::vector<Choice> try_all(const Graph& graph, const Node& node, const std::vector<Way>& ways, Choice& best) {
+    std::vector<Choice> try_all(const Graph& graph, const Node& node, const std::vector<LoweringCandidate>& candidates,
+                                Choice& best) {
         std::vector<Choice> tried;
-        for (const Way& way : ways) {
-            if (!tried.empty() && is_decided(*graph.ops().find(node.op), *tried.front().way, way)) break;
-            Choice choice = try_lowering(graph, node, best.device, way);
+        for (const LoweringCandidate& candidate : candidates) {
+            if (!tried.empty() && is_decided(*graph.ops().find(node.op), *tried.front().candidate, candidate)) break;
+            Choice choice = try_lowering(graph, node, best.device, candidate);
             if (choice.feasible()) {
                 tried.push_back(std::move(choice));
                 continue;
             }
-            best.rejected.push_back({way.text(), reasons(choice.rejected)});
+            best.rejected.push_back({candidate.text(), reasons(choice.rejected)});
             for (Rejection& r : choice.rejected) {
                 if (r.candidate == kAnotherDevice) best.rejected.push_back(std::move(r));
             }
@@ -194,16 +197,16 @@ class Lowerer {
         return tried;
     }
 
-    // Whether a way need not be asked after one that can be had: the user named that one, or prefers its plugin.
+    // Whether `later` need not be tried once `found` is feasible: the user named `found`, or prefers its plugin.
     // Instead of what the user named and cannot have comes what the plugin puts next to it.
-    bool is_decided(const tsr_operator& op, const Way& found, const Way& later) const {
+    bool is_decided(const tsr_operator& op, const LoweringCandidate& found, const LoweringCandidate& later) const {
         if (found.is_named != later.is_named || found.preference != later.preference) return true;
         return !found.is_named && options_.lowerings.contains(op.name);
     }
 
     // Why the others are not taken goes to `best`.
     static Choice& fastest_of(std::vector<Choice>& tried, Choice& best) {
-        // A larger cache has to be a wish of the user: memory decides what fits.
+        // Only the user may choose a larger cache: memory decides what fits.
         constexpr double kLargerCache = 1.25;
         // Nearly as fast is as fast: the order decides.
         constexpr double kFaster = 0.97;
@@ -214,7 +217,7 @@ class Lowerer {
         for (Choice& choice : tried) {
             if (is_large(choice)) {
                 best.rejected.push_back(
-                    {choice.way->text(),
+                    {choice.candidate->text(),
                      fmt::format("its cache is {:.1f} times as large", choice.cache_bytes() / smallest), true});
             } else if (!fastest || choice.seconds < kFaster * fastest->seconds) {
                 fastest = &choice;
@@ -222,10 +225,11 @@ class Lowerer {
         }
         for (const Choice& choice : tried) {
             if (&choice == fastest || is_large(choice)) continue;
-            best.rejected.push_back({choice.way->text(),
-                                     fmt::format("slower than {}, by estimate: {:.3g} ms, not {:.3g}",
-                                                 fastest->way->text(), 1e3 * choice.seconds, 1e3 * fastest->seconds),
-                                     true});
+            best.rejected.push_back(
+                {choice.candidate->text(),
+                 fmt::format("slower than {}, by estimate: {:.3g} ms, not {:.3g}", fastest->candidate->text(),
+                             1e3 * choice.seconds, 1e3 * fastest->seconds),
+                 true});
         }
         return *fastest;
     }
@@ -288,34 +292,35 @@ class Lowerer {
     }
 
     // The cheaper of using weights as they are and deriving new ones at load. Infeasible: `rejected` says why.
-    Choice try_lowering(const Graph& graph, const Node& node, DeviceIndex device, const Way& lowering) {
+    Choice try_lowering(const Graph& graph, const Node& node, DeviceIndex device, const LoweringCandidate& candidate) {
         Choice best;
         // A lowering may write the op that it replaces, or another lowering that writes it: that would never end.
-        if (std::ranges::find(under_way_, lowering.lowering) != under_way_.end()) {
+        if (std::ranges::find(entered_, candidate.lowering) != entered_.end()) {
             best.rejected.push_back({"here", "the node is one that this lowering wrote"});
             return best;
         }
-        const UnderWay entered(under_way_, lowering.lowering);
+        const Entered entered(entered_, candidate.lowering);
         for (const bool derive : {false, true}) {
-            Choice way;
-            way.device = device;
-            way.way = lowering;
+            Choice split;
+            split.device = device;
+            split.candidate = candidate;
             try {
-                way.written = std::make_unique<Written>(write_lowering(
-                    graph, node, *lowering.lowering, {lowering.plugin.c_str(), lowering.abi_minor}, options_, derive));
+                split.written = std::make_unique<Written>(
+                    write_lowering(graph, node, *candidate.lowering, {candidate.plugin.c_str(), candidate.abi_minor},
+                                   options_, derive));
             } catch (const Error& error) {
                 // What a plugin does wrong costs its lowering the place, and nothing else.
                 if (error.code() != TSR_UNSUPPORTED) {
-                    if (lowering.plugin == "core") throw;
+                    if (candidate.plugin == "core") throw;
                     log().warn("{}; the lowering is not used", error.what());
                 }
                 best.rejected.push_back({derive ? "with derived weights" : "as it is", error.what()});
                 continue;
             }
             double seconds = 0;
-            const CacheDevices caches = where_.cache_devices(way.written->graph, device, moving_);
-            for (const Node& part : way.written->graph.nodes()) {
-                Choice& choice = way.parts.emplace_back(choose(way.written->graph, part, device, caches));
+            const CacheDevices caches = where_.cache_devices(split.written->graph, device, moving_);
+            for (const Node& part : split.written->graph.nodes()) {
+                Choice& choice = split.parts.emplace_back(choose(split.written->graph, part, device, caches));
                 if (!choice.feasible()) {
                     best.rejected.push_back({part.op + " (" + part.name + ")", reasons(choice.rejected)});
                     for (const Rejection& r : choice.rejected) {
@@ -325,9 +330,9 @@ class Lowerer {
                 if (part.stage == TSR_STAGE_RUN || !choice.feasible()) seconds += choice.seconds;
             }
             if (seconds < best.seconds) {
-                way.seconds = seconds;
-                way.rejected = std::move(best.rejected);
-                best = std::move(way);
+                split.seconds = seconds;
+                split.rejected = std::move(best.rejected);
+                best = std::move(split);
             }
         }
         if (best.feasible()) best.rejected.clear();
@@ -352,27 +357,28 @@ class Lowerer {
     void report(const Node& node, const Choice& choice) {
         const auto asked = options_.lowerings.find(node.op);
         const bool named = asked != options_.lowerings.end();
-        const std::vector<Way> ways = ways_of(*model_.ops().find(node.op), registry_, options_);
-        if (ways.empty()) return;
+        const std::vector<LoweringCandidate> candidates =
+            lowering_candidates(*model_.ops().find(node.op), registry_, options_);
+        if (candidates.empty()) return;
         LoweringChoice& line = result_.choices.emplace_back();
         line.node = node.name;
         line.op = node.op;
         line.layer = node.layer;
         line.device = choice.device;
         line.lowering = "kernel";
-        if (choice.way) {
-            line.lowering = choice.way->lowering->name;
-            line.plugin = choice.way->plugin;
-            line.summary = choice.way->lowering->summary ? printable(choice.way->lowering->summary) : "";
-            line.family = choice.way->lowering->family ? printable(choice.way->lowering->family) : "";
-            line.asked = choice.way->is_named;
+        if (choice.candidate) {
+            line.lowering = choice.candidate->lowering->name;
+            line.plugin = choice.candidate->plugin;
+            line.summary = choice.candidate->lowering->summary ? printable(choice.candidate->lowering->summary) : "";
+            line.family = choice.candidate->lowering->family ? printable(choice.candidate->lowering->family) : "";
+            line.asked = choice.candidate->is_named;
         }
         line.rejected = choice.rejected;
         if (named && !line.asked && noted_.insert({node.op, choice.device}).second) {
             std::string why;
-            for (const Way& way : ways) {
+            for (const LoweringCandidate& candidate : candidates) {
                 for (const Rejection& r : choice.rejected) {
-                    if (way.is_named && r.candidate == way.text()) why = r.reason;
+                    if (candidate.is_named && r.candidate == candidate.text()) why = r.reason;
                 }
             }
             result_.notes.push_back(fmt::format(
@@ -390,7 +396,7 @@ class Lowerer {
 
     void emit(const Graph& from, const Node& node, const Choice& choice, Mapping& mapping) {
         Graph& out = result_.graph;
-        if (!choice.way) {
+        if (!choice.candidate) {
             std::vector<Value> inputs, outputs;
             for (const Value v : node.inputs) inputs.push_back(out.import(from, v, mapping.storages, mapping.values));
             for (const Value v : node.outputs) outputs.push_back(out.import(from, v, mapping.storages, mapping.values));
@@ -417,15 +423,15 @@ class Lowerer {
         }
     }
 
-    struct UnderWay {
-        UnderWay(std::vector<const tsr_lowering*>& all, const tsr_lowering* one) : list(all) { list.push_back(one); }
-        ~UnderWay() { list.pop_back(); }
-        UnderWay(const UnderWay&) = delete;
-        UnderWay& operator=(const UnderWay&) = delete;
+    struct Entered {
+        Entered(std::vector<const tsr_lowering*>& all, const tsr_lowering* one) : list(all) { list.push_back(one); }
+        ~Entered() { list.pop_back(); }
+        Entered(const Entered&) = delete;
+        Entered& operator=(const Entered&) = delete;
         std::vector<const tsr_lowering*>& list;
     };
 
-    std::vector<const tsr_lowering*> under_way_;  // whose nodes are being chosen for, the outermost first
+    std::vector<const tsr_lowering*> entered_;  // whose nodes are being chosen for, the outermost first
     const Graph& model_;
     const Placement& placement_;
     const Registry& registry_;

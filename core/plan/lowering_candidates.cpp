@@ -1,4 +1,4 @@
-#include "core/plan/ways.hpp"
+#include "core/plan/lowering_candidates.hpp"
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -10,39 +10,40 @@ namespace tessera {
 namespace {
 
 // A user says "3", or "PLUGIN/3" where two plugins have one of that name.
-bool is_called(const Way& way, std::string_view name) {
-    return name == way.lowering->name || name == way.plugin + "/" + way.lowering->name;
+bool is_called(const LoweringCandidate& candidate, std::string_view name) {
+    return name == candidate.lowering->name || name == candidate.plugin + "/" + candidate.lowering->name;
 }
 
 }  // namespace
 
-std::string Way::text() const {
+std::string LoweringCandidate::text() const {
     const std::string summary = lowering->summary ? fmt::format(" ({})", printable(lowering->summary)) : "";
     return fmt::format("lowering {}/{}{}", plugin, lowering->name, summary);
 }
 
-std::vector<Way> ways_of(const tsr_operator& op, const Registry& registry, const ScheduleOptions& options) {
+std::vector<LoweringCandidate> lowering_candidates(const tsr_operator& op, const Registry& registry,
+                                                   const ScheduleOptions& options) {
     const auto asked = options.lowerings.find(op.name);
-    std::vector<Way> ways;
+    std::vector<LoweringCandidate> candidates;
     const auto add = [&](const tsr_lowering* lowering, const PluginRecord* owner) {
-        Way& way = ways.emplace_back();
-        way.lowering = lowering;
-        way.plugin = owner ? owner->manifest.name : "core";
-        way.abi_minor = owner ? owner->table->abi_minor : TSR_ABI_MINOR;
-        way.preference = owner ? registry.preference(*lowering) : registry.no_preference();
-        way.is_named = asked != options.lowerings.end() && is_called(way, asked->second);
+        LoweringCandidate& candidate = candidates.emplace_back();
+        candidate.lowering = lowering;
+        candidate.plugin = owner ? owner->manifest.name : "core";
+        candidate.abi_minor = owner ? owner->table->abi_minor : TSR_ABI_MINOR;
+        candidate.preference = owner ? registry.preference(*lowering) : registry.no_preference();
+        candidate.is_named = asked != options.lowerings.end() && is_called(candidate, asked->second);
     };
     const std::span brought = registry.lowerings(op.name);
     for (uint32_t i = 0; i < op.lowering_count; ++i) {
         if (std::ranges::find(brought, op.lowerings[i]) == brought.end()) add(op.lowerings[i], nullptr);
     }
     for (const tsr_lowering* lowering : brought) add(lowering, &registry.owner(*lowering));
-    std::ranges::stable_sort(ways, [](const Way& a, const Way& b) {
+    std::ranges::stable_sort(candidates, [](const LoweringCandidate& a, const LoweringCandidate& b) {
         if (a.is_named != b.is_named) return a.is_named;
         if (a.preference != b.preference) return a.preference < b.preference;
         return a.lowering->priority > b.lowering->priority;
     });
-    return ways;
+    return candidates;
 }
 
 }  // namespace tessera

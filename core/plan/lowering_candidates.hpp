@@ -13,7 +13,7 @@
 namespace tessera {
 
 // A lowering with the plugin that brings it; "core" for the core's own.
-struct Way {
+struct LoweringCandidate {
     const tsr_lowering* lowering = nullptr;
     std::string plugin;
     uint32_t abi_minor = 0;
@@ -26,6 +26,7 @@ struct Way {
 
 // Lowerings of the op, best first: the one that the user named, then by the configuration's preference of plugins, then
 // by priority.
-std::vector<Way> ways_of(const tsr_operator& op, const Registry& registry, const ScheduleOptions& options);
+std::vector<LoweringCandidate> lowering_candidates(const tsr_operator& op, const Registry& registry,
+                                                   const ScheduleOptions& options);
 
 }  // namespace tessera
