@@ -6,6 +6,6 @@
 namespace tessera::cpu_x86 {
 
 extern const AttentionCode kInt16Attention, kFloatAttention;
-extern const cpu::PanelTable kPanels;
+extern const PanelTable kPanels;
 
 }  // namespace tessera::cpu_x86

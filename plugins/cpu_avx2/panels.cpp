@@ -4,6 +4,6 @@
 
 namespace tessera::cpu_x86 {
 
-constinit const cpu::PanelTable kPanels = cpu::make_panel_table<cpu::isa::Avx2>();
+constinit const PanelTable kPanels = make_panel_table<cpu::isa::Avx2>();
 
 }  // namespace tessera::cpu_x86

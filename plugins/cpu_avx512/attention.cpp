@@ -11,8 +11,8 @@ namespace tessera::cpu_x86 {
 // multipliers can do; said for 3.1 GHz.
 using Isa = cpu::isa::Avx512Vectors;
 using Vnni = cpu::isa::Avx512VnniVectors;
-const AttentionCode kInt16Attention = attention_code<Isa, cpu::attention::Int16Arithmetic<Isa>>(74e9);
-const AttentionCode kVnniInt16Attention = attention_code<Vnni, cpu::attention::Int16Arithmetic<Vnni>>(118e9);
-const AttentionCode kFloatAttention = attention_code<Isa, cpu::attention::FloatArithmetic<Isa>>(68e9);
+const AttentionCode kInt16Attention = attention_code<Isa, attention::Int16Arithmetic<Isa>>(74e9);
+const AttentionCode kVnniInt16Attention = attention_code<Vnni, attention::Int16Arithmetic<Vnni>>(118e9);
+const AttentionCode kFloatAttention = attention_code<Isa, attention::FloatArithmetic<Isa>>(68e9);
 
 }  // namespace tessera::cpu_x86

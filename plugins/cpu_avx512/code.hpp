@@ -6,6 +6,6 @@
 namespace tessera::cpu_x86 {
 
 extern const AttentionCode kInt16Attention, kVnniInt16Attention, kFloatAttention;
-extern const cpu::PanelTable kPanels, kVnniPanels;
+extern const PanelTable kPanels, kVnniPanels;
 
 }  // namespace tessera::cpu_x86

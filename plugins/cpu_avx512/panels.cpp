@@ -4,7 +4,7 @@
 
 namespace tessera::cpu_x86 {
 
-constinit const cpu::PanelTable kPanels = cpu::make_panel_table<cpu::isa::Avx512>();
-constinit const cpu::PanelTable kVnniPanels = cpu::make_panel_table<cpu::isa::Avx512Vnni>();
+constinit const PanelTable kPanels = make_panel_table<cpu::isa::Avx512>();
+constinit const PanelTable kVnniPanels = make_panel_table<cpu::isa::Avx512Vnni>();
 
 }  // namespace tessera::cpu_x86

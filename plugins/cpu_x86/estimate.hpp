@@ -35,7 +35,8 @@ class Estimate {
         constexpr double kInModel = 0.95;
         speed_ = kInModel * used * cores * (device && device->clock_hz > 0 ? device->clock_hz / kReferenceHz : 1);
         bandwidth_ = kInModel * (device && device->memory_bandwidth > 0 ? device->memory_bandwidth : 25e9);
-        // Every worker writes to one counter, whose cache line goes from core to core, and between nodes a longer way.
+        // Every worker writes to one counter, whose cache line goes from core to core, and over a longer distance
+        // between NUMA nodes.
         const bool one_node = !device || device->numa_nodes < 2;
         barrier_ = 0.4e-6 + threads * (one_node ? 25e-9 : 60e-9);
     }

@@ -45,7 +45,7 @@ struct Tables {
 }  // namespace
 
 const tsr_plugin* plugin_table(const tsr_host* host, const char* name, const char* suffix) noexcept {
-    // Built for minor version 0, which no host is below.
+    // Built for minor version 0, which every host supports.
     static_assert(TSR_ABI_MINOR == 0);
     if (!host || host->abi_major != TSR_ABI_MAJOR) return nullptr;
     try {

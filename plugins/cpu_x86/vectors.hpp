@@ -16,7 +16,7 @@ struct AttentionCode;
 // What a processor with certain flags runs.
 struct Vectors {
     const char* name;  // for people
-    const cpu::PanelTable* panels;
+    const PanelTable* panels;
     const AttentionCode* int16;   // attention in 16-bit integers
     const AttentionCode* floats;  // in f32
     double speed;                 // of products, a clock, against AVX2 on Zen 3

@@ -101,7 +101,7 @@ typedef struct tsr_simulated_failures {
     /* Bytes of device memory that are allocated now, and the maximum since reset. */
     uint64_t (*allocated_bytes)(const char* device);
     uint64_t (*maximum_allocated_bytes)(const char* device);
-    /* The maximum of queues that had work under way at once, since reset. */
+    /* The maximum number of queues that had work under way at once, since reset. */
     uint64_t (*maximum_busy_queues)(const char* device);
 } tsr_simulated_failures;
 

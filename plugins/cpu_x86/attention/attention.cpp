@@ -17,7 +17,6 @@ namespace tessera::cpu_x86 {
 
 namespace {
 
-namespace attention = cpu::attention;
 using cpu::kWk;
 using cpu::kWv;
 
@@ -32,7 +31,7 @@ attention::Budget budget_of(const tsr_node& node, const attention::Problem& prob
     return code.budget(problem, workers, cap, minimum);
 }
 
-static_assert(kLanes <= attention::kMostGroupRows);
+static_assert(kLanes <= attention::kMaximumGroupRows);
 
 attention::PackedRows packing_of(const tsr_tensor& weight) noexcept {
     if (sdk::canonical(weight)) return {};

@@ -1,11 +1,13 @@
 // New rows into the pages of a cache. Pages are canonical rows, so any kernel can read them.
 #pragma once
 
+#include "../kit.hpp"
+
 #include <tessera/cpu/page_table.hpp>
 
 #include <cstring>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 // One row of `elements` floats to `type`; the bits are those of encode_row for finite numbers.
 template <class Isa>
@@ -52,4 +54,4 @@ void run_cache_write(const tsr_node& node, const tsr_run& run) {
     }
 }
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

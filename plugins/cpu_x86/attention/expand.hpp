@@ -1,11 +1,12 @@
-// The projected form: keys and values of a head, made of latent rows by its weights.
+// The projected form: computes keys and values of a head from latent rows and its weights.
 #pragma once
 
+#include "../kit.hpp"
 #include "operands.hpp"
 
 #include <tessera/cpu/hadamard.hpp>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 template <class Isa, class Arithmetic>
 struct Expand {
@@ -84,4 +85,4 @@ struct Expand {
     }
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

@@ -1,7 +1,8 @@
 // Attention of up to four lanes over one chunk, in f32 along the rows: a single token of a model whose heads have keys
-// of their own, or nearly so. A panel would leave most of its lanes idle; here time goes into reading the cache.
+// of their own, or nearly so. A panel would leave most of its lanes idle; this code is bound by reading the cache.
 #pragma once
 
+#include "../kit.hpp"
 #include "shape.hpp"
 #include "unrolled.hpp"
 
@@ -11,17 +12,17 @@
 #include <algorithm>
 #include <cstring>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 template <class Isa, class Arithmetic>
 struct FewLanes {
     using Floats = typename Isa::Floats;
     static constexpr int kLanes = Isa::kLanes;
     static constexpr int kMaxLanes = 4;
-    // Rows that are asked for ahead of the one that is read.
+    // Rows that are prefetched ahead of the one that is read.
     static constexpr int kAhead = 8;
 
-    // Where vectors of neighbouring elements come from. `begin` is what all rows add to their start.
+    // Loads vectors of consecutive elements. `begin` is the offset from the start of every row.
     struct F32 {
         static constexpr int kMultiple = kLanes;
         static int64_t bytes(int64_t elements) noexcept { return elements * 4; }
@@ -185,4 +186,4 @@ struct FewLanes {
     }
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

@@ -1,7 +1,8 @@
-// Attention in f32: for caches whose rows are more exact than 16-bit integers can show. The same interface as
+// Attention in f32: for caches whose rows are more precise than 16-bit integers. The same interface as
 // Int16Arithmetic.
 #pragma once
 
+#include "../kit.hpp"
 #include "float_operands.hpp"
 #include "unrolled.hpp"
 
@@ -10,7 +11,7 @@
 
 #include <algorithm>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 template <class Isa>
 struct FloatArithmetic : FloatOperands<Isa::kLanes> {
@@ -105,7 +106,7 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
     template <int V, int R>
     [[gnu::noinline, gnu::flatten]] static void key_tile(const float* queries, const float* keys, int64_t elements,
                                                          float* scores, int64_t stride) noexcept {
-        // Three rows are reached from one pointer, which spares registers.
+        // Three rows are addressed from one pointer, which saves registers.
         static_assert(R % 3 == 0);
         Floats sums[R][V];
         const float* rows[R / 3];
@@ -146,4 +147,4 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
     }
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

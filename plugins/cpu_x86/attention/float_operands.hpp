@@ -1,11 +1,12 @@
 // The scratch memory of attention in f32 (float_arithmetic.hpp), for vectors of `kVectorLanes` lanes. As Int16Operands.
 #pragma once
 
+#include "../kit.hpp"
 #include "shape.hpp"
 
 #include <cstdint>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 template <int kVectorLanes>
 struct FloatOperands {
@@ -45,4 +46,4 @@ struct FloatOperands {
     }
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

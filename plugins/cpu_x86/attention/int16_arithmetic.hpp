@@ -5,6 +5,7 @@
 // holds. That leaves 13 bits to a key or value and 12 to 16 bits to a query or weight.
 #pragma once
 
+#include "../kit.hpp"
 #include "int16_operands.hpp"
 #include "unrolled.hpp"
 
@@ -17,7 +18,7 @@
 #include <bit>
 #include <cmath>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 template <class Isa>
 struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
@@ -56,7 +57,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
             pair_values(chunk, shape, t + i, row, i + 1 < count ? row + shape.padded_key() : nullptr);
         }
     }
-    // Values of all `tokens` of a chunk, where they are no prefix.
+    // Values of all `tokens` of a chunk, where they are not a prefix of the keys.
     static void load_values(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
                             int64_t first, int tokens) noexcept {
         int16_t* even = chunk.value_rows;
@@ -120,7 +121,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     static constexpr int kTileRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
 
     // scores[t * stride + lane] = query of the lane times key of token t, for `count` tokens from t on (and some past
-    // them), whose keys lie in the rows from `slot` on.
+    // them), whose keys are in the rows from `slot` on.
     template <int V>
     static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int slot,
                        float* scores, int64_t stride) noexcept {
@@ -142,8 +143,8 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         }
     }
 
-    // Scores to weights. top[lane], sum[lane]: the largest score and the sum of exp(score - top); step[lane]: what a
-    // weight of one is worth.
+    // Scores to weights. top[lane], sum[lane]: the largest score and the sum of exp(score - top); step[lane]: the
+    // value of a weight of one.
     template <int V>
     static void softmax(const Weights& weights, const Chunk& chunk, int tokens, float* top, float* sum,
                         float* step) noexcept {
@@ -192,9 +193,9 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         }
     }
 
-    // Where element d of a value lies in out.
+    // Index of element d of a value in out.
     static int out_place(int d) noexcept { return Isa::pair_place_of(Isa::place_of(d)); }
-    // Neighbouring elements that stay neighbours in out.
+    // Consecutive elements that stay consecutive in out.
     static constexpr int kOutRun = 4;
 
   private:
@@ -263,7 +264,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         }
     };
 
-    // Any other type or size: through f32, twice, so that no buffer need hold the part.
+    // Any other type or size: through f32, twice, so that no buffer for the whole part is needed.
     struct GeneralSource {
         tsr_type type;
         int64_t first;
@@ -323,8 +324,8 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         }
     }
 
-    // Values of token t (even) and the one after it; nullptr: there is none. Its weight is zero, and so its value must
-    // be.
+    // Values of token t (even) and the one after it; nullptr: there is none. Its weight is zero, and its value must be
+    // zero too.
     static void pair_values(const Chunk& chunk, const HeadShape& shape, int t, const int16_t* row,
                             const int16_t* next) noexcept {
         alignas(64) static constexpr int16_t kZeros[16] = {};
@@ -344,7 +345,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
 
     template <int V, int R, bool Add>
     [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride) noexcept {
-        // Three rows are reached from one pointer, which spares registers.
+        // Three rows are addressed from one pointer, which saves registers.
         static_assert(R % 3 == 0);
         Ints sums[R][V];
         const int16_t* rows[R / 3];
@@ -398,4 +399,4 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     }
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

@@ -2,11 +2,12 @@
 // need its size, so it knows no instruction set.
 #pragma once
 
+#include "../kit.hpp"
 #include "shape.hpp"
 
 #include <cstdint>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 template <int kVectorLanes>
 struct Int16Operands {
@@ -64,4 +65,4 @@ struct Int16Operands {
     }
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

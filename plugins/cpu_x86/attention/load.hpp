@@ -1,9 +1,10 @@
 // From q to a panel's queries, and from cached rows to chunks of keys and values.
 #pragma once
 
+#include "../kit.hpp"
 #include "operands.hpp"
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 template <class Isa, class Arithmetic>
 struct Load {
@@ -58,4 +59,4 @@ struct Load {
     }
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

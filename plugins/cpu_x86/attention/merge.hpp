@@ -1,19 +1,20 @@
-// Joining results over spans of tokens: each is elements, running maxima ("tops") and sums of its lanes.
+// Merges results over spans of tokens: each has elements, running maxima ("tops") and sums of its lanes.
 #pragma once
 
+#include "../kit.hpp"
 #include "work.hpp"
 
 #include <tessera/cpu/exponential.hpp>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 template <class Isa, class Arithmetic>
 struct Merge {
     static constexpr int kLanes = Isa::kLanes;
     static constexpr int kPanel = Arithmetic::kPanel;
 
-    // Joins tops and sums of lanes (running[0 .. kPanel) tops, then sums) with those of what follows. correction: what
-    // the running results are to be multiplied by; share: what the others are.
+    // Joins tops and sums of lanes (running[0 .. kPanel) tops, then sums) with those of what follows. correction: the
+    // factor of the running results; share: that of the others.
     template <int V>
     static void lanes(float* running, const float* top, const float* sum, float* correction, float* share) noexcept {
         for (int v = 0; v < V; ++v) {
@@ -55,4 +56,4 @@ struct Merge {
     }
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

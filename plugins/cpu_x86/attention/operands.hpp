@@ -1,6 +1,7 @@
-// The operands of one run of an attention node, and the cached rows that its segments name.
+// The operands of one run of an attention node, and the cached rows of its segments.
 #pragma once
 
+#include "../kit.hpp"
 #include "work.hpp"
 
 #include <tessera/cpu/rows.hpp>
@@ -8,9 +9,9 @@
 #include <algorithm>
 #include <string>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
-// What prepare keeps.
+// The state of a prepared node.
 struct State {
     const tsr_node* node;
     Problem problem;
@@ -37,7 +38,7 @@ class Operands {
     const State& state() const noexcept { return state_; }
     const Problem& problem() const noexcept { return state_.problem; }
     const HeadShape& shape() const noexcept { return state_.problem.shape; }
-    // Where values are cached.
+    // The cache that holds the values.
     const View& values() const noexcept { return problem().form == Form::kPlain ? v : k; }
 
     template <class Arithmetic>
@@ -103,4 +104,4 @@ struct Lanes {
     static int vectors(const Segment& s, int64_t panel) noexcept { return count(s, panel) > Isa::kLanes ? 2 : 1; }
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

@@ -1,13 +1,14 @@
 // The parameters of a node of flash_attention or tiled_attention, checked before any run.
 #pragma once
 
+#include "../kit.hpp"
 #include "shape.hpp"
 
 #include <tessera/cpu/checks/attention.hpp>
 
 #include <algorithm>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 using Form = AttentionForm;
 
@@ -89,4 +90,4 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
     return true;
 }
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

@@ -1,6 +1,7 @@
 // One run of an attention node: units of work, and the chunks of tokens in each.
 #pragma once
 
+#include "../kit.hpp"
 #include "expand.hpp"
 #include "few_lanes.hpp"
 #include "load.hpp"
@@ -9,7 +10,7 @@
 
 #include <tessera/cpu/exponential.hpp>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 template <class Isa, class Arithmetic>
 class Run {
@@ -58,7 +59,8 @@ class Run {
         int64_t count = 0;
         SegmentList list = segments();
         for (Segment s; list.next(s);) count += int64_t{s.units()} * problem_.key_units;
-        // A worker's own units rise, so the list goes on from where it is; what is taken from others begins it anew.
+        // A worker's own units ascend, so the search continues from the current segment; units of others start it
+        // again.
         Segment s;
         int64_t first = 0, end = 0;  // of the segment's units
         list = segments();
@@ -83,7 +85,7 @@ class Run {
         const int panels = static_cast<int>(std::min<int64_t>(s.block_panels, s.panels - first));
         if (s.first_slot >= 0) {
             for (int i = 0; i < panels; ++i) Loads::panel(operands_, s, key, first + i, panels_[i]);
-            // Results are made where they are merged from.
+            // Results are computed in place of the merge.
             const auto place = [&](int i, float* out) {
                 panels_[i].out = out;
                 panels_[i].top = top_of(out);
@@ -96,7 +98,7 @@ class Run {
             attend_span(s, key, panels, 0);
             for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].out);
         } else {
-            // All spans of a panel by one worker, merged as if they had been spread.
+            // All spans of a panel by one worker, merged in the same order as by several.
             for (int i = 0; i < panels; ++i) {
                 Loads::panel(operands_, s, key, first + i, panels_[0]);
                 for (int p = 0; p < s.spans; ++p) {
@@ -117,7 +119,7 @@ class Run {
         const int64_t index = s.first_slot + (int64_t{key} * s.panels + panel) * s.spans + span;
         return reinterpret_cast<float*>(slots_ + index * state_.budget.slot_bytes);
     }
-    // Whether a segment has so few lanes that they go through the cache by themselves.
+    // Whether a segment has so few lanes that they are computed by FewLanes.
     bool few(const Segment& s) const noexcept {
         if (s.lanes > Few::kMaxLanes || problem_.form == Form::kProjected) return false;
         const View& values = operands_.values();
@@ -166,7 +168,7 @@ class Run {
         Loads::values(operands_, scratch_, s, key, first, tokens);
     }
 
-    // One panel uses each key once: keys go no further than the first cache.
+    // One panel uses each key once: keys stay in the first-level cache.
     template <int V>
     void attend_chunk_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
@@ -213,7 +215,7 @@ class Run {
         panel.empty = false;
     }
 
-    // What lanes must not see of a chunk.
+    // Masks the tokens of a chunk that lanes must not see.
     template <int V>
     void hide(const Panel<Arithmetic>& panel, int32_t first, int tokens) const noexcept {
         constexpr int kWidth = V * kLanes;
@@ -250,7 +252,7 @@ class Run {
 
     float* top_of(float* result) const noexcept { return result + Panel<Arithmetic>::result_floats(shape_); }
 
-    // Panels whose spans lie in slots: each in parts, by all workers.
+    // Panels whose spans are in slots: each in parts, by all workers.
     void merge_spread() noexcept {
         constexpr int kParts = 4;
         const int width = static_cast<int>(rounded_up((shape_.padded_value() + kParts - 1) / kParts, 32));
@@ -297,4 +299,4 @@ class Run {
     char* slots_ = nullptr;
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

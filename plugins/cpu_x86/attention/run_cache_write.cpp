@@ -6,7 +6,7 @@
 namespace tessera::cpu_x86 {
 
 void run_cache_write(const tsr_node& node, const tsr_run& run) {
-    cpu::attention::run_cache_write<cpu::isa::Avx2Vectors>(node, run);
+    attention::run_cache_write<cpu::isa::Avx2Vectors>(node, run);
 }
 
 }  // namespace tessera::cpu_x86

@@ -1,18 +1,20 @@
 // Sizes that the attention algorithms share.
 //
 // A *lane* is one query: a (row, head) pair. A *panel* is up to two vectors of lanes that read the same keys. A *chunk*
-// is 128 cached tokens of one sequence, converted once into the form in which all panels of a unit of work read them.
+// is 128 cached tokens of one sequence, converted once for all panels of a unit of work.
 #pragma once
+
+#include "../kit.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 inline constexpr int kChunk = 128;
 // Tiles of rows may run past the last token of a chunk; what they compute there is never read.
 inline constexpr int kChunkPadding = 16;
-// What a token that a lane must not see scores.
+// The score of a token that a lane must not see.
 inline constexpr float kHidden = -1e30f;
 
 constexpr int64_t rounded_up(int64_t n, int64_t multiple) noexcept {
@@ -23,7 +25,7 @@ constexpr int64_t rounded_up(int64_t n, int64_t multiple) noexcept {
 struct HeadShape {
     int key = 0;    // elements of a key
     int value = 0;  // elements of a value
-    // Elements of a key that have one scale; what follows has another. A multiple of 32, or the whole key.
+    // Elements of a key that have one scale; the rest has another. A multiple of 32, or the whole key.
     int first_part = 0;
     bool prefix = false;  // the value is the first part of the key
 
@@ -34,7 +36,7 @@ struct HeadShape {
     int part_end(int part) const noexcept { return part + 1 < parts() ? first_part : padded_key(); }
 };
 
-// Hands out parts of a buffer, or only counts them if the buffer is null.
+// Allocates parts of a buffer, or only counts their bytes if the buffer is null.
 class Arena {
   public:
     explicit Arena(void* base) noexcept : base_(static_cast<char*>(base)) {}
@@ -51,4 +53,4 @@ class Arena {
     int64_t used_ = 0;
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

@@ -1,10 +1,12 @@
 // Loops over registers.
 #pragma once
 
+#include "../kit.hpp"
+
 #include <type_traits>
 #include <utility>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 // body(integral_constant 0), .., body(integral_constant N - 1), written out, so that arrays indexed by it become
 // registers.
@@ -16,4 +18,4 @@ template <int N, class Body>
     (std::make_integer_sequence<int, N>{});
 }
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

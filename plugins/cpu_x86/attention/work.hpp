@@ -1,28 +1,29 @@
 // How attention is cut into units of work, and the scratch memory of each worker.
 //
-// Rows of a batch form *segments*: neighbouring rows of one sequence at rising positions. The lanes of a segment (rows
-// times heads of a group) form panels, panels form blocks, and the cached tokens form spans; a unit is a block over a
-// span for one key head. Cuts follow from the segment and the node alone, never from the number of workers, and spans
-// are merged in order.
+// Rows of a batch form *segments*: consecutive rows of one sequence at ascending positions. The lanes of a segment
+// (rows times heads of a group) form panels, panels form blocks, and the cached tokens form spans; a unit is a block
+// over a span for one key head. Cuts follow from the segment and the node alone, never from the number of workers, and
+// spans are merged in order.
 #pragma once
 
+#include "../kit.hpp"
 #include "problem.hpp"
 
 #include <tessera/kernel.h>
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 inline constexpr int kMaxSpans = 16;
 // Rows of a packed weight that are unpacked together, at most.
-inline constexpr int kMostGroupRows = 16;
+inline constexpr int kMaximumGroupRows = 16;
 
-// How rows of a weight come out of their packed groups. Without `unpack` they are canonical.
+// How rows of a weight are unpacked from their groups. Without `unpack` they are canonical.
 struct PackedRows {
     void (*unpack)(int64_t elements, int64_t groups, const void* packed, void* rows) = nullptr;
     int group_rows = 1;
 };
 
-// What is decided once for a node.
+// Decisions for a node, made once.
 struct Budget {
     int panels_of_block = 1;   // at most
     int slots_of_segment = 0;  // panels over spans that a segment may spread over several units
@@ -37,10 +38,10 @@ struct Budget {
 template <class Arithmetic>
 struct Panel {
     typename Arithmetic::Queries queries;
-    float* home;      // memory of the panel's own for out, top and sums
-    float* out;       // [padded_value][lanes]: at home, or in a slot
+    float* home;      // the panel's own memory for out, top and sums
+    float* out;       // [padded_value][lanes]: in the panel's own memory, or in a slot
     float* top;       // [lanes], and after it the sums [lanes]
-    int32_t* limits;  // [lanes]: last token that the lane sees; rising
+    int32_t* limits;  // [lanes]: last token that the lane sees; ascending
     int vectors;      // of lanes in use
     bool empty;       // no chunk of this span yet
 
@@ -70,7 +71,7 @@ struct Scratch {
     // projected only
     typename Arithmetic::Chunk latents;
     typename Arithmetic::Queries* projections;
-    char* group_rows;    // [kMostGroupRows] canonical rows of a weight
+    char* group_rows;    // [kMaximumGroupRows] canonical rows of a weight
     float* weight_rows;  // [lanes][padded latent]
     float* keys;         // [kChunk + kChunkPadding][key_stride]
     float* values;       // [kChunk + kChunkPadding][value_stride]
@@ -90,7 +91,7 @@ struct Scratch {
         s.value_panels = (problem.shape.value + kPanel - 1) / kPanel;
         s.key_stride = std::max(s.key_panels * kPanel, problem.shape.padded_key());
         s.value_stride = s.value_panels * kPanel;
-        s.group_rows = arena.take<char>(kMostGroupRows * problem.weight_row_bytes);
+        s.group_rows = arena.take<char>(kMaximumGroupRows * problem.weight_row_bytes);
         s.weight_rows = arena.take<float>(int64_t{kPanel} * latent.padded_key());
         s.keys = arena.take<float>((kChunk + kChunkPadding) * s.key_stride);
         s.values = arena.take<float>((kChunk + kChunkPadding) * s.value_stride);
@@ -227,4 +228,4 @@ class Segments {
     int slots_used_ = 0;
 };
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

@@ -1,9 +1,10 @@
 // From the results of panels to the output.
 #pragma once
 
+#include "../kit.hpp"
 #include "operands.hpp"
 
-namespace tessera::cpu::attention {
+namespace tessera::cpu_x86::attention {
 
 // Elements [begin, end) (multiples of 32) of a panel's result, divided by the sums of its lanes.
 template <class Isa, class Arithmetic>
@@ -44,4 +45,4 @@ void write_part(const Operands& o, const Segment& s, int key, int64_t panel, con
     }
 }
 
-}  // namespace tessera::cpu::attention
+}  // namespace tessera::cpu_x86::attention

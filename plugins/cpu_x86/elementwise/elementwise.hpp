@@ -1,4 +1,4 @@
-// Ops that look at one row at a time, on AVX2.
+// Ops that process one row at a time, on AVX2.
 #pragma once
 
 #include <tessera/kernel.h>

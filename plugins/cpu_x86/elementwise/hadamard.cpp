@@ -13,7 +13,7 @@ namespace {
 
 constexpr int64_t kLanes = 8;
 
-// Differences where `signs` has bits, sums elsewhere, of neighbours that `swapped` has exchanged.
+// Differences where `signs` has bits, sums elsewhere, of pairs that `swapped` has exchanged.
 __m256 butterfly(__m256 v, __m256 swapped, __m256 signs) noexcept {
     return _mm256_add_ps(_mm256_xor_ps(v, signs), swapped);
 }

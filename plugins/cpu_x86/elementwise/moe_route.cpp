@@ -1,4 +1,4 @@
-// moe_route: which experts a row goes to, and with what weight. Sources: DeepSeek-V2 (arXiv 2405.04434), DeepSeek-V3
+// moe_route: the experts of a row and their weights. Sources: DeepSeek-V2 (arXiv 2405.04434), DeepSeek-V3
 // (arXiv 2412.19437).
 #include "rows.hpp"
 
@@ -19,7 +19,7 @@ using Isa = cpu::isa::Avx2Vectors;
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
-// Scores as integers of the same order, whose maximum compilers find in vectors: not-a-number comes below all others,
+// Scores as integers of the same order, whose maximum compilers compute with vectors: NaN is below all others,
 // and both zeros are equal. kTaken is below everything.
 constexpr int32_t kTaken = std::numeric_limits<int32_t>::min();
 

@@ -10,7 +10,7 @@ namespace tessera::cpu_x86 {
 
 namespace {
 
-// A tsr_layout with what it stands for.
+// A tsr_layout with its kernels.
 struct Layout : tsr_layout {
     const WeightKernels* kernels;
     const char* names[3];  // itself, canonical, end

@@ -1,15 +1,17 @@
 // Activations as the integer kernels read them: rows of f32 quantised once, in blocks of 32, to signed bytes.
 //
 // Up to kTileRows rows ("columns" of the product) are interleaved in a tile, so that a micro-kernel reads one stream.
-// The codes of the weights are unsigned; what their centre stands for is taken back by beginning every 16-bit sum at
+// The codes of the weights are unsigned; their centre is subtracted by starting every 16-bit sum at
 // -centre * (sum of the activations' codes), which costs nothing per product.
 #pragma once
+
+#include "../kit.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 
 inline constexpr int kTileRows = 4;
 
@@ -34,7 +36,7 @@ inline constexpr size_t kRowBlockBytes = sizeof(ActivationBlock<1, kGroups>);
 static_assert(sizeof(ActivationBlock<4, 1>) == 4 * kRowBlockBytes<1> &&
               sizeof(ActivationBlock<4, 2>) == 4 * kRowBlockBytes<2>);
 
-// Bytes of one row of `elements` (a multiple of 32), in whatever tile it lies.
+// Bytes of one row of `elements` (a multiple of 32), in a tile of any width.
 inline size_t activation_row_bytes(ActivationKind kind, int64_t elements) noexcept {
     return static_cast<size_t>(elements / 32) * (kind.groups == 1 ? kRowBlockBytes<1> : kRowBlockBytes<2>);
 }
@@ -64,4 +66,4 @@ inline void quantize_row(const float* x, int64_t elements, int centre, int row,
     }
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

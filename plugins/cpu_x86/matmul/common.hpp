@@ -54,8 +54,7 @@ struct Weight {
     // Groups that a worker takes at a time: whole panels, and enough bytes that taking them costs nothing.
     int64_t piece() const noexcept {
         constexpr int64_t kMinimumBytes = 64 << 10;
-        return cpu::kMaxPanelGroups *
-               (kMinimumBytes / std::max<int64_t>(row_bytes * kLanes * cpu::kMaxPanelGroups, 1) + 1);
+        return kMaxPanelGroups * (kMinimumBytes / std::max<int64_t>(row_bytes * kLanes * kMaxPanelGroups, 1) + 1);
     }
     int64_t steps() const noexcept { return (k + kPrepareStep - 1) / kPrepareStep; }
     // Matrix `batch` of it.

@@ -5,11 +5,12 @@
 // each other first, so that blocks wait for one addition and not for a chain of fused ones.
 #pragma once
 
+#include "../kit.hpp"
 #include "activations.hpp"
 
 #include <tessera/cpu/formats.hpp>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 
 template <class Format>
 inline constexpr bool kAddedAtOnce = Format::kGroups == 1 && !Format::kHasMinimum;
@@ -66,4 +67,4 @@ template <class Isa, class Format, int kRows>
     return Isa::add(sum, part);
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

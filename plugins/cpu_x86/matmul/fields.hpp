@@ -1,6 +1,8 @@
 // How the fields of blocks become the vectors of a unit (packed.hpp), and back, without code for each format.
 #pragma once
 
+#include "../kit.hpp"
+
 #include <tessera/types.h>
 
 #include <array>
@@ -9,7 +11,7 @@
 #include <type_traits>
 #include <utility>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 
 // Bytes of a field that stay together: the four of a step where its innermost extent is 4, else one element.
 template <class Field>
@@ -18,8 +20,8 @@ inline constexpr size_t kGrain = std::extent_v<Field, std::rank_v<Field> - 1> ==
                                      : sizeof(std::remove_all_extents_t<Field>);
 
 // Moves a field of the blocks of neighbouring rows to the lanes of the unit's field, which has one for each row; a
-// field that is a struct knows how itself (pack, unpack). The move is called with the first row's block; the others'
-// fields lie where its fields do.
+// field that is a struct has its own functions (pack, unpack). The move is called with the first row's block; the
+// others' fields lie where its fields do.
 template <class Isa, class Block>
 struct IntoLanes {
     const Block* rows[Isa::kLanes];
@@ -107,4 +109,4 @@ template <int kCount, class F>
     (std::make_integer_sequence<int, kCount>{});
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

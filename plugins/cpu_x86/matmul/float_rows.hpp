@@ -4,9 +4,10 @@
 // element 1 and so on. Each output is one chain of fused multiply-adds over the elements in order, in every kernel, so
 // it does not depend on how many rows there are; several groups and rows at a time keep the adders busy.
 //
-// Isa is the policy of the product with a panel; Isa::Rows that of what reads groups of packed rows as they lie.
+// Isa is the policy of products with a panel; Isa::Rows that of code that reads groups of packed rows in place.
 #pragma once
 
+#include "../kit.hpp"
 #include "rows.hpp"
 
 #include <tessera/cpu/formats.hpp>
@@ -15,9 +16,9 @@
 #include <cstring>
 #include <type_traits>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 
-inline constexpr int kFloatTileRows = 6;  // with two groups: twelve chains, where two adders of latency four want eight
+inline constexpr int kFloatTileRows = 6;  // with two groups: twelve chains, where two adders of latency four need eight
 inline constexpr int kFloatBatchRows = 48;  // of 2048 elements: 384 KiB, which stays in the second-level cache
 static_assert(kFloatBatchRows % kFloatTileRows == 0);
 template <class Isa>
@@ -254,4 +255,4 @@ inline void multiply_columns(tsr_type type, const WeightRows& weight, int64_t ou
     }
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

@@ -4,11 +4,12 @@
 // batch, four at a time. On AVX2, per 32 elements, two groups and four rows, that is 64 multiplications, 64 additions
 // and 8 * (convert, scale, add) against 20 loads, which two multipliers and four adders of a Zen 3 share evenly.
 //
-// Decoding belongs to a format and goes at the pace of memory; only the product gains from wider vectors. So panels
-// have one form for all vector units, pairs of groups side by side, and products come as a table: one for each shape of
+// Decoding belongs to a format and runs at the speed of memory; only the product gains from wider vectors. So panels
+// have one layout for all vector units, pairs of adjacent groups, and products are a table: one for each shape of
 // format, number of rows and number of vectors.
 #pragma once
 
+#include "../kit.hpp"
 #include "activations.hpp"
 #include "dot.hpp"
 
@@ -17,7 +18,7 @@
 #include <cstdint>
 #include <utility>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 
 inline constexpr int kPairGroups = 2;      // groups of weight rows side by side in a panel
 inline constexpr int kMaxPanelGroups = 4;  // groups of a panel: one pair, or two
@@ -85,7 +86,7 @@ inline void decode_panel(const typename Format::Unit* group, int64_t units, type
 
 // sums[row][lane of the panel] += panel . tile, over `blocks` blocks of 32. Isa: of the product; its vectors cover the
 // groups of a panel, kVectors of them are looked at. Lanes of groups that are not there are multiplied too, whatever
-// lies in their place; nobody reads their sums.
+// is in their place; their sums are not used.
 template <class Isa, class Shape, int kRows, int kVectors>
 inline void multiply_panel(const void* panel_data, int64_t blocks, const void* tile_data, float* sums) noexcept {
     using Floats = typename Isa::Floats;
@@ -192,4 +193,4 @@ constexpr PanelTable make_panel_table() noexcept {
     return table;
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

@@ -1,15 +1,16 @@
 // Products of a packed weight with one to four rows: bound by how fast the weights arrive.
 #pragma once
 
+#include "../kit.hpp"
 #include "activations.hpp"
 #include "dot.hpp"
 
 #include <cstddef>
 #include <cstdint>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 
-// How far ahead of its reads a kernel asks for weights: about what one core has under way at 16 GB/s and 130 ns.
+// How far ahead of its reads a kernel prefetches weights: about what one core has in flight at 16 GB/s and 130 ns.
 inline constexpr size_t kPrefetchBytes = 2048;
 
 // sums[row][lane] += product of `units` units of one packed group with the kRows rows of a tile.
@@ -32,4 +33,4 @@ inline void gemv_group(const typename Format::Unit* group, int64_t units, typena
     for (int row = 0; row < kRows; ++row) Isa::store_floats(sums[row], running[row]);
 }
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

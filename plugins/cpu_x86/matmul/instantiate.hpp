@@ -16,23 +16,23 @@ struct Instantiate {
     using Format = Weight<Isa>;
     using Block = typename Format::Block;
     using Unit = typename Format::Unit;
-    using Scratch = cpu::RowsScratch<Isa, Format>;
+    using Scratch = RowsScratch<Isa, Format>;
     static constexpr int64_t kElements = 32 * Format::kBlocks;
     static constexpr int64_t kPrefix = cpu::kPrefixBytes<Block>;
 
     static_assert(Isa::kLanes == kLanes && sizeof(Unit) == kLanes * sizeof(Block));
-    // Sums of unsigned copies of signed codes begin at what this centre gives (isa/avx512.hpp).
+    // Sums of unsigned copies of signed codes start at a value for this centre (isa/avx512.hpp).
     static_assert(!Format::kSigned || Format::kCentre == 8);
 
     static constexpr int64_t bytes_of_row(int64_t units) noexcept {
         return kPrefix + units * static_cast<int64_t>(sizeof(Block));
     }
     static void prepare(const ActivationRows& to, int64_t row, const float* x, int64_t begin, int64_t end) {
-        cpu::quantize_into<Isa, Format::kGroups>(to, row, x, Format::kCentre, begin, end);
+        quantize_into<Isa, Format::kGroups>(to, row, x, Format::kCentre, begin, end);
     }
-    static void multiply(const cpu::PanelTable& panels, const WeightRows& weight, int64_t begin, int64_t end,
+    static void multiply(const PanelTable& panels, const WeightRows& weight, int64_t begin, int64_t end,
                          const ActivationRows& x, void* scratch, const Sink& sink) {
-        cpu::multiply_rows<Isa, Format>(panels, weight, begin, end, x, static_cast<Scratch*>(scratch), sink);
+        multiply_rows<Isa, Format>(panels, weight, begin, end, x, static_cast<Scratch*>(scratch), sink);
     }
     static void pack(int64_t elements, int64_t groups, const void* rows, void* packed) {
         const int64_t units = elements / kElements, row_bytes = bytes_of_row(units);
@@ -42,7 +42,7 @@ struct Instantiate {
             for (int lane = 0; lane < kLanes; ++lane, to += kPrefix) {
                 std::memcpy(to, from.data + (g * kLanes + lane) * row_bytes, kPrefix);
             }
-            cpu::pack_units<Isa, Format>(from, g, 0, units, reinterpret_cast<Unit*>(to));
+            pack_units<Isa, Format>(from, g, 0, units, reinterpret_cast<Unit*>(to));
             to += units * static_cast<int64_t>(sizeof(Unit));
         }
     }

@@ -20,7 +20,7 @@ namespace {
 struct Matmul {
     const tsr_node* node;
     uint32_t slots;
-    const cpu::PanelTable* panels;
+    const PanelTable* panels;
     Weight weight;
     bool columns;  // transpose_weight: the weight's rows are summed over
     int64_t k, n, batches;
@@ -33,7 +33,7 @@ struct Matmul {
         batches = of.inputs[0]->rank == 3 ? of.inputs[0]->dims[1] : 1;
     }
 
-    cpu::ActivationKind kind() const noexcept { return columns ? kColumns.activations : weight.kernels->activations; }
+    ActivationKind kind() const noexcept { return columns ? kColumns.activations : weight.kernels->activations; }
     uint64_t scratch_bytes() const noexcept { return columns ? kColumns.scratch_bytes : weight.kernels->scratch_bytes; }
     // Heads that read one row need it prepared once.
     int64_t prepared_batches() const noexcept { return batches > 1 && node->inputs[0]->strides[1] == 0 ? 1 : batches; }
@@ -114,7 +114,7 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
         }
     }
     worker.barrier();
-    const int64_t items = op.columns ? (op.n + cpu::kColumnElements - 1) / cpu::kColumnElements : op.weight.groups();
+    const int64_t items = op.columns ? (op.n + kColumnElements - 1) / kColumnElements : op.weight.groups();
     void* scratch = workspace + worker.index() * op.scratch_bytes();
     worker.divide(items * op.batches, op.columns ? 1 : op.weight.piece(), [&](int64_t first, int64_t last) {
         for (int64_t item = first; item < last;) {
@@ -143,10 +143,10 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
 struct Group {
     const tsr_node* node;
     uint32_t slots;
-    const cpu::PanelTable* panels;
+    const PanelTable* panels;
     uint32_t count = 0;
     std::array<Weight, TSR_MAX_OPERANDS / 2> weights;
-    // Weights that want their rows prepared alike share them.
+    // Weights that need the same preparation share the prepared rows.
     std::array<uint32_t, TSR_MAX_OPERANDS / 2> preparation{};
     uint32_t preparations = 0;
     std::array<uint32_t, TSR_MAX_OPERANDS / 2> first_with{};  // a weight of each preparation
@@ -206,8 +206,8 @@ const tsr_status* plan_group(const tsr_kernel*, const tsr_node* node, const tsr_
     plan->supported = 1;
     plan->workspace_bytes = op.workspace_bytes;
     cost.write(device, 2, *plan);
-    std::snprintf(plan->reason, sizeof plan->reason, "%u weights, rows prepared %u way%s", op.count, op.preparations,
-                  op.preparations == 1 ? "" : "s");
+    std::snprintf(plan->reason, sizeof plan->reason, "%u weights, rows prepared in %u format%s", op.count,
+                  op.preparations, op.preparations == 1 ? "" : "s");
     return nullptr;
 }
 

@@ -2,6 +2,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kMxfp4 = Instantiate<cpu::WeightMxfp4>::table(90e9);
+const WeightKernels kMxfp4 = Instantiate<WeightMxfp4>::table(90e9);
 
 }  // namespace tessera::cpu_x86

@@ -6,12 +6,13 @@
 // of elements 4 s .. 4 s + 3 of row r. A packed group takes exactly the bytes of its rows.
 //
 // Each format is a struct over the ISA policy: its unit, `pack` and `unpack` of one unit (exact, plain C++), and
-// `visit`, which hands the unit's blocks of 32 elements one after another, decoded, to a sink:
+// `visit`, which passes the unit's decoded blocks of 32 elements to a sink, one after another:
 //     sink(block, const Bytes (&codes)[8], const Floats (&scale)[kGroups], const Floats (&minimum)[kGroups])
 // A weight is scale * (code - kCentre) + minimum; without kHasMinimum the minimum is not looked at. If kSigned, codes
 // are signed and there is no centre.
 #pragma once
 
+#include "../kit.hpp"
 #include "fields.hpp"
 
 #include <tessera/cpu/formats.hpp>
@@ -21,7 +22,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 
 // Codes of a block of 32 whose vector s holds step s in its low nibbles and step s + 4 in its high ones.
 template <class Isa, int kLanes>
@@ -297,4 +298,4 @@ struct WeightIq4Nl : PackedTraits<BlockIq4Nl, Arithmetic{.groups = 1, .is_signed
     }
 };
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

@@ -6,12 +6,13 @@
 // 32-bit field belongs to element 4 s + i.
 #pragma once
 
+#include "../kit.hpp"
 #include "fields.hpp"
 #include "packed_super.hpp"
 
 #include <tessera/cpu/formats.hpp>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 namespace codebook {
 
 // Entries of eight 2-bit codes: code i in byte i % 4 from bit kLow on, code i + 4 from bit kHigh on.
@@ -25,7 +26,7 @@ constexpr std::array<uint32_t, kCount> pairs_of(const uint16_t (&grid)[kCount]) 
     }
     return table;
 }
-// Entries of four 3-bit codes as the bytes that they stand for.
+// Entries of four 3-bit codes as bytes of their values.
 template <size_t kCount, class ValueOf>
 constexpr std::array<uint32_t, kCount> bytes_of(const uint16_t (&grid)[kCount], ValueOf&& value_of) noexcept {
     std::array<uint32_t, kCount> table{};
@@ -516,4 +517,4 @@ struct WeightIq1MRow : PackedTraits<BlockIq1MRow, Arithmetic{.groups = 2, .centr
     }
 };
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

@@ -2,16 +2,17 @@
 // contract.
 //
 // Codes choose from a table in a register. The second set of levels is the first plus a constant, so that choice is an
-// addition of bytes, in the lanes of the rows that want it. Levels of at most 31 with 16 elements to a sum stay
-// unsigned. Where a scale serves a row, `visit` is given it as a vector of the group's rows.
+// addition of bytes, in the lanes of the rows that select it. Levels of at most 31 with 16 elements to a sum stay
+// unsigned. Where a scale is for a row, `visit` gets it as a vector of the group's rows.
 #pragma once
 
+#include "../kit.hpp"
 #include "fields.hpp"
 #include "packed_super.hpp"
 
 #include <tessera/cpu/formats.hpp>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 namespace levels {
 
 // A table of at most 16 levels, each plus `centre`.
@@ -385,4 +386,4 @@ struct WeightIq6K : PackedTraits<BlockIq6K, Arithmetic{.groups = 2, .is_signed =
     }
 };
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

@@ -5,9 +5,10 @@
 // minimum of a group are then what they are in the formats of 32, with one or two groups in each 32 elements.
 #pragma once
 
+#include "../kit.hpp"
 #include "packed.hpp"
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 
 inline constexpr int kUnitBlocks = kSuperBlock / 32;
 
@@ -29,7 +30,7 @@ inline void spread_scale_min(const uint8_t (&bytes)[12][8], uint64_t (&scale)[8]
     }
 }
 
-// q4_K: nibbles of 64 elements lie in 32 bytes: the low ones of the first block of 32, the high ones of the second.
+// q4_K: nibbles of 64 elements are in 32 bytes: the low ones of the first block of 32, the high ones of the second.
 template <class Isa>
 struct WeightQ4K : PackedTraits<BlockQ4K, Arithmetic{.groups = 1, .centre = 8, .has_minimum = true}>,
                    PackedByFields<WeightQ4K<Isa>> {
@@ -295,4 +296,4 @@ struct WeightIq4Xs : PackedTraits<BlockIq4Xs, Arithmetic{.groups = 1, .is_signed
     }
 };
 
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

@@ -11,18 +11,17 @@
 namespace tessera::cpu_x86 {
 
 inline void prepare_floats(const ActivationRows& to, int64_t row, const float* x, int64_t begin, int64_t end) {
-    cpu::place_float_row(to, row, x, begin * kPrepareStep, std::min(end * kPrepareStep, to.elements));
+    place_float_row(to, row, x, begin * kPrepareStep, std::min(end * kPrepareStep, to.elements));
 }
 
 template <class Isa, tsr_type kType>
 struct Plain {
-    using Weight = cpu::WeightPlain<typename Isa::Rows, kType>;
+    using Weight = WeightPlain<typename Isa::Rows, kType>;
     using Element = typename Weight::Element;
 
-    static void multiply(const cpu::PanelTable&, const WeightRows& weight, int64_t begin, int64_t end,
+    static void multiply(const PanelTable&, const WeightRows& weight, int64_t begin, int64_t end,
                          const ActivationRows& x, void* scratch, const Sink& sink) {
-        cpu::multiply_plain_rows<Isa, Weight>(weight, begin, end, x, static_cast<cpu::FloatScratch<Isa>*>(scratch),
-                                              sink);
+        multiply_plain_rows<Isa, Weight>(weight, begin, end, x, static_cast<FloatScratch<Isa>*>(scratch), sink);
     }
     template <bool kPack>
     static void transpose(int64_t elements, int64_t groups, const void* from, void* to) {
@@ -46,7 +45,7 @@ struct Plain {
                 cpu::packed_layout_name(kType),
                 {0, 0},
                 1,
-                sizeof(cpu::FloatScratch<Isa>),
+                sizeof(FloatScratch<Isa>),
                 macs,
                 prepare_floats,
                 multiply,
@@ -56,15 +55,14 @@ struct Plain {
 };
 
 template <class Isa>
-void multiply_columns(tsr_type type, const WeightRows& weight, int64_t outputs, int64_t begin, int64_t end,
-                      const ActivationRows& x, void* scratch, const Sink& sink) {
-    cpu::multiply_columns<Isa>(type, weight, outputs, begin, end, x, static_cast<cpu::ColumnScratch<Isa>*>(scratch),
-                               sink);
+void columns_product(tsr_type type, const WeightRows& weight, int64_t outputs, int64_t begin, int64_t end,
+                     const ActivationRows& x, void* scratch, const Sink& sink) {
+    multiply_columns<Isa>(type, weight, outputs, begin, end, x, static_cast<ColumnScratch<Isa>*>(scratch), sink);
 }
 
 template <class Isa>
 constexpr ColumnKernels column_table(double macs) noexcept {
-    return {{0, 0}, sizeof(cpu::ColumnScratch<Isa>), macs, prepare_floats, multiply_columns<Isa>};
+    return {{0, 0}, sizeof(ColumnScratch<Isa>), macs, prepare_floats, columns_product<Isa>};
 }
 
 }  // namespace tessera::cpu_x86

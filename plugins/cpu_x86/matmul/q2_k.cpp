@@ -2,6 +2,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kQ2K = Instantiate<cpu::WeightQ2K>::table(75e9);
+const WeightKernels kQ2K = Instantiate<WeightQ2K>::table(75e9);
 
 }  // namespace tessera::cpu_x86

@@ -2,6 +2,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kQ4_0 = Instantiate<cpu::WeightQ4_0>::table(100e9);
+const WeightKernels kQ4_0 = Instantiate<WeightQ4_0>::table(100e9);
 
 }  // namespace tessera::cpu_x86

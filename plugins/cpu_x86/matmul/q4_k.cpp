@@ -2,6 +2,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kQ4K = Instantiate<cpu::WeightQ4K>::table(90e9);
+const WeightKernels kQ4K = Instantiate<WeightQ4K>::table(90e9);
 
 }  // namespace tessera::cpu_x86

@@ -2,6 +2,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kQ6_0 = Instantiate<cpu::WeightQ6_0>::table(70e9);
+const WeightKernels kQ6_0 = Instantiate<WeightQ6_0>::table(70e9);
 
 }  // namespace tessera::cpu_x86

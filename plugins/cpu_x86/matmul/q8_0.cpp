@@ -2,6 +2,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kQ8_0 = Instantiate<cpu::WeightQ8_0>::table(60e9);
+const WeightKernels kQ8_0 = Instantiate<WeightQ8_0>::table(60e9);
 
 }  // namespace tessera::cpu_x86

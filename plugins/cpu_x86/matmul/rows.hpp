@@ -1,6 +1,7 @@
 // A span of packed weight groups times the rows of a batch: chooses between the two kernels by the number of rows.
 #pragma once
 
+#include "../kit.hpp"
 #include "activations.hpp"
 #include "fields.hpp"
 #include "gemm.hpp"
@@ -13,7 +14,7 @@
 #include <cstdint>
 #include <cstring>
 
-namespace tessera::cpu {
+namespace tessera::cpu_x86 {
 
 // Quantised rows: whole tiles of kTileRows, then one narrower tile of what is left.
 struct ActivationRows {
@@ -67,7 +68,7 @@ struct WeightRows {
     bool packed;  // then rows are whole groups and follow each other
 };
 
-// What one worker needs beside its operands.
+// Buffers of one worker.
 template <class Isa, class Format>
 struct alignas(64) RowsScratch {
     static constexpr int64_t kUnits = kPanelBlocks / Format::kBlocks;
@@ -80,7 +81,7 @@ struct alignas(64) RowsScratch {
     typename Format::Unit units[kUnits];  // of a canonical weight, packed when they are needed
 };
 
-// The scales of a group's rows, of a format whose rows have such; else nothing that is looked at. A packed group begins
+// The scales of a group's rows, of a format whose rows have such; else unused. A packed group begins
 // with them.
 template <class Isa, class Format>
 inline typename Isa::Floats row_scales_of(const WeightRows& weight, int64_t group) noexcept {
@@ -115,8 +116,8 @@ inline void pack_units(const WeightRows& weight, int64_t group, int64_t first, i
         const int64_t row = std::min<int64_t>(group * Isa::kLanes + lane, weight.rows - 1);
         rows[lane] = reinterpret_cast<const Block*>(weight.data + row * weight.row_bytes + kPrefixBytes<Block>) + first;
     }
-    // Eight rows are eight streams, too many and too short for a prefetcher; the next group is asked for instead, in
-    // the order of its bytes.
+    // Eight rows are eight streams, too many and too short for the hardware prefetcher; the next group is prefetched
+    // here instead, in the order of its bytes.
     const auto* next =
         weight.data + (group + 1) * Isa::kLanes * weight.row_bytes + first * static_cast<int64_t>(sizeof(*units));
     for (int64_t u = 0; u < count; ++u, next += sizeof(*units)) {
@@ -127,7 +128,7 @@ inline void pack_units(const WeightRows& weight, int64_t group, int64_t first, i
     }
 }
 
-// Units [first, first + count) of a group, where they lie or packed into the scratch. count <= RowsScratch::kUnits
+// Units [first, first + count) of a group, in place or packed into the scratch. count <= RowsScratch::kUnits
 // unless the weight is packed.
 template <class Isa, class Format>
 inline const typename Format::Unit* units_of(const WeightRows& weight, int64_t group, int64_t first, int64_t count,
@@ -194,4 +195,4 @@ inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, in
         }
     }
 }
-}  // namespace tessera::cpu
+}  // namespace tessera::cpu_x86

@@ -10,13 +10,10 @@
 
 namespace tessera::cpu_x86 {
 
-using cpu::ActivationRows;
-using cpu::WeightRows;
-
 inline constexpr int kLanes = 8;         // weight rows in a group
 inline constexpr int kPrepareStep = 32;  // elements of a row that are prepared at a time
 
-// Where results go: called with kLanes neighbouring outputs, of which those past the weight's last row mean nothing.
+// Receives results: called with kLanes consecutive outputs, of which those past the weight's last row are undefined.
 class Sink {
   public:
     template <class F>
@@ -35,17 +32,17 @@ class Sink {
 
 struct WeightKernels {
     tsr_type type;
-    const char* name;                 // of the type
-    const char* layout;               // of packed rows
-    cpu::ActivationKind activations;  // groups 0: rows stay f32
-    uint32_t elements_multiple;       // of a row
-    uint64_t scratch_bytes;           // of one worker, 64-byte aligned
-    double macs;                      // a second of one worker, on Zen 3 at 3.1 GHz, for estimates
+    const char* name;            // of the type
+    const char* layout;          // of packed rows
+    ActivationKind activations;  // groups 0: rows stay f32
+    uint32_t elements_multiple;  // of a row
+    uint64_t scratch_bytes;      // of one worker, 64-byte aligned
+    double macs;                 // a second of one worker, on Zen 3 at 3.1 GHz, for estimates
 
     // Prepares steps [begin, end) of kPrepareStep elements of row `row`; x are those elements.
     void (*prepare)(const ActivationRows& to, int64_t row, const float* x, int64_t begin, int64_t end);
     // Groups [begin, end) of the weight times all rows. panels: of the processor that runs it.
-    void (*multiply)(const cpu::PanelTable& panels, const WeightRows& weight, int64_t begin, int64_t end,
+    void (*multiply)(const PanelTable& panels, const WeightRows& weight, int64_t begin, int64_t end,
                      const ActivationRows& x, void* scratch, const Sink& sink);
     // tsr_layout's.
     void (*pack)(int64_t elements, int64_t groups, const void* rows, void* packed);
@@ -59,7 +56,7 @@ const WeightKernels* find_weight_kernels(tsr_type type) noexcept;
 
 // The products of any format along columns (transpose_weight), in f32.
 struct ColumnKernels {
-    cpu::ActivationKind activations;
+    ActivationKind activations;
     uint64_t scratch_bytes;
     double macs;
     void (*prepare)(const ActivationRows& to, int64_t row, const float* x, int64_t begin, int64_t end);
@@ -76,9 +73,8 @@ TSR_BLOCK_TYPES(TSR_DECLARE)
 extern const ColumnKernels kColumns;
 
 // Bytes of one prepared row of `elements`.
-inline uint64_t prepared_row_bytes(cpu::ActivationKind kind, int64_t elements) noexcept {
-    return kind.groups == 0 ? static_cast<uint64_t>(elements) * sizeof(float)
-                            : cpu::activation_row_bytes(kind, elements);
+inline uint64_t prepared_row_bytes(ActivationKind kind, int64_t elements) noexcept {
+    return kind.groups == 0 ? static_cast<uint64_t>(elements) * sizeof(float) : activation_row_bytes(kind, elements);
 }
 
 }  // namespace tessera::cpu_x86

@@ -1,5 +1,5 @@
-// gated_ffn and moe_ffn in one pass: x is prepared once, gate and up of 32 hidden elements at a time meet in the
-// first-level cache, where they are prepared for down at once; so hidden values are never stored as floats.
+// gated_ffn and moe_ffn in one pass: x is prepared once, gate and up of 32 hidden elements at a time are combined in
+// the first-level cache, where they are prepared for down at once; so hidden values are never stored as floats.
 #include "../layouts/layouts.hpp"
 #include "../matmul/common.hpp"
 #include "../vectors.hpp"
@@ -21,15 +21,15 @@ using cpu::Check;
 
 constexpr int kGroupsOfStep = kPrepareStep / kLanes;
 // Rows whose hidden elements wait for up at a time, 32 of each; of fewer rows more of each: whole tiles, 15 KiB.
-constexpr int64_t kHiddenRows = cpu::kBatchRows;
+constexpr int64_t kHiddenRows = kBatchRows;
 // What a worker takes at a time: steps of an expert's hidden elements, groups of the output. For one row of
 // DeepSeek-V2-Lite some 300 and 100 KB of weights.
 constexpr int64_t kStepsOfPiece = 4, kDownGroups = 16;
 // With at most so many pairs of row and expert each has an output of its own, and they are summed at last: a worker
 // then reads one expert's weights after another's, in long runs, not a little of each.
 constexpr int64_t kOutputsApart = 32;
-static_assert(kDownGroups % cpu::kMaxPanelGroups == 0);
-static_assert(kHiddenRows % cpu::kTileRows == 0 && kHiddenRows % cpu::kFloatTileRows == 0);
+static_assert(kDownGroups % kMaxPanelGroups == 0);
+static_assert(kHiddenRows % kTileRows == 0 && kHiddenRows % kFloatTileRows == 0);
 
 // `count` rows from `first` (a multiple of any tile) on.
 ActivationRows slice(const ActivationRows& rows, uint64_t row_bytes, int64_t first, int64_t count) noexcept {
@@ -40,11 +40,11 @@ ActivationRows slice(const ActivationRows& rows, uint64_t row_bytes, int64_t fir
 struct Ffn {
     const tsr_node* node;
     uint32_t slots;
-    const cpu::PanelTable* panels;
+    const PanelTable* panels;
     bool routed;
     Weight gate, up, down;
     int64_t experts, used, max_rows;
-    bool same_x;                                        // gate and up want their rows prepared alike
+    bool same_x;                                        // gate and up need the same preparation of rows
     uint64_t scratch_bytes, hidden_bytes, group_bytes;  // of one worker
     uint64_t x_offset, up_x_offset, h_offset, out_offset, workspace_bytes;
 

@@ -1,4 +1,4 @@
-// The rows of a batch, grouped by the experts that they go to.
+// The rows of a batch, grouped by their experts.
 #pragma once
 
 #include "../matmul/common.hpp"

@@ -18,7 +18,7 @@ namespace {
 struct MatmulId {
     const tsr_node* node;
     uint32_t slots;
-    const cpu::PanelTable* panels;
+    const PanelTable* panels;
     Weight weight;
     int64_t experts, used;
     bool row_a_slot;  // x has a row for each slot
@@ -91,7 +91,7 @@ void run_grouped(const MatmulId& op, const tsr_run& run, tsr_range range, const 
     };
     prepare_grouped(worker, grouping, op.experts, op.weight, rows_of, x_row);
     worker.barrier();
-    worker.divide(op.weight.groups(), cpu::kMaxPanelGroups * 2, [&](int64_t begin, int64_t end) {
+    worker.divide(op.weight.groups(), kMaxPanelGroups * 2, [&](int64_t begin, int64_t end) {
         const int64_t from = begin * kLanes, to = std::min(end * kLanes, op.weight.n);
         for (int64_t place = 0; place < (range.end - range.begin) * op.used; ++place) {
             if (ids.at(place / op.used, place % op.used) < 0)
