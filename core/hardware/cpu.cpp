@@ -71,7 +71,7 @@ void read_caches(const std::vector<uint32_t>& cpus, DeviceDescription& device) {
 }  // namespace
 
 std::vector<uint32_t> parse_cpu_list(const std::string& text) {
-    constexpr uint32_t kMostCpus = 1 << 16;
+    constexpr uint32_t kMaximumCpus = 1 << 16;
     std::vector<uint32_t> cpus;
     const char* at = text.data();
     const char* const end = at + text.size();
@@ -84,7 +84,7 @@ std::vector<uint32_t> parse_cpu_list(const std::string& text) {
             parsed = std::from_chars(parsed.ptr + 1, end, last);
             if (parsed.ec != std::errc()) break;
         }
-        if (last < first || last >= kMostCpus) break;
+        if (last < first || last >= kMaximumCpus) break;
         for (uint32_t cpu = first; cpu <= last; ++cpu) cpus.push_back(cpu);
         if (parsed.ptr < end && *parsed.ptr != ',') break;
         at = parsed.ptr + 1;

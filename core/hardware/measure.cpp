@@ -220,15 +220,15 @@ std::optional<MachineSpeed> read_speed(const fs::path& file, const DeviceDescrip
     try {
         const TomlFile toml = TomlFile::read(file);
         TomlFile::Table root = toml.root();
-        constexpr int64_t kMost = 100'000'000;
+        constexpr int64_t kMaximum = 100'000'000;
         const std::string name = root.need(root.string("processor"), "processor");
         const int64_t threads = root.need(root.integer("threads", 1, 1 << 16), "threads");
         MachineSpeed speed;
         speed.clock_hz = 1e6 * static_cast<double>(root.need(root.integer("clock_mhz", 100, 20000), "clock_mhz"));
         speed.thread_bandwidth =
-            1e6 * static_cast<double>(root.need(root.integer("thread_mb_s", 1, kMost), "thread_mb_s"));
+            1e6 * static_cast<double>(root.need(root.integer("thread_mb_s", 1, kMaximum), "thread_mb_s"));
         speed.memory_bandwidth =
-            1e6 * static_cast<double>(root.need(root.integer("memory_mb_s", 1, kMost), "memory_mb_s"));
+            1e6 * static_cast<double>(root.need(root.integer("memory_mb_s", 1, kMaximum), "memory_mb_s"));
         speed.is_disturbed = root.boolean("disturbed").value_or(false);
         root.finish();
         if (toml_text(name) != toml_text(cpu.name) || threads != cpu.threads) return std::nullopt;

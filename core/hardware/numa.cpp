@@ -13,16 +13,16 @@ namespace tessera {
 namespace {
 
 std::string shared(uint32_t threads, size_t nodes) {
-    const uint64_t least = threads / nodes, most = (threads + nodes - 1) / nodes;
-    return least == most ? std::to_string(least) : std::to_string(least) + " or " + std::to_string(most);
+    const uint64_t minimum = threads / nodes, maximum = (threads + nodes - 1) / nodes;
+    return minimum == maximum ? std::to_string(minimum) : std::to_string(minimum) + " or " + std::to_string(maximum);
 }
 
 }  // namespace
 
 std::vector<uint32_t> allowed_cpus() {
-    constexpr int kMostCpus = 1 << 16;
+    constexpr int kMaximumCpus = 1 << 16;
     std::vector<uint32_t> allowed;
-    for (int count = 1024; count <= kMostCpus; count *= 2) {
+    for (int count = 1024; count <= kMaximumCpus; count *= 2) {
         cpu_set_t* set = CPU_ALLOC(count);
         if (!set) break;
         const size_t bytes = CPU_ALLOC_SIZE(count);

@@ -34,7 +34,7 @@ enum class NumaMode {
 // "distribute", "isolate", "numactl"; nothing for another name.
 std::optional<NumaMode> parse_numa_mode(std::string_view name) noexcept;
 
-// Where the workers of a team run and what they touch first lies.
+// Where the workers of a team run and where the pages that they touch first are allocated.
 struct NumaPlacement {
     std::vector<std::vector<uint32_t>> cpus;  // of each worker; empty: of none
     std::vector<uint32_t> memory_nodes;       // whose memory is taken, page by page in turn; empty: the system's choice

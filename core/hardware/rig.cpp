@@ -20,7 +20,7 @@ constexpr const char* kWithAvx2[] = {"avx", "bmi1", "bmi2",   "pni",    "popcnt"
 // And those that every processor with AVX-512 for bytes has.
 constexpr const char* kWithAvx512bw[] = {"avx512f", "avx512cd", "avx512dq", "avx512vl"};
 
-// People write these two ways; /proc/cpuinfo has the second.
+// Both spellings are common; /proc/cpuinfo has the second.
 constexpr const char* kSpellings[][2] = {{"avx512vnni", "avx512_vnni"}, {"avx512bf16", "avx512_bf16"},
                                          {"avx512fp16", "avx512_fp16"}, {"avx512vbmi2", "avx512_vbmi2"},
                                          {"avxvnni", "avx_vnni"},       {"sse3", "pni"}};

@@ -30,7 +30,7 @@ struct Access {
     bool overlaps(const Access& other) const { return arena == other.arena && begin < other.end && other.begin < end; }
 };
 
-// Where that lies, as planned. Blocks of inputs on the host lie `slot` blocks from the first.
+// The planned address of that access. Block `slot` of inputs on the host follows the first by `slot` blocks.
 Access access_of(const Plan& plan, const Touch& touch, uint32_t slot = 0);
 // The scratch memory of the nodes of an action; an empty range for other actions.
 Access workspace_of(const Plan& plan, const Action& action);

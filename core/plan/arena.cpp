@@ -19,7 +19,7 @@ std::vector<uint64_t> pack_buffers(std::span<const uint64_t> bytes, uint64_t ali
     for (const size_t buffer : order) {
         uint64_t at = 0;
         for (const size_t other : placed) {
-            // Only one that lies past `at` in part can be in the way.
+            // Only a range that ends after `at` can overlap.
             if (offsets[other] + bytes[other] <= at || !together(buffer, other)) continue;
             if (at + bytes[buffer] <= offsets[other]) break;
             at = checked_align_up(offsets[other] + bytes[other], alignment, "bytes of activations");

@@ -22,7 +22,7 @@ uint64_t alignment_of(DeviceIndex device) {
     return device == 0 ? kHostAlignment : kDeviceAlignment;
 }
 
-// Turns what was chosen into instances, segments and bytes.
+// Converts the chosen kernels and layouts into instances, actions and bytes.
 class Assembler {
   public:
     Assembler(LoweredGraph lowered, std::deque<ChosenNode> chosen, const Registry& registry,
@@ -126,7 +126,7 @@ class Assembler {
         }
     }
 
-    // What is deferred lies apart: else its large pages would be there from the start, for the sake of a neighbour.
+    // Deferred weights are kept apart: a neighbour would otherwise cause their large pages to be allocated at load.
     void reserve_constants() {
         for (const bool deferred : {false, true}) {
             for (Instance& it : plan_.instances) {

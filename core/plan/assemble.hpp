@@ -1,4 +1,4 @@
-// From chosen kernels and layouts to a plan: where each storage lies, what a step does, and every byte.
+// From chosen kernels and layouts to a plan: the address of each storage, the actions of a step, and every byte.
 #pragma once
 
 #include "core/plan/layouts.hpp"

@@ -148,8 +148,8 @@ class Fitter {
         return room;
     }
 
-    // Fills the devices' memory. What activations, workspaces and layouts take shows in the plan, so room and plan are
-    // settled by turns.
+    // Fills the devices' memory. The bytes of activations, workspaces and layouts are known only from the plan, so the
+    // room for weights and the plan are computed in alternation until they agree.
     Candidate fill(const std::vector<DeviceIndex>& order, Room::Shape shape) {
         constexpr int kRounds = 5;
         Room room = room_of(order);

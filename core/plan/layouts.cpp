@@ -101,7 +101,7 @@ class Chooser {
         }
         const Storage& what = lowered_.graph.storage(storage);
         const bool cache = what.role == TSR_ROLE_CACHE;
-        // Weights stay as they are where every reader can bear that.
+        // Weights keep the layout of the file if every reader accepts it.
         if (!pack_ && !cache && !what.derived) {
             const auto readable = [&](const Use& use) {
                 return seconds_with(use, what.source_layout) < std::numeric_limits<double>::infinity();

@@ -11,7 +11,7 @@ namespace tessera {
 struct LoweredGraph {
     Graph graph;
     std::vector<DeviceIndex> node_device;    // a node of `graph` each
-    std::vector<DeviceIndex> weight_device;  // a storage of `graph` each: where a weight lies; others: 0
+    std::vector<DeviceIndex> weight_device;  // of each storage of `graph`: the device of a weight; others: 0
     std::vector<LoweringChoice> choices;
     std::vector<std::string> notes;
 };

@@ -15,7 +15,7 @@
 
 namespace tessera {
 
-// Devices of caches by the layer that they belong to: all nodes that touch a cache run where it lies.
+// Devices of caches by the layer that they belong to: all nodes that access a cache run on its device.
 using CacheDevices = std::map<int, DeviceIndex>;
 
 bool touches_cache(const Graph& graph, const Node& node);
@@ -37,11 +37,11 @@ class NodeDevices {
     std::optional<DeviceIndex> weight_device(const std::string& name) const;
 
     // `inherited`: the device of the node that the graph was written for; for the model's graph, none: each layer's
-    // own. `moving`: where nodes of a cache cannot be computed, the cache lies on the first device that computes them
-    // all.
+    // own. `moving`: where nodes of a cache cannot be computed, the cache is placed on the first device that computes
+    // them all.
     CacheDevices cache_devices(const Graph& graph, std::optional<DeviceIndex> inherited, bool moving) const;
 
-    // The rule of the user that keeps the node where its matrices are, in words; empty if none does.
+    // A description of the user's rule that keeps the node on the device of its matrices; empty if none does.
     std::string rule_that_holds(const Graph& graph, const Node& node) const;
 
     // What moving the node's activations from one device to another costs, in seconds of a token of generation.

@@ -220,7 +220,7 @@ class Placer {
         double done = 0, limit = shares[0] / total_share * total;
         size_t gpu = 0;
         for (size_t layer = first; layer < last; ++layer) {
-            // A layer belongs to the device in whose part its middle lies.
+            // A layer belongs to the device whose share contains the middle of the layer.
             const double middle = done + size(layer) / 2;
             while (gpu + 1 < shares.size() && middle > limit) limit += shares[++gpu] / total_share * total;
             put_layer(layer, static_cast<uint32_t>(gpu + 1), bytes[layer].always);
@@ -275,7 +275,8 @@ class Placer {
         }
     }
 
-    // What is left lies on the CPU; nodes without a matrix follow the matrices of their layer that every token reads.
+    // The remaining weights go to the CPU; nodes without a matrix follow those matrices of their layer that every token
+    // reads.
     Placement finish() {
         std::vector<std::vector<uint64_t>> bytes(layers_, std::vector<uint64_t>(devices_.size()));
         for (StorageId id = 1; id < model_.storage_count(); ++id) {

@@ -1,4 +1,4 @@
-// Which device each weight lies on: the user's rules first, then what the flags say, the rest in the room that is
+// The device of each weight: the user's rules first, then what the flags say, the rest in the memory that is
 // given.
 #pragma once
 

@@ -1,4 +1,4 @@
-// A placement in the user's own words: -ot arguments that reproduce it.
+// A placement as -ot arguments that reproduce it.
 #include "core/base/error.hpp"
 #include "core/plan/placement.hpp"
 

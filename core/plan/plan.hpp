@@ -26,7 +26,7 @@ struct Rejection {
     bool is_possible = false;  // another one is better, by estimate
 };
 
-// Which way a node of the model's graph was written in kernels, and why not another.
+// The lowering chosen for a node of the model's graph, and why the others were rejected.
 struct LoweringChoice {
     std::string node;
     std::string op;
@@ -47,9 +47,9 @@ struct Instance {
     std::string layout;     // "" canonical
     uint64_t bytes = 0;     // in that layout
     uint64_t offset = 0;    // in the device's arena for the storage's role
-    bool mapped = false;    // lies in the mapped file instead of an arena
+    bool mapped = false;    // in the mapped file instead of an arena
     bool deferred = false;  // packed between steps; until then kernels read it in the mapped file, canonical
-    bool loading = false;   // canonical, for init nodes; lies in loading memory while one of them runs
+    bool loading = false;   // canonical, for init nodes; in loading memory while one of them runs
     bool staging = false;   // on the host, through which a copy between two other devices goes
     std::string why_copy;   // for a second instance of a weight on one device: what needed it
 };

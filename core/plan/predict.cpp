@@ -83,7 +83,7 @@ class StepClock {
 
     bool is_activation(StorageId id) const { return plan_.graph.storage(id).role == TSR_ROLE_ACTIVATION; }
 
-    // When the storage's contents are on the device: copied there if they are elsewhere. 0 for what lies there anyway.
+    // When the storage's contents are on the device, copied there if they are elsewhere. 0 if they are there already.
     double ready(StorageId id, DeviceIndex device) {
         if (!is_activation(id)) return 0;
         auto& copies = at_[id];

@@ -12,22 +12,22 @@ namespace tessera {
 // The range that tells how many rows a node works on: that of what it makes, or of what it reads first.
 int32_t working_range(const Graph& graph, const Node& node);
 
-// How much of a prompt's step counts beside a token of generation, where one number has to speak for both: as if a
+// How much of a prompt's step counts beside a token of generation, where both have to be one number: as if a
 // token were generated for every 32nd of a step of max_rows.
 constexpr double kPromptShare = 1.0 / 32;
 
-// Seconds of one step. Devices work side by side where no node waits for another, so `seconds` is the longest way
-// through the graph, and `busy` may come to more.
+// Seconds of one step. Devices work side by side where no node waits for another, so `seconds` is the longest path
+// through the graph, and the sum of `busy` may be larger.
 struct StepTime {
     double seconds = 0;
     std::vector<double> busy;  // of each of Plan::devices
-    // What the nodes' time goes into, summed over all devices: reading weights and activations, arithmetic, attention
+    // How the nodes' time is spent, summed over all devices: reading weights and activations, arithmetic, attention
     // to tokens that are cached already, calls (the fixed cost of nodes that do little), and copies between devices.
     double memory = 0, arithmetic = 0, cached = 0, calls = 0, copies = 0;
 };
 
 // `rows`: 1 to max_rows, of one sequence, of which `depth` tokens are cached before them (at most max_tokens).
-// `prompt`: they go the way of prompts (TSR_RANGE_PROMPT_ROWS), else that of generation.
+// `prompt`: the rows belong to the range of prompts (TSR_RANGE_PROMPT_ROWS), else to that of generation.
 StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt);
 
 // At depth 0 and with as many tokens cached as a sequence can have.

@@ -193,7 +193,7 @@ class Builder {
         }
     }
 
-    // The host puts work on devices as early as it can, and turns to its own when nothing else is left to put on: so
+    // The host enqueues work on devices as early as it can, and computes its own when nothing is left to enqueue: so
     // that devices work meanwhile.
     std::vector<size_t> order_groups() const {
         std::map<LaneIndex, std::vector<size_t>> lanes;

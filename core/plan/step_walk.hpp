@@ -1,4 +1,4 @@
-// The one way through a step's actions: for the executor, and for the checker of its order.
+// Iterates over the actions of a step: for the executor, and for the checker of its order.
 #pragma once
 
 #include "core/plan/step.hpp"

@@ -96,8 +96,8 @@ std::string why_no_device(const Manifest& manifest, const Hardware& hardware) {
         if (std::string_view(device->kind) == "cpu") return {};
         const bool new_enough = found >= manifest.minimum_compute_capability;
         if (new_enough && found <= manifest.maximum_compute_capability) return {};
-        seen += fmt::format("{}{}: compute capability {}, at {} {} needed", seen.empty() ? "" : "; ", device->id,
-                            compute_capability_text(found), new_enough ? "most" : "least",
+        seen += fmt::format("{}{}: compute capability {}, {} {} needed", seen.empty() ? "" : "; ", device->id,
+                            compute_capability_text(found), new_enough ? "at most" : "at least",
                             compute_capability_text(new_enough ? manifest.maximum_compute_capability
                                                                : manifest.minimum_compute_capability));
     }

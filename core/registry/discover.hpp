@@ -18,11 +18,11 @@ std::filesystem::path default_plugin_folder();
 std::optional<std::filesystem::path> user_plugin_folder();
 
 // A record for every manifest and every library without one, folder by folder; within a folder by name, higher versions
-// first, then by file name. Those with the state kChosen are candidates: nothing speaks against them yet.
+// first, then by file name. Those with the state kChosen are candidates: no check has rejected them yet.
 std::vector<PluginRecord> find_plugins(const std::vector<std::filesystem::path>& folders);
 
-// Why a candidate cannot be used with this config and hardware, as far as its manifest and files tell; empty if nothing
-// speaks against it. Nothing is mapped.
+// Why a candidate cannot be used with this config and hardware, as far as its manifest and files tell; empty if no
+// check rejects it. Nothing is mapped.
 std::string why_unsuitable(const PluginRecord& record, const Config& config, const Hardware& hardware);
 
 // Whether this machine's processor lacks flags of its kernels.

@@ -107,7 +107,7 @@ Registry Registry::load(const Config& config, const Hardware& hardware) {
 
     const std::string file = config.file.empty() ? "the configuration" : config.file.string();
     for (const std::string& name : config.prefer) demand(registry, name, file + ", plugins.prefer,");
-    if (hardware.is_rig()) return registry;  // a rig is not the machine that the config speaks of
+    if (hardware.is_rig()) return registry;  // the config describes this machine, not a rig
     for (const auto& [id, device] : config.devices) {
         if (device.plugin.empty()) continue;
         const tsr_device_info* info = hardware.find(id);

@@ -6,7 +6,7 @@
 
 namespace tessera {
 
-// Why the file and the folder it lies in are not trusted; empty if they are. `file` has no symbolic links left in it.
+// Why the file and its folder are not trusted; empty if they are. `file` has no symbolic links left in it.
 std::string why_distrust(const std::filesystem::path& file);
 
 }  // namespace tessera

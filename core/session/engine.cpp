@@ -20,7 +20,7 @@ size_t outputs_of(const BatchEntry& entry) {
     return entry.all_outputs ? entry.tokens.size() : entry.output ? 1 : 0;
 }
 
-// What the options come to for this model.
+// The options with the defaults of this model.
 struct Granted {
     GraphLimits limits;
     ScheduleOptions schedule;
@@ -77,7 +77,7 @@ Threads threads_of(const EngineOptions& options, const Hardware& hardware) {
     return {generation, options.prompt_threads ? options.prompt_threads : generation};
 }
 
-// Empty for a machine that is not here.
+// Empty for a machine that is only described.
 NumaPlacement placement_of(const EngineOptions& options, const Hardware& hardware) {
     if (hardware.numa_nodes().empty()) return {};
     return place_on_nodes(options.numa, hardware.numa_nodes(), hardware.start_cpu(),
@@ -117,14 +117,14 @@ uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, c
             throw;
         }
     };
-    uint32_t most = pages_for(std::max(read_model_info(file).context, 1u));
-    if (fits(most)) return most * TSR_PAGE_TOKENS;
-    uint32_t least = 0;  // fits, or is nothing
-    while (most - least > 1) {
-        const uint32_t middle = least + (most - least) / 2;
-        (fits(middle) ? least : most) = middle;
+    uint32_t too_large = pages_for(std::max(read_model_info(file).context, 1u));
+    if (fits(too_large)) return too_large * TSR_PAGE_TOKENS;
+    uint32_t fitting = 0;  // 0: no context fits
+    while (too_large - fitting > 1) {
+        const uint32_t middle = fitting + (too_large - fitting) / 2;
+        (fits(middle) ? fitting : too_large) = middle;
     }
-    return least * TSR_PAGE_TOKENS;
+    return fitting * TSR_PAGE_TOKENS;
 }
 
 struct Engine::State {
@@ -198,7 +198,7 @@ void Engine::State::check_entries(std::span<const BatchEntry> entries) const {
         }
         const auto same = [&](const BatchEntry& other) { return other.sequence == entry.sequence; };
         if (std::ranges::count_if(entries, same) > 1) {
-            fail(TSR_INVALID_ARGUMENT, "sequence {} stands in the batch twice", entry.sequence);
+            fail(TSR_INVALID_ARGUMENT, "sequence {} occurs twice in the batch", entry.sequence);
         }
     }
     if (rows == 0 || rows > limits.rows)
@@ -395,7 +395,7 @@ std::span<const float> Engine::prefill(SequenceId sequence, std::span<const Toke
             }
         }
     } catch (...) {
-        // What was under way when a step failed has been lost with it.
+        // Steps that were in flight when one failed are lost too.
         s.cache.truncate(sequence, std::min(s.cache.length(sequence), begin + static_cast<uint32_t>(ended)));
         throw;
     }

@@ -24,11 +24,11 @@ using Token = int32_t;
 
 // What a caller asks of an engine; ScheduleOptions follow from it.
 struct EngineOptions {
-    uint32_t context = 0;         // cached tokens in all (-c); 0: 4,096, or what the model bears if that is less
-    uint32_t sequences = 1;       // at once
-    uint32_t rows = 512;          // of one step (-ub)
-    uint32_t output_rows = 0;     // rows of one step whose logits are wanted; 0: one a sequence
-    uint32_t threads = 0;         // of generation (-t); 0: the physical cores
+    uint32_t context = 0;      // cached tokens of all sequences (-c); 0: 4,096, or the model's maximum if that is less
+    uint32_t sequences = 1;    // at once
+    uint32_t rows = 512;       // of one step (-ub)
+    uint32_t output_rows = 0;  // rows of one step whose logits are wanted; 0: one a sequence
+    uint32_t threads = 0;      // of generation (-t); 0: the physical cores
     uint32_t prompt_threads = 0;  // of prompts (-tb); 0: as threads
     // A sequence that brings at least this many new rows at once counts as a prompt (-mla 2 and 3); 0: as the plan
     // estimates.
@@ -42,19 +42,19 @@ struct EngineOptions {
     PackWeights pack_weights = PackWeights::kAtLoad;  // as of ScheduleOptions
     bool map_weights = true;
     bool lock_memory = false;  // all weights are packed at load then
-    bool check_order = false;  // every step: that nothing on devices overlaps what it must not (slow)
+    bool check_order = false;  // checks the order of all accesses on devices in every step (slow)
     NumaMode numa = NumaMode::kNone;
     ExpertReduction experts;
     std::map<std::string, std::string> lowerings;  // abstract op -> lowering: {"mla_attention", "3"} is -mla 3
     PlacementOptions placement;
 };
 
-// The plan for a model from its header alone, and what of the options had to change on the way (in Plan::notes).
+// The plan for a model, from its header alone; Plan::notes lists options that had to be changed.
 // `registry` and `hardware` outlive the plan. Throws Error as make_plan does.
 struct PlannedModel {
     ModelInfo info;
     std::shared_ptr<OpSet> ops;
-    uint32_t context = 0;  // as granted: a multiple of TSR_PAGE_TOKENS
+    uint32_t context = 0;  // as planned: a multiple of TSR_PAGE_TOKENS
     Plan plan;
 };
 PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, const Hardware& hardware,
@@ -75,7 +75,7 @@ struct BatchEntry {
 // One thread at a time.
 class Engine {
   public:
-    // Plans, checks the fit, allocates and loads. Everything is outlived by what it refers to. Throws Error:
+    // Plans, checks the fit, allocates and loads. All arguments outlive the engine. Throws Error:
     // TSR_DOES_NOT_FIT naming device and bytes, and what GgufFile, make_plan and Executor throw.
     Engine(gguf::GgufFile file, const Registry& registry, const Hardware& hardware, const EngineOptions& options,
            const LoadProgress& progress = {});
@@ -98,15 +98,15 @@ class Engine {
     const PagedCache& cache() const noexcept;
 
     // Appends the tokens to their sequences and computes the wanted logits: one span of vocabulary() floats for each
-    // output, in the order of the entries, valid until the next step. A sequence stands in at most one entry. Throws
+    // output, in the order of the entries, valid until the next step. A sequence occurs in at most one entry. Throws
     // Error: TSR_INVALID_ARGUMENT for tokens outside the vocabulary, too many rows, outputs or sequences;
     // TSR_DOES_NOT_FIT if the cache is full (nothing has changed then); what Executor::run throws (the sequences are
     // rolled back then).
     std::vector<std::span<const float>> step(std::span<const BatchEntry> entries);
 
-    // Feeds a long run of tokens in steps of max_rows(), several under way where the plan allows it, and returns the
+    // Processes many tokens in steps of max_rows(), several in flight where the plan allows it, and returns the
     // logits of the last one. `keep_going` is asked after each step was started; false ends with Error(TSR_CANCELLED),
-    // the sequence being as long as what was done. After another error it is as long as before the call.
+    // and the sequence keeps the tokens of finished steps. After another error it is as long as before the call.
     std::span<const float> prefill(SequenceId sequence, std::span<const Token> tokens,
                                    const std::function<bool(size_t done, size_t total)>& keep_going = {});
 

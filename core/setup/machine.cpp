@@ -28,7 +28,7 @@ Config read_configuration(const CommonSettings& settings) {
     return config;
 }
 
-// The configuration speaks of this machine, so of a rig it changes nothing.
+// The configuration describes this machine and does not apply to a rig.
 Hardware find_hardware(const Config& config, const std::optional<fs::path>& rig, uint32_t threads, NumaMode numa) {
     Hardware hardware = rig ? Hardware::from_rig(*rig) : Hardware::detect();
     apply(config, hardware);
@@ -38,7 +38,7 @@ Hardware find_hardware(const Config& config, const std::optional<fs::path>& rig,
     return hardware;
 }
 
-// Folders without a usable plugin, and plugins that are turned off and are not there.
+// Folders without a usable plugin, and disabled plugins that do not exist.
 std::vector<std::string> idle_names(const CommonSettings& settings, const Config& config, const Registry& registry) {
     std::vector<std::string> lines;
     std::vector<std::string_view> names;
@@ -73,7 +73,7 @@ bool has_gpu(const Machine& machine) {
     });
 }
 
-// What is asked of a machine that does not have it.
+// Settings for hardware that the machine does not have.
 std::vector<std::string> idle_on_machine(const ModelSettings& settings, const Machine& machine) {
     std::vector<std::string> lines;
     const uint32_t threads = asked_threads(settings.engine);

@@ -1,4 +1,4 @@
-// What commands stand on: configuration, hardware, plugins, the model's file.
+// What every command needs: configuration, hardware, plugins, the model's file.
 #pragma once
 
 #include "core/gguf/reader.hpp"
@@ -23,7 +23,7 @@ struct Machine {
     Hardware hardware;
     uint32_t processors;  // that threads of this process may run on
     Registry registry;
-    // What the configuration or the settings name and is not there, a line each.
+    // Things that the configuration or the settings name and that do not exist, a line each.
     std::vector<std::string> remarks;
 
     explicit Machine(const CommonSettings& settings, const std::optional<std::filesystem::path>& rig = {},
@@ -33,7 +33,7 @@ struct Machine {
 // Threads that the settings ask for at most; 0 if they ask for nothing.
 uint32_t asked_threads(const EngineOptions& options);
 
-// The model that lies beside the program. Throws Error(TSR_NOT_FOUND) saying where it was looked for.
+// The bundled model, in the installation of the program. Throws Error(TSR_NOT_FOUND) with the places searched.
 std::filesystem::path bundled_model();
 
 struct OpenedModel {
@@ -43,11 +43,11 @@ struct OpenedModel {
 };
 OpenedModel open_model(const CommonSettings& settings);
 
-// Says that an override names a key that the file does not have.
+// The message that an override names a key that the file does not have.
 std::string unknown_key_line(const std::string& key, const gguf::GgufFile& file);
 
 // Checks settings against the model and the machine, adds the config's placement rules after the user's own, and
-// returns what of the settings changes nothing, a line each. Throws Error: TSR_UNSUPPORTED, TSR_NOT_FOUND without any
+// returns a line for each setting that has no effect. Throws Error: TSR_UNSUPPORTED, TSR_NOT_FOUND without any
 // plugin.
 std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine);
 

@@ -244,7 +244,7 @@ json::object plan_json(const PlanReport& report) {
             {"hadamard_values", plan.options.hadamard_values},
             {"flash_attention", plan.options.flash_attention},
             {"scratch_bytes", plan.options.scratch_bytes},
-            {"minimum_scratch_bytes", least_scratch(plan)},
+            {"minimum_scratch_bytes", minimum_scratch(plan)},
             {"fits", fits},
             {"too_much", std::move(too_much)},
             {"mapped_too_much", mapped_excess(plan)},

@@ -25,12 +25,12 @@ struct PlanReport {
 
 struct Excess {
     DeviceIndex device;
-    uint64_t bytes;  // more than the device has to give
+    uint64_t bytes;  // more than the device has
 };
 std::vector<Excess> excess_of(const Plan& plan);
 
-// The least cap on attention's scratch (-amb) under which every node can work.
-uint64_t least_scratch(const Plan& plan);
+// The smallest limit on attention's scratch (-amb) that every kernel of the plan accepts.
+uint64_t minimum_scratch(const Plan& plan);
 
 // Whether mapped weights are more than what the CPU's memory has left beside what is allocated, by how many bytes.
 uint64_t mapped_excess(const Plan& plan);

@@ -28,7 +28,7 @@ std::string join(const std::vector<std::string>& parts, std::string_view between
     return text;
 }
 
-// A fused op that a kernel computes, or that the core splits into its parts: no choice between ways of computing it.
+// A fused op that a kernel computes, or that the core splits into its parts: there is no choice of lowerings.
 bool is_split_or_fused(const LoweringChoice& choice) {
     return choice.plugin.empty() || (choice.plugin == "core" && choice.lowering == "parts");
 }
@@ -99,7 +99,7 @@ class LayerTexts {
     }
 
     std::string lowering(const LoweringChoice& choice) const {
-        // How fused ops are split shows in the kernels; abstract ops are a choice of ways.
+        // How fused ops are split shows in the kernels; abstract ops have a choice of lowerings.
         const bool parts = is_split_or_fused(choice);
         if (parts && !why_) return "";
         const std::string how =
@@ -206,7 +206,7 @@ std::string fit_text(const PlanReport& report) {
         text += fmt::format("largest context that fits: {} tokens{}\n", report.largest_context,
                             model ? " (what the model was made for)" : "");
     }
-    if (const uint64_t least = least_scratch(plan)) {
+    if (const uint64_t least = minimum_scratch(plan)) {
         text += fmt::format("smallest possible -amb: {} MiB\n", (least + (1 << 20) - 1) >> 20);
     }
     return text;
@@ -244,7 +244,7 @@ std::vector<Excess> excess_of(const Plan& plan) {
     return all;
 }
 
-uint64_t least_scratch(const Plan& plan) {
+uint64_t minimum_scratch(const Plan& plan) {
     uint64_t least = 0;
     for (const PlannedNode& node : plan.nodes) least = std::max(least, node.minimum_scratch_bytes);
     return least;
