@@ -5,11 +5,15 @@
 # the ARCHS are made from. Does nothing unless TSR_CUDA_EMULATOR is on. Needs GCC: the emulator serves what its -fsanitize=thread calls.
 include_guard(GLOBAL)
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
-    option(TSR_CUDA_EMULATOR "Build the emulator of GPUs and kernels for it" "${TSR_TESTS}")
+    set(TSR_CUDA_EMULATOR_DEFAULT "${TSR_TESTS}")
+    if(TARGET Tessera::cuda_kernel_side) # an installed SDK that has it
+        set(TSR_CUDA_EMULATOR_DEFAULT ON)
+    endif()
+    option(TSR_CUDA_EMULATOR "Build the emulator of GPUs and kernels for it" "${TSR_CUDA_EMULATOR_DEFAULT}")
 else()
     set(TSR_CUDA_EMULATOR OFF CACHE BOOL "" FORCE)
 endif()
-set(TSR_CUDA_EMULATED_FOLDER "${CMAKE_BINARY_DIR}/${CMAKE_INSTALL_LIBDIR}/tessera/emulated" CACHE INTERNAL "")
+set(TSR_CUDA_EMULATED_FOLDER "${CMAKE_BINARY_DIR}/lib/tessera/emulated" CACHE INTERNAL "")
 set(TSR_CUDA_FIND_KERNELS "${CMAKE_CURRENT_LIST_DIR}/FindEmulatedKernels.cmake" CACHE INTERNAL "")
 
 function(tessera_cuda_emulated_module plugin name)

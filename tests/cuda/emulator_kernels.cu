@@ -146,8 +146,8 @@ SIMT_KERNEL(64, 1) stages(const float* in, float* out, int steps, int bug) {
 #endif
 }
 
-// 1: half a warp does not come to the barrier; 2: some lanes end before their warp synchronises; 3: a warp waits for a barrier that nobody
-// else comes to; 4: two barriers of the block meet.
+// 1: half a warp does not come to the barrier; 2: some lanes end before their warp synchronises; 3: a warp waits for a
+// barrier that nobody else comes to; 4: two barriers of the block meet.
 SIMT_KERNEL(64, 1) barriers(int* out, int bug) {
     const unsigned t = thread_index().x;
     if (bug == 1) {
@@ -175,8 +175,8 @@ SIMT_KERNEL(64, 1) barriers(int* out, int bug) {
     out[t] = static_cast<int>(t);
 }
 
-// A warp hands tiles to another by named barriers. 1: the reader says too early that it has read; 2: the writer does not say
-// that it has written; 3: the writer does not wait until the tile was read.
+// A warp hands tiles to another by named barriers. 1: the reader says too early that it has read; 2: the writer does
+// not say that it has written; 3: the writer does not wait until the tile was read.
 SIMT_KERNEL(64, 1) hand_over(const int* in, int* out, int tiles, int bug) {
     SIMT_SHARED(int, tile, 32);
     const unsigned t = lane();

@@ -1,0 +1,31 @@
+// What a driver reads of a cubin: an ELF file whose sections say for each kernel what it takes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tessera::cuda::emulated {
+
+struct ImageKernel {
+    std::string name;
+    uint32_t registers = 0;      // a thread
+    uint32_t static_shared = 0;  // bytes
+    uint32_t local = 0;          // bytes a thread
+    uint32_t maximum_threads = 1024;
+    uint32_t parameter_bytes = 0;
+    std::vector<uint32_t> parameters;  // bytes of each, in order
+};
+
+struct Image {
+    uint32_t capability = 0;    // 860: made for 8.6
+    std::string module;         // NAME of the symbol tessera_module_NAME
+    uint32_t virtual_arch = 0;  // value of that symbol: 610
+    std::vector<ImageKernel> kernels;
+};
+
+// Reads the image at `data`, whose size its own headers tell, as for cuModuleLoadData. False and a reason if it is no
+// cubin.
+bool read_image(const void* data, Image& image, std::string& reason);
+
+}  // namespace tessera::cuda::emulated

@@ -1,0 +1,353 @@
+// Modules, functions and launches. A cubin is read for what the real driver reads of it; its kernels are those of the
+// emulated library of the same module.
+#include "state.hpp"
+
+#include <dlfcn.h>
+#include <link.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tessera::cuda::emulated {
+namespace {
+
+constexpr uint32_t kSharedWithoutAsking = 48 << 10;
+constexpr uint32_t kRegisterUnit = 256;  // registers are given to warps in such units
+
+// What else a failed load has to say; shown by cuGetErrorString.
+Result refuse(Driver& d, Result result, const std::string& why) {
+    d.report = why;
+    return result;
+}
+
+// Where the library lies in memory.
+void find_extent(void* library, Module& module) {
+    link_map* map = nullptr;
+    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || !map) return;
+    struct Found {
+        uintptr_t base;
+        Module& module;
+    } found{map->l_addr, module};
+    dl_iterate_phdr(
+        [](dl_phdr_info* info, size_t, void* data) {
+            auto& wanted = *static_cast<Found*>(data);
+            if (info->dlpi_addr != wanted.base) return 0;
+            uintptr_t begin = UINTPTR_MAX, end = 0;
+            for (int i = 0; i < info->dlpi_phnum; ++i) {
+                if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
+                begin = std::min<uintptr_t>(begin, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+                end =
+                    std::max<uintptr_t>(end, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz);
+            }
+            wanted.module.library_begin = begin;
+            wanted.module.library_end = end;
+            return 1;
+        },
+        &found);
+}
+
+std::string version(uint32_t capability) {
+    return std::to_string(capability / 100) + "." + std::to_string(capability / 10 % 10);
+}
+
+Result load(Driver& d, Context& context, const void* data, std::shared_ptr<Module>& loaded) {
+    auto module = std::make_shared<Module>();
+    module->context = &context;
+    if (data && (std::strncmp(static_cast<const char*>(data), "//", 2) == 0 ||
+                 std::strncmp(static_cast<const char*>(data), ".version", 8) == 0))
+        return refuse(d, CUDA_ERROR_INVALID_PTX, "the emulated driver has no compiler of PTX");
+    std::string reason;
+    if (!read_image(data, module->image, reason)) return refuse(d, CUDA_ERROR_INVALID_IMAGE, reason);
+    const Image& image = module->image;
+    const uint32_t capability = context.card->description.capability;
+    if (image.capability / 100 != capability / 100 || image.capability > capability)
+        return refuse(d, CUDA_ERROR_NO_BINARY_FOR_GPU,
+                      "a cubin for " + version(image.capability) + " on a card of " + version(capability));
+    if (image.module.empty())
+        return refuse(d, CUDA_ERROR_INVALID_IMAGE,
+                      "the cubin has no symbol tessera_module_NAME: not made with simt.hpp");
+    const uint32_t virtual_arch = image.virtual_arch >= 800 ? 80 : image.virtual_arch >= 610 ? 61 : 60;
+    const std::string name = image.module + "." + std::to_string(virtual_arch) + ".emulated.so";
+    std::string tried;
+    for (const std::string& folder : d.kernel_folders) {
+        const std::string path = folder + "/" + name;
+        if (access(path.c_str(), R_OK) != 0) {
+            tried += (tried.empty() ? "" : ", ") + folder;
+            continue;
+        }
+        module->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+        if (!module->library) return refuse(d, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, dlerror());
+        module->kernels = emulator::attach(module->library, reason);
+        if (!module->kernels) return refuse(d, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, path + ": " + reason);
+        find_extent(module->library, *module);
+        loaded = std::move(module);
+        return CUDA_SUCCESS;
+    }
+    return refuse(d, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
+                  "expected the emulated kernels " + name + " in a folder of TESSERA_EMULATED_KERNELS; it is not in " +
+                      (tried.empty() ? "any, since none is named" : tried));
+}
+
+uint32_t rounded(uint32_t value, uint32_t unit) {
+    return (value + unit - 1) / unit * unit;
+}
+
+uint32_t registers_of_block(const ImageKernel& kernel, uint32_t threads) {
+    return (threads + 31) / 32 * rounded(std::max(kernel.registers, 1u) * 32, kRegisterUnit);
+}
+
+// The most threads that a block of the kernel can have on the card.
+uint32_t maximum_threads(const ImageKernel& kernel, const Limits& limits) {
+    uint32_t threads = std::min(kernel.maximum_threads, 1024u);
+    while (threads > 32 && registers_of_block(kernel, threads) > limits.registers_per_block) threads -= 32;
+    return threads;
+}
+
+// Parameters of one launch, as bytes.
+struct Parameters {
+    std::vector<uint64_t> storage;  // aligned as any parameter needs it
+    std::vector<void*> pointers;
+    uint64_t bytes = 0;
+
+    Parameters(const simt::emulated::Kernel& kernel, void* const* from) {
+        std::vector<uint64_t> offsets;
+        for (uint32_t i = 0; i < kernel.parameter_count; ++i) {
+            bytes = (bytes + 15) / 16 * 16;
+            offsets.push_back(bytes);
+            bytes += kernel.parameter_bytes[i];
+        }
+        storage.resize(bytes / 8 + 3);
+        auto* const begin = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(storage.data()) + 15) / 16 * 16);
+        for (uint32_t i = 0; i < kernel.parameter_count; ++i) {
+            pointers.push_back(begin + offsets[i]);
+            std::memcpy(pointers.back(), from[i], kernel.parameter_bytes[i]);
+        }
+    }
+};
+
+struct Extents {
+    uint32_t grid[3], block[3];
+    uint32_t dynamic_shared;
+};
+
+Work work_of(std::shared_ptr<Function> function, const Extents& extents, std::shared_ptr<Parameters> parameters) {
+    return [=](Stream& stream) -> Ended {
+        Driver& d = driver();
+        const Card& card = *stream.context.card;
+        emulator::Launch launch;
+        launch.kernel = function->kernel;
+        std::copy_n(extents.grid, 3, launch.grid);
+        std::copy_n(extents.block, 3, launch.block);
+        launch.dynamic_shared = extents.dynamic_shared;
+        launch.shared_limit = std::max(kSharedWithoutAsking, card.description.limits.shared_per_block);
+        launch.arch = card.description.capability;
+        launch.parameters = parameters->pointers.data();
+        launch.parameter_bytes_total = parameters->pointers.empty() ? 0 : parameters->bytes;
+        launch.memory = d.memory.ranges();
+        launch.library_begin = function->module->library_begin;
+        launch.library_end = function->module->library_end;
+        emulator::Options options;
+        {
+            const std::lock_guard lock(d.mutex);
+            launch.devices = card.reach;
+            options = d.options;
+            options.seed = d.seed * 0x9E3779B97F4A7C15 + card.number * 1000003 + ++stream.launches;
+        }
+        const emulator::Outcome outcome = emulator::run(launch, options);
+        const std::lock_guard lock(d.mutex);
+        d.counters[std::string(function->module->image.module) + "." + function->image->name].add(outcome.counters);
+        switch (outcome.fault) {
+            case emulator::Fault::kNone:
+                return {};
+            case emulator::Fault::kIllegalAddress:
+                return {CUDA_ERROR_ILLEGAL_ADDRESS, outcome.report};
+            case emulator::Fault::kMisaligned:
+                return {CUDA_ERROR_MISALIGNED_ADDRESS, outcome.report};
+            case emulator::Fault::kLaunchFailed:
+                break;
+        }
+        return {CUDA_ERROR_LAUNCH_FAILED, outcome.report};
+    };
+}
+
+std::shared_ptr<Function> find_function(Driver& d, void* handle) {
+    const auto found = d.functions.find(static_cast<Function*>(handle));
+    return found == d.functions.end() ? nullptr : found->second;
+}
+
+}  // namespace
+}  // namespace tessera::cuda::emulated
+
+using namespace tessera::cuda::emulated;
+
+TSR_EXPORT Result cuModuleLoadData(void** made, const void* image) {
+    Driver& d = driver();
+    const std::lock_guard lock(d.mutex);
+    Context* context = nullptr;
+    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
+    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    if (!made || !image) return CUDA_ERROR_INVALID_VALUE;
+    std::shared_ptr<Module> module;
+    if (const Result result = load(d, *context, image, module); result != CUDA_SUCCESS) return result;
+    *made = module.get();
+    d.modules.emplace(module.get(), std::move(module));
+    return CUDA_SUCCESS;
+}
+
+TSR_EXPORT Result cuModuleUnload(void* handle) {
+    Driver& d = driver();
+    std::unique_lock lock(d.mutex);
+    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    const auto found = d.modules.find(static_cast<Module*>(handle));
+    if (found == d.modules.end()) return CUDA_ERROR_INVALID_HANDLE;
+    wait_for_all(d, lock);
+    std::erase_if(d.functions, [&](const auto& f) { return f.second->module.get() == handle; });
+    d.modules.erase(static_cast<Module*>(handle));
+    return CUDA_SUCCESS;
+}
+
+// Loads the function's code, if it is the first time that it is asked for: not while capturing.
+TSR_EXPORT Result cuModuleGetFunction(void** made, void* handle, const char* name) {
+    Driver& d = driver();
+    const std::lock_guard lock(d.mutex);
+    const auto found = d.modules.find(static_cast<Module*>(handle));
+    if (found == d.modules.end()) return CUDA_ERROR_INVALID_HANDLE;
+    if (!made || !name) return CUDA_ERROR_INVALID_VALUE;
+    const std::shared_ptr<Module>& module = found->second;
+    for (const auto& [pointer, function] : d.functions) {
+        if (function->module != module || function->image->name != name) continue;
+        *made = pointer;
+        return CUDA_SUCCESS;
+    }
+    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    const auto& images = module->image.kernels;
+    const auto image = std::find_if(images.begin(), images.end(), [&](const ImageKernel& k) { return k.name == name; });
+    if (image == images.end()) return CUDA_ERROR_NOT_FOUND;
+    const auto* const begin = module->kernels->kernels;
+    const auto* const end = begin + module->kernels->kernel_count;
+    const auto* const kernel = std::find_if(begin, end, [&](const auto& k) { return std::strcmp(k.name, name) == 0; });
+    if (kernel == end) {
+        d.report = "the cubin has a kernel " + std::string(name) + ", the emulated library of " + module->image.module +
+                   " has not: build it again";
+        return CUDA_ERROR_NOT_FOUND;
+    }
+    if (!std::equal(image->parameters.begin(), image->parameters.end(), kernel->parameter_bytes,
+                    kernel->parameter_bytes + kernel->parameter_count)) {
+        d.report = "the parameters of " + std::string(name) + " differ between the cubin and the emulated library of " +
+                   module->image.module + ": the same types must have the same size on both sides";
+        return CUDA_ERROR_INVALID_IMAGE;
+    }
+    const uint32_t shared = kSharedWithoutAsking - std::min(image->static_shared, kSharedWithoutAsking);
+    auto function = std::make_shared<Function>(Function{module, &*image, kernel, shared});
+    *made = function.get();
+    d.functions.emplace(function.get(), std::move(function));
+    return CUDA_SUCCESS;
+}
+
+TSR_EXPORT Result cuFuncGetAttribute(int* value, int which, void* handle) {
+    Driver& d = driver();
+    const std::lock_guard lock(d.mutex);
+    const auto function = find_function(d, handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    if (!value) return CUDA_ERROR_INVALID_VALUE;
+    const ImageKernel& kernel = *function->image;
+    const CardDescription& card = function->module->context->card->description;
+    switch (which) {  // CUfunction_attribute
+        case 0:
+            *value = static_cast<int>(maximum_threads(kernel, card.limits));
+            return CUDA_SUCCESS;
+        case 1:
+            *value = static_cast<int>(kernel.static_shared);
+            return CUDA_SUCCESS;
+        case 2:
+            *value = 0;  // constant memory
+            return CUDA_SUCCESS;
+        case 3:
+            *value = static_cast<int>(kernel.local);
+            return CUDA_SUCCESS;
+        case 4:
+            *value = static_cast<int>(kernel.registers);
+            return CUDA_SUCCESS;
+        case 5:
+            *value = static_cast<int>(function->module->image.virtual_arch / 10);
+            return CUDA_SUCCESS;
+        case 6:
+            *value = static_cast<int>(function->module->image.capability / 10);
+            return CUDA_SUCCESS;
+        case 8:
+            *value = static_cast<int>(function->maximum_dynamic_shared);
+            return CUDA_SUCCESS;
+        default:
+            return CUDA_ERROR_INVALID_VALUE;
+    }
+}
+
+TSR_EXPORT Result cuFuncSetAttribute(void* handle, int which, int value) {
+    Driver& d = driver();
+    const std::lock_guard lock(d.mutex);
+    const auto function = find_function(d, handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    constexpr int kMaximumDynamicShared = 8, kCarveout = 9;
+    if (which == kCarveout) return value >= -1 && value <= 100 ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
+    if (which != kMaximumDynamicShared || value < 0) return CUDA_ERROR_INVALID_VALUE;
+    const Limits& limits = function->module->context->card->description.limits;
+    if (function->image->static_shared + static_cast<uint64_t>(value) > limits.shared_per_block)
+        return CUDA_ERROR_INVALID_VALUE;
+    function->maximum_dynamic_shared = static_cast<uint32_t>(value);
+    return CUDA_SUCCESS;
+}
+
+TSR_EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* handle, int threads,
+                                                              size_t dynamic_shared) {
+    Driver& d = driver();
+    const std::lock_guard lock(d.mutex);
+    const auto function = find_function(d, handle);
+    if (!function) return CUDA_ERROR_INVALID_HANDLE;
+    const ImageKernel& kernel = *function->image;
+    const Limits& limits = function->module->context->card->description.limits;
+    if (!blocks || threads <= 0) return CUDA_ERROR_INVALID_VALUE;
+    *blocks = 0;
+    const auto wanted = static_cast<uint32_t>(threads);
+    if (wanted > maximum_threads(kernel, limits) || dynamic_shared > limits.shared_per_block) return CUDA_SUCCESS;
+    const uint64_t shared = kernel.static_shared + dynamic_shared + limits.shared_reserved;
+    uint64_t most = std::min(limits.blocks_per_processor, limits.threads_per_processor / rounded(wanted, 32));
+    most = std::min<uint64_t>(most, limits.registers_per_processor / registers_of_block(kernel, wanted));
+    if (shared > 0) most = std::min<uint64_t>(most, limits.shared_per_processor / shared);
+    *blocks = static_cast<int>(most);
+    return CUDA_SUCCESS;
+}
+
+TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
+                                 unsigned block_y, unsigned block_z, unsigned dynamic_shared, void* stream_handle,
+                                 void** parameters, void** extra) {
+    Driver& d = driver();
+    const std::lock_guard lock(d.mutex);
+    Context* context = nullptr;
+    std::shared_ptr<Stream> stream;
+    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
+    if (const Result result = find_stream(d, stream_handle, stream); result != CUDA_SUCCESS) return result;
+    const auto function = find_function(d, handle);
+    if (!function || function->module->context != &stream->context) return CUDA_ERROR_INVALID_HANDLE;
+    if (extra) return CUDA_ERROR_NOT_SUPPORTED;
+    Card& card = *stream->context.card;
+    const ImageKernel& image = *function->image;
+    const uint64_t threads = uint64_t{block_x} * block_y * block_z;
+    if (grid_x == 0 || grid_y == 0 || grid_z == 0 || grid_x > INT32_MAX || grid_y > 65535 || grid_z > 65535 ||
+        block_x > 1024 || block_y > 1024 || block_z > 64 || threads == 0 || threads > 1024 ||
+        dynamic_shared > function->maximum_dynamic_shared)
+        return CUDA_ERROR_INVALID_VALUE;
+    if (threads > maximum_threads(image, card.description.limits)) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
+    if (function->kernel->parameter_count > 0 && !parameters) return CUDA_ERROR_INVALID_VALUE;
+    for (uint32_t i = 0; i < function->kernel->parameter_count; ++i) {
+        if (!parameters[i]) return CUDA_ERROR_INVALID_VALUE;
+    }
+    const auto fault = card.faults.find("launch");
+    const bool fails = fault != card.faults.end() && ++card.launches == fault->second;
+    const Extents extents{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared};
+    Work work = fails ? Work([](Stream&) -> Ended {
+        return {CUDA_ERROR_LAUNCH_FAILED, "a launch fails, as was asked for"};
+    })
+                      : work_of(function, extents, std::make_shared<Parameters>(*function->kernel, parameters));
+    return submit(d, *stream, {Node::kKernel, {}, std::move(work), function, {}});
+}
