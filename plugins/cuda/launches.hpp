@@ -38,6 +38,26 @@ inline uint32_t row_bound(const tsr_tensor& tensor, const tsr_launch& launch) no
     return static_cast<uint32_t>(std::clamp(launch.row_bounds[tensor.range], 0, maximum));
 }
 
+// The same for tensors of rank 1, which are one row.
+inline cuda_kernels::Rows rows_of_rank(const tsr_tensor& tensor, const tsr_launch& launch) noexcept {
+    return tensor.rank == 1 ? cuda_kernels::Rows{nullptr, 1, 0} : rows_of(tensor, launch);
+}
+inline uint32_t bound_of_rank(const tsr_tensor& tensor, const tsr_launch& launch) noexcept {
+    return tensor.rank == 1 ? 1 : row_bound(tensor, launch);
+}
+
+// Rows of one index of the slowest dimension.
+inline int64_t inner_rows(const tsr_tensor& tensor) noexcept {
+    return (tensor.rank > 2 ? tensor.dims[1] : 1) * (tensor.rank > 3 ? tensor.dims[2] : 1);
+}
+
+// Strides of rank 1 to 4 as those of two inner dimensions and the slowest one.
+inline void set_strides(const tsr_tensor& tensor, int64_t (&strides)[3]) noexcept {
+    strides[0] = tensor.rank > 2 ? tensor.strides[1] : 0;
+    strides[1] = tensor.rank > 3 ? tensor.strides[2] : 0;
+    strides[2] = tensor.rank > 1 ? tensor.strides[tensor.rank - 1] : 0;
+}
+
 inline bool multiple(uint64_t value, uint64_t of) noexcept {
     return value % of == 0;
 }

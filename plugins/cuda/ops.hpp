@@ -15,6 +15,7 @@ struct Build {
     const cuda::Module* rms_norm;
     const cuda::Module* matmul_q8_0;
     const cuda::Module* matmul_float;
+    const cuda::Module* rowwise;
 };
 
 // The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.
@@ -28,6 +29,11 @@ inline const Build& build_of(const tsr_kernel* kernel) noexcept {
 // Fill in what differs between kernels: op, name, plan, prepare, release, enqueue.
 void set_rms_norm(tsr_kernel& kernel) noexcept;
 void set_matmul(tsr_kernel& kernel) noexcept;
+void set_add(tsr_kernel& kernel) noexcept;
+void set_mul(tsr_kernel& kernel) noexcept;
+void set_silu_mul(tsr_kernel& kernel) noexcept;
+void set_weighted_sum(tsr_kernel& kernel) noexcept;
+void set_rope(tsr_kernel& kernel) noexcept;
 
 // Refuses in `plan`, as every kernel does first, a card that the plugin does not own, or for which the module has no
 // image; returns whether it did.

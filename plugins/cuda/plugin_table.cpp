@@ -10,7 +10,7 @@ namespace tessera::cuda_ops {
 namespace {
 
 using SetKernel = void (*)(tsr_kernel&) noexcept;
-constexpr SetKernel kKernels[] = {set_rms_norm, set_matmul};
+constexpr SetKernel kKernels[] = {set_rms_norm, set_matmul, set_add, set_mul, set_silu_mul, set_weighted_sum, set_rope};
 constexpr uint32_t kKernelCount = std::size(kKernels);
 
 struct Table {

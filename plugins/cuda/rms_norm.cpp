@@ -19,13 +19,6 @@ struct State {
     Kernel kernel;
 };
 
-// Strides of rank 1 to 4 as those of two inner dimensions and the slowest one.
-void set_strides(const tsr_tensor& tensor, int64_t (&strides)[3]) {
-    strides[0] = tensor.rank > 2 ? tensor.strides[1] : 0;
-    strides[1] = tensor.rank > 3 ? tensor.strides[2] : 0;
-    strides[2] = tensor.rank > 1 ? tensor.strides[tensor.rank - 1] : 0;
-}
-
 bool aligned(uint64_t address, const int64_t (&strides)[3]) {
     for (const int64_t stride : strides) address |= static_cast<uint64_t>(stride);
     return multiple(address, 16);
@@ -74,13 +67,7 @@ const tsr_status* enqueue(const tsr_kernel*, void* state, const tsr_launch* laun
         a.x = operand_address(node, *launch, 0);
         a.weight = operand_address(node, *launch, 1);
         a.y = operand_address(node, *launch, 2);
-        uint32_t rows = 1;
-        if (x.rank == 1) {
-            a.rows.fixed = 1;
-        } else {
-            a.rows = rows_of(x, *launch);
-            rows = row_bound(x, *launch);
-        }
+        a.rows = rows_of_rank(x, *launch);
         set_strides(x, a.x_strides);
         set_strides(y, a.y_strides);
         a.inner[0] = x.rank > 2 ? static_cast<int32_t>(x.dims[1]) : 1;
@@ -90,9 +77,10 @@ const tsr_status* enqueue(const tsr_kernel*, void* state, const tsr_launch* laun
         a.vectors = a.n % 4 == 0 && aligned(reinterpret_cast<uint64_t>(a.x), a.x_strides) &&
                     aligned(reinterpret_cast<uint64_t>(a.y), a.y_strides) &&
                     multiple(reinterpret_cast<uint64_t>(a.weight), 16);
-        prepared.kernel.launch(launch->queue,
-                               {static_cast<uint32_t>(a.inner[0] * a.inner[1]), std::min(rows, kMaximumGrid), 1},
-                               cuda_kernels::kRmsNormThreads, a);
+        prepared.kernel.launch(
+            launch->queue,
+            {static_cast<uint32_t>(a.inner[0] * a.inner[1]), std::min(bound_of_rank(x, *launch), kMaximumGrid), 1},
+            cuda_kernels::kRmsNormThreads, a);
     });
 }
 

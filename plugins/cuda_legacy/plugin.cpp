@@ -4,6 +4,7 @@
 TESSERA_CUDA_MODULE(cuda_legacy__rms_norm);
 TESSERA_CUDA_MODULE(cuda_legacy__matmul_q8_0);
 TESSERA_CUDA_MODULE(cuda_legacy__matmul_float);
+TESSERA_CUDA_MODULE(cuda_legacy__rowwise);
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
     // Built for minor version 0, which no host is below.
@@ -13,5 +14,6 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
                                             {600, 750},
                                             &tessera_cuda_module_cuda_legacy__rms_norm,
                                             &tessera_cuda_module_cuda_legacy__matmul_q8_0,
-                                            &tessera_cuda_module_cuda_legacy__matmul_float});
+                                            &tessera_cuda_module_cuda_legacy__matmul_float,
+                                            &tessera_cuda_module_cuda_legacy__rowwise});
 }

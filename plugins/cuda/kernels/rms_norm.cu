@@ -58,7 +58,8 @@ SIMT_KERNEL(kRmsNormThreads, 4) rms_norm(RmsNorm a) {
         const int64_t from = i * a.x_strides[0] + j * a.x_strides[1] + row * a.x_strides[2];
         const int64_t to = i * a.y_strides[0] + j * a.y_strides[1] + row * a.y_strides[2];
         if (a.vectors) {
-            norm_vectors(at<simt::Float4>(a.x, from), at<simt::Float4>(a.weight, 0), at<simt::Float4>(a.y, to), a.n, a.epsilon);
+            norm_vectors(at<simt::Float4>(a.x, from), at<simt::Float4>(a.weight, 0), at<simt::Float4>(a.y, to), a.n,
+                         a.epsilon);
         } else {
             norm_elements(at<float>(a.x, from), at<float>(a.weight, 0), at<float>(a.y, to), a.n, a.epsilon);
         }
