@@ -18,10 +18,14 @@ constexpr uint64_t kStackMark = 0x5A5EC7EDB10C4A57;
 
 // Kept for the life of the thread, since stacks are expensive to make.
 thread_local std::unique_ptr<Executor> executor_of_thread;
-thread_local Executor* running __attribute__((tls_model("initial-exec"))) = nullptr;
 
 std::string index_text(uint32_t x, uint32_t y, uint32_t z) {
     return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
+}
+
+bool same(const Site& a, const Site& b) {
+    const auto equal = [](const char* x, const char* y) { return x == y || std::strcmp(x, y) == 0; };
+    return a.line == b.line && equal(a.file, b.file) && equal(a.operation, b.operation);
 }
 
 uint8_t* map(uint64_t bytes) {
@@ -33,13 +37,11 @@ uint8_t* map(uint64_t bytes) {
 
 }  // namespace
 
+constinit thread_local Executor* running __attribute__((tls_model("initial-exec"))) = nullptr;
+
 std::string site_text(const Site& site) {
     const char* const slash = std::strrchr(site.file, '/');
     return std::string(site.operation) + " (" + (slash ? slash + 1 : site.file) + ":" + std::to_string(site.line) + ")";
-}
-
-Executor* Executor::current() noexcept {
-    return running;
 }
 
 Outcome run(const Launch& launch, const Options& options) {
@@ -181,18 +183,24 @@ void Executor::switch_to(Fiber* next) {
     static_cast<Fiber*>(from.data)->context = from.fctx;
 }
 
-// The next lane that can run: of the same warp in order from a random lane on, then of a random warp. Null if none can.
+// The next lane that can run: of the same warp the one after the running lane, else a random one of a random warp. Null
+// if none can.
 Fiber* Executor::choose() {
     if (ready_warps_ == 0) return nullptr;
-    uint32_t warp = fiber_ == &home_ ? 0 : fiber_->position.warp;
-    if (warps_[warp].ready == 0 || fiber_ == &home_) {
-        const uint32_t from = options_.ordered ? 0 : random() % 32;
-        warp = static_cast<uint32_t>(from + std::countr_zero(std::rotr(ready_warps_, static_cast<int>(from)))) % 32;
+    const bool goes_on = fiber_ != &home_ && warps_[fiber_->position.warp].ready != 0;
+    uint32_t warp = 0, from = 0;
+    if (goes_on) {
+        warp = fiber_->position.warp;
+        from = warps_[warp].first ? warps_[warp].first - 1 : fiber_->position.lane + 1;
+    } else {
+        from = options_.ordered ? 0 : random();
+        warp =
+            (from + static_cast<uint32_t>(std::countr_zero(std::rotr(ready_warps_, static_cast<int>(from % 32))))) % 32;
+        from /= 32;
     }
-    const uint32_t from = options_.ordered ? 0 : random() % 32;
-    const uint32_t ready = warps_[warp].ready;
-    const uint32_t lane = static_cast<uint32_t>(from + std::countr_zero(std::rotr(ready, static_cast<int>(from)))) % 32;
-    return &fibers_[warp * 32 + lane];
+    warps_[warp].first = 0;
+    const uint32_t ready = std::rotr(warps_[warp].ready, static_cast<int>(from % 32));
+    return &fibers_[warp * 32 + (from + static_cast<uint32_t>(std::countr_zero(ready))) % 32];
 }
 
 // The running lane cannot go on.
@@ -212,6 +220,7 @@ void Executor::make_ready(uint32_t w) {
     warp.wait = Wait::kNothing;
     warp.blocked = false;
     warp.ready = warp.alive;
+    warp.first = options_.ordered ? 1 : 1 + random() % 32;
     if (warp.ready) ready_warps_ |= 1u << w;
 }
 
@@ -229,8 +238,7 @@ void Executor::arrive(Wait wait, WarpOperation operation, void* arguments, const
         warp.wait = wait;
         warp.operation = operation;
         warp.site = site;
-    } else if (warp.wait != wait || warp.operation != operation || warp.site.line != site.line ||
-               std::strcmp(warp.site.file, site.file) != 0 || std::strcmp(warp.site.operation, site.operation) != 0) {
+    } else if (warp.wait != wait || warp.operation != operation || !same(warp.site, site)) {
         {
             fail(Fault::kLaunchFailed, "lanes of a warp have not converged: this one is in " + site_text(site) +
                                            ", lane " + std::to_string(std::countr_zero(warp.arrived)) + " waits in " +
@@ -325,7 +333,7 @@ void Executor::check_block_barrier() {
         if (warp.alive == 0) continue;
         if (warp.wait != Wait::kBlock || !warp.blocked) return;
         if (!first) first = &warp;
-        if (warp.site.line != first->site.line || std::strcmp(warp.site.file, first->site.file) != 0) {
+        if (!same(warp.site, first->site)) {
             fail(Fault::kLaunchFailed, "warps meet at different barriers of the block: " + who_waits());
             leave();
         }

@@ -45,6 +45,7 @@ struct Warp {
     uint32_t alive = 0;       // that have not ended
     uint32_t ready = 0;       // that can run
     uint32_t arrived = 0;     // that wait in `wait`
+    uint32_t first = 0;       // 1 + the lane to go on with; 0: the next one
     Wait wait = Wait::kNothing;
     bool blocked = false;  // all arrived; waits for other warps
     WarpOperation operation{};
@@ -81,7 +82,7 @@ class Executor {
     Outcome run(const Launch& launch, const Options& options);
 
     // That of the calling thread while it executes a kernel; else null.
-    static Executor* current() noexcept;
+    static Executor* current() noexcept;  // inline: called at every load and store
 
     // What kernels call; each may end the launch, in which case it does not return.
     void access(uintptr_t address, uint64_t bytes, uint32_t kind, const void* pc);
@@ -195,5 +196,10 @@ class Executor {
     bool fenced_ = false;
     std::vector<const Released*> acquiring_, acquired_;
 };
+
+extern constinit thread_local Executor* running __attribute__((tls_model("initial-exec")));
+inline Executor* Executor::current() noexcept {
+    return running;
+}
 
 }  // namespace tessera::cuda::emulator

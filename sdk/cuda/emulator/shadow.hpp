@@ -158,14 +158,14 @@ Conflict conflict_with_reads(const Cell& cell, const Accessor& me, const Clocks&
         return {Conflict::kWithReadOfBlock, 0, clocks.block_first - 1};
     if (cell.flags & Cell::kReadMany) {
         const Readers& readers = pool.readers(cell.read_clock);
-        for (uint32_t w = 0; w < kMaximumWarps; ++w) {
+        for (uint32_t w = 0; w < clocks.warps; ++w) {
             const uint32_t clock = readers.clock[w];
             if (clock < me.first) continue;
             if (clock < clocks.block_first) {
                 if (!acquired(clock)) return {Conflict::kWithReadOfBlock, w * 32, clock};
                 continue;
             }
-            if (w < clocks.warps && clocks.ordered(me.warp, w, clock)) continue;
+            if (clocks.ordered(me.warp, w, clock)) continue;
             if (w == me.warp && readers.lane[w] == me.thread % 32) continue;
             return {Conflict::kWithRead, w * 32 + readers.lane[w] % 32, clock};
         }
@@ -193,7 +193,7 @@ inline void note_read(Cell& cell, const Accessor& me, const Clocks& clocks, Shad
     if (!(cell.flags & Cell::kRead)) return only_me();
     if (cell.flags & Cell::kReadMany) {
         Readers& readers = pool.readers(cell.read_clock);
-        for (uint32_t w = 0; w < kMaximumWarps; ++w) {
+        for (uint32_t w = 0; w < clocks.warps; ++w) {
             if (readers.clock[w] == 0 || readers.clock[w] >= clocks.block_first) continue;
             if (readers.clock[w] >= me.first) cell.flags |= Cell::kReadElsewhere;
             readers.clock[w] = 0;
