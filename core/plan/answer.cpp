@@ -6,8 +6,12 @@
 
 namespace tessera {
 
-std::string answer_fault(const tsr_kernel_plan& plan, const tsr_node& node, const Registry& registry) {
-    return printable(sdk::plan_fault(plan, node, [&](const char* name) { return registry.find_layout(name); }), 1000);
+std::string answer_fault(const tsr_kernel_plan& plan, const tsr_node& node, std::string_view interop,
+                         const Registry& registry) {
+    const auto find = [&](const char* name, std::string_view packs_on) {
+        return packs_on.empty() ? registry.find_layout(name) : registry.find_device_layout(name, packs_on);
+    };
+    return printable(sdk::plan_fault(plan, node, interop, find), 1000);
 }
 
 }  // namespace tessera

@@ -6,10 +6,13 @@
 #include <tessera/kernel.h>
 
 #include <string>
+#include <string_view>
 
 namespace tessera {
 
-// What in the answer breaks the rules of kernel.h, what was found and what expected; empty if nothing does.
-std::string answer_fault(const tsr_kernel_plan& plan, const tsr_node& node, const Registry& registry);
+// What in the answer breaks the rules of kernel.h, what was found and what expected; empty if nothing does. `interop`
+// of the device that it is for, "" for the CPU.
+std::string answer_fault(const tsr_kernel_plan& plan, const tsr_node& node, std::string_view interop,
+                         const Registry& registry);
 
 }  // namespace tessera

@@ -7,8 +7,8 @@
 
 #include <algorithm>
 #include <limits>
-namespace tessera {
 
+namespace tessera {
 namespace {
 
 // Half full: where a conversation spends its time on average.
@@ -50,13 +50,6 @@ double KernelCandidates::seconds() const {
 
 namespace {
 
-// What kernels are bound by: they read addresses and queues as the device's interop says. "" for the CPU.
-std::string_view interop_of(const tsr_device_info& device, const Registry& registry) {
-    if (std::string_view(device.kind) == "cpu") return {};
-    const tsr_device_provider* provider = registry.find_provider(device);
-    return provider ? provider->interop : "no plugin's";
-}
-
 // Why a kernel must not be given the device's addresses; empty if it may.
 std::string interop_fault(const tsr_kernel& kernel, const tsr_device_info& device, std::string_view interop) {
     const std::string_view needed = kernel.interop ? kernel.interop : "";
@@ -80,7 +73,7 @@ KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& devic
                                                             node.input_count + node.output_count, TSR_MAX_OPERANDS)});
         return found;
     }
-    const std::string_view interop = interop_of(device, registry);
+    const std::string_view interop = registry.interop_of(device);
     for (const tsr_kernel* kernel : registry.kernels(device.kind, node.op)) {
         KernelCandidate candidate;
         candidate.kernel = kernel;
@@ -98,7 +91,7 @@ KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& devic
         std::string fault;
         try {
             call_checked(planning, [&] { return kernel->plan(kernel, &node, &device, &candidate.plan); });
-            if (const std::string what = answer_fault(candidate.plan, node, registry); !what.empty()) {
+            if (const std::string what = answer_fault(candidate.plan, node, interop, registry); !what.empty()) {
                 fault = fmt::format("{}: {}", describe(planning), what);
             }
         } catch (const Error& error) {

@@ -193,12 +193,13 @@ void Registry::index_layouts(size_t record) {
     const tsr_plugin& table = *records_[record].table;
     for (uint32_t i = 0; i < table.layout_count; ++i) {
         const tsr_layout* layout = table.layouts[i];
-        is_used(record, *layout);  // the host's functions are, in any case
+        const bool packs_there = is_used(record, *layout) && layout->enqueue_pack;  // the host's functions are used
         const tsr_layout* const earlier = find_layout(layout->name);
-        if (!earlier) {
+        if (!earlier) insert_by_name(layouts_, layout);
+        if (!earlier || same_layout(*earlier, *layout, {table.name, "group_bytes", "layout", layout->name})) {
             owners_[layout] = record;
-            insert_by_name(layouts_, layout);
-        } else if (!same_layout(*earlier, *layout, {table.name, "group_bytes", "layout", layout->name})) {
+            if (packs_there) device_layouts_[layout->name].try_emplace(layout->interop, layout);
+        } else {
             conflicts_.push_back(fmt::format("layout {}: {} and {} mean different bytes by it; that of {} is used",
                                              layout->name, owner_name(earlier), table.name, owner_name(earlier)));
         }
@@ -323,6 +324,12 @@ std::span<const tsr_lowering* const> Registry::lowerings(std::string_view op) co
 const tsr_layout* Registry::find_layout(std::string_view name) const noexcept {
     return find_by_name(layouts_, name);
 }
+const tsr_layout* Registry::find_device_layout(std::string_view name, std::string_view interop) const noexcept {
+    const auto by_interop = device_layouts_.find(name);
+    if (by_interop == device_layouts_.end()) return nullptr;
+    const auto found = by_interop->second.find(interop);
+    return found == by_interop->second.end() ? nullptr : found->second;
+}
 const tsr_operator* Registry::find_operator(std::string_view name) const noexcept {
     return find_by_name(operators_, name);
 }
@@ -331,6 +338,12 @@ std::span<const tsr_device_provider* const> Registry::providers(std::string_view
     const auto list = providers_.find(device_kind);
     if (list == providers_.end()) return {};
     return list->second;
+}
+
+std::string_view Registry::interop_of(const tsr_device_info& device) const {
+    if (std::string_view(device.kind) == "cpu") return {};
+    const tsr_device_provider* provider = find_provider(device);
+    return provider ? provider->interop : "no plugin's";
 }
 
 const tsr_device_provider* Registry::find_provider(const tsr_device_info& device, std::string* why) const {

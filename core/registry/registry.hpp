@@ -79,6 +79,9 @@ class Registry {
 
     // nullptr if there is none.
     const tsr_layout* find_layout(std::string_view name) const noexcept;
+    // The first that packs rows into the layout of this name on devices of an interop (tsr_layout.enqueue_pack), which
+    // may be another plugin's than find_layout's; nullptr if there is none.
+    const tsr_layout* find_device_layout(std::string_view name, std::string_view interop) const noexcept;
     const tsr_operator* find_operator(std::string_view name) const noexcept;
 
     // Lowerings that plugins bring for an op: by preference, then the plugin's name, then as the plugin lists them;
@@ -98,6 +101,8 @@ class Registry {
     // then gets a line for each that refused. Throws Error(TSR_UNSUPPORTED) if the one that the config gives it
     // refuses.
     const tsr_device_provider* find_provider(const tsr_device_info& device, std::string* why = nullptr) const;
+    // What the addresses and queues of a device are to kernels, by its provider; "" for the CPU.
+    std::string_view interop_of(const tsr_device_info& device) const;
     const PluginRecord& owner(const tsr_device_provider& provider) const;
     const PluginRecord& owner(const tsr_operator& op) const;
 
@@ -130,6 +135,7 @@ class Registry {
     ByName<std::vector<const tsr_device_provider*>> providers_;
     ByName<std::vector<const tsr_lowering*>> lowerings_;  // op
     std::vector<const tsr_layout*> layouts_;
+    ByName<ByName<const tsr_layout*>> device_layouts_;  // name, interop
     std::vector<const tsr_operator*> operators_;
     std::unordered_map<const void*, size_t> owners_;  // of every table entry, in records_
     std::vector<uint32_t> preferences_;               // of records_

@@ -69,6 +69,14 @@ void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_i
     const tsr_device_provider& provider = *setting.plugin->providers[index];
     for (const DeviceCheck& check : device_checks())
         reporter.run(check.name, [&] { return check_device(provider, device, peer, check); });
+    for (uint32_t i = 0; i < setting.plugin->layout_count; ++i) {
+        const tsr_layout& layout = *setting.plugin->layouts[i];
+        const bool converts = layout.device_abi == TSR_DEVICE_ABI && (layout.enqueue_pack || layout.enqueue_unpack) &&
+                              layout.interop && std::strcmp(layout.interop, provider.interop) == 0;
+        if (!converts) continue;
+        reporter.run(std::string("layout ") + layout.name,
+                     [&] { return check_device_layout(provider, device, layout); });
+    }
     for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {
         const tsr_kernel& kernel = *setting.plugin->kernels[i];
         if (std::strcmp(kernel.device_kind, provider.kind) != 0 || !kernel.interop ||

@@ -459,6 +459,142 @@ void upload_all(tsr_device& device, tsr_queue queue, void* to, const std::vector
     take(device.upload(&device, queue, to, from.data(), from.size()), "upload");
 }
 
+std::vector<std::byte> download_all(tsr_device& device, Queue& queue, const void* from, size_t bytes) {
+    std::vector<std::byte> all(bytes);
+    take(device.download(&device, queue, all.data(), from, bytes), "download");
+    queue.wait();
+    return all;
+}
+
+constexpr uint64_t kGuard = 4096;
+constexpr std::byte kGuardByte{0xA5};
+
+// Puts the conversion on a queue, between memory that is full of guard bytes, and returns what it wrote. It may not
+// change what it reads, nor write past the `bytes` that it makes.
+template <typename Convert>
+std::vector<std::byte> converted(tsr_device& device, const std::vector<std::byte>& from, uint64_t bytes,
+                                 const std::string& what, Convert&& convert) {
+    Queue queue(device);
+    std::vector<std::byte> source = from, target(bytes + kGuard, kGuardByte);
+    source.resize(from.size() + kGuard, kGuardByte);
+    Memory there(device, source.size()), made(device, target.size());
+    upload_all(device, queue, there.get(), source);
+    upload_all(device, queue, made.get(), target);
+    queue.wait();
+    take(convert(queue, there.get(), made.get()), what);
+    queue.wait();
+    if (download_all(device, queue, there.get(), source.size()) != source) wrong(what + " writes to what it reads");
+    std::vector<std::byte> result = download_all(device, queue, made.get(), target.size());
+    if (std::any_of(result.end() - kGuard, result.end(), [](std::byte b) { return b != kGuardByte; }))
+        wrong(what + " writes past the end of its target");
+    result.resize(bytes);
+    return result;
+}
+
+int64_t groups_of(const Operand& rows, const tsr_layout& layout) {
+    return static_cast<int64_t>(rows.rows() / layout.group_rows);
+}
+
+std::vector<std::byte> packed_there(tsr_device& device, const Operand& rows, const tsr_layout& layout) {
+    const int64_t elements = rows.tensor.dims[0], groups = groups_of(rows, layout);
+    const uint64_t bytes = layout.group_bytes(&layout, elements) * static_cast<uint64_t>(groups);
+    return converted(device, rows.bytes, bytes, "enqueue_pack", [&](tsr_queue queue, const void* from, void* to) {
+        return layout.enqueue_pack(&layout, &device, queue, elements, groups, from, to);
+    });
+}
+
+std::vector<std::byte> unpacked_there(tsr_device& device, const Operand& rows, const tsr_layout& layout,
+                                      const std::vector<std::byte>& packed) {
+    const int64_t elements = rows.tensor.dims[0], groups = groups_of(rows, layout);
+    return converted(device, packed, rows.bytes.size(), "enqueue_unpack",
+                     [&](tsr_queue queue, const void* from, void* to) {
+                         return layout.enqueue_unpack(&layout, &device, queue, elements, groups, from, to);
+                     });
+}
+
+// In these layouts, which the node's tensors have; also as a recording, where the device makes them. `wanted` as
+// run_reference gives it.
+void run_on_device(tsr_device& device, const tsr_device_info& info, const tsr_kernel& kernel, const Case& of,
+                   const tsr_node& node, uint64_t workspace_bytes, const Layouts& layouts,
+                   const std::vector<Result>& wanted) {
+    Queue queue(device);
+    void* state = nullptr;
+    take(kernel.prepare(&kernel, &node, &info, &device, &state), "prepare");
+    const auto release = [&](void*) { kernel.release(&kernel, state); };
+    const std::unique_ptr<void, decltype(release)> prepared(&state, release);
+
+    const std::vector<size_t> in_place = of.outputs_in_place();
+    std::vector<std::vector<std::byte>> initial(of.operands());
+    std::vector<std::unique_ptr<Memory>> memory(of.operands());
+    std::vector<void*> data;
+    for (size_t i = 0; i < of.operands(); ++i) {
+        const Operand& operand = of.operand(i);
+        if (operand.tensor.type == TSR_TYPE_NONE) {
+            data.push_back(nullptr);
+        } else if (operand.shares_input >= 0) {
+            data.push_back(data[static_cast<size_t>(operand.shares_input)]);
+        } else {
+            initial[i] = layouts[i] && !layouts[i]->pack ? packed_there(device, operand, *layouts[i])
+                                                         : packed(operand, layouts[i]);
+            initial[i].resize(initial[i].size() + kGuard, kGuardByte);
+            memory[i] = std::make_unique<Memory>(device, initial[i].size());
+            data.push_back(memory[i]->get());
+        }
+    }
+    Memory workspace(device, workspace_bytes + kGuard), ranges_there(device, sizeof(Ranges));
+    HostMemory ranges_here(device, sizeof(Ranges));
+
+    for (const bool recorded : {false, true}) {
+        if (recorded && !device.begin_recording) continue;
+        for (size_t r = 0; r < of.ranges.size(); ++r) {
+            const Ranges& ranges = of.ranges[r];
+            for (size_t i = 0; i < of.operands(); ++i) {
+                if (memory[i]) upload_all(device, queue, data[i], initial[i]);
+            }
+            std::memcpy(ranges_here.get(), ranges.data(), sizeof ranges);
+            take(device.upload(&device, queue, ranges_there.get(), ranges_here.get(), sizeof ranges), "upload");
+            queue.wait();
+            std::array<int32_t, TSR_RANGE_COUNT> bounds{};
+            for (size_t k = 0; k < bounds.size(); ++k) {
+                for (const Ranges& any : of.ranges) bounds[k] = std::max(bounds[k], any[k].end - any[k].begin);
+            }
+            tsr_launch launch{};
+            launch.struct_size = sizeof launch;
+            launch.data = data.data();
+            launch.ranges = static_cast<const tsr_range*>(ranges_there.get());
+            launch.row_bounds = bounds.data();
+            launch.token_bound = 1 << 16;
+            launch.workspace = workspace.get();
+            launch.queue = queue;
+            tsr_recording recording = nullptr;
+            if (recorded) take(device.begin_recording(&device, queue), "begin_recording");
+            take(kernel.enqueue(&kernel, state, &launch), recorded ? "enqueue while recording" : "enqueue");
+            if (recorded) {
+                take(device.end_recording(&device, queue, &recording), "end_recording");
+                take(device.replay(&device, queue, recording), "replay");
+            }
+            queue.wait();
+            if (recorded) device.destroy_recording(&device, recording);
+            Result result(of.operands());
+            for (size_t i = 0; i < of.operands(); ++i) {
+                const int shared = of.operand(i).shares_input;
+                const size_t from = shared >= 0 ? static_cast<size_t>(shared) : i;
+                if (!memory[from]) continue;
+                std::vector<std::byte> all = download_all(device, queue, data[i], initial[from].size());
+                if (!std::equal(all.end() - kGuard, all.end(), initial[from].end() - kGuard))
+                    wrong("it writes past the end of operand " + std::to_string(i) + " (" + of.operand(i).name + ")");
+                const bool constant = !of.operand(i).is_output && std::ranges::find(in_place, i) == in_place.end();
+                if (constant && all != initial[from])
+                    wrong("it writes to operand " + std::to_string(i) + " (" + of.operand(i).name + ")");
+                all.resize(all.size() - kGuard);
+                result[i] = layouts[i] ? unpacked(of.operand(i), layouts[i], all.data()) : std::move(all);
+            }
+            check_untouched(of, ranges, result);
+            if (!wanted.empty()) compare(of, ranges, result, wanted[r]);
+        }
+    }
+}
+
 }  // namespace
 
 std::span<const DeviceCheck> device_checks() {
@@ -481,6 +617,33 @@ Verdict check_device(const tsr_device_provider& provider, const tsr_device_info&
     }
 }
 
+Verdict check_device_layout(const tsr_device_provider& provider, const tsr_device_info& info,
+                            const tsr_layout& layout) {
+    try {
+        if (const std::string why = why_not_matched(provider, info); !why.empty()) return {Verdict::kNotClaimed, why};
+        const Opened opened(provider, info);
+        tsr_device& device = *opened;
+        bool compared = false;
+        for_each_packable(layout, [&](const Operand& rows) {
+            const std::vector<std::byte> here = layout.pack ? packed(rows, &layout) : std::vector<std::byte>();
+            std::vector<std::byte> there = here;
+            if (layout.enqueue_pack) {
+                there = packed_there(device, rows, layout);
+                if (layout.pack && there != here) wrong("enqueue_pack gives other bytes than pack");
+                if (layout.unpack && unpacked(rows, &layout, there.data()) != rows.bytes)
+                    wrong("unpack does not give back the rows that enqueue_pack packed");
+            }
+            if (layout.enqueue_unpack && !there.empty() && unpacked_there(device, rows, layout, there) != rows.bytes)
+                wrong("enqueue_unpack does not give back the rows that were packed");
+            const int functions = !!layout.pack + !!layout.unpack + !!layout.enqueue_pack + !!layout.enqueue_unpack;
+            compared = functions > 1 && !there.empty();
+        });
+        return {Verdict::kPassed, compared ? "" : "nothing to compare it with"};
+    } catch (const std::exception& error) {
+        return {Verdict::kFailed, error.what()};
+    }
+}
+
 Verdict check_device_kernel(const Setting& setting, const tsr_device_provider& provider, const tsr_device_info& info,
                             const tsr_kernel& kernel, const Case& of) {
     try {
@@ -489,101 +652,21 @@ Verdict check_device_kernel(const Setting& setting, const tsr_device_provider& p
         tsr_kernel_plan plan{};
         plan.struct_size = sizeof plan;
         take(kernel.plan(&kernel, &node.node(), &info, &plan), "plan");
-        if (std::string fault = answer_fault(setting, plan, node.node()); !fault.empty()) wrong(fault);
+        if (std::string fault = answer_fault(setting, plan, node.node(), provider.interop); !fault.empty())
+            wrong(fault);
         if (!plan.supported) return {Verdict::kNotClaimed, plan.reason};
-        // The first layout of each operand that its rows can have.
-        std::vector<const tsr_layout*> layouts(of.operands());
-        for (size_t i = 0; i < of.operands(); ++i) {
-            const char* const* list = plan.layouts[i];
-            if (!list || !list[0] || !*list[0]) continue;
-            layouts[i] = find_layout(setting, list[0]);
-            const Operand& operand = of.operand(i);
-            if (operand.rows() % layouts[i]->group_rows || operand.tensor.dims[0] % layouts[i]->elements_multiple)
-                return {Verdict::kNotClaimed, "its layout cannot hold these rows"};
-            node.tensor(i).layout = layouts[i]->name;
-        }
+        const std::vector<Layouts> choices = layout_choices(setting, of, plan, provider.interop);
+        if (choices.empty()) return {Verdict::kNotClaimed, "none of its layouts can hold these rows"};
         std::string not_compared;
         const std::vector<Result> wanted = run_reference(setting, of, not_compared);
 
-        const Opened opened(provider, info);
-        tsr_device& device = *opened;
-        Queue queue(device);
-        void* state = nullptr;
-        take(kernel.prepare(&kernel, &node.node(), &info, &device, &state), "prepare");
-        const auto release = [&](void*) { kernel.release(&kernel, state); };
-        const std::unique_ptr<void, decltype(release)> prepared(&state, release);
-
-        constexpr uint64_t kGuard = 4096;
-        const std::vector<size_t> in_place = of.outputs_in_place();
-        std::vector<std::vector<std::byte>> initial(of.operands());
-        std::vector<std::unique_ptr<Memory>> memory(of.operands());
-        std::vector<void*> data;
-        for (size_t i = 0; i < of.operands(); ++i) {
-            const Operand& operand = of.operand(i);
-            if (operand.tensor.type == TSR_TYPE_NONE) {
-                data.push_back(nullptr);
-            } else if (operand.shares_input >= 0) {
-                data.push_back(data[static_cast<size_t>(operand.shares_input)]);
-            } else {
-                initial[i] = packed(operand, layouts[i]);
-                initial[i].resize(initial[i].size() + kGuard, std::byte{0xA5});
-                memory[i] = std::make_unique<Memory>(device, initial[i].size());
-                data.push_back(memory[i]->get());
-            }
-        }
-        Memory workspace(device, plan.workspace_bytes + kGuard), ranges_there(device, sizeof(Ranges));
-        HostMemory ranges_here(device, sizeof(Ranges));
-
-        for (const bool recorded : {false, true}) {
-            if (recorded && !device.begin_recording) continue;
-            for (size_t r = 0; r < of.ranges.size(); ++r) {
-                const Ranges& ranges = of.ranges[r];
-                for (size_t i = 0; i < of.operands(); ++i) {
-                    if (memory[i]) upload_all(device, queue, data[i], initial[i]);
-                }
-                std::memcpy(ranges_here.get(), ranges.data(), sizeof ranges);
-                take(device.upload(&device, queue, ranges_there.get(), ranges_here.get(), sizeof ranges), "upload");
-                queue.wait();
-                std::array<int32_t, TSR_RANGE_COUNT> bounds{};
-                for (size_t k = 0; k < bounds.size(); ++k) {
-                    for (const Ranges& any : of.ranges) bounds[k] = std::max(bounds[k], any[k].end - any[k].begin);
-                }
-                tsr_launch launch{};
-                launch.struct_size = sizeof launch;
-                launch.data = data.data();
-                launch.ranges = static_cast<const tsr_range*>(ranges_there.get());
-                launch.row_bounds = bounds.data();
-                launch.token_bound = 1 << 16;
-                launch.workspace = workspace.get();
-                launch.queue = queue;
-                tsr_recording recording = nullptr;
-                if (recorded) take(device.begin_recording(&device, queue), "begin_recording");
-                take(kernel.enqueue(&kernel, state, &launch), recorded ? "enqueue while recording" : "enqueue");
-                if (recorded) {
-                    take(device.end_recording(&device, queue, &recording), "end_recording");
-                    take(device.replay(&device, queue, recording), "replay");
-                }
-                queue.wait();
-                if (recorded) device.destroy_recording(&device, recording);
-                Result result(of.operands());
-                for (size_t i = 0; i < of.operands(); ++i) {
-                    const int shared = of.operand(i).shares_input;
-                    const size_t from = shared >= 0 ? static_cast<size_t>(shared) : i;
-                    if (!memory[from]) continue;
-                    std::vector<std::byte> all(initial[from].size());
-                    take(device.download(&device, queue, all.data(), data[i], all.size()), "download");
-                    queue.wait();
-                    if (!std::equal(all.end() - kGuard, all.end(), initial[from].end() - kGuard))
-                        wrong("it writes past the end of operand " + std::to_string(i) + " (" + of.operand(i).name +
-                              ")");
-                    const bool constant = !of.operand(i).is_output && std::ranges::find(in_place, i) == in_place.end();
-                    if (constant && all != initial[from])
-                        wrong("it writes to operand " + std::to_string(i) + " (" + of.operand(i).name + ")");
-                    all.resize(all.size() - kGuard);
-                    result[i] = layouts[i] ? unpacked(of.operand(i), layouts[i], all.data()) : std::move(all);
-                }
-                check_untouched(of, ranges, result);
-                if (!wanted.empty()) compare(of, ranges, result, wanted[r]);
+        for (const Layouts& layouts : choices) {
+            for (size_t i = 0; i < layouts.size(); ++i) node.tensor(i).layout = layouts[i] ? layouts[i]->name : "";
+            try {
+                const Opened opened(provider, info);
+                run_on_device(*opened, info, kernel, of, node.node(), plan.workspace_bytes, layouts, wanted);
+            } catch (const std::runtime_error& error) {
+                wrong(layout_text(layouts) + ": " + error.what());
             }
         }
         return {Verdict::kPassed, not_compared};

@@ -19,6 +19,9 @@ std::span<const DeviceCheck> device_checks();
 Verdict check_device(const tsr_device_provider& provider, const tsr_device_info& info, const tsr_device_info& peer,
                      const DeviceCheck& check);
 
+// What enqueue_pack and enqueue_unpack of a layout do on a device, against pack and unpack.
+Verdict check_device_layout(const tsr_device_provider& provider, const tsr_device_info& info, const tsr_layout& layout);
+
 // As check_kernel, for a kernel that is enqueued; with a recording, too, where the device makes them.
 Verdict check_device_kernel(const Setting& setting, const tsr_device_provider& provider, const tsr_device_info& info,
                             const tsr_kernel& kernel, const Case& of);

@@ -132,46 +132,10 @@ std::vector<std::string> names_of(const char* const* list) {
     return names;
 }
 
-bool can_pack(const Operand& operand, const tsr_layout& layout) {
-    return layout.pack && operand.is_dense() && layout.type == operand.tensor.type &&
-           operand.rows() % layout.group_rows == 0 && operand.tensor.dims[0] % layout.elements_multiple == 0;
-}
-
-// The choices of layouts that are run: the first of every operand together, the second, ...
-std::vector<std::vector<const tsr_layout*>> choices(const Setting& setting, const Case& of,
-                                                    const tsr_kernel_plan& plan) {
-    std::vector<std::vector<const tsr_layout*>> possible;
-    size_t most = 1;
-    for (size_t i = 0; i < of.operands(); ++i) {
-        std::vector<const tsr_layout*> of_operand;
-        if (of.operand(i).tensor.type != TSR_TYPE_NONE) {
-            for (const std::string& name : names_of(plan.layouts[i])) {
-                const tsr_layout* layout = name.empty() ? nullptr : find_layout(setting, name.c_str());
-                if (name.empty() || can_pack(of.operand(i), *layout)) of_operand.push_back(layout);
-            }
-            if (of_operand.empty()) return {};  // it takes none that these rows can have
-        } else {
-            of_operand.push_back(nullptr);
-        }
-        most = std::max(most, of_operand.size());
-        possible.push_back(std::move(of_operand));
-    }
-    std::vector<std::vector<const tsr_layout*>> all;
-    for (size_t c = 0; c < most; ++c) {
-        std::vector<const tsr_layout*> one;
-        for (const auto& of_operand : possible) one.push_back(of_operand[std::min(c, of_operand.size() - 1)]);
-        all.push_back(std::move(one));
-    }
-    return all;
-}
-
-std::string layout_text(const std::vector<const tsr_layout*>& layouts) {
-    std::string text;
-    for (const tsr_layout* layout : layouts) {
-        if (layout && text.find(layout->name) == std::string::npos)
-            text += (text.empty() ? "" : ", ") + std::string(layout->name);
-    }
-    return text.empty() ? "canonical layouts" : "layout " + text;
+bool can_pack(const Operand& operand, const tsr_layout& layout, std::string_view interop) {
+    return (layout.pack || sdk::packs_on_device(layout, interop)) && operand.is_dense() &&
+           layout.type == operand.tensor.type && operand.rows() % layout.group_rows == 0 &&
+           operand.tensor.dims[0] % layout.elements_multiple == 0;
 }
 
 std::string ranges_text(const Ranges& ranges) {
@@ -216,13 +180,52 @@ std::vector<bool> written_rows(const Case& of, size_t index, const Ranges& range
 
 }  // namespace
 
-const tsr_layout* find_layout(const Setting& setting, const char* name) {
+const tsr_layout* find_layout(const Setting& setting, const char* name, std::string_view interop) {
     for (const tsr_plugin* plugin : {setting.plugin, setting.reference}) {
         for (uint32_t i = 0; i < plugin->layout_count; ++i) {
-            if (std::strcmp(plugin->layouts[i]->name, name) == 0) return plugin->layouts[i];
+            const tsr_layout& layout = *plugin->layouts[i];
+            if (std::strcmp(layout.name, name) == 0 && (interop.empty() || sdk::packs_on_device(layout, interop)))
+                return &layout;
         }
     }
     return nullptr;
+}
+
+std::vector<Layouts> layout_choices(const Setting& setting, const Case& of, const tsr_kernel_plan& plan,
+                                    std::string_view interop) {
+    std::vector<Layouts> possible;
+    size_t most = 1;
+    for (size_t i = 0; i < of.operands(); ++i) {
+        Layouts of_operand;
+        if (of.operand(i).tensor.type != TSR_TYPE_NONE) {
+            for (const std::string& name : names_of(plan.layouts[i])) {
+                const tsr_layout* layout = name.empty() ? nullptr : find_layout(setting, name.c_str(), interop);
+                if (!layout && !name.empty()) layout = find_layout(setting, name.c_str());
+                if (name.empty() || can_pack(of.operand(i), *layout, interop)) of_operand.push_back(layout);
+            }
+            if (of_operand.empty()) return {};  // it takes none that these rows can have
+        } else {
+            of_operand.push_back(nullptr);
+        }
+        most = std::max(most, of_operand.size());
+        possible.push_back(std::move(of_operand));
+    }
+    std::vector<Layouts> all;
+    for (size_t c = 0; c < most; ++c) {
+        Layouts one;
+        for (const auto& of_operand : possible) one.push_back(of_operand[std::min(c, of_operand.size() - 1)]);
+        all.push_back(std::move(one));
+    }
+    return all;
+}
+
+std::string layout_text(const Layouts& layouts) {
+    std::string text;
+    for (const tsr_layout* layout : layouts) {
+        if (layout && text.find(layout->name) == std::string::npos)
+            text += (text.empty() ? "" : ", ") + std::string(layout->name);
+    }
+    return text.empty() ? "canonical layouts" : "layout " + text;
 }
 
 const tsr_kernel* reference_kernel(const Setting& setting, const std::string& op) {
@@ -257,16 +260,11 @@ std::vector<std::byte> unpacked(const Operand& operand, const tsr_layout* layout
     return rows;
 }
 
-std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node) {
-    const auto find = [&](const char* name) { return find_layout(setting, name); };
-    if (const std::string why = sdk::plan_fault(plan, node, find); !why.empty()) return "plan: " + why;
+std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node,
+                         std::string_view interop) {
+    const auto find = [&](const char* name, std::string_view packs_on) { return find_layout(setting, name, packs_on); };
+    if (const std::string why = sdk::plan_fault(plan, node, interop, find); !why.empty()) return "plan: " + why;
     if (!plan.supported) return plan.reason[0] ? "" : "plan: it refuses the node without a reason";
-    for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
-        for (const std::string& name : names_of(plan.layouts[i])) {
-            if (!name.empty() && !find(name.c_str())->pack)
-                return "plan: it asks for layout " + name + ", which cannot be packed";
-        }
-    }
     return {};
 }
 
@@ -368,7 +366,7 @@ Verdict check_kernel(const Setting& setting, const tsr_kernel& kernel, const Cas
     try {
         CaseNode node(of);
         const tsr_kernel_plan plan = ask(kernel, node.node(), *setting.cpu);
-        if (std::string fault = answer_fault(setting, plan, node.node()); !fault.empty()) wrong(fault);
+        if (std::string fault = answer_fault(setting, plan, node.node(), ""); !fault.empty()) wrong(fault);
         if (!plan.supported) return {Verdict::kNotClaimed, plan.reason};
         const tsr_kernel_plan again = ask(kernel, node.node(), *setting.cpu);
         if (again.supported != plan.supported || again.workspace_bytes != plan.workspace_bytes ||
@@ -379,7 +377,7 @@ Verdict check_kernel(const Setting& setting, const tsr_kernel& kernel, const Cas
 
         std::string not_compared;
         const std::vector<Result> wanted = run_reference(setting, of, not_compared);
-        const auto all = choices(setting, of, plan);
+        const auto all = layout_choices(setting, of, plan, "");
         if (all.empty()) return {Verdict::kNotClaimed, "none of its layouts can hold these rows"};
         for (const auto& layouts : all) {
             for (size_t i = 0; i < layouts.size(); ++i) node.tensor(i).layout = layouts[i] ? layouts[i]->name : "";
@@ -425,22 +423,29 @@ Verdict check_kernel(const Setting& setting, const tsr_kernel& kernel, const Cas
     }
 }
 
+void for_each_packable(const tsr_layout& layout, const std::function<void(const Operand&)>& use) {
+    const int64_t block = formats::listed_size(layout.type).elements;
+    if (block == 0) wrong("its type is not known");
+    for (const int64_t blocks : {1, 3}) {
+        int64_t elements = layout.elements_multiple * blocks;
+        while (elements % block != 0) elements += layout.elements_multiple;
+        for (const int64_t groups : {1, 3}) {
+            Case c("layout", layout.name);
+            use(c.fill(c.input("rows", layout.type, {elements, groups * static_cast<int64_t>(layout.group_rows)},
+                               TSR_ROLE_WEIGHT)));
+        }
+    }
+}
+
 Verdict check_layout(const tsr_layout& layout) {
     try {
         if (!layout.pack) return {Verdict::kNotClaimed, "it cannot pack"};
-        for (const int64_t blocks : {1, 3}) {
-            const int64_t block = formats::listed_size(layout.type).elements;
-            if (block == 0) wrong("its type is not known");
-            int64_t elements = layout.elements_multiple * blocks;
-            while (elements % block != 0) elements += layout.elements_multiple;
-            Case c("layout", layout.name);
-            Operand& rows = c.fill(
-                c.input("rows", layout.type, {elements, 3 * static_cast<int64_t>(layout.group_rows)}, TSR_ROLE_WEIGHT));
+        for_each_packable(layout, [&](const Operand& rows) {
             const std::vector<std::byte> once = packed(rows, &layout);
             if (packed(rows, &layout) != once) wrong("pack gives other bytes the second time");
             if (layout.unpack && unpacked(rows, &layout, once.data()) != rows.bytes)
                 wrong("unpack does not give back the rows that were packed");
-        }
+        });
         return {};
     } catch (const std::exception& error) {
         return {Verdict::kFailed, error.what()};

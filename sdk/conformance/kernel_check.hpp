@@ -6,7 +6,9 @@
 
 #include <tessera/plugin.h>
 
+#include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::conformance {
@@ -24,8 +26,8 @@ struct Setting {
     const tsr_device_info* cpu = nullptr;   // its `threads` are the workers of the largest team
 };
 
-// nullptr if neither plugin brings it.
-const tsr_layout* find_layout(const Setting& setting, const char* name);
+// nullptr if neither plugin brings it; with an interop that is not empty, one that packs on devices of it.
+const tsr_layout* find_layout(const Setting& setting, const char* name, std::string_view interop = {});
 
 // The reference's kernel for an op on the CPU; nullptr if it has none.
 const tsr_kernel* reference_kernel(const Setting& setting, const std::string& op);
@@ -36,7 +38,17 @@ std::vector<std::byte> packed(const Operand& operand, const tsr_layout* layout);
 std::vector<std::byte> unpacked(const Operand& operand, const tsr_layout* layout, const std::byte* from);
 
 // What kernel.h asks of an answer, as far as it can be told without the plugins of a host. Empty: nothing is wrong.
-std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node);
+// `interop` of the device that it is for, "" for the CPU.
+std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node,
+                         std::string_view interop);
+
+// The layouts that a kernel is run with, of each operand (nullptr: canonical): the first of each together, the second,
+// ... Empty if it takes none that these rows can have.
+using Layouts = std::vector<const tsr_layout*>;
+std::vector<Layouts> layout_choices(const Setting& setting, const Case& of, const tsr_kernel_plan& plan,
+                                    std::string_view interop);
+// For messages: "layout q8_0_x8", "canonical layouts".
+std::string layout_text(const Layouts& layouts);
 
 // Bytes of every operand's storage after the reference ran; inputs as they were.
 using Result = std::vector<std::vector<std::byte>>;
@@ -50,6 +62,9 @@ void compare(const Case& of, const Ranges& ranges, const Result& got, const Resu
 void check_untouched(const Case& of, const Ranges& ranges, const Result& got);
 
 Verdict check_kernel(const Setting& setting, const tsr_kernel& kernel, const Case& of);
+
+// Calls use(rows of a weight) for several lengths and numbers of rows that the layout can have.
+void for_each_packable(const tsr_layout& layout, const std::function<void(const Operand&)>& use);
 
 // Packs and unpacks rows of several lengths.
 Verdict check_layout(const tsr_layout& layout);

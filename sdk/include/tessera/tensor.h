@@ -70,14 +70,14 @@ typedef struct tsr_layout {
     uint32_t elements_multiple;
     /* Bytes of one packed group of rows of `elements`. Pure. [any] */
     uint64_t (*group_bytes)(const struct tsr_layout* self, int64_t elements);
-    /* Packs `groups` groups from canonical rows that follow each other. Host memory; buffers do not overlap and
-     * `packed` is aligned to 64 bytes. Pure, without allocation. NULL: cannot; then no kernel may ask for it, but files
-     * can hold it. [any] */
+    /* Packs `groups` groups from canonical rows that follow each other. Host memory; buffers do not overlap. `packed`
+     * is a group in memory aligned to 64 bytes. Pure, without allocation. NULL: cannot; then kernels may ask for it on
+     * devices with enqueue_pack alone, but files can hold it. [any] */
     void (*pack)(const struct tsr_layout* self, int64_t elements, int64_t groups, const void* rows, void* packed);
     /* The inverse, exact: canonical rows as they were. NULL: cannot. [any] */
     void (*unpack)(const struct tsr_layout* self, int64_t elements, int64_t groups, const void* packed, void* rows);
-    /* Provisional (TSR_DEVICE_ABI). The same on a device of interop `interop`: puts the work on `queue`, a queue of
-     * `device`, and returns; both addresses are the device's. NULL: packed on the host. [step] */
+    /* Provisional (TSR_DEVICE_ABI). The same bytes, made on a device of `interop`: puts the work on `queue` and
+     * returns, without allocation. NULL: made on the host. docs/plugins.md says who calls them, and when. [step] */
     const char* interop;
     uint32_t device_abi; /* TSR_DEVICE_ABI of the plugin; 0 without these functions */
     uint32_t reserved;

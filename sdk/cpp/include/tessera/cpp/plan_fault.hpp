@@ -10,6 +10,7 @@
 #include <cstdio>
 #include <cstring>
 #include <string>
+#include <string_view>
 #include <utility>
 
 namespace tessera::sdk {
@@ -32,10 +33,18 @@ inline std::string type_name(tsr_type type) {
     }
 }
 
-// What in the list of layouts that an answer gives for operand `index` breaks the rules. find: from a name to the
-// tsr_layout that the host knows by it, or nullptr.
+// Whether the layout packs canonical rows on devices of an interop; "": none.
+inline bool packs_on_device(const tsr_layout& layout, std::string_view interop) noexcept {
+    return !interop.empty() && layout.enqueue_pack && layout.device_abi == TSR_DEVICE_ABI && layout.interop &&
+           interop == layout.interop;
+}
+
+// What in the list of layouts that an answer gives for operand `index` breaks the rules. find(name, interop): the
+// tsr_layout that the host knows by the name, or nullptr; with an interop that is not empty only one that packs on
+// devices of it. interop: of the device that the answer is for, "" for the CPU.
 template <class FindLayout>
-std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uint32_t index, FindLayout&& find) {
+std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uint32_t index, std::string_view interop,
+                          FindLayout&& find) {
     const char* const* list = plan.layouts[index];
     const tsr_tensor& tensor = operand(node, index);
     const std::string which = "layouts[" + std::to_string(index) + "]";
@@ -49,20 +58,25 @@ std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uin
                    (tensor.role == TSR_ROLE_INPUT ? "an input" : "an activation") +
                    "; only weights and caches can have one";
         }
-        const tsr_layout* layout = find(list[i]);
+        const tsr_layout* layout = find(list[i], std::string_view());
         if (!layout) return which + " names the layout " + name + ", which no loaded plugin brings";
         if (layout->type != tensor.type) {
             return which + " names " + name + ", a layout of " + type_name(layout->type) + ", for an operand of " +
                    type_name(tensor.type);
         }
+        // Pages of a cache are written by kernels alone.
+        if (tensor.role != TSR_ROLE_WEIGHT || layout->pack || (!interop.empty() && find(list[i], interop))) continue;
+        return which + " names " + name + ", into which no loaded plugin can pack rows" +
+               (interop.empty() ? std::string(" (pack is NULL)")
+                                : ": pack is NULL, and so is enqueue_pack for the interop " + std::string(interop));
     }
     return {};
 }
 
 // What in an answer breaks the rules of kernel.h, what was found and what expected; empty if nothing does. The node has
-// at most TSR_MAX_OPERANDS operands. find: as for layouts_fault.
+// at most TSR_MAX_OPERANDS operands. interop, find: as for layouts_fault.
 template <class FindLayout>
-std::string plan_fault(const tsr_kernel_plan& plan, const tsr_node& node, FindLayout&& find) {
+std::string plan_fault(const tsr_kernel_plan& plan, const tsr_node& node, std::string_view interop, FindLayout&& find) {
     if (plan.supported > 1) return "supported is " + std::to_string(plan.supported) + ", expected 0 or 1";
     if (!std::memchr(plan.reason, '\0', sizeof plan.reason))
         return "reason has no end within its " + std::to_string(sizeof plan.reason) + " bytes";
@@ -89,7 +103,7 @@ std::string plan_fault(const tsr_kernel_plan& plan, const tsr_node& node, FindLa
         }
     }
     for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
-        if (std::string why = layouts_fault(plan, node, i, find); !why.empty()) return why;
+        if (std::string why = layouts_fault(plan, node, i, interop, find); !why.empty()) return why;
     }
     return {};
 }
