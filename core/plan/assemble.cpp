@@ -5,6 +5,7 @@
 #include "core/plan/accesses.hpp"
 #include "core/plan/arena.hpp"
 #include "core/plan/order.hpp"
+#include "core/plan/packing.hpp"
 #include "core/plan/step_builder.hpp"
 
 #include <algorithm>
@@ -64,25 +65,17 @@ class Assembler {
             made.layout = layout;
             made.loading = loading;
             made.why_copy = why_copy;
-            made.bytes = packed_bytes(graph().storage(storage), layout);
+            made.bytes = bytes_of(graph().storage(storage), layout, device);
             plan_.instances.push_back(std::move(made));
             at->second = static_cast<InstanceId>(plan_.instances.size() - 1);
         }
         return at->second;
     }
 
-    uint64_t packed_bytes(const Storage& storage, const std::string& layout) const {
+    uint64_t bytes_of(const Storage& storage, const std::string& layout, DeviceIndex device) const {
         if (layout.empty()) return storage.bytes;
-        const tsr_layout* packing = registry_.find_layout(layout);
-        if (!packing) fail(TSR_INTERNAL, "{}: no plugin brings the layout '{}'", storage.name, layout);
-        const uint64_t elements = storage.row_elements;
-        const uint64_t rows = storage.bytes / row_bytes(storage.type, elements);
-        if (packing->type != storage.type || rows % packing->group_rows || elements % packing->elements_multiple) {
-            fail(TSR_INTERNAL, "{}: {} rows of {} elements ({}) cannot be packed as '{}'", storage.name, rows, elements,
-                 type_info(storage.type).name, layout);
-        }
-        return checked_mul(rows / packing->group_rows, packing->group_bytes(packing, static_cast<int64_t>(elements)),
-                           "bytes of a packed weight");
+        const Packing packing(storage, layout, *plan_.devices[device], registry_);
+        return checked_mul(packing.groups(), packing.packed_bytes, "bytes of a packed weight");
     }
 
     void add_node(uint32_t index) {
@@ -298,7 +291,7 @@ class Assembler {
             memory.workspace = checked_align_up(memory.workspace, kDeviceAlignment, "workspace");
             memory.staging = checked_align_up(memory.staging, kDeviceAlignment, "staging");
         }
-        plan_.memory[0].loading = loading_bytes(plan_);
+        reserve_loading(plan_, registry_);
     }
 
     std::deque<ChosenNode> chosen_;

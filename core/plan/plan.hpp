@@ -19,6 +19,9 @@
 
 namespace tessera {
 
+// Bytes of rows that one thread loads at a time, unless a group of rows is larger.
+inline constexpr uint64_t kLoadingChunk = 2ull << 20;
+
 // Why something that could have been used is not.
 struct Rejection {
     std::string candidate;
@@ -40,6 +43,13 @@ struct LoweringChoice {
     std::vector<Rejection> rejected;
 };
 
+// Where rows are converted to a layout while they are loaded.
+enum class PackedOn : uint8_t {
+    kNowhere,  // the instance has the layout of its source
+    kHost,     // tsr_layout.pack
+    kDevice    // tsr_layout.enqueue_pack
+};
+
 // A storage on a device. One storage has several where several devices or layouts need it.
 struct Instance {
     StorageId storage = 0;
@@ -51,7 +61,8 @@ struct Instance {
     bool deferred = false;  // packed between steps; until then kernels read it in the mapped file, canonical
     bool loading = false;   // canonical, for init nodes; in loading memory while one of them runs
     bool staging = false;   // on the host, through which a copy between two other devices goes
-    std::string why_copy;   // for a second instance of a weight on one device: what needed it
+    PackedOn packed_on = PackedOn::kNowhere;
+    std::string why_copy;  // for a second instance of a weight on one device: what needed it
 };
 
 // What the kernel said of a node: see tsr_kernel_plan.
@@ -86,10 +97,21 @@ struct DeviceMemory {
     uint64_t activations = 0;  // with inputs, once for each step under way, and outputs
     uint64_t workspace = 0;
     uint64_t staging = 0;  // host: through which copies between two other devices go
-    uint64_t loading = 0;  // host: through which weights are packed and derived; given back after loading
-    uint64_t mapped = 0;   // file bytes used in place; not allocated
+    // Through which weights are packed and derived; given back after loading.
+    uint64_t loading = 0;
+    uint64_t mapped = 0;  // file bytes used in place; not allocated
+    // Devices: canonical rows that are packed there at once. They lie in activations or workspace, which steps use
+    // later, where one of these is as large, else in `loading`.
+    uint64_t packing = 0;
 
     uint64_t allocated() const { return weights + cache + activations + workspace + staging + loading; }
+};
+
+// Bytes of the parts of the host's DeviceMemory::loading for one thread's rows, of which there is one for each thread,
+// and, at its end, for rows that the host packs for devices.
+struct LoadingBuffers {
+    uint64_t chunk = kLoadingChunk;
+    uint64_t packed = 0;
 };
 
 struct Plan {
@@ -102,6 +124,7 @@ struct Plan {
     std::deque<PlannedNode> init_nodes;  // run once on the CPU, before weights are packed
     std::deque<PlannedNode> nodes;       // in order of execution
     Step step;
+    LoadingBuffers loading;
     InputBlock input_block;  // instances of inputs have their offset in it
     std::deque<Instance> instances;
     std::vector<InstanceId> deferred;  // in the order in which they are packed
@@ -120,12 +143,6 @@ struct Plan {
 // of `model` outlive the plan. Throws Error: TSR_UNSUPPORTED with a table of what was asked, who refused and why;
 // TSR_NOT_FOUND for devices or lowerings that do not exist.
 Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options);
-
-// Bytes of one thread's buffer through which a weight is packed: room for one group of the longest rows.
-inline constexpr uint64_t kLoadingChunk = 2ull << 20;
-
-// Host memory for the time of loading: chunks of all threads, or the operands of the largest init node.
-uint64_t loading_bytes(const Plan& plan);
 
 // How much of a device the plan may not exceed: free memory less a margin.
 uint64_t usable_bytes(const tsr_device_info& device);

@@ -1,7 +1,7 @@
 #include "core/run/deferred.hpp"
 
 #include "core/run/each_on_team.hpp"
-#include "core/run/packing.hpp"
+#include "core/run/fetch_groups.hpp"
 
 #include <algorithm>
 

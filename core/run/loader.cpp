@@ -5,7 +5,7 @@
 #include "core/graph/types.hpp"
 #include "core/registry/plugin_log.hpp"
 #include "core/run/each_on_team.hpp"
-#include "core/run/packing.hpp"
+#include "core/run/fetch_groups.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -19,11 +19,12 @@ namespace {
 
 constexpr auto kProgressInterval = std::chrono::milliseconds(100);
 
-// Groups of rows of one weight that one worker loads at a time.
+// What one worker loads at a time of one weight: bytes of the source if the instance holds them as they are, else
+// whole groups of canonical rows.
 struct Chunk {
     const Instance* instance;
-    uint64_t first_group;
-    uint64_t groups;
+    uint64_t offset;
+    uint64_t bytes;
 };
 
 class Loader {
@@ -45,6 +46,7 @@ class Loader {
         for (const PlannedNode& node : plan_.init_nodes) derive(node);
         load(chunks);
         release_shared_pages();
+        memory_.release_loading();
         if (progress_) progress_(total_, total_);
     }
 
@@ -59,15 +61,13 @@ class Loader {
             if (instance.storage == 0 || instance.loading || (in_file(instance) && !read_in_mapped_)) continue;
             const Storage& weight = storage(instance);
             if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
-            const Packing pack = packing(instance);
-            if (pack.canonical_bytes > kLoadingChunk && !holds_source_bytes(instance)) {
-                fail(TSR_DOES_NOT_FIT, "{}: {} rows take {} bytes; the buffer for packing has {}", weight.name,
-                     pack.group_rows, pack.canonical_bytes, kLoadingChunk);
+            uint64_t at_once = kLoadingChunk;
+            if (!holds_source_bytes(plan_, instance)) {
+                const Packing pack = packing(instance);
+                at_once = pack.groups_of(plan_.loading.chunk) * pack.canonical_bytes;
             }
-            const uint64_t groups = pack.groups(), at_once = pack.groups_of(kLoadingChunk);
-            for (uint64_t group = 0; group < groups; group += at_once) {
-                chunks.push_back({&instance, group, std::min(at_once, groups - group)});
-            }
+            for (uint64_t offset = 0; offset < weight.bytes; offset += at_once)
+                chunks.push_back({&instance, offset, std::min(at_once, weight.bytes - offset)});
             total_ += weight.bytes;
         }
         return chunks;
@@ -78,14 +78,14 @@ class Loader {
         for (const Chunk& chunk : chunks) {
             if (chunk.instance->device == 0) continue;
             load(chunk, buffers_.data());
-            done_ += bytes_of(chunk);
+            done_ += chunk.bytes;
             report();
         }
-        each_on_team(team_, static_cast<uint32_t>(buffers_.size() / kLoadingChunk), chunks.size(),
+        each_on_team(team_, static_cast<uint32_t>(buffers_.size() / plan_.loading.chunk), chunks.size(),
                      [&](uint32_t worker, size_t i) {
                          if (chunks[i].instance->device != 0) return;
-                         load(chunks[i], buffers_.data() + worker * kLoadingChunk);
-                         done_ += bytes_of(chunks[i]);
+                         load(chunks[i], buffers_.data() + worker * plan_.loading.chunk);
+                         done_ += chunks[i].bytes;
                          if (worker == 0) report();
                      });
     }
@@ -102,47 +102,94 @@ class Loader {
     // Kernels read it in the mapped file, always or until it is packed.
     static bool in_file(const Instance& instance) { return instance.mapped || instance.deferred; }
 
-    // Whether the instance holds the bytes of the source, so that no buffer is needed.
-    bool holds_source_bytes(const Instance& instance) const {
-        return in_file(instance) || (instance.device == 0 && instance.layout == storage(instance).source_layout);
-    }
-
-    uint64_t bytes_of(const Chunk& chunk) const { return chunk.groups * packing(*chunk.instance).canonical_bytes; }
-
     void load(const Chunk& chunk, std::byte* buffer) {
         const Instance& instance = *chunk.instance;
         const Storage& weight = storage(instance);
-        const Packing pack = packing(instance);
-        const uint64_t offset = chunk.first_group * pack.canonical_bytes, bytes = chunk.groups * pack.canonical_bytes;
         if (in_file(instance)) {
-            source_.acquire(weight.name, offset, bytes);
-            return;
+            source_.acquire(weight.name, chunk.offset, chunk.bytes);
+        } else if (holds_source_bytes(plan_, instance)) {
+            copy(chunk, buffer);
+        } else {
+            const Packing pack = packing(instance);
+            fetch_groups(source_, registry_, weight, pack, chunk.offset / pack.canonical_bytes,
+                         chunk.bytes / pack.canonical_bytes, {buffer, plan_.loading.chunk},
+                         [&](uint64_t group, std::span<const std::byte> rows) { put(instance, pack, group, rows); });
         }
-        if (holds_source_bytes(instance)) {
-            source_.read(weight.name, offset, {target_of(instance, pack, chunk.first_group), bytes});
-            return;
-        }
-        fetch_groups(source_, registry_, weight, pack, chunk.first_group, chunk.groups, {buffer, kLoadingChunk},
-                     [&](uint64_t group, std::span<const std::byte> rows) { put(instance, pack, group, rows); });
     }
 
-    std::byte* target_of(const Instance& instance, const Packing& pack, uint64_t group) const {
-        return static_cast<std::byte*>(memory_.address(instance)) + group * pack.packed_bytes;
+    // Bytes of the source as they are.
+    void copy(const Chunk& chunk, std::byte* buffer) {
+        const Instance& instance = *chunk.instance;
+        const std::string& name = storage(instance).name;
+        std::byte* target = static_cast<std::byte*>(memory_.address(instance)) + chunk.offset;
+        OpenDevice* device = memory_.device(instance.device);
+        if (!device) {
+            source_.read(name, chunk.offset, {target, chunk.bytes});
+            return;
+        }
+        std::span<const std::byte> bytes = source_.acquire(name, chunk.offset, chunk.bytes);
+        const bool acquired = !bytes.empty();
+        if (!acquired) {
+            source_.read(name, chunk.offset, {buffer, chunk.bytes});
+            bytes = {buffer, chunk.bytes};
+        }
+        on_device(name, [&] { device->upload_now(target, bytes); });
+        if (acquired) source_.release(name, chunk.offset, chunk.bytes);
     }
 
     // Stores canonical rows, whole groups of them, in the layout and on the device of the instance.
     void put(const Instance& instance, const Packing& pack, uint64_t first_group, std::span<const std::byte> rows) {
-        std::byte* target = target_of(instance, pack, first_group);
-        if (OpenDevice* device = memory_.device(instance.device)) {
+        std::byte* target = static_cast<std::byte*>(memory_.address(instance)) + first_group * pack.packed_bytes;
+        OpenDevice* device = memory_.device(instance.device);
+        if (!device) {
             if (pack.layout) {
-                fail(TSR_UNSUPPORTED, "{}: packed layouts on {} are not supported yet", storage(instance).name,
-                     device->info().id);
+                pack.pack(rows, target);
+            } else {
+                std::ranges::copy(rows, target);
             }
-            device->upload_now(target, rows.data(), rows.size());
-        } else if (pack.layout) {
-            pack.pack(rows, target);
-        } else {
-            std::ranges::copy(rows, target);
+            return;
+        }
+        // Init nodes give whole weights.
+        const uint64_t at_once = pack.groups_of(plan_.loading.chunk) * pack.canonical_bytes;
+        on_device(storage(instance).name, [&] {
+            for (uint64_t at = 0; at < rows.size(); at += at_once) {
+                const auto part = rows.subspan(at, std::min(at_once, rows.size() - at));
+                std::byte* to = target + at / pack.canonical_bytes * pack.packed_bytes;
+                switch (pack.on) {
+                    case PackedOn::kNowhere:
+                        device->upload_now(to, part);
+                        break;
+                    case PackedOn::kHost:
+                        device->upload_now(to, pack_for_device(pack, part));
+                        break;
+                    case PackedOn::kDevice:
+                        device->pack_now(pack, to, memory_.packing(instance.device), part);
+                        break;
+                }
+            }
+        });
+    }
+
+    // Packs with the whole team into the memory that is there for it.
+    std::span<const std::byte> pack_for_device(const Packing& pack, std::span<const std::byte> rows) {
+        constexpr uint64_t kPiece = 128 << 10;
+        std::byte* packed = buffers_.data() + buffers_.size() - plan_.loading.packed;
+        const uint64_t groups = rows.size() / pack.canonical_bytes, at_once = pack.groups_of(kPiece);
+        each_on_team(team_, 0, (groups + at_once - 1) / at_once, [&](uint32_t, size_t i) {
+            const uint64_t first = i * at_once, count = std::min(at_once, groups - first);
+            pack.pack(rows.subspan(first * pack.canonical_bytes, count * pack.canonical_bytes),
+                      packed + first * pack.packed_bytes);
+        });
+        return {packed, groups * pack.packed_bytes};
+    }
+
+    // Calls body(), and names the weight if that fails.
+    template <typename Body>
+    static void on_device(const std::string& weight, Body&& body) {
+        try {
+            body();
+        } catch (const Error& error) {
+            fail(error.code(), "{}: {}", weight, error.what());
         }
     }
 

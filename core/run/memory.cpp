@@ -5,6 +5,7 @@
 #include <cstring>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -25,15 +26,30 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
     host_activations_ = CopiedBlock(host.activations, "activations");
     host_workspace_ = HostBlock(host.workspace, "workspace");
     host_staging_ = CopiedBlock(host.staging, "staging");
-    arenas_[0] = {host_weights_.data(), host_cache_.data(), host_activations_.data, host_workspace_.data()};
+    arenas_[0] = {
+        host_weights_.data(), host_cache_.data(), host_activations_.data, host_workspace_.data(), nullptr, nullptr};
     for (DeviceIndex i = 1; i < plan.devices.size(); ++i) {
         const DeviceMemory& bytes = plan.memory[i];
         if (bytes.allocated() == 0) continue;  // nothing was placed there: it is not opened
         const tsr_device_provider* provider = registry.find_provider(*plan.devices[i]);
         if (!provider) fail(TSR_INTERNAL, "{} has lost its plugin", plan.devices[i]->id);
         devices_[i] = std::make_unique<OpenDevice>(*provider, *plan.devices[i], registry.owner(*provider).table->name);
-        arenas_[i] = {devices_[i]->allocate(bytes.weights), devices_[i]->allocate(bytes.cache),
-                      devices_[i]->allocate(bytes.activations), devices_[i]->allocate(bytes.workspace)};
+        Arenas& arenas = arenas_[i];
+        arenas.weights = devices_[i]->allocate(bytes.weights);
+        arenas.cache = devices_[i]->allocate(bytes.cache);
+        arenas.activations = devices_[i]->allocate(bytes.activations);
+        arenas.workspace = devices_[i]->allocate(bytes.workspace);
+        arenas.loading = devices_[i]->allocate(bytes.loading);
+        arenas.packing = bytes.loading > 0                    ? arenas.loading
+                         : bytes.activations >= bytes.packing ? arenas.activations
+                                                              : arenas.workspace;
+    }
+}
+
+void PlanMemory::release_loading() noexcept {
+    for (DeviceIndex i = 1; i < devices_.size(); ++i) {
+        if (devices_[i]) devices_[i]->release(std::exchange(arenas_[i].loading, nullptr));
+        arenas_[i].packing = nullptr;
     }
 }
 

@@ -22,6 +22,10 @@ class PlanMemory {
     // The block of inputs; on devices there is one, whatever the slot.
     std::byte* input_block(DeviceIndex device, uint32_t slot = 0) const;
     void* workspace(DeviceIndex device) const { return arenas_[device].workspace; }
+    // Where rows are packed on a device while loading: DeviceMemory::packing bytes, until release_loading.
+    void* packing(DeviceIndex device) const { return arenas_[device].packing; }
+    // Gives back what only loading needed on devices. No work may be under way.
+    void release_loading() noexcept;
     // nullptr for the CPU, and for devices that the plan does not use.
     OpenDevice* device(DeviceIndex device) const { return devices_[device].get(); }
 
@@ -40,6 +44,8 @@ class PlanMemory {
         void* cache = nullptr;
         void* activations = nullptr;
         void* workspace = nullptr;
+        void* packing = nullptr;
+        void* loading = nullptr;  // what `packing` has of its own
     };
 
     // Host memory that devices copy from and to: the host's own, or page-locked memory of a device.

@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/registry/table.hpp"
 
+#include <algorithm>
 #include <string_view>
 
 namespace tessera {
@@ -48,9 +49,9 @@ PluginCall OpenDevice::call_of(const char* function) const noexcept {
 }
 
 template <typename Function>
-void OpenDevice::call(const char* function, std::string_view what, Function&& body) const {
+void OpenDevice::call(const PluginCall& made, std::string_view what, Function&& body) const {
     try {
-        call_checked(call_of(function), body);
+        call_checked(made, body);
     } catch (const Error& error) {
         fail(error.code(), "{} cannot {}: {}{}", info_->id, what, error.what(),
              error.code() == TSR_DEVICE_LOST ? "; the device is lost: start again without it, or after a reset" : "");
@@ -77,6 +78,15 @@ void* OpenDevice::allocate(uint64_t bytes) {
     }
     blocks_.push_back(block);
     return block;
+}
+
+void OpenDevice::release(void* block) noexcept {
+    if (!block) return;
+    std::erase(blocks_, block);
+    call_quietly("release", [&]() -> const tsr_status* {
+        device_->release(device_, block);
+        return nullptr;
+    });
 }
 
 std::optional<DriverMemory> OpenDevice::memory() const {
@@ -210,9 +220,31 @@ void OpenDevice::replay(tsr_queue queue, tsr_recording recording) {
     call("replay", "replay a recording", [&] { return device_->replay(device_, queue, recording); });
 }
 
-void OpenDevice::upload_now(void* to, const void* from_host, uint64_t bytes) {
-    upload(loading_queue_, to, from_host, bytes);
-    wait_queue(loading_queue_);
+// What was put on the queue before a failure reads host memory that the caller gives back.
+template <typename Body>
+void OpenDevice::load_now(Body&& body) {
+    try {
+        body();
+        wait_queue(loading_queue_);
+    } catch (...) {
+        drain(loading_queue_);
+        throw;
+    }
+}
+
+void OpenDevice::upload_now(void* to, std::span<const std::byte> from_host) {
+    load_now([&] { upload(loading_queue_, to, from_host.data(), from_host.size()); });
+}
+
+void OpenDevice::pack_now(const Packing& packing, void* to, void* staging, std::span<const std::byte> rows) {
+    load_now([&] {
+        upload(loading_queue_, staging, rows.data(), rows.size());
+        const tsr_layout& layout = *packing.layout;
+        call(packing.call, fmt::format("pack rows as {}", printable(layout.name)), [&] {
+            return layout.enqueue_pack(&layout, device_, loading_queue_, static_cast<int64_t>(packing.elements),
+                                       static_cast<int64_t>(rows.size() / packing.canonical_bytes), staging, to);
+        });
+    });
 }
 
 }  // namespace tessera

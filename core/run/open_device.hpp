@@ -3,11 +3,13 @@
 
 #include "core/base/error.hpp"
 #include "core/base/plugin_call.hpp"
+#include "core/plan/packing.hpp"
 
 #include <tessera/device.h>
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -35,6 +37,8 @@ class OpenDevice {
 
     // Zero bytes give nullptr.
     void* allocate(uint64_t bytes);
+    // Of what allocate gave, when no work refers to it; nullptr does nothing.
+    void release(void* block) noexcept;
     // Nothing if the device does not report it.
     std::optional<DriverMemory> memory() const;
     // False if the device cannot page-lock host memory, or refuses to.
@@ -68,13 +72,22 @@ class OpenDevice {
     void discard_recording(tsr_queue queue) noexcept;
     void replay(tsr_queue queue, tsr_recording recording);
 
-    // For loading: copies and waits.
-    void upload_now(void* to, const void* from_host, uint64_t bytes);
+    // For loading: copies and waits; after a failure, too, nothing is under way.
+    void upload_now(void* to, std::span<const std::byte> from_host);
+    // The same through `staging`, memory of the device with room for the rows, from which it packs them to `to`: whole
+    // groups of rows, of a layout that packs on this device.
+    void pack_now(const Packing& packing, void* to, void* staging, std::span<const std::byte> rows);
 
   private:
     PluginCall call_of(const char* function) const noexcept;
     template <typename Function>
-    void call(const char* function, std::string_view what, Function&& body) const;
+    void call(const char* function, std::string_view what, Function&& body) const {
+        call(call_of(function), what, body);
+    }
+    template <typename Function>
+    void call(const PluginCall& made, std::string_view what, Function&& body) const;
+    template <typename Body>
+    void load_now(Body&& body);
     template <typename Function>
     void call_quietly(const char* function, Function&& body) const noexcept;
     void close() noexcept;

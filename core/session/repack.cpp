@@ -5,7 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/gguf/writer.hpp"
 #include "core/graph/types.hpp"
-#include "core/run/packing.hpp"
+#include "core/run/fetch_groups.hpp"
 #include "core/session/file_weights.hpp"
 
 #include <algorithm>

@@ -111,6 +111,7 @@ json::array devices(const Plan& plan) {
                                    {"workspace", memory.workspace},
                                    {"staging", memory.staging},
                                    {"loading", memory.loading},
+                                   {"packing", memory.packing},
                                    {"allocated", memory.allocated()},
                                    {"mapped", memory.mapped}});
     }
@@ -148,6 +149,19 @@ json::array actions(const Plan& plan) {
     return all;
 }
 
+// Where a weight gets its layout; empty: it has that of the file.
+std::string_view packed_on_name(PackedOn on) {
+    switch (on) {
+        case PackedOn::kNowhere:
+            break;
+        case PackedOn::kHost:
+            return "host";
+        case PackedOn::kDevice:
+            return "device";
+    }
+    return "";
+}
+
 // What lies where for good: weights and caches.
 json::array storages(const Plan& plan) {
     json::array all;
@@ -163,6 +177,7 @@ json::array storages(const Plan& plan) {
                                    {"layout", instance.layout},
                                    {"bytes", instance.bytes},
                                    {"mapped", instance.mapped},
+                                   {"packed_on", packed_on_name(instance.packed_on)},
                                    {"deferred", instance.deferred},
                                    {"derived", storage.derived},
                                    {"why_copy", instance.why_copy}});

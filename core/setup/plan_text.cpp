@@ -307,6 +307,40 @@ std::string cache_types(const Plan& plan) {
     return join(names, " and ");
 }
 
+namespace {
+
+// Which weights are packed for devices, by whom, and through what memory.
+std::string packing_text(const Plan& plan) {
+    struct Amount {
+        size_t count = 0;
+        uint64_t bytes = 0;
+    };
+    std::map<std::pair<DeviceIndex, PackedOn>, Amount> amounts;
+    for (const Instance& instance : plan.instances) {
+        if (instance.device == 0 || instance.packed_on == PackedOn::kNowhere) continue;
+        Amount& amount = amounts[{instance.device, instance.packed_on}];
+        ++amount.count;
+        amount.bytes += instance.bytes;
+    }
+    std::string text;
+    for (const auto& [key, amount] : amounts) {
+        const auto& [device, on] = key;
+        const DeviceMemory& memory = plan.memory[device];
+        std::string line = fmt::format("{} ({}) packed for {} while loading, ", counted(amount.count, "weight"),
+                                       size_text(amount.bytes), plan.devices[device]->id);
+        if (on == PackedOn::kHost) {
+            line += fmt::format("on the CPU, through {}", size_text(plan.loading.packed));
+        } else {
+            line += fmt::format("there, through {}{}", size_text(memory.packing),
+                                memory.loading > 0 ? "" : " of what steps use later");
+        }
+        text += wrapped(line, 0, 2) + '\n';
+    }
+    return text;
+}
+
+}  // namespace
+
 std::string plan_text(const PlanReport& report, bool why) {
     const Plan& plan = report.planned.plan;
     std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n' + speed_text(plan) + '\n';
@@ -326,6 +360,7 @@ std::string plan_text(const PlanReport& report, bool why) {
             fmt::format(", {} between devices in a step ({} at most)", counted(copies, "transfer"), size_text(bytes));
     if (plan.step.slots > 1) text += fmt::format(", up to {} steps of a prompt under way", plan.step.slots);
     text += '\n';
+    text += packing_text(plan);
     std::map<std::string, std::pair<size_t, uint64_t>> extra;
     for (const Instance& instance : plan.instances) {
         if (instance.why_copy.empty()) continue;

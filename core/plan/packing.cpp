@@ -1,0 +1,106 @@
+#include "core/plan/packing.hpp"
+
+#include "core/base/checked.hpp"
+#include "core/base/error.hpp"
+#include "core/graph/types.hpp"
+
+namespace tessera {
+namespace {
+
+constexpr uint64_t kHostAlignment = 64, kDeviceAlignment = 256;
+
+uint64_t aligned(uint64_t bytes, uint64_t alignment) {
+    return checked_align_up(bytes, alignment, "bytes for loading");
+}
+
+// Operands of an init node on the host, and its workspace.
+uint64_t init_bytes(const Plan& plan, const PlannedNode& node) {
+    uint64_t bytes = node.workspace_bytes;
+    for (const InstanceId id : node.operands)
+        bytes = checked_add(bytes, aligned(plan.instances[id].bytes, kHostAlignment), "bytes for loading");
+    return bytes;
+}
+
+}  // namespace
+
+Packing::Packing(const Storage& weight, const std::string& name, const tsr_device_info& device,
+                 const Registry& registry)
+    : elements(weight.row_elements) {
+    const uint64_t row = row_bytes(weight.type, elements);
+    rows = weight.bytes / row;
+    canonical_bytes = packed_bytes = row;
+    if (name.empty()) return;
+    const tsr_layout* known = registry.find_layout(name);
+    if (!known) fail(TSR_INTERNAL, "{}: no plugin brings the layout '{}'", weight.name, name);
+    layout = registry.find_device_layout(name, registry.interop_of(device));
+    on = layout ? PackedOn::kDevice : PackedOn::kHost;
+    if (!layout) layout = known;
+    group_rows = layout->group_rows;
+    if (layout->type != weight.type || rows % group_rows || elements % layout->elements_multiple) {
+        fail(TSR_INTERNAL, "{}: {} rows of {} elements ({}) cannot be packed as '{}'", weight.name, rows, elements,
+             type_info(weight.type).name, name);
+    }
+    canonical_bytes = checked_mul(row, group_rows, "bytes of a group of rows");
+    packed_bytes = call_plugin(registry.call(*layout, "group_bytes"),
+                               [&] { return layout->group_bytes(layout, static_cast<int64_t>(elements)); });
+    call = registry.call(*layout, on == PackedOn::kDevice ? "enqueue_pack" : "pack");
+}
+
+Packing::Packing(const Plan& plan, const Registry& registry, const Instance& instance)
+    : Packing(plan.graph.storage(instance.storage), instance.layout, *plan.devices[instance.device], registry) {}
+
+void Packing::pack(std::span<const std::byte> rows_of_groups, std::byte* to) const {
+    call_plugin(call, [&] {
+        layout->pack(layout, static_cast<int64_t>(elements),
+                     static_cast<int64_t>(rows_of_groups.size() / canonical_bytes), rows_of_groups.data(), to);
+    });
+}
+
+bool holds_source_bytes(const Plan& plan, const Instance& instance) {
+    const Storage& storage = plan.graph.storage(instance.storage);
+    return instance.mapped || instance.deferred || (!storage.derived && instance.layout == storage.source_layout);
+}
+
+void reserve_loading(Plan& plan, const Registry& registry) {
+    LoadingBuffers& buffers = plan.loading;
+    buffers = {};
+    std::vector<uint64_t> staged(plan.devices.size(), 0);
+    for (const InstanceId id : plan.deferred) plan.instances[id].packed_on = PackedOn::kHost;
+    // Chunks are of one size, so that of the largest group is known before what a chunk of packed groups takes.
+    for (const bool sizes : {false, true}) {
+        for (Instance& it : plan.instances) {
+            if (it.storage == 0 || it.loading || plan.graph.storage(it.storage).role != TSR_ROLE_WEIGHT ||
+                holds_source_bytes(plan, it))
+                continue;
+            const Packing packing(plan, registry, it);
+            if (!sizes) {
+                it.packed_on = packing.on;
+                buffers.chunk = std::max(buffers.chunk, packing.canonical_bytes);
+                continue;
+            }
+            if (it.device == 0 || !packing.layout) continue;
+            const uint64_t groups = packing.groups_of(buffers.chunk);
+            uint64_t& bytes = it.packed_on == PackedOn::kDevice ? staged[it.device] : buffers.packed;
+            bytes = std::max(
+                bytes,
+                checked_mul(groups, it.packed_on == PackedOn::kDevice ? packing.canonical_bytes : packing.packed_bytes,
+                            "bytes for packing"));
+        }
+    }
+    uint64_t first = buffers.chunk;
+    for (const PlannedNode& node : plan.init_nodes) first = std::max(first, init_bytes(plan, node));
+    buffers.packed = aligned(buffers.packed, kDeviceAlignment);
+    // Devices are loaded before the host, by one thread.
+    const uint64_t threads = std::max<uint64_t>(plan.devices[0]->threads, 1);
+    plan.memory[0].loading =
+        std::max(checked_mul(buffers.chunk, threads, "bytes for loading"),
+                 checked_add(aligned(first, kDeviceAlignment), buffers.packed, "bytes for loading"));
+    for (DeviceIndex device = 1; device < plan.devices.size(); ++device) {
+        DeviceMemory& memory = plan.memory[device];
+        memory.packing = aligned(staged[device], kDeviceAlignment);
+        const bool has_room = memory.packing <= std::max(memory.activations, memory.workspace);
+        memory.loading = has_room ? 0 : memory.packing;
+    }
+}
+
+}  // namespace tessera

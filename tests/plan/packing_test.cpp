@@ -1,0 +1,297 @@
+// Which packed layouts a kernel may ask for, who packs, and what memory that takes.
+#include "core/plan/packing.hpp"
+
+#include "core/base/error.hpp"
+#include "core/graph/op_set.hpp"
+
+#include <tessera/ops.h>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera {
+namespace {
+
+using testing::AllOf;
+using testing::ElementsAre;
+using testing::HasSubstr;
+using testing::IsEmpty;
+
+constexpr const char* kInterop = "tests/1";
+
+// ---- plugins of the tests: a provider, a kernel that asks for the layout "packed", and that layout ----
+
+uint64_t group_bytes(const tsr_layout* self, int64_t elements) {
+    return static_cast<uint64_t>(elements) * self->group_rows * 2 + 16;
+}
+void pack(const tsr_layout*, int64_t, int64_t, const void*, void*) {}
+const tsr_status* enqueue_pack(const tsr_layout*, tsr_device*, tsr_queue, int64_t, int64_t, const void*, void*) {
+    return nullptr;
+}
+
+tsr_layout layout_of(uint32_t rows, bool packs_here, const char* packs_on) {
+    tsr_layout layout{};
+    layout.struct_size = sizeof layout;
+    layout.type = TSR_TYPE_F16;
+    layout.name = "packed";
+    layout.group_rows = rows;
+    layout.elements_multiple = 1;
+    layout.group_bytes = group_bytes;
+    layout.unpack = pack;
+    if (packs_here) layout.pack = pack;
+    if (packs_on) {
+        layout.interop = packs_on;
+        layout.device_abi = TSR_DEVICE_ABI;
+        layout.enqueue_pack = enqueue_pack;
+    }
+    return layout;
+}
+
+struct Kernel : tsr_kernel {
+    Kernel(const char* kernel_name, const char* on, double estimate, bool asks)
+        : tsr_kernel{}, seconds(estimate), packed(asks) {
+        struct_size = sizeof(tsr_kernel);
+        op_version = 1;
+        name = kernel_name;
+        tsr_kernel::op = TSR_OP_MATMUL;
+        device_kind = on;
+        tsr_kernel::plan = [](const tsr_kernel* self, const tsr_node*, const tsr_device_info*,
+                              tsr_kernel_plan* answer) {
+            static const char* const kLists[] = {"packed", nullptr};
+            const Kernel& kernel = *static_cast<const Kernel*>(self);
+            answer->supported = 1;
+            answer->seconds_one_row = answer->seconds_all_rows = kernel.seconds;
+            if (kernel.packed) answer->layouts[1] = kLists;
+            return static_cast<const tsr_status*>(nullptr);
+        };
+        prepare = [](const tsr_kernel*, const tsr_node*, const tsr_device_info*, tsr_device*, void**) {
+            return static_cast<const tsr_status*>(nullptr);
+        };
+        release = [](const tsr_kernel*, void*) {};
+        if (std::string_view(on) == "cpu") {
+            run = [](const tsr_kernel*, void*, const tsr_run*) { return static_cast<const tsr_status*>(nullptr); };
+        } else {
+            interop = kInterop;
+            device_abi = TSR_DEVICE_ABI;
+            enqueue = [](const tsr_kernel*, void*, const tsr_launch*) {
+                return static_cast<const tsr_status*>(nullptr);
+            };
+        }
+    }
+    double seconds;
+    bool packed;
+};
+
+uint32_t match_all(const tsr_device_provider*, const tsr_device_info*, char*, uint32_t) {
+    return 1;
+}
+const tsr_status* open_nothing(const tsr_device_provider*, const tsr_device_info*, tsr_device** device) {
+    *device = nullptr;
+    return nullptr;
+}
+constexpr tsr_device_provider kProvider = {
+    sizeof(tsr_device_provider), TSR_DEVICE_ABI, nullptr, nullptr, "test", kInterop, match_all, open_nothing};
+const tsr_device_provider* const kProviders[] = {&kProvider};
+
+// Two kernels a device, of which the faster one asks for the layout.
+const Kernel kKernels[] = {{"there.packed", "test", 1e-4, true},
+                           {"there.canonical", "test", 1e-3, false},
+                           {"here.packed", "cpu", 1e-4, true},
+                           {"here.canonical", "cpu", 1e-3, false}};
+const tsr_kernel* const kKernelList[] = {&kKernels[0], &kKernels[1], &kKernels[2], &kKernels[3]};
+
+tsr_plugin table_of(const char* name) {
+    tsr_plugin table{};
+    table.struct_size = sizeof table;
+    table.abi_major = TSR_ABI_MAJOR;
+    table.abi_minor = TSR_ABI_MINOR;
+    table.name = name;
+    table.version = "1.0";
+    return table;
+}
+
+// A registry of the kernels, and of one plugin for each layout.
+class Plugins {
+  public:
+    explicit Plugins(std::vector<tsr_layout> layouts) : layouts_(std::move(layouts)) {
+        tables_.reserve(layouts_.size() + 1);
+        tables_.push_back(table_of("kernels"));
+        tables_[0].providers = kProviders;
+        tables_[0].provider_count = 1;
+        tables_[0].kernels = kKernelList;
+        tables_[0].kernel_count = std::size(kKernelList);
+        static constexpr const char* kNames[] = {"one", "two"};
+        for (const tsr_layout& layout : layouts_) pointers_.push_back(&layout);
+        for (size_t i = 0; i < layouts_.size(); ++i) {
+            tables_.push_back(table_of(kNames[i]));
+            tables_.back().layouts = &pointers_[i];
+            tables_.back().layout_count = 1;
+        }
+        std::vector<const tsr_plugin*> list;
+        for (const tsr_plugin& table : tables_) list.push_back(&table);
+        registry = std::make_unique<Registry>(Registry::of_tables(list));
+    }
+
+    std::unique_ptr<Registry> registry;
+
+  private:
+    std::vector<tsr_layout> layouts_;
+    std::vector<const tsr_layout*> pointers_;
+    std::vector<tsr_plugin> tables_;
+};
+
+const Hardware& machine() {
+    static const Hardware hardware = [] {
+        DeviceDescription cpu, card;
+        cpu.kind = "cpu";
+        cpu.id = "CPU";
+        cpu.threads = 3;
+        cpu.memory_bytes = cpu.free_memory_bytes = uint64_t{8} << 30;
+        Hardware made({cpu});
+        card.kind = "test";
+        card.id = "TEST0";
+        card.memory_bytes = card.free_memory_bytes = uint64_t{4} << 30;
+        made.add(card);
+        return made;
+    }();
+    return hardware;
+}
+
+constexpr int64_t kElements = 1024, kRows = 1040;
+
+// x times a weight of rows of f16, on the card if `there`.
+Plan plan_of(const Registry& registry, bool there) {
+    static const OpSet ops;
+    Graph graph(ops);
+    const Value x = graph.input("x", {TSR_TYPE_F32, {kElements, 4}, TSR_RANGE_ROWS});
+    graph.set_layer(0);
+    const Value weight = graph.weight("w", {TSR_TYPE_F16, {kElements, kRows}});
+    graph.set_output("logits", graph.add_one(TSR_OP_MATMUL, "product", {x, weight}));
+    ScheduleOptions options;
+    options.max_rows = 4;
+    options.placement.gpu_layers = 99;
+    options.placement.rules = {{"w", there ? "TEST0" : "CPU"}};
+    return make_plan(graph, registry, machine(), options);
+}
+
+const Instance& weight_of(const Plan& plan) {
+    for (const Instance& it : plan.instances) {
+        if (it.storage && plan.graph.storage(it.storage).name == "w") return it;
+    }
+    throw std::runtime_error("no weight");
+}
+
+std::string chosen(const Plan& plan) {
+    return plan.nodes.at(0).kernel->name;
+}
+
+TEST(PackedLayout, IsPackedOnTheDeviceIfThatCan) {
+    const Plugins plugins({layout_of(8, true, kInterop)});
+    const Plan there = plan_of(*plugins.registry, true), here = plan_of(*plugins.registry, false);
+    EXPECT_EQ(chosen(there), "there.packed");
+    EXPECT_EQ(weight_of(there).packed_on, PackedOn::kDevice);
+    EXPECT_EQ(chosen(here), "here.packed");
+    EXPECT_EQ(weight_of(here).packed_on, PackedOn::kHost);
+}
+
+TEST(PackedLayout, IsPackedOnTheHostOtherwise) {
+    for (const char* interop : {static_cast<const char*>(nullptr), "other/1"}) {
+        const Plugins plugins({layout_of(8, true, interop)});
+        const Plan plan = plan_of(*plugins.registry, true);
+        EXPECT_EQ(chosen(plan), "there.packed");
+        EXPECT_EQ(weight_of(plan).packed_on, PackedOn::kHost);
+    }
+}
+
+TEST(PackedLayout, MayBePackedByAnotherPluginThanTheHosts) {
+    const Plugins plugins({layout_of(8, true, nullptr), layout_of(8, false, kInterop)});
+    EXPECT_THAT(plugins.registry->conflicts(), IsEmpty());
+    EXPECT_EQ(weight_of(plan_of(*plugins.registry, true)).packed_on, PackedOn::kDevice);
+    EXPECT_EQ(weight_of(plan_of(*plugins.registry, false)).packed_on, PackedOn::kHost);
+}
+
+// What means other bytes by the name is not used.
+TEST(PackedLayout, OfOtherBytesIsNotTheSame) {
+    const Plugins plugins({layout_of(8, true, nullptr), layout_of(4, true, kInterop)});
+    EXPECT_EQ(plugins.registry->conflicts().size(), 1u);
+    EXPECT_EQ(weight_of(plan_of(*plugins.registry, true)).packed_on, PackedOn::kHost);
+}
+
+TEST(PackedLayout, ThatNobodyPacksLosesTheKernelItsPlace) {
+    const Plugins plugins({layout_of(8, false, "other/1")});
+    for (const bool there : {true, false}) {
+        const Plan plan = plan_of(*plugins.registry, there);
+        EXPECT_EQ(chosen(plan), there ? "there.canonical" : "here.canonical");
+        EXPECT_TRUE(weight_of(plan).layout.empty());
+        ASSERT_EQ(plan.nodes[0].rejected.size(), 1u);
+        EXPECT_THAT(plan.nodes[0].rejected[0].reason,
+                    AllOf(HasSubstr("plugin kernels: plan of kernel"), HasSubstr("at node product"),
+                          HasSubstr("layouts[1] names packed, into which no loaded plugin can pack rows"),
+                          HasSubstr(there ? "enqueue_pack for the interop tests/1" : "pack is NULL")));
+    }
+    // On a device that packs it the CPU's kernel cannot ask for it all the same.
+    const Plugins device({layout_of(8, false, kInterop)});
+    EXPECT_EQ(chosen(plan_of(*device.registry, true)), "there.packed");
+    EXPECT_EQ(chosen(plan_of(*device.registry, false)), "here.canonical");
+}
+
+TEST(PackedLayout, OfAnotherDeviceAbiIsPackedByTheHost) {
+    tsr_layout layout = layout_of(8, true, kInterop);
+    layout.device_abi = TSR_DEVICE_ABI + 1;
+    const Plugins plugins({layout});
+    EXPECT_EQ(weight_of(plan_of(*plugins.registry, true)).packed_on, PackedOn::kHost);
+    EXPECT_THAT(plugins.registry->plugins()[1].left_out,
+                ElementsAre(HasSubstr("packing of layout packed on a device")));
+}
+
+TEST(PackedLayout, WithoutInteropIsRefused) {
+    tsr_layout layout = layout_of(8, true, kInterop);
+    layout.interop = nullptr;
+    try {
+        const Plugins plugins({layout});
+        FAIL() << "it was taken";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("layout packed: it packs on devices and names no interop"));
+    }
+}
+
+// ---- memory ----
+
+constexpr uint64_t kRowBytes = kElements * 2;
+
+TEST(LoadingMemory, HoldsRowsThatAreOnTheirWay) {
+    struct Case {
+        uint32_t group_rows;
+        bool on_device;
+        uint64_t chunk, staged;  // staged: canonical rows on the card, or packed ones on the host
+    };
+    const uint64_t in_a_chunk = kLoadingChunk / kRowBytes;  // rows
+    for (const Case& c : {Case{8, true, kLoadingChunk, in_a_chunk * kRowBytes},
+                          Case{8, false, kLoadingChunk, in_a_chunk * kRowBytes + in_a_chunk / 8 * 16},
+                          // All rows are one group, which is larger than a chunk.
+                          Case{kRows, true, kRows * kRowBytes, kRows * kRowBytes},
+                          Case{kRows, false, kRows * kRowBytes, kRows * kRowBytes + 16}}) {
+        SCOPED_TRACE(testing::Message() << c.group_rows << (c.on_device ? " there" : " here"));
+        const Plugins plugins({layout_of(c.group_rows, true, c.on_device ? kInterop : nullptr)});
+        const Plan plan = plan_of(*plugins.registry, true);
+        const auto aligned = [](uint64_t bytes) { return (bytes + 255) / 256 * 256; };
+        EXPECT_EQ(plan.loading.chunk, c.chunk);
+        EXPECT_EQ(plan.loading.packed, c.on_device ? 0 : aligned(c.staged));
+        EXPECT_EQ(plan.memory[1].packing, c.on_device ? aligned(c.staged) : 0);
+        EXPECT_EQ(plan.memory[1].loading, plan.memory[1].packing) << "nothing else of the card is as large";
+        EXPECT_EQ(plan.memory[0].loading, std::max(3 * c.chunk, aligned(c.chunk) + plan.loading.packed));
+        EXPECT_EQ(plan.memory[1].weights, aligned(kRows / c.group_rows * (c.group_rows * kRowBytes + 16)));
+    }
+}
+
+TEST(LoadingMemory, IsNotNeededForCanonicalRows) {
+    const Plugins plugins({layout_of(8, false, "other/1")});
+    const Plan plan = plan_of(*plugins.registry, true);
+    EXPECT_EQ(plan.memory[1].packing, 0u);
+    EXPECT_EQ(plan.memory[1].loading, 0u);
+    EXPECT_EQ(plan.loading.packed, 0u);
+    EXPECT_EQ(plan.memory[0].loading, 3 * kLoadingChunk);
+}
+
+}  // namespace
+}  // namespace tessera
