@@ -17,7 +17,7 @@ constexpr const char* kNames[] = {
     "wait_queue",      "record_event",    "queue_wait_event", "query_event",  "wait_event",
     "event_seconds",   "upload",          "download",         "copy",         "copy_from_peer",
     "begin_recording", "end_recording",   "replay",           "prepare",      "enqueue",
-    "copying",         "computing",       "memory_info",
+    "copying",         "computing",       "memory_info",      "enqueue_pack", "enqueue_unpack",
 };
 static_assert(std::size(kNames) == TSR_SIMULATED_OPERATION_COUNT);
 
@@ -36,6 +36,8 @@ bool can_be_omitted(tsr_simulated_operation operation) noexcept {
         case TSR_SIMULATED_ENQUEUE:
         case TSR_SIMULATED_EXECUTE_COPY:
         case TSR_SIMULATED_EXECUTE_KERNEL:
+        case TSR_SIMULATED_PACK:
+        case TSR_SIMULATED_UNPACK:
             return true;
         default:
             return false;

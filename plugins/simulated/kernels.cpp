@@ -3,14 +3,17 @@
 #include "device.hpp"
 #include "estimate.hpp"
 #include "launch.hpp"
+#include "layouts.hpp"
 #include "plugins/reference/oracle/kernel_table.hpp"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/checks/attention.hpp>
+#include <tessera/cpu/checks/matmul.hpp>
 #include <tessera/cpu/formats.hpp>
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -55,8 +58,7 @@ bool claims_flash(const tsr_node& node, uint32_t capability, tsr_kernel_plan& pl
 }
 
 // Whether the device is one that is to lack the op, or the type of an operand.
-bool lacks(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
-    const Options options = Control::of(device.id ? device.id : "?").options();
+bool lacks(const tsr_node& node, const tsr_device_info& device, const Options& options, tsr_kernel_plan& plan) {
     if (options.lacks.empty()) return false;
     if (options.lacking(node.op)) {
         sdk::refuse(plan, "%s: required that op; supported: what the options of %s leave; missing: it", node.op,
@@ -73,6 +75,15 @@ bool lacks(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan&
     return false;
 }
 
+constexpr uint32_t kWeight = 1;  // operand of products
+
+// Products with the weight's rows, and not with its columns.
+bool takes_packed_weights(const tsr_node& node) noexcept {
+    const std::string_view op = node.op;
+    return node.input_count > kWeight && sdk::present(node.inputs[kWeight]) &&
+           (op == TSR_OP_MATMUL_ID || (op == TSR_OP_MATMUL && !cpu::matmul_transposed(node)));
+}
+
 const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
                        tsr_kernel_plan* plan) {
     return guarded([&] {
@@ -82,10 +93,20 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
                         node->op, device->compute_capability / 100, device->compute_capability / 10 % 10);
             return;
         }
-        if (lacks(*node, *device, *plan)) return;
+        const Options options = Control::of(device->id ? device->id : "?").options();
+        if (lacks(*node, *device, options, *plan)) return;
+        const bool is_product = takes_packed_weights(*node);
+        std::optional<CanonicalNode> canonical;
+        try {
+            if (is_product) canonical.emplace(*node);
+        } catch (const Failure& failure) {
+            sdk::refuse(*plan, "%s: %s", node->op, failure.what());
+            return;
+        }
         oracle::Work work;
-        KernelTable::op_of(self).plan(*node, 1, *plan, work);
+        KernelTable::op_of(self).plan(canonical ? canonical->node() : *node, 1, *plan, work);
         if (!plan->supported) return;
+        if (is_product) plan->layouts[kWeight] = layouts_of(*node->inputs[kWeight], *device, options);
         if (std::string_view(node->op) == TSR_OP_FLASH_ATTENTION &&
             !claims_flash(*node, device->compute_capability, *plan)) {
             return;

@@ -66,7 +66,10 @@ Launch::Launch(const State& state, const tsr_launch& launch) : state_(state), to
     for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
         const tsr_tensor& tensor = sdk::operand(node, i);
         if (!sdk::present(&tensor)) continue;
-        operands_[i] = state.device.resolve(launch.data[i], reach_of(tensor), [&] { return operand_name(node, i); });
+        const PackedWeight& packed = state.canonical.packed(i);
+        const char* data = static_cast<const char*>(launch.data[i]) + packed.offset;
+        const uint64_t bytes = packed.layout ? packed.bytes : reach_of(tensor);
+        operands_[i] = state.device.resolve(data, bytes, [&] { return operand_name(node, i); });
     }
     ranges_ = state.device.resolve(launch.ranges, sizeof(tsr_range) * TSR_RANGE_COUNT, part("ranges"));
     if (state.workspace_bytes > 0) {
@@ -132,6 +135,17 @@ void Launch::run() const {
     check_tokens(ranges.data());
     std::array<void*, TSR_MAX_OPERANDS> data{};
     std::ranges::transform(operands_, data.begin(), [](const Place& place) { return place.memory; });
+    std::vector<std::vector<char>> rows;
+    for (uint32_t i = 0; i < state_.node.input_count; ++i) {
+        const PackedWeight& packed = state_.canonical.packed(i);
+        if (!packed.layout) continue;
+        try {
+            rows.push_back(unpacked_rows(packed, state_.node.inputs[i]->dims[0], operands_[i].memory));
+        } catch (const Failure& failure) {
+            throw Failure(failure.code(), operand_name(state_.node, i) + ": " + failure.what());
+        }
+        data[i] = rows.back().data();
+    }
     tsr_run run{};
     run.struct_size = sizeof run;
     run.data = data.data();
@@ -142,6 +156,21 @@ void Launch::run() const {
 }
 
 }  // namespace
+
+CanonicalNode::CanonicalNode(const tsr_node& node) : node_(node) {
+    if (node.input_count + node.output_count > TSR_MAX_OPERANDS)
+        throw Failure(TSR_UNSUPPORTED, node_name(node) + ": more operands than the ABI has room for");
+    for (uint32_t i = 0; i < node.input_count; ++i) {
+        pointers_[i] = node.inputs[i];
+        if (!sdk::present(node.inputs[i]) || sdk::canonical(*node.inputs[i])) continue;
+        packed_[i] = PackedWeight::of(*node.inputs[i]);
+        tensors_[i] = *node.inputs[i];
+        tensors_[i].layout = "";
+        tensors_[i].offset = 0;
+        pointers_[i] = &tensors_[i];
+    }
+    node_.inputs = pointers_.data();
+}
 
 void enqueue_launch(State& state, const tsr_launch& launch) {
     Queue& queue = state.device.queue(launch.queue);

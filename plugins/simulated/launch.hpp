@@ -3,6 +3,7 @@
 
 #include "command.hpp"
 #include "device.hpp"
+#include "layouts.hpp"
 #include "plugins/reference/oracle/oracle.hpp"
 
 #include <tessera/kernel.h>
@@ -14,16 +15,35 @@
 
 namespace tessera::simulated {
 
+// A node whose packed weights are described as the canonical rows that they are computed as.
+class CanonicalNode {
+  public:
+    // `node` outlives it. Throws sdk::Failure for a layout that is none of this plugin's.
+    explicit CanonicalNode(const tsr_node& node);
+    CanonicalNode(const CanonicalNode&) = delete;
+
+    const tsr_node& node() const noexcept { return node_; }
+    // Of operand `index`; without layout if that is canonical.
+    const PackedWeight& packed(uint32_t index) const noexcept { return packed_[index]; }
+
+  private:
+    tsr_node node_;
+    std::array<const tsr_tensor*, TSR_MAX_OPERANDS> pointers_{};
+    std::array<tsr_tensor, TSR_MAX_OPERANDS> tensors_{};
+    std::array<PackedWeight, TSR_MAX_OPERANDS> packed_{};
+};
+
 // A prepared kernel.
 class State : public Held {
   public:
     // `node` outlives it, or is not used after mark_released().
-    State(Device& on, const oracle::Op& computes, const tsr_node& of, uint64_t workspace) noexcept
-        : device(on), op(computes), node(of), workspace_bytes(workspace) {}
+    State(Device& on, const oracle::Op& computes, const tsr_node& of, uint64_t workspace)
+        : device(on), op(computes), canonical(of), node(canonical.node()), workspace_bytes(workspace) {}
     std::string describe() const override { return std::string("the state of a kernel of ") + op.name; }
 
     Device& device;
     const oracle::Op& op;
+    CanonicalNode canonical;
     const tsr_node& node;
     uint64_t workspace_bytes;
 };

@@ -27,8 +27,10 @@ constexpr Part kParts[] = {
     {"memory_info", TSR_SIMULATED_NO_MEMORY_INFO},
     {"timing", TSR_SIMULATED_NO_TIMING},
     {"reach", TSR_SIMULATED_UNREACHABLE},
+    {"packing", TSR_SIMULATED_NO_PACKING},
+    {"layouts", TSR_SIMULATED_NO_LAYOUTS},
 };
-constexpr uint32_t kAllParts = 2 * TSR_SIMULATED_UNREACHABLE - 1;
+constexpr uint32_t kAllParts = 2 * TSR_SIMULATED_NO_LAYOUTS - 1;
 
 std::vector<std::string> split(std::string_view list) {
     std::vector<std::string> names;
@@ -101,7 +103,7 @@ Options options_from_environment() {
         if (found == std::end(kParts)) {
             throw Failure(TSR_INVALID_ARGUMENT,
                           "TESSERA_SIMULATED_WITHOUT: expected recordings, pinned, registration, peers, memory_info, "
-                          "timing or reach; found " +
+                          "timing, reach, packing or layouts; found " +
                               name);
         }
         options.without |= found->bit;

@@ -4,6 +4,7 @@
 #include "control.hpp"
 #include "device.hpp"
 #include "kernels.hpp"
+#include "layouts.hpp"
 
 #include <tessera/plugin.h>
 
@@ -29,6 +30,7 @@ tsr_plugin make_plugin() {
     plugin.providers = kProviders;
     plugin.provider_count = 1;
     plugin.kernels = kernel_list(plugin.kernel_count);
+    plugin.layouts = layout_list(plugin.layout_count);
     plugin.get_extension = get_extension;
     return plugin;
 }

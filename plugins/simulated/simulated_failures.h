@@ -38,7 +38,9 @@ enum {
     TSR_SIMULATED_EXECUTE_COPY = 20,   /* when the device comes to do it; a wait tells of the failure */
     TSR_SIMULATED_EXECUTE_KERNEL = 21, /* likewise */
     TSR_SIMULATED_MEMORY_INFO = 22,
-    TSR_SIMULATED_OPERATION_COUNT = 23
+    TSR_SIMULATED_PACK = 23,   /* tsr_layout.enqueue_pack; executed as a kernel of no op */
+    TSR_SIMULATED_UNPACK = 24, /* tsr_layout.enqueue_unpack; likewise */
+    TSR_SIMULATED_OPERATION_COUNT = 25
 };
 
 #define TSR_SIMULATED_ALWAYS UINT64_MAX
@@ -54,7 +56,7 @@ enum {
     TSR_SIMULATED_NEWEST_LAST = 4 /* the same of the queue created last */
 };
 
-/* What the device does without: functions that are NULL in its table. */
+/* What the device does without: functions that are NULL in its table, and packed layouts. */
 enum {
     TSR_SIMULATED_NO_RECORDINGS = 1,
     TSR_SIMULATED_NO_PINNED = 2,
@@ -62,7 +64,9 @@ enum {
     TSR_SIMULATED_NO_PEERS = 8,
     TSR_SIMULATED_NO_MEMORY_INFO = 16,
     TSR_SIMULATED_NO_TIMING = 32,
-    TSR_SIMULATED_UNREACHABLE = 64 /* the functions are there, but no peer reaches it and it reaches none */
+    TSR_SIMULATED_UNREACHABLE = 64, /* the functions are there, but no peer reaches it and it reaches none */
+    TSR_SIMULATED_NO_PACKING = 128, /* products ask for layouts into which the host alone packs */
+    TSR_SIMULATED_NO_LAYOUTS = 256  /* products ask for canonical weights */
 };
 
 typedef struct tsr_simulated_options {
@@ -88,8 +92,8 @@ typedef struct tsr_simulated_failures {
     void (*omit)(const char* device, tsr_simulated_operation operation, const char* op, uint64_t after, uint64_t times);
     /* After `after` more operations that succeed, the device is lost: all fail with TSR_DEVICE_LOST. */
     void (*vanish)(const char* device, uint64_t after);
-    /* Takes effect with the next open, and with the next plan for `lacks`. Copies the options; NULL: back to the
-     * environment's (README.md). 0 if they are malformed, and nothing changes. */
+    /* Takes effect with the next open, and with the next plan for `lacks` and layouts. Copies the options; NULL: back
+     * to the environment's (README.md). 0 if they are malformed, and nothing changes. */
     uint32_t (*configure)(const char* device, const tsr_simulated_options* options);
     /* Failures are taken back and counts start at 0; options stay. */
     void (*reset)(const char* device);

@@ -129,6 +129,22 @@ TEST(Text, DevicesShowTheMemoryThatTheirDriverReports) {
                 HasSubstr("  memory: the driver does not report it\n"));
 }
 
+TEST(Text, PlansSayWhereWeightsForDevicesArePacked) {
+    const TemporaryFolder folder;
+    const std::string config =
+        folder.write("c.toml", "[[simulated]]\nname = \"card\"\ncompute_capability = \"8.6\"\nmemory = \"256MiB\"\n");
+    const std::string plan = "\"$T\" plan " + kGoldens + "v3-groups.gguf -c 256 -ot '.*=SIM0' --config " + config;
+    EXPECT_THAT(shell(plan).out, HasSubstr(" packed for SIM0 while loading, there, through "));
+    EXPECT_THAT(shell("TESSERA_SIMULATED_WITHOUT=packing " + plan).out,
+                HasSubstr(" packed for SIM0 while loading, on the CPU, through "));
+    EXPECT_THAT(shell("TESSERA_SIMULATED_WITHOUT=layouts " + plan).out, Not(HasSubstr("packed for SIM0")));
+    const auto json = shell(plan + " --json").out;
+    EXPECT_THAT(json, HasSubstr("\"packed_on\":\"device\""));
+    const size_t cpu = json.find("\"packing\":0");
+    ASSERT_NE(cpu, std::string::npos);
+    EXPECT_EQ(json.find("\"packing\":0", cpu + 1), std::string::npos) << "of the card it is not 0";
+}
+
 TEST(Text, PluginsThatAreNotUsedSayWhyInALine) {
     const Outcome outcome = tessera({"plugins"});
     EXPECT_THAT(outcome.out, HasSubstr("simulated 0.1.0: not used (no device of kind simulated here)"));

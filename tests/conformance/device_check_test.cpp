@@ -61,6 +61,15 @@ class DeviceChecks : public testing::Test {
         }
         throw std::runtime_error("no such check");
     }
+    Verdict check_layout_there(const char* name) {
+        for (uint32_t i = 0; i < simulated().layout_count; ++i) {
+            const tsr_layout& layout = *simulated().layouts[i];
+            if (std::string_view(name) == layout.name)
+                return check_device_layout(*simulated().providers[0], infos_[0], layout);
+        }
+        throw std::runtime_error("no such layout");
+    }
+    const tsr_device_info& first() const { return infos_[0]; }
 
   private:
     static tsr_device_info info(const char* id) {
@@ -118,6 +127,80 @@ TEST_F(DeviceChecks, FindWhatWasNotDone) {
         EXPECT_EQ(verdict.kind, Verdict::kFailed) << one.check << " without operation " << one.operation;
         EXPECT_THAT(verdict.text, HasSubstr(one.text));
     }
+}
+
+constexpr const char* kPackedThere = "q8_0_simulated_x8";
+
+TEST_F(DeviceChecks, PackOnTheDeviceAsOnTheHost) {
+    for (tsr_simulated_policy policy = TSR_SIMULATED_RANDOM; policy <= TSR_SIMULATED_NEWEST_LAST; ++policy) {
+        configure(policy);
+        for (const char* name : {kPackedThere, "f16_simulated_x8"}) {
+            const Verdict verdict = check_layout_there(name);
+            EXPECT_EQ(verdict.kind, Verdict::kPassed) << name << " " << policy << ": " << verdict.text;
+            EXPECT_EQ(verdict.text, "");
+        }
+    }
+}
+
+TEST_F(DeviceChecks, FindPackingThatWasNotDone) {
+    omit(TSR_SIMULATED_PACK);
+    EXPECT_THAT(check_layout_there(kPackedThere).text, HasSubstr("enqueue_pack gives other bytes than pack"));
+    for (const char* id : {"SIM0", "SIM1"}) failures().reset(id);
+    omit(TSR_SIMULATED_UNPACK);
+    EXPECT_THAT(check_layout_there(kPackedThere).text, HasSubstr("enqueue_unpack does not give back the rows"));
+}
+
+// Layouts of one group size with one fault each, over the plugin's own.
+struct Faulty : tsr_layout {
+    const tsr_layout* real;
+};
+const tsr_layout& real_of(const tsr_layout* self) {
+    return *static_cast<const Faulty*>(self)->real;
+}
+
+TEST_F(DeviceChecks, FindWhatPackingDoesWrong) {
+    const tsr_layout* real = nullptr;
+    for (uint32_t i = 0; i < simulated().layout_count; ++i) {
+        if (std::string_view(kPackedThere) == simulated().layouts[i]->name) real = simulated().layouts[i];
+    }
+    ASSERT_NE(real, nullptr);
+    const auto text = [&](const auto& plant) {
+        Faulty layout{*real, real};
+        plant(layout);
+        const Verdict verdict = check_device_layout(*simulated().providers[0], first(), layout);
+        EXPECT_EQ(verdict.kind, Verdict::kFailed);
+        return verdict.text;
+    };
+    // One group less; one too many, which is read and written past the ends; without pack to compare it with.
+    EXPECT_THAT(
+        text([](Faulty& layout) {
+            layout.enqueue_pack = [](const tsr_layout* self, tsr_device* device, tsr_queue queue, int64_t elements,
+                                     int64_t groups, const void* rows, void* packed) -> const tsr_status* {
+                if (groups < 2) return nullptr;
+                return real_of(self).enqueue_pack(&real_of(self), device, queue, elements, groups - 1, rows, packed);
+            };
+        }),
+        HasSubstr("enqueue_pack gives other bytes than pack"));
+    EXPECT_THAT(
+        text([](Faulty& layout) {
+            layout.pack = nullptr;
+            layout.enqueue_pack = [](const tsr_layout* self, tsr_device* device, tsr_queue queue, int64_t elements,
+                                     int64_t groups, const void* rows, void* packed) -> const tsr_status* {
+                return real_of(self).enqueue_pack(&real_of(self), device, queue, elements, groups + 1, rows, packed);
+            };
+        }),
+        HasSubstr("writes past the end of its target"));
+    EXPECT_THAT(text([](Faulty& layout) {
+                    layout.enqueue_pack = [](const tsr_layout*, tsr_device*, tsr_queue, int64_t, int64_t, const void*,
+                                             void*) -> const tsr_status* {
+                        static tsr_status failed{};
+                        failed.struct_size = sizeof failed;
+                        failed.code = TSR_DEVICE_ERROR;
+                        failed.message = "planted";
+                        return &failed;
+                    };
+                }),
+                HasSubstr("enqueue_pack failed: planted"));
 }
 
 }  // namespace
