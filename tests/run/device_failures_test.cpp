@@ -1,14 +1,9 @@
 // Failures of devices through the whole engine: errors name the device, nothing is leaked, and where the device still
 // works the same step succeeds afterwards.
 #include "core/base/error.hpp"
-#include "plugins/simulated/simulated_failures.h"
-#include "tests/support.hpp"
+#include "tests/run/simulated_rig.hpp"
 
-#include <tessera/plugin.h>
-
-#include <dlfcn.h>
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
 #include <optional>
@@ -20,19 +15,8 @@ namespace {
 
 using testing::HasSubstr;
 
-// The plugin's extension: the library is the one that the registry maps, so the devices are the engine's.
 const tsr_simulated_failures& failures() {
-    static const tsr_simulated_failures* const table = [] {
-        void* library = dlopen(TSR_PLUGIN_DIR "/tessera_simulated.so", RTLD_NOW | RTLD_LOCAL);
-        if (!library) throw std::runtime_error(dlerror());
-        static tsr_host host{};
-        host.struct_size = sizeof host;
-        host.abi_major = TSR_ABI_MAJOR;
-        const auto query = reinterpret_cast<tsr_plugin_query_function>(dlsym(library, TSR_PLUGIN_QUERY));
-        const tsr_plugin* plugin = query(&host);
-        return static_cast<const tsr_simulated_failures*>(plugin->get_extension(plugin, TSR_SIMULATED_FAILURES));
-    }();
-    return *table;
+    return test::simulated_failures();
 }
 
 constexpr const char* kDevices[] = {"SIM0", "SIM1"};
@@ -40,40 +24,18 @@ constexpr const char* kDevices[] = {"SIM0", "SIM1"};
 // Attention on one device, experts on another, and some of the layers on the CPU: all kinds of copies.
 class Rig {
   public:
-    explicit Rig(tsr_simulated_policy policy, uint32_t without = 0) {
-        for (const char* id : kDevices) {
-            failures().reset(id);
-            const tsr_simulated_options options = {sizeof options, policy, 7, without, 0, nullptr};
-            EXPECT_EQ(failures().configure(id, &options), 1u);
-        }
-    }
-    ~Rig() {
-        for (const char* id : kDevices) {
-            failures().reset(id);
-            failures().configure(id, nullptr);
-        }
-    }
-    Rig(const Rig&) = delete;
+    explicit Rig(tsr_simulated_policy policy, uint32_t without = 0)
+        : first_(kDevices[0], policy, without), second_(kDevices[1], policy, without) {}
 
     static std::unique_ptr<test::LoadedModel> load() {
-        Config config = test::plugins_without({"cpu_avx2", "cpu_avx512"});
-        for (const char* id : kDevices) {
-            DeviceDescription gpu;
-            gpu.kind = "simulated";
-            gpu.id = id;
-            gpu.name = "simulated";
-            gpu.compute_capability = 860;
-            gpu.memory_bytes = gpu.free_memory_bytes = 256 << 20;
-            config.simulated.push_back(gpu);
-        }
         EngineOptions options;
         options.context = 256;
         options.sequences = 2;
         options.rows = 32;
         options.placement.gpu_layers = 99;
         options.placement.rules = {{"blk\\.0\\.attn", "CPU"}, {"ffn_.*", "SIM1"}, {"attn_.*", "SIM0"}};
-        return std::make_unique<test::LoadedModel>(test::source_dir() / "tests/goldens/v3-groups.gguf", options,
-                                                   config);
+        return std::make_unique<test::LoadedModel>(test::golden("v3-groups.gguf"), options,
+                                                   test::rig_config({860, 860}));
     }
 
     static uint64_t allocated() {
@@ -81,6 +43,9 @@ class Rig {
         for (const char* id : kDevices) bytes += failures().allocated_bytes(id);
         return bytes;
     }
+
+  private:
+    test::CardOptions first_, second_;
 };
 
 // A prompt in one sequence, which is thrown away afterwards.
@@ -138,8 +103,8 @@ TEST_P(DeviceFailures, ALoadFailsWithTheDevicesNameAndLeavesNothingBehind) {
     for (size_t d = 0; d < std::size(kDevices); ++d) {
         for (const tsr_simulated_operation o :
              {TSR_SIMULATED_ALLOCATE, TSR_SIMULATED_CREATE_QUEUE, TSR_SIMULATED_CREATE_EVENT, TSR_SIMULATED_UPLOAD,
-              TSR_SIMULATED_PREPARE, TSR_SIMULATED_WAIT_EVENT, TSR_SIMULATED_RECORD_EVENT, TSR_SIMULATED_DOWNLOAD,
-              TSR_SIMULATED_EXECUTE_KERNEL, TSR_SIMULATED_EXECUTE_COPY}) {
+              TSR_SIMULATED_PACK, TSR_SIMULATED_PREPARE, TSR_SIMULATED_WAIT_EVENT, TSR_SIMULATED_RECORD_EVENT,
+              TSR_SIMULATED_DOWNLOAD, TSR_SIMULATED_EXECUTE_KERNEL, TSR_SIMULATED_EXECUTE_COPY}) {
             for (const uint64_t at : some_of(counts[d][o])) {
                 SCOPED_TRACE(testing::Message() << kDevices[d] << " operation " << o << " at " << at);
                 failures().fail(kDevices[d], o, nullptr, at, 1);

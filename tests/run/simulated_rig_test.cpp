@@ -1,10 +1,7 @@
 // Models on simulated GPUs with address spaces of their own, alone and mixed with the CPU: logits as on the CPU.
-#include "tests/support.hpp"
-
-#include <gtest/gtest.h>
+#include "tests/run/simulated_rig.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <random>
 #include <string>
 #include <vector>
@@ -19,32 +16,12 @@ struct Rig {
     std::vector<TensorRule> rules;
 };
 
-Config config_of(const Rig& rig) {
-    Config config = test::plugins_without({"cpu_avx2", "cpu_avx512"});
-    for (size_t i = 0; i < rig.gpus.size(); ++i) {
-        DeviceDescription gpu;
-        gpu.kind = "simulated";
-        gpu.id = "SIM" + std::to_string(i);
-        gpu.name = "simulated";
-        gpu.compute_capability = rig.gpus[i];
-        gpu.memory_bytes = gpu.free_memory_bytes = 256 << 20;
-        config.simulated.push_back(gpu);
-    }
-    return config;
-}
-
 // Three sequences: a prompt, generation, a shared prefix with a page that must be copied, and all three in one step.
 std::vector<float> run(Engine& engine) {
     std::vector<float> all;
     std::mt19937 random(11);
-    const auto tokens = [&](size_t count) {
-        std::vector<Token> list(count);
-        for (Token& token : list) token = static_cast<Token>(random() % engine.info().vocabulary);
-        return list;
-    };
-    const auto step = [&](std::vector<BatchEntry> entries) {
-        for (const auto row : engine.step(entries)) all.insert(all.end(), row.begin(), row.end());
-    };
+    const auto tokens = [&](size_t count) { return test::random_tokens(engine, random, count); };
+    const auto step = [&](const std::vector<BatchEntry>& entries) { test::add_step(engine, entries, all); };
     const auto first = tokens(70), second = tokens(3), third = tokens(25), one = tokens(1), other = tokens(1);
     const SequenceId a = engine.cache().create();
     step({{a, first}});
@@ -68,22 +45,11 @@ std::vector<float> logits_of(const std::string& model, const Rig& rig, const cha
     options.placement.gpu_layers = rig.gpu_layers;
     options.placement.rules = rig.rules;
     options.check_order = true;
-    test::LoadedModel loaded(test::source_dir() / "tests/goldens" / model, options, config_of(rig));
+    test::LoadedModel loaded(test::golden(model.c_str()), options, test::rig_config(rig.gpus));
     std::vector<bool> used(rig.gpus.size() + 1, false);
     for (const PlannedNode& node : loaded.engine->plan().nodes) used[node.device] = true;
     for (size_t i = 1; i < used.size(); ++i) EXPECT_TRUE(used[i]) << "nothing runs on GPU " << i - 1;
     return run(*loaded.engine);
-}
-
-void expect_close(const std::vector<float>& got, const std::vector<float>& wanted, double tolerance) {
-    ASSERT_EQ(got.size(), wanted.size());
-    double largest = 0, worst = 0;
-    for (const float value : wanted) largest = std::max<double>(largest, std::abs(value));
-    for (size_t i = 0; i < got.size(); ++i) {
-        ASSERT_TRUE(std::isfinite(got[i])) << i;
-        worst = std::max<double>(worst, std::abs(got[i] - wanted[i]));
-    }
-    EXPECT_LE(worst, tolerance * largest);
 }
 
 const Rig kCpu{"cpu", {}, 0, {}};
@@ -116,7 +82,7 @@ TEST_P(SimulatedRig, LogitsAreThoseOfTheCpu) {
     const bool blocks = std::string_view(c.model) != "v3-groups.gguf";
     for (const tsr_type cache : {TSR_TYPE_F16, blocks ? TSR_TYPE_Q8_0 : TSR_TYPE_BF16}) {
         const auto wanted = logits_of(c.model, kCpu, c.mla, cache);
-        expect_close(logits_of(c.model, c.rig, c.mla, cache), wanted, cache == TSR_TYPE_F16 ? 2e-3 : 2e-2);
+        test::expect_close(logits_of(c.model, c.rig, c.mla, cache), wanted, cache == TSR_TYPE_F16 ? 2e-3 : 2e-2);
     }
 }
 
