@@ -5,6 +5,7 @@
 #include "core/plan/predict.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <vector>
 
 namespace tessera {
@@ -86,14 +87,22 @@ CacheDevices NodeDevices::cache_devices(const Graph& graph, std::optional<Device
             if (const DeviceIndex other = device_of(graph, *node, usual); other != usual) device = other;
         }
         if (!moving) continue;
-        const auto computes = [&](DeviceIndex at) {
-            return std::ranges::all_of(nodes, [&](const Node* node) {
+        const auto seconds = [&](DeviceIndex at) {
+            double sum = 0;
+            for (const Node* node : nodes) {
                 const NodeView view(graph, *node);
-                return !find_kernels(view.abi(), *devices_[at], registry_).able.empty();
-            });
+                sum += find_kernels(view.abi(), *devices_[at], registry_).seconds();
+                if (at != usual) sum += crossing_seconds(graph, *node, usual, at);
+            }
+            return sum;
         };
-        for (DeviceIndex other = 0; !computes(device) && other < devices_.size(); ++other) {
-            if (computes(other)) device = other;
+        double best = seconds(device);
+        if (best < std::numeric_limits<double>::infinity()) continue;
+        for (DeviceIndex other = 0; other < devices_.size(); ++other) {
+            if (const double there = seconds(other); there < best) {
+                best = there;
+                device = other;
+            }
         }
     }
     return found;

@@ -37,8 +37,8 @@ class NodeDevices {
     std::optional<DeviceIndex> weight_device(const std::string& name) const;
 
     // `inherited`: the device of the node that the graph was written for; for the model's graph, none: each layer's
-    // own. `moving`: where nodes of a cache cannot be computed, the cache is placed on the first device that computes
-    // them all.
+    // own. `moving`: where nodes of a cache cannot be computed, the cache is placed on the device that computes them
+    // all the soonest.
     CacheDevices cache_devices(const Graph& graph, std::optional<DeviceIndex> inherited, bool moving) const;
 
     // A description of the user's rule that keeps the node on the device of its matrices; empty if none does.

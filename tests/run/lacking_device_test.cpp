@@ -2,17 +2,16 @@
 // note and the same results; only where a rule of the user placed it that is an error.
 #include "core/base/error.hpp"
 #include "core/graph/types.hpp"
-#include "plugins/simulated/simulated_failures.h"
-#include "tests/support.hpp"
+#include "core/plan/kernels.hpp"
+#include "core/plan/node_devices.hpp"
+#include "tests/run/simulated_rig.hpp"
 
-#include <tessera/plugin.h>
 #include <tessera/types.h>
 
 #include <gmock/gmock.h>
-#include <gtest/gtest.h>
 
 #include <algorithm>
-#include <cmath>
+#include <limits>
 #include <map>
 #include <random>
 #include <set>
@@ -27,6 +26,8 @@ namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
+using test::expect_close;
+using test::golden;
 using testing::AllOf;
 using testing::Contains;
 using testing::HasSubstr;
@@ -40,62 +41,41 @@ struct Settings {
     std::vector<TensorRule> rules;
 };
 
-// The model on a simulated GPU, which lacks some ops and types, and the CPU; `gpu` false: on the CPU alone.
-class OnDevice {
+// The model on simulated GPUs, of which the first lacks some ops and types, and the CPU.
+class OnCards {
   public:
-    OnDevice(const Settings& settings, bool gpu, const std::string& lacks = "") {
-        Config config = test::plugins_without({"cpu_avx2", "cpu_avx512"});
+    OnCards(const Settings& settings, size_t cards, const std::string& lacks = "")
+        : first_(kDevice, TSR_SIMULATED_AT_ONCE, 0, lacks) {
         EngineOptions options;
-        if (gpu) {
-            DeviceDescription card;
-            card.kind = "simulated";
-            card.id = kDevice;
-            card.name = "simulated";
-            card.compute_capability = 860;
-            card.memory_bytes = card.free_memory_bytes = 256 << 20;
-            config.simulated.push_back(card);
-            options.placement.gpu_layers = 99;
-        }
+        if (cards > 0) options.placement.gpu_layers = 99;
         options.context = 128;
         options.sequences = 2;
         options.rows = 24;
         options.expand_from = 8;
         options.cache_type_k = options.cache_type_v = settings.cache;
         if (!settings.lowering.empty()) options.lowerings["mla_attention"] = settings.lowering;
-        if (gpu) options.placement.rules = settings.rules;
-        hardware_ = std::make_unique<Hardware>(Hardware::detect());
-        apply(config, *hardware_);
-        registry_ = std::make_unique<Registry>(Registry::load(config, *hardware_));
-        configure(lacks);
-        engine = std::make_unique<Engine>(gguf::GgufFile::open(settings.model), *registry_, *hardware_, options);
+        if (cards > 0) options.placement.rules = settings.rules;
+        loaded_ = std::make_unique<test::LoadedModel>(settings.model, options,
+                                                      test::rig_config(std::vector<uint32_t>(cards, 860)));
+        engine = loaded_->engine.get();
     }
-    ~OnDevice() {
-        engine.reset();
-        if (const tsr_simulated_failures* simulated = failures()) simulated->configure(kDevice, nullptr);
-    }
-    OnDevice(const OnDevice&) = delete;
 
-    // Ops of nodes on the device, or on the CPU.
-    std::set<std::string> ops(bool on_device) const {
+    // Ops of nodes on a device.
+    std::set<std::string> ops(DeviceIndex device) const {
         std::set<std::string> names;
         for (const PlannedNode& node : engine->plan().nodes) {
             const Node& what = engine->plan().graph.nodes()[node.node];
-            if (what.stage == TSR_STAGE_RUN && (node.device != 0) == on_device) names.insert(what.op);
+            if (what.stage == TSR_STAGE_RUN && node.device == device) names.insert(what.op);
         }
         return names;
     }
+    const Registry& registry() const { return *loaded_->registry; }
 
     std::vector<float> logits() const {
         std::mt19937 random(5);
-        const auto tokens = [&](size_t count) {
-            std::vector<Token> list(count);
-            for (Token& token : list) token = static_cast<Token>(random() % engine->info().vocabulary);
-            return list;
-        };
         std::vector<float> all;
-        const auto step = [&](const std::vector<BatchEntry>& entries) {
-            for (const auto row : engine->step(entries)) all.insert(all.end(), row.begin(), row.end());
-        };
+        const auto tokens = [&](size_t count) { return test::random_tokens(*engine, random, count); };
+        const auto step = [&](const std::vector<BatchEntry>& entries) { test::add_step(*engine, entries, all); };
         const auto prompt = tokens(21), other = tokens(12), one = tokens(1);
         const SequenceId a = engine->cache().create(), b = engine->cache().create();
         step({{a, prompt}});
@@ -104,40 +84,12 @@ class OnDevice {
         return all;
     }
 
-    std::unique_ptr<Engine> engine;
+    Engine* engine = nullptr;
 
   private:
-    const tsr_simulated_failures* failures() const {
-        const PluginRecord* record = registry_ ? registry_->find_plugin("simulated") : nullptr;
-        if (!record) return nullptr;
-        return static_cast<const tsr_simulated_failures*>(
-            record->table->get_extension(record->table, TSR_SIMULATED_FAILURES));
-    }
-    void configure(const std::string& lacks) const {
-        const tsr_simulated_failures* simulated = failures();
-        if (!simulated) return;
-        const tsr_simulated_options how = {sizeof how, TSR_SIMULATED_AT_ONCE, 1, 0, 0, lacks.c_str()};
-        ASSERT_EQ(simulated->configure(kDevice, &how), 1u) << lacks;
-    }
-
-    std::unique_ptr<Hardware> hardware_;
-    std::unique_ptr<Registry> registry_;
+    test::CardOptions first_;
+    std::unique_ptr<test::LoadedModel> loaded_;
 };
-
-void expect_close(const std::vector<float>& got, const std::vector<float>& wanted, double tolerance) {
-    ASSERT_EQ(got.size(), wanted.size());
-    double largest = 0, worst = 0;
-    for (const float value : wanted) largest = std::max<double>(largest, std::abs(value));
-    for (size_t i = 0; i < got.size(); ++i) {
-        ASSERT_TRUE(std::isfinite(got[i])) << i;
-        worst = std::max<double>(worst, std::abs(got[i] - wanted[i]));
-    }
-    EXPECT_LE(worst, tolerance * largest);
-}
-
-fs::path golden(const char* name) {
-    return test::source_dir() / "tests/goldens" / name;
-}
 
 // ---- ops ----
 
@@ -149,20 +101,26 @@ std::vector<Settings> models() {
             {golden("qwen3moe-norm.gguf"), "", TSR_TYPE_F16, {}}};
 }
 
+std::vector<Settings> two_card_models() {
+    return {{golden("v2-plain.gguf"), "3", TSR_TYPE_F16, {}},
+            {golden("v3-groups.gguf"), "1", TSR_TYPE_F16, {}},
+            {golden("qwen3moe-norm.gguf"), "", TSR_TYPE_F16, {}}};
+}
+
 class LackingOp : public testing::TestWithParam<size_t> {};
 
 TEST_P(LackingOp, IsComputedElsewhere) {
     const Settings settings = models()[GetParam()];
-    const std::vector<float> wanted = OnDevice(settings, false).logits();
-    const std::set<std::string> ops = OnDevice(settings, true).ops(true);
+    const std::vector<float> wanted = OnCards(settings, 0).logits();
+    const std::set<std::string> ops = OnCards(settings, 1).ops(1);
     EXPECT_GE(ops.size(), 8u);
     for (const std::string& op : ops) {
         SCOPED_TRACE("without " + op);
         try {
-            const OnDevice without(settings, true, op);
-            EXPECT_FALSE(without.ops(true).contains(op));
-            EXPECT_FALSE(without.ops(true).empty()) << "nothing is left on the device";
-            if (without.ops(false).contains(op)) {
+            const OnCards without(settings, 1, op);
+            EXPECT_FALSE(without.ops(1).contains(op));
+            EXPECT_FALSE(without.ops(1).empty()) << "nothing is left on the device";
+            if (without.ops(0).contains(op)) {
                 EXPECT_THAT(without.engine->plan().notes, Contains(AllOf(HasSubstr(op), HasSubstr(kDevice))));
             }
             expect_close(without.logits(), wanted, 2e-3);
@@ -177,6 +135,93 @@ INSTANTIATE_TEST_SUITE_P(Models, LackingOp, testing::Range<size_t>(0, 4), [](con
     std::ranges::replace(name, '-', '_');
     return name;
 });
+
+// ---- the other card ----
+
+// Device of each node by its name.
+std::map<std::string, const PlannedNode*> nodes_by_name(const Plan& plan) {
+    std::map<std::string, const PlannedNode*> nodes;
+    for (const PlannedNode& node : plan.nodes) nodes[plan.graph.nodes()[node.node].name] = &node;
+    return nodes;
+}
+
+class LackingOpOfTwoCards : public testing::TestWithParam<size_t> {};
+
+// Of the second card and the CPU each node goes to the one that computes it sooner, copies included; the caches' nodes
+// go together.
+TEST_P(LackingOpOfTwoCards, IsComputedWhereItIsSoonest) {
+    const Settings settings = two_card_models()[GetParam()];
+    const std::vector<float> wanted = OnCards(settings, 0).logits();
+    const OnCards with(settings, 2);
+    expect_close(with.logits(), wanted, 2e-3);
+    const std::set<std::string> ops = with.ops(1);
+    EXPECT_GE(ops.size(), 6u);
+    EXPECT_GE(with.ops(2).size(), 6u) << "nothing is computed on the second card";
+    std::map<DeviceIndex, size_t> moved;
+    for (const std::string& op : ops) {
+        SCOPED_TRACE("without " + op);
+        const OnCards without(settings, 2, op);
+        const Plan& plan = without.engine->plan();
+        EXPECT_FALSE(without.ops(1).contains(op));
+        expect_close(without.logits(), wanted, 2e-3);
+        const auto before = nodes_by_name(with.engine->plan());
+        for (const auto& [name, node] : nodes_by_name(plan)) {
+            const Node& what = plan.graph.nodes()[node->node];
+            const auto at = before.find(name);
+            if (what.op != op || at == before.end() || at->second->device != 1) continue;
+            ASSERT_NE(node->device, 1u);
+            EXPECT_THAT(plan.notes, Contains(AllOf(HasSubstr(op), HasSubstr(kDevice))));
+            if (touches_cache(plan.graph, what)) continue;
+            ++moved[node->device];
+            const NodeView view(plan.graph, what);
+            const auto seconds = [&](DeviceIndex device) {
+                double bytes = 0;
+                for (const auto* list : {&what.inputs, &what.outputs}) {
+                    for (const Value value : *list) {
+                        if (!value) continue;
+                        const Storage& storage = plan.graph.storage(plan.graph.storage_of(value));
+                        if (storage.role == TSR_ROLE_ACTIVATION) bytes += static_cast<double>(storage.bytes);
+                    }
+                }
+                // Links of SIM0 and, where it goes to the other card, of that one, too.
+                const double copies = bytes / plan.devices[1]->link_bandwidth * (device == 2 ? 2 : 1);
+                return find_kernels(view.abi(), *plan.devices[device], without.registry()).seconds() + copies;
+            };
+            // Estimates of copies are of rows of a prompt in part: what is nearly equal may go either way.
+            const DeviceIndex other = node->device == 0 ? 2 : 0;
+            EXPECT_LT(seconds(node->device), 1.2 * seconds(other)) << name << " on " << node->device;
+        }
+    }
+    EXPECT_GT(moved[2], 0u) << "nothing went to the second card";
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, LackingOpOfTwoCards, testing::Range<size_t>(0, 3), [](const auto& of) {
+    const Settings settings = two_card_models()[of.param];
+    std::string name = settings.model.stem().string() + (settings.lowering.empty() ? "" : "_mla" + settings.lowering);
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
+
+// The first card lacks the type of the experts: they are computed on the other one, which has room and is faster than
+// the CPU.
+TEST(LackingTypeOfTwoCards, GoesToTheOtherCard) {
+    const Settings settings = {golden("v2-plain.gguf"), "3", TSR_TYPE_BF16, {}};
+    const std::vector<float> wanted = OnCards(settings, 0).logits();
+    const OnCards without(settings, 2, "f16");
+    const Plan& plan = without.engine->plan();
+    for (const PlannedNode& node : plan.nodes) {
+        const Node& what = plan.graph.nodes()[node.node];
+        for (const Value value : what.inputs) {
+            if (value && plan.graph.tensor(value).type == TSR_TYPE_F16) {
+                EXPECT_NE(node.device, 1u) << what.name;
+            }
+        }
+    }
+    EXPECT_FALSE(without.ops(1).empty());
+    EXPECT_TRUE(without.ops(2).contains("matmul"));
+    EXPECT_THAT(plan.notes, Contains(AllOf(HasSubstr("f16"), HasSubstr(kDevice), HasSubstr("runs on SIM1"))));
+    expect_close(without.logits(), wanted, 2e-2);
+}
 
 // ---- types ----
 
@@ -193,8 +238,8 @@ std::string name_of_type(const testing::TestParamInfo<Type>& of) {
 
 // Whatever has an operand of the type goes away, all else stays.
 void expect_type_elsewhere(const Settings& settings, const std::string& type, double tolerance) {
-    const std::vector<float> wanted = OnDevice(settings, false).logits();
-    const OnDevice without(settings, true, type);
+    const std::vector<float> wanted = OnCards(settings, 0).logits();
+    const OnCards without(settings, 1, type);
     const Plan& plan = without.engine->plan();
     bool moved = false;
     for (const PlannedNode& node : plan.nodes) {
@@ -209,7 +254,7 @@ void expect_type_elsewhere(const Settings& settings, const std::string& type, do
         moved = true;
     }
     EXPECT_TRUE(moved) << "the model has nothing of this type";
-    EXPECT_EQ(without.ops(true).empty(), type == "f32") << "activations are f32: without it nothing is left there";
+    EXPECT_EQ(without.ops(1).empty(), type == "f32") << "activations are f32: without it nothing is left there";
     EXPECT_THAT(plan.notes, Contains(AllOf(HasSubstr(type), HasSubstr(kDevice))));
     expect_close(without.logits(), wanted, tolerance);
 }
@@ -252,10 +297,10 @@ INSTANTIATE_TEST_SUITE_P(Types, LackingWeightType,
 
 TEST(LackingRule, IsAnErrorThatNamesRuleNodeAndDevice) {
     const Settings settings = {golden("v3-groups.gguf"), "3", TSR_TYPE_F16, {{"blk\\.1\\.attn_output", kDevice}}};
-    const std::vector<float> wanted = OnDevice(settings, false).logits();
-    expect_close(OnDevice(settings, true).logits(), wanted, 2e-3);
+    const std::vector<float> wanted = OnCards(settings, 0).logits();
+    expect_close(OnCards(settings, 1).logits(), wanted, 2e-3);
     try {
-        const OnDevice without(settings, true, "matmul");
+        const OnCards without(settings, 1, "matmul");
         FAIL() << "no error";
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
@@ -267,8 +312,8 @@ TEST(LackingRule, IsAnErrorThatNamesRuleNodeAndDevice) {
 // Of what no rule placed on the device, a missing op is no error.
 TEST(LackingRule, IsNoneForOtherNodes) {
     const Settings settings = {golden("v3-groups.gguf"), "3", TSR_TYPE_F16, {{"blk\\.1\\.attn_output", kDevice}}};
-    const std::vector<float> wanted = OnDevice(settings, false).logits();
-    expect_close(OnDevice(settings, true, "rms_norm").logits(), wanted, 2e-3);
+    const std::vector<float> wanted = OnCards(settings, 0).logits();
+    expect_close(OnCards(settings, 1, "rms_norm").logits(), wanted, 2e-3);
 }
 
 }  // namespace
