@@ -87,6 +87,10 @@ class Fitter {
                 if (count == 0 && shape == Room::Shape::kStacked) continue;
                 Candidate candidate =
                     fill({by_speed_.begin(), by_speed_.begin() + static_cast<ptrdiff_t>(count)}, shape);
+                if (cannot_fit_) {
+                    if (asked.first_fit || count == by_speed_.size()) return candidate;
+                    return fill(by_speed_, Room::Shape::kSpread);
+                }
                 const bool all_on_devices = count > 0 && experts_on_cpu(candidate.placement) == 0;
                 if (!best || candidate.better_than(*best)) best = std::move(candidate);
                 if (best->excess == 0 && (asked.first_fit || !asked.tensor_split.empty())) return std::move(*best);
@@ -148,6 +152,22 @@ class Fitter {
         return room;
     }
 
+    // Whether no placement fits: weights for which the host has to allocate memory in this plan take as much wherever
+    // they lie.
+    bool exceeds_all_memory(const Plan& plan) const {
+        std::vector<bool> counted(plan.graph.storage_count(), false);
+        uint64_t bytes = 0, usable = 0;
+        for (const Instance& it : plan.instances) {
+            if (it.storage == 0 || it.device != 0 || it.mapped || it.loading || counted[it.storage]) continue;
+            const Storage& storage = plan.graph.storage(it.storage);
+            if (storage.role != TSR_ROLE_WEIGHT || storage.derived) continue;
+            counted[it.storage] = true;
+            bytes += storage.bytes;
+        }
+        for (const tsr_device_info* device : devices_) usable += usable_bytes(*device);
+        return bytes > usable;
+    }
+
     // Fills the devices' memory. The bytes of activations, workspaces and layouts are known only from the plan, so the
     // room for weights and the plan are computed in alternation until they agree.
     Candidate fill(const std::vector<DeviceIndex>& order, Room::Shape shape) {
@@ -169,7 +189,11 @@ class Fitter {
                 room.bytes[device] = now;
             }
             const bool fits = candidate.excess == 0;
+            cannot_fit_ = cannot_fit_ || (round == 0 && !fits && exceeds_all_memory(candidate.plan));
+            // Then it is enough that the devices are not to blame.
+            const bool is_enough = cannot_fit_ && (candidate.device_excess == 0 || options_.placement.first_fit);
             if (!best || candidate.better_than(*best)) best = std::move(candidate);
+            if (is_enough) break;
             if (!changed || (fits && options_.placement.first_fit)) break;
         }
         return std::move(*best);
@@ -218,6 +242,7 @@ class Fitter {
     size_t layers_ = 0;
     std::vector<DeviceIndex> by_speed_;  // all but the CPU
     std::vector<uint64_t> layer_cache_;  // of the last plan
+    bool cannot_fit_ = false;            // the weights take more than all devices have together
 };
 
 }  // namespace

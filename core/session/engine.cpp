@@ -119,7 +119,8 @@ uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, c
     };
     uint32_t too_large = pages_for(std::max(read_model_info(file).context, 1u));
     if (fits(too_large)) return too_large * TSR_PAGE_TOKENS;
-    uint32_t fitting = 0;  // 0: no context fits
+    if (too_large == 1 || !fits(1)) return 0;
+    uint32_t fitting = 1;
     while (too_large - fitting > 1) {
         const uint32_t middle = fitting + (too_large - fitting) / 2;
         (fits(middle) ? fitting : too_large) = middle;
