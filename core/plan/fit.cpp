@@ -152,13 +152,14 @@ class Fitter {
         return room;
     }
 
-    // Whether no placement fits: weights for which the host has to allocate memory in this plan take as much wherever
-    // they lie.
+    // Whether no placement fits: weights for which the host has to allocate memory in this plan, or in any if it maps
+    // none, take as much wherever they lie.
     bool exceeds_all_memory(const Plan& plan) const {
         std::vector<bool> counted(plan.graph.storage_count(), false);
         uint64_t bytes = 0, usable = 0;
         for (const Instance& it : plan.instances) {
-            if (it.storage == 0 || it.device != 0 || it.mapped || it.loading || counted[it.storage]) continue;
+            const bool may_be_mapped = it.mapped || (it.device != 0 && options_.map_weights);
+            if (it.storage == 0 || may_be_mapped || it.loading || counted[it.storage]) continue;
             const Storage& storage = plan.graph.storage(it.storage);
             if (storage.role != TSR_ROLE_WEIGHT || storage.derived) continue;
             counted[it.storage] = true;

@@ -10,6 +10,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <string>
@@ -190,6 +192,81 @@ TEST_F(FitTest, WhatDoesNotFitNamesFlagsAndOneUnit) {
     EXPECT_THAT(advice, HasSubstr("-c (the cache takes"));
     EXPECT_EQ(advice.find("GiB"), std::string::npos);
     EXPECT_EQ(fit_advice(planned.plan, 0), "");
+}
+
+// A kernel that computes nothing and counts how often it is asked, which tells how many plans are made.
+std::atomic<uint64_t> asked{0};
+const tsr_status* count_and_refuse(const tsr_kernel*, const tsr_node*, const tsr_device_info*,
+                                   tsr_kernel_plan* answer) {
+    ++asked;
+    std::snprintf(answer->reason, sizeof answer->reason, "it only counts");
+    return nullptr;
+}
+const tsr_status* prepare_nothing(const tsr_kernel*, const tsr_node*, const tsr_device_info*, tsr_device*, void**) {
+    return nullptr;
+}
+const tsr_status* run_nothing(const tsr_kernel*, void*, const tsr_run*) {
+    return nullptr;
+}
+
+const tsr_plugin& counting_plugin() {
+    static const tsr_kernel kernel = [] {
+        tsr_kernel made{};
+        made.struct_size = sizeof made;
+        made.op_version = 1;
+        made.name = "counting";
+        made.op = "get_rows";
+        made.device_kind = "cpu";
+        made.plan = count_and_refuse;
+        made.prepare = prepare_nothing;
+        made.release = [](const tsr_kernel*, void*) {};
+        made.run = run_nothing;
+        return made;
+    }();
+    static const tsr_kernel* const kernels[] = {&kernel};
+    static const tsr_plugin plugin = [] {
+        tsr_plugin made{};
+        made.struct_size = sizeof made;
+        made.abi_major = TSR_ABI_MAJOR;
+        made.abi_minor = TSR_ABI_MINOR;
+        made.name = "counting";
+        made.version = "1";
+        made.kernels = kernels;
+        made.kernel_count = 1;
+        return made;
+    }();
+    return plugin;
+}
+
+// Weights that take more memory than there is anywhere: the cards are filled, the CPU is to blame, and no other
+// placements are tried.
+TEST_F(FitTest, WhereNothingCanFitTheSearchEndsEarly) {
+    const uint64_t needed = plan({}, {card("CUDA0", "RTX 3090", kRoom)}).plan.memory[1].weights;
+    std::vector<const tsr_plugin*> tables{&counting_plugin()};
+    for (const PluginRecord& record : registry->plugins()) {
+        if (record.table) tables.push_back(record.table);
+    }
+    const Registry counting = Registry::of_tables(tables);
+    const auto planned_on = [&](uint64_t host_bytes, uint64_t& plans, EngineOptions options = {}) {
+        DeviceDescription cpu = processor();
+        cpu.memory_bytes = cpu.free_memory_bytes = host_bytes;
+        const uint64_t memory = needed / 4 + (128 << 10);
+        const Hardware machine({cpu, card("CUDA0", "RTX 3090", memory), card("CUDA1", "Tesla P40", memory)});
+        options.context = 64;
+        options.rows = 8;
+        options.map_weights = false;
+        asked = 0;
+        PlannedModel planned = plan_model(*file, counting, machine, options);
+        plans = asked;
+        const uint32_t context = largest_context(*file, counting, machine, options);
+        EXPECT_EQ(context > 0, host_bytes > needed) << context;
+        return fit_advice(planned.plan, 1) + fit_advice(planned.plan, 2) + "|" + fit_advice(planned.plan, 0);
+    };
+    uint64_t plans = 0, plans_of_search = 0;
+    EXPECT_EQ(planned_on(uint64_t{64} << 30, plans_of_search), "|");
+    EXPECT_THAT(planned_on(64 << 10, plans), testing::StartsWith("|CPU needs "));
+    EXPECT_GT(plans, 0u);
+    EXPECT_LT(3 * plans, plans_of_search);
 }
 
 TEST_F(FitTest, SpeedFallsWithDepthAndRisesWithTheMachine) {
