@@ -16,6 +16,8 @@ struct Build {
     const cuda::Module* matmul_q8_0;
     const cuda::Module* matmul_float;
     const cuda::Module* rowwise;
+    const cuda::Module* cache_write;
+    const cuda::Module* attention;
 };
 
 // The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.
@@ -34,6 +36,9 @@ void set_mul(tsr_kernel& kernel) noexcept;
 void set_silu_mul(tsr_kernel& kernel) noexcept;
 void set_weighted_sum(tsr_kernel& kernel) noexcept;
 void set_rope(tsr_kernel& kernel) noexcept;
+void set_cache_write(tsr_kernel& kernel) noexcept;
+void set_flash_attention(tsr_kernel& kernel) noexcept;
+void set_tiled_attention(tsr_kernel& kernel) noexcept;
 
 // Refuses in `plan`, as every kernel does first, a card that the plugin does not own, or for which the module has no
 // image; returns whether it did.

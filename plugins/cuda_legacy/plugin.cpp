@@ -5,6 +5,8 @@ TESSERA_CUDA_MODULE(cuda_legacy__rms_norm);
 TESSERA_CUDA_MODULE(cuda_legacy__matmul_q8_0);
 TESSERA_CUDA_MODULE(cuda_legacy__matmul_float);
 TESSERA_CUDA_MODULE(cuda_legacy__rowwise);
+TESSERA_CUDA_MODULE(cuda_legacy__cache_write);
+TESSERA_CUDA_MODULE(cuda_legacy__attention);
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
     // Built for minor version 0, which no host is below.
@@ -15,5 +17,7 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
                                             &tessera_cuda_module_cuda_legacy__rms_norm,
                                             &tessera_cuda_module_cuda_legacy__matmul_q8_0,
                                             &tessera_cuda_module_cuda_legacy__matmul_float,
-                                            &tessera_cuda_module_cuda_legacy__rowwise});
+                                            &tessera_cuda_module_cuda_legacy__rowwise,
+                                            &tessera_cuda_module_cuda_legacy__cache_write,
+                                            &tessera_cuda_module_cuda_legacy__attention});
 }

@@ -1,0 +1,224 @@
+// Attention in f32 with a running maximum and sum over tiles of tokens (arXiv 2205.14135), in its plain and its prefix
+// form. A block computes up to four heads that share keys, of one row and, with several splits, of a part of the
+// tokens; `combine` joins the parts. Each tile of the cache is decoded to shared memory once for all heads.
+#include "cache_rows.hpp"
+#include "rows.hpp"
+
+namespace tessera::cuda_kernels {
+namespace {
+
+using namespace simt;
+
+constexpr int kHeads = kAttentionHeads, kTokens = kAttentionTokens, kThreads = kAttentionThreads;
+constexpr int kValues = kMaximumValues / kThreads;  // of a thread and head
+constexpr int kTokensOfWarp = kTokens / (kThreads / 32);
+static_assert(kHeads == kThreads / 32, "a warp a head");
+
+SIMT_DEVICE float infinity() {
+    return bits_as<float>(0x7F800000u);
+}
+
+SIMT_DEVICE float warp_maximum(float value) {
+    SIMT_UNROLL
+    for (int mask = 16; mask > 0; mask /= 2) value = fmaxf(value, shuffle_xor(value, mask));
+    return value;
+}
+
+// Shared memory of a block.
+struct Shared {
+    float *q, *tile, *weights, *factors, *maxima, *sums;
+    int q_row, tile_row;
+};
+
+SIMT_DEVICE Shared divide(unsigned char* memory, const Attention& p) {
+    Shared s{};
+    s.q_row = padded(p.dk) + 1;
+    s.tile_row = attention_row(p.dk, p.dv);
+    s.q = reinterpret_cast<float*>(memory);
+    s.tile = s.q + kHeads * s.q_row;
+    s.weights = s.tile + kTokens * s.tile_row;
+    s.factors = s.weights + kHeads * kTokens;
+    s.maxima = s.factors + kHeads;
+    s.sums = s.maxima + kHeads;
+    return s;
+}
+
+// Rows of `n` elements, which begin at element `offset` of `count` tokens of the cache, to the tile.
+SIMT_DEVICE void load_tile(const Shared& s, int type, const char* first, int64_t stride, int offset, int n, int count) {
+    const int pieces = (n + kPiece - 1) / kPiece;
+    for (int i = static_cast<int>(thread_index().x); i < count * pieces; i += kThreads) {
+        const int token = i / pieces, piece = i % pieces;
+        float* to = s.tile + token * s.tile_row + padded(piece * kPiece);
+        decode_piece(type, first + token * stride, offset / kPiece + piece, minimum(kPiece, n - piece * kPiece),
+                     [&](int e, float value) { to[e] = value; });
+    }
+}
+
+// Scores of the warp's tokens for all heads; -infinity past `count`.
+SIMT_DEVICE void score(const Shared& s, const Attention& p, int heads, int count) {
+    const int first = static_cast<int>(warp()) * kTokensOfWarp, l = static_cast<int>(lane());
+    float sums[kTokensOfWarp][kHeads] = {};
+    for (int d = l; d < p.dk; d += 32) {
+        float q[kHeads];
+        SIMT_UNROLL
+        for (int h = 0; h < kHeads; ++h) q[h] = h < heads ? s.q[h * s.q_row + padded(d)] : 0.f;
+        SIMT_UNROLL
+        for (int t = 0; t < kTokensOfWarp; ++t) {
+            if (first + t >= count) break;
+            const float k = s.tile[(first + t) * s.tile_row + padded(d)];
+            SIMT_UNROLL
+            for (int h = 0; h < kHeads; ++h) sums[t][h] = fmaf(q[h], k, sums[t][h]);
+        }
+    }
+    SIMT_UNROLL
+    for (int t = 0; t < kTokensOfWarp; ++t) {
+        SIMT_UNROLL
+        for (int h = 0; h < kHeads; ++h) {
+            const float sum = warp_sum(sums[t][h]);
+            if (l == 0 && h < heads) s.weights[h * kTokens + first + t] = first + t < count ? sum : -infinity();
+        }
+    }
+}
+
+// Scores of the warp's head become weights 2^(score - maximum).
+SIMT_DEVICE void weigh(const Shared& s, int heads, float& maximum_score, float& sum) {
+    const int h = static_cast<int>(warp()), t = static_cast<int>(lane());
+    if (h >= heads) return;
+    const float mine = t < kTokens ? s.weights[h * kTokens + t] : -infinity();
+    const float largest = fmaxf(maximum_score, warp_maximum(mine));
+    const float weight = exp2f(mine - largest), factor = exp2f(maximum_score - largest);
+    sum = sum * factor + warp_sum(weight);
+    maximum_score = largest;
+    if (t < kTokens) s.weights[h * kTokens + t] = weight;
+    if (t == 0) s.factors[h] = factor;
+}
+
+SIMT_DEVICE void accumulate(const Shared& s, const Attention& p, int heads, int count, float (&sums)[kHeads][kValues]) {
+    SIMT_UNROLL
+    for (int h = 0; h < kHeads; ++h) {
+        if (h >= heads) break;
+        const float factor = s.factors[h];
+        SIMT_UNROLL
+        for (int i = 0; i < kValues; ++i) sums[h][i] *= factor;
+    }
+    for (int t = 0; t < count; ++t) {
+        float value[kValues];
+        SIMT_UNROLL
+        for (int i = 0; i < kValues; ++i) {
+            const int e = static_cast<int>(thread_index().x) + i * kThreads;
+            value[i] = e < p.dv ? s.tile[t * s.tile_row + padded(e)] : 0.f;
+        }
+        SIMT_UNROLL
+        for (int h = 0; h < kHeads; ++h) {
+            if (h >= heads) break;
+            const float weight = s.weights[h * kTokens + t];
+            SIMT_UNROLL
+            for (int i = 0; i < kValues; ++i) sums[h][i] = fmaf(weight, value[i], sums[h][i]);
+        }
+    }
+}
+
+}  // namespace
+}  // namespace tessera::cuda_kernels
+
+using namespace tessera::cuda_kernels;
+
+// Grid: x the tiles of heads, y the maximum of rows or fewer, z the splits. Dynamic shared memory:
+// attention_shared_bytes.
+SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
+    SIMT_DYNAMIC_SHARED(memory);
+    const Shared s = divide(memory, p);
+    const RowRange range = actual_rows(p.rows);
+    const int tiles = (p.group + kHeads - 1) / kHeads;  // of heads that share keys
+    const int kv_head = static_cast<int>(block_index().x) / tiles;
+    const int first_of_group = static_cast<int>(block_index().x) % tiles * kHeads;
+    const int first_head = kv_head * p.group + first_of_group, heads = minimum(kHeads, p.group - first_of_group);
+    const int split = static_cast<int>(block_index().z), thread = static_cast<int>(thread_index().x);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        sync_block();  // the row before has been read
+        for (int i = thread; i < heads * p.dk; i += kThreads) {
+            const int h = i / p.dk, e = i % p.dk;
+            s.q[h * s.q_row + padded(e)] =
+                at<float>(p.q, (first_head + h) * p.q_head + row * p.q_row)[e] * p.scale_log2;
+        }
+        const int position = *at<int32_t>(p.positions, row * p.position);
+        const int sequence = *at<int32_t>(p.sequences, row * p.sequence);
+        const int seen = position + 1, share = (seen / p.splits + kTokens) / kTokens * kTokens;
+        const int begin = split * share, end = minimum(begin + share, seen);
+        float largest = -infinity(), sum = 0, sums[kHeads][kValues] = {};
+        for (int token = begin; token < end; token += kTokens) {
+            const int count = minimum(kTokens, end - token), page = page_of(p.pages, token, sequence);
+            if (page < 0) {
+                sum = largest = bits_as<float>(0x7FFFFFFFu);
+                break;
+            }
+            const auto* k = at<char>(p.k, page * p.k_page + token % kPageTokens * p.k_token);
+            sync_block();  // the tile before has been read
+            load_tile(s, p.k_type, k, p.k_token, kv_head * p.dk, p.dk, count);
+            sync_block();
+            score(s, p, heads, count);
+            sync_block();
+            weigh(s, heads, largest, sum);
+            if (p.v) {
+                const auto* v = at<char>(p.v, page * p.v_page + token % kPageTokens * p.v_token);
+                load_tile(s, p.v_type, v, p.v_token, kv_head * p.dv, p.dv, count);
+            }
+            sync_block();
+            accumulate(s, p, heads, count, sums);
+        }
+        if (lane() == 0) {
+            s.maxima[warp()] = largest;
+            s.sums[warp()] = sum;
+        }
+        sync_block();
+        SIMT_UNROLL
+        for (int h = 0; h < kHeads; ++h) {
+            if (h >= heads) break;
+            const int head = first_head + h;
+            if (p.splits == 1) {
+                auto* y = at<float>(p.y, head * p.y_head + row * p.y_row);
+                SIMT_UNROLL
+                for (int i = 0; i < kValues; ++i) {
+                    if (thread + i * kThreads < p.dv) y[thread + i * kThreads] = sums[h][i] / s.sums[h];
+                }
+                continue;
+            }
+            auto* part = static_cast<float*>(p.partial) +
+                         ((static_cast<int64_t>(row - range.begin) * p.heads + head) * p.splits + split) * (p.dv + 2);
+            SIMT_UNROLL
+            for (int i = 0; i < kValues; ++i) {
+                if (thread + i * kThreads < p.dv) part[thread + i * kThreads] = sums[h][i];
+            }
+            if (thread == 0) {
+                part[p.dv] = s.maxima[h];
+                part[p.dv + 1] = s.sums[h];
+            }
+        }
+    }
+}
+
+// Grid: x the heads, y the maximum of rows or fewer.
+SIMT_KERNEL(kAttentionThreads, 4) combine(Attention p) {
+    const RowRange range = actual_rows(p.rows);
+    const int head = static_cast<int>(block_index().x);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        const auto* parts = static_cast<const float*>(p.partial) +
+                            (static_cast<int64_t>(row - range.begin) * p.heads + head) * p.splits * (p.dv + 2);
+        float largest = -infinity(), sum = 0;
+        for (int i = 0; i < p.splits; ++i) largest = fmaxf(largest, parts[i * (p.dv + 2) + p.dv]);
+        for (int i = 0; i < p.splits; ++i) {
+            const float* part = parts + i * (p.dv + 2);
+            sum += exp2f(part[p.dv] - largest) * part[p.dv + 1];
+        }
+        for (int e = static_cast<int>(thread_index().x); e < p.dv; e += kThreads) {
+            float value = 0;
+            for (int i = 0; i < p.splits; ++i) {
+                const float* part = parts + i * (p.dv + 2);
+                value = fmaf(exp2f(part[p.dv] - largest), part[e], value);
+            }
+            at<float>(p.y, head * p.y_head + row * p.y_row)[e] = value / sum;
+        }
+    }
+}

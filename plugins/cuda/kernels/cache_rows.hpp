@@ -1,0 +1,84 @@
+// Rows of the cache, in pieces of 32 elements, of any type that can be cached.
+#pragma once
+
+#include "cache.hpp"
+
+#include <tessera/cuda/simt.hpp>
+#include <tessera/formats/decode.hpp>
+#include <tessera/formats/decode_codebook.hpp>
+#include <tessera/formats/encode.hpp>
+
+namespace tessera::cuda_kernels {
+
+inline constexpr int kPiece = 32;
+
+// X(id, Name): types whose blocks hold one piece.
+#define TESSERA_CACHED_BLOCKS(X) \
+    X(Q8_0, Q8_0) X(Q6_0, Q6_0) X(Q5_0, Q5_0) X(Q5_1, Q5_1) X(Q4_0, Q4_0) X(Q4_1, Q4_1) X(IQ4_NL, Iq4Nl)
+
+// Calls store(i, value) for the first `count` elements of a piece of a row.
+template <class Store>
+SIMT_DEVICE void decode_piece(int type, const char* row, int piece, int count, Store&& store) {
+    switch (type) {
+        case TSR_TYPE_F32: {
+            const auto* from = reinterpret_cast<const float*>(row) + piece * kPiece;
+            for (int i = 0; i < count; ++i) store(i, from[i]);
+            return;
+        }
+        case TSR_TYPE_F16: {
+            const auto* from = reinterpret_cast<const simt::half_t*>(row) + piece * kPiece;
+            for (int i = 0; i < count; ++i) store(i, simt::to_float(from[i]));
+            return;
+        }
+        case TSR_TYPE_BF16: {
+            const auto* from = reinterpret_cast<const simt::bfloat16_t*>(row) + piece * kPiece;
+            for (int i = 0; i < count; ++i) store(i, simt::to_float(from[i]));
+            return;
+        }
+#define TESSERA_DECODE(id, Name)                                                            \
+    case TSR_TYPE_##id: {                                                                   \
+        float values[kPiece];                                                               \
+        formats::decode(reinterpret_cast<const formats::Block##Name*>(row)[piece], values); \
+        for (int i = 0; i < kPiece; ++i) store(i, values[i]);                               \
+        return;                                                                             \
+    }
+            TESSERA_CACHED_BLOCKS(TESSERA_DECODE)
+#undef TESSERA_DECODE
+        default:
+            return;
+    }
+}
+
+SIMT_DEVICE void encode_piece(int type, const float* from, int count, char* row, int piece) {
+    switch (type) {
+        case TSR_TYPE_F32:
+            for (int i = 0; i < count; ++i) reinterpret_cast<float*>(row)[piece * kPiece + i] = from[i];
+            return;
+        case TSR_TYPE_F16:
+            for (int i = 0; i < count; ++i)
+                reinterpret_cast<uint16_t*>(row)[piece * kPiece + i] = formats::f32_to_f16(from[i]);
+            return;
+        case TSR_TYPE_BF16:
+            for (int i = 0; i < count; ++i)
+                reinterpret_cast<uint16_t*>(row)[piece * kPiece + i] = formats::f32_to_bf16(from[i]);
+            return;
+#define TESSERA_ENCODE(id, Name)                                                    \
+    case TSR_TYPE_##id:                                                             \
+        formats::encode(from, reinterpret_cast<formats::Block##Name*>(row)[piece]); \
+        return;
+            TESSERA_CACHED_BLOCKS(TESSERA_ENCODE)
+#undef TESSERA_ENCODE
+        default:
+            return;
+    }
+}
+
+// The page of a token; -1 if there is none.
+SIMT_DEVICE int page_of(const Pages& p, int position, int sequence) {
+    if (position < 0 || position / kPageTokens >= p.positions || sequence < 0 || sequence >= p.sequences) return -1;
+    const int page = *reinterpret_cast<const int32_t*>(
+        static_cast<const char*>(p.table) + position / kPageTokens * p.by_position + sequence * p.by_sequence);
+    return page >= 0 && page < p.pages ? page : -1;
+}
+
+}  // namespace tessera::cuda_kernels
