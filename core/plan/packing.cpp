@@ -13,12 +13,15 @@ uint64_t aligned(uint64_t bytes, uint64_t alignment) {
     return checked_align_up(bytes, alignment, "bytes for loading");
 }
 
-// Operands of an init node on the host, and its workspace.
-uint64_t init_bytes(const Plan& plan, const PlannedNode& node) {
-    uint64_t bytes = node.workspace_bytes;
-    for (const InstanceId id : node.operands)
+// Operands of an init node on the host, and after them its workspace, or what unpacks its inputs before it runs.
+uint64_t init_bytes(const Plan& plan, const PlannedNode& node, const Registry& registry) {
+    uint64_t bytes = 0, after = node.workspace_bytes;
+    for (const InstanceId id : node.operands) {
+        if (id == 0) continue;
         bytes = checked_add(bytes, aligned(plan.instances[id].bytes, kHostAlignment), "bytes for loading");
-    return bytes;
+        after = std::max(after, unpacking_bytes(plan.graph.storage(plan.instances[id].storage), registry));
+    }
+    return checked_add(bytes, after, "bytes for loading");
 }
 
 }  // namespace
@@ -61,6 +64,15 @@ bool holds_source_bytes(const Plan& plan, const Instance& instance) {
     return instance.mapped || instance.deferred || (!storage.derived && instance.layout == storage.source_layout);
 }
 
+uint64_t unpacking_bytes(const Storage& weight, const Registry& registry) {
+    const tsr_layout* layout = weight.source_layout.empty() ? nullptr : registry.find_layout(weight.source_layout);
+    if (!layout) return 0;
+    constexpr uint64_t kMinimum = 128 << 10;  // so that files are read in pieces of some size
+    const uint64_t row = row_bytes(weight.type, weight.row_elements);
+    const uint64_t group = checked_mul(row, uint64_t{layout->group_rows}, "bytes of a group of rows");
+    return std::max(kMinimum, checked_mul(group, uint64_t{2}, "bytes for loading"));
+}
+
 void reserve_loading(Plan& plan, const Registry& registry) {
     LoadingBuffers& buffers = plan.loading;
     buffers = {};
@@ -75,7 +87,9 @@ void reserve_loading(Plan& plan, const Registry& registry) {
             const Packing packing(plan, registry, it);
             if (!sizes) {
                 it.packed_on = packing.on;
-                buffers.chunk = std::max(buffers.chunk, packing.canonical_bytes);
+                const uint64_t unpacking = unpacking_bytes(plan.graph.storage(it.storage), registry);
+                buffers.chunk =
+                    std::max(buffers.chunk, checked_add(packing.canonical_bytes, unpacking, "bytes for loading"));
                 continue;
             }
             if (it.device == 0 || !packing.layout) continue;
@@ -88,7 +102,7 @@ void reserve_loading(Plan& plan, const Registry& registry) {
         }
     }
     uint64_t first = buffers.chunk;
-    for (const PlannedNode& node : plan.init_nodes) first = std::max(first, init_bytes(plan, node));
+    for (const PlannedNode& node : plan.init_nodes) first = std::max(first, init_bytes(plan, node, registry));
     buffers.packed = aligned(buffers.packed, kDeviceAlignment);
     // Devices are loaded before the host, by one thread.
     const uint64_t threads = std::max<uint64_t>(plan.devices[0]->threads, 1);

@@ -38,6 +38,9 @@ struct Packing {
 // Whether the instance holds what its source has, so that nothing is converted.
 bool holds_source_bytes(const Plan& plan, const Instance& instance);
 
+// Bytes through which rows are unpacked that the source of a weight interleaves; 0 for other sources.
+uint64_t unpacking_bytes(const Storage& weight, const Registry& registry);
+
 // Fills in the memory that loading takes: Plan::loading and the `loading` of all devices. All else is planned already.
 void reserve_loading(Plan& plan, const Registry& registry);
 

@@ -13,8 +13,8 @@ namespace tessera {
 
 // Fetches canonical rows of groups [first, first + groups) of a weight, calls use(group, rows) with them part by part,
 // each a number of whole groups, and releases what it acquired. Mapped rows are used where they are; others are read to
-// `buffer`, which has room for a group, in parts that stay in the second-level cache. Without a buffer the source has
-// to map its weights. Throws what the source throws.
+// `buffer`, which has room for a group and for unpacking_bytes, in parts that stay in the second-level cache. Without a
+// buffer the source has to map its weights. Throws what the source throws.
 template <typename Use>
 void fetch_groups(const WeightSource& source, const Registry& registry, const Storage& weight, const Packing& packing,
                   uint64_t first, uint64_t groups, std::span<std::byte> buffer, Use&& use) {
@@ -29,10 +29,11 @@ void fetch_groups(const WeightSource& source, const Registry& registry, const St
             return;
         }
     }
-    const uint64_t at_once = packing.groups_of(std::min<uint64_t>(kReadAtOnce, buffer.size()));
+    const std::span<std::byte> scratch = buffer.last(unpacking_bytes(weight, registry));
+    const uint64_t at_once = packing.groups_of(std::min<uint64_t>(kReadAtOnce, buffer.size() - scratch.size()));
     for (uint64_t group = 0; group < groups; group += at_once) {
         const auto rows = buffer.first(std::min(at_once, groups - group) * packing.canonical_bytes);
-        read_rows(source, registry, weight, offset + group * packing.canonical_bytes, rows);
+        read_rows(source, registry, weight, offset + group * packing.canonical_bytes, rows, scratch);
         use(first + group, std::span<const std::byte>(rows));
     }
 }

@@ -204,7 +204,10 @@ class Loader {
         const Node& node = plan_.graph.nodes()[planned.node];
         NodeView view(plan_.graph, node);
         std::vector<void*> data;
-        uint64_t used = 0;
+        uint64_t used = 0, all = 0;
+        for (const InstanceId id : planned.operands) {
+            if (id) all += checked_align_up(storage(plan_.instances[id]).bytes, 64, "loading");
+        }
         for (size_t i = 0; i < planned.operands.size(); ++i) {
             const InstanceId id = planned.operands[i];
             if (id == 0) {
@@ -215,7 +218,8 @@ class Loader {
             const Storage& operand = storage(plan_.instances[id]);
             if (i < node.inputs.size()) {
                 if (operand.derived) fail(TSR_UNSUPPORTED, "{}: an init node reads what another one made", node.name);
-                read_rows(source_, registry_, operand, 0, {at, operand.bytes});
+                read_rows(source_, registry_, operand, 0, {at, operand.bytes},
+                          {buffers_.data() + all, unpacking_bytes(operand, registry_)});
             }
             data.push_back(at);
             used += checked_align_up(operand.bytes, 64, "loading");
@@ -293,7 +297,7 @@ class Loader {
 }  // namespace
 
 void read_rows(const WeightSource& source, const Registry& registry, const Storage& weight, uint64_t offset,
-               std::span<std::byte> to) {
+               std::span<std::byte> to, std::span<std::byte> scratch) {
     if (weight.source_layout.empty()) {
         source.read(weight.name, offset, to);
         return;
@@ -307,14 +311,22 @@ void read_rows(const WeightSource& source, const Registry& registry, const Stora
             weight.name, type_info(weight.type).name, weight.source_layout);
     }
     const uint64_t row = row_bytes(weight.type, weight.row_elements), group = row * layout->group_rows;
-    const uint64_t first = offset / group, end = (offset + to.size() + group - 1) / group;
-    std::vector<std::byte> packed((end - first) * group), rows(packed.size());
-    source.read(weight.name, first * group, packed);
-    call_plugin(registry.call(*layout, "unpack"), [&] {
-        layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(end - first),
-                       packed.data(), rows.data());
-    });
-    std::ranges::copy(std::span(rows).subspan(offset - first * group, to.size()), to.begin());
+    const uint64_t end = offset + to.size(), half = scratch.size() / 2;
+    if (half < group) {
+        fail(TSR_INTERNAL, "{}: {} bytes to unpack groups of {} bytes", weight.name, scratch.size(), group);
+    }
+    for (uint64_t first = offset / group * group; first < end;) {
+        const uint64_t bytes = std::min(half, end - first + group - 1) / group * group;
+        const std::span packed = scratch.first(bytes), rows = scratch.subspan(half, bytes);
+        source.read(weight.name, first, packed);
+        call_plugin(registry.call(*layout, "unpack"), [&] {
+            layout->unpack(layout, static_cast<int64_t>(weight.row_elements), static_cast<int64_t>(bytes / group),
+                           packed.data(), rows.data());
+        });
+        const uint64_t from = std::max(first, offset), until = std::min(first + bytes, end);
+        std::ranges::copy(rows.subspan(from - first, until - from), to.begin() + static_cast<ptrdiff_t>(from - offset));
+        first += bytes;
+    }
 }
 
 void load_weights(const Plan& plan, const Registry& registry, PlanMemory& memory, const WeightSource& source,

@@ -29,11 +29,11 @@ class WeightSource {
     virtual void release(const std::string&, uint64_t, uint64_t) const {}
 };
 
-// Whole canonical rows from byte `offset` of the weight on. Rows that the source interleaves are unpacked,
-// through two buffers of about the size of `to`. Throws Error: what the source throws; TSR_UNSUPPORTED if no plugin
-// unpacks them.
+// Canonical bytes from byte `offset` of the weight on. Rows that the source interleaves are unpacked through
+// `scratch`, which has unpacking_bytes. Throws Error: what the source throws; TSR_UNSUPPORTED if no plugin unpacks
+// them.
 void read_rows(const WeightSource& source, const Registry& registry, const Storage& weight, uint64_t offset,
-               std::span<std::byte> to);
+               std::span<std::byte> to, std::span<std::byte> scratch);
 
 // Called from the loading thread, a few times a second at most.
 using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;

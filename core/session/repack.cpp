@@ -93,12 +93,13 @@ class Repacker {
     }
 
     std::span<const std::byte> piece(const Job& job, uint64_t offset, uint64_t bytes) {
-        rows_.resize(bytes);
         if (!job.packing) {
+            rows_.resize(bytes);
             file_.read(*job.tensor, offset, rows_);
             return rows_;
         }
         const Packing& packing = *job.packing;
+        rows_.resize(bytes + unpacking_bytes(*job.storage, registry_));
         const uint64_t first = offset / packing.canonical_bytes;
         packed_.resize(bytes);
         fetch_groups(source_, registry_, *job.storage, packing, first, bytes / packing.canonical_bytes, rows_,

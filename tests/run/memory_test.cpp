@@ -1,7 +1,9 @@
 // The plan's bytes against those that are allocated. This program replaces malloc and mmap and counts; it
 // shares nothing with the planner.
 #include "core/base/log.hpp"
+#include "core/graph/op_set.hpp"
 #include "core/registry/plugin_log.hpp"
+#include "core/run/executor.hpp"
 #include "core/session/engine.hpp"
 #include "tests/support.hpp"
 
@@ -156,6 +158,47 @@ INSTANTIATE_TEST_SUITE_P(Models, MemoryTest,
                              std::ranges::replace(name, '-', '_');
                              return name;
                          });
+
+// A weight whose rows the file interleaves, read and packed anew.
+class InterleavedSource : public WeightSource {
+  public:
+    explicit InterleavedSource(uint64_t bytes) : bytes_(bytes) {}
+    void read(const std::string&, uint64_t offset, std::span<std::byte> to) const override {
+        EXPECT_LE(offset + to.size(), bytes_);
+        std::ranges::fill(to, std::byte{1});
+    }
+    const std::byte* mapped(const std::string&) const override { return nullptr; }
+
+  private:
+    uint64_t bytes_;
+};
+
+TEST(InterleavedMemory, IsThatOfThePlan) {
+    constexpr int64_t kElements = 4096, kRows = 8 * 100;
+    constexpr uint64_t kBytes = kRows * kElements / 32 * 34;
+    const Hardware hardware = Hardware::detect();
+    const Registry registry = Registry::load(test::plugins_without({}), hardware);
+    Team team(hardware.cpu().threads);
+    auto nothing = [](uint32_t, uint32_t) {};
+    team.run(0, nothing);
+    log().flush();
+    print_plugin_log();
+    const OpSet ops;
+    Graph graph(ops);
+    const Value tokens = graph.input("tokens", {TSR_TYPE_I32, {2}, TSR_RANGE_ROWS});
+    graph.set_layer(0);
+    const Value weight = graph.weight("w", {TSR_TYPE_Q8_0, {kElements, kRows}}, "q8_0_r8");
+    const Value taken = graph.add_one("get_rows", "taken", {weight, tokens});
+    graph.set_output("logits", graph.add_one("matmul", "product", {taken, weight}));
+    ScheduleOptions options;
+    options.max_rows = 2;
+    Plan plan = make_plan(graph, registry, hardware, options);
+    const uint64_t before = mapped_bytes, mallocs = large_mallocs;
+    Executor executor(std::move(plan), registry, team);
+    executor.load(InterleavedSource(kBytes));
+    EXPECT_EQ(mapped_bytes - before + (large_mallocs - mallocs), executor.plan().memory[0].allocated());
+    EXPECT_GE(executor.plan().memory[0].weights, kBytes);
+}
 
 // The counting itself must count, or the tests above prove nothing.
 TEST(Interposer, Counts) {
