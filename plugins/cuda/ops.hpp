@@ -18,6 +18,7 @@ struct Build {
     const cuda::Module* rowwise;
     const cuda::Module* cache_write;
     const cuda::Module* attention;
+    const cuda::Module* routing;
 };
 
 // The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.
@@ -39,6 +40,8 @@ void set_rope(tsr_kernel& kernel) noexcept;
 void set_cache_write(tsr_kernel& kernel) noexcept;
 void set_flash_attention(tsr_kernel& kernel) noexcept;
 void set_tiled_attention(tsr_kernel& kernel) noexcept;
+void set_moe_route(tsr_kernel& kernel) noexcept;
+void set_get_rows(tsr_kernel& kernel) noexcept;
 
 // Refuses in `plan`, as every kernel does first, a card that the plugin does not own, or for which the module has no
 // image; returns whether it did.

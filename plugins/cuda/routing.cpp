@@ -1,0 +1,152 @@
+// moe_route and get_rows.
+#include "kernels/routing.hpp"
+
+#include "estimate.hpp"
+#include "kernel_of.hpp"
+#include "launches.hpp"
+
+#include <tessera/cpu/checks/elementwise.hpp>
+#include <tessera/cpu/checks/routing.hpp>
+#include <tessera/cuda/launch.hpp>
+
+#include <cstdio>
+
+namespace tessera::cuda_ops {
+namespace {
+
+class Route {
+  public:
+    static constexpr const char *kName = "moe_route.cuda", *kOp = TSR_OP_MOE_ROUTE;
+    static const cuda::Module& module(const Build& build) noexcept { return *build.routing; }
+
+    static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
+        cpu::Work work;
+        cpu::check_moe_route(node, plan, work);
+        if (!plan.supported) return;
+        const cpu::RouteAttributes want(node);
+        const int64_t experts = node.inputs[0]->dims[0];
+        if (experts > cuda_kernels::kMaximumExperts || want.groups > cuda_kernels::kMaximumGroups ||
+            want.used > cuda_kernels::kMaximumUsed) {
+            return sdk::refuse(plan,
+                               "moe_route: required %lld of %lld experts in %lld groups; supported: %d of %d in %d; "
+                               "missing: more",
+                               static_cast<long long>(want.used), static_cast<long long>(experts),
+                               static_cast<long long>(want.groups), cuda_kernels::kMaximumUsed,
+                               cuda_kernels::kMaximumExperts, cuda_kernels::kMaximumGroups);
+        }
+        std::snprintf(plan.reason, sizeof plan.reason, "a warp a row");
+        write_estimate(work, {}, device, plan);
+    }
+
+    Route(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
+        : node_(node), kernel_(device, module, "moe_route") {}
+
+    void enqueue(const tsr_launch& launch) const {
+        const tsr_tensor &logits = *node_.inputs[0], &ids = *node_.outputs[0];
+        const cpu::RouteAttributes want(node_);
+        cuda_kernels::Route r{};
+        r.logits = operand_address(node_, launch, 0);
+        r.bias = sdk::has_input(node_, 1) ? operand_address(node_, launch, 1) : nullptr;
+        r.ids = operand_address(node_, launch, node_.input_count);
+        r.weights = operand_address(node_, launch, node_.input_count + 1);
+        r.rows = rows_of(logits, launch);
+        r.logits_row = logits.strides[1];
+        r.ids_slot = ids.strides[0];
+        r.ids_row = ids.strides[1];
+        r.weights_row = node_.outputs[1]->strides[1];
+        r.experts = static_cast<int32_t>(logits.dims[0]);
+        r.groups = static_cast<int32_t>(want.groups);
+        r.groups_used = static_cast<int32_t>(want.groups_used);
+        r.used = static_cast<int32_t>(want.used);
+        r.keep_at_least = static_cast<int32_t>(std::clamp<int64_t>(want.keep_at_least, 0, want.used));
+        r.sigmoid = want.sigmoid;
+        r.normalize = want.normalize;
+        r.scale = static_cast<float>(want.scale);
+        r.keep_ratio = static_cast<float>(want.keep_ratio);
+        kernel_.launch(launch.queue, {std::min(row_bound(logits, launch), kMaximumGrid), 1, 1}, 32, r);
+    }
+
+  private:
+    const tsr_node& node_;
+    cuda::Kernel kernel_;
+};
+
+// As kernels/cache_rows.hpp decodes them.
+bool is_decoded(tsr_type type) noexcept {
+    switch (type) {
+        case TSR_TYPE_F32:
+        case TSR_TYPE_F16:
+        case TSR_TYPE_BF16:
+        case TSR_TYPE_Q8_0:
+        case TSR_TYPE_Q6_0:
+        case TSR_TYPE_Q5_0:
+        case TSR_TYPE_Q5_1:
+        case TSR_TYPE_Q4_0:
+        case TSR_TYPE_Q4_1:
+        case TSR_TYPE_IQ4_NL:
+            return true;
+        default:
+            return false;
+    }
+}
+
+class GetRows {
+  public:
+    static constexpr const char *kName = "get_rows.cuda", *kOp = TSR_OP_GET_ROWS;
+    static const cuda::Module& module(const Build& build) noexcept { return *build.routing; }
+
+    static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
+        cpu::Work work;
+        cpu::check_get_rows(node, plan, work);
+        if (!plan.supported) return;
+        plan.supported = 0;
+        const tsr_tensor& table = *node.inputs[0];
+        if (!is_decoded(table.type))
+            return sdk::refuse(plan, "get_rows: required a table of %s; supported: %s; missing: that type",
+                               cpu::format_name(table.type), cpu::kCacheTypes);
+        if (table.dims[0] > INT32_MAX / 2 || table.dims[1] > INT32_MAX || table.range != TSR_RANGE_FIXED)
+            return sdk::refuse(plan, "get_rows: required a table of %lld x %lld; supported: fixed, below 2^31",
+                               static_cast<long long>(table.dims[0]), static_cast<long long>(table.dims[1]));
+        plan.supported = 1;
+        std::snprintf(plan.reason, sizeof plan.reason, "a thread each 32 elements");
+        write_estimate(work, {}, device, plan);
+    }
+
+    GetRows(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
+        : node_(node), kernel_(device, module, "get_rows") {}
+
+    void enqueue(const tsr_launch& launch) const {
+        const tsr_tensor &table = *node_.inputs[0], &ids = *node_.inputs[1];
+        cuda_kernels::GetRows g{};
+        g.table = operand_address(node_, launch, 0);
+        g.ids = operand_address(node_, launch, 1);
+        g.y = operand_address(node_, launch, 2);
+        g.rows = rows_of(ids, launch);
+        g.table_row = table.strides[1];
+        g.id = ids.strides[0];
+        g.y_row = node_.outputs[0]->strides[1];
+        g.n = static_cast<int32_t>(table.dims[0]);
+        g.count = static_cast<int32_t>(table.dims[1]);
+        g.type = static_cast<int32_t>(table.type);
+        constexpr int kElements = cuda_kernels::kGetRowsThreads * 32;
+        kernel_.launch(launch.queue,
+                       {static_cast<uint32_t>((g.n + kElements - 1) / kElements),
+                        std::min(row_bound(ids, launch), kMaximumGrid), 1},
+                       cuda_kernels::kGetRowsThreads, g);
+    }
+
+  private:
+    const tsr_node& node_;
+    cuda::Kernel kernel_;
+};
+
+}  // namespace
+
+void set_moe_route(tsr_kernel& kernel) noexcept {
+    set_kernel<Route>(kernel);
+}
+void set_get_rows(tsr_kernel& kernel) noexcept {
+    set_kernel<GetRows>(kernel);
+}
+
+}  // namespace tessera::cuda_ops
