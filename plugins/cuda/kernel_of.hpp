@@ -2,7 +2,8 @@
 //
 //   static constexpr const char *kName, *kOp;                 as in tsr_kernel
 //   static const cuda::Module& module(const Build&);          that holds its functions
-//   static void plan(const tsr_node&, const tsr_device_info&, tsr_kernel_plan&);   for a card that the plugin owns
+//   static void plan(const tsr_node&, const tsr_device_info&, tsr_kernel_plan&);   for a card that the plugin owns; it
+//       may take the module as its third argument
 //   Class(const tsr_node&, const tsr_device_info&, tsr_device&, const cuda::Module&);   prepare
 //   void enqueue(const tsr_launch&) const;
 //
@@ -23,7 +24,13 @@ void set_kernel(tsr_kernel& kernel) noexcept {
                      tsr_kernel_plan* plan) -> const tsr_status* {
         return sdk::guarded([&] {
             const Build& build = build_of(self);
-            if (!refuse_card(build, Op::module(build), *device, node->op, *plan)) Op::plan(*node, *device, *plan);
+            const cuda::Module& module = Op::module(build);
+            if (refuse_card(build, module, *device, node->op, *plan)) return;
+            if constexpr (requires { Op::plan(*node, *device, module, *plan); }) {
+                Op::plan(*node, *device, module, *plan);
+            } else {
+                Op::plan(*node, *device, *plan);
+            }
         });
     };
     kernel.prepare = [](const tsr_kernel* self, const tsr_node* node, const tsr_device_info* info, tsr_device* device,

@@ -2,6 +2,7 @@
 #include "estimate.hpp"
 #include "launches.hpp"
 #include "ops.hpp"
+#include "q8_0.hpp"
 
 #include <tessera/cpu/checks/matmul.hpp>
 #include <tessera/cuda/launch.hpp>
@@ -20,8 +21,6 @@ using cuda_kernels::Matmul;
 
 constexpr std::array kTiles = {1, 2, 4, 8};
 static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
-constexpr std::array kWidths = {16, 8, 4, 2};
-constexpr uint32_t kDp4a = 610;  // compute capability that brought it
 
 // The name of the functions of a type whose products need no activations of their own; nullptr: another type.
 const char* float_name(tsr_type type) noexcept {
@@ -41,13 +40,9 @@ const cuda::Module& module_for(const Build& build, tsr_type type) noexcept {
     return float_name(type) ? *build.matmul_float : *build.matmul_q8_0;
 }
 
-// Of one row and one matrix of the batch; 0: the product reads x itself. The image that a card runs decides which of
-// the two forms it is, so there is room for the larger where that cannot be told from the capability.
+// Of one row and one matrix of the batch; 0: the product reads x itself.
 uint64_t activation_bytes(const tsr_node& node, uint32_t image_capability) noexcept {
-    if (float_name(node.inputs[1]->type)) return 0;
-    const int64_t blocks = node.inputs[0]->dims[0] / cuda_kernels::kQ8Elements;
-    return static_cast<uint64_t>(image_capability >= kDp4a ? cuda_kernels::int8_activation_bytes(blocks)
-                                                           : cuda_kernels::float_activation_bytes(blocks));
+    return float_name(node.inputs[1]->type) ? 0 : q8_activation_bytes(node.inputs[0]->dims[0], image_capability);
 }
 
 int64_t batch_of(const tsr_tensor& x) noexcept {
@@ -55,8 +50,7 @@ int64_t batch_of(const tsr_tensor& x) noexcept {
 }
 
 double macs_a_clock(tsr_type type, uint32_t capability) noexcept {
-    if (type == TSR_TYPE_Q8_0 && capability >= kDp4a) return capability < 700 ? 140 : 70;
-    return type == TSR_TYPE_Q8_0 ? 16 : 32;
+    return type == TSR_TYPE_Q8_0 ? q8_macs_a_clock(capability) : 32;
 }
 
 const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
@@ -111,7 +105,7 @@ struct State {
     const tsr_node& node;
     std::optional<Kernel> quantise;
     // By tile, and of q8_0 by width; of floats in the first column.
-    std::array<std::array<std::optional<Kernel>, kWidths.size()>, kTiles.size()> products;
+    std::array<std::array<std::optional<Kernel>, kQ8Widths.size()>, kTiles.size()> products;
     int64_t activation_bytes;
 };
 
@@ -131,8 +125,8 @@ const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const ts
                 made->products[t][0].emplace(*device, module, (std::string("matmul_") + name + tile).c_str());
                 continue;
             }
-            for (size_t w = 0; w < kWidths.size(); ++w) {
-                const std::string name = "matmul_q8_0_width" + std::to_string(kWidths[w]) + tile;
+            for (size_t w = 0; w < kQ8Widths.size(); ++w) {
+                const std::string name = "matmul_q8_0_width" + std::to_string(kQ8Widths[w]) + tile;
                 made->products[t][w].emplace(*device, module, name.c_str());
             }
         }
@@ -142,17 +136,6 @@ const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const ts
 
 void release(const tsr_kernel*, void* state) {
     delete static_cast<State*>(state);
-}
-
-// Rows of q8_0 can be read in vectors of as many bytes as divide where they begin, and how long they are.
-size_t width_index(const Matmul& a) noexcept {
-    const int64_t row = a.k / cuda_kernels::kQ8Elements * cuda_kernels::kQ8Bytes;
-    uint64_t all = reinterpret_cast<uint64_t>(a.weight) | static_cast<uint64_t>(row | a.weight_row);
-    if (a.batch > 1) all |= static_cast<uint64_t>(a.weight_batch);
-    size_t index = 0;
-    // A row ends with half a vector of 16 bytes or not: what lies behind it is not read.
-    while (index + 1 < kWidths.size() && !multiple(all, static_cast<uint64_t>(kWidths[index]))) ++index;
-    return index;
 }
 
 bool reads_vectors(const Matmul& a, tsr_type type) noexcept {
@@ -190,12 +173,8 @@ const tsr_status* enqueue(const tsr_kernel*, void* state, const tsr_launch* laun
 
         size_t width = 0;
         if (prepared.quantise) {
-            width = width_index(a);
-            const int blocks = a.k / cuda_kernels::kQ8Elements;
-            const auto groups =
-                static_cast<uint32_t>((blocks + cuda_kernels::kQuantiseWarps - 1) / cuda_kernels::kQuantiseWarps);
-            prepared.quantise->launch(launch->queue, {groups, std::min(rows, kMaximumGrid), batch},
-                                      32 * cuda_kernels::kQuantiseWarps, a);
+            width = q8_width_index(a);
+            launch_quantise(*prepared.quantise, launch->queue, a, rows);
         } else {
             a.vectors = reads_vectors(a, weight.type) ? 1 : 0;
         }

@@ -42,6 +42,7 @@ void set_flash_attention(tsr_kernel& kernel) noexcept;
 void set_tiled_attention(tsr_kernel& kernel) noexcept;
 void set_moe_route(tsr_kernel& kernel) noexcept;
 void set_get_rows(tsr_kernel& kernel) noexcept;
+void set_matmul_id(tsr_kernel& kernel) noexcept;
 
 // Refuses in `plan`, as every kernel does first, a card that the plugin does not own, or for which the module has no
 // image; returns whether it did.

@@ -104,8 +104,8 @@ class GetRows {
         if (!is_decoded(table.type))
             return sdk::refuse(plan, "get_rows: required a table of %s; supported: %s; missing: that type",
                                cpu::format_name(table.type), cpu::kCacheTypes);
-        if (table.dims[0] > INT32_MAX / 2 || table.dims[1] > INT32_MAX || table.range != TSR_RANGE_FIXED)
-            return sdk::refuse(plan, "get_rows: required a table of %lld x %lld; supported: fixed, below 2^31",
+        if (table.dims[0] > INT32_MAX / 2 || table.dims[1] > INT32_MAX)
+            return sdk::refuse(plan, "get_rows: required a table of %lld x %lld; supported: below 2^31",
                                static_cast<long long>(table.dims[0]), static_cast<long long>(table.dims[1]));
         plan.supported = 1;
         std::snprintf(plan.reason, sizeof plan.reason, "a thread each 32 elements");

@@ -46,6 +46,16 @@ struct Matmul {
     int32_t vectors;  // of products of floats: 1 if rows of x and of the weight can be read 16 bytes at a time
 };
 
+// y[row][slot][i] = the dot product of x[row], or of x[row][slot], and row i of the weight of expert ids[row][slot];
+// zero for id -1, not-a-number for one that is no expert.
+struct MatmulId {
+    Matmul matmul;    // batch: slots of x, 1 if all slots of a row share it; weight_batch: from expert to expert;
+                      // y_batch: from slot to slot
+    const void* ids;  // i32
+    int64_t ids_slot, ids_row;
+    int32_t experts, reserved;
+};
+
 inline constexpr int kMatmulWarps = 4;    // of a block; each computes one output of all rows of a tile
 inline constexpr int kMaximumTile = 8;    // rows of x that a launch reads the weight once for
 inline constexpr int kQuantiseWarps = 4;  // of a block; each quantises one block of 32

@@ -41,3 +41,12 @@ TESSERA_MATMUL_WIDTHS(1)
 TESSERA_MATMUL_WIDTHS(2)
 TESSERA_MATMUL_WIDTHS(4)
 TESSERA_MATMUL_WIDTHS(8)
+
+#define TESSERA_MATMUL_ID(width)                                                     \
+    SIMT_KERNEL(32 * kMatmulWarps, 4) matmul_id_q8_0_width##width(MatmulId m) {      \
+        multiply_by_id_q8_0<ActivationRow, width>(m);                                \
+    }
+TESSERA_MATMUL_ID(16)
+TESSERA_MATMUL_ID(8)
+TESSERA_MATMUL_ID(4)
+TESSERA_MATMUL_ID(2)

@@ -94,16 +94,47 @@ struct FloatRow {
     }
 };
 
+// Adds the dot products of a row of the weight with rows of activations, each lane its share of them.
+template <int kWidth, class Row, int kTile>
+SIMT_DEVICE void add_products(const char* weight, int blocks, const Row (&x)[kTile], float (&sums)[kTile]) {
+    using namespace simt;
+    constexpr int kAtOnce = 4;  // vectors of a lane in flight
+    const int bytes = blocks * kQ8Bytes, vectors = (bytes + 15) / 16;
+    for (int begin = static_cast<int>(lane()); begin < vectors; begin += 32 * kAtOnce) {
+        UInt4 w[kAtOnce];
+        half_t scales[kAtOnce][2];
+        SIMT_UNROLL
+        for (int i = 0; i < kAtOnce; ++i) {
+            const int vector = begin + 32 * i;
+            w[i] = load_vector<kWidth>(weight + 16 * static_cast<int64_t>(vector), bytes - 16 * vector);
+            const int b0 = minimum(16 * vector / kQ8Bytes, blocks - 1);
+            const int b1 = minimum((16 * vector + 12) / kQ8Bytes, blocks - 1);
+            scales[i][0] = load_global<half_t>(weight + b0 * kQ8Bytes);
+            scales[i][1] = load_global<half_t>(weight + b1 * kQ8Bytes);
+        }
+        SIMT_UNROLL
+        for (int i = 0; i < kAtOnce; ++i) {
+            const int vector = begin + 32 * i;
+            if (vector >= vectors) break;
+            const int b0 = 16 * vector / kQ8Bytes;
+            const int b1 = minimum((16 * vector + 12) / kQ8Bytes, blocks - 1);
+            const int own = (kQ8Bytes * (b0 + 1) - 16 * vector + 3) / 4;  // words that begin in b0, 4 or more: all
+            const float d0 = to_float(scales[i][0]), d1 = to_float(scales[i][1]);
+            SIMT_UNROLL
+            for (int t = 0; t < kTile; ++t) x[t].add(sums[t], w[i], vector, own, b0, b1, d0, d1);
+        }
+    }
+}
+
 // Grid: x the outputs by kMatmulWarps, y the maximum of rows by kTile or fewer, z the batch.
 template <class Row, int kWidth, int kTile>
 SIMT_DEVICE void multiply_q8_0(const Matmul& a) {
     using namespace simt;
-    constexpr int kAtOnce = 4;  // vectors of a lane under way
     const RowRange range = actual_rows(a.rows);
     const int output = static_cast<int>(block_index().x) * kMatmulWarps + static_cast<int>(warp());
     if (output >= a.n) return;
     const int batch = static_cast<int>(block_index().z), rows = range.end - range.begin;
-    const int blocks = a.k / kQ8Elements, bytes = blocks * kQ8Bytes, vectors = (bytes + 15) / 16;
+    const int blocks = a.k / kQ8Elements;
     const auto* weight = at<char>(a.weight, output * a.weight_row + batch * a.weight_batch);
     for (int first = static_cast<int>(block_index().y) * kTile; first < rows;
          first += static_cast<int>(grid_size().y) * kTile) {
@@ -116,30 +147,7 @@ SIMT_DEVICE void multiply_q8_0(const Matmul& a) {
             x[t] = Row::of(at<char>(a.activations, (row * a.batch + batch) * a.activation_bytes), blocks);
             sums[t] = 0;
         }
-        for (int begin = static_cast<int>(lane()); begin < vectors; begin += 32 * kAtOnce) {
-            UInt4 w[kAtOnce];
-            half_t scales[kAtOnce][2];
-            SIMT_UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
-                const int vector = begin + 32 * i;
-                w[i] = load_vector<kWidth>(weight + 16 * static_cast<int64_t>(vector), bytes - 16 * vector);
-                const int b0 = minimum(16 * vector / kQ8Bytes, blocks - 1);
-                const int b1 = minimum((16 * vector + 12) / kQ8Bytes, blocks - 1);
-                scales[i][0] = load_global<half_t>(weight + b0 * kQ8Bytes);
-                scales[i][1] = load_global<half_t>(weight + b1 * kQ8Bytes);
-            }
-            SIMT_UNROLL
-            for (int i = 0; i < kAtOnce; ++i) {
-                const int vector = begin + 32 * i;
-                if (vector >= vectors) break;
-                const int b0 = 16 * vector / kQ8Bytes;
-                const int b1 = minimum((16 * vector + 12) / kQ8Bytes, blocks - 1);
-                const int own = (kQ8Bytes * (b0 + 1) - 16 * vector + 3) / 4;  // words that begin in b0, 4 or more: all
-                const float d0 = to_float(scales[i][0]), d1 = to_float(scales[i][1]);
-                SIMT_UNROLL
-                for (int t = 0; t < kTile; ++t) x[t].add(sums[t], w[i], vector, own, b0, b1, d0, d1);
-            }
-        }
+        add_products<kWidth>(weight, blocks, x, sums);
         SIMT_UNROLL
         for (int t = 0; t < kTile; ++t) {
             const float sum = warp_sum(sums[t]);
@@ -147,6 +155,31 @@ SIMT_DEVICE void multiply_q8_0(const Matmul& a) {
                 *at<float>(a.y, (range.begin + first + t) * a.y_row + batch * a.y_batch +
                                     4 * static_cast<int64_t>(output)) = sum;
         }
+    }
+}
+
+// Grid: x the outputs by kMatmulWarps, y the maximum of rows or fewer, z the slots.
+template <class Row, int kWidth>
+SIMT_DEVICE void multiply_by_id_q8_0(const MatmulId& m) {
+    using namespace simt;
+    const Matmul& a = m.matmul;
+    const RowRange range = actual_rows(a.rows);
+    const int output = static_cast<int>(block_index().x) * kMatmulWarps + static_cast<int>(warp());
+    if (output >= a.n) return;
+    const int slot = static_cast<int>(block_index().z), blocks = a.k / kQ8Elements;
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        const int id = *at<int32_t>(m.ids, row * m.ids_row + slot * m.ids_slot);
+        float sums[1] = {0};
+        if (id >= 0 && id < m.experts) {
+            const int64_t stored = static_cast<int64_t>(row - range.begin) * a.batch + slot % a.batch;
+            const Row x[1] = {Row::of(at<char>(a.activations, stored * a.activation_bytes), blocks)};
+            add_products<kWidth>(at<char>(a.weight, output * a.weight_row + id * a.weight_batch), blocks, x, sums);
+        } else if (id != -1) {
+            sums[0] = bits_as<float>(0x7FFFFFFFu);
+        }
+        const float sum = warp_sum(sums[0]);
+        if (lane() == 0) *at<float>(a.y, row * a.y_row + slot * a.y_batch + 4 * static_cast<int64_t>(output)) = sum;
     }
 }
 
