@@ -163,7 +163,8 @@ TEST_P(PackingFailure, NamesWeightLayoutAndDeviceAndLeavesNothingBehind) {
     ASSERT_GT(packs, 6u);
     for (const bool maps : {true, false}) {
         for (const uint64_t at : {uint64_t{0}, packs / 2, packs - 1}) {
-            for (const tsr_simulated_operation o : {TSR_SIMULATED_PACK, TSR_SIMULATED_EXECUTE_KERNEL}) {
+            for (const tsr_simulated_operation o :
+                 {TSR_SIMULATED_PACK, TSR_SIMULATED_EXECUTE_KERNEL, TSR_SIMULATED_WAIT_QUEUE}) {
                 SCOPED_TRACE(testing::Message() << "operation " << o << " at " << at << " of " << packs);
                 const CardOptions card(kDevice, GetParam());
                 simulated_failures().fail(kDevice, o, nullptr, at, 1);
