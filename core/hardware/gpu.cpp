@@ -38,9 +38,11 @@ struct CudaDriver {
     int (*attribute)(int* value, int attribute, int device);
     int (*total_memory)(size_t* bytes, int device);
     int (*pci_id)(char* id, int capacity, int device);
+    int (*uuid)(unsigned char* bytes, int device);  // 16 bytes; optional
 
     bool load() {
         const SharedLibrary library("libcuda.so.1");
+        if (library && !library.get("cuDeviceGetUuid_v2", uuid)) library.get("cuDeviceGetUuid", uuid);
         return library && library.get("cuInit", init) && library.get("cuDeviceGetCount", device_count) &&
                library.get("cuDeviceGet", device) && library.get("cuDeviceGetName", name) &&
                library.get("cuDeviceGetAttribute", attribute) && library.get("cuDeviceTotalMem_v2", total_memory) &&
@@ -115,6 +117,20 @@ int numa_node(std::string pci_id) {
     return std::max(node, -1);
 }
 
+// "GPU-8a5e1c3f-...", as the driver's tools write it; empty if it does not say.
+std::string uuid_of(const CudaDriver& driver, int device) {
+    unsigned char bytes[16] = {};
+    if (!driver.uuid || driver.uuid(bytes, device) != 0) return {};
+    std::string text = "GPU";
+    for (int i = 0; i < 16; ++i) {
+        constexpr char kDigits[] = "0123456789abcdef";
+        if (i == 0 || i == 4 || i == 6 || i == 8 || i == 10) text += '-';
+        text += kDigits[bytes[i] >> 4];
+        text += kDigits[bytes[i] & 15];
+    }
+    return text;
+}
+
 int attribute(const CudaDriver& driver, int which, int device) {
     int value = 0;
     return driver.attribute(&value, which, device) == 0 ? value : 0;
@@ -141,6 +157,7 @@ ProbedGpus probe_gpus() {
         gpu.id = "CUDA" + std::to_string(ordinal);
         gpu.name = name;
         gpu.pci_id = pci_id;
+        gpu.uuid = uuid_of(driver, device);
         gpu.compute_capability = static_cast<uint32_t>(100 * attribute(driver, kComputeMajor, device) +
                                                        10 * attribute(driver, kComputeMinor, device));
         gpu.memory_bytes = memory;
