@@ -145,13 +145,13 @@ inline void multiply_plain_rows(const WeightRows& weight, int64_t begin, int64_t
                                 FloatScratch<Isa>* scratch, Emit&& emit) noexcept {
     using Rows = typename Isa::Rows;
     using Element = typename Plain::Element;
-    constexpr int kLanes = Rows::kLanes;
+    constexpr int kGroupLanes = Rows::kLanes;
     const int64_t elements = x.elements;
     if (weight.packed && x.rows <= kFloatTileRows) {
         with_float_width(x.rows, [&]<int kRows>() {
             const auto some = [&]<int kGroups>(int64_t g) {
-                alignas(64) float sums[kGroups][kRows][kLanes];
-                const auto* at = weight.data + g * kLanes * weight.row_bytes;
+                alignas(64) float sums[kGroups][kRows][kGroupLanes];
+                const auto* at = weight.data + g * kGroupLanes * weight.row_bytes;
                 float_gemv<Rows, Plain, kRows, kGroups>(reinterpret_cast<const Element*>(at), elements,
                                                         float_tile(x, 0), sums);
                 for (int i = 0; i < kGroups; ++i) {
@@ -175,29 +175,30 @@ inline void multiply_plain_rows(const WeightRows& weight, int64_t begin, int64_t
                 for (int i = 0; i < used; ++i) {
                     if (weight.packed) {
                         const auto* at =
-                            reinterpret_cast<const Element*>(weight.data + (g + i) * kLanes * weight.row_bytes);
+                            reinterpret_cast<const Element*>(weight.data + (g + i) * kGroupLanes * weight.row_bytes);
                         for (int64_t j = 0; j < count; ++j) {
-                            Rows::store_floats(scratch->panel[j] + i * kLanes, Plain::load(at + (e + j) * kLanes));
+                            Rows::store_floats(scratch->panel[j] + i * kGroupLanes,
+                                               Plain::load(at + (e + j) * kGroupLanes));
                         }
                     } else {
-                        for (int lane = 0; lane < kLanes; ++lane) {
-                            const int64_t row = std::min<int64_t>((g + i) * kLanes + lane, weight.rows - 1);
+                        for (int lane = 0; lane < kGroupLanes; ++lane) {
+                            const int64_t row = std::min<int64_t>((g + i) * kGroupLanes + lane, weight.rows - 1);
                             alignas(64) float values[kFloatPanelElements<Isa>];
                             const auto* from =
                                 reinterpret_cast<const Element*>(weight.data + row * weight.row_bytes) + e;
                             int64_t j = 0;
-                            for (; j + kLanes <= count; j += kLanes) {
+                            for (; j + kGroupLanes <= count; j += kGroupLanes) {
                                 Rows::store_floats(values + j, Plain::load(from + j));
                             }
                             decode_row(Plain::kType, from + j, static_cast<size_t>(count - j), values + j);
-                            for (j = 0; j < count; ++j) scratch->panel[j][i * kLanes + lane] = values[j];
+                            for (j = 0; j < count; ++j) scratch->panel[j][i * kGroupLanes + lane] = values[j];
                         }
                     }
                 }
                 multiply_float_rows_of_panel<Isa>(scratch, used, e, count, x, first, rows);
             }
             for (int64_t row = 0; row < rows; ++row) {
-                for (int i = 0; i < used; ++i) emit(first + row, g + i, scratch->sums[row] + i * kLanes);
+                for (int i = 0; i < used; ++i) emit(first + row, g + i, scratch->sums[row] + i * kGroupLanes);
             }
         }
     }
@@ -219,7 +220,7 @@ struct alignas(64) ColumnScratch {
 template <class Isa, class Emit>
 inline void multiply_columns(tsr_type type, const WeightRows& weight, int64_t outputs, int64_t begin, int64_t end,
                              const ActivationRows& x, ColumnScratch<Isa>* scratch, Emit&& emit) noexcept {
-    constexpr int kStep = kPanelLanes<Isa>, kElements = kFloatPanelElements<Isa>, kLanes = Isa::kGroupLanes;
+    constexpr int kStep = kPanelLanes<Isa>, kElements = kFloatPanelElements<Isa>, kGroupLanes = Isa::kGroupLanes;
     for (int64_t first = 0; first < x.rows; first += kFloatBatchRows) {
         const int64_t rows = std::min<int64_t>(kFloatBatchRows, x.rows - first);
         for (int64_t span = begin; span < end; ++span) {
@@ -246,8 +247,8 @@ inline void multiply_columns(tsr_type type, const WeightRows& weight, int64_t ou
                     multiply_float_rows_of_panel<Isa>(&scratch->one, Isa::kPanelGroups, e, count, x, first, rows);
                 }
                 for (int64_t row = 0; row < rows; ++row) {
-                    for (int i = 0; i < Isa::kPanelGroups && at + i * kLanes < wide; ++i) {
-                        emit(first + row, (from + at) / kLanes + i, scratch->one.sums[row] + i * kLanes);
+                    for (int i = 0; i < Isa::kPanelGroups && at + i * kGroupLanes < wide; ++i) {
+                        emit(first + row, (from + at) / kGroupLanes + i, scratch->one.sums[row] + i * kGroupLanes);
                     }
                 }
             }
