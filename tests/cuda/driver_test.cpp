@@ -112,6 +112,27 @@ TEST(EmulatedDriver, MemoryEndsWithTheCard) {
     EXPECT_EQ(call("cuMemAlloc_v2", &small, size_t{0}), 1);
 }
 
+TEST(EmulatedDriver, TheLastReleaseOfAContextTakesAllWithIt) {
+    start_driver();
+    void *context = nullptr, *stream = nullptr, *popped = nullptr;
+    Address left = 0;
+    size_t free_bytes = 0, total = 0;
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(call("cuDevicePrimaryCtxRetain", &context, 20), 0);
+        EXPECT_EQ(call("cuCtxPushCurrent_v2", context), 0);
+        EXPECT_EQ(call("cuMemGetInfo_v2", &free_bytes, &total), 0);
+        EXPECT_EQ(free_bytes, (1u << 30) - (64u << 20));
+        EXPECT_EQ(call("cuMemAlloc_v2", &left, size_t{512} << 20), 0);
+        EXPECT_EQ(call("cuStreamCreate", &stream, 1u), 0);
+        EXPECT_EQ(call("cuMemsetD8Async", left, static_cast<unsigned char>(1), size_t{64}, stream), 0);
+        EXPECT_EQ(call("cuDevicePrimaryCtxRelease_v2", 20), 0);
+        EXPECT_EQ(call("cuStreamSynchronize", stream), 709);
+        EXPECT_EQ(call("cuStreamDestroy_v2", stream), 0);
+        EXPECT_EQ(call("cuCtxPopCurrent_v2", &popped), 0);
+    }
+    EXPECT_EQ(call("cuDevicePrimaryCtxRelease_v2", 20), 201);
+}
+
 TEST(EmulatedDriver, CopiesStayWithinAllocations) {
     TestCard card(0);
     const Address a = card.allocate(64), b = card.allocate(64);

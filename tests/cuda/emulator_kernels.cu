@@ -101,6 +101,18 @@ SIMT_KERNEL(64, 1) histogram(const int* in, int* out, int bug) {
     if (t < 4) out[t] = bins[t];
 }
 
+// Counters of the standard library's kind. 1: one thread reads without an atomic.
+SIMT_KERNEL(64, 1) standard_atomics(unsigned* counters, int bug) {
+    const unsigned t = thread_index().x;
+    __atomic_fetch_add(&counters[0], t, __ATOMIC_RELAXED);
+    unsigned expected = __atomic_load_n(&counters[1], __ATOMIC_RELAXED);
+    while (!__atomic_compare_exchange_n(&counters[1], &expected, expected > t ? expected : t, true, __ATOMIC_RELAXED,
+                                        __ATOMIC_RELAXED)) {
+    }
+    __atomic_fetch_or(reinterpret_cast<unsigned long long*>(counters + 2), 1ull << t, __ATOMIC_SEQ_CST);
+    if (bug == 1 && t == 40) counters[4] = counters[0];
+}
+
 // Reads n values. 1: one that nobody has written.
 SIMT_KERNEL(32, 1) sum_written(const float* in, int n, float* out, int bug) {
     if (lane() != 0) return;

@@ -141,6 +141,14 @@ Outcome histogram(const Options& options, int bug, bool& right) {
     return outcome;
 }
 
+Outcome standard_atomics(const Options& options, int bug, bool& right) {
+    CardMemory card;
+    auto* const counters = card.upload(std::vector<unsigned>(6));
+    Outcome outcome = kernels().run("standard_atomics", {1, 1, 1}, {64, 1, 1}, card, options, 0, counters, bug);
+    right = counters[0] == 2016 && counters[1] == 63 && counters[2] == ~0u && counters[3] == ~0u;
+    return outcome;
+}
+
 Outcome sum_written(const Options& options, int bug, bool& right) {
     CardMemory card;
     float* const in = card.allocate<float>(20);
@@ -241,6 +249,7 @@ const Planted kPlanted[] = {
     {"last_block", 2, Fault::kLaunchFailed, "race", last_block},
     {"last_block", 3, Fault::kLaunchFailed, "race", last_block},
     {"histogram", 1, Fault::kLaunchFailed, "race", histogram},
+    {"standard_atomics", 1, Fault::kLaunchFailed, "race", standard_atomics},
     {"sum_written", 1, Fault::kLaunchFailed, "memory that nobody has written, at byte 76", sum_written},
     {"read_only", 1, Fault::kLaunchFailed, "read-only", read_only},
     {"stages", 1, Fault::kLaunchFailed, "has not been waited for", stages},

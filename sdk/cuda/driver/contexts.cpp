@@ -395,10 +395,17 @@ TSR_EXPORT Result cuDevicePrimaryCtxRetain(void** context, int device) {
     return CUDA_SUCCESS;
 }
 
+// With the last reference all that belongs to the context goes.
 TSR_EXPORT Result cuDevicePrimaryCtxRelease_v2(int device) {
-    TSR_FIND_CARD(device);
+    Driver& d = driver();
+    std::unique_lock lock(d.mutex);
+    Card* const card = find_card(d, device);
+    if (!card) return CUDA_ERROR_INVALID_DEVICE;
     if (card->context.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    --card->context.retained;
+    if (card->context.retained == 1) wait_for_all(d, lock);
+    if (--card->context.retained > 0) return CUDA_SUCCESS;
+    while (!card->allocations.empty()) release(d, *card, card->allocations.begin()->first);
+    card->reach = uint64_t{1} << card->number;
     return CUDA_SUCCESS;
 }
 

@@ -86,6 +86,17 @@ Place place_of(const emulator::Ranges& ranges, const void* address, uint64_t byt
     return (*range)->device == emulator::kHost ? Place::kPinned : Place::kCard;
 }
 
+void release(Driver& d, Card& card, Address address) {
+    const auto found = card.allocations.find(address);
+    const auto [bytes, mapped] = found->second;
+    const bool small = bytes < kSmall;
+    (small ? card.small_bytes : card.large_bytes) -= small ? rounded(bytes, 512) : rounded(bytes, kGranule);
+    d.memory.remove(address);
+    conceal(address, mapped);
+    card.released.emplace(mapped + kGap, address);
+    card.allocations.erase(found);
+}
+
 bool touches_card(const Driver& d, const void* address, uint64_t bytes) {
     const auto at = reinterpret_cast<uintptr_t>(address);
     return std::any_of(d.cards.begin(), d.cards.end(), [&](const auto& card) {
@@ -136,13 +147,7 @@ TSR_EXPORT Result cuMemFree_v2(Address address) {
     for (const auto& card : d.cards) {
         const auto found = card->allocations.find(address);
         if (found == card->allocations.end()) continue;
-        const auto [bytes, mapped] = found->second;
-        const bool small = bytes < kSmall;
-        (small ? card->small_bytes : card->large_bytes) -= small ? rounded(bytes, 512) : rounded(bytes, kGranule);
-        d.memory.remove(address);
-        conceal(address, mapped);
-        card->released.emplace(mapped + kGap, address);
-        card->allocations.erase(found);
+        release(d, *card, address);
         return context->card->error;
     }
     return CUDA_ERROR_INVALID_VALUE;

@@ -213,6 +213,8 @@ Work replay(std::shared_ptr<ExecutableGraph> graph);
 enum class Place { kUnknown, kCard, kPinned };
 // Where [address, address + bytes) lies as a whole. kUnknown: pageable memory of the host, or beyond an allocation.
 Place place_of(const emulator::Ranges& ranges, const void* address, uint64_t bytes, const emulator::Range** range);
+// Gives an allocation's memory back to its card.
+void release(Driver& d, Card& card, Address address);
 // Whether any byte of it is a card's.
 bool touches_card(const Driver& d, const void* address, uint64_t bytes);
 

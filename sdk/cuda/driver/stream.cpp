@@ -92,6 +92,7 @@ Result find_stream(Driver& d, void* handle, std::shared_ptr<Stream>& stream) {
     const auto found = d.streams.find(static_cast<Stream*>(handle));
     if (found == d.streams.end()) return CUDA_ERROR_INVALID_HANDLE;  // the default stream is not emulated
     stream = found->second;
+    if (stream->context.retained == 0) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     return stream->context.card->error;
 }
 
