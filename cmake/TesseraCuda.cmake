@@ -1,8 +1,8 @@
 # Kernels for GPUs. Shared by the main build and the installed SDK. Needs nothing where TSR_CUDA is OFF.
 #
 # tessera_cuda_module(PLUGIN NAME SOURCES FILE.cu ... [ARCHS ARCH...] [INCLUDES FOLDER...]): compiles the sources, together one module, for
-# the architectures and embeds them into the plugin that tessera_plugin(PLUGIN ...) made; its host code finds them as
-# tessera_cuda_module_PLUGIN__NAME (tessera/cuda/images.hpp). ARCHS: those of tessera_cuda_archs().
+# the architectures and embeds them into the plugin that tessera_plugin(PLUGIN ...) made, or into the target PLUGIN; its host code finds them as
+# tessera_cuda_module_PLUGIN__NAME (tessera/cuda/images.hpp). ARCHS: those of tessera_cuda_archs(). PTX: the newest one, too.
 option(TSR_CUDA "Build kernels for GPUs (tools/setup --cuda installs their compilers)" OFF)
 set(TSR_CUDA_ARCHS "" CACHE STRING "Architectures to compile kernels for: 61;80 and so on, 90@61 for sm_90 made from compute_61, or all; empty: those of the GPUs here, else 61;80")
 set(TSR_CUDA_TOOLKIT "" CACHE PATH "Folder with bin/ptxas and lib/libnvrtc.so.12 of CUDA 12; empty: .cuda of the source folder")
@@ -93,7 +93,11 @@ function(tessera_cuda_module plugin name)
         COMMAND Tessera::cuda_compile ${words} --include "$<JOIN:${includes},;--include;>"
         DEPENDS Tessera::cuda_compile ${sources} "${toolkit}/bin/ptxas" DEPFILE "${folder}/${module}.d"
         COMMENT "Compiling kernels of ${module} for ${arg_ARCHS}" COMMAND_EXPAND_LISTS VERBATIM)
-    target_sources(tessera_plugin_${plugin} PRIVATE "${folder}/${module}.cpp")
+    set(target ${plugin})
+    if(TARGET tessera_plugin_${plugin})
+        set(target tessera_plugin_${plugin})
+    endif()
+    target_sources(${target} PRIVATE "${folder}/${module}.cpp")
     set_property(GLOBAL APPEND PROPERTY TSR_CUDA_STATISTICS "${folder}/${module}.statistics")
     if(COMMAND tessera_cuda_emulated_module)
         tessera_cuda_emulated_module(${plugin} ${name} SOURCES ${sources} INCLUDES ${arg_INCLUDES} ARCHS ${arg_ARCHS})

@@ -84,7 +84,7 @@ void compile(const Options& options) {
             throw std::runtime_error("the cached result " + key + " is damaged: remove it from " +
                                      options.cache.string());
         images.push_back({target.real, false, kept.substr(end + 1 + log_bytes)});
-        std::string kernels = kernel_statistics(kept.substr(end + 1, log_bytes));
+        std::string kernels = kernel_statistics(kept.substr(end + 1, log_bytes), from);
         for (size_t at = 0; at < kernels.size();) {
             const size_t line = kernels.find('\n', at) + 1;
             statistics += options.name + " " + std::to_string(target.real) + " " + kernels.substr(at, line - at);

@@ -93,13 +93,13 @@ Assembled Ptxas::assemble(const std::string& ptx, int real, const fs::path& work
     return made;
 }
 
-std::string kernel_statistics(const std::string& log) {
+std::string kernel_statistics(const std::string& log, const std::string& ptx) {
     static const std::regex function(R"(Function properties for (\S+))"),
         entry(R"(Compiling entry function '([^']+)')"),
         stack(R"((\d+) bytes stack frame, (\d+) bytes spill stores, (\d+) bytes spill loads)"),
         used(R"(Used (\d+) registers)"), shared(R"((\d+) bytes smem)");
     struct Kernel {
-        std::string registers = "0", stores = "0", loads = "0", shared = "0", stack = "0";
+        std::string threads = "0", registers = "0", stores = "0", loads = "0", shared = "0", stack = "0";
     };
     std::map<std::string, Kernel> kernels;
     std::string compiled, described;
@@ -121,10 +121,15 @@ std::string kernel_statistics(const std::string& log) {
             if (std::regex_search(line, found, shared)) kernels[compiled].shared = found[1];
         }
     }
+    // .entry NAME(parameters) .maxntid 128
+    static const std::regex bounds(R"(\.entry ([\w$]+)\([^)]*\)\s*\.maxntid (\d+))");
+    for (std::sregex_iterator at(ptx.begin(), ptx.end(), bounds), end; at != end; ++at) {
+        if (const auto found = kernels.find((*at)[1]); found != kernels.end()) found->second.threads = (*at)[2];
+    }
     std::string text;
     for (const auto& [name, kernel] : kernels) {
-        text += name + " " + kernel.registers + " " + kernel.stores + " " + kernel.loads + " " + kernel.shared + " " +
-                kernel.stack + "\n";
+        text += name + " " + kernel.threads + " " + kernel.registers + " " + kernel.stores + " " + kernel.loads + " " +
+                kernel.shared + " " + kernel.stack + "\n";
     }
     return text;
 }

@@ -28,7 +28,8 @@ class Ptxas {
     std::string version_;
 };
 
-// "kernel registers spill_stores spill_loads static_shared stack" for each kernel in a log of ptxas -v.
-std::string kernel_statistics(const std::string& log);
+// "kernel threads registers spill_stores spill_loads static_shared stack" for each kernel in a log of ptxas -v, one a
+// line; bytes, and of threads the maximum of a block that the PTX says (0: none).
+std::string kernel_statistics(const std::string& log, const std::string& ptx);
 
 }  // namespace tessera::cuda::compiler

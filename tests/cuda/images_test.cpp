@@ -1,0 +1,52 @@
+// Which image a card runs, and what is said where there is none.
+#include <tessera/cuda/images.hpp>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera::cuda {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(Images, TheNewestOfTheSameMajorVersionThatIsNotNewerThanTheCard) {
+    const Image images[] = {{600, false, nullptr, nullptr},
+                            {610, false, nullptr, nullptr},
+                            {700, false, nullptr, nullptr},
+                            {800, false, nullptr, nullptr},
+                            {900, false, nullptr, nullptr}};
+    const Module module = {"m", images, std::size(images)};
+    EXPECT_EQ(find_image(module, 600), &images[0]);
+    EXPECT_EQ(find_image(module, 610), &images[1]);
+    EXPECT_EQ(find_image(module, 620), &images[1]);
+    EXPECT_EQ(find_image(module, 750), &images[2]);
+    EXPECT_EQ(find_image(module, 860), &images[3]);
+    EXPECT_EQ(find_image(module, 890), &images[3]);
+    EXPECT_EQ(find_image(module, 900), &images[4]);
+    // Machine code of another major version does not run.
+    EXPECT_EQ(find_image(module, 1000), nullptr);
+    EXPECT_EQ(find_image(module, 500), nullptr);
+}
+
+TEST(Images, PtxOnlyWhereNoMachineCodeFits) {
+    const Image images[] = {
+        {800, true, nullptr, nullptr}, {800, false, nullptr, nullptr}, {610, true, nullptr, nullptr}};
+    const Module module = {"m", images, std::size(images)};
+    EXPECT_EQ(find_image(module, 860), &images[1]);
+    EXPECT_EQ(find_image(module, 900), &images[0]);
+    EXPECT_EQ(find_image(module, 1200), &images[0]);
+    EXPECT_EQ(find_image(module, 700), &images[2]);
+    EXPECT_EQ(find_image(module, 600), nullptr);
+}
+
+TEST(Images, ARefusalNamesModuleCardAndBuild) {
+    const Image images[] = {{610, false, nullptr, nullptr}, {800, false, nullptr, nullptr}};
+    const std::string text = missing_image({"cuda_ampere__matmul", images, 2}, 900);
+    EXPECT_THAT(text, HasSubstr("cuda_ampere__matmul"));
+    EXPECT_THAT(text, HasSubstr("capability 9.0"));
+    EXPECT_THAT(text, HasSubstr("6.1 8.0"));
+    EXPECT_THAT(text, HasSubstr("TSR_CUDA_ARCHS=90"));
+}
+
+}  // namespace
+}  // namespace tessera::cuda
