@@ -11,7 +11,8 @@
 #include <cmath>
 #include <random>
 
-TESSERA_CUDA_MODULE(cuda_wrappers_test__wrappers);
+// TSR_WRAPPERS: the module, which tests/cuda/kit.cmake compiles once for each plugin's virtual architectures.
+extern const tessera::cuda::Module TSR_WRAPPERS;
 
 namespace tessera::test {
 namespace {
@@ -67,7 +68,7 @@ class Wrappers : public testing::Test {
     }
     static const cuda::Module& kModule;
 };
-const cuda::Module& Wrappers::kModule = tessera_cuda_module_cuda_wrappers_test__wrappers;
+const cuda::Module& Wrappers::kModule = TSR_WRAPPERS;
 
 TEST_F(Wrappers, Indices) {
     on_cards([](Card& card) {
