@@ -1,6 +1,6 @@
 // matmul with weights of q8_0, f32, f16 and bf16, for few rows.
 #include "estimate.hpp"
-#include "launches.hpp"
+#include "matmul_arguments.hpp"
 #include "ops.hpp"
 #include "q8_0.hpp"
 
@@ -45,10 +45,6 @@ uint64_t activation_bytes(const tsr_node& node, uint32_t image_capability) noexc
     return float_name(node.inputs[1]->type) ? 0 : q8_activation_bytes(node.inputs[0]->dims[0], image_capability);
 }
 
-int64_t batch_of(const tsr_tensor& x) noexcept {
-    return x.rank == 3 ? x.dims[1] : 1;
-}
-
 double macs_a_clock(tsr_type type, uint32_t capability) noexcept {
     return type == TSR_TYPE_Q8_0 ? q8_macs_a_clock(capability) : 32;
 }
@@ -60,7 +56,7 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
         cpu::check_matmul(*node, *plan, work);
         if (!plan->supported) return;
         plan->supported = 0;
-        const tsr_tensor &x = *node->inputs[0], &weight = *node->inputs[1], &y = *node->outputs[0];
+        const tsr_tensor &x = *node->inputs[0], &weight = *node->inputs[1];
         if (!float_name(weight.type) && weight.type != TSR_TYPE_Q8_0) {
             return sdk::refuse(*plan,
                                "matmul: required a weight of %s; supported: q8_0 f32 f16 bf16; missing: that type",
@@ -68,15 +64,7 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
         }
         if (cpu::matmul_transposed(*node))
             return sdk::refuse(*plan, "matmul: required transpose_weight; supported: without; missing: it");
-        if (weight.range != TSR_RANGE_FIXED)
-            return sdk::refuse(*plan, "matmul: required bounded weights; supported: fixed ones; missing: that");
-        constexpr int64_t kMaximum = std::numeric_limits<int32_t>::max() / 64;
-        if (x.dims[0] > kMaximum || y.dims[0] > kMaximum || batch_of(x) > int64_t{kMaximumGrid}) {
-            return sdk::refuse(
-                *plan, "matmul: required %lld x %lld, batch %lld; supported: up to %lld, batch %u; missing: larger",
-                static_cast<long long>(x.dims[0]), static_cast<long long>(y.dims[0]),
-                static_cast<long long>(batch_of(x)), static_cast<long long>(kMaximum), kMaximumGrid);
-        }
+        if (refuse_size(*node, *plan)) return;
         const Build& build = build_of(self);
         const cuda::Module& module = module_for(build, weight.type);
         if (refuse_card(build, module, *device, node->op, *plan)) return;
@@ -149,25 +137,9 @@ const tsr_status* enqueue(const tsr_kernel*, void* state, const tsr_launch* laun
     return sdk::guarded([&] {
         const State& prepared = *static_cast<State*>(state);
         const tsr_node& node = prepared.node;
-        const tsr_tensor &x = *node.inputs[0], &weight = *node.inputs[1], &y = *node.outputs[0];
-        Matmul a{};
-        a.x = operand_address(node, *launch, 0);
-        a.weight = operand_address(node, *launch, 1);
-        a.y = operand_address(node, *launch, 2);
-        a.activations = launch->workspace;
-        a.rows = rows_of(x, *launch);
-        a.x_row = x.strides[x.rank - 1];
-        a.y_row = y.strides[y.rank - 1];
-        a.weight_row = weight.strides[1];
-        a.batch = static_cast<int32_t>(batch_of(x));
-        if (a.batch > 1) {
-            a.x_batch = x.strides[1];
-            a.y_batch = y.strides[1];
-            a.weight_batch = weight.strides[2];
-        }
+        const tsr_tensor &x = *node.inputs[0], &weight = *node.inputs[1];
+        Matmul a = matmul_arguments(node, *launch);
         a.activation_bytes = prepared.activation_bytes;
-        a.k = static_cast<int32_t>(x.dims[0]);
-        a.n = static_cast<int32_t>(y.dims[0]);
         const uint32_t rows = row_bound(x, *launch);
         const auto batch = static_cast<uint32_t>(a.batch);
 

@@ -19,6 +19,7 @@ struct Build {
     const cuda::Module* cache_write;
     const cuda::Module* attention;
     const cuda::Module* routing;
+    const cuda::Module* matmul_transposed;
 };
 
 // The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.
@@ -43,6 +44,7 @@ void set_tiled_attention(tsr_kernel& kernel) noexcept;
 void set_moe_route(tsr_kernel& kernel) noexcept;
 void set_get_rows(tsr_kernel& kernel) noexcept;
 void set_matmul_id(tsr_kernel& kernel) noexcept;
+void set_matmul_transposed(tsr_kernel& kernel) noexcept;
 
 // Refuses in `plan`, as every kernel does first, a card that the plugin does not own, or for which the module has no
 // image; returns whether it did.

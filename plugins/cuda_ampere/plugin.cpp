@@ -8,6 +8,7 @@ TESSERA_CUDA_MODULE(cuda_ampere__rowwise);
 TESSERA_CUDA_MODULE(cuda_ampere__cache_write);
 TESSERA_CUDA_MODULE(cuda_ampere__attention);
 TESSERA_CUDA_MODULE(cuda_ampere__routing);
+TESSERA_CUDA_MODULE(cuda_ampere__matmul_transposed);
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
     // Built for minor version 0, which no host is below.
@@ -21,5 +22,6 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
                                             &tessera_cuda_module_cuda_ampere__rowwise,
                                             &tessera_cuda_module_cuda_ampere__cache_write,
                                             &tessera_cuda_module_cuda_ampere__attention,
-                                            &tessera_cuda_module_cuda_ampere__routing});
+                                            &tessera_cuda_module_cuda_ampere__routing,
+                                            &tessera_cuda_module_cuda_ampere__matmul_transposed});
 }

@@ -10,6 +10,7 @@ TESSERA_CUDA_MODULE(cuda_legacy__rowwise);
 TESSERA_CUDA_MODULE(cuda_legacy__cache_write);
 TESSERA_CUDA_MODULE(cuda_legacy__attention);
 TESSERA_CUDA_MODULE(cuda_legacy__routing);
+TESSERA_CUDA_MODULE(cuda_legacy__matmul_transposed);
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
     // Built for minor version 0, which no host is below.
@@ -27,5 +28,6 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
                                             &tessera_cuda_module_cuda_legacy__rowwise,
                                             &tessera_cuda_module_cuda_legacy__cache_write,
                                             &tessera_cuda_module_cuda_legacy__attention,
-                                            &tessera_cuda_module_cuda_legacy__routing});
+                                            &tessera_cuda_module_cuda_legacy__routing,
+                                            &tessera_cuda_module_cuda_legacy__matmul_transposed});
 }

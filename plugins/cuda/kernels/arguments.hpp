@@ -56,9 +56,10 @@ struct MatmulId {
     int32_t experts, reserved;
 };
 
-inline constexpr int kMatmulWarps = 4;    // of a block; each computes one output of all rows of a tile
-inline constexpr int kMaximumTile = 8;    // rows of x that a launch reads the weight once for
-inline constexpr int kQuantiseWarps = 4;  // of a block; each quantises one block of 32
+inline constexpr int kMatmulWarps = 4;     // of a block; each computes one output of all rows of a tile
+inline constexpr int kMaximumTile = 8;     // rows of x that a launch reads the weight once for
+inline constexpr int kTransposedTile = 4;  // the same along the columns of a weight
+inline constexpr int kQuantiseWarps = 4;   // of a block; each quantises one block of 32
 
 // q8_0: a block is a scale (f16) and 32 codes.
 inline constexpr int kQ8Bytes = 34;
