@@ -147,9 +147,6 @@ Plan make_plan(const Graph& model, const Registry& registry, const Hardware& har
 // How much of a device the plan may not exceed: free memory less a margin.
 uint64_t usable_bytes(const tsr_device_info& device);
 
-// What a device needs and has, and which flags help; empty if the plan fits it.
-std::string why_no_fit(const Plan& plan, DeviceIndex device);
-
 // Throws Error(TSR_DOES_NOT_FIT) with the reason of the first device that the plan does not fit.
 void check_fit(const Plan& plan);
 

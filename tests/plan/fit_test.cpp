@@ -85,7 +85,9 @@ TEST_F(FitTest, OneCardIsNotSpreadOverFour) {
     const PlannedModel planned = plan({}, {card("CUDA0", "RTX 3090", kRoom), card("CUDA1", "RTX 3090", kRoom),
                                            card("CUDA2", "RTX 3090", kRoom), card("CUDA3", "RTX 3090", kRoom)});
     for (const auto& [name, device] : places(planned.plan)) {
-        if (name.starts_with("blk.") && is_expert(name)) EXPECT_EQ(device, "CUDA0") << name;
+        if (name.starts_with("blk.") && is_expert(name)) {
+            EXPECT_EQ(device, "CUDA0") << name;
+        }
     }
     for (DeviceIndex device = 2; device < planned.plan.devices.size(); ++device)
         EXPECT_EQ(planned.plan.memory[device].weights, 0u);
@@ -117,7 +119,9 @@ TEST_F(FitTest, NoRoomIsLeftThatTheCpusExpertsCouldUse) {
             if (!is_expert(name)) continue;
             devices_of_layer[std::atoi(name.c_str() + 4)].insert(device);
             // What kernels take beside the weights changes with the placement, by less than a hundredth of all.
-            if (device == "CPU") EXPECT_LT(idle, bytes[name] + needed / 100) << name << " at " << share;
+            if (device == "CPU") {
+                EXPECT_LT(idle, bytes[name] + needed / 100) << name << " at " << share;
+            }
         }
         for (const auto& [layer, devices] : devices_of_layer) in_parts += devices.size() > 1;
     }
@@ -148,7 +152,9 @@ TEST_F(FitTest, RulesOfTheUserStay) {
     options.placement.rules = {{"ffn_down_exps", "CPU"}};
     const PlannedModel planned = plan(options, {card("CUDA0", "RTX 3090", kRoom)});
     for (const auto& [name, device] : places(planned.plan)) {
-        if (name.find("ffn_down_exps") != std::string::npos) EXPECT_EQ(device, "CPU") << name;
+        if (name.find("ffn_down_exps") != std::string::npos) {
+            EXPECT_EQ(device, "CPU") << name;
+        }
     }
 }
 
@@ -175,8 +181,9 @@ TEST_F(FitTest, TheDefaultLoweringIsTheFastest) {
             }
             EXPECT_LE(cache(usual.plan), smallest * 5 / 4);
             for (const auto& [name, way] : ways) {
-                if (cache(way.plan) <= smallest * 5 / 4)
+                if (cache(way.plan) <= smallest * 5 / 4) {
                     EXPECT_LE(typical_seconds(usual.plan), 1.05 * typical_seconds(way.plan)) << name;
+                }
             }
         }
     }
