@@ -65,6 +65,11 @@ if(TSR_CUDA)
                 COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --timeout 120)
         endif()
         if("61" IN_LIST archs AND "80" IN_LIST archs)
+            string(REPLACE ";" "," comma_archs "${archs}")
+            add_test(NAME cuda_out_of_tree COMMAND "${CMAKE_COMMAND}" -D "BUILD=${CMAKE_BINARY_DIR}" -D "WORK=${CMAKE_CURRENT_BINARY_DIR}/out_of_tree"
+                -D "TOOLKIT=${toolkit}" -D "ARCHS=${comma_archs}" -D "GENERATOR=${CMAKE_GENERATOR}" -D "COMPILER=${CMAKE_CXX_COMPILER}"
+                -P "${CMAKE_CURRENT_SOURCE_DIR}/out_of_tree/check.cmake")
+            set_tests_properties(cuda_out_of_tree PROPERTIES TIMEOUT 600 LABELS slow)
             # The script for machines with a card, whole.
             emulated_test(gpu_acceptance CARDS 8.6:2GiB 6.1:2GiB
                 COMMAND ${acceptance} "${CMAKE_CURRENT_BINARY_DIR}/gpu-acceptance.md" --small)
