@@ -65,8 +65,9 @@ function(tessera_cuda_emulated_module plugin name)
         add_library(${target} MODULE "${base}.cpp" $<TARGET_OBJECTS:Tessera::cuda_kernel_side>)
         target_include_directories(${target} PRIVATE ${includes})
         target_compile_definitions(${target} PRIVATE ${definitions})
-        # memcpy and memset stay calls, which the emulator checks; variables that are not initialised get a pattern.
-        target_compile_options(${target} PRIVATE -fno-sanitize=all -fsanitize=thread -O2 -g1 -march=x86-64-v3 -ffp-contract=off
+        # memcpy and memset stay calls, which the emulator checks; variables that are not initialised get a pattern. SHELL: CMake would
+        # remove an option that a sanitizer's preset has given before.
+        target_compile_options(${target} PRIVATE "SHELL:-fno-sanitize=all -fsanitize=thread" -O2 -g1 -march=x86-64-v3 -ffp-contract=off
             -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -ftrivial-auto-var-init=pattern
             -fvisibility=hidden -fno-gnu-unique -Wuninitialized -Wmaybe-uninitialized -Wno-unknown-pragmas)
         target_link_options(${target} PRIVATE -fno-sanitize=all)
