@@ -1,6 +1,13 @@
 # The compiler of kernels, the host side and the plugins. What needs compiled kernels is tested where TSR_CUDA is ON.
 tessera_test(cuda_images_test SOURCES images_test.cpp LIBRARIES tessera_cuda_kit)
 
+tessera_test(cuda_provider_test SOURCES provider_test.cpp card.cpp LIBRARIES tessera_cuda_kit)
+if(TARGET tessera_emulated_cuda AND NOT TSR_SANITIZE)
+    add_test(NAME cuda_provider_emulated COMMAND "${CMAKE_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
+        --gpu 8.6:1GiB --gpu 6.1:1GiB -- "$<TARGET_FILE:cuda_provider_test>")
+    add_dependencies(cuda_provider_test tessera_emulated_cuda tessera_emulated_nvml)
+endif()
+
 set(toolkit "")
 if(TSR_CUDA)
     set(toolkit "${TSR_CUDA_TOOLKIT}")

@@ -1,5 +1,7 @@
 #include "device.hpp"
 
+#include <tessera/cuda/images.hpp>
+
 #include <algorithm>
 #include <cctype>
 #include <string_view>
@@ -51,8 +53,8 @@ Device::Device(const tsr_device_info& info)
     check(driver_.device_attribute(&minor, kComputeMinor, number_), "cuDeviceGetAttribute", "compute capability");
     if (const auto found = static_cast<uint32_t>(100 * major + 10 * minor); found != info.compute_capability) {
         throw Failure(TSR_INVALID_ARGUMENT, id_ + ": expected a card of compute capability " +
-                                                std::to_string(info.compute_capability) + " / 100; the driver says " +
-                                                std::to_string(found) + " / 100");
+                                                capability_text(info.compute_capability) + "; the driver says " +
+                                                capability_text(found));
     }
     check(driver_.retain_context(&context_, number_), "cuDevicePrimaryCtxRetain", "opening");
 }
