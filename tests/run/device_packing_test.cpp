@@ -199,6 +199,9 @@ INSTANTIATE_TEST_SUITE_P(Policies, PackingFailure,
 // Each wait of loading is left out in turn, on a device that does nothing before it is waited for: rows that the host
 // has overwritten meanwhile were packed then, or nothing was.
 TEST(DevicePackingOrder, AMissingWaitIsFound) {
+#ifdef __SANITIZE_THREAD__
+    GTEST_SKIP() << "ThreadSanitizer reports the missing wait itself";
+#endif
     const Model model = models()[0];
     std::vector<float> wanted;
     uint64_t waits = 0;
