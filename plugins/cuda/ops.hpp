@@ -8,18 +8,17 @@
 
 namespace tessera::cuda_ops {
 
+// X(module): modules of kernels, one for each file of kernels/*.cu; CMakeLists.txt compiles them for each plugin.
+#define TESSERA_CUDA_OPS_MODULES(X) \
+    X(rms_norm) X(matmul_q8_0) X(matmul_float) X(rowwise) X(cache_write) X(attention) X(routing) X(matmul_transposed)
+
 // What a plugin was built with. Lives until the process ends.
 struct Build {
     const char* name;  // of the plugin
     cuda::CardRange cards;
-    const cuda::Module* rms_norm;
-    const cuda::Module* matmul_q8_0;
-    const cuda::Module* matmul_float;
-    const cuda::Module* rowwise;
-    const cuda::Module* cache_write;
-    const cuda::Module* attention;
-    const cuda::Module* routing;
-    const cuda::Module* matmul_transposed;
+#define TESSERA_CUDA_OPS_FIELD(module) const cuda::Module* module;
+    TESSERA_CUDA_OPS_MODULES(TESSERA_CUDA_OPS_FIELD)
+#undef TESSERA_CUDA_OPS_FIELD
 };
 
 // The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.

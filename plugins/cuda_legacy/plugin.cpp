@@ -3,14 +3,10 @@
 
 #include <algorithm>
 
-TESSERA_CUDA_MODULE(cuda_legacy__rms_norm);
-TESSERA_CUDA_MODULE(cuda_legacy__matmul_q8_0);
-TESSERA_CUDA_MODULE(cuda_legacy__matmul_float);
-TESSERA_CUDA_MODULE(cuda_legacy__rowwise);
-TESSERA_CUDA_MODULE(cuda_legacy__cache_write);
-TESSERA_CUDA_MODULE(cuda_legacy__attention);
-TESSERA_CUDA_MODULE(cuda_legacy__routing);
-TESSERA_CUDA_MODULE(cuda_legacy__matmul_transposed);
+#define TESSERA_DECLARE(module) TESSERA_CUDA_MODULE(cuda_legacy__##module);
+TESSERA_CUDA_OPS_MODULES(TESSERA_DECLARE)
+
+#define TESSERA_POINTER(module) &tessera_cuda_module_cuda_legacy__##module,
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
     // Built for minor version 0, which no host is below.
@@ -20,14 +16,5 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
     uint32_t maximum = 750;
     for (size_t i = 0; i < tessera_cuda_module_cuda_legacy__rms_norm.count; ++i)
         maximum = std::max(maximum, tessera_cuda_module_cuda_legacy__rms_norm.images[i].capability);
-    return tessera::cuda_ops::plugin_table({"cuda_legacy",
-                                            {600, maximum},
-                                            &tessera_cuda_module_cuda_legacy__rms_norm,
-                                            &tessera_cuda_module_cuda_legacy__matmul_q8_0,
-                                            &tessera_cuda_module_cuda_legacy__matmul_float,
-                                            &tessera_cuda_module_cuda_legacy__rowwise,
-                                            &tessera_cuda_module_cuda_legacy__cache_write,
-                                            &tessera_cuda_module_cuda_legacy__attention,
-                                            &tessera_cuda_module_cuda_legacy__routing,
-                                            &tessera_cuda_module_cuda_legacy__matmul_transposed});
+    return tessera::cuda_ops::plugin_table({"cuda_legacy", {600, maximum}, TESSERA_CUDA_OPS_MODULES(TESSERA_POINTER)});
 }
