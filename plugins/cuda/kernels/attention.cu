@@ -18,12 +18,6 @@ SIMT_DEVICE float infinity() {
     return bits_as<float>(0x7F800000u);
 }
 
-SIMT_DEVICE float warp_maximum(float value) {
-    SIMT_UNROLL
-    for (int mask = 16; mask > 0; mask /= 2) value = fmaxf(value, shuffle_xor(value, mask));
-    return value;
-}
-
 // Shared memory of a block.
 struct Shared {
     float *q, *tile, *weights, *factors, *maxima, *sums;

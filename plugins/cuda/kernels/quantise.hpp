@@ -5,12 +5,6 @@
 
 namespace tessera::cuda_kernels {
 
-SIMT_DEVICE float warp_maximum(float value) {
-    SIMT_UNROLL
-    for (int mask = 16; mask > 0; mask /= 2) value = simt::fmaxf(value, simt::shuffle_xor(value, mask));
-    return value;
-}
-
 // The last vector of 16 bytes of a row is read whole: what lies behind the last block is zero.
 template <class T>
 SIMT_DEVICE void clear_end(T* stream, int blocks) {

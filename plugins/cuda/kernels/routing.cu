@@ -60,8 +60,7 @@ SIMT_DEVICE void probabilities(const float* logits, int n, bool sigmoid, float* 
     }
     float largest = -bits_as<float>(0x7F800000u), sum = 0;
     for (int e = first; e < n; e += 32) largest = fmaxf(largest, logits[e]);
-    SIMT_UNROLL
-    for (int mask = 16; mask > 0; mask /= 2) largest = fmaxf(largest, shuffle_xor(largest, mask));
+    largest = warp_maximum(largest);
     for (int e = first; e < n; e += 32) {
         p[e] = expf(logits[e] - largest);
         sum += p[e];

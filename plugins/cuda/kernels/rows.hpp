@@ -27,4 +27,11 @@ SIMT_DEVICE float warp_sum(float value) {
     return value;
 }
 
+// The maximum over a warp, in every lane.
+SIMT_DEVICE float warp_maximum(float value) {
+    SIMT_UNROLL
+    for (int mask = 16; mask > 0; mask /= 2) value = simt::fmaxf(value, simt::shuffle_xor(value, mask));
+    return value;
+}
+
 }  // namespace tessera::cuda_kernels
