@@ -39,12 +39,22 @@ class Route {
     }
 
     Route(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
-        : node_(node), kernel_(device, module, "moe_route") {}
+        : node_(node), kernel_(device, module, "moe_route") {
+        const cpu::RouteAttributes want(node);
+        arguments_.experts = static_cast<int32_t>(node.inputs[0]->dims[0]);
+        arguments_.groups = static_cast<int32_t>(want.groups);
+        arguments_.groups_used = static_cast<int32_t>(want.groups_used);
+        arguments_.used = static_cast<int32_t>(want.used);
+        arguments_.keep_at_least = static_cast<int32_t>(std::clamp<int64_t>(want.keep_at_least, 0, want.used));
+        arguments_.sigmoid = want.sigmoid;
+        arguments_.normalize = want.normalize;
+        arguments_.scale = static_cast<float>(want.scale);
+        arguments_.keep_ratio = static_cast<float>(want.keep_ratio);
+    }
 
     void enqueue(const tsr_launch& launch) const {
         const tsr_tensor &logits = *node_.inputs[0], &ids = *node_.outputs[0];
-        const cpu::RouteAttributes want(node_);
-        cuda_kernels::Route r{};
+        cuda_kernels::Route r = arguments_;
         r.logits = operand_address(node_, launch, 0);
         r.bias = sdk::has_input(node_, 1) ? operand_address(node_, launch, 1) : nullptr;
         r.ids = operand_address(node_, launch, node_.input_count);
@@ -54,41 +64,14 @@ class Route {
         r.ids_slot = ids.strides[0];
         r.ids_row = ids.strides[1];
         r.weights_row = node_.outputs[1]->strides[1];
-        r.experts = static_cast<int32_t>(logits.dims[0]);
-        r.groups = static_cast<int32_t>(want.groups);
-        r.groups_used = static_cast<int32_t>(want.groups_used);
-        r.used = static_cast<int32_t>(want.used);
-        r.keep_at_least = static_cast<int32_t>(std::clamp<int64_t>(want.keep_at_least, 0, want.used));
-        r.sigmoid = want.sigmoid;
-        r.normalize = want.normalize;
-        r.scale = static_cast<float>(want.scale);
-        r.keep_ratio = static_cast<float>(want.keep_ratio);
         kernel_.launch(launch.queue, {std::min(row_bound(logits, launch), kMaximumGrid), 1, 1}, 32, r);
     }
 
   private:
     const tsr_node& node_;
     cuda::Kernel kernel_;
+    cuda_kernels::Route arguments_{};
 };
-
-// As kernels/cache_rows.hpp decodes them.
-bool is_decoded(tsr_type type) noexcept {
-    switch (type) {
-        case TSR_TYPE_F32:
-        case TSR_TYPE_F16:
-        case TSR_TYPE_BF16:
-        case TSR_TYPE_Q8_0:
-        case TSR_TYPE_Q6_0:
-        case TSR_TYPE_Q5_0:
-        case TSR_TYPE_Q5_1:
-        case TSR_TYPE_Q4_0:
-        case TSR_TYPE_Q4_1:
-        case TSR_TYPE_IQ4_NL:
-            return true;
-        default:
-            return false;
-    }
-}
 
 class GetRows {
   public:
@@ -101,7 +84,8 @@ class GetRows {
         if (!plan.supported) return;
         plan.supported = 0;
         const tsr_tensor& table = *node.inputs[0];
-        if (!is_decoded(table.type))
+        // Rows are decoded as those of a cache.
+        if (!cpu::can_encode(table.type))
             return sdk::refuse(plan, "get_rows: required a table of %s; supported: %s; missing: that type",
                                cpu::format_name(table.type), cpu::kCacheTypes);
         if (table.dims[0] > INT32_MAX / 2 || table.dims[1] > INT32_MAX)
