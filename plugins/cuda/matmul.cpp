@@ -9,7 +9,6 @@
 
 #include <array>
 #include <cstdio>
-#include <limits>
 #include <optional>
 #include <string>
 
@@ -21,20 +20,6 @@ using cuda_kernels::Matmul;
 
 constexpr std::array kTiles = {1, 2, 4, 8};
 static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
-
-// The name of the functions of a type whose products need no activations of their own; nullptr: another type.
-const char* float_name(tsr_type type) noexcept {
-    switch (type) {
-        case TSR_TYPE_F32:
-            return "f32";
-        case TSR_TYPE_F16:
-            return "f16";
-        case TSR_TYPE_BF16:
-            return "bf16";
-        default:
-            return nullptr;
-    }
-}
 
 const cuda::Module& module_for(const Build& build, tsr_type type) noexcept {
     return float_name(type) ? *build.matmul_float : *build.matmul_q8_0;

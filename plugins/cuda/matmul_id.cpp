@@ -61,9 +61,9 @@ class MatmulId {
             const std::string name = "matmul_id_q8_0_width" + std::to_string(kQ8Widths[i]);
             products_[i].emplace(device, module, name.c_str());
         }
-        const cuda::Image* image = cuda::find_image(module, info.compute_capability);
-        if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info.compute_capability));
-        activation_bytes_ = static_cast<int64_t>(q8_activation_bytes(node.inputs[0]->dims[0], image->capability));
+        // There is an image: its functions have been found.
+        const uint32_t image = cuda::find_image(module, info.compute_capability)->capability;
+        activation_bytes_ = static_cast<int64_t>(q8_activation_bytes(node.inputs[0]->dims[0], image));
     }
 
     void enqueue(const tsr_launch& launch) const {

@@ -12,19 +12,9 @@
 namespace tessera::cuda_ops {
 namespace {
 
+// The name of the functions of a type; nullptr: another type.
 const char* type_name(tsr_type type) noexcept {
-    switch (type) {
-        case TSR_TYPE_F32:
-            return "f32";
-        case TSR_TYPE_F16:
-            return "f16";
-        case TSR_TYPE_BF16:
-            return "bf16";
-        case TSR_TYPE_Q8_0:
-            return "q8_0";
-        default:
-            return nullptr;
-    }
+    return type == TSR_TYPE_Q8_0 ? "q8_0" : float_name(type);
 }
 
 class MatmulTransposed {
