@@ -51,6 +51,12 @@ inline int64_t inner_rows(const tsr_tensor& tensor) noexcept {
     return (tensor.rank > 2 ? tensor.dims[1] : 1) * (tensor.rank > 3 ? tensor.dims[2] : 1);
 }
 
+// Their extents: of the two inner dimensions.
+inline void set_inner(const tsr_tensor& tensor, int32_t (&inner)[2]) noexcept {
+    inner[0] = tensor.rank > 2 ? static_cast<int32_t>(tensor.dims[1]) : 1;
+    inner[1] = tensor.rank > 3 ? static_cast<int32_t>(tensor.dims[2]) : 1;
+}
+
 // Strides of rank 1 to 4 as those of two inner dimensions and the slowest one.
 inline void set_strides(const tsr_tensor& tensor, int64_t (&strides)[3]) noexcept {
     strides[0] = tensor.rank > 2 ? tensor.strides[1] : 0;

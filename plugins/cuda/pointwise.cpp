@@ -52,8 +52,7 @@ class Pointwise {
         // A second operand of rank 1 beside a first of another rank is one row for all.
         if (b.rank == a.rank) set_strides(b, p.b_strides);
         set_strides(*node_.outputs[0], p.y_strides);
-        p.inner[0] = a.rank > 2 ? static_cast<int32_t>(a.dims[1]) : 1;
-        p.inner[1] = a.rank > 3 ? static_cast<int32_t>(a.dims[2]) : 1;
+        set_inner(a, p.inner);
         p.n = static_cast<int32_t>(a.dims[0]);
         const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
         kernel_.launch(launch.queue,
