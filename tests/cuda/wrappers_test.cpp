@@ -120,20 +120,31 @@ TEST_F(Wrappers, NamedBarriers) {
 TEST_F(Wrappers, Warps) {
     on_cards([](Card& card) {
         const Words in = random_words(32);
-        const Words out = run(card, "wrapper_warp", 32, in, Words(256));
+        const Words out = run(card, "wrapper_warp", 32, in, Words(320));
+        float sums[32], maximum = -2;
+        for (uint32_t i = 0; i < 32; ++i) {
+            sums[i] = std::bit_cast<float>(0x3F800000u | in[i] >> 9);
+            maximum = std::max(maximum, -sums[i]);
+        }
+        for (uint32_t mask = 16; mask > 0; mask /= 2) {
+            const auto before = std::to_array(sums);
+            for (uint32_t i = 0; i < 32; ++i) sums[i] = before[i] + before[i ^ mask];
+        }
         uint32_t ballot = 0;
         for (uint32_t i = 0; i < 32; ++i) ballot |= (in[i] % 3 == 0 ? 1u : 0u) << i;
         for (uint32_t i = 0; i < 32; ++i) {
-            EXPECT_EQ(out[8 * i], in[(i * 7 + 3) % 32]);
-            EXPECT_EQ(out[8 * i + 1], in[i ^ 5]);
-            EXPECT_EQ(out[8 * i + 2], in[i + 4 < 32 ? i + 4 : i]);
-            EXPECT_EQ(out[8 * i + 3], 1u);
-            EXPECT_EQ(out[8 * i + 4], 0u);
-            EXPECT_EQ(out[8 * i + 5], ballot);
-            EXPECT_EQ(out[8 * i + 6], in[31]);
+            EXPECT_EQ(out[10 * i], in[(i * 7 + 3) % 32]);
+            EXPECT_EQ(out[10 * i + 1], in[i ^ 5]);
+            EXPECT_EQ(out[10 * i + 2], in[i + 4 < 32 ? i + 4 : i]);
+            EXPECT_EQ(out[10 * i + 3], 1u);
+            EXPECT_EQ(out[10 * i + 4], 0u);
+            EXPECT_EQ(out[10 * i + 5], ballot);
+            EXPECT_EQ(out[10 * i + 6], in[31]);
             // Bytes 5, 1, 7 and 3 of the eight, from the low end.
             const uint32_t a = in[i], b = ~a;
-            EXPECT_EQ(out[8 * i + 7], (b >> 8 & 255) | (a >> 8 & 255) << 8 | (b >> 24) << 16 | (a >> 24) << 24);
+            EXPECT_EQ(out[10 * i + 7], (b >> 8 & 255) | (a >> 8 & 255) << 8 | (b >> 24) << 16 | (a >> 24) << 24);
+            EXPECT_EQ(out[10 * i + 8], std::bit_cast<uint32_t>(sums[i]));
+            EXPECT_EQ(out[10 * i + 9], std::bit_cast<uint32_t>(maximum));
         }
     });
 }

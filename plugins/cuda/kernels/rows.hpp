@@ -22,16 +22,12 @@ SIMT_DEVICE T* at(void* base, int64_t bytes) {
 
 // The sum over a warp, in every lane; the order does not depend on anything.
 SIMT_DEVICE float warp_sum(float value) {
-    SIMT_UNROLL
-    for (int mask = 16; mask > 0; mask /= 2) value += simt::shuffle_xor(value, mask);
-    return value;
+    return simt::reduce_sum(value);
 }
 
 // The maximum over a warp, in every lane.
 SIMT_DEVICE float warp_maximum(float value) {
-    SIMT_UNROLL
-    for (int mask = 16; mask > 0; mask /= 2) value = simt::fmaxf(value, simt::shuffle_xor(value, mask));
-    return value;
+    return simt::reduce_maximum(value);
 }
 
 }  // namespace tessera::cuda_kernels

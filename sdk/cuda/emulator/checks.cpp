@@ -75,9 +75,12 @@ Cell* Executor::cells(Page& of) {
 template <class Do>
 void Executor::for_cells(uintptr_t address, uint64_t bytes, bool is_shared, const Do& act) {
     const uintptr_t end = address + bytes;
+    Cell* next = nullptr;
     for (uintptr_t word = address & ~uintptr_t{3}; word < end; word += 4) {
-        Cell& cell = is_shared ? shared_cells_[(word - shared_begin_) / 4]
-                               : cells(page(word / kPageBytes))[word % kPageBytes / 4];
+        if (!next || (!is_shared && word % kPageBytes == 0))
+            next = is_shared ? &shared_cells_[(word - shared_begin_) / 4]
+                             : &cells(page(word / kPageBytes))[word % kPageBytes / 4];
+        Cell& cell = *next++;
         if (!(cell.flags & Cell::kSplit)) {
             if (word >= address && word + 4 <= end) {
                 act(cell, word, 4);
@@ -163,15 +166,14 @@ void Executor::check_shared(uintptr_t address, uint64_t bytes, uint32_t kind, bo
 void Executor::check_read_only(uintptr_t address, uint64_t bytes) {
     for (uintptr_t word = address & ~uintptr_t{3}; word < address + bytes; word += 4) {
         Page& of = page(word / kPageBytes);
-        const uint64_t index = word % kPageBytes / 4;
+        const uintptr_t first = std::max(word, address), end = std::min(word + 4, address + bytes);
         if (of.cells && options_.check_races) {
-            Cell& cell = of.cells[index];
+            Cell& cell = of.cells[word % kPageBytes / 4];
             const auto written = [&](const Cell& c) { return c.write_clock >= clocks_.launch_first; };
             bool found = !(cell.flags & Cell::kSplit) && written(cell);
             if (cell.flags & Cell::kSplit) {
                 const auto& parts = pool_.cells(cell.write_clock);
-                for (uintptr_t byte = std::max(word, address); byte < std::min(word + 4, address + bytes); ++byte)
-                    found |= written(parts[byte & 3]);
+                for (uintptr_t byte = first; byte < end; ++byte) found |= written(parts[byte & 3]);
             }
             if (found) {
                 fail(Fault::kLaunchFailed, "read-only load of " + std::to_string(bytes) + " bytes at " +
@@ -179,41 +181,50 @@ void Executor::check_read_only(uintptr_t address, uint64_t bytes) {
                 leave();
             }
         }
-        if (word >= address && word + 4 <= address + bytes) of.loaded[index / 32] |= 1u << index % 32;
+        const uint64_t offset = first % kPageBytes;
+        of.loaded[offset / 64] |= ((uint64_t{1} << (end - first)) - 1) << offset % 64;
     }
 }
 
-void Executor::check_global(uintptr_t address, uint64_t bytes, uint32_t kind) {
-    const Range* range = recent_range_;
+// The range that holds the bytes, if this kernel may touch it.
+const Range* Executor::find_range(uintptr_t address, uint64_t bytes, uint32_t kind) {
+    const Range* const range = range_before(*launch_->memory, address);
     if (!range || !range->holds(address, bytes)) {
-        range = range_before(*launch_->memory, address);
-        if (!range || !range->holds(address, bytes)) {
-            if (address >= launch_->library_begin && address + bytes <= launch_->library_end) return;
-            const auto parameters =
-                launch_->parameter_bytes_total ? reinterpret_cast<uintptr_t>(launch_->parameters[0]) : uintptr_t{0};
-            if (!(kind & kWrite) && parameters && address >= parameters &&
-                address + bytes <= parameters + launch_->parameter_bytes_total)
-                return;
-            const bool local = address - reinterpret_cast<uintptr_t>(stacks_) < kStackStride * (kMaximumThreads + 1);
-            fail(Fault::kIllegalAddress,
-                 what(kind, bytes) +
-                     (local ? " beyond the " + std::to_string(kStackBytes >> 10) + " KB of local memory of the thread"
-                            : " out of bounds, at " + place(address)));
-            leave();
-        }
-        if (range->device != kHost && !(launch_->devices >> range->device & 1)) {
-            fail(Fault::kIllegalAddress,
-                 what(kind, bytes) + " at " + describe(*range, address) + ", access to which has not been enabled");
-            leave();
-        }
-        recent_range_ = range;
+        if (address >= launch_->library_begin && address + bytes <= launch_->library_end) return nullptr;
+        const auto parameters =
+            launch_->parameter_bytes_total ? reinterpret_cast<uintptr_t>(launch_->parameters[0]) : uintptr_t{0};
+        if (!(kind & kWrite) && parameters && address >= parameters &&
+            address + bytes <= parameters + launch_->parameter_bytes_total)
+            return nullptr;
+        const bool local = address - reinterpret_cast<uintptr_t>(stacks_) < kStackStride * (kMaximumThreads + 1);
+        fail(Fault::kIllegalAddress, what(kind, bytes) + (local ? " beyond the " + std::to_string(kStackBytes >> 10) +
+                                                                      " KB of local memory of the thread"
+                                                                : " out of bounds, at " + place(address)));
+        leave();
+    }
+    if (range->device != kHost && !(launch_->devices >> range->device & 1)) {
+        fail(Fault::kIllegalAddress,
+             what(kind, bytes) + " at " + describe(*range, address) + ", access to which has not been enabled");
+        leave();
+    }
+    const uintptr_t first = address / kPageBytes * kPageBytes;
+    if (range->holds(first, kPageBytes)) page(first / kPageBytes).range = range;
+    return range;
+}
+
+void Executor::check_global(uintptr_t address, uint64_t bytes, uint32_t kind) {
+    const Page* const recent = recent_pages_[address / kPageBytes % recent_pages_.size()];
+    const Range* range = nullptr;
+    if (recent && recent->number == address / kPageBytes && address % kPageBytes + bytes <= kPageBytes)
+        range = recent->range;
+    if (!range) {
+        range = find_range(address, bytes, kind);
+        if (!range) return;
     }
     const uint64_t offset = address - range->begin;
-    const simt::emulated::Position& at = fiber_->position;
-    const Accessor me{at.warp * 32 + at.lane, at.warp, (kind & kWrite) != 0, (kind & kAtomic) == kAtomic,
-                      clocks_.launch_first};
     if (range->written) {
-        if ((!me.write || me.atomic) && options_.check_unwritten && !range->written->all(offset, bytes)) {
+        if ((!(kind & kWrite) || (kind & kAtomic) == kAtomic) && options_.check_unwritten &&
+            !range->written->all(offset, bytes)) {
             uint64_t first = 0;
             while (range->written->all(offset + first, 1)) ++first;
             fail(Fault::kLaunchFailed, what(kind, bytes) + " of memory that nobody has written, at " +
@@ -221,13 +232,14 @@ void Executor::check_global(uintptr_t address, uint64_t bytes, uint32_t kind) {
                                            (first ? ", byte " + std::to_string(first) + " of it" : ""));
             leave();
         }
-        if (me.write) range->written->mark(offset, bytes);
+        if (kind & kWrite) range->written->mark(offset, bytes);
     }
     if (kind & kReadOnly) return check_read_only(address, bytes);
+    const simt::emulated::Position& at = fiber_->position;
+    const Accessor me{at.warp * 32 + at.lane, at.warp, (kind & kWrite) != 0, (kind & kAtomic) == kAtomic,
+                      clocks_.launch_first};
     for_cells(address, bytes, false, [&](Cell& cell, uintptr_t where, uint64_t size) {
-        const Page& of = page(where / kPageBytes);
-        const uint64_t index = where % kPageBytes / 4;
-        if (me.write && (of.loaded[index / 32] >> index % 32 & 1) && options_.check_races) {
+        if (me.write && options_.check_races && page(where / kPageBytes).is_loaded(where % kPageBytes, size)) {
             fail(Fault::kLaunchFailed, what(kind, bytes) + " at " + describe(*range, address) +
                                            ", which the kernel has loaded through the read-only cache");
             leave();
@@ -237,7 +249,7 @@ void Executor::check_global(uintptr_t address, uint64_t bytes, uint32_t kind) {
 }
 
 void Executor::check(uintptr_t address, uint64_t bytes, uint32_t kind, const void* pc, bool counted) {
-    if (address - fiber_->stack_low < kStackBytes || bytes == 0) return;
+    if (address - stack_low_ < kStackBytes || bytes == 0) return;
     outcome_.counters.accesses += 1;
     if (!(kind & kUnaligned) && bytes <= 16 && (address & (bytes - 1)) != 0) {
         fail(Fault::kMisaligned, what(kind, bytes) + " at an address that is no multiple of it, at " + place(address));
@@ -254,10 +266,6 @@ void Executor::check(uintptr_t address, uint64_t bytes, uint32_t kind, const voi
                        is_shared ? address - reinterpret_cast<uintptr_t>(dynamic_) : address,
                        static_cast<uint32_t>(bytes), is_shared);
     }
-}
-
-void Executor::access(uintptr_t address, uint64_t bytes, uint32_t kind, const void* pc) {
-    check(address, bytes, kind, pc, true);
 }
 
 void Executor::copy(void* to, const void* from, uint64_t bytes, const void* pc) {

@@ -106,7 +106,6 @@ Outcome Executor::run(const Launch& launch, const Options& options) {
     used_pages_.clear();
     pages_.clear();
     recent_pages_.fill({});
-    recent_range_ = nullptr;
     released_.clear();
     block_clocks_.clear();
     block_numbers_.clear();
@@ -179,6 +178,7 @@ void Executor::enter(context::transfer_t from) {
 void Executor::switch_to(Fiber* next) {
     Fiber* const self = fiber_;
     fiber_ = next;
+    stack_low_ = next->stack_low;
     const context::transfer_t from = context::jump_fcontext(next->context, self);
     static_cast<Fiber*>(from.data)->context = from.fctx;
 }

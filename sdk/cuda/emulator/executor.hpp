@@ -85,7 +85,9 @@ class Executor {
     static Executor* current() noexcept;  // inline: called at every load and store
 
     // What kernels call; each may end the launch, in which case it does not return.
-    void access(uintptr_t address, uint64_t bytes, uint32_t kind, const void* pc);
+    void access(uintptr_t address, uint64_t bytes, uint32_t kind, const void* pc) {
+        if (address - stack_low_ >= kStackBytes) check(address, bytes, kind, pc, true);
+    }
     void copy(void* to, const void* from, uint64_t bytes, const void* pc);
     void fill(void* to, int value, uint64_t bytes, const void* pc);
     void atomic(uintptr_t address, uint64_t bytes, int order, const void* pc);
@@ -109,7 +111,12 @@ class Executor {
     struct Page {
         uintptr_t number = 0;
         Cell* cells = nullptr;              // null until something else than read-only loads needs them
-        std::array<uint32_t, 32> loaded{};  // a bit for each 4 bytes: loaded through the read-only cache
+        const Range* range = nullptr;       // that it lies in as a whole, if the card reaches that
+        std::array<uint64_t, 64> loaded{};  // a bit for each byte: loaded through the read-only cache
+
+        bool is_loaded(uint64_t offset, uint64_t bytes) const noexcept {  // any of at most 4 bytes, of one word
+            return (loaded[offset / 64] >> offset % 64 & ((1u << bytes) - 1u)) != 0;
+        }
     };
     static constexpr uint64_t kPageBytes = 4096;
     using Released = std::vector<bool>;  // by ordinals of blocks
@@ -137,6 +144,7 @@ class Executor {
     void check(uintptr_t address, uint64_t bytes, uint32_t kind, const void* pc, bool counted);
     void check_shared(uintptr_t address, uint64_t bytes, uint32_t kind, bool landing);
     void check_global(uintptr_t address, uint64_t bytes, uint32_t kind);
+    const Range* find_range(uintptr_t address, uint64_t bytes, uint32_t kind);
     void check_read_only(uintptr_t address, uint64_t bytes);
     void check_race(Cell& cell, uintptr_t address, uint64_t bytes, const Accessor& me);
     template <class Do>
@@ -173,8 +181,7 @@ class Executor {
     ShadowPool pool_;
     std::vector<std::unique_ptr<Cell[]>> used_pages_;
     std::unordered_map<uintptr_t, Page> pages_;
-    std::array<Page*, 64> recent_pages_{};
-    const Range* recent_range_ = nullptr;
+    std::array<Page*, 256> recent_pages_{};
     std::unordered_map<uintptr_t, Released> released_;
     std::vector<uint32_t> block_clocks_;   // first clock of each block, in the order of execution
     std::vector<uint64_t> block_numbers_;  // its number in the grid
@@ -193,6 +200,7 @@ class Executor {
     uint32_t ready_warps_ = 0;
     std::array<Barrier, 16> barriers_{};
     Fiber* fiber_ = nullptr;
+    uintptr_t stack_low_ = 0;  // of the fiber that runs
     bool fenced_ = false;
     std::vector<const Released*> acquiring_, acquired_;
 };

@@ -29,7 +29,7 @@ void Written::mark(uint64_t offset, uint64_t bytes) noexcept {
     }
 }
 
-bool Written::all(uint64_t offset, uint64_t bytes) const noexcept {
+bool Written::all_of_many(uint64_t offset, uint64_t bytes) const noexcept {
     if (offset % 8 == 0 && bytes % 8 == 0 && bytes <= 16)  // the usual ones
         return __atomic_load_n(&bits_[offset / 8], __ATOMIC_RELAXED) == 0xFF &&
                (bytes <= 8 || __atomic_load_n(&bits_[offset / 8 + 1], __ATOMIC_RELAXED) == 0xFF);

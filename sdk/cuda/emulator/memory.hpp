@@ -21,11 +21,20 @@ class Written {
     Written& operator=(const Written&) = delete;
 
     void mark(uint64_t offset, uint64_t bytes) noexcept;
-    bool all(uint64_t offset, uint64_t bytes) const noexcept;
+    bool all(uint64_t offset, uint64_t bytes) const noexcept {
+        const uint64_t shift = offset % 8;
+        if (bytes <= 8 - shift) {
+            const uint32_t mask = ((1u << bytes) - 1u) << shift;
+            return (__atomic_load_n(&bits_[offset / 8], __ATOMIC_RELAXED) & mask) == mask;
+        }
+        return all_of_many(offset, bytes);
+    }
     // Makes [to, to + bytes) as written as `source` is from `from` on.
     void copy(uint64_t to, const Written& source, uint64_t from, uint64_t bytes) noexcept;
 
   private:
+    bool all_of_many(uint64_t offset, uint64_t bytes) const noexcept;
+
     uint8_t* bits_ = nullptr;
     uint64_t size_ = 0;
 };

@@ -1,6 +1,7 @@
 // What the last lane of a warp does for all of them.
 #include "executor.hpp"
 
+#include <cmath>
 #include <cstring>
 #include <type_traits>
 
@@ -10,6 +11,7 @@ namespace {
 using simt::emulated::Ballot;
 using simt::emulated::Ldmatrix;
 using simt::emulated::Mma;
+using simt::emulated::Reduction;
 using simt::emulated::Shuffle;
 
 void shuffle(const Fiber* lanes, uint32_t population) {
@@ -31,6 +33,21 @@ void ballot(const Fiber* lanes, uint32_t population) {
     }
     for (uint32_t i = 0; i < 32; ++i) {
         if (population >> i & 1) static_cast<Ballot*>(lanes[i].arguments)->result = result;
+    }
+}
+
+template <class Combine>
+void reduce(const Fiber* lanes, uint32_t population, const Combine& combine) {
+    float values[32] = {}, next[32];
+    for (uint32_t i = 0; i < 32; ++i) {
+        if (population >> i & 1) values[i] = static_cast<const Reduction*>(lanes[i].arguments)->value;
+    }
+    for (uint32_t mask = 16; mask > 0; mask /= 2) {
+        for (uint32_t i = 0; i < 32; ++i) next[i] = combine(values[i], values[i ^ mask]);
+        std::memcpy(values, next, sizeof values);
+    }
+    for (uint32_t i = 0; i < 32; ++i) {
+        if (population >> i & 1) static_cast<Reduction*>(lanes[i].arguments)->value = values[i];
     }
 }
 
@@ -122,6 +139,10 @@ void Executor::operate(uint32_t w) {
             return shuffle(lanes, warp.population);
         case WarpOperation::kBallot:
             return ballot(lanes, warp.population);
+        case WarpOperation::kSum:
+            return reduce(lanes, warp.population, [](float a, float b) { return a + b; });
+        case WarpOperation::kMaximum:
+            return reduce(lanes, warp.population, [](float a, float b) { return std::fmax(a, b); });
         default:
             break;
     }

@@ -10,7 +10,7 @@
 
 namespace simt::emulated {
 
-inline constexpr uint32_t kVersion = 1;
+inline constexpr uint32_t kVersion = 2;
 
 // Where a thread stands. Valid and constant for as long as the thread runs.
 struct Position {
@@ -34,7 +34,7 @@ struct Site {
 enum Access : uint32_t { kRead = 0, kWrite = 1, kAtomic = 3, kUnaligned = 4, kReadOnly = 8 };
 
 // Operations that all lanes of a warp execute together; the argument of each lane is the struct below.
-enum class WarpOperation : uint32_t { kSync, kShuffle, kBallot, kLdmatrix, kMmaF16, kMmaBf16, kMmaS8 };
+enum class WarpOperation : uint32_t { kSync, kShuffle, kBallot, kSum, kMaximum, kLdmatrix, kMmaF16, kMmaBf16, kMmaS8 };
 
 struct Shuffle {
     uint32_t value;   // in: own; out: that of lane `source`
@@ -43,6 +43,10 @@ struct Shuffle {
 struct Ballot {
     uint32_t predicate;  // 0 or 1
     uint32_t result;
+};
+// Sum or maximum: each lane combines its value with that of the lane whose number differs in bit 4, then 3, 2, 1 and 0.
+struct Reduction {
+    float value;  // in: own; out: that of the warp
 };
 struct Ldmatrix {
     uint32_t* registers;  // [4]

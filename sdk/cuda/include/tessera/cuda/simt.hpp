@@ -20,6 +20,7 @@
 //   sync_block() sync_warp(mask) named_barrier_sync(id, threads) named_barrier_arrive(id, threads)
 //   fence_block() fence_device()
 //   shuffle(v, lane) shuffle_xor(v, mask) shuffle_down(v, delta) by all lanes of a warp; T: int, unsigned, float
+//   reduce_sum(v) reduce_maximum(v)   of the floats of all lanes, the same in every lane: by shuffle_xor 16, 8, 4, 2, 1
 //   vote_any(p) vote_all(p) vote_ballot(p)   by all lanes of a warp
 //   dp4a(a, b, c)                 c + the dot product of four int8; SIMT_ARCH >= 610
 //   ldmatrix_x4, ldmatrix_x4_transposed(r, shared)   four 8x8 matrices of 16-bit elements; SIMT_ARCH >= 800

@@ -130,6 +130,16 @@ template <class T>
 SIMT_DEVICE T shuffle_down(T value, int delta) {
     return __shfl_down_sync(kFullWarp, value, static_cast<unsigned>(delta));
 }
+SIMT_DEVICE float reduce_sum(float value) {
+    SIMT_UNROLL
+    for (int mask = 16; mask > 0; mask /= 2) value += shuffle_xor(value, mask);
+    return value;
+}
+SIMT_DEVICE float reduce_maximum(float value) {
+    SIMT_UNROLL
+    for (int mask = 16; mask > 0; mask /= 2) value = ::fmaxf(value, shuffle_xor(value, mask));
+    return value;
+}
 SIMT_DEVICE bool vote_any(bool predicate) {
     return __any_sync(kFullWarp, predicate) != 0;
 }
