@@ -53,8 +53,9 @@ class Hardware {
     // but std::bad_alloc.
     static Hardware detect();
 
-    // A machine described by a file; its GPUs have the kind "simulated" and the ids that real ones would have
-    // ("CUDA0"). Throws what File throws, or Error(TSR_CORRUPT_DATA) naming file, line and key.
+    // A machine described by a file; its GPUs have the ids that real ones would have ("CUDA0") and, unless the file
+    // says kind = "simulated", the kind of real ones. Throws what File throws, or Error(TSR_CORRUPT_DATA) naming file,
+    // line and key.
     static Hardware from_rig(const std::filesystem::path& file);
 
     // `devices` begin with the one CPU and have ids that differ; throws Error(TSR_INVALID_ARGUMENT) otherwise.

@@ -129,7 +129,9 @@ Hardware Hardware::from_rig(const std::filesystem::path& path) {
     root.ignore("measured");  // notes of what others needed on the machine
     for (TomlFile::Table& table : root.tables("gpu")) {
         DeviceDescription gpu = read_gpu(table);
-        gpu.kind = "simulated";
+        gpu.kind = table.string("kind").value_or("cuda");
+        if (gpu.kind != "cuda" && gpu.kind != "simulated")
+            table.reject("kind", "expected \"cuda\" or \"simulated\", found \"" + gpu.kind + '"');
         const int64_t count = table.integer("count", 1, kMaxGpus).value_or(1);
         table.finish();
         for (int64_t i = 0; i < count; ++i) {

@@ -43,7 +43,7 @@ TEST(Rig, DescribesAMachine) {
     EXPECT_FALSE(has_cpu_flag(cpu, "f16c"));
     ASSERT_EQ(rig.devices().size(), 4u);
     const tsr_device_info& last = *rig.find("CUDA2");
-    EXPECT_STREQ(last.kind, "simulated");
+    EXPECT_STREQ(last.kind, "cuda");
     EXPECT_STREQ(last.name, "P40");
     EXPECT_EQ(last.index, 2u);
     EXPECT_EQ(last.compute_capability, 610u);
@@ -51,6 +51,11 @@ TEST(Rig, DescribesAMachine) {
     EXPECT_STREQ(last.link, "");
     EXPECT_STREQ(rig.find("CUDA1")->link, "pcie4x16");
     EXPECT_STREQ(rig.find("CUDA1")->name, "RTX 3090");
+}
+
+TEST(Rig, TakesSimulatedCards) {
+    const Hardware rig = read(kCpu + "[[gpu]]\nkind = 'simulated'\ncompute_capability = '8.6'\nmemory = '1GiB'\n");
+    EXPECT_STREQ(rig.find("CUDA0")->kind, "simulated");
 }
 
 // Flags that every processor with another one has need not be listed.
@@ -111,6 +116,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadRig{kCpu + "[[gpu]]\ncompute_capability = 8.6\nmemory = 1\n",
                "expected a string, found a number with a fraction"},
         BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.60'\nmemory = 1\n", "expected \"MAJOR.MINOR\""},
+        BadRig{kCpu + "[[gpu]]\nkind = 'rocm'\ncompute_capability = '8.6'\nmemory = 1\n",
+               "key 'gpu[0].kind': expected \"cuda\" or \"simulated\", found \"rocm\""},
         BadRig{kCpu + "[[gpu]]\ncompute_capability = '0.1'\nmemory = 1\n", "expected \"MAJOR.MINOR\""},
         BadRig{kCpu + "[[gpu]]\ncompute_capability = '8.6'\nmemory = 1\ncount = 1000000000\n", "expected 1 to 256"},
         BadRig{kCpu +
