@@ -152,6 +152,7 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
 }
 
 void read_placement(Arguments& arguments, PlacementOptions& placement) {
+    placement.caches_on_cpu = arguments.has("no-kv-offload") || arguments.on_off("bench-no-kv-offload").value_or(false);
     if (const auto layers = arguments.text("n-gpu-layers"); layers && *layers != "auto") {
         placement.gpu_layers =
             *layers == "all" ? 1 << 16 : static_cast<int>(*arguments.integer("n-gpu-layers", -1, 1 << 16));
@@ -162,17 +163,48 @@ void read_placement(Arguments& arguments, PlacementOptions& placement) {
         }
         placement.tensor_split = *shares;
     }
-    constexpr std::array<std::string_view, 5> modes = {"layer", "row", "none", "graph", "attn"};
-    if (const auto mode = arguments.choice("split-mode", modes); mode && *mode != "layer") {
-        arguments.remark(
-            fmt::format("-sm {}: not in this version; several GPUs share by whole layers (-sm layer)", *mode));
-    }
     for (const std::string& text : arguments.all("override-tensor")) {
         for (TensorRule& rule : parse_tensor_rules(text)) placement.rules.push_back(std::move(rule));
     }
     if (const auto layers = arguments.integer("n-cpu-moe", 0, 1 << 16))
         placement.cpu_expert_layers = static_cast<int>(*layers);
     if (arguments.has("cpu-moe")) placement.cpu_expert_layers = -1;
+}
+
+std::vector<std::string> ids_of_list(std::string_view text) {
+    std::vector<std::string> ids;
+    while (!text.empty()) {
+        const size_t comma = std::min(text.find(','), text.size());
+        if (comma > 0) ids.emplace_back(text.substr(0, comma));
+        text.remove_prefix(std::min(comma + 1, text.size()));
+    }
+    return ids;
+}
+
+void read_devices(Arguments& arguments, DeviceChoice& devices) {
+    if (const auto ids = arguments.text("device")) {
+        devices.gpus = *ids == "none" ? std::vector<std::string>{} : ids_of_list(*ids);
+        if (*ids != "none" && devices.gpus->empty()) arguments.reject("device", "ids as in CUDA0,CUDA1, or none", *ids);
+    }
+    const auto main_gpu = arguments.integer("main-gpu", 0, 255);
+    constexpr std::array<std::string_view, 5> modes = {"layer", "row", "none", "graph", "attn"};
+    const auto mode = arguments.choice("split-mode", modes);
+    if (mode == "none") {
+        devices.only = static_cast<uint32_t>(main_gpu.value_or(0));
+    } else if (main_gpu) {
+        arguments.remark(fmt::format("{} {}: has an effect with -sm none alone; -dev chooses GPUs",
+                                     arguments.typed("main-gpu"), *main_gpu));
+    }
+    if (mode && *mode != "none" && *mode != "layer") {
+        arguments.remark(
+            fmt::format("-sm {}: not in this version; several GPUs share by whole layers (-sm layer)", *mode));
+    }
+    if (const auto margins = arguments.numbers("fit-target")) {
+        for (const double mib : *margins) {
+            if (mib > 1 << 24) arguments.reject("fit-target", "MiB up to 16777216", *arguments.text("fit-target"));
+            devices.margins.push_back(static_cast<uint64_t>(mib) << 20);
+        }
+    }
 }
 
 }  // namespace
@@ -281,6 +313,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
     settings.escape = arguments.has("escape") && !arguments.has("no-escape");
     read_engine(arguments, settings);
     read_placement(arguments, settings.engine.placement);
+    read_devices(arguments, settings.common.devices);
     read_sampling(arguments, settings);
     settings.predict = arguments.integer("predict", -2, kMaximumTokens);
     set(settings.parallel, arguments.integer("parallel", 1, 4096));

@@ -112,7 +112,7 @@ namespace {
 std::string ids_of(std::span<const tsr_device_info* const> devices) {
     std::string ids;
     for (const tsr_device_info* info : devices) ids += (ids.empty() ? "" : ", ") + std::string(info->id);
-    return ids;
+    return ids.empty() ? "none" : ids;
 }
 
 }  // namespace
@@ -125,6 +125,17 @@ void Hardware::limit_memory(std::string_view id, uint64_t bytes) {
         owned->info.memory_bytes = std::min(owned->info.memory_bytes, bytes);
         owned->info.free_memory_bytes = std::min(owned->info.free_memory_bytes, bytes);
     }
+}
+
+void Hardware::keep_gpus(std::span<const std::string> ids) {
+    std::vector<const tsr_device_info*> kept{infos_.front()};
+    for (const std::string& id : ids) {
+        const tsr_device_info* found = find(id);
+        if (!found || found == infos_.front())
+            fail(TSR_NOT_FOUND, "no GPU '{}' here; there are: {}", id, ids_of(std::span(infos_).subspan(1)));
+        if (std::ranges::find(kept, found) == kept.end()) kept.push_back(found);
+    }
+    infos_ = std::move(kept);
 }
 
 void Hardware::set_threads(uint32_t threads) noexcept {

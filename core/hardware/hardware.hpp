@@ -71,6 +71,10 @@ class Hardware {
     // here.
     void limit_memory(std::string_view id, uint64_t bytes);
 
+    // Drops all GPUs but these. The others keep their ids and indices. Throws Error(TSR_NOT_FOUND) as limit_memory
+    // does, with nothing changed.
+    void keep_gpus(std::span<const std::string> ids);
+
     // Workers of the team that the CPU offers; at least 1. Its memory_bandwidth is what they can read together.
     void set_threads(uint32_t threads) noexcept;
     // As if one node of host memory were all: its cores, its share of memory, caches and bandwidth. Nothing on a

@@ -83,6 +83,10 @@ CacheDevices NodeDevices::cache_devices(const Graph& graph, std::optional<Device
         const DeviceIndex usual = inherited.value_or(placement_.device_of_layer(layer));
         DeviceIndex& device = found[layer];
         device = usual;
+        if (options_.placement.caches_on_cpu) {
+            device = 0;
+            continue;
+        }
         for (const Node* node : nodes) {
             if (const DeviceIndex other = device_of(graph, *node, usual); other != usual) device = other;
         }

@@ -28,10 +28,30 @@ Config read_configuration(const CommonSettings& settings) {
     return config;
 }
 
+void apply(const DeviceChoice& choice, Hardware& hardware) {
+    if (choice.gpus) hardware.keep_gpus(*choice.gpus);
+    if (choice.only && hardware.devices().size() > 1) {
+        const auto gpus = hardware.devices().subspan(1);
+        if (*choice.only >= gpus.size()) {
+            fail(TSR_NOT_FOUND, "-mg {}: there {} here; they are numbered from 0", *choice.only,
+                 gpus.size() == 1 ? "is 1 GPU" : fmt::format("are {} GPUs", gpus.size()));
+        }
+        hardware.keep_gpus(std::vector<std::string>{gpus[*choice.only]->id});
+    }
+    if (choice.margins.empty()) return;
+    size_t at = 0;
+    for (const tsr_device_info* gpu : hardware.devices().subspan(1)) {
+        const uint64_t margin = choice.margins[std::min(at++, choice.margins.size() - 1)];
+        hardware.limit_memory(gpu->id, gpu->free_memory_bytes - std::min(margin, gpu->free_memory_bytes));
+    }
+}
+
 // The configuration describes this machine and does not apply to a rig.
-Hardware find_hardware(const Config& config, const std::optional<fs::path>& rig, uint32_t threads, NumaMode numa) {
+Hardware find_hardware(const Config& config, const CommonSettings& settings, const std::optional<fs::path>& rig,
+                       uint32_t threads, NumaMode numa) {
     Hardware hardware = rig ? Hardware::from_rig(*rig) : Hardware::detect();
     apply(config, hardware);
+    apply(settings.devices, hardware);
     if (threads) hardware.set_threads(threads);
     apply_speed(hardware, default_speed_file(hardware.cpu_description()));
     if (numa == NumaMode::kIsolate) hardware.isolate_node();
@@ -89,6 +109,37 @@ std::vector<std::string> idle_on_machine(const ModelSettings& settings, const Ma
     return lines;
 }
 
+// GPUs that no plugin uses, those with one name and one reason in one line.
+std::vector<std::string> unused_gpus(const Machine& machine) {
+    struct Group {
+        std::string ids, name, why;
+    };
+    std::vector<Group> groups;
+    for (const tsr_device_info* device : machine.hardware.devices().subspan(1)) {
+        std::string why;
+        if (machine.registry.find_provider(*device, &why)) continue;
+        const bool is_built = std::ranges::any_of(machine.registry.plugins(), [&](const PluginRecord& record) {
+            return std::ranges::find(record.manifest.kinds, device->kind) != record.manifest.kinds.end();
+        });
+        if (!is_built && std::string_view(device->kind) == "cuda")
+            why += "; 'tools/setup --cuda' and 'tools/build release -DTSR_CUDA=ON' build those for NVIDIA GPUs";
+        const auto same =
+            std::ranges::find_if(groups, [&](const Group& g) { return g.name == device->name && g.why == why; });
+        if (same != groups.end()) {
+            same->ids += fmt::format(", {}", device->id);
+        } else {
+            groups.push_back({device->id, device->name, why});
+        }
+    }
+    std::vector<std::string> lines;
+    for (const Group& group : groups) {
+        std::string why = group.why;
+        for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos;) why.replace(at, 1, "; ");
+        lines.push_back(fmt::format("{} ({}) without a plugin, not used: {}", group.ids, printable(group.name), why));
+    }
+    return lines;
+}
+
 // Plugins for processors that the one of a rig lacks flags for.
 std::vector<std::string> plugins_without_flags(const Machine& machine) {
     std::vector<std::string> lines;
@@ -119,7 +170,7 @@ void check_plugins(const Registry& registry) {
 
 Machine::Machine(const CommonSettings& settings, const std::optional<fs::path>& rig, uint32_t threads, NumaMode numa)
     : config(read_configuration(settings)),
-      hardware(find_hardware(config, rig, threads, numa)),
+      hardware(find_hardware(config, settings, rig, threads, numa)),
       processors(rig ? Hardware::from_rig(*rig).cpu().threads : static_cast<uint32_t>(allowed_cpus().size())),
       registry(Registry::load(config, hardware)),
       remarks(idle_names(settings, config, registry)) {}
@@ -165,6 +216,7 @@ std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& mode
     check_plugins(machine.registry);
     std::vector<std::string> remarks = machine.remarks;
     std::ranges::move(idle_on_machine(settings, machine), std::back_inserter(remarks));
+    std::ranges::move(unused_gpus(machine), std::back_inserter(remarks));
     if (machine.hardware.is_rig()) std::ranges::move(plugins_without_flags(machine), std::back_inserter(remarks));
     for (const std::string& key : model.file.added_keys()) remarks.push_back(unknown_key_line(key, model.file));
     const ModelInfo info = read_model_info(model.file);

@@ -13,6 +13,13 @@
 
 namespace tessera {
 
+// GPUs that a user leaves out, and memory of them that is to stay free.
+struct DeviceChoice {
+    std::optional<std::vector<std::string>> gpus;  // ids (-dev); in the order in which -ts names shares; none: all
+    std::optional<uint32_t> only;                  // one GPU alone, by its place among those (-sm none, -mg)
+    std::vector<uint64_t> margins;  // bytes of each GPU that stay free (-fitt); the last is that of the others too
+};
+
 // Settings of all commands.
 struct CommonSettings {
     bool verbose = false;
@@ -20,6 +27,7 @@ struct CommonSettings {
     std::vector<std::filesystem::path> plugin_folders;
     std::optional<std::filesystem::path> model;  // none: the bundled one
     std::vector<gguf::Override> overrides;
+    DeviceChoice devices;
 };
 
 struct ModelSettings {

@@ -26,9 +26,14 @@ constexpr const char* kAvx2 = "'avx2', 'fma', 'f16c'";
 
 class Rigs : public testing::Test {
   protected:
-    std::string rig(const std::string& flags) {
-        return folder_.write("rig.toml",
-                             "[cpu]\nname = 'a processor'\nflags = [" + flags + "]\nthreads = 8\nmemory = '64GiB'\n");
+    std::string rig(const std::string& flags, int cards = 0, const std::string& capability = "'8.6'") {
+        std::string text = "[cpu]\nname = 'a processor'\nflags = [" + flags + "]\nthreads = 8\nmemory = '64GiB'\n";
+        if (cards > 0) {
+            text +=
+                "[[gpu]]\nkind = 'simulated'\nname = 'a card'\nmemory = '8GiB'\ncompute_capability = " + capability +
+                "\ncount = " + std::to_string(cards) + "\n";
+        }
+        return folder_.write("rig.toml", text);
     }
     static std::set<std::string> texts(const boost::json::value& list, const char* key) {
         std::set<std::string> all;
@@ -86,6 +91,67 @@ TEST_F(Rigs, ListsThePluginsOfSuchAMachine) {
     const Outcome bad = tessera({"plugins", "--rig", "/no/such/file"});
     EXPECT_EQ(bad.code, 1);
     EXPECT_THAT(bad.err, HasSubstr("/no/such/file"));
+}
+
+// Cards of simulated kind, so that every build has a plugin for them.
+TEST_F(Rigs, UseTheGpusThatAreChosen) {
+    const std::string machine = rig(kAvx2, 3);
+    const auto with = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"plan", "--json", "--rig", machine, "-ngl", "99"});
+        return tessera(words);
+    };
+    const auto ids = [&](const std::vector<std::string>& words) {
+        return texts(plan(with(words)).at("devices"), "id");
+    };
+    EXPECT_THAT(ids({}), ElementsAre("CPU", "CUDA0", "CUDA1", "CUDA2"));
+    EXPECT_THAT(ids({"-dev", "CUDA2,CUDA1"}), ElementsAre("CPU", "CUDA1", "CUDA2"));
+    EXPECT_THAT(ids({"-dev", "none"}), ElementsAre("CPU"));
+    EXPECT_THAT(ids({"-sm", "none"}), ElementsAre("CPU", "CUDA0"));
+    EXPECT_THAT(ids({"-sm", "none", "-mg", "2"}), ElementsAre("CPU", "CUDA2"));
+    EXPECT_THAT(ids({"-dev", "CUDA2,CUDA1", "-sm", "none"}), ElementsAre("CPU", "CUDA2"));
+
+    EXPECT_THAT(with({"-dev", "CUDA1,CUDA7"}).err, HasSubstr("no GPU 'CUDA7' here; there are: CUDA0, CUDA1, CUDA2"));
+    EXPECT_THAT(with({"-dev", "CPU"}).err, HasSubstr("no GPU 'CPU' here"));
+    EXPECT_THAT(with({"-sm", "none", "-mg", "3"}).err, HasSubstr("-mg 3: there are 3 GPUs here"));
+    const Outcome idle = with({"-mg", "1"});
+    EXPECT_EQ(idle.code, 0);
+    EXPECT_THAT(idle.err, HasSubstr("-mg 1: has an effect with -sm none alone"));
+}
+
+TEST_F(Rigs, LeaveTheMemoryFreeThatIsAskedFor) {
+    const std::string machine = rig(kAvx2, 3);
+    const auto available = [&](const std::vector<std::string>& margins) {
+        std::vector<std::string> words = {"plan", "--json", "--rig", machine};
+        words.insert(words.end(), margins.begin(), margins.end());
+        std::vector<int64_t> bytes;
+        const auto found = plan(tessera(words));
+        for (const auto& device : found.at("devices").as_array())
+            bytes.push_back(device.at("usable_bytes").to_number<int64_t>());
+        return bytes;
+    };
+    const std::vector<int64_t> all = available({}), less = available({"-fitt", "64,128"});
+    ASSERT_EQ(all.size(), 4u);
+    EXPECT_EQ(less[0], all[0]);
+    // Of what is left the planner keeps a small share back.
+    const double mib[] = {64, 128, 128};
+    for (size_t i = 0; i < 3; ++i)
+        EXPECT_NEAR(static_cast<double>(all[i + 1] - less[i + 1]) / (1 << 20), mib[i], 0.1 * mib[i]);
+}
+
+TEST_F(Rigs, KeepCachesInHostMemoryIfAsked) {
+    const auto found = plan(tessera({"plan", "--json", "--rig", rig(kAvx2, 1), "-ngl", "99", "-nkvo"}));
+    for (const auto& device : found.at("devices").as_array())
+        EXPECT_EQ(device.at("cache").to_number<int64_t>() > 0, device.at("id").as_string() == "CPU");
+    for (const auto& node : found.at("nodes").as_array()) {
+        const bool is_attention = node.at("op").as_string().find("attention") != std::string::npos;
+        EXPECT_TRUE(!is_attention || node.at("device").as_string() == "CPU");
+    }
+}
+
+// Every card that no plugin uses is named, and why.
+TEST_F(Rigs, NameTheCardsThatNoPluginUses) {
+    const Outcome outcome = tessera({"plan", "--rig", rig(kAvx2, 2, "'5.2'")});
+    EXPECT_THAT(outcome.err, HasSubstr("CUDA0, CUDA1 (a card) without a plugin, not used: simulated: "));
 }
 
 // Its kernels are run only where they can be.
