@@ -1,11 +1,11 @@
 // Plans of files that make_gguf.py writes, and of DeepSeek-V3 for the rigs that people have.
 #include "tests/apps/process.hpp"
+#include "tests/apps/sparse_model.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <chrono>
 #include <filesystem>
@@ -15,24 +15,6 @@ namespace tessera::test {
 namespace {
 
 namespace fs = std::filesystem;
-
-// Files of holes, made once for all tests of this process.
-std::string make(const std::string& preset, const std::string& type, const std::vector<std::string>& more = {}) {
-    std::string name = preset + "-" + type;
-    for (const std::string& word : more) name += word;
-    const fs::path path = fs::path(TSR_BINARY_DIR) / "tests" / "apps" / (name + ".gguf");
-    if (fs::exists(path)) return path.string();
-    const fs::path part = path.string() + "." + std::to_string(getpid()) + ".part";
-    std::vector<std::string> words = {
-        TSR_PYTHON,   TSR_SHARED "/tools/make_gguf.py", "--preset", preset, "--type", type, "--sparse", "-o",
-        part.string()};
-    words.insert(words.end(), more.begin(), more.end());
-    const Outcome outcome = run_process(words);
-    if (outcome.code != 0)
-        throw std::runtime_error("make_gguf.py failed (it needs python3 with numpy): " + outcome.err);
-    fs::rename(part, path);
-    return path.string();
-}
 
 boost::json::object json_of(const Outcome& outcome) {
     return boost::json::parse(outcome.out).as_object();
@@ -48,7 +30,7 @@ TEST(PlanFiles, TinyInEveryType) {
     for (const char* type : {"f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "iq4_xs", "q2_K",
                              "q3_K", "q4_K", "q5_K", "q6_K"}) {
         SCOPED_TRACE(type);
-        const Outcome outcome = tessera({"plan", make("tiny-v3", type), "--json", "-mla", "3"});
+        const Outcome outcome = tessera({"plan", sparse_model("tiny-v3", type), "--json", "-mla", "3"});
         ASSERT_EQ(outcome.code, 0) << outcome.err;
         EXPECT_EQ(json_of(outcome).at("model").at("layers").to_number<int>(), 4);
     }
@@ -59,7 +41,7 @@ TEST(PlanFiles, TinyInEveryLayoutAndWay) {
         for (const char* mla : {"0", "1", "2", "3"}) {
             SCOPED_TRACE(std::string(layout) + " " + mla);
             const Outcome outcome =
-                tessera({"plan", make("tiny", "q8_0", {"--layout", layout}), "--json", "-mla", mla});
+                tessera({"plan", sparse_model("tiny", "q8_0", {"--layout", layout}), "--json", "-mla", mla});
             ASSERT_EQ(outcome.code, 0) << outcome.err;
             const boost::json::object plan = json_of(outcome);
             for (const auto& choice : plan.at("lowerings").as_array()) {
@@ -71,7 +53,7 @@ TEST(PlanFiles, TinyInEveryLayoutAndWay) {
 }
 
 TEST(PlanV3, CacheIsAsLargeAsTheThreadsSay) {
-    const std::string model = make("v3", "q4_K");
+    const std::string model = sparse_model("v3", "q4_K");
     const auto start = std::chrono::steady_clock::now();
     const Outcome f16 = tessera({"plan", model, "--json", "-mla", "3", "-c", "65536", "-ctk", "f16"});
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -84,8 +66,8 @@ TEST(PlanV3, CacheIsAsLargeAsTheThreadsSay) {
 
 // What another program reached on two Xeon 6980P (shared/rigs) is to be beaten, and not by more than can be.
 TEST(PlanV3, TheSpeedOfACpuRigIsPredicted) {
-    const Outcome outcome =
-        tessera({"plan", make("v3", "q4_K"), "--json", "-c", "8192", "--rig", TSR_SHARED "/rigs/dual-xeon-6980p.toml"});
+    const Outcome outcome = tessera(
+        {"plan", sparse_model("v3", "q4_K"), "--json", "-c", "8192", "--rig", TSR_SHARED "/rigs/dual-xeon-6980p.toml"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto plan = json_of(outcome);
     const auto& empty = plan.at("speed").at(0);
@@ -107,8 +89,9 @@ TEST(PlanV3, EveryRigGetsAnAnswer) {
         const bool lite = entry.path().stem() == "lite-4080";
         for (const char* type : {"q4_K", "q2_K"}) {
             SCOPED_TRACE(entry.path().filename().string() + " " + type);
-            const Outcome outcome = tessera({"plan", lite ? make("lite", "q4_0") : make("v3", type), "--json", "-mla",
-                                             "3", "-c", "32768", "-ctk", "q8_0", "--rig", entry.path().string()});
+            const Outcome outcome =
+                tessera({"plan", lite ? sparse_model("lite", "q4_0") : sparse_model("v3", type), "--json", "-mla", "3",
+                         "-c", "32768", "-ctk", "q8_0", "--rig", entry.path().string()});
             ASSERT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.err;
             const auto plan = json_of(outcome);
             EXPECT_EQ(plan.at("fits").as_bool(), outcome.code == 0);

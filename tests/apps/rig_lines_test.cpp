@@ -1,0 +1,96 @@
+// Command lines that people ran, planned on the machines they ran them on (rig_lines.txt), by the plugins for GPUs.
+#include "tests/apps/process.hpp"
+#include "tests/apps/sparse_model.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/value.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <fstream>
+#include <map>
+#include <ostream>
+#include <sstream>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tessera::test {
+namespace {
+
+struct Line {
+    std::string rig, preset, type;
+    std::vector<std::string> flags;
+
+    friend std::ostream& operator<<(std::ostream& out, const Line& line) {
+        out << line.rig << ' ' << line.preset << ' ' << line.type;
+        for (const std::string& flag : line.flags) out << ' ' << flag;
+        return out;
+    }
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+    std::istringstream stream(text);
+    std::vector<std::string> words;
+    for (std::string word; stream >> word;) words.push_back(word);
+    return words;
+}
+
+std::vector<Line> read_lines() {
+    std::ifstream file(TSR_RIG_LINES);
+    std::vector<Line> lines;
+    std::string whole;
+    for (std::string part; std::getline(file, part);) {
+        if (part.starts_with('#') || part.empty()) continue;
+        const bool goes_on = part.ends_with('\\');
+        whole += goes_on ? part.substr(0, part.size() - 1) : part;
+        if (goes_on) continue;
+        const size_t bar = whole.find(" | ");
+        const std::vector<std::string> head = words_of(whole.substr(0, bar));
+        if (bar == std::string::npos || head.size() != 3) throw std::runtime_error("malformed line: " + whole);
+        lines.push_back({head[0], head[1], head[2], words_of(whole.substr(bar + 3))});
+        whole.clear();
+    }
+    return lines;
+}
+
+class RigLines : public testing::TestWithParam<Line> {};
+
+// A line plans, fits or says by how much it does not, and uses each GPU of the machine by the plugin made for it.
+TEST_P(RigLines, IsPlanned) {
+    const Line& line = GetParam();
+    std::vector<std::string> words = {"plan", sparse_model(line.preset, line.type)};
+    words.insert(words.end(), line.flags.begin(), line.flags.end());
+    const std::string rig = TSR_SHARED "/rigs/" + line.rig + ".toml";
+    words.insert(words.end(), {"--json", "--rig", rig});
+    const Outcome outcome = tessera(words);
+    ASSERT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.err;
+    const auto plan = boost::json::parse(outcome.out);
+    EXPECT_EQ(plan.at("fits").as_bool(), outcome.code == 0);
+    EXPECT_THAT(outcome.err, testing::Not(testing::HasSubstr("without a plugin")));
+    std::map<std::string, std::string> plugins;  // by device
+    for (const auto& device : plan.at("devices").as_array()) {
+        const bool is_old =
+            device.at("kind").as_string() == "cuda" && device.at("compute_capability").to_number<int>() < 800;
+        plugins[std::string(device.at("id").as_string())] = is_old ? "cuda_legacy" : "cuda_ampere";
+    }
+    for (const auto& node : plan.at("nodes").as_array()) {
+        const std::string device(node.at("device").as_string()), plugin(node.at("plugin").as_string());
+        if (device == "CPU") {
+            EXPECT_THAT(plugin, testing::StartsWith("cpu_"));
+        } else {
+            EXPECT_EQ(plugin, plugins.at(device)) << device;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Lines, RigLines, testing::ValuesIn(read_lines()),
+                         [](const testing::TestParamInfo<Line>& test) {
+                             std::string name = test.param.rig + "_" + std::to_string(test.index);
+                             std::ranges::replace(name, '-', '_');
+                             return name;
+                         });
+
+}  // namespace
+}  // namespace tessera::test
