@@ -1,0 +1,230 @@
+// Pieces of iq1, iq2 and iq3, whose elements are chosen from a codebook eight or four at once (blocks_codebook.hpp);
+// see piece.hpp. The codebooks, of 4 KB at most, are read through the first-level cache: they are too large for
+// registers, and a copy in shared memory would be made by every block for the few rows that it computes.
+#pragma once
+
+#include "piece_bits.hpp"
+
+#include <tessera/formats/blocks_codebook.hpp>
+
+namespace tessera::cuda_kernels {
+namespace piece_bits {
+
+// Four codes of two bits, or of three, as nibbles.
+SIMT_DEVICE uint32_t pairs_to_nibbles(uint32_t codes) {
+    const uint32_t two = (codes & 0x0Fu) | (codes & 0xF0u) << 4;
+    return (two | two << 2) & 0x3333u;
+}
+SIMT_DEVICE uint32_t triples_to_nibbles(uint32_t codes) {
+    return (codes & 7u) | (codes << 1 & 0x70u) | (codes << 2 & 0x700u) | (codes << 3 & 0x7000u);
+}
+// Minus the bytes, none of which is zero, whose bit among the low four of `signs` is set.
+SIMT_DEVICE uint32_t with_signs(uint32_t magnitudes, uint32_t signs) {
+    const uint32_t minus = bits_to_bytes(signs);
+    return (magnitudes ^ minus * 255u) + minus;
+}
+
+// Eight elements of an entry of an iq2 grid.
+SIMT_DEVICE void signed_eight(uint32_t entry, uint32_t signs, uint32_t* codes) {
+    constexpr uint32_t kValues =
+        four_values(formats::kIq2Values[0], formats::kIq2Values[1], formats::kIq2Values[2], formats::kIq2Values[3]);
+    codes[0] = with_signs(byte_permute(kValues, 0, pairs_to_nibbles(entry & 255)), signs);
+    codes[1] = with_signs(byte_permute(kValues, 0, pairs_to_nibbles(entry >> 8)), signs >> 4);
+}
+// Four of an entry of an iq3 grid.
+SIMT_DEVICE uint32_t signed_four(uint32_t first_values, uint32_t second_values, uint32_t entry, uint32_t signs) {
+    return with_signs(byte_permute(first_values, second_values, triples_to_nibbles(entry)), signs);
+}
+// Eight of an entry of kIq1Grid, times 8: -8, 0 or 8, and 1 more or less.
+SIMT_DEVICE void shifted_eight(uint32_t entry, bool down, uint32_t* codes) {
+    constexpr uint32_t kUp = four_values(-7, 1, 9, 0), kDown = four_values(-9, -1, 7, 0);
+    const uint32_t values = down ? kDown : kUp;
+    codes[0] = byte_permute(values, 0, pairs_to_nibbles(entry & 255));
+    codes[1] = byte_permute(values, 0, pairs_to_nibbles(entry >> 8));
+}
+
+}  // namespace piece_bits
+
+template <>
+struct Format<TSR_TYPE_IQ2_XXS> : piece_bits::FormatOf<formats::BlockIq2Xxs, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const char* qs = b + 2 + 8 * (piece / 2 % 8);
+        const uint32_t field = two_at(qs + 4) | two_at(qs + 6) << 16, entries = two_at(qs + 2 * (piece % 2));
+        const uint32_t signs = field >> 14 * (piece % 2);
+        Piece p;
+        signed_eight(formats::kIq2XxsGrid[entries & 255], formats::even_signs(signs), p.codes);
+        signed_eight(formats::kIq2XxsGrid[entries >> 8], formats::even_signs(signs >> 7), p.codes + 2);
+        p.scale = half_at(b) * (0.5f + static_cast<float>(field >> 28)) * 0.25f;
+        p.offset = 0;
+        return p;
+    }
+};
+
+namespace piece_bits {
+
+SIMT_DEVICE float half_scale(const char* b, const char* scales, int piece) {
+    return half_at(b) * (0.5f + static_cast<float>(byte_at(scales + piece / 2) >> (4 * (piece % 2)) & 15)) * 0.25f;
+}
+
+}  // namespace piece_bits
+
+template <>
+struct Format<TSR_TYPE_IQ2_XS> : piece_bits::FormatOf<formats::BlockIq2Xs, 16> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const int h = piece % 16;
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 2; ++i) {
+            const uint32_t entry = two_at(b + 2 + 4 * h + 2 * i);
+            signed_eight(formats::kIq2XsGrid[entry & 511], formats::even_signs(entry >> 9), p.codes + 2 * i);
+        }
+        p.scale = half_scale(b, b + 66, h);
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_IQ2_S> : piece_bits::FormatOf<formats::BlockIq2S, 16> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const int h = piece % 16;
+        const uint32_t low = two_at(b + 2 + 2 * h), signs = two_at(b + 34 + 2 * h);
+        const uint32_t high = byte_at(b + 66 + h / 2) >> 4 * (h % 2);
+        Piece p;
+        signed_eight(formats::kIq2SGrid[(low & 255) | (high & 3) << 8], signs & 255, p.codes);
+        signed_eight(formats::kIq2SGrid[low >> 8 | (high & 12) << 6], signs >> 8, p.codes + 2);
+        p.scale = half_scale(b, b + 74, h);
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_IQ3_XXS> : piece_bits::FormatOf<formats::BlockIq3Xxs, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const int j = piece / 2 % 8, half = piece % 2;
+        const uint32_t field = two_at(b + 66 + 4 * j) | two_at(b + 68 + 4 * j) << 16;
+        const char* qs = b + 2 + 8 * j + 4 * half;
+        const uint32_t entries = two_at(qs) | two_at(qs + 2) << 16;
+        const uint32_t signs = formats::even_signs(field >> 14 * half) |
+                               static_cast<uint32_t>(formats::even_signs(field >> (14 * half + 7))) << 8;
+        constexpr uint32_t kFirst = four_values(formats::kIq3XxsValues[0], formats::kIq3XxsValues[1],
+                                                formats::kIq3XxsValues[2], formats::kIq3XxsValues[3]);
+        constexpr uint32_t kSecond = four_values(formats::kIq3XxsValues[4], formats::kIq3XxsValues[5],
+                                                 formats::kIq3XxsValues[6], formats::kIq3XxsValues[7]);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i)
+            p.codes[i] = signed_four(kFirst, kSecond, formats::kIq3XxsGrid[entries >> 8 * i & 255], signs >> 4 * i);
+        p.scale = half_at(b) * (0.5f + static_cast<float>(field >> 28)) * 0.5f;
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_IQ3_S> : piece_bits::FormatOf<formats::BlockIq3S, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const int h = piece % 16;
+        const uint32_t entries = two_at(b + 2 + 4 * h) | two_at(b + 4 + 4 * h) << 16;
+        const uint32_t ninth = byte_at(b + 66 + h / 2) >> 4 * (h % 2), signs = two_at(b + 74 + 2 * h);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const uint32_t entry = (entries >> 8 * i & 255) | (ninth >> i & 1) << 8;
+            p.codes[i] = signed_four(four_values(1, 3, 5, 7), four_values(9, 11, 13, 15), formats::kIq3SGrid[entry],
+                                     signs >> 4 * i);
+        }
+        const uint32_t scale = byte_at(b + 106 + h / 4) >> (4 * (h / 2 % 2)) & 15;
+        p.scale = half_at(b) * static_cast<float>(1 + 2 * scale);
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_IQ1_S> : piece_bits::FormatOf<formats::BlockIq1S, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const int h = piece % 16;
+        const uint32_t low = two_at(b + 2 + 2 * h), field = two_at(b + 34 + h / 2 * 2), high = field >> 6 * (h % 2);
+        Piece p;
+        shifted_eight(formats::kIq1Grid[(low & 255) | (high & 7) << 8], field >> 15, p.codes);
+        shifted_eight(formats::kIq1Grid[low >> 8 | (high >> 3 & 7) << 8], field >> 15, p.codes + 2);
+        p.scale = half_at(b) * static_cast<float>(2 * (field >> 12 & 7) + 1) * 0.125f;
+        p.offset = 0;
+        return p;
+    }
+};
+
+namespace piece_bits {
+
+// Two groups of iq1_m, whose low bits of entries and whose two nibbles are these.
+SIMT_DEVICE void two_groups(uint32_t low, uint32_t nibbles, uint32_t (&codes)[4]) {
+    shifted_eight(formats::kIq1Grid[(low & 255) | (nibbles & 7) << 8], nibbles >> 3 & 1, codes);
+    shifted_eight(formats::kIq1Grid[low >> 8 | (nibbles >> 4 & 7) << 8], nibbles >> 7 & 1, codes + 2);
+}
+
+}  // namespace piece_bits
+
+template <>
+struct Format<TSR_TYPE_IQ1_M> : piece_bits::FormatOf<formats::BlockIq1M, 16> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const int h = piece % 16;
+        uint32_t fields[2];
+        words_at<8>(b + 48, fields);
+        const uint32_t d = (fields[0] >> 12 & 0x000F) | (fields[0] >> 24 & 0x00F0) | (fields[1] >> 4 & 0x0F00) |
+                           (fields[1] >> 16 & 0xF000);
+        const uint32_t field = (h < 8 ? fields[0] : fields[1]) >> (h / 4 % 2 == 0 ? 0 : 16);
+        Piece p;
+        two_groups(two_at(b + 2 * h), byte_at(b + 32 + h), p.codes);
+        p.scale = simt::to_float(simt::half_t{static_cast<uint16_t>(d)}) * 0.125f *
+                  static_cast<float>(2 * (field >> 3 * (h % 4) & 7) + 1);
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_IQ1_S_ROW> : piece_bits::FormatOf<formats::BlockIq1SRow, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const uint32_t low = two_at(b + 2 * (piece % 2)), field = two_at(b + 4), high = field >> 6 * (piece % 2);
+        Piece p;
+        shifted_eight(formats::kIq1Grid[(low & 255) | (high & 7) << 8], field >> 15, p.codes);
+        shifted_eight(formats::kIq1Grid[low >> 8 | (high >> 3 & 7) << 8], field >> 15, p.codes + 2);
+        p.scale = row_scale * static_cast<float>(2 * (field >> 12 & 7) + 1) * 0.125f;
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_IQ1_M_ROW> : piece_bits::FormatOf<formats::BlockIq1MRow, 16> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const int half = piece % 2;
+        Piece p;
+        two_groups(byte_at(b + 2 * half) | byte_at(b + 2 * half + 1) << 8, byte_at(b + 4 + half), p.codes);
+        p.scale = row_scale * static_cast<float>(byte_at(b + 6) >> 4 * half & 15) * 0.125f;
+        p.offset = 0;
+        return p;
+    }
+};
+
+}  // namespace tessera::cuda_kernels

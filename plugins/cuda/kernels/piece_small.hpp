@@ -1,0 +1,200 @@
+// Pieces of the formats with blocks of 32 elements, and of those that hold int8 as they are; see piece.hpp.
+#pragma once
+
+#include "piece_bits.hpp"
+
+namespace tessera::cuda_kernels {
+
+// Codes 0 .. 15 less 8, times 16: a nibble in the upper half of its byte needs one operation.
+template <>
+struct Format<TSR_TYPE_Q4_0> : piece_bits::FormatOf<formats::BlockQ4_0, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        uint32_t w[4];
+        words_at<2>(b + 2, w);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) p.codes[i] = centred(w[i] << (piece % 2 == 0 ? 4 : 0) & 0xF0F0F0F0u);
+        p.scale = half_at(b) * 0.0625f;
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_Q4_1> : piece_bits::FormatOf<formats::BlockQ4_1, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        uint32_t w[4];
+        words_at<4>(b + 4, w);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) p.codes[i] = nibbles(w[i], 4 * (piece % 2));
+        p.scale = half_at(b);
+        p.offset = half_at(b + 2);
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_Q5_0> : piece_bits::FormatOf<formats::BlockQ5_0, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const uint32_t high = two_at(b + 2 + 2 * (piece % 2));
+        uint32_t w[4];
+        words_at<2>(b + 6, w);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i)
+            p.codes[i] = centred(nibbles(w[i], 4 * (piece % 2)) << 3 | bits_to_high_bits(high >> 4 * i));
+        p.scale = half_at(b) * 0.125f;
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_Q5_1> : piece_bits::FormatOf<formats::BlockQ5_1, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const uint32_t high = two_at(b + 4 + 2 * (piece % 2));
+        uint32_t w[4];
+        words_at<8>(b + 8, w);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) p.codes[i] = nibbles(w[i], 4 * (piece % 2)) | bits_to_bytes(high >> 4 * i) << 4;
+        p.scale = half_at(b);
+        p.offset = half_at(b + 2);
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_Q8_0> : piece_bits::FormatOf<formats::BlockQ8_0, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        Piece p;
+        words_at<2>(b + 2 + 16 * (piece % 2), p.codes);
+        p.scale = half_at(b);
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_Q6_0> : piece_bits::FormatOf<formats::BlockQ6_0, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        const int half = piece % 2;
+        uint32_t high[2], w[4];
+        words_at<2>(b + 2, high);
+        words_at<2>(b + 10, w);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i)
+            p.codes[i] = centred(nibbles(w[i], 4 * half) << 2 | bit_pairs(high[i % 2], 4 * (i / 2) + 2 * half) << 6);
+        p.scale = half_at(b) * 0.25f;
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_MXFP4> : piece_bits::FormatOf<formats::BlockMxfp4, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        constexpr Table16 kTable = table16(formats::kMxfp4Values);
+        const char* b = block(blocks, piece);
+        uint32_t w[4];
+        words_at<1>(b + 1, w);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            uint32_t low, high;
+            look_up(kTable, w[i], low, high);
+            p.codes[i] = piece % 2 == 0 ? low : high;
+        }
+        p.scale = formats::half_e8m0_to_f32(get<uint8_t>(b));
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_IQ4_NL> : piece_bits::FormatOf<formats::BlockIq4Nl, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        constexpr Table16 kTable = table16(formats::kIq4Values);
+        const char* b = block(blocks, piece);
+        uint32_t w[4];
+        words_at<2>(b + 2, w);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            uint32_t low, high;
+            look_up(kTable, w[i], low, high);
+            p.codes[i] = piece % 2 == 0 ? low : high;
+        }
+        p.scale = half_at(b);
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_IQ4_XS> : piece_bits::FormatOf<formats::BlockIq4Xs, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        constexpr Table16 kTable = table16(formats::kIq4Values);
+        const char* b = block(blocks, piece);
+        const int group = piece / 2 % 8;
+        uint32_t w[4], head[2];  // d and scales_h, scales_l
+        words_at<8>(b, head);
+        words_at<8>(b + 8 + 16 * group, w);
+        Piece p;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            uint32_t low, high;
+            look_up(kTable, w[i], low, high);
+            p.codes[i] = piece % 2 == 0 ? low : high;
+        }
+        const uint32_t scale = (head[1] >> 4 * group & 15) | (head[0] >> (16 + 2 * group) & 3) << 4;
+        p.scale = simt::to_float(simt::half_t{static_cast<uint16_t>(head[0])}) *
+                  static_cast<float>(static_cast<int>(scale) - 32);
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_Q8_K_F16> : piece_bits::FormatOf<formats::BlockQ8KF16, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+        using namespace piece_bits;
+        const char* b = block(blocks, piece);
+        Piece p;
+        words_at<2>(b + 2 + 16 * (piece % 16), p.codes);
+        p.scale = half_at(b);
+        p.offset = 0;
+        return p;
+    }
+};
+
+template <>
+struct Format<TSR_TYPE_Q8_ROW> : piece_bits::FormatOf<formats::BlockQ8Row, 32> {
+    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+        using namespace piece_bits;
+        Piece p;
+        words_at<16>(block(blocks, piece) + 16 * (piece % 2), p.codes);
+        p.scale = row_scale;
+        p.offset = 0;
+        return p;
+    }
+};
+
+}  // namespace tessera::cuda_kernels
