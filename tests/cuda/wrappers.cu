@@ -134,7 +134,8 @@ SIMT_KERNEL(128, 1) wrapper_arithmetic(WrapperArguments a) {
 
 // in: a, 16 rows of 16 16-bit elements (128 words), and b, 8 columns of 16 (64 words); out: c, 16 rows of 8 f32 (128),
 // first of f16, then of bf16, and then of int8 (a: 16 rows of 32, b: 8 columns of 32). Behind it the fragments of a as
-// the transposing load gives them. All pass through asynchronous copies.
+// the transposing load gives them, copies of parts of 16 bytes, and c of the first 16 int8 of each row and column, and of
+// all with another beginning. All pass through asynchronous copies.
 SIMT_KERNEL(32, 1) wrapper_tensor(WrapperArguments arguments) {
     if constexpr (SIMT_ARCH >= 800) {
         SIMT_SHARED(UInt4, shared, 64);
@@ -153,16 +154,21 @@ SIMT_KERNEL(32, 1) wrapper_tensor(WrapperArguments arguments) {
         ldmatrix_x4_transposed(transposed, row);
         const uint32_t b[2] = {words[128 + (i / 4) * 8 + i % 4], words[128 + (i / 4) * 8 + 4 + i % 4]};
         float half[4] = {1, 2, 3, 4}, brain[4] = {};
-        int whole[4] = {-1, 0, 1, 2};
+        int whole[4] = {-1, 0, 1, 2}, first[4], again[4];
+        const int begin[4] = {100, 200, -300, 400};
         mma_f16(half, a, b);
         mma_bf16(brain, a, b);
         mma_s8(whole, a, b);
+        mma_s8_k16_to(first, {a[0], a[1]}, b[0], begin);
+        mma_s8_to(again, a, b, begin);
         for (unsigned k = 0; k < 4; ++k) {
             const unsigned at = (i / 4 + 8 * (k / 2)) * 8 + i % 4 * 2 + k % 2;
             arguments.out[at] = bits_as<uint32_t>(half[k]);
             arguments.out[128 + at] = bits_as<uint32_t>(brain[k]);
             arguments.out[256 + at] = static_cast<uint32_t>(whole[k]);
             arguments.out[384 + 4 * i + k] = transposed[k];
+            arguments.out[576 + at] = static_cast<uint32_t>(first[k]);
+            arguments.out[704 + at] = static_cast<uint32_t>(again[k]);
         }
         if (i < 16) {
             for (unsigned k = 0; k < 4; ++k) arguments.out[512 + 4 * i + k] = words[4 * (48 + i) + k];

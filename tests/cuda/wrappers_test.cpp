@@ -233,14 +233,15 @@ TEST_F(Wrappers, TensorProducts) {
             Words in(halves.size() / 2);
             for (size_t i = 0; i < in.size(); ++i)
                 in[i] = halves[2 * i] | static_cast<uint32_t>(halves[2 * i + 1]) << 16;
-            const Words out = run(card, "wrapper_tensor", 32, in, Words(576));
+            const Words out = run(card, "wrapper_tensor", 32, in, Words(832));
             const auto byte = [&](size_t i) { return static_cast<int8_t>(in[i / 4] >> 8 * (i % 4)); };
             for (size_t r = 0; r < 16; ++r) {
                 for (size_t c = 0; c < 8; ++c) {
                     float sum = 0;
-                    int whole = 0;
+                    int whole = 0, first = 0;
                     for (size_t k = 0; k < 16; ++k) sum += values[16 * r + k] * values[256 + 16 * c + k];
                     for (size_t k = 0; k < 32; ++k) whole += byte(32 * r + k) * byte(512 + 32 * c + k);
+                    for (size_t k = 0; k < 16; ++k) first += byte(32 * r + k) * byte(512 + 32 * c + k);
                     // What a lane's accumulators began with: fragments are rows lane / 4 and + 8, columns 2 (lane % 4)
                     // and + 1.
                     const size_t fragment = r / 8 * 2 + c % 2;
@@ -248,6 +249,9 @@ TEST_F(Wrappers, TensorProducts) {
                     EXPECT_EQ(product, brain ? sum : sum + static_cast<float>(fragment + 1)) << r << " " << c;
                     EXPECT_EQ(static_cast<int>(out[256 + 8 * r + c]), whole + static_cast<int>(fragment) - 1)
                         << r << " " << c;
+                    constexpr int kBegin[4] = {100, 200, -300, 400};
+                    EXPECT_EQ(static_cast<int>(out[576 + 8 * r + c]), first + kBegin[fragment]) << r << " " << c;
+                    EXPECT_EQ(static_cast<int>(out[704 + 8 * r + c]), whole + kBegin[fragment]) << r << " " << c;
                 }
             }
             // Lane l of a transposed 8x8 matrix holds rows 2 (l % 4) and + 1 of column l / 4.

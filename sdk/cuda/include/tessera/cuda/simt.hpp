@@ -24,7 +24,9 @@
 //   vote_any(p) vote_all(p) vote_ballot(p)   by all lanes of a warp
 //   dp4a(a, b, c)                 c + the dot product of four int8; SIMT_ARCH >= 610
 //   ldmatrix_x4, ldmatrix_x4_transposed(r, shared)   four 8x8 matrices of 16-bit elements; SIMT_ARCH >= 800
-//   mma_f16, mma_bf16 (c, a, b)   m16n8k16, sums in f32;  mma_s8 (c, a, b)  m16n8k32, sums in int32; SIMT_ARCH >= 800
+//   mma_f16, mma_bf16 (c, a, b)   m16n8k16, sums in f32; SIMT_ARCH >= 800, as the next ones
+//   mma_s8 (c, a, b)              m16n8k32, sums in int32
+//   mma_s8_to (d, a, b, c)        the same, d = a b + c; mma_s8_k16_to  of m16n8k16
 //   copy_async16(shared, global, bytes)   16 bytes, of which all but the first `bytes` (0 to 16) are zeros;
 //   copy_async_commit() copy_async_wait<N>()   until at most N committed groups are under way; SIMT_ARCH >= 800
 //   atomic_add(T*, T) for int, unsigned, float; atomic_max(T*, T) for int, unsigned; atomic_cas(unsigned*, compare, v)

@@ -258,6 +258,24 @@ SIMT_UNWATCHED void mma_s8(int (&c)[4], const uint32_t (&a)[4], const uint32_t (
     emulated::table->warp(emulated::WarpOperation::kMmaS8, &product, {file, "mma_s8", line});
 }
 
+template <int Arch = SIMT_ARCH>
+SIMT_UNWATCHED void mma_s8_to(int (&d)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], const int (&c)[4],
+                              SIMT_HERE) {
+    static_assert(Arch >= 800, "mma m16n8k32 needs compute capability 8.0");
+    for (int i = 0; i < 4; ++i) d[i] = c[i];
+    emulated::Mma product{d, a, {b[0], b[1]}};
+    emulated::table->warp(emulated::WarpOperation::kMmaS8, &product, {file, "mma_s8_to", line});
+}
+// Fragments are those of the first half of m16n8k32.
+template <int Arch = SIMT_ARCH>
+SIMT_UNWATCHED void mma_s8_k16_to(int (&d)[4], const uint32_t (&a)[2], uint32_t b, const int (&c)[4], SIMT_HERE) {
+    static_assert(Arch >= 800, "mma m16n8k16 needs compute capability 8.0");
+    for (int i = 0; i < 4; ++i) d[i] = c[i];
+    const uint32_t wide[4] = {a[0], a[1], 0, 0};
+    emulated::Mma product{d, wide, {b, 0}};
+    emulated::table->warp(emulated::WarpOperation::kMmaS8, &product, {file, "mma_s8_k16_to", line});
+}
+
 // ---- asynchronous copies ----
 
 template <int Arch = SIMT_ARCH>
