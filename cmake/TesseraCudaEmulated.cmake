@@ -14,6 +14,11 @@ else()
     set(TSR_CUDA_EMULATOR OFF CACHE BOOL "" FORCE)
 endif()
 set(TSR_CUDA_EMULATED_FOLDER "${CMAKE_BINARY_DIR}/lib/tessera/emulated" CACHE INTERNAL "")
+# memcpy and memset stay calls, which the emulator checks; variables that are not initialised are errors where the compiler can tell, else
+# they get a pattern. SHELL: CMake would remove an option that a sanitizer's preset has given before.
+set(TSR_CUDA_EMULATED_OPTIONS "SHELL:-fno-sanitize=all -fsanitize=thread" -O2 -g1 -march=x86-64-v3 -ffp-contract=off
+    -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -ftrivial-auto-var-init=pattern
+    -fvisibility=hidden -fno-gnu-unique -Werror=uninitialized -Werror=maybe-uninitialized -Wno-unknown-pragmas CACHE INTERNAL "")
 set(TSR_CUDA_FIND_KERNELS "${CMAKE_CURRENT_LIST_DIR}/FindEmulatedKernels.cmake" CACHE INTERNAL "")
 
 function(tessera_cuda_emulated_module plugin name)
@@ -65,11 +70,7 @@ function(tessera_cuda_emulated_module plugin name)
         add_library(${target} MODULE "${base}.cpp" $<TARGET_OBJECTS:Tessera::cuda_kernel_side>)
         target_include_directories(${target} PRIVATE ${includes})
         target_compile_definitions(${target} PRIVATE ${definitions})
-        # memcpy and memset stay calls, which the emulator checks; variables that are not initialised get a pattern. SHELL: CMake would
-        # remove an option that a sanitizer's preset has given before.
-        target_compile_options(${target} PRIVATE "SHELL:-fno-sanitize=all -fsanitize=thread" -O2 -g1 -march=x86-64-v3 -ffp-contract=off
-            -fno-builtin-memcpy -fno-builtin-memmove -fno-builtin-memset -ftrivial-auto-var-init=pattern
-            -fvisibility=hidden -fno-gnu-unique -Wuninitialized -Wmaybe-uninitialized -Wno-unknown-pragmas)
+        target_compile_options(${target} PRIVATE ${TSR_CUDA_EMULATED_OPTIONS})
         target_link_options(${target} PRIVATE -fno-sanitize=all)
         set_target_properties(${target} PROPERTIES PREFIX "" SUFFIX "" OUTPUT_NAME "${module}.${virtual}.emulated.so"
             POSITION_INDEPENDENT_CODE ON CXX_STANDARD 20 CXX_STANDARD_REQUIRED ON DISABLE_PRECOMPILE_HEADERS ON

@@ -43,3 +43,8 @@ SIMT_KERNEL(32, 1) at_offset(int* base, long long bytes) {
 SIMT_KERNEL(64, 1) race(int* out) {
     out[0] = static_cast<int>(thread_index().x);
 }
+
+SIMT_KERNEL(32, 1) wait_for_flag(unsigned* flag) {
+    while (atomic_cas(flag, 0, 0) == 0) {
+    }
+}

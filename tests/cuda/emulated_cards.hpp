@@ -34,8 +34,8 @@ inline std::string report() {
     return text.data();
 }
 
-// 24 cards: every even one 8.6, every odd one 6.1, of 1 GiB; 0 and 2 are at their defaults otherwise, 23 is a 9.0.
-inline constexpr int kCards = 24;
+// 64 cards: every even one 8.6, every odd one 6.1, of 1 GiB; 0 and 2 are at their defaults otherwise, 23 is a 9.0.
+inline constexpr int kCards = 64;
 
 inline void start_driver() {
     static const bool started = [] {
@@ -48,6 +48,7 @@ inline void start_driver() {
                      (i % 2 ? ":peers=none" : ":context=64");
         setenv("TESSERA_EMULATED_GPUS", cards.c_str(), 1);
         setenv("TESSERA_EMULATED_KERNELS", TSR_EMULATED_DIR, 1);
+        setenv("TESSERA_EMULATED_PATIENCE", "1000000", 1);
         setenv("TESSERA_EMULATED_LOG", "/dev/null", 1);
         return call("cuInit", 0u) == 0;
     }();
@@ -58,6 +59,7 @@ inline const std::vector<ImageOfKernel>& test_kernels() {
     static const std::vector<ImageOfKernel> kernels{
         {"fill", {8, 4, 4}, 16, 0, 256},   {"add_one", {8, 4}, 16, 0, 256},     {"scale", {32}, 20, 512, 128},
         {"use_shared", {8, 4}, 24, 0, 32}, {"at_offset", {8, 8}, 255, 0, 1024}, {"race", {8}, 16, 0, 64},
+        {"wait_for_flag", {8}, 16, 0, 32},
     };
     return kernels;
 }

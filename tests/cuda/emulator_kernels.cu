@@ -320,3 +320,32 @@ SIMT_KERNEL(32, 1) warp_values(const int* in, int* out) {
     *(to += 32) = from_float<bfloat16_t>(1.0f / static_cast<float>(v + 3)).bits;
     *(to += 32) = static_cast<int>(arch());
 }
+
+// Blocks in any order: with bug 1 each waits for the next one, the last for the first.
+SIMT_KERNEL(32, 1) relay(unsigned* flags, int bug) {
+    const unsigned b = block_index().x;
+    if (lane() == 0) {
+        if (bug == 1) {
+            while (atomic_cas(flags + (b + 1) % grid_size().x, 0, 0) == 0) {
+            }
+        }
+        atomic_add(flags + b, 1);
+    }
+}
+
+// Rounds until all lanes have done three; with bug 1 one of them never does, and none accesses memory meanwhile.
+SIMT_KERNEL(32, 1) rounds(int* out, int bug) {
+    int round = 0;
+    while (!vote_all(round >= 3)) round += bug == 1 && lane() == 7 ? 0 : 1;
+    out[lane()] = round;
+}
+
+// A variable that is not always given a value, where the compiler cannot tell: it holds a pattern.
+__attribute__((noinline)) void set(int& value, int bug) {
+    if (bug == 0) value = 1;
+}
+SIMT_KERNEL(32, 1) variables(int* out, int bug) {
+    int value;
+    set(value, bug);
+    out[lane()] = value;
+}

@@ -51,6 +51,7 @@ std::vector<Options> many_options() {
                           : seed % 3 == 1 ? CopyArrival::kLate
                                           : CopyArrival::kRandom;
         options.ordered = seed == 12;
+        options.patience = 200'000;
         all.push_back(options);
     }
     return all;
@@ -232,6 +233,22 @@ Outcome local_memory(const Options& options, int bug, bool& right) {
     return outcome;
 }
 
+Outcome relay(const Options& options, int bug, bool& right) {
+    CardMemory card;
+    auto* const flags = card.upload(std::vector<unsigned>(5));
+    Outcome outcome = kernels().run("relay", {5, 1, 1}, {32, 1, 1}, card, options, 0, flags, bug);
+    for (int b = 0; b < 5; ++b) right &= flags[b] == 1;
+    return outcome;
+}
+
+Outcome rounds(const Options& options, int bug, bool& right) {
+    CardMemory card;
+    int* const out = card.allocate<int>(32);
+    Outcome outcome = kernels().run("rounds", {1, 1, 1}, {32, 1, 1}, card, options, 0, out, bug);
+    for (int t = 0; t < 32; ++t) right &= out[t] == 3;
+    return outcome;
+}
+
 const Planted kPlanted[] = {
     {"neighbours", 1, Fault::kLaunchFailed, "", neighbours},  // unwritten, or a race: as the order has it
     {"neighbours", 2, Fault::kLaunchFailed, "race", neighbours},
@@ -269,6 +286,8 @@ const Planted kPlanted[] = {
     {"whole_blocks", 1, Fault::kLaunchFailed, "", whole_blocks},
     {"whole_blocks", 3, Fault::kLaunchFailed, "race", whole_blocks},
     {"local_memory", 1, Fault::kIllegalAddress, "KB of local memory", local_memory},
+    {"relay", 1, Fault::kTimeout, "waits for what no other thread or block does", relay},
+    {"rounds", 1, Fault::kTimeout, "waits in vote_all (emulator_kernels.cu:", rounds},
 };
 
 TEST(Emulator, FindsEveryPlantedBug) {
@@ -308,6 +327,35 @@ TEST(Emulator, ChecksBytesCopiedAsAWhole) {
     const Outcome outcome = kernels().run("whole_blocks", {1, 1, 1}, {64, 1, 1}, card, Options{}, 0, in, 63, out, 2);
     EXPECT_EQ(outcome.fault, Fault::kIllegalAddress);
     EXPECT_THAT(outcome.report, AllOf(HasSubstr("read of 34 bytes out of bounds"), HasSubstr("thread (63,0,0)")));
+}
+
+// What the compiler cannot tell shows in results: the value is the same in every run, and none that is likely.
+TEST(Emulator, VariablesWithoutAValueHoldAPattern) {
+    for (const int bug : {0, 1}) {
+        CardMemory card;
+        int* const out = card.allocate<int>(32);
+        const Outcome outcome = kernels().run("variables", {1, 1, 1}, {32, 1, 1}, card, Options{}, 0, out, bug);
+        EXPECT_EQ(outcome.fault, Fault::kNone) << outcome.report;
+        for (int t = 0; t < 32; ++t) EXPECT_EQ(static_cast<unsigned>(out[t]), bug ? 0xFEFEFEFEu : 1u);
+    }
+}
+
+// What a launch has touched, for the order of launches: exact to the byte.
+TEST(Emulator, CollectsWhatIsTouched) {
+    CardMemory card;
+    float* const in = card.upload(floats(32));
+    float* const out = card.allocate<float>(32);
+    Options options;
+    options.collect = true;
+    const Outcome outcome = kernels().run("copy_floats", {1, 1, 1}, {64, 1, 1}, card, options, 0, in, out, 29, 0);
+    ASSERT_EQ(outcome.fault, Fault::kNone) << outcome.report;
+    const auto at = [](const float* p) { return reinterpret_cast<uintptr_t>(p); };
+    ASSERT_EQ(outcome.touched.size(), 2u);
+    for (const Touched& touched : outcome.touched) {
+        const float* const first = touched.written ? out : in;
+        EXPECT_EQ(touched.begin, at(first));
+        EXPECT_EQ(touched.end, at(first + 29));
+    }
 }
 
 TEST(Emulator, SaysWhoWaitsWhere) {

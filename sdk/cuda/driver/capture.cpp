@@ -23,8 +23,12 @@ Result refuse_while_capturing(Driver& d) {
 }
 
 // Nodes one after another, in a random order that their dependencies allow.
-Work replay(std::shared_ptr<ExecutableGraph> graph) {
-    return [graph = std::move(graph)](Stream& stream) -> Ended {
+Work replay(Driver& d, std::shared_ptr<ExecutableGraph> graph) {
+    std::vector<std::shared_ptr<HostSide>> hosts;
+    for (const auto& node : graph->nodes) hosts.push_back(watch_host(d, *node));
+    return [graph = std::move(graph), hosts = std::move(hosts)](const Execution& whole) -> Ended {
+        Execution execution = whole;
+        execution.ancestors = graph->ancestors.get();
         const auto& nodes = graph->nodes;
         std::vector<size_t> waits(nodes.size(), 0), ready;
         std::vector<std::vector<size_t>> next(nodes.size());
@@ -34,12 +38,12 @@ Work replay(std::shared_ptr<ExecutableGraph> graph) {
             if (waits[i] == 0) ready.push_back(i);
         }
         while (!ready.empty()) {
-            std::swap(ready[next_random(stream.random_state) % ready.size()], ready.back());
+            std::swap(ready[next_random(whole.stream->random_state) % ready.size()], ready.back());
             const size_t i = ready.back();
             ready.pop_back();
-            if (nodes[i]->work) {
-                if (Ended ended = nodes[i]->work(stream); ended.result != CUDA_SUCCESS) return ended;
-            }
+            execution.moment.node = i;
+            if (Ended ended = run_node(*nodes[i], hosts[i].get(), execution); ended.result != CUDA_SUCCESS)
+                return ended;
             for (const size_t after : next[i]) {
                 if (--waits[after] == 0) ready.push_back(after);
             }
@@ -75,6 +79,12 @@ size_t count_before(const Capture& capture, const std::vector<size_t>& nodes) {
     return count;
 }
 
+std::shared_ptr<const Ancestors> ancestors_of(const Graph& graph) {
+    std::vector<std::vector<size_t>> after;
+    for (const auto& node : graph.nodes) after.push_back(node->after);
+    return std::make_shared<const Ancestors>(after);
+}
+
 template <class T>
 std::shared_ptr<T> find(const std::map<T*, std::shared_ptr<T>>& objects, void* handle) {
     const auto found = objects.find(static_cast<T*>(handle));
@@ -87,30 +97,28 @@ std::shared_ptr<T> find(const std::map<T*, std::shared_ptr<T>>& objects, void* h
 using namespace tessera::cuda::emulated;
 
 TSR_EXPORT Result cuStreamBeginCapture_v2(void* handle, int mode) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    std::shared_ptr<Stream> stream;
-    if (const Result result = find_stream(d, handle, stream); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kNothing, handle);
+    if (!call) return call.result;
+    Stream& stream = *call.stream;
     if (mode < 0 || mode > 2) return CUDA_ERROR_INVALID_VALUE;
-    if (stream->capture) {
-        invalidate(d, stream->capture);
+    if (stream.capture) {
+        invalidate(call.d, stream.capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
     auto capture = std::make_shared<Capture>();
-    capture->origin = stream.get();
+    capture->origin = &stream;
     capture->mode = mode;
     capture->thread = std::this_thread::get_id();
-    capture->streams.insert(stream.get());
-    stream->capture = capture;
-    stream->tail.clear();
-    d.captures.insert(std::move(capture));
+    capture->streams.insert(&stream);
+    stream.capture = capture;
+    stream.tail.clear();
+    call.d.captures.insert(std::move(capture));
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuStreamIsCapturing(void* handle, int* status) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    const auto stream = find(d.streams, handle);
+    const Call call(Call::kNothing);
+    const auto stream = find(call.d.streams, handle);
     if (!stream) return CUDA_ERROR_INVALID_HANDLE;
     if (!status) return CUDA_ERROR_INVALID_VALUE;
     *status = !stream->capture ? 0 : stream->capture->invalid ? 2 : 1;
@@ -118,8 +126,8 @@ TSR_EXPORT Result cuStreamIsCapturing(void* handle, int* status) {
 }
 
 TSR_EXPORT Result cuStreamEndCapture(void* handle, void** made) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     const auto stream = find(d.streams, handle);
     if (!stream) return CUDA_ERROR_INVALID_HANDLE;
     if (!made) return CUDA_ERROR_INVALID_VALUE;
@@ -146,8 +154,8 @@ TSR_EXPORT Result cuStreamEndCapture(void* handle, void** made) {
 }
 
 TSR_EXPORT Result cuGraphGetNodes(void* handle, void** nodes, size_t* count) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     const auto graph = find(d.graphs, handle);
     if (!graph || !count) return CUDA_ERROR_INVALID_VALUE;
     if (nodes) {
@@ -158,56 +166,65 @@ TSR_EXPORT Result cuGraphGetNodes(void* handle, void** nodes, size_t* count) {
 }
 
 TSR_EXPORT Result cuGraphDestroy(void* handle) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     return d.graphs.erase(static_cast<Graph*>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 TSR_EXPORT Result cuGraphInstantiateWithFlags(void** made, void* handle, unsigned long long flags) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kWork);
+    if (!call) return call.result;
+    Driver& d = call.d;
     const auto graph = find(d.graphs, handle);
     if (!made || !graph || flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    auto executable = std::make_shared<ExecutableGraph>(ExecutableGraph{context, graph->nodes});
+    auto executable =
+        std::make_shared<ExecutableGraph>(ExecutableGraph{call.context, graph->nodes, ancestors_of(*graph)});
     *made = executable.get();
     d.executables.emplace(executable.get(), std::move(executable));
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuGraphExecDestroy(void* handle) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     return d.executables.erase(static_cast<ExecutableGraph*>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE;
 }
 
 namespace {
 
-Result launch(void* handle, void* stream_handle, bool only_upload) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    std::shared_ptr<Stream> stream;
-    if (const Result result = find_stream(d, stream_handle, stream); result != CUDA_SUCCESS) return result;
+Result launch(Call& call, void* handle, bool only_upload) {
+    if (!call) return call.result;
+    Driver& d = call.d;
+    Stream& stream = *call.stream;
     const auto executable = find(d.executables, handle);
     if (!executable) return CUDA_ERROR_INVALID_VALUE;
-    if (stream->capture) {
-        invalidate(d, stream->capture);
+    if (stream.capture) {
+        invalidate(d, stream.capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
+    if (only_upload) return submit(d, stream, {});
     // A copy: what it does later does not change with an update of the graph.
-    auto snapshot = std::make_shared<ExecutableGraph>(*executable);
-    return submit(d, *stream, {Node::kEmpty, {}, only_upload ? Work{} : replay(std::move(snapshot)), nullptr, {}});
+    enqueue(d, stream, replay(d, std::make_shared<ExecutableGraph>(*executable)));
+    for (const auto& node : executable->nodes) {
+        static constexpr const char* kNames[] = {"node: kernel", "node: copy", "node: set", "node: empty"};
+        const char* const name = node->host_bytes == 0 ? kNames[node->kind]
+                                 : node->to_host       ? "node: copy down"
+                                                       : "node: copy up";
+        count(d, *stream.context.card, name, node->host_bytes);
+    }
+    return CUDA_SUCCESS;
 }
 
 }  // namespace
 
 TSR_EXPORT Result cuGraphUpload(void* handle, void* stream) {
-    return launch(handle, stream, true);
+    Call call(Call::kNothing, stream);
+    return launch(call, handle, true);
 }
 
 TSR_EXPORT Result cuGraphLaunch(void* handle, void* stream) {
-    return launch(handle, stream, false);
+    Call call(Call::kNothing, stream);
+    return launch(call, handle, false);
 }
 
 struct UpdateResult {  // CUgraphExecUpdateResultInfo
@@ -217,8 +234,8 @@ struct UpdateResult {  // CUgraphExecUpdateResultInfo
 };
 
 TSR_EXPORT Result cuGraphExecUpdate_v2(void* handle, void* graph_handle, UpdateResult* why) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     const auto executable = find(d.executables, handle);
     const auto graph = find(d.graphs, graph_handle);
     if (!executable || !graph || !why) return CUDA_ERROR_INVALID_VALUE;
@@ -239,5 +256,6 @@ TSR_EXPORT Result cuGraphExecUpdate_v2(void* handle, void* graph_handle, UpdateR
         if (to.shape != from.shape) return refuse(kParameters, &to);
     }
     executable->nodes = graph->nodes;
+    executable->ancestors = ancestors_of(*graph);
     return CUDA_SUCCESS;
 }

@@ -60,23 +60,38 @@ void parse_faults(Driver& d, const std::string& text) {
     }
 }
 
+void write_lines(const std::string& path, const std::vector<std::string>& lines) {
+    const int file = open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+    if (file < 0) return;
+    for (const std::string& line : lines) write_line(file, line);
+    close(file);
+}
+
 void write_counters() {
     Driver& d = driver();
     const std::lock_guard lock(d.mutex);
-    const int file = open(d.counters_file.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (file < 0) return;
-    write_line(file,
-               "kernel\tlaunches\tblocks\tswitches\tmatrix products\taccesses\tshared requests\tshared wavefronts\t"
-               "shared ideal\tglobal requests\tglobal sectors\tglobal sectors ideal");
+    std::vector<std::string> lines = {
+        "kernel\tlaunches\tblocks\tswitches\tmatrix products\taccesses\tshared requests\tshared wavefronts\t"
+        "shared ideal\tglobal requests\tglobal sectors\tglobal sectors ideal"};
     for (const auto& [kernel, c] : d.counters) {
         std::string line = kernel;
         for (const uint64_t value :
              {c.launches, c.blocks, c.switches, c.matrix_products, c.accesses, c.shared_requests, c.shared_wavefronts,
               c.shared_ideal, c.global_requests, c.global_sectors, c.global_sectors_ideal})
             line += "\t" + std::to_string(value);
-        write_line(file, line);
+        lines.push_back(line);
     }
-    close(file);
+    write_lines(d.counters_file, lines);
+}
+
+void write_statistics() {
+    Driver& d = driver();
+    const std::lock_guard lock(d.mutex);
+    std::vector<std::string> lines = {"card\tfunction\tcalls\tbytes\tseconds"};
+    for (const auto& [key, s] : d.statistics)
+        lines.push_back((key.first < 0 ? "-" : std::to_string(key.first)) + "\t" + key.second + "\t" +
+                        std::to_string(s.calls) + "\t" + std::to_string(s.bytes) + "\t" + std::to_string(s.seconds));
+    write_lines(d.statistics_file, lines);
 }
 
 }  // namespace
@@ -115,17 +130,21 @@ Result initialize(Driver& d) {
                                         "\"");
         if (const std::string seed = environment("TESSERA_EMULATED_SEED"); !seed.empty())
             d.seed = std::strtoull(seed.c_str(), nullptr, 10);
+        if (const std::string patience = environment("TESSERA_EMULATED_PATIENCE"); !patience.empty())
+            d.options.patience = std::strtoull(patience.c_str(), nullptr, 10);
         const std::string checks = environment("TESSERA_EMULATED_CHECKS");
         for (size_t i = 0; i < checks.size();) {
             const size_t end = std::min(checks.find(',', i), checks.size());
             const std::string one = checks.substr(i, end - i);
             if (one == "-races")
-                d.options.check_races = false;
+                d.options.check_races = d.check_streams = false;
             else if (one == "-unwritten")
                 d.options.check_unwritten = false;
+            else if (one == "-streams")
+                d.check_streams = false;
             else
-                throw std::invalid_argument("TESSERA_EMULATED_CHECKS: expected -races, -unwritten; found \"" + one +
-                                            "\"");
+                throw std::invalid_argument("TESSERA_EMULATED_CHECKS: expected -races, -streams, -unwritten; found \"" +
+                                            one + "\"");
             i = end + 1;
         }
         d.counters_file = environment("TESSERA_EMULATED_COUNTERS");
@@ -133,6 +152,8 @@ Result initialize(Driver& d) {
             d.options.count = true;
             std::atexit(write_counters);
         }
+        d.statistics_file = environment("TESSERA_EMULATED_STATISTICS");
+        if (!d.statistics_file.empty()) std::atexit(write_statistics);
         std::string folders = environment("TESSERA_EMULATED_KERNELS");
         for (size_t i = 0; i < folders.size();) {
             const size_t end = std::min(folders.find(':', i), folders.size());
@@ -319,8 +340,8 @@ TSR_EXPORT Result cuGetErrorString(Result result, const char** text) {
 }
 
 TSR_EXPORT Result cuDeviceGetCount(int* count) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     if (!d.initialized || !d.trouble.empty()) return CUDA_ERROR_NOT_INITIALIZED;
     if (!count) return CUDA_ERROR_INVALID_VALUE;
     *count = static_cast<int>(d.cards.size());
@@ -328,8 +349,8 @@ TSR_EXPORT Result cuDeviceGetCount(int* count) {
 }
 
 #define TSR_FIND_CARD(number)                                                    \
-    Driver& d = driver();                                                        \
-    const std::lock_guard lock(d.mutex);                                         \
+    Call call(Call::kNothing);                                                   \
+    Driver& d = call.d;                                                          \
     if (!d.initialized || !d.trouble.empty()) return CUDA_ERROR_NOT_INITIALIZED; \
     Card* const card = find_card(d, number);                                     \
     if (!card) return CUDA_ERROR_INVALID_DEVICE
@@ -397,12 +418,9 @@ TSR_EXPORT Result cuDevicePrimaryCtxRetain(void** context, int device) {
 
 // With the last reference all that belongs to the context goes.
 TSR_EXPORT Result cuDevicePrimaryCtxRelease_v2(int device) {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
-    Card* const card = find_card(d, device);
-    if (!card) return CUDA_ERROR_INVALID_DEVICE;
+    TSR_FIND_CARD(device);
     if (card->context.retained == 0) return CUDA_ERROR_INVALID_CONTEXT;
-    if (card->context.retained == 1) wait_for_all(d, lock);
+    if (card->context.retained == 1) wait_for_all(d, call.lock);
     if (--card->context.retained > 0) return CUDA_SUCCESS;
     while (!card->allocations.empty()) release(d, *card, card->allocations.begin()->first);
     card->reach = uint64_t{1} << card->number;
@@ -418,8 +436,8 @@ bool known_context(Driver& d, void* context) {
 }  // namespace
 
 TSR_EXPORT Result cuCtxPushCurrent_v2(void* context) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     if (!known_context(d, context)) return CUDA_ERROR_INVALID_CONTEXT;
     if (static_cast<Context*>(context)->retained == 0) return CUDA_ERROR_CONTEXT_IS_DESTROYED;
     context_stack.push_back(static_cast<Context*>(context));
@@ -434,8 +452,8 @@ TSR_EXPORT Result cuCtxPopCurrent_v2(void** context) {
 }
 
 TSR_EXPORT Result cuCtxSetCurrent(void* context) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     if (context && !known_context(d, context)) return CUDA_ERROR_INVALID_CONTEXT;
     if (!context_stack.empty()) context_stack.pop_back();
     if (context) context_stack.push_back(static_cast<Context*>(context));
@@ -449,34 +467,27 @@ TSR_EXPORT Result cuCtxGetCurrent(void** context) {
 }
 
 TSR_EXPORT Result cuCtxGetDevice(int* device) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current(d, context); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kContext);
+    if (!call) return call.result;
     if (!device) return CUDA_ERROR_INVALID_VALUE;
-    *device = static_cast<int>(context->card->number);
+    *device = static_cast<int>(call.context->card->number);
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuCtxSynchronize() {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
-    wait_for_all(d, lock);
-    return context->card->error;
+    Call call(Call::kWork | Call::kNoCapture);
+    if (!call) return call.result;
+    wait_for_all(call.d, call.lock);
+    return call.context->card->error;
 }
 
 TSR_EXPORT Result cuCtxEnablePeerAccess(void* peer, unsigned flags) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kWork);
+    if (!call) return call.result;
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
-    if (!known_context(d, peer) || peer == context) return CUDA_ERROR_INVALID_CONTEXT;
+    if (!known_context(call.d, peer) || peer == call.context) return CUDA_ERROR_INVALID_CONTEXT;
     const uint64_t bit = uint64_t{1} << static_cast<Context*>(peer)->card->number;
-    Card& card = *context->card;
+    Card& card = *call.context->card;
     if (!(card.description.peers & bit)) return CUDA_ERROR_PEER_ACCESS_UNSUPPORTED;
     if (card.reach & bit) return CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED;
     card.reach |= bit;
@@ -498,6 +509,14 @@ TSR_EXPORT Result tesseraEmulatedLoseCard(int device) {
     TSR_FIND_CARD(device);
     card->lost = true;
     fail(d, *card, CUDA_ERROR_UNKNOWN, "the card is lost, as was asked for");
+    return CUDA_SUCCESS;
+}
+
+// While held, streams do no work; calls that wait for them do not return.
+TSR_EXPORT Result tesseraEmulatedHold(int held) {
+    const Call call(Call::kNothing);
+    call.d.held = held != 0;
+    call.d.changed.notify_all();
     return CUDA_SUCCESS;
 }
 

@@ -132,8 +132,9 @@ struct Extents {
 };
 
 Work work_of(std::shared_ptr<Function> function, const Extents& extents, std::shared_ptr<Parameters> parameters) {
-    return [=](Stream& stream) -> Ended {
+    return [=](const Execution& execution) -> Ended {
         Driver& d = driver();
+        Stream& stream = *execution.stream;
         const Card& card = *stream.context.card;
         emulator::Launch launch;
         launch.kernel = function->kernel;
@@ -152,14 +153,19 @@ Work work_of(std::shared_ptr<Function> function, const Extents& extents, std::sh
             const std::lock_guard lock(d.mutex);
             launch.devices = card.reach;
             options = d.options;
+            options.collect = d.check_streams && options.check_races;
             options.seed = d.seed * 0x9E3779B97F4A7C15 + card.number * 1000003 + ++stream.launches;
         }
         const emulator::Outcome outcome = emulator::run(launch, options);
-        const std::lock_guard lock(d.mutex);
-        d.counters[std::string(function->module->image.module) + "." + function->image->name].add(outcome.counters);
+        {
+            const std::lock_guard lock(d.mutex);
+            d.counters[std::string(function->module->image.module) + "." + function->image->name].add(outcome.counters);
+        }
         switch (outcome.fault) {
             case emulator::Fault::kNone:
-                return {};
+                return note_accesses(execution, function->what, outcome.touched);
+            case emulator::Fault::kTimeout:
+                return {CUDA_ERROR_LAUNCH_TIMEOUT, outcome.report};
             case emulator::Fault::kIllegalAddress:
                 return {CUDA_ERROR_ILLEGAL_ADDRESS, outcome.report};
             case emulator::Fault::kMisaligned:
@@ -182,26 +188,24 @@ std::shared_ptr<Function> find_function(Driver& d, void* handle) {
 using namespace tessera::cuda::emulated;
 
 TSR_EXPORT Result cuModuleLoadData(void** made, const void* image) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kWork | Call::kNoCapture);
+    if (!call) return call.result;
+    Driver& d = call.d;
     if (!made || !image) return CUDA_ERROR_INVALID_VALUE;
     std::shared_ptr<Module> module;
-    if (const Result result = load(d, *context, image, module); result != CUDA_SUCCESS) return result;
+    if (const Result result = load(d, *call.context, image, module); result != CUDA_SUCCESS) return result;
     *made = module.get();
     d.modules.emplace(module.get(), std::move(module));
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuModuleUnload(void* handle) {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    Call call(Call::kNoCapture);
+    if (!call) return call.result;
+    Driver& d = call.d;
     const auto found = d.modules.find(static_cast<Module*>(handle));
     if (found == d.modules.end()) return CUDA_ERROR_INVALID_HANDLE;
-    wait_for_all(d, lock);
+    wait_for_all(d, call.lock);
     std::erase_if(d.functions, [&](const auto& f) { return f.second->module.get() == handle; });
     d.modules.erase(static_cast<Module*>(handle));
     return CUDA_SUCCESS;
@@ -209,8 +213,8 @@ TSR_EXPORT Result cuModuleUnload(void* handle) {
 
 // Loads the function's code, if it is the first time that it is asked for: not while capturing.
 TSR_EXPORT Result cuModuleGetFunction(void** made, void* handle, const char* name) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     const auto found = d.modules.find(static_cast<Module*>(handle));
     if (found == d.modules.end()) return CUDA_ERROR_INVALID_HANDLE;
     if (!made || !name) return CUDA_ERROR_INVALID_VALUE;
@@ -239,15 +243,16 @@ TSR_EXPORT Result cuModuleGetFunction(void** made, void* handle, const char* nam
         return CUDA_ERROR_INVALID_IMAGE;
     }
     const uint32_t shared = kSharedWithoutAsking - std::min(image->static_shared, kSharedWithoutAsking);
-    auto function = std::make_shared<Function>(Function{module, &*image, kernel, shared});
+    auto function = std::make_shared<Function>(
+        Function{module, &*image, kernel, shared, std::make_shared<const std::string>("kernel " + std::string(name))});
     *made = function.get();
     d.functions.emplace(function.get(), std::move(function));
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuFuncGetAttribute(int* value, int which, void* handle) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     const auto function = find_function(d, handle);
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
     if (!value) return CUDA_ERROR_INVALID_VALUE;
@@ -284,8 +289,8 @@ TSR_EXPORT Result cuFuncGetAttribute(int* value, int which, void* handle) {
 }
 
 TSR_EXPORT Result cuFuncSetAttribute(void* handle, int which, int value) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     const auto function = find_function(d, handle);
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
     constexpr int kMaximumDynamicShared = 8, kCarveout = 9;
@@ -300,8 +305,8 @@ TSR_EXPORT Result cuFuncSetAttribute(void* handle, int which, int value) {
 
 TSR_EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void* handle, int threads,
                                                               size_t dynamic_shared) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     const auto function = find_function(d, handle);
     if (!function) return CUDA_ERROR_INVALID_HANDLE;
     const ImageKernel& kernel = *function->image;
@@ -321,12 +326,10 @@ TSR_EXPORT Result cuOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, void*
 TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y, unsigned grid_z, unsigned block_x,
                                  unsigned block_y, unsigned block_z, unsigned dynamic_shared, void* stream_handle,
                                  void** parameters, void** extra) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    std::shared_ptr<Stream> stream;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = find_stream(d, stream_handle, stream); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kWork, stream_handle);
+    if (!call) return call.result;
+    Driver& d = call.d;
+    const std::shared_ptr<Stream>& stream = call.stream;
     const auto function = find_function(d, handle);
     if (!function || function->module->context != &stream->context) return CUDA_ERROR_INVALID_HANDLE;
     if (extra) return CUDA_ERROR_NOT_SUPPORTED;
@@ -345,9 +348,13 @@ TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y,
     const auto fault = card.faults.find("launch");
     const bool fails = fault != card.faults.end() && ++card.launches == fault->second;
     const Extents extents{{grid_x, grid_y, grid_z}, {block_x, block_y, block_z}, dynamic_shared};
-    Work work = fails ? Work([](Stream&) -> Ended {
+    Work work = fails ? Work([](const Execution&) -> Ended {
         return {CUDA_ERROR_LAUNCH_FAILED, "a launch fails, as was asked for"};
     })
                       : work_of(function, extents, std::make_shared<Parameters>(*function->kernel, parameters));
-    return submit(d, *stream, {Node::kKernel, {}, std::move(work), function, {}});
+    Node node;
+    node.kind = Node::kKernel;
+    node.work = std::move(work);
+    node.function = function;
+    return submit(d, *stream, std::move(node));
 }

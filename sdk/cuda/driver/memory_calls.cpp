@@ -92,6 +92,7 @@ void release(Driver& d, Card& card, Address address) {
     const bool small = bytes < kSmall;
     (small ? card.small_bytes : card.large_bytes) -= small ? rounded(bytes, 512) : rounded(bytes, kGranule);
     d.memory.remove(address);
+    d.history.forget(address, address + bytes);
     conceal(address, mapped);
     card.released.emplace(mapped + kGap, address);
     card.allocations.erase(found);
@@ -111,13 +112,12 @@ using tessera::cuda::emulator::kHost;
 using tessera::cuda::emulator::Range;
 
 TSR_EXPORT Result cuMemAlloc_v2(Address* made, size_t bytes) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    Call call(Call::kWork | Call::kNoCapture);
+    if (!call) return call.result;
+    Driver& d = call.d;
+    call.bytes = bytes;
     if (!made || bytes == 0) return CUDA_ERROR_INVALID_VALUE;
-    Card& card = *context->card;
+    Card& card = *call.context->card;
     const auto fault = card.faults.find("memory");
     if (fault != card.faults.end() && ++card.allocated == fault->second) return CUDA_ERROR_OUT_OF_MEMORY;
     const bool small = bytes < kSmall;
@@ -137,40 +137,35 @@ TSR_EXPORT Result cuMemAlloc_v2(Address* made, size_t bytes) {
 }
 
 TSR_EXPORT Result cuMemFree_v2(Address address) {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    Call call(Call::kWork | Call::kNoCapture);
+    if (!call) return call.result;
+    Driver& d = call.d;
     if (address == 0) return CUDA_SUCCESS;
-    wait_for_all(d, lock);
+    wait_for_all(d, call.lock);
     for (const auto& card : d.cards) {
         const auto found = card->allocations.find(address);
         if (found == card->allocations.end()) continue;
         release(d, *card, address);
-        return context->card->error;
+        return call.context->card->error;
     }
     return CUDA_ERROR_INVALID_VALUE;
 }
 
 TSR_EXPORT Result cuMemGetInfo_v2(size_t* free_bytes, size_t* total) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kWork);
+    if (!call) return call.result;
     if (!free_bytes || !total) return CUDA_ERROR_INVALID_VALUE;
-    const Card& card = *context->card;
+    const Card& card = *call.context->card;
     *total = card.description.memory;
     *free_bytes = card.description.memory - std::min(card.used(), card.description.memory);
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuMemHostAlloc(void** made, size_t bytes, unsigned flags) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    Call call(Call::kWork | Call::kNoCapture);
+    if (!call) return call.result;
+    Driver& d = call.d;
+    call.bytes = bytes;
     if (!made || bytes == 0 || flags > 7) return CUDA_ERROR_INVALID_VALUE;
     if (bytes > (1ull << 46)) return CUDA_ERROR_OUT_OF_MEMORY;
     void* const memory =
@@ -185,26 +180,24 @@ TSR_EXPORT Result cuMemHostAlloc(void** made, size_t bytes, unsigned flags) {
 }
 
 TSR_EXPORT Result cuMemFreeHost(void* memory) {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    Call call(Call::kWork | Call::kNoCapture);
+    if (!call) return call.result;
+    Driver& d = call.d;
     const auto at = reinterpret_cast<uintptr_t>(memory);
     if (!d.pinned.contains(at)) return CUDA_ERROR_INVALID_VALUE;
-    wait_for_all(d, lock);
+    wait_for_all(d, call.lock);
     d.pinned.erase(at);
     const Range removed = d.memory.remove(at);
+    d.history.forget(at, at + removed.bytes);
     munmap(memory, rounded(removed.bytes, kPage));
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuMemHostRegister_v2(void* memory, size_t bytes, unsigned flags) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    Call call(Call::kWork | Call::kNoCapture);
+    if (!call) return call.result;
+    Driver& d = call.d;
+    call.bytes = bytes;
     if (!memory || bytes == 0 || flags > 15) return CUDA_ERROR_INVALID_VALUE;
     if (touches_card(d, memory, bytes)) return CUDA_ERROR_INVALID_VALUE;
     const auto at = reinterpret_cast<uintptr_t>(memory);
@@ -214,26 +207,22 @@ TSR_EXPORT Result cuMemHostRegister_v2(void* memory, size_t bytes, unsigned flag
 }
 
 TSR_EXPORT Result cuMemHostUnregister(void* memory) {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
+    Call call(Call::kWork | Call::kNoCapture);
+    if (!call) return call.result;
+    Driver& d = call.d;
     const auto at = reinterpret_cast<uintptr_t>(memory);
     if (!d.registered.contains(at)) return CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;
-    wait_for_all(d, lock);
+    wait_for_all(d, call.lock);
     d.registered.erase(at);
-    d.memory.remove(at);
+    d.history.forget(at, at + d.memory.remove(at).bytes);
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuPointerGetAttribute(void* value, int which, Address address) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current(d, context); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kContext);
+    if (!call) return call.result;
     const Range* range = nullptr;
-    const auto ranges = d.memory.ranges();
+    const auto ranges = call.d.memory.ranges();
     const Place place = place_of(*ranges, reinterpret_cast<void*>(address), 1, &range);
     if (!value || place == Place::kUnknown) return CUDA_ERROR_INVALID_VALUE;
     constexpr int kMemoryType = 2, kOrdinal = 9;
@@ -266,126 +255,148 @@ void mark(const Range& to, Address address, size_t bytes) {
     to.written->mark(address - to.begin, bytes);
 }
 
-Result copy_up(Address to, const void* from, size_t bytes, void* handle) {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
-    Context* context = nullptr;
-    std::shared_ptr<Stream> stream;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = find_stream(d, handle, stream); result != CUDA_SUCCESS) return result;
+std::shared_ptr<const std::string> name(const char* text) {
+    return std::make_shared<const std::string>(text);
+}
+
+Result copy_up(Call& call, Address to, const void* from, size_t bytes) {
+    if (!call) return call.result;
+    Driver& d = call.d;
+    Stream& stream = *call.stream;
+    call.bytes = bytes;
     if (bytes == 0) return CUDA_SUCCESS;
     Range target;
-    if (const Result result = card_side(d, *stream, to, bytes, false, target); result != CUDA_SUCCESS) return result;
+    if (const Result result = card_side(d, stream, to, bytes, false, target); result != CUDA_SUCCESS) return result;
     if (!from || touches_card(d, from, bytes)) return CUDA_ERROR_INVALID_VALUE;
     const Range* source = nullptr;
     const auto ranges = d.memory.ranges();
-    Node node{Node::kCopy, {}, {}, nullptr, {1, bytes}};
+    static const auto what = name("a copy from the host");
+    Node node;
+    node.kind = Node::kCopy;
+    node.shape = {1, bytes};
+    const auto begin = reinterpret_cast<uintptr_t>(from);
     if (place_of(*ranges, from, bytes, &source) == Place::kPinned) {
-        node.work = [=](Stream&) -> Ended {
+        node.host = const_cast<char*>(static_cast<const char*>(from));
+        node.host_bytes = bytes;
+        node.work = [=](const Execution& execution) -> Ended {
             std::memcpy(reinterpret_cast<void*>(to), from, bytes);
             mark(target, to, bytes);
-            return {};
+            return note_accesses(execution, what, {{begin, begin + bytes, false}, {to, to + bytes, true}});
         };
     } else {
-        if (stream->capture) {  // what a graph would read later is not known to stay
-            invalidate(d, stream->capture);
+        if (stream.capture) {  // what a graph would read later is not known to stay
+            invalidate(d, stream.capture);
             return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
         }
         const auto* const first = static_cast<const char*>(from);
         auto staged = std::make_shared<std::vector<char>>(first, first + bytes);
-        node.work = [=](Stream&) -> Ended {
+        node.work = [=](const Execution& execution) -> Ended {
             std::memcpy(reinterpret_cast<void*>(to), staged->data(), bytes);
             mark(target, to, bytes);
-            return {};
+            return note_accesses(execution, what, {{to, to + bytes, true}});
         };
     }
-    return submit(d, *stream, std::move(node));
+    return submit(d, stream, std::move(node));
 }
 
-Result copy_down(void* to, Address from, size_t bytes, void* handle) {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
-    Context* context = nullptr;
-    std::shared_ptr<Stream> stream;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = find_stream(d, handle, stream); result != CUDA_SUCCESS) return result;
+Result copy_down(Call& call, void* to, Address from, size_t bytes) {
+    if (!call) return call.result;
+    Driver& d = call.d;
+    Stream& stream = *call.stream;
+    call.bytes = bytes;
     if (bytes == 0) return CUDA_SUCCESS;
     Range source;
-    if (const Result result = card_side(d, *stream, from, bytes, false, source); result != CUDA_SUCCESS) return result;
+    if (const Result result = card_side(d, stream, from, bytes, false, source); result != CUDA_SUCCESS) return result;
     if (!to || touches_card(d, to, bytes)) return CUDA_ERROR_INVALID_VALUE;
     const Range* target = nullptr;
     const auto ranges = d.memory.ranges();
     const bool pinned = place_of(*ranges, to, bytes, &target) == Place::kPinned;
-    if (!pinned && stream->capture) {
-        invalidate(d, stream->capture);
+    if (!pinned && stream.capture) {
+        invalidate(d, stream.capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
-    Node node{Node::kCopy, {}, {}, nullptr, {2, bytes}};
-    node.work = [=](Stream&) -> Ended {
+    static const auto what = name("a copy to the host");
+    Node node;
+    node.kind = Node::kCopy;
+    node.shape = {2, bytes};
+    if (pinned) {
+        node.host = static_cast<char*>(to);
+        node.host_bytes = bytes;
+        node.to_host = true;
+    }
+    const auto begin = reinterpret_cast<uintptr_t>(to);
+    node.work = [=](const Execution& execution) -> Ended {
         std::memcpy(to, reinterpret_cast<const void*>(from), bytes);
-        return {};
+        if (!pinned) return note_accesses(execution, what, {{from, from + bytes, false}});
+        return note_accesses(execution, what, {{from, from + bytes, false}, {begin, begin + bytes, true}});
     };
-    const Result result = submit(d, *stream, std::move(node));
-    return result != CUDA_SUCCESS || pinned ? result : wait_for(d, stream, lock);
+    const Result result = submit(d, stream, std::move(node));
+    return result != CUDA_SUCCESS || pinned ? result : wait_for(d, call.stream, call.lock);
 }
 
-Result copy_within(Address to, Address from, size_t bytes, void* handle, bool any_card) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    std::shared_ptr<Stream> stream;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = find_stream(d, handle, stream); result != CUDA_SUCCESS) return result;
+Result copy_within(Call& call, Address to, Address from, size_t bytes, bool any_card) {
+    if (!call) return call.result;
+    Driver& d = call.d;
+    Stream& stream = *call.stream;
+    call.bytes = bytes;
     if (bytes == 0) return CUDA_SUCCESS;
     Range target, source;
-    if (const Result result = card_side(d, *stream, to, bytes, any_card, target); result != CUDA_SUCCESS) return result;
-    if (const Result result = card_side(d, *stream, from, bytes, any_card, source); result != CUDA_SUCCESS)
+    if (const Result result = card_side(d, stream, to, bytes, any_card, target); result != CUDA_SUCCESS) return result;
+    if (const Result result = card_side(d, stream, from, bytes, any_card, source); result != CUDA_SUCCESS)
         return result;
-    Node node{Node::kCopy, {}, {}, nullptr, {3, bytes}};
-    node.work = [=](Stream&) -> Ended {
+    static const auto what = name("a copy between cards or within one");
+    Node node;
+    node.kind = Node::kCopy;
+    node.shape = {3, bytes};
+    node.work = [=](const Execution& execution) -> Ended {
         std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<const void*>(from), bytes);
         target.written->copy(to - target.begin, *source.written, from - source.begin, bytes);
-        return {};
+        return note_accesses(execution, what, {{from, from + bytes, false}, {to, to + bytes, true}});
     };
-    return submit(d, *stream, std::move(node));
+    return submit(d, stream, std::move(node));
 }
 
 }  // namespace
 
 TSR_EXPORT Result cuMemcpyHtoDAsync_v2(Address to, const void* from, size_t bytes, void* stream) {
-    return copy_up(to, from, bytes, stream);
+    Call call(Call::kWork, stream);
+    return copy_up(call, to, from, bytes);
 }
 
 TSR_EXPORT Result cuMemcpyDtoHAsync_v2(void* to, Address from, size_t bytes, void* stream) {
-    return copy_down(to, from, bytes, stream);
+    Call call(Call::kWork, stream);
+    return copy_down(call, to, from, bytes);
 }
 
 TSR_EXPORT Result cuMemcpyDtoDAsync_v2(Address to, Address from, size_t bytes, void* stream) {
-    return copy_within(to, from, bytes, stream, false);
+    Call call(Call::kWork, stream);
+    return copy_within(call, to, from, bytes, false);
 }
 
 // Works for any two cards: through the host where they do not reach each other.
 TSR_EXPORT Result cuMemcpyPeerAsync(Address to, void* to_context, Address from, void* from_context, size_t bytes,
                                     void* stream) {
+    Call call(Call::kWork, stream);
     if (!to_context || !from_context) return CUDA_ERROR_INVALID_CONTEXT;
-    return copy_within(to, from, bytes, stream, true);
+    return copy_within(call, to, from, bytes, true);
 }
 
 TSR_EXPORT Result cuMemsetD8Async(Address to, unsigned char value, size_t bytes, void* handle) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    std::shared_ptr<Stream> stream;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
-    if (const Result result = find_stream(d, handle, stream); result != CUDA_SUCCESS) return result;
+    Call call(Call::kWork, handle);
+    if (!call) return call.result;
+    call.bytes = bytes;
     if (bytes == 0) return CUDA_SUCCESS;
     Range target;
-    if (const Result result = card_side(d, *stream, to, bytes, false, target); result != CUDA_SUCCESS) return result;
-    Node node{Node::kSet, {}, {}, nullptr, {bytes}};
-    node.work = [=](Stream&) -> Ended {
+    if (const Result result = card_side(call.d, *call.stream, to, bytes, false, target); result != CUDA_SUCCESS)
+        return result;
+    static const auto what = name("a memset");
+    Node node;
+    node.kind = Node::kSet;
+    node.shape = {bytes};
+    node.work = [=](const Execution& execution) -> Ended {
         std::memset(reinterpret_cast<void*>(to), value, bytes);
         mark(target, to, bytes);
-        return {};
+        return note_accesses(execution, what, {{to, to + bytes, true}});
     };
-    return submit(d, *stream, std::move(node));
+    return submit(call.d, *call.stream, std::move(node));
 }

@@ -23,6 +23,7 @@ namespace tessera::cuda::emulated {
     RESULT(ERROR_NOT_READY, 600, "device not ready")                                                                 \
     RESULT(ERROR_ILLEGAL_ADDRESS, 700, "an illegal memory access was encountered")                                   \
     RESULT(ERROR_LAUNCH_OUT_OF_RESOURCES, 701, "too many resources requested for launch")                            \
+    RESULT(ERROR_LAUNCH_TIMEOUT, 702, "the launch timed out and was terminated")                                     \
     RESULT(ERROR_PEER_ACCESS_ALREADY_ENABLED, 704, "peer access is already enabled")                                 \
     RESULT(ERROR_CONTEXT_IS_DESTROYED, 709, "context is destroyed")                                                  \
     RESULT(ERROR_HOST_MEMORY_ALREADY_REGISTERED, 712, "part or all of the requested memory range is already mapped") \

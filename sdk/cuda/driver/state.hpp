@@ -6,6 +6,7 @@
 
 #include "../emulator/emulator.hpp"
 #include "description.hpp"
+#include "history.hpp"
 #include "image.hpp"
 #include "result.hpp"
 
@@ -37,7 +38,7 @@ struct Ended {
     Result result = CUDA_SUCCESS;
     std::string report;
 };
-using Work = std::function<Ended(Stream&)>;
+using Work = std::function<Ended(const Execution&)>;
 
 // The primary context of a card; there are no others.
 struct Context {
@@ -57,7 +58,8 @@ struct Function {
     std::shared_ptr<Module> module;
     const ImageKernel* image;
     const simt::emulated::Kernel* kernel;
-    uint32_t maximum_dynamic_shared;  // bytes that a launch may ask for
+    uint32_t maximum_dynamic_shared;          // bytes that a launch may ask for
+    std::shared_ptr<const std::string> what;  // "kernel scale"
 };
 
 struct Event {
@@ -65,6 +67,7 @@ struct Event {
     bool timed;
     uint64_t recorded = 0, completed = 0;  // number of the last record, of the last one that has been done
     double seconds = 0;                    // when that was
+    Clock clock;                           // work that is ordered before the last record
     // While the stream that it was last recorded in is being captured: the capture, and what it stands for there.
     std::shared_ptr<Capture> capture;
     std::vector<size_t> nodes;
@@ -74,6 +77,7 @@ struct Command {
     Work work;
     std::shared_ptr<Event> wait, record;
     uint64_t number = 0;  // of that record
+    Execution execution;
 };
 
 struct Stream {
@@ -83,6 +87,9 @@ struct Stream {
     void enqueue(Command command);  // with the mutex
 
     Context& context;
+    uint32_t number;     // counts the streams of the process
+    Clock known;         // work that is ordered before what it is given next
+    uint64_t works = 0;  // that it was given
     std::deque<Command> commands;
     uint64_t enqueued = 0, done = 0;
     bool stops = false;
@@ -99,6 +106,9 @@ struct Node {
     Work work;
     std::shared_ptr<Function> function;  // of a kernel
     std::vector<uint64_t> shape;         // what an update must leave as it is
+    char* host = nullptr;                // page-locked memory that a copy reads, or writes
+    uint64_t host_bytes = 0;
+    bool to_host = false;
 };
 
 struct Graph {
@@ -108,6 +118,7 @@ struct Graph {
 struct ExecutableGraph {
     Context* context;
     std::vector<std::shared_ptr<Node>> nodes;
+    std::shared_ptr<const Ancestors> ancestors;
 };
 
 struct Capture {
@@ -145,6 +156,12 @@ struct Card {
 
 enum class Policy { kRandom, kLate, kEager };
 
+// What calls of one function did for one card.
+struct Statistics {
+    uint64_t calls = 0, bytes = 0;
+    double seconds = 0;  // from call to return
+};
+
 struct Driver {
     std::mutex mutex;
     std::condition_variable changed;  // whenever a stream has advanced, or a host thread begins to wait
@@ -166,10 +183,18 @@ struct Driver {
     Policy policy = Policy::kRandom;
     emulator::Options options;
     uint64_t seed = 1;
+    bool held = false;     // streams do nothing
     uint32_t waiters = 0;  // host threads that wait for a stream
     uint64_t polls = 0;    // times that somebody asked whether work has ended
 
-    std::string report;  // of the last fault
+    bool check_streams = true;  // races between streams, and of the host with copies
+    Clock host;                 // work that the host has waited for
+    History history;
+    std::multimap<uintptr_t, uintptr_t> pending;  // page-locked memory of copies that are not done: begin, end
+
+    std::string report;                                            // of the last fault
+    std::map<std::pair<int, std::string>, Statistics> statistics;  // by card (-1: none) and function
+    std::string statistics_file;
     std::map<std::string, emulator::Counters> counters;
     std::string counters_file;
     std::vector<std::string> kernel_folders;
@@ -195,6 +220,8 @@ void fail(Driver& d, Card& card, Result result, const std::string& report);
 Result find_stream(Driver& d, void* handle, std::shared_ptr<Stream>& stream);
 // Work on a stream: captured if it is being captured, else enqueued. With the mutex.
 Result submit(Driver& d, Stream& stream, Node node);
+// Puts `work` behind what the stream has been given, as one piece of its work.
+void enqueue(Driver& d, Stream& stream, Work work);
 // Waits until `stream` has done what it has been given so far; releases the mutex meanwhile.
 Result wait_for(Driver& d, const std::shared_ptr<Stream>& stream, std::unique_lock<std::mutex>& lock);
 // The same for all streams of all cards: what a driver does before it releases memory.
@@ -206,7 +233,23 @@ void wait_for_all(Driver& d, std::unique_lock<std::mutex>& lock);
 // capture.
 Result refuse_while_capturing(Driver& d);
 void invalidate(Driver& d, const std::shared_ptr<Capture>& capture);
-Work replay(std::shared_ptr<ExecutableGraph> graph);
+Work replay(Driver& d, std::shared_ptr<ExecutableGraph> graph);  // with the mutex
+
+// ---- races (races.cpp) ----
+
+// What is known of the page-locked memory of a copy when it is called.
+struct HostSide {
+    std::vector<char> content;  // of what it will read
+    bool poisoned = false;      // what it will write holds kPoison
+};
+// At the call. With the mutex.
+std::shared_ptr<HostSide> watch_host(Driver& d, const Node& node);
+// Does the node's work; a fault if the host has changed page-locked memory since the call. Without the mutex.
+Ended run_node(const Node& node, const HostSide* host, const Execution& execution);
+// Notes what a piece of work has read and written; a fault if earlier work that is not ordered before it touched the
+// same bytes. Without the mutex.
+Ended note_accesses(const Execution& execution, const std::shared_ptr<const std::string>& what,
+                    const std::vector<emulator::Touched>& touched);
 
 // ---- memory (memory_calls.cpp) ----
 
@@ -217,6 +260,36 @@ Place place_of(const emulator::Ranges& ranges, const void* address, uint64_t byt
 void release(Driver& d, Card& card, Address address);
 // Whether any byte of it is a card's.
 bool touches_card(const Driver& d, const void* address, uint64_t bytes);
+
+// ---- calls (calls.cpp) ----
+
+// What every function of the driver begins with: the mutex, what the function needs, and its share of the statistics.
+struct Call {
+    // A context of the calling thread; one whose card works, and the call counts as an operation of it; and no capture
+    // that forbids such calls.
+    enum Needs : unsigned { kNothing = 0, kContext = 1, kWork = 2, kNoCapture = 4 };
+
+    explicit Call(unsigned needs, const char* function = __builtin_FUNCTION());
+    // And a stream.
+    Call(unsigned needs, void* stream, const char* function = __builtin_FUNCTION());
+    ~Call();
+    Call(const Call&) = delete;
+    Call& operator=(const Call&) = delete;
+
+    explicit operator bool() const noexcept { return result == CUDA_SUCCESS; }
+
+    double begin;
+    const char* function;
+    Driver& d;
+    std::unique_lock<std::mutex> lock;
+    Context* context = nullptr;
+    std::shared_ptr<Stream> stream;
+    Result result = CUDA_SUCCESS;  // why the call cannot be done
+    uint64_t bytes = 0;            // for the statistics
+};
+
+// What the driver does without a call, such as nodes of graphs, for the statistics. With the mutex.
+void count(Driver& d, const Card& card, const char* what, uint64_t bytes);
 
 double now_seconds();
 uint64_t next_random(uint64_t& state) noexcept;

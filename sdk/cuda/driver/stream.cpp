@@ -20,8 +20,9 @@ uint64_t next_random(uint64_t& state) noexcept {
 }
 
 Stream::Stream(Context& of) : context(of) {
-    static uint64_t made = 0;
-    random_state = (driver().seed + ++made) * 0x9E3779B97F4A7C15 | 1;
+    static uint32_t made = 0;
+    number = made++;
+    random_state = (driver().seed + made) * 0x9E3779B97F4A7C15 | 1;
     thread = std::thread([this] { run(); });
 }
 
@@ -64,6 +65,7 @@ void Stream::run() {
         d.changed.wait(lock, [&] { return stops || !commands.empty(); });
         if (commands.empty()) return;
         wait_for_permission(d, *this, lock);
+        d.changed.wait(lock, [&] { return !d.held; });
         Command command = std::move(commands.front());
         Card& card = *context.card;
         if (command.wait) {
@@ -73,7 +75,7 @@ void Stream::run() {
             });
         } else if (command.work && card.error == CUDA_SUCCESS) {
             lock.unlock();
-            Ended ended = command.work(*this);
+            Ended ended = command.work(command.execution);
             command.work = nullptr;
             lock.lock();
             if (ended.result != CUDA_SUCCESS) fail(d, card, ended.result, ended.report);
@@ -96,6 +98,17 @@ Result find_stream(Driver& d, void* handle, std::shared_ptr<Stream>& stream) {
     return stream->context.card->error;
 }
 
+void enqueue(Driver& d, Stream& stream, Work work) {
+    join(stream.known, d.host);
+    if (stream.known.size() <= stream.number) stream.known.resize(stream.number + 1);
+    Execution execution{
+        &stream, {stream.context.card->number, stream.number, ++stream.works, 0}, nullptr, nullptr, nullptr};
+    execution.known = std::make_shared<const Clock>(stream.known);
+    execution.host = std::make_shared<const Clock>(d.host);
+    stream.known[stream.number] = stream.works;
+    stream.enqueue({std::move(work), nullptr, nullptr, 0, std::move(execution)});
+}
+
 Result submit(Driver& d, Stream& stream, Node node) {
     Card& card = *stream.context.card;
     if (card.error != CUDA_SUCCESS) return card.error;
@@ -106,29 +119,38 @@ Result submit(Driver& d, Stream& stream, Node node) {
         stream.tail = {stream.capture->nodes.size() - 1};
         return CUDA_SUCCESS;
     }
-    stream.enqueue({std::move(node.work), nullptr, nullptr, 0});
-    (void)d;
+    auto host = watch_host(d, node);
+    enqueue(d, stream, [node = std::move(node), host = std::move(host)](const Execution& execution) {
+        return run_node(node, host.get(), execution);
+    });
     return CUDA_SUCCESS;
 }
 
 Result wait_for(Driver& d, const std::shared_ptr<Stream>& stream, std::unique_lock<std::mutex>& lock) {
     const uint64_t target = stream->enqueued;
+    const Clock known = stream->known;
     ++d.waiters;
     d.changed.notify_all();
     d.changed.wait(lock, [&] { return stream->done >= target; });
     --d.waiters;
+    join(d.host, known);
     return stream->context.card->error;
 }
 
 void wait_for_all(Driver& d, std::unique_lock<std::mutex>& lock) {
     std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> targets;
-    for (const auto& [handle, stream] : d.streams) targets.emplace_back(stream, stream->enqueued);
+    Clock known;
+    for (const auto& [handle, stream] : d.streams) {
+        targets.emplace_back(stream, stream->enqueued);
+        join(known, stream->known);
+    }
     ++d.waiters;
     d.changed.notify_all();
     d.changed.wait(lock, [&] {
         return std::all_of(targets.begin(), targets.end(), [](const auto& t) { return t.first->done >= t.second; });
     });
     --d.waiters;
+    join(d.host, known);
 }
 
 }  // namespace tessera::cuda::emulated
@@ -136,14 +158,12 @@ void wait_for_all(Driver& d, std::unique_lock<std::mutex>& lock) {
 using namespace tessera::cuda::emulated;
 
 TSR_EXPORT Result cuStreamCreate(void** made, unsigned flags) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kWork);
+    if (!call) return call.result;
     if (!made || flags > 1) return CUDA_ERROR_INVALID_VALUE;
-    auto stream = std::make_shared<Stream>(*context);
+    auto stream = std::make_shared<Stream>(*call.context);
     *made = stream.get();
-    d.streams.emplace(stream.get(), std::move(stream));
+    call.d.streams.emplace(stream.get(), std::move(stream));
     return CUDA_SUCCESS;
 }
 
@@ -153,74 +173,72 @@ TSR_EXPORT Result cuStreamCreateWithPriority(void** made, unsigned flags, int) {
 
 // What it has been given is still done.
 TSR_EXPORT Result cuStreamDestroy_v2(void* handle) {
-    Driver& d = driver();
-    std::shared_ptr<Stream> stream;
-    {
-        const std::lock_guard lock(d.mutex);
-        const auto found = d.streams.find(static_cast<Stream*>(handle));
-        if (found == d.streams.end()) return CUDA_ERROR_INVALID_HANDLE;
-        stream = found->second;
-        if (stream->capture) {
-            invalidate(d, stream->capture);
-            stream->capture->streams.erase(stream.get());
-            stream->capture = nullptr;
-        }
-        stream->stops = true;
-        d.streams.erase(found);
-        ++d.waiters;
-        d.changed.notify_all();
+    Call call(Call::kNothing);
+    Driver& d = call.d;
+    const auto found = d.streams.find(static_cast<Stream*>(handle));
+    if (found == d.streams.end()) return CUDA_ERROR_INVALID_HANDLE;
+    const std::shared_ptr<Stream> stream = found->second;
+    if (stream->capture) {
+        invalidate(d, stream->capture);
+        stream->capture->streams.erase(stream.get());
+        stream->capture = nullptr;
     }
+    stream->stops = true;
+    d.streams.erase(found);
+    ++d.waiters;
+    d.changed.notify_all();
+    call.lock.unlock();
     stream->thread.join();
-    const std::lock_guard lock(d.mutex);
+    call.lock.lock();
     --d.waiters;
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuStreamSynchronize(void* handle) {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
-    std::shared_ptr<Stream> stream;
-    if (const Result result = find_stream(d, handle, stream); result != CUDA_SUCCESS) return result;
-    if (stream->capture) {
-        invalidate(d, stream->capture);
+    Call call(Call::kNothing, handle);
+    if (!call) return call.result;
+    if (call.stream->capture) {
+        invalidate(call.d, call.stream->capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
-    if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
-    return wait_for(d, stream, lock);
+    if (const Result result = refuse_while_capturing(call.d); result != CUDA_SUCCESS) return result;
+    return wait_for(call.d, call.stream, call.lock);
 }
 
 TSR_EXPORT Result cuStreamQuery(void* handle) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    std::shared_ptr<Stream> stream;
-    if (const Result result = find_stream(d, handle, stream); result != CUDA_SUCCESS) return result;
-    if (stream->capture) {
-        invalidate(d, stream->capture);
+    const Call call(Call::kNothing, handle);
+    if (!call) return call.result;
+    Driver& d = call.d;
+    Stream& stream = *call.stream;
+    if (stream.capture) {
+        invalidate(d, stream.capture);
         return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
     }
-    if (stream->done == stream->enqueued) return CUDA_SUCCESS;
+    if (stream.done == stream.enqueued) {
+        join(d.host, stream.known);
+        return CUDA_SUCCESS;
+    }
     ++d.polls;
     d.changed.notify_all();
     return CUDA_ERROR_NOT_READY;
 }
 
 TSR_EXPORT Result cuEventCreate(void** made, unsigned flags) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    Context* context = nullptr;
-    if (const Result result = current_for_work(d, context); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kWork);
+    if (!call) return call.result;
     constexpr unsigned kBlocking = 1, kWithoutTiming = 2;
     if (!made || (flags & ~(kBlocking | kWithoutTiming)) != 0) return CUDA_ERROR_INVALID_VALUE;
-    auto event = std::make_shared<Event>(Event{context, (flags & kWithoutTiming) == 0});
+    auto event = std::make_shared<Event>();
+    event->context = call.context;
+    event->timed = (flags & kWithoutTiming) == 0;
     *made = event.get();
-    d.events.emplace(event.get(), std::move(event));
+    call.d.events.emplace(event.get(), std::move(event));
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuEventDestroy_v2(void* handle) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    return d.events.erase(static_cast<Event*>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
+    const Call call(Call::kNothing);
+    return call.d.events.erase(static_cast<Event*>(handle)) ? CUDA_SUCCESS : CUDA_ERROR_INVALID_HANDLE;
 }
 
 namespace {
@@ -235,33 +253,32 @@ Result find_event(Driver& d, void* handle, std::shared_ptr<Event>& event) {
 }  // namespace
 
 TSR_EXPORT Result cuEventRecord(void* handle, void* stream_handle) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    Call call(Call::kNothing);
     std::shared_ptr<Event> event;
-    std::shared_ptr<Stream> stream;
-    if (const Result result = find_event(d, handle, event); result != CUDA_SUCCESS) return result;
-    if (const Result result = find_stream(d, stream_handle, stream); result != CUDA_SUCCESS) return result;
-    if (event->context != &stream->context) return CUDA_ERROR_INVALID_HANDLE;
-    if (stream->capture) {
-        if (stream->capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
-        event->capture = stream->capture;
-        event->nodes = stream->tail;
+    if (const Result result = find_event(call.d, handle, event); result != CUDA_SUCCESS) return result;
+    if (const Result result = find_stream(call.d, stream_handle, call.stream); result != CUDA_SUCCESS) return result;
+    Stream& stream = *call.stream;
+    if (event->context != &stream.context) return CUDA_ERROR_INVALID_HANDLE;
+    if (stream.capture) {
+        if (stream.capture->invalid) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
+        event->capture = stream.capture;
+        event->nodes = stream.tail;
         return CUDA_SUCCESS;
     }
     event->capture = nullptr;
-    stream->enqueue({nullptr, nullptr, event, ++event->recorded});
+    event->clock = stream.known;
+    stream.enqueue({nullptr, nullptr, event, ++event->recorded, {}});
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuStreamWaitEvent(void* stream_handle, void* handle, unsigned flags) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
-    std::shared_ptr<Event> event;
-    std::shared_ptr<Stream> stream;
-    if (const Result result = find_stream(d, stream_handle, stream); result != CUDA_SUCCESS) return result;
+    const Call call(Call::kNothing, stream_handle);
+    if (!call) return call.result;
+    Driver& d = call.d;
+    const std::shared_ptr<Stream>& stream = call.stream;
     const auto found = d.events.find(static_cast<Event*>(handle));
     if (found == d.events.end()) return CUDA_ERROR_INVALID_HANDLE;
-    event = found->second;
+    const std::shared_ptr<Event> event = found->second;
     if (flags != 0) return CUDA_ERROR_INVALID_VALUE;
     if (event->capture && d.captures.contains(event->capture)) {
         Capture& capture = *event->capture;
@@ -288,41 +305,47 @@ TSR_EXPORT Result cuStreamWaitEvent(void* stream_handle, void* handle, unsigned 
     }
     if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;  // of a capture that has ended
     if (event->recorded == 0) return CUDA_SUCCESS;
-    stream->enqueue({nullptr, event, nullptr, event->recorded});
+    join(stream->known, event->clock);
+    stream->enqueue({nullptr, event, nullptr, event->recorded, {}});
     return CUDA_SUCCESS;
 }
 
 TSR_EXPORT Result cuEventQuery(void* handle) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     std::shared_ptr<Event> event;
     if (const Result result = find_event(d, handle, event); result != CUDA_SUCCESS) return result;
     if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
     if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
-    if (event->completed >= event->recorded) return CUDA_SUCCESS;
+    if (event->completed >= event->recorded) {
+        join(d.host, event->clock);
+        return CUDA_SUCCESS;
+    }
     ++d.polls;
     d.changed.notify_all();
     return CUDA_ERROR_NOT_READY;
 }
 
 TSR_EXPORT Result cuEventSynchronize(void* handle) {
-    Driver& d = driver();
-    std::unique_lock lock(d.mutex);
+    Call call(Call::kNothing);
+    Driver& d = call.d;
     std::shared_ptr<Event> event;
     if (const Result result = find_event(d, handle, event); result != CUDA_SUCCESS) return result;
     if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
     if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
     const uint64_t target = event->recorded;
+    const Clock known = event->clock;
     ++d.waiters;
     d.changed.notify_all();
-    d.changed.wait(lock, [&] { return event->completed >= target; });
+    d.changed.wait(call.lock, [&] { return event->completed >= target; });
     --d.waiters;
+    join(d.host, known);
     return event->context->card->error;
 }
 
 TSR_EXPORT Result cuEventElapsedTime(float* milliseconds, void* begin_handle, void* end_handle) {
-    Driver& d = driver();
-    const std::lock_guard lock(d.mutex);
+    const Call call(Call::kNothing);
+    Driver& d = call.d;
     std::shared_ptr<Event> begin, end;
     if (const Result result = find_event(d, begin_handle, begin); result != CUDA_SUCCESS) return result;
     if (const Result result = find_event(d, end_handle, end); result != CUDA_SUCCESS) return result;

@@ -251,6 +251,7 @@ void Executor::check_global(uintptr_t address, uint64_t bytes, uint32_t kind) {
 void Executor::check(uintptr_t address, uint64_t bytes, uint32_t kind, const void* pc, bool counted) {
     if (address - stack_low_ < kStackBytes || bytes == 0) return;
     outcome_.counters.accesses += 1;
+    if (++steps_ > options_.patience) check_patience();
     if (!(kind & kUnaligned) && bytes <= 16 && (address & (bytes - 1)) != 0) {
         fail(Fault::kMisaligned, what(kind, bytes) + " at an address that is no multiple of it, at " + place(address));
         leave();
@@ -360,6 +361,41 @@ void Executor::land(AsyncCopy& copy) {
     check_shared(target, 16, kWrite, true);
     for_cells(target, 16, true,
               [](Cell& cell, uintptr_t, uint64_t) { cell.flags &= static_cast<uint8_t>(~Cell::kInFlight); });
+}
+
+// What the launch has read and written, from the cells of its pages.
+void Executor::collect() {
+    std::vector<const Page*> pages;
+    for (const auto& [number, page] : pages_) pages.push_back(&page);
+    std::sort(pages.begin(), pages.end(), [](const Page* a, const Page* b) { return a->number < b->number; });
+    auto& touched = outcome_.touched;
+    const auto add = [&](uintptr_t begin, uintptr_t end, bool written) {
+        if (!touched.empty() && touched.back().end == begin && touched.back().written == written)
+            touched.back().end = end;
+        else
+            touched.push_back({begin, end, written});
+    };
+    const auto add_cell = [&](const Cell& cell, bool loaded, uintptr_t begin, uint64_t bytes) {
+        const bool written = cell.write_clock >= clocks_.launch_first;
+        if (written || loaded || (cell.flags & Cell::kRead)) add(begin, begin + bytes, written);
+    };
+    constexpr Cell kUntouched{};
+    for (const Page* const page : pages) {
+        const uintptr_t first = page->number * kPageBytes;
+        for (uint64_t offset = 0; offset < kPageBytes; offset += 4) {
+            const Cell& cell = page->cells ? page->cells[offset / 4] : kUntouched;
+            const uint64_t loaded = page->loaded[offset / 64] >> offset % 64 & 15;
+            if ((cell.flags & Cell::kSplit) || (loaded != 0 && loaded != 15)) {
+                for (uint64_t i = 0; i < 4; ++i) {
+                    const bool split = (cell.flags & Cell::kSplit) != 0;
+                    add_cell(split ? pool_.cells(cell.write_clock)[i] : cell, (loaded >> i & 1) != 0,
+                             first + offset + i, 1);
+                }
+            } else {
+                add_cell(cell, loaded != 0, first + offset, 4);
+            }
+        }
+    }
 }
 
 // ---- the table that libraries get ----

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace tessera::cuda::emulator {
 
@@ -38,7 +39,16 @@ struct Options {
     CopyArrival arrival = CopyArrival::kRandom;
     bool check_races = true;
     bool check_unwritten = true;
-    bool count = false;  // conflicts and sectors; takes twice the time
+    bool count = false;    // conflicts and sectors; takes twice the time
+    bool collect = false;  // Outcome::touched; needs check_races
+    // Accesses and changes of fibers that a block may make: one that makes more waits for what does not come.
+    uint64_t patience = 500'000'000;
+};
+
+// Bytes of allocations and of page-locked memory that a launch has read, or has written.
+struct Touched {
+    uintptr_t begin, end;
+    bool written;
 };
 
 struct Launch {
@@ -54,12 +64,13 @@ struct Launch {
     uintptr_t library_begin = 0, library_end = 0;  // the kernel's own library, mapped: its constants
 };
 
-enum class Fault { kNone, kIllegalAddress, kMisaligned, kLaunchFailed };
+enum class Fault { kNone, kIllegalAddress, kMisaligned, kLaunchFailed, kTimeout };
 
 struct Outcome {
     Fault fault = Fault::kNone;
     std::string report;  // kernel, block, thread, address, and what was expected
     Counters counters;
+    std::vector<Touched> touched;  // what is written is not listed as read; sorted, none overlap
 };
 
 // Blocks until the launch has ended. Any thread, one launch a thread at a time.

@@ -99,6 +99,7 @@ Outcome Executor::run(const Launch& launch, const Options& options) {
     running = this;
     for (uint64_t i = 0; i < blocks && outcome_.fault == Fault::kNone; ++i, at = (at + step) % blocks) run_block(at);
     running = nullptr;
+    if (options.collect && outcome_.fault == Fault::kNone) collect();
 
     for (auto& page : used_pages_) {
         if (free_pages_.size() < kFreePages) free_pages_.push_back(std::move(page));
@@ -135,6 +136,7 @@ void Executor::run_block(uint64_t block) {
     statics_.clear();
 
     alive_ = threads_;
+    steps_ = 0;
     ready_warps_ = 0;
     for (uint32_t w = 0; w < warps; ++w) {
         Warp& warp = warps_[w];
@@ -211,7 +213,16 @@ void Executor::yield() {
         leave();
     }
     outcome_.counters.switches += 1;
+    if (++steps_ > options_.patience) check_patience();
     if (next != fiber_) switch_to(next);
+}
+
+void Executor::check_patience() {
+    fail(Fault::kTimeout, "the block has made " + std::to_string(steps_) +
+                              " accesses and changes of threads without coming to its end: it waits for what no other "
+                              "thread or block does; " +
+                              who_waits());
+    leave();
 }
 
 void Executor::make_ready(uint32_t w) {

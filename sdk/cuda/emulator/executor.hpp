@@ -155,6 +155,8 @@ class Executor {
     bool acquired(uint32_t clock) const noexcept;
     void check_matrix_row(const void* row, const Site& site);
     void land(AsyncCopy& copy);
+    void collect();
+    void check_patience();
     std::string place(uintptr_t address) const;
     bool in_shared(uintptr_t address) const noexcept { return address - shared_begin_ < kSharedBytes; }
 
@@ -191,6 +193,7 @@ class Executor {
     uint32_t block_index_[3] = {};
     uint32_t threads_ = 0;
     uint32_t alive_ = 0;
+    uint64_t steps_ = 0;  // accesses and changes of fibers
     uint8_t* dynamic_ = nullptr;
     uintptr_t shared_begin_ = 0;
     uint64_t shared_span_ = 0;  // up to where arrays of the block lie

@@ -224,10 +224,9 @@ SIMT_DEVICE void mma_s8_to(int (&d)[4], const uint32_t (&a)[4], const uint32_t (
 template <int Arch = SIMT_ARCH>
 SIMT_DEVICE void mma_s8_k16_to(int (&d)[4], const uint32_t (&a)[2], uint32_t b, const int (&c)[4]) {
     static_assert(Arch >= 800, "mma m16n8k16 needs compute capability 8.0");
-    asm volatile(
-        "mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
-        : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
-        : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%7, %8, %9, %10};"
+                 : "=r"(d[0]), "=r"(d[1]), "=r"(d[2]), "=r"(d[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(b), "r"(c[0]), "r"(c[1]), "r"(c[2]), "r"(c[3]));
 }
 
 // ---- asynchronous copies ----

@@ -1,0 +1,33 @@
+#include "state.hpp"
+
+namespace tessera::cuda::emulated {
+
+Call::Call(unsigned needs, const char* name) : begin(now_seconds()), function(name), d(driver()), lock(d.mutex) {
+    if (needs & kWork)
+        result = current_for_work(d, context);
+    else if (needs & kContext)
+        result = current(d, context);
+    if (result == CUDA_SUCCESS && (needs & kNoCapture)) result = refuse_while_capturing(d);
+}
+
+Call::Call(unsigned needs, void* handle, const char* name) : Call(needs, name) {
+    if (result == CUDA_SUCCESS) result = find_stream(d, handle, stream);
+}
+
+Call::~Call() {
+    if (d.statistics_file.empty()) return;
+    const Context* const of = stream ? &stream->context : context;
+    Statistics& statistics = d.statistics[{of ? static_cast<int>(of->card->number) : -1, function}];
+    statistics.calls += 1;
+    statistics.bytes += bytes;
+    statistics.seconds += now_seconds() - begin;
+}
+
+void count(Driver& d, const Card& card, const char* what, uint64_t bytes) {
+    if (d.statistics_file.empty()) return;
+    Statistics& statistics = d.statistics[{static_cast<int>(card.number), what}];
+    statistics.calls += 1;
+    statistics.bytes += bytes;
+}
+
+}  // namespace tessera::cuda::emulated
