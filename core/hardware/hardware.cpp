@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cctype>
+#include <iterator>
+#include <numeric>
 #include <utility>
 
 namespace tessera {
@@ -125,6 +127,54 @@ void Hardware::limit_memory(std::string_view id, uint64_t bytes) {
         owned->info.memory_bytes = std::min(owned->info.memory_bytes, bytes);
         owned->info.free_memory_bytes = std::min(owned->info.free_memory_bytes, bytes);
     }
+}
+
+namespace {
+
+// Memory of each part of a GPU that has `total` bytes.
+std::vector<uint64_t> share_memory(std::span<const uint64_t> parts, uint64_t total, std::string_view id) {
+    constexpr uint64_t kWhole = 1 << 20;
+    uint64_t left = total, open = 0;
+    for (const uint64_t part : parts) {
+        if (part > left) fail(TSR_INVALID_ARGUMENT, "{} has {} bytes of memory; its parts ask for more", id, total);
+        left -= part;
+        open += part == 0;
+    }
+    const uint64_t share = open ? left / open / kWhole * kWhole : 0;
+    if (open && share == 0)
+        fail(TSR_INVALID_ARGUMENT, "{} has {} bytes of memory, and its parts leave nothing for those without a size",
+             id, total);
+    std::vector<uint64_t> bytes(parts.begin(), parts.end());
+    std::ranges::replace(bytes, uint64_t{0}, share);
+    return bytes;
+}
+
+}  // namespace
+
+void Hardware::split_gpu(std::string_view id, std::span<const uint64_t> parts) {
+    const tsr_device_info* found = find(id);
+    if (!found) fail(TSR_NOT_FOUND, "no device '{}' here; there are: {}", id, ids_of(infos_));
+    const auto place = std::ranges::find(infos_, found);
+    if (place == infos_.begin() || parts.empty())
+        fail(TSR_INVALID_ARGUMENT, "{}: expected a GPU and the memory of its parts", found->id);
+    const std::vector<uint64_t> bytes = share_memory(parts, found->memory_bytes, found->id);
+    const uint64_t all = std::accumulate(bytes.begin(), bytes.end(), uint64_t{0});
+    const double free = std::min(1.0, static_cast<double>(found->free_memory_bytes) / static_cast<double>(all));
+    const auto owner = std::ranges::find_if(owned_, [&](const auto& owned) { return &owned->info == found; });
+    std::vector<const tsr_device_info*> infos;
+    std::vector<std::unique_ptr<Owned>> owned;
+    for (size_t i = 0; i < bytes.size(); ++i) {
+        DeviceDescription part = (*owner)->description;
+        part.id = fmt::format("{}.{}", found->id, i);
+        if (find(part.id)) fail(TSR_INVALID_ARGUMENT, "two devices have the id '{}'", part.id);
+        part.memory_bytes = bytes[i];
+        part.free_memory_bytes = static_cast<uint64_t>(free * static_cast<double>(bytes[i]));
+        part.largest_allocation_bytes = std::min(found->largest_allocation_bytes, bytes[i]);
+        owned.push_back(std::make_unique<Owned>(std::move(part), found->index));
+        infos.push_back(&owned.back()->info);
+    }
+    std::ranges::move(owned, std::back_inserter(owned_));
+    infos_.insert(infos_.erase(place), infos.begin(), infos.end());
 }
 
 void Hardware::keep_gpus(std::span<const std::string> ids) {

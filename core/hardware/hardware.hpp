@@ -71,6 +71,12 @@ class Hardware {
     // here.
     void limit_memory(std::string_view id, uint64_t bytes);
 
+    // Offers a GPU as logical devices in its place, "CUDA0.0", "CUDA0.1" and so on, each with the memory that `parts`
+    // says, bytes; 0: an equal share of what the others leave. What is free of the GPU is shared in proportion if it is
+    // less than they have together. All else is as of the GPU, its index too. Throws Error: TSR_NOT_FOUND as
+    // limit_memory does, TSR_INVALID_ARGUMENT for the CPU, for no parts and for more memory than there is.
+    void split_gpu(std::string_view id, std::span<const uint64_t> parts);
+
     // Drops all GPUs but these. The others keep their ids and indices. Throws Error(TSR_NOT_FOUND) as limit_memory
     // does, with nothing changed.
     void keep_gpus(std::span<const std::string> ids);

@@ -83,6 +83,10 @@ KernelCandidates find_kernels(const tsr_node& node, const tsr_device_info& devic
             found.unable.push_back({name, fmt::format("it computes version {} of the op", kernel->op_version)});
             continue;
         }
+        if (std::string why = registry.why_withheld(*kernel, device); !why.empty()) {
+            found.unable.push_back({name, why});
+            continue;
+        }
         if (std::string why = interop_fault(*kernel, device, interop); !why.empty()) {
             found.unable.push_back({name, why});
             continue;

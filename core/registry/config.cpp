@@ -16,6 +16,7 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMaxThreads = 4096;
 constexpr size_t kMaxSimulated = 64;
+constexpr size_t kMaxLogical = 16;
 
 void read_plugins(TomlFile::Table table, Config& config) {
     config.default_plugin_folder = table.boolean("default_folder").value_or(true);
@@ -47,13 +48,23 @@ void read_plugins(TomlFile::Table table, Config& config) {
 void read_devices(TomlFile::Table table, Config& config) {
     for (const std::string& id : table.keys()) {
         TomlFile::Table entry = table.need(table.table(id), id);
+        const bool is_cpu = id == "CPU" || id == "cpu";
         DeviceConfig device;
         device.plugin = entry.string("plugin").value_or("");
-        if (!device.plugin.empty() && (id == "CPU" || id == "cpu")) {
+        if (!device.plugin.empty() && is_cpu) {
             entry.reject("plugin",
                          "the CPU takes kernels from every plugin: name those that go first in plugins.prefer");
         }
         device.memory_bytes = entry.size("memory");
+        for (TomlFile::Table& part : entry.tables("logical")) {
+            if (is_cpu) entry.reject("logical", "only a GPU can be offered as several devices");
+            if (device.logical.size() == kMaxLogical)
+                entry.reject("logical", fmt::format("more than {} parts of one GPU", kMaxLogical));
+            device.logical.push_back({part.string("plugin").value_or(""), part.size("memory")});
+            part.finish();
+        }
+        if (!device.plugin.empty() && !device.logical.empty())
+            entry.reject("plugin", "the GPU is offered as logical devices: name a plugin for each of them");
         entry.finish();
         config.devices.emplace(id, std::move(device));
     }
@@ -136,6 +147,14 @@ void apply(const Config& config, Hardware& hardware) {
                  printable(id), ids);
         }
         if (device.memory_bytes) hardware.limit_memory(id, *device.memory_bytes);
+        if (device.logical.empty()) continue;
+        std::vector<uint64_t> parts;
+        for (const LogicalDevice& part : device.logical) parts.push_back(part.memory_bytes.value_or(0));
+        try {
+            hardware.split_gpu(id, parts);
+        } catch (const Error& error) {
+            fail(error.code(), "{}: [[devices.{}.logical]]: {}", config.file.string(), id, error.what());
+        }
     }
 }
 

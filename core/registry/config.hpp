@@ -18,9 +18,17 @@ struct PlacementRule {
     std::string device;   // an id: "CPU", "CUDA0"
 };
 
+// A part of a GPU that is offered as a device of its own.
+struct LogicalDevice {
+    std::string plugin;                    // as of DeviceConfig
+    std::optional<uint64_t> memory_bytes;  // none: an equal share of what the other parts leave
+};
+
 struct DeviceConfig {
     std::string plugin;                    // that must own the device; empty: the best that matches
     std::optional<uint64_t> memory_bytes;  // at most this much of it is used
+    // The device is offered as these instead: "CUDA0.0", "CUDA0.1", ...
+    std::vector<LogicalDevice> logical;
 };
 
 struct Config {
@@ -48,8 +56,9 @@ Config parse_config(std::string_view text, const std::filesystem::path& file);
 // /etc/tessera/config.toml; nothing if neither exists.
 std::optional<std::filesystem::path> default_config_file();
 
-// Adds the simulated devices of the config to `hardware`, sets its threads and applies memory limits.
-// Throws Error(TSR_NOT_FOUND) if the config names a device that does not exist.
+// Adds the simulated devices of the config to `hardware`, sets its threads, applies memory limits and splits GPUs into
+// logical devices. Throws Error(TSR_NOT_FOUND) if the config names a device that does not exist, and
+// Error(TSR_INVALID_ARGUMENT) if parts of a GPU ask for more memory than it has.
 void apply(const Config& config, Hardware& hardware);
 
 }  // namespace tessera

@@ -108,12 +108,17 @@ Registry Registry::load(const Config& config, const Hardware& hardware) {
     const std::string file = config.file.empty() ? "the configuration" : config.file.string();
     for (const std::string& name : config.prefer) demand(registry, name, file + ", plugins.prefer,");
     if (hardware.is_rig()) return registry;  // the config describes this machine, not a rig
-    for (const auto& [id, device] : config.devices) {
-        if (device.plugin.empty()) continue;
+    // Devices that are not here were left out (-dev), or the config was not applied to the hardware.
+    const auto give = [&](const std::string& id, const std::string& plugin, const std::string& where) {
         const tsr_device_info* info = hardware.find(id);
-        if (!info) fail(TSR_NOT_FOUND, "{}: [devices.{}] names a device that is not here", file, printable(id));
-        demand(registry, device.plugin, fmt::format("{}, [devices.{}],", file, id));
-        registry.device_plugins_[info->id] = device.plugin;
+        if (plugin.empty() || !info) return;
+        demand(registry, plugin, fmt::format("{}, {},", file, where));
+        registry.device_plugins_[info->id] = plugin;
+    };
+    for (const auto& [id, device] : config.devices) {
+        give(id, device.plugin, fmt::format("[devices.{}]", id));
+        for (size_t i = 0; i < device.logical.size(); ++i)
+            give(fmt::format("{}.{}", id, i), device.logical[i].plugin, fmt::format("[[devices.{}.logical]]", id));
     }
     return registry;
 }
@@ -344,6 +349,16 @@ std::string_view Registry::interop_of(const tsr_device_info& device) const {
     if (std::string_view(device.kind) == "cpu") return {};
     const tsr_device_provider* provider = find_provider(device);
     return provider ? provider->interop : "no plugin's";
+}
+
+std::string Registry::why_withheld(const tsr_kernel& kernel, const tsr_device_info& device) const {
+    const auto given = device_plugins_.find(std::string_view(device.id));
+    if (given == device_plugins_.end()) return {};
+    const PluginRecord& record = owner(kernel);
+    if (record.manifest.name == given->second) return {};
+    const bool owns =
+        std::ranges::any_of(providers(device.kind), [&](const auto* provider) { return &owner(*provider) == &record; });
+    return owns ? fmt::format("the configuration gives {} to {}", device.id, given->second) : std::string();
 }
 
 const tsr_device_provider* Registry::find_provider(const tsr_device_info& device, std::string* why) const {

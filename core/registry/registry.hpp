@@ -101,6 +101,9 @@ class Registry {
     // then gets a line for each that refused. Throws Error(TSR_UNSUPPORTED) if the one that the config gives it
     // refuses.
     const tsr_device_provider* find_provider(const tsr_device_info& device, std::string* why = nullptr) const;
+    // Why a kernel is not used on a device although it may be able to: the config gives the device to one plugin, and
+    // the kernel is of another one that owns such devices itself. Empty if it may be used.
+    std::string why_withheld(const tsr_kernel& kernel, const tsr_device_info& device) const;
     // What the addresses and queues of a device are to kernels, by its provider; "" for the CPU.
     std::string_view interop_of(const tsr_device_info& device) const;
     const PluginRecord& owner(const tsr_device_provider& provider) const;

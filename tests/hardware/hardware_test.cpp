@@ -52,6 +52,44 @@ TEST(Hardware, RefusesWhatIsNoMachine) {
     EXPECT_THROW(hardware.limit_memory("CUDA0", 1), Error);
 }
 
+TEST(Hardware, AGpuIsSplitIntoLogicalDevices) {
+    constexpr uint64_t kGiB = 1 << 30;
+    DeviceDescription gpu = device("cuda", "CUDA1");
+    gpu.memory_bytes = 24 * kGiB;
+    gpu.free_memory_bytes = 20 * kGiB;
+    gpu.pci_id = "0000:01:00.0";
+    gpu.compute_capability = 860;
+    Hardware hardware({device("cpu", "CPU"), device("cuda", "CUDA0"), gpu, device("cuda", "CUDA2")});
+    hardware.split_gpu("cuda1", std::vector<uint64_t>{6 * kGiB, 0, 0});
+    ASSERT_EQ(hardware.devices().size(), 6u);
+    EXPECT_EQ(hardware.find("CUDA1"), nullptr);
+    for (size_t i = 0; i < 3; ++i) {
+        const tsr_device_info& part = *hardware.devices()[2 + i];
+        EXPECT_EQ(part.id, "CUDA1." + std::to_string(i));
+        EXPECT_EQ(part.index, 1u) << "it is on that card";
+        EXPECT_STREQ(part.pci_id, "0000:01:00.0");
+        EXPECT_EQ(part.compute_capability, 860u);
+        EXPECT_EQ(part.memory_bytes, (i == 0 ? 6 : 9) * kGiB);
+        EXPECT_EQ(part.free_memory_bytes, part.memory_bytes / 6 * 5);
+        EXPECT_EQ(part.largest_allocation_bytes, part.memory_bytes);
+    }
+    EXPECT_STREQ(hardware.devices()[5]->id, "CUDA2");
+    EXPECT_EQ(hardware.devices()[5]->index, 2u);
+
+    // Parts that leave memory unused get all that they ask for.
+    hardware.limit_memory("CUDA1.0", 6 * kGiB);
+    hardware.split_gpu("CUDA1.1", std::vector<uint64_t>{2 * kGiB});
+    EXPECT_EQ(hardware.find("CUDA1.1.0")->free_memory_bytes, 2 * kGiB);
+
+    const size_t before = hardware.devices().size();
+    EXPECT_THROW(hardware.split_gpu("CUDA1.2", std::vector<uint64_t>{5 * kGiB, 5 * kGiB}), Error);
+    EXPECT_THROW(hardware.split_gpu("CUDA1.2", std::vector<uint64_t>{9 * kGiB, 0}), Error);
+    EXPECT_THROW(hardware.split_gpu("CUDA1.2", {}), Error);
+    EXPECT_THROW(hardware.split_gpu("CUDA1", std::vector<uint64_t>{0, 0}), Error);
+    EXPECT_THROW(hardware.split_gpu("CPU", std::vector<uint64_t>{0, 0}), Error);
+    EXPECT_EQ(hardware.devices().size(), before);
+}
+
 TEST(Hardware, DetectsThisMachine) {
     const Hardware hardware = Hardware::detect();
     const tsr_device_info& cpu = hardware.cpu();

@@ -23,6 +23,10 @@ TEST(Config, ReadsEverything) {
         [devices.CUDA0]
         plugin = "cuda_legacy"
         memory = "20GiB"
+        [[devices.CUDA1.logical]]
+        plugin = "cuda_ampere"
+        memory = "16GiB"
+        [[devices.CUDA1.logical]]
         [devices.CPU]
         memory = 4096
         [[simulated]]
@@ -51,6 +55,10 @@ TEST(Config, ReadsEverything) {
     EXPECT_EQ(config.devices.at("CUDA0").plugin, "cuda_legacy");
     EXPECT_EQ(config.devices.at("CUDA0").memory_bytes, uint64_t{20} << 30);
     EXPECT_EQ(config.devices.at("CPU").memory_bytes, uint64_t{4} << 30);
+    ASSERT_EQ(config.devices.at("CUDA1").logical.size(), 2u);
+    EXPECT_EQ(config.devices.at("CUDA1").logical[0].plugin, "cuda_ampere");
+    EXPECT_EQ(config.devices.at("CUDA1").logical[0].memory_bytes, uint64_t{16} << 30);
+    EXPECT_FALSE(config.devices.at("CUDA1").logical[1].memory_bytes.has_value());
     ASSERT_EQ(config.simulated.size(), 3u);
     EXPECT_EQ(config.simulated[1].id, "SIM1");
     EXPECT_EQ(config.simulated[1].compute_capability, 860u);
@@ -100,6 +108,9 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"devices = [1]", "key 'devices': expected a table, found an array"},
         BadConfig{"[devices]\nCPU = 'x'", "key 'devices.CPU': expected a table, found a string"},
         BadConfig{"[devices.CPU]\nplugin = 'x'", "the CPU takes kernels from every plugin"},
+        BadConfig{"[[devices.CPU.logical]]", "only a GPU can be offered as several devices"},
+        BadConfig{"[devices.CUDA0]\nplugin = 'x'\n[[devices.CUDA0.logical]]", "name a plugin for each of them"},
+        BadConfig{"[[devices.CUDA0.logical]]\nmem = 1", "unknown key 'devices.CUDA0.logical[0].mem'"},
         BadConfig{"[devices.CUDA0]\nmemory = '20GB'", "key 'devices.CUDA0.memory': expected a size"},
         BadConfig{"[devices.CUDA0]\nmemory = 0", "expected a size"},
         BadConfig{"[devices.CUDA0]\nmemory = '99999TiB'", "expected a size"},
@@ -138,6 +149,23 @@ TEST(Config, ChangesTheHardware) {
     } catch (const Error& error) {
         EXPECT_STREQ(error.what(),
                      "/c.toml: [devices.CUDA7] names a device that is not here; there are: CPU, SIM0, SIM1");
+    }
+}
+
+TEST(Config, SplitsACard) {
+    Hardware hardware = small_machine({800, 610});
+    apply(parse_config("[[devices.SIM0.logical]]\nmemory = '3GiB'\n[[devices.SIM0.logical]]\n", "/c.toml"), hardware);
+    std::vector<std::string> ids;
+    for (const tsr_device_info* info : hardware.devices()) ids.emplace_back(info->id);
+    EXPECT_THAT(ids, ElementsAre("CPU", "SIM0.0", "SIM0.1", "SIM1"));
+    EXPECT_EQ(hardware.find("SIM0.1")->memory_bytes, uint64_t{1} << 30);
+    try {
+        apply(parse_config("[[devices.SIM1.logical]]\nmemory = '5GiB'\n", "/c.toml"), hardware);
+        ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_INVALID_ARGUMENT);
+        EXPECT_STREQ(error.what(),
+                     "/c.toml: [[devices.SIM1.logical]]: SIM1 has 4294967296 bytes of memory; its parts ask for more");
     }
 }
 

@@ -183,6 +183,32 @@ TEST(Registry, DevicesGoToTheProviderThatMatches) {
     expect_error(TSR_NOT_FOUND, "[devices.SIM2], names the plugin 'absent'", [&] { Registry::load(config, hardware); });
 }
 
+TEST(Registry, PartsOfACardHaveOwnersAndTheirKernels) {
+    PluginFolder folder;
+    for (const char* name : {"owner60", "owner80", "good"}) folder.add(name);
+    Hardware hardware = small_machine({800, 800});
+    Config config = folder.config();
+    config.devices["SIM0"].logical = {{"owner60", {}}, {"owner80", {}}};
+    apply(config, hardware);
+    const Registry registry = Registry::load(config, hardware);
+    EXPECT_EQ(registry.owner(*registry.find_provider(*hardware.find("SIM0.0"))).manifest.name, "owner60");
+    EXPECT_EQ(registry.owner(*registry.find_provider(*hardware.find("SIM0.1"))).manifest.name, "owner80");
+    size_t withheld = 0;
+    for (const tsr_kernel* kernel : registry.kernels("cpu", "add")) {
+        const std::string owner = registry.owner(*kernel).manifest.name;
+        EXPECT_EQ(registry.why_withheld(*kernel, *hardware.find("SIM1")), "") << "nobody was named for it";
+        const std::string why = registry.why_withheld(*kernel, *hardware.find("SIM0.0"));
+        EXPECT_EQ(why, owner == "owner80" ? "the configuration gives SIM0.0 to owner60" : "") << owner;
+        withheld += !why.empty();
+    }
+    EXPECT_EQ(withheld, 1u);
+
+    // A part that was left out needs no plugin.
+    config.devices["SIM0"].logical[0].plugin = "absent";
+    hardware.keep_gpus(std::vector<std::string>{"SIM0.1"});
+    EXPECT_NO_THROW(Registry::load(config, hardware));
+}
+
 TEST(Registry, ComputeCapabilityIsJudgedBeforeMapping) {
     PluginFolder folder;
     const fs::path manifest = folder.add("owner80", {{"kinds", "['simulated']"},

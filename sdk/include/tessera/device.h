@@ -16,7 +16,7 @@ extern "C" {
  * Numbers are 0 and strings "" where unknown. */
 typedef struct tsr_device_info {
     uint32_t struct_size;
-    uint32_t index; /* among the devices of its kind */
+    uint32_t index; /* among the devices of its kind; parts of one card that are devices of their own share it */
     const tsr_chain* next;
     const char* kind;             /* "cpu", "cuda", "simulated" */
     const char* id;               /* as users write it: "CPU", "CUDA0", "SIM1" */
