@@ -1,8 +1,10 @@
 #include "core/run/memory.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 #include <cstring>
+#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -14,6 +16,17 @@ constexpr uint64_t kPage = 4096;
 
 void touch_pages(std::byte* data, uint64_t bytes) {
     for (uint64_t at = 0; at < bytes; at += kPage) data[at] = std::byte{0};
+}
+
+// What the driver has free now may be less than when the plan was made: other processes use the card as well.
+void check_free_memory(const OpenDevice& device, uint64_t wanted) {
+    const std::optional<DriverMemory> memory = device.memory();
+    if (!memory || wanted <= memory->free) return;
+    const tsr_device_info& info = device.info();
+    fail(TSR_DOES_NOT_FIT,
+         "{} ({}): the plan takes {}, but only {} are free now, {} when it was made: another process has taken memory; "
+         "end it, or leave it room with -fitt",
+         info.id, printable(info.name), size_text(wanted), size_text(memory->free), size_text(info.free_memory_bytes));
 }
 
 }  // namespace
@@ -34,6 +47,7 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
         const tsr_device_provider* provider = registry.find_provider(*plan.devices[i]);
         if (!provider) fail(TSR_INTERNAL, "{} has lost its plugin", plan.devices[i]->id);
         devices_[i] = std::make_unique<OpenDevice>(*provider, *plan.devices[i], registry.owner(*provider).table->name);
+        check_free_memory(*devices_[i], bytes.allocated());
         Arenas& arenas = arenas_[i];
         arenas.weights = devices_[i]->allocate(bytes.weights);
         arenas.cache = devices_[i]->allocate(bytes.cache);
