@@ -4,6 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/graph/types.hpp"
 #include "core/registry/plugin_log.hpp"
+#include "core/run/device_uploads.hpp"
 #include "core/run/each_on_team.hpp"
 #include "core/run/fetch_groups.hpp"
 
@@ -73,10 +74,12 @@ class Loader {
         return chunks;
     }
 
-    // Device queues belong to one thread, so the caller loads what goes to devices, and all workers load the rest.
+    // Device queues belong to one thread, so the caller packs what goes to devices and puts copies under way; all
+    // workers load the rest.
     void load(const std::vector<Chunk>& chunks) {
+        upload_as_they_are(chunks);
         for (const Chunk& chunk : chunks) {
-            if (chunk.instance->device == 0) continue;
+            if (chunk.instance->device == 0 || is_upload(chunk)) continue;
             load(chunk, buffers_.data());
             done_ += chunk.bytes;
             report();
@@ -88,6 +91,26 @@ class Loader {
                          done_ += chunks[i].bytes;
                          if (worker == 0) report();
                      });
+    }
+
+    bool is_upload(const Chunk& chunk) const {
+        return chunk.instance->device != 0 && holds_source_bytes(plan_, *chunk.instance);
+    }
+
+    void upload_as_they_are(const std::vector<Chunk>& chunks) {
+        std::vector<DeviceUpload> uploads;
+        for (const Chunk& chunk : chunks) {
+            if (!is_upload(chunk)) continue;
+            uploads.push_back({&storage(*chunk.instance).name, chunk.instance->device, chunk.offset, chunk.bytes,
+                               static_cast<std::byte*>(memory_.address(*chunk.instance)) + chunk.offset});
+        }
+        if (uploads.empty()) return;
+        const auto count = static_cast<uint32_t>(buffers_.size() / plan_.loading.chunk);
+        DeviceUploads(memory_, source_, team_, {buffers_.data(), count * plan_.loading.chunk}, count)
+            .run(uploads, [&](uint64_t bytes) {
+                done_ += bytes;
+                report();
+            });
     }
 
     // Pages that two chunks share.
@@ -108,33 +131,14 @@ class Loader {
         if (in_file(instance)) {
             source_.acquire(weight.name, chunk.offset, chunk.bytes);
         } else if (holds_source_bytes(plan_, instance)) {
-            copy(chunk, buffer);
+            source_.read(weight.name, chunk.offset,
+                         {static_cast<std::byte*>(memory_.address(instance)) + chunk.offset, chunk.bytes});
         } else {
             const Packing pack = packing(instance);
             fetch_groups(source_, registry_, weight, pack, chunk.offset / pack.canonical_bytes,
                          chunk.bytes / pack.canonical_bytes, {buffer, plan_.loading.chunk},
                          [&](uint64_t group, std::span<const std::byte> rows) { put(instance, pack, group, rows); });
         }
-    }
-
-    // Bytes of the source as they are.
-    void copy(const Chunk& chunk, std::byte* buffer) {
-        const Instance& instance = *chunk.instance;
-        const std::string& name = storage(instance).name;
-        std::byte* target = static_cast<std::byte*>(memory_.address(instance)) + chunk.offset;
-        OpenDevice* device = memory_.device(instance.device);
-        if (!device) {
-            source_.read(name, chunk.offset, {target, chunk.bytes});
-            return;
-        }
-        std::span<const std::byte> bytes = source_.acquire(name, chunk.offset, chunk.bytes);
-        const bool acquired = !bytes.empty();
-        if (!acquired) {
-            source_.read(name, chunk.offset, {buffer, chunk.bytes});
-            bytes = {buffer, chunk.bytes};
-        }
-        on_device(name, [&] { device->upload_now(target, bytes); });
-        if (acquired) source_.release(name, chunk.offset, chunk.bytes);
     }
 
     // Stores canonical rows, whole groups of them, in the layout and on the device of the instance.

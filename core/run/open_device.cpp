@@ -113,6 +113,14 @@ bool OpenDevice::register_host(void* address, uint64_t bytes) {
     return true;
 }
 
+void OpenDevice::unregister_host(void* address) noexcept {
+    std::erase(registered_, address);
+    call_quietly("unregister_host", [&]() -> const tsr_status* {
+        device_->unregister_host(device_, address);
+        return nullptr;
+    });
+}
+
 void* OpenDevice::allocate_pinned(uint64_t bytes) {
     if (!device_->allocate_pinned || bytes == 0) return nullptr;
     void* address = nullptr;

@@ -43,6 +43,8 @@ class OpenDevice {
     std::optional<DriverMemory> memory() const;
     // False if the device cannot page-lock host memory, or refuses to.
     bool register_host(void* address, uint64_t bytes);
+    // Of an address that register_host took, when no copy refers to it.
+    void unregister_host(void* address) noexcept;
     // Page-locked host memory, aligned to 64 bytes; nullptr if the device has none, or refuses. The contents are
     // undefined.
     void* allocate_pinned(uint64_t bytes);
@@ -72,7 +74,9 @@ class OpenDevice {
     void discard_recording(tsr_queue queue) noexcept;
     void replay(tsr_queue queue, tsr_recording recording);
 
-    // For loading: copies and waits; after a failure, too, nothing is under way.
+    // Of loading.
+    tsr_queue loading_queue() const noexcept { return loading_queue_; }
+    // Copies on it and waits; after a failure, too, nothing is under way.
     void upload_now(void* to, std::span<const std::byte> from_host);
     // The same through `staging`, memory of the device with room for the rows, from which it packs them to `to`: whole
     // groups of rows, of a layout that packs on this device.
