@@ -1,16 +1,17 @@
-// flash_attention and tiled_attention in f32, plain and prefix form. It keeps a running softmax, so it is of either
-// kind; heads of 576/512 are claimed for tiled_attention alone: flash_attention of that size is for tensor cores.
+// flash_attention and tiled_attention, plain and prefix form: on tensor cores where the plugin has a kernel for the
+// heads' size, else in f32. Both keep a running softmax, so each serves either op; but heads that share a latent row of
+// 576/512 are flash attention on tensor cores alone.
+#include "attention_arguments.hpp"
 #include "estimate.hpp"
+#include "flash.hpp"
 #include "kernel_of.hpp"
-#include "pages.hpp"
+#include "splits.hpp"
 
-#include <tessera/cpu/checks/attention.hpp>
 #include <tessera/cuda/launch.hpp>
 
-#include <algorithm>
-#include <cmath>
 #include <cstdio>
-#include <numbers>
+#include <optional>
+#include <string>
 
 namespace tessera::cuda_ops {
 namespace {
@@ -19,35 +20,54 @@ using cpu::AttentionForm;
 using cpu::AttentionShape;
 using cuda_kernels::kAttentionHeads;
 
-constexpr int64_t kSharedLimit = 48 << 10;  // of a block on every card
-constexpr uint32_t kMaximumSplits = 32;
-constexpr uint32_t kBlocksOfProcessor = 2;
+constexpr int64_t kSharedLimit = 48 << 10;  // of a block on every card, for the kernel in f32
+constexpr int64_t kBlocksOfProcessor = 2;   // of that kernel
 
-int64_t head_tiles(const AttentionShape& shape) noexcept {
-    const int64_t group = shape.heads / shape.kv_heads;
-    return shape.kv_heads * ((group + kAttentionHeads - 1) / kAttentionHeads);
+bool is_flash(const tsr_node& node) noexcept {
+    return std::string_view(node.op) == TSR_OP_FLASH_ATTENTION;
 }
 
-// Blocks that fill the card; fewer where the limit on scratch memory asks for it. Splits of fewer rows than fill it
-// need partial sums for twice as many blocks at most.
-uint64_t bytes_of_blocks(const AttentionShape& shape, uint64_t blocks) noexcept {
-    return 2 * blocks * kAttentionHeads * static_cast<uint64_t>(shape.dv + 2) * sizeof(float);
+// The suffix of the kernels on tensor cores that read the node's caches; nullptr: there are none.
+const char* cache_suffix(const tsr_node& node) noexcept {
+    const tsr_tensor& k = *node.inputs[cpu::kK];
+    const auto direct = [&](const tsr_tensor& cache) {
+        return cache.type == k.type &&
+               multiple(static_cast<uint64_t>(cache.strides[1] | cache.strides[2]) | cache.offset, 16);
+    };
+    if (!direct(k) || (sdk::has_input(node, cpu::kV) && !direct(*node.inputs[cpu::kV]))) return nullptr;
+    if (k.type == TSR_TYPE_F16) return "_f16";
+    if (k.type == TSR_TYPE_BF16) return "_bf16";
+    return nullptr;
 }
-uint32_t wanted_blocks(const tsr_node& node, const tsr_device_info& device) noexcept {
+
+FlashKernels chosen_kernels(const tsr_node& node, const Build& build, const tsr_device_info& device) noexcept {
+    return cache_suffix(node) ? flash_kernels(AttentionShape(node), build, device) : FlashKernels{};
+}
+
+// Launches of up to this many rows use the kernel for few rows: rows of generation are of sequences of their own.
+int64_t rows_of_small(const tsr_node& node) noexcept {
+    if (group_of(AttentionShape(node)) > 32) return 0;
+    return node.inputs[cpu::kQ]->range == TSR_RANGE_GENERATION_ROWS ? INT32_MAX : Splits::kFewRows;
+}
+
+int64_t tiles_of(const AttentionShape& shape, int64_t rows_of_tile) noexcept {
+    return shape.kv_heads * ((group_of(shape) + rows_of_tile - 1) / rows_of_tile);
+}
+
+Splits splits_of(const tsr_node& node, const tsr_device_info& device, const FlashKernels& kernels) noexcept {
     const AttentionShape shape(node);
-    const uint64_t processors = device.processors > 0 ? device.processors : 30;
-    uint64_t blocks = kBlocksOfProcessor * processors;
-    if (const uint64_t cap = cpu::scratch_cap(node))
-        blocks = std::min(blocks, cap / std::max<uint64_t>(bytes_of_blocks(shape, 1), 1));
-    return static_cast<uint32_t>(std::min<uint64_t>(blocks, 4096));
+    const FlashKernel& few = rows_of_small(node) > 0 ? kernels.small : kernels.large;
+    const int64_t processors = device.processors > 0 ? device.processors : 30;
+    return {tiles_of(shape, few.name ? few.rows : kAttentionHeads),
+            processors * (few.name ? few.blocks : kBlocksOfProcessor),
+            sdk::int_attribute(node, "max_tokens", INT32_MAX),
+            shape.rows,
+            static_cast<uint64_t>(shape.heads * (shape.dv + 2)) * sizeof(float),
+            cpu::scratch_cap(node)};
 }
 
-uint32_t splits_of(uint32_t blocks, const AttentionShape& shape, uint32_t rows) noexcept {
-    const uint64_t each = static_cast<uint64_t>(head_tiles(shape)) * std::max(rows, 1u);
-    return static_cast<uint32_t>(std::clamp<uint64_t>((blocks + each - 1) / each, 1, kMaximumSplits));
-}
-
-void estimate(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) noexcept {
+void estimate(const tsr_node& node, const tsr_device_info& device, const FlashKernels& kernels,
+              tsr_kernel_plan& plan) noexcept {
     const AttentionShape shape(node);
     const tsr_tensor &q = *node.inputs[cpu::kQ], &k = *node.inputs[cpu::kK];
     const auto bytes_of_token = [](const tsr_tensor& cache) {
@@ -80,100 +100,115 @@ class Attention {
   public:
     static const cuda::Module& module(const Build& build) noexcept { return *build.attention; }
 
-    static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
+    static void plan(const tsr_node& node, const tsr_device_info& device, const Build& build, tsr_kernel_plan& plan) {
         cpu::Check check(node, plan);
         if (!cpu::check_attention(check, node)) return;
         const AttentionShape shape(node);
-        const auto dk = static_cast<long long>(shape.dk), dv = static_cast<long long>(shape.dv);
         if (shape.form == AttentionForm::kProjected)
             return sdk::refuse(plan, "%s: required projected keys; supported: cached ones; missing: projection",
                                node.op);
-        const bool is_flash = std::string_view(node.op) == TSR_OP_FLASH_ATTENTION;
-        if (is_flash && shape.form == AttentionForm::kPrefix) {
-            return sdk::refuse(plan,
-                               "%s: required heads of %lld/%lld over one latent row; supported: 192/128 128/128 64/64 "
-                               "and others with keys and values of their own; missing: that form",
-                               node.op, dk, dv);
-        }
-        // A head's keys begin at a whole piece of 32 elements.
-        const bool whole = shape.kv_heads == 1 || (shape.dk % 32 == 0 && shape.dv % 32 == 0);
-        if (!whole || shape.dv > cuda_kernels::kMaximumValues || shape.dk > 4096 ||
-            cuda_kernels::attention_shared_bytes(static_cast<int>(shape.dk), static_cast<int>(shape.dv)) >
-                kSharedLimit) {
-            return sdk::refuse(plan,
-                               "%s: required heads of %lld/%lld; supported: up to 576/512, multiples of 32 where there "
-                               "are several; missing: that size",
-                               node.op, dk, dv);
-        }
-        if (!pages_fit(*node.inputs[cpu::kPageTable], *node.inputs[cpu::kK]) || shape.heads > INT32_MAX / 4096)
+        if (!pages_fit(*node.inputs[cpu::kPageTable], *node.inputs[cpu::kK]) || shape.heads > INT32_MAX / 4096 ||
+            shape.rows > INT32_MAX / shape.heads)
             return sdk::refuse(plan, "%s: required more than 2^31 tokens; supported: fewer; missing: that", node.op);
-        plan.workspace_bytes = workspace(shape, wanted_blocks(node, device));
+        const FlashKernels kernels = chosen_kernels(node, build, device);
+        if (!kernels.large.name && refuse_in_f32(node, build, plan)) return;
+        plan.workspace_bytes = splits_of(node, device, kernels).workspace_bytes();
         plan.supported = 1;
-        std::snprintf(plan.reason, sizeof plan.reason, "sums in f32, %d heads a block", kAttentionHeads);
-        estimate(node, device, plan);
+        if (kernels.large.name) {
+            std::snprintf(plan.reason, sizeof plan.reason,
+                          "tensor cores, %s, tiles of %d and %d rows by %d and %d tokens, sums in f32",
+                          cache_suffix(node) + 1, kernels.small.rows, kernels.large.rows, kernels.small.tokens,
+                          kernels.large.tokens);
+        } else {
+            std::snprintf(plan.reason, sizeof plan.reason, "sums in f32, %d heads a block", kAttentionHeads);
+        }
+        estimate(node, device, kernels, plan);
     }
 
-    Attention(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const cuda::Module& module)
+    Attention(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
         : node_(node),
           shape_(node),
-          blocks_(wanted_blocks(node, info)),
-          attention_(device, module, "attention"),
-          combine_(device, module, "combine") {}
+          kernels_(chosen_kernels(node, build, info)),
+          splits_(splits_of(node, info, kernels_)),
+          combine_(device, *build.attention, "combine") {
+        const auto make = [&](std::optional<cuda::Kernel>& made, const FlashKernel& kernel) {
+            made.emplace(device, flash_module(build, kernel), (std::string(kernel.name) + cache_suffix(node)).c_str(),
+                         static_cast<uint32_t>(kernel.shared_bytes));
+        };
+        if (!kernels_.large.name) {
+            attention_.emplace(device, *build.attention, "attention");
+            return;
+        }
+        if (rows_of_small(node) > 0) make(small_, kernels_.small);
+        if (rows_of_small(node) < shape_.rows) make(large_, kernels_.large);
+    }
 
     void enqueue(const tsr_launch& launch) const {
-        const tsr_tensor &q = *node_.inputs[cpu::kQ], &k = *node_.inputs[cpu::kK], &y = *node_.outputs[0];
-        cuda_kernels::Attention p{};
-        p.q = operand_address(node_, launch, cpu::kQ);
-        p.k = operand_address(node_, launch, cpu::kK);
-        p.k_token = k.strides[1];
-        p.k_page = k.strides[2];
-        p.k_type = static_cast<int32_t>(k.type);
-        if (sdk::has_input(node_, cpu::kV)) {
-            const tsr_tensor& v = *node_.inputs[cpu::kV];
-            p.v = operand_address(node_, launch, cpu::kV);
-            p.v_token = v.strides[1];
-            p.v_page = v.strides[2];
-            p.v_type = static_cast<int32_t>(v.type);
-        }
-        p.positions = operand_address(node_, launch, cpu::kPositions);
-        p.sequences = operand_address(node_, launch, cpu::kSequences);
-        p.pages = pages_of(node_, launch, cpu::kPageTable, k);
-        p.y = operand_address(node_, launch, node_.input_count);
-        p.partial = launch.workspace;
-        p.rows = rows_of(q, launch);
-        p.q_head = q.strides[1];
-        p.q_row = q.strides[2];
-        p.y_head = y.strides[1];
-        p.y_row = y.strides[2];
-        p.position = node_.inputs[cpu::kPositions]->strides[0];
-        p.sequence = node_.inputs[cpu::kSequences]->strides[0];
-        p.heads = static_cast<int32_t>(shape_.heads);
-        p.group = static_cast<int32_t>(shape_.heads / shape_.kv_heads);
-        p.dk = static_cast<int32_t>(shape_.dk);
-        p.dv = static_cast<int32_t>(shape_.dv);
-        p.scale_log2 = static_cast<float>(shape_.scale * std::numbers::log2e);
+        const tsr_tensor& q = *node_.inputs[cpu::kQ];
+        cuda_kernels::Attention p = attention_arguments(node_, shape_, launch);
         const uint32_t rows = row_bound(q, launch);
-        p.splits = static_cast<int32_t>(workspace(shape_, blocks_) ? splits_of(blocks_, shape_, rows) : 1);
         const uint32_t grid_rows = std::min(rows, kMaximumGrid);
-        attention_.launch(launch.queue,
-                          {static_cast<uint32_t>(head_tiles(shape_)), grid_rows, static_cast<uint32_t>(p.splits)},
-                          cuda_kernels::kAttentionThreads, p,
-                          static_cast<uint32_t>(cuda_kernels::attention_shared_bytes(p.dk, p.dv)));
-        if (p.splits > 1)
+        const int64_t splits = splits_.of(rows);
+        p.splits = static_cast<int32_t>(splits);
+        // No more spans than the tokens of this step can have; which they are does not depend on it.
+        const auto grid_splits = static_cast<uint32_t>(std::min(splits, spans_at_most(launch.token_bound, splits)));
+        const auto dv = static_cast<int>(shape_.dv), dk = static_cast<int>(shape_.dk);
+        if (attention_) {
+            attention_->launch(launch.queue,
+                               {static_cast<uint32_t>(tiles_of(shape_, kAttentionHeads)), grid_rows, grid_splits},
+                               cuda_kernels::kAttentionThreads, p,
+                               static_cast<uint32_t>(cuda_kernels::attention_shared_bytes(dk, dv)));
+        } else {
+            const bool few = rows <= rows_of_small(node_);
+            const FlashKernel& kernel = few ? kernels_.small : kernels_.large;
+            const auto tiles = static_cast<uint32_t>((int64_t{rows} * p.group + kernel.rows - 1) / kernel.rows);
+            (few ? small_ : large_)
+                ->launch(launch.queue, {tiles, static_cast<uint32_t>(shape_.kv_heads), grid_splits},
+                         static_cast<uint32_t>(kernel.threads), p, static_cast<uint32_t>(kernel.shared_bytes));
+        }
+        if (grid_splits > 1)
             combine_.launch(launch.queue, {static_cast<uint32_t>(p.heads), grid_rows, 1},
                             cuda_kernels::kAttentionThreads, p);
     }
 
   private:
-    // For partial sums; 0 if the heads alone fill the card, or if the limit on scratch memory leaves no room.
-    static uint64_t workspace(const AttentionShape& shape, uint32_t blocks) noexcept {
-        return splits_of(blocks, shape, 1) > 1 ? bytes_of_blocks(shape, blocks) : 0;
+    // What the kernel in f32 does not do.
+    static bool refuse_in_f32(const tsr_node& node, const Build& build, tsr_kernel_plan& plan) {
+        const AttentionShape shape(node);
+        const auto dk = static_cast<long long>(shape.dk), dv = static_cast<long long>(shape.dv);
+        if (is_flash(node) && shape.form == AttentionForm::kPrefix && shape.dv > 256) {
+            sdk::refuse(plan,
+                        "%s: required heads of %lld/%lld over one latent row; supported: %s; missing: %s; use "
+                        "tiled_attention",
+                        node.op, dk, dv,
+                        build.flash_mla ? "576/512 with a cache of f16 or bf16" : "192/128 128/128 64/64, not 576/512",
+                        build.flash_mla ? "that size or cache" : "tensor cores with asynchronous copies, from 8.0 on");
+            return true;
+        }
+        // A head's keys begin at a whole piece of 32 elements.
+        const bool whole = shape.kv_heads == 1 || (shape.dk % 32 == 0 && shape.dv % 32 == 0);
+        if (whole && shape.dv <= cuda_kernels::kMaximumValues && shape.dk <= 4096 &&
+            cuda_kernels::attention_shared_bytes(static_cast<int>(shape.dk), static_cast<int>(shape.dv)) <=
+                kSharedLimit)
+            return false;
+        sdk::refuse(plan,
+                    "%s: required heads of %lld/%lld; supported: up to 576/512, multiples of 32 where there are "
+                    "several; missing: that size",
+                    node.op, dk, dv);
+        return true;
+    }
+
+    static int64_t spans_at_most(int64_t token_bound, int64_t splits) noexcept {
+        if (token_bound <= 0) return splits;
+        return (token_bound + cuda_kernels::kPageTokens - 1) / cuda_kernels::kPageTokens;
     }
 
     const tsr_node& node_;
     AttentionShape shape_;
-    uint32_t blocks_;
-    cuda::Kernel attention_, combine_;
+    FlashKernels kernels_;
+    Splits splits_;
+    cuda::Kernel combine_;
+    std::optional<cuda::Kernel> attention_, small_, large_;
 };
 
 struct FlashAttention : Attention {

@@ -3,8 +3,8 @@
 //   static constexpr const char *kName, *kOp;                 as in tsr_kernel
 //   static const cuda::Module& module(const Build&);          that holds its functions
 //   static void plan(const tsr_node&, const tsr_device_info&, tsr_kernel_plan&);   for a card that the plugin owns; it
-//       may take the module as its third argument
-//   Class(const tsr_node&, const tsr_device_info&, tsr_device&, const cuda::Module&);   prepare
+//       may take the module, or the build, as its third argument
+//   Class(const tsr_node&, const tsr_device_info&, tsr_device&, const cuda::Module&);   prepare; or with the build
 //   void enqueue(const tsr_launch&) const;
 //
 // All may throw sdk::Failure.
@@ -28,6 +28,8 @@ void set_kernel(tsr_kernel& kernel) noexcept {
             if (refuse_card(build, module, *device, node->op, *plan)) return;
             if constexpr (requires { Op::plan(*node, *device, module, *plan); }) {
                 Op::plan(*node, *device, module, *plan);
+            } else if constexpr (requires { Op::plan(*node, *device, build, *plan); }) {
+                Op::plan(*node, *device, build, *plan);
             } else {
                 Op::plan(*node, *device, *plan);
             }
@@ -35,7 +37,14 @@ void set_kernel(tsr_kernel& kernel) noexcept {
     };
     kernel.prepare = [](const tsr_kernel* self, const tsr_node* node, const tsr_device_info* info, tsr_device* device,
                         void** state) -> const tsr_status* {
-        return sdk::guarded([&] { *state = new Op(*node, *info, *device, Op::module(build_of(self))); });
+        return sdk::guarded([&] {
+            const Build& build = build_of(self);
+            if constexpr (requires { Op(*node, *info, *device, build); }) {
+                *state = new Op(*node, *info, *device, build);
+            } else {
+                *state = new Op(*node, *info, *device, Op::module(build));
+            }
+        });
     };
     kernel.release = [](const tsr_kernel*, void* state) { delete static_cast<Op*>(state); };
     kernel.enqueue = [](const tsr_kernel*, void* state, const tsr_launch* launch) -> const tsr_status* {

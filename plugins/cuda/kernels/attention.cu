@@ -1,8 +1,7 @@
 // Attention in f32 with a running maximum and sum over tiles of tokens (arXiv 2205.14135), in its plain and its prefix
 // form. A block computes up to four heads that share keys, of one row and, with several splits, of a part of the
 // tokens; `combine` joins the parts. Each tile of the cache is decoded to shared memory once for all heads.
-#include "cache_rows.hpp"
-#include "rows.hpp"
+#include "spans.hpp"
 
 namespace tessera::cuda_kernels {
 namespace {
@@ -136,12 +135,11 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
             s.q[h * s.q_row + padded(e)] =
                 at<float>(p.q, (first_head + h) * p.q_head + row * p.q_row)[e] * p.scale_log2;
         }
-        const int position = *at<int32_t>(p.positions, row * p.position);
-        const int sequence = *at<int32_t>(p.sequences, row * p.sequence);
-        const int seen = position + 1, share = (seen / p.splits + kTokens) / kTokens * kTokens;
-        const int begin = split * share, end = minimum(begin + share, seen);
+        const TokenSpan span = span_of_row(p, row, split);
+        if (span.first > span.last) continue;
+        const int sequence = span.sequence, end = span.last + 1;
         float largest = -infinity(), sum = 0, sums[kHeads][kValues] = {};
-        for (int token = begin; token < end; token += kTokens) {
+        for (int token = span.first; token < end; token += kTokens) {
             const int count = minimum(kTokens, end - token), page = page_of(p.pages, token, sequence);
             if (page < 0) {
                 sum = largest = bits_as<float>(0x7FFFFFFFu);
@@ -170,7 +168,7 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
         for (int h = 0; h < kHeads; ++h) {
             if (h >= heads) break;
             const int head = first_head + h;
-            if (p.splits == 1) {
+            if (span.spans == 1) {
                 auto* y = at<float>(p.y, head * p.y_head + row * p.y_row);
                 SIMT_UNROLL
                 for (int i = 0; i < kValues; ++i) {
@@ -192,26 +190,40 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
     }
 }
 
-// Grid: x the heads, y the maximum of rows or fewer.
-SIMT_KERNEL(kAttentionThreads, 4) combine(Attention p) {
+// Joins the spans of rows that have several. Grid: x the heads, y the maximum of rows or fewer.
+SIMT_KERNEL(kAttentionThreads, 8) combine(Attention p) {
+    SIMT_SHARED(float, factors, kMaximumSplits);
+    SIMT_SHARED(float, of_warps, 2 * kThreads / 32);
     const RowRange range = actual_rows(p.rows);
-    const int head = static_cast<int>(block_index().x);
+    const int head = static_cast<int>(block_index().x), thread = static_cast<int>(thread_index().x);
     for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
          row += static_cast<int>(grid_size().y)) {
+        const int spans = span_of_row(p, row, 0).spans;
+        if (spans == 1) continue;
+        const int64_t stride = p.dv + 2;
         const auto* parts = static_cast<const float*>(p.partial) +
-                            (static_cast<int64_t>(row - range.begin) * p.heads + head) * p.splits * (p.dv + 2);
+                            (static_cast<int64_t>(row - range.begin) * p.heads + head) * p.splits * stride;
         float largest = -infinity(), sum = 0;
-        for (int i = 0; i < p.splits; ++i) largest = fmaxf(largest, parts[i * (p.dv + 2) + p.dv]);
-        for (int i = 0; i < p.splits; ++i) {
-            const float* part = parts + i * (p.dv + 2);
-            sum += exp2f(part[p.dv] - largest) * part[p.dv + 1];
+        for (int i = thread; i < spans; i += kThreads) largest = fmaxf(largest, parts[i * stride + p.dv]);
+        largest = warp_maximum(largest);
+        sync_block();  // the row before is done
+        if (lane() == 0) of_warps[warp()] = largest;
+        sync_block();
+        SIMT_UNROLL
+        for (int w = 0; w < kThreads / 32; ++w) largest = fmaxf(largest, of_warps[w]);
+        for (int i = thread; i < spans; i += kThreads) {
+            factors[i] = exp2f(parts[i * stride + p.dv] - largest);
+            sum = fmaf(factors[i], parts[i * stride + p.dv + 1], sum);
         }
-        for (int e = static_cast<int>(thread_index().x); e < p.dv; e += kThreads) {
+        sum = warp_sum(sum);
+        if (lane() == 0) of_warps[kThreads / 32 + warp()] = sum;
+        sync_block();
+        sum = 0;
+        SIMT_UNROLL
+        for (int w = 0; w < kThreads / 32; ++w) sum += of_warps[kThreads / 32 + w];
+        for (int e = thread; e < p.dv; e += kThreads) {
             float value = 0;
-            for (int i = 0; i < p.splits; ++i) {
-                const float* part = parts + i * (p.dv + 2);
-                value = fmaf(exp2f(part[p.dv] - largest), part[e], value);
-            }
+            for (int i = 0; i < spans; ++i) value = fmaf(factors[i], parts[i * stride + e], value);
             at<float>(p.y, head * p.y_head + row * p.y_row)[e] = value / sum;
         }
     }

@@ -37,7 +37,8 @@ inline constexpr int kCacheWriteThreads = 128;
 struct Attention {
     const void *q, *k, *v, *positions, *sequences;
     void* y;
-    void* partial;  // with several splits: of each row, head and split dv sums, the maximum and the sum of weights, f32
+    void* partial;  // of each row, head and split dv sums, the maximum and the sum of weights, f32; rows of one span
+                    // have none
     Pages pages;
     Rows rows;
     int64_t q_head, q_row, y_head, y_row, position, sequence;  // strides
@@ -46,7 +47,7 @@ struct Attention {
     int32_t group;  // heads that share a head of the cache
     int32_t dk, dv;
     int32_t k_type, v_type;
-    int32_t splits;    // blocks that share the tokens of a row
+    int32_t splits;    // the maximum of spans of tokens of a row, each of a block of its own
     float scale_log2;  // of scores, times log2(e)
 };
 
@@ -54,6 +55,7 @@ inline constexpr int kAttentionThreads = 128;
 inline constexpr int kAttentionHeads = 4;    // of a block, one for each warp
 inline constexpr int kAttentionTokens = 16;  // of a tile
 inline constexpr int kMaximumValues = 512;   // dv
+inline constexpr int kMaximumSplits = 512;
 
 // Floats in shared memory lie with a gap after each 32, so that threads which decode neighbouring blocks of 32 elements
 // write to different banks.

@@ -1,0 +1,36 @@
+// Which tokens of a row a block attends to where several blocks share them. Spans follow the row's own position, so
+// that its result does not depend on the rows beside it.
+#pragma once
+
+#include "cache_rows.hpp"
+#include "rows.hpp"
+
+namespace tessera::cuda_kernels {
+
+// Tokens of one span of a row that sees `seen` tokens, where there are at most `splits` spans: whole pages, in steps of
+// a fifth or less, so that rows of neighbouring positions have the same spans.
+SIMT_DEVICE int span_tokens(int seen, int splits) {
+    const int64_t of_all = int64_t{kPageTokens} * splits;
+    int pages = static_cast<int>((seen + of_all - 1) / of_all), step = 1;
+    while (pages > 8 * step) step *= 2;
+    pages = (pages + step - 1) / step * step;
+    return pages * kPageTokens;
+}
+
+struct TokenSpan {
+    int first, last;  // none: first > last
+    int sequence;     // -1 of a row whose position is none
+    int spans;        // of the row
+};
+
+// Span `split` of row `row`. A position beyond the page table ends at the first token that has no page.
+SIMT_DEVICE TokenSpan span_of_row(const Attention& p, int64_t row, int split) {
+    const int position = *at<int32_t>(p.positions, row * p.position);
+    const int sequence = position < 0 ? -1 : *at<int32_t>(p.sequences, row * p.sequence);
+    const int seen = simt::minimum(simt::maximum(position, 0), p.pages.positions * kPageTokens) + 1;
+    const int tokens = span_tokens(seen, p.splits);
+    const int first = split * tokens;
+    return {first, simt::minimum(tokens, seen - first) + first - 1, sequence, (seen + tokens - 1) / tokens};
+}
+
+}  // namespace tessera::cuda_kernels

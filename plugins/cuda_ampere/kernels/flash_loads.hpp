@@ -1,0 +1,138 @@
+// What attention on tensor cores reads: queries, and tiles of the cache. In shared memory 8 elements of 16 bits are a
+// chunk; chunk c of row r lies at place c ^ (r % 8), so that neither ldmatrix nor the copies meet conflicts of banks.
+#pragma once
+
+#include "../../cuda/kernels/flash_tiles.hpp"
+#include "../../cuda/kernels/spans.hpp"
+
+namespace tessera::cuda_kernels {
+
+inline constexpr int kNoToken = 0x7FFFFFFF;  // past all
+
+template <class T>
+inline constexpr bool kIsHalf = false;
+template <>
+inline constexpr bool kIsHalf<simt::half_t> = true;
+
+// Of each row of a block's tile.
+struct alignas(16) FlashRow {
+    int32_t first, last;  // tokens that it attends to in this split; none: first > last
+    int32_t sequence;     // -1: none
+    float scale;          // of its scores, times log2(e)
+};
+
+// Which rows of queries there are: the first of the launch, rows * group, and the first of the block's tile.
+struct FlashRows {
+    int32_t begin, total, first;
+};
+
+// What a block works on, kept in shared memory while all registers are needed: the rows of one sequence.
+struct FlashRun {
+    FlashRows rows;
+    int32_t begin, end;  // rows of the tile
+    int32_t missing;     // the first token whose page there is not
+};
+
+// Queries of row `index`, in the order of tiles.
+SIMT_DEVICE const float* query_of(const Attention& p, const FlashRows& rows, int index) {
+    const int kv_head = static_cast<int>(simt::block_index().y);
+    return at<float>(p.q, (kv_head * p.group + index % p.group) * p.q_head + (rows.begin + index / p.group) * p.q_row);
+}
+
+// Queries as 16-bit elements, row after row. Each row is multiplied with the power of two that brings its largest
+// element to 2^14 .. 2^15: nothing overflows, and f16 loses small elements only beside ones 2^28 times as large. The
+// factor is taken out again with the scale of the scores.
+template <class Tile, class Element>
+SIMT_DEVICE void load_queries(const Attention& p, const FlashRows& rows, FlashRow* row_data, unsigned char* to) {
+    using namespace simt;
+    constexpr int kPairs = Tile::kDk / 64;  // of a lane
+    const int l = static_cast<int>(lane());
+    for (int m = static_cast<int>(warp()); m < Tile::kRows; m += Tile::kWarps) {
+        const int index = rows.first + m;
+        float low[kPairs], high[kPairs], largest = 0;
+        if (index < rows.total) {
+            const float* q = query_of(p, rows, index);
+            SIMT_UNROLL
+            for (int i = 0; i < kPairs; ++i) {
+                low[i] = q[2 * (l + 32 * i)];
+                high[i] = q[2 * (l + 32 * i) + 1];
+                largest = fmaxf(largest, fmaxf(fabsf(low[i]), fabsf(high[i])));
+            }
+        } else {
+            SIMT_UNROLL
+            for (int i = 0; i < kPairs; ++i) low[i] = high[i] = 0;
+        }
+        const int exponent = static_cast<int>(bits_as<uint32_t>(warp_maximum(largest)) >> 23 & 255);
+        const int factor = exponent == 0 || exponent == 255 ? 127 : minimum(268 - exponent, 253);
+        const float up = bits_as<float>(static_cast<uint32_t>(factor) << 23);
+        const float down = bits_as<float>(static_cast<uint32_t>(254 - factor) << 23);
+        SIMT_UNROLL
+        for (int i = 0; i < kPairs; ++i) {
+            const int pair = l + 32 * i, chunk = pair / 4 ^ m % 8;
+            *reinterpret_cast<uint32_t*>(to + m * (Tile::kDk * 2) + chunk * 16 + pair % 4 * 4) =
+                pack<Element>(low[i] * up, high[i] * up);
+        }
+        if (l == 0) row_data[m].scale = p.scale_log2 * down;
+    }
+}
+
+// Tiles of tokens of one sequence, first to last, each by all threads of the block: a row of the tile by eight of them,
+// which copy neighbouring chunks.
+template <class Tile>
+class FlashLoader {
+  public:
+    static constexpr int kRowsAtOnce = Tile::kThreads / 8;
+    static constexpr int kPasses = (Tile::kTokens + kRowsAtOnce - 1) / kRowsAtOnce;
+
+    // Of tokens that have no page the first one goes to *missing.
+    SIMT_DEVICE FlashLoader(const Attention& p, int sequence, int end, int32_t* missing)
+        : p_(p), sequence_(sequence), end_(end), missing_(missing) {}
+
+    // Asks for the page of the tile that begins at `token`, which the next load is of.
+    SIMT_DEVICE void expect(int token) {
+        if (token < end_) page_ = page_of(p_.pages, token, sequence_);
+    }
+
+    // Tokens past the end become zeros: pages hold anything there, and weights of 0 times NaN would be NaN.
+    template <bool kDirect, class Element>
+    SIMT_DEVICE void load(int token, unsigned char* stage) {
+        using namespace simt;
+        const int page = page_;
+        expect(token + Tile::kTokens);
+        const int thread = static_cast<int>(thread_index().x), part = thread % 8;
+        if (page < 0 && thread == 0) *missing_ = minimum(*missing_, token);
+        SIMT_UNROLL
+        for (int pass = 0; pass < kPasses; ++pass) {
+            const int row = thread / 8 + pass * kRowsAtOnce;
+            if (Tile::kTokens % kRowsAtOnce != 0 && row >= Tile::kTokens) break;
+            const bool there = token + row < end_ && page >= 0;
+            const int64_t in_page = (token + row) % kPageTokens;
+            const char* key = there ? at<char>(p_.k, page * p_.k_page + in_page * p_.k_token) : nullptr;
+            const char* value =
+                there && !Tile::kPrefix ? at<char>(p_.v, page * p_.v_page + in_page * p_.v_token) : nullptr;
+            unsigned char* to = stage + (part ^ row % 8) * 16;
+            if constexpr (kDirect) {
+                copy<Tile::kDk>(to + row * (Tile::kDk * 2), key, p_.k, part);
+                if constexpr (!Tile::kPrefix)
+                    copy<Tile::kDv>(to + Tile::kKeyBytes + row * (Tile::kDv * 2), value, p_.v, part);
+            }
+        }
+    }
+
+  private:
+    template <int kElements>
+    SIMT_DEVICE void copy(unsigned char* to, const char* from, const void* anywhere, int part) const {
+        using namespace simt;
+        const int bytes = from ? 16 : 0;
+        from = from ? from + block_index().y * (kElements * 2) + part * 16 : static_cast<const char*>(anywhere);
+        SIMT_UNROLL
+        for (int i = 0; i < kElements / 64; ++i) copy_async16(to + i * 128, from + i * 128, bytes);
+    }
+
+    const Attention& p_;
+    int sequence_, end_;
+    int32_t* missing_;
+    int page_ = -1;
+};
+
+}  // namespace tessera::cuda_kernels
