@@ -187,6 +187,10 @@ constexpr Flag kFlags[] = {
              "weights whose names match go to the device; separated by commas, may be repeated, the first match counts"),
     supported("cpu-moe", "-cmoe --cpu-moe", Takes::kNothing, "", kEngine, Group::kPlacement, "all routed experts stay on the CPU"),
     supported("n-cpu-moe", "-ncmoe --n-cpu-moe", Takes::kValue, "N", kEngine, Group::kPlacement, "routed experts of the first N layers stay on the CPU"),
+    supported("no-op-offload", "--no-op-offload -nopo", Takes::kNothing, "", kEngine, Group::kPlacement,
+             "never copy experts of the CPU to a GPU for prompts"),
+    supported("offload-policy", "-op --offload-policy", Takes::kValue, "OP,0|1,...", kEngine, Group::kPlacement,
+             "27,0 or 29,0 (operations of experts): as --no-op-offload"),
     // Reports
     supported("rig", "--rig", Takes::kValue, "FILE", kPlan | kPlugins, Group::kReport, "for the machine that this file describes"),
     supported("json", "--json", Takes::kNothing, "", kPlan, Group::kReport, "print the plan as JSON, every node with its kernel"),
@@ -242,7 +246,7 @@ constexpr Flag kFlags[] = {
     ignored("offline", "--offline", Takes::kNothing, "nothing is ever fetched from a network"),
     ignored("kv-unified", "-kvu --kv-unified -no-kvu --no-kv-unified", Takes::kNothing, kOneCache),
     ignored("op-offload",
-            "--op-offload --no-op-offload --no-host -smgs --split-mode-graph-scheduling -sas --scheduler-async "
+            "--op-offload --no-host -smgs --split-mode-graph-scheduling -sas --scheduler-async "
             "-no-ooae --no-offload-only-active-experts -ooae --offload-only-active-experts -no-mmad "
             "--no-fused-mul-multiadd -mqkv --merge-qkv -muge --merge-up-gate-experts -no-fug --no-fused-up-gate "
             "-rcache --rope-cache", Takes::kNothing, kTuning),
@@ -280,7 +284,7 @@ constexpr Flag kFlags[] = {
     ignored("spec-default", "--spec-default -mtp --multi-token-prediction -no-mtp --no-multi-token-prediction", Takes::kNothing, kNoDraft),
     ignored("backend-sampling", "-bs --backend-sampling", Takes::kNothing, "tokens are sampled on the CPU"),
     ignored("graph-reduce-type",
-            "-grt --graph-reduce-type -wgt --worst-graph-tokens -mea --max-extra-alloc -op --offload-policy -cuda "
+            "-grt --graph-reduce-type -wgt --worst-graph-tokens -mea --max-extra-alloc -cuda "
             "--cuda-params", Takes::kValue, kTuning),
     ignored("rpc", "--rpc", Takes::kValue, "devices of other machines are not used in this version"),
     ignored("grouped-expert-routing", "-ger --grouped-expert-routing", Takes::kNothing, "groups of experts are as the model file says"),

@@ -151,6 +151,30 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     if (const auto mode = arguments.choice("numa", modes)) engine.numa = *parse_numa_mode(*mode);
 }
 
+// Pairs of an operation's number in ik_llama.cpp and 0 or 1. Of these operations only those of experts can be computed
+// on a card while their weights lie in host memory.
+bool streams_experts(Arguments& arguments) {
+    const auto pairs = arguments.numbers("offload-policy", -1);
+    if (!pairs) return !arguments.has("no-op-offload");
+    constexpr double kAll = -1, kByExpert = 27, kGateAndUp = 29;
+    bool streams = !arguments.has("no-op-offload"), others = false;
+    for (size_t i = 0; i < pairs->size(); i += 2) {
+        const double operation = (*pairs)[i];
+        if (i + 1 == pairs->size() || ((*pairs)[i + 1] != 0 && (*pairs)[i + 1] != 1))
+            arguments.reject("offload-policy", "pairs of an operation and 0 or 1, as in 27,0",
+                             *arguments.text("offload-policy"));
+        const bool is_experts = operation == kAll || operation == kByExpert || operation == kGateAndUp;
+        if (is_experts && (*pairs)[i + 1] == 0) streams = false;
+        others |= !is_experts;
+    }
+    if (others)
+        arguments.remark(
+            fmt::format("{}: only operations of experts (27 and 29) are computed elsewhere than where their "
+                        "weights lie",
+                        arguments.typed("offload-policy")));
+    return streams;
+}
+
 void read_placement(Arguments& arguments, PlacementOptions& placement) {
     placement.caches_on_cpu = arguments.has("no-kv-offload") || arguments.on_off("bench-no-kv-offload").value_or(false);
     if (const auto layers = arguments.text("n-gpu-layers"); layers && *layers != "auto") {
@@ -314,6 +338,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
     read_engine(arguments, settings);
     read_placement(arguments, settings.engine.placement);
     read_devices(arguments, settings.common.devices);
+    settings.engine.stream_experts = streams_experts(arguments);
     read_sampling(arguments, settings);
     settings.predict = arguments.integer("predict", -2, kMaximumTokens);
     set(settings.parallel, arguments.integer("parallel", 1, 4096));

@@ -8,6 +8,7 @@
 #include "core/plan/lower.hpp"
 #include "core/plan/placement.hpp"
 #include "core/plan/predict.hpp"
+#include "core/plan/streaming.hpp"
 
 #include <algorithm>
 #include <optional>
@@ -262,6 +263,7 @@ Plan make_plan(const Graph& model, const Registry& registry, const Hardware& har
     }
     plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());
     plan.notes.insert(plan.notes.end(), found.placement.notes.begin(), found.placement.notes.end());
+    plan_streaming(plan, registry);
     return plan;
 }
 

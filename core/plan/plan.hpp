@@ -90,13 +90,27 @@ struct InputBlock {
     uint64_t ranges = 0;  // offset of tsr_range[TSR_RANGE_COUNT]
 };
 
+// A node of the host that steps of many rows compute on a card (core/plan/streaming.hpp).
+struct StreamedNode {
+    uint32_t node = 0;  // in Plan::nodes
+    DeviceIndex device = 0;
+    uint32_t rows_from = 0;  // steps with at least so many of its rows
+    uint32_t experts_at_once = 0;
+    uint64_t part_bytes = 0;                 // of the matrices of so many experts, canonical
+    bool fused = false;                      // by one kernel of moe_ffn
+    std::vector<const tsr_kernel*> kernels;  // of the nodes of the StreamedGraph
+    uint64_t workspace_bytes = 0;            // of any of them
+    NodeEstimate estimate;                   // of all experts on that device, without the copies
+};
+
 // Bytes asked of a device's allocator.
 struct DeviceMemory {
     uint64_t weights = 0;
     uint64_t cache = 0;
     uint64_t activations = 0;  // with inputs, once for each step under way, and outputs
     uint64_t workspace = 0;
-    uint64_t staging = 0;  // host: through which copies between two other devices go
+    uint64_t staging = 0;    // host: through which copies between two other devices go
+    uint64_t streaming = 0;  // experts that are copied to a card for steps of many rows, on both sides
     // Through which weights are packed and derived; given back after loading.
     uint64_t loading = 0;
     uint64_t mapped = 0;  // file bytes used in place; not allocated
@@ -104,7 +118,7 @@ struct DeviceMemory {
     // later, where one of these is as large, else in `loading`.
     uint64_t packing = 0;
 
-    uint64_t allocated() const { return weights + cache + activations + workspace + staging + loading; }
+    uint64_t allocated() const { return weights + cache + activations + workspace + staging + streaming + loading; }
 };
 
 // Bytes of the parts of the host's DeviceMemory::loading for one thread's rows, of which there is one for each thread,
@@ -123,6 +137,7 @@ struct Plan {
     // Deques, so that even a large model's lists ask for no large block of memory that the plan would not count.
     std::deque<PlannedNode> init_nodes;  // run once on the CPU, before weights are packed
     std::deque<PlannedNode> nodes;       // in order of execution
+    std::vector<StreamedNode> streamed;
     Step step;
     LoadingBuffers loading;
     InputBlock input_block;  // instances of inputs have their offset in it

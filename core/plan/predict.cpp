@@ -1,6 +1,7 @@
 #include "core/plan/predict.hpp"
 
 #include "core/base/error.hpp"
+#include "core/plan/streaming.hpp"
 
 #include <algorithm>
 #include <array>
@@ -34,13 +35,14 @@ class StepClock {
     }
 
     StepTime run() {
-        for (const PlannedNode& planned : plan_.nodes) {
+        for (uint32_t i = 0; i < plan_.nodes.size(); ++i) {
+            const PlannedNode& planned = plan_.nodes[i];
             const Node& node = plan_.graph.nodes()[planned.node];
             const int32_t range = working_range(plan_.graph, node);
             if (range == TSR_RANGE_PROMPT_ROWS && !prompt_) continue;
             if (range == TSR_RANGE_GENERATION_ROWS && prompt_) continue;
             // Logits are wanted of the last row.
-            take(planned, node, range == TSR_RANGE_OUTPUT_ROWS ? 0 : row_share_);
+            take(planned, node, range == TSR_RANGE_OUTPUT_ROWS ? 0 : row_share_, streamed(i));
         }
         time_.seconds = *std::ranges::max_element(free_);
         for (const char* name : {"logits", "hidden"}) {
@@ -51,11 +53,20 @@ class StepClock {
     }
 
   private:
-    void take(const PlannedNode& planned, const Node& node, double row_share) {
+    // nullptr: the node is computed where it was planned.
+    const StreamedNode* streamed(uint32_t index) const {
+        for (const StreamedNode& one : plan_.streamed) {
+            if (one.node == index) return rows_ >= one.rows_from ? &one : nullptr;
+        }
+        return nullptr;
+    }
+
+    void take(const PlannedNode& planned, const Node& node, double row_share, const StreamedNode* streamed) {
         const NodeEstimate& e = planned.estimate;
         const double empty = between(e.seconds_one_row, e.seconds_all_rows, row_share);
         const double full = std::max(empty, between(e.seconds_one_row_full, e.seconds_all_rows_full, row_share));
-        const double seconds = between(empty, full, depth_share_);
+        const double seconds =
+            streamed ? streamed_seconds(plan_, *streamed, rows_) : between(empty, full, depth_share_);
         double start = free_[planned.device];
         for (const Value value : node.inputs) {
             if (value) start = std::max(start, ready(plan_.graph.storage_of(value), planned.device));
@@ -70,7 +81,11 @@ class StepClock {
             if (value && is_activation(plan_.graph.storage_of(value)))
                 at_[plan_.graph.storage_of(value)] = {{planned.device, start + seconds}};
         }
-        count(planned, empty, seconds, between(e.bytes_one_row, e.bytes_all_rows, row_share));
+        if (streamed) {
+            time_.copies += seconds;
+        } else {
+            count(planned, empty, seconds, between(e.bytes_one_row, e.bytes_all_rows, row_share));
+        }
     }
 
     void count(const PlannedNode& planned, double empty, double seconds, double bytes) {

@@ -46,7 +46,9 @@ Executor::Executor(Plan plan, const Registry& registry, Team& team)
       team_(team),
       memory_(plan_, registry),
       lanes_(plan_, memory_),
-      deferred_(plan_, registry, memory_, team) {
+      deferred_(plan_, registry, memory_, team),
+      streamer_(
+          plan_, registry, memory_, team, [this](InstanceId id) { return bind(id); }, cancelled_) {
     for (const Action& action : plan_.step.actions) {
         if (action.peer == 0) continue;
         const OpenDevice& peer = *memory_.device(plan_.instances[action.peer].device);
@@ -68,6 +70,7 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
         notes_.emplace_back("host memory could not be page-locked for every device: copies to and from it are slower");
     }
     warm_up();
+    streamer_.load();
     recordings_.record(
         plan_, lanes_, static_cast<int32_t>(plan_.options.max_sequences),
         [this](ActionId id, const RowBounds& bounds) { enqueue(id, bounds); }, notes_);
@@ -95,16 +98,17 @@ void Executor::check_order() {
 // With the current layouts and addresses of its operands.
 PreparedNode Executor::prepare(const PlannedNode& planned) const {
     OpenDevice* device = memory_.device(planned.device);
-    return {plan_, registry_, planned, device ? device->abi() : nullptr, [this](InstanceId id) -> PreparedNode::Bound {
-                const Instance& instance = plan_.instances[id];
-                const Storage& storage = plan_.graph.storage(instance.storage);
-                if (!instance.mapped && !deferred_.waits(id))
-                    return {memory_.address(instance), instance.layout.c_str()};
-                const std::byte* at = source_->mapped(storage.name);
-                if (!at) fail(TSR_INTERNAL, "{}: planned as mapped, but the source does not map it", storage.name);
-                // Kernels only read weights.
-                return {const_cast<std::byte*>(at), deferred_.waits(id) ? "" : instance.layout.c_str()};
-            }};
+    return {plan_, registry_, planned, device ? device->abi() : nullptr, [this](InstanceId id) { return bind(id); }};
+}
+
+PreparedNode::Bound Executor::bind(InstanceId id) const {
+    const Instance& instance = plan_.instances[id];
+    const Storage& storage = plan_.graph.storage(instance.storage);
+    if (!instance.mapped && !deferred_.waits(id)) return {memory_.address(instance), instance.layout.c_str()};
+    const std::byte* at = source_->mapped(storage.name);
+    if (!at) fail(TSR_INTERNAL, "{}: planned as mapped, but the source does not map it", storage.name);
+    // Kernels only read weights.
+    return {const_cast<std::byte*>(at), deferred_.waits(id) ? "" : instance.layout.c_str()};
 }
 
 void Executor::pack_one() {
@@ -248,7 +252,7 @@ class Executor::StepVisitor {
                 break;
             case ActionKind::kNodes:
                 if (action.lane == 0) {
-                    executor_.run_on_team(action, threads_);
+                    executor_.run_on_host(action, threads_);
                 } else {
                     launch(id, action);
                 }
@@ -306,8 +310,23 @@ void Executor::take_step(const StepRanges& ranges, uint32_t threads, bool output
     check_faults();
 }
 
-void Executor::run_on_team(const Action& action, uint32_t threads) {
-    std::atomic<uint32_t> ends_at{action.count};  // the first node that failed, or at which the step was cancelled
+void Executor::run_on_host(const Action& action, uint32_t threads) {
+    const uint32_t end = action.first + action.count;
+    uint32_t first = action.first;  // of nodes that the team computes one after the other
+    for (uint32_t i = first; i < end; ++i) {
+        if (!streamer_.takes(i, ranges_)) continue;
+        if (first < i) run_on_team(first, i - first, threads);
+        first = i + 1;
+        const auto begin = Clock::now();
+        streamer_.run(i, ranges_);
+        if (!seconds_.empty()) seconds_[i] += seconds_since(begin);
+    }
+    if (first < end) run_on_team(first, end - first, threads);
+}
+
+// Nodes [first, first + count) of the plan.
+void Executor::run_on_team(uint32_t first, uint32_t count, uint32_t threads) {
+    std::atomic<uint32_t> ends_at{count};  // the first node that failed, or at which the step was cancelled
     std::atomic<bool> failed{false};
     std::optional<Error> failure;  // the first, of node ends_at
     const auto keep = [&](uint32_t i, const Error& error) {
@@ -330,8 +349,8 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
         run.cancelled = reinterpret_cast<const uint32_t*>(&cancelled_);
         const bool measured = worker == 0 && !seconds_.empty();
         auto before = measured ? Clock::now() : Clock::time_point();
-        for (uint32_t i = 0; i < action.count; ++i) {
-            const PreparedNode& node = nodes_[action.first + i];
+        for (uint32_t i = 0; i < count; ++i) {
+            const PreparedNode& node = nodes_[first + i];
             if (node.idle(ranges_)) continue;
             const tsr_status* status = nullptr;
             try {
@@ -347,7 +366,7 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
                 keep(i, error);
             }
             if (worker == 0 && cancelled_.load(std::memory_order_relaxed)) {
-                uint32_t none = action.count;
+                uint32_t none = count;
                 ends_at.compare_exchange_strong(none, i);
             }
             if (!team_.end_of_call()) {
@@ -356,7 +375,7 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
             }
             if (measured) {
                 const auto after = Clock::now();
-                seconds_[action.first + i] += std::chrono::duration<double>(after - before).count();
+                seconds_[first + i] += std::chrono::duration<double>(after - before).count();
                 before = after;
             }
             // A worker that is ahead may already have failed at a later node: all leave after the same node.
@@ -366,8 +385,8 @@ void Executor::run_on_team(const Action& action, uint32_t threads) {
     team_.run(threads, region);
     print_plugin_log();
     const uint32_t i = ends_at.load();
-    if (i == action.count) return;
-    if (failure) nodes_[action.first + i].fail(*failure);
+    if (i == count) return;
+    if (failure) nodes_[first + i].fail(*failure);
     fail(TSR_CANCELLED, "the step was cancelled");
 }
 

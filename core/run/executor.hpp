@@ -4,6 +4,7 @@
 #include "core/plan/plan.hpp"
 #include "core/plan/step_check.hpp"
 #include "core/run/deferred.hpp"
+#include "core/run/expert_streamer.hpp"
 #include "core/run/lanes.hpp"
 #include "core/run/loader.hpp"
 #include "core/run/memory.hpp"
@@ -97,10 +98,12 @@ class Executor {
     class StepVisitor;
 
     PreparedNode prepare(const PlannedNode& planned) const;
+    PreparedNode::Bound bind(InstanceId id) const;
     void pack_for(double seconds);
     void warm_up();
     void take_step(const StepRanges& ranges, uint32_t threads, bool outputs);
-    void run_on_team(const Action& action, uint32_t threads);
+    void run_on_host(const Action& action, uint32_t threads);
+    void run_on_team(uint32_t first, uint32_t count, uint32_t threads);
     void enqueue(ActionId id, const RowBounds& bounds);
     void copy(const Action& action, uint32_t slot);
     void finish_up_to(uint64_t steps);
@@ -119,6 +122,7 @@ class Executor {
     const WeightSource* source_ = nullptr;
     double last_step_seconds_ = 0, packing_seconds_ = 0;
     std::deque<PreparedNode> nodes_;
+    ExpertStreamer streamer_;
     std::unique_ptr<StepChecker> checker_;
     std::vector<std::string> notes_;
     uint64_t submitted_ = 0, finished_ = 0;   // steps

@@ -39,8 +39,11 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
     host_activations_ = CopiedBlock(host.activations, "activations");
     host_workspace_ = HostBlock(host.workspace, "workspace");
     host_staging_ = CopiedBlock(host.staging, "staging");
-    arenas_[0] = {
-        host_weights_.data(), host_cache_.data(), host_activations_.data, host_workspace_.data(), nullptr, nullptr};
+    host_streaming_ = CopiedBlock(host.streaming, "streaming");
+    arenas_[0].weights = host_weights_.data();
+    arenas_[0].cache = host_cache_.data();
+    arenas_[0].activations = host_activations_.data;
+    arenas_[0].workspace = host_workspace_.data();
     for (DeviceIndex i = 1; i < plan.devices.size(); ++i) {
         const DeviceMemory& bytes = plan.memory[i];
         if (bytes.allocated() == 0) continue;  // nothing was placed there: it is not opened
@@ -53,6 +56,7 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
         arenas.cache = devices_[i]->allocate(bytes.cache);
         arenas.activations = devices_[i]->allocate(bytes.activations);
         arenas.workspace = devices_[i]->allocate(bytes.workspace);
+        arenas.streaming = devices_[i]->allocate(bytes.streaming);
         arenas.loading = devices_[i]->allocate(bytes.loading);
         arenas.packing = bytes.loading > 0                    ? arenas.loading
                          : bytes.activations >= bytes.packing ? arenas.activations
@@ -89,7 +93,8 @@ std::byte* PlanMemory::input_block(DeviceIndex device, uint32_t slot) const {
 
 void PlanMemory::touch_host() {
     for (const HostBlock* block : {&host_cache_, &host_workspace_}) touch_pages(block->data(), block->size());
-    for (const CopiedBlock* block : {&host_activations_, &host_staging_}) touch_pages(block->data, block->bytes);
+    for (const CopiedBlock* block : {&host_activations_, &host_staging_, &host_streaming_})
+        touch_pages(block->data, block->bytes);
 }
 
 // `replaceable`: no other device has page-locked the block.
@@ -111,7 +116,7 @@ bool PlanMemory::pin_host() {
     bool all = true;
     for (const auto& device : devices_) {
         if (!device || !done.insert(device->abi()->interop).second) continue;
-        for (CopiedBlock* block : {&host_activations_, &host_staging_})
+        for (CopiedBlock* block : {&host_activations_, &host_staging_, &host_streaming_})
             all = block->pin(*device, done.size() == 1) && all;
     }
     arenas_[0].activations = host_activations_.data;
@@ -120,8 +125,8 @@ bool PlanMemory::pin_host() {
 
 bool PlanMemory::lock_host() const {
     bool all = true;
-    for (const HostBlock* block :
-         {&host_weights_, &host_cache_, &host_activations_.block, &host_workspace_, &host_staging_.block}) {
+    for (const HostBlock* block : {&host_weights_, &host_cache_, &host_activations_.block, &host_workspace_,
+                                   &host_staging_.block, &host_streaming_.block}) {
         all = block->lock() && all;
     }
     return all;

@@ -24,6 +24,9 @@ class PlanMemory {
     void* workspace(DeviceIndex device) const { return arenas_[device].workspace; }
     // Where rows are packed on a device while loading: DeviceMemory::packing bytes, until release_loading.
     void* packing(DeviceIndex device) const { return arenas_[device].packing; }
+    // For experts that are copied to a device; nullptr where none are.
+    void* streaming(DeviceIndex device) const { return arenas_[device].streaming; }
+    std::byte* host_streaming() const { return host_streaming_.data; }
     // Gives back what only loading needed on devices. No work may be under way.
     void release_loading() noexcept;
     // nullptr for the CPU, and for devices that the plan does not use.
@@ -45,6 +48,7 @@ class PlanMemory {
         void* activations = nullptr;
         void* workspace = nullptr;
         void* packing = nullptr;
+        void* streaming = nullptr;
         void* loading = nullptr;  // what `packing` has of its own
     };
 
@@ -62,7 +66,7 @@ class PlanMemory {
     const Plan& plan_;
     // Host memory is released after the devices that may have page-locked it.
     HostBlock host_weights_, host_cache_, host_workspace_;
-    CopiedBlock host_activations_, host_staging_;
+    CopiedBlock host_activations_, host_staging_, host_streaming_;
     std::vector<std::unique_ptr<OpenDevice>> devices_;
     std::vector<Arenas> arenas_;
 };

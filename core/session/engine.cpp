@@ -62,6 +62,9 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     if (asked.lock_memory && asked.pack_weights == PackWeights::kBetweenSteps)
         schedule.pack_weights = PackWeights::kAtLoad;
     schedule.map_weights = asked.map_weights;
+    schedule.stream_experts = asked.stream_experts;
+    schedule.stream_rows_from = asked.stream_rows_from;
+    schedule.stream_part_bytes = asked.stream_part_bytes;
     schedule.lowerings = asked.lowerings;
     schedule.placement = asked.placement;
     return granted;

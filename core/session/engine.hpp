@@ -41,6 +41,9 @@ struct EngineOptions {
     uint64_t scratch_bytes = 512ull << 20;
     PackWeights pack_weights = PackWeights::kAtLoad;  // as of ScheduleOptions
     bool map_weights = true;
+    bool stream_experts = true;     // as of ScheduleOptions
+    uint32_t stream_rows_from = 0;  // likewise
+    uint64_t stream_part_bytes = 64ull << 20;
     bool lock_memory = false;  // all weights are packed at load then
     bool check_order = false;  // checks the order of all accesses on devices in every step (slow)
     NumaMode numa = NumaMode::kNone;

@@ -24,8 +24,9 @@ uint64_t whole_pages(uint64_t tokens) {
 
 std::string memory_line(const Plan& plan, DeviceIndex device) {
     const DeviceMemory& memory = plan.memory[device];
-    std::string parts = fmt::format("cache {}, work {}", size_text(memory.cache),
-                                    size_text(memory.activations + memory.workspace + memory.staging));
+    std::string parts =
+        fmt::format("cache {}, work {}", size_text(memory.cache),
+                    size_text(memory.activations + memory.workspace + memory.staging + memory.streaming));
     if (memory.weights) parts = fmt::format("weights {}, {}", size_text(memory.weights), parts);
     if (memory.mapped) parts += fmt::format("; plus {} in the mapped file", size_text(memory.mapped));
     return fmt::format("{}: uses {} of {} available ({})", plan.devices[device]->id, size_text(memory.allocated()),

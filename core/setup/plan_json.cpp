@@ -110,6 +110,7 @@ json::array devices(const Plan& plan) {
                                    {"activations", memory.activations},
                                    {"workspace", memory.workspace},
                                    {"staging", memory.staging},
+                                   {"streaming", memory.streaming},
                                    {"loading", memory.loading},
                                    {"packing", memory.packing},
                                    {"allocated", memory.allocated()},
@@ -145,6 +146,19 @@ json::array actions(const Plan& plan) {
             line["maximum_bytes"] = action.maximum_bytes;
         }
         all.push_back(std::move(line));
+    }
+    return all;
+}
+
+json::array streamed(const Plan& plan) {
+    json::array all;
+    for (const StreamedNode& one : plan.streamed) {
+        const Node& node = plan.graph.nodes()[plan.nodes[one.node].node];
+        all.push_back(json::object{{"name", node.name},
+                                   {"layer", node.layer},
+                                   {"device", plan.devices[one.device]->id},
+                                   {"rows_from", one.rows_from},
+                                   {"experts_at_once", one.experts_at_once}});
     }
     return all;
 }
@@ -271,6 +285,7 @@ json::object plan_json(const PlanReport& report) {
             {"lowerings", lowerings(plan)},
             {"init_nodes", nodes(report, plan.init_nodes)},
             {"nodes", nodes(report, plan.nodes)},
+            {"streamed", streamed(plan)},
             {"steps_under_way", plan.step.slots},
             {"actions", actions(plan)},
             {"storages", storages(plan)},

@@ -275,7 +275,11 @@ std::string memory_text(const Plan& plan) {
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         const DeviceMemory& memory = plan.memory[device];
         text += fmt::format("{:<6}", plan.devices[device]->id);
-        for (const auto part : parts) text += fmt::format("{:>8}", size(memory.*part));
+        for (const auto part : parts) {
+            // Both are buffers for copies.
+            const uint64_t streaming = part == &DeviceMemory::staging ? memory.streaming : 0;
+            text += fmt::format("{:>8}", size(memory.*part + streaming));
+        }
         text += fmt::format("{:>8}{:>10}{:>8}\n", size(memory.allocated()), size(usable_bytes(*plan.devices[device])),
                             size(memory.mapped));
     }
@@ -308,6 +312,23 @@ std::string cache_types(const Plan& plan) {
 }
 
 namespace {
+
+// Which experts of the CPU are computed on devices in steps of many rows.
+std::string streaming_text(const Plan& plan) {
+    std::map<std::pair<DeviceIndex, uint32_t>, std::set<int>> layers;
+    for (const StreamedNode& streamed : plan.streamed)
+        layers[{streamed.device, streamed.rows_from}].insert(plan.graph.nodes()[plan.nodes[streamed.node].node].layer);
+    std::string text;
+    for (const auto& [key, found] : layers) {
+        const auto& [device, rows] = key;
+        const std::string line = fmt::format(
+            "steps of {} rows or more copy the experts of layers {} to {}, through {}, and compute them there", rows,
+            ranges_text({found.begin(), found.end()}), plan.devices[device]->id,
+            size_text(plan.memory[device].streaming));
+        text += wrapped(line, 0, 2) + '\n';
+    }
+    return text;
+}
 
 // Which weights are packed for devices, by whom, and through what memory.
 std::string packing_text(const Plan& plan) {
@@ -361,6 +382,7 @@ std::string plan_text(const PlanReport& report, bool why) {
     if (plan.step.slots > 1) text += fmt::format(", up to {} steps of a prompt under way", plan.step.slots);
     text += '\n';
     text += packing_text(plan);
+    text += streaming_text(plan);
     std::map<std::string, std::pair<size_t, uint64_t>> extra;
     for (const Instance& instance : plan.instances) {
         if (instance.why_copy.empty()) continue;

@@ -208,8 +208,8 @@ TEST(DevicePackingOrder, AMissingWaitIsFound) {
     {
         const CardOptions card(kDevice, TSR_SIMULATED_ON_WAIT);
         const auto loaded = load(model, false);
-        // One after each packing, and one for all that is uploaded as it is. The last one is kept: without it the device
-        // would read memory that is no longer there.
+        // One after each packing, and one for all that is uploaded as it is. The last one is kept: without it the
+        // device would read memory that is no longer there.
         waits = simulated_failures().count(kDevice, TSR_SIMULATED_PACK, nullptr);
         wanted = logits(*loaded->engine);
     }

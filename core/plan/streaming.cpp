@@ -1,0 +1,303 @@
+#include "core/plan/streaming.hpp"
+
+#include "core/base/checked.hpp"
+#include "core/graph/types.hpp"
+#include "core/plan/kernels.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+namespace tessera {
+namespace {
+
+using Operands = ExpertOperands;
+constexpr size_t kMatrices = StreamedGraph::kMatrices;
+
+constexpr uint64_t kAlignment = 256;
+// What a part costs beside its bytes: two launches, events, and the team that fills the next one.
+constexpr double kPartSeconds = 50e-6;
+
+uint64_t aligned(uint64_t bytes) {
+    return checked_align_up(bytes, kAlignment, "bytes for streaming");
+}
+
+Value operand(const Node& node, uint32_t index) {
+    return index < node.inputs.size() ? node.inputs[index] : node.outputs[index - node.inputs.size()];
+}
+
+const Storage& storage_of(const Graph& graph, const Node& node, uint32_t index) {
+    return graph.storage(graph.storage_of(operand(node, index)));
+}
+
+int64_t experts_of(const Graph& graph, const Node& node) {
+    return graph.tensor(operand(node, Operands::kFirstMatrix)).dims[2];
+}
+
+// Rows are copied whole, and the result's whole rows come back; experts lie one after the other in whole groups of
+// rows, which are unpacked apart from each other.
+bool can_be_cut(const Plan& plan, const Registry& registry, const PlannedNode& planned, const Node& node) {
+    const Graph& graph = plan.graph;
+    const tsr_tensor& y = graph.tensor(operand(node, Operands::kY));
+    const Storage& result = storage_of(graph, node, Operands::kY);
+    if (y.offset != 0 || y.rank != 2 || static_cast<uint64_t>(y.dims[0]) * sizeof(float) != result.row_bytes)
+        return false;
+    if (!node.attributes.empty()) return false;
+    for (uint32_t index = Operands::kFirstMatrix; index < Operands::kY; ++index) {
+        const tsr_tensor& matrices = graph.tensor(operand(node, index));
+        const Storage& storage = storage_of(graph, node, index);
+        if (storage.role != TSR_ROLE_WEIGHT || matrices.rank != 3 || matrices.offset != 0 ||
+            storage.bytes % static_cast<uint64_t>(matrices.dims[2]) != 0)
+            return false;
+        for (const std::string& name : {plan.instances[planned.operands[index]].layout, storage.source_layout}) {
+            if (name.empty()) continue;
+            const tsr_layout* layout = registry.find_layout(name);
+            if (!layout || !layout->unpack || matrices.dims[1] % layout->group_rows != 0) return false;
+        }
+    }
+    return true;
+}
+
+std::optional<KernelCandidate> canonical_kernel(const tsr_node& node, const tsr_device_info& device,
+                                                const Registry& registry) {
+    for (const KernelCandidate& candidate : find_kernels(node, device, registry).able) {
+        bool canonical = true;
+        for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) canonical &= candidate.accepts(i, "");
+        if (canonical) return candidate;
+    }
+    return std::nullopt;
+}
+
+// Experts that rows name, which choose alike and independently of each other, on average.
+double experts_named(double experts, double used, double rows) {
+    return experts * (1 - std::pow(1 - std::min(used / experts, 1.0), rows));
+}
+
+double host_seconds(const Plan& plan, const PlannedNode& planned, double rows) {
+    const double share = plan.options.max_rows > 1 ? (rows - 1) / (plan.options.max_rows - 1) : 0;
+    return planned.estimate.seconds_one_row +
+           share * (planned.estimate.seconds_all_rows - planned.estimate.seconds_one_row);
+}
+
+// The fewest rows from which on streaming is faster; none if it never is.
+std::optional<uint32_t> rows_from(const Plan& plan, const StreamedNode& streamed) {
+    const PlannedNode& planned = plan.nodes[streamed.node];
+    const uint32_t most = plan.options.max_rows;
+    const auto gains = [&](uint32_t rows) {
+        return streamed_seconds(plan, streamed, rows) < host_seconds(plan, planned, rows);
+    };
+    if (!gains(most)) return std::nullopt;
+    // Both rise with the rows, the host's by more.
+    uint32_t lowest = 1, enough = most;
+    while (lowest < enough) {
+        const uint32_t middle = lowest + (enough - lowest) / 2;
+        if (gains(middle)) {
+            enough = middle;
+        } else {
+            lowest = middle + 1;
+        }
+    }
+    return enough;
+}
+
+class Streaming {
+  public:
+    Streaming(Plan& plan, const Registry& registry) : plan_(plan), registry_(registry) {}
+
+    void run() {
+        for (uint32_t i = 0; i < plan_.nodes.size(); ++i) {
+            const PlannedNode& planned = plan_.nodes[i];
+            const Node& node = plan_.graph.nodes()[planned.node];
+            if (planned.device != 0 || node.op != "moe_ffn" || !can_be_cut(plan_, registry_, planned, node)) continue;
+            if (auto best = best_device(i, node)) add(*best);
+        }
+    }
+
+  private:
+    std::optional<StreamedNode> best_device(uint32_t index, const Node& node) const {
+        std::optional<StreamedNode> best;
+        double seconds = 0;
+        for (DeviceIndex device = 1; device < plan_.devices.size(); ++device) {
+            std::optional<StreamedNode> found = on_device(index, node, device);
+            if (!found || !has_room(*found)) continue;
+            const double there = streamed_seconds(plan_, *found, plan_.options.max_rows);
+            if (best && seconds <= there) continue;
+            best = found;
+            seconds = there;
+        }
+        return best;
+    }
+
+    std::optional<StreamedNode> on_device(uint32_t index, const Node& node, DeviceIndex device) const {
+        const tsr_device_info& info = *plan_.devices[device];
+        // Without activations nothing else of the step is there, and it would be opened for this alone.
+        if (plan_.memory[device].activations == 0 || info.link_bandwidth <= 0) return std::nullopt;
+        uint64_t one = 0;
+        for (size_t matrix = 0; matrix < kMatrices; ++matrix) one += expert_bytes(plan_.graph, node, matrix);
+        const int64_t all = experts_of(plan_.graph, node);
+        StreamedNode made;
+        made.node = index;
+        made.device = device;
+        made.experts_at_once = static_cast<uint32_t>(
+            std::clamp<int64_t>(static_cast<int64_t>(plan_.options.stream_part_bytes / one), 1, all));
+        made.part_bytes = one * made.experts_at_once;
+        if (!choose_kernels(made, node, info, true) && !choose_kernels(made, node, info, false)) return std::nullopt;
+        const auto from = plan_.options.stream_rows_from ? plan_.options.stream_rows_from : rows_from(plan_, made);
+        if (!from || *from > plan_.options.max_rows) return std::nullopt;
+        made.rows_from = *from;
+        return made;
+    }
+
+    bool choose_kernels(StreamedNode& made, const Node& node, const tsr_device_info& info, bool fused) const {
+        made.fused = fused;
+        made.kernels.clear();
+        made.workspace_bytes = 0;
+        made.estimate = {};
+        const StreamedGraph part(plan_.graph, node, made.experts_at_once, fused);
+        const StreamedGraph whole(plan_.graph, node, experts_of(plan_.graph, node), fused);
+        for (size_t i = 0; i < part.graph.nodes().size(); ++i) {
+            const NodeView view(part.graph, part.graph.nodes()[i]), of_all(whole.graph, whole.graph.nodes()[i]);
+            const auto kernel = canonical_kernel(view.abi(), info, registry_);
+            const auto estimated = canonical_kernel(of_all.abi(), info, registry_);
+            if (!kernel || !estimated) return false;
+            made.kernels.push_back(kernel->kernel);
+            made.workspace_bytes = std::max(made.workspace_bytes, kernel->plan.workspace_bytes);
+            made.estimate.seconds_one_row += estimated->plan.seconds_one_row;
+            made.estimate.seconds_all_rows += estimated->plan.seconds_all_rows;
+        }
+        return true;
+    }
+
+    bool has_room(const StreamedNode& streamed) const {
+        const auto fits = [&](DeviceIndex device, uint64_t wanted) {
+            const DeviceMemory& memory = plan_.memory[device];
+            const uint64_t others = memory.allocated() - memory.streaming;
+            return checked_add(others, std::max(memory.streaming, wanted), "bytes for streaming") <=
+                   usable_bytes(*plan_.devices[device]);
+        };
+        return fits(0, host_layout(plan_, streamed).bytes) &&
+               fits(streamed.device, device_layout(plan_, streamed).bytes);
+    }
+
+    // One node is streamed at a time.
+    void add(const StreamedNode& streamed) {
+        uint64_t &host = plan_.memory[0].streaming, &device = plan_.memory[streamed.device].streaming;
+        host = std::max(host, host_layout(plan_, streamed).bytes);
+        device = std::max(device, device_layout(plan_, streamed).bytes);
+        plan_.streamed.push_back(streamed);
+    }
+
+    Plan& plan_;
+    const Registry& registry_;
+};
+
+}  // namespace
+
+StreamedGraph::StreamedGraph(const Graph& from, const Node& node, int64_t experts, bool fused) : graph(from.ops()) {
+    const auto activation = [&](uint32_t index, const char* name) {
+        const tsr_tensor& tensor = from.tensor(operand(node, index));
+        const Storage& storage = storage_of(from, node, index);
+        const auto element = static_cast<int64_t>(type_info(tensor.type).block_bytes);
+        const auto row = static_cast<int64_t>(storage.row_bytes) / element;
+        const Value whole = graph.buffer(
+            name, {tensor.type, {row, static_cast<int64_t>(storage.bytes / storage.row_bytes)}, tensor.range});
+        return graph.view(whole, tensor);
+    };
+    const auto buffer = [&](const char* name, std::vector<int64_t> dims, int32_t range) {
+        return graph.buffer(name, {TSR_TYPE_F32, std::move(dims), range});
+    };
+    x = activation(Operands::kX, "x");
+    ids = activation(Operands::kIds, "ids");
+    weights = activation(Operands::kWeights, "weights");
+    const char* const names[kMatrices] = {"gate", "up", "down"};
+    for (size_t i = 0; i < kMatrices; ++i) {
+        const tsr_tensor& tensor = from.tensor(operand(node, Operands::kFirstMatrix + static_cast<uint32_t>(i)));
+        matrices[i] = graph.weight(names[i], {tensor.type, {tensor.dims[0], tensor.dims[1], experts}});
+    }
+    const tsr_tensor& y = from.tensor(operand(node, Operands::kY));
+    part = buffer("part", {y.dims[0], y.dims[1]}, y.range);
+    all = buffer("all parts", {y.dims[0], y.dims[1]}, y.range);
+    graph.set_layer(node.layer);
+    if (fused) {
+        graph.add("moe_ffn", node.name, {x, ids, weights, matrices[0], matrices[1], matrices[2]}, {}, {part});
+    } else {
+        const Value gate = graph.add_one("matmul_id", node.name + ".gate", {x, matrices[0], ids});
+        const Value up = graph.add_one("matmul_id", node.name + ".up", {x, matrices[1], ids});
+        const Value hidden = graph.add_one("silu_mul", node.name + ".silu", {gate, up});
+        const Value down = graph.add_one("matmul_id", node.name + ".down", {hidden, matrices[2], ids});
+        graph.add("weighted_sum", node.name + ".sum", {down, weights}, {}, {part});
+    }
+    graph.add("add", node.name + ".parts", {all, part}, {}, {all});
+}
+
+StreamedGraph graph_of(const Plan& plan, const StreamedNode& streamed) {
+    return {plan.graph, plan.graph.nodes()[plan.nodes[streamed.node].node], streamed.experts_at_once, streamed.fused};
+}
+
+uint64_t expert_bytes(const Graph& graph, const Node& node, size_t matrix) {
+    return storage_of(graph, node, Operands::kFirstMatrix + static_cast<uint32_t>(matrix)).bytes /
+           static_cast<uint64_t>(experts_of(graph, node));
+}
+
+StreamingLayout device_layout(const Plan& plan, const StreamedNode& streamed) {
+    const StreamedGraph part = graph_of(plan, streamed);
+    StreamingLayout at;
+    const auto take = [&](uint64_t bytes) {
+        const uint64_t begin = at.bytes;
+        at.bytes = checked_add(begin, aligned(bytes), "bytes for streaming");
+        return begin;
+    };
+    at.ids_bytes = aligned(part.graph.storage(part.graph.storage_of(part.ids)).bytes);
+    at.matrices_bytes = aligned(streamed.part_bytes);
+    at.storages.resize(part.graph.storage_count());
+    for (StorageId id = 1; id < part.graph.storage_count(); ++id) {
+        const Storage& storage = part.graph.storage(id);
+        const bool has_halves = storage.role == TSR_ROLE_WEIGHT || id == part.graph.storage_of(part.ids);
+        if (!has_halves) at.storages[id] = take(storage.bytes);
+    }
+    at.ranges = take(sizeof(tsr_range) * TSR_RANGE_COUNT);
+    at.workspace = take(streamed.workspace_bytes);
+    at.ids = take(2 * at.ids_bytes);
+    at.matrices = take(checked_mul(at.matrices_bytes, uint64_t{2}, "bytes for streaming"));
+    return at;
+}
+
+StreamingLayout host_layout(const Plan& plan, const StreamedNode& streamed) {
+    const StreamingLayout device = device_layout(plan, streamed);
+    StreamingLayout at;
+    at.ids_bytes = device.ids_bytes;
+    at.matrices_bytes = device.matrices_bytes;
+    at.ids = aligned(sizeof(tsr_range) * TSR_RANGE_COUNT);
+    at.matrices = at.ids + 2 * at.ids_bytes;
+    at.bytes = at.matrices + 2 * at.matrices_bytes;
+    return at;
+}
+
+double streamed_seconds(const Plan& plan, const StreamedNode& streamed, double rows) {
+    const PlannedNode& planned = plan.nodes[streamed.node];
+    const Node& node = plan.graph.nodes()[planned.node];
+    const double link = plan.devices[streamed.device]->link_bandwidth;
+    const auto experts = static_cast<double>(experts_of(plan.graph, node));
+    const auto used = static_cast<double>(plan.graph.tensor(operand(node, Operands::kIds)).dims[0]);
+    const double named = experts_named(experts, used, rows);
+    const double one = static_cast<double>(streamed.part_bytes) / streamed.experts_at_once;
+    // The team reads each weight and writes it to the buffer, from which the card reads it.
+    const double memory = plan.devices[0]->memory_bandwidth;
+    const double copying = named * one * std::max(1 / link, memory > 0 ? 3 / memory : 0);
+    const double share = plan.options.max_rows > 1 ? (rows - 1) / (plan.options.max_rows - 1) : 0;
+    const double computing = streamed.estimate.seconds_one_row +
+                             share * (streamed.estimate.seconds_all_rows - streamed.estimate.seconds_one_row);
+    const double ends = rows *
+                        static_cast<double>(storage_of(plan.graph, node, Operands::kX).row_bytes +
+                                            storage_of(plan.graph, node, Operands::kY).row_bytes) /
+                        link;
+    const double parts = std::ceil(named / streamed.experts_at_once);
+    // The first part is copied before anything is computed.
+    return ends + copying / std::max(parts, 1.0) + std::max(copying, computing) + parts * kPartSeconds;
+}
+
+void plan_streaming(Plan& plan, const Registry& registry) {
+    if (plan.options.stream_experts && plan.devices.size() > 1) Streaming(plan, registry).run();
+}
+
+}  // namespace tessera
