@@ -27,21 +27,19 @@ bool is_flash(const tsr_node& node) noexcept {
     return std::string_view(node.op) == TSR_OP_FLASH_ATTENTION;
 }
 
-// The suffix of the kernels on tensor cores that read the node's caches; nullptr: there are none.
+// The suffix of the kernels on tensor cores that read the node's caches.
 const char* cache_suffix(const tsr_node& node) noexcept {
     const tsr_tensor& k = *node.inputs[cpu::kK];
     const auto direct = [&](const tsr_tensor& cache) {
         return cache.type == k.type &&
                multiple(static_cast<uint64_t>(cache.strides[1] | cache.strides[2]) | cache.offset, 16);
     };
-    if (!direct(k) || (sdk::has_input(node, cpu::kV) && !direct(*node.inputs[cpu::kV]))) return nullptr;
-    if (k.type == TSR_TYPE_F16) return "_f16";
-    if (k.type == TSR_TYPE_BF16) return "_bf16";
-    return nullptr;
+    if (!direct(k) || (sdk::has_input(node, cpu::kV) && !direct(*node.inputs[cpu::kV]))) return "_decoded";
+    return k.type == TSR_TYPE_F16 ? "_f16" : k.type == TSR_TYPE_BF16 ? "_bf16" : "_decoded";
 }
 
 FlashKernels chosen_kernels(const tsr_node& node, const Build& build, const tsr_device_info& device) noexcept {
-    return cache_suffix(node) ? flash_kernels(AttentionShape(node), build, device) : FlashKernels{};
+    return flash_kernels(AttentionShape(node), build, device);
 }
 
 // Launches of up to this many rows use the kernel for few rows: rows of generation are of sequences of their own.
@@ -115,10 +113,11 @@ class Attention {
         plan.workspace_bytes = splits_of(node, device, kernels).workspace_bytes();
         plan.supported = 1;
         if (kernels.large.name) {
+            const char* suffix = cache_suffix(node) + 1;
             std::snprintf(plan.reason, sizeof plan.reason,
-                          "tensor cores, %s, tiles of %d and %d rows by %d and %d tokens, sums in f32",
-                          cache_suffix(node) + 1, kernels.small.rows, kernels.large.rows, kernels.small.tokens,
-                          kernels.large.tokens);
+                          "tensor cores, cache %s, tiles of %d and %d rows by %d and %d tokens, sums in f32",
+                          *suffix == 'd' ? "decoded to f16" : suffix, kernels.small.rows, kernels.large.rows,
+                          kernels.small.tokens, kernels.large.tokens);
         } else {
             std::snprintf(plan.reason, sizeof plan.reason, "sums in f32, %d heads a block", kAttentionHeads);
         }
@@ -132,7 +131,7 @@ class Attention {
           splits_(splits_of(node, info, kernels_)),
           combine_(device, *build.attention, "combine") {
         const auto make = [&](std::optional<cuda::Kernel>& made, const FlashKernel& kernel) {
-            made.emplace(device, flash_module(build, kernel), (std::string(kernel.name) + cache_suffix(node)).c_str(),
+            made.emplace(device, *kernel.module, (std::string(kernel.name) + cache_suffix(node)).c_str(),
                          static_cast<uint32_t>(kernel.shared_bytes));
         };
         if (!kernels_.large.name) {
@@ -180,9 +179,8 @@ class Attention {
             sdk::refuse(plan,
                         "%s: required heads of %lld/%lld over one latent row; supported: %s; missing: %s; use "
                         "tiled_attention",
-                        node.op, dk, dv,
-                        build.flash_mla ? "576/512 with a cache of f16 or bf16" : "192/128 128/128 64/64, not 576/512",
-                        build.flash_mla ? "that size or cache" : "tensor cores with asynchronous copies, from 8.0 on");
+                        node.op, dk, dv, build.flash_mla ? "576/512" : "192/128 128/128 64/64, not 576/512",
+                        build.flash_mla ? "that size" : "tensor cores with asynchronous copies, from 8.0 on");
             return true;
         }
         // A head's keys begin at a whole piece of 32 elements.

@@ -15,7 +15,7 @@ struct FlashKernel {
     const char* name;  // without the suffix of the cache's type; nullptr: none
     int32_t rows, tokens, threads, shared_bytes;
     int32_t blocks;  // of a multiprocessor
-    bool wide;       // in the module for cards with 160 KB of shared memory a block
+    const cuda::Module* module;
 };
 
 // The two kernels of a node: for few rows, and for many. Both nameless if the plugin or the card has none for its
@@ -26,9 +26,6 @@ struct FlashKernels {
 
 FlashKernels flash_kernels(const cpu::AttentionShape& shape, const Build& build,
                            const tsr_device_info& device) noexcept;
-
-// The module that holds the kernel.
-const cuda::Module& flash_module(const Build& build, const FlashKernel& kernel) noexcept;
 
 // How many heads share keys.
 inline int64_t group_of(const cpu::AttentionShape& shape) noexcept {

@@ -21,7 +21,7 @@ struct Build {
 #undef TESSERA_CUDA_OPS_FIELD
     // Attention on tensor cores; nullptr in a plugin without. The wide one is for cards with 160 KB of shared memory a
     // block.
-    const cuda::Module *flash_mla = nullptr, *flash_mla_wide = nullptr;
+    const cuda::Module *flash_mla = nullptr, *flash_mla_wide = nullptr, *flash_heads = nullptr;
 };
 
 // The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.

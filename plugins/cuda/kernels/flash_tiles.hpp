@@ -44,11 +44,19 @@ struct FlashTile {
     static_assert(!kScattered || Tokens / 8 == Columns, "a warp owns 8 tokens");
 };
 
-// X(name, heads of the cache, tile): what kernels there are. `small` for 16 rows of one token; `wide` where a block can
-// have 160 KB of shared memory.
+// Small tiles are for few rows, whose time is that of reading the cache; large ones for prompts. Wide ones are for
+// cards where a block can have 160 KB of shared memory: there tensor cores are so fast that reading shared memory
+// bounds the others. What they take: docs/measurements/cuda-static.md.
 using MlaSmall = FlashTile<576, 512, true, 1, 1, 4, 16, 2, 9, 2>;
 using MlaSmallWide = FlashTile<576, 512, true, 1, 1, 4, 32, 2, 9, 2>;
 using MlaLarge = FlashTile<576, 512, true, 4, 1, 2, 16, 4, 14, 1>;
 using MlaLargeWide = FlashTile<576, 512, true, 2, 2, 4, 32, 2, 4, 1>;
+
+using Heads192Small = FlashTile<192, 128, false, 1, 1, 4, 32, 2, 3, 2>;
+using Heads192Large = FlashTile<192, 128, false, 4, 1, 1, 32, 2, 12, 2>;
+using Heads128Small = FlashTile<128, 128, false, 1, 1, 4, 32, 2, 2, 2>;
+using Heads128Large = FlashTile<128, 128, false, 4, 1, 1, 32, 2, 8, 2>;
+using Heads64Small = FlashTile<64, 64, false, 1, 1, 4, 64, 2, 1, 2>;
+using Heads64Large = FlashTile<64, 64, false, 4, 1, 1, 64, 2, 4, 3>;
 
 }  // namespace tessera::cuda_kernels

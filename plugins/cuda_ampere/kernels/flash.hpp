@@ -36,7 +36,7 @@ class Flash {
           column_(static_cast<int>(simt::warp()) % kColumns) {}
 
     // All of a block's work: the rows of its tile, one sequence after the other.
-    template <bool kDirect>
+    template <FlashCache kCache>
     SIMT_DEVICE void run() {
         using namespace simt;
         const RowRange range = actual_rows(p_.rows);
@@ -55,7 +55,7 @@ class Flash {
         sync_block();
         keep_queries();
         for (int begin = 0; begin < minimum(Tile::kRows, run_.rows.total - run_.rows.first); begin = run_.end) {
-            attend<kDirect>(begin);
+            attend<kCache>(begin);
             write();
         }
     }
@@ -143,7 +143,7 @@ class Flash {
     }
 
     // The rows from `begin` on that are of its sequence: a run. The others compute along, and are not written.
-    template <bool kDirect>
+    template <FlashCache kCache>
     SIMT_DEVICE void attend(int begin) {
         using namespace simt;
         const int end = end_of_run(begin, minimum(Tile::kRows, run_.rows.total - run_.rows.first));
@@ -169,12 +169,11 @@ class Flash {
         }
         const int first = tokens.first / kTokens * kTokens;
         const int last = tokens.end;
-        FlashLoader<Tile> loader(p_, row_data_[begin].sequence, last, &run_.missing);
+        FlashLoader<Tile, kCache> loader(p_, row_data_[begin].sequence, last, &run_.missing);
         loader.expect(first);
         SIMT_UNROLL
         for (int i = 0; i < Tile::kStages - 1; ++i) {
-            if (first + i * kTokens < last)
-                loader.template load<kDirect, Element>(first + i * kTokens, memory_ + i * Tile::kStageBytes);
+            if (first + i * kTokens < last) loader.load(first + i * kTokens, memory_ + i * Tile::kStageBytes);
             copy_async_commit();
         }
         int stage = 0, next = (Tile::kStages - 1) * Tile::kStageBytes;
@@ -182,7 +181,7 @@ class Flash {
             copy_async_wait<Tile::kStages - 2>();
             sync_block();  // the tile is there, and the one before has been read
             if (token + (Tile::kStages - 1) * kTokens < last)
-                loader.template load<kDirect, Element>(token + (Tile::kStages - 1) * kTokens, memory_ + next);
+                loader.load(token + (Tile::kStages - 1) * kTokens, memory_ + next);
             copy_async_commit();
             step(memory_ + stage, token);
             stage = stage + Tile::kStageBytes == Tile::kQueries ? 0 : stage + Tile::kStageBytes;
@@ -516,9 +515,16 @@ class Flash {
 
 }  // namespace tessera::cuda_kernels
 
-// Grid: x the tiles of rows at most, y 1, z the splits. Dynamic shared memory: kShared of the tile.
-#define TESSERA_FLASH(name, Tile, Element, direct)                         \
-    SIMT_KERNEL(Tile::kThreads, Tile::kBlocks) flash_##name(Attention p) { \
-        SIMT_DYNAMIC_SHARED(memory);                                       \
-        Flash<Tile, simt::Element>(p, memory).template run<direct>();      \
+// Grid: x the tiles of rows at most, y the heads of the cache, z the splits. Dynamic shared memory: kShared of the
+// tile.
+#define TESSERA_FLASH_KERNEL(name, Tile, Element, cache)                \
+    SIMT_KERNEL(Tile::kThreads, Tile::kBlocks) name(Attention p) {      \
+        SIMT_DYNAMIC_SHARED(memory);                                    \
+        Flash<Tile, simt::Element>(p, memory).run<FlashCache::cache>(); \
     }
+
+// The kernels of a tile, by what is cached.
+#define TESSERA_FLASH(name, Tile)                                \
+    TESSERA_FLASH_KERNEL(name##_f16, Tile, half_t, kDirect)      \
+    TESSERA_FLASH_KERNEL(name##_bf16, Tile, bfloat16_t, kDirect) \
+    TESSERA_FLASH_KERNEL(name##_decoded, Tile, half_t, kDecoded)

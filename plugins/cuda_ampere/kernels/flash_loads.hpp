@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../../cuda/kernels/flash_tiles.hpp"
+#include "../../cuda/kernels/piece_small.hpp"
 #include "../../cuda/kernels/spans.hpp"
 
 namespace tessera::cuda_kernels {
@@ -76,9 +77,35 @@ SIMT_DEVICE void load_queries(const Attention& p, const FlashRows& rows, FlashRo
     }
 }
 
+// Elements of 16 neighbours of a cached row as f16, two a word. What is larger than f16 holds becomes the largest f16:
+// only rows of f32 and of scales near that can be.
+template <int kType>
+SIMT_DEVICE void decode_to_f16(const char* row, int piece, uint32_t (&words)[8]) {
+    using namespace simt;
+    float values[16];
+    if constexpr (kType == TSR_TYPE_F32 || kType == TSR_TYPE_F16 || kType == TSR_TYPE_BF16) {
+        SIMT_UNROLL
+        for (int i = 0; i < 16; ++i) values[i] = float_element<kType>(row, piece * 16 + i);
+    } else {
+        const Piece p = Format<kType>::load(row, piece);
+        SIMT_UNROLL
+        for (int i = 0; i < 16; ++i) values[i] = value_of(p, p.codes[i / 4], i % 4);
+    }
+    SIMT_UNROLL
+    for (int i = 0; i < 16; ++i) {
+        if constexpr (kType == TSR_TYPE_F16) break;
+        values[i] = values[i] > 65504.f ? 65504.f : values[i] < -65504.f ? -65504.f : values[i];
+    }
+    SIMT_UNROLL
+    for (int i = 0; i < 8; ++i) words[i] = pack<half_t>(values[2 * i], values[2 * i + 1]);
+}
+
+// Where tiles come from: caches of the elements of the products, which are copied as they are, or of other types.
+enum class FlashCache { kDirect, kDecoded };
+
 // Tiles of tokens of one sequence, first to last, each by all threads of the block: a row of the tile by eight of them,
-// which copy neighbouring chunks.
-template <class Tile>
+// which copy neighbouring chunks, or decode neighbouring pieces.
+template <class Tile, FlashCache kCache>
 class FlashLoader {
   public:
     static constexpr int kRowsAtOnce = Tile::kThreads / 8;
@@ -94,39 +121,81 @@ class FlashLoader {
     }
 
     // Tokens past the end become zeros: pages hold anything there, and weights of 0 times NaN would be NaN.
-    template <bool kDirect, class Element>
     SIMT_DEVICE void load(int token, unsigned char* stage) {
         using namespace simt;
         const int page = page_;
         expect(token + Tile::kTokens);
-        const int thread = static_cast<int>(thread_index().x), part = thread % 8;
+        const int thread = static_cast<int>(thread_index().x);
         if (page < 0 && thread == 0) *missing_ = minimum(*missing_, token);
-        SIMT_UNROLL
-        for (int pass = 0; pass < kPasses; ++pass) {
-            const int row = thread / 8 + pass * kRowsAtOnce;
-            if (Tile::kTokens % kRowsAtOnce != 0 && row >= Tile::kTokens) break;
-            const bool there = token + row < end_ && page >= 0;
-            const int64_t in_page = (token + row) % kPageTokens;
-            const char* key = there ? at<char>(p_.k, page * p_.k_page + in_page * p_.k_token) : nullptr;
-            const char* value =
-                there && !Tile::kPrefix ? at<char>(p_.v, page * p_.v_page + in_page * p_.v_token) : nullptr;
-            unsigned char* to = stage + (part ^ row % 8) * 16;
-            if constexpr (kDirect) {
-                copy<Tile::kDk>(to + row * (Tile::kDk * 2), key, p_.k, part);
-                if constexpr (!Tile::kPrefix)
-                    copy<Tile::kDv>(to + Tile::kKeyBytes + row * (Tile::kDv * 2), value, p_.v, part);
-            }
+        if constexpr (kCache == FlashCache::kDirect) {
+            SIMT_UNROLL
+            for (int pass = 0; pass < kPasses; ++pass) load_pass(pass, token, page, stage);
+        } else {
+            SIMT_KEEP_LOOP
+            for (int pass = 0; pass < kPasses; ++pass) load_pass(pass, token, page, stage);
         }
     }
 
   private:
+    SIMT_DEVICE void load_pass(int pass, int token, int page, unsigned char* stage) const {
+        const int row = static_cast<int>(simt::thread_index().x) / 8 + pass * kRowsAtOnce;
+        if (Tile::kTokens % kRowsAtOnce != 0 && row >= Tile::kTokens) return;
+        const bool there = token + row < end_ && page >= 0;
+        const int64_t in_page = (token + row) % kPageTokens;
+        load_row<Tile::kDk>(stage, row, p_.k_type, p_.k,
+                            there ? at<char>(p_.k, page * p_.k_page + in_page * p_.k_token) : nullptr);
+        if constexpr (!Tile::kPrefix) {
+            load_row<Tile::kDv>(stage + Tile::kKeyBytes, row, p_.v_type, p_.v,
+                                there ? at<char>(p_.v, page * p_.v_page + in_page * p_.v_token) : nullptr);
+        }
+    }
+
+    // The head's kElements of the row `from` of the cache at `cache`; nullptr: zeros.
     template <int kElements>
-    SIMT_DEVICE void copy(unsigned char* to, const char* from, const void* anywhere, int part) const {
+    SIMT_DEVICE static void load_row(unsigned char* to, int row, int type, const void* cache, const char* from) {
         using namespace simt;
-        const int bytes = from ? 16 : 0;
-        from = from ? from + block_index().y * (kElements * 2) + part * 16 : static_cast<const char*>(anywhere);
+        const int part = static_cast<int>(thread_index().x) % 8, head = static_cast<int>(block_index().y);
+        to += row * (kElements * 2);
+        if constexpr (kCache == FlashCache::kDirect) {
+            const char* first = from ? from + (head * kElements + part * 8) * 2 : static_cast<const char*>(cache);
+            SIMT_UNROLL
+            for (int i = 0; i < kElements / 64; ++i)
+                copy_async16(to + (part ^ row % 8) * 16 + i * 128, first + i * 128, from ? 16 : 0);
+        } else {
+            switch (type) {
+#define TESSERA_CASE(id) \
+    case TSR_TYPE_##id:  \
+        return decode_row<kElements, TSR_TYPE_##id>(to, row, part, head, from);
+                TESSERA_CASE(F32)
+                TESSERA_CASE(F16)
+                TESSERA_CASE(BF16)
+                TESSERA_CASE(Q8_0)
+                TESSERA_CASE(Q6_0)
+                TESSERA_CASE(Q5_0)
+                TESSERA_CASE(Q5_1)
+                TESSERA_CASE(Q4_0)
+                TESSERA_CASE(Q4_1)
+                TESSERA_CASE(IQ4_NL)
+#undef TESSERA_CASE
+                default:
+                    return;
+            }
+        }
+    }
+
+    template <int kElements, int kType>
+    SIMT_DEVICE static void decode_row(unsigned char* to, int row, int part, int head, const char* from) {
+        using namespace simt;
+        constexpr int kPieces = kElements / 16;
         SIMT_UNROLL
-        for (int i = 0; i < kElements / 64; ++i) copy_async16(to + i * 128, from + i * 128, bytes);
+        for (int i = 0; i < (kPieces + 7) / 8; ++i) {
+            const int piece = part + i * 8;
+            if (kPieces % 8 != 0 && piece >= kPieces) break;
+            uint32_t words[8] = {};
+            if (from) decode_to_f16<kType>(from, head * kPieces + piece, words);
+            *reinterpret_cast<UInt4*>(to + (2 * piece ^ row % 8) * 16) = {words[0], words[1], words[2], words[3]};
+            *reinterpret_cast<UInt4*>(to + (2 * piece + 1 ^ row % 8) * 16) = {words[4], words[5], words[6], words[7]};
+        }
     }
 
     const Attention& p_;

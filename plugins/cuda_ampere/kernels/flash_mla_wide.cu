@@ -3,7 +3,5 @@
 
 using namespace tessera::cuda_kernels;
 
-TESSERA_FLASH(mla_small_wide_f16, MlaSmallWide, half_t, true)
-TESSERA_FLASH(mla_small_wide_bf16, MlaSmallWide, bfloat16_t, true)
-TESSERA_FLASH(mla_large_wide_f16, MlaLargeWide, half_t, true)
-TESSERA_FLASH(mla_large_wide_bf16, MlaLargeWide, bfloat16_t, true)
+TESSERA_FLASH(flash_mla_small_wide, MlaSmallWide)
+TESSERA_FLASH(flash_mla_large_wide, MlaLargeWide)

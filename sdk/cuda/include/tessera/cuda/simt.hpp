@@ -13,6 +13,7 @@
 //   SIMT_SHARED(T, name, count)   an array in shared memory, of fixed size
 //   SIMT_DYNAMIC_SHARED(name)     unsigned char*: the shared memory that the launch gives, aligned to 128 bytes
 //   SIMT_UNROLL                   before a loop of a constant number of steps
+//   SIMT_KEEP_LOOP                before a loop that compilers shall not unroll, for what it holds is large
 //
 //   Index {x, y, z}: thread_index() block_index() block_size() grid_size();  lane() in the warp, warp() in the block
 //   half_t, bfloat16_t            to_float (exact), from_float<T> (to nearest even)

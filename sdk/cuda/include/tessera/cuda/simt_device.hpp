@@ -13,6 +13,7 @@
 #define SIMT_SHARED(T, name, count) __shared__ T name[count]
 #define SIMT_DYNAMIC_SHARED(name) extern __shared__ __align__(128) unsigned char name[]
 #define SIMT_UNROLL _Pragma("unroll")
+#define SIMT_KEEP_LOOP _Pragma("unroll 1")
 
 // Tells the emulated driver which module an image is, and for which virtual architecture it was compiled.
 #define SIMT_JOINED(a, b) a##b

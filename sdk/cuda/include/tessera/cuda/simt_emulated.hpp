@@ -26,6 +26,7 @@
         ::simt::emulated::static_shared<decltype([] {})>(sizeof(T) * (count), alignof(T) < 16 ? 16 : alignof(T)))
 #define SIMT_DYNAMIC_SHARED(name) unsigned char* const name = ::simt::emulated::dynamic_shared()
 #define SIMT_UNROLL
+#define SIMT_KEEP_LOOP
 
 #define SIMT_UNWATCHED __attribute__((no_sanitize("thread"), noinline))
 #define SIMT_HERE const char *file = __builtin_FILE(), unsigned line = __builtin_LINE()
