@@ -73,12 +73,23 @@ constexpr Form kForms[] = {{"plain 64", 4, 2, 64, 64, 0},         {"plain 128", 
                            {"plain 192/128", 3, 3, 192, 128, 0},  {"prefix 96/64", 5, 0, 96, 64, 0},
                            {"prefix 576/512", 6, 0, 576, 512, 0}, {"projected 64", 3, 0, 64, 32, 64},
                            {"projected 512", 2, 0, 192, 128, 512}};
+// As models have them: 16 heads, 128 heads, and groups that share keys.
+constexpr Form kModelForms[] = {{"prefix 576/512, 16 heads", 16, 0, 576, 512, 0},
+                                {"prefix 576/512, 128 heads", 128, 0, 576, 512, 0},
+                                {"plain 192/128, 16 heads", 16, 16, 192, 128, 0},
+                                {"plain 128, 8 heads of 2", 8, 2, 128, 128, 0}};
 constexpr int64_t kProjectedRope = 32, kProjectedRopeLarge = 64;
 
 // Keys that are one or two in several rows, and a whole prompt of another length.
 const std::vector<std::vector<Batch::Sequence>>& batches() {
     static const std::vector<std::vector<Batch::Sequence>> kBatches = {
         {{1, 1}}, {{70, 1}, {5, 1}, {64, 1}}, {{37, 37}}, {{200, 3}, {66, 4}}};
+    return kBatches;
+}
+
+// One token of a long sequence; prompts that cross pages beside rows of generation.
+const std::vector<std::vector<Batch::Sequence>>& model_batches() {
+    static const std::vector<std::vector<Batch::Sequence>> kBatches = {{{333, 1}}, {{150, 23}, {65, 1}, {130, 2}}};
     return kBatches;
 }
 
@@ -90,17 +101,22 @@ double tolerance_of(tsr_type cache, tsr_type weight) {
 }
 
 void attention_case(const std::string& op, const Form& f, const Batch& batch, tsr_type cache, tsr_type weight,
-                    const Use& use) {
+                    const Use& use, double q_size = 1) {
     const bool projected = f.latent > 0, prefix = f.kv_heads == 0 && !projected;
     const int64_t kv_heads = std::max<int64_t>(f.kv_heads, 1);
     const int64_t rope = projected ? (f.latent > 100 ? kProjectedRopeLarge : kProjectedRope) : 0;
     const int64_t key_row = projected ? f.latent + rope : kv_heads * f.dk;
     char name[200];
-    std::snprintf(name, sizeof name, "%s cache %s%s%s, %zu sequences, %lld rows", f.name, formats::format_name(cache),
-                  projected ? " weights " : "", projected ? formats::format_name(weight) : "", batch.lengths.size(),
+    std::snprintf(name, sizeof name, "%s%s cache %s%s%s, %zu sequences, %lld rows", f.name,
+                  q_size == 1  ? ""
+                  : q_size > 1 ? " large queries"
+                               : " small queries",
+                  formats::format_name(cache), projected ? " weights " : "",
+                  projected ? formats::format_name(weight) : "", batch.lengths.size(),
                   static_cast<long long>(batch.rows()));
     Case c(op, name);
-    c.fill(c.input("q", TSR_TYPE_F32, {f.dk, f.heads, batch.rows()}, TSR_ROLE_ACTIVATION, kRows));
+    c.fill(c.input("q", TSR_TYPE_F32, {f.dk, f.heads, batch.rows()}, TSR_ROLE_ACTIVATION, kRows),
+           static_cast<float>(q_size));
     batch.add_cache(c, "k", cache, key_row);
     if (projected || prefix) {
         c.absent();
@@ -117,7 +133,7 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
         c.absent();
     }
     c.output("out", TSR_TYPE_F32, {f.dv, f.heads, batch.rows()}, kRows);
-    c.attribute("scale", 1 / std::sqrt(static_cast<double>(f.dk)));
+    c.attribute("scale", 1 / std::sqrt(static_cast<double>(f.dk)) / q_size);
     c.attribute("kv_heads", kv_heads);
     c.attribute("head_dim_v", f.dv);
     c.attribute("scratch_bytes", int64_t{64} << 20);
@@ -130,8 +146,8 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
 }  // namespace
 
 void attention_cases(const std::string& op, const Use& use) {
-    constexpr tsr_type kCaches[] = {TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0,  TSR_TYPE_Q6_0,
-                                    TSR_TYPE_Q5_0, TSR_TYPE_Q4_0, TSR_TYPE_IQ4_NL};
+    constexpr tsr_type kCaches[] = {TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_F32,  TSR_TYPE_Q8_0, TSR_TYPE_Q6_0,
+                                    TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL};
     constexpr tsr_type kWeights[] = {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0};
     for (const Form& form : kForms) {
         for (size_t b = 0; b < batches().size(); ++b) {
@@ -150,6 +166,13 @@ void attention_cases(const std::string& op, const Use& use) {
             }
         }
     }
+    for (const Form& form : kModelForms) {
+        for (const auto& sequences : model_batches())
+            attention_case(op, form, Batch(sequences), TSR_TYPE_F16, TSR_TYPE_F32, use);
+    }
+    // What arithmetic of 16 bits would not hold.
+    for (const double size : {1e8, 1e-8})
+        attention_case(op, kModelForms[0], Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F32, use, size);
 }
 
 void cache_write_cases(const std::string& op, const Use& use) {
