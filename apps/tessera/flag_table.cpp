@@ -189,6 +189,8 @@ constexpr Flag kFlags[] = {
     supported("n-cpu-moe", "-ncmoe --n-cpu-moe", Takes::kValue, "N", kEngine, Group::kPlacement, "routed experts of the first N layers stay on the CPU"),
     supported("no-op-offload", "--no-op-offload -nopo", Takes::kNothing, "", kEngine, Group::kPlacement,
              "never copy experts of the CPU to a GPU for prompts"),
+    supported("op-offload-from", "--op-offload-from", Takes::kValue, "N", kEngine, Group::kPlacement,
+             "copy them for steps of N rows or more, whatever the estimates say"),
     supported("offload-policy", "-op --offload-policy", Takes::kValue, "OP,0|1,...", kEngine, Group::kPlacement,
              "27,0 or 29,0 (operations of experts): as --no-op-offload"),
     // Reports

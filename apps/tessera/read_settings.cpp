@@ -339,6 +339,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
     read_placement(arguments, settings.engine.placement);
     read_devices(arguments, settings.common.devices);
     settings.engine.stream_experts = streams_experts(arguments);
+    set(settings.engine.stream_rows_from, arguments.integer("op-offload-from", 1, 1 << 20));
     read_sampling(arguments, settings);
     settings.predict = arguments.integer("predict", -2, kMaximumTokens);
     set(settings.parallel, arguments.integer("parallel", 1, 4096));

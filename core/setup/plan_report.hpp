@@ -44,5 +44,7 @@ std::string cache_types(const Plan& plan);
 std::string memory_text(const Plan& plan);
 // "mla_attention: variant 3 of mla, layers 0-26, CPU", ..., one line each.
 std::vector<std::string> lowering_lines(const Plan& plan);
+// Which experts of the CPU are computed on which device in steps of many rows.
+std::vector<std::string> streaming_lines(const Plan& plan);
 
 }  // namespace tessera

@@ -301,6 +301,21 @@ std::vector<std::string> lowering_lines(const Plan& plan) {
     return lines;
 }
 
+std::vector<std::string> streaming_lines(const Plan& plan) {
+    std::map<std::pair<DeviceIndex, uint32_t>, std::set<int>> layers;
+    for (const StreamedNode& streamed : plan.streamed)
+        layers[{streamed.device, streamed.rows_from}].insert(plan.graph.nodes()[plan.nodes[streamed.node].node].layer);
+    std::vector<std::string> lines;
+    for (const auto& [key, found] : layers) {
+        const auto& [device, rows] = key;
+        lines.push_back(fmt::format(
+            "steps of {} rows or more copy the experts of layers {} to {}, through {}, and compute them there", rows,
+            ranges_text({found.begin(), found.end()}), plan.devices[device]->id,
+            size_text(plan.memory[device].streaming)));
+    }
+    return lines;
+}
+
 std::string cache_types(const Plan& plan) {
     std::set<tsr_type> types;
     for (StorageId id = 1; id < plan.graph.storage_count(); ++id) {
@@ -312,23 +327,6 @@ std::string cache_types(const Plan& plan) {
 }
 
 namespace {
-
-// Which experts of the CPU are computed on devices in steps of many rows.
-std::string streaming_text(const Plan& plan) {
-    std::map<std::pair<DeviceIndex, uint32_t>, std::set<int>> layers;
-    for (const StreamedNode& streamed : plan.streamed)
-        layers[{streamed.device, streamed.rows_from}].insert(plan.graph.nodes()[plan.nodes[streamed.node].node].layer);
-    std::string text;
-    for (const auto& [key, found] : layers) {
-        const auto& [device, rows] = key;
-        const std::string line = fmt::format(
-            "steps of {} rows or more copy the experts of layers {} to {}, through {}, and compute them there", rows,
-            ranges_text({found.begin(), found.end()}), plan.devices[device]->id,
-            size_text(plan.memory[device].streaming));
-        text += wrapped(line, 0, 2) + '\n';
-    }
-    return text;
-}
 
 // Which weights are packed for devices, by whom, and through what memory.
 std::string packing_text(const Plan& plan) {
@@ -382,7 +380,7 @@ std::string plan_text(const PlanReport& report, bool why) {
     if (plan.step.slots > 1) text += fmt::format(", up to {} steps of a prompt under way", plan.step.slots);
     text += '\n';
     text += packing_text(plan);
-    text += streaming_text(plan);
+    for (const std::string& line : streaming_lines(plan)) text += wrapped(line, 0, 2) + '\n';
     std::map<std::string, std::pair<size_t, uint64_t>> extra;
     for (const Instance& instance : plan.instances) {
         if (instance.why_copy.empty()) continue;
