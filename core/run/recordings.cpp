@@ -8,10 +8,12 @@
 namespace tessera {
 namespace {
 
-// The ranges of a generation step of `rows` rows: all of them generated, each with an output.
-RowBounds generation(int32_t rows) {
+// The ranges of a generation step of `rows` rows: one of each sequence, each with an output. Where prompts begin at one
+// row (if nothing is computed differently for them, or that is faster), they are rows of prompts.
+RowBounds generation(int32_t rows, uint32_t prompt_rows_from) {
     RowBounds bounds;
-    bounds.rows[TSR_RANGE_ROWS] = bounds.rows[TSR_RANGE_GENERATION_ROWS] = bounds.rows[TSR_RANGE_OUTPUT_ROWS] = rows;
+    bounds.rows[TSR_RANGE_ROWS] = bounds.rows[TSR_RANGE_OUTPUT_ROWS] = rows;
+    bounds.rows[prompt_rows_from <= 1 ? TSR_RANGE_PROMPT_ROWS : TSR_RANGE_GENERATION_ROWS] = rows;
     return bounds;
 }
 
@@ -29,7 +31,8 @@ void Recordings::record(const Plan& plan, const Lanes& lanes, int32_t maximum_ro
     for (int32_t rows = 1; rows < maximum_rows; rows *= 2) sizes.push_back(rows);
     sizes.push_back(maximum_rows);
     for (const int32_t rows : sizes) {
-        Bucket bucket{generation(rows), std::vector<tsr_recording>(step.actions.size(), nullptr)};
+        Bucket bucket{generation(rows, plan.prompt_rows_from),
+                      std::vector<tsr_recording>(step.actions.size(), nullptr)};
         for (ActionId id = 0; id < step.actions.size(); ++id) {
             const Action& action = step.actions[id];
             const DeviceIndex index = step.device_of(action);

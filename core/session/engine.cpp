@@ -131,6 +131,15 @@ uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, c
     return fitting * TSR_PAGE_TOKENS;
 }
 
+namespace {
+
+uint32_t choose_expand_from(const EngineOptions& options, Plan& plan) {
+    if (options.expand_from) plan.prompt_rows_from = options.expand_from;
+    return plan.prompt_rows_from;
+}
+
+}  // namespace
+
 struct Engine::State {
     gguf::GgufFile file;
     ModelInfo info;
@@ -153,7 +162,7 @@ struct Engine::State {
           ops(std::move(planned.ops)),
           context(planned.context),
           threads(threads_of(options, hardware)),
-          expand_from(options.expand_from ? options.expand_from : planned.plan.prompt_rows_from),
+          expand_from(choose_expand_from(options, planned.plan)),
           team(threads.most(), placement_of(options, hardware)),
           weights(file, options.map_weights),
           executor(std::move(planned.plan), registry, team),

@@ -29,14 +29,14 @@ DeviceDescription gpu(const std::string& id) {
 
 class Steps : public testing::Test {
   protected:
-    void load(std::vector<const char*> gpus, std::vector<TensorRule> rules) {
+    void load(std::vector<const char*> gpus, std::vector<TensorRule> rules, uint32_t expand_from = 20) {
         Config config = test::plugins_without({"cpu_avx2", "cpu_avx512"});
         for (const char* id : gpus) config.simulated.push_back(gpu(id));
         EngineOptions options;
         options.context = 512;
         options.sequences = 4;
         options.rows = 32;
-        options.expand_from = 20;
+        options.expand_from = expand_from;
         options.check_order = true;
         options.placement.gpu_layers = gpus.empty() ? 0 : 99;
         options.placement.rules = std::move(rules);
@@ -92,6 +92,19 @@ TEST_F(Steps, AGeneratedTokenOnOneCardIsOneReplayAndACopyEachWay) {
     EXPECT_EQ(count("SIM0", TSR_SIMULATED_UPLOAD), 3u);
     EXPECT_EQ(count("SIM0", TSR_SIMULATED_DOWNLOAD), 3u);
     EXPECT_GT(count("SIM0", TSR_SIMULATED_EXECUTE_KERNEL), 30u);
+}
+
+// The same where single rows count as prompts.
+TEST_F(Steps, AGeneratedTokenIsOneReplayWherePromptsBeginAtOneRow) {
+    load({"SIM0"}, {{".*", "SIM0"}}, 1);
+    const std::vector<Token> prompt = tokens(10, 1);
+    const SequenceId sequence = engine().cache().create();
+    engine().prefill(sequence, prompt);
+    failures().reset("SIM0");
+    const BatchEntry entry{sequence, std::span(prompt).first(1)};
+    engine().step({&entry, 1});
+    EXPECT_EQ(count("SIM0", TSR_SIMULATED_REPLAY), 1u);
+    EXPECT_EQ(count("SIM0", TSR_SIMULATED_ENQUEUE), 0u);
 }
 
 TEST_F(Steps, RowsAreRoundedUpToARecordedBucket) {
