@@ -35,6 +35,7 @@ class Builder {
     void run() {
         lane_of(0, LaneKind::kHost);
         list_items();
+        find_ends();
         group_items();
         for (const size_t group : order_groups()) emit(groups_[group]);
         plan_.nodes.swap(ordered_);
@@ -66,7 +67,6 @@ class Builder {
     void come_after(ItemId later, ItemId earlier) {
         if (earlier == kNone || earlier == later || items_[earlier].lane == items_[later].lane) return;
         items_[later].after.push_back(earlier);
-        items_[earlier].ends_action = true;
     }
 
     void read(ItemId item, InstanceId id) {
@@ -164,6 +164,42 @@ class Builder {
     }
 
     // ---- groups ----
+
+    // Which nodes another lane comes after. Where that are copies to the host alone, and all of its nodes that read
+    // them need a later node of the same lane, too, waiting for that one is enough: one run of nodes, not one for each
+    // copy.
+    void find_ends() {
+        for (ItemId id = 0; id < items_.size(); ++id) {
+            for (const ItemId other : items_[id].after)
+                items_[other].ends_action |= !is_download(items_[other], items_[id]);
+        }
+        for (const Item& item : items_) {
+            if (item.lane != 0) {
+                for (const ItemId other : item.after) {
+                    // A copy on its way to another device.
+                    if (items_[other].kind == ActionKind::kDownload) end_sources(items_[other]);
+                }
+                continue;
+            }
+            std::map<LaneIndex, ItemId> last;  // node of a lane that the host's node needs
+            for (const ItemId other : item.after) {
+                for (const ItemId node : items_[other].after) {
+                    if (!is_download(items_[node], items_[other])) continue;
+                    ItemId& latest = last.try_emplace(items_[node].lane, node).first->second;
+                    latest = std::max(latest, node);
+                }
+            }
+            for (const auto& [lane, node] : last) items_[node].ends_action = true;
+        }
+    }
+
+    static bool is_download(const Item& node, const Item& copy) {
+        return node.kind == ActionKind::kNodes && copy.kind == ActionKind::kDownload;
+    }
+
+    void end_sources(const Item& copy) {
+        for (const ItemId node : copy.after) items_[node].ends_action |= is_download(items_[node], copy);
+    }
 
     // Nodes of a lane stay together up to one that another lane comes after, so that this one is told early, and from
     // one that has to wait for more than those before it, so that these need not.

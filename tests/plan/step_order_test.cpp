@@ -133,6 +133,23 @@ TEST_P(Overlap, TheSharedExpertIsPutOnTheDeviceBeforeTheHostComputesItsExperts) 
     EXPECT_THAT(p.step.actions[experts].after, Not(testing::Contains(shared)));
 }
 
+// To the host and back: one run of nodes on the card for each way, and one at the beginning.
+TEST_P(Overlap, TheCardHasARunOfNodesForEachTransition) {
+    const PlannedModel planned = plan("v3-groups.gguf", "3");
+    const Step& step = planned.plan.step;
+    size_t runs = 0, transitions = 0;
+    const auto is_run = [&](const Action& action, bool host) {
+        return action.kind == ActionKind::kNodes && (action.lane == 0) == host;
+    };
+    for (const Action& action : step.actions) {
+        runs += is_run(action, false) ? 1 : 0;
+        // The first one looks the embedding up; the others are the experts of a layer.
+        transitions += is_run(action, true) && runs > 0 ? 2 : 0;
+    }
+    EXPECT_GT(transitions, 0u);
+    EXPECT_EQ(runs, transitions + 1);
+}
+
 INSTANTIATE_TEST_SUITE_P(Rigs, Overlap, testing::Values(Rig{"experts_on_the_cpu", {860}, 99, {{"exps", "CPU"}}}),
                          [](const auto& instance) { return std::string(instance.param.name); });
 

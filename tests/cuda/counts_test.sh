@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# counts_test.sh TOOL BUILD: what a generated token costs in calls of the driver, by the emulated driver's statistics: on one card one graph and a
+# copy each way; with experts on the CPU one graph for each transition between card and CPU. Kernels are launched by graphs alone.
+set -u
+tool=$1 build=$2
+folder=$(mktemp -d) || exit 1
+trap 'rm -rf "$folder"' EXIT
+failed=0
+
+# Runs the bundled model for $1 tokens with the other arguments; calls are then in $folder/$1.
+run() {
+    local tokens=$1
+    shift
+    "$tool" --build "$build" --gpu 8.6:24GiB --statistics "$folder/$tokens" -- "$build/bin/tessera" run -p Count --temp 0 --raw -ngl 99 -n "$tokens" "$@" \
+        >"$folder/output" 2>&1 || { cat "$folder/output"; exit 1; }
+}
+# Calls of function $1 that each token takes: of runs of 2 and 5 tokens.
+per_token() {
+    awk -F'\t' -v name="$1" '$2 == name { calls[FILENAME] += $3 } END { print (calls[ARGV[2]] - calls[ARGV[1]]) / 3 }' "$folder/2" "$folder/5"
+}
+# expect NUMBER FUNCTION: so many calls a token.
+expect() {
+    local found
+    found=$(per_token "$2")
+    [ "$found" = "$1" ] || { echo "$title: expected $1 of $2 a token, found $found"; failed=1; }
+}
+
+title="on one card"
+for n in 2 5; do run $n -ot token_embd=CUDA0; done
+expect 1 cuGraphLaunch
+expect 0 cuLaunchKernel
+expect 1 cuMemcpyHtoDAsync_v2
+expect 1 cuMemcpyDtoHAsync_v2
+expect 0 cuMemAlloc_v2
+
+# The embedding of the CPU is a second copy to the card.
+title="with the embedding on the CPU"
+for n in 2 5; do run $n; done
+expect 1 cuGraphLaunch
+expect 2 cuMemcpyHtoDAsync_v2
+expect 1 cuMemcpyDtoHAsync_v2
+
+# Each layer of experts is two transitions: to the CPU (its rows, experts and their weights) and back.
+title="with experts on the CPU"
+layers=$("$tool" --build "$build" --gpu 8.6:24GiB -- "$build/bin/tessera" plan --json --cpu-moe -ngl 99 2>/dev/null |
+    grep -o '"name": *"blk\.[0-9]*\.ffn_gate_exps' | sort -u | wc -l)
+for n in 2 5; do run $n --cpu-moe; done
+expect $((2 * layers + 1)) cuGraphLaunch
+expect 0 cuLaunchKernel
+expect $((2 + layers)) cuMemcpyHtoDAsync_v2
+expect $((1 + 3 * layers)) cuMemcpyDtoHAsync_v2
+[ "$layers" -gt 0 ] || { echo "the plan tells no layer of experts"; failed=1; }
+exit $failed
