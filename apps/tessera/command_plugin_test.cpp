@@ -24,6 +24,8 @@ constexpr std::string_view kHelp =
     "usage: tessera plugin-test DIR|MANIFEST|LIBRARY... [flags]\n\n"
     "  --kernel TEXT      only kernels whose name contains TEXT; may be repeated\n"
     "  --device ID        only this device of the plugin's providers; may be repeated\n"
+    "  --group NAME       only the group of exactly this name; may be repeated\n"
+    "  --list             print the names of groups, run nothing\n"
     "  --rig FILE         test for the devices of this file\n"
     "  --reference FILE   manifest of the plugin to compare with (the installed\n"
     "                     reference)\n"
@@ -37,7 +39,8 @@ constexpr std::string_view kHelp =
 
 struct Options {
     std::vector<fs::path> subjects;
-    std::vector<std::string> kernels, devices;
+    std::vector<std::string> kernels, devices, groups;
+    bool list = false;
     std::optional<fs::path> rig, reference, expected, junit;
     std::chrono::seconds timeout{60};
     bool verbose = false;
@@ -55,6 +58,10 @@ Options parse(std::span<const std::string> words) {
             options.kernels.push_back(value());
         } else if (word == "--device") {
             options.devices.push_back(value());
+        } else if (word == "--group") {
+            options.groups.push_back(value());
+        } else if (word == "--list") {
+            options.list = true;
         } else if (word == "--rig") {
             options.rig = fs::absolute(value());
         } else if (word == "--reference") {
@@ -137,6 +144,15 @@ class PluginTest {
         all.push_back({why.empty() ? Outcome::kPassed : Outcome::kFailed, "table", "table", why, 0});
         if (why.empty()) {
             add_groups(tried, hardware, all);
+            if (!options_.groups.empty()) {
+                std::erase_if(groups_, [&](const conformance::Group& group) {
+                    return std::ranges::find(options_.groups, group.name) == options_.groups.end();
+                });
+            }
+            if (options_.list) {
+                for (const conformance::Group& group : groups_) print("group: " + group.name + '\n');
+                groups_.clear();
+            }
             std::vector<Outcome> more = conformance::run_groups(
                 groups_, options_.timeout, [&](const conformance::Group& group, const std::vector<Outcome>& outcomes) {
                     report_group(group, outcomes, expected);
@@ -200,8 +216,17 @@ class PluginTest {
                 const std::string id = device->id;
                 if (!options_.devices.empty() && std::ranges::find(options_.devices, id) == options_.devices.end())
                     continue;
-                groups_.push_back(
-                    {"device " + id, [this, i, id](size_t first) { return device_words(subject_, i, id, first); }});
+                if (options_.kernels.empty()) {
+                    groups_.push_back({"device " + id, [this, i, id](size_t first) {
+                                           return device_words(subject_, i, id, "", first);
+                                       }});
+                }
+                for (const TriedPlugin::Kernel& kernel : tried.kernels) {
+                    if (kernel.kind != device->kind || !is_wanted(kernel.name)) continue;
+                    groups_.push_back({kernel.name + " on " + id, [this, i, id, name = kernel.name](size_t first) {
+                                           return device_words(subject_, i, id, name, first);
+                                       }});
+                }
             }
             if (!found) {
                 all.push_back({Outcome::kNotChecked, "device", tried.provider_kinds[i],

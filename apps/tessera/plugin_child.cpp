@@ -165,15 +165,19 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
         const size_t first = number_of(words.back());
         if (what == "kernel") conformance::run_kernel_cases(loaded.setting, words[5], first, output);
         if (what == "layouts") conformance::run_layout_cases(loaded.setting, first, output);
-        if (what == "device" && words.size() == 8) {
+        if (what == "device" && words.size() == 9) {
             const tsr_device_info* device = loaded.hardware.find(words[6]);
             if (!device) fail(TSR_NOT_FOUND, "there is no device {}", words[6]);
             const tsr_device_info* peer = device;
             for (const tsr_device_info* other : loaded.hardware.devices()) {
                 if (other != device && std::string_view(other->kind) == device->kind) peer = other;
             }
-            conformance::run_device_cases(loaded.setting, static_cast<uint32_t>(number_of(words[5])), *device, *peer,
-                                          first, output);
+            const auto provider = static_cast<uint32_t>(number_of(words[5]));
+            if (words[7].empty()) {
+                conformance::run_device_cases(loaded.setting, provider, *device, *peer, first, output);
+            } else {
+                conformance::run_device_kernel_cases(loaded.setting, provider, *device, words[7], first, output);
+            }
         }
         return kExitDone;
     } catch (const std::exception& error) {
@@ -223,9 +227,9 @@ std::vector<std::string> layout_words(const TestSubject& subject, size_t first) 
 }
 
 std::vector<std::string> device_words(const TestSubject& subject, uint32_t provider, const std::string& device,
-                                      size_t first) {
+                                      const std::string& kernel, size_t first) {
     std::vector<std::string> words = words_of("device", subject);
-    words.insert(words.end(), {std::to_string(provider), device, std::to_string(first)});
+    words.insert(words.end(), {std::to_string(provider), device, kernel, std::to_string(first)});
     return words;
 }
 

@@ -54,7 +54,8 @@ struct TestSubject {
 };
 std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first);
 std::vector<std::string> layout_words(const TestSubject& subject, size_t first);
+// `kernel`: the one whose cases run on the device; empty: the device's own.
 std::vector<std::string> device_words(const TestSubject& subject, uint32_t provider, const std::string& device,
-                                      size_t first);
+                                      const std::string& kernel, size_t first);
 
 }  // namespace tessera::app

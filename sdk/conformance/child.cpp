@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <memory>
 
 namespace tessera::conformance {
 namespace {
@@ -77,14 +78,27 @@ void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_i
         reporter.run(std::string("layout ") + layout.name,
                      [&] { return check_device_layout(provider, device, layout); });
     }
+    reporter.end();
+}
+
+void run_device_kernel_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
+                             const std::string& kernel, size_t first, int descriptor) {
+    Reporter reporter(first, descriptor);
+    const tsr_device_provider& provider = *setting.plugin->providers[index];
+    // Each case opens the device for itself. That one is open all the time keeps what the driver makes for the first.
+    std::shared_ptr<const void> kept;
     for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {
-        const tsr_kernel& kernel = *setting.plugin->kernels[i];
-        if (std::strcmp(kernel.device_kind, provider.kind) != 0 || !kernel.interop ||
-            std::strcmp(kernel.interop, provider.interop) != 0)
+        const tsr_kernel& found = *setting.plugin->kernels[i];
+        if (kernel != found.name || std::strcmp(found.device_kind, provider.kind) != 0 || !found.interop ||
+            std::strcmp(found.interop, provider.interop) != 0)
             continue;
-        for_each_case(kernel.op, [&](Case& c) {
-            reporter.run(std::string(kernel.name) + " " + c.name,
-                         [&] { return check_device_kernel(setting, provider, device, kernel, c); });
+        for_each_case(found.op, [&](Case& c) {
+            reporter.run(c.name, [&] {
+                if (!kept) kept = keep_open(provider, device);
+                const Verdict verdict = check_device_kernel(setting, provider, device, found, c);
+                if (verdict.kind == Verdict::kFailed) kept.reset();  // the next case gets what a first one would
+                return verdict;
+            });
         });
     }
     reporter.end();

@@ -16,9 +16,12 @@ namespace tessera::conformance {
 void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t first, int descriptor);
 // All layouts that the plugin brings.
 void run_layout_cases(const Setting& setting, size_t first, int descriptor);
-// A provider with a device that it matches, through the whole interface, and the kernels for it. `index`: of the
-// provider in the plugin's table. peer: another device that it matches; the same, opened twice, if there is none.
+// A provider with a device that it matches, through the whole interface, and layouts that are made on it. `index`: of
+// the provider in the plugin's table. peer: another device that it matches; the same, opened twice, if there is none.
 void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
                       const tsr_device_info& peer, size_t first, int descriptor);
+// The cases of the plugin's kernel of this name on such a device.
+void run_device_kernel_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
+                             const std::string& kernel, size_t first, int descriptor);
 
 }  // namespace tessera::conformance

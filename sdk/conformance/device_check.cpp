@@ -618,6 +618,15 @@ Verdict check_device(const tsr_device_provider& provider, const tsr_device_info&
     }
 }
 
+std::shared_ptr<const void> keep_open(const tsr_device_provider& provider, const tsr_device_info& info) noexcept {
+    try {
+        if (!why_not_matched(provider, info).empty()) return nullptr;
+        return std::make_shared<Opened>(provider, info);
+    } catch (const std::exception&) {
+        return nullptr;  // the cases say why
+    }
+}
+
 Verdict check_device_layout(const tsr_device_provider& provider, const tsr_device_info& info,
                             const tsr_layout& layout) {
     try {

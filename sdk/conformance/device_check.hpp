@@ -3,6 +3,7 @@
 
 #include "kernel_check.hpp"
 
+#include <memory>
 #include <span>
 
 namespace tessera::conformance {
@@ -18,6 +19,9 @@ std::span<const DeviceCheck> device_checks();
 // peer: of the second device; may be `info`, which is then opened twice.
 Verdict check_device(const tsr_device_provider& provider, const tsr_device_info& info, const tsr_device_info& peer,
                      const DeviceCheck& check);
+
+// Opens the device until what it returns is released; nullptr if it cannot be opened.
+std::shared_ptr<const void> keep_open(const tsr_device_provider& provider, const tsr_device_info& info) noexcept;
 
 // What enqueue_pack and enqueue_unpack of a layout do on a device, against pack and unpack.
 Verdict check_device_layout(const tsr_device_provider& provider, const tsr_device_info& info, const tsr_layout& layout);

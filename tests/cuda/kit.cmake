@@ -45,9 +45,26 @@ if(TSR_CUDA)
             list(APPEND wrapper_tests ${test})
         endif()
     endforeach()
-    add_executable(measure_card measure_card.cpp card.cpp)
-    target_link_libraries(measure_card PRIVATE tessera_options tessera_cuda_kit)
-    add_custom_target(tessera_gpu_acceptance DEPENDS tessera tessera_plugins measure_card ${wrapper_tests})
+    # What a card does with the kernels of a plugin.
+    add_executable(measure_card measure/main.cpp measure/bench.cpp measure/described.cpp measure/rates.cpp measure/products.cpp measure/experts.cpp
+        measure/attention.cpp card.cpp)
+    target_link_libraries(measure_card PRIVATE tessera_options tessera_cuda_kit tessera_formats tessera_hardware Boost::json)
+    foreach(name legacy ampere)
+        if(name STREQUAL "legacy")
+            tessera_cuda_archs_from(archs 60 79)
+        else()
+            tessera_cuda_archs_from(archs 80 999)
+        endif()
+        if(archs)
+            string(TOUPPER ${name} upper)
+            target_compile_definitions(measure_card PRIVATE TSR_RATES_${upper})
+            tessera_cuda_module(measure_card rates_${name} SOURCES measure/rates.cu ARCHS ${archs})
+        endif()
+    endforeach()
+    # Memory that the drivers count, planned and after many steps.
+    add_executable(measure_steps measure/steps.cpp)
+    target_link_libraries(measure_steps PRIVATE tessera_options tessera_setup Boost::json)
+    add_custom_target(tessera_gpu_acceptance DEPENDS tessera tessera_plugins measure_card measure_steps ${wrapper_tests})
 
     if(TARGET tessera_emulated_cuda AND NOT TSR_SANITIZE)
         # emulated_test(NAME CARDS... COMMAND ...): on emulated cards, streams in random order.
@@ -80,6 +97,10 @@ if(TSR_CUDA)
             # The script for machines with a card, whole.
             emulated_test(gpu_acceptance CARDS 8.6:2GiB 6.1:2GiB
                 COMMAND ${acceptance} "${CMAKE_CURRENT_BINARY_DIR}/gpu-acceptance.md" --small)
+            # It says what fails.
+            add_test(NAME gpu_acceptance_fails COMMAND "${CMAKE_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:2GiB
+                --faults 0:lost@400 -- ${acceptance} "${CMAKE_CURRENT_BINARY_DIR}/gpu-acceptance-fails.md" --small --only answers)
+            set_tests_properties(gpu_acceptance_fails PROPERTIES TIMEOUT 300 PASS_REGULAR_EXPRESSION "FAILED: cuda_ampere's answer")
         endif()
     endif()
 endif()

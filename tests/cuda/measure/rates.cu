@@ -1,0 +1,99 @@
+// Kernels that do nothing but multiply, for the rates that a card reaches: of mma (16 x 8 x 16 of f16, 16 x 8 x 32 of
+// int8), dp4a and f32.
+#include "rates.hpp"
+
+#include <tessera/cuda/simt.hpp>
+
+using tessera::test::kRateChains;
+using tessera::test::kRateThreads;
+using tessera::test::RateArguments;
+
+namespace {
+
+SIMT_DEVICE unsigned place() {
+    return simt::block_index().x * static_cast<unsigned>(kRateThreads) + simt::thread_index().x;
+}
+
+}  // namespace
+
+SIMT_KERNEL(256, 2) f32_rate(RateArguments r) {
+    using namespace simt;
+    float sums[kRateChains];
+    const float factor = 0.999f + 1e-6f * static_cast<float>(thread_index().x);
+    SIMT_UNROLL
+    for (int i = 0; i < kRateChains; ++i) sums[i] = static_cast<float>(i);
+    for (int step = 0; step < r.steps; ++step) {
+        SIMT_UNROLL
+        for (int i = 0; i < kRateChains; ++i) sums[i] = fmaf(sums[i], factor, 1.f);
+    }
+    float sum = 0;
+    SIMT_UNROLL
+    for (int i = 0; i < kRateChains; ++i) sum += sums[i];
+    r.out[place()] = bits_as<unsigned>(sum);
+}
+
+#if SIMT_ARCH >= 610
+SIMT_KERNEL(256, 2) dp4a_rate(RateArguments r) {
+    using namespace simt;
+    int sums[kRateChains];
+    const int a = static_cast<int>(0x01020304u + thread_index().x), b = 0x01FF02FE;
+    SIMT_UNROLL
+    for (int i = 0; i < kRateChains; ++i) sums[i] = i;
+    for (int step = 0; step < r.steps; ++step) {
+        SIMT_UNROLL
+        for (int i = 0; i < kRateChains; ++i) sums[i] = dp4a(a, b + step, sums[i]);
+    }
+    int sum = 0;
+    SIMT_UNROLL
+    for (int i = 0; i < kRateChains; ++i) sum += sums[i];
+    r.out[place()] = static_cast<unsigned>(sum);
+}
+#endif
+
+#if SIMT_ARCH >= 800
+SIMT_KERNEL(256, 2) f16_rate(RateArguments r) {
+    using namespace simt;
+    float sums[kRateChains][4];
+    uint32_t a[4], b[2];
+    SIMT_UNROLL
+    for (unsigned i = 0; i < 4; ++i) a[i] = 0x3C003800u + thread_index().x * 0x00010001u + i;
+    SIMT_UNROLL
+    for (unsigned i = 0; i < 2; ++i) b[i] = 0x3400B400u + thread_index().x * 0x00010001u + i;
+    SIMT_UNROLL
+    for (int i = 0; i < kRateChains; ++i) {
+        SIMT_UNROLL
+        for (int j = 0; j < 4; ++j) sums[i][j] = 0;
+    }
+    for (int step = 0; step < r.steps; ++step) {
+        SIMT_UNROLL
+        for (int i = 0; i < kRateChains; ++i) mma_f16(sums[i], a, b);
+    }
+    float sum = 0;
+    SIMT_UNROLL
+    for (int i = 0; i < kRateChains; ++i) sum += sums[i][0] + sums[i][1] + sums[i][2] + sums[i][3];
+    r.out[place()] = bits_as<unsigned>(sum);
+}
+
+SIMT_KERNEL(256, 2) s8_rate(RateArguments r) {
+    using namespace simt;
+    int32_t sums[kRateChains][4];
+    uint32_t a[4], b[2];
+    SIMT_UNROLL
+    for (unsigned i = 0; i < 4; ++i) a[i] = 0x01FF0304u + thread_index().x * 0x01010101u + i;
+    SIMT_UNROLL
+    for (unsigned i = 0; i < 2; ++i) b[i] = 0xFF020103u + thread_index().x * 0x01010101u + i;
+    SIMT_UNROLL
+    for (int i = 0; i < kRateChains; ++i) {
+        SIMT_UNROLL
+        for (int j = 0; j < 4; ++j) sums[i][j] = 0;
+    }
+    for (int step = 0; step < r.steps; ++step) {
+        SIMT_UNROLL
+        for (int i = 0; i < kRateChains; ++i) mma_s8(sums[i], a, b);
+    }
+    int32_t sum = 0;
+    SIMT_UNROLL
+    for (int i = 0; i < kRateChains; ++i) sum += sums[i][0] + sums[i][1] + sums[i][2] + sums[i][3];
+    r.out[place()] = static_cast<uint32_t>(sum);
+}
+#endif

@@ -1,0 +1,14 @@
+// What the kernels of rates.cu are given.
+#pragma once
+
+namespace tessera::test {
+
+struct RateArguments {
+    unsigned* out;  // one a thread
+    int steps;
+};
+
+constexpr int kRateThreads = 256;
+constexpr int kRateChains = 8;  // independent sums of a warp, so that none waits for its own
+
+}  // namespace tessera::test
