@@ -94,6 +94,8 @@ if(TSR_CUDA)
                 -D "TOOLKIT=${toolkit}" -D "ARCHS=${comma_archs}" -D "GENERATOR=${CMAKE_GENERATOR}" -D "COMPILER=${CMAKE_CXX_COMPILER}"
                 -P "${CMAKE_CURRENT_SOURCE_DIR}/out_of_tree/check.cmake")
             set_tests_properties(cuda_out_of_tree PROPERTIES TIMEOUT 600 LABELS slow)
+            # What is measured on a card has its full size there: that the plans are asked right is tried here.
+            emulated_test(measure_card_plans CARDS 8.6:24GiB COMMAND "$<TARGET_FILE:measure_card>" "${folder}/tessera_cuda_ampere.so" --plan)
             # The script for machines with a card, whole.
             emulated_test(gpu_acceptance CARDS 8.6:2GiB 6.1:2GiB
                 COMMAND ${acceptance} "${CMAKE_CURRENT_BINARY_DIR}/gpu-acceptance.md" --small)

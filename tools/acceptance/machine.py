@@ -67,14 +67,14 @@ class Machine:
         common = set.intersection(*ids) if len(ids) == len(NAMES) else set()
         return min(common) if common else None
 
-    def rig(self, memory):
+    def rig(self):
         """A mixed rig: both plugins, on logical devices of one card where both own it. Returns the file and the ids; None without two owners."""
         if len(self.cards) < 2:
             return None
         path = self.work / "rig.toml"
         card = self.shared_card()
         if card:
-            path.write_text("".join(f'[[devices.{card}.logical]]\nplugin = "{name}"\nmemory = "{memory}"\n' for name in NAMES))
+            path.write_text("".join(f'[[devices.{card}.logical]]\nplugin = "{name}"\n' for name in NAMES))
             return path, [f"{card}.0", f"{card}.1"]
         path.write_text("")
         return path, [self.cards[name][0]["card"] for name in NAMES]

@@ -55,6 +55,7 @@ Bench::Bench(const tsr_plugin& plugin, const tsr_device_info& info, const Scale&
     : plugin_(plugin), info_(info), scale_(scale), card_(info) {
     sdk::check(device().create_event(&device(), 1, &begin_));
     sdk::check(device().create_event(&device(), 1, &end_));
+    if (scale_.plan_only) return;
     void* content = nullptr;
     sdk::check(device().allocate(&device(), static_cast<uint64_t>(scale_.content_bytes), &content));
     content_ = static_cast<char*>(content);
@@ -70,7 +71,7 @@ Bench::Bench(const tsr_plugin& plugin, const tsr_device_info& info, const Scale&
 
 Bench::~Bench() {
     forget();
-    device().release(&device(), content_);
+    if (content_) device().release(&device(), content_);
     device().destroy_event(&device(), begin_);
     device().destroy_event(&device(), end_);
 }
@@ -87,10 +88,14 @@ void Bench::forget() {
     memory_.clear();
 }
 
-void* Bench::numbers(int64_t bytes) {
+void Bench::check_size(int64_t bytes) const {
     if (bytes > scale_.content_bytes)
-        throw std::invalid_argument("an operand of " + std::to_string(bytes) + " bytes; there are " +
-                                    std::to_string(scale_.content_bytes));
+        throw sdk::Failure(TSR_DOES_NOT_FIT, "an operand of " + std::to_string(bytes) + " bytes; there are " +
+                                                 std::to_string(scale_.content_bytes));
+}
+
+void* Bench::numbers(int64_t bytes) {
+    check_size(bytes);
     if (next_ + bytes > scale_.content_bytes) next_ = 0;
     char* const at = content_ + next_;
     next_ += (bytes + kAlignment - 1) / kAlignment * kAlignment;
@@ -194,6 +199,12 @@ std::optional<Measured> Bench::measure(Described& described, int64_t rows, int64
         found.estimated_seconds = full;
 
     choose_layouts(described, plan);
+    if (scale_.plan_only) {
+        for (const DescribedOperand& operand : described.operands()) {
+            if (operand.content == Content::kNumbers) check_size(stored_bytes(operand.tensor));
+        }
+        return found;
+    }
     std::vector<void*> data;
     for (const DescribedOperand& operand : described.operands()) {
         const tsr_tensor& tensor = operand.tensor;
@@ -243,7 +254,7 @@ void Bench::report(const Row& row, Described& described, int64_t tokens, Depth d
         if (const auto measured = measure(described, row.rows, tokens, depth, refusal)) {
             line["kernel"] = measured->kernel->name;
             line["variant"] = measured->variant;
-            line["seconds"] = measured->seconds;
+            if (!scale_.plan_only) line["seconds"] = measured->seconds;
             line["estimated"] = measured->estimated_seconds;
             line["workspace"] = measured->workspace_bytes;
         } else {

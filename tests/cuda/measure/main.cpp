@@ -1,8 +1,8 @@
-// measure_card PLUGIN.so [--small] [--seconds N] [--card ID]: what a card does with a CUDA plugin's kernels, a JSON
-// object a line: rates of the card (copies, multiplications by each instruction), then kernels, each with what it has
-// to read and to compute, its time and the time that the plugin's plan had estimated. Uses the plugin through the C ABI
-// alone. For tools/gpu_acceptance, which makes tables of it. Exit code: 1 if a kernel failed, 3 if the plugin owns no
-// card here.
+// measure_card PLUGIN.so [--small] [--seconds N] [--card ID] [--list] [--plan]: what a card does with a CUDA plugin's
+// kernels, a JSON object a line: rates of the card (copies, multiplications by each instruction), then kernels, each
+// with what it has to read and to compute, its time and the time that the plugin's plan had estimated. --list: the
+// cards alone; --plan: estimates alone. Uses the plugin through the C ABI. For tools/gpu_acceptance, which makes tables
+// of it. Exit code: 1 if a kernel failed, 3 if the plugin owns no card here.
 #include "core/hardware/hardware.hpp"
 #include "topics.hpp"
 
@@ -54,14 +54,14 @@ const cuda::Module* rates_of(const tsr_plugin& plugin) {
 struct Options {
     const char* plugin;
     std::string card;
-    bool small = false, list = false;
+    bool small = false, list = false, plan = false;
     double seconds = 1e9;
 };
 
 Options parse(int count, char** words) {
     if (count < 2)
-        throw std::runtime_error("usage: measure_card PLUGIN.so [--small] [--seconds N] [--card ID] [--list]");
-    Options options{words[1], "", false, false, 1e9};
+        throw std::runtime_error("usage: measure_card PLUGIN.so [--small] [--seconds N] [--card ID] [--list] [--plan]");
+    Options options{words[1], "", false, false, false, 1e9};
     for (int i = 2; i < count; ++i) {
         const std::string_view word = words[i];
         const auto value = [&] {
@@ -72,6 +72,8 @@ Options parse(int count, char** words) {
             options.small = true;
         else if (word == "--list")
             options.list = true;
+        else if (word == "--plan")
+            options.plan = true;
         else if (word == "--seconds")
             options.seconds = std::stod(value());
         else if (word == "--card")
@@ -86,6 +88,7 @@ Scale scale_of(const Options& options, const tsr_device_info& info) {
     constexpr int64_t kMebi = 1 << 20;
     Scale scale;
     scale.small = options.small;
+    scale.plan_only = options.plan;
     scale.seconds = options.seconds;
     scale.matrix_bytes = std::max<int64_t>(4 * static_cast<int64_t>(info.l2_bytes), 64 * kMebi);
     // Room for three stacks of experts of 200 MB, which the second-level cache must not hold either.
@@ -116,7 +119,7 @@ int run(int count, char** words) {
                                 .c_str());
         if (options.list) continue;
         Bench bench(plugin, *info, scale_of(options, *info));
-        measure_rates(bench, rates_of(plugin));
+        if (!options.plan) measure_rates(bench, rates_of(plugin));
         measure_attention(bench);
         measure_products(bench);
         measure_experts(bench);
