@@ -26,6 +26,8 @@ constexpr std::string_view kHelp =
     "  --device ID        only this device of the plugin's providers; may be repeated\n"
     "  --group NAME       only the group of exactly this name; may be repeated\n"
     "  --list             print the names of groups, run nothing\n"
+    "  --provider FILE    test kernels on the devices of this plugin, by its manifest:\n"
+    "                     for plugins that own no device\n"
     "  --rig FILE         test for the devices of this file\n"
     "  --reference FILE   manifest of the plugin to compare with (the installed\n"
     "                     reference)\n"
@@ -41,7 +43,7 @@ struct Options {
     std::vector<fs::path> subjects;
     std::vector<std::string> kernels, devices, groups;
     bool list = false;
-    std::optional<fs::path> rig, reference, expected, junit;
+    std::optional<fs::path> rig, reference, provider, expected, junit;
     std::chrono::seconds timeout{60};
     bool verbose = false;
 };
@@ -66,6 +68,8 @@ Options parse(std::span<const std::string> words) {
             options.rig = fs::absolute(value());
         } else if (word == "--reference") {
             options.reference = value();
+        } else if (word == "--provider") {
+            options.provider = value();
         } else if (word == "--expected") {
             options.expected = value();
         } else if (word == "--junit") {
@@ -125,7 +129,9 @@ std::string read_text(const fs::path& file) {
 class PluginTest {
   public:
     PluginTest(const Options& options, const fs::path& manifest, const fs::path& reference)
-        : options_(options), subject_{manifest, reference, options.rig} {}
+        : options_(options), subject_{manifest, reference, options.rig, {}} {
+        if (options.provider) subject_.owner = manifests_of(*options.provider).front();
+    }
 
     conformance::PluginOutcome run(const conformance::ExpectedFailures& expected) {
         const PluginRecord record = find_record();
@@ -208,15 +214,17 @@ class PluginTest {
         }
         if (tried.layouts > 0 && options_.kernels.empty())
             groups_.push_back({"layouts", [this](size_t first) { return layout_words(subject_, first); }});
-        for (uint32_t i = 0; i < tried.provider_kinds.size(); ++i) {
+        const std::vector<std::string> provider_kinds =
+            subject_.owner ? try_plugin(*subject_.owner, options_.rig).provider_kinds : tried.provider_kinds;
+        for (uint32_t i = 0; i < provider_kinds.size(); ++i) {
             bool found = false;
             for (const tsr_device_info* device : hardware.devices()) {
-                if (tried.provider_kinds[i] != device->kind) continue;
+                if (provider_kinds[i] != device->kind) continue;
                 found = true;
                 const std::string id = device->id;
                 if (!options_.devices.empty() && std::ranges::find(options_.devices, id) == options_.devices.end())
                     continue;
-                if (options_.kernels.empty()) {
+                if (options_.kernels.empty() && (!subject_.owner || tried.layouts > 0)) {
                     groups_.push_back({"device " + id, [this, i, id](size_t first) {
                                            return device_words(subject_, i, id, "", first);
                                        }});
@@ -229,9 +237,8 @@ class PluginTest {
                 }
             }
             if (!found) {
-                all.push_back({Outcome::kNotChecked, "device", tried.provider_kinds[i],
-                               fmt::format("no device of kind {} here: --rig describes one", tried.provider_kinds[i]),
-                               0});
+                all.push_back({Outcome::kNotChecked, "device", provider_kinds[i],
+                               fmt::format("no device of kind {} here: --rig describes one", provider_kinds[i]), 0});
             }
         }
     }

@@ -103,11 +103,14 @@ struct Loaded {
     Registry registry;
     conformance::Setting setting;
 
-    Loaded(const std::string& rig, const fs::path& manifest, const fs::path& reference)
+    // `owner`: empty, or of the plugin whose devices are used.
+    Loaded(const std::string& rig, const fs::path& manifest, const fs::path& reference, const fs::path& owner)
         : hardware(hardware_of(rig)),
-          registry((hardware.set_threads(kThreads), load({manifest, reference}, hardware))) {
+          registry((hardware.set_threads(kThreads),
+                    load({manifest, reference, owner.empty() ? manifest : owner}, hardware))) {
         setting.plugin = record_of(registry, manifest).table;
         setting.reference = record_of(registry, reference).table;
+        if (!owner.empty()) setting.owner = record_of(registry, owner).table;
         setting.cpu = &hardware.cpu();
     }
 };
@@ -161,11 +164,12 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
     if (words.size() < 6) return kExitUsage;
     const int output = take_output();
     try {
-        const Loaded loaded(rig, manifest, words[4]);
+        const bool is_device = what == "device" && words.size() == 10;
+        const Loaded loaded(rig, manifest, words[4], is_device ? words[8] : "");
         const size_t first = number_of(words.back());
         if (what == "kernel") conformance::run_kernel_cases(loaded.setting, words[5], first, output);
         if (what == "layouts") conformance::run_layout_cases(loaded.setting, first, output);
-        if (what == "device" && words.size() == 9) {
+        if (is_device) {
             const tsr_device_info* device = loaded.hardware.find(words[6]);
             if (!device) fail(TSR_NOT_FOUND, "there is no device {}", words[6]);
             const tsr_device_info* peer = device;
@@ -229,7 +233,8 @@ std::vector<std::string> layout_words(const TestSubject& subject, size_t first) 
 std::vector<std::string> device_words(const TestSubject& subject, uint32_t provider, const std::string& device,
                                       const std::string& kernel, size_t first) {
     std::vector<std::string> words = words_of("device", subject);
-    words.insert(words.end(), {std::to_string(provider), device, kernel, std::to_string(first)});
+    words.insert(words.end(), {std::to_string(provider), device, kernel, subject.owner ? subject.owner->string() : "",
+                               std::to_string(first)});
     return words;
 }
 

@@ -42,6 +42,10 @@ class Reporter {
     int descriptor_;
 };
 
+const tsr_device_provider& provider_of(const Setting& setting, uint32_t index) {
+    return *(setting.owner ? setting.owner : setting.plugin)->providers[index];
+}
+
 }  // namespace
 
 void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t first, int descriptor) {
@@ -67,9 +71,11 @@ void run_layout_cases(const Setting& setting, size_t first, int descriptor) {
 void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
                       const tsr_device_info& peer, size_t first, int descriptor) {
     Reporter reporter(first, descriptor);
-    const tsr_device_provider& provider = *setting.plugin->providers[index];
-    for (const DeviceCheck& check : device_checks())
-        reporter.run(check.name, [&] { return check_device(provider, device, peer, check); });
+    const tsr_device_provider& provider = provider_of(setting, index);
+    if (!setting.owner) {
+        for (const DeviceCheck& check : device_checks())
+            reporter.run(check.name, [&] { return check_device(provider, device, peer, check); });
+    }
     for (uint32_t i = 0; i < setting.plugin->layout_count; ++i) {
         const tsr_layout& layout = *setting.plugin->layouts[i];
         const bool converts = layout.device_abi == TSR_DEVICE_ABI && (layout.enqueue_pack || layout.enqueue_unpack) &&
@@ -84,7 +90,7 @@ void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_i
 void run_device_kernel_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
                              const std::string& kernel, size_t first, int descriptor) {
     Reporter reporter(first, descriptor);
-    const tsr_device_provider& provider = *setting.plugin->providers[index];
+    const tsr_device_provider& provider = provider_of(setting, index);
     // Each case opens the device for itself. That one is open all the time keeps what the driver makes for the first.
     std::shared_ptr<const void> kept;
     for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {

@@ -23,6 +23,7 @@ struct Verdict {
 struct Setting {
     const tsr_plugin* plugin = nullptr;
     const tsr_plugin* reference = nullptr;  // may be the same
+    const tsr_plugin* owner = nullptr;      // on whose devices its kernels are tested; nullptr: on its own
     const tsr_device_info* cpu = nullptr;   // its `threads` are the workers of the largest team
 };
 

@@ -90,10 +90,10 @@ if(TSR_CUDA)
         endif()
         if("61" IN_LIST archs AND "80" IN_LIST archs)
             string(REPLACE ";" "," comma_archs "${archs}")
-            add_test(NAME cuda_out_of_tree COMMAND "${CMAKE_COMMAND}" -D "BUILD=${CMAKE_BINARY_DIR}" -D "WORK=${CMAKE_CURRENT_BINARY_DIR}/out_of_tree"
+            add_test(NAME cuda_template COMMAND "${CMAKE_COMMAND}" -D "BUILD=${CMAKE_BINARY_DIR}" -D "WORK=${CMAKE_CURRENT_BINARY_DIR}/template"
                 -D "TOOLKIT=${toolkit}" -D "ARCHS=${comma_archs}" -D "GENERATOR=${CMAKE_GENERATOR}" -D "COMPILER=${CMAKE_CXX_COMPILER}"
-                -P "${CMAKE_CURRENT_SOURCE_DIR}/out_of_tree/check.cmake")
-            set_tests_properties(cuda_out_of_tree PROPERTIES TIMEOUT 600 LABELS slow)
+                -D "PROGRAM=$<TARGET_FILE:tessera>" -D "PLUGINS=${folder}" -P "${CMAKE_CURRENT_SOURCE_DIR}/check_template.cmake")
+            set_tests_properties(cuda_template PROPERTIES TIMEOUT 600 LABELS slow)
             # What is measured on a card has its full size there: that the plans are asked right is tried here.
             emulated_test(measure_card_plans CARDS 8.6:24GiB COMMAND "$<TARGET_FILE:measure_card>" "${folder}/tessera_cuda_ampere.so" --plan)
             # The script for machines with a card, whole.
