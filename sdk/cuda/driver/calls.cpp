@@ -1,8 +1,18 @@
 #include "state.hpp"
 
 namespace tessera::cuda::emulated {
+namespace {
+
+struct Returned {
+    Statistics* from = nullptr;
+    double at = 0;
+};
+thread_local Returned returned;
+
+}  // namespace
 
 Call::Call(unsigned needs, const char* name) : begin(now_seconds()), function(name), d(driver()), lock(d.mutex) {
+    if (returned.from) returned.from->after += begin - returned.at;
     if (needs & kWork)
         result = current_for_work(d, context);
     else if (needs & kContext)
@@ -20,7 +30,8 @@ Call::~Call() {
     Statistics& statistics = d.statistics[{of ? static_cast<int>(of->card->number) : -1, function}];
     statistics.calls += 1;
     statistics.bytes += bytes;
-    statistics.seconds += now_seconds() - begin;
+    returned = {&statistics, now_seconds()};
+    statistics.seconds += returned.at - begin;
 }
 
 void count(Driver& d, const Card& card, const char* what, uint64_t bytes) {

@@ -87,10 +87,11 @@ void write_counters() {
 void write_statistics() {
     Driver& d = driver();
     const std::lock_guard lock(d.mutex);
-    std::vector<std::string> lines = {"card\tfunction\tcalls\tbytes\tseconds"};
+    std::vector<std::string> lines = {"card\tfunction\tcalls\tbytes\tseconds\tseconds after"};
     for (const auto& [key, s] : d.statistics)
         lines.push_back((key.first < 0 ? "-" : std::to_string(key.first)) + "\t" + key.second + "\t" +
-                        std::to_string(s.calls) + "\t" + std::to_string(s.bytes) + "\t" + std::to_string(s.seconds));
+                        std::to_string(s.calls) + "\t" + std::to_string(s.bytes) + "\t" + std::to_string(s.seconds) +
+                        "\t" + std::to_string(s.after));
     write_lines(d.statistics_file, lines);
 }
 
