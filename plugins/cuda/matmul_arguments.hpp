@@ -7,20 +7,6 @@
 
 namespace tessera::cuda_ops {
 
-// The name of the functions of a type whose products need no activations of their own; nullptr: another type.
-inline const char* float_name(tsr_type type) noexcept {
-    switch (type) {
-        case TSR_TYPE_F32:
-            return "f32";
-        case TSR_TYPE_F16:
-            return "f16";
-        case TSR_TYPE_BF16:
-            return "bf16";
-        default:
-            return nullptr;
-    }
-}
-
 inline int64_t batch_of(const tsr_tensor& x) noexcept {
     return x.rank == 3 ? x.dims[1] : 1;
 }

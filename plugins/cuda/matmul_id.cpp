@@ -1,16 +1,13 @@
-// matmul_id with weights of q8_0: the ids are read on the device, so that a recording holds for all of them. Each row
-// reads its experts for itself, which is right for few rows.
+// matmul_id with weights of any type: the ids are read on the device, so that a recording holds for all of them. Each
+// row reads its experts for itself, which is right for few rows.
 #include "estimate.hpp"
+#include "few_rows.hpp"
 #include "kernel_of.hpp"
 #include "launches.hpp"
-#include "q8_0.hpp"
 
 #include <tessera/cpu/checks/matmul.hpp>
 
 #include <cstdio>
-#include <memory>
-#include <optional>
-#include <string>
 
 namespace tessera::cuda_ops {
 namespace {
@@ -18,7 +15,7 @@ namespace {
 class MatmulId {
   public:
     static constexpr const char *kName = "matmul_id.cuda", *kOp = TSR_OP_MATMUL_ID;
-    static const cuda::Module& module(const Build& build) noexcept { return *build.matmul_q8_0; }
+    static const cuda::Module& module(const Build& build) noexcept { return *build.quantise; }
 
     static void plan(const tsr_node& node, const tsr_device_info& device, const cuda::Module& module,
                      tsr_kernel_plan& plan) {
@@ -27,10 +24,6 @@ class MatmulId {
         if (!plan.supported) return;
         plan.supported = 0;
         const tsr_tensor &x = *node.inputs[0], &weight = *node.inputs[1], &ids = *node.inputs[2];
-        if (weight.type != TSR_TYPE_Q8_0) {
-            return sdk::refuse(plan, "matmul_id: required a weight of %s; supported: q8_0; missing: that type",
-                               cpu::format_name(weight.type));
-        }
         constexpr int64_t kMaximum = INT32_MAX / 64;
         if (weight.range != TSR_RANGE_FIXED || x.dims[0] > kMaximum || weight.dims[1] > kMaximum ||
             weight.dims[2] > INT32_MAX || ids.dims[0] > int64_t{kMaximumGrid}) {
@@ -44,27 +37,21 @@ class MatmulId {
         const uint32_t image = cuda::find_image(module, device.compute_capability)->capability;
         const int64_t stored = x.rank == 3 ? x.dims[1] : 1;
         plan.supported = 1;
-        plan.workspace_bytes = q8_activation_bytes(x.dims[0], image) * static_cast<uint64_t>(maximum_rows(x) * stored);
+        const uint64_t bytes = activation_bytes(weight.type, x.dims[0], image);
+        plan.workspace_bytes = bytes * static_cast<uint64_t>(maximum_rows(x) * stored);
         std::snprintf(plan.reason, sizeof plan.reason, "activations in %s, a warp an output, a row at a time",
-                      image >= kDp4a ? "int8" : "f32");
+                      bytes > 0 && image >= kDp4a ? "int8" : "f32");
         const double rows = static_cast<double>(maximum_rows(x));
         work.bytes_all_rows = work.bytes_one_row * rows;
         Cost cost;
-        cost.launches = 2;
-        cost.macs_a_clock = q8_macs_a_clock(image);
+        cost.launches = bytes == 0 ? 1 : 2;
+        cost.macs_a_clock = few_rows_macs_a_clock(weight.type, image);
         write_estimate(work, cost, device, plan);
     }
 
-    MatmulId(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const cuda::Module& module)
-        : node_(node), quantise_(device, module, "quantise_activations") {
-        for (size_t i = 0; i < kQ8Widths.size(); ++i) {
-            const std::string name = "matmul_id_q8_0_width" + std::to_string(kQ8Widths[i]);
-            products_[i].emplace(device, module, name.c_str());
-        }
-        // There is an image: its functions have been found.
-        const uint32_t image = cuda::find_image(module, info.compute_capability)->capability;
-        activation_bytes_ = static_cast<int64_t>(q8_activation_bytes(node.inputs[0]->dims[0], image));
-    }
+    MatmulId(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
+        : node_(node),
+          few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kById) {}
 
     void enqueue(const tsr_launch& launch) const {
         const tsr_tensor &x = *node_.inputs[0], &weight = *node_.inputs[1], &ids = *node_.inputs[2];
@@ -83,26 +70,18 @@ class MatmulId {
         a.weight_batch = weight.strides[2];
         a.y_batch = y.strides[1];
         a.y_row = y.strides[2];
-        a.activation_bytes = activation_bytes_;
         a.k = static_cast<int32_t>(x.dims[0]);
         a.n = static_cast<int32_t>(y.dims[0]);
         m.ids = operand_address(node_, launch, 2);
         m.ids_slot = ids.strides[0];
         m.ids_row = ids.strides[1];
         m.experts = static_cast<int32_t>(weight.dims[2]);
-        const uint32_t rows = row_bound(x, launch);
-        launch_quantise(quantise_, launch.queue, a, rows);
-        const auto outputs = static_cast<uint32_t>((a.n + cuda_kernels::kMatmulWarps - 1) / cuda_kernels::kMatmulWarps);
-        products_[q8_width_index(a)]->launch(
-            launch.queue, {outputs, std::min(rows, kMaximumGrid), static_cast<uint32_t>(ids.dims[0])},
-            32 * cuda_kernels::kMatmulWarps, m);
+        few_rows_.multiply_by_id(launch.queue, m, row_bound(x, launch), static_cast<uint32_t>(ids.dims[0]));
     }
 
   private:
     const tsr_node& node_;
-    cuda::Kernel quantise_;
-    std::array<std::optional<cuda::Kernel>, kQ8Widths.size()> products_;
-    int64_t activation_bytes_ = 0;
+    FewRows few_rows_;
 };
 
 }  // namespace

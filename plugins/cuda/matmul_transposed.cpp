@@ -1,6 +1,8 @@
-// matmul with transpose_weight, in f32, with weights of q8_0, f32, f16 and bf16.
+// matmul with transpose_weight, in f32, with weights of any type.
 #include "estimate.hpp"
+#include "few_rows.hpp"
 #include "kernel_of.hpp"
+#include "kernels/decode.hpp"
 #include "matmul_arguments.hpp"
 
 #include <tessera/cpu/checks/matmul.hpp>
@@ -12,15 +14,10 @@
 namespace tessera::cuda_ops {
 namespace {
 
-// The name of the functions of a type; nullptr: another type.
-const char* type_name(tsr_type type) noexcept {
-    return type == TSR_TYPE_Q8_0 ? "q8_0" : float_name(type);
-}
-
 class MatmulTransposed {
   public:
     static constexpr const char *kName = "matmul_transposed.cuda", *kOp = TSR_OP_MATMUL;
-    static const cuda::Module& module(const Build& build) noexcept { return *build.matmul_transposed; }
+    static const cuda::Module& module(const Build& build) noexcept { return *build.quantise; }
 
     static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
         cpu::Work work;
@@ -30,14 +27,9 @@ class MatmulTransposed {
         const tsr_tensor &x = *node.inputs[0], &weight = *node.inputs[1];
         if (!cpu::matmul_transposed(node))
             return sdk::refuse(plan, "matmul: required rows of the weight; supported: transpose_weight; missing: rows");
-        if (!type_name(weight.type)) {
-            return sdk::refuse(plan,
-                               "matmul: required a weight of %s; supported: q8_0 f32 f16 bf16; missing: that type",
-                               cpu::format_name(weight.type));
-        }
         if (refuse_size(node, plan)) return;
         plan.supported = 1;
-        std::snprintf(plan.reason, sizeof plan.reason, "sums in f32, a lane an output");
+        std::snprintf(plan.reason, sizeof plan.reason, "sums in f32, a lane 16 outputs");
         const double passes = (maximum_rows(x) + cuda_kernels::kTransposedTile - 1) / cuda_kernels::kTransposedTile;
         Cost cost;
         cost.macs_a_clock = 32;
@@ -46,18 +38,19 @@ class MatmulTransposed {
         write_estimate(work, cost, device, plan);
     }
 
-    MatmulTransposed(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
+    MatmulTransposed(const tsr_node& node, const tsr_device_info&, tsr_device& device, const Build& build)
         : node_(node),
-          kernel_(device, module, (std::string("matmul_transposed_") + type_name(node.inputs[1]->type)).c_str()) {}
+          kernel_(device, weights_module(build, node.inputs[1]->type),
+                  (std::string("matmul_transposed_") + cpu::format_name(node.inputs[1]->type)).c_str()) {}
 
     void enqueue(const tsr_launch& launch) const {
         const cuda_kernels::Matmul a = matmul_arguments(node_, launch);
-        constexpr int kOutputs = 32 * cuda_kernels::kMatmulWarps, kTile = cuda_kernels::kTransposedTile;
+        constexpr int kOutputs = cuda_kernels::kTransposedOutputs, kTile = cuda_kernels::kTransposedTile;
         const uint32_t rows = row_bound(*node_.inputs[0], launch);
         kernel_.launch(launch.queue,
                        {static_cast<uint32_t>((a.n + kOutputs - 1) / kOutputs),
                         std::min((rows + kTile - 1) / kTile, kMaximumGrid), static_cast<uint32_t>(a.batch)},
-                       kOutputs, a);
+                       32 * cuda_kernels::kTransposedWarps, a);
     }
 
   private:

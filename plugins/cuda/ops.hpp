@@ -9,8 +9,11 @@
 namespace tessera::cuda_ops {
 
 // X(module): modules of kernels, one for each file of kernels/*.cu; CMakeLists.txt compiles them for each plugin.
-#define TESSERA_CUDA_OPS_MODULES(X) \
-    X(rms_norm) X(matmul_q8_0) X(matmul_float) X(rowwise) X(cache_write) X(attention) X(routing) X(matmul_transposed)
+#define TESSERA_CUDA_OPS_MODULES(X)                                                                                   \
+    X(rms_norm)                                                                                                       \
+    X(quantise)                                                                                                       \
+    X(few_rows_small) X(few_rows_k) X(few_rows_levels) X(few_rows_codebook) X(matmul_float) X(rowwise) X(cache_write) \
+        X(attention) X(routing) X(decode)
 
 // What a plugin was built with. Lives until the process ends.
 struct Build {
@@ -47,6 +50,9 @@ void set_moe_route(tsr_kernel& kernel) noexcept;
 void set_get_rows(tsr_kernel& kernel) noexcept;
 void set_matmul_id(tsr_kernel& kernel) noexcept;
 void set_matmul_transposed(tsr_kernel& kernel) noexcept;
+void set_convert(tsr_kernel& kernel) noexcept;
+void set_transpose(tsr_kernel& kernel) noexcept;
+void set_hadamard(tsr_kernel& kernel) noexcept;
 
 // Refuses in `plan`, as every kernel does first, a card that the plugin does not own, or for which the module has no
 // image; returns whether it did.

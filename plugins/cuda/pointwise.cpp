@@ -1,12 +1,14 @@
-// add, mul and silu_mul.
+// add, mul, silu_mul and hadamard.
 #include "estimate.hpp"
 #include "kernel_of.hpp"
 #include "kernels/rowwise.hpp"
 #include "launches.hpp"
 
 #include <tessera/cpu/checks/elementwise.hpp>
+#include <tessera/cpu/hadamard.hpp>
 #include <tessera/cuda/launch.hpp>
 
+#include <cmath>
 #include <cstdio>
 #include <limits>
 
@@ -14,6 +16,21 @@ namespace tessera::cuda_ops {
 namespace {
 
 using cuda_kernels::kRowElements;
+
+// Refuses in `plan` a node whose counts kernels do not take; returns whether it did.
+bool refuse_counts(const tsr_node& node, tsr_kernel_plan& plan) noexcept {
+    const tsr_tensor& a = *node.inputs[0];
+    if (a.rank == 1 && a.range != TSR_RANGE_FIXED) {
+        sdk::refuse(plan, "%s: required a bounded row length; supported: bounded rows; missing: that", node.op);
+        return true;
+    }
+    if (a.dims[0] > std::numeric_limits<int32_t>::max() / 2 || inner_rows(a) > int64_t{kMaximumGrid}) {
+        sdk::refuse(plan, "%s: required %lld elements, %lld inner rows; supported: fewer than 2^30, %u", node.op,
+                    static_cast<long long>(a.dims[0]), static_cast<long long>(inner_rows(a)), kMaximumGrid);
+        return true;
+    }
+    return false;
+}
 
 template <void (*kCheck)(const tsr_node&, tsr_kernel_plan&, cpu::Work&) noexcept>
 class Pointwise {
@@ -24,16 +41,7 @@ class Pointwise {
         cpu::Work work;
         kCheck(node, plan, work);
         if (!plan.supported) return;
-        const tsr_tensor& a = *node.inputs[0];
-        if (a.rank == 1 && a.range != TSR_RANGE_FIXED) {
-            return sdk::refuse(plan, "%s: required a bounded row length; supported: bounded rows; missing: that",
-                               node.op);
-        }
-        if (a.dims[0] > std::numeric_limits<int32_t>::max() / 2 || inner_rows(a) > int64_t{kMaximumGrid}) {
-            return sdk::refuse(plan, "%s: required %lld elements, %lld inner rows; supported: fewer than 2^30, %u",
-                               node.op, static_cast<long long>(a.dims[0]), static_cast<long long>(inner_rows(a)),
-                               kMaximumGrid);
-        }
+        if (refuse_counts(node, plan)) return;
         std::snprintf(plan.reason, sizeof plan.reason, "a thread an element");
         write_estimate(work, {}, device, plan);
     }
@@ -78,8 +86,57 @@ struct SiluMul : Pointwise<cpu::check_silu_mul> {
     static constexpr const char *kName = "silu_mul.cuda", *kOp = TSR_OP_SILU_MUL;
 };
 
+class HadamardRows {
+  public:
+    static constexpr const char *kName = "hadamard.cuda", *kOp = TSR_OP_HADAMARD;
+    static const cuda::Module& module(const Build& build) noexcept { return *build.rowwise; }
+
+    static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
+        cpu::Work work;
+        cpu::check_hadamard(node, plan, work);
+        if (!plan.supported || refuse_counts(node, plan)) return;
+        const int64_t block = cpu::hadamard_block(node.inputs[0]->dims[0]);
+        if (block > cuda_kernels::kHadamardElements) {
+            return sdk::refuse(plan, "hadamard: required a matrix of %lld; supported: up to %d, in shared memory",
+                               static_cast<long long>(block), cuda_kernels::kHadamardElements);
+        }
+        std::snprintf(plan.reason, sizeof plan.reason, "in shared memory, matrices of %lld",
+                      static_cast<long long>(block));
+        write_estimate(work, {}, device, plan);
+    }
+
+    HadamardRows(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
+        : node_(node), kernel_(device, module, "hadamard") {}
+
+    void enqueue(const tsr_launch& launch) const {
+        const tsr_tensor &x = *node_.inputs[0], &y = *node_.outputs[0];
+        cuda_kernels::Hadamard h{};
+        h.x = operand_address(node_, launch, 0);
+        h.y = operand_address(node_, launch, 1);
+        h.rows = rows_of_rank(x, launch);
+        set_strides(x, h.x_strides);
+        set_strides(y, h.y_strides);
+        set_inner(x, h.inner);
+        h.n = static_cast<int32_t>(x.dims[0]);
+        h.block = static_cast<int32_t>(cpu::hadamard_block(h.n));
+        h.part = std::max(h.block, kRowElements / h.block * h.block);
+        h.scale = 1.f / std::sqrt(static_cast<float>(h.block));
+        kernel_.launch(launch.queue,
+                       {static_cast<uint32_t>((h.n + h.part - 1) / h.part),
+                        std::min(bound_of_rank(x, launch), kMaximumGrid), static_cast<uint32_t>(inner_rows(x))},
+                       cuda_kernels::kRowThreads, h);
+    }
+
+  private:
+    const tsr_node& node_;
+    cuda::Kernel kernel_;
+};
+
 }  // namespace
 
+void set_hadamard(tsr_kernel& kernel) noexcept {
+    set_kernel<HadamardRows>(kernel);
+}
 void set_add(tsr_kernel& kernel) noexcept {
     set_kernel<Add>(kernel);
 }

@@ -1,4 +1,4 @@
-// moe_route and get_rows.
+// moe_route.
 #include "kernels/routing.hpp"
 
 #include "estimate.hpp"
@@ -73,64 +73,10 @@ class Route {
     cuda_kernels::Route arguments_{};
 };
 
-class GetRows {
-  public:
-    static constexpr const char *kName = "get_rows.cuda", *kOp = TSR_OP_GET_ROWS;
-    static const cuda::Module& module(const Build& build) noexcept { return *build.routing; }
-
-    static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
-        cpu::Work work;
-        cpu::check_get_rows(node, plan, work);
-        if (!plan.supported) return;
-        plan.supported = 0;
-        const tsr_tensor& table = *node.inputs[0];
-        // Rows are decoded as those of a cache.
-        if (!cpu::can_encode(table.type))
-            return sdk::refuse(plan, "get_rows: required a table of %s; supported: %s; missing: that type",
-                               cpu::format_name(table.type), cpu::kCacheTypes);
-        if (table.dims[0] > INT32_MAX / 2 || table.dims[1] > INT32_MAX)
-            return sdk::refuse(plan, "get_rows: required a table of %lld x %lld; supported: below 2^31",
-                               static_cast<long long>(table.dims[0]), static_cast<long long>(table.dims[1]));
-        plan.supported = 1;
-        std::snprintf(plan.reason, sizeof plan.reason, "a thread each 32 elements");
-        write_estimate(work, {}, device, plan);
-    }
-
-    GetRows(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
-        : node_(node), kernel_(device, module, "get_rows") {}
-
-    void enqueue(const tsr_launch& launch) const {
-        const tsr_tensor &table = *node_.inputs[0], &ids = *node_.inputs[1];
-        cuda_kernels::GetRows g{};
-        g.table = operand_address(node_, launch, 0);
-        g.ids = operand_address(node_, launch, 1);
-        g.y = operand_address(node_, launch, 2);
-        g.rows = rows_of(ids, launch);
-        g.table_row = table.strides[1];
-        g.id = ids.strides[0];
-        g.y_row = node_.outputs[0]->strides[1];
-        g.n = static_cast<int32_t>(table.dims[0]);
-        g.count = static_cast<int32_t>(table.dims[1]);
-        g.type = static_cast<int32_t>(table.type);
-        constexpr int kElements = cuda_kernels::kGetRowsThreads * 32;
-        kernel_.launch(launch.queue,
-                       {static_cast<uint32_t>((g.n + kElements - 1) / kElements),
-                        std::min(row_bound(ids, launch), kMaximumGrid), 1},
-                       cuda_kernels::kGetRowsThreads, g);
-    }
-
-  private:
-    const tsr_node& node_;
-    cuda::Kernel kernel_;
-};
-
 }  // namespace
 
 void set_moe_route(tsr_kernel& kernel) noexcept {
     set_kernel<Route>(kernel);
-}
-void set_get_rows(tsr_kernel& kernel) noexcept {
-    set_kernel<GetRows>(kernel);
 }
 
 }  // namespace tessera::cuda_ops

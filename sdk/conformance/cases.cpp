@@ -155,6 +155,20 @@ void matmul(const std::string& op, const Use& use) {
                 use(c);
             }
         }
+        // Rows that kernels read in several parts, the last of which is not whole.
+        if (const int64_t block = block_of(type); block > 1) {
+            const int64_t k = block == 32 ? 261 * block : 33 * block, n = 9;
+            for (const int64_t rows : {1, 2}) {
+                Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                                static_cast<long long>(n), static_cast<long long>(rows)));
+                c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+                c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
+                c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+                c.tolerance = tolerance_of(type);
+                c.row_ranges(static_cast<int32_t>(rows));
+                use(c);
+            }
+        }
         // Transposed: rows of the weight are as long as the output's.
         for (const int64_t batch : {1, 2}) {
             const int64_t n = block_of(type) == 1 ? 24 : block_of(type), k = 40, rows = 5;

@@ -43,7 +43,9 @@ struct Matmul {
     int64_t x_row, x_batch, weight_row, weight_batch, y_row, y_batch;
     int64_t activation_bytes;  // of one row of the workspace; rows are numbered row - begin, then by batch
     int32_t k, n, batch;
-    int32_t vectors;  // of products of floats: 1 if rows of x and of the weight can be read 16 bytes at a time
+    int32_t vectors;      // of products of floats: 1 if rows of x and of the weight can be read 16 bytes at a time
+    int32_t sums;         // of products with block formats: 1 if activations have sums
+    int32_t interleaved;  // and 1 if codes of 32 elements are written as e0 e16 e1 e17 ..
 };
 
 // y[row][slot][i] = the dot product of x[row], or of x[row][slot], and row i of the weight of expert ids[row][slot];
@@ -56,29 +58,31 @@ struct MatmulId {
     int32_t experts, reserved;
 };
 
-inline constexpr int kMatmulWarps = 4;     // of a block; each computes one output of all rows of a tile
-inline constexpr int kMaximumTile = 8;     // rows of x that a launch reads the weight once for
-inline constexpr int kTransposedTile = 4;  // the same along the columns of a weight
-inline constexpr int kQuantiseWarps = 4;   // of a block; each quantises one block of 32
+inline constexpr int kMatmulWarps = 4;    // of a block; each computes one output of all rows of a tile
+inline constexpr int kMaximumTile = 8;    // rows of x that a launch reads the weight once for
+inline constexpr int kQuantiseWarps = 4;  // of a block; each quantises one block of 32
 
-// q8_0: a block is a scale (f16) and 32 codes.
-inline constexpr int kQ8Bytes = 34;
-inline constexpr int kQ8Elements = 32;
-
-// Activations for q8_0 lie as the weight's row does, block by block with zeros in place of the scale, so that
-// neighbouring bytes of both are multiplied whatever the alignment. As int8 with an f32 scale for each block behind
-// them (dp4a, from compute capability 6.1 on), or as f32 (6.0). Both parts begin at multiples of 16 bytes.
+// Activations of products with block formats: a row of k elements (a multiple of 32) in the workspace. As int8 codes,
+// from compute capability 6.1 on: k codes, f32 scales of 32 each, and, where the weight's format has offsets, f32 sums
+// of 16 each, the scale included. As f32, on 6.0: k values, and the same sums. Each part begins at a multiple of 16
+// bytes.
 constexpr int64_t round_up16(int64_t bytes) {
     return (bytes + 15) / 16 * 16;
 }
-constexpr int64_t int8_codes_bytes(int64_t blocks) {
-    return round_up16(blocks * kQ8Bytes);
+constexpr int64_t int8_scales_begin(int64_t k) {
+    return round_up16(k);
 }
-constexpr int64_t int8_activation_bytes(int64_t blocks) {
-    return int8_codes_bytes(blocks) + round_up16(blocks * 4);
+constexpr int64_t int8_sums_begin(int64_t k) {
+    return int8_scales_begin(k) + round_up16(k / 32 * 4);
 }
-constexpr int64_t float_activation_bytes(int64_t blocks) {
-    return round_up16(blocks * kQ8Bytes) * 4;
+constexpr int64_t int8_activation_bytes(int64_t k, bool sums) {
+    return int8_sums_begin(k) + (sums ? round_up16(k / 16 * 4) : 0);
+}
+constexpr int64_t float_sums_begin(int64_t k) {
+    return round_up16(4 * k);
+}
+constexpr int64_t float_activation_bytes(int64_t k, bool sums) {
+    return float_sums_begin(k) + (sums ? round_up16(k / 16 * 4) : 0);
 }
 
 }  // namespace tessera::cuda_kernels

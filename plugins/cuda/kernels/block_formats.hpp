@@ -11,4 +11,10 @@ constexpr bool has_offsets(tsr_type type) {
            type == TSR_TYPE_Q5_K;
 }
 
+// Whether products of few rows read activations as e0 e16 e1 e17 .. within 32 elements, as nibbles lie in a weight
+// (where codes are int8; see NibbleLevels).
+constexpr bool reads_interleaved(tsr_type type) {
+    return type == TSR_TYPE_IQ4_NL || type == TSR_TYPE_IQ4_XS || type == TSR_TYPE_IQ4_KS || type == TSR_TYPE_MXFP4;
+}
+
 }  // namespace tessera::cuda_kernels

@@ -1,4 +1,5 @@
 // Products of few rows with weights of f32, f16 and bf16: a warp an output, sums in f32.
+#include "columns.hpp"
 #include "rows.hpp"
 
 namespace tessera::cuda_kernels {
@@ -84,7 +85,17 @@ SIMT_DEVICE void add_elements(const Matmul& a, const char* weight, const float* 
     }
 }
 
-// Grid as that of multiply_q8_0.
+// The dot products of a row of the weight with rows of x.
+template <class Type, int kTile>
+SIMT_DEVICE void add_row(const Matmul& a, const char* weight, const float* const (&x)[kTile], float (&sums)[kTile]) {
+    if (a.vectors) {
+        add_vectors<Type, kTile>(a, weight, x, sums);
+    } else {
+        add_elements<Type, kTile>(a, weight, x, sums);
+    }
+}
+
+// Grid as that of multiply_few (few_rows.hpp).
 template <class Type, int kTile>
 SIMT_DEVICE void multiply(const Matmul& a) {
     const RowRange range = actual_rows(a.rows);
@@ -102,11 +113,7 @@ SIMT_DEVICE void multiply(const Matmul& a) {
             x[t] = at<float>(a.x, row * a.x_row + batch * a.x_batch);
             sums[t] = 0;
         }
-        if (a.vectors) {
-            add_vectors<Type, kTile>(a, weight, x, sums);
-        } else {
-            add_elements<Type, kTile>(a, weight, x, sums);
-        }
+        add_row<Type, kTile>(a, weight, x, sums);
         SIMT_UNROLL
         for (int t = 0; t < kTile; ++t) {
             const float sum = warp_sum(sums[t]);
@@ -114,6 +121,29 @@ SIMT_DEVICE void multiply(const Matmul& a) {
                 *at<float>(a.y, (range.begin + first + t) * a.y_row + batch * a.y_batch + 4 * static_cast<int64_t>(output)) =
                     sum;
         }
+    }
+}
+
+// Grid as that of multiply_by_id (few_rows.hpp).
+template <class Type>
+SIMT_DEVICE void multiply_by_id(const MatmulId& m) {
+    const Matmul& a = m.matmul;
+    const RowRange range = actual_rows(a.rows);
+    const int output = static_cast<int>(block_index().x) * kMatmulWarps + static_cast<int>(warp());
+    if (output >= a.n) return;
+    const int slot = static_cast<int>(block_index().z);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        const int id = *at<int32_t>(m.ids, row * m.ids_row + slot * m.ids_slot);
+        float sums[1] = {0};
+        if (id >= 0 && id < m.experts) {
+            const float* const x[1] = {at<float>(a.x, row * a.x_row + slot % a.batch * a.x_batch)};
+            add_row<Type, 1>(a, at<char>(a.weight, output * a.weight_row + id * a.weight_batch), x, sums);
+        } else if (id != -1) {
+            sums[0] = bits_as<float>(0x7FFFFFFFu);
+        }
+        const float sum = warp_sum(sums[0]);
+        if (lane() == 0) *at<float>(a.y, row * a.y_row + slot * a.y_batch + 4 * static_cast<int64_t>(output)) = sum;
     }
 }
 
@@ -128,8 +158,13 @@ using namespace tessera::cuda_kernels;
     TESSERA_MATMUL(name, type, 1)        \
     TESSERA_MATMUL(name, type, 2)        \
     TESSERA_MATMUL(name, type, 4)        \
-    TESSERA_MATMUL(name, type, 8)
+    TESSERA_MATMUL(name, type, 8)        \
+    SIMT_KERNEL(32 * kMatmulWarps, 4) matmul_id_##name(MatmulId m) { multiply_by_id<type>(m); }
 
 TESSERA_MATMUL_TILES(f32, F32)
 TESSERA_MATMUL_TILES(f16, F16)
 TESSERA_MATMUL_TILES(bf16, Bf16)
+
+TESSERA_COLUMNS_OF(f32, F32)
+TESSERA_COLUMNS_OF(f16, F16)
+TESSERA_COLUMNS_OF(bf16, BF16)

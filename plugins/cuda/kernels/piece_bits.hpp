@@ -25,13 +25,39 @@ inline constexpr int kPieceElements = 16;
 //   kOffsets         whether offsets may be other than zero: products then need sums of activations
 //   kScaleElements   32: the two pieces of 32 aligned elements share scale and offset; 16: they need not
 //   float row_scale(row)                       of formats that have one at the beginning of a row, else 1
-//   Piece at(blocks, piece, row_scale)         piece `piece` of the blocks that begin at `blocks`
-//   Piece load(row, piece)                     the same of a whole row, its prefix included
+//   Piece at(blocks, pair, odd, row_scale)     piece 2 * pair + odd of the blocks that begin at `blocks`; two calls
+//   with one
+//                                              pair share what they can
+//   Piece load(row, piece)                     piece `piece` of a whole row, its prefix included
 //
 // Blocks are aligned as a file's rows are: to the largest power of two, up to 16, that divides prefix and block. Exact:
 // scale * code + offset is what formats::decode gives, but for the rounding of the last multiplication or addition.
 template <int kType>
 struct Format;
+
+// What a lane takes at once of the blocks that begin at `blocks`: kPieces pieces; piece i of a unit is number
+// index(unit, i). kNeighbours: pieces 2 i and 2 i + 1 are the halves of 32 aligned elements.
+template <int kType>
+struct Units {
+    static constexpr int kPieces = 2;
+    static constexpr bool kNeighbours = true;
+    SIMT_DEVICE static unsigned index(unsigned unit, int i) { return 2 * unit + i; }
+    SIMT_DEVICE static void load(const char* blocks, unsigned unit, float row_scale, Piece (&pieces)[kPieces]) {
+        pieces[0] = Format<kType>::at(blocks, unit, 0, row_scale);
+        pieces[1] = Format<kType>::at(blocks, unit, 1, row_scale);
+    }
+};
+
+// 32 elements of formats for which reads_interleaved(): 16 bytes, in whose low nibbles are the first 16 elements, and
+// the levels that nibbles choose, as a sum of two look-ups. Format::nibbles_at(blocks, pair, row_scale) gives it.
+struct Table16 {
+    uint32_t words[4];
+};
+struct NibbleLevels {
+    uint32_t words[4];
+    Table16 levels;
+    float scale;
+};
 
 namespace piece_bits {
 
@@ -119,11 +145,11 @@ struct FormatOf {
             return 1;
         }
     }
-    SIMT_DEVICE static const char* block(const char* blocks, int piece) {
-        return blocks + static_cast<int64_t>(piece / (kBlockElements / kPieceElements)) * kBlockBytes;
+    SIMT_DEVICE static const char* block(const char* blocks, unsigned pair) {
+        return blocks + pair / (kBlockElements / 32) * kBlockBytes;
     }
-    SIMT_DEVICE static Piece load(const char* row, int piece) {
-        return Format<static_cast<int>(Block::kType)>::at(row + kPrefixBytes, piece, row_scale(row));
+    SIMT_DEVICE static Piece load(const char* row, unsigned piece) {
+        return Format<static_cast<int>(Block::kType)>::at(row + kPrefixBytes, piece / 2, piece % 2, row_scale(row));
     }
 
   protected:
@@ -149,6 +175,9 @@ SIMT_DEVICE uint32_t bits_to_bytes(uint32_t bits) {
 SIMT_DEVICE uint32_t bits_to_high_bits(uint32_t bits) {
     return (bits & 15) * 0x10204080u & 0x80808080u;
 }
+SIMT_DEVICE uint32_t rotated(uint32_t word, int left) {
+    return word << left | word >> (32 - left & 31);
+}
 // Codes of n bits in the upper bits of each byte, from which half of their range is taken: 2^(8 - n) times the
 // difference.
 SIMT_DEVICE uint32_t centred(uint32_t upper_bits) {
@@ -161,10 +190,7 @@ constexpr uint32_t four_values(int a, int b, int c, int d) {
            (static_cast<uint32_t>(c) & 255) << 16 | (static_cast<uint32_t>(d) & 255) << 24;
 }
 
-// 16 int8 that nibbles choose from.
-struct Table16 {
-    uint32_t words[4];
-};
+// 16 int8 that nibbles choose from, with something added.
 constexpr Table16 table16(const int8_t (&values)[16], int shift = 0) {
     Table16 table{};
     for (int i = 0; i < 4; ++i)
@@ -183,6 +209,30 @@ SIMT_DEVICE void look_up(const Table16& table, uint32_t word, uint32_t& low, uin
                                          byte_permute(table.words[2], table.words[3], which >> 16), half >> 16);
     low = byte_permute(first, second, 0x6420);
     high = byte_permute(first, second, 0x7531);
+}
+
+// A table whose lower eight values and upper eight values can be looked up one by one for all nibbles: what
+// byte_permute gives for a nibble of the other eight is 0 or -1, and is made up for in the values. Their sum is the
+// value.
+constexpr Table16 sum_table(const int8_t (&values)[16], int shift = 0) {
+    int8_t halves[16] = {};
+    for (int i = 0; i < 8; ++i) {
+        const int low = values[i] + shift, high = values[i + 8] + shift;
+        for (int signs = 0; signs < 4; ++signs) {
+            const int of_low = signs % 2, of_high = signs / 2;  // 1: negative
+            if ((low + of_high < 0) != (of_low == 1) || (high + of_low < 0) != (of_high == 1)) continue;
+            halves[i] = static_cast<int8_t>(low + of_high);
+            halves[i + 8] = static_cast<int8_t>(high + of_low);
+        }
+    }
+    return table16(halves);
+}
+constexpr bool is_sum_table(const Table16& table, const int8_t (&values)[16], int shift) {
+    for (int i = 0; i < 16; ++i) {
+        const auto byte = [&](int at) { return static_cast<int8_t>(table.words[at / 4] >> 8 * (at % 4)); };
+        if (byte(i) - (byte((i + 8) % 16) < 0 ? 1 : 0) != values[i] + shift) return false;
+    }
+    return true;
 }
 
 // Four bytes below 16 as nibbles of the low half of the result; its upper half is anything.

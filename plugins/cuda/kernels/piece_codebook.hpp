@@ -47,12 +47,12 @@ SIMT_DEVICE void shifted_eight(uint32_t entry, bool down, uint32_t* codes) {
 
 template <>
 struct Format<TSR_TYPE_IQ2_XXS> : piece_bits::FormatOf<formats::BlockIq2Xxs, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const char* qs = b + 2 + 8 * (piece / 2 % 8);
-        const uint32_t field = two_at(qs + 4) | two_at(qs + 6) << 16, entries = two_at(qs + 2 * (piece % 2));
-        const uint32_t signs = field >> 14 * (piece % 2);
+        const char* b = block(blocks, pair);
+        const char* qs = b + 2 + 8 * (pair % 8);
+        const uint32_t field = two_at(qs + 4) | two_at(qs + 6) << 16, entries = two_at(qs + 2 * (odd));
+        const uint32_t signs = field >> 14 * (odd);
         Piece p;
         signed_eight(formats::kIq2XxsGrid[entries & 255], formats::even_signs(signs), p.codes);
         signed_eight(formats::kIq2XxsGrid[entries >> 8], formats::even_signs(signs >> 7), p.codes + 2);
@@ -64,18 +64,18 @@ struct Format<TSR_TYPE_IQ2_XXS> : piece_bits::FormatOf<formats::BlockIq2Xxs, 32>
 
 namespace piece_bits {
 
-SIMT_DEVICE float half_scale(const char* b, const char* scales, int piece) {
-    return half_at(b) * (0.5f + static_cast<float>(byte_at(scales + piece / 2) >> (4 * (piece % 2)) & 15)) * 0.25f;
+SIMT_DEVICE float half_scale(const char* b, const char* scales, unsigned piece) {
+    return half_at(b) * (0.5f + static_cast<float>(byte_at(scales + piece / 2) >> (4 * (odd)) & 15)) * 0.25f;
 }
 
 }  // namespace piece_bits
 
 template <>
 struct Format<TSR_TYPE_IQ2_XS> : piece_bits::FormatOf<formats::BlockIq2Xs, 16> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         Piece p;
         SIMT_UNROLL
         for (int i = 0; i < 2; ++i) {
@@ -90,10 +90,10 @@ struct Format<TSR_TYPE_IQ2_XS> : piece_bits::FormatOf<formats::BlockIq2Xs, 16> {
 
 template <>
 struct Format<TSR_TYPE_IQ2_S> : piece_bits::FormatOf<formats::BlockIq2S, 16> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         const uint32_t low = two_at(b + 2 + 2 * h), signs = two_at(b + 34 + 2 * h);
         const uint32_t high = byte_at(b + 66 + h / 2) >> 4 * (h % 2);
         Piece p;
@@ -107,10 +107,10 @@ struct Format<TSR_TYPE_IQ2_S> : piece_bits::FormatOf<formats::BlockIq2S, 16> {
 
 template <>
 struct Format<TSR_TYPE_IQ3_XXS> : piece_bits::FormatOf<formats::BlockIq3Xxs, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int j = piece / 2 % 8, half = piece % 2;
+        const char* b = block(blocks, pair);
+        const int j = pair % 8, half = odd;
         const uint32_t field = two_at(b + 66 + 4 * j) | two_at(b + 68 + 4 * j) << 16;
         const char* qs = b + 2 + 8 * j + 4 * half;
         const uint32_t entries = two_at(qs) | two_at(qs + 2) << 16;
@@ -132,10 +132,10 @@ struct Format<TSR_TYPE_IQ3_XXS> : piece_bits::FormatOf<formats::BlockIq3Xxs, 32>
 
 template <>
 struct Format<TSR_TYPE_IQ3_S> : piece_bits::FormatOf<formats::BlockIq3S, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         const uint32_t entries = two_at(b + 2 + 4 * h) | two_at(b + 4 + 4 * h) << 16;
         const uint32_t ninth = byte_at(b + 66 + h / 2) >> 4 * (h % 2), signs = two_at(b + 74 + 2 * h);
         Piece p;
@@ -154,10 +154,10 @@ struct Format<TSR_TYPE_IQ3_S> : piece_bits::FormatOf<formats::BlockIq3S, 32> {
 
 template <>
 struct Format<TSR_TYPE_IQ1_S> : piece_bits::FormatOf<formats::BlockIq1S, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         const uint32_t low = two_at(b + 2 + 2 * h), field = two_at(b + 34 + h / 2 * 2), high = field >> 6 * (h % 2);
         Piece p;
         shifted_eight(formats::kIq1Grid[(low & 255) | (high & 7) << 8], field >> 15, p.codes);
@@ -180,10 +180,10 @@ SIMT_DEVICE void two_groups(uint32_t low, uint32_t nibbles, uint32_t (&codes)[4]
 
 template <>
 struct Format<TSR_TYPE_IQ1_M> : piece_bits::FormatOf<formats::BlockIq1M, 16> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         uint32_t fields[2];
         words_at<8>(b + 48, fields);
         const uint32_t d = (fields[0] >> 12 & 0x000F) | (fields[0] >> 24 & 0x00F0) | (fields[1] >> 4 & 0x0F00) |
@@ -200,10 +200,10 @@ struct Format<TSR_TYPE_IQ1_M> : piece_bits::FormatOf<formats::BlockIq1M, 16> {
 
 template <>
 struct Format<TSR_TYPE_IQ1_S_ROW> : piece_bits::FormatOf<formats::BlockIq1SRow, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const uint32_t low = two_at(b + 2 * (piece % 2)), field = two_at(b + 4), high = field >> 6 * (piece % 2);
+        const char* b = block(blocks, pair);
+        const uint32_t low = two_at(b + 2 * (odd)), field = two_at(b + 4), high = field >> 6 * (odd);
         Piece p;
         shifted_eight(formats::kIq1Grid[(low & 255) | (high & 7) << 8], field >> 15, p.codes);
         shifted_eight(formats::kIq1Grid[low >> 8 | (high >> 3 & 7) << 8], field >> 15, p.codes + 2);
@@ -215,10 +215,10 @@ struct Format<TSR_TYPE_IQ1_S_ROW> : piece_bits::FormatOf<formats::BlockIq1SRow, 
 
 template <>
 struct Format<TSR_TYPE_IQ1_M_ROW> : piece_bits::FormatOf<formats::BlockIq1MRow, 16> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int half = piece % 2;
+        const char* b = block(blocks, pair);
+        const int half = odd;
         Piece p;
         two_groups(byte_at(b + 2 * half) | byte_at(b + 2 * half + 1) << 8, byte_at(b + 4 + half), p.codes);
         p.scale = row_scale * static_cast<float>(byte_at(b + 6) >> 4 * half & 15) * 0.125f;

@@ -116,10 +116,10 @@ SIMT_DEVICE float byte_scale(uint32_t scale) {
 
 template <>
 struct Format<TSR_TYPE_IQ2_K> : piece_bits::FormatOf<formats::BlockIq2K, 16> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         Piece p;
         two_bit_levels<kAlignment>(b + 12, h, two_at(b + 2) >> h & 1, p.codes);
         const uint32_t scale = byte_at(b + 4 + h / 2) >> (4 * (h % 2)) & 15;
@@ -131,10 +131,10 @@ struct Format<TSR_TYPE_IQ2_K> : piece_bits::FormatOf<formats::BlockIq2K, 16> {
 
 template <>
 struct Format<TSR_TYPE_IQ2_KS> : piece_bits::FormatOf<formats::BlockIq2Ks, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16, j = h / 2;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd, j = h / 2;
         const uint32_t extra = two_at(b);
         Piece p;
         two_bit_levels<kAlignment>(b + 6, h, extra >> j & 1, p.codes);
@@ -147,10 +147,10 @@ struct Format<TSR_TYPE_IQ2_KS> : piece_bits::FormatOf<formats::BlockIq2Ks, 32> {
 
 template <>
 struct Format<TSR_TYPE_IQ3_K> : piece_bits::FormatOf<formats::BlockIq3K, 16> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         Piece p;
         three_bit_levels<kAlignment>(b + 14, b + 78, h, two_at(b + 2) >> h & 1, p.codes);
         const int size = static_cast<int>(2 * (byte_at(b + 6 + h / 2) >> (4 * (h % 2)) & 15)) + 1;
@@ -162,10 +162,10 @@ struct Format<TSR_TYPE_IQ3_K> : piece_bits::FormatOf<formats::BlockIq3K, 16> {
 
 template <>
 struct Format<TSR_TYPE_IQ3_KS> : piece_bits::FormatOf<formats::BlockIq3Ks, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16, j = h / 2;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd, j = h / 2;
         const uint32_t extra = two_at(b);
         Piece p;
         three_bit_levels<kAlignment>(b + 6, b + 70, h, extra >> (8 + j) & 1, p.codes);
@@ -178,10 +178,10 @@ struct Format<TSR_TYPE_IQ3_KS> : piece_bits::FormatOf<formats::BlockIq3Ks, 32> {
 
 template <>
 struct Format<TSR_TYPE_IQ4_K> : piece_bits::FormatOf<formats::BlockIq4K, 16> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         Piece p;
         four_bit_levels<kAlignment>(b + 16, h, two_at(b + 2) >> h & 1, p.codes);
         p.scale = half_at(b) * six_bit_scale(get<uint32_t>(b + 4), b + 8, h);
@@ -192,10 +192,10 @@ struct Format<TSR_TYPE_IQ4_K> : piece_bits::FormatOf<formats::BlockIq4K, 16> {
 
 template <>
 struct Format<TSR_TYPE_IQ4_KS> : piece_bits::FormatOf<formats::BlockIq4Ks, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         const uint32_t scale = byte_at(b + h / 2);
         Piece p;
         four_bit_levels<kAlignment>(b + 8, h, scale & 1, p.codes);
@@ -203,14 +203,29 @@ struct Format<TSR_TYPE_IQ4_KS> : piece_bits::FormatOf<formats::BlockIq4Ks, 32> {
         p.offset = 0;
         return p;
     }
+    SIMT_DEVICE static NibbleLevels nibbles_at(const char* blocks, unsigned pair, float row_scale) {
+        using namespace piece_bits;
+        constexpr Table16 kPlain = sum_table(formats::kIq4Values);
+        constexpr Table16 kShifted = sum_table(formats::kIq4Values, formats::kIq4kShift);
+        static_assert(is_sum_table(kPlain, formats::kIq4Values, 0));
+        static_assert(is_sum_table(kShifted, formats::kIq4Values, formats::kIq4kShift));
+        const char* b = block(blocks, pair);
+        const uint32_t scale = byte_at(b + pair % 8);
+        NibbleLevels n;
+        words_at<8>(b + 8 + 16 * (pair % 8), n.words);
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) n.levels.words[i] = scale & 1 ? kShifted.words[i] : kPlain.words[i];
+        n.scale = row_scale * byte_scale(scale);
+        return n;
+    }
 };
 
 template <>
 struct Format<TSR_TYPE_IQ5_K> : piece_bits::FormatOf<formats::BlockIq5K, 16> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         Piece p;
         five_bit_levels<kAlignment>(b + 16, b + 144, h, two_at(b + 2) >> h & 1, p.codes);
         p.scale = half_at(b) * six_bit_scale(get<uint32_t>(b + 4), b + 8, h);
@@ -221,10 +236,10 @@ struct Format<TSR_TYPE_IQ5_K> : piece_bits::FormatOf<formats::BlockIq5K, 16> {
 
 template <>
 struct Format<TSR_TYPE_IQ5_KS> : piece_bits::FormatOf<formats::BlockIq5Ks, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         const uint32_t scale = byte_at(b + h / 2);
         Piece p;
         five_bit_levels<kAlignment>(b + 8, b + 136, h, scale & 1, p.codes);
@@ -237,10 +252,10 @@ struct Format<TSR_TYPE_IQ5_KS> : piece_bits::FormatOf<formats::BlockIq5Ks, 32> {
 // 64 levels: from a table in memory, since four tables of sixteen would take more operations than sixteen loads.
 template <>
 struct Format<TSR_TYPE_IQ6_K> : piece_bits::FormatOf<formats::BlockIq6K, 16> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int h = piece % 16;
+        const char* b = block(blocks, pair);
+        const int h = 2 * (pair % 8) + odd;
         const int shift = two_at(b + 2) >> h & 1 ? formats::kIq6kShift : 0;
         uint32_t low[4], high[4];
         wide_nibble_codes<kAlignment>(b + 20, h, low);

@@ -8,14 +8,14 @@ namespace tessera::cuda_kernels {
 // Codes 0 .. 15 less 8, times 16: a nibble in the upper half of its byte needs one operation.
 template <>
 struct Format<TSR_TYPE_Q4_0> : piece_bits::FormatOf<formats::BlockQ4_0, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
+        const char* b = block(blocks, pair);
         uint32_t w[4];
         words_at<2>(b + 2, w);
         Piece p;
         SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) p.codes[i] = centred(w[i] << (piece % 2 == 0 ? 4 : 0) & 0xF0F0F0F0u);
+        for (int i = 0; i < 4; ++i) p.codes[i] = centred(w[i] << (odd == 0 ? 4 : 0) & 0xF0F0F0F0u);
         p.scale = half_at(b) * 0.0625f;
         p.offset = 0;
         return p;
@@ -24,14 +24,14 @@ struct Format<TSR_TYPE_Q4_0> : piece_bits::FormatOf<formats::BlockQ4_0, 32> {
 
 template <>
 struct Format<TSR_TYPE_Q4_1> : piece_bits::FormatOf<formats::BlockQ4_1, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
+        const char* b = block(blocks, pair);
         uint32_t w[4];
         words_at<4>(b + 4, w);
         Piece p;
         SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) p.codes[i] = nibbles(w[i], 4 * (piece % 2));
+        for (int i = 0; i < 4; ++i) p.codes[i] = nibbles(w[i], 4 * (odd));
         p.scale = half_at(b);
         p.offset = half_at(b + 2);
         return p;
@@ -40,16 +40,16 @@ struct Format<TSR_TYPE_Q4_1> : piece_bits::FormatOf<formats::BlockQ4_1, 32> {
 
 template <>
 struct Format<TSR_TYPE_Q5_0> : piece_bits::FormatOf<formats::BlockQ5_0, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const uint32_t high = two_at(b + 2 + 2 * (piece % 2));
+        const char* b = block(blocks, pair);
+        const uint32_t high = two_at(b + 2 + 2 * (odd));
         uint32_t w[4];
         words_at<2>(b + 6, w);
         Piece p;
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i)
-            p.codes[i] = centred(nibbles(w[i], 4 * (piece % 2)) << 3 | bits_to_high_bits(high >> 4 * i));
+            p.codes[i] = centred(nibbles(w[i], 4 * (odd)) << 3 | bits_to_high_bits(high >> 4 * i));
         p.scale = half_at(b) * 0.125f;
         p.offset = 0;
         return p;
@@ -58,15 +58,15 @@ struct Format<TSR_TYPE_Q5_0> : piece_bits::FormatOf<formats::BlockQ5_0, 32> {
 
 template <>
 struct Format<TSR_TYPE_Q5_1> : piece_bits::FormatOf<formats::BlockQ5_1, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const uint32_t high = two_at(b + 4 + 2 * (piece % 2));
+        const char* b = block(blocks, pair);
+        const uint32_t high = two_at(b + 4 + 2 * (odd));
         uint32_t w[4];
         words_at<8>(b + 8, w);
         Piece p;
         SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) p.codes[i] = nibbles(w[i], 4 * (piece % 2)) | bits_to_bytes(high >> 4 * i) << 4;
+        for (int i = 0; i < 4; ++i) p.codes[i] = nibbles(w[i], 4 * (odd)) | bits_to_bytes(high >> 4 * i) << 4;
         p.scale = half_at(b);
         p.offset = half_at(b + 2);
         return p;
@@ -75,11 +75,11 @@ struct Format<TSR_TYPE_Q5_1> : piece_bits::FormatOf<formats::BlockQ5_1, 32> {
 
 template <>
 struct Format<TSR_TYPE_Q8_0> : piece_bits::FormatOf<formats::BlockQ8_0, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
+        const char* b = block(blocks, pair);
         Piece p;
-        words_at<2>(b + 2 + 16 * (piece % 2), p.codes);
+        words_at<2>(b + 2 + 16 * (odd), p.codes);
         p.scale = half_at(b);
         p.offset = 0;
         return p;
@@ -88,10 +88,10 @@ struct Format<TSR_TYPE_Q8_0> : piece_bits::FormatOf<formats::BlockQ8_0, 32> {
 
 template <>
 struct Format<TSR_TYPE_Q6_0> : piece_bits::FormatOf<formats::BlockQ6_0, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
-        const int half = piece % 2;
+        const char* b = block(blocks, pair);
+        const int half = odd;
         uint32_t high[2], w[4];
         words_at<2>(b + 2, high);
         words_at<2>(b + 10, w);
@@ -107,10 +107,10 @@ struct Format<TSR_TYPE_Q6_0> : piece_bits::FormatOf<formats::BlockQ6_0, 32> {
 
 template <>
 struct Format<TSR_TYPE_MXFP4> : piece_bits::FormatOf<formats::BlockMxfp4, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         constexpr Table16 kTable = table16(formats::kMxfp4Values);
-        const char* b = block(blocks, piece);
+        const char* b = block(blocks, pair);
         uint32_t w[4];
         words_at<1>(b + 1, w);
         Piece p;
@@ -118,20 +118,31 @@ struct Format<TSR_TYPE_MXFP4> : piece_bits::FormatOf<formats::BlockMxfp4, 32> {
         for (int i = 0; i < 4; ++i) {
             uint32_t low, high;
             look_up(kTable, w[i], low, high);
-            p.codes[i] = piece % 2 == 0 ? low : high;
+            p.codes[i] = odd == 0 ? low : high;
         }
         p.scale = formats::half_e8m0_to_f32(get<uint8_t>(b));
         p.offset = 0;
         return p;
     }
+    SIMT_DEVICE static NibbleLevels nibbles_at(const char* blocks, unsigned pair, float) {
+        using namespace piece_bits;
+        constexpr Table16 kLevels = sum_table(formats::kMxfp4Values);
+        static_assert(is_sum_table(kLevels, formats::kMxfp4Values, 0));
+        const char* b = block(blocks, pair);
+        NibbleLevels n;
+        words_at<1>(b + 1, n.words);
+        n.levels = kLevels;
+        n.scale = formats::half_e8m0_to_f32(get<uint8_t>(b));
+        return n;
+    }
 };
 
 template <>
 struct Format<TSR_TYPE_IQ4_NL> : piece_bits::FormatOf<formats::BlockIq4Nl, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         constexpr Table16 kTable = table16(formats::kIq4Values);
-        const char* b = block(blocks, piece);
+        const char* b = block(blocks, pair);
         uint32_t w[4];
         words_at<2>(b + 2, w);
         Piece p;
@@ -139,21 +150,32 @@ struct Format<TSR_TYPE_IQ4_NL> : piece_bits::FormatOf<formats::BlockIq4Nl, 32> {
         for (int i = 0; i < 4; ++i) {
             uint32_t low, high;
             look_up(kTable, w[i], low, high);
-            p.codes[i] = piece % 2 == 0 ? low : high;
+            p.codes[i] = odd == 0 ? low : high;
         }
         p.scale = half_at(b);
         p.offset = 0;
         return p;
     }
+    SIMT_DEVICE static NibbleLevels nibbles_at(const char* blocks, unsigned pair, float) {
+        using namespace piece_bits;
+        constexpr Table16 kLevels = sum_table(formats::kIq4Values);
+        static_assert(is_sum_table(kLevels, formats::kIq4Values, 0));
+        const char* b = block(blocks, pair);
+        NibbleLevels n;
+        words_at<2>(b + 2, n.words);
+        n.levels = kLevels;
+        n.scale = half_at(b);
+        return n;
+    }
 };
 
 template <>
 struct Format<TSR_TYPE_IQ4_XS> : piece_bits::FormatOf<formats::BlockIq4Xs, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         constexpr Table16 kTable = table16(formats::kIq4Values);
-        const char* b = block(blocks, piece);
-        const int group = piece / 2 % 8;
+        const char* b = block(blocks, pair);
+        const unsigned group = pair % 8;
         uint32_t w[4], head[2];  // d and scales_h, scales_l
         words_at<8>(b, head);
         words_at<8>(b + 8 + 16 * group, w);
@@ -162,23 +184,41 @@ struct Format<TSR_TYPE_IQ4_XS> : piece_bits::FormatOf<formats::BlockIq4Xs, 32> {
         for (int i = 0; i < 4; ++i) {
             uint32_t low, high;
             look_up(kTable, w[i], low, high);
-            p.codes[i] = piece % 2 == 0 ? low : high;
+            p.codes[i] = odd == 0 ? low : high;
         }
-        const uint32_t scale = (head[1] >> 4 * group & 15) | (head[0] >> (16 + 2 * group) & 3) << 4;
-        p.scale = simt::to_float(simt::half_t{static_cast<uint16_t>(head[0])}) *
-                  static_cast<float>(static_cast<int>(scale) - 32);
+        p.scale = scale_of(head, group);
         p.offset = 0;
         return p;
+    }
+    SIMT_DEVICE static NibbleLevels nibbles_at(const char* blocks, unsigned pair, float) {
+        using namespace piece_bits;
+        constexpr Table16 kLevels = sum_table(formats::kIq4Values);
+        static_assert(is_sum_table(kLevels, formats::kIq4Values, 0));
+        const char* b = block(blocks, pair);
+        NibbleLevels n;
+        const unsigned group = pair % 8;
+        uint32_t head[2];
+        words_at<8>(b, head);
+        words_at<8>(b + 8 + 16 * group, n.words);
+        n.levels = kLevels;
+        n.scale = scale_of(head, group);
+        return n;
+    }
+
+  private:
+    SIMT_DEVICE static float scale_of(const uint32_t (&head)[2], unsigned group) {
+        const uint32_t scale = (head[1] >> 4 * group & 15) | (head[0] >> (16 + 2 * group) & 3) << 4;
+        return simt::unpack_low<simt::half_t>(head[0]) * static_cast<float>(static_cast<int>(scale) - 32);
     }
 };
 
 template <>
 struct Format<TSR_TYPE_Q8_K_F16> : piece_bits::FormatOf<formats::BlockQ8KF16, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
-        const char* b = block(blocks, piece);
+        const char* b = block(blocks, pair);
         Piece p;
-        words_at<2>(b + 2 + 16 * (piece % 16), p.codes);
+        words_at<2>(b + 2 + 16 * (2 * (pair % 8) + odd), p.codes);
         p.scale = half_at(b);
         p.offset = 0;
         return p;
@@ -187,10 +227,10 @@ struct Format<TSR_TYPE_Q8_K_F16> : piece_bits::FormatOf<formats::BlockQ8KF16, 32
 
 template <>
 struct Format<TSR_TYPE_Q8_ROW> : piece_bits::FormatOf<formats::BlockQ8Row, 32> {
-    SIMT_DEVICE static Piece at(const char* blocks, int piece, float row_scale) {
+    SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
         Piece p;
-        words_at<16>(block(blocks, piece) + 16 * (piece % 2), p.codes);
+        words_at<16>(block(blocks, pair) + 16 * (odd), p.codes);
         p.scale = row_scale;
         p.offset = 0;
         return p;

@@ -1,5 +1,4 @@
-// moe_route: a warp a row. get_rows: a thread a piece of 32 elements.
-#include "cache_rows.hpp"
+// moe_route: a warp a row.
 #include "routing.hpp"
 #include "rows.hpp"
 
@@ -132,24 +131,5 @@ SIMT_KERNEL(32, 4) moe_route(Route r) {
             const float divisor = r.normalize ? fmaxf(sum, 0x1p-14f) : 1.f;
             for (int i = 0; i < r.used; ++i) weights[i] = chosen[i] / divisor * r.scale;
         }
-    }
-}
-
-// Grid: x the pieces of a row by kGetRowsThreads, y the maximum of rows or fewer. An id that is not of the table gives
-// not-a-number.
-SIMT_KERNEL(kGetRowsThreads, 4) get_rows(GetRows g) {
-    const RowRange range = actual_rows(g.rows);
-    const int piece = static_cast<int>(block_index().x * kGetRowsThreads + thread_index().x);
-    if (piece * kPiece >= g.n) return;
-    const int count = minimum(kPiece, g.n - piece * kPiece);
-    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
-         row += static_cast<int>(grid_size().y)) {
-        const int id = *at<int32_t>(g.ids, row * g.id);
-        float* y = at<float>(g.y, row * g.y_row) + piece * kPiece;
-        if (id < 0 || id >= g.count) {
-            for (int i = 0; i < count; ++i) y[i] = bits_as<float>(0x7FFFFFFFu);
-            continue;
-        }
-        decode_piece(g.type, at<char>(g.table, id * g.table_row), piece, count, [&](int i, float v) { y[i] = v; });
     }
 }

@@ -1,4 +1,4 @@
-// Arguments of moe_route and get_rows; see arguments.hpp.
+// Arguments of moe_route; see arguments.hpp.
 #pragma once
 
 #include "arguments.hpp"
@@ -19,16 +19,5 @@ struct Route {
 inline constexpr int kMaximumExperts = 1024;
 inline constexpr int kMaximumGroups = 64;
 inline constexpr int kMaximumUsed = 64;
-
-// y[row] = the row ids[row] of a table of any type that can be cached.
-struct GetRows {
-    const void *table, *ids;
-    void* y;
-    Rows rows;
-    int64_t table_row, id, y_row;  // strides
-    int32_t n, count, type, reserved;
-};
-
-inline constexpr int kGetRowsThreads = 128;
 
 }  // namespace tessera::cuda_kernels

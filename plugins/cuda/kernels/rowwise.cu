@@ -1,4 +1,4 @@
-// add, mul, silu_mul, weighted_sum and rope.
+// add, mul, silu_mul, weighted_sum, rope and hadamard.
 #include "rows.hpp"
 #include "rowwise.hpp"
 
@@ -107,5 +107,33 @@ SIMT_KERNEL(kRopeThreads, 4) rope(Rope p) {
             y[first] = a * cosines[pair] - b * sines[pair];
             y[second] = a * sines[pair] + b * cosines[pair];
         }
+    }
+}
+
+// Grid: x the elements by `part`, y the maximum of rows or fewer, z the inner rows. y may be x.
+SIMT_KERNEL(kRowThreads, 4) hadamard(Hadamard h) {
+    using namespace simt;
+    SIMT_SHARED(float, values, kHadamardElements);
+    const RowRange range = actual_rows(h.rows);
+    const int inner = static_cast<int>(block_index().z), thread = static_cast<int>(thread_index().x);
+    const int64_t i = inner % h.inner[0], j = inner / h.inner[0];
+    const int begin = static_cast<int>(block_index().x) * h.part, count = minimum(h.part, h.n - begin);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        const auto* x = at<float>(h.x, i * h.x_strides[0] + j * h.x_strides[1] + row * h.x_strides[2]) + begin;
+        auto* y = at<float>(h.y, i * h.y_strides[0] + j * h.y_strides[1] + row * h.y_strides[2]) + begin;
+        sync_block();  // the values of the row before have been read
+        for (int e = thread; e < count; e += kRowThreads) values[e] = x[e];
+        for (int half = 1; half < h.block; half *= 2) {
+            sync_block();
+            for (int pair = thread; pair < count / 2; pair += kRowThreads) {
+                const int first = pair / half * 2 * half + pair % half;
+                const float a = values[first], b = values[first + half];
+                values[first] = a + b;
+                values[first + half] = a - b;
+            }
+        }
+        sync_block();
+        for (int e = thread; e < count; e += kRowThreads) y[e] = values[e] * h.scale;
     }
 }

@@ -43,6 +43,21 @@ struct Rope {
     double frequencies[128];
 };
 
+// Each block of `block` elements, a power of two, of rows of n is multiplied with the orthonormal Hadamard matrix. Rows
+// are numbered as in Pointwise.
+struct Hadamard {
+    const void* x;
+    void* y;
+    Rows rows;
+    int64_t x_strides[3], y_strides[3];
+    int32_t inner[2];
+    int32_t n, block;
+    int32_t part;  // elements that a block of threads works on: whole blocks, kHadamardElements at most
+    float scale;   // 1 / sqrt(block)
+};
+
+inline constexpr int kHadamardElements = 8192;
+
 inline constexpr int kMaximumPairs = 128;
 inline constexpr int kRopeThreads = 128;
 inline constexpr int kRopeHeads = 8;  // of a block

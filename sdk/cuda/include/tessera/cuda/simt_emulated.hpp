@@ -392,8 +392,11 @@ inline int convert_to_int(float a) {
 inline uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
     const uint64_t bytes = static_cast<uint64_t>(b) << 32 | a;
     uint32_t result = 0;
-    for (unsigned i = 0; i < 4; ++i)
-        result |= static_cast<uint32_t>(bytes >> 8 * (selector >> 4 * i & 7u) & 0xFFu) << 8 * i;
+    for (unsigned i = 0; i < 4; ++i) {
+        uint32_t byte = static_cast<uint32_t>(bytes >> 8 * (selector >> 4 * i & 7u)) & 0xFFu;
+        if (selector >> 4 * i & 8u) byte = byte >> 7 ? 0xFFu : 0;
+        result |= byte << 8 * i;
+    }
     return result;
 }
 template <class To, class From>

@@ -1,0 +1,161 @@
+#include "few_rows.hpp"
+
+#include "kernels/block_formats.hpp"
+#include "launches.hpp"
+
+#include <tessera/cpp/status.hpp>
+#include <tessera/cpu/check.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace tessera::cuda_ops {
+namespace {
+
+using cuda_kernels::kMatmulWarps;
+
+constexpr std::array kTiles = {1, 2, 4, 8};
+static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
+
+// The modules of kernels: formats that are decoded alike.
+enum class Family { kFloat, kSmall, kK, kLevels, kCodebook };
+
+Family family_of(tsr_type type) noexcept {
+    switch (type) {
+        case TSR_TYPE_Q4_0:
+        case TSR_TYPE_Q4_1:
+        case TSR_TYPE_Q5_0:
+        case TSR_TYPE_Q5_1:
+        case TSR_TYPE_Q6_0:
+        case TSR_TYPE_Q8_0:
+        case TSR_TYPE_MXFP4:
+        case TSR_TYPE_IQ4_NL:
+        case TSR_TYPE_IQ4_XS:
+        case TSR_TYPE_Q8_K_F16:
+        case TSR_TYPE_Q8_ROW:
+            return Family::kSmall;
+        case TSR_TYPE_Q2_K:
+        case TSR_TYPE_Q3_K:
+        case TSR_TYPE_Q4_K:
+        case TSR_TYPE_Q5_K:
+        case TSR_TYPE_Q6_K:
+            return Family::kK;
+        case TSR_TYPE_IQ2_K:
+        case TSR_TYPE_IQ3_K:
+        case TSR_TYPE_IQ4_K:
+        case TSR_TYPE_IQ5_K:
+        case TSR_TYPE_IQ6_K:
+        case TSR_TYPE_IQ2_KS:
+        case TSR_TYPE_IQ3_KS:
+        case TSR_TYPE_IQ4_KS:
+        case TSR_TYPE_IQ5_KS:
+            return Family::kLevels;
+        case TSR_TYPE_IQ1_S:
+        case TSR_TYPE_IQ1_M:
+        case TSR_TYPE_IQ1_S_ROW:
+        case TSR_TYPE_IQ1_M_ROW:
+        case TSR_TYPE_IQ2_XXS:
+        case TSR_TYPE_IQ2_XS:
+        case TSR_TYPE_IQ2_S:
+        case TSR_TYPE_IQ3_XXS:
+        case TSR_TYPE_IQ3_S:
+            return Family::kCodebook;
+        default:
+            return Family::kFloat;
+    }
+}
+
+bool is_float(tsr_type type) noexcept {
+    return family_of(type) == Family::kFloat;
+}
+
+// Rows of x and of the weight can be read 16 bytes at a time.
+bool reads_vectors(const cuda_kernels::Matmul& a, tsr_type type) noexcept {
+    uint64_t all = reinterpret_cast<uint64_t>(a.weight) | reinterpret_cast<uint64_t>(a.x) |
+                   static_cast<uint64_t>(a.weight_row | a.x_row);
+    all |= static_cast<uint64_t>(a.weight_batch | a.x_batch);  // 0 without a batch
+    return multiple(all, 16) && a.k % (type == TSR_TYPE_F32 ? 4 : 8) == 0;
+}
+
+uint32_t groups_of(int32_t n, int32_t of) noexcept {
+    return static_cast<uint32_t>((n + of - 1) / of);
+}
+
+}  // namespace
+
+const cuda::Module& weights_module(const Build& build, tsr_type type) noexcept {
+    switch (family_of(type)) {
+        case Family::kSmall:
+            return *build.few_rows_small;
+        case Family::kK:
+            return *build.few_rows_k;
+        case Family::kLevels:
+            return *build.few_rows_levels;
+        case Family::kCodebook:
+            return *build.few_rows_codebook;
+        default:
+            return *build.matmul_float;
+    }
+}
+
+uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
+    if (is_float(weight)) return 0;
+    const bool sums = cuda_kernels::has_offsets(weight);
+    return static_cast<uint64_t>(image_capability >= kDp4a ? cuda_kernels::int8_activation_bytes(k, sums)
+                                                           : cuda_kernels::float_activation_bytes(k, sums));
+}
+
+double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept {
+    if (is_float(weight)) return 32;
+    return image_capability < kDp4a ? 16 : image_capability < 700 ? 140 : 70;
+}
+
+FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k,
+                 Kind kind)
+    : type_(weight) {
+    const cuda::Module& module = weights_module(build, weight);
+    const cuda::Image* image = cuda::find_image(module, info.compute_capability);
+    if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info.compute_capability));
+    activation_bytes_ = static_cast<int64_t>(activation_bytes(weight, k, image->capability));
+    if (activation_bytes_ > 0) quantise_.emplace(device, *build.quantise, "quantise_activations");
+    const std::string name = cpu::format_name(weight);
+    if (kind == Kind::kById) {
+        products_[0].emplace(device, module, ("matmul_id_" + name).c_str());
+        return;
+    }
+    for (size_t t = 0; t < kTiles.size(); ++t)
+        products_[t].emplace(device, module, ("matmul_" + name + "_tile" + std::to_string(kTiles[t])).c_str());
+}
+
+void FewRows::convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) const {
+    if (!quantise_) {
+        a.vectors = reads_vectors(a, type_) ? 1 : 0;
+        return;
+    }
+    a.activation_bytes = activation_bytes_;
+    a.sums = cuda_kernels::has_offsets(type_) ? 1 : 0;
+    a.interleaved = cuda_kernels::reads_interleaved(type_) ? 1 : 0;
+    quantise_->launch(queue,
+                      {groups_of(a.k / 32, cuda_kernels::kQuantiseWarps), std::min(rows, kMaximumGrid),
+                       static_cast<uint32_t>(a.batch)},
+                      32 * cuda_kernels::kQuantiseWarps, a);
+}
+
+void FewRows::multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) const {
+    convert(queue, a, rows);
+    size_t tile = 0;
+    while (tile + 1 < kTiles.size() && static_cast<uint32_t>(kTiles[tile]) < rows) ++tile;
+    const auto tile_rows = static_cast<uint32_t>(kTiles[tile]);
+    products_[tile]->launch(queue,
+                            {groups_of(a.n, kMatmulWarps), std::min((rows + tile_rows - 1) / tile_rows, kMaximumGrid),
+                             static_cast<uint32_t>(a.batch)},
+                            32 * kMatmulWarps, a);
+}
+
+void FewRows::multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const {
+    convert(queue, m.matmul, rows);
+    products_[0]->launch(queue, {groups_of(m.matmul.n, kMatmulWarps), std::min(rows, kMaximumGrid), slots},
+                         32 * kMatmulWarps, m);
+}
+
+}  // namespace tessera::cuda_ops

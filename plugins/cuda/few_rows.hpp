@@ -1,0 +1,55 @@
+// Products of few rows with weights of any type: a warp an output.
+#pragma once
+
+#include "ops.hpp"
+
+#include <tessera/cuda/launch.hpp>
+#include <tessera/types.h>
+
+#include <array>
+#include <cstdint>
+#include <optional>
+
+namespace tessera::cuda_kernels {
+struct Matmul;
+struct MatmulId;
+}  // namespace tessera::cuda_kernels
+
+namespace tessera::cuda_ops {
+
+// The compute capability that brought dp4a: below it products are in f32.
+inline constexpr uint32_t kDp4a = 610;
+
+// The module that has the functions of a weight's type, and their names' part; any type that weights can have.
+const cuda::Module& weights_module(const Build& build, tsr_type type) noexcept;
+
+// Bytes of one row of k activations in the workspace; 0: products with this type read x itself. The image that a card
+// runs decides about their form.
+uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept;
+
+// Multiply-adds a clock and multiprocessor.
+double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept;
+
+// The functions for one weight. Prepared once; launches from any thread.
+class FewRows {
+  public:
+    enum class Kind { kRows, kById };
+
+    // Fetches functions from the device. Throws sdk::Failure.
+    FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k, Kind kind);
+
+    // Sets what concerns activations, launches their conversion, if the type needs it, and the product with at most
+    // `rows` rows. All else of the arguments is set.
+    void multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) const;
+    void multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const;
+
+  private:
+    void convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) const;
+
+    tsr_type type_;
+    int64_t activation_bytes_ = 0;
+    std::optional<cuda::Kernel> quantise_;
+    std::array<std::optional<cuda::Kernel>, 4> products_;  // by tile, or the first one by id
+};
+
+}  // namespace tessera::cuda_ops

@@ -1,0 +1,8 @@
+// Activations of products with block formats.
+#include "quantise.hpp"
+
+using namespace tessera::cuda_kernels;
+
+SIMT_KERNEL(32 * kQuantiseWarps, 8) quantise_activations(Matmul a) {
+    write_activations(a);
+}
