@@ -1,5 +1,5 @@
 // Weights whose file interleaves rows, loaded and used: rows of a table, which stay as they are, and a product, which
-// packs them anew.
+// packs them anew. With TESSERA_TEST_DEVICE=CUDA0 on a card, which takes rows as they are unpacked while loading.
 #include "core/graph/graph.hpp"
 #include "core/graph/op_set.hpp"
 #include "core/graph/types.hpp"
@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <cstdlib>
 
 namespace tessera::tests {
 namespace {
@@ -61,8 +62,12 @@ TEST_P(InterleavedWeight, IsReadAsItsRows) {
     graph.set_output("logits", graph.add_one("matmul", "product", {taken, weight}));
     ScheduleOptions options;
     options.max_rows = kRows;
+    const char* const device = std::getenv("TESSERA_TEST_DEVICE");
+    if (device) options.placement.rules = {{".*", device}};
     Team team(2);
-    Executor executor(make_plan(graph, registry, hardware, options), registry, team);
+    Plan plan = make_plan(graph, registry, hardware, options);
+    for (const PlannedNode& node : plan.nodes) ASSERT_EQ(node.device != 0, device != nullptr);
+    Executor executor(std::move(plan), registry, team);
     executor.load(Source(recorded<unsigned char>(goldens(), GetParam() + ".interleaved")));
 
     const int32_t chosen[kRows] = {1, static_cast<int32_t>(all - 1), static_cast<int32_t>(group)};

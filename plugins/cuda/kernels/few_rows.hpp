@@ -12,11 +12,17 @@
 
 namespace tessera::cuda_kernels {
 
+// Larger units take more registers than tiles of many rows leave.
+template <int kType, int kTile>
+struct UnitsOfTile : Units<kType> {};
+template <int kType, int kTile>
+requires(kTile > 2) struct UnitsOfTile<kType, kTile> : PairUnits<kType> {
+};
+
 // How much of a row lies in shared memory at once.
-template <int kType>
+template <class F, class U>
 struct Part {
-    using F = Format<kType>;
-    static constexpr int kUnitElements = 16 * Units<kType>::kPieces;
+    static constexpr int kUnitElements = 16 * U::kPieces;
     static constexpr int kStepBytes = 32 * kUnitElements / F::kBlockElements * F::kBlockBytes;  // a unit for each lane
     static constexpr int kMaximumSteps = (2048 - 16) / kStepBytes;
     static constexpr int kSteps = kMaximumSteps < 1 ? 1 : kMaximumSteps > 8 ? 8 : kMaximumSteps;
@@ -26,10 +32,8 @@ struct Part {
 };
 
 // Bytes of a part on their way from global memory to shared memory.
-template <int kType>
+template <class P>
 class Transfer {
-    using P = Part<kType>;
-
   public:
     // The bytes begin..end of what begins at `from`, a part at most. Bytes before `from`, of the vector that it lies
     // in, are read, too; none after the end.
@@ -66,19 +70,17 @@ class Transfer {
     int skew_, end_;
 };
 
-// A row of activations as int8, and the product of 32 elements of it with two pieces.
+// A row of activations as int8, and the product of a unit with what it meets there.
 struct Int8Row {
     const char* codes;
-    const float *scales, *sums;
+    int scales_begin, sums_begin;
 
     SIMT_DEVICE static Int8Row of(const char* row, int k) {
-        return {row, at<float>(row, int8_scales_begin(k)), at<float>(row, int8_sums_begin(k))};
+        return {row, static_cast<int>(int8_scales_begin(k)), static_cast<int>(int8_sums_begin(k))};
     }
-    template <int kType>
-    SIMT_DEVICE void add(float& sum, const Piece (&pieces)[Units<kType>::kPieces], unsigned unit) const {
+    template <class F, class U>
+    SIMT_DEVICE void add(float& sum, const Piece (&pieces)[U::kPieces], unsigned unit) const {
         using namespace simt;
-        using F = Format<kType>;
-        using U = Units<kType>;
         float d[U::kPieces];
         load_scales<U>(unit, d);
         SIMT_UNROLL
@@ -93,11 +95,11 @@ struct Int8Row {
                 sum = fmaf(pieces[i + 1].scale * d[i + 1], static_cast<float>(second), sum);
             }
             if constexpr (F::kOffsets && F::kScaleElements == 32 && U::kNeighbours) {
-                const auto s = load_global<Float2>(sums + a);
+                const auto s = load_global<Float2>(sums(a));
                 sum = fmaf(pieces[i].offset, s.x + s.y, sum);
             } else if constexpr (F::kOffsets) {
-                sum = fmaf(pieces[i].offset, load_global<float>(sums + a), sum);
-                sum = fmaf(pieces[i + 1].offset, load_global<float>(sums + b), sum);
+                sum = fmaf(pieces[i].offset, load_global<float>(sums(a)), sum);
+                sum = fmaf(pieces[i + 1].offset, load_global<float>(sums(b)), sum);
             }
         }
     }
@@ -110,20 +112,22 @@ struct Int8Row {
         add_nibbles(w.levels, w.words[1], a.z, a.w, of_low, of_high);
         add_nibbles(w.levels, w.words[2], b.x, b.y, of_low, of_high);
         add_nibbles(w.levels, w.words[3], b.z, b.w, of_low, of_high);
-        sum = fmaf(w.scale * load_global<float>(scales + pair), static_cast<float>(of_low + of_high), sum);
+        sum = fmaf(w.scale * load_global<float>(scales(pair)), static_cast<float>(of_low + of_high), sum);
     }
 
   private:
+    SIMT_DEVICE const char* scales(unsigned pair) const { return codes + scales_begin + 4 * pair; }
+    SIMT_DEVICE const char* sums(unsigned piece) const { return codes + sums_begin + 4 * piece; }
     template <class U>
     SIMT_DEVICE void load_scales(unsigned unit, float (&d)[U::kPieces]) const {
         using namespace simt;
         if constexpr (U::kPieces == 2) {
-            d[0] = d[1] = load_global<float>(scales + unit);
+            d[0] = d[1] = load_global<float>(scales(unit));
         } else if constexpr (U::kNeighbours) {
-            const auto two = load_global<Float2>(scales + 2 * unit);
+            const auto two = load_global<Float2>(scales(2 * unit));
             d[0] = d[1] = two.x, d[2] = d[3] = two.y;
         } else {
-            const auto four = load_global<Float4>(scales + unit / 2 * 4);
+            const auto four = load_global<Float4>(scales(unit / 2 * 4));
             d[0] = four.x, d[1] = four.y, d[2] = four.z, d[3] = four.w;
         }
     }
@@ -155,18 +159,18 @@ struct Int8Row {
 // The same as f32: for cards without dp4a, on which f32 is as fast as anything.
 struct FloatRow {
     const char* values;
-    const float* sums;
+    int sums_begin;
 
-    SIMT_DEVICE static FloatRow of(const char* row, int k) { return {row, at<float>(row, float_sums_begin(k))}; }
-    template <int kType>
-    SIMT_DEVICE void add(float& sum, const Piece (&pieces)[Units<kType>::kPieces], unsigned unit) const {
+    SIMT_DEVICE static FloatRow of(const char* row, int k) { return {row, static_cast<int>(float_sums_begin(k))}; }
+    template <class F, class U>
+    SIMT_DEVICE void add(float& sum, const Piece (&pieces)[U::kPieces], unsigned unit) const {
         using namespace simt;
-        using U = Units<kType>;
         SIMT_UNROLL
         for (int i = 0; i < U::kPieces; ++i) {
             const unsigned index = U::index(unit, i);
-            sum = fmaf(pieces[i].scale, dot(pieces[i], values + 64 * static_cast<int64_t>(index)), sum);
-            if constexpr (Format<kType>::kOffsets) sum = fmaf(pieces[i].offset, load_global<float>(sums + index), sum);
+            sum = fmaf(pieces[i].scale, dot(pieces[i], values + 64 * index), sum);
+            if constexpr (F::kOffsets)
+                sum = fmaf(pieces[i].offset, load_global<float>(values + sums_begin + 4 * index), sum);
         }
     }
 
@@ -197,19 +201,23 @@ using ActivationRow = Int8Row;
 using ActivationRow = FloatRow;
 #endif
 
+template <int kType, int kTile>
+inline constexpr int kPartVectors = Part<Format<kType>, UnitsOfTile<kType, kTile>>::kVectors;
+
 // Adds the dot products of a row of the weight with rows of activations, each lane its share of them. `part`: shared
-// memory of the warp, Part<kType>::kVectors vectors. All lanes of the warp call it.
+// memory of the warp, kPartVectors<kType, kTile> vectors. All lanes of the warp call it.
 template <int kType, int kTile>
 SIMT_DEVICE void add_products(const char* weight, int k, const ActivationRow (&x)[kTile], float (&sums)[kTile],
                               simt::UInt4* part) {
     using namespace simt;
     using F = Format<kType>;
-    using P = Part<kType>;
+    using U = UnitsOfTile<kType, kTile>;
+    using P = Part<F, U>;
     const float row_scale = F::row_scale(weight);
     const char* from = weight + F::kPrefixBytes;
     const int units = k / P::kUnitElements;
     int left = k / F::kBlockElements * F::kBlockBytes;
-    Transfer<kType> transfer;
+    Transfer<P> transfer;
     transfer.load(from, minimum(left, P::kBytes));
     for (int first = 0; first < units; first += 32 * P::kSteps) {
         sync_warp();  // the part before has been read
@@ -225,11 +233,11 @@ SIMT_DEVICE void add_products(const char* weight, int k, const ActivationRow (&x
                 SIMT_UNROLL
                 for (int t = 0; t < kTile; ++t) x[t].add(sums[t], w, static_cast<unsigned>(first) + unit);
             } else {
-                Piece pieces[Units<kType>::kPieces];
-                Units<kType>::load(blocks, unit, row_scale, pieces);
+                Piece pieces[U::kPieces];
+                U::load(blocks, unit, row_scale, pieces);
                 SIMT_UNROLL
                 for (int t = 0; t < kTile; ++t)
-                    x[t].template add<kType>(sums[t], pieces, static_cast<unsigned>(first) + unit);
+                    x[t].template add<F, U>(sums[t], pieces, static_cast<unsigned>(first) + unit);
             }
         }
     }
@@ -239,8 +247,7 @@ SIMT_DEVICE void add_products(const char* weight, int k, const ActivationRow (&x
 template <int kType, int kTile>
 SIMT_DEVICE void multiply_few(const Matmul& a) {
     using namespace simt;
-    using P = Part<kType>;
-    SIMT_SHARED(UInt4, parts, kMatmulWarps * P::kVectors);
+    SIMT_SHARED(UInt4, parts, kMatmulWarps * (kPartVectors<kType, kTile>));
     const RowRange range = actual_rows(a.rows);
     const int output = static_cast<int>(block_index().x) * kMatmulWarps + static_cast<int>(warp());
     if (output >= a.n) return;
@@ -257,7 +264,7 @@ SIMT_DEVICE void multiply_few(const Matmul& a) {
             x[t] = ActivationRow::of(at<char>(a.activations, (row * a.batch + batch) * a.activation_bytes), a.k);
             sums[t] = 0;
         }
-        add_products<kType>(weight, a.k, x, sums, parts + warp() * P::kVectors);
+        add_products<kType>(weight, a.k, x, sums, parts + warp() * kPartVectors<kType, kTile>);
         SIMT_UNROLL
         for (int t = 0; t < kTile; ++t) {
             const float sum = warp_sum(sums[t]);
@@ -272,8 +279,7 @@ SIMT_DEVICE void multiply_few(const Matmul& a) {
 template <int kType>
 SIMT_DEVICE void multiply_by_id(const MatmulId& m) {
     using namespace simt;
-    using P = Part<kType>;
-    SIMT_SHARED(UInt4, parts, kMatmulWarps * P::kVectors);
+    SIMT_SHARED(UInt4, parts, kMatmulWarps * (kPartVectors<kType, 1>));
     const Matmul& a = m.matmul;
     const RowRange range = actual_rows(a.rows);
     const int output = static_cast<int>(block_index().x) * kMatmulWarps + static_cast<int>(warp());
@@ -287,7 +293,7 @@ SIMT_DEVICE void multiply_by_id(const MatmulId& m) {
             const int64_t stored = static_cast<int64_t>(row - range.begin) * a.batch + slot % a.batch;
             const ActivationRow x[1] = {ActivationRow::of(at<char>(a.activations, stored * a.activation_bytes), a.k)};
             add_products<kType>(at<char>(a.weight, output * a.weight_row + id * a.weight_batch), a.k, x, sums,
-                                parts + warp() * P::kVectors);
+                                parts + warp() * kPartVectors<kType, 1>);
         } else if (id != -1) {
             sums[0] = bits_as<float>(0x7FFFFFFFu);
         }
@@ -303,19 +309,25 @@ namespace tessera::cuda_kernels {
 // Blocks a multiprocessor for which registers are limited: as many as leave enough to a lane for what it takes at once.
 template <int kType, int kTile>
 constexpr int few_rows_blocks() {
+    constexpr bool kLarge = Units<kType>::kPieces > 2 || kType == TSR_TYPE_IQ5_K || kType == TSR_TYPE_IQ5_KS;
     // Code for Pascal and Volta needs more of them.
-    if (kTile == 1) return (Units<kType>::kPieces == 2 ? 6 : 5) - (SIMT_ARCH < 800 ? 1 : 0);
-    return kTile == 8 ? 2 : kTile == 4 ? 3 : 4;
+    if (kTile == 1) return (kLarge ? 5 : 6) - (SIMT_ARCH < 800 ? 1 : 0);
+    return kTile == 8 || (kTile == 4 && SIMT_ARCH < 610) ? 2 : 3;
+}
+
+// Tiles that are computed: in f32, 8 rows take more registers than there are. The loop over rows takes the others.
+constexpr int computed_tile(int tile) {
+    return SIMT_ARCH < 610 && tile > 4 ? 4 : tile;
 }
 
 }  // namespace tessera::cuda_kernels
 
 // The kernels of a type by its name and its TSR_TYPE_*.
-#define TESSERA_FEW_ROWS(name, id, tile)                                         \
-    SIMT_KERNEL(32 * tessera::cuda_kernels::kMatmulWarps,                        \
-                (tessera::cuda_kernels::few_rows_blocks<TSR_TYPE_##id, tile>())) \
-    matmul_##name##_tile##tile(tessera::cuda_kernels::Matmul a) {                \
-        tessera::cuda_kernels::multiply_few<TSR_TYPE_##id, tile>(a);             \
+#define TESSERA_FEW_ROWS(name, id, tile)                                                                   \
+    SIMT_KERNEL(32 * tessera::cuda_kernels::kMatmulWarps,                                                  \
+                (tessera::cuda_kernels::few_rows_blocks<TSR_TYPE_##id, tile>()))                           \
+    matmul_##name##_tile##tile(tessera::cuda_kernels::Matmul a) {                                          \
+        tessera::cuda_kernels::multiply_few<TSR_TYPE_##id, tessera::cuda_kernels::computed_tile(tile)>(a); \
     }
 #define TESSERA_FEW_ROWS_OF(name, id)                                         \
     TESSERA_FEW_ROWS(name, id, 1)                                             \

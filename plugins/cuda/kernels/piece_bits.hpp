@@ -38,15 +38,17 @@ struct Format;
 // What a lane takes at once of the blocks that begin at `blocks`: kPieces pieces; piece i of a unit is number
 // index(unit, i). kNeighbours: pieces 2 i and 2 i + 1 are the halves of 32 aligned elements.
 template <int kType>
-struct Units {
+struct PairUnits {
     static constexpr int kPieces = 2;
     static constexpr bool kNeighbours = true;
-    SIMT_DEVICE static unsigned index(unsigned unit, int i) { return 2 * unit + i; }
+    SIMT_DEVICE static unsigned index(unsigned unit, int i) { return 2 * unit + static_cast<unsigned>(i); }
     SIMT_DEVICE static void load(const char* blocks, unsigned unit, float row_scale, Piece (&pieces)[kPieces]) {
         pieces[0] = Format<kType>::at(blocks, unit, 0, row_scale);
         pieces[1] = Format<kType>::at(blocks, unit, 1, row_scale);
     }
 };
+template <int kType>
+struct Units : PairUnits<kType> {};
 
 // 32 elements of formats for which reads_interleaved(): 16 bytes, in whose low nibbles are the first 16 elements, and
 // the levels that nibbles choose, as a sum of two look-ups. Format::nibbles_at(blocks, pair, row_scale) gives it.

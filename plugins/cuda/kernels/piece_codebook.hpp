@@ -65,7 +65,7 @@ struct Format<TSR_TYPE_IQ2_XXS> : piece_bits::FormatOf<formats::BlockIq2Xxs, 32>
 namespace piece_bits {
 
 SIMT_DEVICE float half_scale(const char* b, const char* scales, unsigned piece) {
-    return half_at(b) * (0.5f + static_cast<float>(byte_at(scales + piece / 2) >> (4 * (odd)) & 15)) * 0.25f;
+    return half_at(b) * (0.5f + static_cast<float>(byte_at(scales + piece / 2) >> (4 * (piece % 2)) & 15)) * 0.25f;
 }
 
 }  // namespace piece_bits
