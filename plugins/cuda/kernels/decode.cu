@@ -75,7 +75,7 @@ using namespace tessera::cuda_kernels;
 
 // Grid: x the elements of a row by kGetRowsThreads * kGetRowsElements, y the maximum of rows or fewer. An id that is not of
 // the table gives not-a-number.
-SIMT_KERNEL(kGetRowsThreads, 4) get_rows(GetRows g) {
+SIMT_KERNEL(kGetRowsThreads, 2) get_rows(GetRows g) {
     const RowRange range = actual_rows(g.rows);
     const int first = static_cast<int>(block_index().x * kGetRowsThreads + thread_index().x) * kGetRowsElements;
     if (first >= g.n) return;

@@ -1,7 +1,7 @@
 // Products of few rows with a weight of a block format: a warp an output.
 //
 // A row of the weight is read as what it is, a stream of bytes, in vectors of 16 that the lanes of the warp share out,
-// so that memory sees whole sectors and 64 bytes of each lane in flight whatever the alignment of the format's blocks.
+// so that memory sees whole sectors and a whole part of a row in flight whatever the alignment of the format's blocks.
 // The vectors lie in shared memory for a moment, where each lane takes the blocks of its elements, 32 at a time, as two
 // pieces (piece.hpp). While a part of the row is multiplied, the next one is on its way.
 #pragma once
@@ -24,7 +24,7 @@ template <class F, class U>
 struct Part {
     static constexpr int kUnitElements = 16 * U::kPieces;
     static constexpr int kStepBytes = 32 * kUnitElements / F::kBlockElements * F::kBlockBytes;  // a unit for each lane
-    static constexpr int kMaximumSteps = (2048 - 16) / kStepBytes;
+    static constexpr int kMaximumSteps = 2200 / kStepBytes;
     static constexpr int kSteps = kMaximumSteps < 1 ? 1 : kMaximumSteps > 8 ? 8 : kMaximumSteps;
     static constexpr int kBytes = kSteps * kStepBytes;
     static constexpr int kVectors = (kBytes + 15 + 15) / 16;  // wherever the part begins
@@ -307,11 +307,14 @@ SIMT_DEVICE void multiply_by_id(const MatmulId& m) {
 namespace tessera::cuda_kernels {
 
 // Blocks a multiprocessor for which registers are limited: as many as leave enough to a lane for what it takes at once.
+// With those of one row every card has enough bytes in flight (docs/measurements/cuda-static.md).
 template <int kType, int kTile>
 constexpr int few_rows_blocks() {
-    constexpr bool kLarge = Units<kType>::kPieces > 2 || kType == TSR_TYPE_IQ5_K || kType == TSR_TYPE_IQ5_KS;
-    // Code for Pascal and Volta needs more of them.
-    if (kTile == 1) return (kLarge ? 5 : 6) - (SIMT_ARCH < 800 ? 1 : 0);
+    // Code for Pascal and Volta needs more of them, and so do large units and formats of three and five bits.
+    constexpr bool kLarge = kType == TSR_TYPE_Q3_K || kType == TSR_TYPE_Q5_K || kType == TSR_TYPE_Q6_K ||
+                            kType == TSR_TYPE_IQ3_K || kType == TSR_TYPE_IQ3_KS || kType == TSR_TYPE_IQ5_K ||
+                            kType == TSR_TYPE_IQ5_KS;
+    if (kTile == 1) return SIMT_ARCH < 800 || kLarge ? 4 : 5;
     return kTile == 8 || (kTile == 4 && SIMT_ARCH < 610) ? 2 : 3;
 }
 
