@@ -131,10 +131,25 @@ void get_rows(const std::string& op, const Use& use) {
     }
 }
 
+// For cases of more rows than a tile of a kernel has: one type of each way to be multiplied.
+constexpr tsr_type kTypesOfManyRows[] = {TSR_TYPE_F32,  TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0,
+                                         TSR_TYPE_Q4_1, TSR_TYPE_Q6_K, TSR_TYPE_Q2_K};
+
 void matmul(const std::string& op, const Use& use) {
     struct Size {
         int64_t n, batch, rows, gap;
     };
+    for (const tsr_type type : kTypesOfManyRows) {
+        const int64_t k = block_of(type) == 256 ? 256 : 96, n = 131, rows = 150;
+        Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                        static_cast<long long>(n), static_cast<long long>(rows)));
+        c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+        c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
+        c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+        c.tolerance = tolerance_of(type);
+        c.row_ranges(static_cast<int32_t>(rows));
+        use(c);
+    }
     for (const tsr_type type : weight_types()) {
         for (const int64_t k : row_lengths(type)) {
             for (const Size s : {Size{17, 1, 5, 0}, Size{48, 1, 33, 16}, Size{8, 1, 1, 0}, Size{16, 3, 4, 0}}) {
@@ -201,6 +216,24 @@ void matmul_group(const std::string& op, const Use& use) {
     }
 }
 
+// How rows choose experts, where there are many.
+enum class Choice { kSpread, kOne, kNone };
+constexpr struct {
+    Choice choice;
+    const char* name;
+} kChoices[] = {{Choice::kSpread, "spread"}, {Choice::kOne, "one expert"}, {Choice::kNone, "none"}};
+
+void fill_ids(Operand& ids, int64_t experts, Choice choice) {
+    for (size_t r = 0; r < ids.rows(); ++r) {
+        for (int64_t i = 0; i < ids.tensor.dims[0]; ++i) {
+            const int64_t spread = (static_cast<int64_t>(r * r) + 2 * i) % (experts - 1);  // the last one has no rows
+            ids.integers(r)[i] =
+                choice == Choice::kNone ? -1 : static_cast<int32_t>(choice == Choice::kOne ? 1 : spread);
+        }
+        if (r % 7 == 3) ids.integers(r)[0] = -1;
+    }
+}
+
 void fill_ids(Operand& ids, int64_t experts) {
     for (size_t r = 0; r < ids.rows(); ++r) {
         for (int64_t i = 0; i < ids.tensor.dims[0]; ++i)
@@ -212,6 +245,31 @@ void fill_ids(Operand& ids, int64_t experts) {
 // gated_ffn, and moe_ffn with experts.
 void feed_forward(const std::string& op, const Use& use) {
     const bool routed = op == TSR_OP_MOE_FFN;
+    for (const tsr_type type : kTypesOfManyRows) {
+        const int64_t block = block_of(type), k = block == 256 ? 256 : 96, f = block == 256 ? 256 : 64;
+        const int64_t n = 72, experts = 3, used = 2, rows = 139;
+        for (const auto& [choice, name] : kChoices) {
+            if (!routed && choice != Choice::kSpread) continue;
+            Case c(op, text("%s rows=%lld %s", formats::format_name(type), static_cast<long long>(rows),
+                            routed ? name : ""));
+            c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+            if (routed) {
+                fill_ids(c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows), experts, choice);
+                c.fill(c.input("weights", TSR_TYPE_F32, {used, rows}, kActivation, kRows));
+                c.fill(c.input("gate", type, {k, f, experts}, kWeight), weight_size(k));
+                c.fill(c.input("up", type, {k, f, experts}, kWeight), weight_size(k));
+                c.fill(c.input("down", type, {f, n, experts}, kWeight), weight_size(f));
+            } else {
+                c.fill(c.input("gate", type, {k, f}, kWeight), weight_size(k));
+                c.fill(c.input("up", type, {k, f}, kWeight), weight_size(k));
+                c.fill(c.input("down", type, {f, n}, kWeight), weight_size(f));
+            }
+            c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+            c.tolerance = 2 * tolerance_of(type);
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
+    }
     for (const tsr_type type : weight_types()) {
         const int64_t block = block_of(type), k = block == 1 ? 40 : (block == 32 ? 96 : 256),
                       f = block == 1 ? 24 : block;
@@ -240,6 +298,19 @@ void feed_forward(const std::string& op, const Use& use) {
 }
 
 void matmul_id(const std::string& op, const Use& use) {
+    for (const tsr_type type : kTypesOfManyRows) {
+        const int64_t k = block_of(type) == 256 ? 256 : 96, n = 131, experts = 3, used = 2, rows = 139;
+        for (const auto& [choice, name] : kChoices) {
+            Case c(op, text("%s rows=%lld %s", formats::format_name(type), static_cast<long long>(rows), name));
+            c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+            c.fill(c.input("weight", type, {k, n, experts}, kWeight), weight_size(k));
+            fill_ids(c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows), experts, choice);
+            c.output("out", TSR_TYPE_F32, {n, used, rows}, kRows);
+            c.tolerance = tolerance_of(type);
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
+    }
     for (const tsr_type type : weight_types()) {
         const int64_t k = row_lengths(type).back(), n = 24, experts = 5, used = 3;
         for (const int64_t rows : {1, 7}) {
