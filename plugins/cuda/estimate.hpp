@@ -12,6 +12,8 @@ struct Cost {
     int launches = 1;
     // Multiply-adds a clock and multiprocessor that the kernel reaches where arithmetic bounds it.
     double macs_a_clock = 64;
+    // With the maximum of rows; 0: the same.
+    double macs_a_clock_all_rows = 0;
     // How often the largest operand is read with the maximum of rows.
     double passes_all_rows = 1;
     double bytes_of_a_pass = 0;

@@ -17,8 +17,23 @@ using cuda_kernels::kMatmulWarps;
 constexpr std::array kTiles = {1, 2, 4, 8};
 static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
 
-// The modules of kernels: formats that are decoded alike.
-enum class Family { kFloat, kSmall, kK, kLevels, kCodebook };
+bool is_float(tsr_type type) noexcept {
+    return family_of(type) == Family::kFloat;
+}
+
+// Rows of x and of the weight can be read 16 bytes at a time.
+bool reads_vectors(const cuda_kernels::Matmul& a, tsr_type type) noexcept {
+    uint64_t all = reinterpret_cast<uint64_t>(a.weight) | reinterpret_cast<uint64_t>(a.x) |
+                   static_cast<uint64_t>(a.weight_row | a.x_row);
+    all |= static_cast<uint64_t>(a.weight_batch | a.x_batch);  // 0 without a batch
+    return multiple(all, 16) && a.k % (type == TSR_TYPE_F32 ? 4 : 8) == 0;
+}
+
+uint32_t groups_of(int32_t n, int32_t of) noexcept {
+    return static_cast<uint32_t>((n + of - 1) / of);
+}
+
+}  // namespace
 
 Family family_of(tsr_type type) noexcept {
     switch (type) {
@@ -65,24 +80,6 @@ Family family_of(tsr_type type) noexcept {
     }
 }
 
-bool is_float(tsr_type type) noexcept {
-    return family_of(type) == Family::kFloat;
-}
-
-// Rows of x and of the weight can be read 16 bytes at a time.
-bool reads_vectors(const cuda_kernels::Matmul& a, tsr_type type) noexcept {
-    uint64_t all = reinterpret_cast<uint64_t>(a.weight) | reinterpret_cast<uint64_t>(a.x) |
-                   static_cast<uint64_t>(a.weight_row | a.x_row);
-    all |= static_cast<uint64_t>(a.weight_batch | a.x_batch);  // 0 without a batch
-    return multiple(all, 16) && a.k % (type == TSR_TYPE_F32 ? 4 : 8) == 0;
-}
-
-uint32_t groups_of(int32_t n, int32_t of) noexcept {
-    return static_cast<uint32_t>((n + of - 1) / of);
-}
-
-}  // namespace
-
 const cuda::Module& weights_module(const Build& build, tsr_type type) noexcept {
     switch (family_of(type)) {
         case Family::kSmall:
@@ -96,6 +93,14 @@ const cuda::Module& weights_module(const Build& build, tsr_type type) noexcept {
         default:
             return *build.matmul_float;
     }
+}
+
+bool has_sums(tsr_type weight) noexcept {
+    return cuda_kernels::has_offsets(weight);
+}
+
+bool interleaved(tsr_type weight) noexcept {
+    return cuda_kernels::reads_interleaved(weight);
 }
 
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
@@ -128,10 +133,7 @@ FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& b
 }
 
 void FewRows::convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) const {
-    if (!quantise_) {
-        a.vectors = reads_vectors(a, type_) ? 1 : 0;
-        return;
-    }
+    if (!quantise_) return;
     a.activation_bytes = activation_bytes_;
     a.sums = cuda_kernels::has_offsets(type_) ? 1 : 0;
     a.interleaved = cuda_kernels::reads_interleaved(type_) ? 1 : 0;
@@ -143,6 +145,12 @@ void FewRows::convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) c
 
 void FewRows::multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) const {
     convert(queue, a, rows);
+    multiply_converted(queue, a, rows);
+}
+
+void FewRows::multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& converted, uint32_t rows) const {
+    cuda_kernels::Matmul a = converted;
+    if (!quantise_) a.vectors = reads_vectors(a, type_) ? 1 : 0;
     size_t tile = 0;
     while (tile + 1 < kTiles.size() && static_cast<uint32_t>(kTiles[tile]) < rows) ++tile;
     const auto tile_rows = static_cast<uint32_t>(kTiles[tile]);
@@ -154,6 +162,7 @@ void FewRows::multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) c
 
 void FewRows::multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const {
     convert(queue, m.matmul, rows);
+    if (!quantise_) m.matmul.vectors = reads_vectors(m.matmul, type_) ? 1 : 0;
     products_[0]->launch(queue, {groups_of(m.matmul.n, kMatmulWarps), std::min(rows, kMaximumGrid), slots},
                          32 * kMatmulWarps, m);
 }

@@ -20,8 +20,16 @@ namespace tessera::cuda_ops {
 // The compute capability that brought dp4a: below it products are in f32.
 inline constexpr uint32_t kDp4a = 610;
 
+// The modules of kernels: formats that are decoded alike.
+enum class Family { kFloat, kSmall, kK, kLevels, kCodebook };
+Family family_of(tsr_type type) noexcept;
+
 // The module that has the functions of a weight's type, and their names' part; any type that weights can have.
 const cuda::Module& weights_module(const Build& build, tsr_type type) noexcept;
+
+// How activations for this type lie: with sums; interleaved.
+bool has_sums(tsr_type weight) noexcept;
+bool interleaved(tsr_type weight) noexcept;
 
 // Bytes of one row of k activations in the workspace; 0: products with this type read x itself. The image that a card
 // runs decides about their form.
@@ -41,11 +49,14 @@ class FewRows {
     // Sets what concerns activations, launches their conversion, if the type needs it, and the product with at most
     // `rows` rows. All else of the arguments is set.
     void multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) const;
+    // The two steps of multiply: the first sets activation_bytes, which other products of the same rows can share.
+    void convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) const;
+    void multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& a, uint32_t rows) const;
+    // Bytes of one row of activations; 0: there are none.
+    int64_t row_bytes() const noexcept { return activation_bytes_; }
     void multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const;
 
   private:
-    void convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) const;
-
     tsr_type type_;
     int64_t activation_bytes_ = 0;
     std::optional<cuda::Kernel> quantise_;

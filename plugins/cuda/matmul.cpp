@@ -1,12 +1,15 @@
-// matmul for few rows, with weights of any type.
+// matmul with weights of any type: of few rows a warp an output, of many in tiles.
 #include "estimate.hpp"
 #include "few_rows.hpp"
 #include "kernel_of.hpp"
 #include "matmul_arguments.hpp"
+#include "tile_product.hpp"
 
 #include <tessera/cpu/checks/matmul.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 
 namespace tessera::cuda_ops {
 namespace {
@@ -31,33 +34,42 @@ class MatmulOfRows {
         const uint32_t image = cuda::find_image(module, device.compute_capability)->capability;
         const int64_t rows = maximum_rows(x);
         const uint64_t bytes = activation_bytes(weight.type, x.dims[0], image);
+        const auto few = static_cast<uint64_t>(std::min<int64_t>(rows, cuda_kernels::kMaximumTile));
         plan.supported = 1;
-        plan.workspace_bytes = bytes * static_cast<uint64_t>(rows * batch_of(x));
-        std::snprintf(plan.reason, sizeof plan.reason, "%s, a warp an output, up to %d rows at once",
-                      bytes == 0       ? "sums in f32"
-                      : image >= kDp4a ? "activations in int8, dp4a"
-                                       : "activations in f32",
-                      cuda_kernels::kMaximumTile);
-        Cost cost;
-        cost.launches = bytes == 0 ? 1 : 2;
-        cost.macs_a_clock = few_rows_macs_a_clock(weight.type, image);
-        cost.passes_all_rows =
-            static_cast<double>((rows + cuda_kernels::kMaximumTile - 1) / cuda_kernels::kMaximumTile);
-        cost.bytes_of_a_pass = cpu::tensor_bytes(weight);
-        write_estimate(work, cost, device, plan);
+        plan.workspace_bytes =
+            std::max(bytes * few, tile_row_bytes(weight.type, x.dims[0], image) * static_cast<uint64_t>(rows)) *
+            static_cast<uint64_t>(batch_of(x));
+        const bool int8 = bytes > 0 && image >= kDp4a;
+        std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows a warp an output, more in tiles%s",
+                      int8 ? "activations in int8" : "sums in f32", cuda_kernels::kMaximumTile,
+                      int8 ? image >= 800 ? " by tensor cores" : " by dp4a" : "");
+        write_product_estimate(work, weight.type, bytes > 0 ? 2 : 1, device, image, rows, 1, plan);
     }
 
     MatmulOfRows(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
         : node_(node),
-          few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kRows) {}
+          few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kRows) {
+        if (maximum_rows(*node.inputs[0]) <= cuda_kernels::kMaximumTile) return;
+        tiles_.emplace(device, info, build, node.inputs[1]->type);
+        if (tiles_->converts()) convert_.emplace(device, build, tiles_->form());
+    }
 
     void enqueue(const tsr_launch& launch) const {
-        few_rows_.multiply(launch.queue, matmul_arguments(node_, launch), row_bound(*node_.inputs[0], launch));
+        const uint32_t rows = row_bound(*node_.inputs[0], launch);
+        const cuda_kernels::Matmul m = matmul_arguments(node_, launch);
+        if (rows <= static_cast<uint32_t>(cuda_kernels::kMaximumTile)) {
+            few_rows_.multiply(launch.queue, m, rows);
+            return;
+        }
+        if (convert_) convert_->launch(launch.queue, rows_to_convert(m), rows * static_cast<uint32_t>(m.batch));
+        tiles_->multiply_rows(launch.queue, m, rows);
     }
 
   private:
     const tsr_node& node_;
     FewRows few_rows_;
+    std::optional<TileProduct> tiles_;
+    std::optional<ConvertRows> convert_;
 };
 
 }  // namespace

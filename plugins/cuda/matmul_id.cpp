@@ -1,13 +1,16 @@
-// matmul_id with weights of any type: the ids are read on the device, so that a recording holds for all of them. Each
-// row reads its experts for itself, which is right for few rows.
+// matmul_id with weights of any type: the ids are read on the device, so that a recording holds for all of them. Of few
+// rows each reads its experts for itself, many are grouped by expert on the device.
 #include "estimate.hpp"
 #include "few_rows.hpp"
 #include "kernel_of.hpp"
 #include "launches.hpp"
+#include "tile_product.hpp"
 
 #include <tessera/cpu/checks/matmul.hpp>
 
+#include <algorithm>
 #include <cstdio>
+#include <optional>
 
 namespace tessera::cuda_ops {
 namespace {
@@ -35,23 +38,35 @@ class MatmulId {
                                static_cast<long long>(kMaximum), kMaximumGrid);
         }
         const uint32_t image = cuda::find_image(module, device.compute_capability)->capability;
-        const int64_t stored = x.rank == 3 ? x.dims[1] : 1;
+        if (!MapExperts::takes(weight.dims[2])) {
+            return sdk::refuse(plan, "matmul_id: required %lld experts; supported: up to %d; missing: more",
+                               static_cast<long long>(weight.dims[2]), cuda_kernels::kMapExperts);
+        }
+        const int64_t rows = maximum_rows(x), stored = x.rank == 3 ? x.dims[1] : 1;
         plan.supported = 1;
         const uint64_t bytes = activation_bytes(weight.type, x.dims[0], image);
-        plan.workspace_bytes = bytes * static_cast<uint64_t>(maximum_rows(x) * stored);
-        std::snprintf(plan.reason, sizeof plan.reason, "activations in %s, a warp an output, a row at a time",
-                      bytes > 0 && image >= kDp4a ? "int8" : "f32");
-        const double rows = static_cast<double>(maximum_rows(x));
-        work.bytes_all_rows = work.bytes_one_row * rows;
-        Cost cost;
-        cost.launches = bytes == 0 ? 1 : 2;
-        cost.macs_a_clock = few_rows_macs_a_clock(weight.type, image);
-        write_estimate(work, cost, device, plan);
+        const uint64_t few = bytes * static_cast<uint64_t>(std::min<int64_t>(rows, kFewRowsById) * stored);
+        const uint64_t many =
+            rows_at(ids, weight) + tile_row_bytes(weight.type, x.dims[0], image) * static_cast<uint64_t>(rows * stored);
+        plan.workspace_bytes = rows > kFewRowsById ? std::max(few, many) : few;
+        const bool int8 = bytes > 0 && image >= kDp4a;
+        std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows a warp an output, more in tiles by expert%s",
+                      int8 ? "activations in int8" : "sums in f32", int{kFewRowsById},
+                      int8 ? image >= 800 ? ", tensor cores" : ", dp4a" : "");
+        // Tiles of an expert are not full: half a tile of 64 rows more, on average.
+        const double places = static_cast<double>(rows * ids.dims[0]), experts = static_cast<double>(weight.dims[2]);
+        write_product_estimate(work, weight.type, bytes > 0 ? 3 : 2, device, image, rows,
+                               places / (places + 32 * std::min(experts, places)), plan);
     }
 
     MatmulId(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
         : node_(node),
-          few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kById) {}
+          few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kById) {
+        if (maximum_rows(*node.inputs[0]) <= kFewRowsById) return;
+        map_.emplace(device, build);
+        tiles_.emplace(device, info, build, node.inputs[1]->type);
+        if (tiles_->converts()) convert_.emplace(device, build, tiles_->form());
+    }
 
     void enqueue(const tsr_launch& launch) const {
         const tsr_tensor &x = *node_.inputs[0], &weight = *node_.inputs[1], &ids = *node_.inputs[2];
@@ -76,12 +91,71 @@ class MatmulId {
         m.ids_slot = ids.strides[0];
         m.ids_row = ids.strides[1];
         m.experts = static_cast<int32_t>(weight.dims[2]);
-        few_rows_.multiply_by_id(launch.queue, m, row_bound(x, launch), static_cast<uint32_t>(ids.dims[0]));
+        const uint32_t rows = row_bound(x, launch), slots = static_cast<uint32_t>(ids.dims[0]);
+        if (rows <= kFewRowsById) {
+            few_rows_.multiply_by_id(launch.queue, m, rows, slots);
+        } else {
+            multiply_in_tiles(launch, m, rows, slots);
+        }
     }
 
   private:
+    static uint64_t rows_at(const tsr_tensor& ids, const tsr_tensor& weight) noexcept {
+        return MapExperts::bytes(ids.dims[0] * ids.dims[1], weight.dims[2]);
+    }
+
+    void multiply_in_tiles(const tsr_launch& launch, cuda_kernels::MatmulId& m, uint32_t rows, uint32_t slots) const {
+        cuda_kernels::Matmul& matmul = m.matmul;
+        const int64_t places = int64_t{rows} * slots;
+        const int tile = tiles_->tile_rows(static_cast<double>(places) / m.experts);
+        cuda_kernels::ExpertMap map{};
+        map.ids = m.ids;
+        map.rows = matmul.rows;
+        map.ids_slot = m.ids_slot;
+        map.ids_row = m.ids_row;
+        map.slots = static_cast<int32_t>(slots);
+        map.experts = m.experts;
+        map.tile_rows = tile;
+        map_->launch(launch.queue, map, launch.workspace, places);
+
+        cuda_kernels::Tiles a{};
+        a.x = matmul.x;
+        a.x_row = matmul.x_row;
+        a.x_slot = matmul.x_batch;
+        a.x_numbering = cuda_kernels::kAbsolute;
+        if (convert_) {
+            matmul.activations = static_cast<char*>(launch.workspace) + rows_at(*node_.inputs[2], *node_.inputs[1]);
+            convert_->launch(launch.queue, rows_to_convert(matmul), rows * static_cast<uint32_t>(matmul.batch));
+            const int64_t row = row_bytes(tiles_->form(), matmul.k);
+            a.x = matmul.activations;
+            a.x_row = row * matmul.batch;
+            a.x_slot = matmul.batch > 1 ? row : 0;
+            a.x_numbering = cuda_kernels::kRelative;
+        }
+        a.weights[0] = matmul.weight;
+        a.y = matmul.y;
+        a.tiles = map.tiles;
+        a.places = map.places;
+        a.rows = matmul.rows;
+        a.weight_row = matmul.weight_row;
+        a.weight_matrix = matmul.weight_batch;
+        a.y_row = matmul.y_row;
+        a.y_slot = matmul.y_batch;
+        a.k = matmul.k;
+        a.n = matmul.n;
+        a.slots = map.slots;
+        a.experts = m.experts;
+        a.y_numbering = cuda_kernels::kAbsolute;
+        a.constants = 1;
+        tiles_->multiply(launch.queue, a, tile,
+                         static_cast<uint32_t>(MapExperts::maximum_tiles(places, m.experts, tile)));
+    }
+
     const tsr_node& node_;
     FewRows few_rows_;
+    std::optional<MapExperts> map_;
+    std::optional<TileProduct> tiles_;
+    std::optional<ConvertRows> convert_;
 };
 
 }  // namespace

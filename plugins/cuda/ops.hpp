@@ -13,7 +13,8 @@ namespace tessera::cuda_ops {
     X(rms_norm)                                                                                                       \
     X(quantise)                                                                                                       \
     X(few_rows_small) X(few_rows_k) X(few_rows_levels) X(few_rows_codebook) X(matmul_float) X(rowwise) X(cache_write) \
-        X(attention) X(routing) X(decode)
+        X(attention) X(routing) X(decode) X(product_parts) X(products_small) X(products_k) X(products_levels)             \
+            X(products_codebook) X(products_float)
 
 // What a plugin was built with. Lives until the process ends.
 struct Build {

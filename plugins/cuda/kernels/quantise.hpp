@@ -12,30 +12,26 @@ SIMT_DEVICE float half_warp_sum(float value) {
     return value;
 }
 
-// Codes are x / d, rounded, with d = max |x| / 127 of 32 elements; if all are zero d = 0.
-SIMT_DEVICE void quantise_block(const Matmul& a, const float* x, char* row, int block) {
+// Block `block` of a row of activations, of which each lane has an element. Codes are x / d, rounded, with d = max |x|
+// / 127 of 32 elements; if all are zero d = 0.
+SIMT_DEVICE void write_activation(float value, char* row, int block, int k, bool sums, bool interleaved) {
     using namespace simt;
-    const int element = 32 * block + static_cast<int>(lane());
-    const float value = load_global<float>(x + element);
-    const float d = warp_maximum(fabsf(value)) / 127.f;
-    const float inverse = d > 0 ? 1.f / d : 0.f;
-    const int code = convert_to_int(value * inverse);
-    const int me = static_cast<int>(lane()), place = a.interleaved ? 2 * (me % 16) + me / 16 : me;
-    row[32 * block + place] = static_cast<char>(code);
-    if (lane() == 0) *at<float>(row, int8_scales_begin(a.k) + 4 * int64_t{block}) = d;
-    if (!a.sums) return;
-    const float sum = half_warp_sum(static_cast<float>(code));  // of whole numbers: exact
-    if (lane() % 16 == 0) *at<float>(row, int8_sums_begin(a.k) + element / 4) = d * sum;
-}
-
-SIMT_DEVICE void copy_block(const Matmul& a, const float* x, char* row, int block) {
-    using namespace simt;
-    const int element = 32 * block + static_cast<int>(lane());
-    const float value = load_global<float>(x + element);
-    *at<float>(row, 4 * int64_t{element}) = value;
-    if (!a.sums) return;
-    const float sum = half_warp_sum(value);
-    if (lane() % 16 == 0) *at<float>(row, float_sums_begin(a.k) + element / 4) = sum;
+    const int me = static_cast<int>(lane()), element = 32 * block + me;
+    if constexpr (SIMT_ARCH >= 610) {
+        const float d = warp_maximum(fabsf(value)) / 127.f;
+        const float inverse = d > 0 ? 1.f / d : 0.f;
+        const int code = convert_to_int(value * inverse), place = interleaved ? 2 * (me % 16) + me / 16 : me;
+        row[32 * block + place] = static_cast<char>(code);
+        if (me == 0) *at<float>(row, int8_scales_begin(k) + 4 * int64_t{block}) = d;
+        if (!sums) return;
+        const float sum = half_warp_sum(static_cast<float>(code));  // of whole numbers: exact
+        if (me % 16 == 0) *at<float>(row, int8_sums_begin(k) + element / 4) = d * sum;
+    } else {
+        *at<float>(row, 4 * int64_t{element}) = value;
+        if (!sums) return;
+        const float sum = half_warp_sum(value);
+        if (me % 16 == 0) *at<float>(row, float_sums_begin(k) + element / 4) = sum;
+    }
 }
 
 // All blocks of the rows of a launch. Grid: x the blocks of a row by kQuantiseWarps, y the maximum of rows or fewer, z
@@ -50,11 +46,7 @@ SIMT_DEVICE void write_activations(const Matmul& a) {
          row += static_cast<int>(grid_size().y)) {
         const auto* x = at<float>(a.x, (range.begin + row) * a.x_row + batch * a.x_batch);
         char* to = at<char>(a.activations, (static_cast<int64_t>(row) * a.batch + batch) * a.activation_bytes);
-        if constexpr (SIMT_ARCH >= 610) {
-            quantise_block(a, x, to, block);
-        } else {
-            copy_block(a, x, to, block);
-        }
+        write_activation(load_global<float>(x + 32 * block + lane()), to, block, a.k, a.sums != 0, a.interleaved != 0);
     }
 }
 

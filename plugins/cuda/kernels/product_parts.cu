@@ -1,0 +1,200 @@
+// What is around products of many rows: segments of activations, the map of experts, the sum over experts.
+#include "tile_rows.hpp"
+
+namespace tessera::cuda_kernels {
+namespace {
+
+using namespace simt;
+
+// The expert of a place; `experts` for id -1 and `experts` + 1 for one that is invalid.
+SIMT_DEVICE int expert_of(const ExpertMap& m, int begin, int place) {
+    const int row = place / m.slots, slot = place - row * m.slots;
+    const int id = load_global<int32_t>(at<char>(m.ids, (begin + row) * m.ids_row + slot * m.ids_slot));
+    return id == -1 ? m.experts : id < 0 || id >= m.experts ? m.experts + 1 : id;
+}
+
+SIMT_DEVICE int count_of_ones(unsigned bits) {
+    bits -= bits >> 1 & 0x55555555u;
+    bits = (bits & 0x33333333u) + (bits >> 2 & 0x33333333u);
+    return static_cast<int>(((bits + (bits >> 4)) & 0x0F0F0F0Fu) * 0x01010101u >> 24);
+}
+
+// The sum of `value` over the lanes before this one; `total`: over all.
+SIMT_DEVICE int sum_before(int value, int& total) {
+    const int l = static_cast<int>(lane());
+    int sum = value;
+    SIMT_UNROLL
+    for (int step = 1; step < 32; step *= 2) {
+        const int before = shuffle(sum, l >= step ? l - step : l);
+        if (l >= step) sum += before;
+    }
+    total = shuffle(sum, 31);
+    return sum - value;
+}
+
+template <bool kBrain>
+SIMT_DEVICE void make_halves_of(const Segments& a) {
+    SIMT_SHARED(unsigned, largest_of, kHalvesThreads / 32);
+    const RowRange range = actual_rows(a.rows);
+    const int t = static_cast<int>(thread_index().x), begin = a.relative ? 0 : range.begin;
+    const int rows = a.tiles ? a.tiles[1] : (range.end - range.begin) * a.slots;
+    const int padded = (a.k + kHalvesElements - 1) / kHalvesElements * kHalvesElements;
+    for (int row = static_cast<int>(block_index().x); row < rows; row += static_cast<int>(grid_size().x)) {
+        const auto* x =
+            at<float>(a.x, a.tiles ? row * a.x_row : (begin + row / a.slots) * a.x_row + row % a.slots * a.x_slot);
+        auto* to = at<char>(a.segments, row * a.segments_row);
+        float scale = 1, inverse = 1;
+        if constexpr (!kBrain) {
+            unsigned largest = 0;
+            for (int i = t; i < a.k; i += kHalvesThreads)
+                largest = maximum(largest, bits_as<unsigned>(load_global<float>(x + i)) & 0x7FFFFFFFu);
+            SIMT_UNROLL
+            for (int mask = 16; mask > 0; mask /= 2) largest = maximum(largest, shuffle_xor(largest, mask));
+            sync_block();  // those of the row before have been read
+            if (lane() == 0) largest_of[warp()] = largest;
+            sync_block();
+            SIMT_UNROLL
+            for (int w = 0; w < kHalvesThreads / 32; ++w) largest = maximum(largest, largest_of[w]);
+            // Below 2^15; with what is not finite or tiny as it is.
+            const int exponent = static_cast<int>(largest >> 23) - 127;
+            const int up = exponent > -100 && exponent < 128 ? 14 - exponent : 0;
+            inverse = bits_as<float>(static_cast<unsigned>(127 + minimum(up, 114)) << 23);
+            scale = bits_as<float>(static_cast<unsigned>(127 - minimum(up, 114)) << 23);
+        }
+        using T = simt::bfloat16_t;
+        for (int i = t; i < padded; i += kHalvesThreads) {
+            const float value = i < a.k ? load_global<float>(x + i) * inverse : 0.f;
+            auto* at_part = to + i / kHalvesElements * 64 * half_parts(kBrain) + i % kHalvesElements * 2;
+            if constexpr (kBrain) {
+                const T first = from_float<T>(value);
+                store_global(at_part, first.bits);
+                const float rest = value - to_float(first);
+                store_global(at_part + 64, from_float<T>(rest == rest ? rest : 0.f).bits);
+            } else {
+                store_global(at_part, from_float<half_t>(value).bits);
+            }
+        }
+        if (t == 0) store_global(to + padded / kHalvesElements * 64 * half_parts(kBrain), scale);
+    }
+}
+
+}  // namespace
+}  // namespace tessera::cuda_kernels
+
+using namespace tessera::cuda_kernels;
+using namespace simt;
+
+// Grid: x the segments of a row by kSegmentWarps, y rows and slots, or fewer.
+SIMT_KERNEL(32 * kSegmentWarps, 8) make_segments(Segments a) {
+    const RowRange range = actual_rows(a.rows);
+    const int segment = static_cast<int>(block_index().x) * kSegmentWarps + static_cast<int>(warp());
+    if (segment >= segments_of(a.k)) return;
+    const int rows = a.tiles ? a.tiles[1] : (range.end - range.begin) * a.slots, l = static_cast<int>(lane());
+    const int element = segment * kSegmentElements + 2 * l, begin = a.relative ? 0 : range.begin;
+    for (int row = static_cast<int>(block_index().y); row < rows; row += static_cast<int>(grid_size().y)) {
+        const int64_t from = a.tiles ? row * a.x_row : (begin + row / a.slots) * a.x_row + row % a.slots * a.x_slot;
+        const auto* x = at<float>(a.x, from);
+        // k is a multiple of 32.
+        const float first = element < a.k ? load_global<float>(x + element) : 0.f;
+        const float second = element < a.k ? load_global<float>(x + element + 1) : 0.f;
+        // As integers, so that what is not a number is larger than all others.
+        unsigned largest = maximum(bits_as<unsigned>(first) & 0x7FFFFFFFu, bits_as<unsigned>(second) & 0x7FFFFFFFu);
+        SIMT_UNROLL
+        for (int mask = 8; mask > 0; mask /= 2) largest = maximum(largest, shuffle_xor(largest, mask));
+        float scale = bits_as<float>(largest) * (1.f / 127.f);
+        // Short mantissas: see kMagic. What is too small for that is zero.
+        scale = largest < 0x0DA24260u ? 0.f : bits_as<float>(bits_as<unsigned>(scale) & 0xFFFFFFF8u);  // 1e-30
+        const float inverse = scale > 0.f ? 1.f / scale : 0.f;
+        const int codes[2] = {minimum(127, maximum(-127, convert_to_int(first * inverse))),
+                              minimum(127, maximum(-127, convert_to_int(second * inverse)))};
+        int sum = codes[0] + codes[1];
+        SIMT_UNROLL
+        for (int mask = 4; mask > 0; mask /= 2) sum += shuffle_xor(sum, mask);
+        auto* to = at<char>(a.segments, row * a.segments_row + segment * static_cast<int64_t>(kSegmentBytes));
+        store_global(to + 2 * l, static_cast<uint16_t>((codes[0] & 255) | (codes[1] & 255) << 8));
+        if (l % 16 == 0) store_global(to + kSegmentScales + l / 16 * 4, scale);
+        if (l % 8 == 0) store_global(to + kSegmentSums + l / 8 * 2, static_cast<int16_t>(sum));
+    }
+}
+
+// Rows of halves, for products with f16 and with bf16. Grid: x the rows and slots, or fewer.
+SIMT_KERNEL(kHalvesThreads, 8) make_halves_f16(Segments a) {
+    make_halves_of<false>(a);
+}
+SIMT_KERNEL(kHalvesThreads, 8) make_halves_bf16(Segments a) {
+    make_halves_of<true>(a);
+}
+
+// One block. Places of an expert are in the order of rows and slots.
+SIMT_KERNEL(kMapThreads, 1) map_experts(ExpertMap m) {
+    SIMT_SHARED(int, counts, kMapExperts + 2);
+    SIMT_SHARED(int, firsts, kMapExperts + 2);
+    SIMT_SHARED(int, first_tiles, kMapExperts + 2);
+    const RowRange range = actual_rows(m.rows);
+    const int t = static_cast<int>(thread_index().x), groups = m.experts + 2;
+    const int places = (range.end - range.begin) * m.slots;
+    for (int g = t; g < groups; g += kMapThreads) counts[g] = 0;
+    sync_block();
+    for (int p = t; p < places; p += kMapThreads) atomic_add(&counts[expert_of(m, range.begin, p)], 1);
+    sync_block();
+    if (warp() == 0) {
+        int places_before = 0, tiles_before = 0;
+        for (int begin = 0; begin < groups; begin += 32) {
+            const int g = begin + t;
+            const int count = g < groups ? counts[g] : 0, tiles = (count + m.tile_rows - 1) / m.tile_rows;
+            int all_places, all_tiles;
+            const int place = sum_before(count, all_places), tile = sum_before(tiles, all_tiles);
+            if (g < groups) {
+                firsts[g] = places_before + place;
+                first_tiles[g] = tiles_before + tile;
+            }
+            places_before += all_places;
+            tiles_before += all_tiles;
+        }
+        if (t == 0) m.tiles[0] = tiles_before;
+    }
+    sync_block();
+    if (t == 0) m.tiles[1] = firsts[m.experts];
+    for (int g = t; g < groups; g += kMapThreads) {
+        int32_t* tile = m.tiles + kMapHead + kMapTile * first_tiles[g];
+        for (int done = 0; done < counts[g]; done += m.tile_rows, tile += kMapTile) {
+            tile[0] = g;
+            tile[1] = firsts[g] + done;
+            tile[2] = minimum(m.tile_rows, counts[g] - done);
+        }
+    }
+    for (int g = static_cast<int>(warp()); g < groups; g += kMapThreads / 32) {
+        int next = firsts[g];
+        const int end = next + counts[g];
+        for (int begin = 0; next < end; begin += 32) {
+            const int p = begin + static_cast<int>(lane());
+            const bool mine = p < places && expert_of(m, range.begin, p < places ? p : 0) == g;
+            const unsigned which = vote_ballot(mine);
+            if (mine) m.places[next + count_of_ones(which & ((1u << lane()) - 1u))] = p;
+            next += count_of_ones(which);
+        }
+    }
+}
+
+// Grid: x the elements by kSumElements, y the maximum of rows or fewer.
+SIMT_KERNEL(kSumThreads, 4) sum_experts(ExpertSum a) {
+    const RowRange range = actual_rows(a.rows);
+    const int begin = static_cast<int>(block_index().x) * kSumElements, end = minimum(begin + kSumElements, a.n);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        for (int e = begin + static_cast<int>(thread_index().x); e < end; e += kSumThreads) {
+            float sum = 0;
+            for (int slot = 0; slot < a.slots; ++slot) {
+                const int id = *at<int32_t>(a.ids, row * a.ids_row + slot * a.ids_slot);
+                if (id == -1) continue;
+                if (id < 0 || id >= a.experts) {
+                    sum = bits_as<float>(0x7FC00000u);
+                    continue;
+                }
+                const float weight = *at<float>(a.weights, row * a.weights_row + slot * a.weights_slot);
+                sum = fmaf(weight, at<float>(a.x, (row - range.begin) * a.x_row + slot * a.x_slot)[e], sum);
+            }
+            at<float>(a.y, row * a.y_row)[e] = sum;
+        }
+    }
+}

@@ -1,0 +1,15 @@
+// Products of many rows with weights of formats with blocks of 32 elements, and of those that hold int8.
+#include "piece_small.hpp"
+#include "product_kernels.hpp"  // of the plugin
+
+TESSERA_PRODUCT(q4_0, TSR_TYPE_Q4_0)
+TESSERA_PRODUCT(q4_1, TSR_TYPE_Q4_1)
+TESSERA_PRODUCT(q5_0, TSR_TYPE_Q5_0)
+TESSERA_PRODUCT(q5_1, TSR_TYPE_Q5_1)
+TESSERA_PRODUCT(q6_0, TSR_TYPE_Q6_0)
+TESSERA_PRODUCT(q8_0, TSR_TYPE_Q8_0)
+TESSERA_PRODUCT(mxfp4, TSR_TYPE_MXFP4)
+TESSERA_PRODUCT(iq4_nl, TSR_TYPE_IQ4_NL)
+TESSERA_PRODUCT(iq4_xs, TSR_TYPE_IQ4_XS)
+TESSERA_PRODUCT(q8_K_f16, TSR_TYPE_Q8_K_F16)
+TESSERA_PRODUCT(q8_row, TSR_TYPE_Q8_ROW)

@@ -1,0 +1,219 @@
+#include "tile_product.hpp"
+
+#include "estimate.hpp"
+#include "few_rows.hpp"
+#include "kernels/block_formats.hpp"
+#include "launches.hpp"
+
+#include <tessera/cpu/check.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace tessera::cuda_ops {
+namespace {
+
+using namespace cuda_kernels;
+
+const cuda::Module& products_module(const Build& build, tsr_type type) noexcept {
+    switch (family_of(type)) {
+        case Family::kSmall:
+            return *build.products_small;
+        case Family::kK:
+            return *build.products_k;
+        case Family::kLevels:
+            return *build.products_levels;
+        case Family::kCodebook:
+            return *build.products_codebook;
+        default:
+            return *build.products_float;
+    }
+}
+
+// Rows from which on tiles of 128 rows are fuller than two of 64.
+constexpr double kLargeFrom = 96;
+
+std::string function_name(tsr_type type, int tile_rows) {
+    return std::string("product_") + cpu::format_name(type) + "_" + std::to_string(tile_rows);
+}
+
+uint32_t image_of(const tsr_device_info& info, const cuda::Module& module) {
+    const cuda::Image* image = cuda::find_image(module, info.compute_capability);
+    return image ? image->capability : 0;
+}
+
+}  // namespace
+
+RowForm row_form(tsr_type weight, uint32_t image_capability) noexcept {
+    if (family_of(weight) != Family::kFloat) return image_capability >= kDp4a ? RowForm::kSegments : RowForm::kFloats;
+    if (image_capability < 800 || weight == TSR_TYPE_F32) return RowForm::kFloats;
+    return weight == TSR_TYPE_BF16 ? RowForm::kBrainHalves : RowForm::kHalves;
+}
+
+int64_t row_bytes(RowForm form, int64_t k) noexcept {
+    switch (form) {
+        case RowForm::kSegments:
+            return segments_of(k) * kSegmentBytes;
+        case RowForm::kHalves:
+            return halves_bytes(k, false);
+        case RowForm::kBrainHalves:
+            return halves_bytes(k, true);
+        default:
+            return 0;
+    }
+}
+
+uint64_t tile_row_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
+    return static_cast<uint64_t>(row_bytes(row_form(weight, image_capability), k));
+}
+
+namespace {
+
+// Formats with a scale for 16 elements, not for 32 (Format<type>::kScaleElements).
+bool scales_by_sixteen(tsr_type type) noexcept {
+    switch (type) {
+        case TSR_TYPE_Q2_K:
+        case TSR_TYPE_Q3_K:
+        case TSR_TYPE_Q6_K:
+        case TSR_TYPE_IQ2_K:
+        case TSR_TYPE_IQ3_K:
+        case TSR_TYPE_IQ4_K:
+        case TSR_TYPE_IQ5_K:
+        case TSR_TYPE_IQ6_K:
+        case TSR_TYPE_IQ1_M:
+        case TSR_TYPE_IQ1_M_ROW:
+        case TSR_TYPE_IQ2_XS:
+        case TSR_TYPE_IQ2_S:
+            return true;
+        default:
+            return false;
+    }
+}
+
+// Multiply-adds a clock and multiprocessor of tiles that are full: the rate of the unit that multiplies, times the
+// share that the instructions beside it allow (docs/measurements/cuda-static.md), times 0.8 for what no instruction
+// count shows.
+double tile_macs_a_clock(tsr_type weight, uint32_t image, uint32_t capability) noexcept {
+    constexpr double kWaiting = 0.8;
+    const RowForm form = row_form(weight, image);
+    // GeForce cards of Ampere to Blackwell have less of tensor cores and more lanes of f32.
+    const bool geforce = (capability >= 860 && capability < 900) || capability >= 1200;
+    // f32: 64 or 128 lanes; per 16 multiply-adds of a thread four loads from shared memory go by.
+    if (form == RowForm::kFloats)
+        return kWaiting * 0.7 * (geforce || (capability >= 610 && capability < 700) ? 128 : 64);
+    // dp4a: four in each of 128 lanes on 6.1, of 64 later; of 380 instructions of a step 256 are dp4a.
+    if (image < 800) return kWaiting * 0.67 * (capability < 700 ? 512 : 256);
+    const double half_rate = geforce ? 256 : capability < 900 ? 1024 : 1270;  // with sums in f32; Hopper: of mma.sync
+    if (form != RowForm::kSegments) return kWaiting * 0.9 * half_rate / (form == RowForm::kBrainHalves ? 2 : 1);
+    const bool by_sixteen = scales_by_sixteen(weight), offsets = has_offsets(weight);
+    const double rate = geforce ? 1024 : capability < 900 ? 2048 : 2540;
+    if (geforce) return kWaiting * rate * (by_sixteen ? 0.5 : offsets ? 0.65 : 0.9);
+    return kWaiting * rate * (by_sixteen ? 0.22 : offsets ? 0.28 : 0.4);
+}
+
+}  // namespace
+
+TileProduct::TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight)
+    : form_(row_form(weight, image_of(info, products_module(build, weight)))),
+      small_(device, products_module(build, weight), function_name(weight, kSmallTile).c_str()) {
+    const bool tensors = form_ != RowForm::kFloats && image_of(info, products_module(build, weight)) >= 800;
+    small_outputs_ = tensors ? tile_outputs(kSmallTile) : kPlainTileOutputs;
+    if (tensors && form_ == RowForm::kSegments)
+        large_.emplace(device, products_module(build, weight), function_name(weight, kLargeTile).c_str());
+}
+
+void write_product_estimate(const cpu::Work& work, tsr_type weight, int launches, const tsr_device_info& device,
+                            uint32_t image, int64_t rows, double filled, tsr_kernel_plan& plan) noexcept {
+    Cost cost;
+    cost.launches = launches;
+    cost.macs_a_clock = few_rows_macs_a_clock(weight, image);
+    if (rows > kMaximumTile)
+        cost.macs_a_clock_all_rows = filled * tile_macs_a_clock(weight, image, device.compute_capability);
+    write_estimate(work, cost, device, plan);
+}
+
+int TileProduct::tile_rows(double rows) const noexcept {
+    return large_ && rows >= kLargeFrom ? kLargeTile : kSmallTile;
+}
+
+void TileProduct::multiply(tsr_queue queue, const Tiles& a, int tile_rows, uint32_t tiles, uint32_t batch) const {
+    const int outputs = tile_rows == kLargeTile ? tile_outputs(kLargeTile) : small_outputs_,
+              columns = a.paired ? 2 * a.n : a.n;
+    (tile_rows == kLargeTile ? *large_ : small_)
+        .launch(queue, {tiles, static_cast<uint32_t>((columns + outputs - 1) / outputs), batch}, kTilesThreads, a);
+}
+
+void TileProduct::multiply_rows(tsr_queue queue, const Matmul& m, uint32_t rows) const {
+    Tiles a{};
+    a.x = m.x;
+    a.x_row = m.x_row;
+    a.x_slot = m.x_batch;
+    a.x_numbering = kAbsolute;
+    if (converts()) {
+        a.x = m.activations;
+        a.x_slot = row_bytes(form_, m.k);
+        a.x_row = a.x_slot * m.batch;
+        a.x_numbering = kRelative;
+    }
+    a.weights[0] = m.weight;
+    a.y = m.y;
+    a.rows = m.rows;
+    a.weight_row = m.weight_row;
+    a.weight_matrix = m.weight_batch;
+    a.y_row = m.y_row;
+    a.y_slot = m.y_batch;
+    a.k = m.k;
+    a.n = m.n;
+    a.y_numbering = kAbsolute;
+    const auto tile = static_cast<uint32_t>(tile_rows(rows));
+    multiply(queue, a, static_cast<int>(tile), (rows + tile - 1) / tile, static_cast<uint32_t>(m.batch));
+}
+
+Segments rows_to_convert(const Matmul& m) noexcept {
+    Segments s{};
+    s.x = m.x;
+    s.segments = m.activations;
+    s.rows = m.rows;
+    s.x_row = m.x_row;
+    s.x_slot = m.x_batch;
+    s.k = m.k;
+    s.slots = m.batch;
+    return s;
+}
+
+ConvertRows::ConvertRows(tsr_device& device, const Build& build, RowForm form)
+    : form_(form),
+      kernel_(device, *build.product_parts,
+              form == RowForm::kSegments ? "make_segments"
+              : form == RowForm::kHalves ? "make_halves_f16"
+                                         : "make_halves_bf16") {}
+
+void ConvertRows::launch(tsr_queue queue, Segments a, uint32_t rows) const {
+    a.segments_row = row_bytes(form_, a.k);
+    if (form_ != RowForm::kSegments) {
+        kernel_.launch(queue, {std::min(rows, kMaximumGrid), 1, 1}, kHalvesThreads, a);
+        return;
+    }
+    const auto groups = static_cast<uint32_t>((segments_of(a.k) + kSegmentWarps - 1) / kSegmentWarps);
+    kernel_.launch(queue, {groups, std::min(rows, kMaximumGrid), 1}, 32 * kSegmentWarps, a);
+}
+
+int64_t MapExperts::maximum_tiles(int64_t places, int64_t experts, int tile_rows) noexcept {
+    // Every expert has at most one tile that is not full; so have rows without one.
+    return places / tile_rows + std::min(experts + 2, places);
+}
+
+uint64_t MapExperts::bytes(int64_t places, int64_t experts) noexcept {
+    const int64_t words = kMapHead + kMapTile * maximum_tiles(places, experts, kSmallTile) + places;
+    return static_cast<uint64_t>((4 * words + 255) / 256 * 256);
+}
+
+MapExperts::MapExperts(tsr_device& device, const Build& build) : kernel_(device, *build.product_parts, "map_experts") {}
+
+void MapExperts::launch(tsr_queue queue, ExpertMap& m, void* memory, int64_t places) const {
+    m.tiles = static_cast<int32_t*>(memory);
+    m.places = m.tiles + kMapHead + kMapTile * maximum_tiles(places, m.experts, m.tile_rows);
+    kernel_.launch(queue, {1, 1, 1}, kMapThreads, m);
+}
+
+}  // namespace tessera::cuda_ops
