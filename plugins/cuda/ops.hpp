@@ -14,7 +14,7 @@ namespace tessera::cuda_ops {
     X(quantise)                                                                                                       \
     X(few_rows_small) X(few_rows_k) X(few_rows_levels) X(few_rows_codebook) X(matmul_float) X(rowwise) X(cache_write) \
         X(attention) X(routing) X(decode) X(product_parts) X(products_small) X(products_k) X(products_levels)             \
-            X(products_codebook) X(products_float)
+            X(products_codebook) X(products_float) X(ffn_small) X(ffn_k) X(ffn_levels) X(ffn_codebook)
 
 // What a plugin was built with. Lives until the process ends.
 struct Build {
@@ -51,6 +51,9 @@ void set_moe_route(tsr_kernel& kernel) noexcept;
 void set_get_rows(tsr_kernel& kernel) noexcept;
 void set_matmul_id(tsr_kernel& kernel) noexcept;
 void set_matmul_transposed(tsr_kernel& kernel) noexcept;
+void set_matmul_group(tsr_kernel& kernel) noexcept;
+void set_gated_ffn(tsr_kernel& kernel) noexcept;
+void set_moe_ffn(tsr_kernel& kernel) noexcept;
 void set_convert(tsr_kernel& kernel) noexcept;
 void set_transpose(tsr_kernel& kernel) noexcept;
 void set_hadamard(tsr_kernel& kernel) noexcept;

@@ -23,7 +23,7 @@ constexpr SetKernel kKernels[] = {set_rms_norm,
                                   set_moe_route,
                                   set_get_rows,
                                   set_matmul_id,
-                                  set_matmul_transposed,
+                                  set_matmul_transposed, set_matmul_group, set_gated_ffn, set_moe_ffn,
                                   set_convert,
                                   set_transpose,
                                   set_hadamard};

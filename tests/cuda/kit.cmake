@@ -76,17 +76,27 @@ if(TSR_CUDA)
             set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS slow)
         endfunction()
         set(folder "${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}")
+        # The reference has no fused ops: what computes them on the CPU is what they are compared with.
+        function(fused_test name card)
+            if(TARGET tessera_plugin_cpu_avx2)
+                emulated_test(plugin_test_cuda_${name}_fused CARDS ${card} COMMAND "$<TARGET_FILE:tessera>" plugin-test
+                    "${folder}/tessera_cuda_${name}.toml" --kernel matmul_group --kernel _ffn --reference "${folder}/tessera_cpu_avx2.toml"
+                    --timeout 300)
+            endif()
+        endfunction()
         set(acceptance "${CMAKE_SOURCE_DIR}/tools/gpu_acceptance" run "${CMAKE_BINARY_DIR}" --output)
         tessera_cuda_archs(archs)
         if("61" IN_LIST archs)
             emulated_test(cuda_wrappers_legacy CARDS 6.1:1GiB COMMAND "$<TARGET_FILE:cuda_wrappers_legacy_test>")
             emulated_test(plugin_test_cuda_legacy CARDS 6.1:2GiB 6.1:2GiB
                 COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --timeout 120)
+            fused_test(legacy 6.1:2GiB)
         endif()
         if("80" IN_LIST archs)
             emulated_test(cuda_wrappers_ampere CARDS 8.6:1GiB 8.0:1GiB COMMAND "$<TARGET_FILE:cuda_wrappers_ampere_test>")
             emulated_test(plugin_test_cuda_ampere CARDS 8.6:2GiB 8.0:2GiB
                 COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --timeout 120)
+            fused_test(ampere 8.6:2GiB)
         endif()
         if("61" IN_LIST archs AND "80" IN_LIST archs)
             string(REPLACE ";" "," comma_archs "${archs}")

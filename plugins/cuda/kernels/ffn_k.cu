@@ -1,0 +1,9 @@
+// Feed-forward networks of few rows with weights of q2_K to q6_K.
+#include "ffn_few.hpp"
+#include "piece_k.hpp"
+
+TESSERA_FFN(q2_K, TSR_TYPE_Q2_K)
+TESSERA_FFN(q3_K, TSR_TYPE_Q3_K)
+TESSERA_FFN(q4_K, TSR_TYPE_Q4_K)
+TESSERA_FFN(q5_K, TSR_TYPE_Q5_K)
+TESSERA_FFN(q6_K, TSR_TYPE_Q6_K)
