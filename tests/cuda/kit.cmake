@@ -5,6 +5,9 @@ tessera_test(cuda_provider_test SOURCES provider_test.cpp card.cpp LIBRARIES tes
 if(TARGET tessera_emulated_cuda AND NOT TSR_SANITIZE)
     add_test(NAME cuda_provider_emulated COMMAND "${CMAKE_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
         --gpu 8.6:1GiB --gpu 6.1:1GiB -- "$<TARGET_FILE:cuda_provider_test>")
+    add_test(NAME cuda_provider_lost COMMAND "${CMAKE_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:1GiB --gpu 6.1:1GiB
+        --faults 0:lost@60 -- "$<TARGET_FILE:cuda_provider_test>" --gtest_filter=*ALostCard*)
+    set_tests_properties(cuda_provider_lost PROPERTIES FAIL_REGULAR_EXPRESSION "SKIPPED")
     add_dependencies(cuda_provider_test tessera_emulated_cuda tessera_emulated_nvml)
 endif()
 

@@ -7,6 +7,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace tessera::test {
 namespace {
 
@@ -102,6 +104,28 @@ TEST(CudaProvider, MemoryThatCannotBeHadIsToldInBytes) {
     // The card can go on.
     EXPECT_EQ(told(card.device().allocate(&card.device(), 1 << 20, &address)).code, TSR_OK);
     card.device().release(&card.device(), address);
+}
+
+// Where the driver loses its card at some call: logical devices are several opened devices of one card.
+TEST(CudaProvider, ALostCardEndsAllDevicesOnIt) {
+    const char* const faults = std::getenv("TESSERA_EMULATED_FAULTS");
+    const auto cards = faults ? cards_or_skip() : decltype(cards_or_skip())();
+    if (cards.size() < 2) GTEST_SKIP() << "no card that is lost here";
+    Card first(cards[0]->info), second(cards[0]->info), other(cards[1]->info);
+    const auto allocate = [](Card& card) {
+        void* address = nullptr;
+        const Told all = told(card.device().allocate(&card.device(), 4096, &address));
+        if (address) card.device().release(&card.device(), address);
+        return all;
+    };
+    Told lost;
+    for (int call = 0; call < 1000 && lost.code == TSR_OK; ++call) lost = allocate(first);
+    EXPECT_EQ(lost.code, TSR_DEVICE_LOST) << lost.message;
+    for (Card* card : {&first, &second}) {
+        EXPECT_EQ(allocate(*card).code, TSR_DEVICE_LOST);
+        EXPECT_EQ(told(card->device().wait_queue(&card->device(), card->queue())).code, TSR_DEVICE_LOST);
+    }
+    EXPECT_EQ(allocate(other).code, TSR_OK) << "another card goes on";
 }
 
 TEST(CudaProvider, AModuleWithoutAnImageForTheCardIsRefused) {

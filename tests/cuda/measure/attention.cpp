@@ -11,6 +11,7 @@ struct Shape {
     int64_t kv_heads;  // 0: one latent row a token, whose first dv elements are the value
     int64_t latent;    // > 0: projected; keys and values are made of these elements of a cached row
 };
+constexpr int64_t kMiddle = 16384;
 constexpr Shape kLatent16 = {"576/512, 16 heads", 576, 512, 16, 0, 0};
 constexpr Shape kLatent128 = {"576/512, 128 heads", 576, 512, 128, 0, 0};
 constexpr Shape kExpanded16 = {"192/128, 16 heads of their own", 192, 128, 16, 16, 0};
@@ -70,11 +71,10 @@ void attention(Bench& bench, const Shape& shape, const Format& cache, int64_t ro
                     4.0 * static_cast<double>(rows * shape.heads * (shape.dk + shape.dv));
         row.operations = 2 * macs;
         const bool latent = !plain && !shape.latent;
-        row.unit = rows == 1 && shape.heads <= 32 ? "copy" : bench.info().compute_capability >= 800 ? "f16" : "f32";
-        row.goal = !latent                    ? ""
-                   : shape.heads == 128       ? "576/512, 128 heads"
-                   : rows == 1 && depth > 100 ? "576/512, one token"
-                                              : "";
+        row.unit = rows == 1 && shape.heads <= 32 ? "copy" : bench.scale().tensor_cores ? "f16" : "f32";
+        // Short contexts are bound by the time of a launch.
+        const bool deep = latent && depth >= kMiddle;
+        row.goal = deep && shape.heads == 128 ? "576/512, 128 heads" : deep && rows == 1 ? "576/512, one token" : "";
         bench.report(row, node, tokens, depth > 0 ? Depth::kFull : Depth::kEmpty);
         return;
     }
@@ -101,7 +101,7 @@ void measure_attention(Bench& bench) {
         attention(bench, projected, kF16, 3, 0);
         return;
     }
-    constexpr int64_t kShort = 4096, kLong = 61440, kPrompt = 512, kMiddle = 16384;
+    constexpr int64_t kShort = 4096, kLong = 61440, kPrompt = 512;
     for (const Shape& shape : {kLatent16, kLatent128}) {
         for (const int64_t depth : {kShort, kLong}) attention(bench, shape, kF16, 1, depth - 1);
         attention(bench, shape, kQ8_0, 1, kLong - 1);

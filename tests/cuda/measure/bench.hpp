@@ -17,11 +17,12 @@ namespace tessera::test {
 
 // How much is measured.
 struct Scale {
-    bool small = false;      // for emulated cards: few rows and short contexts, each kernel once
-    bool plan_only = false;  // nothing runs: what the plugin's plans say
-    int64_t matrix_bytes;    // of a weight that products of few rows read: four times the second-level cache
-    int64_t content_bytes;   // of memory full of numbers, from which operands are taken in turn
-    double seconds = 1e9;    // after which nothing more is measured
+    bool small = false;        // for emulated cards: few rows and short contexts, each kernel once
+    bool tensor_cores = true;  // the plugin's kernels use them
+    bool plan_only = false;    // nothing runs: what the plugin's plans say
+    int64_t matrix_bytes;      // of a weight that products of few rows read: four times the second-level cache
+    int64_t content_bytes;     // of memory full of numbers, from which operands are taken in turn
+    double seconds = 1e9;      // after which nothing more is measured
 };
 
 // Which estimate of a plan the measured time is compared with.

@@ -31,7 +31,7 @@ Bench::Row row_of(const Bench& bench, const char* what, const Format& format, co
                 static_cast<double>(row_bytes_of(format.type, layer.embedding) * layer.hidden);
     row.operations = matrices * 2 * static_cast<double>(rows * layer.used) * static_cast<double>(layer.embedding) *
                      static_cast<double>(layer.hidden);
-    row.unit = rows == 1 ? "copy" : capability >= 800 ? "s8" : capability >= 610 ? "dp4a" : "f32";
+    row.unit = rows == 1 ? "copy" : bench.scale().tensor_cores ? "s8" : capability >= 610 ? "dp4a" : "f32";
     row.goal = rows == 1 ? "" : "experts, 128 rows each";
     return row;
 }
@@ -64,7 +64,7 @@ void measure_experts(Bench& bench) {
     constexpr int64_t kRowsOfExpert = 128;
     Layer layer;
     if (small) layer = {256, 256, 4, 2};
-    const int64_t many = small ? 9 : kRowsOfExpert * layer.experts / layer.used;
+    const int64_t many = small ? 9 : (kRowsOfExpert * layer.experts + layer.used - 1) / layer.used;
     for (const Format& format : {Format{TSR_TYPE_Q4_0, "q4_0"}, Format{TSR_TYPE_Q8_0, "q8_0"},
                                  Format{TSR_TYPE_Q4_K, "q4_K"}, Format{TSR_TYPE_Q6_K, "q6_K"}}) {
         Layer used = layer;

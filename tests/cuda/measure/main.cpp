@@ -84,10 +84,11 @@ Options parse(int count, char** words) {
     return options;
 }
 
-Scale scale_of(const Options& options, const tsr_device_info& info) {
+Scale scale_of(const Options& options, const tsr_plugin& plugin, const tsr_device_info& info) {
     constexpr int64_t kMebi = 1 << 20;
     Scale scale;
     scale.small = options.small;
+    scale.tensor_cores = info.compute_capability >= 800 && std::string_view(plugin.name) != "cuda_legacy";
     scale.plan_only = options.plan;
     scale.seconds = options.seconds;
     scale.matrix_bytes = std::max<int64_t>(4 * static_cast<int64_t>(info.l2_bytes), 64 * kMebi);
@@ -118,7 +119,7 @@ int run(int count, char** words) {
                                                                        {"clock", info->clock_hz}})
                                 .c_str());
         if (options.list) continue;
-        Bench bench(plugin, *info, scale_of(options, *info));
+        Bench bench(plugin, *info, scale_of(options, plugin, *info));
         if (!options.plan) measure_rates(bench, rates_of(plugin));
         measure_attention(bench);
         measure_products(bench);

@@ -11,10 +11,10 @@ std::string dimensions(int64_t k, int64_t n) {
 }
 
 // What the product is bounded by, at many rows: by the plugin's instructions for int8 or f16.
-const char* unit_of(const Format& format, uint32_t capability) {
-    const bool tensor_cores = capability >= 800;
+const char* unit_of(const Bench& bench, const Format& format) {
+    const bool tensor_cores = bench.scale().tensor_cores;
     if (format.type == TSR_TYPE_F16 || format.type == TSR_TYPE_BF16) return tensor_cores ? "f16" : "f32";
-    return tensor_cores ? "s8" : capability >= 610 ? "dp4a" : "f32";
+    return tensor_cores ? "s8" : bench.info().compute_capability >= 610 ? "dp4a" : "f32";
 }
 
 void product(Bench& bench, const Format& format, int64_t k, int64_t n, int64_t rows) {
@@ -27,7 +27,7 @@ void product(Bench& bench, const Format& format, int64_t k, int64_t n, int64_t r
     Bench::Row row{"product", dimensions(k, n), format.name, rows};
     row.bytes = static_cast<double>(row_bytes_of(format.type, k) * n + 4 * (k + n) * rows);
     row.operations = 2.0 * static_cast<double>(k) * static_cast<double>(n) * static_cast<double>(rows);
-    row.unit = few ? "copy" : unit_of(format, bench.info().compute_capability);
+    row.unit = few ? "copy" : unit_of(bench, format);
     row.goal = rows == 1 ? "one-row product" : "";
     bench.report(row, node, 1, Depth::kEmpty);
 }
