@@ -16,7 +16,7 @@ namespace tessera::cuda_kernels {
 template <int kType, int kTile>
 struct UnitsOfTile : Units<kType> {};
 template <int kType, int kTile>
-requires(kTile > 2) struct UnitsOfTile<kType, kTile> : PairUnits<kType> {
+requires(kTile > 2 || (kTile == 2 && SIMT_ARCH < 610)) struct UnitsOfTile<kType, kTile> : PairUnits<kType> {
 };
 
 // How much of a row lies in shared memory at once.
