@@ -1,7 +1,8 @@
-// flash_attention and tiled_attention, plain and prefix form: on tensor cores where the plugin has a kernel for the
-// heads' size, else in f32. Both keep a running softmax, so each serves either op; but heads that share a latent row of
-// 576/512 are flash attention on tensor cores alone.
+// flash_attention and tiled_attention; of the plain and the prefix form: on tensor cores where the plugin has a kernel
+// for the heads' size, else in f32. Both keep a running softmax, so each serves either op; but heads that share a
+// latent row of 576/512 are flash attention on tensor cores alone.
 #include "attention_arguments.hpp"
+#include "attention_projected.hpp"
 #include "estimate.hpp"
 #include "flash.hpp"
 #include "kernel_of.hpp"
@@ -90,24 +91,14 @@ void estimate(const tsr_node& node, const tsr_device_info& device, const FlashKe
     work.bytes_all_rows_full = token * full + ends * rows;
     Cost cost;
     cost.launches = 2;
-    cost.macs_a_clock = 24;  // both operands come from shared memory
+    cost.macs_a_clock = attention_macs_a_clock(device, kernels.large.name, shape.dk > 256);
     write_estimate(work, cost, device, plan);
 }
 
-class Attention {
+class CachedAttention {
   public:
-    static const cuda::Module& module(const Build& build) noexcept { return *build.attention; }
-
     static void plan(const tsr_node& node, const tsr_device_info& device, const Build& build, tsr_kernel_plan& plan) {
-        cpu::Check check(node, plan);
-        if (!cpu::check_attention(check, node)) return;
         const AttentionShape shape(node);
-        if (shape.form == AttentionForm::kProjected)
-            return sdk::refuse(plan, "%s: required projected keys; supported: cached ones; missing: projection",
-                               node.op);
-        if (!pages_fit(*node.inputs[cpu::kPageTable], *node.inputs[cpu::kK]) || shape.heads > INT32_MAX / 4096 ||
-            shape.rows > INT32_MAX / shape.heads)
-            return sdk::refuse(plan, "%s: required more than 2^31 tokens; supported: fewer; missing: that", node.op);
         const FlashKernels kernels = chosen_kernels(node, build, device);
         if (!kernels.large.name && refuse_in_f32(node, build, plan)) return;
         plan.workspace_bytes = splits_of(node, device, kernels).workspace_bytes();
@@ -124,7 +115,7 @@ class Attention {
         estimate(node, device, kernels, plan);
     }
 
-    Attention(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
+    CachedAttention(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
         : node_(node),
           shape_(node),
           kernels_(chosen_kernels(node, build, info)),
@@ -207,6 +198,44 @@ class Attention {
     Splits splits_;
     cuda::Kernel combine_;
     std::optional<cuda::Kernel> attention_, small_, large_;
+};
+
+class Attention {
+  public:
+    static const cuda::Module& module(const Build& build) noexcept { return *build.attention; }
+
+    static void plan(const tsr_node& node, const tsr_device_info& device, const Build& build, tsr_kernel_plan& plan) {
+        cpu::Check check(node, plan);
+        if (!cpu::check_attention(check, node)) return;
+        const AttentionShape shape(node);
+        if (!pages_fit(*node.inputs[cpu::kPageTable], *node.inputs[cpu::kK]) || shape.heads > INT32_MAX / 4096 ||
+            shape.rows > INT32_MAX / shape.heads)
+            return sdk::refuse(plan, "%s: required more than 2^31 tokens; supported: fewer; missing: that", node.op);
+        if (shape.form == AttentionForm::kProjected) {
+            ProjectedAttention::plan(node, device, build, plan);
+        } else {
+            CachedAttention::plan(node, device, build, plan);
+        }
+    }
+
+    Attention(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build) {
+        if (AttentionShape(node).form == AttentionForm::kProjected) {
+            projected_.emplace(node, info, device, build);
+        } else {
+            cached_.emplace(node, info, device, build);
+        }
+    }
+    void enqueue(const tsr_launch& launch) const {
+        if (projected_) {
+            projected_->enqueue(launch);
+        } else {
+            cached_->enqueue(launch);
+        }
+    }
+
+  private:
+    std::optional<CachedAttention> cached_;
+    std::optional<ProjectedAttention> projected_;
 };
 
 struct FlashAttention : Attention {

@@ -19,6 +19,10 @@ struct Cost {
     double bytes_of_a_pass = 0;
 };
 
+// Multiply-adds a clock and multiprocessor of attention with many rows: on tensor cores, of heads over a latent row
+// (`latent`) or of their own, or in f32.
+double attention_macs_a_clock(const tsr_device_info& device, bool tensor_cores, bool latent) noexcept;
+
 void write_estimate(const cpu::Work& work, const Cost& cost, const tsr_device_info& device,
                     tsr_kernel_plan& plan) noexcept;
 

@@ -9,11 +9,12 @@
 namespace tessera::cuda_ops {
 
 // X(module): modules of kernels, one for each file of kernels/*.cu; CMakeLists.txt compiles them for each plugin.
-#define TESSERA_CUDA_OPS_MODULES(X)                                                                                   \
-    X(rms_norm)                                                                                                       \
-    X(quantise)                                                                                                       \
-    X(few_rows_small) X(few_rows_k) X(few_rows_levels) X(few_rows_codebook) X(matmul_float) X(rowwise) X(cache_write) \
-        X(attention) X(routing) X(decode) X(product_parts) X(products_small) X(products_k) X(products_levels)             \
+#define TESSERA_CUDA_OPS_MODULES(X)                                                                              \
+    X(rms_norm)                                                                                                  \
+    X(quantise)                                                                                                  \
+    X(few_rows_small)                                                                                            \
+    X(few_rows_k) X(few_rows_levels) X(few_rows_codebook) X(matmul_float) X(rowwise) X(cache_write) X(attention) \
+        X(project) X(routing) X(decode) X(product_parts) X(products_small) X(products_k) X(products_levels)      \
             X(products_codebook) X(products_float) X(ffn_small) X(ffn_k) X(ffn_levels) X(ffn_codebook)
 
 // What a plugin was built with. Lives until the process ends.
@@ -25,7 +26,7 @@ struct Build {
 #undef TESSERA_CUDA_OPS_FIELD
     // Attention on tensor cores; nullptr in a plugin without. The wide one is for cards with 160 KB of shared memory a
     // block.
-    const cuda::Module *flash_mla = nullptr, *flash_mla_wide = nullptr, *flash_heads = nullptr;
+    const cuda::Module *flash_mla = nullptr, *flash_mla_wide = nullptr, *flash_heads = nullptr, *project_f16 = nullptr;
 };
 
 // The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.

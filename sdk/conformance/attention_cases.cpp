@@ -160,7 +160,8 @@ void attention_cases(const std::string& op, const Use& use) {
                 }
                 for (const tsr_type weight : kWeights) {
                     if (form.latent % formats::listed_size(weight).elements != 0) continue;
-                    if ((cache == TSR_TYPE_F16 && weight == TSR_TYPE_F16) || b == 3)
+                    const bool both = cache == TSR_TYPE_F16 && weight == TSR_TYPE_F16;
+                    if (both || (b == 3 && (cache == TSR_TYPE_F16 || weight == TSR_TYPE_F16)))
                         attention_case(op, form, batch, cache, weight, use);
                 }
             }

@@ -139,8 +139,24 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
         if (span.first > span.last) continue;
         const int sequence = span.sequence, end = span.last + 1;
         float largest = -infinity(), sum = 0, sums[kHeads][kValues] = {};
+        if (p.window_first > 0) {
+            SIMT_UNROLL
+            for (int h = 0; h < kHeads; ++h) {
+                if (h >= heads) break;
+                const float* y = at<float>(p.y, (first_head + h) * p.y_head + row * p.y_row);
+                SIMT_UNROLL
+                for (int i = 0; i < kValues; ++i) {
+                    if (thread + i * kThreads < p.dv) sums[h][i] = y[thread + i * kThreads];
+                }
+            }
+            if (const int h = static_cast<int>(warp()); h < heads) {
+                const float* running = running_of(p, row - range.begin, first_head + h);
+                largest = running[0];
+                sum = running[1];
+            }
+        }
         for (int token = span.first; token < end; token += kTokens) {
-            const int count = minimum(kTokens, end - token), page = page_of(p.pages, token, sequence);
+            const int count = minimum(kTokens, end - token), page = key_page(p, token, sequence);
             if (page < 0) {
                 sum = largest = bits_as<float>(0x7FFFFFFFu);
                 break;
@@ -168,12 +184,15 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
         for (int h = 0; h < kHeads; ++h) {
             if (h >= heads) break;
             const int head = first_head + h;
-            if (span.spans == 1) {
+            if (span.spans == 1 || p.window_tokens > 0) {
                 auto* y = at<float>(p.y, head * p.y_head + row * p.y_row);
+                const float divisor = span.spans == 1 ? s.sums[h] : 1.f;
                 SIMT_UNROLL
                 for (int i = 0; i < kValues; ++i) {
-                    if (thread + i * kThreads < p.dv) y[thread + i * kThreads] = sums[h][i] / s.sums[h];
+                    if (thread + i * kThreads < p.dv) y[thread + i * kThreads] = sums[h][i] / divisor;
                 }
+                if (p.window_tokens > 0 && thread == 0)
+                    store_global(running_of(p, row - range.begin, head), Float2{s.maxima[h], s.sums[h]});
                 continue;
             }
             auto* part = static_cast<float*>(p.partial) +

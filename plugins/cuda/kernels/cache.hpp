@@ -49,6 +49,11 @@ struct Attention {
     int32_t k_type, v_type;
     int32_t splits;    // the maximum of spans of tokens of a row, each of a block of its own
     float scale_log2;  // of scores, times log2(e)
+    // Windows: keys and values are those of tokens window_first to window_first + window_tokens of one sequence, page
+    // after page. What rows of other windows before it left is in y, not divided by the sum of weights yet, and in
+    // `running`: of each row and head maximum and sum, f32. 0 tokens: no windows.
+    int32_t window_sequence, window_first, window_tokens, reserved;
+    void* running;
 };
 
 inline constexpr int kAttentionThreads = 128;

@@ -59,4 +59,9 @@ using Heads128Large = FlashTile<128, 128, false, 4, 1, 1, 32, 2, 8, 2>;
 using Heads64Small = FlashTile<64, 64, false, 1, 1, 4, 64, 2, 1, 2>;
 using Heads64Large = FlashTile<64, 64, false, 4, 1, 1, 64, 2, 4, 3>;
 
+// As tools/cuda_static has them.
+static_assert(MlaSmall::kShared == 41248 && MlaSmallWide::kShared == 82208);
+static_assert(MlaSmall::kStageBytes * (MlaSmall::kStages - 1) == 18432);
+static_assert(MlaSmallWide::kStageBytes * (MlaSmallWide::kStages - 1) == 36864);
+
 }  // namespace tessera::cuda_kernels

@@ -28,9 +28,25 @@ SIMT_DEVICE TokenSpan span_of_row(const Attention& p, int64_t row, int split) {
     const int position = *at<int32_t>(p.positions, row * p.position);
     const int sequence = position < 0 ? -1 : *at<int32_t>(p.sequences, row * p.sequence);
     const int seen = simt::minimum(simt::maximum(position, 0), p.pages.positions * kPageTokens) + 1;
+    if (p.window_tokens > 0) {
+        const bool here = sequence == p.window_sequence && position / kPageTokens < p.pages.positions;
+        const int end = here ? simt::minimum(seen, p.window_first + p.window_tokens) : 0;
+        return {p.window_first, end - 1, sequence, end == seen ? 1 : 2};
+    }
     const int tokens = span_tokens(seen, p.splits);
     const int first = split * tokens;
     return {first, simt::minimum(tokens, seen - first) + first - 1, sequence, (seen + tokens - 1) / tokens};
+}
+
+// The page of a token of the row's keys and values; -1 if there is none.
+SIMT_DEVICE int key_page(const Attention& p, int token, int sequence) {
+    if (p.window_tokens > 0) return (token - p.window_first) / kPageTokens;
+    return page_of(p.pages, token, sequence);
+}
+
+// Maximum and sum of a row (counted from the first of the launch) and head, between windows.
+SIMT_DEVICE float* running_of(const Attention& p, int64_t row, int head) {
+    return static_cast<float*>(p.running) + (row * p.heads + head) * 2;
 }
 
 }  // namespace tessera::cuda_kernels

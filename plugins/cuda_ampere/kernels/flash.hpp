@@ -167,7 +167,10 @@ class Flash {
                 for (int e = 0; e < 4; ++e) outputs_[t][n][e] = 0;
             }
         }
-        const int first = tokens.first / kTokens * kTokens;
+        if constexpr (!Tile::kPrefix) {
+            if (p_.window_first > 0) resume(begin, end);
+        }
+        const int first = tokens.first < tokens.end ? tokens.first / kTokens * kTokens : 0;
         const int last = tokens.end;
         FlashLoader<Tile, kCache> loader(p_, row_data_[begin].sequence, last, &run_.missing);
         loader.expect(first);
@@ -189,6 +192,36 @@ class Flash {
         }
         copy_async_wait<0>();
         sync_block();
+    }
+
+    // What the windows before left.
+    SIMT_DEVICE void resume(int begin, int end) {
+        SIMT_UNROLL
+        for (int t = 0; t < kTiles; ++t) {
+            SIMT_UNROLL
+            for (int h = 0; h < 2; ++h) {
+                const int m = row_of(t, h);
+                if (m < begin || m >= end || row_data_[m].first > row_data_[m].last) continue;
+                const int index = run_.rows.first + m, row = index / p_.group, head = head_of(index);
+                const float* y = output_of(row, head);
+                SIMT_UNROLL
+                for (int n = 0; n < Tile::kOutputs; ++n) {
+                    outputs_[t][n][2 * h] = y[n * 8];
+                    outputs_[t][n][2 * h + 1] = y[n * 8 + 1];
+                }
+                const float* running = running_of(p_, row, head);
+                maxima_[t][h] = running[0];
+                if (lane_ % 4 == 0) sums_[t][h] = running[1];
+            }
+        }
+    }
+    SIMT_DEVICE int head_of(int index) const {
+        return static_cast<int>(simt::block_index().y) * p_.group + index % p_.group;
+    }
+    // The warp's first columns of a row's output; `row` counts from the first of the launch.
+    SIMT_DEVICE float* output_of(int row, int head) const {
+        return at<float>(p_.y, head * p_.y_head + (run_.rows.begin + row) * p_.y_row) + column_ * Tile::kOutputs * 8 +
+               lane_ % 4 * 2;
     }
 
     SIMT_DEVICE void step(const unsigned char* stage, int token) {
@@ -481,23 +514,26 @@ class Flash {
     template <class Value>
     SIMT_DEVICE void write_row(int index, const FlashRow& row, float largest, float sum, Value&& value) const {
         using namespace simt;
-        const int64_t row_of_q = index / p_.group;
-        const int head = static_cast<int>(block_index().y) * p_.group + index % p_.group;
+        const int row_of_q = index / p_.group, head = head_of(index);
         const TokenSpan span = span_of_row(p_, run_.rows.begin + row_of_q, static_cast<int>(block_index().z));
         const int first = column_ * Tile::kOutputs * 8 + lane_ % 4 * 2;
         if (row.last >= run_.missing) sum = bits_as<float>(0x7FFFFFFFu);
-        if (span.spans == 1) {
-            auto* y = at<float>(p_.y, head * p_.y_head + (run_.rows.begin + row_of_q) * p_.y_row) + first;
-            const float factor = 1 / sum;
+        const bool window = !Tile::kPrefix && p_.window_tokens > 0;
+        if (span.spans == 1 || window) {
+            float* y = output_of(row_of_q, head);
+            const float factor = span.spans == 1 ? 1 / sum : 1.f;
             SIMT_UNROLL
             for (int n = 0; n < Tile::kOutputs; ++n) {
                 y[n * 8] = value(n, 0) * factor;
                 y[n * 8 + 1] = value(n, 1) * factor;
             }
+            if (window && column_ == 0 && lane_ % 4 == 0)
+                store_global(running_of(p_, row_of_q, head), Float2{largest, sum});
             return;
         }
-        auto* part = static_cast<float*>(p_.partial) +
-                     ((row_of_q * p_.heads + head) * p_.splits + static_cast<int>(block_index().z)) * (Tile::kDv + 2);
+        auto* part =
+            static_cast<float*>(p_.partial) +
+            ((int64_t{row_of_q} * p_.heads + head) * p_.splits + static_cast<int>(block_index().z)) * (Tile::kDv + 2);
         SIMT_UNROLL
         for (int n = 0; n < Tile::kOutputs; ++n) store_global(part + first + n * 8, Float2{value(n, 0), value(n, 1)});
         if (column_ == 0 && lane_ % 4 == 0) store_global(part + Tile::kDv, Float2{largest, sum});

@@ -3,8 +3,8 @@
 #pragma once
 
 #include "../../cuda/kernels/flash_tiles.hpp"
-#include "../../cuda/kernels/piece_small.hpp"
 #include "../../cuda/kernels/spans.hpp"
+#include "decode_f16.hpp"
 
 namespace tessera::cuda_kernels {
 
@@ -77,29 +77,6 @@ SIMT_DEVICE void load_queries(const Attention& p, const FlashRows& rows, FlashRo
     }
 }
 
-// Elements of 16 neighbours of a cached row as f16, two a word. What is larger than f16 holds becomes the largest f16:
-// only rows of f32 and of scales near that can be.
-template <int kType>
-SIMT_DEVICE void decode_to_f16(const char* row, int piece, uint32_t (&words)[8]) {
-    using namespace simt;
-    float values[16];
-    if constexpr (kType == TSR_TYPE_F32 || kType == TSR_TYPE_F16 || kType == TSR_TYPE_BF16) {
-        SIMT_UNROLL
-        for (int i = 0; i < 16; ++i) values[i] = float_element<kType>(row, piece * 16 + i);
-    } else {
-        const Piece p = Format<kType>::load(row, piece);
-        SIMT_UNROLL
-        for (int i = 0; i < 16; ++i) values[i] = value_of(p, p.codes[i / 4], i % 4);
-    }
-    SIMT_UNROLL
-    for (int i = 0; i < 16; ++i) {
-        if constexpr (kType == TSR_TYPE_F16) break;
-        values[i] = values[i] > 65504.f ? 65504.f : values[i] < -65504.f ? -65504.f : values[i];
-    }
-    SIMT_UNROLL
-    for (int i = 0; i < 8; ++i) words[i] = pack<half_t>(values[2 * i], values[2 * i + 1]);
-}
-
 // Where tiles come from: caches of the elements of the products, which are copied as they are, or of other types.
 enum class FlashCache { kDirect, kDecoded };
 
@@ -117,7 +94,7 @@ class FlashLoader {
 
     // Asks for the page of the tile that begins at `token`, which the next load is of.
     SIMT_DEVICE void expect(int token) {
-        if (token < end_) page_ = page_of(p_.pages, token, sequence_);
+        if (token < end_) page_ = key_page(p_, token, sequence_);
     }
 
     // Tokens past the end become zeros: pages hold anything there, and weights of 0 times NaN would be NaN.
@@ -166,16 +143,7 @@ class FlashLoader {
 #define TESSERA_CASE(id) \
     case TSR_TYPE_##id:  \
         return decode_row<kElements, TSR_TYPE_##id>(to, row, part, head, from);
-                TESSERA_CASE(F32)
-                TESSERA_CASE(F16)
-                TESSERA_CASE(BF16)
-                TESSERA_CASE(Q8_0)
-                TESSERA_CASE(Q6_0)
-                TESSERA_CASE(Q5_0)
-                TESSERA_CASE(Q5_1)
-                TESSERA_CASE(Q4_0)
-                TESSERA_CASE(Q4_1)
-                TESSERA_CASE(IQ4_NL)
+                TESSERA_CACHED_TYPES(TESSERA_CASE)
 #undef TESSERA_CASE
                 default:
                     return;

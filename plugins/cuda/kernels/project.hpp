@@ -1,0 +1,58 @@
+// Arguments of what the projected form of attention does before it attends: weights as rows of one type, and keys and
+// values of a window of tokens, computed from latent rows of the cache; see arguments.hpp.
+#pragma once
+
+#include "cache.hpp"
+
+namespace tessera::cuda_kernels {
+
+// Row i < nk of head h is row i of wk, the nv others are those of wv: rows of `latent` elements, as f16 or f32.
+struct ProjectionWeights {
+    const void *wk, *wv;
+    void* to;
+    int64_t wk_row, wk_head, wv_row, wv_head;  // strides
+    int32_t wk_type, wv_type;
+    int32_t nk, nv, latent;
+    int32_t hadamard;  // 1: rows are multiplied with the matrix of the op "hadamard"
+    int32_t half;      // 1: f16
+    int32_t reserved;
+};
+
+inline constexpr int kWeightThreads = 128;
+inline constexpr int kMaximumLatent = 4096;
+
+// ends[s] = how many tokens rows of sequence s see at most; 0 if there are none. Rows of no sequence, or past the page
+// table, get not-a-number.
+struct SequenceEnds {
+    const void *positions, *sequences;
+    void* y;
+    int32_t* ends;
+    Rows rows;
+    int64_t position, sequence, y_head, y_row;  // strides
+    int32_t count;                              // of sequences
+    int32_t table;                              // positions of the page table, in pages
+    int32_t heads, dv;
+};
+
+inline constexpr int kSequenceThreads = 256;
+
+// Keys and values of the window's tokens: of a token heads * dk and heads * dv elements, one head after the other.
+struct Projection {
+    const void *cache, *weights;
+    void *k, *v;
+    const int32_t* ends;
+    Pages pages;
+    int64_t token, page;  // strides of the cache
+    int32_t type;         // of the cache
+    int32_t heads, latent, unprojected, nk, nv;
+    int32_t sequence;
+    int32_t first;   // token of the window
+    int32_t direct;  // 1: rows of the cache are f16 at multiples of 16 bytes
+    int32_t reserved;
+};
+
+// A block computes kProjectedOutputs outputs, of heads one after the other, of the tokens of a page.
+inline constexpr int kProjectedOutputs = 64;
+inline constexpr int kProjectionThreads = 256;
+
+}  // namespace tessera::cuda_kernels
