@@ -1,8 +1,13 @@
 // Which image a card runs, and what is said where there is none.
+#include <tessera/cpp/status.hpp>
 #include <tessera/cuda/images.hpp>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
+
+#include <string>
+#include <vector>
 
 namespace tessera::cuda {
 namespace {
@@ -46,6 +51,23 @@ TEST(Images, ARefusalNamesModuleCardAndBuild) {
     EXPECT_THAT(text, HasSubstr("capability 9.0"));
     EXPECT_THAT(text, HasSubstr("6.1 8.0"));
     EXPECT_THAT(text, HasSubstr("TSR_CUDA_ARCHS=90"));
+}
+
+TEST(Images, DamagedOnesAreRefused) {
+    const std::string text(5000, 'k');
+    std::vector<unsigned char> packed(compressBound(text.size()));
+    uLongf length = packed.size();
+    ASSERT_EQ(compress(packed.data(), &length, reinterpret_cast<const Bytef*>(text.data()), text.size()), Z_OK);
+    const auto unpacked = [&](uLongf end, size_t bytes) {
+        return decompressed({860, false, packed.data(), packed.data() + end, bytes});
+    };
+    const std::vector<unsigned char> whole = unpacked(length, text.size());
+    EXPECT_EQ(std::string(whole.begin(), whole.end()), text);
+    EXPECT_THROW(unpacked(length - 5, text.size()), sdk::Failure);
+    EXPECT_THROW(unpacked(length, text.size() + 1), sdk::Failure);
+    EXPECT_THROW(unpacked(length, text.size() - 1), sdk::Failure);
+    packed[length / 2] ^= 0x55;
+    EXPECT_THROW(unpacked(length, text.size()), sdk::Failure);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 # The compiler of kernels, the host side and the plugins. What needs compiled kernels is tested where TSR_CUDA is ON.
-tessera_test(cuda_images_test SOURCES images_test.cpp LIBRARIES tessera_cuda_kit)
+tessera_test(cuda_images_test SOURCES images_test.cpp LIBRARIES tessera_cuda_kit ZLIB::ZLIB)
 
 tessera_test(cuda_provider_test SOURCES provider_test.cpp card.cpp LIBRARIES tessera_cuda_kit)
 if(TARGET tessera_emulated_cuda AND NOT TSR_SANITIZE)

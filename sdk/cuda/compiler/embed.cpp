@@ -3,11 +3,30 @@
 #include "cache.hpp"
 #include "sources.hpp"
 
+#include <zlib.h>
+
 #include <set>
+#include <stdexcept>
 
 namespace tessera::cuda::compiler {
 
 namespace fs = std::filesystem;
+
+namespace {
+
+// In zlib's format: machine code takes a quarter so, PTX a tenth.
+std::string compressed(const std::string& bytes) {
+    uLongf length = compressBound(static_cast<uLong>(bytes.size()));
+    std::string made(length, '\0');
+    const int status =
+        compress2(reinterpret_cast<Bytef*>(made.data()), &length, reinterpret_cast<const Bytef*>(bytes.data()),
+                  static_cast<uLong>(bytes.size()), Z_BEST_COMPRESSION);
+    if (status != Z_OK) throw std::runtime_error("zlib cannot compress an image: error " + std::to_string(status));
+    made.resize(length);
+    return made;
+}
+
+}  // namespace
 
 void write_embedding(const std::string& module, const std::vector<CompiledImage>& images, const fs::path& output) {
     const fs::path folder = fs::absolute(output).parent_path();
@@ -19,14 +38,16 @@ void write_embedding(const std::string& module, const std::vector<CompiledImage>
         const std::string file =
             module + "." + std::to_string(image.real) + "." + Hash().add(image.bytes).text().substr(0, 16) + "." + kind;
         // The driver reads PTX up to its terminating zero.
-        update_file(folder / file, image.ptx ? image.bytes + '\0' : image.bytes);
-        files.insert(file);
+        const std::string whole = image.ptx ? image.bytes + '\0' : image.bytes;
+        update_file(folder / file, whole);
+        update_file(folder / (file + ".z"), compressed(whole));
+        files.insert({file, file + ".z"});
         declarations += "extern \"C\" const unsigned char " + symbol + "[], " + symbol + "_end[];\n";
         code += "    \".balign 64\\n\"\n    \"" + symbol + ":\\n\"\n    \".incbin \\\"" + (folder / file).string() +
-                "\\\"\\n\"\n    \"" + symbol + "_end:\\n\"\n    \".hidden " + symbol + "\\n.hidden " + symbol +
+                ".z\\\"\\n\"\n    \"" + symbol + "_end:\\n\"\n    \".hidden " + symbol + "\\n.hidden " + symbol +
                 "_end\\n\"\n    \".globl " + symbol + "\\n.globl " + symbol + "_end\\n\"\n";
         table += "    {" + std::to_string(image.real * 10) + ", " + (image.ptx ? "true" : "false") + ", " + symbol +
-                 ", " + symbol + "_end},\n";
+                 ", " + symbol + "_end, " + std::to_string(whole.size()) + "},\n";
     }
     update_file(output, "// Made by tessera-cuda-compile.\n#include <tessera/cuda/images.hpp>\n\n" + declarations +
                             "asm(\".pushsection .rodata\\n\"\n" + code +
@@ -37,7 +58,7 @@ void write_embedding(const std::string& module, const std::vector<CompiledImage>
     for (const fs::directory_entry& entry : fs::directory_iterator(folder)) {
         const std::string name = entry.path().filename().string();
         if (!name.starts_with(module + ".") || files.contains(name)) continue;
-        if (name.ends_with(".cubin") || name.ends_with(".ptx")) fs::remove(entry.path());
+        if (name.ends_with(".cubin") || name.ends_with(".ptx") || name.ends_with(".z")) fs::remove(entry.path());
     }
 }
 

@@ -13,8 +13,9 @@ struct CompiledImage {
     std::string bytes;
 };
 
-// Writes the images beside `output`, named by their content so that a change of one changes the source, and the source.
-// Images of an earlier compilation of the module that no longer belong to it are removed. Throws std::runtime_error.
+// Writes the images beside `output`, as they are and compressed, named by their content so that a change of one changes
+// the source, and the source. Images of an earlier compilation of the module that no longer belong to it are removed.
+// Throws std::runtime_error.
 void write_embedding(const std::string& module, const std::vector<CompiledImage>& images,
                      const std::filesystem::path& output);
 

@@ -1,4 +1,7 @@
+#include <tessera/cpp/status.hpp>
 #include <tessera/cuda/images.hpp>
+
+#include <zlib.h>
 
 namespace tessera::cuda {
 
@@ -12,6 +15,18 @@ const Image* find_image(const Module& module, uint32_t capability) noexcept {
             best = &image;
     }
     return best;
+}
+
+std::vector<unsigned char> decompressed(const Image& image) {
+    std::vector<unsigned char> bytes(image.bytes);
+    uLongf length = static_cast<uLongf>(bytes.size());
+    const int status = uncompress(bytes.data(), &length, image.begin, static_cast<uLong>(image.end - image.begin));
+    if (status != Z_OK || length != bytes.size()) {
+        throw sdk::Failure(TSR_INTERNAL,
+                           "an embedded image for compute capability " + capability_text(image.capability) +
+                               " is damaged (zlib: " + std::to_string(status) + "): install the plugin again");
+    }
+    return bytes;
 }
 
 std::string capability_text(uint32_t capability) {

@@ -4,6 +4,7 @@
 #include <map>
 #include <mutex>
 #include <utility>
+#include <vector>
 
 namespace tessera::cuda {
 
@@ -49,9 +50,10 @@ std::shared_ptr<const ModuleOnDevice> load(const Driver& driver, const tsr_devic
     const Image* image = find_image(module, capability);
     if (!image) throw Failure(TSR_UNSUPPORTED, missing_image(module, capability));
     LoadedModule handle = nullptr;
-    driver.check(driver.load_module(&handle, image->begin), "cuModuleLoadData",
+    const std::vector<unsigned char> bytes = decompressed(*image);
+    driver.check(driver.load_module(&handle, bytes.data()), "cuModuleLoadData",
                  id_of(device) + ": loading " + module.name + (image->ptx ? " (PTX)" : "") + " for " +
-                     capability_text(image->capability) + ", " + std::to_string(image->end - image->begin) + " bytes");
+                     capability_text(image->capability) + ", " + std::to_string(bytes.size()) + " bytes");
     auto made = std::make_shared<const ModuleOnDevice>(context, handle);
     known = made;
     return made;

@@ -37,7 +37,8 @@
 //   UInt2, UInt4, Float2, Float4  vectors of 8 and 16 bytes, aligned to that
 //   exp2f expf rsqrtf sqrtf rcp fmaf fminf fmaxf fabsf roundf   accurate to a few units in the last place
 //   convert_to_int(v)             to nearest even
-//   byte_permute(a, b, selector)  each of the low four nibbles of the selector picks one of the eight bytes of a and b; if
+//   byte_permute(a, b, selector)  each of the low four nibbles of the selector picks one of the eight bytes of a and b;
+//   if
 //                                 its highest bit is set, eight times that byte's sign bit
 //   minimum(a, b) maximum(a, b) bits_as<To>(from)
 #pragma once

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace tessera::cuda {
 
@@ -11,7 +12,8 @@ namespace tessera::cuda {
 struct Image {
     uint32_t capability;  // that it was compiled for; of PTX: the least that it can be compiled for
     bool ptx;
-    const unsigned char *begin, *end;
+    const unsigned char *begin, *end;  // compressed, in zlib's format (RFC 1950)
+    size_t bytes = 0;                  // as the driver takes it
 };
 
 struct Module {
@@ -23,6 +25,9 @@ struct Module {
 // The image for a card: machine code for its capability or the nearest lower one of the same major version, else PTX
 // for an older one, which the driver compiles; nullptr if there is none. Pure. [any]
 const Image* find_image(const Module& module, uint32_t capability) noexcept;
+
+// The image as the driver takes it. Throws sdk::Failure(TSR_INTERNAL) if it is not what its description says.
+std::vector<unsigned char> decompressed(const Image& image);
 
 // "6.1"
 std::string capability_text(uint32_t capability);
