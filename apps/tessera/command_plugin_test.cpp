@@ -26,7 +26,7 @@ constexpr std::string_view kHelp =
     "  --device ID        only this device of the plugin's providers; may be repeated\n"
     "  --group NAME       only the group of exactly this name; may be repeated\n"
     "  --list             print the names of groups, run nothing\n"
-    "  --provider FILE    test kernels on the devices of this plugin, by its manifest:\n"
+    "  --provider FILE    test kernels on the devices of this plugin (a manifest):\n"
     "                     for plugins that own no device\n"
     "  --rig FILE         test for the devices of this file\n"
     "  --reference FILE   manifest of the plugin to compare with (the installed\n"
