@@ -91,14 +91,18 @@ if(TSR_CUDA)
         tessera_cuda_archs(archs)
         if("61" IN_LIST archs)
             emulated_test(cuda_wrappers_legacy CARDS 6.1:1GiB COMMAND "$<TARGET_FILE:cuda_wrappers_legacy_test>")
+            # The other card is the peer of copies.
             emulated_test(plugin_test_cuda_legacy CARDS 6.1:2GiB 6.1:2GiB
-                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --timeout 120)
+                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --device CUDA0 --timeout 120)
             fused_test(legacy 6.1:2GiB)
         endif()
         if("80" IN_LIST archs)
             emulated_test(cuda_wrappers_ampere CARDS 8.6:1GiB 8.0:1GiB COMMAND "$<TARGET_FILE:cuda_wrappers_ampere_test>")
-            emulated_test(plugin_test_cuda_ampere CARDS 8.6:2GiB 8.0:2GiB
-                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --timeout 120)
+            emulated_test(plugin_test_cuda_ampere CARDS 8.6:2GiB 8.6:2GiB
+                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --device CUDA0 --timeout 120)
+            # Of cards with more shared memory only attention has tiles of its own.
+            emulated_test(plugin_test_cuda_ampere_wide CARDS 8.0:2GiB
+                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --kernel flash_attention --timeout 120)
             fused_test(ampere 8.6:2GiB)
         endif()
         if("61" IN_LIST archs AND "80" IN_LIST archs)
