@@ -76,7 +76,7 @@ if(TSR_CUDA)
             list(TRANSFORM arg_CARDS REPLACE "(.+)" "--gpu;\\1")
             add_test(NAME ${name} COMMAND "${CMAKE_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" ${arg_CARDS} --
                 ${arg_COMMAND})
-            set_tests_properties(${name} PROPERTIES TIMEOUT 900 LABELS slow)
+            set_tests_properties(${name} PROPERTIES TIMEOUT 1500 LABELS slow)
         endfunction()
         set(folder "${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}")
         # The reference has no fused ops: what computes them on the CPU is what they are compared with.
