@@ -150,6 +150,7 @@ struct ExpertStreamer::Run {
     const Prepared& prepared;
     std::vector<PreparedNode::Bound> operands;
     tsr_range rows;
+    bool warming_up;  // the memory of activations holds anything: every row names the first expert
 
     std::byte* address(uint32_t index) const { return static_cast<std::byte*>(operands[index].address); }
     // Where the id of a slot of a row is in their storage.
@@ -158,6 +159,7 @@ struct ExpertStreamer::Run {
         return static_cast<size_t>(static_cast<int64_t>(ids.offset) + slot * ids.strides[0] + row * ids.strides[1]);
     }
     int32_t id(int64_t slot, int64_t row) const {
+        if (warming_up) return 0;
         int32_t value;
         std::memcpy(&value, address(Operands::kIds) + place_of_id(slot, row), sizeof value);
         return value;
@@ -185,7 +187,7 @@ void ExpertStreamer::load() {
         lane(streamed.device);
         prepared_[streamed.node] = std::move(made);
     }
-    for (const StreamedNode& streamed : plan_.streamed) run(streamed.node, one);
+    for (const StreamedNode& streamed : plan_.streamed) run(streamed.node, one, true);
 }
 
 bool ExpertStreamer::takes(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_COUNT]) const {
@@ -195,11 +197,15 @@ bool ExpertStreamer::takes(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_CO
     return rows.end - rows.begin >= static_cast<int64_t>(found->second->streamed.rows_from);
 }
 
-void ExpertStreamer::run(uint32_t index, const tsr_range (&ranges)[TSR_RANGE_COUNT]) {
+void ExpertStreamer::run(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_COUNT]) {
+    run(node, ranges, false);
+}
+
+void ExpertStreamer::run(uint32_t index, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up) {
     const Prepared& prepared = *prepared_.at(index);
     Lane& lane = this->lane(prepared.streamed.device);
     try {
-        run_parts(prepared, lane, ranges);
+        run_parts(prepared, lane, ranges, warming_up);
     } catch (...) {
         // Copies may still read the host's memory.
         lane.device.drain(lane.copies);
@@ -290,8 +296,9 @@ void ExpertStreamer::fill(const Run& run, std::span<const int32_t> experts, std:
     }
 }
 
-void ExpertStreamer::run_parts(const Prepared& prepared, Lane& lane, const tsr_range (&ranges)[TSR_RANGE_COUNT]) {
-    Run run{prepared, {}, ranges[working_range(plan_.graph, prepared.node)]};
+void ExpertStreamer::run_parts(const Prepared& prepared, Lane& lane, const tsr_range (&ranges)[TSR_RANGE_COUNT],
+                               bool warming_up) {
+    Run run{prepared, {}, ranges[working_range(plan_.graph, prepared.node)], warming_up};
     for (const InstanceId id : prepared.planned.operands) run.operands.push_back(bind_(id));
     const std::vector<int32_t> experts = named_experts(run);
     const uint32_t at_once = prepared.streamed.experts_at_once;

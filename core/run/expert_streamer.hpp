@@ -29,7 +29,7 @@ class ExpertStreamer {
     ExpertStreamer(const ExpertStreamer&) = delete;
     ExpertStreamer& operator=(const ExpertStreamer&) = delete;
 
-    // Prepares all kernels, and runs each node once on a row of zeros. Throws Error naming node and device.
+    // Prepares all kernels, and runs each node once on a row of anything. Throws Error naming node and device.
     void load();
 
     // Whether the node, by its place in Plan::nodes, is streamed in steps of these ranges.
@@ -45,7 +45,8 @@ class ExpertStreamer {
     struct Run;      // what a run of a node holds
 
     Lane& lane(DeviceIndex device);
-    void run_parts(const Prepared& prepared, Lane& lane, const tsr_range (&ranges)[TSR_RANGE_COUNT]);
+    void run(uint32_t node, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up);
+    void run_parts(const Prepared& prepared, Lane& lane, const tsr_range (&ranges)[TSR_RANGE_COUNT], bool warming_up);
     std::vector<int32_t> named_experts(const Run& run) const;
     void fill(const Run& run, std::span<const int32_t> experts, std::byte* matrices, std::byte* ids);
     void check_cancelled() const;

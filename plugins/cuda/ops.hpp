@@ -9,15 +9,30 @@
 namespace tessera::cuda_ops {
 
 // X(module): modules of kernels, one for each file of kernels/*.cu; CMakeLists.txt compiles them for each plugin.
-#define TESSERA_CUDA_OPS_MODULES(X)                                                                                \
-    X(rms_norm)                                                                                                    \
-    X(quantise)                                                                                                    \
-    X(few_rows_small)                                                                                              \
-    X(few_rows_k)                                                                                                  \
-    X(few_rows_levels)                                                                                             \
-    X(few_rows_codebook) X(matmul_float) X(rowwise) X(cache_write) X(attention) X(project) X(routing) X(decode)    \
-        X(product_parts) X(products_small) X(products_k) X(products_levels) X(products_codebook) X(products_float) \
-            X(ffn_small) X(ffn_k) X(ffn_levels) X(ffn_codebook)
+#define TESSERA_CUDA_OPS_MODULES(X) \
+    X(rms_norm)                     \
+    X(quantise)                     \
+    X(few_rows_small)               \
+    X(few_rows_k)                   \
+    X(few_rows_levels)              \
+    X(few_rows_codebook)            \
+    X(matmul_float)                 \
+    X(rowwise)                      \
+    X(cache_write)                  \
+    X(attention)                    \
+    X(project)                      \
+    X(routing)                      \
+    X(decode)                       \
+    X(product_parts)                \
+    X(products_small)               \
+    X(products_k)                   \
+    X(products_levels)              \
+    X(products_codebook)            \
+    X(products_float)               \
+    X(ffn_small)                    \
+    X(ffn_k)                        \
+    X(ffn_levels)                   \
+    X(ffn_codebook)
 
 // What a plugin was built with. Lives until the process ends.
 struct Build {
