@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <filesystem>
 #include <iterator>
@@ -76,12 +77,19 @@ class Compile : public testing::Test {
         return run_process(words);
     }
     std::string output() const { return folder_.file("out/m__one.cpp"); }
+    // Each lies beside its compressed form, NAME.z, which is embedded.
     std::vector<std::string> images() const {
-        std::vector<std::string> names;
+        std::vector<std::string> names, compressed;
         for (const auto& entry : fs::directory_iterator(folder_.path() / "out")) {
-            if (entry.path().extension() != ".cpp") names.push_back(entry.path().filename());
+            const std::string name = entry.path().filename();
+            if (name.ends_with(".z")) {
+                compressed.push_back(name.substr(0, name.size() - 2));
+            } else if (!name.ends_with(".cpp")) {
+                names.push_back(name);
+            }
         }
         std::ranges::sort(names);
+        EXPECT_THAT(compressed, testing::UnorderedElementsAreArray(names));
         return names;
     }
     TemporaryFolder folder_;
@@ -102,6 +110,13 @@ TEST_F(Compile, GivesAnImageForEachArchitecture) {
                                     "ELF"),
                   !ptx)
             << name;
+        const std::string compressed = read(folder_.path() / "out" / (name + ".z"));
+        std::string unpacked(image.size(), '\0');
+        uLongf length = unpacked.size();
+        EXPECT_EQ(uncompress(reinterpret_cast<Bytef*>(unpacked.data()), &length,
+                             reinterpret_cast<const Bytef*>(compressed.data()), compressed.size()),
+                  Z_OK);
+        EXPECT_TRUE(length == image.size() && unpacked == image) << name;
         // By this symbol the emulated driver knows a module.
         EXPECT_THAT(image, HasSubstr("tessera_module_m__one"));
         if (ptx) {
