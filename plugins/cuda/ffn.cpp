@@ -9,12 +9,11 @@
 #include "tile_product.hpp"
 
 #include <tessera/cpp/node.hpp>
-#include <tessera/cpu/check.hpp>
+#include <tessera/cpu/checks/ffn.hpp>
 #include <tessera/ops.h>
 
 #include <algorithm>
 #include <cstdio>
-#include <cstring>
 #include <optional>
 #include <string>
 
@@ -33,8 +32,8 @@ struct Operands {
 
     explicit Operands(const tsr_node& of) noexcept
         : node(of),
-          routed(std::strcmp(of.op, TSR_OP_MOE_FFN) == 0),
-          first(routed ? 3 : 1),
+          routed(cpu::is_routed(of)),
+          first(cpu::first_matrix(of)),
           x(*of.inputs[0]),
           gate(*of.inputs[first]),
           up(*of.inputs[first + 1]),
@@ -49,33 +48,9 @@ struct Operands {
 };
 
 void check_ffn(const tsr_node& node, tsr_kernel_plan& plan) noexcept {
-    const bool routed = std::strcmp(node.op, TSR_OP_MOE_FFN) == 0;
-    const uint32_t first = routed ? 3 : 1, rank = routed ? 3 : 2;
     cpu::Check check(node, plan);
-    check.counts(first + 3, first + 3, 1);
-    check.activation(0, "x", 2);
-    if (routed) {
-        check.integers(1, "ids", 2);
-        check.activation(2, "the weights of experts", 2);
-    }
-    check.weight(first, "gate", rank);
-    check.weight(first + 1, "up", rank);
-    check.weight(first + 2, "down", rank);
-    check.activation(first + 3, "the output", 2);
-    if (!check) return;
-    const tsr_tensor& x = *node.inputs[0];
-    const int64_t hidden = node.inputs[first]->dims[1], experts = node.inputs[first]->dims[2];
-    check.dims(first, "gate", {x.dims[0]});
-    check.dims(first + 1, "up", {x.dims[0], hidden, experts});
-    check.dims(first + 2, "down", {hidden, node.outputs[0]->dims[0], experts});
-    check.dims(first + 3, "the output", {node.outputs[0]->dims[0], x.dims[1]});
-    check.same_range(0, first + 3);
-    if (routed) {
-        check.dim(1, "ids", 1, x.dims[1]);
-        check.dims(2, "the weights of experts", {node.inputs[1]->dims[0], x.dims[1]});
-        check.same_range(0, 1);
-        check.same_range(0, 2);
-    }
+    if (!cpu::check_ffn(check, node)) return;
+    const uint32_t first = cpu::first_matrix(node);
     for (uint32_t i = first; i < first + 3 && check; ++i) {
         if (node.inputs[i]->range != TSR_RANGE_FIXED)
             check.no("%s: required bounded weights; supported: fixed ones", node.op);

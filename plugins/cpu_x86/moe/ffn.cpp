@@ -8,6 +8,7 @@
 #include "moe.hpp"
 
 #include <tessera/cpp/status.hpp>
+#include <tessera/cpu/checks/ffn.hpp>
 #include <tessera/ops.h>
 
 #include <algorithm>
@@ -50,8 +51,8 @@ struct Ffn {
 
     Ffn(const tsr_node& of, const tsr_device_info* device) noexcept
         : node(&of), slots(slots_of(device)), panels(vectors_of(device).panels) {
-        routed = std::strcmp(of.op, TSR_OP_MOE_FFN) == 0;
-        const uint32_t first = routed ? 3 : 1;
+        routed = cpu::is_routed(of);
+        const uint32_t first = cpu::first_matrix(of);
         gate = Weight(of, first);
         up = Weight(of, first + 1);
         down = Weight(of, first + 2);
@@ -79,44 +80,14 @@ struct Ffn {
     }
 };
 
-bool check_ffn(const tsr_node& node, tsr_kernel_plan& plan) noexcept {
-    const bool routed = std::strcmp(node.op, TSR_OP_MOE_FFN) == 0;
-    const uint32_t first = routed ? 3 : 1, rank = routed ? 3 : 2;
-    Check check(node, plan);
-    check.counts(first + 3, first + 3, 1);
-    check.activation(0, "x", 2);
-    if (routed) {
-        check.integers(1, "ids", 2);
-        check.activation(2, "the weights of experts", 2);
-    }
-    check.weight(first, "gate", rank);
-    check.weight(first + 1, "up", rank);
-    check.weight(first + 2, "down", rank);
-    check.activation(first + 3, "the output", 2);
-    if (!check) return false;
-    const tsr_tensor& x = *node.inputs[0];
-    const int64_t hidden = node.inputs[first]->dims[1], experts = node.inputs[first]->dims[2];
-    check.dims(first, "gate", {x.dims[0]});
-    check.dims(first + 1, "up", {x.dims[0], hidden, experts});
-    check.dims(first + 2, "down", {hidden, node.outputs[0]->dims[0], experts});
-    check.dims(first + 3, "the output", {node.outputs[0]->dims[0], x.dims[1]});
-    check.same_range(0, first + 3);
-    if (routed) {
-        check.dim(1, "ids", 1, x.dims[1]);
-        check.dims(2, "the weights of experts", {node.inputs[1]->dims[0], x.dims[1]});
-        check.same_range(0, 1);
-        check.same_range(0, 2);
-    }
-    return static_cast<bool>(check);
-}
-
 // Bytes that could have been read while one row's experts are, for each that is.
 constexpr double kShortRuns = 1.12;
 
 const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device,
                            tsr_kernel_plan* plan) {
     const CanonicalNode canonical(*node);
-    if (!check_ffn(canonical.node(), *plan)) return nullptr;
+    Check check(canonical.node(), *plan);
+    if (!cpu::check_ffn(check, canonical.node())) return nullptr;
     const Ffn op(canonical.node(), device);
     const auto rows = static_cast<double>(op.max_rows), used = static_cast<double>(op.used);
     const double all = std::min(static_cast<double>(op.experts), rows * used);
