@@ -1,25 +1,12 @@
 #include "core/run/device_uploads.hpp"
 
-#include "core/base/error.hpp"
 #include "core/run/each_on_team.hpp"
+#include "core/run/for_weight.hpp"
 
 #include <algorithm>
 #include <string_view>
 
 namespace tessera {
-namespace {
-
-// Calls body(), and names the weight if that fails.
-template <typename Body>
-void for_weight(const std::string& weight, Body&& body) {
-    try {
-        body();
-    } catch (const Error& error) {
-        fail(error.code(), "{}: {}", weight, error.what());
-    }
-}
-
-}  // namespace
 
 DeviceUploads::DeviceUploads(PlanMemory& memory, const WeightSource& source, Team& team, std::span<std::byte> buffers,
                              uint32_t count)

@@ -7,6 +7,7 @@
 #include "core/run/device_uploads.hpp"
 #include "core/run/each_on_team.hpp"
 #include "core/run/fetch_groups.hpp"
+#include "core/run/for_weight.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -155,7 +156,7 @@ class Loader {
         }
         // Init nodes give whole weights.
         const uint64_t at_once = pack.groups_of(plan_.loading.chunk) * pack.canonical_bytes;
-        on_device(storage(instance).name, [&] {
+        for_weight(storage(instance).name, [&] {
             for (uint64_t at = 0; at < rows.size(); at += at_once) {
                 const auto part = rows.subspan(at, std::min(at_once, rows.size() - at));
                 std::byte* to = target + at / pack.canonical_bytes * pack.packed_bytes;
@@ -185,16 +186,6 @@ class Loader {
                       packed + first * pack.packed_bytes);
         });
         return {packed, groups * pack.packed_bytes};
-    }
-
-    // Calls body(), and names the weight if that fails.
-    template <typename Body>
-    static void on_device(const std::string& weight, Body&& body) {
-        try {
-            body();
-        } catch (const Error& error) {
-            fail(error.code(), "{}: {}", weight, error.what());
-        }
     }
 
     uint64_t derive_bytes() const {
