@@ -73,10 +73,10 @@ double experts_named(double experts, double used, double rows) {
     return experts * (1 - std::pow(1 - std::min(used / experts, 1.0), rows));
 }
 
-double host_seconds(const Plan& plan, const PlannedNode& planned, double rows) {
+// Of a step with so many rows, nothing cached: time is linear in the rows.
+double seconds_of(const Plan& plan, const NodeEstimate& estimate, double rows) {
     const double share = plan.options.max_rows > 1 ? (rows - 1) / (plan.options.max_rows - 1) : 0;
-    return planned.estimate.seconds_one_row +
-           share * (planned.estimate.seconds_all_rows - planned.estimate.seconds_one_row);
+    return estimate.seconds_one_row + share * (estimate.seconds_all_rows - estimate.seconds_one_row);
 }
 
 // The fewest rows from which on streaming is faster; none if it never is.
@@ -84,7 +84,7 @@ std::optional<uint32_t> rows_from(const Plan& plan, const StreamedNode& streamed
     const PlannedNode& planned = plan.nodes[streamed.node];
     const uint32_t most = plan.options.max_rows;
     const auto gains = [&](uint32_t rows) {
-        return streamed_seconds(plan, streamed, rows) < host_seconds(plan, planned, rows);
+        return streamed_seconds(plan, streamed, rows) < seconds_of(plan, planned.estimate, rows);
     };
     if (!gains(most)) return std::nullopt;
     // Both rise with the rows, the host's by more.
@@ -284,9 +284,7 @@ double streamed_seconds(const Plan& plan, const StreamedNode& streamed, double r
     // The team reads each weight and writes it to the buffer, from which the card reads it.
     const double memory = plan.devices[0]->memory_bandwidth;
     const double copying = named * one * std::max(1 / link, memory > 0 ? 3 / memory : 0);
-    const double share = plan.options.max_rows > 1 ? (rows - 1) / (plan.options.max_rows - 1) : 0;
-    const double computing = streamed.estimate.seconds_one_row +
-                             share * (streamed.estimate.seconds_all_rows - streamed.estimate.seconds_one_row);
+    const double computing = seconds_of(plan, streamed.estimate, rows);
     const double ends = rows *
                         static_cast<double>(storage_of(plan.graph, node, Operands::kX).row_bytes +
                                             storage_of(plan.graph, node, Operands::kY).row_bytes) /
