@@ -195,20 +195,14 @@ void read_placement(Arguments& arguments, PlacementOptions& placement) {
     if (arguments.has("cpu-moe")) placement.cpu_expert_layers = -1;
 }
 
-std::vector<std::string> ids_of_list(std::string_view text) {
-    std::vector<std::string> ids;
-    while (!text.empty()) {
-        const size_t comma = std::min(text.find(','), text.size());
-        if (comma > 0) ids.emplace_back(text.substr(0, comma));
-        text.remove_prefix(std::min(comma + 1, text.size()));
-    }
-    return ids;
-}
-
 void read_devices(Arguments& arguments, DeviceChoice& devices) {
     if (const auto ids = arguments.text("device")) {
-        devices.gpus = *ids == "none" ? std::vector<std::string>{} : ids_of_list(*ids);
-        if (*ids != "none" && devices.gpus->empty()) arguments.reject("device", "ids as in CUDA0,CUDA1, or none", *ids);
+        devices.gpus.emplace();
+        if (*ids != "none") {
+            devices.gpus = arguments.list("device");
+            std::erase(*devices.gpus, "");
+            if (devices.gpus->empty()) arguments.reject("device", "ids as in CUDA0,CUDA1, or none", *ids);
+        }
     }
     const auto main_gpu = arguments.integer("main-gpu", 0, 255);
     constexpr std::array<std::string_view, 5> modes = {"layer", "row", "none", "graph", "attn"};
