@@ -242,6 +242,32 @@ void fill_ids(Operand& ids, int64_t experts) {
     }
 }
 
+// Sizes of a gated_ffn; with experts and those used a row, of a moe_ffn.
+struct Network {
+    tsr_type type;
+    int64_t k, f, n, rows, experts, used;
+};
+
+// All operands, whose ids `fill` writes.
+void add_operands(Case& c, const Network& of, bool routed, const std::function<void(Operand& ids)>& fill) {
+    c.fill(c.input("x", TSR_TYPE_F32, {of.k, of.rows}, kActivation, kRows));
+    if (routed) {
+        fill(c.input("ids", TSR_TYPE_I32, {of.used, of.rows}, kActivation, kRows));
+        c.fill(c.input("weights", TSR_TYPE_F32, {of.used, of.rows}, kActivation, kRows));
+    }
+    const auto matrix = [&](const char* name, int64_t elements, int64_t count) {
+        Operand& weight = routed ? c.input(name, of.type, {elements, count, of.experts}, kWeight)
+                                 : c.input(name, of.type, {elements, count}, kWeight);
+        c.fill(weight, weight_size(elements));
+    };
+    matrix("gate", of.k, of.f);
+    matrix("up", of.k, of.f);
+    matrix("down", of.f, of.n);
+    c.output("out", TSR_TYPE_F32, {of.n, of.rows}, kRows);
+    c.tolerance = 2 * tolerance_of(of.type);
+    c.row_ranges(static_cast<int32_t>(of.rows));
+}
+
 // gated_ffn, and moe_ffn with experts.
 void feed_forward(const std::string& op, const Use& use) {
     const bool routed = op == TSR_OP_MOE_FFN;
@@ -252,21 +278,8 @@ void feed_forward(const std::string& op, const Use& use) {
             if (!routed && choice != Choice::kSpread) continue;
             Case c(op, text("%s rows=%lld %s", formats::format_name(type), static_cast<long long>(rows),
                             routed ? name : ""));
-            c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
-            if (routed) {
-                fill_ids(c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows), experts, choice);
-                c.fill(c.input("weights", TSR_TYPE_F32, {used, rows}, kActivation, kRows));
-                c.fill(c.input("gate", type, {k, f, experts}, kWeight), weight_size(k));
-                c.fill(c.input("up", type, {k, f, experts}, kWeight), weight_size(k));
-                c.fill(c.input("down", type, {f, n, experts}, kWeight), weight_size(f));
-            } else {
-                c.fill(c.input("gate", type, {k, f}, kWeight), weight_size(k));
-                c.fill(c.input("up", type, {k, f}, kWeight), weight_size(k));
-                c.fill(c.input("down", type, {f, n}, kWeight), weight_size(f));
-            }
-            c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
-            c.tolerance = 2 * tolerance_of(type);
-            c.row_ranges(static_cast<int32_t>(rows));
+            const Network network{type, k, f, n, rows, experts, used};
+            add_operands(c, network, routed, [&](Operand& ids) { fill_ids(ids, experts, choice); });
             use(c);
         }
     }
@@ -277,21 +290,8 @@ void feed_forward(const std::string& op, const Use& use) {
         for (const int64_t rows : {1, 13}) {
             Case c(op, text("%s k=%lld f=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                             static_cast<long long>(f), static_cast<long long>(n), static_cast<long long>(rows)));
-            c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
-            if (routed) {
-                fill_ids(c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows), experts);
-                c.fill(c.input("weights", TSR_TYPE_F32, {used, rows}, kActivation, kRows));
-                c.fill(c.input("gate", type, {k, f, experts}, kWeight), weight_size(k));
-                c.fill(c.input("up", type, {k, f, experts}, kWeight), weight_size(k));
-                c.fill(c.input("down", type, {f, n, experts}, kWeight), weight_size(f));
-            } else {
-                c.fill(c.input("gate", type, {k, f}, kWeight), weight_size(k));
-                c.fill(c.input("up", type, {k, f}, kWeight), weight_size(k));
-                c.fill(c.input("down", type, {f, n}, kWeight), weight_size(f));
-            }
-            c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
-            c.tolerance = 2 * tolerance_of(type);
-            c.row_ranges(static_cast<int32_t>(rows));
+            const Network network{type, k, f, n, rows, experts, used};
+            add_operands(c, network, routed, [&](Operand& ids) { fill_ids(ids, experts); });
             use(c);
         }
     }
