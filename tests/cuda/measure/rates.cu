@@ -51,49 +51,46 @@ SIMT_KERNEL(256, 2) dp4a_rate(RateArguments r) {
 #endif
 
 #if SIMT_ARCH >= 800
-SIMT_KERNEL(256, 2) f16_rate(RateArguments r) {
+namespace {
+
+// Chains of one mma, with fragments that differ from thread to thread; the sum of what they give.
+template <class T, class Multiply>
+SIMT_DEVICE T mma_chains(int steps, uint32_t first_a, uint32_t first_b, uint32_t by_thread, Multiply&& multiply) {
     using namespace simt;
-    float sums[kRateChains][4];
+    T sums[kRateChains][4];
     uint32_t a[4], b[2];
     SIMT_UNROLL
-    for (unsigned i = 0; i < 4; ++i) a[i] = 0x3C003800u + thread_index().x * 0x00010001u + i;
+    for (unsigned i = 0; i < 4; ++i) a[i] = first_a + thread_index().x * by_thread + i;
     SIMT_UNROLL
-    for (unsigned i = 0; i < 2; ++i) b[i] = 0x3400B400u + thread_index().x * 0x00010001u + i;
+    for (unsigned i = 0; i < 2; ++i) b[i] = first_b + thread_index().x * by_thread + i;
     SIMT_UNROLL
     for (int i = 0; i < kRateChains; ++i) {
         SIMT_UNROLL
         for (int j = 0; j < 4; ++j) sums[i][j] = 0;
     }
-    for (int step = 0; step < r.steps; ++step) {
+    for (int step = 0; step < steps; ++step) {
         SIMT_UNROLL
-        for (int i = 0; i < kRateChains; ++i) mma_f16(sums[i], a, b);
+        for (int i = 0; i < kRateChains; ++i) multiply(sums[i], a, b);
     }
-    float sum = 0;
+    T sum = 0;
     SIMT_UNROLL
     for (int i = 0; i < kRateChains; ++i) sum += sums[i][0] + sums[i][1] + sums[i][2] + sums[i][3];
-    r.out[place()] = bits_as<unsigned>(sum);
+    return sum;
+}
+
+}  // namespace
+
+SIMT_KERNEL(256, 2) f16_rate(RateArguments r) {
+    const float sum = mma_chains<float>(
+        r.steps, 0x3C003800u, 0x3400B400u, 0x00010001u,
+        [](float (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) { simt::mma_f16(c, a, b); });
+    r.out[place()] = simt::bits_as<unsigned>(sum);
 }
 
 SIMT_KERNEL(256, 2) s8_rate(RateArguments r) {
-    using namespace simt;
-    int32_t sums[kRateChains][4];
-    uint32_t a[4], b[2];
-    SIMT_UNROLL
-    for (unsigned i = 0; i < 4; ++i) a[i] = 0x01FF0304u + thread_index().x * 0x01010101u + i;
-    SIMT_UNROLL
-    for (unsigned i = 0; i < 2; ++i) b[i] = 0xFF020103u + thread_index().x * 0x01010101u + i;
-    SIMT_UNROLL
-    for (int i = 0; i < kRateChains; ++i) {
-        SIMT_UNROLL
-        for (int j = 0; j < 4; ++j) sums[i][j] = 0;
-    }
-    for (int step = 0; step < r.steps; ++step) {
-        SIMT_UNROLL
-        for (int i = 0; i < kRateChains; ++i) mma_s8(sums[i], a, b);
-    }
-    int32_t sum = 0;
-    SIMT_UNROLL
-    for (int i = 0; i < kRateChains; ++i) sum += sums[i][0] + sums[i][1] + sums[i][2] + sums[i][3];
+    const int32_t sum = mma_chains<int32_t>(
+        r.steps, 0x01FF0304u, 0xFF020103u, 0x01010101u,
+        [](int32_t (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) { simt::mma_s8(c, a, b); });
     r.out[place()] = static_cast<uint32_t>(sum);
 }
 #endif
