@@ -213,6 +213,16 @@ SIMT_DEVICE void look_up(const Table16& table, uint32_t word, uint32_t& low, uin
     high = byte_permute(first, second, 0x7531);
 }
 
+// The values of one half of the nibbles of a block of 32: those of elements 0 to 15, or with `odd` of 16 to 31.
+SIMT_DEVICE void look_up_half(const Table16& table, const uint32_t (&words)[4], unsigned odd, uint32_t (&codes)[4]) {
+    SIMT_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        uint32_t low, high;
+        look_up(table, words[i], low, high);
+        codes[i] = odd == 0 ? low : high;
+    }
+}
+
 // A table whose lower eight values and upper eight values can be looked up one by one for all nibbles: what
 // byte_permute gives for a nibble of the other eight is 0 or -1, and is made up for in the values. Their sum is the
 // value.

@@ -114,12 +114,7 @@ struct Format<TSR_TYPE_MXFP4> : piece_bits::FormatOf<formats::BlockMxfp4, 32> {
         uint32_t w[4];
         words_at<1>(b + 1, w);
         Piece p;
-        SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            uint32_t low, high;
-            look_up(kTable, w[i], low, high);
-            p.codes[i] = odd == 0 ? low : high;
-        }
+        look_up_half(kTable, w, odd, p.codes);
         p.scale = formats::half_e8m0_to_f32(get<uint8_t>(b));
         p.offset = 0;
         return p;
@@ -146,12 +141,7 @@ struct Format<TSR_TYPE_IQ4_NL> : piece_bits::FormatOf<formats::BlockIq4Nl, 32> {
         uint32_t w[4];
         words_at<2>(b + 2, w);
         Piece p;
-        SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            uint32_t low, high;
-            look_up(kTable, w[i], low, high);
-            p.codes[i] = odd == 0 ? low : high;
-        }
+        look_up_half(kTable, w, odd, p.codes);
         p.scale = half_at(b);
         p.offset = 0;
         return p;
@@ -180,12 +170,7 @@ struct Format<TSR_TYPE_IQ4_XS> : piece_bits::FormatOf<formats::BlockIq4Xs, 32> {
         words_at<8>(b, head);
         words_at<8>(b + 8 + 16 * group, w);
         Piece p;
-        SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            uint32_t low, high;
-            look_up(kTable, w[i], low, high);
-            p.codes[i] = odd == 0 ? low : high;
-        }
+        look_up_half(kTable, w, odd, p.codes);
         p.scale = scale_of(head, group);
         p.offset = 0;
         return p;
