@@ -153,6 +153,7 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
     const ChatFormat& f = format_;
     using System = ChatFormat::System;
     if (messages.empty()) fail(TSR_INVALID_ARGUMENT, "a conversation needs at least one message");
+    if (!options.tools.empty()) fail(TSR_UNSUPPORTED, "the chat template {} does not know tools", f.name);
     bool any_system = false;
     size_t last_question = messages.size() - 1;
     for (size_t i = 0; i < messages.size(); ++i) {
@@ -160,6 +161,8 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
         if (role != "system" && role != "user" && role != "assistant")
             fail(TSR_INVALID_ARGUMENT, "message {}: expected the role system, user or assistant, found '{}'", i,
                  printable(role, 40));
+        if (!messages[i].tool_calls.empty())
+            fail(TSR_UNSUPPORTED, "message {}: the chat template {} cannot write tool calls", i, f.name);
         any_system |= role == "system";
     }
     for (size_t i = messages.size(); i-- > 0;) {
@@ -222,6 +225,20 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
             out.own(options.thinking.value_or(f.thinks_by_default) ? f.generation_thinking : f.generation_direct);
     }
     return out.take();
+}
+
+ReplySyntax ChatTemplate::reply_syntax(const ChatOptions& options) const {
+    const ChatFormat& f = format_;
+    const bool thinking = f.can_think && options.thinking.value_or(f.thinks_by_default);
+    std::string opening = f.generation;
+    if (f.can_think) opening += thinking ? f.generation_thinking : f.generation_direct;
+    ReplySyntax syntax;
+    syntax.begins_in_reasoning = options.add_generation_prompt && trimmed(opening).ends_with(kThoughtBegin);
+    // A form that drops thoughts from earlier answers, or keeps some, has them.
+    syntax.reasoning =
+        syntax.begins_in_reasoning || thinking || (!f.can_think && f.thoughts != ChatFormat::Thoughts::kKeep);
+    if (!options.tools.empty()) syntax.tools = f.tools;
+    return syntax;
 }
 
 std::string ChatTemplate::markers() const {

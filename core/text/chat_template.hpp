@@ -5,6 +5,7 @@
 // conditions that decide its output. A program that is not recognised is an error, never a guess.
 #pragma once
 
+#include "core/text/reply_parser.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <optional>
@@ -15,9 +16,28 @@
 
 namespace tessera::text {
 
+// A call that an assistant made.
+struct ToolCall {
+    std::string id;
+    std::string name;
+    std::string arguments;  // JSON text
+};
+
 struct ChatMessage {
-    std::string role;  // system, user or assistant
+    std::string role;  // system, developer (the same), user, assistant or tool
     std::string content;
+    std::string reasoning = {};             // of an assistant
+    std::vector<ToolCall> tool_calls = {};  // of an assistant
+    std::string tool_call_id = {};          // of a tool: the call that it answers
+    std::string name = {};                  // of a tool: the function
+};
+
+// A function that the model may call.
+struct ChatTool {
+    std::string name;
+    std::string description;
+    std::string parameters;  // JSON schema as text
+    std::string whole;       // JSON text of the whole object, {"type": "function", "function": {...}}
 };
 
 struct ChatOptions {
@@ -26,6 +46,7 @@ struct ChatOptions {
     bool add_generation_prompt = true;  // end with what makes the model answer
     // For models with a switch for thinking before the answer; nothing: the default of the model's own program.
     std::optional<bool> thinking;
+    std::vector<ChatTool> tools = {};
 };
 
 // A conversation as text.
@@ -75,6 +96,7 @@ struct ChatFormat {
     std::string generation_thinking;  // appended to `generation` when thinking
     std::string generation_direct;    // appended when not
     bool thinks_by_default = false;
+    ToolSyntax tools = ToolSyntax::kNone;
 
     bool operator==(const ChatFormat&) const = default;
 };
@@ -105,6 +127,9 @@ class ChatTemplate {
     }
     // The same with the places of the contents, for EncodeOptions::plain.
     WrittenChat write(std::span<const ChatMessage> messages, const ChatOptions& options) const;
+
+    // How the model answers what write() gave with the same options.
+    ReplySyntax reply_syntax(const ChatOptions& options) const;
 
     // All that the template may write around contents, one piece after the other.
     std::string markers() const;

@@ -1,0 +1,139 @@
+#include "core/text/json_call.hpp"
+
+#include <utility>
+
+namespace tessera::text {
+
+JsonCall::Progress JsonCall::read(std::string_view text) {
+    size_t i = 0;
+    while (i < text.size() && state_ != State::kClosed) {
+        if (!feed(text[i])) return {Status::kBad, i};
+        ++i;
+    }
+    return {state_ == State::kClosed ? Status::kClosed : Status::kOpen, i};
+}
+
+std::string JsonCall::take_arguments() {
+    if (closed_ && !has_arguments_) {
+        has_arguments_ = true;
+        return "{}";
+    }
+    return std::exchange(arguments_, {});
+}
+
+bool JsonCall::feed(char c) {
+    switch (state_) {
+        case State::kObject:
+            if (c == '{') state_ = State::kFirstKey;
+            return c == '{' || is_json_space(c);
+        case State::kFirstKey:
+        case State::kKey:
+            if (is_json_space(c)) return true;
+            if (c == '}' && state_ == State::kFirstKey) return false;  // an empty object calls nothing
+            if (c != '"') return false;
+            key_.clear();
+            state_ = State::kKeyText;
+            return true;
+        case State::kKeyText:
+            if (c == '"' && !escaped_) return end_key();
+            escaped_ = c == '\\' && !escaped_;
+            key_ += c;
+            return true;
+        case State::kColon:
+            if (c == ':') state_ = State::kValue;
+            return c == ':' || is_json_space(c);
+        case State::kValue:
+            return is_json_space(c) || begin_value(c);
+        case State::kInValue:
+            return in_value(c);
+        case State::kAfterValue:
+            if (is_json_space(c)) return true;
+            if (c == ',') {
+                state_ = State::kKey;
+                return true;
+            }
+            if (c != '}' || !has_name_ || (strict_ && !has_arguments_)) return false;
+            state_ = State::kClosed;
+            closed_ = true;
+            return true;
+        case State::kClosed:
+            return false;
+    }
+    return false;
+}
+
+bool JsonCall::end_key() {
+    const auto key = json_characters(key_);
+    if (!key) return false;
+    if (*key == "name" && !has_name_) {
+        member_ = Member::kName;
+    } else if ((*key == "arguments" || *key == "parameters") && !has_arguments_) {
+        member_ = Member::kArguments;
+    } else {
+        if (strict_ && !certain() && *key != "type" && *key != "id") return false;
+        member_ = Member::kOther;
+    }
+    state_ = State::kColon;
+    return true;
+}
+
+bool JsonCall::begin_value(char c) {
+    if (member_ == Member::kName && c != '"') return false;
+    if (member_ == Member::kArguments && strict_ && c != '{') return false;
+    state_ = State::kInValue;
+    quoted_ = escaped_ = false;
+    depth_ = 0;
+    key_.clear();
+    if (member_ == Member::kArguments) has_arguments_ = true;
+    if (c == '"') {
+        value_ = Value::kText;
+        quoted_ = true;
+    } else if (c == '{' || c == '[') {
+        value_ = Value::kNested;
+        depth_ = 1;
+    } else if (c == '-' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z')) {
+        value_ = Value::kPlain;
+    } else {
+        return false;
+    }
+    if (member_ == Member::kArguments) arguments_ += c;
+    return true;
+}
+
+bool JsonCall::in_value(char c) {
+    if (value_ == Value::kPlain && (is_json_space(c) || c == ',' || c == '}')) {
+        state_ = State::kAfterValue;
+        return feed(c);
+    }
+    if (value_ == Value::kPlain && (c == '"' || c == '{' || c == '[' || c == ']' || c == ':' || c == '<')) return false;
+    if (member_ == Member::kArguments) arguments_ += c;
+    if (quoted_) {
+        if (c == '"' && !escaped_) {
+            quoted_ = false;
+            if (value_ == Value::kText) return end_value();
+        } else if (member_ == Member::kName) {
+            key_ += c;
+        }
+        escaped_ = c == '\\' && !escaped_;
+    } else if (c == '"') {
+        quoted_ = true;
+        escaped_ = false;
+    } else if (c == '{' || c == '[') {
+        ++depth_;
+    } else if ((c == '}' || c == ']') && --depth_ == 0) {
+        state_ = State::kAfterValue;
+    }
+    return true;
+}
+
+bool JsonCall::end_value() {
+    state_ = State::kAfterValue;
+    if (member_ != Member::kName) return true;
+    auto name = json_characters(key_);
+    if (!name || without_space(*name).empty()) return false;
+    name_ = without_space(*name);
+    has_name_ = true;
+    return true;
+}
+
+}  // namespace tessera::text

@@ -1,0 +1,282 @@
+#include "core/text/reply_parser.hpp"
+
+#include "core/text/tool_reader.hpp"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+namespace tessera::text {
+
+MarkerPlace find_marker(std::string_view text, std::span<const std::string_view> markers, bool over) {
+    for (size_t i = 0; i < text.size(); ++i) {
+        bool maybe = false;
+        for (size_t m = 0; m < markers.size(); ++m) {
+            if (text[i] != markers[m].front()) continue;
+            const Match found = match(text.substr(i), markers[m], over);
+            if (found == Match::kYes) return {i, true, m};
+            maybe |= found == Match::kMaybe;
+        }
+        if (maybe) return {i, false, 0};
+    }
+    return {text.size(), false, 0};
+}
+
+std::unique_ptr<ToolReader> make_tool_reader(ToolSyntax syntax) {
+    switch (syntax) {
+        case ToolSyntax::kNone:
+            return nullptr;
+        case ToolSyntax::kDeepSeekV3:
+            return make_deepseek_reader(true);
+        case ToolSyntax::kDeepSeekV31:
+            return make_deepseek_reader(false);
+        case ToolSyntax::kDeepSeekV32:
+            return make_dsml_reader();
+        case ToolSyntax::kHermes:
+            return make_hermes_reader();
+        case ToolSyntax::kLlama3:
+            return make_llama_reader();
+    }
+    return nullptr;
+}
+
+// Appends to the events of one push, joining those that belong together.
+class ReplyParser::Output final : public CallSink {
+  public:
+    Output(std::vector<ReplyEvent>& events, uint32_t& calls) : events_(events), first_(events.size()), calls_(calls) {}
+
+    void add(ReplyPart part, std::string_view text, uint32_t call = 0) {
+        if (text.empty()) return;
+        if (events_.size() > first_ && events_.back().part == part && events_.back().call == call) {
+            events_.back().text += text;
+        } else {
+            events_.push_back({part, std::string(text), call});
+        }
+    }
+    void begin_call(std::string_view name) override {
+        events_.push_back({ReplyPart::kToolCall, std::string(name), calls_});
+        ++calls_;
+    }
+    void arguments(std::string_view text) override { add(ReplyPart::kToolArguments, text, calls_ - 1); }
+
+  private:
+    std::vector<ReplyEvent>& events_;
+    size_t first_;
+    uint32_t& calls_;
+};
+
+ReplyParser::ReplyParser(ReplySyntax syntax) : syntax_(std::move(syntax)), tools_(make_tool_reader(syntax_.tools)) {
+    if (syntax_.reasoning_begin.empty() || syntax_.reasoning_end.empty()) syntax_.reasoning = false;
+    state_ = !syntax_.reasoning            ? State::kContent
+             : syntax_.begins_in_reasoning ? State::kReasoningStart
+                                           : State::kStart;
+}
+ReplyParser::~ReplyParser() = default;
+ReplyParser::ReplyParser(ReplyParser&&) noexcept = default;
+ReplyParser& ReplyParser::operator=(ReplyParser&&) noexcept = default;
+
+void ReplyParser::push(std::string_view text, std::vector<ReplyEvent>& events) {
+    input_ += text;
+    run(false, events);
+}
+
+void ReplyParser::finish(std::vector<ReplyEvent>& events) {
+    run(true, events);
+}
+
+void ReplyParser::run(bool over, std::vector<ReplyEvent>& events) {
+    Output output(events, calls_);
+    while (step(over, output)) {
+    }
+    input_.erase(0, begin_);
+    at_ -= begin_;
+    begin_ = 0;
+}
+
+// Whether there may be more to do.
+bool ReplyParser::step(bool over, Output& output) {
+    switch (state_) {
+        case State::kStart:
+            return step_start(over);
+        case State::kReasoningStart:
+            return step_reasoning_start(over);
+        case State::kReasoning:
+            return step_reasoning(over, output);
+        case State::kAfterReasoning:
+            while (at_ < input_.size() && input_[at_] == '\n') ++at_;
+            begin_ = at_;
+            if (at_ == input_.size()) return false;
+            state_ = State::kContent;
+            return true;
+        case State::kContent:
+            return step_content(over, output);
+        case State::kCalls:
+            return step_calls(over, output);
+    }
+    return false;
+}
+
+bool ReplyParser::step_start(bool over) {
+    while (at_ < input_.size() && is_json_space(input_[at_])) ++at_;
+    switch (match(rest(), syntax_.reasoning_begin, over)) {
+        case Match::kMaybe:
+            return false;
+        case Match::kYes:
+            at_ += syntax_.reasoning_begin.size();
+            begin_ = at_;
+            state_ = State::kReasoningStart;
+            return true;
+        case Match::kNo:
+            break;
+    }
+    at_ = begin_;
+    state_ = State::kContent;
+    return true;
+}
+
+// Some models write the marker again that their prompt ended with.
+bool ReplyParser::step_reasoning_start(bool over) {
+    while (at_ < input_.size() && input_[at_] == '\n') ++at_;
+    begin_ = at_;
+    if (syntax_.begins_in_reasoning) {
+        switch (match(rest(), syntax_.reasoning_begin, over)) {
+            case Match::kMaybe:
+                return false;
+            case Match::kYes:
+                at_ += syntax_.reasoning_begin.size();
+                begin_ = at_;
+                syntax_.begins_in_reasoning = false;
+                return true;
+            case Match::kNo:
+                break;
+        }
+    } else if (at_ == input_.size() && !over) {
+        return false;
+    }
+    state_ = State::kReasoning;
+    return true;
+}
+
+bool ReplyParser::step_reasoning(bool over, Output& output) {
+    std::array<std::string_view, 8> markers{syntax_.reasoning_end};
+    size_t count = 1;
+    if (tools_ && tools_->in_reasoning())
+        for (const std::string_view one : tools_->begins())
+            if (count < markers.size()) markers[count++] = one;
+    const MarkerPlace place = find_marker(rest(), std::span(markers).first(count), over);
+    write(State::kReasoning, rest().substr(0, place.before), output);
+    at_ += place.before;
+    begin_ = at_;
+    if (!place.found) {
+        if (over && at_ == input_.size()) {
+            output.add(ReplyPart::kReasoning, std::string(std::exchange(newlines_, 0), '\n'));
+        }
+        return false;
+    }
+    if (place.which == 0) {
+        newlines_ = 0;
+        at_ += syntax_.reasoning_end.size();
+        begin_ = at_;
+        state_ = State::kAfterReasoning;
+    } else {
+        begin_calls(State::kReasoning, place.which - 1, markers[place.which].size());
+    }
+    return true;
+}
+
+bool ReplyParser::step_content(bool over, Output& output) {
+    if (!tools_) {
+        write(State::kContent, rest(), output);
+        begin_ = at_ = input_.size();
+        return false;
+    }
+    if (!content_started_) {
+        size_t spaces = 0;
+        while (at_ + spaces < input_.size() && is_json_space(input_[at_ + spaces])) ++spaces;
+        const auto markers = tools_->begins_at_start();
+        for (size_t at = 0; at <= spaces; ++at) {
+            bool maybe = false;
+            for (size_t m = 0; m < markers.size(); ++m) {
+                const Match found = match(rest().substr(at), markers[m], over);
+                if (found == Match::kNo) continue;
+                maybe |= found == Match::kMaybe;
+                if (found != Match::kYes) continue;
+                output.add(ReplyPart::kContent, rest().substr(0, at));
+                at_ += at;
+                begin_ = at_;
+                begin_calls(State::kContent, m, markers[m].size());
+                return true;
+            }
+            if (!maybe) continue;
+            output.add(ReplyPart::kContent, rest().substr(0, at));
+            at_ += at;
+            begin_ = at_;
+            return false;
+        }
+    }
+    const auto markers = tools_->begins();
+    const MarkerPlace place = find_marker(rest(), markers, over);
+    write(State::kContent, rest().substr(0, place.before), output);
+    at_ += place.before;
+    begin_ = at_;
+    if (!place.found) return false;
+    begin_calls(State::kContent, place.which, markers[place.which].size());
+    return true;
+}
+
+void ReplyParser::begin_calls(State outer, size_t marker, size_t length) {
+    tools_->start(marker);
+    outer_ = outer;
+    marker_length_ = length;
+    at_ += length;
+    certain_ = false;
+    state_ = State::kCalls;
+}
+
+bool ReplyParser::step_calls(bool over, Output& output) {
+    using Result = ToolReader::Result;
+    const ToolReader::Progress progress = tools_->read(rest(), over, output);
+    at_ += progress.bytes;
+    switch (progress.result) {
+        case Result::kGoOn:
+            return true;
+        case Result::kWait:
+            if (!over) return false;
+            break;
+        case Result::kCertain:
+        case Result::kEnd:
+            begin_ = at_;
+            certain_ = true;
+            newlines_ = 0;
+            content_started_ = true;
+            if (progress.result == Result::kEnd) state_ = State::kContent;
+            return true;
+        case Result::kLeave:
+            break;
+    }
+    at_ = begin_;
+    state_ = State::kContent;
+    if (certain_) return true;
+    write(outer_, std::string_view(input_).substr(at_, marker_length_), output);
+    at_ += marker_length_;
+    begin_ = at_;
+    state_ = outer_;
+    return true;
+}
+
+void ReplyParser::write(State part, std::string_view text, Output& output) {
+    if (part == State::kContent) {
+        content_started_ |= !std::ranges::all_of(text, is_json_space);
+        output.add(ReplyPart::kContent, text);
+        return;
+    }
+    // Newlines at the end wait for what follows.
+    const size_t end = text.find_last_not_of('\n') + 1;
+    if (end > 0) {
+        output.add(ReplyPart::kReasoning, std::string(std::exchange(newlines_, 0), '\n'));
+        output.add(ReplyPart::kReasoning, text.substr(0, end));
+    }
+    newlines_ += text.size() - end;
+}
+
+}  // namespace tessera::text

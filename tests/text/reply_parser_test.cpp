@@ -1,0 +1,382 @@
+#include "core/text/reply_parser.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <random>
+
+namespace tessera::text {
+namespace {
+
+using Events = std::vector<ReplyEvent>;
+using testing::ElementsAre;
+
+constexpr auto kReasoning = ReplyPart::kReasoning;
+constexpr auto kContent = ReplyPart::kContent;
+constexpr auto kToolCall = ReplyPart::kToolCall;
+constexpr auto kArguments = ReplyPart::kToolArguments;
+
+#define TSR_DSML "\uff5cDSML\uff5c"
+#define TSR_CALLS "<\uff5ctool\u2581calls\u2581begin\uff5c>"
+#define TSR_CALLS_END "<\uff5ctool\u2581calls\u2581end\uff5c>"
+#define TSR_CALL "<\uff5ctool\u2581call\u2581begin\uff5c>"
+#define TSR_CALL_END "<\uff5ctool\u2581call\u2581end\uff5c>"
+#define TSR_SEP "<\uff5ctool\u2581sep\uff5c>"
+
+// Events of the same part, one after the other, as one.
+Events joined(const Events& events) {
+    Events all;
+    for (const ReplyEvent& one : events) {
+        if (!all.empty() && one.part != kToolCall && all.back().part == one.part && all.back().call == one.call) {
+            all.back().text += one.text;
+        } else {
+            all.push_back(one);
+        }
+    }
+    return all;
+}
+
+Events parse(const ReplySyntax& syntax, const std::vector<std::string_view>& pieces) {
+    ReplyParser parser(syntax);
+    Events events;
+    for (const std::string_view piece : pieces) {
+        parser.push(piece, events);
+        for (const ReplyEvent& one : events) EXPECT_FALSE(one.text.empty());
+    }
+    parser.finish(events);
+    return joined(events);
+}
+
+struct Sample {
+    std::string name;
+    ReplySyntax syntax;
+    std::string text;
+    Events expected;
+};
+
+ReplySyntax thinks(ToolSyntax tools = ToolSyntax::kNone) {
+    return {.reasoning = true, .tools = tools};
+}
+ReplySyntax begins_thinking(ToolSyntax tools = ToolSyntax::kNone) {
+    return {.reasoning = true, .begins_in_reasoning = true, .tools = tools};
+}
+ReplySyntax calls(ToolSyntax tools) {
+    return {.tools = tools};
+}
+
+const std::vector<Sample>& samples() {
+    using enum ToolSyntax;
+    static const std::vector<Sample> all = {
+        // Reasoning.
+        {"plain", {}, " <think>a</think>b ", {{kContent, " <think>a</think>b "}}},
+        {"reasoning", thinks(), "\n <think>\n\na\n\nb\n</think>\n\nc\n", {{kReasoning, "a\n\nb"}, {kContent, "c\n"}}},
+        {"none", thinks(), " a <think>b</think>", {{kContent, " a <think>b</think>"}}},
+        {"empty", thinks(), "<think>\n\n</think>\n\nc", {{kContent, "c"}}},
+        {"only once",
+         thinks(),
+         "<think>a</think>b<think>c</think>",
+         {{kReasoning, "a"}, {kContent, "b<think>c</think>"}}},
+        {"cut marker", thinks(), "<thin", {{kContent, "<thin"}}},
+        {"cut spaces", thinks(), " \n", {{kContent, " \n"}}},
+        {"begun", begins_thinking(), "a <b>\n</think>c</think>", {{kReasoning, "a <b>"}, {kContent, "c</think>"}}},
+        {"begun twice", begins_thinking(), "<think>\na</think>c", {{kReasoning, "a"}, {kContent, "c"}}},
+        {"begun, not ended", begins_thinking(), "\na\n</thin", {{kReasoning, "a\n</thin"}}},
+        {"begun, newlines at the end", begins_thinking(), "a\n\n", {{kReasoning, "a\n\n"}}},
+        {"other marks",
+         {.reasoning = true, .reasoning_begin = "[T]", .reasoning_end = "[/T]"},
+         "[T]a[/[/T]b",
+         {{kReasoning, "a[/"}, {kContent, "b"}}},
+        // DeepSeek V3.
+        {"v3",
+         calls(kDeepSeekV3),
+         "Let me see." TSR_CALLS TSR_CALL "function" TSR_SEP
+         "add\n```json\n{\"a\": 1, \"b\": \"`\\n```\"}\n```" TSR_CALL_END "\n" TSR_CALL "function" TSR_SEP
+         "now\n```json\n{}\n```" TSR_CALL_END TSR_CALLS_END " Done.",
+         {{kContent, "Let me see."},
+          {kToolCall, "add", 0},
+          {kArguments, "{\"a\": 1, \"b\": \"`\\n```\"}", 0},
+          {kToolCall, "now", 1},
+          {kArguments, "{}", 1},
+          {kContent, " Done."}}},
+        {"v3 without the first marker",
+         calls(kDeepSeekV3),
+         TSR_CALL "function" TSR_SEP "add\n```json\n{}```" TSR_CALLS_END,
+         {{kToolCall, "add"}, {kArguments, "{}"}}},
+        {"v3 cut",
+         calls(kDeepSeekV3),
+         TSR_CALLS TSR_CALL "function" TSR_SEP "add\n```json\n{\"a\n``",
+         {{kToolCall, "add"}, {kArguments, "{\"a\n``"}}},
+        {"v3 cut after the fence",
+         calls(kDeepSeekV3),
+         TSR_CALLS TSR_CALL "function" TSR_SEP "add\n```json\n{}\n```",
+         {{kToolCall, "add"}, {kArguments, "{}"}}},
+        {"v3 cut before the arguments",
+         calls(kDeepSeekV3),
+         "a" TSR_CALLS TSR_CALL "function" TSR_SEP "add\n```json",
+         {{kContent, "a" TSR_CALLS TSR_CALL "function" TSR_SEP "add\n```json"}}},
+        {"v3 no name",
+         calls(kDeepSeekV3),
+         TSR_CALLS TSR_CALL "function" TSR_SEP " \n```json\n{}\n```" TSR_CALL_END TSR_CALLS_END,
+         {{kContent, TSR_CALLS TSR_CALL "function" TSR_SEP " \n```json\n{}\n```" TSR_CALL_END TSR_CALLS_END}}},
+        {"v3 no call", calls(kDeepSeekV3), TSR_CALLS TSR_CALLS_END "a", {{kContent, TSR_CALLS TSR_CALLS_END "a"}}},
+        {"v3 bad, then good",
+         calls(kDeepSeekV3),
+         TSR_CALLS "x" TSR_CALLS TSR_CALL "function" TSR_SEP "f\n```json\n{}\n```" TSR_CALL_END "\ny",
+         {{kContent, TSR_CALLS "x"}, {kToolCall, "f"}, {kArguments, "{}"}, {kContent, "\ny"}}},
+        {"v3 good, then bad",
+         calls(kDeepSeekV3),
+         TSR_CALL "function" TSR_SEP "f\n```json\n1\n```" TSR_CALL_END "\n" TSR_CALL "other" TSR_SEP "g",
+         {{kToolCall, "f"}, {kArguments, "1"}, {kContent, "\n" TSR_CALL "other" TSR_SEP "g"}}},
+        {"r1 calls in reasoning",
+         begins_thinking(kDeepSeekV3),
+         "so\n" TSR_CALLS TSR_CALL "function" TSR_SEP "f\n```json\n{}\n```" TSR_CALL_END TSR_CALLS_END "a",
+         {{kReasoning, "so"}, {kToolCall, "f"}, {kArguments, "{}"}, {kContent, "a"}}},
+        {"r1 no call in reasoning",
+         begins_thinking(kDeepSeekV3),
+         "so\n" TSR_CALLS "\n</think>a",
+         {{kReasoning, "so\n" TSR_CALLS}, {kContent, "a"}}},
+        // DeepSeek V3.1.
+        {"v3.1",
+         thinks(kDeepSeekV31),
+         "<think>r</think>c" TSR_CALLS TSR_CALL "f" TSR_SEP "{\"a\": [1]}" TSR_CALL_END TSR_CALL "g" TSR_SEP
+         "{}" TSR_CALL_END TSR_CALLS_END,
+         {{kReasoning, "r"},
+          {kContent, "c"},
+          {kToolCall, "f", 0},
+          {kArguments, "{\"a\": [1]}", 0},
+          {kToolCall, "g", 1},
+          {kArguments, "{}", 1}}},
+        {"v3.1 no name",
+         calls(kDeepSeekV31),
+         TSR_CALLS TSR_CALL TSR_SEP "{}" TSR_CALL_END,
+         {{kContent, TSR_CALLS TSR_CALL TSR_SEP "{}" TSR_CALL_END}}},
+        {"v3.1 bad arguments",
+         calls(kDeepSeekV31),
+         TSR_CALLS TSR_CALL "f" TSR_SEP "{\"a\": <" TSR_CALL_END TSR_CALLS_END,
+         {{kToolCall, "f"}, {kArguments, "{\"a\": <"}}},
+        // DeepSeek V3.2.
+        {"v3.2",
+         calls(kDeepSeekV32),
+         "c\n\n<" TSR_DSML "function_calls>\n<" TSR_DSML "invoke name=\"f\">\n<" TSR_DSML
+         "parameter name=\"a\" string=\"true\">x\n\"<y>\"</" TSR_DSML "parameter>\n<" TSR_DSML
+         "parameter name=\"b\" string=\"false\">[1, 2]</" TSR_DSML "parameter>\n</" TSR_DSML "invoke>\n<" TSR_DSML
+         "invoke name=\"g\">\n</" TSR_DSML "invoke>\n</" TSR_DSML "function_calls>",
+         {{kContent, "c"},
+          {kToolCall, "f", 0},
+          {kArguments, "{\"a\": \"x\\n\\\"<y>\\\"\", \"b\": [1, 2]}", 0},
+          {kToolCall, "g", 1},
+          {kArguments, "{}", 1}}},
+        {"v3.2 no name",
+         calls(kDeepSeekV32),
+         "<" TSR_DSML "function_calls>\n<" TSR_DSML "invoke name=\"\">\n",
+         {{kContent, "<" TSR_DSML "function_calls>\n<" TSR_DSML "invoke name=\"\">\n"}}},
+        {"v3.2 broken parameter",
+         calls(kDeepSeekV32),
+         "\n<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"f\"> <" TSR_DSML "parameter name=\"a\">1</" TSR_DSML
+         "parameter>",
+         {{kToolCall, "f"}, {kContent, " <" TSR_DSML "parameter name=\"a\">1</" TSR_DSML "parameter>"}}},
+        {"v3.2 cut",
+         calls(kDeepSeekV32),
+         "<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"f\"><" TSR_DSML
+         "parameter name=\"a\" string=\"true\">x</" TSR_DSML,
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x</" TSR_DSML}}},
+        // Hermes.
+        {"hermes",
+         thinks(kHermes),
+         "<think>\nr\n</think>\n\nc\n<tool_call>\n{\"name\": \"f\", \"arguments\": {\"a\": "
+         "\"}</tool_call>\\\"{\"}}\n</tool_call>\n<tool_call>"
+         "{\"arguments\": [1, {}], \"name\": \"g\\u00e4\"}</tool_call>\n",
+         {{kReasoning, "r"},
+          {kContent, "c"},
+          {kToolCall, "f", 0},
+          {kArguments, "{\"a\": \"}</tool_call>\\\"{\"}", 0},
+          {kToolCall, "g\u00e4", 1},
+          {kArguments, "[1, {}]", 1}}},
+        {"hermes no arguments",
+         calls(kHermes),
+         "<tool_call>{\"name\": \"f\"}</tool_call>a",
+         {{kToolCall, "f"}, {kArguments, "{}"}, {kContent, "a"}}},
+        {"hermes no name",
+         calls(kHermes),
+         "<tool_call>{\"arguments\": {}}</tool_call>",
+         {{kContent, "<tool_call>{\"arguments\": {}}</tool_call>"}}},
+        {"hermes empty name",
+         calls(kHermes),
+         "<tool_call>{\"name\": \"\"}",
+         {{kContent, "<tool_call>{\"name\": \"\"}"}}},
+        {"hermes brace forgotten",
+         calls(kHermes),
+         "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1}\n</tool_call>b",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": 1}"}, {kContent, "b"}}},
+        {"hermes braces forgotten",
+         calls(kHermes),
+         "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": 1</tool_call>b",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": 1"}, {kContent, "b"}}},
+        {"hermes brace too many",
+         calls(kHermes),
+         "<tool_call>{\"name\": \"f\", \"arguments\": 7}}</tool_call>",
+         {{kToolCall, "f"}, {kArguments, "7"}, {kContent, "}</tool_call>"}}},
+        {"hermes cut",
+         calls(kHermes),
+         "<tool_call>{\"name\": \"f\", \"arguments\": {\"a",
+         {{kToolCall, "f"}, {kArguments, "{\"a"}}},
+        {"hermes cut early",
+         calls(kHermes),
+         "a\n<tool_call>\n{\"name\": \"f\"",
+         {{kContent, "a\n<tool_call>\n{\"name\": \"f\""}}},
+        {"hermes in prose",
+         calls(kHermes),
+         "Write <tool_call> and <tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
+         {{kContent, "Write <tool_call> and "}, {kToolCall, "f"}, {kArguments, "{}"}}},
+        {"hermes call after a bad one",
+         calls(kHermes),
+         "<tool_call>{\"name\":\"<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
+         {{kContent, "<tool_call>{\"name\":\""}, {kToolCall, "f"}, {kArguments, "{}"}}},
+        {"hermes not in reasoning",
+         begins_thinking(kHermes),
+         "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>",
+         {{kReasoning, "<tool_call>{\"name\":\"f\",\"arguments\":{}}</tool_call>"}}},
+        // Llama.
+        {"llama",
+         calls(kLlama3),
+         "{\"type\": \"function\", \"name\": \"f\", \"parameters\": {\"a\": {}}}",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": {}}"}}},
+        {"llama several",
+         calls(kLlama3),
+         "{\"name\": \"f\", \"parameters\": {}}; {\"name\": \"g\", \"parameters\": {\"b\": 1}}\n",
+         {{kToolCall, "f", 0}, {kArguments, "{}", 0}, {kToolCall, "g", 1}, {kArguments, "{\"b\": 1}", 1}}},
+        {"llama tag",
+         calls(kLlama3),
+         "a <|python_tag|>{\"name\": \"f\", \"parameters\": {}}",
+         {{kContent, "a "}, {kToolCall, "f"}, {kArguments, "{}"}}},
+        {"llama code", calls(kLlama3), "<|python_tag|>print(1)", {{kContent, "<|python_tag|>print(1)"}}},
+        {"llama json answer",
+         calls(kLlama3),
+         "{\"name\": \"Bob\", \"age\": 3}",
+         {{kContent, "{\"name\": \"Bob\", \"age\": 3}"}}},
+        {"llama json answer with a name alone",
+         calls(kLlama3),
+         "{\"name\": \"Bob\"}",
+         {{kContent, "{\"name\": \"Bob\"}"}}},
+        {"llama call not at the start",
+         calls(kLlama3),
+         "a {\"name\": \"f\", \"parameters\": {}}",
+         {{kContent, "a {\"name\": \"f\", \"parameters\": {}}"}}},
+        {"llama text after",
+         calls(kLlama3),
+         "\n{\"name\": \"f\", \"parameters\": {}}; or",
+         {{kContent, "\n"}, {kToolCall, "f"}, {kArguments, "{}"}, {kContent, "; or"}}},
+        {"llama text for arguments",
+         calls(kLlama3),
+         "{\"name\": \"f\", \"parameters\": \"x\"}",
+         {{kContent, "{\"name\": \"f\", \"parameters\": \"x\"}"}}},
+    };
+    return all;
+}
+
+class Samples : public testing::TestWithParam<Sample> {};
+
+TEST_P(Samples, Whole) {
+    EXPECT_EQ(parse(GetParam().syntax, {GetParam().text}), GetParam().expected);
+}
+
+TEST_P(Samples, EverySplit) {
+    const std::string_view text = GetParam().text;
+    for (size_t at = 0; at <= text.size(); ++at)
+        ASSERT_EQ(parse(GetParam().syntax, {text.substr(0, at), text.substr(at)}), GetParam().expected)
+            << "split at " << at;
+}
+
+TEST_P(Samples, EveryByteAlone) {
+    std::vector<std::string_view> pieces;
+    for (size_t at = 0; at < GetParam().text.size(); ++at)
+        pieces.push_back(std::string_view(GetParam().text).substr(at, 1));
+    EXPECT_EQ(parse(GetParam().syntax, pieces), GetParam().expected);
+}
+
+TEST_P(Samples, RandomSplits) {
+    std::mt19937 random(7);
+    const std::string_view text = GetParam().text;
+    for (int i = 0; i < 100; ++i) {
+        std::vector<std::string_view> pieces;
+        for (size_t at = 0; at < text.size();) {
+            const size_t length = random() % 9;
+            pieces.push_back(text.substr(at, length));
+            at += length;
+        }
+        ASSERT_EQ(parse(GetParam().syntax, pieces), GetParam().expected);
+    }
+}
+
+// As every syntax: what a text becomes does not depend on how it is cut, also where it is another family's.
+TEST_P(Samples, EverySyntaxAndLengthWholeAsInBytes) {
+    for (int tools = 0; tools <= static_cast<int>(ToolSyntax::kLlama3); ++tools) {
+        for (const bool begun : {false, true}) {
+            const ReplySyntax syntax = {
+                .reasoning = begun, .begins_in_reasoning = begun, .tools = static_cast<ToolSyntax>(tools)};
+            for (size_t length = 0; length <= GetParam().text.size(); length += 3) {
+                const std::string_view text = std::string_view(GetParam().text).substr(0, length);
+                std::vector<std::string_view> pieces;
+                for (size_t at = 0; at < length; ++at) pieces.push_back(text.substr(at, 1));
+                ASSERT_EQ(parse(syntax, {text}), parse(syntax, pieces)) << tools << " " << text;
+            }
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(ReplyParser, Samples, testing::ValuesIn(samples()), [](const auto& sample) {
+    std::string name = std::to_string(sample.index) + "_" + sample.param.name;
+    for (char& c : name)
+        if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+    return name;
+});
+
+TEST(ReplyParser, PassesOnAtOnceWhatIsNoMarker) {
+    ReplyParser parser(begins_thinking(ToolSyntax::kHermes));
+    Events events;
+    parser.push("ab<", events);
+    EXPECT_THAT(events, ElementsAre(ReplyEvent{kReasoning, "ab"}));
+    parser.push("c\n", events);
+    EXPECT_THAT(events, ElementsAre(ReplyEvent{kReasoning, "ab"}, ReplyEvent{kReasoning, "<c"}));
+    events.clear();
+    parser.push("</think>x", events);
+    EXPECT_THAT(events, ElementsAre(ReplyEvent{kContent, "x"}));
+    events.clear();
+    parser.push("<tool_call>{\"name\":\"f\",\"arguments\":{\"a\":\"b", events);
+    EXPECT_THAT(events, ElementsAre(ReplyEvent{kToolCall, "f"}, ReplyEvent{kArguments, "{\"a\":\"b"}));
+    events.clear();
+    parser.push("c", events);
+    EXPECT_THAT(events, ElementsAre(ReplyEvent{kArguments, "c"}));
+}
+
+// What is never decided, a byte at a time: quadratic work would take minutes.
+TEST(ReplyParser, IsLinear) {
+    constexpr size_t kBytes = 400'000;
+    for (const auto& [tools, begin, piece] : std::vector<std::tuple<ToolSyntax, std::string, std::string>>{
+             {ToolSyntax::kHermes, "<tool_call>{\"arguments\": [", "\"x\", "},
+             {ToolSyntax::kHermes, "<tool_call>{\"name\": \"", "x"},
+             {ToolSyntax::kHermes, "<tool_call>", "\n"},
+             {ToolSyntax::kHermes, "", "<tool_call>{\"name\":\""},
+             {ToolSyntax::kLlama3, "{\"parameters\": {\"a\": \"", "{"},
+             {ToolSyntax::kDeepSeekV3, TSR_CALLS TSR_CALL "function" TSR_SEP, "x"},
+             {ToolSyntax::kDeepSeekV31, "", TSR_CALLS TSR_CALL},
+             {ToolSyntax::kDeepSeekV31, TSR_CALLS TSR_CALL "f" TSR_SEP, "<"},
+             {ToolSyntax::kDeepSeekV32, "", "\n"},
+             {ToolSyntax::kDeepSeekV32, "<" TSR_DSML "function_calls><" TSR_DSML "invoke name=\"", "x"}}) {
+        std::string text = begin;
+        while (text.size() < kBytes) text += piece;
+        std::vector<std::string_view> pieces;
+        for (size_t at = 0; at < text.size(); ++at) pieces.push_back(std::string_view(text).substr(at, 1));
+        ReplyParser parser(calls(tools));
+        Events events;
+        for (const std::string_view one : pieces) parser.push(one, events);
+        parser.finish(events);
+        size_t bytes = 0;
+        for (const ReplyEvent& one : events) bytes += one.text.size();
+        EXPECT_LE(bytes, text.size());
+        EXPECT_GT(bytes, text.size() - 100);
+    }
+}
+
+}  // namespace
+}  // namespace tessera::text
