@@ -4,6 +4,7 @@
 #include "core/graph/types.hpp"
 #include "core/plan/accesses.hpp"
 #include "core/plan/arena.hpp"
+#include "core/plan/init_nodes.hpp"
 #include "core/plan/order.hpp"
 #include "core/plan/packing.hpp"
 #include "core/plan/step_builder.hpp"
@@ -42,8 +43,7 @@ class Assembler {
 
     Plan run() {
         for (uint32_t i = 0; i < chosen_.size(); ++i) add_node(i);
-        build_step(plan_,
-                   [&](StorageId storage, DeviceIndex device) { return instance(storage, device, "", false, ""); });
+        build_step(plan_, [&](StorageId storage, DeviceIndex device) { return instance(storage, device, "", ""); });
         defer_packing();
         reserve_constants();
         reserve_inputs();
@@ -55,15 +55,13 @@ class Assembler {
   private:
     const Graph& graph() const { return plan_.graph; }
 
-    InstanceId instance(StorageId storage, DeviceIndex device, const std::string& layout, bool loading,
-                        const std::string& why_copy) {
-        const auto [at, fresh] = ids_.try_emplace({storage, device, layout, loading}, 0);
+    InstanceId instance(StorageId storage, DeviceIndex device, const std::string& layout, const std::string& why_copy) {
+        const auto [at, fresh] = ids_.try_emplace({storage, device, layout}, 0);
         if (fresh) {
             Instance made;
             made.storage = storage;
             made.device = device;
             made.layout = layout;
-            made.loading = loading;
             made.why_copy = why_copy;
             made.bytes = bytes_of(graph().storage(storage), layout, device);
             plan_.instances.push_back(std::move(made));
@@ -89,17 +87,20 @@ class Assembler {
         planned.workspace_bytes = chosen.candidate.plan.workspace_bytes;
         planned.minimum_scratch_bytes = chosen.candidate.plan.minimum_scratch_bytes;
         planned.rejected = chosen.rejected;
-        const bool init = node.stage == TSR_STAGE_INIT;
+        if (node.stage == TSR_STAGE_INIT) {
+            plan_.init_nodes.push_back(std::move(planned));
+            return;
+        }
         for (uint32_t i = 0; i < node.inputs.size() + node.outputs.size(); ++i) {
             const Value value = i < node.inputs.size() ? node.inputs[i] : node.outputs[i - node.inputs.size()];
             planned.operands.push_back(value == 0 ? 0
                                                   : instance(graph().storage_of(value), planned.device,
-                                                             chosen.layouts[i], init, chosen.why_copy[i]));
+                                                             chosen.layouts[i], chosen.why_copy[i]));
         }
-        for (uint32_t i = 0; i < node.inputs.size() && !init; ++i) {
+        for (uint32_t i = 0; i < node.inputs.size(); ++i) {
             if (!chosen.candidate.accepts(i, "")) never_canonical_.insert(planned.operands[i]);
         }
-        (init ? plan_.init_nodes : plan_.nodes).push_back(std::move(planned));
+        plan_.nodes.push_back(std::move(planned));
     }
 
     // Matrices come first: a step reads all of each. Of stacks it reads a part, where they are experts'.
@@ -123,7 +124,7 @@ class Assembler {
     void reserve_constants() {
         for (const bool deferred : {false, true}) {
             for (Instance& it : plan_.instances) {
-                if (it.storage && !it.loading && it.deferred == deferred) reserve_constant(it);
+                if (it.storage && it.deferred == deferred) reserve_constant(it);
             }
         }
     }
@@ -151,7 +152,7 @@ class Assembler {
         std::map<StorageId, uint64_t> offsets;
         for (StorageId storage = 1; storage < graph().storage_count(); ++storage) {
             if (graph().storage(storage).role != TSR_ROLE_INPUT) continue;
-            instance(storage, 0, "", false, "");
+            instance(storage, 0, "", "");
             offsets[storage] = block.bytes;
             block.bytes = checked_align_up(checked_add(block.bytes, graph().storage(storage).bytes, "inputs"),
                                            kHostAlignment, "inputs");
@@ -291,6 +292,7 @@ class Assembler {
             memory.workspace = checked_align_up(memory.workspace, kDeviceAlignment, "workspace");
             memory.staging = checked_align_up(memory.staging, kDeviceAlignment, "staging");
         }
+        plan_init_nodes(plan_, registry_);
         reserve_loading(plan_, registry_);
     }
 
@@ -299,7 +301,7 @@ class Assembler {
     const Registry& registry_;
     Plan plan_;
     std::set<InstanceId> never_canonical_;  // some reader takes it packed alone
-    std::map<std::tuple<StorageId, DeviceIndex, std::string, bool>, InstanceId> ids_;
+    std::map<std::tuple<StorageId, DeviceIndex, std::string>, InstanceId> ids_;
 };
 
 }  // namespace

@@ -26,8 +26,8 @@ class NodeDevices {
     NodeDevices(const Graph& model, const Placement& placement, const Registry& registry,
                 std::span<const tsr_device_info* const> devices, const ScheduleOptions& options);
 
-    // A node follows its matrices, the largest first; one without any runs on `otherwise`. Nodes that run once, at
-    // load, run on the CPU.
+    // A node follows its matrices, the largest first; one without any runs on `otherwise`. Of nodes that run once, at
+    // load, it is the CPU, which must be able to compute them; plan_init_nodes decides where they run.
     DeviceIndex device_of(const Graph& graph, const Node& node, DeviceIndex otherwise) const;
 
     // Whether matrices of the node lie on different devices.

@@ -3,6 +3,7 @@
 #include "core/base/checked.hpp"
 #include "core/base/error.hpp"
 #include "core/graph/types.hpp"
+#include "core/plan/init_nodes.hpp"
 
 namespace tessera {
 namespace {
@@ -81,12 +82,14 @@ void reserve_loading(Plan& plan, const Registry& registry) {
     // Chunks are of one size, so that of the largest group is known before what a chunk of packed groups takes.
     for (const bool sizes : {false, true}) {
         for (Instance& it : plan.instances) {
-            if (it.storage == 0 || it.loading || plan.graph.storage(it.storage).role != TSR_ROLE_WEIGHT ||
-                holds_source_bytes(plan, it))
+            // Init nodes of devices are given canonical copies through chunks as well.
+            if (it.storage == 0 || (it.loading && it.device == 0) ||
+                plan.graph.storage(it.storage).role != TSR_ROLE_WEIGHT || (!it.loading && holds_source_bytes(plan, it)))
                 continue;
             const Packing packing(plan, registry, it);
+            if (!sizes) it.packed_on = packing.on;
+            if (is_made_there(plan, it)) continue;
             if (!sizes) {
-                it.packed_on = packing.on;
                 const uint64_t unpacking = unpacking_bytes(plan.graph.storage(it.storage), registry);
                 buffers.chunk =
                     std::max(buffers.chunk, checked_add(packing.canonical_bytes, unpacking, "bytes for loading"));
@@ -102,7 +105,9 @@ void reserve_loading(Plan& plan, const Registry& registry) {
         }
     }
     uint64_t first = buffers.chunk;
-    for (const PlannedNode& node : plan.init_nodes) first = std::max(first, init_bytes(plan, node, registry));
+    for (const PlannedNode& node : plan.init_nodes) {
+        if (node.device == 0) first = std::max(first, init_bytes(plan, node, registry));
+    }
     buffers.packed = aligned(buffers.packed, kDeviceAlignment);
     // Devices are loaded before the host, by one thread.
     const uint64_t threads = std::max<uint64_t>(plan.devices[0]->threads, 1);

@@ -59,7 +59,7 @@ struct Instance {
     uint64_t offset = 0;    // in the device's arena for the storage's role
     bool mapped = false;    // in the mapped file instead of an arena
     bool deferred = false;  // packed between steps; until then kernels read it in the mapped file, canonical
-    bool loading = false;   // canonical, for init nodes; in loading memory while one of them runs
+    bool loading = false;   // canonical, for init nodes; in memory for loading while one of them runs
     bool staging = false;   // on the host, through which a copy between two other devices goes
     PackedOn packed_on = PackedOn::kNowhere;
     std::string why_copy;  // for a second instance of a weight on one device: what needed it
@@ -117,6 +117,8 @@ struct DeviceMemory {
     // Devices: canonical rows that are packed there at once. They lie in activations or workspace, which steps use
     // later, where one of these is as large, else in `loading`.
     uint64_t packing = 0;
+    // Devices: what init nodes have there beside weights; in activations or workspace, too.
+    uint64_t deriving = 0;
 
     uint64_t allocated() const { return weights + cache + activations + workspace + staging + streaming + loading; }
 };
@@ -135,8 +137,10 @@ struct Plan {
     Graph graph;                                  // of primitives
     ScheduleOptions options;
     // Deques, so that even a large model's lists ask for no large block of memory that the plan would not count.
-    std::deque<PlannedNode> init_nodes;  // run once on the CPU, before weights are packed
-    std::deque<PlannedNode> nodes;       // in order of execution
+    // Run once at load: those of the CPU before weights are packed, those of devices when theirs are there. One node of
+    // the graph may run on several devices.
+    std::deque<PlannedNode> init_nodes;
+    std::deque<PlannedNode> nodes;  // in order of execution
     std::vector<StreamedNode> streamed;
     Step step;
     LoadingBuffers loading;

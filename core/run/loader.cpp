@@ -3,17 +3,15 @@
 #include "core/base/checked.hpp"
 #include "core/base/error.hpp"
 #include "core/graph/types.hpp"
-#include "core/registry/plugin_log.hpp"
 #include "core/run/device_uploads.hpp"
 #include "core/run/each_on_team.hpp"
 #include "core/run/fetch_groups.hpp"
 #include "core/run/for_weight.hpp"
+#include "core/run/init_runner.hpp"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
-#include <mutex>
-#include <optional>
 #include <vector>
 
 namespace tessera {
@@ -40,13 +38,15 @@ class Loader {
           team_(team),
           progress_(progress),
           read_in_mapped_(plan.memory[0].mapped + plan.memory[0].allocated() <= plan.devices[0]->free_memory_bytes),
-          buffers_(plan.memory[0].loading, "loading", false) {}
+          buffers_(plan.memory[0].loading, "loading", false),
+          init_(plan, registry, memory, source, team, {buffers_.data(), buffers_.size()}) {}
 
     void run() {
         const std::vector<Chunk> chunks = split();
-        total_ += derive_bytes();
-        for (const PlannedNode& node : plan_.init_nodes) derive(node);
+        for (const PlannedNode& node : plan_.init_nodes) total_ += init_.bytes(node);
+        run_init_nodes(false);
         load(chunks);
+        run_init_nodes(true);
         release_shared_pages();
         memory_.release_loading();
         if (progress_) progress_(total_, total_);
@@ -188,85 +188,19 @@ class Loader {
         return {packed, groups * pack.packed_bytes};
     }
 
-    uint64_t derive_bytes() const {
-        uint64_t bytes = 0;
-        for (const PlannedNode& node : plan_.init_nodes) bytes += storage(plan_.instances[node.operands.front()]).bytes;
-        return bytes;
-    }
-
-    // Runs one init node on canonical copies of its inputs and stores its outputs in all their instances.
-    void derive(const PlannedNode& planned) {
-        const Node& node = plan_.graph.nodes()[planned.node];
-        NodeView view(plan_.graph, node);
-        std::vector<void*> data;
-        uint64_t used = 0, all = 0;
-        for (const InstanceId id : planned.operands) {
-            if (id) all += checked_align_up(storage(plan_.instances[id]).bytes, 64, "loading");
+    void run_init_nodes(bool on_devices) {
+        for (const PlannedNode& node : plan_.init_nodes) {
+            if ((node.device != 0) != on_devices) continue;
+            if (on_devices) {
+                init_.run_on_device(node);
+            } else {
+                init_.run_on_host(node, [&](const Instance& instance, std::span<const std::byte> rows) {
+                    put(instance, packing(instance), 0, rows);
+                });
+            }
+            done_ += init_.bytes(node);
+            report();
         }
-        for (size_t i = 0; i < planned.operands.size(); ++i) {
-            const InstanceId id = planned.operands[i];
-            if (id == 0) {
-                data.push_back(nullptr);
-                continue;
-            }
-            std::byte* at = buffers_.data() + used;
-            const Storage& operand = storage(plan_.instances[id]);
-            if (i < node.inputs.size()) {
-                if (operand.derived) fail(TSR_UNSUPPORTED, "{}: an init node reads what another one made", node.name);
-                read_rows(source_, registry_, operand, 0, {at, operand.bytes},
-                          {buffers_.data() + all, unpacking_bytes(operand, registry_)});
-            }
-            data.push_back(at);
-            used += checked_align_up(operand.bytes, 64, "loading");
-        }
-        run_node(planned, view.abi(), data, buffers_.data() + used);
-        for (size_t i = node.inputs.size(); i < planned.operands.size(); ++i) {
-            const StorageId made = plan_.instances[planned.operands[i]].storage;
-            const std::span rows(static_cast<const std::byte*>(data[i]), plan_.graph.storage(made).bytes);
-            for (const Instance& instance : plan_.instances) {
-                if (instance.storage == made && !instance.loading) put(instance, packing(instance), 0, rows);
-            }
-        }
-        done_ += storage(plan_.instances[planned.operands.front()]).bytes;
-        report();
-    }
-
-    void run_node(const PlannedNode& planned, const tsr_node& node, std::vector<void*>& data, void* workspace) {
-        void* state = nullptr;
-        const tsr_kernel& kernel = *planned.kernel;
-        call_checked(registry_.call(kernel, "prepare", node.name),
-                     [&] { return kernel.prepare(&kernel, &node, plan_.devices[0], nullptr, &state); });
-        const PluginCall running = registry_.call(kernel, "run", node.name);
-        const tsr_range ranges[TSR_RANGE_COUNT] = {};
-        std::optional<Error> failure;
-        std::mutex mutex;
-        const auto keep = [&](const Error& error) {
-            const std::scoped_lock lock(mutex);
-            if (!failure) failure = error;
-        };
-        auto work = [&](uint32_t worker, uint32_t workers) {
-            const WorkerInStep in_step;
-            tsr_run run{sizeof(tsr_run), 0,       nullptr, data.data(),   ranges,      workspace,
-                        worker,          workers, &team_,  Team::barrier, Team::piece, nullptr};
-            const tsr_status* status = nullptr;
-            try {
-                status = call_plugin(running, [&] { return kernel.run(&kernel, state, &run); });
-            } catch (const Error& error) {
-                keep(error);
-                return team_.leave();
-            }
-            try {
-                check_call(running, status);
-            } catch (const Error& error) {
-                keep(error);
-            }
-            if (!team_.end_of_call())
-                keep(Error(TSR_INTERNAL, describe(running) + ": its workers did not pass the same barriers"));
-        };
-        team_.run(0, work);
-        print_plugin_log();
-        call_plugin(registry_.call(kernel, "release", node.name), [&] { kernel.release(&kernel, state); });
-        if (failure) throw *failure;
     }
 
     void report() {
@@ -284,6 +218,7 @@ class Loader {
     const LoadProgress& progress_;
     bool read_in_mapped_;  // there is memory for all of them: read now rather than during a prompt
     HostBlock buffers_;
+    InitRunner init_;
     std::atomic<uint64_t> done_{0};
     uint64_t total_ = 0;
     std::chrono::steady_clock::time_point reported_{};

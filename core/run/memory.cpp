@@ -61,6 +61,7 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
         arenas.packing = bytes.loading > 0                    ? arenas.loading
                          : bytes.activations >= bytes.packing ? arenas.activations
                                                               : arenas.workspace;
+        arenas.deriving = bytes.activations >= bytes.deriving ? arenas.activations : arenas.workspace;
     }
 }
 

@@ -24,6 +24,8 @@ class PlanMemory {
     void* workspace(DeviceIndex device) const { return arenas_[device].workspace; }
     // Where rows are packed on a device while loading: DeviceMemory::packing bytes, until release_loading.
     void* packing(DeviceIndex device) const { return arenas_[device].packing; }
+    // For init nodes of a device: DeviceMemory::deriving bytes, as long as no step has begun.
+    void* deriving(DeviceIndex device) const { return arenas_[device].deriving; }
     // For experts that are copied to a device; nullptr where none are.
     void* streaming(DeviceIndex device) const { return arenas_[device].streaming; }
     std::byte* host_streaming() const { return host_streaming_.data; }
@@ -48,6 +50,7 @@ class PlanMemory {
         void* activations = nullptr;
         void* workspace = nullptr;
         void* packing = nullptr;
+        void* deriving = nullptr;
         void* streaming = nullptr;
         void* loading = nullptr;  // what `packing` has of its own
     };

@@ -228,18 +228,6 @@ void OpenDevice::replay(tsr_queue queue, tsr_recording recording) {
     call("replay", "replay a recording", [&] { return device_->replay(device_, queue, recording); });
 }
 
-// What was put on the queue before a failure reads host memory that the caller gives back.
-template <typename Body>
-void OpenDevice::load_now(Body&& body) {
-    try {
-        body();
-        wait_queue(loading_queue_);
-    } catch (...) {
-        drain(loading_queue_);
-        throw;
-    }
-}
-
 void OpenDevice::upload_now(void* to, std::span<const std::byte> from_host) {
     load_now([&] { upload(loading_queue_, to, from_host.data(), from_host.size()); });
 }
@@ -247,11 +235,15 @@ void OpenDevice::upload_now(void* to, std::span<const std::byte> from_host) {
 void OpenDevice::pack_now(const Packing& packing, void* to, void* staging, std::span<const std::byte> rows) {
     load_now([&] {
         upload(loading_queue_, staging, rows.data(), rows.size());
-        const tsr_layout& layout = *packing.layout;
-        call(packing.call, fmt::format("pack rows as {}", printable(layout.name)), [&] {
-            return layout.enqueue_pack(&layout, device_, loading_queue_, static_cast<int64_t>(packing.elements),
-                                       static_cast<int64_t>(rows.size() / packing.canonical_bytes), staging, to);
-        });
+        pack(packing, to, staging, rows.size() / packing.canonical_bytes);
+    });
+}
+
+void OpenDevice::pack(const Packing& packing, void* to, const void* rows, uint64_t groups) {
+    const tsr_layout& layout = *packing.layout;
+    call(packing.call, fmt::format("pack rows as {}", printable(layout.name)), [&] {
+        return layout.enqueue_pack(&layout, device_, loading_queue_, static_cast<int64_t>(packing.elements),
+                                   static_cast<int64_t>(groups), rows, to);
     });
 }
 

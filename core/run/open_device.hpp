@@ -81,6 +81,20 @@ class OpenDevice {
     // The same through `staging`, memory of the device with room for the rows, from which it packs them to `to`: whole
     // groups of rows, of a layout that packs on this device.
     void pack_now(const Packing& packing, void* to, void* staging, std::span<const std::byte> rows);
+    // Puts the packing of groups of canonical rows, memory of the device, on it.
+    void pack(const Packing& packing, void* to, const void* rows, uint64_t groups);
+    // Calls body(), which puts work on it, and waits.
+    template <typename Body>
+    void load_now(Body&& body) {
+        try {
+            body();
+            wait_queue(loading_queue_);
+        } catch (...) {
+            // What was put on the queue before a failure uses memory that the caller gives back.
+            drain(loading_queue_);
+            throw;
+        }
+    }
 
   private:
     PluginCall call_of(const char* function) const noexcept;
@@ -90,8 +104,6 @@ class OpenDevice {
     }
     template <typename Function>
     void call(const PluginCall& made, std::string_view what, Function&& body) const;
-    template <typename Body>
-    void load_now(Body&& body);
     template <typename Function>
     void call_quietly(const char* function, Function&& body) const noexcept;
     void close() noexcept;

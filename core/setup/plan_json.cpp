@@ -113,6 +113,7 @@ json::array devices(const Plan& plan) {
                                    {"streaming", memory.streaming},
                                    {"loading", memory.loading},
                                    {"packing", memory.packing},
+                                   {"deriving", memory.deriving},
                                    {"allocated", memory.allocated()},
                                    {"mapped", memory.mapped}});
     }

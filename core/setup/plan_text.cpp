@@ -358,6 +358,26 @@ std::string packing_text(const Plan& plan) {
     return text;
 }
 
+// Which weights init nodes make, and where.
+std::string init_text(const Plan& plan) {
+    std::map<DeviceIndex, std::pair<size_t, uint64_t>> made;
+    for (const PlannedNode& planned : plan.init_nodes) {
+        auto& [count, bytes] = made[planned.device];
+        for (const Value result : plan.graph.nodes()[planned.node].outputs) {
+            ++count;
+            bytes += plan.graph.storage(plan.graph.storage_of(result)).bytes;
+        }
+    }
+    std::string text;
+    for (const auto& [device, amount] : made) {
+        text += wrapped(fmt::format("{} ({}) made from others while loading, on {}", counted(amount.first, "weight"),
+                                    size_text(amount.second), plan.devices[device]->id),
+                        0, 2) +
+                '\n';
+    }
+    return text;
+}
+
 }  // namespace
 
 std::string plan_text(const PlanReport& report, bool why) {
@@ -379,6 +399,7 @@ std::string plan_text(const PlanReport& report, bool why) {
             fmt::format(", {} between devices in a step ({} at most)", counted(copies, "transfer"), size_text(bytes));
     if (plan.step.slots > 1) text += fmt::format(", up to {} steps of a prompt under way", plan.step.slots);
     text += '\n';
+    text += init_text(plan);
     text += packing_text(plan);
     for (const std::string& line : streaming_lines(plan)) text += wrapped(line, 0, 2) + '\n';
     std::map<std::string, std::pair<size_t, uint64_t>> extra;

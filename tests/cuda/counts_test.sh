@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # counts_test.sh TOOL BUILD: what a generated token costs in calls of the driver, by the emulated driver's statistics: on one card one graph and a
 # copy each way; with experts on the CPU one graph for each transition between card and CPU. Kernels are launched by graphs alone.
+# And that weights are made on the card that has them.
 set -u
 tool=$1 build=$2
 folder=$(mktemp -d) || exit 1
@@ -49,5 +50,15 @@ expect $((2 * layers + 1)) cuGraphLaunch
 expect 0 cuLaunchKernel
 expect $((2 + layers)) cuMemcpyHtoDAsync_v2
 expect $((1 + 3 * layers)) cuMemcpyDtoHAsync_v2
+
+# The variant multiplies with a part of attn_kv_b that is transposed once, on the card, where both are.
+title="with weights that are made while loading"
+"$tool" --build "$build" --gpu 8.6:24GiB --counters "$folder/counters" -- "$build/bin/tessera" run -p Count --temp 0 --raw -ngl 99 -n 1 -mla 1 \
+    >"$folder/output" 2>&1 || { cat "$folder/output"; exit 1; }
+found=$(awk -F'\t' '$1 ~ /decode.convert$/ { print $2 }' "$folder/counters")
+planned=$("$tool" --build "$build" --gpu 8.6:24GiB -- "$build/bin/tessera" plan -ngl 99 -mla 1 2>/dev/null |
+    sed -n 's/^\([0-9]*\) weights .* made from others while loading, on CUDA0$/\1/p')
+[ "${found:-0}" -gt 0 ] && [ "$found" = "$planned" ] ||
+    { echo "$title: planned are ${planned:-none} on the card, launched were ${found:-none}"; failed=1; }
 [ "$layers" -gt 0 ] || { echo "the plan tells no layer of experts"; failed=1; }
 exit $failed
