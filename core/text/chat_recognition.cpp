@@ -2,8 +2,10 @@
 // system messages go, what happens to thoughts, and how an answer is opened. Each of these must be one that is known.
 #include "core/text/chat_template.hpp"
 
+#include <algorithm>
 #include <array>
 #include <cctype>
+#include <initializer_list>
 
 namespace tessera::text {
 namespace {
@@ -26,7 +28,7 @@ bool is_word(char c) {
 
 // A canonical spelling of the program: no comments, the white space between tags that survives rendering
 // (with trim_blocks and lstrip_blocks, as transformers renders), none in tags but inside literals, single quotes,
-// newlines for their escapes, message['content'] for message.content and m['content'].
+// newlines and quotes for their escapes, message['content'] for message.content and m['content'].
 std::string normalized(std::string_view program) {
     std::string out;
     out.reserve(program.size());
@@ -74,6 +76,8 @@ std::string normalized(std::string_view program) {
                 if (c == '\\' && at(i + 1) == 'n') {
                     out += '\n';
                     ++i;
+                } else if (c == '\\' && (at(i + 1) == '\'' || at(i + 1) == '"')) {
+                    out += program[++i];
                 } else if (c == quote) {
                     out += '\'';
                     quote = 0;
@@ -114,6 +118,9 @@ struct Program {
     std::string text;
 
     bool has(std::string_view part) const { return text.find(part) != std::string::npos; }
+    bool has_all(std::initializer_list<std::string_view> parts) const {
+        return std::ranges::all_of(parts, [&](std::string_view part) { return has(part); });
+    }
 
     // What follows the condition of the last `if add_generation_prompt`; empty if there is none.
     std::string_view opening() const {
@@ -170,11 +177,102 @@ std::optional<ChatFormat> recognize_deepseek_coder(const Program& p) {
 #define TSR_USER "<\uff5cUser\uff5c>"
 #define TSR_ASSISTANT "<\uff5cAssistant\uff5c>"
 #define TSR_END "<\uff5cend\u2581of\u2581sentence\uff5c>"
+#define TSR_CALLS "<\uff5ctool\u2581calls\u2581begin\uff5c>"
+#define TSR_CALLS_END "<\uff5ctool\u2581calls\u2581end\uff5c>"
+#define TSR_CALL "<\uff5ctool\u2581call\u2581begin\uff5c>"
+#define TSR_CALL_END "<\uff5ctool\u2581call\u2581end\uff5c>"
+#define TSR_SEP "<\uff5ctool\u2581sep\uff5c>"
+#define TSR_RESULTS "<\uff5ctool\u2581outputs\u2581begin\uff5c>"
+#define TSR_RESULTS_END "<\uff5ctool\u2581outputs\u2581end\uff5c>"
+#define TSR_RESULT "<\uff5ctool\u2581output\u2581begin\uff5c>"
+#define TSR_RESULT_END "<\uff5ctool\u2581output\u2581end\uff5c>"
+
+// Calls and results of V3-0324 and R1-0528; earlier programs of the family write them in ways of their own, which are
+// not carried on here. What a program says of tools is not known.
+ChatFormat::Tools recognize_deepseek3_tools(const Program& p, const ChatFormat::Tools& tools) {
+    const std::string call =
+        "'+tool['type']+'" TSR_SEP
+        "'+tool['function']['name']+'\n'+'```json'+'\n'+tool['function']['arguments']+'\n'+'```'+'" TSR_CALL_END "'}}";
+    const auto results = [&](const std::string& content) {
+        const std::string rest = TSR_RESULT "'+" + content + "+'" TSR_RESULT_END "'}}";
+        return p.has_all({"{{'" TSR_RESULTS + rest, "{{'\n" + rest});
+    };
+    const bool known_calls =
+        (results("content") || results("message['content']")) &&
+        p.has_all({"{{'" TSR_CALLS TSR_CALL + call, "+'" TSR_CALLS TSR_CALL + call, "{{'\n'+'" TSR_CALL + call,
+                   "{%endfor%}{{'" TSR_CALLS_END TSR_END "'}}", "{%ifns.is_tool%}{{'" TSR_RESULTS_END "'}}{%endif%}",
+                   "{%setns.is_output_first=true%}"}) &&
+        p.opening_condition().find("notns.is_tool") != std::string_view::npos;
+    return known_calls && !p.has("intools%}") ? tools : ChatFormat::Tools();
+}
+
+ChatFormat::Tools recognize_deepseek31_tools(const Program& p, const ChatFormat::Tools& known_tools) {
+    ChatFormat::Tools tools = known_tools;
+    tools.arguments_as_given = !p.has("['arguments']|tojson");
+    const std::string call = std::string("+tool['function']['name']+'" TSR_SEP "'+tool['function']['arguments']") +
+                             (tools.arguments_as_given ? "" : "|tojson") + "+'" TSR_CALL_END "'}}";
+    if (!p.has_all({"{{'" TSR_CALLS TSR_CALL "'" + call, "{{message['content']+'" TSR_CALLS TSR_CALL "'" + call,
+                    "{{'" TSR_CALL "'" + call, "{%endfor%}{{'" TSR_CALLS_END TSR_END "'}}",
+                    "{{'" TSR_RESULT "'+message['content']+'" TSR_RESULT_END "'}}",
+                    "{%ifns.is_tool%}{{message['content']+'" TSR_END "'}}"}))
+        return {};
+    // The published program leaves descriptions to whoever calls it, the model card says how; others have their own.
+    if (p.has("intools%}")) {
+        tools.describe = ChatFormat::Tools::Describe::kNot;
+        tools.all = tools.each = {};
+    }
+    return tools;
+}
+
+std::optional<ChatFormat> recognize_deepseek32(const Program& p) {
+    ChatFormat f = known("deepseek-v3.2");
+    std::string header = f.tools.all.before;
+    for (const auto& [text, variable] :
+         std::initializer_list<std::pair<std::string_view, std::string_view>>{{"\uff5cDSML\uff5c", "'+dsml_token+'"},
+                                                                              {"<think>", "'+thinking_start_token+'"},
+                                                                              {"</think>", "'+thinking_end_token+'"}})
+        replace(header, text, variable);
+    const bool direct = p.has("{{thinking_start_token+thinking_end_token}}");
+    const std::string answer = direct ? "thinking_start_token+thinking_end_token" : "thinking_end_token";
+    if (!p.has_all(
+            {"{%setdsml_token='\uff5cDSML\uff5c'%}",
+             "{%setthinking_start_token='<think>'%}",
+             "{%setthinking_end_token='</think>'%}",
+             "'" + header + "'",
+             "'</functions>\n'",
+             "{%setns.system_prompt=ns.system_prompt+'\n\n'+(message['content']or'')%}",
+             "ts.schemas+(tool['function']|tojson)+'\n'",
+             "{{bos_token}}{{ns.system_prompt}}",
+             "{{'" TSR_USER "'+(message['content']or'')}}",
+             "{{'\n\n<'+dsml_token+'function_calls>\n'}}",
+             "{{'<'+dsml_token+'invoke name=\"'+func['name']+'\">\n'}}",
+             "{{'<'+dsml_token+'parameter name=\"'+key+'\" string=\"true\">'+val+'</'+dsml_token+'parameter>\n'}}",
+             "{{'<'+dsml_token+'parameter name=\"'+key+'\" "
+             "string=\"false\">'+(val|tojson)+'</'+dsml_token+'parameter>\n'}}",
+             "{{'</'+dsml_token+'invoke>\n'}}",
+             "{{'</'+dsml_token+'function_calls>'}}{%endif%}{{'" TSR_END "'}}",
+             "{{'\n\n<function_results>'}}",
+             "{{'\n<result>'+(message['content']or'')+'</result>'}}",
+             "{{'\n</function_results>'}}",
+             "{%ifis_after_last_userandthinking%}{{thinking_start_token}}",
+             "{%ifis_after_last_userandthinking%}{{'\n\n'+thinking_start_token}}"}) ||
+        !p.opening().starts_with("{%ifstate.pending_asst_marker%}{{'" TSR_ASSISTANT
+                                 "'}}{%ifthinking%}{{thinking_start_token}}{%else%}{{" +
+                                 answer +
+                                 "}}{%endif%}{%elifstate.pending_tool_marker%}{%ifthinking%}{{'\n\n'+thinking_start_"
+                                 "token}}{%else%}{{'\n\n'+" +
+                                 answer + "}}{%endif%}{%endif%}{%endif%}"))
+        return std::nullopt;
+    if (direct) f.generation_direct = "<think></think>";
+    return f;
+}
 
 std::optional<ChatFormat> recognize_deepseek3(const Program& p) {
     using Thoughts = ChatFormat::Thoughts;
     if (!p.has(TSR_USER) || !p.has(TSR_ASSISTANT) || !p.has("{{bos_token}}")) return std::nullopt;
-    const bool marker_after_user = p.has("{{'" TSR_USER "'+message['content']+'" TSR_ASSISTANT "'}}");
+    const bool marker_after_user = p.has("{{'" TSR_USER "'+message['content']+'" TSR_ASSISTANT "'}}") ||
+                                   (p.has("{%formessageinmessages%}{%setcontent=message['content']%}") &&
+                                    p.has("{{'" TSR_USER "'+content+'" TSR_ASSISTANT "'}}"));
     if (!marker_after_user && !p.has("{{'" TSR_USER "'+message['content']}}")) return std::nullopt;
 
     ChatFormat f = known(marker_after_user ? "deepseek-v3-0324" : "deepseek3");
@@ -209,6 +307,7 @@ std::optional<ChatFormat> recognize_deepseek3(const Program& p) {
         if (!p.has("{{content+'" TSR_END "'}}") || !opening.starts_with("{{'" TSR_ASSISTANT "'}}{%endif%}") ||
             condition.find("notns.is_last_user") == std::string_view::npos)
             return std::nullopt;
+        f.tools = recognize_deepseek3_tools(p, f.tools);
         return f;
     }
     for (const char* direct : {"</think>", "<think></think>"}) {
@@ -224,6 +323,8 @@ std::optional<ChatFormat> recognize_deepseek3(const Program& p) {
         f.system_place = place;
         f.assistant.before = std::string(TSR_ASSISTANT) + direct;
         f.generation_direct = direct;
+        f.tools = recognize_deepseek31_tools(p, f.tools);
+        if (!p.has(std::string("{{'" TSR_ASSISTANT) + direct + "'}}")) f.tools = {};
         return f;
     }
     if (!p.has("{{'" TSR_ASSISTANT "'+content+'" TSR_END "'}}") &&
@@ -237,6 +338,21 @@ std::optional<ChatFormat> recognize_deepseek3(const Program& p) {
         return std::nullopt;
     }
     return f;
+}
+
+// How Qwen 2.5 and 3 write them.
+ChatFormat::Tools recognize_qwen_tools(const Program& p, bool qwen3) {
+    const ChatFormat::Tools& tools = known(qwen3 ? "qwen3" : "qwen2.5").tools;
+    const std::string system_end = qwen3 ? "{{messages[0].content+'\n\n'}}{%endif%}{{'" : "{%endif%}{{'\n\n";
+    const bool all =
+        p.has_all({system_end + tools.all.before + "'}}{%fortoolintools%}{{'\n'}}{{tool|tojson}}{%endfor%}{{'" +
+                       tools.all.after + "<|im_end|>\n'}}",
+                   "<tool_call>\n{\"name\": \"'}}{{tool_call.name}}{{'\", \"arguments\": '}}",
+                   tools.arguments_as_given ? "{%iftool_call.argumentsisstring%}{{tool_call.arguments}}{%else%}{{tool_"
+                                              "call.arguments|tojson}}{%endif%}{{'}\n</tool_call>'}}"
+                                            : "{{tool_call.arguments|tojson}}{{'}\n</tool_call>'}}",
+                   "{{'<|im_start|>user'}}{%endif%}{{'\n<tool_response>\n'}}", "'\n</tool_response>'}}"});
+    return all ? tools : ChatFormat::Tools();
 }
 
 std::optional<ChatFormat> recognize_chatml(const Program& p) {
@@ -257,6 +373,7 @@ std::optional<ChatFormat> recognize_chatml(const Program& p) {
         f.bos = true;
     }
     f.default_system = p.literal_between("'<|im_start|>system\n", "<|im_end|>\n'");
+    f.tools = recognize_qwen_tools(p, qwen3);
     const std::string_view opening = p.opening();
     const std::string_view plain_opening = "{{'<|im_start|>assistant\n'}}";
     const std::string_view thinking_opening = "{{'<|im_start|>assistant\n<think>\n'}}";
@@ -280,6 +397,22 @@ std::optional<ChatFormat> recognize_chatml(const Program& p) {
     return std::nullopt;
 }
 
+ChatFormat::Tools recognize_llama_tools(const Program& p, const ChatFormat::Tools& tools) {
+    const bool all = p.has_all(
+        {"{%settools_in_user_message=true%}", "{{'Environment: ipython\n'}}", "{%settools=none%}",
+         "{{'Given the following functions, please respond with a JSON for a function call '}}{{'with its proper "
+         "arguments that "
+         "best answers the given prompt.\n\n'}}{{'Respond in the format {\"name\": function name, \"parameters\": "
+         "dictionary of "
+         "argument name and its value}.'}}{{'Do not use "
+         "variables.\n\n'}}{%fortintools%}{{t|tojson(indent=4)}}{{'\n\n'}}"
+         "{%endfor%}{{first_user_message+'<|eot_id|>'}}",
+         "{{'{\"name\": \"'+tool_call.name+'\", '}}{{'\"parameters\": '}}{{tool_call.arguments|tojson}}{{'}'}}",
+         "{{'<|start_header_id|>ipython<|end_header_id|>\n\n'}}",
+         "{%ifmessage['content']ismappingormessage['content']isiterable%}{{message['content']|tojson}}"});
+    return all ? tools : ChatFormat::Tools();
+}
+
 std::optional<ChatFormat> recognize_llama3(const Program& p) {
     const std::string message =
         "'<|start_header_id|>'+message['role']+'<|end_header_id|>\n\n'+message['content']|trim+'<|eot_id|>'";
@@ -294,6 +427,7 @@ std::optional<ChatFormat> recognize_llama3(const Program& p) {
         if (!knowledge || !today || !p.has("{{bos_token}}") || !p.has("{{system_message}}")) return std::nullopt;
         f = known("llama3.1");
         f.default_system = "Cutting Knowledge Date: " + *knowledge + "Today Date: " + *today + "\n\n";
+        f.tools = recognize_llama_tools(p, f.tools);
     } else if (p.has("{%setcontent=bos_token+content%}")) {
         f.bos = true;
     } else if (p.has("bos_token")) {
@@ -332,18 +466,24 @@ std::optional<ChatFormat> recognize_chat_format(std::string_view program) {
     } else if (p.has("<|start_header_id|>")) {
         found = recognize_llama3(p);
     } else if (p.has(TSR_USER)) {
-        found = recognize_deepseek3(p);
+        found = p.has("dsml_token") ? recognize_deepseek32(p) : recognize_deepseek3(p);
     } else if (p.has("### Instruction:")) {
         found = recognize_deepseek_coder(p);
     } else if (p.has("'User: '")) {
         found = recognize_deepseek2(p);
     }
     if (!found) return found;
-    // The name of the known form that it equals; else it keeps the name of the one that it varies.
-    for (const NamedChatFormat& one : known_chat_formats()) {
-        ChatFormat renamed = *found;
-        renamed.name = one.format.name;
-        if (renamed == one.format) return renamed;
+    // The name of the known form that it equals, if need be but for tools; else it keeps the name of the one that it
+    // varies.
+    for (const bool with_tools : {true, false}) {
+        for (const NamedChatFormat& one : known_chat_formats()) {
+            ChatFormat renamed = *found;
+            renamed.name = one.format.name;
+            if (!with_tools) renamed.tools = one.format.tools;
+            if (renamed != one.format) continue;
+            found->name = one.format.name;
+            return found;
+        }
     }
     return found;
 }

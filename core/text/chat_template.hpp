@@ -52,9 +52,12 @@ struct ChatOptions {
 // A conversation as text.
 struct WrittenChat {
     std::string text;
-    // Parts that people or the model wrote, in rising order; the rest is the template's own. Control tokens in them are
-    // text.
+    // Parts that people or the model wrote (contents, reasoning, descriptions and schemas of tools, names, arguments
+    // and results of calls), in rising order; the rest is the template's own. Control tokens in them are text.
     std::vector<TextRange> contents;
+    // How the model answers this conversation: ChatTemplate::reply_syntax(), and whether this text ends in reasoning,
+    // which also depends on the last message.
+    ReplySyntax reply;
 };
 
 // How one family writes conversations.
@@ -74,6 +77,37 @@ struct ChatFormat {
     enum class Thoughts { kKeep, kDropToLastEnd, kDropToFirstEnd };  // what goes before "</think>" in an answer
     enum class When { kAlways, kAfterUser, kNotAfterUser };
 
+    // How tools are described, and calls and their results are written.
+    struct Tools {
+        enum class Describe { kNot, kWhole, kFunction, kParts };
+
+        ToolSyntax syntax = ToolSyntax::kNone;  // none: tools, calls and results are refused
+        // What is written of each tool: its JSON, that of its "function", or name, description and parameters. kNot:
+        // the form says nothing of tools, which are refused; calls and results in a conversation are written.
+        Describe describe = Describe::kNot;
+        Wrap all;  // around the descriptions, which follow the system message after an empty line
+        Wrap each;
+        uint32_t indent = 0;        // of the JSON
+        bool in_question = false;   // the descriptions precede the first message's content, which is the user's
+        std::string system_before;  // written before the system message if there are tools
+        Wrap calls;                 // around all calls of a message
+        Wrap call;
+        std::string name_after;  // between the name of a function and its arguments
+        std::string call_separator;
+        std::string content_after;        // between content and calls
+        bool arguments_as_given = false;  // else as Python writes their JSON, where it is valid
+        bool one_call = false;            // a message has one call at most, and then no content
+        Wrap results;                     // around results that follow one another
+        Wrap result;
+        std::string result_separator;
+        bool result_as_json = false;  // as the JSON of a text
+        // What opens the answer after results in place of ChatFormat::generation; empty: the model goes on at once.
+        std::optional<std::string> generation_after;
+        bool thoughts_beside = true;  // ChatFormat::thoughts also holds beside calls and after results
+
+        bool operator==(const Tools&) const = default;
+    };
+
     std::string name;
     bool bos = false;
     System system_place = System::kInPlace;
@@ -87,6 +121,8 @@ struct ChatFormat {
     bool trim = false;                                // contents lose white space at both ends
     Thoughts thoughts = Thoughts::kKeep;
     bool qwen3_thoughts = false;  // thoughts stay in answers after the last question
+    // The same when thinking; the form opens every answer to a question or results with "<think>" or "</think>".
+    bool deepseek32_thoughts = false;
     bool eos_after_assistant = false;
     When assistant_before = When::kAlways;  // whether Wrap::before of an answer is written
     std::string generation;
@@ -96,7 +132,7 @@ struct ChatFormat {
     std::string generation_thinking;  // appended to `generation` when thinking
     std::string generation_direct;    // appended when not
     bool thinks_by_default = false;
-    ToolSyntax tools = ToolSyntax::kNone;
+    Tools tools;
 
     bool operator==(const ChatFormat&) const = default;
 };
@@ -121,14 +157,15 @@ class ChatTemplate {
     bool can_think() const noexcept { return format_.can_think; }
 
     // The text, with BOS where the model's program writes it: encode it with parse_special and without add_special.
-    // Throws Error(TSR_INVALID_ARGUMENT) for a role that is not system, user or assistant, or without messages.
+    // Throws Error: TSR_INVALID_ARGUMENT without messages, for a role that is not known, and for calls, results and
+    // tools that are not well formed; TSR_UNSUPPORTED for tools, calls or results that this form cannot write.
     std::string render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
         return write(messages, options).text;
     }
     // The same with the places of the contents, for EncodeOptions::plain.
     WrittenChat write(std::span<const ChatMessage> messages, const ChatOptions& options) const;
 
-    // How the model answers what write() gave with the same options.
+    // How the model answers a conversation that ends with a user's message.
     ReplySyntax reply_syntax(const ChatOptions& options) const;
 
     // All that the template may write around contents, one piece after the other.

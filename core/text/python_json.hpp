@@ -1,0 +1,34 @@
+// JSON values written as Python's json module writes them, which chat templates call as tojson (transformers: with
+// ensure_ascii=False, keys in their order).
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera::text {
+
+struct PythonJson {
+    enum class Kind : uint8_t { kPlain, kText, kList, kObject };
+
+    Kind kind = Kind::kPlain;
+    std::string text;                                         // kPlain: as it is written; kText: its characters
+    std::vector<std::pair<std::string, PythonJson>> members;  // kList: without keys
+
+    static PythonJson of_text(std::string_view text) { return {Kind::kText, std::string(text), {}}; }
+
+    // A member of an object by its key; nullptr if there is none.
+    const PythonJson* find(std::string_view key) const noexcept;
+    // json.dumps(value, ensure_ascii=False, indent=indent); 0: on one line.
+    std::string dumps(uint32_t indent = 0) const;
+};
+
+// As json.loads: of equal keys the last value counts, at the place of the first. Nothing for what is not one JSON value
+// in valid UTF-8, or is nested deeper than 256. Throws nothing but std::bad_alloc.
+std::optional<PythonJson> parse_python_json(std::string_view text);
+
+}  // namespace tessera::text
