@@ -317,11 +317,11 @@ class Writer {
         if (!tool.whole.empty()) return parse(tool.whole, "a definition");
         PythonJson function{Kind::kObject, {}, {{"name", PythonJson::of_text(tool.name)}}};
         if (!tool.description.empty())
-            function.members.emplace_back("description", PythonJson::of_text(tool.description));
+            function.members.push_back({"description", PythonJson::of_text(tool.description)});
         if (!tool.parameters.empty())
-            function.members.emplace_back("parameters", parse(tool.parameters, "a schema of parameters"));
+            function.members.push_back({"parameters", parse(tool.parameters, "a schema of parameters")});
         PythonJson whole{Kind::kObject, {}, {{"type", PythonJson::of_text("function")}}};
-        whole.members.emplace_back("function", std::move(function));
+        whole.members.push_back({"function", std::move(function)});
         return whole;
     }
 

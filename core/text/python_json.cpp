@@ -8,6 +8,7 @@
 #include <array>
 #include <charconv>
 #include <unordered_map>
+#include <utility>
 
 namespace tessera::text {
 namespace {
@@ -65,9 +66,7 @@ struct Handler {
     std::string part;
     std::string key;
 
-    void add(PythonJson value, std::string name) {
-        open.back().members.emplace_back(std::move(name), std::move(value));
-    }
+    void add(PythonJson value, std::string name) { open.back().members.push_back({std::move(name), std::move(value)}); }
     void begin(PythonJson::Kind kind) {
         open.push_back({kind, {}, {}});
         keys.push_back(std::exchange(key, {}));
@@ -82,16 +81,16 @@ struct Handler {
     }
     static void drop_equal_keys(PythonJson& value) {
         std::unordered_map<std::string_view, size_t> places;
-        std::vector<std::pair<std::string, PythonJson>> kept;
+        std::vector<PythonMember> kept;
         kept.reserve(value.members.size());  // the views stay valid
         for (auto& [name, member] : value.members) {
             const auto found = places.find(name);
             if (found != places.end()) {
-                kept[found->second].second = std::move(member);
+                kept[found->second].value = std::move(member);
                 continue;
             }
-            kept.emplace_back(std::move(name), std::move(member));
-            places.emplace(kept.back().first, kept.size() - 1);
+            kept.push_back({std::move(name), std::move(member)});
+            places.emplace(kept.back().key, kept.size() - 1);
         }
         value.members = std::move(kept);
     }
@@ -156,10 +155,14 @@ void write(const PythonJson& value, std::string& out, uint32_t indent, size_t le
 
 }  // namespace
 
+PythonJson PythonJson::of_text(std::string_view text) {
+    return {Kind::kText, std::string(text), {}};
+}
+
 const PythonJson* PythonJson::find(std::string_view key) const noexcept {
     if (kind != Kind::kObject) return nullptr;
-    const auto found = std::ranges::find(members, key, &std::pair<std::string, PythonJson>::first);
-    return found == members.end() ? nullptr : &found->second;
+    const auto found = std::ranges::find(members, key, &PythonMember::key);
+    return found == members.end() ? nullptr : &found->value;
 }
 
 std::string PythonJson::dumps(uint32_t indent) const {
@@ -177,7 +180,7 @@ std::optional<PythonJson> parse_python_json(std::string_view text) {
     if (error || !parser.done() || json_spaces(text.substr(read)) + read != text.size()) return std::nullopt;
     auto& members = parser.handler().open.front().members;
     if (members.size() != 1) return std::nullopt;
-    return std::move(members.front().second);
+    return std::move(members.front().value);
 }
 
 }  // namespace tessera::text

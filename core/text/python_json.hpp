@@ -3,28 +3,33 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tessera::text {
+
+struct PythonMember;
 
 struct PythonJson {
     enum class Kind : uint8_t { kPlain, kText, kList, kObject };
 
     Kind kind = Kind::kPlain;
-    std::string text;                                         // kPlain: as it is written; kText: its characters
-    std::vector<std::pair<std::string, PythonJson>> members;  // kList: without keys
+    std::string text;                   // kPlain: as it is written; kText: its characters
+    std::vector<PythonMember> members;  // kList: without keys
 
-    static PythonJson of_text(std::string_view text) { return {Kind::kText, std::string(text), {}}; }
+    static PythonJson of_text(std::string_view text);
 
     // A member of an object by its key; nullptr if there is none.
     const PythonJson* find(std::string_view key) const noexcept;
     // json.dumps(value, ensure_ascii=False, indent=indent); 0: on one line.
     std::string dumps(uint32_t indent = 0) const;
+};
+
+struct PythonMember {
+    std::string key;
+    PythonJson value;
 };
 
 // As json.loads: of equal keys the last value counts, at the place of the first. Nothing for what is not one JSON value

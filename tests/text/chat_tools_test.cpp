@@ -253,6 +253,48 @@ TEST(ChatTools, MarksAllThatIsNotTheTemplates) {
     }
 }
 
+// What a form writes of an answer is what the parser takes apart.
+TEST(ChatTools, AnswersAreParsedAsTheyAreWritten) {
+    const std::string first = R"({"city": "M\u00fcnchen", "n": [1, 2.5, {"a": null}], "text": "</tool_call>\n```"})";
+    size_t forms = 0;
+    for (const NamedChatFormat& one : known_chat_formats()) {
+        const ChatFormat::Tools& form = one.format.tools;
+        if (form.syntax == ToolSyntax::kNone) continue;
+        const ChatTemplate chat(one.format);
+        ChatMessage answer{
+            .role = "assistant", .content = form.one_call ? "" : "Both.", .tool_calls = {{"c", "weather", first}}};
+        if (!form.one_call) answer.tool_calls.push_back({"d", "now", "{}"});
+        ChatOptions options{.eos = "<eos>", .thinking = false};
+        const std::string before = chat.render(std::vector{kQuestion}, options);
+        options.add_generation_prompt = false;
+        const std::string after = chat.render(std::vector{kQuestion, answer}, options);
+        ASSERT_TRUE(after.starts_with(before) && after.ends_with(one.format.assistant.after)) << chat.name();
+        const std::string_view text = std::string_view(after).substr(
+            before.size(), after.size() - before.size() - one.format.assistant.after.size());
+        ReplySyntax syntax = chat.reply_syntax(options);
+        syntax.tools = form.syntax;
+        ReplyParser parser(syntax);
+        std::vector<ReplyEvent> events;
+        parser.push(text, events);
+        parser.finish(events);
+        std::string content, names;
+        std::vector<std::string> arguments(2);
+        for (const ReplyEvent& event : events) {
+            if (event.part == ReplyPart::kContent) content += event.text;
+            if (event.part == ReplyPart::kToolCall) names += event.text + " ";
+            if (event.part == ReplyPart::kToolArguments) arguments.at(event.call) += event.text;
+        }
+        EXPECT_EQ(content, answer.content) << chat.name();
+        EXPECT_EQ(names, form.one_call ? "weather " : "weather now ") << chat.name();
+        EXPECT_EQ(json::parse(arguments[0]), json::parse(first)) << chat.name();
+        if (!form.one_call) {
+            EXPECT_EQ(arguments[1], "{}") << chat.name();
+        }
+        ++forms;
+    }
+    EXPECT_GE(forms, 9u);
+}
+
 TEST(ChatTools, SaysHowTheModelAnswers) {
     const std::vector<ChatMessage> question = {kQuestion};
     const std::vector<ChatMessage> after_result = {kQuestion, calling("{}"), kResult};
