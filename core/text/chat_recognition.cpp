@@ -340,19 +340,31 @@ std::optional<ChatFormat> recognize_deepseek3(const Program& p) {
     return f;
 }
 
-// How Qwen 2.5 and 3 write them.
-ChatFormat::Tools recognize_qwen_tools(const Program& p, bool qwen3) {
-    const ChatFormat::Tools& tools = known(qwen3 ? "qwen3" : "qwen2.5").tools;
-    const std::string system_end = qwen3 ? "{{messages[0].content+'\n\n'}}{%endif%}{{'" : "{%endif%}{{'\n\n";
-    const bool all =
-        p.has_all({system_end + tools.all.before + "'}}{%fortoolintools%}{{'\n'}}{{tool|tojson}}{%endfor%}{{'" +
-                       tools.all.after + "<|im_end|>\n'}}",
-                   "<tool_call>\n{\"name\": \"'}}{{tool_call.name}}{{'\", \"arguments\": '}}",
-                   tools.arguments_as_given ? "{%iftool_call.argumentsisstring%}{{tool_call.arguments}}{%else%}{{tool_"
-                                              "call.arguments|tojson}}{%endif%}{{'}\n</tool_call>'}}"
-                                            : "{{tool_call.arguments|tojson}}{{'}\n</tool_call>'}}",
-                   "{{'<|im_start|>user'}}{%endif%}{{'\n<tool_response>\n'}}", "'\n</tool_response>'}}"});
-    return all ? tools : ChatFormat::Tools();
+// How Qwen 2.5 and 3 write them, whatever else a program of either does.
+ChatFormat::Tools recognize_qwen_tools(const Program& p, bool default_system) {
+    ChatFormat::Tools tools = known("qwen3").tools;
+    const std::string beginning = default_system
+                                      ? "{{messages[0]['content']}}{%else%}{{'"
+                                      : "{%ifmessages[0].role=='system'%}{{messages[0].content+'\n\n'}}{%endif%}{{'";
+    const std::string descriptions = tools.all.before + "'}}{%fortoolintools%}{{'\n'}}{{tool|tojson}}{%endfor%}{{'" +
+                                     tools.all.after + "<|im_end|>\n'}}";
+    const std::string call = "<tool_call>\n{\"name\": \"'}}{{tool_call.name}}{{'\", \"arguments\": '}}";
+    const std::string end = "{{'}\n</tool_call>'}}";
+    const std::string as_json = "{{tool_call.arguments|tojson}}";
+    tools.arguments_as_given =
+        p.has(call + "{%iftool_call.argumentsisstring%}{{tool_call.arguments}}{%else%}" + as_json + "{%endif%}" + end);
+    if (!p.has(beginning) || !p.has((default_system ? "{%endif%}{{'\n\n" : "{%endif%}{{'") + descriptions) ||
+        !(tools.arguments_as_given || p.has(call + as_json + end)) ||
+        !p.has_all(
+            {"{{'<|im_start|>user'}}{%endif%}{{'\n<tool_response>\n'}}", "{{'\n</tool_response>'}}{%ifloop.lastor"}))
+        return {};
+    // A line break before each call, but for the first without content; the name of the role ends with another one.
+    const bool before_each =
+        p.has("{{'<|im_start|>'+message['role']}}{%ifmessage['content']%}{{'\n'+message['content']}}{%endif%}") &&
+        p.has("{{'\n<tool_call>\n{");
+    const bool between = p.has("{%if(loop.firstandcontent)or(notloop.first)%}{{'\n'}}{%endif%}") &&
+                         p.has("{{'<|im_start|>'+message['role']+'\n'+content}}");
+    return before_each || between ? tools : ChatFormat::Tools();
 }
 
 std::optional<ChatFormat> recognize_chatml(const Program& p) {
@@ -373,7 +385,7 @@ std::optional<ChatFormat> recognize_chatml(const Program& p) {
         f.bos = true;
     }
     f.default_system = p.literal_between("'<|im_start|>system\n", "<|im_end|>\n'");
-    f.tools = recognize_qwen_tools(p, qwen3);
+    f.tools = recognize_qwen_tools(p, f.default_system.has_value());
     const std::string_view opening = p.opening();
     const std::string_view plain_opening = "{{'<|im_start|>assistant\n'}}";
     const std::string_view thinking_opening = "{{'<|im_start|>assistant\n<think>\n'}}";

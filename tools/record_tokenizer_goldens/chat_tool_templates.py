@@ -162,6 +162,13 @@ QWEN3 = (
              "                    {{- tool_call.arguments }}\n                {%- else %}\n                    {{- tool_call.arguments | tojson }}\n"
              "                {%- endif %}\n                {{- '}\\n</tool_call>' }}\n            {%- endfor %}\n        {%- endif %}\n"
              "        {{- '<|im_end|>\\n' }}\n" + QWEN_RESULT))
+# As Qwen 3 of July 2025 without thinking has it.
+QWEN3_INSTRUCT = (
+    QWEN3[:QWEN3.index("{%- set ns")] + "{%- for message in messages %}\n    {%- if message.content is string %}\n        {%- set content = message.content %}\n"
+    "    {%- else %}\n        {%- set content = '' %}\n    {%- endif %}\n    {%- if (message.role == \"user\") or (message.role == \"system\" and not loop.first) %}\n"
+    "        {{- '<|im_start|>' + message.role + '\\n' + content + '<|im_end|>' + '\\n' }}\n    {%- elif message.role == \"assistant\" %}\n"
+    "        {{- '<|im_start|>' + message.role + '\\n' + content }}\n" + QWEN3[QWEN3.index("        {%- if message.tool_calls %}"):QWEN3.index("    {%- if enable_thinking")] +
+    "{%- endif %}")
 
 # Llama 3.1 and 3.3.
 LLAMA = (
@@ -200,10 +207,11 @@ TEMPLATES = {
     "deepseek-v3.2 (llama.cpp)": (deepseek32("thinking_start_token + thinking_end_token"), True, True, True),
     "qwen2.5": (QWEN25, True, True, True),
     "qwen3": (QWEN3, False, True, True),
+    "chatml (Qwen 3 Instruct)": (QWEN3_INSTRUCT, False, True, True),
     "llama3.1": (LLAMA, True, True, True),
 }
 # Forms of the same name that are known only through a program in a file.
-UNNAMED = {"deepseek-v3.1 (as published)", "deepseek-v3.1 (arguments as JSON)", "deepseek-v3.2 (llama.cpp)"}
+UNNAMED = {"deepseek-v3.1 (as published)", "deepseek-v3.1 (arguments as JSON)", "deepseek-v3.2 (llama.cpp)", "chatml (Qwen 3 Instruct)"}
 THINKING = {"deepseek-v3.1", "deepseek-v3.2", "deepseek-v3.2 (llama.cpp)", "qwen3"}
 # Complete programs in a folder.
 FULL = {"deepseek-v3.2 (llama.cpp)": "deepseek-ai-DeepSeek-V3.2.jinja", "qwen2.5": "Qwen-Qwen2.5-7B-Instruct.jinja", "qwen3": "Qwen-Qwen3-0.6B.jinja",
