@@ -23,6 +23,7 @@ constexpr std::string_view kHelp =
     "and its devices, each in a process of its own.\n\n"
     "usage: tessera plugin-test DIR|MANIFEST|LIBRARY... [flags]\n\n"
     "  --kernel TEXT      only kernels whose name contains TEXT; may be repeated\n"
+    "  --case TEXT        only cases whose name contains TEXT; may be repeated\n"
     "  --device ID        only this device of the plugin's providers; may be repeated\n"
     "  --group NAME       only the group of exactly this name; may be repeated\n"
     "  --list             print the names of groups, run nothing\n"
@@ -41,7 +42,7 @@ constexpr std::string_view kHelp =
 
 struct Options {
     std::vector<fs::path> subjects;
-    std::vector<std::string> kernels, devices, groups;
+    std::vector<std::string> kernels, cases, devices, groups;
     bool list = false;
     std::optional<fs::path> rig, reference, provider, expected, junit;
     std::chrono::seconds timeout{60};
@@ -58,6 +59,8 @@ Options parse(std::span<const std::string> words) {
         };
         if (word == "--kernel") {
             options.kernels.push_back(value());
+        } else if (word == "--case") {
+            options.cases.push_back(value());
         } else if (word == "--device") {
             options.devices.push_back(value());
         } else if (word == "--group") {
@@ -129,7 +132,7 @@ std::string read_text(const fs::path& file) {
 class PluginTest {
   public:
     PluginTest(const Options& options, const fs::path& manifest, const fs::path& reference)
-        : options_(options), subject_{manifest, reference, options.rig, {}} {
+        : options_(options), subject_{manifest, reference, options.rig, {}, options.cases} {
         if (options.provider) subject_.owner = manifests_of(*options.provider).front();
     }
 
@@ -163,7 +166,11 @@ class PluginTest {
                 groups_, options_.timeout, [&](const conformance::Group& group, const std::vector<Outcome>& outcomes) {
                     report_group(group, outcomes, expected);
                 });
-            add_unclaimed(more);
+            if (options_.cases.empty()) {
+                add_unclaimed(more);
+            } else if (more.empty() && !options_.list) {
+                more.push_back({Outcome::kFailed, "cases", "names", "no case has a name with what --case says", 0});
+            }
             std::ranges::move(more, std::back_inserter(all));
         }
         conformance::apply(expected, name_, all);

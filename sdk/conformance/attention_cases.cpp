@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <cstdio>
+#include <string>
 
 namespace tessera::conformance {
 namespace {
@@ -79,6 +80,32 @@ constexpr Form kModelForms[] = {{"prefix 576/512, 16 heads", 16, 0, 576, 512, 0}
                                 {"plain 192/128, 16 heads", 16, 16, 192, 128, 0},
                                 {"plain 128, 8 heads of 2", 8, 2, 128, 128, 0}};
 constexpr int64_t kProjectedRope = 32, kProjectedRopeLarge = 64;
+constexpr Form kProjectedModelForms[] = {{"projected 128, 16 heads", 16, 0, 192, 128, 128},
+                                         {"projected 64, 128 heads", 128, 0, 64, 64, 64}};
+
+// What else an operation is asked for.
+struct Variation {
+    double q_size = 1;
+    int64_t scratch_bytes = 64 << 20;
+    bool hadamard = false;
+};
+// Scratch memory in which keys and values of a page or two have room beside weights that a kernel has decoded, as f16
+// and as f32: then it projects a longer sequence window by window. A kernel that needs more refuses it.
+struct Windows {
+    Form form;
+    int64_t scratch_bytes;
+};
+constexpr Windows kWindows[] = {{{"projected 64", 3, 0, 64, 32, 64}, 128 << 10},
+                                {{"projected 512", 2, 0, 192, 128, 512}, 640 << 10},
+                                {{"projected 512", 2, 0, 192, 128, 512}, 1280 << 10}};
+// Rows of a latent of one power of two, and of three blocks.
+struct Hadamard {
+    Form form;
+    tsr_type cache, weight;
+};
+constexpr Hadamard kHadamard[] = {{{"projected 64", 3, 0, 64, 32, 64}, TSR_TYPE_F16, TSR_TYPE_F16},
+                                  {{"projected 96", 2, 0, 64, 64, 96}, TSR_TYPE_F16, TSR_TYPE_Q8_0},
+                                  {{"projected 512", 2, 0, 192, 128, 512}, TSR_TYPE_Q4_0, TSR_TYPE_F16}};
 
 // Keys that are one or two in several rows, and a whole prompt of another length.
 const std::vector<std::vector<Batch::Sequence>>& batches() {
@@ -101,16 +128,18 @@ double tolerance_of(tsr_type cache, tsr_type weight) {
 }
 
 void attention_case(const std::string& op, const Form& f, const Batch& batch, tsr_type cache, tsr_type weight,
-                    const Use& use, double q_size = 1) {
+                    const Use& use, const Variation& varied = {}) {
+    const double q_size = varied.q_size;
     const bool projected = f.latent > 0, prefix = f.kv_heads == 0 && !projected;
     const int64_t kv_heads = std::max<int64_t>(f.kv_heads, 1);
     const int64_t rope = projected ? (f.latent > 100 ? kProjectedRopeLarge : kProjectedRope) : 0;
     const int64_t key_row = projected ? f.latent + rope : kv_heads * f.dk;
     char name[200];
-    std::snprintf(name, sizeof name, "%s%s cache %s%s%s, %zu sequences, %lld rows", f.name,
-                  q_size == 1  ? ""
-                  : q_size > 1 ? " large queries"
-                               : " small queries",
+    std::string what = q_size == 1 ? "" : q_size > 1 ? " large queries" : " small queries";
+    if (varied.scratch_bytes != Variation{}.scratch_bytes)
+        what += " in " + std::to_string(varied.scratch_bytes >> 10) + " KiB";
+    if (varied.hadamard) what += " hadamard";
+    std::snprintf(name, sizeof name, "%s%s cache %s%s%s, %zu sequences, %lld rows", f.name, what.c_str(),
                   formats::format_name(cache), projected ? " weights " : "",
                   projected ? formats::format_name(weight) : "", batch.lengths.size(),
                   static_cast<long long>(batch.rows()));
@@ -136,7 +165,8 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
     c.attribute("scale", 1 / std::sqrt(static_cast<double>(f.dk)) / q_size);
     c.attribute("kv_heads", kv_heads);
     c.attribute("head_dim_v", f.dv);
-    c.attribute("scratch_bytes", int64_t{64} << 20);
+    c.attribute("scratch_bytes", varied.scratch_bytes);
+    if (varied.hadamard) c.attribute("hadamard", int64_t{1});
     c.attribute("max_tokens", batch.pages_of_one * TSR_PAGE_TOKENS);
     c.tolerance = tolerance_of(cache, weight);
     c.row_ranges(static_cast<int32_t>(batch.rows()));
@@ -171,9 +201,17 @@ void attention_cases(const std::string& op, const Use& use) {
         for (const auto& sequences : model_batches())
             attention_case(op, form, Batch(sequences), TSR_TYPE_F16, TSR_TYPE_F32, use);
     }
+    for (const Form& form : kProjectedModelForms)
+        attention_case(op, form, Batch({{66, 2}, {5, 1}}), TSR_TYPE_F16, TSR_TYPE_F16, use);
+    for (const Windows& of : kWindows) {
+        attention_case(op, of.form, Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F16, use,
+                       {.scratch_bytes = of.scratch_bytes});
+    }
+    for (const Hadamard& of : kHadamard)
+        attention_case(op, of.form, Batch({{70, 2}, {5, 1}}), of.cache, of.weight, use, {.hadamard = true});
     // What arithmetic of 16 bits would not hold.
     for (const double size : {1e8, 1e-8})
-        attention_case(op, kModelForms[0], Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F32, use, size);
+        attention_case(op, kModelForms[0], Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F32, use, {.q_size = size});
 }
 
 void cache_write_cases(const std::string& op, const Use& use) {

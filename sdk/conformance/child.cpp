@@ -14,11 +14,16 @@ namespace {
 
 class Reporter {
   public:
-    Reporter(size_t first, int descriptor) : first_(first), descriptor_(descriptor) { report_faults_to(descriptor); }
+    Reporter(const Setting& setting, size_t first, int descriptor)
+        : setting_(setting), first_(first), descriptor_(descriptor) {
+        report_faults_to(descriptor);
+    }
 
-    // Runs a check if its number is not below the first.
+    // Runs a check if it is wanted and its number, among those that are, is not below the first.
     template <typename Check>
     void run(const std::string& name, Check&& check) {
+        const auto is_part = [&](const std::string& text) { return name.find(text) != std::string::npos; };
+        if (!setting_.cases.empty() && std::ranges::none_of(setting_.cases, is_part)) return;
         if (next_++ < first_) return;
         line("begin", name);
         const Verdict verdict = check();
@@ -38,6 +43,7 @@ class Reporter {
             at += static_cast<size_t>(written);
         }
     }
+    const Setting& setting_;
     size_t first_, next_ = 0;
     int descriptor_;
 };
@@ -49,7 +55,7 @@ const tsr_device_provider& provider_of(const Setting& setting, uint32_t index) {
 }  // namespace
 
 void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t first, int descriptor) {
-    Reporter reporter(first, descriptor);
+    Reporter reporter(setting, first, descriptor);
     for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {
         const tsr_kernel& found = *setting.plugin->kernels[i];
         if (kernel != found.name || std::strcmp(found.device_kind, "cpu") != 0) continue;
@@ -60,7 +66,7 @@ void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t 
 }
 
 void run_layout_cases(const Setting& setting, size_t first, int descriptor) {
-    Reporter reporter(first, descriptor);
+    Reporter reporter(setting, first, descriptor);
     for (uint32_t i = 0; i < setting.plugin->layout_count; ++i) {
         const tsr_layout& layout = *setting.plugin->layouts[i];
         reporter.run(layout.name, [&] { return check_layout(layout); });
@@ -70,7 +76,7 @@ void run_layout_cases(const Setting& setting, size_t first, int descriptor) {
 
 void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
                       const tsr_device_info& peer, size_t first, int descriptor) {
-    Reporter reporter(first, descriptor);
+    Reporter reporter(setting, first, descriptor);
     const tsr_device_provider& provider = provider_of(setting, index);
     if (!setting.owner) {
         for (const DeviceCheck& check : device_checks())
@@ -89,7 +95,7 @@ void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_i
 
 void run_device_kernel_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
                              const std::string& kernel, size_t first, int descriptor) {
-    Reporter reporter(first, descriptor);
+    Reporter reporter(setting, first, descriptor);
     const tsr_device_provider& provider = provider_of(setting, index);
     // Each case opens the device for itself. That one is open all the time keeps what the driver makes for the first.
     std::shared_ptr<const void> kept;

@@ -25,6 +25,7 @@ struct Setting {
     const tsr_plugin* reference = nullptr;  // may be the same
     const tsr_plugin* owner = nullptr;      // on whose devices its kernels are tested; nullptr: on its own
     const tsr_device_info* cpu = nullptr;   // its `threads` are the workers of the largest team
+    std::vector<std::string> cases;         // only cases whose name contains one of these; empty: all
 };
 
 // nullptr if neither plugin brings it; with an interop that is not empty, one that packs on devices of it.
