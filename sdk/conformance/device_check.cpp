@@ -1,5 +1,7 @@
 #include "device_check.hpp"
 
+#include "device_memory.hpp"
+
 #include <tessera/cpp/device_fault.hpp>
 
 #include <algorithm>
@@ -15,99 +17,10 @@ namespace {
 
 constexpr uint64_t kBytes = (1 << 20) + 52;  // not a whole number of anything
 
-[[noreturn]] void wrong(const std::string& text) {
-    throw std::runtime_error(text);
-}
-
-std::string text_of(const tsr_status* status) {
-    std::string text = status->message ? status->message : "no message";
-    if (status->destroy) status->destroy(status);
-    return text;
-}
-
-void take(const tsr_status* status, const std::string& function) {
-    if (status) wrong(function + " failed: " + text_of(status));
-}
-
 void must_refuse(const tsr_status* status, const std::string& what) {
     if (!status) wrong(what + " succeeded; it must be refused");
     text_of(status);
 }
-
-// Objects of a device that are given back in the end.
-class Queue {
-  public:
-    explicit Queue(tsr_device& device) : device_(device) {
-        take(device.create_queue(&device, &queue_), "create_queue");
-    }
-    ~Queue() { device_.destroy_queue(&device_, queue_); }
-    Queue(const Queue&) = delete;
-    Queue& operator=(const Queue&) = delete;
-    operator tsr_queue() const { return queue_; }
-    void wait() { take(device_.wait_queue(&device_, queue_), "wait_queue"); }
-
-  private:
-    tsr_device& device_;
-    tsr_queue queue_ = nullptr;
-};
-
-class Event {
-  public:
-    Event(tsr_device& device, bool timed) : device_(device) {
-        take(device.create_event(&device, timed, &event_), "create_event");
-    }
-    ~Event() { device_.destroy_event(&device_, event_); }
-    Event(const Event&) = delete;
-    Event& operator=(const Event&) = delete;
-    operator tsr_event() const { return event_; }
-
-  private:
-    tsr_device& device_;
-    tsr_event event_ = nullptr;
-};
-
-class Memory {
-  public:
-    Memory(tsr_device& device, uint64_t bytes) : device_(device) {
-        take(device.allocate(&device, bytes, &address_), "allocate");
-        if (std::string why = sdk::address_fault(device, address_, bytes); !why.empty()) wrong(why);
-    }
-    ~Memory() { device_.release(&device_, address_); }
-    Memory(const Memory&) = delete;
-    Memory& operator=(const Memory&) = delete;
-    void* get() const { return address_; }
-
-  private:
-    tsr_device& device_;
-    void* address_ = nullptr;
-};
-
-// Page-locked if the device offers it.
-class HostMemory {
-  public:
-    HostMemory(tsr_device& device, uint64_t bytes) : device_(device) {
-        if (device.allocate_pinned) {
-            take(device.allocate_pinned(&device, bytes, &address_), "allocate_pinned");
-            if (!address_) wrong("allocate_pinned succeeded, and the address is NULL");
-            if (reinterpret_cast<uintptr_t>(address_) % 64 != 0)
-                wrong("allocate_pinned: the address is not aligned to 64");
-        } else {
-            own_.resize(bytes);
-            address_ = own_.data();
-        }
-    }
-    ~HostMemory() {
-        if (device_.allocate_pinned) device_.release_pinned(&device_, address_);
-    }
-    HostMemory(const HostMemory&) = delete;
-    HostMemory& operator=(const HostMemory&) = delete;
-    unsigned char* get() const { return static_cast<unsigned char*>(address_); }
-
-  private:
-    tsr_device& device_;
-    void* address_ = nullptr;
-    std::vector<unsigned char> own_;
-};
 
 std::vector<unsigned char> pattern(uint64_t bytes, unsigned seed) {
     std::vector<unsigned char> values(bytes);
@@ -456,40 +369,25 @@ std::string why_not_matched(const tsr_device_provider& provider, const tsr_devic
     return reason[0] ? reason : "no reason given";
 }
 
-void upload_all(tsr_device& device, tsr_queue queue, void* to, const std::vector<std::byte>& from) {
-    take(device.upload(&device, queue, to, from.data(), from.size()), "upload");
-}
-
-std::vector<std::byte> download_all(tsr_device& device, Queue& queue, const void* from, size_t bytes) {
-    std::vector<std::byte> all(bytes);
-    take(device.download(&device, queue, all.data(), from, bytes), "download");
-    queue.wait();
-    return all;
-}
-
-constexpr uint64_t kGuard = 4096;
-constexpr std::byte kGuardByte{0xA5};
-
-// Puts the conversion on a queue, between memory that is full of guard bytes, and returns what it wrote. It may not
-// change what it reads, nor write past the `bytes` that it makes.
+// Puts the conversion on a queue, between guarded memory, and returns what it wrote. It may not change what it reads,
+// nor write outside the `bytes` that it makes.
 template <typename Convert>
 std::vector<std::byte> converted(tsr_device& device, const std::vector<std::byte>& from, uint64_t bytes,
                                  const std::string& what, Convert&& convert) {
     Queue queue(device);
-    std::vector<std::byte> source = from, target(bytes + kGuard, kGuardByte);
-    source.resize(from.size() + kGuard, kGuardByte);
-    Memory there(device, source.size()), made(device, target.size());
-    upload_all(device, queue, there.get(), source);
-    upload_all(device, queue, made.get(), target);
+    GuardedMemory there(device, "what it reads", from.size(), Placement::kGuarded);
+    GuardedMemory made(device, "its target", bytes, Placement::kGuarded);
+    there.fill(queue, from);
+    made.fill(queue, std::vector<std::byte>(bytes, std::byte{0xA5}));
     queue.wait();
-    take(convert(queue, there.get(), made.get()), what);
+    take(convert(queue, there.data(), made.data()), what);
     queue.wait();
-    if (download_all(device, queue, there.get(), source.size()) != source) wrong(what + " writes to what it reads");
-    std::vector<std::byte> result = download_all(device, queue, made.get(), target.size());
-    if (std::any_of(result.end() - kGuard, result.end(), [](std::byte b) { return b != kGuardByte; }))
-        wrong(what + " writes past the end of its target");
-    result.resize(bytes);
-    return result;
+    try {
+        if (there.download(queue) != from) wrong("writes to what it reads");
+        return made.download(queue);
+    } catch (const std::runtime_error& error) {
+        wrong(what + " " + error.what());
+    }
 }
 
 int64_t groups_of(const Operand& rows, const tsr_layout& layout) {
@@ -513,85 +411,123 @@ std::vector<std::byte> unpacked_there(tsr_device& device, const Operand& rows, c
                      });
 }
 
-// In these layouts, which the node's tensors have; also as a recording, where the device makes them. `wanted` as
-// run_reference gives it.
+// A node on a device in these layouts, which its tensors have.
+class DeviceRun {
+  public:
+    // `state`: of the kernel, prepared.
+    DeviceRun(tsr_device& device, const tsr_kernel& kernel, void* state, const Case& of, const Layouts& layouts,
+              uint64_t workspace_bytes, Placement placement)
+        : device_(device),
+          kernel_(kernel),
+          state_(state),
+          case_(of),
+          layouts_(layouts),
+          queue_(device),
+          initial_(of.operands()),
+          memory_(of.operands()),
+          workspace_(device, "the workspace", workspace_bytes, placement),
+          ranges_there_(device, "the ranges", sizeof(Ranges), placement),
+          ranges_here_(device, sizeof(Ranges)) {
+        const std::vector<size_t> in_place = of.outputs_in_place();
+        for (size_t i = 0; i < of.operands(); ++i) {
+            const Operand& operand = of.operand(i);
+            if (operand.tensor.type == TSR_TYPE_NONE) {
+                data_.push_back(nullptr);
+            } else if (operand.shares_input >= 0) {
+                data_.push_back(data_[static_cast<size_t>(operand.shares_input)]);
+            } else {
+                initial_[i] = layouts[i] && !layouts[i]->pack ? packed_there(device, operand, *layouts[i])
+                                                              : packed(operand, layouts[i]);
+                memory_[i] = std::make_unique<GuardedMemory>(
+                    device, "operand " + std::to_string(i) + " (" + operand.name + ")", initial_[i].size(), placement);
+                data_.push_back(memory_[i]->data());
+            }
+            is_constant_.push_back(!operand.is_output && std::ranges::find(in_place, i) == in_place.end());
+        }
+        for (size_t k = 0; k < bounds_.size(); ++k) {
+            for (const Ranges& any : of.ranges) bounds_[k] = std::max(bounds_[k], any[k].end - any[k].begin);
+        }
+    }
+
+    // What is then in the operands, in the canonical layout. `recorded`: as a recording that is replayed.
+    Result run(const Ranges& ranges, bool recorded) {
+        for (size_t i = 0; i < memory_.size(); ++i) {
+            if (memory_[i]) memory_[i]->fill(queue_, initial_[i]);
+        }
+        workspace_.fill_guards(queue_);
+        std::vector<std::byte> ranges_bytes(sizeof ranges);
+        std::memcpy(ranges_bytes.data(), ranges.data(), sizeof ranges);
+        std::memcpy(ranges_here_.get(), ranges.data(), sizeof ranges);
+        ranges_there_.fill_guards(queue_);
+        take(device_.upload(&device_, queue_, ranges_there_.data(), ranges_here_.get(), sizeof ranges), "upload");
+        queue_.wait();
+        enqueue(recorded);
+        if (ranges_there_.download(queue_) != ranges_bytes) wrong("it writes to the ranges");
+        workspace_.check_guards(queue_);
+        Result result(case_.operands());
+        for (size_t i = 0; i < case_.operands(); ++i) {
+            const Operand& operand = case_.operand(i);
+            const size_t from = operand.shares_input >= 0 ? static_cast<size_t>(operand.shares_input) : i;
+            if (!memory_[from]) continue;
+            std::vector<std::byte> all = memory_[from]->download(queue_);
+            if (is_constant_[i] && all != initial_[from]) wrong("it writes to " + memory_[from]->name());
+            result[i] = layouts_[i] ? unpacked(operand, layouts_[i], all.data()) : std::move(all);
+        }
+        return result;
+    }
+
+  private:
+    void enqueue(bool recorded) {
+        tsr_launch launch{};
+        launch.struct_size = sizeof launch;
+        launch.data = data_.data();
+        launch.ranges = static_cast<const tsr_range*>(ranges_there_.data());
+        launch.row_bounds = bounds_.data();
+        launch.token_bound = 1 << 16;
+        launch.workspace = workspace_.data();
+        launch.queue = queue_;
+        tsr_recording recording = nullptr;
+        if (recorded) take(device_.begin_recording(&device_, queue_), "begin_recording");
+        take(kernel_.enqueue(&kernel_, state_, &launch), recorded ? "enqueue while recording" : "enqueue");
+        if (recorded) {
+            take(device_.end_recording(&device_, queue_, &recording), "end_recording");
+            take(device_.replay(&device_, queue_, recording), "replay");
+        }
+        queue_.wait();
+        if (recorded) device_.destroy_recording(&device_, recording);
+    }
+
+    tsr_device& device_;
+    const tsr_kernel& kernel_;
+    void* state_;
+    const Case& case_;
+    const Layouts& layouts_;
+    Queue queue_;
+    std::vector<std::vector<std::byte>> initial_;
+    std::vector<std::unique_ptr<GuardedMemory>> memory_;
+    std::vector<void*> data_;
+    std::vector<bool> is_constant_;
+    GuardedMemory workspace_, ranges_there_;
+    HostMemory ranges_here_;
+    std::array<int32_t, TSR_RANGE_COUNT> bounds_{};
+};
+
+// Once between guards, which tells of writes on any device, and once, recorded where the device can, with nothing
+// around operands: of reads a device tells that checks addresses. `wanted` as run_reference gives it.
 void run_on_device(tsr_device& device, const tsr_device_info& info, const tsr_kernel& kernel, const Case& of,
                    const tsr_node& node, uint64_t workspace_bytes, const Layouts& layouts,
                    const std::vector<Result>& wanted) {
-    Queue queue(device);
     void* state = nullptr;
     take(kernel.prepare(&kernel, &node, &info, &device, &state), "prepare");
     const auto release = [&](void*) { kernel.release(&kernel, state); };
     const std::unique_ptr<void, decltype(release)> prepared(&state, release);
-
-    const std::vector<size_t> in_place = of.outputs_in_place();
-    std::vector<std::vector<std::byte>> initial(of.operands());
-    std::vector<std::unique_ptr<Memory>> memory(of.operands());
-    std::vector<void*> data;
-    for (size_t i = 0; i < of.operands(); ++i) {
-        const Operand& operand = of.operand(i);
-        if (operand.tensor.type == TSR_TYPE_NONE) {
-            data.push_back(nullptr);
-        } else if (operand.shares_input >= 0) {
-            data.push_back(data[static_cast<size_t>(operand.shares_input)]);
-        } else {
-            initial[i] = layouts[i] && !layouts[i]->pack ? packed_there(device, operand, *layouts[i])
-                                                         : packed(operand, layouts[i]);
-            initial[i].resize(initial[i].size() + kGuard, kGuardByte);
-            memory[i] = std::make_unique<Memory>(device, initial[i].size());
-            data.push_back(memory[i]->get());
-        }
-    }
-    Memory workspace(device, workspace_bytes + kGuard), ranges_there(device, sizeof(Ranges));
-    HostMemory ranges_here(device, sizeof(Ranges));
-
-    for (const bool recorded : {false, true}) {
-        if (recorded && !device.begin_recording) continue;
+    for (const Placement placement : {Placement::kGuarded, Placement::kExact}) {
+        DeviceRun there(device, kernel, state, of, layouts, workspace_bytes, placement);
+        const bool recorded = placement == Placement::kExact && device.begin_recording;
         for (size_t r = 0; r < of.ranges.size(); ++r) {
-            const Ranges& ranges = of.ranges[r];
-            for (size_t i = 0; i < of.operands(); ++i) {
-                if (memory[i]) upload_all(device, queue, data[i], initial[i]);
-            }
-            std::memcpy(ranges_here.get(), ranges.data(), sizeof ranges);
-            take(device.upload(&device, queue, ranges_there.get(), ranges_here.get(), sizeof ranges), "upload");
-            queue.wait();
-            std::array<int32_t, TSR_RANGE_COUNT> bounds{};
-            for (size_t k = 0; k < bounds.size(); ++k) {
-                for (const Ranges& any : of.ranges) bounds[k] = std::max(bounds[k], any[k].end - any[k].begin);
-            }
-            tsr_launch launch{};
-            launch.struct_size = sizeof launch;
-            launch.data = data.data();
-            launch.ranges = static_cast<const tsr_range*>(ranges_there.get());
-            launch.row_bounds = bounds.data();
-            launch.token_bound = 1 << 16;
-            launch.workspace = workspace.get();
-            launch.queue = queue;
-            tsr_recording recording = nullptr;
-            if (recorded) take(device.begin_recording(&device, queue), "begin_recording");
-            take(kernel.enqueue(&kernel, state, &launch), recorded ? "enqueue while recording" : "enqueue");
-            if (recorded) {
-                take(device.end_recording(&device, queue, &recording), "end_recording");
-                take(device.replay(&device, queue, recording), "replay");
-            }
-            queue.wait();
-            if (recorded) device.destroy_recording(&device, recording);
-            Result result(of.operands());
-            for (size_t i = 0; i < of.operands(); ++i) {
-                const int shared = of.operand(i).shares_input;
-                const size_t from = shared >= 0 ? static_cast<size_t>(shared) : i;
-                if (!memory[from]) continue;
-                std::vector<std::byte> all = download_all(device, queue, data[i], initial[from].size());
-                if (!std::equal(all.end() - kGuard, all.end(), initial[from].end() - kGuard))
-                    wrong("it writes past the end of operand " + std::to_string(i) + " (" + of.operand(i).name + ")");
-                const bool constant = !of.operand(i).is_output && std::ranges::find(in_place, i) == in_place.end();
-                if (constant && all != initial[from])
-                    wrong("it writes to operand " + std::to_string(i) + " (" + of.operand(i).name + ")");
-                all.resize(all.size() - kGuard);
-                result[i] = layouts[i] ? unpacked(of.operand(i), layouts[i], all.data()) : std::move(all);
-            }
-            check_untouched(of, ranges, result);
-            if (!wanted.empty()) compare(of, ranges, result, wanted[r]);
+            const Result result = there.run(of.ranges[r], recorded);
+            check_untouched(of, of.ranges[r], result);
+            if (!wanted.empty()) compare(of, of.ranges[r], result, wanted[r]);
         }
     }
 }

@@ -16,19 +16,25 @@
 namespace tessera::conformance {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
+const tsr_plugin& load(const char* file) {
+    void* library = dlopen(file, RTLD_NOW | RTLD_LOCAL);
+    if (!library) throw std::runtime_error(dlerror());
+    static tsr_host host{};
+    host.struct_size = sizeof host;
+    host.abi_major = TSR_ABI_MAJOR;
+    host.log = [](const tsr_host*, tsr_log_level, const char*, const char*) {};
+    return *reinterpret_cast<tsr_plugin_query_function>(dlsym(library, TSR_PLUGIN_QUERY))(&host);
+}
 const tsr_plugin& simulated() {
-    static const tsr_plugin* const plugin = [] {
-        void* library = dlopen(TSR_PLUGIN_DIR "/tessera_simulated.so", RTLD_NOW | RTLD_LOCAL);
-        if (!library) throw std::runtime_error(dlerror());
-        static tsr_host host{};
-        host.struct_size = sizeof host;
-        host.abi_major = TSR_ABI_MAJOR;
-        host.log = [](const tsr_host*, tsr_log_level, const char*, const char*) {};
-        return reinterpret_cast<tsr_plugin_query_function>(dlsym(library, TSR_PLUGIN_QUERY))(&host);
-    }();
-    return *plugin;
+    static const tsr_plugin& plugin = load(TSR_PLUGIN_DIR "/tessera_simulated.so");
+    return plugin;
+}
+const tsr_plugin& reference() {
+    static const tsr_plugin& plugin = load(TSR_PLUGIN_DIR "/tessera_reference.so");
+    return plugin;
 }
 
 const tsr_simulated_failures& failures() {
@@ -189,7 +195,7 @@ TEST_F(DeviceChecks, FindWhatPackingDoesWrong) {
                 return real_of(self).enqueue_pack(&real_of(self), device, queue, elements, groups + 1, rows, packed);
             };
         }),
-        HasSubstr("writes past the end of its target"));
+        AllOf(HasSubstr("enqueue_pack writes "), HasSubstr(" bytes past the end of its target")));
     EXPECT_THAT(text([](Faulty& layout) {
                     layout.enqueue_pack = [](const tsr_layout*, tsr_device*, tsr_queue, int64_t, int64_t, const void*,
                                              void*) -> const tsr_status* {
@@ -201,6 +207,128 @@ TEST_F(DeviceChecks, FindWhatPackingDoesWrong) {
                     };
                 }),
                 HasSubstr("enqueue_pack failed: planted"));
+}
+
+// A kernel of rms_norm that does one thing more, planted in its enqueue.
+struct FaultyKernel : tsr_kernel {
+    using Plant = void (*)(tsr_device& device, const tsr_launch& launch);
+    const tsr_kernel* real;
+    Plant plant;
+    mutable tsr_device* device;
+};
+const FaultyKernel& faulty(const tsr_kernel* self) {
+    return *static_cast<const FaultyKernel*>(self);
+}
+
+// Copies 4 bytes on the launch's queue, at once as far as the kernel is concerned.
+void copy_word(tsr_device& device, const tsr_launch& launch, void* to, int64_t to_offset, const void* from,
+               int64_t from_offset) {
+    const tsr_status* failed = device.copy(&device, launch.queue, static_cast<char*>(to) + to_offset,
+                                           static_cast<const char*>(from) + from_offset, 4);
+    if (failed) {
+        const std::string text = failed->message;
+        if (failed->destroy) failed->destroy(failed);
+        throw std::runtime_error(text);
+    }
+}
+
+// Operands of the case: x of 3 rows, weight, output.
+constexpr const char* kCase = "n=1536 inner=1 rows=3 gap=0";
+constexpr int64_t kRowBytes = 1536 * 4, kRows = 3;
+constexpr size_t kX = 0, kWeight = 1, kOut = 2;
+
+TEST_F(DeviceChecks, FindWhatAKernelAccessesOutsideOfItsOperands) {
+    FaultyKernel kernel{};
+    for (uint32_t i = 0; i < simulated().kernel_count; ++i) {
+        if (std::string_view(simulated().kernels[i]->op) == TSR_OP_RMS_NORM)
+            static_cast<tsr_kernel&>(kernel) = *simulated().kernels[i], kernel.real = simulated().kernels[i];
+    }
+    ASSERT_NE(kernel.real, nullptr);
+    kernel.plan = [](const tsr_kernel* self, const tsr_node* node, const tsr_device_info* info, tsr_kernel_plan* plan) {
+        const tsr_kernel* real = faulty(self).real;
+        const tsr_status* failed = real->plan(real, node, info, plan);
+        plan->workspace_bytes = kRowBytes;
+        return failed;
+    };
+    kernel.prepare = [](const tsr_kernel* self, const tsr_node* node, const tsr_device_info* info, tsr_device* device,
+                        void** state) {
+        faulty(self).device = device;
+        return faulty(self).real->prepare(faulty(self).real, node, info, device, state);
+    };
+    kernel.release = [](const tsr_kernel* self, void* state) { faulty(self).real->release(faulty(self).real, state); };
+    kernel.enqueue = [](const tsr_kernel* self, void* state, const tsr_launch* launch) -> const tsr_status* {
+        const tsr_status* failed = faulty(self).real->enqueue(faulty(self).real, state, launch);
+        if (failed) return failed;
+        static std::string why;
+        static tsr_status refused{};
+        try {
+            if (faulty(self).plant) faulty(self).plant(*faulty(self).device, *launch);
+        } catch (const std::runtime_error& error) {
+            why = error.what();
+            refused.struct_size = sizeof refused;
+            refused.code = TSR_DEVICE_ERROR;
+            refused.message = why.c_str();
+            return &refused;
+        }
+        return nullptr;
+    };
+
+    tsr_device_info cpu = first();
+    cpu.kind = "cpu";
+    cpu.id = "CPU";
+    cpu.threads = 1;
+    Setting setting;
+    setting.plugin = &simulated();
+    setting.reference = &reference();
+    setting.cpu = &cpu;
+    const auto verdict_of = [&](FaultyKernel::Plant plant) {
+        kernel.plant = plant;
+        Verdict verdict;
+        bool found = false;
+        for_each_case(TSR_OP_RMS_NORM, [&](Case& c) {
+            if (c.name != kCase) return;
+            found = true;
+            ASSERT_EQ(c.operand(kX).bytes.size(), static_cast<size_t>(kRowBytes * kRows));
+            verdict = check_device_kernel(setting, *simulated().providers[0], first(), kernel, c);
+        });
+        EXPECT_TRUE(found) << kCase;
+        return verdict;
+    };
+    const auto text_of = [&](FaultyKernel::Plant plant) {
+        const Verdict verdict = verdict_of(plant);
+        EXPECT_EQ(verdict.kind, Verdict::kFailed);
+        return verdict.text;
+    };
+    EXPECT_EQ(verdict_of(nullptr).text, "");
+    // Writes: found in what surrounds them, whatever the device itself notices.
+    EXPECT_THAT(text_of([](tsr_device& d, const tsr_launch& l) {
+                    copy_word(d, l, l.data[kOut], kRowBytes * kRows, l.data[kX], 0);
+                }),
+                HasSubstr("writes 0 bytes past the end of operand 2 (out)"));
+    EXPECT_THAT(text_of([](tsr_device& d, const tsr_launch& l) { copy_word(d, l, l.data[kOut], -4, l.data[kX], 0); }),
+                HasSubstr("bytes before the start of operand 2 (out)"));
+    EXPECT_THAT(text_of([](tsr_device& d, const tsr_launch& l) {
+                    copy_word(d, l, l.data[kX], kRowBytes * kRows + 16, l.data[kX], 0);
+                }),
+                HasSubstr("writes 16 bytes past the end of operand 0 (x)"));
+    EXPECT_THAT(text_of([](tsr_device& d, const tsr_launch& l) { copy_word(d, l, l.data[kWeight], 8, l.data[kX], 0); }),
+                HasSubstr("it writes to operand 1 (weight)"));
+    EXPECT_THAT(
+        text_of([](tsr_device& d, const tsr_launch& l) { copy_word(d, l, l.workspace, kRowBytes, l.data[kX], 0); }),
+        HasSubstr("writes 0 bytes past the end of the workspace"));
+    EXPECT_THAT(text_of([](tsr_device& d, const tsr_launch& l) {
+                    copy_word(d, l, const_cast<tsr_range*>(l.ranges), 8, l.data[kX], 0);
+                }),
+                HasSubstr("it writes to the ranges"));
+    // Reads: found by a device that checks addresses, where nothing surrounds them; and what is read is no number.
+    EXPECT_THAT(text_of([](tsr_device& d, const tsr_launch& l) {
+                    copy_word(d, l, l.workspace, 0, l.data[kX], kRowBytes * kRows);
+                }),
+                HasSubstr("copy"));
+    EXPECT_THAT(text_of([](tsr_device& d, const tsr_launch& l) {
+                    copy_word(d, l, l.data[kOut], 0, l.data[kX], kRowBytes * kRows);
+                }),
+                HasSubstr("nan"));
 }
 
 }  // namespace
