@@ -204,6 +204,12 @@ ChatFormat deepseek3_1() {
     return f;
 }
 
+ChatFormat deepseek3_1_terminus() {
+    ChatFormat f = deepseek3_1();
+    f.generation_when = ChatFormat::When::kAlways;
+    return f;
+}
+
 ChatFormat deepseek3_2() {
     ChatFormat f = deepseek3(ChatFormat::System::kJoined, ChatFormat::Thoughts::kKeep, "");
     f.deepseek32_thoughts = true;
@@ -306,6 +312,7 @@ const std::vector<NamedChatFormat>& known_chat_formats() {
             {{"deepseek-v3-0324"}, deepseek3_0324()},
             {{"deepseek-v3-tools"}, with_tools(deepseek3_0324())},
             {{"deepseek-v3.1"}, deepseek3_1()},
+            {{"deepseek-v3.1-terminus", "deepseek-v3.2-exp"}, deepseek3_1_terminus()},
             {{"deepseek-v3.2"}, deepseek3_2()},
             {{"deepseek-r1"}, deepseek3(System::kJoined, Thoughts::kDropToLastEnd, "<think>\n")},
             {{"deepseek-r1-first"}, deepseek3(System::kLast, Thoughts::kDropToLastEnd, "")},

@@ -313,13 +313,16 @@ std::optional<ChatFormat> recognize_deepseek3(const Program& p) {
     for (const char* direct : {"</think>", "<think></think>"}) {
         const std::string switched = std::string("{{'" TSR_ASSISTANT "'}}{%ifnotthinking%}{{'") + direct +
                                      "'}}{%else%}{{'<think>'}}{%endif%}{%endif%}";
-        if (!opening.starts_with(switched)) continue;
-        if (condition.find("andns.is_last_user") == std::string_view::npos ||
+        // V3.1-Terminus and V3.2-Exp also open an answer that does not follow a question.
+        const bool always =
+            opening.starts_with("{%ifns.is_last_userorns.is_only_sysornotns.is_prefix%}" + switched + "{%endif%}");
+        if (!always && !opening.starts_with(switched)) continue;
+        if (condition.find(always ? "andnotns.is_tool" : "andns.is_last_user") == std::string_view::npos ||
             !p.has(std::string("{%else%}{{'") + direct + "'}}{%endif%}{%endif%}") ||
             !p.has("{{content+'" TSR_END "'}}"))
             return std::nullopt;
         const ChatFormat::System place = f.system_place;
-        f = known("deepseek-v3.1");
+        f = known(always ? "deepseek-v3.1-terminus" : "deepseek-v3.1");
         f.system_place = place;
         f.assistant.before = std::string(TSR_ASSISTANT) + direct;
         f.generation_direct = direct;

@@ -73,6 +73,22 @@ CARD = ("{% if tools %}{% if ns.system_prompt %}{{'\\n\\n'}}{% endif %}{{'## Too
         "- `tool_call_arguments` must be valid JSON that strictly follows the tool\\'s Parameters Schema\\n- For multiple tool calls, chain them directly "
         "without separators or spaces'}}{% endif %}")
 
+
+
+def terminus(described=""):
+    """V3.1-Terminus and V3.2-Exp."""
+    text = deepseek31("", described)
+    for old, new in (("{% set ns.is_first_sp = false %}{%- else %}", "{% set ns.is_first_sp = false %}{% set ns.is_only_sys = true %}{%- else %}"),
+                     ("is_last_user=false)", "is_last_user=false, is_only_sys=false, is_prefix=false)"),
+                     ("{%- if ns.is_last_user %}{{'" + ASSISTANT + "</think>'}}", "{%- if ns.is_last_user or ns.is_only_sys %}{{'" + ASSISTANT + "</think>'}}"),
+                     ("{%- endif %}{%- endfor -%}{%- if add_generation_prompt and ns.is_last_user and not ns.is_tool %}",
+                      "{%- endif %}{%- if message['role'] != 'system' %}{% set ns.is_only_sys = false %}{%- endif %}{%- endfor -%}"
+                      "{% if add_generation_prompt and not ns.is_tool%}{% if ns.is_last_user or ns.is_only_sys or not ns.is_prefix %}")):
+        assert text.count(old) == 1, old
+        text = text.replace(old, new)
+    return text + "{% endif %}"
+
+
 # V3.2 is published as a Python program, and as Jinja by llama.cpp and its kin.
 DSML = "\uff5cDSML\uff5c"
 
@@ -203,6 +219,8 @@ TEMPLATES = {
     "deepseek-v3.1": (deepseek31("", CARD), False, True, False),
     "deepseek-v3.1 (as published)": (deepseek31(""), False, False, True),
     "deepseek-v3.1 (arguments as JSON)": (deepseek31(" | tojson"), True, False, True),
+    "deepseek-v3.1-terminus": (terminus(CARD), False, True, False),
+    "deepseek-v3.1-terminus (as published)": (terminus(), False, False, True),
     "deepseek-v3.2": (deepseek32("thinking_end_token"), True, True, True),
     "deepseek-v3.2 (llama.cpp)": (deepseek32("thinking_start_token + thinking_end_token"), True, True, True),
     "qwen2.5": (QWEN25, True, True, True),
@@ -211,8 +229,8 @@ TEMPLATES = {
     "llama3.1": (LLAMA, True, True, True),
 }
 # Forms of the same name that are known only through a program in a file.
-UNNAMED = {"deepseek-v3.1 (as published)", "deepseek-v3.1 (arguments as JSON)", "deepseek-v3.2 (llama.cpp)", "chatml (Qwen 3 Instruct)"}
-THINKING = {"deepseek-v3.1", "deepseek-v3.2", "deepseek-v3.2 (llama.cpp)", "qwen3"}
+UNNAMED = {"deepseek-v3.1 (as published)", "deepseek-v3.1-terminus (as published)", "deepseek-v3.1 (arguments as JSON)", "deepseek-v3.2 (llama.cpp)", "chatml (Qwen 3 Instruct)"}
+THINKING = {"deepseek-v3.1", "deepseek-v3.1-terminus", "deepseek-v3.2", "deepseek-v3.2 (llama.cpp)", "qwen3"}
 # Complete programs in a folder.
 FULL = {"deepseek-v3.2 (llama.cpp)": "deepseek-ai-DeepSeek-V3.2.jinja", "qwen2.5": "Qwen-Qwen2.5-7B-Instruct.jinja", "qwen3": "Qwen-Qwen3-0.6B.jinja",
         "llama3.1": "meta-llama-Llama-3.1-8B-Instruct.jinja"}
@@ -266,6 +284,7 @@ CONVERSATIONS = [
     [user("Weather?"), THOUGHT, result("warm")],
     [user("Weather?"), answer("<think>a</think>b"), user("?"), {**SAID, "content": "<think>\nx\n</think>\n\ny"}, result("warm"), answer("<think>z</think>w")],
     [SYSTEM, user("a"), answer("b", reasoning="c"), SYSTEM, user("d")],
+    [user("a"), answer("b")],
 ]
 # Those that are also written with TOOLS.
 WITH_TOOLS = {0, 1, 2, 4, 8, 10}
