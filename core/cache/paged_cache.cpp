@@ -61,13 +61,47 @@ SequenceId PagedCache::fork(SequenceId sequence, uint32_t tokens) {
     return id;
 }
 
+SequenceId PagedCache::create(std::span<const PageId> pages, uint32_t tokens) {
+    if (pages.size() != pages_for(tokens))
+        fail(TSR_INVALID_ARGUMENT, "{} pages for {} tokens; {} are needed", pages.size(), tokens, pages_for(tokens));
+    for (const PageId page : pages) check_used(page);
+    const SequenceId id = create();
+    for (const PageId page : pages) ++references_[page];
+    sequences_[id] = {{pages.begin(), pages.end()}, tokens};
+    return id;
+}
+
+void PagedCache::check_used(PageId page) const {
+    if (page >= references_.size() || references_[page] == 0)
+        fail(TSR_INVALID_ARGUMENT, "page {} of the cache holds nothing", page);
+}
+
+void PagedCache::retain(PageId page) {
+    check_used(page);
+    ++references_[page];
+}
+
+void PagedCache::release(PageId page) {
+    check_used(page);
+    drop(page);
+}
+
+bool PagedCache::writes_shared(const Sequence& sequence, uint32_t tokens) const {
+    return tokens > 0 && sequence.length % TSR_PAGE_TOKENS != 0 && references_[sequence.pages.back()] > 1;
+}
+
+uint64_t PagedCache::pages_to_append(SequenceId id, uint32_t tokens) const {
+    const Sequence& sequence = at(id);
+    return pages_for(uint64_t{sequence.length} + tokens) - sequence.pages.size() +
+           (writes_shared(sequence, tokens) ? 1 : 0);
+}
+
 void PagedCache::append(SequenceId id, uint32_t tokens, std::vector<std::pair<PageId, PageId>>& copies) {
     Sequence& sequence = at(id);
     const uint64_t length = uint64_t{sequence.length} + tokens;
     const uint64_t needed = pages_for(length);
-    const bool partial = sequence.length % TSR_PAGE_TOKENS != 0;
-    const bool shared = tokens > 0 && partial && references_[sequence.pages.back()] > 1;
-    const uint64_t fresh = needed - sequence.pages.size() + (shared ? 1 : 0);
+    const bool shared = writes_shared(sequence, tokens);
+    const uint64_t fresh = pages_to_append(id, tokens);
     if (fresh > free_.size()) {
         fail(TSR_DOES_NOT_FIT, "the cache is full: {} more tokens need {} pages of {} tokens, {} of {} are free",
              tokens, fresh, TSR_PAGE_TOKENS, free_.size(), references_.size());

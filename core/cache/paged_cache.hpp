@@ -35,6 +35,18 @@ class PagedCache {
     // copied on the first write (see append). Throws Error(TSR_INVALID_ARGUMENT) if the other is shorter.
     SequenceId fork(SequenceId sequence, uint32_t tokens);
 
+    // A new sequence of `tokens` tokens that others have written: `pages` hold them, in order, the last one in part
+    // perhaps. They are shared as fork() shares them. Throws Error(TSR_INVALID_ARGUMENT) for pages that are free or too
+    // few or many for the tokens.
+    SequenceId create(std::span<const PageId> pages, uint32_t tokens);
+
+    // Holds a page that is not free beyond the life of its sequences, once more for each call; release() ends that.
+    void retain(PageId page);
+    void release(PageId page);
+
+    // Free pages that append() would take.
+    uint64_t pages_to_append(SequenceId sequence, uint32_t tokens) const;
+
     // Makes room for `tokens` more. Pages to be written to belong to this sequence alone afterwards: for those that did
     // not, the copy {from, to} that must be made before the next step is appended to `copies`. Throws
     // Error(TSR_DOES_NOT_FIT), changing nothing, if there are not enough free pages.
@@ -51,6 +63,9 @@ class PagedCache {
 
     const Sequence& at(SequenceId sequence) const;
     Sequence& at(SequenceId sequence);
+    void check_used(PageId page) const;
+    // Whether that many more tokens would begin in a page that others have, too.
+    bool writes_shared(const Sequence& sequence, uint32_t tokens) const;
     PageId take();
     void drop(PageId page);
 
