@@ -60,12 +60,13 @@ class Conversation {
         std::vector<text::Token> tokens = tokens_of(chat);
         const uint64_t new_tokens = tokens.size() - std::min(seen_tokens_.size(), tokens.size());
         PromptProgress progress(generator_, new_tokens, rows_);
-        Request request{std::move(tokens), session::Sampler(sampling_, tokenizer_.size()),
-                        session::StopStrings(settings_.stop)};
+        Request request;
+        request.prompt = std::move(tokens);
+        request.sampling = sampling_;
+        request.stop = session::StopStrings(settings_.stop);
         ++sampling_.seed;  // each turn has its own random numbers
         if (settings_.predict.value_or(-1) >= 0) request.max_new_tokens = static_cast<uint32_t>(*settings_.predict);
         request.context = context_;
-        request.keep = true;
         request.show_control = settings_.special;
         request.on_text = [&](std::string_view piece) {
             progress.finish();

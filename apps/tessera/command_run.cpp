@@ -154,8 +154,10 @@ int run_command(Arguments& arguments) {
     std::vector<Request> requests;
     for (size_t i = 0; i < prompts.size(); ++i) {
         tokens[i].reserve(std::min<uint64_t>(uint64_t{wish.requests[i]} + 2, tokens[i].size() + (uint64_t{1} << 20)));
-        Request request{std::move(tokens[i]), session::Sampler(sampling, tokenizer->size()),
-                        session::StopStrings(settings.stop)};
+        Request request;
+        request.prompt = std::move(tokens[i]);
+        request.sampler.emplace(sampling, tokenizer->size());
+        request.stop = session::StopStrings(settings.stop);
         if (predict >= 0) request.max_new_tokens = static_cast<uint32_t>(predict);
         request.context = wish.requests[i];
         request.show_control = settings.special;
@@ -170,6 +172,7 @@ int run_command(Arguments& arguments) {
 
     EngineOptions options = settings.engine;
     options.sequences = at_once;
+    options.rows += at_once - 1;  // others generate while a prompt is computed
     options.context = wish.all;
     const size_t longest = *std::ranges::max_element(lengths);
     const auto engine = load_engine(std::move(model), machine, options, !settings.context,

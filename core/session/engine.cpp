@@ -2,6 +2,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/base/log.hpp"
+#include "core/run/each_on_team.hpp"
 #include "core/session/file_weights.hpp"
 
 #include <algorithm>
@@ -337,6 +338,9 @@ PagedCache& Engine::cache() noexcept {
 }
 const PagedCache& Engine::cache() const noexcept {
     return state_->cache;
+}
+void Engine::each_on_team(size_t count, const std::function<void(size_t)>& work) {
+    tessera::each_on_team(state_->team, state_->threads.generation, count, [&](uint32_t, size_t i) { work(i); });
 }
 void Engine::pack_one() {
     state_->executor.pack_one();

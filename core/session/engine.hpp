@@ -116,6 +116,10 @@ class Engine {
     // The step that runs ends early, with Error(TSR_CANCELLED), and is rolled back. Any thread.
     void cancel() noexcept;
 
+    // Calls work(i) for every i below `count` on the threads of generation, each once. Throws the first of what the
+    // calls throw. Not while a step runs.
+    void each_on_team(size_t count, const std::function<void(size_t i)>& work);
+
     // As of Executor: weights that are packed between steps.
     void pack_one();
     PackingProgress packing() const noexcept;

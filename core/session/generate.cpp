@@ -1,31 +1,18 @@
 #include "core/session/generate.hpp"
 
-#include "core/base/error.hpp"
-#include "core/text/detokenizer.hpp"
+#include "core/session/probabilities.hpp"
+#include "core/session/task.hpp"
 
 #include <algorithm>
-#include <chrono>
+#include <new>
 
 namespace tessera::session {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
-
-uint64_t pages_of(uint64_t tokens) {
-    return (tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS;
-}
-
-uint32_t whole_pages(uint32_t tokens) {
-    return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
-}
-
-uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) {
-    return static_cast<uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
-}
+// Of a round of the queue, and what an answer counts beside its prompt, in tokens.
+constexpr uint64_t kQuantum = 256;
+constexpr uint64_t kAnswerCost = 256;
+constexpr std::chrono::seconds kAge(60);
 
 }  // namespace
 
@@ -41,50 +28,20 @@ std::string_view reason_name(FinishReason reason) noexcept {
             return "context full";
         case FinishReason::kCancelled:
             return "cancelled";
+        case FinishReason::kFailed:
+            return "failed";
     }
     return "";
 }
 
-struct Generator::Task {
-    Request request;
-    Answer answer;
-    text::StreamingDetokenizer detokenizer;
-    std::vector<Token> tokens;  // prompt and answer; all but the last of the answer are in the cache or about to be
-    uint32_t prompt_size;
-    uint32_t limit;  // tokens in the cache
-    SequenceId sequence = 0;
-    uint32_t shared = 0;  // tokens from the start whose pages another sequence may have, too
-    bool admitted = false;
-    bool done = false;
-    Clock::time_point start = Clock::now();
-    std::string text;  // of one token, to be shown
-
-    Task(Request given, RequestId id, const text::Tokenizer& tokenizer, uint32_t engine_context)
-        : request(std::move(given)),
-          detokenizer(tokenizer, request.show_control),
-          tokens(std::move(request.prompt)),
-          prompt_size(static_cast<uint32_t>(tokens.size())),
-          limit(request.context == 0 ? engine_context : std::min(request.context, engine_context)) {
-        answer.id = id;
-        answer.prompt_tokens = prompt_size;
-    }
-
-    // The maximum of tokens that it may hold.
-    uint32_t maximum_tokens() const {
-        return static_cast<uint32_t>(std::min<uint64_t>(limit, uint64_t{prompt_size} + request.max_new_tokens));
-    }
-};
-
-// Where the beginning of a prompt is found.
-struct Generator::Prefix {
-    Task* task = nullptr;
-    Kept* kept = nullptr;
-    uint32_t tokens = 0;  // usable now
-    uint32_t later = 0;   // usable once the other prompt has been computed
-    bool whole = false;   // the kept sequence is continued instead of shared
-};
-
-Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer) : engine_(engine), tokenizer_(tokenizer) {
+Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, GeneratorOptions options)
+    : engine_(engine),
+      tokenizer_(tokenizer),
+      options_(std::move(options)),
+      piece_rows_(std::min(options_.piece_rows ? options_.piece_rows : engine.max_rows(),
+                           engine.max_rows() - std::min(engine.max_sequences(), engine.max_rows()) + 1)),
+      tree_(engine.cache()),
+      queue_(kQuantum, kAge) {
     if (tokenizer.size() > engine.info().vocabulary) {
         fail(TSR_CORRUPT_DATA, "the vocabulary has {} tokens, the model's output only {}", tokenizer.size(),
              engine.info().vocabulary);
@@ -96,12 +53,11 @@ Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer) : engine_
 
 Generator::~Generator() {
     for (const auto& task : active_) {
-        if (task->admitted) engine_.cache().remove(task->sequence);
+        if (task->sequence) engine_.cache().remove(*task->sequence);
     }
-    for (const Kept& kept : kept_) engine_.cache().remove(kept.sequence);
 }
 
-RequestId Generator::add(Request request) {
+void Generator::check(const Request& request) const {
     if (request.prompt.empty()) fail(TSR_INVALID_ARGUMENT, "the prompt has no tokens; at least one is needed");
     for (const Token token : request.prompt) {
         if (token < 0 || static_cast<size_t>(token) >= tokenizer_.size()) {
@@ -109,180 +65,167 @@ RequestId Generator::add(Request request) {
                  tokenizer_.size());
         }
     }
-    auto task = std::make_unique<Task>(std::move(request), next_id_, tokenizer_, engine_.context());
-    if (task->prompt_size > task->limit) {
+    if (!request.sampler) check_sampling_parameters(request.sampling, tokenizer_.size());
+    const uint32_t limit = request.context == 0 ? engine_.context() : std::min(request.context, engine_.context());
+    if (request.prompt.size() > limit) {
         fail(TSR_DOES_NOT_FIT, "the prompt has {} tokens, the context holds {}: shorten it or give more with -c",
-             task->prompt_size, task->limit);
+             request.prompt.size(), limit);
     }
-    for (const Token token : task->tokens) task->request.sampler.accept(token);
-    waiting_.push_back(std::move(task));
+}
+
+RequestId Generator::add(Request request) {
+    check(request);
+    add(std::move(request), next_id_);
     return next_id_++;
 }
 
-Generator::Prefix Generator::find_prefix(const Task& task) {
-    // The last token is always computed: its logits are wanted.
-    const std::span<const Token> wanted = std::span(task.tokens).first(task.prompt_size - 1);
-    Prefix best;
-    for (const auto& other : active_) {
-        const uint32_t common = common_prefix(other->tokens, wanted);
-        const uint32_t now = whole_pages(std::min(common, engine_.cache().length(other->sequence)));
-        best.later = std::max(best.later, whole_pages(std::min(common, other->prompt_size)));
-        if (now > best.tokens) best = {other.get(), nullptr, now, best.later, false};
-    }
-    for (Kept& other : kept_) {
-        const uint32_t common = common_prefix(other.tokens, wanted);
-        const bool whole = other.tokens.size() - common < TSR_PAGE_TOKENS;
-        const uint32_t now = whole ? common : whole_pages(common);
-        if (now > best.tokens) best = {nullptr, &other, now, best.later, whole};
-    }
-    return best;
+void Generator::add(Request request, RequestId id) {
+    const std::string client = request.client;
+    const uint64_t cost = request.prompt.size() + std::min<uint64_t>(request.max_new_tokens, kAnswerCost);
+    queue_.push(client, cost, std::make_unique<Task>(std::move(request), id, tokenizer_, engine_.context()),
+                Clock::now());
 }
 
-uint64_t Generator::promised_pages() const {
-    uint64_t pages = 0;
-    for (const auto& task : active_) {
-        pages += pages_of(task->maximum_tokens()) -
-                 pages_of(std::min(engine_.cache().length(task->sequence), task->maximum_tokens()));
-    }
-    return pages;
+uint32_t Generator::cached(const Task& task) const {
+    return task.sequence ? engine_.cache().length(*task.sequence) : 0;
 }
 
-// Forgets kept sequences, the one used longest ago first, until that many pages can be promised.
-bool Generator::make_room(uint64_t pages, const Kept* needed) {
-    PagedCache& cache = engine_.cache();
-    const uint64_t promised = promised_pages();
-    auto at = kept_.begin();
-    while (cache.free_pages() < promised + pages) {
-        if (at != kept_.end() && &*at == needed) ++at;
-        if (at == kept_.end()) return false;
-        cache.remove(at->sequence);
-        at = kept_.erase(at);
-    }
-    return true;
+bool Generator::computes_prompt(const Task& task) const {
+    const uint32_t length = cached(task);
+    return length < task.prompt_size || length + 1 < task.tokens.size();
 }
 
-bool Generator::admit(Task& task) {
-    if (active_.size() >= engine_.max_sequences()) return false;
-    PagedCache& cache = engine_.cache();
-    const Prefix prefix = find_prefix(task);
-    if (prefix.later > prefix.tokens) return false;  // worth a step's wait
-    const uint64_t all = pages_of(task.maximum_tokens());
-    const uint64_t shared = prefix.tokens / TSR_PAGE_TOKENS;
-    const auto forked = [&](SequenceId from, uint32_t& from_shared) {
-        task.sequence = cache.fork(from, prefix.tokens);
-        task.shared = prefix.tokens;
-        from_shared = std::max(from_shared, prefix.tokens);
-    };
-    if (prefix.kept && prefix.whole &&
-        make_room(all - pages_of(prefix.tokens) + (prefix.tokens < prefix.kept->shared), prefix.kept)) {
-        // A last page that is shared is copied before it is written.
-        task.sequence = prefix.kept->sequence;
-        task.shared = prefix.kept->shared;
-        cache.truncate(task.sequence, prefix.tokens);
-        std::erase_if(kept_, [&](const Kept& kept) { return &kept == prefix.kept; });
-        task.answer.reused_tokens = prefix.tokens;
-    } else if (prefix.kept && !prefix.whole && make_room(all - shared, prefix.kept)) {
-        forked(prefix.kept->sequence, prefix.kept->shared);
-        kept_.splice(kept_.end(), kept_,
-                     std::ranges::find_if(kept_, [&](const Kept& kept) { return &kept == prefix.kept; }));
-        task.answer.reused_tokens = prefix.tokens;
-    } else if (prefix.task && make_room(all - shared, nullptr)) {
-        forked(prefix.task->sequence, prefix.task->shared);
-        task.answer.reused_tokens = prefix.tokens;
-    } else if (make_room(all, nullptr)) {
-        task.sequence = cache.create();
-    } else {
-        return false;
-    }
-    timings_.reused_tokens += task.answer.reused_tokens;
-    task.admitted = true;
-    return true;
-}
-
-void Generator::admit() {
-    while (!waiting_.empty() && admit(*waiting_.front())) {
-        active_.push_back(std::move(waiting_.front()));
-        waiting_.pop_front();
-    }
-}
-
-void Generator::gather_prompts(size_t& rows) {
-    for (const auto& task : active_) {
-        const uint32_t begin = engine_.cache().length(task->sequence);
-        if (begin >= task->prompt_size) continue;
-        const uint32_t end = std::min(task->prompt_size, (begin / engine_.max_rows() + 1) * engine_.max_rows());
-        if (end - begin > rows) continue;
-        entries_.push_back(
-            {task->sequence, std::span(task->tokens).subspan(begin, end - begin), end == task->prompt_size, false});
-        tasks_.push_back(task.get());
-        rows -= end - begin;
-    }
-}
-
-void Generator::gather_generations(size_t& rows) {
-    const auto generates = [&](const auto& task) {
-        return engine_.cache().length(task->sequence) >= task->prompt_size;
-    };
-    // All of them or none: each gets a token in at least every second step.
-    if (static_cast<size_t>(std::ranges::count_if(active_, generates)) > rows) return;
-    for (const auto& task : active_) {
-        if (!generates(task)) continue;
-        entries_.push_back({task->sequence, std::span(task->tokens).last(1), true, false});
-        tasks_.push_back(task.get());
-        --rows;
-    }
-}
-
-void Generator::gather() {
-    entries_.clear();
-    tasks_.clear();
-    size_t rows = engine_.max_rows();
-    if (prompts_went_last_) gather_generations(rows);
-    const size_t generations = entries_.size();
-    gather_prompts(rows);
-    const bool prompts = entries_.size() > generations;
-    const size_t before = entries_.size();
-    if (!prompts_went_last_) gather_generations(rows);
-    prompts_went_last_ = prompts && generations == 0 && entries_.size() == before;
+void Generator::erase_done() {
+    std::erase_if(active_, [](const auto& task) { return task->done; });
 }
 
 bool Generator::step() {
     // Remains if an earlier step failed after some requests had ended.
-    std::erase_if(active_, [](const auto& task) { return task->done; });
+    erase_done();
+    resume();
     admit();
     if (active_.empty()) return false;
     gather();
-    uint64_t prompt_tokens = 0;
-    for (size_t i = 0; i < entries_.size(); ++i) {
-        if (engine_.cache().length(entries_[i].sequence) < tasks_[i]->prompt_size)
-            prompt_tokens += entries_[i].tokens.size();
+    if (entries_.empty()) {
+        erase_done();
+        return !active_.empty() || !queue_.empty();
     }
+    uint64_t prompt_tokens = 0, generated_tokens = 0;
+    for (size_t i = 0; i < entries_.size(); ++i)
+        (computes_prompt(*tasks_[i]) ? prompt_tokens : generated_tokens) += entries_[i].tokens.size();
     const auto start = Clock::now();
-    const auto outputs = engine_.step(entries_);
-    size_t output = 0;
-    for (size_t i = 0; i < entries_.size(); ++i) {
-        if (entries_[i].output) take(*tasks_[i], outputs[output++]);
+    try {
+        if (options_.on_step) {
+            std::vector<RequestId> ids;
+            for (const Task* task : tasks_) ids.push_back(task->answer.id);
+            options_.on_step(ids);
+        }
+        const auto outputs = engine_.step(entries_);
+        if (options_.on_step) options_.on_step({});
+        take_outputs(outputs);
+    } catch (const Error& error) {
+        if (options_.on_step) options_.on_step({});
+        if (!options_.contain_errors || error.code() == TSR_CANCELLED) throw;
+        fail_step(error);
+    } catch (const std::bad_alloc&) {
+        if (options_.on_step) options_.on_step({});
+        if (!options_.contain_errors) throw;
+        fail_step(Error(TSR_DOES_NOT_FIT, "the system gave no more memory"));
     }
     const double seconds = seconds_since(start);
+    ++counters_.steps;
+    counters_.busy_seconds += seconds;
+    counters_.prompt_tokens += prompt_tokens;
+    counters_.generated_tokens += generated_tokens;
+    (prompt_tokens > 0 ? counters_.prompt_seconds : counters_.generation_seconds) += seconds;
     if (prompt_tokens > 0) {
         timings_.prompt_tokens += prompt_tokens;
         timings_.prompt_seconds += seconds;
     } else {
-        timings_.generated_tokens += entries_.size();
+        timings_.generated_tokens += generated_tokens;
         timings_.generation_seconds += seconds;
     }
-    std::erase_if(active_, [](const auto& task) { return task->done; });
-    return !active_.empty() || !waiting_.empty();
+    adapt_piece(seconds, prompt_tokens > 0 && generated_tokens > 0);
+    erase_done();
+    return !active_.empty() || !queue_.empty();
 }
 
-void Generator::take(Task& task, std::span<const float> logits) {
+void Generator::adapt_piece(double seconds, bool mixed) {
+    if (options_.target_step_seconds <= 0 || !mixed) return;
+    const uint32_t largest = engine_.max_rows() - std::min(engine_.max_sequences(), engine_.max_rows()) + 1;
+    const double rows = piece_rows_ * options_.target_step_seconds / std::max(seconds, 1e-6);
+    // Half of the way, since one step's time is not the next one's.
+    const double next = (piece_rows_ + rows) / 2;
+    const auto whole =
+        static_cast<uint32_t>(std::clamp(next, 0.0, double{1 << 20})) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
+    piece_rows_ = std::clamp(whole, std::min<uint32_t>(TSR_PAGE_TOKENS, largest), largest);
+}
+
+void Generator::fail_step(const Error& error) {
+    ++counters_.failed_steps;
+    last_error_ = error;
+    for (Task* task : tasks_) {
+        if (task->done) continue;
+        task->answer.error = error.what();
+        task->answer.error_code = error.code();
+        finish(*task, FinishReason::kFailed);
+    }
+}
+
+void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
+    std::vector<std::pair<Task*, std::span<const float>>> sampling;
+    size_t output = 0;
+    for (size_t i = 0; i < entries_.size(); ++i) {
+        Task& task = *tasks_[i];
+        remember(task);
+        if (!entries_[i].output) {
+            if (task.request.on_prompt && task.answer.new_tokens == 0)
+                task.request.on_prompt(std::min(cached(task), task.prompt_size), task.prompt_size);
+            continue;
+        }
+        sampling.emplace_back(&task, outputs[output++]);
+    }
+    const auto work = [&](size_t i) { sample(*sampling[i].first, sampling[i].second); };
+    if (sampling.size() == 1) {
+        work(0);
+    } else {
+        engine_.each_on_team(sampling.size(), work);
+    }
+    for (const auto& [task, logits] : sampling) take(*task);
+}
+
+// On any worker: everything about the task alone.
+void Generator::sample(Task& task, std::span<const float> logits) const {
+    if (task.request.max_new_tokens == 0) return;
+    try {
+        const auto known = logits.first(tokenizer_.size());
+        task.sampled = task.request.sampler->sample(known);
+        task.request.sampler->accept(task.sampled);
+        if (task.request.probabilities)
+            task.probabilities = probabilities_of(known, task.sampled, *task.request.probabilities);
+    } catch (const Error& error) {
+        task.error = error;
+    }
+}
+
+void Generator::take(Task& task) {
     Answer& answer = task.answer;
+    if (task.error) {
+        if (!options_.contain_errors) throw Error(*task.error);
+        answer.error = task.error->what();
+        answer.error_code = task.error->code();
+        return finish(task, FinishReason::kFailed);
+    }
     if (task.request.max_new_tokens == 0) return finish(task, FinishReason::kLength);
-    const Token token = task.request.sampler.sample(logits.first(tokenizer_.size()));
-    task.request.sampler.accept(token);
-    if (answer.new_tokens++ == 0) answer.first_token_seconds = seconds_since(task.start);
-    if (tokenizer_.ends_generation(token)) {
-        if (task.request.show_control) show(task, task.detokenizer.push(token));
+    const Token token = task.sampled;
+    if (answer.new_tokens++ == 0) {
+        answer.first_token_seconds = seconds_since(task.arrived);
+        answer.prompt_seconds = seconds_since(task.admitted);
+    }
+    const bool ends = tokenizer_.ends_generation(token);
+    if (task.request.on_probabilities && !ends) task.request.on_probabilities(task.probabilities);
+    if (ends) {
+        if (task.request.show_control && task.request.show_end) show(task, task.detokenizer.push(token));
         return finish(task, FinishReason::kEndOfText);
     }
     task.tokens.push_back(token);
@@ -309,17 +252,11 @@ void Generator::finish(Task& task, FinishReason reason) {
     Answer& answer = task.answer;
     answer.reason = task.request.stop.stopped() ? FinishReason::kStopString : reason;
     answer.stop_string = task.request.stop.match();
-    answer.seconds = seconds_since(task.start);
-    if (task.admitted) {
-        PagedCache& cache = engine_.cache();
-        const uint32_t cached = cache.length(task.sequence);
-        if (task.request.keep && cached > 0) {
-            kept_.push_back({task.sequence, task.shared, {task.tokens.begin(), task.tokens.begin() + cached}});
-        } else {
-            cache.remove(task.sequence);
-        }
-        task.admitted = false;
-    }
+    answer.seconds = seconds_since(task.arrived);
+    suspend(task);
+    ++counters_.finished;
+    if (reason == FinishReason::kCancelled) ++counters_.cancelled;
+    if (reason == FinishReason::kFailed) ++counters_.failed;
     answer.tokens = std::move(task.tokens);
     task.done = true;
     if (task.request.on_finish) task.request.on_finish(answer);
@@ -330,21 +267,35 @@ void Generator::cancel(RequestId id) {
     if (const auto at = std::ranges::find_if(active_, is_it); at != active_.end()) {
         finish(**at, FinishReason::kCancelled);
         active_.erase(at);
-    } else if (const auto queued = std::ranges::find_if(waiting_, is_it); queued != waiting_.end()) {
-        finish(**queued, FinishReason::kCancelled);
-        waiting_.erase(queued);
+        return;
     }
+    std::unique_ptr<Task> waiting;
+    queue_.erase_if(is_it, [&](std::unique_ptr<Task> task) { waiting = std::move(task); });
+    if (waiting) finish(*waiting, FinishReason::kCancelled);
 }
 
 void Generator::cancel_all() {
     while (!active_.empty()) cancel(active_.front()->answer.id);
-    while (!waiting_.empty()) cancel(waiting_.front()->answer.id);
+    Tasks waiting;
+    queue_.erase_if([](const auto&) { return true; },
+                    [&](std::unique_ptr<Task> task) { waiting.push_back(std::move(task)); });
+    for (const auto& task : waiting) finish(*task, FinishReason::kCancelled);
 }
 
 void Generator::run(const std::atomic<bool>* cancelled) {
     while (step()) {
         if (cancelled && cancelled->load(std::memory_order_relaxed)) cancel_all();
     }
+}
+
+std::vector<RequestState> Generator::states() const {
+    std::vector<RequestState> states;
+    for (const auto& task : active_) {
+        states.push_back({task->answer.id, task->request.client, task->prompt_size, cached(*task),
+                          task->answer.new_tokens, task->answer.reused_tokens, !computes_prompt(*task), task->suspended,
+                          seconds_since(task->arrived)});
+    }
+    return states;
 }
 
 }  // namespace tessera::session

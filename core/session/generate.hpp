@@ -1,40 +1,81 @@
 // Many requests over one engine at once.
 #pragma once
 
+#include "core/base/error.hpp"
+#include "core/session/fair_queue.hpp"
 #include "core/session/generation.hpp"
+#include "core/session/prefix_tree.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <atomic>
-#include <deque>
-#include <list>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
 namespace tessera::session {
 
-// Combines prompts and generations into steps, and shares cached prefixes: a prompt that begins like another sequence
-// uses the whole pages of that sequence (or all of it, if the sequence has ended) instead of computing them again.
+struct GeneratorOptions {
+    // Rows of prompts in one step. 0: what Engine::max_rows leaves beside one row for each other sequence.
+    uint32_t piece_rows = 0;
+    // Steps with prompts should take no longer than this while others generate: pieces become smaller then, down to a
+    // page. 0: pieces are always of piece_rows, so that results do not depend on the time that steps take.
+    double target_step_seconds = 0;
+    // Errors of a step end its requests with FinishReason::kFailed, and others go on. False: step() throws them.
+    bool contain_errors = false;
+    // Called before a step with its requests, and with none after it.
+    std::function<void(std::span<const RequestId> requests)> on_step;
+};
+
+// Sums since the start.
+struct GeneratorCounters {
+    uint64_t steps = 0, failed_steps = 0;
+    double busy_seconds = 0;
+    uint64_t prompt_tokens = 0, reused_tokens = 0, recomputed_tokens = 0, generated_tokens = 0;
+    double prompt_seconds = 0, generation_seconds = 0;
+    uint64_t finished = 0, cancelled = 0, failed = 0;
+    uint64_t preempted = 0;  // requests that gave up their pages to older ones
+    uint64_t paused = 0;     // requests that gave up their place in steps to another client's
+};
+
+// What one request is at.
+struct RequestState {
+    RequestId id;
+    std::string client;
+    uint32_t prompt_tokens, cached_tokens, new_tokens, reused_tokens;
+    bool generating, paused;
+    double seconds;
+};
+
+// Combines prompts and generations into steps, and shares cached prefixes.
 //
-// A prompt is always cut at multiples of Engine::max_rows, so that its results do not depend on other requests. A
-// request is admitted when the maximum of pages that it may need is free, in the order of add(); so none is ever
-// interrupted for lack of pages. Generations wait for at most one step between two tokens.
+// A step carries one token of each request that generates, and pieces of prompts of at most piece_rows together. A
+// prompt is cut at multiples of piece_rows, whatever else the step carries, so that its results do not depend on
+// company. Requests wait in a queue that is fair by client. One is admitted when the pages of its prompt and one more
+// can be had; it grows by pages. When none is free, cached prefixes that no request uses are forgotten first, those
+// used longest ago; then the youngest requests give up theirs and are computed again later, of which the client notices
+// only the delay. So the oldest request always progresses.
 //
-// One thread at a time. `engine` and `tokenizer` outlive the generator; its destructor removes its sequences from the
-// cache.
+// One thread at a time. `engine` and `tokenizer` outlive the generator; its destructor removes its sequences and
+// prefixes from the cache.
 class Generator {
   public:
-    Generator(Engine& engine, const text::Tokenizer& tokenizer);
+    Generator(Engine& engine, const text::Tokenizer& tokenizer, GeneratorOptions options = {});
     ~Generator();
     Generator(const Generator&) = delete;
     Generator& operator=(const Generator&) = delete;
 
-    // Throws Error, taking nothing: TSR_INVALID_ARGUMENT for an empty prompt or one with tokens outside the vocabulary,
-    // TSR_DOES_NOT_FIT for one that is longer than its context.
+    // Throws Error, taking nothing: TSR_INVALID_ARGUMENT for an empty prompt, one with tokens outside the vocabulary,
+    // or sampling parameters that are not valid; TSR_DOES_NOT_FIT for a prompt that is longer than its context.
     RequestId add(Request request);
+    // What add() checks. Any thread.
+    void check(const Request& request) const;
+    // With an id that the caller has chosen, after check().
+    void add(Request request, RequestId id);
 
-    // Takes one step. False: there is nothing to do. Throws what Engine::step throws; requests of the failed step stay
-    // as they were and can be cancelled.
+    // Takes one step. False: there is nothing to do. Throws what Engine::step throws unless the options contain errors;
+    // requests of the failed step stay as they were then and can be cancelled. TSR_CANCELLED is always thrown.
     bool step();
 
     // Ends a request at once, with kCancelled. Unknown ids are ignored: it may just have ended. Not from inside a
@@ -46,43 +87,66 @@ class Generator {
     // cancelled.
     void run(const std::atomic<bool>* cancelled = nullptr);
 
-    size_t waiting() const noexcept { return waiting_.size(); }
+    size_t waiting() const noexcept { return queue_.size(); }
+    uint64_t waiting_tokens() const noexcept { return queue_.cost(); }
     size_t active() const noexcept { return active_.size(); }
+    uint32_t piece_rows() const noexcept { return piece_rows_; }
+    const PrefixTree& prefixes() const noexcept { return tree_; }
+    std::vector<RequestState> states() const;
+    // Of the last step that failed and was contained.
+    const std::optional<Error>& last_error() const noexcept { return last_error_; }
+
+    const GeneratorCounters& counters() const noexcept { return counters_; }
     const GenerationTimings& timings() const noexcept { return timings_; }
     void reset_timings() noexcept { timings_ = {}; }
 
   private:
     struct Task;
-    // The sequence of an ended request; all of its tokens are cached.
-    struct Kept {
-        SequenceId sequence;
-        uint32_t shared;  // tokens from the start whose pages another sequence may have, too
-        std::vector<Token> tokens;
-    };
-    struct Prefix;
+    using Tasks = std::vector<std::unique_ptr<Task>>;
+    struct Part;  // of a step
+
+    bool computes_prompt(const Task& task) const;
+    uint32_t cached(const Task& task) const;
+    // Pages that can be had without taking any from a request.
+    uint64_t available_pages() const;
 
     void admit();
-    bool admit(Task& task);
-    Prefix find_prefix(const Task& task);
-    bool make_room(uint64_t pages, const Kept* needed);
-    uint64_t promised_pages() const;
+    void resume();
+    bool has_place() const;
+    bool make_place_for(const std::string& client);
+    bool fits(const Task& task);
+    bool start(Task& task);
+    bool worth_waiting(const Task& task, uint32_t found) const;
+    void suspend(Task& task);
+
     void gather();
-    void gather_prompts(size_t& rows);
-    void gather_generations(size_t& rows);
-    void take(Task& task, std::span<const float> logits);
+    std::vector<Part> choose_parts();
+    std::vector<Task*> prompts_in_turn() const;
+    bool make_room(const Task& task, uint64_t pages, uint64_t reserved);
+
+    void take_outputs(std::span<const std::span<const float>> outputs);
+    void sample(Task& task, std::span<const float> logits) const;
+    void take(Task& task);
     void show(Task& task, std::string_view text);
+    void remember(Task& task);
     void finish(Task& task, FinishReason reason);
+    void fail_step(const Error& error);
+    void adapt_piece(double seconds, bool mixed);
+    void erase_done();
 
     Engine& engine_;
     const text::Tokenizer& tokenizer_;
-    std::deque<std::unique_ptr<Task>> waiting_;
-    std::vector<std::unique_ptr<Task>> active_;  // in order of admission
-    std::list<Kept> kept_;                       // the one used last at the end
-    std::vector<BatchEntry> entries_;            // of the current step
-    std::vector<Task*> tasks_;                   // an entry each
-    bool prompts_went_last_ = false;             // generations have waited for a step
+    const GeneratorOptions options_;
+    uint32_t piece_rows_;
+    PrefixTree tree_;
+    FairQueue<std::unique_ptr<Task>> queue_;
+    Tasks active_;                     // in order of admission
+    std::vector<BatchEntry> entries_;  // of the current step
+    std::vector<Task*> tasks_;         // an entry each
     RequestId next_id_ = 1;
+    GeneratorCounters counters_;
     GenerationTimings timings_;
+    std::optional<Error> last_error_;
 };
 
 }  // namespace tessera::session

@@ -8,8 +8,10 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tessera::session {
@@ -22,10 +24,17 @@ enum class FinishReason : uint8_t {
     kLength,       // max_new_tokens
     kContextFull,  // the sequence holds as many tokens as it may
     kCancelled,
+    kFailed,  // Answer::error says why
 };
 
-// "end of text", "stop string", "length", "context full", "cancelled".
+// "end of text", "stop string", "length", "context full", "cancelled", "failed".
 std::string_view reason_name(FinishReason reason) noexcept;
+
+// Where a prompt stopped being like what was cached.
+struct PrefixDifference {
+    uint32_t position;  // in tokens
+    Token cached, given;
+};
 
 struct Answer {
     RequestId id = 0;
@@ -33,24 +42,44 @@ struct Answer {
     int stop_string = -1;       // which of the request's was found
     std::vector<Token> tokens;  // prompt and answer, without the token that ended it
     uint32_t prompt_tokens = 0;
-    uint32_t reused_tokens = 0;      // of the prompt, found in the cache
-    uint32_t new_tokens = 0;         // sampled, with the one that ended it
-    double first_token_seconds = 0;  // from add() to the first sampled token
-    double seconds = 0;              // from add() to the end
+    uint32_t reused_tokens = 0;                  // of the prompt, found in the cache
+    uint32_t recomputed_tokens = 0;              // since its pages had to be given to others in between
+    uint32_t new_tokens = 0;                     // sampled, with the one that ended it
+    double prompt_seconds = 0;                   // from admission to the first sampled token
+    double first_token_seconds = 0;              // from add() to the first sampled token
+    double seconds = 0;                          // from add() to the end
+    std::optional<PrefixDifference> difference;  // why no more was reused; nothing: the cached text ended there
+    std::string error;                           // of kFailed
+    tsr_code error_code = TSR_OK;
 };
 
-// Made before the engine is loaded, if nothing large may be allocated afterwards: the sampler holds buffers as large as
-// the vocabulary, and `prompt` grows by the answer (reserve it).
+// A sampled token with the model's own probabilities: before bias, penalties and temperature.
+struct TokenProbabilities {
+    Token token = 0;
+    float log_probability = 0;
+    std::vector<std::pair<Token, float>> best;  // the most likely ones with their log probabilities, best first
+};
+
 struct Request {
-    std::vector<Token> prompt;  // at least one token
-    Sampler sampler;            // without accepted tokens
-    StopStrings stop;
+    std::vector<Token> prompt;    // at least one token
+    SamplingParameters sampling;  // without effect if `sampler` is given
+    StopStrings stop = StopStrings(std::span<const std::string>());
     uint32_t max_new_tokens = std::numeric_limits<uint32_t>::max();
     uint32_t context = 0;       // tokens that it may hold in the cache; 0: as many as the engine's
-    bool keep = false;          // its sequence stays in the cache afterwards, for prompts that begin with it
+    bool reuse = true;          // uses what others have computed; what it computes is there for others in any case
     bool show_control = false;  // control tokens are part of the text
-    std::function<void(std::string_view text)> on_text;   // whole UTF-8 characters; called inside Generator::step
-    std::function<void(const Answer& answer)> on_finish;  // likewise, once
+    bool show_end = true;       // with show_control also the token that ends the text
+    std::optional<uint32_t> probabilities;  // on_probabilities is called, with so many of the most likely tokens
+    std::string client;                     // requests of different clients share the engine fairly
+    std::string space;                      // requests of different spaces share no cached prefixes
+    // Called inside Generator::step, in this order for a token.
+    std::function<void(const TokenProbabilities& token)> on_probabilities;
+    std::function<void(std::string_view text)> on_text;            // whole UTF-8 characters
+    std::function<void(uint32_t done, uint32_t total)> on_prompt;  // after each of the steps that compute the prompt
+    std::function<void(const Answer& answer)> on_finish;           // once
+    // Made by the caller if nothing large may be allocated when the request is admitted: it holds buffers as large as
+    // the vocabulary.
+    std::optional<Sampler> sampler;
 };
 
 // Time that steps took: a step with rows of prompts counts as a prompt's.

@@ -108,8 +108,9 @@ struct Demo {
         session::SamplingParameters greedy;
         greedy.temperature = 0;
         for (size_t i = 0; i < questions.size(); ++i) {
-            session::Request request{tokens_of(questions[i]), session::Sampler(greedy, tokenizer.size()),
-                                     session::StopStrings({})};
+            session::Request request;
+            request.prompt = tokens_of(questions[i]);
+            request.sampling = greedy;
             request.max_new_tokens = most;
             request.on_text = [&texts, i](std::string_view text) { texts[i] += text; };
             request.on_finish = [&texts, i](const session::Answer& answer) {

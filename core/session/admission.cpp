@@ -1,0 +1,224 @@
+// Which requests take part in steps, and which pages they have.
+#include "core/session/task.hpp"
+
+#include <algorithm>
+#include <map>
+
+namespace tessera::session {
+namespace {
+
+uint64_t pages_of(uint64_t tokens) {
+    return (tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS;
+}
+
+uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) {
+    return static_cast<uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
+}
+
+}  // namespace
+
+uint64_t Generator::available_pages() const {
+    return engine_.cache().free_pages() + tree_.evictable();
+}
+
+bool Generator::has_place() const {
+    const auto running = std::ranges::count_if(active_, [](const auto& task) { return !task->suspended; });
+    return static_cast<size_t>(running) < engine_.max_sequences();
+}
+
+// Whether the pages that the task needs at once can be had without taking any from others, and one more for each of
+// those that run.
+bool Generator::fits(const Task& task) {
+    const auto running = std::ranges::count_if(active_, [](const auto& other) { return !other->suspended; });
+    if (running == 0) return true;
+    uint64_t needed = pages_of(task.tokens.size()) + 1;
+    if (task.sequence) {
+        needed -= pages_of(cached(task));
+    } else if (task.request.reuse) {
+        // What is found there and not pinned counts as available, though it is about to be used.
+        const auto match = tree_.find(task.request.space, std::span(task.tokens).first(task.tokens.size() - 1));
+        needed -= match.node->depth_tokens() / TSR_PAGE_TOKENS;
+        needed += PrefixTree::evictable_before(*match.node);
+    }
+    return needed + static_cast<uint64_t>(running) <= available_pages();
+}
+
+// Those that run have priority by age, and so have those that are to run again.
+void Generator::resume() {
+    for (const auto& task : active_) {
+        if (!task->suspended) continue;
+        if (!has_place() || !fits(*task)) return;
+        task->suspended = false;
+    }
+}
+
+// A client without any request in steps gets the place of the youngest request of the one that has the most.
+bool Generator::make_place_for(const std::string& client) {
+    std::map<std::string_view, size_t> places;
+    for (const auto& task : active_) {
+        if (task->request.client == client) return false;
+        if (!task->suspended) ++places[task->request.client];
+    }
+    const auto most = std::ranges::max_element(places, {}, [](const auto& pair) { return pair.second; });
+    if (most == places.end() || most->second < 2) return false;
+    for (auto at = active_.rbegin(); at != active_.rend(); ++at) {
+        Task& task = **at;
+        if (task.suspended || task.request.client != most->first) continue;
+        task.suspended = true;
+        ++counters_.paused;
+        return true;
+    }
+    return false;
+}
+
+void Generator::admit() {
+    const auto now = Clock::now();
+    while (!queue_.empty()) {
+        Task& next = *queue_.front(now);
+        // Suspended requests are older; only a client that has nothing at all goes before them.
+        const bool others_first = std::ranges::any_of(active_, [](const auto& task) { return task->suspended; });
+        const bool place = has_place() && !others_first;
+        if (!fits(next) || (!place && !make_place_for(next.request.client))) return;
+        if (!next.request.sampler) next.request.sampler.emplace(next.request.sampling, tokenizer_.size());
+        for (const Token token : next.tokens) next.request.sampler->accept(token);
+        next.admitted = now;
+        active_.push_back(queue_.pop(now));
+    }
+}
+
+// Whether an older request is about to compute at least a page more of this prompt than was found.
+bool Generator::worth_waiting(const Task& task, uint32_t found) const {
+    const std::span<const Token> wanted = std::span(task.tokens).first(task.tokens.size() - 1);
+    for (const auto& other : active_) {
+        if (other.get() == &task) return false;
+        if (other->suspended || other->done || other->request.space != task.request.space) continue;
+        const uint32_t common = common_prefix(other->tokens, wanted) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
+        if (common > found && cached(*other) < common) return true;
+    }
+    return false;
+}
+
+// Gives the task a sequence, of what is cached already. False: an older request is computing what it needs.
+bool Generator::start(Task& task) {
+    // The last token is always computed: its logits are wanted.
+    const auto wanted = std::span(task.tokens).first(task.request.reuse ? task.tokens.size() - 1 : 0);
+    const PrefixTree::Match match = tree_.find(task.request.space, wanted);
+    if (task.request.reuse && worth_waiting(task, match.tokens)) return false;
+    task.sequence = engine_.cache().create(match.pages, match.tokens);
+    task.tail = match.node;
+    tree_.pin(*task.tail);
+    if (!std::exchange(task.started, true)) {
+        task.answer.reused_tokens = match.tokens;
+        if (match.difference)
+            task.answer.difference = {match.tokens, match.difference->first, match.difference->second};
+        timings_.reused_tokens += match.tokens;
+        counters_.reused_tokens += match.tokens;
+    } else {
+        const auto again = static_cast<uint32_t>(wanted.size() - std::min<size_t>(wanted.size(), match.tokens));
+        task.answer.recomputed_tokens += again;
+        counters_.recomputed_tokens += again;
+    }
+    return true;
+}
+
+// What the task has computed stays in the tree for as long as nobody needs the pages.
+void Generator::suspend(Task& task) {
+    task.suspended = true;
+    if (!task.sequence) return;
+    remember(task);
+    PagedCache& cache = engine_.cache();
+    const uint32_t length = cache.length(*task.sequence), whole = task.tail->depth_tokens();
+    if (length > whole)
+        tree_.insert(*task.tail, std::span(task.tokens).subspan(whole, length - whole),
+                     cache.pages(*task.sequence).back());
+    tree_.unpin(*task.tail);
+    task.tail = nullptr;
+    cache.remove(*task.sequence);
+    task.sequence.reset();
+}
+
+// Whole pages become available to others as soon as they have been computed.
+void Generator::remember(Task& task) {
+    const PagedCache& cache = engine_.cache();
+    for (uint32_t begin = task.tail->depth_tokens(); cache.length(*task.sequence) - begin >= TSR_PAGE_TOKENS;
+         begin += TSR_PAGE_TOKENS) {
+        PrefixTree::Node* const node = tree_.insert(*task.tail, std::span(task.tokens).subspan(begin, TSR_PAGE_TOKENS),
+                                                    cache.pages(*task.sequence)[begin / TSR_PAGE_TOKENS]);
+        tree_.move_pin(*task.tail, *node);
+        task.tail = node;
+    }
+}
+
+// The requests whose prompts are to be computed: the first of each client, the second of each, and so on.
+std::vector<Generator::Task*> Generator::prompts_in_turn() const {
+    std::map<std::string_view, size_t> ranks;
+    std::vector<std::pair<size_t, Task*>> ranked;
+    for (const auto& task : active_) {
+        if (!task->suspended && computes_prompt(*task)) ranked.emplace_back(ranks[task->request.client]++, task.get());
+    }
+    std::ranges::stable_sort(ranked, {}, [](const auto& pair) { return pair.first; });
+    std::vector<Task*> tasks;
+    for (const auto& [rank, task] : ranked) tasks.push_back(task);
+    return tasks;
+}
+
+std::vector<Generator::Part> Generator::choose_parts() {
+    std::vector<Part> parts;
+    for (const auto& task : active_) {
+        if (!task->suspended && task->sequence && !computes_prompt(*task)) parts.push_back({task.get(), 1, true});
+    }
+    size_t rows = std::min<size_t>(piece_rows_, engine_.max_rows() - parts.size());
+    for (Task* task : prompts_in_turn()) {
+        if (!task->sequence && !start(*task)) continue;
+        const uint32_t begin = cached(*task);
+        const auto size = static_cast<uint32_t>(task->tokens.size());
+        const uint32_t end = std::min(size, (begin / piece_rows_ + 1) * piece_rows_);
+        if (end - begin > rows) continue;
+        parts.push_back({task, end - begin, end == size});
+        rows -= end - begin;
+    }
+    return parts;
+}
+
+// Frees pages until so many are free beside those reserved; of requests only from those that are younger than `task`.
+bool Generator::make_room(const Task& task, uint64_t pages, uint64_t reserved) {
+    const PagedCache& cache = engine_.cache();
+    while (cache.free_pages() < reserved + pages) {
+        if (tree_.evict_one()) continue;
+        const auto victim = std::ranges::find_if(active_.rbegin(), active_.rend(), [&](const auto& other) {
+            return other.get() == &task || other->sequence.has_value();
+        });
+        if (victim->get() == &task) return false;
+        suspend(**victim);
+        ++counters_.preempted;
+    }
+    return true;
+}
+
+void Generator::gather() {
+    entries_.clear();
+    tasks_.clear();
+    std::vector<Part> parts = choose_parts();
+    // By age, so that older requests take pages from younger ones that have no part in this step yet.
+    std::vector<const Task*> ages;
+    for (const auto& task : active_) ages.push_back(task.get());
+    std::ranges::sort(parts, {}, [&](const Part& part) { return std::ranges::find(ages, part.task) - ages.begin(); });
+    uint64_t reserved = 0;
+    for (const Part& part : parts) {
+        Task& task = *part.task;
+        if (!task.sequence) continue;  // an older one has taken its pages
+        const uint64_t pages = engine_.cache().pages_to_append(*task.sequence, part.rows);
+        if (!make_room(task, pages, reserved)) {
+            if (&task != active_.front().get()) continue;
+            // All others have given up theirs.
+            finish(task, FinishReason::kContextFull);
+            continue;
+        }
+        reserved += pages;
+        entries_.push_back(
+            {*task.sequence, std::span(task.tokens).subspan(cached(task), part.rows), part.output, false});
+        tasks_.push_back(&task);
+    }
+}
+
+}  // namespace tessera::session

@@ -1,0 +1,149 @@
+#include "core/session/service.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace tessera::session {
+
+Service::Service(Engine& engine, const text::Tokenizer& tokenizer, ServiceOptions options)
+    : engine_(engine), options_(std::move(options)), generator_(engine, tokenizer, [&] {
+          GeneratorOptions made = options_.generator;
+          made.contain_errors = true;
+          made.on_step = [this](std::span<const RequestId> requests) {
+              const std::scoped_lock lock(mutex_);
+              stepping_.assign(requests.begin(), requests.end());
+              cancel_step();
+          };
+          return made;
+      }()) {
+    publish();
+}
+
+Service::~Service() = default;
+
+RequestId Service::submit(Request request) {
+    generator_.check(request);
+    const uint64_t tokens = request.prompt.size();
+    const std::scoped_lock lock(mutex_);
+    if (closed_) fail(TSR_CANCELLED, "no more requests are accepted");
+    const size_t waiting = status_.waiting + inbox_.size();
+    const uint64_t waiting_tokens = status_.waiting_tokens + inbox_tokens_;
+    if (waiting >= options_.waiting_requests || (waiting > 0 && waiting_tokens + tokens > options_.waiting_tokens)) {
+        const GeneratorCounters& c = status_.counters;
+        const double each = c.finished ? c.busy_seconds / static_cast<double>(c.finished) : 1;
+        throw QueueFull(fmt::format("{} requests with {} tokens wait already", waiting, waiting_tokens),
+                        std::clamp(each, 1.0, 60.0));
+    }
+    const RequestId id = next_id_++;
+    inbox_.emplace_back(id, std::move(request));
+    inbox_tokens_ += tokens;
+    changed_.notify_one();
+    return id;
+}
+
+void Service::cancel(RequestId id) {
+    const std::scoped_lock lock(mutex_);
+    if (id == 0 || id >= next_id_) return;
+    cancelled_.insert(id);
+    cancel_step();
+    changed_.notify_one();
+}
+
+void Service::cancel_step() {
+    const auto given_up = [&](RequestId id) { return stopped_ || cancelled_.contains(id); };
+    if (!stepping_.empty() && std::ranges::all_of(stepping_, given_up)) engine_.cancel();
+}
+
+void Service::close() {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    changed_.notify_one();
+}
+
+void Service::stop() {
+    const std::scoped_lock lock(mutex_);
+    closed_ = stopped_ = true;
+    cancel_step();
+    changed_.notify_one();
+}
+
+ServiceStatus Service::status() const {
+    const std::scoped_lock lock(mutex_);
+    ServiceStatus status = status_;
+    status.waiting += inbox_.size();
+    status.waiting_tokens += inbox_tokens_;
+    return status;
+}
+
+void Service::take_inbox() {
+    std::vector<std::pair<RequestId, Request>> inbox;
+    std::set<RequestId> cancelled;
+    bool stopped;
+    {
+        const std::scoped_lock lock(mutex_);
+        inbox.swap(inbox_);
+        inbox_tokens_ = 0;
+        cancelled.swap(cancelled_);
+        stopped = stopped_;
+    }
+    for (auto& [id, request] : inbox) generator_.add(std::move(request), id);
+    for (const RequestId id : cancelled) generator_.cancel(id);
+    if (stopped) generator_.cancel_all();
+}
+
+void Service::publish() {
+    ServiceStatus status;
+    status.counters = generator_.counters();
+    status.running = generator_.states();
+    status.waiting = generator_.waiting();
+    status.waiting_tokens = generator_.waiting_tokens();
+    const PagedCache& cache = engine_.cache();
+    status.pages = cache.page_count();
+    status.free_pages = cache.free_pages();
+    const PrefixTree& prefixes = generator_.prefixes();
+    status.prefix_pages = prefixes.size();
+    status.evictable_pages = prefixes.evictable();
+    status.evictions = prefixes.evictions();
+    status.piece_rows = generator_.piece_rows();
+    if (const auto& error = generator_.last_error()) {
+        status.last_error = error->what();
+        status.lost = error->code() == TSR_DEVICE_LOST;
+    }
+    const std::scoped_lock lock(mutex_);
+    status_ = std::move(status);
+}
+
+void Service::run() {
+    for (;;) {
+        take_inbox();
+        publish();
+        bool more = false;
+        try {
+            more = generator_.step();
+        } catch (const Error& error) {
+            if (error.code() != TSR_CANCELLED) log().error("a step failed: {}", error.what());
+            more = true;
+        } catch (const std::bad_alloc&) {
+            log().error("the system gave no more memory; all requests are ended");
+            generator_.cancel_all();
+        }
+        publish();
+        if (more) continue;
+        const PackingProgress packing = engine_.packing();
+        std::unique_lock lock(mutex_);
+        const auto news = [&] { return closed_ || !inbox_.empty() || !cancelled_.empty(); };
+        if (closed_ && inbox_.empty()) return;
+        if (news()) continue;
+        if (packing.done_bytes < packing.total_bytes) {
+            lock.unlock();
+            engine_.pack_one();
+            continue;
+        }
+        changed_.wait(lock, news);
+    }
+}
+
+}  // namespace tessera::session

@@ -1,0 +1,94 @@
+// Generation for callers on many threads.
+#pragma once
+
+#include "core/session/generate.hpp"
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <mutex>
+#include <set>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace tessera::session {
+
+struct ServiceOptions {
+    GeneratorOptions generator;  // on_step and contain_errors are the service's
+    size_t waiting_requests = 256;
+    uint64_t waiting_tokens = 1 << 22;  // as FairQueue::cost
+};
+
+// The queue is full; nothing is wrong with the request.
+class QueueFull : public std::runtime_error {
+  public:
+    QueueFull(const std::string& message, double seconds) : std::runtime_error(message), seconds_(seconds) {}
+    // After which there may be room: an estimate.
+    double seconds() const noexcept { return seconds_; }
+
+  private:
+    double seconds_;
+};
+
+// What metrics show; of the end of the last step.
+struct ServiceStatus {
+    GeneratorCounters counters;
+    std::vector<RequestState> running;
+    size_t waiting = 0;  // requests
+    uint64_t waiting_tokens = 0;
+    uint32_t pages = 0, free_pages = 0;
+    uint64_t prefix_pages = 0, evictable_pages = 0, evictions = 0;
+    uint32_t piece_rows = 0;
+    std::string last_error;  // of a step
+    bool lost = false;       // a device is: every later step fails
+};
+
+// A Generator with an inbox. All methods but run() may be called from any thread and never wait for a step; the
+// callbacks of requests are called by the thread of run().
+class Service {
+  public:
+    // `engine` and `tokenizer` outlive the service.
+    Service(Engine& engine, const text::Tokenizer& tokenizer, ServiceOptions options);
+    ~Service();
+    Service(const Service&) = delete;
+    Service& operator=(const Service&) = delete;
+
+    // Works until close() has been called and all requests have ended. Once, on the thread that made the engine.
+    void run();
+
+    // Throws QueueFull, or what Generator::add throws; Error(TSR_CANCELLED) after close().
+    RequestId submit(Request request);
+
+    // Ends a request with kCancelled: now if it waits, else at the next node of the step if that works for requests
+    // alone that have been cancelled, else after the step. Unknown ids are ignored.
+    void cancel(RequestId id);
+
+    // Accepts no more requests.
+    void close();
+    // The same, and cancels all.
+    void stop();
+
+    ServiceStatus status() const;
+
+  private:
+    void take_inbox();
+    void publish();
+    // With mutex_ held: ends the step early if nobody waits for it any more.
+    void cancel_step();
+
+    Engine& engine_;
+    const ServiceOptions options_;
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::vector<std::pair<RequestId, Request>> inbox_;
+    uint64_t inbox_tokens_ = 0;
+    std::set<RequestId> cancelled_;
+    std::vector<RequestId> stepping_;  // requests of the step that runs
+    bool closed_ = false, stopped_ = false;
+    RequestId next_id_ = 1;
+    ServiceStatus status_;
+    Generator generator_;
+};
+
+}  // namespace tessera::session

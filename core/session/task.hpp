@@ -1,0 +1,61 @@
+// One request while it is being worked on.
+#pragma once
+
+#include "core/base/error.hpp"
+#include "core/session/generate.hpp"
+#include "core/text/detokenizer.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <optional>
+
+namespace tessera::session {
+
+using Clock = std::chrono::steady_clock;
+
+inline double seconds_since(Clock::time_point start) {
+    return std::chrono::duration<double>(Clock::now() - start).count();
+}
+
+struct Generator::Task {
+    Request request;
+    Answer answer;
+    text::StreamingDetokenizer detokenizer;
+    std::vector<Token> tokens;  // prompt and answer; all but the last are in the cache when the next is sampled
+    uint32_t prompt_size;
+    uint32_t limit;  // tokens in the cache
+
+    // While it has a sequence; the pages of all whole pages before `tail` are in the tree.
+    std::optional<SequenceId> sequence;
+    PrefixTree::Node* tail = nullptr;  // pinned
+
+    bool suspended = false;  // takes no part in steps until it is resumed
+    bool started = false;    // its first sequence has been made
+    bool done = false;
+    Clock::time_point arrived = Clock::now(), admitted;
+
+    // Of the current step.
+    Token sampled = 0;
+    TokenProbabilities probabilities;
+    std::optional<Error> error;
+    std::string text;
+
+    Task(Request given, RequestId id, const text::Tokenizer& tokenizer, uint32_t engine_context)
+        : request(std::move(given)),
+          detokenizer(tokenizer, request.show_control),
+          tokens(std::move(request.prompt)),
+          prompt_size(static_cast<uint32_t>(tokens.size())),
+          limit(request.context == 0 ? engine_context : std::min(request.context, engine_context)) {
+        answer.id = id;
+        answer.prompt_tokens = prompt_size;
+    }
+};
+
+// Tokens of one request in a step.
+struct Generator::Part {
+    Task* task;
+    uint32_t rows;
+    bool output;
+};
+
+}  // namespace tessera::session

@@ -1,0 +1,160 @@
+#include "core/session/prefix_tree.hpp"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <random>
+#include <set>
+
+namespace tessera::session {
+namespace {
+
+using Tokens = std::vector<Token>;
+
+Tokens tokens_from(Token first, size_t count) {
+    Tokens tokens(count);
+    std::iota(tokens.begin(), tokens.end(), first);
+    return tokens;
+}
+
+// Caches `tokens` in a sequence of its own and leaves them in the tree, as the end of a request does.
+void store(PagedCache& cache, PrefixTree& tree, const Tokens& tokens, const std::string& space = {}) {
+    std::vector<std::pair<PageId, PageId>> copies;
+    const SequenceId sequence = cache.create();
+    cache.append(sequence, static_cast<uint32_t>(tokens.size()), copies);
+    PrefixTree::Node* node = tree.find(space, {}).node;
+    tree.pin(*node);
+    for (size_t begin = 0; begin < tokens.size(); begin += TSR_PAGE_TOKENS) {
+        const size_t count = std::min<size_t>(TSR_PAGE_TOKENS, tokens.size() - begin);
+        PrefixTree::Node* const child =
+            tree.insert(*node, std::span(tokens).subspan(begin, count), cache.pages(sequence)[begin / TSR_PAGE_TOKENS]);
+        if (count < TSR_PAGE_TOKENS) break;
+        tree.move_pin(*node, *child);
+        node = child;
+    }
+    tree.unpin(*node);
+    cache.remove(sequence);
+}
+
+TEST(PrefixTree, FindsTheLongestBeginningToTheToken) {
+    PagedCache cache(16);
+    PrefixTree tree(cache);
+    const Tokens stored = tokens_from(0, 150);
+    store(cache, tree, stored);
+    EXPECT_EQ(tree.size(), 3u);
+    Tokens asked = stored;
+    EXPECT_EQ(tree.find("", asked).tokens, 150u);
+    EXPECT_EQ(tree.find("", asked).pages.size(), 3u);
+    EXPECT_FALSE(tree.find("", asked).difference);
+    asked[140] = 7777;
+    auto match = tree.find("", asked);
+    EXPECT_EQ(match.tokens, 140u);
+    EXPECT_EQ(match.difference, std::pair(Token{140}, Token{7777}));
+    asked[70] = 8888;
+    match = tree.find("", asked);
+    EXPECT_EQ(match.tokens, 70u);
+    EXPECT_EQ(match.pages.size(), 2u);
+    EXPECT_EQ(match.node->depth_tokens(), 64u);
+    asked[0] = 9999;
+    match = tree.find("", asked);
+    EXPECT_EQ(match.tokens, 0u);
+    EXPECT_TRUE(match.pages.empty());
+    EXPECT_EQ(match.difference, std::pair(Token{0}, Token{9999}));
+    EXPECT_EQ(tree.find("", std::span(stored).first(100)).tokens, 100u);
+}
+
+TEST(PrefixTree, SpacesShareNothing) {
+    PagedCache cache(16);
+    PrefixTree tree(cache);
+    const Tokens stored = tokens_from(0, 128);
+    store(cache, tree, stored, "a");
+    EXPECT_EQ(tree.find("b", stored).tokens, 0u);
+    EXPECT_EQ(tree.find("", stored).tokens, 0u);
+    EXPECT_EQ(tree.find("a", stored).tokens, 128u);
+}
+
+TEST(PrefixTree, TheLeafUsedLongestAgoGoesFirst) {
+    PagedCache cache(16);
+    PrefixTree tree(cache);
+    const Tokens a = tokens_from(0, 128), b = tokens_from(1000, 64);
+    store(cache, tree, a);
+    store(cache, tree, b);
+    tree.find("", a);  // b is the older one now
+    EXPECT_TRUE(tree.evict_one());
+    EXPECT_EQ(tree.find("", b).tokens, 0u);
+    EXPECT_EQ(tree.find("", a).tokens, 128u);
+    EXPECT_TRUE(tree.evict_one());
+    EXPECT_EQ(tree.find("", a).tokens, 64u) << "a leaf goes before the page that it follows";
+    EXPECT_TRUE(tree.evict_one());
+    EXPECT_FALSE(tree.evict_one());
+    EXPECT_EQ(cache.free_pages(), 16u);
+}
+
+TEST(PrefixTree, PinnedPathsStay) {
+    PagedCache cache(16);
+    PrefixTree tree(cache);
+    const Tokens a = tokens_from(0, 192);
+    store(cache, tree, a);
+    const PrefixTree::Match match = tree.find("", std::span(a).first(128));
+    tree.pin(*match.node);
+    EXPECT_EQ(tree.evictable(), 1u);
+    EXPECT_EQ(PrefixTree::evictable_before(*match.node), 0u);
+    EXPECT_TRUE(tree.evict_one());
+    EXPECT_FALSE(tree.evict_one());
+    EXPECT_EQ(tree.find("", a).tokens, 128u);
+    tree.unpin(*match.node);
+    EXPECT_EQ(PrefixTree::evictable_before(*match.node), 2u);
+    EXPECT_EQ(tree.evictable(), 2u);
+}
+
+// Against a plain list of all sequences that were stored.
+TEST(PrefixTree, AgreesWithComparingAllSequences) {
+    std::mt19937 random(5);
+    const auto below = [&](uint32_t limit) { return static_cast<uint32_t>(random() % limit); };
+    PagedCache cache(4096);
+    {
+        PrefixTree tree(cache);
+        std::vector<Tokens> stored;
+        for (int round = 0; round < 400; ++round) {
+            Tokens tokens;
+            if (!stored.empty() && below(3) > 0) {
+                tokens = stored[below(static_cast<uint32_t>(stored.size()))];
+                tokens.resize(below(static_cast<uint32_t>(tokens.size()) + 1));
+            }
+            const size_t size = tokens.size() + 1 + below(200);
+            while (tokens.size() < size) tokens.push_back(static_cast<Token>(below(3)));
+            uint32_t expected = 0;
+            for (const Tokens& other : stored) {
+                const auto common = std::ranges::mismatch(other, tokens).in1 - other.begin();
+                expected = std::max(expected, static_cast<uint32_t>(common));
+            }
+            const PrefixTree::Match match = tree.find("", tokens);
+            ASSERT_EQ(match.tokens, expected);
+            ASSERT_EQ(match.pages.size(), (expected + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS);
+            const SequenceId shared = cache.create(match.pages, match.tokens);
+            EXPECT_EQ(cache.length(shared), expected);
+            cache.remove(shared);
+            store(cache, tree, tokens);
+            stored.push_back(tokens);
+            ASSERT_EQ(cache.free_pages() + tree.size(), cache.page_count());
+        }
+        for (uint64_t left = tree.size(); left > 0; --left) {
+            ASSERT_EQ(tree.evictable(), left);
+            ASSERT_TRUE(tree.evict_one());
+        }
+        EXPECT_FALSE(tree.evict_one());
+    }
+    EXPECT_EQ(cache.free_pages(), cache.page_count());
+}
+
+TEST(PrefixTree, ADeepTreeIsDestroyedWithoutRecursion) {
+    PagedCache cache(40000);
+    {
+        PrefixTree tree(cache);
+        store(cache, tree, tokens_from(0, size_t{39000} * TSR_PAGE_TOKENS));
+    }
+    EXPECT_EQ(cache.free_pages(), cache.page_count());
+}
+
+}  // namespace
+}  // namespace tessera::session

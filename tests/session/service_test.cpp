@@ -1,0 +1,302 @@
+// Many clients of one engine: what each gets, in which order, and what is left afterwards.
+#include "core/session/service.hpp"
+
+#include "core/base/error.hpp"
+#include "core/text/vocabulary_from_gguf.hpp"
+#include "tests/support.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <future>
+#include <random>
+#include <thread>
+
+namespace tessera::session {
+namespace {
+
+struct Result {
+    std::string text;
+    Answer answer;
+    uint32_t order = 0;  // among those that ended
+};
+
+class ServiceTest : public testing::Test {
+  protected:
+    void load(uint32_t rows, uint32_t sequences, uint32_t context, uint32_t threads = 0) {
+        EngineOptions options;
+        options.context = context;
+        options.rows = rows;
+        options.sequences = sequences;
+        options.threads = threads;
+        model_ = std::make_unique<test::LoadedModel>(TSR_TEST_MODEL, options, test::plugins_without({}));
+        tokenizer_ = std::make_unique<text::Tokenizer>(text::vocabulary_from_gguf(engine().file().metadata()));
+    }
+    Engine& engine() { return *model_->engine; }
+
+    Request request(const std::string& prompt, Result& result, uint32_t length = 24) {
+        Request made;
+        made.prompt = tokenizer_->encode(prompt, {.add_special = true, .parse_special = true});
+        made.sampling.temperature = 0;
+        made.max_new_tokens = length;
+        made.on_text = [&result](std::string_view text) { result.text += text; };
+        made.on_finish = [this, &result](const Answer& answer) {
+            result.answer = answer;
+            result.order = ++ended_;
+        };
+        return made;
+    }
+
+    static std::string question(int i) {
+        static const char* const kinds[] = {"Count from 1 to {} in German.", "What is 3 plus {}?",
+                                            "Count from 1 to {} in French.", "Say hello {} times.", "Repeat: box {}."};
+        std::string kind = kinds[i % 5];
+        kind.replace(kind.find("{}"), 2, std::to_string(2 + i / 5 % 9));
+        std::string text = "<｜User｜>";
+        for (int k = 0; k < i % 7; ++k)
+            text += "The key of box " + std::to_string(k * i) + " is " + std::to_string(k) + ". ";
+        return text + kind + "<｜Assistant｜>";
+    }
+
+    // Runs a service over `use`, and expects all pages to be free or in the tree afterwards.
+    template <typename Use>
+    ServiceStatus serve(ServiceOptions options, Use&& use) {
+        Service service(engine(), *tokenizer_, std::move(options));
+        std::thread thread([&] { service.run(); });
+        use(service);
+        service.close();
+        thread.join();
+        ServiceStatus status = service.status();
+        EXPECT_EQ(status.free_pages + status.prefix_pages, status.pages);
+        EXPECT_EQ(status.evictable_pages, status.prefix_pages);
+        return status;
+    }
+
+    std::unique_ptr<test::LoadedModel> model_;
+    std::unique_ptr<text::Tokenizer> tokenizer_;
+    uint32_t ended_ = 0;
+};
+
+TEST_F(ServiceTest, AThousandRequestsGetWhatEachGetsAlone) {
+    load(64 + 15, 16, 4096);
+    constexpr int kKinds = 45, kRequests = 1000;
+    std::vector<Result> alone(kKinds), found(kRequests);
+    ServiceOptions options;
+    options.waiting_requests = kRequests;
+    options.generator.piece_rows = 64;
+    serve(options, [&](Service& service) {
+        for (int i = 0; i < kKinds; ++i) {
+            std::promise<void> done;
+            Request made = request(question(i), alone[i], 16);
+            made.reuse = false;
+            const auto finish = made.on_finish;
+            made.on_finish = [&](const Answer& answer) { finish(answer), done.set_value(); };
+            service.submit(std::move(made));
+            done.get_future().wait();
+        }
+        for (int i = 0; i < kRequests; ++i) {
+            Request made = request(question(i * 7 % kKinds), found[i], 16);
+            made.reuse = false;
+            made.client = "client " + std::to_string(i % 3);
+            service.submit(std::move(made));
+        }
+    });
+    for (int i = 0; i < kRequests; ++i) {
+        const Result& expected = alone[i * 7 % kKinds];
+        ASSERT_FALSE(expected.answer.tokens.empty());
+        ASSERT_EQ(found[i].answer.tokens, expected.answer.tokens) << question(i * 7 % kKinds);
+        ASSERT_EQ(found[i].text, expected.text);
+    }
+}
+
+TEST_F(ServiceTest, TooFewPagesDelayRequestsAndChangeNothing) {
+    load(64 + 7, 8, 1024);
+    std::vector<Result> alone(12), found(12);
+    serve({}, [&](Service& service) {
+        for (int i = 0; i < 12; ++i) {
+            std::promise<void> done;
+            Request made = request(question(i), alone[i], 60);
+            made.reuse = false;
+            const auto finish = made.on_finish;
+            made.on_finish = [&](const Answer& answer) { finish(answer), done.set_value(); };
+            service.submit(std::move(made));
+            done.get_future().wait();
+        }
+    });
+    model_.reset();
+    // All eight together need more pages than there are.
+    load(64 + 7, 8, 256);
+    const ServiceStatus status = serve({}, [&](Service& service) {
+        for (int i = 0; i < 12; ++i) {
+            Request made = request(question(i), found[i], 60);
+            made.sampling.logit_bias.clear();
+            service.submit(std::move(made));
+        }
+    });
+    for (int i = 0; i < 12; ++i) {
+        EXPECT_EQ(found[i].text, alone[i].text) << question(i);
+        EXPECT_EQ(found[i].answer.new_tokens, alone[i].answer.new_tokens) << "nothing is sent twice";
+    }
+    EXPECT_EQ(status.counters.finished, 12u);
+}
+
+TEST_F(ServiceTest, TheYoungestGivesUpItsPagesAndIsComputedAgain) {
+    // Two prompts fit, and not what both of them become.
+    load(64 + 1, 2, 64 * 3);
+    std::vector<Result> found(2);
+    ServiceStatus status;
+    Service service(engine(), *tokenizer_, {});
+    for (int i = 0; i < 2; ++i) {
+        Request made =
+            request("<｜User｜>Count from " + std::to_string(i) + " to 10 in French.<｜Assistant｜>", found[i], 120);
+        for (const Token end : tokenizer_->generation_ends())
+            made.sampling.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());
+        service.submit(std::move(made));
+    }
+    service.close();
+    service.run();
+    status = service.status();
+    EXPECT_GE(status.counters.preempted, 1u);
+    EXPECT_GE(status.counters.recomputed_tokens, 1u);
+    EXPECT_LT(found[0].order, found[1].order) << "the oldest is not delayed";
+    for (const Result& result : found) {
+        EXPECT_EQ(result.answer.reason, FinishReason::kLength);
+        EXPECT_EQ(result.answer.new_tokens, 120u);
+        EXPECT_EQ(result.answer.tokens.size(), result.answer.prompt_tokens + 120);
+    }
+    EXPECT_GT(found[1].answer.recomputed_tokens, 0u);
+    EXPECT_EQ(found[0].answer.recomputed_tokens, 0u);
+}
+
+TEST_F(ServiceTest, ALightClientIsNotHeldUpByAFlood) {
+    load(64 + 3, 4, 4096);
+    std::vector<Result> flood(40);
+    Result light;
+    ServiceStatus status;
+    Service service(engine(), *tokenizer_, {});
+    for (size_t i = 0; i < flood.size(); ++i) {
+        Request made = request(question(static_cast<int>(i)), flood[i], 24);
+        made.client = "flood";
+        service.submit(std::move(made));
+    }
+    Request made = request(question(3), light, 24);
+    made.client = "light";
+    service.submit(std::move(made));
+    service.close();
+    service.run();
+    EXPECT_LE(light.order, 8u) << "of 41";
+    EXPECT_GE(service.status().counters.paused, 1u);
+    for (const Result& result : flood) EXPECT_NE(result.answer.reason, FinishReason::kFailed);
+}
+
+TEST_F(ServiceTest, CommonPrefixesAreComputedOnceWithinASpace) {
+    load(512, 4, 4096);
+    std::string common = "<｜User｜>";
+    for (int i = 0; i < 30; ++i)
+        common += "The key of box " + std::to_string(i) + " is " + std::to_string(i * 37 % 100) + ". ";
+    std::vector<Result> found(4);
+    serve({}, [&](Service& service) {
+        for (size_t i = 0; i < found.size(); ++i) {
+            std::promise<void> done;
+            Request made =
+                request(common + "What is the key of box " + std::to_string(i % 2) + "?<｜Assistant｜>", found[i], 8);
+            made.space = i == 2 ? "other" : "";
+            const auto finish = made.on_finish;
+            made.on_finish = [&](const Answer& answer) { finish(answer), done.set_value(); };
+            service.submit(std::move(made));
+            done.get_future().wait();
+        }
+    });
+    EXPECT_EQ(found[0].answer.reused_tokens, 0u);
+    EXPECT_GT(found[1].answer.reused_tokens, found[1].answer.prompt_tokens - 16);
+    ASSERT_TRUE(found[1].answer.difference);
+    EXPECT_EQ(found[1].answer.difference->position, found[1].answer.reused_tokens);
+    EXPECT_EQ(found[2].answer.reused_tokens, 0u);
+    EXPECT_EQ(found[3].answer.reused_tokens, found[3].answer.prompt_tokens - 1);
+    EXPECT_EQ(found[3].text, found[1].text);
+}
+
+TEST_F(ServiceTest, CancellingEndsARunningStepAndReleasesItsPages) {
+    load(512, 2, 4096);
+    Result result, other;
+    serve({}, [&](Service& service) {
+        std::promise<void> started, ended;
+        std::string prompt = "<｜User｜>";
+        for (int i = 0; i < 400; ++i) prompt += "box " + std::to_string(i) + " ";
+        Request made = request(prompt, result, 4000);
+        bool first = true;
+        made.on_prompt = [&](uint32_t, uint32_t) {
+            if (std::exchange(first, false)) started.set_value();
+        };
+        made.on_finish = [&](const Answer& answer) { result.answer = answer, ended.set_value(); };
+        const RequestId id = service.submit(std::move(made));
+        started.get_future().wait();
+        service.cancel(id);
+        service.cancel(id + 1000);
+        EXPECT_EQ(ended.get_future().wait_for(std::chrono::seconds(20)), std::future_status::ready);
+        service.submit(request(question(1), other));
+    });
+    EXPECT_EQ(result.answer.reason, FinishReason::kCancelled);
+    EXPECT_FALSE(other.text.empty());
+}
+
+TEST_F(ServiceTest, WhatIsTooMuchIsRefusedAtOnce) {
+    load(64, 1, 256);
+    ServiceOptions options;
+    options.waiting_requests = 2;
+    Service service(engine(), *tokenizer_, options);
+    Result result;
+    service.submit(request(question(0), result, 2));
+    service.submit(request(question(1), result, 2));
+    EXPECT_THROW(service.submit(request(question(2), result, 2)), QueueFull);
+    Request large = request(question(0), result);
+    large.prompt.assign(300, 5);
+    try {
+        service.submit(std::move(large));
+        ADD_FAILURE() << "a prompt larger than the context was accepted";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_DOES_NOT_FIT);
+    }
+    Request wrong = request(question(0), result);
+    wrong.sampling.top_p = 7;
+    EXPECT_THROW(service.submit(std::move(wrong)), Error);
+    service.close();
+    EXPECT_THROW(service.submit(request(question(0), result)), Error);
+    service.run();
+    EXPECT_EQ(service.status().counters.finished, 2u);
+}
+
+TEST_F(ServiceTest, StoppingEndsAllRequests) {
+    load(64 + 3, 4, 4096);
+    std::vector<Result> found(10);
+    serve({}, [&](Service& service) {
+        for (size_t i = 0; i < found.size(); ++i)
+            service.submit(request(question(static_cast<int>(i)), found[i], 100000));
+        service.stop();
+    });
+    EXPECT_EQ(ended_, 10u);
+    for (const Result& result : found) EXPECT_NE(result.answer.reason, FinishReason::kFailed);
+}
+
+TEST_F(ServiceTest, ProbabilitiesAreThoseOfTheModel) {
+    load(64, 1, 1024);
+    Result result;
+    std::vector<TokenProbabilities> tokens;
+    serve({}, [&](Service& service) {
+        Request made = request(question(2), result, 8);
+        made.probabilities = 3;
+        made.on_probabilities = [&](const TokenProbabilities& token) { tokens.push_back(token); };
+        service.submit(std::move(made));
+    });
+    ASSERT_EQ(tokens.size(), 8u);
+    for (size_t i = 0; i < tokens.size(); ++i) {
+        EXPECT_EQ(tokens[i].token, result.answer.tokens[result.answer.prompt_tokens + i]);
+        ASSERT_EQ(tokens[i].best.size(), 3u);
+        EXPECT_EQ(tokens[i].best[0].first, tokens[i].token) << "the most likely one is chosen";
+        EXPECT_EQ(tokens[i].best[0].second, tokens[i].log_probability);
+        EXPECT_LE(tokens[i].log_probability, 0);
+    }
+}
+
+}  // namespace
+}  // namespace tessera::session
