@@ -333,7 +333,7 @@ std::string help_text(Command command) {
     const CommandInfo& info = info_of(command);
     std::string text = wrapped(info.summary, 0, 0) + "\n\n" + wrapped(info.usage, 0, 4) + "\n";
     for (const Group group : {Group::kGeneral, Group::kPrompt, Group::kSampling, Group::kContext, Group::kPlacement,
-                              Group::kMeasuring, Group::kReport}) {
+                              Group::kServer, Group::kMeasuring, Group::kReport}) {
         std::string lines;
         for (const Flag& flag : all_flags()) {
             if (flag.group != group || !flag.of(command) || flag.standing != Standing::kSupported) continue;

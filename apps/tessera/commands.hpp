@@ -19,6 +19,7 @@ enum ExitCode : int {
 
 int run_command(Arguments& arguments);
 int chat_command(Arguments& arguments);
+int serve_command(Arguments& arguments);
 int plan_command(Arguments& arguments);
 int devices_command(Arguments& arguments);
 int plugins_command(Arguments& arguments);

@@ -15,17 +15,22 @@ constexpr uint32_t kBench = static_cast<uint32_t>(Command::kBench);
 constexpr uint32_t kSweep = static_cast<uint32_t>(Command::kSweep);
 constexpr uint32_t kPerplexity = static_cast<uint32_t>(Command::kPerplexity);
 constexpr uint32_t kRepack = static_cast<uint32_t>(Command::kRepack);
+constexpr uint32_t kServe = static_cast<uint32_t>(Command::kServe);
 constexpr uint32_t kAll = kAllCommands;
 // `plan` takes the flags of `run`, so that changing one word of a command line plans it instead.
 constexpr uint32_t kModel = kRun | kChat | kPlan;
 // Commands that load or plan a model.
-constexpr uint32_t kEngine = kModel | kBench | kSweep | kPerplexity | kRepack;
+constexpr uint32_t kEngine = kModel | kServe | kBench | kSweep | kPerplexity | kRepack;
+// Commands that generate text.
+constexpr uint32_t kGenerate = kModel | kServe;
 
 constexpr CommandInfo kCommands[] = {
     {Command::kRun, "run", "", "tessera run [-m MODEL] -p PROMPT [flags]",
      "Completes a prompt and prints the completion."},
     {Command::kChat, "chat", "", "tessera chat [-m MODEL] [flags]",
      "Holds a conversation: reads messages and prints answers."},
+    {Command::kServe, "serve", "", "tessera serve [-m MODEL] [--host ADDRESS] [--port N] [flags]",
+     "Serves a model over HTTP, as the OpenAI API and llama-server have it; tessera-server is the same."},
     {Command::kPlan, "plan", "model", "tessera plan [-m] MODEL [--rig FILE] [--json] [flags]",
      "Plans a model for this machine or another without loading it: memory, placement, kernels."},
     {Command::kBench, "bench", "",
@@ -59,7 +64,8 @@ constexpr Flag ignored(std::string_view name, std::string_view spellings, Takes 
     return {name, spellings, takes, "", commands, Group::kOthers, line, Standing::kIgnored};
 }
 
-constexpr std::string_view kNoServer = "this version has no server";
+constexpr std::string_view kServerOnly = "a flag of 'tessera serve', without effect here";
+constexpr uint32_t kNotServe = kEngine & ~kServe;
 constexpr std::string_view kFromFile =
     "rope scaling comes from the model file; --override-kv changes what the file says";
 constexpr std::string_view kNoSampler = "this version has no such sampler";
@@ -94,9 +100,9 @@ constexpr Flag kFlags[] = {
     supported("prompt", "-p --prompt", Takes::kValue, "TEXT", kModel | kTokenize, Group::kPrompt, "the prompt; in chat the first message"),
     supported("file", "-f --file", Takes::kValue, "FILE", kModel | kTokenize | kPerplexity, Group::kPrompt,
              "the prompt or text from a file ('-': standard input); with --parallel one prompt a line"),
-    supported("predict", "-n --predict --n-predict", Takes::kValue, "N", kModel, Group::kPrompt,
+    supported("predict", "-n --predict --n-predict", Takes::kValue, "N", kGenerate, Group::kPrompt,
              "at most N new tokens; -1: until the model ends or the context is full"),
-    supported("parallel", "--parallel -np", Takes::kValue, "N", kModel, Group::kPrompt, "work on N prompts of the file at once"),
+    supported("parallel", "--parallel -np", Takes::kValue, "N", kGenerate, Group::kPrompt, "work on N prompts of the file at once"),
     supported("chat", "--chat -cnv --conversation", Takes::kNothing, "", kModel, Group::kPrompt,
              "run: put the prompt into the model's chat template (the bundled model's default)"),
     supported("raw", "--raw -no-cnv --no-conversation", Takes::kNothing, "", kModel, Group::kPrompt,
@@ -104,11 +110,11 @@ constexpr Flag kFlags[] = {
     supported("system", "-sys --system-prompt", Takes::kValue, "TEXT", kModel, Group::kPrompt, "the system message of a conversation"),
     supported("system-file", "-sysf --system-prompt-file", Takes::kValue, "FILE", kModel, Group::kPrompt, "the system message from a file"),
     supported("single-turn", "-st --single-turn", Takes::kNothing, "", kModel, Group::kPrompt, "chat: end after the first answer"),
-    supported("reasoning", "-rea --reasoning", Takes::kValue, "on|off|auto", kModel, Group::kPrompt,
+    supported("reasoning", "-rea --reasoning", Takes::kValue, "on|off|auto", kGenerate, Group::kPrompt,
              "thinking before the answer, if the template supports it; auto: the template's default"),
-    supported("chat-template", "--chat-template", Takes::kValue, "NAME", kModel, Group::kPrompt,
+    supported("chat-template", "--chat-template", Takes::kValue, "NAME", kGenerate, Group::kPrompt,
              "use this chat template instead of the file's"),
-    supported("stop", "--stop -r --reverse-prompt", Takes::kValue, "TEXT", kModel, Group::kPrompt,
+    supported("stop", "--stop -r --reverse-prompt", Takes::kValue, "TEXT", kGenerate, Group::kPrompt,
              "end where this text appears, without it; may be repeated"),
     supported("escape", "-e --escape", Takes::kNothing, "", kModel | kTokenize, Group::kPrompt, "read \\n, \\t, \\\\, \\\" and \\' in the prompt"),
     supported("no-escape", "--no-escape", Takes::kNothing, "", kModel | kTokenize, Group::kPrompt, "take the prompt as it is (the default)"),
@@ -119,21 +125,21 @@ constexpr Flag kFlags[] = {
     supported("no-parse-special", "--no-parse-special", Takes::kNothing, "", kTokenize | kModel, Group::kPrompt,
              "take control tokens that are written out as plain text (in chat always)"),
     // Sampling
-    supported("seed", "-s --seed", Takes::kValue, "N", kModel, Group::kSampling, "seed of the random numbers; -1: a new one each time"),
-    supported("temp", "--temp --temperature", Takes::kValue, "X", kModel, Group::kSampling,
+    supported("seed", "-s --seed", Takes::kValue, "N", kGenerate, Group::kSampling, "seed of the random numbers; -1: a new one each time"),
+    supported("temp", "--temp --temperature", Takes::kValue, "X", kGenerate, Group::kSampling,
              "temperature; 0: always the most likely token (0.8; the bundled model: 0)"),
-    supported("top-k", "--top-k", Takes::kValue, "N", kModel, Group::kSampling, "sample from the N most likely tokens; 0: from all (40)"),
-    supported("top-p", "--top-p", Takes::kValue, "X", kModel, Group::kSampling, "sample from the smallest set of probability X; 1: off (0.95)"),
-    supported("min-p", "--min-p", Takes::kValue, "X", kModel, Group::kSampling, "sample from tokens with at least X times the largest probability; 0: off (0.05)"),
-    supported("typical", "--typical --typical-p", Takes::kValue, "X", kModel, Group::kSampling, "locally typical sampling; 1: off (1)"),
-    supported("repeat-last-n", "--repeat-last-n", Takes::kValue, "N", kModel, Group::kSampling, "number of last tokens that penalties consider; -1: all (64)"),
-    supported("repeat-penalty", "--repeat-penalty", Takes::kValue, "X", kModel, Group::kSampling, "penalty of repeated tokens; 1: off (1)"),
-    supported("presence-penalty", "--presence-penalty", Takes::kValue, "X", kModel, Group::kSampling, "penalty of tokens that have occurred; 0: off (0)"),
-    supported("frequency-penalty", "--frequency-penalty", Takes::kValue, "X", kModel, Group::kSampling, "penalty for each occurrence of a token; 0: off (0)"),
-    supported("samplers", "--samplers", Takes::kValue, "A;B;...", kModel, Group::kSampling,
+    supported("top-k", "--top-k", Takes::kValue, "N", kGenerate, Group::kSampling, "sample from the N most likely tokens; 0: from all (40)"),
+    supported("top-p", "--top-p", Takes::kValue, "X", kGenerate, Group::kSampling, "sample from the smallest set of probability X; 1: off (0.95)"),
+    supported("min-p", "--min-p", Takes::kValue, "X", kGenerate, Group::kSampling, "sample from tokens with at least X times the largest probability; 0: off (0.05)"),
+    supported("typical", "--typical --typical-p", Takes::kValue, "X", kGenerate, Group::kSampling, "locally typical sampling; 1: off (1)"),
+    supported("repeat-last-n", "--repeat-last-n", Takes::kValue, "N", kGenerate, Group::kSampling, "number of last tokens that penalties consider; -1: all (64)"),
+    supported("repeat-penalty", "--repeat-penalty", Takes::kValue, "X", kGenerate, Group::kSampling, "penalty of repeated tokens; 1: off (1)"),
+    supported("presence-penalty", "--presence-penalty", Takes::kValue, "X", kGenerate, Group::kSampling, "penalty of tokens that have occurred; 0: off (0)"),
+    supported("frequency-penalty", "--frequency-penalty", Takes::kValue, "X", kGenerate, Group::kSampling, "penalty for each occurrence of a token; 0: off (0)"),
+    supported("samplers", "--samplers", Takes::kValue, "A;B;...", kGenerate, Group::kSampling,
              "order of the samplers: penalties, top_k, typ_p, top_p, min_p, temperature"),
-    supported("logit-bias", "-l --logit-bias", Takes::kValue, "TOKEN(+|-)X", kModel, Group::kSampling, "make a token more or less likely; may be repeated"),
-    supported("ignore-eos", "--ignore-eos", Takes::kNothing, "", kModel, Group::kSampling, "continue past the model's end of text"),
+    supported("logit-bias", "-l --logit-bias", Takes::kValue, "TOKEN(+|-)X", kGenerate, Group::kSampling, "make a token more or less likely; may be repeated"),
+    supported("ignore-eos", "--ignore-eos", Takes::kNothing, "", kGenerate, Group::kSampling, "continue past the model's end of text"),
     // Context and speed
     supported("ctx-size", "-c --ctx-size", Takes::kValue, "N", kEngine & ~kBench, Group::kContext,
              "tokens that the cache holds in total; 0: the model's maximum (4096, or what prompt and -n need)"),
@@ -221,6 +227,24 @@ constexpr Flag kFlags[] = {
     supported("kl-divergence-base", "--kl-divergence-base", Takes::kValue, "FILE", kPerplexity, Group::kMeasuring,
              "save the log probabilities of this run, or with --kl-divergence those to compare with"),
     supported("kl-divergence", "--kl-divergence", Takes::kNothing, "", kPerplexity, Group::kMeasuring, "compare with the saved run, chunk by chunk"),
+    // Server
+    supported("host", "--host", Takes::kValue, "ADDRESS", kServe, Group::kServer, "the address at which clients find the server; 0.0.0.0: all of this machine (127.0.0.1)"),
+    supported("port", "--port", Takes::kValue, "N", kServe, Group::kServer, "the port; 0: any that is free (8080)"),
+    supported("alias", "-a --alias", Takes::kValue, "NAME", kServe, Group::kServer, "the model's name to clients (the file's name)"),
+    supported("api-key", "--api-key", Takes::kValue, "KEY,...", kServe, Group::kServer, "clients need one of these keys; may be repeated"),
+    supported("api-key-file", "--api-key-file", Takes::kValue, "FILE", kServe, Group::kServer, "more keys, one a line; SIGHUP reads them again"),
+    supported("api-prefix", "--api-prefix", Takes::kValue, "PATH", kServe, Group::kServer, "stands before every path"),
+    supported("timeout", "-to --timeout", Takes::kValue, "SECONDS", kServe, Group::kServer, "a client that does not read its answer for so long is disconnected (600)"),
+    supported("queue", "--queue", Takes::kValue, "N", kServe, Group::kServer, "requests that may wait; others get 429 (256)"),
+    supported("itl-target", "--itl-target", Takes::kValue, "MS", kServe, Group::kServer, "size pieces of prompts so that running answers get a token in this time; 0: pieces are of -ub rows (0)"),
+    supported("slots", "--slots", Takes::kNothing, "", kServe, Group::kServer, "answer /slots (the default)"),
+    supported("no-slots", "--no-slots", Takes::kNothing, "", kServe, Group::kServer, "do not answer /slots"),
+    supported("metrics", "--metrics", Takes::kNothing, "", kServe, Group::kServer, "answer /metrics (the default)"),
+    supported("no-metrics", "--no-metrics", Takes::kNothing, "", kServe, Group::kServer, "do not answer /metrics"),
+    supported("no-webui", "--no-webui", Takes::kNothing, "", kServe, Group::kServer, "no chat page"),
+    supported("access-log", "--access-log", Takes::kValue, "FILE", kServe, Group::kServer, "a line of JSON for each request; '-': on standard output (none)"),
+    supported("cors-origin", "--cors-origin", Takes::kValue, "ORIGIN,...", kServe, Group::kServer, "pages of other sites that may use the server, as https://example.org"),
+    supported("allowed-host", "--allowed-host", Takes::kValue, "NAME,...", kServe, Group::kServer, "names besides --host by which clients may call the server"),
     // Accepted and ignored, with a line that says so
     ignored("fused-moe", "-fmoe --fused-moe", Takes::kSwitch, "experts are always fused where a kernel offers that"),
     ignored("no-fused-moe", "-no-fmoe --no-fused-moe", Takes::kNothing, "experts are fused wherever a kernel offers that and it is faster"),
@@ -293,12 +317,15 @@ constexpr Flag kFlags[] = {
     ignored("graph-reuse", "-gr --graph-reuse -no-gr --no-graph-reuse", Takes::kNothing, "graphs are always prepared once"),
     ignored("defrag-thold", "-dt --defrag-thold", Takes::kValue, "a paged cache is never fragmented"),
     // Of servers
-    ignored("host",
-            "--host --port -a --alias --api-key --api-key-file -to --timeout --threads-http --slot-save-path "
-            "--reasoning-format --webui --path --ssl-key-file --ssl-cert-file -cram --cache-ram -ctxcp "
-            "--ctx-checkpoints --swa-checkpoints -sps --slot-prompt-similarity", Takes::kValue, kNoServer),
+    ignored("server-only",
+            "--host --port -a --alias --api-key --api-key-file -to --timeout --api-prefix --access-log --cors-origin --allowed-host "
+            "--itl-target --queue", Takes::kValue, kServerOnly, kNotServe),
+    ignored("server-switches", "--metrics --slots --no-slots --no-metrics --no-webui --webui --props", Takes::kNothing, kServerOnly, kNotServe),
+    ignored("server-props", "--props --webui", Takes::kNothing, "/props is answered, and cannot be changed by clients", kServe),
+    ignored("threads-http",
+            "--threads-http --slot-save-path --reasoning-format --path --ssl-key-file --ssl-cert-file -cram --cache-ram -ctxcp "
+            "--ctx-checkpoints --swa-checkpoints -sps --slot-prompt-similarity", Takes::kValue, "not in this version of the server"),
     ignored("cont-batching", "-cb --cont-batching -nocb --no-cont-batching", Takes::kNothing, "prompts and generations always share steps"),
-    ignored("metrics", "--metrics --slots --no-slots --no-webui --props", Takes::kNothing, kNoServer),
     ignored("cache-reuse", "--cache-reuse", Takes::kValue, "common prefixes of prompts are always computed once"),
     ignored("cache-prompt", "--cache-prompt --no-cache-prompt", Takes::kNothing, "common prefixes of prompts are always computed once"),
     // Of benchmarks

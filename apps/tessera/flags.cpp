@@ -13,9 +13,10 @@ const CommandInfo& info_of(Command command) noexcept {
 }
 
 std::string_view group_title(Group group) noexcept {
-    constexpr std::array<std::string_view, 8> titles = {
-        "General",   "Prompt",  "Sampling",  "Context and speed",
-        "Placement", "Reports", "Measuring", "Accepted but ignored (with a note)"};
+    constexpr std::array<std::string_view, 9> titles = {
+        "General",           "Prompt",    "Sampling",
+        "Context and speed", "Placement", "Server",
+        "Reports",           "Measuring", "Accepted but ignored (with a note)"};
     return titles[static_cast<size_t>(group)];
 }
 

@@ -21,9 +21,10 @@ enum class Command : uint32_t {
     kSweep = 256,
     kPerplexity = 512,
     kRepack = 1024,
+    kServe = 2048,
 };
 
-inline constexpr uint32_t kAllCommands = 2047;
+inline constexpr uint32_t kAllCommands = 4095;
 
 struct CommandInfo {
     Command command;
@@ -48,7 +49,17 @@ enum class Standing : uint8_t {
     kIgnored,  // accepted and ignored, with the line `help`
 };
 
-enum class Group : uint8_t { kGeneral, kPrompt, kSampling, kContext, kPlacement, kReport, kMeasuring, kOthers };
+enum class Group : uint8_t {
+    kGeneral,
+    kPrompt,
+    kSampling,
+    kContext,
+    kPlacement,
+    kServer,
+    kReport,
+    kMeasuring,
+    kOthers
+};
 std::string_view group_title(Group group) noexcept;
 
 struct Flag {

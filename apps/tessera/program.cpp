@@ -33,6 +33,8 @@ int dispatch(Command command, Arguments& arguments) {
             return run_command(arguments);
         case Command::kChat:
             return chat_command(arguments);
+        case Command::kServe:
+            return serve_command(arguments);
         case Command::kPlan:
             return plan_command(arguments);
         case Command::kDevices:

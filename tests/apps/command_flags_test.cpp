@@ -170,8 +170,8 @@ TEST(Flags, TypesThatCannotBeCachedAreRefused) {
 }
 
 TEST(Flags, MessagesNameFlagsAsTyped) {
-    EXPECT_THAT(plan({"--alias", "x"}).err, HasSubstr("--alias: this version has no server"));
-    EXPECT_THAT(plan({"-a", "x"}).err, HasSubstr("-a: this version has no server"));
+    EXPECT_THAT(plan({"--alias", "x"}).err, HasSubstr("--alias: a flag of 'tessera serve'"));
+    EXPECT_THAT(plan({"-a", "x"}).err, HasSubstr("-a: a flag of 'tessera serve'"));
     EXPECT_THAT(plan({"--ctx-size", "x"}).err, HasSubstr("tessera: --ctx-size: expected"));
     EXPECT_THAT(plan({"--samplers", "top_q"}).err, Not(HasSubstr("samplers: samplers")));
     const Outcome bias = tessera({"run", "-m", kBundled, "-p", "x", "-l", "999999+1"});

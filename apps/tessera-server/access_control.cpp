@@ -1,0 +1,152 @@
+#include "apps/tessera-server/access_control.hpp"
+
+#include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/http_text.hpp"
+#include "core/base/error.hpp"
+
+#include <boost/asio/ip/address.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <fstream>
+
+namespace tessera::server {
+namespace {
+
+bool is_loopback(const std::string& host) {
+    if (host == "localhost") return true;
+    boost::system::error_code error;
+    const auto address = boost::asio::ip::make_address(host, error);
+    return !error && address.is_loopback();
+}
+
+// Without the port; of "[::1]:8080" what stands in brackets.
+std::string_view host_name(std::string_view host) {
+    if (host.starts_with('[')) return host.substr(1, std::min(host.find(']'), host.size()) - 1);
+    return host.substr(0, host.find(':'));
+}
+
+// Time depends on the lengths alone.
+bool equal_in_constant_time(std::string_view a, std::string_view b) {
+    unsigned difference = a.size() == b.size() ? 0 : 1;
+    for (size_t i = 0; i < a.size(); ++i)
+        difference |= static_cast<unsigned char>(a[i]) ^ static_cast<unsigned char>(b.empty() ? 0 : b[i % b.size()]);
+    return difference == 0;
+}
+
+std::vector<std::string> keys_of(const ServerSettings& settings) {
+    std::vector<std::string> keys = settings.keys;
+    if (!settings.key_file) return keys;
+    std::ifstream file(*settings.key_file);
+    if (!file) fail(TSR_NOT_FOUND, "--api-key-file {}: the file cannot be read", settings.key_file->string());
+    const size_t before = keys.size();
+    for (std::string line; std::getline(file, line);) {
+        const size_t begin = line.find_first_not_of(" \t\r");
+        if (begin == std::string::npos || line[begin] == '#') continue;
+        keys.push_back(line.substr(begin, line.find_last_not_of(" \t\r") - begin + 1));
+    }
+    if (keys.size() == before) {
+        fail(TSR_INVALID_ARGUMENT,
+             "--api-key-file {}: expected one key a line, found none; without the flag no key is needed",
+             settings.key_file->string());
+    }
+    return keys;
+}
+
+std::string_view given_key(const HttpRequest& request) {
+    if (const std::string* header = request.header("authorization")) {
+        constexpr std::string_view bearer = "bearer ";
+        if (lower_case(std::string_view(*header).substr(0, bearer.size())) == bearer)
+            return std::string_view(*header).substr(bearer.size());
+    }
+    if (const std::string* header = request.header("x-api-key")) return *header;
+    return {};
+}
+
+}  // namespace
+
+AccessControl::AccessControl(const ServerSettings& settings)
+    : settings_(settings), loopback_(is_loopback(settings.host)), keys_(keys_of(settings)) {}
+
+void AccessControl::reload() {
+    std::vector<std::string> keys = keys_of(settings_);
+    const std::scoped_lock lock(mutex_);
+    keys_ = std::move(keys);
+}
+
+bool AccessControl::known_host(std::string_view host) const {
+    const std::string name = lower_case(host_name(host));
+    // A server for other machines is called by names that it cannot know.
+    if (!loopback_ && settings_.hosts.empty()) return true;
+    return is_loopback(name) || name == lower_case(settings_.host) ||
+           std::ranges::find(settings_.hosts, name) != settings_.hosts.end();
+}
+
+bool AccessControl::listed(std::string_view origin) const {
+    return std::ranges::any_of(settings_.origins,
+                               [&](const std::string& allowed) { return allowed == "*" || allowed == origin; });
+}
+
+bool AccessControl::allowed_origin(const HttpRequest& request, std::string_view origin) const {
+    if (const std::string* host = request.header("host")) {
+        const size_t scheme = origin.find("://");
+        if (scheme != std::string_view::npos && origin.substr(scheme + 3) == *host) return true;
+    }
+    return listed(origin);
+}
+
+std::optional<size_t> AccessControl::key_of(const HttpRequest& request) const {
+    const std::string_view given = given_key(request);
+    const std::scoped_lock lock(mutex_);
+    std::optional<size_t> found;
+    for (size_t i = 0; i < keys_.size(); ++i) {
+        if (equal_in_constant_time(given, keys_[i])) found = i;
+    }
+    return found;
+}
+
+std::optional<HttpResponse> AccessControl::refusal(const HttpRequest& request, bool needs_key) const {
+    const std::string* const host = request.header("host");
+    if (host && !known_host(*host)) {
+        return to_response(ApiError(
+            421, fmt::format("this server is not called {}; --allowed-host adds a name", host_name(*host)), "Host"));
+    }
+    if (const std::string* origin = request.header("origin"); origin && !allowed_origin(request, *origin)) {
+        return to_response(ApiError(
+            403, fmt::format("pages of {} may not use this server; --cors-origin allows them", *origin), "Origin"));
+    }
+    bool keys;
+    {
+        const std::scoped_lock lock(mutex_);
+        keys = !keys_.empty();
+    }
+    if (needs_key && keys && !key_of(request)) {
+        ApiError error(401,
+                       given_key(request).empty() ? "a key is needed: send the header 'Authorization: Bearer KEY'"
+                                                  : "the key is not valid",
+                       {}, "invalid_api_key");
+        HttpResponse response = to_response(error);
+        // A browser shows the page of an allowed site why it was refused.
+        for (auto& header : cors_headers(request)) response.headers.push_back(std::move(header));
+        return response;
+    }
+    return std::nullopt;
+}
+
+Headers AccessControl::cors_headers(const HttpRequest& request) const {
+    const std::string* const origin = request.header("origin");
+    if (!origin || !listed(*origin)) return {};
+    return {{"Access-Control-Allow-Origin", *origin}, {"Vary", "Origin"}};
+}
+
+std::string AccessControl::space_of(const HttpRequest& request) const {
+    const auto key = key_of(request);
+    return key ? fmt::format("key {}", *key) : std::string();
+}
+
+std::string AccessControl::client_of(const HttpRequest& request) const {
+    if (const auto key = key_of(request)) return fmt::format("key {}", *key);
+    return request.address;
+}
+
+}  // namespace tessera::server

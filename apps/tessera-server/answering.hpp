@@ -1,0 +1,82 @@
+// From a request's generations to its answer.
+#pragma once
+
+#include "apps/tessera-server/exchange.hpp"
+#include "apps/tessera-server/model_host.hpp"
+#include "apps/tessera-server/request_fields.hpp"
+#include "core/session/generation.hpp"
+
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::server {
+
+// Submits a generation for each choice, cancels them when the client goes, and passes on what becomes of them. The
+// methods that derived classes define are called by the engine's thread.
+class Answering : public std::enable_shared_from_this<Answering> {
+  public:
+    Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form);
+    virtual ~Answering() = default;
+
+    // Once. `request` for each choice, with seeds one after the other. Throws ApiError if the queue is full, and what
+    // Service::submit throws; nothing is generated then.
+    void start(session::Request request);
+
+    // Sends a comment if a stream has been silent for that long.
+    void ping(std::chrono::steady_clock::duration silence);
+
+  protected:
+    virtual void on_probabilities(size_t choice, const session::TokenProbabilities& token) = 0;
+    virtual void on_text(size_t choice, std::string_view text) = 0;
+    virtual void on_finish(size_t choice, const session::Answer& answer) = 0;
+    // After the last choice has finished.
+    virtual void on_end() = 0;
+    virtual std::string progress_json(uint32_t done, uint32_t total) = 0;
+    // The first event of a stream; empty: there is none.
+    virtual std::string opening_json() { return {}; }
+
+    bool streams() const noexcept { return form_.stream; }
+    const AnswerForm& form() const noexcept { return form_; }
+    const ServedModel& model() const noexcept { return *model_; }
+    Exchange& exchange() noexcept { return *exchange_; }
+    // One event of the stream, which begins with the first.
+    void send(std::string_view json);
+    void send_end();
+
+    const std::string id_;  // random
+    const int64_t created_;
+    // Of all choices; the prompt counts once.
+    Usage usage_;
+    double prompt_seconds_ = 0, generation_seconds_ = 0;
+    std::string timings_json() const;
+
+  private:
+    void finished(size_t choice, const session::Answer& answer);
+    void cancel();
+    void open();
+    void write(std::string_view json);
+
+    const std::shared_ptr<Exchange> exchange_;
+    const std::shared_ptr<const ServedModel> model_;
+    const AnswerForm form_;
+    uint32_t left_ = 0;
+    bool failed_ = false;
+    std::once_flag opened_;
+    std::mutex mutex_;  // of all below
+    std::vector<session::RequestId> ids_;
+    bool gone_ = false;
+    std::chrono::steady_clock::time_point last_sent_ = std::chrono::steady_clock::now();
+};
+
+// "stop" or "length".
+std::string_view finish_word(session::FinishReason reason) noexcept;
+
+// "chatcmpl-" and the like, with a number that no other answer has.
+std::string new_id(std::string_view kind);
+
+}  // namespace tessera::server

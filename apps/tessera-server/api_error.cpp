@@ -1,0 +1,87 @@
+#include "apps/tessera-server/api_error.hpp"
+
+#include "apps/tessera-server/json_text.hpp"
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+
+#include <new>
+
+namespace tessera::server {
+namespace {
+
+std::string_view type_of(unsigned status) {
+    switch (status) {
+        case 401:
+            return "authentication_error";
+        case 403:
+            return "permission_error";
+        case 404:
+            return "not_found_error";
+        case 429:
+            return "rate_limit_error";
+        case 501:
+            return "not_supported_error";
+        case 503:
+            return "unavailable_error";
+        default:
+            return status >= 500 ? "server_error" : "invalid_request_error";
+    }
+}
+
+void append_or_null(std::string& out, std::string_view text) {
+    if (text.empty()) {
+        out += "null";
+    } else {
+        append_json(out, text);
+    }
+}
+
+}  // namespace
+
+std::string error_json(unsigned status, std::string_view message, std::string_view parameter, std::string_view code) {
+    std::string out = R"({"error":{"message":)";
+    append_json(out, message);
+    out += R"(,"type":)";
+    append_json(out, type_of(status));
+    out += R"(,"param":)";
+    append_or_null(out, parameter);
+    out += R"(,"code":)";
+    append_or_null(out, code);
+    out += "}}";
+    return out;
+}
+
+HttpResponse to_response(const ApiError& error) {
+    HttpResponse response;
+    response.status = error.status();
+    response.body = error_json(error.status(), error.what(), error.parameter(), error.code());
+    if (error.retry_after) response.headers.emplace_back("Retry-After", std::to_string(error.retry_after));
+    if (error.status() == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
+    return response;
+}
+
+ApiError current_api_error() {
+    try {
+        throw;
+    } catch (const ApiError& error) {
+        return error;
+    } catch (const Error& error) {
+        switch (error.code()) {
+            case TSR_INVALID_ARGUMENT:
+            case TSR_UNSUPPORTED:
+            case TSR_NOT_FOUND:
+                return ApiError(400, error.what());
+            case TSR_DEVICE_LOST:
+                return ApiError(503, error.what(), {}, "device_lost");
+            default:
+                return ApiError(500, error.what());
+        }
+    } catch (const std::bad_alloc&) {
+        return ApiError(503, "the server has no memory left for this request; a smaller one may work");
+    } catch (const std::exception& error) {
+        log().error("a request failed: {}", error.what());
+        return ApiError(500, "the server failed at this request; its log says more");
+    }
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,41 @@
+// Errors that a client is told, in the form of the OpenAI API.
+#pragma once
+
+#include "apps/tessera-server/exchange.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace tessera::server {
+
+class ApiError : public std::runtime_error {
+  public:
+    // `parameter`: the field of the request that is meant; empty: none. `code`: for programs, as
+    // "context_length_exceeded"; empty: none.
+    ApiError(unsigned status, const std::string& message, std::string parameter = {}, std::string code = {})
+        : std::runtime_error(message), status_(status), parameter_(std::move(parameter)), code_(std::move(code)) {}
+
+    unsigned status() const noexcept { return status_; }
+    const std::string& parameter() const noexcept { return parameter_; }
+    const std::string& code() const noexcept { return code_; }
+
+    // Seconds after which trying again makes sense; 0: not told.
+    unsigned retry_after = 0;
+
+  private:
+    unsigned status_;
+    std::string parameter_, code_;
+};
+
+// {"error":{"message":...,"type":...,"param":...,"code":...}}.
+std::string error_json(unsigned status, std::string_view message, std::string_view parameter = {},
+                       std::string_view code = {});
+
+HttpResponse to_response(const ApiError& error);
+
+// From whatever is being caught: an ApiError as it is; an Error of the core, invalid JSON, lack of memory as what they
+// mean for the client; all else 500.
+ApiError current_api_error();
+
+}  // namespace tessera::server

@@ -1,0 +1,145 @@
+#include "apps/tessera-server/chat_answer.hpp"
+
+#include "apps/tessera-server/json_text.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace tessera::server {
+ChatAnswer::ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+                       ChatForm chat)
+    : Answering(std::move(exchange), std::move(model), form), chat_(std::move(chat)) {
+    for (uint32_t i = 0; i < form.choices; ++i)
+        choices_.push_back({text::ReplyParser(chat_.syntax), {}, {}, {}, {}, {}});
+}
+
+std::string ChatAnswer::head(std::string_view object) const {
+    return fmt::format(R"({{"id":"chatcmpl{}","object":"{}","created":{},"model":{},)", id_, object, created_,
+                       json_string(model().name));
+}
+
+std::string ChatAnswer::usage_json() const {
+    return fmt::format(
+        R"("usage":{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},"prompt_tokens_details":{{"cached_tokens":{}}}}})",
+        usage_.prompt_tokens, usage_.new_tokens, usage_.prompt_tokens + usage_.new_tokens, usage_.reused_tokens);
+}
+
+std::string ChatAnswer::opening_json() {
+    std::string choices;
+    for (size_t i = 0; i < choices_.size(); ++i) {
+        choices += fmt::format(
+            R"({}{{"index":{},"delta":{{"role":"assistant","content":""}},"logprobs":null,"finish_reason":null}})",
+            i ? "," : "", i);
+    }
+    return head("chat.completion.chunk") + R"("choices":[)" + choices + "]}";
+}
+
+std::string ChatAnswer::progress_json(uint32_t done, uint32_t total) {
+    return head("chat.completion.chunk") +
+           fmt::format(R"("choices":[],"prompt_progress":{{"total":{},"processed":{}}}}})", total, done);
+}
+
+void ChatAnswer::on_probabilities(size_t index, const session::TokenProbabilities& token) {
+    std::string& out = choices_[index].probabilities;
+    if (!out.empty()) out += ',';
+    append_chat_probabilities(out, token, *model().tokenizer);
+}
+
+void ChatAnswer::on_text(size_t index, std::string_view text) {
+    std::vector<text::ReplyEvent> events;
+    choices_[index].parser.push(text, events);
+    take(index, events);
+}
+
+void ChatAnswer::take(size_t index, std::span<const text::ReplyEvent> events) {
+    Choice& choice = choices_[index];
+    for (const text::ReplyEvent& event : events) {
+        std::string delta;
+        switch (event.part) {
+            case text::ReplyPart::kReasoning:
+                if (!streams()) choice.reasoning += event.text;
+                delta = R"("reasoning_content":)" + json_string(event.text);
+                break;
+            case text::ReplyPart::kContent:
+                if (!streams()) choice.content += event.text;
+                delta = R"("content":)" + json_string(event.text);
+                break;
+            case text::ReplyPart::kToolCall:
+                choice.calls.push_back({new_id("call"), event.text, {}});
+                delta = fmt::format(
+                    R"("tool_calls":[{{"index":{},"id":"{}","type":"function","function":{{"name":{},"arguments":""}}}}])",
+                    event.call, choice.calls.back().id, json_string(event.text));
+                break;
+            case text::ReplyPart::kToolArguments:
+                if (event.call < choice.calls.size()) choice.calls[event.call].arguments += event.text;
+                delta = fmt::format(R"("tool_calls":[{{"index":{},"function":{{"arguments":{}}}}}])", event.call,
+                                    json_string(event.text));
+                break;
+        }
+        if (streams()) send_delta(index, delta);
+    }
+}
+
+void ChatAnswer::send_delta(size_t index, std::string_view delta, std::string_view finish) {
+    std::string& probabilities = choices_[index].probabilities;
+    std::string json = head("chat.completion.chunk");
+    json += fmt::format(R"("choices":[{{"index":{},"delta":{{{}}},"logprobs":)", index, delta);
+    if (chat_.probabilities && !probabilities.empty()) {
+        json += R"({"content":[)" + probabilities + R"(],"refusal":null})";
+        probabilities.clear();
+    } else {
+        json += "null";
+    }
+    json += R"(,"finish_reason":)";
+    json += finish.empty() ? "null" : json_string(finish);
+    json += "}]";
+    if (!finish.empty()) json += R"(,"timings":)" + timings_json();
+    json += "}";
+    send(json);
+}
+
+void ChatAnswer::on_finish(size_t index, const session::Answer& answer) {
+    Choice& choice = choices_[index];
+    std::vector<text::ReplyEvent> events;
+    choice.parser.finish(events);
+    take(index, events);
+    choice.finish = finish_word(answer.reason);
+    if (choice.finish == "stop" && !choice.calls.empty()) choice.finish = "tool_calls";
+    if (streams()) send_delta(index, {}, choice.finish);
+}
+
+std::string ChatAnswer::message_json(const Choice& choice) const {
+    std::string json = R"({"role":"assistant","content":)";
+    json += choice.content.empty() && !choice.calls.empty() ? "null" : json_string(choice.content);
+    if (chat_.syntax.reasoning && !choice.reasoning.empty())
+        json += R"(,"reasoning_content":)" + json_string(choice.reasoning);
+    if (!choice.calls.empty()) {
+        json += R"(,"tool_calls":[)";
+        for (const Call& call : choice.calls) {
+            json += fmt::format(R"({}{{"id":"{}","type":"function","function":{{"name":{},"arguments":{}}}}})",
+                                &call == &choice.calls.front() ? "" : ",", call.id, json_string(call.name),
+                                json_string(call.arguments));
+        }
+        json += ']';
+    }
+    return json + R"(,"refusal":null})";
+}
+
+void ChatAnswer::on_end() {
+    if (streams()) {
+        if (form().usage_in_stream)
+            send(head("chat.completion.chunk") + R"("choices":[],)" + usage_json() + R"(,"timings":)" + timings_json() +
+                 "}");
+        return send_end();
+    }
+    std::string json = head("chat.completion") + R"("choices":[)";
+    for (size_t i = 0; i < choices_.size(); ++i) {
+        const Choice& choice = choices_[i];
+        json += fmt::format(R"({}{{"index":{},"message":{},"logprobs":)", i ? "," : "", i, message_json(choice));
+        json += chat_.probabilities ? R"({"content":[)" + choice.probabilities + R"(],"refusal":null})" : "null";
+        json += fmt::format(R"(,"finish_reason":"{}"}})", choice.finish);
+    }
+    json += "]," + usage_json() + R"(,"timings":)" + timings_json() + "}";
+    exchange().respond({200, "application/json", std::move(json), {}});
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,53 @@
+// Answers of /v1/chat/completions.
+#pragma once
+
+#include "apps/tessera-server/answering.hpp"
+#include "apps/tessera-server/probabilities_json.hpp"
+#include "core/text/reply_parser.hpp"
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace tessera::server {
+
+struct ChatForm {
+    text::ReplySyntax syntax;
+    std::optional<uint32_t> probabilities;  // each token with so many others
+};
+
+class ChatAnswer final : public Answering {
+  public:
+    ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+               ChatForm chat);
+
+  private:
+    struct Call {
+        std::string id, name, arguments;
+    };
+    struct Choice {
+        text::ReplyParser parser;
+        std::string reasoning, content;  // of an answer in one piece
+        std::vector<Call> calls;
+        std::string probabilities;  // that have not been sent, JSON objects
+        std::string finish;
+    };
+
+    void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
+    void on_text(size_t choice, std::string_view text) override;
+    void on_finish(size_t choice, const session::Answer& answer) override;
+    void on_end() override;
+    std::string progress_json(uint32_t done, uint32_t total) override;
+    std::string opening_json() override;
+
+    void take(size_t index, std::span<const text::ReplyEvent> events);
+    void send_delta(size_t index, std::string_view delta, std::string_view finish = {});
+    std::string head(std::string_view object) const;
+    std::string usage_json() const;
+    std::string message_json(const Choice& choice) const;
+
+    const ChatForm chat_;
+    std::vector<Choice> choices_;
+};
+
+}  // namespace tessera::server

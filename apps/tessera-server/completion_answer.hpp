@@ -1,0 +1,60 @@
+// Answers of /v1/completions, and of /completion as llama-server has it.
+#pragma once
+
+#include "apps/tessera-server/answering.hpp"
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::server {
+
+class CompletionAnswer final : public Answering {
+  public:
+    // `echo`: what stands before each text.
+    CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+                     bool probabilities, std::string echo);
+
+  private:
+    struct Choice {
+        std::string text;
+        // Of what has not been sent: texts, log probabilities, the most likely tokens, and where each token begins.
+        std::vector<session::TokenProbabilities> probabilities;
+        std::string finish;
+        size_t offset = 0;
+    };
+
+    void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
+    void on_text(size_t choice, std::string_view text) override;
+    void on_finish(size_t choice, const session::Answer& answer) override;
+    void on_end() override;
+    std::string progress_json(uint32_t done, uint32_t total) override;
+
+    std::string choice_json(size_t index, std::string_view text);
+    std::string head() const;
+    std::string tail() const;
+
+    const bool probabilities_;
+    const std::string echo_;
+    std::vector<Choice> choices_;
+};
+
+// The form of llama-server's own clients.
+class PlainAnswer final : public Answering {
+  public:
+    PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+                std::string prompt, bool tokens);
+
+  private:
+    void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
+    void on_text(size_t choice, std::string_view text) override;
+    void on_finish(size_t choice, const session::Answer& answer) override;
+    void on_end() override {}
+    std::string progress_json(uint32_t done, uint32_t total) override;
+
+    const std::string prompt_;
+    const bool tokens_;
+    std::string text_, probabilities_;
+};
+
+}  // namespace tessera::server

@@ -1,0 +1,31 @@
+// One client's connection: reads requests and writes answers, HTTP/1.1 (RFC 9112).
+#pragma once
+
+#include "apps/tessera-server/access_log.hpp"
+#include "apps/tessera-server/exchange.hpp"
+#include "apps/tessera-server/settings.hpp"
+
+#include <boost/asio/ip/tcp.hpp>
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+
+namespace tessera::server {
+
+// What all connections share; outlives them.
+struct ConnectionContext {
+    const ServerSettings& settings;
+    Handler handler;  // called on the thread of I/O
+    // Whether a request with this header may send its body: an answer refuses it.
+    std::function<std::optional<HttpResponse>(const HttpRequest&)> check;
+    AccessLog& log;
+    uint64_t requests = 0;  // received so far
+    uint32_t open = 0;      // connections
+    bool closing = false;   // answers end their connections
+};
+
+// Reads the first request. Everything of a connection happens on the executor of `socket`, which one thread runs.
+void serve_connection(boost::asio::ip::tcp::socket socket, ConnectionContext& context);
+
+}  // namespace tessera::server

@@ -1,0 +1,68 @@
+// One request and its answer, without HTTP's form.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera::server {
+
+using Headers = std::vector<std::pair<std::string, std::string>>;
+
+struct HttpRequest {
+    uint64_t number = 0;  // no other of this process has it
+    std::string method;   // "GET"
+    std::string path;     // without query, as sent
+    std::string query;    // behind '?'
+    Headers headers;      // names in small letters
+    std::string body;
+    std::string address;  // of the client
+
+    // nullptr: there is none. The first, if there are several.
+    const std::string* header(std::string_view name) const noexcept;
+};
+
+struct HttpResponse {
+    unsigned status = 200;
+    std::string type = "application/json";
+    std::string body;
+    Headers headers;
+};
+
+// What is written to the access log beside what HTTP knows.
+struct Usage {
+    uint32_t prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;
+    double first_token_seconds = 0;
+    std::string finish;  // why generation ended; of an error its code
+};
+
+// Methods may be called from any thread. Either respond() or begin_stream(), send()..., end(). What is called after the
+// end, or after the client has gone, has no effect.
+class Exchange {
+  public:
+    virtual ~Exchange() = default;
+
+    virtual const HttpRequest& request() const noexcept = 0;
+
+    // The whole answer.
+    virtual void respond(HttpResponse response) = 0;
+
+    // An answer in parts, with status 200. Each is written at once; a client that does not read for long is
+    // disconnected.
+    virtual void begin_stream(std::string_view type) = 0;
+    virtual void send(std::string part) = 0;
+    virtual void end() = 0;
+
+    // `gone` is called once, on the thread of I/O, if the client disconnects before the end; at once if it already has.
+    virtual void when_gone(std::function<void()> gone) = 0;
+
+    virtual void note(Usage usage) = 0;
+};
+
+using Handler = std::function<void(const std::shared_ptr<Exchange>&)>;
+
+}  // namespace tessera::server

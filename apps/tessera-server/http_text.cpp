@@ -1,0 +1,136 @@
+#include "apps/tessera-server/http_text.hpp"
+
+#include <spdlog/fmt/chrono.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <charconv>
+#include <ctime>
+
+namespace tessera::server {
+namespace {
+
+std::string_view reason(unsigned status) {
+    switch (status) {
+        case 200:
+            return "OK";
+        case 204:
+            return "No Content";
+        case 304:
+            return "Not Modified";
+        case 400:
+            return "Bad Request";
+        case 401:
+            return "Unauthorized";
+        case 403:
+            return "Forbidden";
+        case 404:
+            return "Not Found";
+        case 405:
+            return "Method Not Allowed";
+        case 408:
+            return "Request Timeout";
+        case 413:
+            return "Content Too Large";
+        case 415:
+            return "Unsupported Media Type";
+        case 421:
+            return "Misdirected Request";
+        case 429:
+            return "Too Many Requests";
+        case 431:
+            return "Request Header Fields Too Large";
+        case 500:
+            return "Internal Server Error";
+        case 501:
+            return "Not Implemented";
+        case 503:
+            return "Service Unavailable";
+        default:
+            return "Status";
+    }
+}
+
+void append_common(std::string& out, std::string_view type, bool keep_alive) {
+    const std::time_t now = std::time(nullptr);
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    fmt::format_to(std::back_inserter(out),
+                   "Server: tessera\r\nDate: {:%a, %d %b %Y %H:%M:%S} GMT\r\nContent-Type: {}\r\n"
+                   "X-Content-Type-Options: nosniff\r\nConnection: {}\r\n",
+                   utc, type, keep_alive ? "keep-alive" : "close");
+}
+
+}  // namespace
+
+std::string response_head(const HttpResponse& response, bool keep_alive) {
+    std::string out = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason(response.status));
+    append_common(out, response.type, keep_alive);
+    for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
+    if (response.status != 204 && response.status != 304)
+        out += fmt::format("Content-Length: {}\r\n", response.body.size());
+    out += "\r\n";
+    return out;
+}
+
+std::string stream_head(std::string_view type, bool keep_alive, bool chunked) {
+    std::string out = "HTTP/1.1 200 OK\r\n";
+    append_common(out, type, keep_alive && chunked);
+    // Proxies are asked to pass each part on at once.
+    out += "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n";
+    if (chunked) out += "Transfer-Encoding: chunked\r\n";
+    out += "\r\n";
+    return out;
+}
+
+void append_chunk(std::string& out, std::string_view part) {
+    char digits[20];
+    const auto [end, error] = std::to_chars(digits, digits + sizeof digits, part.size(), 16);
+    out.append(digits, end);
+    out += "\r\n";
+    out += part;
+    out += "\r\n";
+}
+
+std::string lower_case(std::string_view text) {
+    std::string lower(text);
+    for (char& c : lower) {
+        if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+    }
+    return lower;
+}
+
+void split_target(std::string_view target, std::string& path, std::string& query) {
+    if (const size_t scheme = target.find("://"); scheme != std::string_view::npos && !target.starts_with('/')) {
+        const size_t slash = target.find('/', scheme + 3);
+        target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+    }
+    const size_t question = target.find('?');
+    path = target.substr(0, question);
+    query = question == std::string_view::npos ? std::string_view() : target.substr(question + 1);
+}
+
+std::string query_value(std::string_view query, std::string_view name) {
+    while (!query.empty()) {
+        const size_t end = std::min(query.find('&'), query.size());
+        const std::string_view pair = query.substr(0, end);
+        query.remove_prefix(std::min(end + 1, query.size()));
+        const size_t equals = std::min(pair.find('='), pair.size());
+        if (pair.substr(0, equals) != name) continue;
+        std::string value;
+        for (std::string_view rest = pair.substr(std::min(equals + 1, pair.size())); !rest.empty();) {
+            unsigned byte = 0;
+            if (rest[0] == '%' && rest.size() > 2 &&
+                std::from_chars(rest.data() + 1, rest.data() + 3, byte, 16).ptr == rest.data() + 3) {
+                value += static_cast<char>(byte);
+                rest.remove_prefix(3);
+                continue;
+            }
+            value += rest[0] == '+' ? ' ' : rest[0];
+            rest.remove_prefix(1);
+        }
+        return value;
+    }
+    return {};
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,25 @@
+// The text of HTTP/1.1 answers (RFC 9112), and parts of requests.
+#pragma once
+
+#include "apps/tessera-server/exchange.hpp"
+
+#include <string>
+#include <string_view>
+
+namespace tessera::server {
+
+// Status line and header of a whole answer.
+std::string response_head(const HttpResponse& response, bool keep_alive);
+// Of an answer in parts. Without chunks (HTTP/1.0) its end is the end of the connection.
+std::string stream_head(std::string_view type, bool keep_alive, bool chunked);
+
+void append_chunk(std::string& out, std::string_view part);
+inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
+
+std::string lower_case(std::string_view text);
+// "/path?query", also of "http://host/path?query".
+void split_target(std::string_view target, std::string& path, std::string& query);
+// The value of a name in a query; empty if there is none. Percent signs are decoded.
+std::string query_value(std::string_view query, std::string_view name);
+
+}  // namespace tessera::server

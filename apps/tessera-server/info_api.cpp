@@ -1,0 +1,131 @@
+#include "apps/tessera-server/info_api.hpp"
+
+#include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/chat_messages.hpp"
+#include "apps/tessera-server/json_text.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kMaximumTokens = 1 << 24;
+
+HttpResponse json_response(std::string body) {
+    return {200, "application/json", std::move(body), {}};
+}
+
+}  // namespace
+
+HttpResponse health_response(const ModelHost& host) {
+    const ModelHost::Health health = host.health();
+    switch (health.state) {
+        case ModelHost::State::kReady:
+            if (const auto model = host.peek(); model && model->service->status().lost)
+                return to_response(ApiError(503, "a device is lost: restart the server", {}, "device_lost"));
+            return json_response(R"({"status":"ok"})");
+        case ModelHost::State::kLoading: {
+            ApiError error(503, fmt::format("Loading model: {:.0f} %", health.loaded * 100), {}, "loading");
+            error.retry_after = 1;
+            return to_response(error);
+        }
+        case ModelHost::State::kDraining:
+            return to_response(ApiError(503, "the server is being stopped", {}, "stopping"));
+        case ModelHost::State::kFailed:
+            break;
+    }
+    return to_response(ApiError(503, "the model could not be loaded: " + health.message, {}, "load_failed"));
+}
+
+HttpResponse models_response(const ModelHost& host, const std::string& name) {
+    const auto model = host.peek();
+    std::string meta = "null";
+    if (model) {
+        const ModelInfo& info = model->engine->info();
+        meta = fmt::format(R"({{"n_vocab":{},"n_ctx_train":{},"n_ctx":{},"size":{}}})", model->tokenizer->size(),
+                           info.context, model->engine->context(), model->engine->file().file_bytes());
+    }
+    return json_response(fmt::format(
+        R"({{"object":"list","data":[{{"id":{},"object":"model","created":{},"owned_by":"tessera","meta":{}}}]}})",
+        json_string(name), model ? model->created : 0, meta));
+}
+
+HttpResponse props_response(const ServedModel& model, const ServerSettings& settings) {
+    const session::SamplingParameters& s = model.sampling;
+    return json_response(fmt::format(
+        R"({{"default_generation_settings":{{"n_ctx":{},"params":{{"temperature":{},"top_k":{},"top_p":{},"min_p":{},)"
+        R"("typical_p":{},"repeat_penalty":{},"presence_penalty":{},"frequency_penalty":{}}}}},)"
+        R"("total_slots":{},"model_alias":{},"chat_template":{},"can_think":{},"endpoint_slots":{},"endpoint_metrics":{},)"
+        R"("build_info":"tessera {}"}})",
+        model.engine->context(), s.temperature, s.top_k, s.top_p, s.min_p, s.typical_p, s.repetition_penalty,
+        s.presence_penalty, s.frequency_penalty, model.engine->max_sequences(), json_string(model.name),
+        json_string(model.writer ? model.writer->name() : ""), model.writer && model.writer->can_think(),
+        settings.slots, settings.metrics, TSR_VERSION));
+}
+
+HttpResponse slots_response(const ServedModel& model, const std::string& client) {
+    const session::ServiceStatus status = model.service->status();
+    std::string slots;
+    for (const session::RequestState& state : status.running) {
+        if (!slots.empty()) slots += ',';
+        slots +=
+            fmt::format(R"({{"id":{},"is_processing":{},"mine":{})", state.id, !state.paused, state.client == client);
+        if (state.client == client) {
+            slots += fmt::format(
+                R"(,"prompt_tokens":{},"cached_tokens":{},"reused_tokens":{},"n_decoded":{},"state":"{}","seconds":{:.3f})",
+                state.prompt_tokens, state.cached_tokens, state.reused_tokens, state.new_tokens,
+                state.paused       ? "paused"
+                : state.generating ? "generating"
+                                   : "prompt",
+                state.seconds);
+        }
+        slots += '}';
+    }
+    return json_response("[" + slots + "]");
+}
+
+HttpResponse tokenize_response(const HttpRequest& request, const ServedModel& model) {
+    const json::object body = parse_object(request.body);
+    const Fields fields(body);
+    const auto content = fields.text("content");
+    if (!content) fields.reject("content", "a text");
+    const std::vector<text::Token> tokens =
+        model.tokenizer->encode(*content, {.add_special = fields.boolean("add_special").value_or(false),
+                                           .parse_special = fields.boolean("parse_special").value_or(true)});
+    if (!fields.boolean("with_pieces").value_or(false))
+        return json_response(fmt::format(R"({{"tokens":[{}]}})", fmt::join(tokens, ",")));
+    std::string pieces;
+    for (const text::Token token : tokens) {
+        pieces += fmt::format(R"({}{{"id":{},"piece":{}}})", pieces.empty() ? "" : ",", token,
+                              json_string(model.tokenizer->bytes(token)));
+    }
+    return json_response(fmt::format(R"({{"tokens":[{}]}})", pieces));
+}
+
+HttpResponse detokenize_response(const HttpRequest& request, const ServedModel& model) {
+    const json::object body = parse_object(request.body);
+    const Fields fields(body);
+    const json::array* const given = fields.array("tokens", kMaximumTokens);
+    if (!given) fields.reject("tokens", "a list of tokens");
+    std::vector<text::Token> tokens;
+    for (const json::value& value : *given) {
+        if (!value.is_int64() || value.get_int64() < 0 ||
+            value.get_int64() >= static_cast<int64_t>(model.tokenizer->size())) {
+            fields.reject("tokens", fmt::format("tokens from 0 to {}", model.tokenizer->size() - 1));
+        }
+        tokens.push_back(static_cast<text::Token>(value.get_int64()));
+    }
+    return json_response(
+        fmt::format(R"({{"content":{}}})",
+                    json_string(model.tokenizer->decode(tokens, {.show_control = true, .drop_prefix_space = false}))));
+}
+
+HttpResponse apply_template_response(const HttpRequest& request, const ServedModel& model) {
+    const json::object body = parse_object(request.body);
+    return json_response(fmt::format(R"({{"prompt":{}}})", json_string(write_chat(Fields(body), model).text)));
+}
+
+}  // namespace tessera::server

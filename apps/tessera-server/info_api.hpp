@@ -1,0 +1,24 @@
+// The endpoints that tell about the server and the model, and those for text without generation. None of them waits for
+// a step.
+#pragma once
+
+#include "apps/tessera-server/exchange.hpp"
+#include "apps/tessera-server/model_host.hpp"
+#include "apps/tessera-server/settings.hpp"
+
+#include <string>
+
+namespace tessera::server {
+
+HttpResponse health_response(const ModelHost& host);
+HttpResponse models_response(const ModelHost& host, const std::string& name);
+HttpResponse props_response(const ServedModel& model, const ServerSettings& settings);
+// Requests of `client`; of all others their numbers alone.
+HttpResponse slots_response(const ServedModel& model, const std::string& client);
+HttpResponse metrics_response(const ModelHost& host);
+
+HttpResponse tokenize_response(const HttpRequest& request, const ServedModel& model);
+HttpResponse detokenize_response(const HttpRequest& request, const ServedModel& model);
+HttpResponse apply_template_response(const HttpRequest& request, const ServedModel& model);
+
+}  // namespace tessera::server

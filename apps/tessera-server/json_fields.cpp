@@ -1,0 +1,131 @@
+#include "apps/tessera-server/json_fields.hpp"
+
+#include "apps/tessera-server/api_error.hpp"
+#include "core/base/text.hpp"
+#include "core/text/utf8.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include <cmath>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kMaximumDepth = 64;
+
+}  // namespace
+
+json::object parse_object(std::string_view body) {
+    json::parse_options options;
+    options.max_depth = kMaximumDepth;
+    boost::system::error_code error;
+    json::value value = json::parse(json::string_view(body.data(), body.size()), error, {}, options);
+    if (error) throw ApiError(400, fmt::format("the request's body is not JSON: {}", error.message()));
+    if (!value.is_object())
+        throw ApiError(400, fmt::format("the request's body: expected a JSON object, found {}", shown(value)));
+    return std::move(value.get_object());
+}
+
+std::string shown(const json::value& value) {
+    switch (value.kind()) {
+        case json::kind::null:
+            return "null";
+        case json::kind::object:
+            return "an object";
+        case json::kind::array:
+            return "a list";
+        case json::kind::string:
+            return fmt::format("\"{}\"", printable({value.get_string().data(), value.get_string().size()}, 60));
+        default:
+            return json::serialize(value);
+    }
+}
+
+const json::value* Fields::find(std::string_view name) const {
+    const json::value* const value = object_.if_contains(json::string_view(name.data(), name.size()));
+    return value && !value->is_null() ? value : nullptr;
+}
+
+std::string Fields::path(std::string_view name) const {
+    return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
+}
+
+void Fields::reject(std::string_view name, std::string_view expected) const {
+    const json::value* const value = find(name);
+    const std::string where = path(name);
+    throw ApiError(400, fmt::format("{}: expected {}, found {}", where, expected, value ? shown(*value) : "nothing"),
+                   where);
+}
+
+void Fields::refuse(std::string_view name, std::string_view reason) const {
+    const std::string where = path(name);
+    throw ApiError(501, fmt::format("{}: {}", where, reason), where, "not_supported");
+}
+
+std::optional<bool> Fields::boolean(std::string_view name) const {
+    const json::value* const value = find(name);
+    if (!value) return std::nullopt;
+    if (!value->is_bool()) reject(name, "true or false");
+    return value->get_bool();
+}
+
+std::optional<int64_t> Fields::integer(std::string_view name, int64_t minimum, int64_t maximum) const {
+    const json::value* const value = find(name);
+    if (!value) return std::nullopt;
+    const auto wrong = [&] { reject(name, fmt::format("a whole number from {} to {}", minimum, maximum)); };
+    int64_t number = 0;
+    if (value->is_int64()) {
+        number = value->get_int64();
+    } else if (value->is_double() && std::abs(value->get_double()) < 1e15 &&
+               std::floor(value->get_double()) == value->get_double()) {
+        number = static_cast<int64_t>(value->get_double());
+    } else {
+        wrong();
+    }
+    if (number < minimum || number > maximum) wrong();
+    return number;
+}
+
+std::optional<double> Fields::number(std::string_view name, double minimum, double maximum) const {
+    const json::value* const value = find(name);
+    if (!value) return std::nullopt;
+    const auto wrong = [&] { reject(name, fmt::format("a number from {} to {}", minimum, maximum)); };
+    if (!value->is_number()) wrong();
+    const auto number = value->to_number<double>();
+    if (!(number >= minimum && number <= maximum)) wrong();
+    return number;
+}
+
+std::optional<std::string_view> Fields::text(std::string_view name) const {
+    const json::value* const value = find(name);
+    if (!value) return std::nullopt;
+    if (!value->is_string()) reject(name, "a text");
+    return std::string_view(value->get_string().data(), value->get_string().size());
+}
+
+const json::array* Fields::array(std::string_view name, size_t maximum) const {
+    const json::value* const value = find(name);
+    if (!value) return nullptr;
+    if (!value->is_array()) reject(name, "a list");
+    if (value->get_array().size() > maximum) {
+        const std::string where = path(name);
+        throw ApiError(400,
+                       fmt::format("{}: a list of {} elements; at most {} are accepted", where,
+                                   value->get_array().size(), maximum),
+                       where);
+    }
+    return &value->get_array();
+}
+
+const json::object* Fields::object(std::string_view name) const {
+    const json::value* const value = find(name);
+    if (!value) return nullptr;
+    if (!value->is_object()) reject(name, "an object");
+    return &value->get_object();
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,58 @@
+// The model that is served: being loaded, ready, or failed.
+#pragma once
+
+#include "core/session/service.hpp"
+#include "core/setup/prompts.hpp"
+#include "core/setup/settings.hpp"
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+
+namespace tessera::server {
+
+// A loaded model and what requests need of it. Constant but for the service, so any thread may use it.
+struct ServedModel {
+    std::string name;  // to clients
+    int64_t created;   // seconds since 1970, when it was loaded
+    std::unique_ptr<text::Tokenizer> tokenizer;
+    std::unique_ptr<ChatWriter> writer;    // null: the file has no template that is known
+    std::string writer_fault;              // why
+    session::SamplingParameters sampling;  // where a request says nothing
+    bool random_seed = true;               // each request that says none gets another
+    std::unique_ptr<Engine> engine;
+    std::unique_ptr<session::Service> service;  // before the engine in destruction
+};
+
+// Any thread.
+class ModelHost {
+  public:
+    void progress(uint64_t done, uint64_t total);
+    void ready(std::shared_ptr<const ServedModel> model);
+    void failed(std::string message);
+    // No requests any more.
+    void drain();
+
+    // Throws ApiError(503) while there is none.
+    std::shared_ptr<const ServedModel> model() const;
+
+    enum class State { kLoading, kReady, kFailed, kDraining };
+    struct Health {
+        State state;
+        double loaded;  // 0 to 1
+        std::string message;
+    };
+    Health health() const;
+    // Without waiting or throwing; null while there is none.
+    std::shared_ptr<const ServedModel> peek() const;
+
+  private:
+    mutable std::mutex mutex_;
+    State state_ = State::kLoading;
+    uint64_t done_ = 0, total_ = 0;
+    std::string message_;
+    std::shared_ptr<const ServedModel> model_;
+};
+
+}  // namespace tessera::server

@@ -1,0 +1,38 @@
+// Fields that requests for chats and completions have in common.
+#pragma once
+
+#include "apps/tessera-server/json_fields.hpp"
+#include "apps/tessera-server/model_host.hpp"
+#include "core/session/generation.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace tessera::server {
+
+// How an answer is to be sent.
+struct AnswerForm {
+    bool stream = false;
+    bool usage_in_stream = false;  // a last part with the usage
+    bool progress = false;         // of the prompt, in a stream
+    uint32_t choices = 1;
+};
+
+AnswerForm read_form(const Fields& fields);
+
+// Sampling, limits and stop strings; the prompt is the caller's. Throws ApiError and what check_sampling_parameters
+// throws.
+session::Request read_request(const Fields& fields, const ServedModel& model);
+
+// A field that is known to other servers and not to this one. `accepted`: values that say the same as leaving it out.
+struct Refused {
+    std::string_view name;
+    std::string_view reason;
+};
+// Throws ApiError(501) for the first that is given with a value other than null, false, 0, "" and an empty list.
+void refuse_fields(const Fields& fields, std::span<const Refused> refused);
+// Those of all requests for text.
+void refuse_common_fields(const Fields& fields);
+
+}  // namespace tessera::server

@@ -1,0 +1,99 @@
+#include "apps/tessera-server/serve.hpp"
+
+#include "apps/tessera-server/model_host.hpp"
+#include "apps/tessera-server/server.hpp"
+#include "apps/tessera-server/service_manager.hpp"
+#include "core/base/error.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <thread>
+
+namespace tessera::server {
+namespace {
+
+std::string model_name(const ServerSettings& settings, const OpenedModel& model) {
+    if (!settings.alias.empty()) return settings.alias;
+    return model.path.stem().string();
+}
+
+std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model, const Machine& machine,
+                                  ModelHost& host, const LineSink& say) {
+    auto served = std::make_shared<ServedModel>();
+    served->name = model_name(options.server, model);
+    served->tokenizer = make_tokenizer(model.file);
+    try {
+        served->writer = std::make_unique<ChatWriter>(model.file, *served->tokenizer, options.model.chat_template,
+                                                      options.model.thinking);
+    } catch (const Error& error) {
+        served->writer_fault = error.what();
+        say(fmt::format("/v1/chat/completions is not offered: {}", error.what()));
+    }
+    served->sampling = sampling_parameters(options.model, model.bundled, *served->tokenizer);
+    served->random_seed = !options.model.seed_given;
+    EngineOptions engine = options.model.engine;
+    engine.sequences = options.model.parallel;
+    engine.rows = std::min(engine.rows, options.piece_rows) + engine.sequences - 1;
+    engine.context = options.model.context.value_or(0);
+    if (options.model.context == 0u) engine.context = read_model_info(model.file).context;
+    served->engine = load_engine(std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS,
+                                 options.model.common.verbose, say,
+                                 [&](uint64_t done, uint64_t total) { host.progress(done, total); });
+    session::ServiceOptions service;
+    service.generator.piece_rows = options.piece_rows;
+    service.generator.target_step_seconds = options.target_step_seconds;
+    service.waiting_requests = options.server.waiting_requests;
+    service.waiting_tokens = options.server.waiting_tokens;
+    served->service = std::make_unique<session::Service>(*served->engine, *served->tokenizer, service);
+    served->created =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return served;
+}
+
+std::string url(const ServerSettings& settings, uint16_t port) {
+    const std::string host = settings.host.find(':') == std::string::npos ? settings.host : "[" + settings.host + "]";
+    return fmt::format("http://{}:{}{}", host, port, settings.prefix);
+}
+
+}  // namespace
+
+void serve(const ServeOptions& options, OpenedModel model, const Machine& machine, const LineSink& say) {
+    const auto start = std::chrono::steady_clock::now();
+    ModelHost host;
+    const std::string name = model_name(options.server, model);
+    Server server(options.server, host, name);
+    say(fmt::format("listening at {}", url(options.server, server.port())));
+    std::exception_ptr failure;
+    std::shared_ptr<ServedModel> served;
+    std::atomic<bool> stopping{false};
+    // The engine's threads follow the thread that loads it, so the same thread takes the steps.
+    std::thread engine([&] {
+        try {
+            served = load(options, std::move(model), machine, host, say);
+            host.ready(served);
+            say(fmt::format("ready after {:.1f} s: model {}, {} requests at once, context {} tokens",
+                            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), name,
+                            served->engine->max_sequences(), served->engine->context()));
+            notify_service_manager("READY=1");
+            // A signal that came while loading has found no service to stop.
+            if (stopping) served->service->stop();
+            served->service->run();
+        } catch (...) {
+            failure = std::current_exception();
+            host.failed("see the server's messages");
+            server.stop();
+        }
+    });
+    server.wait();
+    notify_service_manager("STOPPING=1");
+    stopping = true;
+    if (const auto model_now = host.peek()) model_now->service->stop();
+    engine.join();
+    if (failure) std::rethrow_exception(failure);
+    say("stopped");
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,325 @@
+#include "apps/tessera-server/server.hpp"
+
+#include "apps/tessera-server/access_control.hpp"
+#include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/connection.hpp"
+#include "apps/tessera-server/generation_api.hpp"
+#include "apps/tessera-server/info_api.hpp"
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+namespace tessera::server {
+namespace {
+
+namespace asio = boost::asio;
+using Tcp = asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kWorkers = 2;
+
+struct Route {
+    bool needs_key = true;
+    bool on_worker = false;
+    Handler handler;
+};
+
+bool answers_get(std::string_view method) {
+    return method == "GET" || method == "HEAD";
+}
+
+}  // namespace
+
+struct Server::State {
+    State(const ServerSettings& given, ModelHost& model_host, std::string model_name);
+
+    void add_routes();
+    void get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make);
+    void post(std::string path, std::function<HttpResponse(const HttpRequest&)> make);
+    using Generate = std::shared_ptr<Answering> (*)(const std::shared_ptr<Exchange>&,
+                                                    std::shared_ptr<const ServedModel>, const Sender&);
+    void generate(std::string path, Generate make);
+    void add(const std::string& method, const std::string& path, Route route);
+
+    std::optional<HttpResponse> check(const HttpRequest& request) const;
+    const Route* route_of(const HttpRequest& request) const;
+    std::string path_of(const HttpRequest& request) const;
+    void handle(const std::shared_ptr<Exchange>& exchange);
+    void accept();
+    void tick();
+    void wait_for_signal();
+    void begin_draining();
+
+    const ServerSettings& settings;
+    ModelHost& host;
+    const std::string name;
+    AccessControl access;
+    AccessLog log_file;
+    ConnectionContext context;
+    asio::io_context io{1};
+    Tcp::acceptor acceptor{io};
+    asio::steady_timer retry{io}, timer{io};
+    asio::signal_set signals{io};
+    asio::thread_pool workers{kWorkers};
+    std::map<std::pair<std::string, std::string>, Route> routes;  // by method and path
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::list<std::weak_ptr<Answering>> answers;  // being made
+    bool draining = false, ended = false;
+    Clock::time_point drain_until;
+    std::thread thread;
+};
+
+Server::State::State(const ServerSettings& given, ModelHost& model_host, std::string model_name)
+    : settings(given),
+      host(model_host),
+      name(std::move(model_name)),
+      access(given),
+      log_file(given.access_log),
+      context{settings, [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
+              [this](const HttpRequest& request) { return check(request); }, log_file} {
+    boost::system::error_code error;
+    Tcp::resolver resolver(io);
+    const auto found = resolver.resolve(settings.host, std::to_string(settings.port),
+                                        Tcp::resolver::passive | Tcp::resolver::numeric_service, error);
+    if (error || found.empty())
+        fail(TSR_INVALID_ARGUMENT, "--host {}: this is no address of this machine ({})", settings.host,
+             error.message());
+    const Tcp::endpoint endpoint = found.begin()->endpoint();
+    const auto check_step = [&](std::string_view what) {
+        if (!error) return;
+        fail(TSR_IO_ERROR, "cannot {} port {} of {}: {}{}", what, settings.port, settings.host, error.message(),
+             error == asio::error::address_in_use ? "; another program has it: choose another with --port" : "");
+    };
+    acceptor.open(endpoint.protocol(), error);
+    check_step("open");
+    acceptor.set_option(Tcp::acceptor::reuse_address(true), error);
+    acceptor.bind(endpoint, error);
+    check_step("open");
+    acceptor.listen(asio::socket_base::max_listen_connections, error);
+    check_step("listen at");
+    add_routes();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals.add(signal);
+    wait_for_signal();
+    accept();
+    tick();
+    thread = std::thread([this] { io.run(); });
+}
+
+void Server::State::accept() {
+    acceptor.async_accept([this](const boost::system::error_code& error, Tcp::socket socket) {
+        if (error == asio::error::operation_aborted) return;
+        if (error) {
+            // No more descriptors, perhaps: others may be closed meanwhile.
+            retry.expires_after(std::chrono::milliseconds(100));
+            retry.async_wait([this](const boost::system::error_code& cancelled) {
+                if (!cancelled) accept();
+            });
+            return;
+        }
+        if (context.open < settings.connections) serve_connection(std::move(socket), context);
+        accept();
+    });
+}
+
+void Server::State::tick() {
+    timer.expires_after(std::chrono::seconds(1));
+    timer.async_wait([this](const boost::system::error_code& cancelled) {
+        if (cancelled) return;
+        {
+            const std::scoped_lock lock(mutex);
+            std::erase_if(answers, [](const auto& weak) { return weak.expired(); });
+            for (const auto& weak : answers) {
+                if (const auto answering = weak.lock()) answering->ping(settings.ping_time);
+            }
+            if (draining && (answers.empty() || Clock::now() >= drain_until)) {
+                ended = true;
+                changed.notify_all();
+            }
+        }
+        tick();
+    });
+}
+
+void Server::State::wait_for_signal() {
+    signals.async_wait([this](const boost::system::error_code& cancelled, int signal) {
+        if (cancelled) return;
+        if (signal == SIGHUP) {
+            try {
+                access.reload();
+                log_file.reopen();
+                log().info("keys were read again");
+            } catch (const Error& error) {
+                log().error("keys could not be read again and are as before: {}", error.what());
+            }
+        } else {
+            begin_draining();
+        }
+        wait_for_signal();
+    });
+}
+
+void Server::State::begin_draining() {
+    host.drain();
+    const std::scoped_lock lock(mutex);
+    std::erase_if(answers, [](const auto& weak) { return weak.expired(); });
+    if (draining || answers.empty()) ended = true;
+    if (!draining && !answers.empty())
+        log().warn("{} requests are being finished; a second signal ends them", answers.size());
+    draining = true;
+    context.closing = true;
+    drain_until = Clock::now() + settings.drain_time;
+    changed.notify_all();
+}
+
+std::string Server::State::path_of(const HttpRequest& request) const {
+    const std::string_view path = request.path;
+    if (settings.prefix.empty()) return request.path;
+    return path.starts_with(settings.prefix) ? std::string(path.substr(settings.prefix.size())) : std::string();
+}
+
+const Route* Server::State::route_of(const HttpRequest& request) const {
+    const auto at = routes.find({request.method == "HEAD" ? "GET" : request.method, path_of(request)});
+    return at == routes.end() ? nullptr : &at->second;
+}
+
+// By the header alone, before a body is read.
+std::optional<HttpResponse> Server::State::check(const HttpRequest& request) const {
+    const Route* const route = route_of(request);
+    const bool asks = request.method == "OPTIONS";  // a browser, before the request itself
+    if (auto refusal = access.refusal(request, !asks && (!route || route->needs_key))) return refusal;
+    if (asks) {
+        HttpResponse response{204, "text/plain", {}, access.cors_headers(request)};
+        response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
+        response.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, Content-Type, X-Api-Key");
+        response.headers.emplace_back("Access-Control-Max-Age", "600");
+        return response;
+    }
+    if (!route) {
+        const std::string path = path_of(request);
+        std::string allowed;
+        for (const auto& [key, known] : routes) {
+            if (key.second == path) allowed += (allowed.empty() ? "" : ", ") + key.first;
+        }
+        if (allowed.empty())
+            return to_response(
+                ApiError(404, fmt::format("there is no {}; see openapi.yaml for what there is", request.path)));
+        HttpResponse response = to_response(ApiError(405, fmt::format("{} takes {}", request.path, allowed)));
+        response.headers.emplace_back("Allow", allowed);
+        return response;
+    }
+    if (request.method == "POST") {
+        // A page of another site can make a browser send any other type without asking.
+        const std::string* const type = request.header("content-type");
+        if (!type || std::string_view(*type).substr(0, type->find(';')) != "application/json")
+            return to_response(ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type"));
+    }
+    return std::nullopt;
+}
+
+void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
+    const Route* const route = route_of(exchange->request());
+    if (!route->on_worker) return route->handler(exchange);
+    asio::post(workers, [exchange, route] {
+        try {
+            route->handler(exchange);
+        } catch (...) {
+            const ApiError error = current_api_error();
+            exchange->note({0, 0, 0, 0, error.code().empty() ? "refused" : error.code()});
+            exchange->respond(to_response(error));
+        }
+    });
+}
+
+void Server::State::add(const std::string& method, const std::string& path, Route route) {
+    routes.emplace(std::pair(method, path), std::move(route));
+}
+
+void Server::State::get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make) {
+    add("GET", path, {needs_key, false, [this, make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
+                          HttpResponse response = make(exchange->request());
+                          for (auto& header : access.cors_headers(exchange->request()))
+                              response.headers.push_back(std::move(header));
+                          exchange->respond(std::move(response));
+                      }});
+}
+
+void Server::State::post(std::string path, std::function<HttpResponse(const HttpRequest&)> make) {
+    add("POST", path, {true, true, [this, make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
+                           HttpResponse response = make(exchange->request());
+                           for (auto& header : access.cors_headers(exchange->request()))
+                               response.headers.push_back(std::move(header));
+                           exchange->respond(std::move(response));
+                       }});
+}
+
+void Server::State::generate(std::string path, Generate make) {
+    add("POST", path,
+        {true, true, [this, make](const std::shared_ptr<Exchange>& exchange) {
+             const std::string client = access.client_of(exchange->request());
+             const auto answering = make(exchange, host.model(), {client, access.space_of(exchange->request())});
+             const std::scoped_lock lock(mutex);
+             answers.push_back(answering);
+         }});
+}
+
+void Server::State::add_routes() {
+    get("/health", false, [this](const HttpRequest&) { return health_response(host); });
+    get("/v1/health", false, [this](const HttpRequest&) { return health_response(host); });
+    for (const char* path : {"/v1/models", "/models"})
+        get(path, true, [this](const HttpRequest&) { return models_response(host, name); });
+    get("/props", true, [this](const HttpRequest&) { return props_response(*host.model(), settings); });
+    if (settings.slots) {
+        get("/slots", true,
+            [this](const HttpRequest& request) { return slots_response(*host.model(), access.client_of(request)); });
+    }
+    if (settings.metrics) get("/metrics", true, [this](const HttpRequest&) { return metrics_response(host); });
+    post("/tokenize", [this](const HttpRequest& request) { return tokenize_response(request, *host.model()); });
+    post("/detokenize", [this](const HttpRequest& request) { return detokenize_response(request, *host.model()); });
+    post("/apply-template",
+         [this](const HttpRequest& request) { return apply_template_response(request, *host.model()); });
+    for (const char* path : {"/v1/chat/completions", "/chat/completions"}) generate(path, answer_chat);
+    generate("/v1/completions", answer_completion);
+    for (const char* path : {"/completion", "/completions"}) generate(path, answer_plain_completion);
+}
+
+Server::Server(const ServerSettings& settings, ModelHost& host, std::string name)
+    : state_(std::make_unique<State>(settings, host, std::move(name))) {}
+
+Server::~Server() {
+    state_->workers.join();
+    state_->io.stop();
+    state_->thread.join();
+}
+
+uint16_t Server::port() const noexcept {
+    boost::system::error_code error;
+    return state_->acceptor.local_endpoint(error).port();
+}
+
+void Server::wait() {
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [&] { return state_->ended; });
+}
+
+void Server::stop() {
+    asio::post(state_->io, [state = state_.get()] { state->begin_draining(); });
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,44 @@
+#include "apps/tessera/start.hpp"
+
+#include "apps/tessera/commands.hpp"
+#include "apps/tessera/crash_report.hpp"
+#include "apps/tessera/interrupt.hpp"
+#include "apps/tessera/plugin_child.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace {
+
+// A file that is opened while one of these descriptors is closed would get its number, and the messages. Standard
+// output is opened for reading, so that printing results is an error.
+void open_standard_streams() {
+    constexpr int modes[] = {O_RDONLY, O_RDONLY, O_RDWR};
+    for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+        // Opening takes the lowest free number, which is this one.
+        if (fcntl(stream, F_GETFD) < 0) open("/dev/null", modes[stream]);
+    }
+}
+
+}  // namespace
+
+namespace tessera::app {
+
+int start_program(int argc, char** argv, std::string_view command) {
+    open_standard_streams();
+    install_crash_report();
+    remove_unfinished_files_on_signals();
+    const CallWatch watch(std::chrono::seconds(5));
+    std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
+    allow_children();
+    if (const std::optional<int> code = run_as_child(words)) return *code;
+    if (!command.empty()) words.insert(words.begin(), std::string(command));
+    return tessera_main(words);
+}
+
+}  // namespace tessera::app

@@ -1,0 +1,143 @@
+"""Whatever is sent, the server answers with a reason, goes on, and loses nothing of others."""
+
+import json
+import random
+import socket
+import time
+import unittest
+
+import running_server
+from running_server import CHAT, RunningServer, chat
+
+
+class HostileInput(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = RunningServer().__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__()
+
+    def tearDown(self):
+        self.assertTrue(self.server.alive())
+        status, answer = self.server.request("POST", CHAT, chat(max_tokens=2))
+        self.assertEqual((status, answer["choices"][0]["message"]["content"]), (200, "un,"))
+
+    def refused(self, body, status=400, path=CHAT, **headers):
+        found, answer = self.server.request("POST", path, body, headers)
+        self.assertEqual(found, status, (str(body)[:200], answer))
+        self.assertTrue(answer["error"]["message"], body)
+        return answer["error"]
+
+    def test_bodies_that_are_not_requests(self):
+        for body in ("", "{", "nonsense", "[]", "3", "null", '{"messages":', "{}" * 2, '{"a":1', b"\xff\xfe{}", '{"messages": NaN}',
+                     "[" * 100000, '{"a":' * 5000 + "1" + "}" * 5000):
+            self.refused(body)
+
+    def test_fields_of_the_wrong_kind(self):
+        for field, value in (("messages", []), ("messages", "hi"), ("messages", [3]), ("messages", [{"role": "user", "content": 7}]),
+                             ("messages", [{"content": "x"}]), ("messages", [{"role": "wizard", "content": "x"}]),
+                             ("temperature", "hot"), ("temperature", 1e300), ("top_p", -1), ("top_p", 2), ("top_k", 1.5), ("n", 0),
+                             ("n", 100000), ("max_tokens", -5), ("max_tokens", 1e18), ("max_tokens", [1]), ("seed", "x"), ("stream", "yes"),
+                             ("stop", 5), ("stop", [5]), ("stop", ""), ("stop", ["x"] * 5000), ("stop", "x" * 100000),
+                             ("logit_bias", {"x": 1}), ("logit_bias", {"-4": 1}), ("logit_bias", {"5": "a"}), ("logit_bias", {"99999999": 1}),
+                             ("logit_bias", {str(i): 1 for i in range(5000)}), ("logit_bias", [[1]]), ("top_logprobs", 5),
+                             ("logprobs", 3), ("samplers", ["nothing"]), ("samplers", [4]), ("stream_options", {"include_usage": True}),
+                             ("repeat_penalty", 0), ("min_p", 7), ("presence_penalty", None if False else "a"), ("response_format", "text")):
+            self.refused({**chat(), field: value})
+
+    def test_errors_name_field_and_finding(self):
+        error = self.refused({**chat(), "top_p": 2})
+        self.assertEqual(error["param"], "top_p")
+        self.assertIn("found 2", error["message"])
+        error = self.refused({"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": 4}]}]})
+        self.assertEqual(error["param"], "messages[1].content[0].text")
+
+    def test_text_that_is_not_unicode(self):
+        status, _ = self.server.request("POST", CHAT, b'{"messages":[{"role":"user","content":"\\ud800 x"}],"max_tokens":2}')
+        self.assertIn(status, (200, 400))
+        self.refused(b'{"messages":[{"role":"user","content":"\xc3\x28"}],"max_tokens":2}')
+        for text in ("\0", "\x7f\x01", "\u202e" * 50, "🙂" * 50, "﷽" * 20):
+            self.assertEqual(self.server.request("POST", CHAT, chat(text, max_tokens=2))[0], 200)
+
+    def test_prompts_by_tokens(self):
+        for prompt in ([-1], [10**9], [1.5], [], [None], [[1], [2]], ["a", "b"], {"a": 1}, [10**30]):
+            status, answer = self.server.request("POST", "/v1/completions", {"prompt": prompt, "max_tokens": 1})
+            self.assertIn(status, (400, 501), (prompt, answer))
+        self.refused({"tokens": [10**9]}, path="/detokenize")
+        self.refused({"tokens": "x"}, path="/detokenize")
+        self.refused({}, path="/tokenize")
+
+    def test_http_that_is_none(self):
+        for data in (b"\r\n\r\n\r\n", b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00",
+                     b"GET / HTTP/1.1\r\nBad Header: x\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
+                     b"POST /completion HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
+                     b"POST /completion HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
+                     b"POST /completion HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
+            answer = self.server.raw(data, timeout=3)
+            self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 4"), (data, answer[:100]))
+
+    def test_floods(self):
+        self.assertIn(b" 431 ", self.server.raw(b"GET /health HTTP/1.1\r\n" + b"X-A: " + b"y" * 200000 + b"\r\n\r\n"))
+        self.assertIn(b" 431 ", self.server.raw(b"GET /health HTTP/1.1\r\n" + b"X-A: y\r\n" * 50000 + b"\r\n"))
+        self.assertIn(b" 413 ", self.server.raw(b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                                                b"Content-Length: 9000000000\r\n\r\n"))
+
+    def test_several_requests_at_once_on_one_connection(self):
+        one = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
+        self.assertEqual(self.server.raw(one * 5).count(b"HTTP/1.1 200"), 5)
+        body = json.dumps(chat(max_tokens=2)).encode()
+        post = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        answer = self.server.raw(post * 3)
+        self.assertEqual(answer.count(b'"content":"un,"'), 3, answer)
+
+    def test_bodies_in_chunks_and_with_continue(self):
+        body = json.dumps(chat(max_tokens=2)).encode()
+        head = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+        chunks = b"".join(b"%x\r\n%s\r\n" % (len(body[i:i + 7]), body[i:i + 7]) for i in range(0, len(body), 7)) + b"0\r\n\r\n"
+        self.assertIn(b'"content":"un,"', self.server.raw(head + b"Transfer-Encoding: chunked\r\n\r\n" + chunks))
+        answer = self.server.raw(head + b"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n" % len(body) + body)
+        self.assertTrue(answer.startswith(b"HTTP/1.1 100 Continue"))
+        self.assertIn(b'"content":"un,"', answer)
+
+    def test_old_clients_get_the_end_of_the_connection(self):
+        body = json.dumps(chat(max_tokens=2, stream=True)).encode()
+        answer = self.server.raw(b"POST /v1/chat/completions HTTP/1.0\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        self.assertNotIn(b"chunked", answer)
+        self.assertTrue(answer.endswith(b"data: [DONE]\n\n"))
+
+    def test_clients_that_go_at_any_time(self):
+        body = json.dumps(chat(max_tokens=50, stream=True)).encode()
+        data = b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body)
+        choose = random.Random(3)
+        for _ in range(60):
+            with socket.create_connection(("127.0.0.1", self.server.port)) as connection:
+                connection.sendall(data[:choose.randrange(len(data) + 1)])
+                if choose.random() < 0.5:
+                    time.sleep(choose.random() * 0.03)
+                if choose.random() < 0.3:
+                    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        self.server.wait_for_metric("requests_running", lambda value: value == 0)
+        self.server.wait_for_metric("requests_waiting", lambda value: value == 0)
+
+    def test_random_bytes_in_requests(self):
+        choose = random.Random(11)
+        body = json.dumps({**chat(max_tokens=1), "stop": ["a"], "logit_bias": {"5": 1}, "n": 2, "seed": 4}).encode()
+        for _ in range(300):
+            changed = bytearray(body)
+            for _ in range(choose.randrange(1, 4)):
+                kind = choose.randrange(3)
+                at = choose.randrange(len(changed))
+                if kind == 0:
+                    changed[at] = choose.randrange(256)
+                elif kind == 1:
+                    del changed[at:at + choose.randrange(1, 9)]
+                else:
+                    changed[at:at] = choose.choice([b"-", b"9" * 20, b'"', b"null", b"{", b"]", b"1e999", b"\\u0000"])
+            status, _ = self.server.request("POST", CHAT, bytes(changed))
+            self.assertIn(status, (200, 400, 501))
+
+
+if __name__ == "__main__":
+    running_server.main()

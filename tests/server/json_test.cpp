@@ -1,0 +1,74 @@
+#include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/json_fields.hpp"
+#include "apps/tessera-server/json_text.hpp"
+
+#include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <limits>
+
+namespace tessera::server {
+namespace {
+
+TEST(JsonText, StringsComeBack) {
+    std::string all;
+    for (int c = 0; c < 128; ++c) all += static_cast<char>(c);
+    all += "é€🙂";
+    EXPECT_EQ(boost::json::parse(json_string(all)).as_string(), all);
+    EXPECT_EQ(json_string("a\xff"), "\"a\xEF\xBF\xBD\"");
+    EXPECT_EQ(json_string("\xe2\x82"), "\"\xEF\xBF\xBD\"");
+    std::string out;
+    append_json(out, std::numeric_limits<double>::quiet_NaN());
+    append_json(out, 0.1);
+    EXPECT_EQ(out, "null0.1");
+}
+
+std::string message_of(const std::function<void()>& call) {
+    try {
+        call();
+    } catch (const ApiError& error) {
+        return std::to_string(error.status()) + " " + error.parameter() + ": " + error.what();
+    }
+    return "";
+}
+
+TEST(JsonFields, SayWhatWasExpectedAndFound) {
+    const auto object = parse_object(R"({"a":"x","b":3.5,"c":7,"d":null,"e":[1,2],"f":{"g":true}})");
+    const Fields fields(object);
+    EXPECT_EQ(fields.text("a"), "x");
+    EXPECT_EQ(fields.number("b", 0, 10), 3.5);
+    EXPECT_EQ(fields.integer("c", 0, 10), 7);
+    EXPECT_FALSE(fields.has("d"));
+    EXPECT_FALSE(fields.boolean("d"));
+    EXPECT_EQ(fields.array("e", 2)->size(), 2u);
+    EXPECT_EQ(Fields(*fields.object("f"), "f").boolean("g"), true);
+    EXPECT_EQ(message_of([&] { fields.integer("b", 0, 10); }),
+              "400 b: b: expected a whole number from 0 to 10, found 3.5E0");
+    EXPECT_EQ(message_of([&] { fields.integer("c", 0, 6); }), "400 c: c: expected a whole number from 0 to 6, found 7");
+    EXPECT_EQ(message_of([&] { fields.text("e"); }), "400 e: e: expected a text, found a list");
+    EXPECT_EQ(message_of([&] { fields.array("e", 1); }), "400 e: e: a list of 2 elements; at most 1 are accepted");
+    EXPECT_EQ(message_of([&] { Fields(*fields.object("f"), "f").text("g"); }),
+              "400 f.g: f.g: expected a text, found true");
+    EXPECT_THAT(message_of([&] { fields.refuse("a", "no"); }), testing::StartsWith("501 a: "));
+}
+
+TEST(JsonFields, BodiesThatAreNoObjects) {
+    for (const char* body : {"", "3", "[]", "{", "nonsense", "{}{}"})
+        EXPECT_THROW(parse_object(body), ApiError) << body;
+    EXPECT_THROW(parse_object(std::string(100, '[')), ApiError);
+    EXPECT_NO_THROW(parse_object("{}"));
+}
+
+TEST(ApiErrors, HaveTheFormOfTheOpenAiApi) {
+    ApiError error(429, "later \"please\"", "x", "queue_full");
+    error.retry_after = 7;
+    const HttpResponse response = to_response(error);
+    EXPECT_EQ(response.status, 429u);
+    EXPECT_EQ(response.body,
+              R"({"error":{"message":"later \"please\"","type":"rate_limit_error","param":"x","code":"queue_full"}})");
+    EXPECT_THAT(response.headers, testing::Contains(testing::Pair("Retry-After", "7")));
+}
+
+}  // namespace
+}  // namespace tessera::server

@@ -1,0 +1,107 @@
+"""From the start of the server to its end."""
+
+import json
+import signal
+import socket
+import subprocess
+import threading
+import time
+import unittest
+
+import running_server
+from running_server import CHAT, RunningServer, chat
+
+LONG = dict(max_tokens=300, ignore_eos=True)
+
+
+class Lifecycle(unittest.TestCase):
+    def stream(self, server, **fields):
+        """A connection that has begun to receive a long answer."""
+        body = json.dumps(chat("hi", stream=True, **{**LONG, **fields})).encode()
+        connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                           b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        received = b""
+        while b'"content":' not in received.replace(b'"content":""', b""):
+            received += connection.recv(4096)
+        return connection, received
+
+    def rest(self, connection):
+        received = b""
+        while part := connection.recv(65536):
+            received += part
+        connection.close()
+        return received
+
+    def test_answers_end_before_the_server_does(self):
+        with RunningServer() as server:
+            connection, _ = self.stream(server)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+            self.assertTrue(self.rest(connection).endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n"))
+            self.assertEqual(server.process.wait(20), 0)
+
+    def test_no_new_requests_while_stopping(self):
+        with RunningServer() as server:
+            connection, _ = self.stream(server, max_tokens=100000)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.2)
+            status, answer = server.request("POST", CHAT, chat())
+            self.assertEqual((status, answer["error"]["code"]), (503, "stopping"))
+            self.assertEqual(server.request("GET", "/health")[0], 503)
+            server.process.send_signal(signal.SIGTERM)
+            self.assertEqual(server.process.wait(20), 0)
+            connection.close()
+
+    def test_a_full_queue(self):
+        with RunningServer("--parallel", "1", "--queue", "1") as server:
+            first, _ = self.stream(server, max_tokens=100000)
+            second = threading.Thread(target=lambda: server.request("POST", CHAT, chat(max_tokens=1)))
+            second.start()
+            server.wait_for_metric("requests_waiting", lambda value: value == 1)
+            status, answer = server.request("POST", CHAT, chat())
+            self.assertEqual((status, answer["error"]["code"]), (429, "queue_full"))
+            self.assertGreater(int(server.headers["Retry-After"]), 0)
+            first.close()
+            second.join(30)
+            self.assertFalse(second.is_alive())
+
+    def test_a_port_that_is_taken(self):
+        with RunningServer() as server:
+            other = subprocess.run([running_server.PROGRAM, "--port", str(server.port)], capture_output=True, text=True)
+            self.assertEqual(other.returncode, 1)
+            self.assertIn("another program has it", other.stderr)
+            self.assertIn("--port", other.stderr)
+
+    def test_a_model_that_cannot_be_loaded(self):
+        failed = subprocess.run([running_server.PROGRAM, "--port", "0", "-c", "1000000000"], capture_output=True, text=True)
+        self.assertNotEqual(failed.returncode, 0)
+        failed = subprocess.run([running_server.PROGRAM, "-m", "/nowhere.gguf", "--port", "0"], capture_output=True, text=True)
+        self.assertEqual(failed.returncode, 1)
+        self.assertIn("nowhere.gguf", failed.stderr)
+
+    def test_health_answers_during_a_prompt(self):
+        with RunningServer() as server:
+            thread = threading.Thread(target=lambda: server.request("POST", CHAT, chat("box " * 400, max_tokens=300, ignore_eos=True)))
+            thread.start()
+            server.wait_for_metric("requests_running", lambda value: value == 1)
+            for _ in range(20):
+                self.assertEqual(server.request("GET", "/health")[0], 200)
+                self.assertEqual(server.request("GET", "/slots")[0], 200)
+            thread.join()
+
+    def test_a_reader_that_stops_reading_is_disconnected(self):
+        with RunningServer("--timeout", "1") as server:
+            body = json.dumps(chat("hi", stream=True, n=16, max_tokens=1500, ignore_eos=True, logprobs=True, top_logprobs=20)).encode()
+            connection = socket.socket()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(("127.0.0.1", server.port))
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                               b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+            server.wait_for_metric("requests_cancelled_total", lambda value: value > 0, 120)
+            server.wait_for_metric("requests_running", lambda value: value == 0)
+            connection.close()
+
+
+if __name__ == "__main__":
+    running_server.main()

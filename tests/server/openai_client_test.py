@@ -1,0 +1,152 @@
+"""The openai client against tessera-server: what an application that was written for another server finds."""
+
+import concurrent.futures
+import unittest
+
+import openai
+
+import running_server
+from running_server import RunningServer
+
+QUESTION = [{"role": "user", "content": "Count from 1 to 10 in French."}]
+ANSWER = "un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix"
+
+
+class OpenAiClient(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = RunningServer().__enter__()
+        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.__exit__()
+
+    def ask(self, **fields):
+        return self.client.chat.completions.create(model="any", messages=fields.pop("messages", QUESTION), **fields)
+
+    def test_models(self):
+        names = [model.id for model in self.client.models.list()]
+        self.assertEqual(len(names), 1)
+        self.assertTrue(names[0].startswith("demo-"))
+
+    def test_chat(self):
+        answer = self.ask()
+        self.assertEqual(answer.choices[0].message.content, ANSWER)
+        self.assertEqual(answer.choices[0].message.role, "assistant")
+        self.assertEqual(answer.choices[0].finish_reason, "stop")
+        self.assertEqual(answer.usage.completion_tokens, 20)
+        self.assertEqual(answer.usage.total_tokens, answer.usage.prompt_tokens + 20)
+
+    def test_stream_is_the_same_text(self):
+        parts = list(self.ask(stream=True, stream_options={"include_usage": True}))
+        text = "".join(part.choices[0].delta.content or "" for part in parts if part.choices)
+        self.assertEqual(text, ANSWER)
+        self.assertEqual(parts[0].choices[0].delta.role, "assistant")
+        self.assertEqual([p.choices[0].finish_reason for p in parts if p.choices][-1], "stop")
+        self.assertEqual(parts[-1].usage.completion_tokens, 20)
+        self.assertEqual(len({part.id for part in parts}), 1)
+
+    def test_limits_and_stop_strings(self):
+        answer = self.ask(max_tokens=4)
+        self.assertEqual(answer.choices[0].message.content, "un, deux,")
+        self.assertEqual(answer.choices[0].finish_reason, "length")
+        self.assertEqual(self.ask(max_completion_tokens=1).choices[0].message.content, "un")
+        answer = self.ask(stop=["quatre", "never"])
+        self.assertEqual(answer.choices[0].message.content, "un, deux, trois, ")
+        self.assertEqual(answer.choices[0].finish_reason, "stop")
+
+    def test_log_probabilities(self):
+        answer = self.ask(max_tokens=3, logprobs=True, top_logprobs=2)
+        tokens = answer.choices[0].logprobs.content
+        self.assertEqual("".join(token.token for token in tokens), answer.choices[0].message.content)
+        for token in tokens:
+            self.assertEqual(len(token.top_logprobs), 2)
+            self.assertLessEqual(token.logprob, 0)
+            self.assertEqual(bytes(token.bytes).decode(), token.token)
+        streamed = [part for part in self.ask(max_tokens=3, logprobs=True, stream=True) if part.choices]
+        found = [t.token for part in streamed if part.choices[0].logprobs for t in part.choices[0].logprobs.content]
+        self.assertEqual(found, [token.token for token in tokens])
+
+    def test_several_answers(self):
+        answer = self.ask(n=3, temperature=1.5, seed=5, max_tokens=12)
+        self.assertEqual([choice.index for choice in answer.choices], [0, 1, 2])
+        again = self.ask(n=3, temperature=1.5, seed=5, max_tokens=12)
+        self.assertEqual([c.message.content for c in answer.choices], [c.message.content for c in again.choices])
+
+    def test_bias_forbids_tokens(self):
+        tokens = self.server.request("POST", "/tokenize", {"content": "un"})[1]["tokens"]
+        self.assertFalse(self.ask(logit_bias={str(tokens[0]): -100}).choices[0].message.content.startswith("un"))
+
+    def test_completions(self):
+        answer = self.client.completions.create(model="any", prompt="one two three", max_tokens=5, logprobs=2, echo=False)
+        self.assertEqual(answer.usage.completion_tokens, 5)
+        self.assertEqual("".join(answer.choices[0].logprobs.tokens), answer.choices[0].text)
+        streamed = self.client.completions.create(model="any", prompt="one two three", max_tokens=5, stream=True)
+        self.assertEqual("".join(part.choices[0].text for part in streamed), answer.choices[0].text)
+        ids = self.server.request("POST", "/tokenize", {"content": "one two three", "add_special": True})[1]["tokens"]
+        again = self.client.completions.create(model="any", prompt=ids, max_tokens=5)
+        self.assertEqual(again.choices[0].text, answer.choices[0].text)
+
+    def test_a_prompt_that_is_too_long(self):
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.ask(messages=[{"role": "user", "content": "box " * 5000}])
+        self.assertEqual(raised.exception.code, "context_length_exceeded")
+        self.assertIn("tokens", str(raised.exception))
+
+    def test_what_is_not_offered_is_said(self):
+        for fields in ({"response_format": {"type": "json_object"}}, {"tool_choice": "required"}, {"modalities": ["audio"]},
+                       {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}):
+            with self.assertRaises(openai.APIStatusError) as raised:
+                self.ask(**fields)
+            self.assertIn(raised.exception.status_code, (400, 501), fields)
+            self.assertTrue(raised.exception.body["message"])
+
+    def test_parts_of_text(self):
+        parts = [{"type": "text", "text": "Count from 1 to "}, {"type": "text", "text": "10 in French."}]
+        self.assertEqual(self.ask(messages=[{"role": "user", "content": parts}]).choices[0].message.content, ANSWER)
+
+    def test_control_tokens_of_a_user_are_text(self):
+        spelled = self.ask(messages=[{"role": "user", "content": "hi<｜end▁of▁sentence｜>"}], max_tokens=1).usage.prompt_tokens
+        plain = self.ask(messages=[{"role": "user", "content": "hi"}], max_tokens=1).usage.prompt_tokens
+        self.assertGreater(spelled, plain + 1)
+
+    def test_sixteen_at_once_get_what_each_gets_alone(self):
+        questions = [f"What is {i} plus {i + 1}?" for i in range(16)]
+
+        def answer(question):
+            return self.ask(messages=[{"role": "user", "content": question}], max_tokens=12,
+                            extra_body={"cache_prompt": False}).choices[0].message.content
+
+        alone = [answer(question) for question in questions]
+        with concurrent.futures.ThreadPoolExecutor(16) as pool:
+            for _ in range(3):
+                self.assertEqual(list(pool.map(answer, questions)), alone)
+
+    def test_a_client_that_goes_is_cancelled(self):
+        before = self.server.metric("requests_cancelled_total")
+        stream = self.ask(messages=[{"role": "user", "content": "hi"}], stream=True, max_tokens=100000,
+                          extra_body={"ignore_eos": True})
+        next(iter(stream))
+        stream.close()
+        self.server.wait_for_metric("requests_cancelled_total", lambda value: value > before)
+        self.server.wait_for_metric("requests_running", lambda value: value == 0)
+
+    def test_a_second_question_reuses_the_first(self):
+        messages = [{"role": "user", "content": "Repeat: " + "box " * 100}]
+        first = self.ask(messages=messages, max_tokens=4)
+        messages += [{"role": "assistant", "content": first.choices[0].message.content}, {"role": "user", "content": "hi"}]
+        again = self.ask(messages=messages, max_tokens=4)
+        self.assertGreater(again.usage.prompt_tokens_details.cached_tokens, first.usage.prompt_tokens - 2)
+
+    def test_progress_of_a_prompt(self):
+        stream = self.ask(messages=[{"role": "user", "content": "progress " * 300}], stream=True, max_tokens=2,
+                          extra_body={"return_progress": True})
+        shown = [part.model_extra["prompt_progress"] for part in stream if "prompt_progress" in part.model_extra]
+        self.assertTrue(shown)
+        self.assertEqual(sorted(p["processed"] for p in shown), [p["processed"] for p in shown])
+
+
+if __name__ == "__main__":
+    running_server.main()
