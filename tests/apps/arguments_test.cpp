@@ -234,7 +234,8 @@ TEST(Arguments, UnknownFlagsNameTheNearest) {
     EXPECT_THAT(usage_error("--ctx-sise=3"), HasSubstr("unknown flag --ctx-sise;"));
     EXPECT_THAT(usage_error("--zzzzzzzzzz"), testing::Not(HasSubstr("did you mean")));
     EXPECT_THAT(usage_error("--json"), HasSubstr("--json is not a flag of 'tessera run'; it is one of: plan"));
-    EXPECT_THAT(usage_error("-c 12", Command::kInspect), HasSubstr("it is one of: run, chat, serve, plan, sweep, perplexity"));
+    EXPECT_THAT(usage_error("-c 12", Command::kInspect),
+                HasSubstr("it is one of: run, chat, serve, plan, sweep, perplexity"));
     EXPECT_THAT(usage_error("stray"), HasSubstr("expected a flag, found 'stray'"));
 }
 

@@ -5,9 +5,9 @@
 
 namespace tessera::fuzz {
 
-// The first byte chooses how an answer is parsed and a template, the second how the text is cut; the rest is an answer, a
-// JSON value, a template's program, and a conversation (see reply_target.cpp). An Error of the writer is a fine answer;
-// std::logic_error says that a promise of the parser or writer was broken.
+// The first byte chooses how an answer is parsed and a template, the second how the text is cut; the rest is an answer,
+// a JSON value, a template's program, and a conversation (see reply_target.cpp). An Error of the writer is a fine
+// answer; std::logic_error says that a promise of the parser or writer was broken.
 void run_reply(std::string_view input);
 
 }  // namespace tessera::fuzz
