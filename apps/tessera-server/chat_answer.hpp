@@ -21,6 +21,12 @@ class ChatAnswer final : public Answering {
     ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
                ChatForm chat);
 
+    // As of Answering; public so that tests can play the engine.
+    void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
+    void on_text(size_t choice, std::string_view text) override;
+    void on_finish(size_t choice, const session::Answer& answer) override;
+    void on_end() override;
+
   private:
     struct Call {
         std::string id, name, arguments;
@@ -33,10 +39,6 @@ class ChatAnswer final : public Answering {
         std::string finish;
     };
 
-    void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
-    void on_text(size_t choice, std::string_view text) override;
-    void on_finish(size_t choice, const session::Answer& answer) override;
-    void on_end() override;
     std::string progress_json(uint32_t done, uint32_t total) override;
     std::string opening_json() override;
 

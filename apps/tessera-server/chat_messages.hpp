@@ -8,7 +8,8 @@
 
 namespace tessera::server {
 
-// The text of a conversation by the model's template, and its tokens. Throws ApiError.
+// The conversation, its tools and options as the model's template writes them. Throws ApiError, and what
+// ChatTemplate::write throws.
 text::WrittenChat write_chat(const Fields& fields, const ServedModel& model);
 
 }  // namespace tessera::server

@@ -56,14 +56,6 @@ void check_model_name(const Fields& fields) {
     fields.text("model");
 }
 
-void check_tools(const Fields& fields) {
-    static constexpr Refused kRefused[] = {{"tools", "this version calls no tools"}};
-    refuse_fields(fields, kRefused);
-    const json::value* const choice = fields.find("tool_choice");
-    if (choice && !(choice->is_string() && (choice->get_string() == "auto" || choice->get_string() == "none")))
-        fields.refuse("tool_choice", "only \"auto\" and \"none\" are offered");
-}
-
 void check_modalities(const Fields& fields) {
     const json::array* const modalities = fields.array("modalities", 16);
     if (!modalities) return;
@@ -87,7 +79,6 @@ std::shared_ptr<Answering> answer_chat(const std::shared_ptr<Exchange>& exchange
         {"audio", "this version makes text alone"},
     };
     refuse_fields(fields, kRefused);
-    check_tools(fields);
     check_modalities(fields);
     const AnswerForm form = read_form(fields);
     session::Request request = read_request(fields, *model);
@@ -101,8 +92,12 @@ std::shared_ptr<Answering> answer_chat(const std::shared_ptr<Exchange>& exchange
         request.probabilities = 0;
     }
     chat.probabilities = request.probabilities;
-    request.prompt = model->writer ? model->writer->tokens(write_chat(fields, *model)) : std::vector<text::Token>();
-    if (!model->writer) write_chat(fields, *model);
+    const text::WrittenChat written = write_chat(fields, *model);
+    request.prompt = model->writer->tokens(written);
+    chat.syntax = written.reply;
+    // What separates reasoning, content and calls may be control tokens.
+    request.show_control = chat.syntax.reasoning || chat.syntax.tools != text::ToolSyntax::kNone;
+    request.show_end = false;
     set_sender(request, sender);
     auto answer = std::make_shared<ChatAnswer>(exchange, std::move(model), form, std::move(chat));
     answer->start(std::move(request));

@@ -17,6 +17,9 @@ HttpResponse props_response(const ServedModel& model, const ServerSettings& sett
 HttpResponse slots_response(const ServedModel& model, const std::string& client);
 HttpResponse metrics_response(const ModelHost& host);
 
+// What lies where: {"devices": [...], "layers": [...]}.
+HttpResponse machine_response(const ServedModel& model);
+
 HttpResponse tokenize_response(const HttpRequest& request, const ServedModel& model);
 HttpResponse detokenize_response(const HttpRequest& request, const ServedModel& model);
 HttpResponse apply_template_response(const HttpRequest& request, const ServedModel& model);

@@ -285,6 +285,7 @@ void Server::State::add_routes() {
     for (const char* path : {"/v1/models", "/models"})
         get(path, true, [this](const HttpRequest&) { return models_response(host, name); });
     get("/props", true, [this](const HttpRequest&) { return props_response(*host.model(), settings); });
+    get("/tessera/machine", true, [this](const HttpRequest&) { return machine_response(*host.model()); });
     if (settings.slots) {
         get("/slots", true,
             [this](const HttpRequest& request) { return slots_response(*host.model(), access.client_of(request)); });

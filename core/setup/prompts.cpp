@@ -53,8 +53,9 @@ ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokeni
     }
 }
 
-text::WrittenChat ChatWriter::write(std::span<const text::ChatMessage> messages) const {
-    return template_.write(messages, options_);
+text::WrittenChat ChatWriter::write(std::span<const text::ChatMessage> messages,
+                                    const text::ChatOptions& options) const {
+    return template_.write(messages, options);
 }
 
 std::vector<text::Token> ChatWriter::tokens(const text::WrittenChat& chat, size_t begin) const {

@@ -28,7 +28,10 @@ class ChatWriter {
 
     const std::string& name() const noexcept { return template_.name(); }
     bool can_think() const noexcept { return template_.can_think(); }
-    text::WrittenChat write(std::span<const text::ChatMessage> messages) const;
+    // What write() uses unless it is given others.
+    const text::ChatOptions& options() const noexcept { return options_; }
+    text::WrittenChat write(std::span<const text::ChatMessage> messages) const { return write(messages, options_); }
+    text::WrittenChat write(std::span<const text::ChatMessage> messages, const text::ChatOptions& options) const;
     // The tokens from byte `begin` of the text on. Control tokens in contents are text, and so are other tokens by
     // which the template separates messages.
     std::vector<text::Token> tokens(const text::WrittenChat& chat, size_t begin = 0) const;

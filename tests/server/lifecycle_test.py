@@ -66,6 +66,21 @@ class Lifecycle(unittest.TestCase):
             second.join(30)
             self.assertFalse(second.is_alive())
 
+    def test_tools_are_described_where_the_template_has_them(self):
+        tools = [{"type": "function", "function": {"name": "weather", "description": "Of a city",
+                                                   "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}]
+        with RunningServer("--chat-template", "deepseek-v3.1") as server:
+            status, answer = server.request("POST", "/apply-template", chat("Rain?", tools=tools))
+            self.assertEqual(status, 200)
+            self.assertIn("weather", answer["prompt"])
+            self.assertIn("Of a city", answer["prompt"])
+            history = chat("Rain?", tools=tools, max_tokens=3)
+            history["messages"] += [{"role": "assistant", "content": None, "tool_calls": [
+                                        {"id": "a", "type": "function", "function": {"name": "weather", "arguments": "{\"city\": \"Bonn\"}"}}]},
+                                    {"role": "tool", "tool_call_id": "a", "content": "sunny"}]
+            self.assertIn("sunny", server.request("POST", "/apply-template", history)[1]["prompt"])
+            self.assertEqual(server.request("POST", CHAT, history)[0], 200)
+
     def test_a_port_that_is_taken(self):
         with RunningServer() as server:
             other = subprocess.run([running_server.PROGRAM, "--port", str(server.port)], capture_output=True, text=True)

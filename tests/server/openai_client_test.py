@@ -103,6 +103,18 @@ class OpenAiClient(unittest.TestCase):
             self.assertIn(raised.exception.status_code, (400, 501), fields)
             self.assertTrue(raised.exception.body["message"])
 
+    def test_tools_need_a_template_that_has_them(self):
+        tools = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}]
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.ask(tools=tools)
+        self.assertIn("--chat-template", str(raised.exception))
+        # The model is not told of them, so nothing is missing.
+        self.assertEqual(self.ask(tools=tools, tool_choice="none").choices[0].message.content, ANSWER)
+        for wrong in ([3], [{"type": "function"}], [{"type": "retrieval", "function": {"name": "x"}}],
+                      [{"type": "function", "function": {"name": ""}}]):
+            with self.assertRaises(openai.APIStatusError):
+                self.ask(tools=wrong)
+
     def test_parts_of_text(self):
         parts = [{"type": "text", "text": "Count from 1 to "}, {"type": "text", "text": "10 in French."}]
         self.assertEqual(self.ask(messages=[{"role": "user", "content": parts}]).choices[0].message.content, ANSWER)

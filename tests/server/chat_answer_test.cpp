@@ -1,0 +1,136 @@
+// What a client receives of an answer with reasoning and tool calls, in one piece and as a stream.
+#include "apps/tessera-server/chat_answer.hpp"
+
+#include <boost/json/parse.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+
+class Received final : public Exchange {
+  public:
+    const HttpRequest& request() const noexcept override { return request_; }
+    void respond(HttpResponse response) override { answer = std::move(response.body); }
+    void begin_stream(std::string_view) override { ++begun; }
+    void send(std::string part) override { events.push_back(std::move(part)); }
+    void end() override { ended = true; }
+    void when_gone(std::function<void()>) override {}
+    void note(Usage) override {}
+
+    std::string answer;
+    std::vector<std::string> events;
+    int begun = 0;
+    bool ended = false;
+
+  private:
+    HttpRequest request_;
+};
+
+struct Played {
+    std::shared_ptr<Received> received = std::make_shared<Received>();
+    json::object message;   // of the answer in one piece
+    json::object streamed;  // the same, put together from the stream's deltas
+    std::string finish, streamed_finish;
+};
+
+void add(json::object& to, std::string_view key, std::string_view text) {
+    json::value& value = to[json::string_view(key.data(), key.size())];
+    if (!value.is_string()) value = "";
+    value.as_string().append(json::string_view(text.data(), text.size()));
+}
+
+Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& pieces) {
+    Played played;
+    const auto model = std::make_shared<ServedModel>();
+    for (const bool stream : {false, true}) {
+        const auto received = stream ? played.received : std::make_shared<Received>();
+        AnswerForm form;
+        form.stream = stream;
+        const auto answer = std::make_shared<ChatAnswer>(received, model, form, ChatForm{syntax, {}});
+        for (const std::string& piece : pieces) answer->on_text(0, piece);
+        session::Answer end;
+        end.reason = session::FinishReason::kEndOfText;
+        answer->on_finish(0, end);
+        answer->on_end();
+        if (!stream) {
+            const json::value choice = json::parse(received->answer).at("choices").at(0);
+            played.message = choice.at("message").as_object();
+            played.finish = choice.at("finish_reason").as_string();
+            continue;
+        }
+        EXPECT_EQ(received->begun, 1);
+        EXPECT_TRUE(received->ended);
+        EXPECT_EQ(received->events.back(), "data: [DONE]\n\n");
+        for (size_t i = 0; i + 1 < received->events.size(); ++i) {
+            const std::string& event = received->events[i];
+            EXPECT_TRUE(event.starts_with("data: ") && event.ends_with("\n\n")) << event;
+            const json::value choice = json::parse(event.substr(6)).at("choices").at(0);
+            if (choice.at("finish_reason").is_string()) played.streamed_finish = choice.at("finish_reason").as_string();
+            for (const auto& [key, value] : choice.at("delta").as_object()) {
+                if (value.is_string() && key != "role") add(played.streamed, key, value.as_string());
+                if (key != "tool_calls") continue;
+                const json::object& call = value.at(0).as_object();
+                const std::string name = "call " + std::to_string(call.at("index").as_int64());
+                for (const char* part : {"name", "arguments"}) {
+                    if (const json::value* text = call.at("function").as_object().if_contains(part))
+                        add(played.streamed, name + " " + part, text->as_string());
+                }
+            }
+        }
+    }
+    return played;
+}
+
+TEST(ChatAnswer, ContentAlone) {
+    const Played played = play({}, {"Hel", "lo \"you\"\n"});
+    EXPECT_EQ(played.message.at("content"), "Hello \"you\"\n");
+    EXPECT_FALSE(played.message.contains("tool_calls"));
+    EXPECT_EQ(played.streamed.at("content"), "Hello \"you\"\n");
+    EXPECT_EQ(played.finish, "stop");
+    EXPECT_EQ(played.streamed_finish, "stop");
+}
+
+TEST(ChatAnswer, ReasoningIsApart) {
+    text::ReplySyntax syntax;
+    syntax.reasoning = syntax.begins_in_reasoning = true;
+    const Played played = play(syntax, {"I thi", "nk.</th", "ink>Yes"});
+    EXPECT_EQ(played.message.at("reasoning_content"), "I think.");
+    EXPECT_EQ(played.message.at("content"), "Yes");
+    EXPECT_EQ(played.streamed.at("reasoning_content"), "I think.");
+    EXPECT_EQ(played.streamed.at("content"), "Yes");
+}
+
+TEST(ChatAnswer, CallsHaveNamesArgumentsAndIds) {
+    text::ReplySyntax syntax;
+    syntax.tools = text::ToolSyntax::kHermes;
+    const Played played =
+        play(syntax, {"<tool_call>\n{\"name\": \"weather\", \"argu", "ments\": {\"city\": \"Ber",
+                      "lin\"}}\n</tool_call>\n", "<tool_call>\n{\"name\": \"time\", \"arguments\": {}}\n</tool_call>"});
+    const json::array& calls = played.message.at("tool_calls").as_array();
+    ASSERT_EQ(calls.size(), 2u);
+    EXPECT_EQ(calls[0].at("function").at("name"), "weather");
+    EXPECT_EQ(json::parse(calls[0].at("function").at("arguments").as_string()), json::parse(R"({"city":"Berlin"})"));
+    EXPECT_EQ(calls[1].at("function").at("name"), "time");
+    EXPECT_NE(calls[0].at("id"), calls[1].at("id"));
+    EXPECT_TRUE(played.message.at("content").is_null());
+    EXPECT_EQ(played.finish, "tool_calls");
+    EXPECT_EQ(played.streamed_finish, "tool_calls");
+    EXPECT_EQ(played.streamed.at("call 0 name"), "weather");
+    EXPECT_EQ(played.streamed.at("call 0 arguments"), calls[0].at("function").at("arguments"));
+    EXPECT_EQ(played.streamed.at("call 1 name"), "time");
+}
+
+TEST(ChatAnswer, ABrokenCallIsContent) {
+    text::ReplySyntax syntax;
+    syntax.tools = text::ToolSyntax::kHermes;
+    const Played played = play(syntax, {"<tool_call>\n{\"nam"});
+    EXPECT_FALSE(played.message.contains("tool_calls"));
+    EXPECT_EQ(played.message.at("content"), "<tool_call>\n{\"nam");
+    EXPECT_EQ(played.finish, "stop");
+}
+
+}  // namespace
+}  // namespace tessera::server
