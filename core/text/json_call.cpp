@@ -84,7 +84,6 @@ bool JsonCall::begin_value(char c) {
     quoted_ = escaped_ = false;
     depth_ = 0;
     key_.clear();
-    if (member_ == Member::kArguments) has_arguments_ = true;
     if (c == '"') {
         value_ = Value::kText;
         quoted_ = true;
@@ -96,7 +95,10 @@ bool JsonCall::begin_value(char c) {
     } else {
         return false;
     }
-    if (member_ == Member::kArguments) arguments_ += c;
+    if (member_ == Member::kArguments) {
+        has_arguments_ = true;
+        arguments_ += c;
+    }
     return true;
 }
 
