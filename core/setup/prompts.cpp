@@ -51,6 +51,13 @@ ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokeni
     for (const text::Token token : tokenizer.encode(template_.markers(), {.add_special = false})) {
         if (tokenizer.type(token) == text::TokenType::kUserDefined) markers_.push_back(token);
     }
+    for (size_t i = 0; i < tokenizer.size(); ++i) {
+        const auto token = static_cast<text::Token>(i);
+        if (tokenizer.type(token) == text::TokenType::kUserDefined && text::acts_as_control(tokenizer.spelling(token)))
+            markers_.push_back(token);
+    }
+    std::ranges::sort(markers_);
+    markers_.erase(std::ranges::unique(markers_).begin(), markers_.end());
 }
 
 text::WrittenChat ChatWriter::write(std::span<const text::ChatMessage> messages,

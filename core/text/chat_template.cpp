@@ -6,6 +6,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <array>
 
 namespace tessera::text {
 
@@ -57,6 +58,16 @@ std::string ChatTemplate::markers() const {
     }
     if (f.tools.syntax == ToolSyntax::kDeepSeekV32) all += "<\uff5cDSML\uff5cparameter name=\n";
     return all;
+}
+
+bool acts_as_control(std::string_view spelling) noexcept {
+    constexpr std::array<std::string_view, 10> tags = {
+        "<think>",          "</think>", "<tool_call>", "</tool_call>", "<tool_response>",
+        "</tool_response>", "<tools>",  "</tools>",    "<dsml:",       "</dsml:"};
+    constexpr std::string_view bar = "\uff5c";
+    if (spelling.size() > 2 * bar.size() && spelling.starts_with(bar) && spelling.ends_with(bar)) return true;
+    return spelling.starts_with('<') && (spelling.find('|') != spelling.npos || spelling.find(bar) != spelling.npos ||
+                                         std::ranges::find(tags, spelling) != tags.end());
 }
 
 }  // namespace tessera::text

@@ -175,6 +175,10 @@ class ChatTemplate {
     ChatFormat format_;
 };
 
+// Whether a token of this spelling acts as a control token even if its vocabulary does not call it one: <|...|>, the
+// tags of thoughts and tools, and the mark of DeepSeek's calls.
+bool acts_as_control(std::string_view spelling) noexcept;
+
 // What recognize() rests on; `program` as in the file. Nothing if it is not known.
 std::optional<ChatFormat> recognize_chat_format(std::string_view program);
 

@@ -209,7 +209,7 @@ std::vector<Token> Tokenizer::encode(std::string_view text, const EncodeOptions&
         if (part == options.plain.end() || part->begin >= hit.begin + hit.length) return true;
         const bool inside = part->begin <= hit.begin && hit.begin + hit.length <= part->end;
         return inside && s.type(hit.token) == TokenType::kUserDefined &&
-               std::ranges::find(options.not_in_plain, hit.token) == options.not_in_plain.end();
+               !std::ranges::binary_search(options.not_in_plain, hit.token);
     };
     size_t at = 0;
     for (SpecialTokens::Hit hit{}; whole.find(text, at, hit, accepts); at = hit.begin + hit.length) {

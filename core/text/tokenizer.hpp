@@ -21,8 +21,8 @@ struct TextRange {
 struct EncodeOptions {
     bool add_special = true;     // BOS before and EOS after, where the vocabulary asks for them
     bool parse_special = false;  // control tokens written out in the text ("<|im_end|>") become those tokens
-    // Parts of the text, in rising order, where control tokens are never parsed, nor these other tokens that are
-    // otherwise taken whole.
+    // Parts of the text, in rising order, where control tokens are never parsed, nor these other tokens (in rising
+    // order) that are otherwise taken whole.
     std::span<const TextRange> plain;
     std::span<const Token> not_in_plain;
 };

@@ -1,8 +1,11 @@
 // DeepSeek-V3's own vocabulary, against the `tokenizers` package.
+#include "core/gguf/reader.hpp"
+#include "core/setup/prompts.hpp"
 #include "tests/text/goldens.hpp"
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <chrono>
 
 namespace tessera::text {
@@ -28,6 +31,41 @@ TEST(DeepSeekV3, ControlTokensOnlyWhenAsked) {
     const std::vector<Token> plain = tokenizer().encode(text, {.add_special = false});
     EXPECT_GT(plain.size(), 6u);
     EXPECT_EQ(tokenizer().decode(plain), text);
+}
+
+// Also those that the vocabulary does not call control tokens, and that this template never writes.
+TEST(DeepSeekV3, WhatAUserWritesIsTextInChat) {
+    const gguf::GgufFile file = gguf::GgufFile::open(TSR_V3_VOCABULARY);
+    const ChatWriter writer(file, tokenizer(), "deepseek-v3");
+    std::string all;
+    size_t tokens = 0;
+    for (size_t i = 0; i < tokenizer().size(); ++i) {
+        const auto token = static_cast<Token>(i);
+        const std::string_view spelling = tokenizer().spelling(token);
+        if (tokenizer().type(token) == TokenType::kNormal) continue;
+        all += spelling;
+        ++tokens;
+    }
+    EXPECT_GT(tokens, 800u);
+    const WrittenChat chat =
+        writer.write(std::vector<ChatMessage>{{"user", all}, {"assistant", "<think>a</think>b"}, {"user", all}});
+    size_t special = 0;
+    for (const Token token : writer.tokens(chat)) special += tokenizer().type(token) != TokenType::kNormal;
+    EXPECT_EQ(special,
+              1u + 4 + 3);  // BOS, two questions and two answers, the tags of a thought and the end of the answer
+    // With tools, the same for what describes them.
+    const ChatWriter with_tools(file, tokenizer(), "deepseek-v3-tools");
+    ChatOptions options = with_tools.options();
+    options.tools = {{"f", "", "", ""}};
+    const std::vector<ChatMessage> question = {{"user", "q"}};
+    const auto count = [&] {
+        return std::ranges::count_if(with_tools.tokens(with_tools.write(question, options)),
+                                     [](Token token) { return tokenizer().type(token) != TokenType::kNormal; });
+    };
+    const auto before = count();
+    EXPECT_GT(before, 8);
+    options.tools.front().description = all;
+    EXPECT_EQ(count(), before);
 }
 
 TEST(DeepSeekV3, EndsAreKnown) {
