@@ -173,8 +173,9 @@ std::unique_ptr<LineEditor> LineEditor::open() {
     el_set(edit, EL_SIGNAL, 0);
     el_set(edit, EL_HIST, history, state->past);
     el_set(edit, EL_GETCFN, State::next_character);
-    el_set(edit, EL_ADDFN, "tessera-paste", "insert what is pasted", State::paste);
-    el_set(edit, EL_ADDFN, "tessera-newline", "insert a line end", State::new_line);
+    // Not by el_set, which leaks copies of the strings.
+    el_wset(edit, EL_ADDFN, L"tessera-paste", L"insert what is pasted", State::paste);
+    el_wset(edit, EL_ADDFN, L"tessera-newline", L"insert a line end", State::new_line);
     constexpr std::pair<const char*, const char*> keys[] = {
         {kPasteBegin.data(), "tessera-paste"}, {"\033\r", "tessera-newline"}, {"\033\n", "tessera-newline"},
         {"\033[3~", "ed-delete-next-char"},    {"\033[H", "ed-move-to-beg"},  {"\033[F", "ed-move-to-end"},
