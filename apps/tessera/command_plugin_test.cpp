@@ -23,6 +23,7 @@ constexpr std::string_view kHelp =
     "and its devices, each in a process of its own.\n\n"
     "usage: tessera plugin-test DIR|MANIFEST|LIBRARY... [flags]\n\n"
     "  --kernel TEXT      only kernels whose name contains TEXT; may be repeated\n"
+    "  --without TEXT     no kernels whose name contains TEXT; may be repeated\n"
     "  --case TEXT        only cases whose name contains TEXT; may be repeated\n"
     "  --device ID        only this device of the plugin's providers; may be repeated\n"
     "  --group NAME       only the group of exactly this name; may be repeated\n"
@@ -42,7 +43,7 @@ constexpr std::string_view kHelp =
 
 struct Options {
     std::vector<fs::path> subjects;
-    std::vector<std::string> kernels, cases, devices, groups;
+    std::vector<std::string> kernels, without, cases, devices, groups;
     bool list = false;
     std::optional<fs::path> rig, reference, provider, expected, junit;
     std::chrono::seconds timeout{60};
@@ -59,6 +60,8 @@ Options parse(std::span<const std::string> words) {
         };
         if (word == "--kernel") {
             options.kernels.push_back(value());
+        } else if (word == "--without") {
+            options.without.push_back(value());
         } else if (word == "--case") {
             options.cases.push_back(value());
         } else if (word == "--device") {
@@ -187,9 +190,9 @@ class PluginTest {
     }
 
     bool is_wanted(const std::string& kernel) const {
-        return options_.kernels.empty() || std::ranges::any_of(options_.kernels, [&](const std::string& part) {
-                   return kernel.find(part) != std::string::npos;
-               });
+        const auto is_part = [&](const std::string& part) { return kernel.find(part) != std::string::npos; };
+        if (std::ranges::any_of(options_.without, is_part)) return false;
+        return options_.kernels.empty() || std::ranges::any_of(options_.kernels, is_part);
     }
 
     void add_groups(const TriedPlugin& tried, const Hardware& hardware, std::vector<Outcome>& all) {

@@ -73,15 +73,16 @@ struct Form {
 constexpr Form kForms[] = {{"plain 64", 4, 2, 64, 64, 0},         {"plain 128", 4, 1, 128, 128, 0},
                            {"plain 192/128", 3, 3, 192, 128, 0},  {"prefix 96/64", 5, 0, 96, 64, 0},
                            {"prefix 576/512", 6, 0, 576, 512, 0}, {"projected 64", 3, 0, 64, 32, 64},
-                           {"projected 512", 2, 0, 192, 128, 512}};
+                           {"projected 96", 2, 0, 64, 64, 96},    {"projected 512", 2, 0, 192, 128, 512}};
 // As models have them: 16 heads, 128 heads, and groups that share keys.
 constexpr Form kModelForms[] = {{"prefix 576/512, 16 heads", 16, 0, 576, 512, 0},
-                                {"prefix 576/512, 128 heads", 128, 0, 576, 512, 0},
                                 {"plain 192/128, 16 heads", 16, 16, 192, 128, 0},
                                 {"plain 128, 8 heads of 2", 8, 2, 128, 128, 0}};
+// Of many heads a few rows are many tiles.
+constexpr Form kManyHeads = {"prefix 576/512, 128 heads", 128, 0, 576, 512, 0};
 constexpr int64_t kProjectedRope = 32, kProjectedRopeLarge = 64;
-constexpr Form kProjectedModelForms[] = {{"projected 128, 16 heads", 16, 0, 192, 128, 128},
-                                         {"projected 64, 128 heads", 128, 0, 64, 64, 64}};
+constexpr Form kProjectedHeads = {"projected 128, 16 heads", 16, 0, 192, 128, 128};
+constexpr Form kProjectedManyHeads = {"projected 64, 128 heads", 128, 0, 64, 64, 64};
 
 // What else an operation is asked for.
 struct Variation {
@@ -110,7 +111,7 @@ constexpr Hadamard kHadamard[] = {{{"projected 64", 3, 0, 64, 32, 64}, TSR_TYPE_
 // Keys that are one or two in several rows, and a whole prompt of another length.
 const std::vector<std::vector<Batch::Sequence>>& batches() {
     static const std::vector<std::vector<Batch::Sequence>> kBatches = {
-        {{1, 1}}, {{70, 1}, {5, 1}, {64, 1}}, {{37, 37}}, {{200, 3}, {66, 4}}};
+        {{1, 1}}, {{70, 1}, {5, 1}, {64, 1}}, {{37, 37}}, {{130, 3}, {66, 4}}};
     return kBatches;
 }
 
@@ -191,7 +192,9 @@ void attention_cases(const std::string& op, const Use& use) {
                 for (const tsr_type weight : kWeights) {
                     if (form.latent % formats::listed_size(weight).elements != 0) continue;
                     const bool both = cache == TSR_TYPE_F16 && weight == TSR_TYPE_F16;
-                    if (both || (b == 3 && (cache == TSR_TYPE_F16 || weight == TSR_TYPE_F16)))
+                    // Long rows are of the types' blocks what short ones are.
+                    const bool any = form.latent < 512 || cache == TSR_TYPE_Q8_0 || weight == TSR_TYPE_Q4_0;
+                    if (both || (b == 3 && any && (cache == TSR_TYPE_F16 || weight == TSR_TYPE_F16)))
                         attention_case(op, form, batch, cache, weight, use);
                 }
             }
@@ -201,8 +204,10 @@ void attention_cases(const std::string& op, const Use& use) {
         for (const auto& sequences : model_batches())
             attention_case(op, form, Batch(sequences), TSR_TYPE_F16, TSR_TYPE_F32, use);
     }
-    for (const Form& form : kProjectedModelForms)
-        attention_case(op, form, Batch({{66, 2}, {5, 1}}), TSR_TYPE_F16, TSR_TYPE_F16, use);
+    attention_case(op, kManyHeads, Batch(model_batches()[0]), TSR_TYPE_F16, TSR_TYPE_F32, use);
+    attention_case(op, kManyHeads, Batch({{70, 4}, {65, 2}}), TSR_TYPE_F16, TSR_TYPE_F32, use);
+    attention_case(op, kProjectedHeads, Batch({{66, 2}, {5, 1}}), TSR_TYPE_F16, TSR_TYPE_F16, use);
+    attention_case(op, kProjectedManyHeads, Batch({{9, 2}, {5, 1}}), TSR_TYPE_F16, TSR_TYPE_F16, use);
     for (const Windows& of : kWindows) {
         attention_case(op, of.form, Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F16, use,
                        {.scratch_bytes = of.scratch_bytes});

@@ -46,6 +46,9 @@ cuda_run_test(mla_1_q4_0 "8.6:24GiB" 80 -- -mla 1 -ctk q4_0 -n 5)
 cuda_run_test(mla_2_q8_0 "8.6:24GiB 6.1:24GiB" 61 80 -- -ts 1,1 -mla 2 -ctk q8_0 -n 5)
 cuda_run_test(mla_3_q4_0 "6.1:24GiB" 61 -- -mla 3 -ctk q4_0 -n 5)
 cuda_run_test(mla_3_f16 "8.6:24GiB" 80 -- -mla 3 -n 5)
+# Attention has tiles of its own where a block has more shared memory.
+cuda_run_test(mla_0_wide "8.0:24GiB" 80 -- -mla 0 -n 5)
+cuda_run_test(mla_3_wide "8.0:24GiB" 80 -- -mla 3 -n 5)
 # Prompts of several lengths, together; the longest crosses pages of the cache.
 cuda_run_test(sequences "8.6:24GiB 6.1:24GiB" 61 80 -- -ts 1,1 -f "${CMAKE_CURRENT_SOURCE_DIR}/prompts.txt" --parallel 3 -n 2)
 cuda_run_test(streamed_experts "8.6:24GiB" 80 -- --cpu-moe --op-offload-from 8)
