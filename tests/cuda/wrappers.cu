@@ -72,7 +72,7 @@ SIMT_KERNEL(32, 1) wrapper_warp(WrapperArguments a) {
     a.out[10 * i + 5] = vote_ballot(value % 3 == 0);
     sync_warp();
     a.out[10 * i + 6] = static_cast<uint32_t>(shuffle(static_cast<int>(value), 31));
-    a.out[10 * i + 7] = byte_permute(value, ~value, 0x3715);
+    a.out[10 * i + 7] = byte_permute(value, ~value, 0x3F95);
     const float fraction = bits_as<float>(0x3F800000u | value >> 9);
     a.out[10 * i + 8] = bits_as<uint32_t>(reduce_sum(fraction));
     a.out[10 * i + 9] = bits_as<uint32_t>(reduce_maximum(-fraction));

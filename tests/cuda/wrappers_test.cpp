@@ -140,9 +140,11 @@ TEST_F(Wrappers, Warps) {
             EXPECT_EQ(out[10 * i + 4], 0u);
             EXPECT_EQ(out[10 * i + 5], ballot);
             EXPECT_EQ(out[10 * i + 6], in[31]);
-            // Bytes 5, 1, 7 and 3 of the eight, from the low end.
+            // Of the eight bytes, from the low end: byte 5, the signs of bytes 1 and 7, byte 3.
             const uint32_t a = in[i], b = ~a;
-            EXPECT_EQ(out[10 * i + 7], (b >> 8 & 255) | (a >> 8 & 255) << 8 | (b >> 24) << 16 | (a >> 24) << 24);
+            const uint32_t first_sign = a >> 15 & 1, second_sign = b >> 31;
+            EXPECT_EQ(out[10 * i + 7],
+                      (b >> 8 & 255) | first_sign * 0xFF00u | second_sign * 0xFF0000u | (a >> 24) << 24);
             EXPECT_EQ(out[10 * i + 8], std::bit_cast<uint32_t>(sums[i]));
             EXPECT_EQ(out[10 * i + 9], std::bit_cast<uint32_t>(maximum));
         }

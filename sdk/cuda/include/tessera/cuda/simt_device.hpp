@@ -338,7 +338,10 @@ SIMT_DEVICE int convert_to_int(float a) {
     return __float2int_rn(a);
 }
 SIMT_DEVICE uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
-    return __byte_perm(a, b, selector);
+    // Not __byte_perm, which masks the sign bits of the selector.
+    uint32_t result;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
+    return result;
 }
 template <class To, class From>
 SIMT_DEVICE To bits_as(const From& from) {
