@@ -1,10 +1,12 @@
 #include "few_rows.hpp"
 
 #include "kernels/block_formats.hpp"
+#include "kernels/wide_formats.hpp"
 #include "launches.hpp"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/check.hpp>
+#include <tessera/formats/formats.hpp>
 
 #include <algorithm>
 #include <string>
@@ -14,7 +16,7 @@ namespace {
 
 using cuda_kernels::kMatmulWarps;
 
-constexpr std::array kTiles = {1, 2, 4, 8};
+constexpr std::array kTiles = {2, 4, 8};
 static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
 
 bool is_float(tsr_type type) noexcept {
@@ -96,7 +98,7 @@ const cuda::Module& weights_module(const Build& build, tsr_type type) noexcept {
 }
 
 bool has_sums(tsr_type weight) noexcept {
-    return cuda_kernels::has_offsets(weight);
+    return cuda_kernels::reads_sums(weight);
 }
 
 bool interleaved(tsr_type weight) noexcept {
@@ -105,14 +107,50 @@ bool interleaved(tsr_type weight) noexcept {
 
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
     if (is_float(weight)) return 0;
-    const bool sums = cuda_kernels::has_offsets(weight);
+    const bool sums = has_sums(weight);
     return static_cast<uint64_t>(image_capability >= kDp4a ? cuda_kernels::int8_activation_bytes(k, sums)
                                                            : cuda_kernels::float_activation_bytes(k, sums));
 }
 
+RowReads row_reads(tsr_type weight, int64_t k, uint64_t places, uint32_t image_capability) noexcept {
+    if (image_capability < kDp4a || !cuda_kernels::has_wide_unit(weight) || k % 64 != 0) return RowReads::kAny;
+    const uint64_t all = places | formats::format_bytes(weight, static_cast<size_t>(k));
+    return all % 16 == 0 ? RowReads::kBy16 : all % 8 == 0 ? RowReads::kBy8 : RowReads::kAny;
+}
+
+const char* suffix_of(RowReads reads) noexcept {
+    return reads == RowReads::kBy16 ? "_by16" : reads == RowReads::kBy8 ? "_by8" : "";
+}
+
+int32_t outputs_of(tsr_type weight, RowReads reads) noexcept {
+    return reads == RowReads::kAny ? 1 : cuda_kernels::outputs_of_warp(weight);
+}
+
+int32_t ffn_outputs_of(tsr_type weight, RowReads reads) noexcept {
+    return reads == RowReads::kAny ? 1 : cuda_kernels::ffn_outputs_of_warp(weight);
+}
+
+bool reads_by(tsr_type weight, RowReads reads, uint32_t image_capability) noexcept {
+    return reads == RowReads::kAny || (image_capability >= kDp4a && cuda_kernels::has_wide_unit(weight));
+}
+
 double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept {
     if (is_float(weight)) return 32;
-    return image_capability < kDp4a ? 16 : image_capability < 700 ? 140 : 70;
+    if (image_capability < kDp4a) return 16;
+    // By instructions of a row of 4096 elements, four a clock, or what the integer units of an H200 take
+    // (tools/cuda_sass --one-row, docs/measurements/cuda-few-rows.md).
+    switch (weight) {
+        case TSR_TYPE_Q4_0:
+        case TSR_TYPE_Q4_K:
+            return 70;
+        case TSR_TYPE_Q8_0:
+        case TSR_TYPE_IQ4_XS:
+            return 50;
+        case TSR_TYPE_Q6_K:
+            return 35;
+        default:
+            return 22;
+    }
 }
 
 FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k,
@@ -121,13 +159,17 @@ FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& b
     const cuda::Module& module = weights_module(build, weight);
     const cuda::Image* image = cuda::find_image(module, info.compute_capability);
     if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info.compute_capability));
-    activation_bytes_ = static_cast<int64_t>(activation_bytes(weight, k, image->capability));
+    image_ = image->capability;
+    activation_bytes_ = static_cast<int64_t>(activation_bytes(weight, k, image_));
     if (activation_bytes_ > 0) quantise_.emplace(device, *build.quantise, "quantise_activations");
     const std::string name = cpu::format_name(weight);
-    if (kind == Kind::kById) {
-        products_[0].emplace(device, module, ("matmul_id_" + name).c_str());
-        return;
+    for (size_t r = 0; r < kRowReads; ++r) {
+        const auto reads = static_cast<RowReads>(r);
+        if (!reads_by(weight, reads, image_)) continue;
+        const std::string of_one = kind == Kind::kById ? "matmul_id_" + name : "matmul_" + name + "_tile1";
+        one_row_[r].emplace(device, module, (of_one + suffix_of(reads)).c_str());
     }
+    if (kind == Kind::kById) return;
     for (size_t t = 0; t < kTiles.size(); ++t)
         products_[t].emplace(device, module, ("matmul_" + name + "_tile" + std::to_string(kTiles[t])).c_str());
 }
@@ -135,7 +177,7 @@ FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& b
 void FewRows::convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) const {
     if (!quantise_) return;
     a.activation_bytes = activation_bytes_;
-    a.sums = cuda_kernels::has_offsets(type_) ? 1 : 0;
+    a.sums = has_sums(type_) ? 1 : 0;
     a.interleaved = cuda_kernels::reads_interleaved(type_) ? 1 : 0;
     quantise_->launch(queue,
                       {groups_of(a.k / 32, cuda_kernels::kQuantiseWarps), std::min(rows, kMaximumGrid),
@@ -151,6 +193,13 @@ void FewRows::multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) c
 void FewRows::multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& converted, uint32_t rows) const {
     cuda_kernels::Matmul a = converted;
     if (!quantise_) a.vectors = reads_vectors(a, type_) ? 1 : 0;
+    if (rows <= 1) {
+        int32_t outputs;
+        const cuda::Kernel& kernel = one_row(a, outputs);
+        kernel.launch(queue, {groups_of(a.n, kMatmulWarps * outputs), 1, static_cast<uint32_t>(a.batch)},
+                      32 * kMatmulWarps, a);
+        return;
+    }
     size_t tile = 0;
     while (tile + 1 < kTiles.size() && static_cast<uint32_t>(kTiles[tile]) < rows) ++tile;
     const auto tile_rows = static_cast<uint32_t>(kTiles[tile]);
@@ -163,8 +212,16 @@ void FewRows::multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& co
 void FewRows::multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const {
     convert(queue, m.matmul, rows);
     if (!quantise_) m.matmul.vectors = reads_vectors(m.matmul, type_) ? 1 : 0;
-    products_[0]->launch(queue, {groups_of(m.matmul.n, kMatmulWarps), std::min(rows, kMaximumGrid), slots},
-                         32 * kMatmulWarps, m);
+    int32_t outputs;
+    const cuda::Kernel& kernel = one_row(m.matmul, outputs);
+    kernel.launch(queue, {groups_of(m.matmul.n, kMatmulWarps * outputs), rows, slots}, 32 * kMatmulWarps, m);
+}
+
+const cuda::Kernel& FewRows::one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const noexcept {
+    const uint64_t strides = static_cast<uint64_t>(a.weight_row | a.weight_batch);
+    const RowReads reads = row_reads(type_, a.k, reinterpret_cast<uint64_t>(a.weight) | strides, image_);
+    outputs = outputs_of(type_, reads);
+    return *one_row_[static_cast<size_t>(reads)];
 }
 
 }  // namespace tessera::cuda_ops

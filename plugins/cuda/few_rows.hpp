@@ -1,4 +1,4 @@
-// Products of few rows with weights of any type: a warp an output.
+// Products of few rows with weights of any type: a warp an output, or of one row several.
 #pragma once
 
 #include "ops.hpp"
@@ -35,6 +35,19 @@ bool interleaved(tsr_type weight) noexcept;
 // runs decides about their form.
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept;
 
+// Which kernels of one row a weight takes: those that read its rows by vectors of 16 or 8 bytes, several rows a warp
+// (kernels/one_row.hpp), or those for any type and alignment.
+enum class RowReads { kAny, kBy8, kBy16 };
+inline constexpr size_t kRowReads = 3;
+// `places`: the first row's address and all strides, or'ed; `k`: elements of a row.
+RowReads row_reads(tsr_type weight, int64_t k, uint64_t places, uint32_t image_capability) noexcept;
+const char* suffix_of(RowReads reads) noexcept;
+// Rows of the weight that a warp takes, in products and in feed-forward networks.
+int32_t outputs_of(tsr_type weight, RowReads reads) noexcept;
+int32_t ffn_outputs_of(tsr_type weight, RowReads reads) noexcept;
+// Whether there are kernels of the type that read so.
+bool reads_by(tsr_type weight, RowReads reads, uint32_t image_capability) noexcept;
+
 // Multiply-adds a clock and multiprocessor.
 double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept;
 
@@ -57,10 +70,14 @@ class FewRows {
     void multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const;
 
   private:
+    const cuda::Kernel& one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const noexcept;
+
     tsr_type type_;
+    uint32_t image_ = 0;
     int64_t activation_bytes_ = 0;
     std::optional<cuda::Kernel> quantise_;
-    std::array<std::optional<cuda::Kernel>, 4> products_;  // by tile, or the first one by id
+    std::array<std::optional<cuda::Kernel>, kRowReads> one_row_;  // by RowReads, of rows or by id
+    std::array<std::optional<cuda::Kernel>, 3> products_;         // of more rows, by tile
 };
 
 }  // namespace tessera::cuda_ops

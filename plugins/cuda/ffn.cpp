@@ -13,6 +13,7 @@
 #include <tessera/ops.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <optional>
 #include <string>
@@ -158,10 +159,8 @@ class Ffn {
         : o_(node), image_(capability_of(build, info)), layout_(o_, image_) {
         if (Layout::few_kernels(o_)) {
             quantise_.emplace(device, *build.quantise, "quantise_activations");
-            gate_up_.emplace(device, ffn_module(build, o_.gate.type),
-                             (std::string("gate_up_") + cpu::format_name(o_.gate.type)).c_str());
-            down_.emplace(device, ffn_module(build, o_.down.type),
-                          (std::string("down_") + cpu::format_name(o_.down.type)).c_str());
+            fetch(gate_up_, device, build, "gate_up_", o_.gate.type);
+            fetch(down_, device, build, "down_", o_.down.type);
         }
         if (o_.rows <= Layout::few_rows(o_)) return;
         gate_up_tiles_.emplace(device, info, build, o_.gate.type);
@@ -199,6 +198,16 @@ class Ffn {
                 return *build.ffn_levels;
             default:
                 return *build.ffn_codebook;
+        }
+    }
+
+    using Kernels = std::array<std::optional<cuda::Kernel>, kRowReads>;
+    void fetch(Kernels& kernels, tsr_device& device, const Build& build, const char* what, tsr_type type) const {
+        for (size_t r = 0; r < kRowReads; ++r) {
+            const auto reads = static_cast<RowReads>(r);
+            if (!reads_by(type, reads, image_)) continue;
+            const std::string name = std::string(what) + cpu::format_name(type) + suffix_of(reads);
+            kernels[r].emplace(device, ffn_module(build, type), name.c_str());
         }
     }
 
@@ -252,8 +261,14 @@ class Ffn {
         g.hidden_elements = static_cast<int32_t>(o_.f);
         g.sums = has_sums(o_.down.type) ? 1 : 0;
         g.interleaved = interleaved(o_.down.type) ? 1 : 0;
-        gate_up_->launch(launch.queue, {static_cast<uint32_t>(o_.f / 32), rows, static_cast<uint32_t>(o_.slots)},
-                         32 * kGateUpWarps, g);
+        const RowReads gate_reads =
+            row_reads(o_.gate.type, o_.k,
+                      address_of(g.gate) | address_of(g.up) |
+                          static_cast<uint64_t>(g.gate_row | g.up_row | g.gate_expert | g.up_expert),
+                      image_);
+        gate_up_[static_cast<size_t>(gate_reads)]->launch(
+            launch.queue, {static_cast<uint32_t>(o_.f / 32), rows, static_cast<uint32_t>(o_.slots)}, 32 * kGateUpWarps,
+            g);
 
         Down d{};
         d.hidden = g.hidden;
@@ -272,7 +287,11 @@ class Ffn {
         d.y_row = o_.y.strides[1];
         d.k = g.hidden_elements;
         d.n = static_cast<int32_t>(o_.n);
-        down_->launch(launch.queue, {groups(o_.n, kDownWarps), rows, 1}, 32 * kDownWarps, d);
+        const RowReads down_reads = row_reads(
+            o_.down.type, o_.f, address_of(d.weight) | static_cast<uint64_t>(d.weight_row | d.weight_expert), image_);
+        down_[static_cast<size_t>(down_reads)]->launch(
+            launch.queue, {groups(o_.n, kDownWarps * ffn_outputs_of(o_.down.type, down_reads)), rows, 1},
+            32 * kDownWarps, d);
     }
 
     void multiply_tiles(const tsr_launch& launch, uint32_t rows) const {
@@ -382,12 +401,14 @@ class Ffn {
         sum_->launch(launch.queue, {groups(o_.n, kSumElements), std::min(rows, kMaximumGrid), 1}, kSumThreads, s);
     }
 
+    static uint64_t address_of(const void* pointer) noexcept { return reinterpret_cast<uint64_t>(pointer); }
     static uint32_t groups(int64_t count, int64_t of) noexcept { return static_cast<uint32_t>((count + of - 1) / of); }
 
     Operands o_;
     uint32_t image_;
     Layout layout_;
-    std::optional<cuda::Kernel> quantise_, gate_up_, down_, sum_;
+    std::optional<cuda::Kernel> quantise_, sum_;
+    Kernels gate_up_, down_;  // by RowReads
     std::optional<TileProduct> gate_up_tiles_, down_tiles_;
     std::optional<ConvertRows> convert_x_, convert_hidden_;
     std::optional<MapExperts> map_;

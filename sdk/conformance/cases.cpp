@@ -135,6 +135,15 @@ void get_rows(const std::string& op, const Use& use) {
 constexpr tsr_type kTypesOfManyRows[] = {TSR_TYPE_F32,  TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0,
                                          TSR_TYPE_Q4_1, TSR_TYPE_Q6_K, TSR_TYPE_Q2_K};
 
+// For cases of few rows: types with kernels that read rows of a weight by vectors of 16 or 8 bytes, each with lengths
+// at which both are possible, and of which the last part is not whole.
+constexpr struct {
+    tsr_type type;
+    int64_t k;
+} kRowsOfVectors[] = {{TSR_TYPE_Q4_0, 1408},  {TSR_TYPE_Q4_0, 2176}, {TSR_TYPE_Q4_0, 4608},   {TSR_TYPE_Q8_0, 1408},
+                      {TSR_TYPE_Q8_0, 2560},  {TSR_TYPE_Q4_K, 2304}, {TSR_TYPE_Q6_K, 3072},   {TSR_TYPE_Q6_K, 4096},
+                      {TSR_TYPE_IQ4_XS, 512}, {TSR_TYPE_Q4_K, 512},  {TSR_TYPE_IQ4_XS, 2304}, {TSR_TYPE_IQ4_XS, 4608}};
+
 void matmul(const std::string& op, const Use& use) {
     struct Size {
         int64_t n, batch, rows, gap;
@@ -149,6 +158,20 @@ void matmul(const std::string& op, const Use& use) {
         c.tolerance = tolerance_of(type);
         c.row_ranges(static_cast<int32_t>(rows));
         use(c);
+    }
+    for (const auto& [type, k] : kRowsOfVectors) {
+        for (const int64_t batch : {1, 2}) {
+            const int64_t n = 13, rows = 1;
+            Case c(op,
+                   text("%s k=%lld n=%lld batch=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                        static_cast<long long>(n), static_cast<long long>(batch), static_cast<long long>(rows)));
+            c.fill(c.input("x", TSR_TYPE_F32, {k, batch, rows}, kActivation, kRows));
+            c.fill(c.input("weight", type, {k, n, batch}, kWeight), weight_size(k));
+            c.output("out", TSR_TYPE_F32, {n, batch, rows}, kRows);
+            c.tolerance = tolerance_of(type);
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
     }
     for (const tsr_type type : weight_types()) {
         for (const int64_t k : row_lengths(type)) {
@@ -201,6 +224,18 @@ void matmul(const std::string& op, const Use& use) {
 }
 
 void matmul_group(const std::string& op, const Use& use) {
+    {
+        // The last one reads activations in another order.
+        const int64_t k = 3072, rows = 1;
+        Case c(op, text("mixed k=%lld rows=%lld", static_cast<long long>(k), static_cast<long long>(rows)));
+        constexpr tsr_type kTypes[] = {TSR_TYPE_Q8_0, TSR_TYPE_Q4_0, TSR_TYPE_Q6_K, TSR_TYPE_IQ4_XS};
+        c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+        for (const tsr_type type : kTypes) c.fill(c.input("weight", type, {k, 9}, kWeight), weight_size(k));
+        for (size_t i = 0; i < std::size(kTypes); ++i) c.output("out", TSR_TYPE_F32, {9, rows}, kRows);
+        c.tolerance = tolerance_of(TSR_TYPE_Q4_0);
+        c.row_ranges(static_cast<int32_t>(rows));
+        use(c);
+    }
     for (const tsr_type type : weight_types()) {
         const int64_t k = row_lengths(type).back();
         for (const int64_t rows : {1, 9}) {
@@ -283,6 +318,18 @@ void feed_forward(const std::string& op, const Use& use) {
             use(c);
         }
     }
+    for (const auto& [type, length] : kRowsOfVectors) {
+        for (const bool down : {false, true}) {
+            // Rows of gate and up as long as this, or those of down.
+            const int64_t k = down ? 256 : length, f = down ? length : 256, n = 13, experts = 3, used = 2;
+            const int64_t rows = routed && !down ? 3 : 1;
+            Case c(op, text("%s k=%lld f=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                            static_cast<long long>(f), static_cast<long long>(n), static_cast<long long>(rows)));
+            const Network network{type, k, f, n, rows, experts, used};
+            add_operands(c, network, routed, [&](Operand& ids) { fill_ids(ids, experts); });
+            use(c);
+        }
+    }
     for (const tsr_type type : weight_types()) {
         const int64_t block = block_of(type), k = block == 1 ? 40 : (block == 32 ? 96 : 256),
                       f = block == 1 ? 24 : block;
@@ -310,6 +357,18 @@ void matmul_id(const std::string& op, const Use& use) {
             c.row_ranges(static_cast<int32_t>(rows));
             use(c);
         }
+    }
+    for (const auto& [type, k] : kRowsOfVectors) {
+        const int64_t n = 13, experts = 3, used = 2, rows = 3;
+        Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                        static_cast<long long>(n), static_cast<long long>(rows)));
+        c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+        c.fill(c.input("weight", type, {k, n, experts}, kWeight), weight_size(k));
+        fill_ids(c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows), experts);
+        c.output("out", TSR_TYPE_F32, {n, used, rows}, kRows);
+        c.tolerance = tolerance_of(type);
+        c.row_ranges(static_cast<int32_t>(rows));
+        use(c);
     }
     for (const tsr_type type : weight_types()) {
         const int64_t k = row_lengths(type).back(), n = 24, experts = 5, used = 3;

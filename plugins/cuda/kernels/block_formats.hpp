@@ -17,4 +17,9 @@ constexpr bool reads_interleaved(tsr_type type) {
     return type == TSR_TYPE_IQ4_NL || type == TSR_TYPE_IQ4_XS || type == TSR_TYPE_IQ4_KS || type == TSR_TYPE_MXFP4;
 }
 
+// Whether products of few rows read sums of activations.
+constexpr bool reads_sums(tsr_type type) {
+    return has_offsets(type) || type == TSR_TYPE_Q4_0 || type == TSR_TYPE_Q6_K;
+}
+
 }  // namespace tessera::cuda_kernels

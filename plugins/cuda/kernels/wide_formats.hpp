@@ -1,0 +1,24 @@
+// What the host and kernels know alike of products of one row (one_row.hpp). Freestanding.
+#pragma once
+
+#include <tessera/types.h>
+
+namespace tessera::cuda_kernels {
+
+// Formats with kernels in which a lane takes 64 elements at once, of several rows of the weight, where codes are int8.
+constexpr bool has_wide_unit(tsr_type type) {
+    return type == TSR_TYPE_Q4_0 || type == TSR_TYPE_Q8_0 || type == TSR_TYPE_Q4_K || type == TSR_TYPE_Q6_K ||
+           type == TSR_TYPE_IQ4_XS;
+}
+
+// Rows of the weight that a warp of such a kernel takes: the more, the fewer instructions a row, and the more
+// registers.
+constexpr int outputs_of_warp(tsr_type type) {
+    return type == TSR_TYPE_Q8_0 || type == TSR_TYPE_Q6_K ? 2 : 4;
+}
+// Feed-forward networks need more registers besides.
+constexpr int ffn_outputs_of_warp(tsr_type type) {
+    return type == TSR_TYPE_IQ4_XS ? 4 : 2;
+}
+
+}  // namespace tessera::cuda_kernels

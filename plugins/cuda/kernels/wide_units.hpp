@@ -1,0 +1,342 @@
+// Dot products of 64 elements at once, for products of one row with the formats that models use most: what a lane takes
+// of a row of the weight, from shared memory, and of the activations, which are the same for several rows.
+//
+// Compared with pieces (piece.hpp), codes stay where they lie in their bytes: nibbles and pairs of bits are masked, not
+// shifted, and what a mask leaves in the upper bits counts 4, 16 or 64 times, for which dot products and scales of
+// activations make up. Halves of ranges are not taken from codes but, times the sum of the activations, from products.
+#pragma once
+
+#include "piece_bits.hpp"
+
+namespace tessera::cuda_kernels {
+
+// A row of activations (arguments.hpp) where a lane reads it: at its unit of a part of 32 units.
+struct LaneRow {
+    const char *codes, *scales, *sums;
+
+    SIMT_DEVICE void next() {
+        codes += 32 * 64;
+        scales += 32 * 8;
+        sums += 32 * 16;
+    }
+};
+
+// WideUnit<type> for each type of has_wide_unit():
+//
+//   kPartBytes       of 32 units; a multiple of 16
+//   WideUnit(lane)   what is the same for all units of a lane; all lanes of the warp make one
+//   begin()          bytes from the beginning of a part to what add() reads
+//   row(...)         the activations of the lane's unit of the first part, for load()
+//   load(row)        the activations of a unit
+//   add(from, x, sum)  sum + the dot product of the unit of the weight at `from` and x
+template <int kType>
+struct WideUnit;
+
+namespace wide_units {
+
+using piece_bits::byte_permute;
+using piece_bits::centred;
+using piece_bits::get;
+using simt::fmaf;
+using simt::load_global;
+
+SIMT_DEVICE int dot(uint32_t codes, uint32_t x, int sum) {
+    if constexpr (SIMT_ARCH >= 610) return simt::dp4a(static_cast<int>(codes), static_cast<int>(x), sum);
+    return sum;
+}
+SIMT_DEVICE int dot16(const uint32_t (&codes)[4], const simt::UInt4& x, int sum) {
+    sum = dot(codes[0], x.x, sum);
+    sum = dot(codes[1], x.y, sum);
+    sum = dot(codes[2], x.z, sum);
+    return dot(codes[3], x.w, sum);
+}
+// Of the low nibbles of 16 bytes, 0 to 15.
+SIMT_DEVICE int dot_low(const uint32_t* words, const simt::UInt4& x, int sum) {
+    uint32_t codes[4];
+    SIMT_UNROLL
+    for (int i = 0; i < 4; ++i) codes[i] = words[i] & 0x0F0F0F0Fu;
+    return dot16(codes, x, sum);
+}
+// Of the high ones less 8, times 16.
+SIMT_DEVICE int dot_high(const uint32_t* words, const simt::UInt4& x, int sum) {
+    uint32_t codes[4];
+    SIMT_UNROLL
+    for (int i = 0; i < 4; ++i) codes[i] = centred(words[i] & 0xF0F0F0F0u);
+    return dot16(codes, x, sum);
+}
+SIMT_DEVICE float real(int value) {
+    return static_cast<float>(value);
+}
+
+// Units that are neighbours in a row: 64 activations in the order of the elements.
+struct Neighbours {
+    SIMT_DEVICE static LaneRow row(const char* row, unsigned scales_begin, unsigned sums_begin, unsigned lane) {
+        return {row + 64 * lane, row + scales_begin + 8 * lane, row + sums_begin + 16 * lane};
+    }
+    struct Codes {
+        simt::UInt4 of[4];
+    };
+    SIMT_DEVICE static Codes load_codes(const LaneRow& row) {
+        Codes codes;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) codes.of[i] = load_global<simt::UInt4>(row.codes + 16 * i);
+        return codes;
+    }
+};
+
+}  // namespace wide_units
+
+// Two blocks, 36 bytes at a multiple of 4: words are read as they lie, and those of the first block are moved by two
+// bytes.
+template <>
+struct WideUnit<TSR_TYPE_Q4_0> : wide_units::Neighbours {
+    static constexpr int kPartBytes = 32 * 36;
+    struct Activations {
+        Codes codes;
+        float scales[2], middles[2];
+    };
+    SIMT_DEVICE WideUnit(unsigned lane) : begin_(36 * lane) {}
+    SIMT_DEVICE unsigned begin() const { return begin_; }
+    SIMT_DEVICE Activations load(const LaneRow& row) const {
+        using namespace wide_units;
+        Activations x;
+        x.codes = load_codes(row);
+        const auto scales = load_global<simt::Float2>(row.scales);
+        const auto sums = load_global<simt::Float4>(row.sums);
+        x.scales[0] = scales.x * 0.0625f, x.scales[1] = scales.y * 0.0625f;
+        x.middles[0] = -8 * sums.x, x.middles[1] = -8 * sums.z;  // of the high nibbles dot_high takes it
+        return x;
+    }
+    SIMT_DEVICE float add(const char* from, const Activations& x, float sum) const {
+        using namespace wide_units;
+        uint32_t w[9];
+        SIMT_UNROLL
+        for (int i = 0; i < 9; ++i) w[i] = get<uint32_t>(from + 4 * i);
+        const float scales[2] = {simt::unpack_low<simt::half_t>(w[0]), simt::unpack_high<simt::half_t>(w[4])};
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) w[i] = byte_permute(w[i], w[i + 1], 0x5432);
+        SIMT_UNROLL
+        for (int b = 0; b < 2; ++b) {
+            const uint32_t* words = w + 5 * b;
+            const int product = dot_high(words, x.codes.of[2 * b + 1], 16 * dot_low(words, x.codes.of[2 * b], 0));
+            sum = fmaf(scales[b], fmaf(real(product), x.scales[b], x.middles[b]), sum);
+        }
+        return sum;
+    }
+
+  private:
+    unsigned begin_;
+};
+
+// Two blocks, 68 bytes at a multiple of 4, as of q4_0.
+template <>
+struct WideUnit<TSR_TYPE_Q8_0> : wide_units::Neighbours {
+    static constexpr int kPartBytes = 32 * 68;
+    struct Activations {
+        Codes codes;
+        simt::Float2 scales;
+    };
+    SIMT_DEVICE WideUnit(unsigned lane) : begin_(68 * lane) {}
+    SIMT_DEVICE unsigned begin() const { return begin_; }
+    SIMT_DEVICE Activations load(const LaneRow& row) const {
+        return {load_codes(row), wide_units::load_global<simt::Float2>(row.scales)};
+    }
+    SIMT_DEVICE float add(const char* from, const Activations& x, float sum) const {
+        using namespace wide_units;
+        uint32_t w[17];
+        SIMT_UNROLL
+        for (int i = 0; i < 17; ++i) w[i] = get<uint32_t>(from + 4 * i);
+        const float first = simt::unpack_low<simt::half_t>(w[0]), second = simt::unpack_high<simt::half_t>(w[8]);
+        SIMT_UNROLL
+        for (int i = 0; i < 8; ++i) w[i] = byte_permute(w[i], w[i + 1], 0x5432);
+        const uint32_t a[4] = {w[0], w[1], w[2], w[3]}, b[4] = {w[4], w[5], w[6], w[7]};
+        const uint32_t c[4] = {w[9], w[10], w[11], w[12]}, d[4] = {w[13], w[14], w[15], w[16]};
+        sum = fmaf(first, real(dot16(b, x.codes.of[1], dot16(a, x.codes.of[0], 0))) * x.scales.x, sum);
+        return fmaf(second, real(dot16(d, x.codes.of[3], dot16(c, x.codes.of[2], 0))) * x.scales.y, sum);
+    }
+
+  private:
+    unsigned begin_;
+};
+
+// Two groups of a block: the low and the high nibbles of 32 bytes.
+template <>
+struct WideUnit<TSR_TYPE_Q4_K> : wide_units::Neighbours {
+    static constexpr int kPartBytes = 8 * sizeof(formats::BlockQ4K);
+    struct Activations {
+        Codes codes;
+        float scales[2], sums[2], middle;
+    };
+    unsigned codes_begin;
+    // Both groups' six bits lie together, of groups 0 to 3 in one word, else in two: where, and which bits of each.
+    unsigned first_shift, second_shift;
+    uint32_t first_bits, second_bits;
+
+    SIMT_DEVICE WideUnit(unsigned lane)
+        : codes_begin(16 + 32 * (lane % 4)),
+          first_shift(16 * (lane % 2) + (lane % 4 < 2 ? 0 : 2)),
+          second_shift(16 * (lane % 2)),
+          first_bits(lane % 4 < 2 ? 0x3F3F : 0x3030),
+          second_bits(lane % 4 < 2 ? 0 : 0x0F0F),
+          begin_(lane / 4 * sizeof(formats::BlockQ4K)) {}
+    SIMT_DEVICE unsigned begin() const { return begin_; }
+    SIMT_DEVICE Activations load(const LaneRow& row) const {
+        using namespace wide_units;
+        Activations x;
+        x.codes = load_codes(row);
+        const auto scales = load_global<simt::Float2>(row.scales);
+        const auto sums = load_global<simt::Float4>(row.sums);
+        x.scales[0] = scales.x, x.scales[1] = scales.y * 0.0625f;
+        x.sums[0] = sums.x + sums.y, x.sums[1] = sums.z + sums.w;
+        x.middle = 8 * x.sums[1];  // which dot_high takes
+        return x;
+    }
+    SIMT_DEVICE float add(const char* from, const Activations& x, float sum) const {
+        using namespace wide_units;
+        uint32_t head[4], w[8];
+        piece_bits::get_words<16>(from, head);
+        piece_bits::get_words<16>(from + codes_begin, w);
+        const uint32_t scales = (head[1] >> first_shift & first_bits) | (head[3] >> second_shift & second_bits);
+        const uint32_t minima = (head[2] >> first_shift & first_bits) | (head[3] >> second_shift >> 4 & second_bits);
+        const int low = dot_low(w + 4, x.codes.of[1], dot_low(w, x.codes.of[0], 0));
+        const int high = dot_high(w + 4, x.codes.of[3], dot_high(w, x.codes.of[2], 0));
+        float product = real(scales & 255) * (real(low) * x.scales[0]);
+        product = fmaf(real(scales >> 8 & 255), fmaf(real(high), x.scales[1], x.middle), product);
+        const float minimum = fmaf(real(minima >> 8 & 255), x.sums[1], real(minima & 255) * x.sums[0]);
+        sum = fmaf(simt::unpack_low<simt::half_t>(head[0]), product, sum);
+        return fmaf(-simt::unpack_high<simt::half_t>(head[0]), minimum, sum);
+    }
+
+  private:
+    unsigned begin_;
+};
+
+// Every second 16 of 128 elements: their lower four bits are in 16 and 16 bytes, the upper two in 16 others. A block is
+// at a multiple of 2.
+template <>
+struct WideUnit<TSR_TYPE_Q6_K> {
+    static constexpr int kPartBytes = 8 * sizeof(formats::BlockQ6K);
+    struct Activations {
+        simt::UInt4 codes[4];
+        float scales[4], middles[4];
+    };
+    unsigned part, odd, begin_;
+
+    SIMT_DEVICE WideUnit(unsigned lane)
+        : part(lane / 2 % 2), odd(lane % 2), begin_(lane / 4 * sizeof(formats::BlockQ6K)) {}
+    SIMT_DEVICE unsigned begin() const { return begin_; }
+    SIMT_DEVICE static LaneRow row(const char* row, unsigned scales_begin, unsigned sums_begin, unsigned lane) {
+        const unsigned half = lane / 2, odd = lane % 2;
+        return {row + 128 * half + 16 * odd, row + scales_begin + 16 * half, row + sums_begin + 32 * half + 4 * odd};
+    }
+    SIMT_DEVICE Activations load(const LaneRow& row) const {
+        using namespace wide_units;
+        Activations x;
+        const auto d = load_global<simt::Float4>(row.scales);
+        // By how much less than 32 products are too large, and how often they count what they count.
+        constexpr float kMiddles[4] = {-32, -32, -24, 8};
+        x.scales[0] = d.x, x.scales[1] = d.y, x.scales[2] = d.z * 0.0625f, x.scales[3] = d.w * 0.0625f;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            x.codes[i] = load_global<simt::UInt4>(row.codes + 32 * i);
+            x.middles[i] = kMiddles[i] * load_global<float>(row.sums + 8 * i);
+        }
+        return x;
+    }
+    SIMT_DEVICE float add(const char* from, const Activations& x, float sum) const {
+        using namespace wide_units;
+        const auto past = static_cast<unsigned>(reinterpret_cast<uintptr_t>(from) & 2);
+        const char* aligned = from - past;
+        const uint32_t selector = 0x3210u + 0x1111u * past;
+        uint32_t low[2][4], high[4], bits[4];
+        words(aligned + 64 * part + 16 * odd, selector, low[0]);
+        words(aligned + 64 * part + 16 * odd + 32, selector, low[1]);
+        words(aligned + 128 + 32 * part + 16 * odd, selector, high);
+        int products[4];
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const uint32_t mask = 0x03030303u << 2 * i;
+            SIMT_UNROLL
+            for (int j = 0; j < 4; ++j) bits[j] = i < 3 ? high[j] & mask : centred(high[j] & mask);
+            const int upper = dot16(bits, x.codes[i], 0) * (i % 2 == 0 ? 16 : 4);
+            products[i] = i < 2 ? dot_low(low[i], x.codes[i], upper) : dot_high(low[i - 2], x.codes[i], upper);
+        }
+        const char* scales = from + 192 + 8 * part + odd;
+        float product = 0;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i)
+            product =
+                fmaf(real(get<int8_t>(scales + 2 * i)), fmaf(real(products[i]), x.scales[i], x.middles[i]), product);
+        return fmaf(piece_bits::half_at(from + 208), product, sum);
+    }
+
+  private:
+    // 16 bytes that begin at `aligned` or two bytes later. No block ends within the word that is read beyond them.
+    SIMT_DEVICE static void words(const char* aligned, uint32_t selector, uint32_t (&to)[4]) {
+        using namespace wide_units;
+        uint32_t w[5];
+        SIMT_UNROLL
+        for (int i = 0; i < 5; ++i) w[i] = get<uint32_t>(aligned + 4 * i);
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) to[i] = byte_permute(w[i], w[i + 1], selector);
+    }
+};
+
+// Two groups of 32, whose nibbles choose levels; activations are interleaved (reads_interleaved()).
+template <>
+struct WideUnit<TSR_TYPE_IQ4_XS> : wide_units::Neighbours {
+    static constexpr int kPartBytes = 8 * sizeof(formats::BlockIq4Xs);
+    struct Activations {
+        Codes codes;
+        simt::Float2 scales;
+    };
+    static constexpr Table16 kLevels = piece_bits::sum_table(formats::kIq4Values);
+    static_assert(piece_bits::is_sum_table(kLevels, formats::kIq4Values, 0));
+    unsigned codes_begin, low_shift, high_shift;
+    uint32_t first_levels, second_levels;
+
+    SIMT_DEVICE WideUnit(unsigned lane)
+        : codes_begin(8 + 32 * (lane % 4)),
+          low_shift(8 * (lane % 4)),
+          high_shift(12 + 4 * (lane % 4)),
+          // As values that the compiler does not know: it would load constants again for each look-up.
+          first_levels(kLevels.words[0] ^ simt::thread_index().y),
+          second_levels(kLevels.words[2] ^ simt::thread_index().y),
+          begin_(lane / 4 * sizeof(formats::BlockIq4Xs)) {}
+    SIMT_DEVICE unsigned begin() const { return begin_; }
+    SIMT_DEVICE Activations load(const LaneRow& row) const {
+        return {load_codes(row), wide_units::load_global<simt::Float2>(row.scales)};
+    }
+    SIMT_DEVICE float add(const char* from, const Activations& x, float sum) const {
+        using namespace wide_units;
+        uint32_t head[2], w[8];
+        piece_bits::get_words<8>(from, head);
+        piece_bits::get_words<8>(from + codes_begin, w);
+        const uint32_t low = head[1] >> low_shift, high = head[0] >> high_shift;
+        const int first = static_cast<int>((low & 0x0F) | (high & 0x30)) - 32;
+        const int second = static_cast<int>((low & 0xF0) + 4 * (high & 0xC0)) - 512;  // times 16
+        float product = real(first) * (real(dot_levels(w, x.codes.of[0], x.codes.of[1])) * x.scales.x);
+        product =
+            fmaf(real(second) * 0.0625f, real(dot_levels(w + 4, x.codes.of[2], x.codes.of[3])) * x.scales.y, product);
+        return fmaf(simt::unpack_low<simt::half_t>(head[0]), product, sum);
+    }
+
+  private:
+    SIMT_DEVICE int dot_levels(const uint32_t* w, const simt::UInt4& a, const simt::UInt4& b) const {
+        using namespace wide_units;
+        const uint32_t x[8] = {a.x, a.y, a.z, a.w, b.x, b.y, b.z, b.w};
+        int sum = 0;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const uint32_t upper = w[i] ^ 0x88888888u;
+            sum = dot(byte_permute(first_levels, kLevels.words[1], w[i]), x[2 * i], sum);
+            sum = dot(byte_permute(second_levels, kLevels.words[3], upper), x[2 * i], sum);
+            sum = dot(byte_permute(first_levels, kLevels.words[1], w[i] >> 16), x[2 * i + 1], sum);
+            sum = dot(byte_permute(second_levels, kLevels.words[3], upper >> 16), x[2 * i + 1], sum);
+        }
+        return sum;
+    }
+    unsigned begin_;
+};
+
+}  // namespace tessera::cuda_kernels
