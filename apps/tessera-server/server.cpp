@@ -15,6 +15,8 @@
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include <pthread.h>
+
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
@@ -40,8 +42,9 @@ struct Route {
     Handler handler;
 };
 
-bool answers_get(std::string_view method) {
-    return method == "GET" || method == "HEAD";
+// As tools that list threads show it.
+void name_this_thread(const char* name) {
+    pthread_setname_np(pthread_self(), name);
 }
 
 }  // namespace
@@ -119,7 +122,11 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
     wait_for_signal();
     accept();
     tick();
-    thread = std::thread([this] { io.run(); });
+    for (size_t i = 0; i < kWorkers; ++i) asio::post(workers, [] { name_this_thread("tessera-worker"); });
+    thread = std::thread([this] {
+        name_this_thread("tessera-io");
+        io.run();
+    });
 }
 
 void Server::State::accept() {
