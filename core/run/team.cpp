@@ -43,6 +43,10 @@ void spin_until(Done&& done) noexcept {
     }
 }
 
+double seconds_since(std::chrono::steady_clock::time_point start) noexcept {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
 // oneTBB starts threads when they are first needed, some of them from its own threads, where a failure would end the
 // process. So this checks beforehand whether the system starts that many.
 void check_threads(uint32_t others) {
@@ -140,24 +144,42 @@ void Team::join(const std::shared_ptr<Region>& region) {
 
 void Team::run_region(uint32_t wanted, Entry entry, void* context) {
     const uint32_t limit = wanted == 0 ? threads_ : std::min(wanted, threads_);
+    const auto start = std::chrono::steady_clock::now();
     phase_.fetch_add(1, std::memory_order_relaxed);  // a new phase of pieces
     if (limit == 1) {
         begin_barriers(1);
         entry(context, 0, 1);
+        region_seconds_ += seconds_since(start);
         return;
     }
     const auto region = std::make_shared<Region>(*this, entry, context, regions_);
     for (uint32_t i = 1; i < limit; ++i) arena_->workers.enqueue([region] { join(region); });
 
     const auto deadline = std::chrono::steady_clock::now() + kPatience;
-    spin_until([&] {
+    wait_until([&] {
         return region->entered.load(std::memory_order_acquire) == limit || std::chrono::steady_clock::now() > deadline;
     });
     const uint32_t workers = region->entered.fetch_or(Region::kClosed, std::memory_order_acq_rel);
     begin_barriers(workers);
     region->workers.store(workers, std::memory_order_release);
     entry(context, 0, workers);
-    spin_until([&] { return region->finished.load(std::memory_order_acquire) == workers - 1; });
+    wait_until([&] { return region->finished.load(std::memory_order_acquire) == workers - 1; });
+    region_seconds_ += seconds_since(start) * workers;
+}
+
+Team::Time Team::take_time() noexcept {
+    const double waiting = 1e-9 * static_cast<double>(waiting_nanoseconds_.exchange(0, std::memory_order_relaxed));
+    return {std::exchange(region_seconds_, 0), waiting};
+}
+
+// As spin_until; counts the time.
+template <typename Done>
+void Team::wait_until(Done&& done) noexcept {
+    if (done()) return;
+    const auto start = std::chrono::steady_clock::now();
+    spin_until(done);
+    const auto time = std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::steady_clock::now() - start);
+    waiting_nanoseconds_.fetch_add(static_cast<uint64_t>(time.count()), std::memory_order_relaxed);
 }
 
 // The last worker to arrive releases the others. `ends`: the worker waits at the end of a call.
@@ -174,7 +196,7 @@ void Team::arrive(bool ends, bool waits) noexcept {
         waiting_.store(left * kArrival, std::memory_order_relaxed);
         phase_.store(phase + 1, std::memory_order_release);
     } else if (waits) {
-        spin_until([&] { return phase_.load(std::memory_order_acquire) != phase; });
+        wait_until([&] { return phase_.load(std::memory_order_acquire) != phase; });
     }
 }
 

@@ -41,6 +41,13 @@ class Team {
             const_cast<void*>(static_cast<const void*>(&body)));
     }
 
+    // Of all regions since the last call: time of their workers, and the part of it in which they waited for others, in
+    // seconds. Not inside a region.
+    struct Time {
+        double seconds = 0, waiting = 0;
+    };
+    Time take_time() noexcept;
+
     // Inside a region: returns when all its workers have called it; orders memory. For the calls that a region makes
     // on each worker: plugins' kernels.
     void barrier() noexcept;
@@ -65,6 +72,8 @@ class Team {
     void run_region(uint32_t wanted, Entry entry, void* context);
     static void join(const std::shared_ptr<Region>& region);
     void bind_this_thread();
+    template <typename Done>
+    void wait_until(Done&& done) noexcept;
     void arrive(bool ends, bool waits) noexcept;
     void begin_barriers(uint32_t workers) noexcept;
 
@@ -87,6 +96,8 @@ class Team {
     std::atomic<bool> open_{false};      // barrier() returns at once
     alignas(64) std::atomic<uint32_t> waiting_{0};
     alignas(64) std::atomic<uint32_t> phase_{0};
+    alignas(64) std::atomic<uint64_t> waiting_nanoseconds_{0};  // of all workers
+    double region_seconds_ = 0;                                // times workers
     Pieces pieces_;
 };
 

@@ -3,9 +3,11 @@
 #include "core/base/checked.hpp"
 #include "core/base/log.hpp"
 #include "core/run/each_on_team.hpp"
+#include "core/run/worker_tuner.hpp"
 #include "core/session/file_weights.hpp"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 namespace tessera {
@@ -150,6 +152,7 @@ struct Engine::State {
     Threads threads;
     uint32_t expand_from;
     Team team;
+    WorkerTuner generation_workers{threads.generation}, prompt_workers{threads.prompt};
     FileWeights weights;
     Executor executor;
     PagedCache cache;
@@ -329,8 +332,14 @@ void Engine::set_threads(uint32_t generation, uint32_t prompt) {
         fail(TSR_INVALID_ARGUMENT, "{} threads asked for; the model was loaded for {}", std::max(generation, prompt),
              most);
     }
-    if (generation) state_->threads.generation = generation;
-    if (prompt) state_->threads.prompt = prompt;
+    if (generation) {
+        state_->threads.generation = generation;
+        state_->generation_workers = WorkerTuner(generation);
+    }
+    if (prompt) {
+        state_->threads.prompt = prompt;
+        state_->prompt_workers = WorkerTuner(prompt);
+    }
 }
 
 PagedCache& Engine::cache() noexcept {
@@ -340,7 +349,7 @@ const PagedCache& Engine::cache() const noexcept {
     return state_->cache;
 }
 void Engine::each_on_team(size_t count, const std::function<void(size_t)>& work) {
-    tessera::each_on_team(state_->team, state_->threads.generation, count, [&](uint32_t, size_t i) { work(i); });
+    tessera::each_on_team(state_->team, state_->generation_workers.workers(), count, [&](uint32_t, size_t i) { work(i); });
 }
 void Engine::pack_one() {
     state_->executor.pack_one();
@@ -359,11 +368,19 @@ void Engine::State::take(std::span<const BatchEntry> entries, bool wait) {
     check_entries(entries);
     append(entries);
     const bool generation = std::ranges::all_of(entries, [](const BatchEntry& e) { return e.tokens.size() == 1; });
-    const uint32_t workers = generation ? threads.generation : threads.prompt;
+    WorkerTuner& tuner = generation ? generation_workers : prompt_workers;
+    const uint32_t workers = tuner.workers();
     try {
         const auto ranges = write_inputs(entries);
         if (wait) {
+            const auto start = std::chrono::steady_clock::now();
+            team.take_time();
             executor.run(ranges, workers);
+            const Team::Time time = team.take_time();
+            // Weights dominate steps of generation, rows those of prompts.
+            const double work = generation ? 1 : ranges[TSR_RANGE_ROWS].end;
+            tuner.finished(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), work,
+                           time.seconds > 0 ? time.waiting / time.seconds : 0);
         } else {
             executor.submit(ranges, workers);
         }

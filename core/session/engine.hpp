@@ -93,7 +93,7 @@ class Engine {
     uint32_t max_rows() const noexcept;  // of one step
     uint32_t max_sequences() const noexcept;
 
-    // Threads of the next steps; 0: as they are. Throws Error(TSR_INVALID_ARGUMENT) for more than the options asked
+    // Maximum of threads of the next steps; 0: as it is. Where others hold the processors, fewer take part (WorkerTuner). Throws Error(TSR_INVALID_ARGUMENT) for more than the options asked
     // for.
     void set_threads(uint32_t generation, uint32_t prompt);
 
