@@ -107,6 +107,7 @@ std::optional<bool> thinking_of(const Fields& fields, const ServedModel& model) 
     }
     auto thinking = variables.boolean("thinking");
     if (!thinking) thinking = variables.boolean("enable_thinking");
+    if (!thinking) return model.writer->options().thinking;
     if (thinking.value_or(false) && !model.writer->can_think())
         throw ApiError(
             400, fmt::format("chat_template_kwargs: the template {} has no switch for thinking", model.writer->name()),

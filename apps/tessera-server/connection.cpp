@@ -100,6 +100,11 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
           keep_alive_(keep_alive),
           chunked_(chunked) {}
 
+    // The last reference may be the engine's; a connection ends on the thread of I/O.
+    ~Answer() override {
+        asio::post(executor_, [connection = std::move(connection_)] {});
+    }
+
     const HttpRequest& request() const noexcept override { return request_; }
 
     void respond(HttpResponse response) override {
@@ -209,7 +214,7 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
         });
     }
 
-    const std::shared_ptr<Connection> connection_;
+    std::shared_ptr<Connection> connection_;
     const Tcp::socket::executor_type executor_;
     const HttpRequest request_;
     const bool keep_alive_, chunked_;

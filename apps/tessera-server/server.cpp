@@ -14,7 +14,6 @@
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
 #include <boost/asio/thread_pool.hpp>
-
 #include <pthread.h>
 
 #include <atomic>

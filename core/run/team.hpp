@@ -97,7 +97,7 @@ class Team {
     alignas(64) std::atomic<uint32_t> waiting_{0};
     alignas(64) std::atomic<uint32_t> phase_{0};
     alignas(64) std::atomic<uint64_t> waiting_nanoseconds_{0};  // of all workers
-    double region_seconds_ = 0;                                // times workers
+    double region_seconds_ = 0;                                 // times workers
     Pieces pieces_;
 };
 

@@ -6,7 +6,7 @@ namespace tessera {
 namespace {
 
 constexpr double kMuchWaiting = 0.3;
-constexpr double kFaster = 0.95;   // of the time, to be worth a change
+constexpr double kFaster = 0.95;  // of the time, to be worth a change
 constexpr double kOfAverage = 0.25;
 constexpr uint32_t kStepsBefore = 3;  // until an average is relied on
 constexpr uint32_t kTrialSteps = 3;
@@ -16,8 +16,7 @@ constexpr double kCostOfTrials = 20;  // seconds between trials for each that th
 
 }  // namespace
 
-WorkerTuner::WorkerTuner(uint32_t maximum)
-    : maximum_(std::max(maximum, 1u)), workers_(maximum_), pause_(kShortPause) {}
+WorkerTuner::WorkerTuner(uint32_t maximum) : maximum_(std::max(maximum, 1u)), workers_(maximum_), pause_(kShortPause) {}
 
 void WorkerTuner::finished(double seconds, double work, double waiting) noexcept {
     if (maximum_ == 1 || !(seconds > 0) || !(work > 0)) return;

@@ -349,7 +349,8 @@ const PagedCache& Engine::cache() const noexcept {
     return state_->cache;
 }
 void Engine::each_on_team(size_t count, const std::function<void(size_t)>& work) {
-    tessera::each_on_team(state_->team, state_->generation_workers.workers(), count, [&](uint32_t, size_t i) { work(i); });
+    tessera::each_on_team(state_->team, state_->generation_workers.workers(), count,
+                          [&](uint32_t, size_t i) { work(i); });
 }
 void Engine::pack_one() {
     state_->executor.pack_one();

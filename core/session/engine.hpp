@@ -93,8 +93,8 @@ class Engine {
     uint32_t max_rows() const noexcept;  // of one step
     uint32_t max_sequences() const noexcept;
 
-    // Maximum of threads of the next steps; 0: as it is. Where others hold the processors, fewer take part (WorkerTuner). Throws Error(TSR_INVALID_ARGUMENT) for more than the options asked
-    // for.
+    // Maximum of threads of the next steps; 0: as it is. Where others hold the processors, fewer take part
+    // (WorkerTuner). Throws Error(TSR_INVALID_ARGUMENT) for more than the options asked for.
     void set_threads(uint32_t generation, uint32_t prompt);
 
     PagedCache& cache() noexcept;
