@@ -107,12 +107,17 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
 
     const HttpRequest& request() const noexcept override { return request_; }
 
+    void set_headers(Headers headers) override {
+        const std::scoped_lock lock(mutex_);
+        headers_ = std::move(headers);
+    }
+
     void respond(HttpResponse response) override {
-        const bool body = request_.method != "HEAD";
-        std::string text = response_head(response, keep_alive_);
-        if (body) text += response.body;
         const std::scoped_lock lock(mutex_);
         if (ended_ || started_) return;
+        response.headers.insert(response.headers.end(), headers_.begin(), headers_.end());
+        std::string text = response_head(response, keep_alive_);
+        if (request_.method != "HEAD") text += response.body;
         status_ = response.status;
         pending_ += text;
         started_ = ended_ = true;
@@ -124,7 +129,7 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
         if (ended_ || started_) return;
         started_ = true;
         status_ = 200;
-        pending_ += stream_head(type, keep_alive_, chunked_);
+        pending_ += stream_head(type, headers_, keep_alive_, chunked_);
         schedule();
     }
 
@@ -219,6 +224,7 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
     const HttpRequest request_;
     const bool keep_alive_, chunked_;
     mutable std::mutex mutex_;
+    Headers headers_;
     std::string pending_;
     bool started_ = false, ended_ = false, gone_ = false, scheduled_ = false;
     std::atomic<bool> overflow_{false};

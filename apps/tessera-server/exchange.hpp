@@ -48,6 +48,9 @@ class Exchange {
 
     virtual const HttpRequest& request() const noexcept = 0;
 
+    // Headers of the answer beside its own. Before it begins.
+    virtual void set_headers(Headers headers) = 0;
+
     // The whole answer.
     virtual void respond(HttpResponse response) = 0;
 

@@ -60,23 +60,28 @@ void append_common(std::string& out, std::string_view type, bool keep_alive) {
                    utc, type, keep_alive ? "keep-alive" : "close");
 }
 
+void append_headers(std::string& out, const Headers& headers) {
+    for (const auto& [name, value] : headers) out += fmt::format("{}: {}\r\n", name, value);
+}
+
 }  // namespace
 
 std::string response_head(const HttpResponse& response, bool keep_alive) {
     std::string out = fmt::format("HTTP/1.1 {} {}\r\n", response.status, reason(response.status));
     append_common(out, response.type, keep_alive);
-    for (const auto& [name, value] : response.headers) out += fmt::format("{}: {}\r\n", name, value);
+    append_headers(out, response.headers);
     if (response.status != 204 && response.status != 304)
         out += fmt::format("Content-Length: {}\r\n", response.body.size());
     out += "\r\n";
     return out;
 }
 
-std::string stream_head(std::string_view type, bool keep_alive, bool chunked) {
+std::string stream_head(std::string_view type, const Headers& headers, bool keep_alive, bool chunked) {
     std::string out = "HTTP/1.1 200 OK\r\n";
     append_common(out, type, keep_alive && chunked);
     // Proxies are asked to pass each part on at once.
     out += "Cache-Control: no-store\r\nX-Accel-Buffering: no\r\n";
+    append_headers(out, headers);
     if (chunked) out += "Transfer-Encoding: chunked\r\n";
     out += "\r\n";
     return out;

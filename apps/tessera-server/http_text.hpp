@@ -11,7 +11,7 @@ namespace tessera::server {
 // Status line and header of a whole answer.
 std::string response_head(const HttpResponse& response, bool keep_alive);
 // Of an answer in parts. Without chunks (HTTP/1.0) its end is the end of the connection.
-std::string stream_head(std::string_view type, bool keep_alive, bool chunked);
+std::string stream_head(std::string_view type, const Headers& headers, bool keep_alive, bool chunked);
 
 void append_chunk(std::string& out, std::string_view part);
 inline constexpr std::string_view kLastChunk = "0\r\n\r\n";

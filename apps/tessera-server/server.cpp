@@ -241,6 +241,7 @@ std::optional<HttpResponse> Server::State::check(const HttpRequest& request) con
 
 void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
     const Route* const route = route_of(exchange->request());
+    exchange->set_headers(access.cors_headers(exchange->request()));
     if (!route->on_worker) return route->handler(exchange);
     asio::post(workers, [exchange, route] {
         try {
@@ -258,20 +259,14 @@ void Server::State::add(const std::string& method, const std::string& path, Rout
 }
 
 void Server::State::get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make) {
-    add("GET", path, {needs_key, false, [this, make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
-                          HttpResponse response = make(exchange->request());
-                          for (auto& header : access.cors_headers(exchange->request()))
-                              response.headers.push_back(std::move(header));
-                          exchange->respond(std::move(response));
+    add("GET", path, {needs_key, false, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
+                          exchange->respond(make(exchange->request()));
                       }});
 }
 
 void Server::State::post(std::string path, std::function<HttpResponse(const HttpRequest&)> make) {
-    add("POST", path, {true, true, [this, make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
-                           HttpResponse response = make(exchange->request());
-                           for (auto& header : access.cors_headers(exchange->request()))
-                               response.headers.push_back(std::move(header));
-                           exchange->respond(std::move(response));
+    add("POST", path, {true, true, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
+                           exchange->respond(make(exchange->request()));
                        }});
 }
 

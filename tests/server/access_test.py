@@ -65,6 +65,10 @@ class Access(unittest.TestCase):
             self.assertNotIn("Access-Control-Allow-Origin", server.headers)
             self.assertEqual(status(Origin="https://allowed.example"), 200)
             self.assertEqual(server.headers["Access-Control-Allow-Origin"], "https://allowed.example")
+            for stream in (True, False):
+                answer = server.request("POST", CHAT, chat(max_tokens=1, stream=stream), {"Origin": "https://allowed.example"})
+                self.assertEqual(answer[0], 200)
+                self.assertEqual(server.headers["Access-Control-Allow-Origin"], "https://allowed.example")
             self.assertEqual(server.request("OPTIONS", CHAT, None, {"Origin": "https://allowed.example"})[0], 204)
             self.assertIn("Authorization", server.headers["Access-Control-Allow-Headers"])
             self.assertEqual(server.request("OPTIONS", CHAT, None, {"Origin": "https://evil.example"})[0], 403)
