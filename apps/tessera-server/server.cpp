@@ -5,6 +5,7 @@
 #include "apps/tessera-server/connection.hpp"
 #include "apps/tessera-server/generation_api.hpp"
 #include "apps/tessera-server/info_api.hpp"
+#include "apps/tessera-server/page.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 
@@ -197,7 +198,8 @@ void Server::State::begin_draining() {
 std::string Server::State::path_of(const HttpRequest& request) const {
     const std::string_view path = request.path;
     if (settings.prefix.empty()) return request.path;
-    return path.starts_with(settings.prefix) ? std::string(path.substr(settings.prefix.size())) : std::string();
+    // No route's path is without a slash but the prefix itself.
+    return path.starts_with(settings.prefix) ? std::string(path.substr(settings.prefix.size())) : "outside";
 }
 
 const Route* Server::State::route_of(const HttpRequest& request) const {
@@ -281,6 +283,18 @@ void Server::State::generate(std::string path, Generate make) {
 }
 
 void Server::State::add_routes() {
+    if (settings.page) {
+        for (const PageFile& file : page_files()) {
+            get(std::string(file.path), false,
+                [&file](const HttpRequest& request) { return page_response(file, request); });
+        }
+        // The page's own addresses are relative to the slash.
+        if (!settings.prefix.empty()) {
+            get("", false, [this](const HttpRequest&) {
+                return HttpResponse{308, "text/plain", {}, {{"Location", settings.prefix + "/"}}};
+            });
+        }
+    }
     get("/health", false, [this](const HttpRequest&) { return health_response(host); });
     get("/v1/health", false, [this](const HttpRequest&) { return health_response(host); });
     for (const char* path : {"/v1/models", "/models"})

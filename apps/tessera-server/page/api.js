@@ -1,0 +1,117 @@
+// The server, as this page asks it. All addresses are relative, so that a prefix before them makes no difference.
+
+export class ApiError extends Error {
+    // status 0: nothing was answered.
+    constructor(status, message, code = "", retry_after = null) {
+        super(message);
+        this.status = status;
+        this.code = code;
+        this.retry_after = retry_after;
+    }
+}
+
+let key = "";
+
+export function set_key(value) {
+    key = value;
+}
+
+function headers(more = {}) {
+    return key ? {...more, Authorization: `Bearer ${key}`} : more;
+}
+
+async function error_of(response) {
+    const retry = Number.parseFloat(response.headers.get("Retry-After") ?? "");
+    let message = `The server answered ${response.status}.`, code = "";
+    try {
+        const {error} = await response.json();
+        message = String(error.message ?? message);
+        code = String(error.code ?? "");
+    } catch {
+        // Something between here and the server answered, with a page of its own.
+    }
+    return new ApiError(response.status, message, code, Number.isFinite(retry) ? retry : null);
+}
+
+async function ask(path, options = {}) {
+    let response;
+    try {
+        response = await fetch(path, {cache: "no-store", credentials: "omit", ...options});
+    } catch (error) {
+        if (error.name === "AbortError") throw error;
+        throw new ApiError(0, "The server does not answer.", "unreachable");
+    }
+    if (!response.ok) throw await error_of(response);
+    return response;
+}
+
+export async function get_json(path) {
+    return (await ask(path, {headers: headers()})).json();
+}
+
+export async function get_text(path) {
+    return (await ask(path, {headers: headers()})).text();
+}
+
+// {state: "ready" | "loading" | "failed" | "unreachable", loaded: 0 to 1 or null, message}
+export async function health() {
+    try {
+        await ask("health");
+        return {state: "ready"};
+    } catch (error) {
+        if (error.status === 0) return {state: "unreachable", message: error.message};
+        if (error.code !== "loading") return {state: "failed", message: error.message};
+        const percent = /(\d+(?:\.\d+)?) ?%/.exec(error.message);
+        return {state: "loading", loaded: percent ? Number(percent[1]) / 100 : null, message: error.message};
+    }
+}
+
+// The data of server-sent events, in order.
+async function* events_of(body) {
+    const reader = body.pipeThrough(new TextDecoderStream()).getReader();
+    let buffer = "", data = [];
+    try {
+        for (;;) {
+            const {value, done} = await reader.read();
+            if (done) return;
+            buffer += value;
+            const lines = buffer.split("\n");
+            buffer = lines.pop();
+            for (const raw of lines) {
+                const line = raw.endsWith("\r") ? raw.slice(0, -1) : raw;
+                if (line === "") {
+                    if (data.length > 0) yield data.join("\n");
+                    data = [];
+                } else if (line.startsWith("data:")) {
+                    data.push(line.slice(line.startsWith("data: ") ? 6 : 5));
+                }
+            }
+        }
+    } finally {
+        reader.cancel().catch(() => {});
+    }
+}
+
+// Calls on_event with each part of the answer. Throws ApiError, with the code "lost" if the connection ended before the
+// answer did, or AbortError.
+export async function stream_chat(request, signal, on_event) {
+    const response = await ask("v1/chat/completions", {
+        method: "POST",
+        headers: headers({"Content-Type": "application/json"}),
+        body: JSON.stringify({...request, stream: true, stream_options: {include_usage: true}, return_progress: true}),
+        signal,
+    });
+    const lost = () => new ApiError(0, "The connection was lost before the answer ended.", "lost");
+    try {
+        for await (const data of events_of(response.body)) {
+            if (data === "[DONE]") return;
+            const event = JSON.parse(data);
+            if (event.error) throw new ApiError(500, String(event.error.message ?? ""), String(event.error.code ?? "step_failed"));
+            on_event(event);
+        }
+    } catch (error) {
+        if (error instanceof ApiError || error.name === "AbortError") throw error;
+        throw lost();
+    }
+    throw lost();
+}
