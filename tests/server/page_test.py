@@ -1,0 +1,591 @@
+"""The chat page in headless Chromium. With TSR_SCREENSHOTS=FOLDER it also draws what it sees there."""
+
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import tempfile
+import threading
+import time
+import unittest
+
+from selenium import webdriver
+from selenium.webdriver.common.by import By
+from selenium.webdriver.common.keys import Keys
+from selenium.webdriver.support.ui import WebDriverWait
+
+import running_server
+from running_server import RunningServer
+
+QUESTION = "Count from 1 to 10 in French."
+ANSWER = "un, deux, trois, quatre, cinq, six, sept, huit, neuf, dix"
+
+
+def chromium(folder):
+    options = webdriver.ChromeOptions()
+    options.binary_location = shutil.which("chromium")
+    # Tests run as root in containers, where Chromium's sandbox cannot start; it shows this server's pages alone.
+    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,800",
+                 "--no-first-run", "--disable-background-networking", "--disable-component-update", "--disable-sync"):
+        options.add_argument(flag)
+    options.add_experimental_option("prefs", {"download.default_directory": folder, "download.prompt_for_download": False})
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL"})
+    return webdriver.Chrome(options=options, service=webdriver.ChromeService(shutil.which("chromedriver")))
+
+
+class Page(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.browser = chromium(cls.folder.name)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.browser.quit()
+        cls.folder.cleanup()
+
+    def setUp(self):
+        self.browser.set_window_size(1280, 800)
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "light"}]})
+
+    def open(self, port, path="/"):
+        self.browser.get(f"http://127.0.0.1:{port}{path}")
+
+    def wait(self, test, seconds=60, what=""):
+        return WebDriverWait(self.browser, seconds, 0.05).until(lambda _: test(), what)
+
+    def all(self, selector):
+        return self.browser.find_elements(By.CSS_SELECTOR, selector)
+
+    def one(self, selector):
+        return self.browser.find_element(By.CSS_SELECTOR, selector)
+
+    def texts(self, selector):
+        return self.browser.execute_script(
+            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText.trim())", selector)
+
+    def click(self, selector, text=None):
+        def found():
+            return [e for e in self.all(selector) if e.is_displayed() and (text is None or e.text == text)]
+        self.wait(found, 20, f"{selector} {text}")[-1].click()
+
+    def menu(self, selector):
+        self.click("#menu summary")
+        self.click(selector)
+
+    def send(self, text):
+        self.one("#input").send_keys(text, Keys.ENTER)
+
+    def ended(self):
+        return not self.one("#stop").is_displayed() and not self.all(".message.running")
+
+    def answers(self):
+        return self.texts(".message.assistant .body > .markdown")
+
+    def ask(self, text=QUESTION):
+        count = len(self.all(".message.assistant"))
+        self.send(text)
+        self.wait(lambda: len(self.all(".message.assistant")) > count and self.ended(), 120, text)
+        return self.answers()[-1]
+
+    def settings(self, **fields):
+        self.menu("#open-settings")
+        for name, value in fields.items():
+            field = self.one(f"#set-{name}")
+            field.clear()
+            field.send_keys(value)
+        self.click("#settings button[type=submit]")
+
+    def shoot(self, name):
+        folder = os.environ.get("TSR_SCREENSHOTS")
+        if folder:
+            self.browser.save_screenshot(os.path.join(folder, name + ".png"))
+
+    def stored(self):
+        return self.browser.execute_script(
+            "return Object.fromEntries(Object.entries(localStorage).filter(([k]) => k.startsWith('tessera.chat.')))")
+
+    def check_console(self, allowed=()):
+        """No script has failed and the policy has stopped nothing."""
+        bad = [entry["message"] for entry in self.browser.get_log("browser")
+               if entry["level"] == "SEVERE" and not any(re.search(p, entry["message"]) for p in allowed)]
+        self.assertEqual(bad, [])
+
+    def check_no_sideways(self):
+        width, whole = self.browser.execute_script("return [innerWidth, document.documentElement.scrollWidth]")
+        self.assertLessEqual(whole, width)
+
+    def download(self, pattern):
+        def found():
+            return [p for p in pathlib.Path(self.folder.name).glob(pattern) if p.stat().st_size > 0]
+        path = self.wait(found, 20, pattern)[0]
+        text = path.read_text()
+        path.unlink()
+        return text
+
+
+class WithAServer(Page):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.server = RunningServer("--parallel", "4").__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        super().tearDownClass()
+        cls.server.__exit__()
+
+    def setUp(self):
+        super().setUp()
+        self.open(self.server.port)
+        self.browser.execute_script("localStorage.clear(); sessionStorage.clear()")
+        self.open(self.server.port, "/?new")
+        self.wait(lambda: self.one("#model").text.startswith("demo-"))
+
+    def tearDown(self):
+        self.check_console()
+
+    def test_streamed_answer_and_its_figures(self):
+        self.assertEqual(self.ask(), ANSWER)
+        stats = self.texts(".message.assistant .stats")[0]
+        self.assertRegex(stats, r"^20 tokens · \d[\d.,]* tokens/s · prompt \d+ tokens")
+        self.assertRegex(self.one("#context-text").text, r"^\d+ of [\d,]+ tokens$")
+        self.assertEqual(self.one("#status").get_attribute("textContent"), "The answer has ended: 20 tokens")
+        self.assertEqual(self.one("#title").text, QUESTION)
+        # The second question shares what the first has left in the cache.
+        self.ask("Count from 1 to 10 in German.")
+        self.assertRegex(self.texts(".message.assistant .stats")[1], r"\d+ % of it cached")
+        self.shoot("desktop")
+
+    def do_when_text_comes(self, action):
+        """Within the page, as a short answer may end before a command from here arrives."""
+        self.browser.execute_script("""
+            const observer = new MutationObserver(() => {
+                const texts = document.querySelectorAll('.message.running .body > .markdown');
+                if (!texts.length || texts[texts.length - 1].innerText.length < 6) return;
+                observer.disconnect();
+                %s
+            });
+            observer.observe(document.getElementById('messages'), {childList: true, subtree: true, characterData: true});""" % action)
+
+    # Answers of random tokens, which rarely end by themselves.
+    RANDOM = {"temperature": "9", "top_k": "0", "top_p": "1", "min_p": "0"}
+
+    def test_stop_by_key_and_button_keeps_what_came(self):
+        self.settings(**self.RANDOM)
+        before = self.server.metric("requests_cancelled_total")
+        for action in ("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}));",
+                       "document.getElementById('stop').click();"):
+            self.do_when_text_comes(action)
+            self.send(QUESTION)
+            self.wait(lambda: self.all(".message.assistant .finish") and self.ended(), 20)
+            self.assertIn("Stopped.", self.texts(".message.assistant")[-1])
+            self.assertGreater(len(self.answers()[-1]), 5)
+            self.server.wait_for_metric("requests_running", lambda v: v == 0)
+            self.click("#new-chat")
+        self.assertEqual(self.server.metric("requests_cancelled_total"), before + 2)
+
+    def test_edit_and_continue_from_there(self):
+        self.ask()
+        self.ask("Count from 1 to 10 in German.")
+        self.click(".message:nth-child(1) .tools button", "Edit")
+        area = self.one(".edit textarea")
+        self.assertEqual(area.get_attribute("value"), QUESTION)
+        area.clear()
+        area.send_keys("Count from 3 to 7 in Spanish.", Keys.ENTER)
+        self.wait(lambda: self.answers() == ["tres, cuatro, cinco, seis, siete"] and self.ended())
+        self.assertEqual(self.texts(".message.user .body"), ["Count from 3 to 7 in Spanish."])
+        self.click("#notice button", "Undo")
+        self.assertEqual(self.texts(".message.user .body"), [QUESTION, "Count from 1 to 10 in German."])
+
+    def test_regenerate(self):
+        self.ask()
+        self.settings(max_tokens="4")
+        self.click(".message.assistant .tools button", "Regenerate")
+        self.wait(lambda: self.answers() == ["un, deux,"] and self.ended())
+        self.assertIn("ended at the limit of tokens", self.texts(".message.assistant")[0])
+        self.assertEqual(len(self.all(".message")), 2)
+
+    def test_reload_keeps_and_other_conversations(self):
+        self.ask()
+        first = self.browser.current_url
+        self.browser.refresh()
+        self.wait(lambda: self.answers() == [ANSWER])
+        self.assertEqual(self.texts("#chat-list button"), [QUESTION])
+        self.click("#new-chat")
+        self.assertEqual(self.answers(), [])
+        self.ask("Count from 3 to 7 in Spanish.")
+        self.assertEqual(len(self.stored()), 2)
+        self.click("#chat-list button", QUESTION)
+        self.assertEqual(self.answers(), [ANSWER])
+        self.assertEqual(self.browser.current_url.split("#")[1], first.split("#")[1])
+        # Rename, delete, undo.
+        self.menu("#rename")
+        self.browser.switch_to.active_element.send_keys("French", Keys.ENTER)
+        self.wait(lambda: "French" in self.texts("#chat-list button"))
+        self.menu("#delete")
+        self.assertEqual(len(self.stored()), 1)
+        self.click("#notice button", "Undo")
+        self.assertEqual(len(self.stored()), 2)
+        self.assertEqual(self.one("#title").text, "French")
+
+    def test_reload_in_the_middle_keeps_what_came(self):
+        self.settings(**self.RANDOM)
+        self.do_when_text_comes("location.reload();")
+        self.send(QUESTION)
+        self.wait(lambda: "connection was lost" in "".join(self.texts(".message.assistant .finish")))
+        self.assertGreater(len(self.answers()[0]), 5)
+        self.assertEqual(len(self.all(".message")), 2)
+
+    def test_export_and_import(self):
+        self.ask()
+        self.menu("#export-markdown")
+        self.assertEqual(self.download("*.md"), f"# {QUESTION}\n\n## User\n\n{QUESTION}\n\n## Assistant\n\n{ANSWER}\n")
+        self.menu("#export-json")
+        exported = self.download("*.json")
+        value = json.loads(exported)
+        self.assertEqual([m["content"] for m in value["conversations"][0]["messages"]], [QUESTION, ANSWER])
+        self.browser.execute_script("localStorage.clear()")
+        self.open(self.server.port, "/?again")
+        path = pathlib.Path(self.folder.name, "given.txt")
+        path.write_text(exported)
+        self.one("#import-file").send_keys(str(path))
+        self.wait(lambda: self.answers() == [ANSWER])
+        # Fields of other kinds than the page writes do no harm.
+        value["conversations"][0]["title"] = {"toString": 1}
+        value["conversations"][0]["messages"] += [None, 5, {"role": "root", "content": "x"}, {"role": "assistant", "content": 7, "calls": [3]}]
+        path.write_text(json.dumps(value))
+        self.one("#import-file").send_keys(str(path))
+        self.wait(lambda: "was imported" in self.one("#notice").text)
+        self.assertEqual(len(self.all(".message")), 3)
+        path.write_text("<html>")
+        self.one("#import-file").send_keys(str(path))
+        self.wait(lambda: "not JSON" in self.one("#notice").text)
+
+    def test_markup_stays_text(self):
+        hostile = "<img src=x onerror=alert(1)>"
+        self.ask(hostile)
+        self.assertEqual(self.texts(".message.user .body")[0], hostile)
+        # The same from the model, and addresses that are scripts.
+        chat = {"id": "x", "title": hostile, "messages": [{"role": "assistant", "content": "\n\n".join([
+            hostile, "**" + hostile + "**", "[a](javascript:alert(1))", "[b](data:text/html,x)", "[c](https://example.org/?a=1)",
+            "```" + hostile + "\n" + hostile + "\n```", "| " + hostile + " | b |\n| --- | --- |\n| 1 | <script>alert(1)</script> |",
+            "<a href='https://example.org'>x</a>", "![i](https://example.org/i.png)"]), "reasoning": hostile,
+            "calls": [{"id": "1", "name": hostile, "arguments": hostile}]}]}
+        self.browser.execute_script("""
+            localStorage.setItem('tessera.chat.x', arguments[0]);
+            localStorage.setItem('tessera.index', JSON.stringify([{id: 'x', title: 't', updated: 1}]));""", json.dumps(chat))
+        self.open(self.server.port, "/?markup#x")
+        self.wait(lambda: self.all(".message.assistant table"))
+        self.click(".reasoning summary")
+        self.assertEqual(self.all("#messages img, #messages script, #title img, #chat-list img"), [])
+        links = self.browser.execute_script(
+            "return [...document.querySelectorAll('#messages a')].map(a => [a.href, a.rel, a.target])")
+        self.assertEqual(links, [["https://example.org/?a=1", "noopener noreferrer", "_blank"],
+                                 ["https://example.org/", "noopener noreferrer", "_blank"],
+                                 ["https://example.org/i.png", "noopener noreferrer", "_blank"]])
+        self.assertIn(hostile, self.texts(".message.assistant .body")[0])
+        self.assertEqual(self.texts(".message.assistant pre code")[0], hostile)
+
+    def test_markdown(self):
+        cases = json.loads(pathlib.Path(__file__).with_name("page_markdown.json").read_text())
+        for case in cases:
+            found = self.browser.execute_async_script("""
+                const [text, pieces, done] = arguments;
+                import('./markdown.js').then(({MarkdownView}) => {
+                    const shape = (node) => node.nodeType === 3 ? node.data : node.classList.contains('code-head') ? '' :
+                        '<' + node.tagName.toLowerCase() + (node.start > 1 ? ' ' + node.start : '') + '>' +
+                        [...node.childNodes].map(shape).join('') + '</>';
+                    const root = document.createElement('div');
+                    const view = new MarkdownView(root);
+                    // As a stream brings it; what remains must be the same as all at once.
+                    for (let i = 0; pieces && i < text.length; ++i) view.set(text.slice(0, i));
+                    view.set(text);
+                    done([...root.childNodes].map(shape).join(''));
+                }).catch((error) => done(String(error)));""", case["text"], True)
+            self.assertEqual(found, case["shape"], case["text"])
+
+    def test_a_hostile_line_takes_no_time(self):
+        took = self.browser.execute_async_script("""
+            const done = arguments[arguments.length - 1];
+            import('./markdown.js').then(({MarkdownView}) => {
+                const n = 20000, start = performance.now();
+                for (const text of ['# ' + ' '.repeat(n) + 'x', 'a|b\\n| -' + ' '.repeat(n) + 'x', '*a '.repeat(n), '['.repeat(n),
+                                    '`'.repeat(n) + 'x', '`` ` '.repeat(n), '> '.repeat(n), '- '.repeat(n), '_a*'.repeat(n),
+                                    'http://' + '.'.repeat(n), '- a\\n\\n'.repeat(n), '``` ' + ' '.repeat(n) + '`', '**'.repeat(n), '- - '.repeat(n)])
+                    new MarkdownView(document.createElement('div')).set(text);
+                done(performance.now() - start);
+            }).catch((error) => done(String(error)));""")
+        self.assertLess(took, 5000)
+
+    def test_dark_and_phone(self):
+        self.ask()
+        self.browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [{"name": "prefers-color-scheme", "value": "dark"}]})
+        ground = "return getComputedStyle(document.body).backgroundColor"
+        self.assertEqual(self.browser.execute_script(ground), "rgb(23, 23, 22)")
+        self.shoot("dark")
+        self.click("#menu summary")
+        self.click("#theme")
+        self.assertEqual(self.browser.execute_script(ground), "rgb(251, 250, 248)")
+        self.browser.refresh()
+        self.wait(lambda: self.answers() == [ANSWER])
+        self.assertEqual(self.browser.execute_script(ground), "rgb(251, 250, 248)")
+        for width in (320, 390):
+            self.browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride",
+                                         {"width": width, "height": 680, "deviceScaleFactor": 2, "mobile": True})
+            try:
+                self.check_no_sideways()
+                self.assertFalse(self.one("#chats").is_displayed())
+                self.shoot(f"phone-{width}")
+                self.click("#open-chats")
+                self.wait(lambda: self.one("#chats").is_displayed())
+                self.check_no_sideways()
+                self.shoot(f"phone-{width}-chats")
+                self.click("#close-chats")
+                self.menu("#open-machine")
+                self.wait(lambda: "tokens/s" in self.one("#machine").text, 10)
+                self.check_no_sideways()
+                self.shoot(f"phone-{width}-machine")
+                self.click("#close-machine")
+                self.menu("#open-settings")
+                self.check_no_sideways()
+                self.shoot(f"phone-{width}-settings")
+                self.browser.switch_to.active_element.send_keys(Keys.ESCAPE)
+            finally:
+                self.browser.execute_cdp_cmd("Emulation.clearDeviceMetricsOverride", {})
+
+    def test_keyboard_reaches_everything(self):
+        self.ask()
+        self.browser.switch_to.active_element.send_keys(Keys.TAB)
+        self.browser.execute_script("document.getElementById('skip').focus()")
+        seen = {"skip"}
+        for _ in range(60):
+            self.browser.switch_to.active_element.send_keys(Keys.TAB)
+            focused = self.browser.execute_script("""
+                const e = document.activeElement, s = getComputedStyle(e);
+                return [e.id || e.textContent.trim(), e.matches(':focus-visible') && s.outlineStyle !== 'none', e.tagName]""")
+            if focused[0] in ("skip", "") or focused[2] == "BODY":
+                break
+            self.assertTrue(focused[1], f"focus cannot be seen on {focused}")
+            seen.add(focused[0])
+        for name in ("More", "new-chat", "input", "send", "Copy", "Edit", "Regenerate", "Delete", "import", QUESTION):
+            self.assertIn(name, seen)
+        unnamed = self.browser.execute_script("""
+            return [...document.querySelectorAll('button, input, textarea, select, progress, meter')].filter(e =>
+                !e.textContent.trim() && !e.labels?.length && !e.getAttribute('aria-label') && !e.hidden).map(e => e.outerHTML)""")
+        self.assertEqual(unnamed, [])
+
+    def test_machine(self):
+        self.menu("#open-machine")
+        self.wait(lambda: "maximum" in self.one("#machine").text, 10)
+        self.ask()
+        self.wait(lambda: re.search(r"Tokens generated\s+[1-9]", self.one("#machine").text), 10)
+        self.shoot("machine")
+        self.click("#close-machine")
+        self.assertFalse(self.one("#machine").is_displayed())
+
+    def test_context_that_is_full_is_explained(self):
+        self.send_long("word " * 20000)
+        self.wait(lambda: self.all(".notice.error"))
+        self.assertIn("longer than the model's context", self.one(".notice.error").text)
+        self.assertIn("--ctx-size", self.one(".notice.error").text)
+        self.browser.get_log("browser")  # Chromium notes the status 400
+
+    def send_long(self, text):
+        self.browser.execute_script("arguments[0].value = arguments[1]", self.one("#input"), text)
+        self.click("#send")
+
+
+class Errors(Page):
+    def test_key(self):
+        with RunningServer("--api-key", "alpha") as server:
+            self.open(server.port)
+            self.wait(lambda: "asks for a key" in self.one("#banner").text)
+            self.send(QUESTION)
+            self.wait(lambda: self.one("#settings").get_attribute("open"))
+            self.assertIn("key", self.one("#settings .notice").text)
+            self.assertIn("asks for a key", self.one(".notice.error").text)
+            self.shoot("key")
+            self.assertEqual(self.browser.switch_to.active_element.get_attribute("id"), "set-key")
+            self.browser.switch_to.active_element.send_keys("alpha", Keys.ENTER)
+            self.wait(lambda: self.answers() == [ANSWER] and self.ended())
+            self.assertEqual(self.browser.execute_script("return [localStorage['tessera.key'] ?? null, sessionStorage['tessera.key']]"),
+                             [None, '"alpha"'])
+            self.browser.refresh()
+            self.wait(lambda: self.one("#model").text.startswith("demo-"))
+
+    def test_server_that_has_gone_and_comes_back(self):
+        with RunningServer() as server:
+            port = server.port
+            self.open(port)
+            self.wait(lambda: self.one("#model").text.startswith("demo-"))
+        self.send(QUESTION)
+        self.wait(lambda: self.all(".notice.error"))
+        self.assertIn("does not answer", self.one(".notice.error").text)
+        self.assertEqual(self.texts(".message.user .body"), [QUESTION])
+        self.shoot("error")
+        with RunningServer("--port", str(port)):
+            self.click(".notice.error button", "Try again")
+            self.wait(lambda: self.answers() == [ANSWER] and self.ended())
+
+    def test_server_that_ends_in_the_middle(self):
+        with PretendServer() as server:
+            server.state = "cut"
+            self.open(server.port)
+            self.send("Is it there?")
+            self.wait(lambda: self.all(".notice.error"))
+            self.assertIn("connection was lost", self.one(".notice.error").text)
+            self.assertEqual(self.answers(), ["It is."])
+            self.assertEqual(self.texts(".notice.error button"), ["Continue", "Regenerate"])
+            self.shoot("lost")
+            server.state = "ready"
+            self.click(".notice.error button", "Continue")
+            self.wait(lambda: self.answers() == ["It is.", "It is."] and self.ended())
+            self.assertEqual([m["content"] for m in server.asked["messages"]],
+                             ["Is it there?", "It is.", "Continue exactly where you stopped."])
+
+    def test_prefix_and_no_page(self):
+        with RunningServer("--api-prefix", "/ai") as server:
+            self.open(server.port, "/ai")
+            self.wait(lambda: self.one("#model").text.startswith("demo-"))
+            self.assertEqual(self.ask(), ANSWER)
+            self.assertEqual(server.request("GET", "/")[0], 404)
+            self.assertEqual(server.request("GET", "/aix")[0], 404)
+        with RunningServer("--no-webui") as server:
+            self.assertEqual(server.request("GET", "/")[0], 404)
+            self.assertEqual(server.request("GET", "/app.js")[0], 404)
+
+    def test_a_busy_or_loading_server_and_answers_that_think(self):
+        with PretendServer() as server:
+            self.open(server.port)
+            server.state = "loading"
+            self.browser.refresh()
+            self.wait(lambda: "The model is being loaded: 42 %" in self.one("#banner").text)
+            self.send("Is it there?")
+            self.wait(lambda: "42 %" in self.texts(".prompt-progress")[-1])
+            self.shoot("loading")
+            server.state = "busy"
+            self.wait(lambda: "no room for another request" in self.texts(".prompt-progress")[-1])
+            self.shoot("busy")
+            server.state = "ready"
+            self.browser.execute_script("""
+                window.seen = new Set();
+                new MutationObserver(() => {
+                    for (const e of document.querySelectorAll('.message.assistant .body > .markdown')) window.seen.add(e.innerText.trim());
+                }).observe(document.getElementById('messages'), {childList: true, subtree: true, characterData: true});""")
+            self.click(".message button", "Try now")
+            self.wait(lambda: self.all(".call") and self.ended())
+            self.assertIn("It", self.browser.execute_script("return [...window.seen]"))
+            self.assertRegex(self.one(".reasoning summary").text, r"^Reasoned for \d")
+            self.assertEqual(self.texts(".reasoning .markdown"), [""])
+            self.click(".reasoning summary")
+            self.wait(lambda: self.texts(".reasoning .markdown") == ["Let me see."])
+            self.assertEqual(self.texts(".message.assistant .body > .markdown"), ["It is."])
+            self.assertEqual(self.texts(".call code")[0], "look")
+            self.assertEqual(json.loads(self.texts(".call pre")[0]), {"at": ["door", 1]})
+            self.assertIn("prompt 10 tokens, 80 % of it cached", self.texts(".message.assistant .stats")[0])
+            self.assertEqual(self.one("#context-text").text, "25 of 100 tokens")
+            self.assertEqual(server.asked["messages"], [{"role": "user", "content": "Is it there?"}])
+            self.assertNotIn("chat_template_kwargs", server.asked)
+            self.menu("#open-settings")
+            self.one("#set-thinking").send_keys("off")
+            self.click("#settings button[type=submit]")
+            self.send("And now?")
+            self.wait(lambda: len(self.all(".call")) == 2 and self.ended())
+            self.assertEqual(server.asked["chat_template_kwargs"], {"enable_thinking": False})
+            self.assertEqual([m["role"] for m in server.asked["messages"]], ["user", "assistant", "user"])
+            self.menu("#open-machine")
+            self.wait(lambda: "Test card" in self.one("#machine").text)
+            self.assertIn("0–1", self.one(".layers").text)
+            self.shoot("machine-devices")
+
+
+class PretendServer:
+    """What a server of a large reasoning model with two devices answers, in any state; its page is the real one."""
+
+    def __enter__(self):
+        self.state, self.asked = "ready", None
+        self.real = RunningServer().__enter__()
+        pretend = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def log_message(self, *_):
+                pass
+
+            def reply(self, status, body, kind="application/json", more=()):
+                data = body if isinstance(body, bytes) else json.dumps(body).encode()
+                self.send_response(status)
+                for name, value in (("Content-Type", kind), ("Content-Length", str(len(data))), *more):
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(data)
+
+            def loading(self):
+                self.reply(503, {"error": {"message": "Loading model: 42 %", "code": "loading"}}, more=[("Retry-After", "1")])
+
+            def do_GET(self):
+                if self.path == "/health":
+                    return self.loading() if pretend.state == "loading" else self.reply(200, {"status": "ok"})
+                if self.path == "/v1/models":
+                    return self.reply(200, {"data": [{"id": "thinker"}]})
+                if self.path == "/props":
+                    return self.reply(200, {"can_think": True, "default_generation_settings": {"n_ctx": 100, "params": {"temperature": 0.6}}})
+                if self.path == "/metrics":
+                    return self.reply(200, b"tessera_ready 1\ntessera_cache_usage_ratio 0.5\n", "text/plain")
+                if self.path == "/tessera/machine":
+                    gib = 1 << 30
+                    return self.reply(200, {"devices": [
+                        {"id": "cpu0", "name": "Test processor", "memory_bytes": 64 * gib, "weights_bytes": 30 * gib, "cache_bytes": 0, "work_bytes": gib, "mapped_bytes": 8 * gib},
+                        {"id": "gpu0", "name": "Test card", "memory_bytes": 24 * gib, "weights_bytes": 12 * gib, "cache_bytes": 6 * gib, "work_bytes": gib, "mapped_bytes": 0}],
+                        "layers": [{"layer": 0, "attention": "gpu0", "experts": None}, {"layer": 1, "attention": "gpu0", "experts": None},
+                                   {"layer": 2, "attention": "gpu0", "experts": "cpu0"}]})
+                status, body = pretend.real.request("GET", self.path)
+                self.reply(status, body, pretend.real.headers["Content-Type"])
+
+            def do_POST(self):
+                body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                if pretend.state == "loading":
+                    return self.loading()
+                if pretend.state == "busy":
+                    return self.reply(429, {"error": {"message": "full", "code": "queue_full"}}, more=[("Retry-After", "30")])
+                pretend.asked = body
+                self.send_response(200)
+                self.send_header("Content-Type", "text/event-stream")
+                self.end_headers()
+                deltas = [{"role": "assistant", "content": ""}, {"reasoning_content": "Let me "}, {"reasoning_content": "see."},
+                          {"content": "It "}, {"content": "is."}]
+                if pretend.state != "cut":
+                    deltas += [
+                        {"tool_calls": [{"index": 0, "id": "c", "type": "function", "function": {"name": "look", "arguments": ""}}]},
+                        {"tool_calls": [{"index": 0, "function": {"arguments": "{\"at\": [\"do"}}]},
+                        {"tool_calls": [{"index": 0, "function": {"arguments": "or\", 1]}"}}]}]
+                for delta in deltas:
+                    # A comment, and an event in two writes.
+                    text = "data: " + json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": None}]}) + "\n\n"
+                    self.wfile.write(b": waiting\n\n" + text[:9].encode())
+                    self.wfile.flush()
+                    time.sleep(0.05)
+                    self.wfile.write(text[9:].encode())
+                    time.sleep(0.05)
+                if pretend.state == "cut":
+                    return
+                end = [{"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]},
+                       {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 15, "total_tokens": 25,
+                                                 "prompt_tokens_details": {"cached_tokens": 8}}}]
+                self.wfile.write("".join(f"data: {json.dumps(e)}\n\n" for e in end).encode() + b"data: [DONE]\n\n")
+
+        self.http = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.http.server_address[1]
+        threading.Thread(target=self.http.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.http.shutdown()
+        self.http.server_close()
+        self.real.__exit__()
+
+
+if __name__ == "__main__":
+    running_server.main()
