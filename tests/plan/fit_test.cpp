@@ -54,15 +54,23 @@ class FitTest : public testing::Test {
                       const char* model = "v3-groups.gguf") {
         std::vector<DeviceDescription> devices{processor()};
         devices.insert(devices.end(), gpus.begin(), gpus.end());
-        hardware = std::make_unique<Hardware>(std::move(devices));
-        registry = std::make_unique<Registry>(Registry::load(test::plugins_without({}), *hardware));
-        file = std::make_unique<gguf::GgufFile>(gguf::GgufFile::open(test::source_dir() / "tests/goldens" / model));
-        return plan_model(*file, *registry, *hardware, options);
+        const Hardware& hardware = *hardware_.emplace_back(std::make_unique<Hardware>(std::move(devices)));
+        const Registry& registry = *registries_.emplace_back(
+            std::make_unique<Registry>(Registry::load(test::plugins_without({}), hardware)));
+        const gguf::GgufFile& file = *files_.emplace_back(
+            std::make_unique<gguf::GgufFile>(gguf::GgufFile::open(test::source_dir() / "tests/goldens" / model)));
+        return plan_model(file, registry, hardware, options);
     }
 
-    std::unique_ptr<Hardware> hardware;
-    std::unique_ptr<Registry> registry;
-    std::unique_ptr<gguf::GgufFile> file;
+    // Of the last plan.
+    const Registry& registry() const { return *registries_.back(); }
+    const gguf::GgufFile& file() const { return *files_.back(); }
+
+  private:
+    // Of all plans of a test, which refer to them.
+    std::vector<std::unique_ptr<Hardware>> hardware_;
+    std::vector<std::unique_ptr<Registry>> registries_;
+    std::vector<std::unique_ptr<gguf::GgufFile>> files_;
 };
 
 // Device of each weight that lies somewhere for good.
@@ -250,7 +258,7 @@ const tsr_plugin& counting_plugin() {
 TEST_F(FitTest, WhereNothingCanFitTheSearchEndsEarly) {
     const uint64_t needed = plan({}, {card("CUDA0", "RTX 3090", kRoom)}).plan.memory[1].weights;
     std::vector<const tsr_plugin*> tables{&counting_plugin()};
-    for (const PluginRecord& record : registry->plugins()) {
+    for (const PluginRecord& record : registry().plugins()) {
         if (record.table) tables.push_back(record.table);
     }
     const Registry counting = Registry::of_tables(tables);
@@ -263,9 +271,9 @@ TEST_F(FitTest, WhereNothingCanFitTheSearchEndsEarly) {
         options.rows = 8;
         options.map_weights = false;
         asked = 0;
-        PlannedModel planned = plan_model(*file, counting, machine, options);
+        PlannedModel planned = plan_model(file(), counting, machine, options);
         plans = asked;
-        const uint32_t context = largest_context(*file, counting, machine, options);
+        const uint32_t context = largest_context(file(), counting, machine, options);
         EXPECT_EQ(context > 0, host_bytes > needed) << context;
         return fit_advice(planned.plan, 1) + fit_advice(planned.plan, 2) + "|" + fit_advice(planned.plan, 0);
     };

@@ -244,7 +244,8 @@ std::vector<float> results_of(const Case& c, bool maps, bool has_kernel, bool ch
         EXPECT_EQ(plan.memory[1].deriving, std::ranges::count(c.devices, 1u) ? 256 + c.copied : 0);
         EXPECT_EQ(plan.memory[1].loading, 0u);
     }
-    executor.load(Source({{"t", random_halves(kRows * kTableRows)}, {"w", weight_of(c)}}, maps));
+    const Source source({{"t", random_halves(kRows * kTableRows)}, {"w", weight_of(c)}}, maps);  // steps read it, too
+    executor.load(source);
     EXPECT_EQ(simulated_failures().maximum_allocated_bytes(kCard), plan.memory[1].allocated());
     EXPECT_EQ(launches(), has_kernel && std::ranges::count(c.devices, 1u) ? 1u : 0u);
     const int32_t chosen[kTokens] = {1, kTableRows - 1};
