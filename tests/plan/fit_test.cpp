@@ -55,8 +55,8 @@ class FitTest : public testing::Test {
         std::vector<DeviceDescription> devices{processor()};
         devices.insert(devices.end(), gpus.begin(), gpus.end());
         const Hardware& hardware = *hardware_.emplace_back(std::make_unique<Hardware>(std::move(devices)));
-        const Registry& registry = *registries_.emplace_back(
-            std::make_unique<Registry>(Registry::load(test::plugins_without({}), hardware)));
+        const Registry& registry =
+            *registries_.emplace_back(std::make_unique<Registry>(Registry::load(test::plugins_without({}), hardware)));
         const gguf::GgufFile& file = *files_.emplace_back(
             std::make_unique<gguf::GgufFile>(gguf::GgufFile::open(test::source_dir() / "tests/goldens" / model)));
         return plan_model(file, registry, hardware, options);
