@@ -12,6 +12,7 @@ import time
 import unittest
 
 from selenium import webdriver
+from selenium.common.exceptions import JavascriptException, StaleElementReferenceException
 from selenium.webdriver.common.by import By
 from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import WebDriverWait
@@ -54,7 +55,9 @@ class Page(unittest.TestCase):
         self.browser.get(f"http://127.0.0.1:{port}{path}")
 
     def wait(self, test, seconds=60, what=""):
-        return WebDriverWait(self.browser, seconds, 0.05).until(lambda _: test(), what)
+        # A page that is being loaded again has none of its elements for a moment.
+        ignored = (JavascriptException, StaleElementReferenceException)
+        return WebDriverWait(self.browser, seconds, 0.05, ignored).until(lambda _: test(), what)
 
     def all(self, selector):
         return self.browser.find_elements(By.CSS_SELECTOR, selector)
@@ -178,9 +181,15 @@ class WithAServer(Page):
         before = self.server.metric("requests_cancelled_total")
         for action in ("document.activeElement.dispatchEvent(new KeyboardEvent('keydown', {key: 'Escape', bubbles: true}));",
                        "document.getElementById('stop').click();"):
-            self.do_when_text_comes(action)
-            self.send(QUESTION)
-            self.wait(lambda: self.all(".message.assistant .finish") and self.ended(), 20)
+            # One of random tokens may be the end.
+            for _ in range(8):
+                self.do_when_text_comes("window.acted = true; " + action)
+                self.ask()
+                if self.browser.execute_script("const acted = window.acted; window.acted = false; return acted"):
+                    break
+                self.click("#new-chat")
+            else:
+                self.fail("no answer was long enough")
             self.assertIn("Stopped.", self.texts(".message.assistant")[-1])
             self.assertGreater(len(self.answers()[-1]), 5)
             self.server.wait_for_metric("requests_running", lambda v: v == 0)
@@ -233,8 +242,15 @@ class WithAServer(Page):
 
     def test_reload_in_the_middle_keeps_what_came(self):
         self.settings(**self.RANDOM)
-        self.do_when_text_comes("location.reload();")
-        self.send(QUESTION)
+        for _ in range(8):
+            self.do_when_text_comes("sessionStorage.setItem('acted', '1'); location.reload();")
+            self.send(QUESTION)
+            self.wait(lambda: self.all(".message.assistant") and self.ended())
+            if self.browser.execute_script("return sessionStorage.getItem('acted')"):
+                break
+            self.click("#new-chat")
+        else:
+            self.fail("no answer was long enough")
         self.wait(lambda: "connection was lost" in "".join(self.texts(".message.assistant .finish")))
         self.assertGreater(len(self.answers()[0]), 5)
         self.assertEqual(len(self.all(".message")), 2)
