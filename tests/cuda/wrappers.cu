@@ -153,11 +153,13 @@ SIMT_KERNEL(32, 1) wrapper_tensor(WrapperArguments arguments) {
         ldmatrix_x4(a, row);
         ldmatrix_x4_transposed(transposed, row);
         const uint32_t b[2] = {words[128 + (i / 4) * 8 + i % 4], words[128 + (i / 4) * 8 + 4 + i % 4]};
-        float half[4] = {1, 2, 3, 4}, brain[4] = {};
+        float half[4] = {1, 2, 3, 4}, brain[4] = {}, half8[4] = {1, 2, 3, 4}, brain8[4] = {};
         int whole[4] = {-1, 0, 1, 2}, first[4], again[4];
         const int begin[4] = {100, 200, -300, 400};
         mma_f16(half, a, b);
         mma_bf16(brain, a, b);
+        mma_f16_k8(half8, {a[0], a[1]}, b[0]);
+        mma_bf16_k8(brain8, {a[0], a[1]}, b[0]);
         mma_s8(whole, a, b);
         mma_s8_k16_to(first, {a[0], a[1]}, b[0], begin);
         mma_s8_to(again, a, b, begin);
@@ -169,6 +171,8 @@ SIMT_KERNEL(32, 1) wrapper_tensor(WrapperArguments arguments) {
             arguments.out[384 + 4 * i + k] = transposed[k];
             arguments.out[576 + at] = static_cast<uint32_t>(first[k]);
             arguments.out[704 + at] = static_cast<uint32_t>(again[k]);
+            arguments.out[832 + at] = bits_as<uint32_t>(half8[k]);
+            arguments.out[960 + at] = bits_as<uint32_t>(brain8[k]);
         }
         if (i < 16) {
             for (unsigned k = 0; k < 4; ++k) arguments.out[512 + 4 * i + k] = words[4 * (48 + i) + k];

@@ -235,13 +235,14 @@ TEST_F(Wrappers, TensorProducts) {
             Words in(halves.size() / 2);
             for (size_t i = 0; i < in.size(); ++i)
                 in[i] = halves[2 * i] | static_cast<uint32_t>(halves[2 * i + 1]) << 16;
-            const Words out = run(card, "wrapper_tensor", 32, in, Words(832));
+            const Words out = run(card, "wrapper_tensor", 32, in, Words(1088));
             const auto byte = [&](size_t i) { return static_cast<int8_t>(in[i / 4] >> 8 * (i % 4)); };
             for (size_t r = 0; r < 16; ++r) {
                 for (size_t c = 0; c < 8; ++c) {
-                    float sum = 0;
+                    float sum = 0, sum8 = 0;
                     int whole = 0, first = 0;
                     for (size_t k = 0; k < 16; ++k) sum += values[16 * r + k] * values[256 + 16 * c + k];
+                    for (size_t k = 0; k < 8; ++k) sum8 += values[16 * r + k] * values[256 + 16 * c + k];
                     for (size_t k = 0; k < 32; ++k) whole += byte(32 * r + k) * byte(512 + 32 * c + k);
                     for (size_t k = 0; k < 16; ++k) first += byte(32 * r + k) * byte(512 + 32 * c + k);
                     // What a lane's accumulators began with: fragments are rows lane / 4 and + 8, columns 2 (lane % 4)
@@ -249,6 +250,8 @@ TEST_F(Wrappers, TensorProducts) {
                     const size_t fragment = r / 8 * 2 + c % 2;
                     const float product = number(out[(brain ? 128 : 0) + 8 * r + c]);
                     EXPECT_EQ(product, brain ? sum : sum + static_cast<float>(fragment + 1)) << r << " " << c;
+                    const float product8 = number(out[(brain ? 960 : 832) + 8 * r + c]);
+                    EXPECT_EQ(product8, brain ? sum8 : sum8 + static_cast<float>(fragment + 1)) << r << " " << c;
                     EXPECT_EQ(static_cast<int>(out[256 + 8 * r + c]), whole + static_cast<int>(fragment) - 1)
                         << r << " " << c;
                     constexpr int kBegin[4] = {100, 200, -300, 400};

@@ -26,6 +26,7 @@
 //   dp4a(a, b, c)                 c + the dot product of four int8; SIMT_ARCH >= 610
 //   ldmatrix_x4, ldmatrix_x4_transposed(r, shared)   four 8x8 matrices of 16-bit elements; SIMT_ARCH >= 800
 //   mma_f16, mma_bf16 (c, a, b)   m16n8k16, sums in f32; SIMT_ARCH >= 800, as the next ones
+//   mma_f16_k8, mma_bf16_k8 (c, a, b)  the same of m16n8k8
 //   mma_s8 (c, a, b)              m16n8k32, sums in int32
 //   mma_s8_to (d, a, b, c)        the same, d = a b + c; mma_s8_k16_to  of m16n8k16
 //   copy_async16(shared, global, bytes)   16 bytes, of which all but the first `bytes` (0 to 16) are zeros;

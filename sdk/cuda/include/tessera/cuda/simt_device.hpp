@@ -202,6 +202,22 @@ SIMT_DEVICE void mma_bf16(float (&c)[4], const uint32_t (&a)[4], const uint32_t 
         : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
         : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b[0]), "r"(b[1]));
 }
+// m16n8k8: the first half of the fragments of m16n8k16.
+template <int Arch = SIMT_ARCH>
+SIMT_DEVICE void mma_f16_k8(float (&c)[4], const uint32_t (&a)[2], uint32_t b) {
+    static_assert(Arch >= 800, "mma m16n8k8 is used from compute capability 8.0 on");
+    asm volatile("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+                 : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(b));
+}
+template <int Arch = SIMT_ARCH>
+SIMT_DEVICE void mma_bf16_k8(float (&c)[4], const uint32_t (&a)[2], uint32_t b) {
+    static_assert(Arch >= 800, "mma m16n8k8 is used from compute capability 8.0 on");
+    asm volatile(
+        "mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5}, {%6}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(b));
+}
 template <int Arch = SIMT_ARCH>
 SIMT_DEVICE void mma_s8(int (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2]) {
     static_assert(Arch >= 800, "mma m16n8k32 needs compute capability 8.0");

@@ -252,6 +252,21 @@ SIMT_UNWATCHED void mma_bf16(float (&c)[4], const uint32_t (&a)[4], const uint32
     emulated::Mma product{c, a, {b[0], b[1]}};
     emulated::table->warp(emulated::WarpOperation::kMmaBf16, &product, {file, "mma_bf16", line});
 }
+// m16n8k8: the first half of the fragments of m16n8k16.
+template <int Arch = SIMT_ARCH>
+SIMT_UNWATCHED void mma_f16_k8(float (&c)[4], const uint32_t (&a)[2], uint32_t b, SIMT_HERE) {
+    static_assert(Arch >= 800, "mma m16n8k8 is used from compute capability 8.0 on");
+    const uint32_t wide[4] = {a[0], a[1], 0, 0};
+    emulated::Mma product{c, wide, {b, 0}};
+    emulated::table->warp(emulated::WarpOperation::kMmaF16, &product, {file, "mma_f16_k8", line});
+}
+template <int Arch = SIMT_ARCH>
+SIMT_UNWATCHED void mma_bf16_k8(float (&c)[4], const uint32_t (&a)[2], uint32_t b, SIMT_HERE) {
+    static_assert(Arch >= 800, "mma m16n8k8 is used from compute capability 8.0 on");
+    const uint32_t wide[4] = {a[0], a[1], 0, 0};
+    emulated::Mma product{c, wide, {b, 0}};
+    emulated::table->warp(emulated::WarpOperation::kMmaBf16, &product, {file, "mma_bf16_k8", line});
+}
 template <int Arch = SIMT_ARCH>
 SIMT_UNWATCHED void mma_s8(int (&c)[4], const uint32_t (&a)[4], const uint32_t (&b)[2], SIMT_HERE) {
     static_assert(Arch >= 800, "mma m16n8k32 needs compute capability 8.0");
