@@ -132,8 +132,8 @@ void get_rows(const std::string& op, const Use& use) {
 }
 
 // For cases of more rows than a tile of a kernel has: one type of each way to be multiplied.
-constexpr tsr_type kTypesOfManyRows[] = {TSR_TYPE_F32,  TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0,
-                                         TSR_TYPE_Q4_1, TSR_TYPE_Q6_K, TSR_TYPE_Q2_K};
+constexpr tsr_type kTypesOfManyRows[] = {TSR_TYPE_F32,  TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_1,
+                                         TSR_TYPE_Q2_K, TSR_TYPE_Q3_K, TSR_TYPE_Q4_K, TSR_TYPE_Q6_K, TSR_TYPE_IQ4_XS};
 
 // For cases of few rows: types with kernels that read rows of a weight by vectors of 16 or 8 bytes, each with lengths
 // at which both are possible, and of which the last part is not whole.
@@ -149,7 +149,7 @@ void matmul(const std::string& op, const Use& use) {
         int64_t n, batch, rows, gap;
     };
     for (const tsr_type type : kTypesOfManyRows) {
-        const int64_t k = block_of(type) == 256 ? 256 : 96, n = 131, rows = 150;
+        const int64_t k = block_of(type) == 256 ? 512 : 96, n = 131, rows = 150;
         Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                         static_cast<long long>(n), static_cast<long long>(rows)));
         c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
@@ -266,6 +266,7 @@ void fill_ids(Operand& ids, int64_t experts, Choice choice) {
                 choice == Choice::kNone ? -1 : static_cast<int32_t>(choice == Choice::kOne ? 1 : spread);
         }
         if (r % 7 == 3) ids.integers(r)[0] = -1;
+        if (r % 5 == 1) ids.integers(r)[ids.tensor.dims[0] - 1] = -1;
     }
 }
 
@@ -274,6 +275,7 @@ void fill_ids(Operand& ids, int64_t experts) {
         for (int64_t i = 0; i < ids.tensor.dims[0]; ++i)
             ids.integers(r)[i] = static_cast<int32_t>((static_cast<int64_t>(r) * 3 + i * 2) % experts);
         if (r % 4 == 2) ids.integers(r)[0] = -1;
+        if (r % 4 == 3) ids.integers(r)[ids.tensor.dims[0] - 1] = -1;
     }
 }
 
@@ -333,8 +335,9 @@ void feed_forward(const std::string& op, const Use& use) {
     for (const tsr_type type : weight_types()) {
         const int64_t block = block_of(type), k = block == 1 ? 40 : (block == 32 ? 96 : 256),
                       f = block == 1 ? 24 : block;
-        const int64_t n = 24, experts = 6, used = 2;
+        const int64_t experts = 6, used = 2;
         for (const int64_t rows : {1, 13}) {
+            const int64_t n = rows == 1 ? 24 : 29;
             Case c(op, text("%s k=%lld f=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                             static_cast<long long>(f), static_cast<long long>(n), static_cast<long long>(rows)));
             const Network network{type, k, f, n, rows, experts, used};
@@ -346,7 +349,7 @@ void feed_forward(const std::string& op, const Use& use) {
 
 void matmul_id(const std::string& op, const Use& use) {
     for (const tsr_type type : kTypesOfManyRows) {
-        const int64_t k = block_of(type) == 256 ? 256 : 96, n = 131, experts = 3, used = 2, rows = 139;
+        const int64_t k = block_of(type) == 256 ? 512 : 96, n = 131, experts = 3, used = 2, rows = 139;
         for (const auto& [choice, name] : kChoices) {
             Case c(op, text("%s rows=%lld %s", formats::format_name(type), static_cast<long long>(rows), name));
             c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
@@ -371,11 +374,13 @@ void matmul_id(const std::string& op, const Use& use) {
         use(c);
     }
     for (const tsr_type type : weight_types()) {
-        const int64_t k = row_lengths(type).back(), n = 24, experts = 5, used = 3;
+        const int64_t k = row_lengths(type).back(), experts = 5, used = 3;
         for (const int64_t rows : {1, 7}) {
             for (const bool own_rows : {false, true}) {
-                Case c(op, text("%s k=%lld rows=%lld%s", formats::format_name(type), static_cast<long long>(k),
-                                static_cast<long long>(rows), own_rows ? " a row each" : ""));
+                const int64_t n = own_rows ? 27 : 24;
+                Case c(op,
+                       text("%s k=%lld n=%lld rows=%lld%s", formats::format_name(type), static_cast<long long>(k),
+                            static_cast<long long>(n), static_cast<long long>(rows), own_rows ? " a row each" : ""));
                 if (own_rows) {
                     c.fill(c.input("x", TSR_TYPE_F32, {k, used, rows}, kActivation, kRows));
                 } else {
