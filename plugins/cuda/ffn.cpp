@@ -131,7 +131,7 @@ class Ffn {
         plan.workspace_bytes = Layout(o, image).bytes;
         std::snprintf(plan.reason, sizeof plan.reason, "%s and %s, fused; %s", cpu::format_name(o.gate.type),
                       cpu::format_name(o.down.type),
-                      row_form(o.gate.type, image) == RowForm::kSegments
+                      activation_bytes(o.gate.type, o.k, image) > 0 && image >= kDp4a
                           ? image >= 800 ? "int8, tensor cores for many rows" : "int8 by dp4a"
                           : "f32");
 

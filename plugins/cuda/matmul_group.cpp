@@ -19,8 +19,6 @@ namespace {
 
 using namespace cuda_kernels;
 
-constexpr size_t kForms = 4;  // of RowForm
-
 int64_t aligned(int64_t bytes) noexcept {
     return (bytes + 255) / 256 * 256;
 }
@@ -64,7 +62,7 @@ class MatmulGroup {
         const int64_t rows = maximum_rows(x), few = std::min<int64_t>(rows, kMaximumTile);
         std::array<int64_t, 2> row_of = {};  // plain and interleaved
         int64_t many_bytes = 0;
-        std::array<bool, kForms> counted = {};
+        std::array<bool, kRowForms> counted = {};
         cpu::Work work;
         const double moved = 4 * static_cast<double>(x.dims[0]);
         work.bytes_one_row = moved;
@@ -128,10 +126,10 @@ class MatmulGroup {
             }
             return;
         }
-        std::array<int64_t, kForms> places = {};
+        std::array<int64_t, kRowForms> places = {};
         int64_t end = 0;
         Matmul m = arguments(launch, 1);
-        for (size_t form = 0; form < kForms; ++form) {
+        for (size_t form = 0; form < kRowForms; ++form) {
             if (!conversions_[form]) continue;
             places[form] = end;
             m.activations = static_cast<char*>(launch.workspace) + end;
@@ -169,7 +167,7 @@ class MatmulGroup {
     std::array<const FewRows*, 2> converts_ =
         {};  // of those, plain and interleaved, the ones whose activations serve all
     std::vector<std::unique_ptr<TileProduct>> tiles_;
-    std::array<std::optional<ConvertRows>, kForms> conversions_;  // by form
+    std::array<std::optional<ConvertRows>, kRowForms> conversions_;  // by form
 };
 
 }  // namespace

@@ -30,6 +30,8 @@ const cuda::Module& products_module(const Build& build, tsr_type type) noexcept 
     }
 }
 
+constexpr uint32_t kTensorCores = 800;  // of int8 and f16, as kernels use them
+
 // Rows from which on tiles of 128 rows are fuller than two of 64.
 constexpr double kLargeFrom = 96;
 
@@ -45,8 +47,11 @@ uint32_t image_of(const tsr_device_info& info, const cuda::Module& module) {
 }  // namespace
 
 RowForm row_form(tsr_type weight, uint32_t image_capability) noexcept {
-    if (family_of(weight) != Family::kFloat) return image_capability >= kDp4a ? RowForm::kSegments : RowForm::kFloats;
-    if (image_capability < 800 || weight == TSR_TYPE_F32) return RowForm::kFloats;
+    if (family_of(weight) != Family::kFloat) {
+        if (image_capability >= kTensorCores && block_elements(weight) == kBlockElements) return RowForm::kBlocks;
+        return image_capability >= kDp4a ? RowForm::kSegments : RowForm::kFloats;
+    }
+    if (image_capability < kTensorCores || weight == TSR_TYPE_F32) return RowForm::kFloats;
     return weight == TSR_TYPE_BF16 ? RowForm::kBrainHalves : RowForm::kHalves;
 }
 
@@ -54,6 +59,8 @@ int64_t row_bytes(RowForm form, int64_t k) noexcept {
     switch (form) {
         case RowForm::kSegments:
             return segments_of(k) * kSegmentBytes;
+        case RowForm::kBlocks:
+            return blocks_bytes(k);
         case RowForm::kHalves:
             return halves_bytes(k, false);
         case RowForm::kBrainHalves:
@@ -69,46 +76,38 @@ uint64_t tile_row_bytes(tsr_type weight, int64_t k, uint32_t image_capability) n
 
 namespace {
 
-// Formats with a scale for 16 elements, not for 32 (Format<type>::kScaleElements).
-bool scales_by_sixteen(tsr_type type) noexcept {
-    switch (type) {
-        case TSR_TYPE_Q2_K:
-        case TSR_TYPE_Q3_K:
-        case TSR_TYPE_Q6_K:
-        case TSR_TYPE_IQ2_K:
-        case TSR_TYPE_IQ3_K:
-        case TSR_TYPE_IQ4_K:
-        case TSR_TYPE_IQ5_K:
-        case TSR_TYPE_IQ6_K:
-        case TSR_TYPE_IQ1_M:
-        case TSR_TYPE_IQ1_M_ROW:
-        case TSR_TYPE_IQ2_XS:
-        case TSR_TYPE_IQ2_S:
-            return true;
-        default:
-            return false;
+// The share of the rate of int8 on tensor cores that the instructions beside it allow in tiles of 128 rows, on Hopper
+// and later data-centre cards of the rate of mma.sync (docs/measurements/cuda-products.md).
+double int8_share(tsr_type weight, bool geforce, bool hopper) noexcept {
+    const bool blocks = block_elements(weight) == kBlockElements, offsets = has_offsets(weight);
+    if (scales_by_sixteen(weight) && !multiplies_with_scales(weight)) {
+        if (geforce) return blocks ? 0.8 : 0.6;
+        return hopper ? (blocks ? 0.33 : 0.24) : (blocks ? 0.4 : 0.23);
     }
+    if (geforce) return offsets ? (blocks ? 0.88 : 0.65) : 0.95;
+    if (!blocks) return hopper ? 0.46 : 0.45;
+    if (family_of(weight) == Family::kCodebook) return hopper ? 0.5 : 0.6;
+    return hopper ? 0.65 : 0.77;
 }
 
 // Multiply-adds a clock and multiprocessor of tiles that are full: the rate of the unit that multiplies, times the
-// share that the instructions beside it allow (docs/measurements/cuda-static.md), times 0.8 for what no instruction
-// count shows.
+// share that the instructions beside it allow, times 0.8 for what no instruction count shows.
 double tile_macs_a_clock(tsr_type weight, uint32_t image, uint32_t capability) noexcept {
     constexpr double kWaiting = 0.8;
     const RowForm form = row_form(weight, image);
     // GeForce cards of Ampere to Blackwell have less of tensor cores and more lanes of f32.
     const bool geforce = (capability >= 860 && capability < 900) || capability >= 1200;
+    const bool hopper = !geforce && capability >= 900;
     // f32: 64 or 128 lanes; per 16 multiply-adds of a thread four loads from shared memory go by.
     if (form == RowForm::kFloats)
         return kWaiting * 0.7 * (geforce || (capability >= 610 && capability < 700) ? 128 : 64);
     // dp4a: four in each of 128 lanes on 6.1, of 64 later; of 380 instructions of a step 256 are dp4a.
-    if (image < 800) return kWaiting * 0.67 * (capability < 700 ? 512 : 256);
-    const double half_rate = geforce ? 256 : capability < 900 ? 1024 : 1270;  // with sums in f32; Hopper: of mma.sync
-    if (form != RowForm::kSegments) return kWaiting * 0.9 * half_rate / (form == RowForm::kBrainHalves ? 2 : 1);
-    const bool by_sixteen = scales_by_sixteen(weight), offsets = has_offsets(weight);
-    const double rate = geforce ? 1024 : capability < 900 ? 2048 : 2540;
-    if (geforce) return kWaiting * rate * (by_sixteen ? 0.5 : offsets ? 0.65 : 0.9);
-    return kWaiting * rate * (by_sixteen ? 0.22 : offsets ? 0.28 : 0.4);
+    if (image < kTensorCores) return kWaiting * 0.67 * (capability < 700 ? 512 : 256);
+    if (form == RowForm::kHalves || form == RowForm::kBrainHalves) {
+        const double rate = geforce ? 256 : hopper ? 1270 : 1024;  // with sums in f32
+        return kWaiting * 0.9 * rate / half_parts(form == RowForm::kBrainHalves);
+    }
+    return kWaiting * (geforce ? 1024 : hopper ? 2540 : 2048) * int8_share(weight, geforce, hopper);
 }
 
 }  // namespace
@@ -116,10 +115,11 @@ double tile_macs_a_clock(tsr_type weight, uint32_t image, uint32_t capability) n
 TileProduct::TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight)
     : form_(row_form(weight, image_of(info, products_module(build, weight)))),
       small_(device, products_module(build, weight), function_name(weight, kSmallTile).c_str()) {
-    const bool tensors = form_ != RowForm::kFloats && image_of(info, products_module(build, weight)) >= 800;
-    small_outputs_ = tensors ? tile_outputs(kSmallTile) : kPlainTileOutputs;
-    if (tensors && form_ == RowForm::kSegments)
-        large_.emplace(device, products_module(build, weight), function_name(weight, kLargeTile).c_str());
+    const bool tensors = form_ != RowForm::kFloats && image_of(info, products_module(build, weight)) >= kTensorCores;
+    small_outputs_ = tensors ? tile_outputs(weight, kSmallTile) : kPlainTileOutputs;
+    if (!tensors || (form_ != RowForm::kSegments && form_ != RowForm::kBlocks)) return;
+    large_.emplace(device, products_module(build, weight), function_name(weight, kLargeTile).c_str());
+    large_outputs_ = tile_outputs(weight, kLargeTile);
 }
 
 void write_product_estimate(const cpu::Work& work, tsr_type weight, int launches, const tsr_device_info& device,
@@ -137,8 +137,7 @@ int TileProduct::tile_rows(double rows) const noexcept {
 }
 
 void TileProduct::multiply(tsr_queue queue, const Tiles& a, int tile_rows, uint32_t tiles, uint32_t batch) const {
-    const int outputs = tile_rows == kLargeTile ? tile_outputs(kLargeTile) : small_outputs_,
-              columns = a.paired ? 2 * a.n : a.n;
+    const int outputs = tile_rows == kLargeTile ? large_outputs_ : small_outputs_, columns = a.paired ? 2 * a.n : a.n;
     (tile_rows == kLargeTile ? *large_ : small_)
         .launch(queue, {tiles, static_cast<uint32_t>((columns + outputs - 1) / outputs), batch}, kTilesThreads, a);
 }
@@ -185,13 +184,15 @@ ConvertRows::ConvertRows(tsr_device& device, const Build& build, RowForm form)
     : form_(form),
       kernel_(device, *build.product_parts,
               form == RowForm::kSegments ? "make_segments"
+              : form == RowForm::kBlocks ? "make_blocks"
               : form == RowForm::kHalves ? "make_halves_f16"
                                          : "make_halves_bf16") {}
 
 void ConvertRows::launch(tsr_queue queue, Segments a, uint32_t rows) const {
     a.segments_row = row_bytes(form_, a.k);
     if (form_ != RowForm::kSegments) {
-        kernel_.launch(queue, {std::min(rows, kMaximumGrid), 1, 1}, kHalvesThreads, a);
+        kernel_.launch(queue, {std::min(rows, kMaximumGrid), 1, 1},
+                       form_ == RowForm::kBlocks ? kBlockThreads : kHalvesThreads, a);
         return;
     }
     const auto groups = static_cast<uint32_t>((segments_of(a.k) + kSegmentWarps - 1) / kSegmentWarps);

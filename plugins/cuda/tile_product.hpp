@@ -8,13 +8,15 @@
 #include <tessera/cuda/launch.hpp>
 #include <tessera/types.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
 namespace tessera::cuda_ops {
 
 // As what products with a type read rows of x (kernels/tiles.hpp); kFloats: x itself.
-enum class RowForm { kFloats, kSegments, kHalves, kBrainHalves };
+enum class RowForm { kFloats, kSegments, kBlocks, kHalves, kBrainHalves };
+inline constexpr size_t kRowForms = 5;
 RowForm row_form(tsr_type weight, uint32_t image_capability) noexcept;
 
 // Bytes of one row of k elements in that form; 0: floats.
@@ -47,7 +49,7 @@ class TileProduct {
     RowForm form_;
     cuda::Kernel small_;
     std::optional<cuda::Kernel> large_;
-    int small_outputs_;
+    int small_outputs_, large_outputs_ = 0;
 };
 
 // What converts all rows of a product to its activations.

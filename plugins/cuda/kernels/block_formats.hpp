@@ -11,6 +11,44 @@ constexpr bool has_offsets(tsr_type type) {
            type == TSR_TYPE_Q5_K;
 }
 
+// Elements of a block; 1 of other types.
+constexpr int block_elements(tsr_type type) {
+    switch (type) {
+#define TESSERA_CASE(id, number, name, elements, bytes, prefix) \
+    case TSR_TYPE_##id:                                         \
+        return elements;
+        TSR_TYPES(TESSERA_CASE)
+#undef TESSERA_CASE
+        default:
+            return 1;
+    }
+}
+
+// Whether a scale serves 16 elements rather than 32 or more.
+constexpr bool scales_by_sixteen(tsr_type type) {
+    switch (type) {
+        case TSR_TYPE_Q2_K:
+        case TSR_TYPE_Q3_K:
+        case TSR_TYPE_Q6_K:
+        case TSR_TYPE_IQ2_K:
+        case TSR_TYPE_IQ3_K:
+        case TSR_TYPE_IQ4_K:
+        case TSR_TYPE_IQ5_K:
+        case TSR_TYPE_IQ6_K:
+        case TSR_TYPE_IQ1_M:
+        case TSR_TYPE_IQ1_M_ROW:
+        case TSR_TYPE_IQ2_XS:
+        case TSR_TYPE_IQ2_S:
+            return true;
+        default:
+            return false;
+    }
+}
+// Whether products of many rows by tensor cores multiply with it what they decode, so that blocks alone have a scale.
+constexpr bool multiplies_with_scales(tsr_type type) {
+    return type == TSR_TYPE_Q2_K || type == TSR_TYPE_Q3_K;
+}
+
 // Whether products of few rows read activations as e0 e16 e1 e17 .. within 32 elements, as nibbles lie in a weight
 // (where codes are int8; see NibbleLevels).
 constexpr bool reads_interleaved(tsr_type type) {

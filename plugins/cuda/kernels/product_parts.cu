@@ -78,6 +78,64 @@ SIMT_DEVICE void make_halves_of(const Segments& a) {
     }
 }
 
+// Eight elements of a lane, of 256 of a warp.
+struct EightElements {
+    float v[8];
+
+    SIMT_DEVICE void load(const float* block) {
+        const float* from = block + 8 * lane();
+        if (reinterpret_cast<uintptr_t>(from) % 16 == 0) {
+            SIMT_UNROLL
+            for (int i = 0; i < 2; ++i) {
+                const auto four = load_global<Float4>(from + 4 * i);
+                v[4 * i] = four.x, v[4 * i + 1] = four.y, v[4 * i + 2] = four.z, v[4 * i + 3] = four.w;
+            }
+        } else {
+            SIMT_UNROLL
+            for (int i = 0; i < 8; ++i) v[i] = load_global<float>(from + i);
+        }
+    }
+    // The maximum of |x| over the warp, as an integer: what is not a number is larger than all others.
+    SIMT_DEVICE unsigned largest() const {
+        unsigned all = 0;
+        SIMT_UNROLL
+        for (int i = 0; i < 8; ++i) all = maximum(all, bits_as<unsigned>(v[i]) & 0x7FFFFFFFu);
+        SIMT_UNROLL
+        for (int mask = 16; mask > 0; mask /= 2) all = maximum(all, shuffle_xor(all, mask));
+        return all;
+    }
+};
+
+// The scale of 256 elements, bounded from below so that ratios of scales are finite.
+SIMT_DEVICE float scale_of_block(unsigned largest, float least) {
+    const float scale = bits_as<float>(largest) * (1.f / 127.f);
+    return bits_as<unsigned>(scale) < bits_as<unsigned>(least) ? least : scale;
+}
+
+SIMT_DEVICE void write_block(const EightElements& x, float scale, float ratio, char* to) {
+    const int l = static_cast<int>(lane());
+    const float inverse = 1.f / scale;
+    uint32_t words[2] = {};
+    int sum = 0;
+    SIMT_UNROLL
+    for (int i = 0; i < 8; ++i) {
+        const int code = minimum(127, maximum(-127, convert_to_int(x.v[i] * inverse)));
+        words[i / 4] |= (static_cast<uint32_t>(code) & 255u) << 8 * (i % 4);
+        sum += code;
+    }
+    store_global(to + l / 8 * kSegmentBytes + l % 8 * 8, UInt2{words[0], words[1]});
+    sum += shuffle_xor(sum, 1);
+    const int of16 = l / 2, of32 = l / 4;
+    const auto write_sum = [&](int segment, int index) {
+        store_global(to + segment * kSegmentBytes + kSegmentElements + 2 * index,
+                     from_float<half_t>(static_cast<float>(sum)).bits);
+    };
+    if (l % 2 == 0) write_sum(1 + of16 / 8, of16 % 8);
+    sum += shuffle_xor(sum, 2);
+    if (l % 4 == 0) write_sum(3, of32);
+    if (l == 0) store_global(to + kSegmentElements, UInt4{bits_as<uint32_t>(ratio), 0, 0, 0});
+}
+
 }  // namespace
 }  // namespace tessera::cuda_kernels
 
@@ -113,7 +171,58 @@ SIMT_KERNEL(32 * kSegmentWarps, 8) make_segments(Segments a) {
         auto* to = at<char>(a.segments, row * a.segments_row + segment * static_cast<int64_t>(kSegmentBytes));
         store_global(to + 2 * l, static_cast<uint16_t>((codes[0] & 255) | (codes[1] & 255) << 8));
         if (l % 16 == 0) store_global(to + kSegmentScales + l / 16 * 4, scale);
-        if (l % 8 == 0) store_global(to + kSegmentSums + l / 8 * 2, static_cast<int16_t>(sum));
+        if constexpr (SIMT_ARCH >= 800) {
+            sum += shuffle_xor(sum, 8);
+            if (l % 16 == 0) store_global(to + kSegmentSums + l / 16 * 4, two_bfloats(scale * static_cast<float>(sum)));
+        } else {
+            if (l % 8 == 0) store_global(to + kSegmentSums + l / 8 * 2, static_cast<int16_t>(sum));
+        }
+    }
+}
+
+// Rows of blocks of 256 elements, of which k is a multiple. A warp has a part of the blocks of a row. Grid: x the rows
+// and slots, or fewer.
+SIMT_KERNEL(kBlockThreads, 8) make_blocks(Segments a) {
+    SIMT_SHARED(unsigned, largest_of, kBlockThreads / 32);
+    constexpr int kWarps = kBlockThreads / 32;
+    // Rows whose maximum is below it are zeros; the range of scales within a row.
+    constexpr float kTiny = 1e-30f, kRange = 1.f / (1ull << 60);
+    const RowRange range = actual_rows(a.rows);
+    const int w = static_cast<int>(warp()), begin = a.relative ? 0 : range.begin;
+    const int rows = a.tiles ? a.tiles[1] : (range.end - range.begin) * a.slots;
+    const auto blocks = static_cast<int>(blocks_of(a.k));
+    const int first = w * blocks / kWarps, end = (w + 1) * blocks / kWarps;
+    for (int row = static_cast<int>(block_index().x); row < rows; row += static_cast<int>(grid_size().x)) {
+        const auto* x =
+            at<float>(a.x, a.tiles ? row * a.x_row : (begin + row / a.slots) * a.x_row + row % a.slots * a.x_slot);
+        auto* to = at<char>(a.segments, row * a.segments_row);
+        EightElements elements;
+        unsigned largest = 0;
+        for (int block = first; block < end; ++block) {
+            elements.load(x + block * kBlockElements);
+            largest = maximum(largest, elements.largest());
+        }
+        sync_block();  // those of the row before have been read
+        if (lane() == 0) largest_of[w] = largest;
+        sync_block();
+        SIMT_UNROLL
+        for (int i = 0; i < kWarps; ++i) largest = maximum(largest, largest_of[i]);
+        const bool zeros = largest < bits_as<unsigned>(kTiny);
+        const float least = zeros ? 1.f : maximum(bits_as<float>(largest) * kRange, kTiny * 1e-3f);
+        float before = 0;
+        if (first > 0 && first < end) {
+            elements.load(x + (first - 1) * kBlockElements);
+            before = scale_of_block(elements.largest(), least);
+        }
+        for (int block = first; block < end; ++block) {
+            elements.load(x + block * kBlockElements);
+            const float scale = scale_of_block(elements.largest(), least);
+            write_block(elements, scale, block == 0 ? 1.f : before / scale,
+                        to + block * int64_t{kBlockSegments * kSegmentBytes});
+            before = scale;
+        }
+        if (end == blocks && first < end && lane() == 0)
+            store_global(to + blocks * int64_t{kBlockSegments * kSegmentBytes}, zeros ? 0.f : before);
     }
 }
 

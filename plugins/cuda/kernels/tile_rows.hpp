@@ -55,6 +55,21 @@ SIMT_DEVICE const char* weight_of_column(const Tiles& a, int matrix, int first_c
     return at<char>(weight, matrix * a.weight_matrix + output * a.weight_row);
 }
 
+// The same, of the last one for columns past it.
+SIMT_DEVICE const char* nearest_weight_of_column(const Tiles& a, int matrix, int first_column, int column) {
+    const int output = simt::minimum(output_of_column(a, first_column, column), a.n - 1);
+    const void* weight = a.weights[a.paired ? column / 8 % 2 : 0];
+    return at<char>(weight, matrix * a.weight_matrix + output * a.weight_row);
+}
+
+// A float as the sum of two bf16, the larger one in the low half.
+SIMT_DEVICE uint32_t two_bfloats(float value) {
+    using namespace simt;
+    const auto first = from_float<bfloat16_t>(value);
+    const float rest = value - to_float(first);
+    return first.bits | static_cast<uint32_t>(from_float<bfloat16_t>(rest == rest ? rest : 0.f).bits) << 16;
+}
+
 SIMT_DEVICE float silu_times(float gate, float up) {
     return gate / (1.f + simt::expf(-gate)) * up;
 }

@@ -3,12 +3,14 @@
 #pragma once
 
 #include "arguments.hpp"
+#include "block_formats.hpp"
 
 namespace tessera::cuda_kernels {
 
 // Activations for products in int8 are cut into segments of 64 elements, which lie in the workspace as tiles hold them
-// in shared memory: 64 codes, the scale of each 32 (f32), the sum of each 16 codes (int16). 80 bytes are five times 16,
-// so that eight rows of a tile read 16 bytes each from all 32 banks.
+// in shared memory: 64 codes, the scale of each 32 (f32), then for tensor cores the sum of each 32 elements (two bf16),
+// else of each 16 codes (int16). 80 bytes are five times 16, so that eight rows of a tile read 16 bytes each from all
+// 32 banks.
 //
 // A scale has 21 significant bits, so that its product with kMagic is exact: the bits of kMagic plus an integer c (of
 // less than 22 bits) are those of the float kMagic + c, and fma(that, scale, -kMagic * scale) is c * scale, rounded
@@ -21,6 +23,21 @@ inline constexpr int kMagicBits = 0x4B400000;
 
 constexpr int64_t segments_of(int64_t k) {
     return (k + kSegmentElements - 1) / kSegmentElements;
+}
+
+// Activations for products by tensor cores with formats whose blocks have 256 elements: one scale for as many elements.
+// Sums of a row and an output are kept in units of the scale of the block that is being worked on, so that a block
+// costs one multiplication of a sum, by the ratio of the scale of the block before to its own. A block is four segments
+// of 80 bytes, of which the first 64 are codes; behind the codes of the first is that ratio (f32), of the second and
+// the third the sums of each 16 codes (f16, exact), of the fourth those of each 32 (f16). After the last block the
+// scale of it (f32) follows.
+inline constexpr int kBlockElements = 256, kBlockSegments = kBlockElements / kSegmentElements;
+inline constexpr int kBlockThreads = 128;  // of a block of threads, which writes a row
+constexpr int64_t blocks_of(int64_t k) {
+    return (k + kBlockElements - 1) / kBlockElements;
+}
+constexpr int64_t blocks_bytes(int64_t k) {
+    return blocks_of(k) * kBlockSegments * kSegmentBytes + 16;
 }
 
 // Activations for products with weights of f16 and bf16 by tensor cores: halves of 32 elements after another, of bf16
@@ -38,9 +55,9 @@ inline constexpr int kHalvesThreads = 128;  // of a block, which writes a row
 inline constexpr int kSegmentWarps = 4;  // of a block; each writes one segment of a row
 inline constexpr int kTilesThreads = 128;
 inline constexpr int kSmallTile = 64, kLargeTile = 128;  // rows of a tile
-// Outputs of a tile, by its rows.
-constexpr int tile_outputs(int rows) {
-    return rows == kLargeTile ? 64 : 128;
+// Outputs of a tile by tensor cores, by its rows.
+constexpr int tile_outputs(tsr_type weight, int rows) {
+    return rows == kLargeTile && scales_by_sixteen(weight) && !multiplies_with_scales(weight) ? 64 : 128;
 }
 // Tiles without tensor cores.
 inline constexpr int kPlainTile = 64, kPlainTileOutputs = 64;

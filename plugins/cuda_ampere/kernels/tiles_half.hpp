@@ -42,7 +42,7 @@ struct WeightHalves {
 template <bool kBrain>
 SIMT_DEVICE void multiply_tile_half(const Tiles& a) {
     using namespace simt;
-    constexpr int kRows = kSmallTile, kOutputs = tile_outputs(kSmallTile), kParts = half_parts(kBrain);
+    constexpr int kRows = kSmallTile, kOutputs = tile_outputs(TSR_TYPE_F16, kSmallTile), kParts = half_parts(kBrain);
     constexpr int kChunks =
         5;  // of 16 bytes of a row in shared memory: 32 elements, and 16 bytes so that the number is odd
     constexpr int kCopies = kRows * 4 * kParts / kTilesThreads;

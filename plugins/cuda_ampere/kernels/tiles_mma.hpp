@@ -1,84 +1,97 @@
-// Products of many rows by int8 tensor cores: m16n8k32 where a scale serves 32 elements, m16n8k16 where it serves 16.
+// Products of many rows by int8 tensor cores with formats whose blocks have 32 elements: m16n8k32, or m16n8k16 where a
+// scale serves 16 elements.
 //
-// A block computes 128 rows of 64 outputs or 64 of 128; each of its four warps 64 rows of 32 outputs, with sums in f32.
-// Step by step of 64 elements, activations come as they lie in the workspace by asynchronous copies, two steps in
-// flight; weights are decoded in registers a step ahead and then put into the other half of shared memory. An integer
-// sum of 32 (or 16) elements takes two multiply-adds to become a float by both scales (see kMagic), which on GPUs with
-// 128 f32 lanes a multiprocessor fits beside the mma.
+// A block computes 64 rows of 128 outputs, or 128 rows of tile_outputs; each of its four warps 64 rows, with sums in
+// f32. Step by step of 64 elements, activations come as they lie in the workspace by asynchronous copies, two steps in
+// flight; weights are decoded in registers a step ahead and then put into the other half of shared memory. Both
+// operands have scales of 32 elements, so that an integer sum takes two multiply-adds to become a float by both of them
+// (see kMagic). Offsets of q4_1 and q5_1 are multiplied with the sums of activations by tensor cores in bf16, both in
+// two parts: of the eight products of m16n8k8 each of the two groups of a step has four.
 #pragma once
 
 #include "../../cuda/kernels/weight_segment.hpp"
+#include "swizzle.hpp"
 #include "write_tile.hpp"
 
 namespace tessera::cuda_kernels {
 
+// What a block of threads has of the weight: two steps.
+template <class F, int kOutputs>
+struct SegmentShared {
+    static constexpr int kGroups = kSegmentElements / F::kScaleElements;
+    simt::UInt4 codes[2][kOutputs * 4];  // see swizzled
+    // Of each group; rows of 16 banks more, so that two groups are stored at once.
+    alignas(8) float scales[2][kGroups][kOutputs + 16];
+    uint32_t offsets[2][F::kOffsets ? kGroups : 1][F::kOffsets ? kOutputs + 16 : 1];  // two bf16
+};
+
 template <int kType, int kWarpsOfRows>
 struct MmaTile {
     using F = Format<kType>;
-    using Segment = WeightSegment<F>;
-    static constexpr int kWarpsOfOutputs = 4 / kWarpsOfRows;
-    static constexpr int kRows = 64 * kWarpsOfRows, kOutputs = 32 * kWarpsOfOutputs;
-    static constexpr int kScales = 32 / F::kScaleElements;  // of 32 elements
+    static constexpr int kWarpsOfOutputs = 4 / kWarpsOfRows, kRows = 64 * kWarpsOfRows;
+    static constexpr int kOutputs = tile_outputs(static_cast<tsr_type>(kType), kRows);
+    static constexpr int kColumns = kOutputs / kWarpsOfOutputs / 8;  // of a warp, by 8
+    static constexpr int kScales = 32 / F::kScaleElements;           // of 32 elements
     static constexpr int kChunks = kSegmentBytes / 16;
-    static constexpr int kCopies = (kRows * kChunks + kTilesThreads - 1) / kTilesThreads;
+    static constexpr int kCopies = (kRows * kChunks + kTilesThreads - 1) / kTilesThreads;  // of a thread, of one row
     static constexpr int kPieces = kOutputs * 4 / kTilesThreads;  // that a thread decodes in a step
-    static_assert(kOutputs == tile_outputs(kRows));
+    using Shared = SegmentShared<F, kOutputs>;
 
-    float sums[4][4][4];  // by 16 rows, by 8 outputs, as mma has them
-    int begin[4];         // kMagicBits, in registers that stay
+    float sums[4][kColumns][4];  // by 16 rows, by 8 outputs, as mma has them
+    int begin[4];                // kMagicBits, in registers that stay
+    int count;                   // of rows of this warp
+    // What a lane reads of a step: fragments of 16 rows of x, scales and sums of a row; fragments of 16 outputs, of the
+    // first and the second 32 elements.
+    const char *x, *x_scales, *codes[2];
+    const Shared* shared;
+    int column;
 
-    // Offsets in shared memory of what a lane reads: fragments of 16 rows of x and of 16 outputs, scales of a row and
-    // of an output.
-    struct Places {
-        int x, x_scales, weights, weight_scales;
-        SIMT_DEVICE static Places of_lane(int row, int output) {
-            const auto l = static_cast<int>(simt::lane());
-            return {(row + l % 16) * kSegmentBytes + l / 16 * 16, (row + l / 4) * kSegmentBytes,
-                    (output + l % 8 + l / 16 * 8) * Segment::kBytes + l / 8 % 2 * 16,
-                    (output + l % 4 * 2) * Segment::kBytes};
-        }
-    };
+    SIMT_DEVICE void place(const simt::UInt4* x_shared, const Shared& weights, int row, int output) {
+        const auto l = static_cast<int>(simt::lane());
+        const char* rows = at<char>(static_cast<const void*>(x_shared), row * kSegmentBytes);
+        x = rows + l % 16 * kSegmentBytes + l / 16 * 16;
+        x_scales = rows + l / 4 * kSegmentBytes + kSegmentScales;
+        SIMT_UNROLL
+        for (int half = 0; half < 2; ++half)
+            codes[half] = at<char>(static_cast<const void*>(weights.codes),
+                                   16 * swizzled(output + l % 8 + l / 16 * 8, 2 * half + l / 8 % 2));
+        shared = &weights;
+        column = output;
+    }
 
-    // `count`: rows of this warp; x, weights: a step's in shared memory.
-    SIMT_DEVICE void multiply(const char* x, const char* weights, const Places& places, int count) {
+    SIMT_DEVICE void multiply(int buffer) {
         using namespace simt;
-        const char *x_fragments = x + places.x, *x_scales = x + places.x_scales;
-        const char *weight_fragments = weights + places.weights, *weight_scales = weights + places.weight_scales;
         SIMT_UNROLL
         for (int half = 0; half < 2; ++half) {
-            uint32_t b[4][2];
+            uint32_t b[kColumns][2];
             SIMT_UNROLL
-            for (int j = 0; j < 4; j += 2) {
+            for (int j = 0; j < kColumns; j += 2) {
                 uint32_t r[4];
-                ldmatrix_x4(r, weight_fragments + 8 * j * Segment::kBytes + 32 * half);
+                ldmatrix_x4(r, codes[half] + (buffer * kOutputs + 8 * j) * kSegmentElements);
                 b[j][0] = r[0], b[j][1] = r[1], b[j + 1][0] = r[2], b[j + 1][1] = r[3];
             }
-            float scale[kScales][4][2], offset[kScales][4][2];
+            float scale[kScales][kColumns][2];
             SIMT_UNROLL
             for (int s = 0; s < kScales; ++s) {
                 SIMT_UNROLL
-                for (int j = 0; j < 4; ++j) {
-                    SIMT_UNROLL
-                    for (int e = 0; e < 2; ++e) {
-                        const char* row = weight_scales + (8 * j + e) * Segment::kBytes + 4 * (kScales * half + s);
-                        scale[s][j][e] = *at<float>(row, kSegmentElements);
-                        if constexpr (F::kOffsets) offset[s][j][e] = *at<float>(row, Segment::kOffset);
-                    }
+                for (int j = 0; j < kColumns; ++j) {
+                    const auto two = *reinterpret_cast<const Float2*>(
+                        &shared->scales[buffer][kScales * half + s][column + 8 * j + static_cast<int>(lane()) % 4 * 2]);
+                    scale[s][j][0] = two.x, scale[s][j][1] = two.y;
                 }
             }
             SIMT_UNROLL
             for (int i = 0; i < 4; ++i) {
                 if (16 * i >= count) break;
                 uint32_t a[4];
-                ldmatrix_x4(a, x_fragments + 16 * i * kSegmentBytes + 32 * half);
-                const char* row = x_scales + 16 * i * kSegmentBytes;
-                const float d[2] = {*at<float>(row, kSegmentScales + 4 * half),
-                                    *at<float>(row, 8 * kSegmentBytes + kSegmentScales + 4 * half)};
+                ldmatrix_x4(a, x + (buffer * kRows + 16 * i) * kSegmentBytes + 32 * half);
+                const char* row = x_scales + (buffer * kRows + 16 * i) * kSegmentBytes + 4 * half;
+                const float d[2] = {*at<float>(row, 0), *at<float>(row, 8 * kSegmentBytes)};
                 const float m[2] = {-kMagic * d[0], -kMagic * d[1]};
                 SIMT_UNROLL
-                for (int s = 0; s < kScales; ++s) {
+                for (int j = 0; j < kColumns; ++j) {
                     SIMT_UNROLL
-                    for (int j = 0; j < 4; ++j) {
+                    for (int s = 0; s < kScales; ++s) {
                         int c[4];
                         if constexpr (kScales == 1) {
                             mma_s8_to(c, a, b[j], begin);
@@ -90,19 +103,45 @@ struct MmaTile {
                             sums[i][j][e] =
                                 fmaf(fmaf(bits_as<float>(c[e]), d[e / 2], m[e / 2]), scale[s][j][e % 2], sums[i][j][e]);
                     }
-                    if constexpr (F::kOffsets) {
-                        const float of[2] = {
-                            sum_of_codes<F::kScaleElements>(row, kScales * half + s, d[0]),
-                            sum_of_codes<F::kScaleElements>(row + 8 * kSegmentBytes, kScales * half + s, d[1])};
-                        SIMT_UNROLL
-                        for (int j = 0; j < 4; ++j) {
-                            SIMT_UNROLL
-                            for (int e = 0; e < 4; ++e)
-                                sums[i][j][e] = fmaf(offset[s][j][e % 2], of[e / 2], sums[i][j][e]);
-                        }
-                    }
                 }
             }
+        }
+        if constexpr (F::kOffsets) add_offsets(buffer);
+    }
+
+    // Lane 4 r + q has products 2 q and 2 q + 1: of group q / 2, both parts of a row's sum by part q % 2 of an offset.
+    SIMT_DEVICE void add_offsets(int buffer) {
+        using namespace simt;
+        const auto l = static_cast<int>(lane());
+        const int group = l / 2 % 2;
+        const uint32_t twice = l % 2 == 0 ? 0x1010u : 0x3232u;
+        uint32_t b[kColumns];
+        SIMT_UNROLL
+        for (int j = 0; j < kColumns; ++j)
+            b[j] = byte_permute(shared->offsets[buffer][group][column + 8 * j + l / 4], 0, twice);
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            if (16 * i >= count) break;
+            const char* row = x_scales + (buffer * kRows + 16 * i) * kSegmentBytes + kSegmentSums - kSegmentScales;
+            const uint32_t a[2] = {*at<uint32_t>(row, 4 * group), *at<uint32_t>(row, 8 * kSegmentBytes + 4 * group)};
+            SIMT_UNROLL
+            for (int j = 0; j < kColumns; ++j) mma_bf16_k8(sums[i][j], a, b[j]);
+        }
+    }
+
+    // `first`: of the four pieces of the row that `pieces` are.
+    SIMT_DEVICE static void store(Shared& to, int buffer, int row, int first,
+                                  const WeightPieces<kType, kPieces>& pieces) {
+        using namespace simt;
+        constexpr int kOfScale = F::kScaleElements / kPieceElements;
+        SIMT_UNROLL
+        for (int i = 0; i < kPieces; ++i)
+            to.codes[buffer][swizzled(row, first + i)] =
+                UInt4{pieces.codes[i][0], pieces.codes[i][1], pieces.codes[i][2], pieces.codes[i][3]};
+        SIMT_UNROLL
+        for (int i = 0; i < kPieces / kOfScale; ++i) {
+            to.scales[buffer][first / kOfScale + i][row] = pieces.scales[i];
+            if constexpr (F::kOffsets) to.offsets[buffer][first / kOfScale + i][row] = two_bfloats(pieces.offsets[i]);
         }
     }
 };
@@ -112,10 +151,10 @@ template <int kType, int kWarpsOfRows>
 SIMT_DEVICE void multiply_tile_mma(const Tiles& a) {
     using namespace simt;
     using Product = MmaTile<kType, kWarpsOfRows>;
+    using F = typename Product::F;
     constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kChunks = Product::kChunks;
-    constexpr int kWeightBytes = Product::Segment::kBytes;
     SIMT_SHARED(UInt4, x_shared, 2 * kRows * kChunks);
-    SIMT_SHARED(UInt4, weight_shared, 2 * kOutputs * kWeightBytes / 16);
+    SIMT_SHARED(typename Product::Shared, weight_shared, 1);
     SIMT_SHARED(int64_t, targets, kRows);
     SIMT_SHARED(int, begin, 4);
 
@@ -123,65 +162,66 @@ SIMT_DEVICE void multiply_tile_mma(const Tiles& a) {
     if (tile.count == 0) return;
     if (a.tiles && tile.matrix >= a.experts) return write_constants<kOutputs>(a, tile);
     const int t = static_cast<int>(thread_index().x), first_column = static_cast<int>(block_index().y) * kOutputs;
-    const int rows = (tile.count + 15) / 16 * 16;  // that products read
+    const int rows = (tile.count + 15) / 16 * 16;  // that products read; those past the last are copies of it
     if (t < tile.count) targets[t] = row_offset(a, tile, t, a.y_numbering, a.y_row, a.y_slot);
 
-    uint32_t from[Product::kCopies];  // in 16 bytes; rows past the last are copies of it
-    SIMT_UNROLL
-    for (int i = 0; i < Product::kCopies; ++i) {
-        const int chunk = t + i * kTilesThreads, row = minimum(chunk / kChunks, tile.count - 1);
-        from[i] = static_cast<uint32_t>(row_offset(a, tile, row, a.x_numbering, a.x_row, a.x_slot) / 16) +
-                  static_cast<uint32_t>(chunk % kChunks);
-    }
+    constexpr int kThreadsOfX = kTilesThreads / kRows;
+    const int x_row = t / kThreadsOfX, x_chunk = t % kThreadsOfX * Product::kCopies;
+    const auto* x = at<char>(
+        a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_chunk);
+    UInt4* const x_to = x_shared + x_row * kChunks + x_chunk;
     const int steps = static_cast<int>(segments_of(a.k)), pieces = a.k / kPieceElements;
-    const int copies = (rows * kChunks - t + kTilesThreads - 1) / kTilesThreads;
-    const auto copy_x = [&](int step) {
-        const char* x = at<char>(a.x, step * kSegmentBytes);
-        UInt4* to = x_shared + step % 2 * kRows * kChunks + t;
-        SIMT_UNROLL
-        for (int i = 0; i < Product::kCopies; ++i) {
-            if (i < copies) copy_async16(to + i * kTilesThreads, x + static_cast<uint64_t>(from[i]) * 16);
+    const auto copy_x = [&](int segment, int buffer) {
+        if (x_row < rows) {
+            SIMT_UNROLL
+            for (int i = 0; i < Product::kCopies; ++i) {
+                if (kThreadsOfX == 1 || x_chunk + i < kChunks)
+                    copy_async16(x_to + buffer * kRows * kChunks + i, x + segment * kSegmentBytes + 16 * i);
+            }
         }
         copy_async_commit();
     };
     constexpr int kThreadsOfRow = 4 / Product::kPieces;
     const int column = t / kThreadsOfRow, piece = t % kThreadsOfRow * Product::kPieces;
-    const char* weight = weight_of_column(a, tile.matrix, first_column, column);
-    const float row_scale = weight ? Product::F::row_scale(weight) : 0.f;
-    if (weight) weight += Product::F::kPrefixBytes;
+    // Columns past the last output are computed like it, and not written.
+    const char* weight = nearest_weight_of_column(a, tile.matrix, first_column, column);
+    const float row_scale = F::row_scale(weight);
+    weight += F::kPrefixBytes;
     WeightPieces<kType, Product::kPieces> ahead;
-    char* weights = at<char>(static_cast<void*>(weight_shared), 0);
-    constexpr int kWeightBuffer = kOutputs * kWeightBytes;
 
     const int row_warp = static_cast<int>(warp()) % kWarpsOfRows * 64,
-              column_warp = static_cast<int>(warp()) / kWarpsOfRows * 32;
-    const int count = tile.count - row_warp;
-    const auto places = Product::Places::of_lane(row_warp, column_warp);
+              column_warp = static_cast<int>(warp()) / kWarpsOfRows * 8 * Product::kColumns;
     Product product;
+    product.count = tile.count - row_warp;
+    product.place(x_shared, weight_shared[0], row_warp, column_warp);
     if (t < 4) begin[t] = kMagicBits;
     SIMT_UNROLL
-    for (int i = 0; i < 64; ++i) product.sums[i / 16][i / 4 % 4][i % 4] = 0;
+    for (int i = 0; i < 16 * Product::kColumns; ++i)
+        product.sums[i / (4 * Product::kColumns)][i / 4 % Product::kColumns][i % 4] = 0;
 
-    copy_x(0);
+    copy_x(0, 0);
     ahead.load(weight, row_scale, 0, piece, pieces);
-    ahead.store(weights + column * kWeightBytes, piece);
+    Product::store(weight_shared[0], 0, column, piece, ahead);
     sync_block();
     SIMT_UNROLL
     for (int i = 0; i < 4; ++i) product.begin[i] = begin[i];  // loaded, so that the compiler keeps them in registers
-    for (int step = 0; step < steps; ++step) {
-        copy_async_wait<0>();
-        sync_block();
-        const bool more = step + 1 < steps;
-        if (more) {
-            copy_x(step + 1);
-            ahead.load(weight, row_scale, step + 1, piece, pieces);
+    for (int step = 0; step < steps; step += 2) {
+        SIMT_UNROLL
+        for (int s = 0; s < 2; ++s) {
+            if (step + s >= steps) break;
+            copy_async_wait<0>();
+            sync_block();
+            const bool more = step + s + 1 < steps;
+            if (more) {
+                copy_x(s + 1, 1 - s);
+                ahead.load(weight, row_scale, step + s + 1, piece, pieces);
+            }
+            product.multiply(s);
+            if (more) Product::store(weight_shared[0], 1 - s, column, piece, ahead);
         }
-        const int half = step % 2;
-        product.multiply(reinterpret_cast<const char*>(x_shared + half * kRows * kChunks),
-                         weights + half * kWeightBuffer, places, count);
-        if (more) ahead.store(weights + (half ^ 1) * kWeightBuffer + column * kWeightBytes, piece);
+        x += 2 * kSegmentBytes;
     }
-    write_mma_tile(a, product.sums, targets + row_warp, count, first_column, column_warp);
+    write_mma_tile(a, product.sums, targets + row_warp, product.count, first_column, column_warp);
 }
 
 }  // namespace tessera::cuda_kernels

@@ -5,9 +5,10 @@
 
 namespace tessera::cuda_kernels {
 
-// 64 rows of 32 outputs as mma has them: by 16 rows, by 8 outputs. `first`: this warp's first column; `to`: where its
-// rows of y begin.
-SIMT_DEVICE void write_mma_tile(const Tiles& a, const float (&sums)[4][4][4], const int64_t* to, int count,
+// 64 rows of 8 * kColumns outputs as mma has them: by 16 rows, by 8 outputs. `first`: this warp's first column; `to`:
+// where its rows of y begin.
+template <int kColumns>
+SIMT_DEVICE void write_mma_tile(const Tiles& a, const float (&sums)[4][kColumns][4], const int64_t* to, int count,
                                 int first_column, int first) {
     using namespace simt;
     const auto l = static_cast<int>(lane());
@@ -19,7 +20,7 @@ SIMT_DEVICE void write_mma_tile(const Tiles& a, const float (&sums)[4][4][4], co
             if (row >= count) continue;
             auto* y = at<float>(a.y, to[row]);
             SIMT_UNROLL
-            for (int j = 0; j < 4; ++j) {
+            for (int j = 0; j < kColumns; ++j) {
                 if (a.paired && j % 2 == 1) continue;
                 SIMT_UNROLL
                 for (int e = 0; e < 2; ++e) {

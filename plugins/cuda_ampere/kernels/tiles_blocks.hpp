@@ -1,0 +1,258 @@
+// Products of many rows by int8 tensor cores with formats whose blocks have 256 elements.
+//
+// Activations have one scale for a block (tiles.hpp), so that only the weights' scales of 16 or 32 elements are applied
+// within it, by one multiply-add: integer sums of tensor cores begin at the bits of kMagic, and those of the result are
+// the float kMagic + c for a sum c. What kMagic adds over a block, kMagic times the sum of its scales, is the same for
+// all rows and is taken away at its beginning, by the multiply-add that brings the sums to the units of the block.
+// Where scales are a number of 11 bits times small integers, what is taken away and what is added are exact. While a
+// block is added, sums are rounded to some 2^-24 of that bias: a few units of c, where the rounding of activations to
+// int8 changes c by about a hundred over a block.
+//
+// Minimums of blocks (q2_K, q4_K, q5_K) are multiplied with the sums of codes by tensor cores in f16, and are for that
+// rounded to its 11 bits; beyond 65504 they are infinite.
+#pragma once
+
+#include "block_weights.hpp"
+#include "write_tile.hpp"
+
+namespace tessera::cuda_kernels {
+
+// A block computes 64 rows of 128 outputs, or 128 rows of tile_outputs; each of its four warps 64 rows.
+template <int kType, int kWarpsOfRows>
+struct BlockTile {
+    static constexpr int kWarpsOfOutputs = 4 / kWarpsOfRows, kRows = 64 * kWarpsOfRows;
+    static constexpr int kOutputs = tile_outputs(static_cast<tsr_type>(kType), kRows);
+    static constexpr int kColumns = kOutputs / kWarpsOfOutputs / 8;  // of a warp, by 8
+    static constexpr int kParts = kTilesThreads / kOutputs;          // threads that decode a row of the weight
+    using Weights = BlockWeights<kType, kParts>;
+    using Shared = BlockShared<kOutputs, kSegmentElements / Weights::kGroup, Weights::kMinimums / 8>;
+    static constexpr int kChunks = kSegmentBytes / 16;
+    static constexpr int kCopies = (kRows * kChunks + kTilesThreads - 1) / kTilesThreads;  // of a thread, of one row
+
+    float sums[4][kColumns][4];  // by 16 rows, by 8 outputs, as mma has them
+    int begin[4];                // kMagicBits, in registers that stay
+    int count;                   // of rows of this warp
+    // What a lane reads of a segment of x and of weights: fragments of 16 rows and of 16 outputs, ratios and sums of
+    // codes, scales, minimums.
+    const char *x, *x_rows, *codes[2];  // codes: of the first and the second 32 elements
+    const Shared* shared;
+    int column;
+
+    SIMT_DEVICE void place(const simt::UInt4* x_shared, const Shared& weights, int row, int output) {
+        const auto l = static_cast<int>(simt::lane());
+        const char* rows = at<char>(static_cast<const void*>(x_shared), row * kSegmentBytes);
+        x = rows + l % 16 * kSegmentBytes + l / 16 * 16;
+        x_rows = rows + kSegmentElements;
+        SIMT_UNROLL
+        for (int half = 0; half < 2; ++half)
+            codes[half] = at<char>(static_cast<const void*>(weights.codes),
+                                   16 * swizzled(output + l % 8 + l / 16 * 8, 2 * half + l / 8 % 2));
+        shared = &weights;
+        column = output;
+    }
+
+    // To the units of the block that begins.
+    SIMT_DEVICE void begin_block(int buffer) {
+        using namespace simt;
+        float bias[kColumns][2];
+        SIMT_UNROLL
+        for (int j = 0; j < kColumns; ++j) {
+            const int first = column + 8 * j + static_cast<int>(lane()) % 4 * 2;
+            bias[j][0] = bias[j][1] = 0;
+            SIMT_UNROLL
+            for (int part = 0; part < kParts; ++part) {
+                const auto two = *reinterpret_cast<const Float2*>(&shared->bias[part][first]);
+                bias[j][0] -= two.x, bias[j][1] -= two.y;
+            }
+        }
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            if (16 * i >= count) break;
+            const char* of = x_rows + (buffer * kRows + 16 * i + static_cast<int>(lane()) / 4) * kSegmentBytes;
+            const float ratio[2] = {*at<float>(of, 0), *at<float>(of, 8 * kSegmentBytes)};
+            SIMT_UNROLL
+            for (int j = 0; j < kColumns; ++j) {
+                SIMT_UNROLL
+                for (int e = 0; e < 4; ++e) sums[i][j][e] = fmaf(sums[i][j][e], ratio[e / 2], bias[j][e % 2]);
+            }
+        }
+    }
+
+    SIMT_DEVICE void add(int i, int j, const int (&c)[4], const float (&scale)[2]) {
+        using namespace simt;
+        SIMT_UNROLL
+        for (int e = 0; e < 4; ++e) sums[i][j][e] = fmaf(bits_as<float>(c[e]), scale[e % 2], sums[i][j][e]);
+    }
+
+    // Scales of group `group` of a segment.
+    SIMT_DEVICE void load_scales(int buffer, int group, float (&scale)[kColumns][2]) const {
+        using namespace simt;
+        SIMT_UNROLL
+        for (int j = 0; j < kColumns; ++j) {
+            const auto two = *reinterpret_cast<const Float2*>(
+                &shared->scales[buffer][group][column + 8 * j + static_cast<int>(lane()) % 4 * 2]);
+            scale[j][0] = two.x, scale[j][1] = two.y;
+        }
+    }
+
+    SIMT_DEVICE void multiply(int buffer) {
+        using namespace simt;
+        constexpr int kScales = Weights::kGroup == 16 ? 2 : 1;  // of 32 elements
+        float scale[kScales][kColumns][2];
+        if constexpr (Weights::kGroup == 64) load_scales(buffer, 0, scale[0]);
+        SIMT_UNROLL
+        for (int half = 0; half < 2; ++half) {
+            uint32_t b[kColumns][2];
+            SIMT_UNROLL
+            for (int j = 0; j < kColumns; j += 2) {
+                uint32_t r[4];
+                ldmatrix_x4(r, codes[half] + (buffer * kOutputs + 8 * j) * kSegmentElements);
+                b[j][0] = r[0], b[j][1] = r[1], b[j + 1][0] = r[2], b[j + 1][1] = r[3];
+            }
+            SIMT_UNROLL
+            for (int s = 0; s < kScales; ++s) {
+                if constexpr (Weights::kGroup != 64) load_scales(buffer, kScales * half + s, scale[s]);
+            }
+            SIMT_UNROLL
+            for (int i = 0; i < 4; ++i) {
+                if (16 * i >= count) break;
+                uint32_t a[4];
+                ldmatrix_x4(a, x + (buffer * kRows + 16 * i) * kSegmentBytes + 32 * half);
+                SIMT_UNROLL
+                for (int j = 0; j < kColumns; ++j) {
+                    int c[4];
+                    if constexpr (kScales == 2) {
+                        SIMT_UNROLL
+                        for (int s = 0; s < 2; ++s) {
+                            mma_s8_k16_to(c, {a[2 * s], a[2 * s + 1]}, b[j][s], begin);
+                            add(i, j, c, scale[s][j]);
+                        }
+                    } else {
+                        mma_s8_to(c, a, b[j], begin);
+                        add(i, j, c, scale[0][j]);
+                    }
+                }
+            }
+        }
+    }
+
+    // Minimums of 8 groups times the sums of codes that lie behind a segment of x.
+    SIMT_DEVICE void add_minimums(int buffer, int set) {
+        using namespace simt;
+        uint32_t b[kColumns / 4][4];
+        SIMT_UNROLL
+        for (int j = 0; j < kColumns / 4; ++j)
+            ldmatrix_x4(b[j], &shared->minimums[set][column + 32 * j + static_cast<int>(lane())]);
+        SIMT_UNROLL
+        for (int i = 0; i < 4; i += 2) {
+            if (16 * i >= count) break;
+            uint32_t a[4];  // of two times 16 rows; rows past the last tile of 16 are not used
+            ldmatrix_x4(a, x_rows + (buffer * kRows + 16 * i + static_cast<int>(lane())) * kSegmentBytes);
+            SIMT_UNROLL
+            for (int j = 0; j < kColumns; ++j) {
+                mma_f16_k8(sums[i][j], {a[0], a[1]}, b[j / 4][j % 4]);
+                mma_f16_k8(sums[i + 1][j], {a[2], a[3]}, b[j / 4][j % 4]);
+            }
+        }
+    }
+};
+
+// Grid: x the tiles of rows, y the outputs by those of a tile (of pairs by half of them), z the batch.
+template <int kType, int kWarpsOfRows>
+SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
+    using namespace simt;
+    using Product = BlockTile<kType, kWarpsOfRows>;
+    using Weights = typename Product::Weights;
+    constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kChunks = Product::kChunks;
+    SIMT_SHARED(UInt4, x_shared, 2 * kRows * kChunks);
+    SIMT_SHARED(typename Product::Shared, weight_shared, 1);
+    SIMT_SHARED(int64_t, targets, kRows);
+    SIMT_SHARED(float, row_scales, kRows);
+    SIMT_SHARED(int, begin, 4);
+
+    const Tile tile = tile_of_block<kRows>(a);
+    if (tile.count == 0) return;
+    if (a.tiles && tile.matrix >= a.experts) return write_constants<kOutputs>(a, tile);
+    const int t = static_cast<int>(thread_index().x), first_column = static_cast<int>(block_index().y) * kOutputs;
+    const auto blocks = static_cast<int>(blocks_of(a.k));
+    if (t < tile.count) {
+        targets[t] = row_offset(a, tile, t, a.y_numbering, a.y_row, a.y_slot);
+        row_scales[t] = *at<float>(a.x, row_offset(a, tile, t, a.x_numbering, a.x_row, a.x_slot) +
+                                            blocks * int64_t{kBlockSegments * kSegmentBytes});
+    }
+
+    // Whole pairs of 16 rows, as products with minimums read them; rows past the last are copies of it.
+    const int rows = (tile.count + 31) / 32 * 32;
+    constexpr int kThreadsOfX = kTilesThreads / kRows;
+    const int x_row = t / kThreadsOfX, x_chunk = t % kThreadsOfX * Product::kCopies;
+    const auto* x = at<char>(
+        a.x, row_offset(a, tile, minimum(x_row, tile.count - 1), a.x_numbering, a.x_row, a.x_slot) + 16 * x_chunk);
+    UInt4* const x_to = x_shared + x_row * kChunks + x_chunk;
+    const auto copy_x = [&](int segment, int buffer) {
+        if (x_row < rows) {
+            SIMT_UNROLL
+            for (int i = 0; i < Product::kCopies; ++i) {
+                if (kThreadsOfX == 1 || x_chunk + i < kChunks)
+                    copy_async16(x_to + buffer * kRows * kChunks + i, x + segment * kSegmentBytes + 16 * i);
+            }
+        }
+        copy_async_commit();
+    };
+    // Columns past the last output are computed like it, and not written.
+    const int column = t / Product::kParts, part = t % Product::kParts;
+    const char* weight = nearest_weight_of_column(a, tile.matrix, first_column, column);
+    const float row_scale = Weights::F::row_scale(weight);
+    weight += Weights::F::kPrefixBytes;
+    Weights ahead;
+
+    const int row_warp = static_cast<int>(warp()) % kWarpsOfRows * 64,
+              column_warp = static_cast<int>(warp()) / kWarpsOfRows * 8 * Product::kColumns;
+    Product product;
+    product.count = tile.count - row_warp;
+    product.place(x_shared, weight_shared[0], row_warp, column_warp);
+    if (t < 4) begin[t] = kMagicBits;
+    SIMT_UNROLL
+    for (int i = 0; i < 16 * Product::kColumns; ++i)
+        product.sums[i / (4 * Product::kColumns)][i / 4 % Product::kColumns][i % 4] = 0;
+
+    copy_x(0, 0);
+    ahead.load(weight, row_scale, 0, part);
+    ahead.store(weight_shared[0], 0, column, part);
+    sync_block();
+    SIMT_UNROLL
+    for (int i = 0; i < 4; ++i) product.begin[i] = begin[i];  // loaded, so that the compiler keeps them in registers
+    for (int block = 0; block < blocks; ++block) {
+        const bool last = block + 1 == blocks;
+        SIMT_UNROLL
+        for (int s = 0; s < kBlockSegments; ++s) {
+            const int next = (s + 1) % kBlockSegments;
+            const bool more = s < kBlockSegments - 1 || !last;
+            copy_async_wait<0>();
+            sync_block();
+            if (more) {
+                copy_x(s + 1, next % 2);
+                if (next == 0) weight += Weights::F::kBlockBytes;
+                ahead.load(weight, row_scale, next, part);
+            }
+            if (s == 0) product.begin_block(s % 2);
+            product.multiply(s % 2);
+            if (Weights::kMinimums == 16 && (s == 1 || s == 2)) product.add_minimums(s % 2, s - 1);
+            if (Weights::kMinimums == 8 && s == 3) product.add_minimums(s % 2, 0);
+            if (more) ahead.store(weight_shared[0], next, column, part);
+        }
+        x += kBlockSegments * kSegmentBytes;
+    }
+    SIMT_UNROLL
+    for (int i = 0; i < 4; ++i) {
+        SIMT_UNROLL
+        for (int e = 0; e < 4; ++e) {
+            const int row = row_warp + 16 * i + e / 2 * 8 + static_cast<int>(lane()) / 4;
+            const float scale = row < tile.count ? row_scales[row] : 0.f;
+            SIMT_UNROLL
+            for (int j = 0; j < Product::kColumns; ++j) product.sums[i][j][e] *= scale;
+        }
+    }
+    write_mma_tile(a, product.sums, targets + row_warp, product.count, first_column, column_warp);
+}
+
+}  // namespace tessera::cuda_kernels
