@@ -43,13 +43,6 @@ std::vector<std::string> read_prompts(const ModelSettings& settings) {
     throw UsageError("nothing to complete: give -p PROMPT or -f FILE; to talk, use 'tessera chat'");
 }
 
-std::vector<text::Token> raw_tokens(const text::Tokenizer& tokenizer, const std::string& prompt, bool parse_special) {
-    std::vector<text::Token> tokens = tokenizer.encode(prompt, {.add_special = true, .parse_special = parse_special});
-    // No EOS after a text that the model is to continue, even if the vocabulary adds one to every text.
-    if (tokenizer.adds_eos() && tokens.size() > 1 && tokens.back() == tokenizer.eos()) tokens.pop_back();
-    return tokens;
-}
-
 void show_tokens(const text::Tokenizer& tokenizer, std::span<const text::Token> tokens) {
     say(counted(tokens.size(), "token") + " of the prompt:");
     for (const text::Token token : tokens) {
@@ -135,7 +128,7 @@ int run_command(Arguments& arguments) {
             messages.push_back({"user", prompt});
             tokens.push_back(writer->tokens(writer->write(messages)));
         } else {
-            tokens.push_back(raw_tokens(*tokenizer, prompt, settings.parse_special));
+            tokens.push_back(tokens_to_continue(*tokenizer, prompt, settings.parse_special));
         }
         if (tokens.back().empty()) throw UsageError("the prompt is empty, and this vocabulary puts no BOS before it");
         if (settings.verbose_prompt) show_tokens(*tokenizer, tokens.back());

@@ -3,14 +3,6 @@
 #include "core/base/error.hpp"
 
 namespace tessera {
-namespace {
-
-uint32_t pages_for(uint64_t tokens) {
-    return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS);
-}
-
-}  // namespace
-
 PagedCache::PagedCache(uint32_t pages) : references_(pages, 0) {
     free_.reserve(pages);
     for (PageId page = pages; page-- > 0;) free_.push_back(page);  // the lowest is taken first

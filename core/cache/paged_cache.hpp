@@ -15,6 +15,11 @@ namespace tessera {
 using SequenceId = uint32_t;
 using PageId = uint32_t;
 
+// Pages that hold so many tokens of one sequence.
+constexpr uint32_t pages_for(uint64_t tokens) noexcept {
+    return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS);
+}
+
 // One thread at a time.
 class PagedCache {
   public:

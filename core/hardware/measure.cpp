@@ -1,6 +1,7 @@
 #include "core/hardware/measure.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/seconds.hpp"
 #include "core/base/toml.hpp"
 
 #include <sys/mman.h>
@@ -22,10 +23,6 @@ namespace fs = std::filesystem;
 using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 6;
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // Additions of which each waits for the one before take a cycle each on every x86 processor.
 double measure_clock() {

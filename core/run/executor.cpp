@@ -1,6 +1,7 @@
 #include "core/run/executor.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/seconds.hpp"
 #include "core/plan/step_walk.hpp"
 #include "core/registry/plugin_log.hpp"
 
@@ -14,10 +15,6 @@ namespace tessera {
 namespace {
 
 using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point begin) {
-    return std::chrono::duration<double>(Clock::now() - begin).count();
-}
 
 // How long weights are packed before a step, as a part of the time of the previous step. Packed weights save a step of
 // few rows a quarter of its time and one of many less than a tenth, so a prompt is processed first.

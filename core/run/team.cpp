@@ -1,6 +1,7 @@
 #include "core/run/team.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/seconds.hpp"
 
 #include <oneapi/tbb/global_control.h>
 #include <oneapi/tbb/task_arena.h>
@@ -41,10 +42,6 @@ void spin_until(Done&& done) noexcept {
             std::this_thread::yield();
         }
     }
-}
-
-double seconds_since(std::chrono::steady_clock::time_point start) noexcept {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
 // oneTBB starts threads when they are first needed, some of them from its own threads, where a failure would end the

@@ -7,10 +7,6 @@
 namespace tessera::session {
 namespace {
 
-uint64_t pages_of(uint64_t tokens) {
-    return (tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS;
-}
-
 uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) {
     return static_cast<uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
@@ -31,9 +27,9 @@ bool Generator::has_place() const {
 bool Generator::fits(const Task& task) {
     const auto running = std::ranges::count_if(active_, [](const auto& other) { return !other->suspended; });
     if (running == 0) return true;
-    uint64_t needed = pages_of(task.tokens.size()) + 1;
+    uint64_t needed = uint64_t{pages_for(task.tokens.size())} + 1;
     if (task.sequence) {
-        needed -= pages_of(cached(task));
+        needed -= pages_for(cached(task));
     } else if (task.request.reuse) {
         // What is found there and not pinned counts as available, though it is about to be used.
         const auto match = tree_.find(task.request.space, std::span(task.tokens).first(task.tokens.size() - 1));

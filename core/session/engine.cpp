@@ -15,10 +15,6 @@ namespace {
 
 constexpr uint32_t kDefaultContext = 4096;
 
-uint32_t pages_for(uint64_t tokens) {
-    return static_cast<uint32_t>((tokens + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS);
-}
-
 size_t outputs_of(const BatchEntry& entry) {
     return entry.all_outputs ? entry.tokens.size() : entry.output ? 1 : 0;
 }

@@ -38,8 +38,7 @@ Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, Generator
     : engine_(engine),
       tokenizer_(tokenizer),
       options_(std::move(options)),
-      piece_rows_(std::min(options_.piece_rows ? options_.piece_rows : engine.max_rows(),
-                           engine.max_rows() - std::min(engine.max_sequences(), engine.max_rows()) + 1)),
+      piece_rows_(std::min(options_.piece_rows ? options_.piece_rows : engine.max_rows(), largest_piece())),
       tree_(engine.cache()),
       queue_(kQuantum, kAge) {
     if (tokenizer.size() > engine.info().vocabulary) {
@@ -88,6 +87,11 @@ void Generator::add(Request request, RequestId id) {
 
 uint32_t Generator::cached(const Task& task) const {
     return task.sequence ? engine_.cache().length(*task.sequence) : 0;
+}
+
+// What a step holds beside one row for each other sequence.
+uint32_t Generator::largest_piece() const {
+    return engine_.max_rows() - std::min(engine_.max_sequences(), engine_.max_rows()) + 1;
 }
 
 bool Generator::computes_prompt(const Task& task) const {
@@ -152,7 +156,7 @@ bool Generator::step() {
 
 void Generator::adapt_piece(double seconds, bool mixed) {
     if (options_.target_step_seconds <= 0 || !mixed) return;
-    const uint32_t largest = engine_.max_rows() - std::min(engine_.max_sequences(), engine_.max_rows()) + 1;
+    const uint32_t largest = largest_piece();
     const double rows = piece_rows_ * options_.target_step_seconds / std::max(seconds, 1e-6);
     // Half of the way, since one step's time is not the next one's.
     const double next = (piece_rows_ + rows) / 2;

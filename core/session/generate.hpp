@@ -105,6 +105,7 @@ class Generator {
     using Tasks = std::vector<std::unique_ptr<Task>>;
     struct Part;  // of a step
 
+    uint32_t largest_piece() const;
     bool computes_prompt(const Task& task) const;
     uint32_t cached(const Task& task) const;
     // Pages that can be had without taking any from a request.

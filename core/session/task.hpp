@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/base/error.hpp"
+#include "core/base/seconds.hpp"
 #include "core/session/generate.hpp"
 #include "core/text/detokenizer.hpp"
 
@@ -12,10 +13,6 @@
 namespace tessera::session {
 
 using Clock = std::chrono::steady_clock;
-
-inline double seconds_since(Clock::time_point start) {
-    return std::chrono::duration<double>(Clock::now() - start).count();
-}
 
 struct Generator::Task {
     Request request;

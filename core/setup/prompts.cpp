@@ -42,6 +42,13 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file) {
     return std::make_unique<text::Tokenizer>(text::vocabulary_from_gguf(file.metadata()));
 }
 
+std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, std::string_view text,
+                                            bool parse_special) {
+    std::vector<text::Token> tokens = tokenizer.encode(text, {.add_special = true, .parse_special = parse_special});
+    if (tokenizer.adds_eos() && tokens.size() > 1 && tokens.back() == tokenizer.eos()) tokens.pop_back();
+    return tokens;
+}
+
 ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer,
                        const std::optional<std::string>& name, std::optional<bool> thinking)
     : tokenizer_(tokenizer), template_(find_template(file, name)) {
