@@ -18,10 +18,9 @@ class CompletionAnswer final : public Answering {
   private:
     struct Choice {
         std::string text;
-        // Of what has not been sent: texts, log probabilities, the most likely tokens, and where each token begins.
-        std::vector<session::TokenProbabilities> probabilities;
+        std::vector<session::TokenProbabilities> probabilities;  // that have not been sent
         std::string finish;
-        size_t offset = 0;
+        size_t offset = 0;  // bytes of the tokens whose probabilities have been sent
     };
 
     void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;

@@ -21,34 +21,21 @@ void set_sender(session::Request& request, const Sender& sender) {
     request.space = sender.space;
 }
 
-// A text is parsed with its control tokens, as it is in other programs.
-std::vector<text::Token> tokens_of_text(const text::Tokenizer& tokenizer, std::string_view text) {
-    std::vector<text::Token> tokens = tokenizer.encode(text, {.add_special = true, .parse_special = true});
-    // No EOS after a text that the model is to continue, even if the vocabulary adds one to every text.
-    if (tokenizer.adds_eos() && tokens.size() > 1 && tokens.back() == tokenizer.eos()) tokens.pop_back();
-    return tokens;
-}
-
-// Texts, numbers of tokens, or both in a list.
+// A text, whose control tokens are parsed as in other programs, or numbers of tokens; each alone or in a list.
 std::vector<text::Token> tokens_of_prompt(const Fields& fields, const ServedModel& model) {
     const json::value* const prompt = fields.find("prompt");
     if (!prompt) fields.reject("prompt", "a text or a list of tokens");
     const text::Tokenizer& tokenizer = *model.tokenizer;
-    if (prompt->is_string()) return tokens_of_text(tokenizer, std::string_view(prompt->get_string()));
+    if (prompt->is_string()) return tokens_to_continue(tokenizer, std::string_view(prompt->get_string()), true);
     const json::array* list = fields.array("prompt", kMaximumPromptTokens);
     if (list->size() == 1 && list->front().is_string())
-        return tokens_of_text(tokenizer, std::string_view(list->front().get_string()));
+        return tokens_to_continue(tokenizer, std::string_view(list->front().get_string()), true);
     if (list->size() == 1 && list->front().is_array()) list = &list->front().get_array();
-    std::vector<text::Token> tokens;
     for (const json::value& value : *list) {
         if (value.is_string() || value.is_array())
             fields.refuse("prompt", "several prompts in one request are not offered; send one request for each");
-        if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() >= static_cast<int64_t>(tokenizer.size())) {
-            fields.reject("prompt", fmt::format("tokens from 0 to {}", tokenizer.size() - 1));
-        }
-        tokens.push_back(static_cast<text::Token>(value.get_int64()));
     }
-    return tokens;
+    return read_tokens(fields, "prompt", *list, tokenizer);
 }
 
 void check_model_name(const Fields& fields) {

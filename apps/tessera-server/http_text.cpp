@@ -116,28 +116,4 @@ void split_target(std::string_view target, std::string& path, std::string& query
     query = question == std::string_view::npos ? std::string_view() : target.substr(question + 1);
 }
 
-std::string query_value(std::string_view query, std::string_view name) {
-    while (!query.empty()) {
-        const size_t end = std::min(query.find('&'), query.size());
-        const std::string_view pair = query.substr(0, end);
-        query.remove_prefix(std::min(end + 1, query.size()));
-        const size_t equals = std::min(pair.find('='), pair.size());
-        if (pair.substr(0, equals) != name) continue;
-        std::string value;
-        for (std::string_view rest = pair.substr(std::min(equals + 1, pair.size())); !rest.empty();) {
-            unsigned byte = 0;
-            if (rest[0] == '%' && rest.size() > 2 &&
-                std::from_chars(rest.data() + 1, rest.data() + 3, byte, 16).ptr == rest.data() + 3) {
-                value += static_cast<char>(byte);
-                rest.remove_prefix(3);
-                continue;
-            }
-            value += rest[0] == '+' ? ' ' : rest[0];
-            rest.remove_prefix(1);
-        }
-        return value;
-    }
-    return {};
-}
-
 }  // namespace tessera::server

@@ -19,7 +19,5 @@ inline constexpr std::string_view kLastChunk = "0\r\n\r\n";
 std::string lower_case(std::string_view text);
 // "/path?query", also of "http://host/path?query".
 void split_target(std::string_view target, std::string& path, std::string& query);
-// The value of a name in a query; empty if there is none. Percent signs are decoded.
-std::string query_value(std::string_view query, std::string_view name);
 
 }  // namespace tessera::server

@@ -3,6 +3,7 @@
 #include "apps/tessera-server/api_error.hpp"
 #include "apps/tessera-server/chat_messages.hpp"
 #include "apps/tessera-server/json_text.hpp"
+#include "apps/tessera-server/request_fields.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
@@ -110,14 +111,7 @@ HttpResponse detokenize_response(const HttpRequest& request, const ServedModel& 
     const Fields fields(body);
     const json::array* const given = fields.array("tokens", kMaximumTokens);
     if (!given) fields.reject("tokens", "a list of tokens");
-    std::vector<text::Token> tokens;
-    for (const json::value& value : *given) {
-        if (!value.is_int64() || value.get_int64() < 0 ||
-            value.get_int64() >= static_cast<int64_t>(model.tokenizer->size())) {
-            fields.reject("tokens", fmt::format("tokens from 0 to {}", model.tokenizer->size() - 1));
-        }
-        tokens.push_back(static_cast<text::Token>(value.get_int64()));
-    }
+    const std::vector<text::Token> tokens = read_tokens(fields, "tokens", *given, *model.tokenizer);
     return json_response(
         fmt::format(R"({{"content":{}}})",
                     json_string(model.tokenizer->decode(tokens, {.show_control = true, .drop_prefix_space = false}))));

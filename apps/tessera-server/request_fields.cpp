@@ -173,6 +173,17 @@ session::Request read_request(const Fields& fields, const ServedModel& model) {
     return request;
 }
 
+std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const json::array& list,
+                                     const text::Tokenizer& tokenizer) {
+    std::vector<text::Token> tokens;
+    for (const json::value& value : list) {
+        if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() >= static_cast<int64_t>(tokenizer.size()))
+            fields.reject(name, fmt::format("tokens from 0 to {}", tokenizer.size() - 1));
+        tokens.push_back(static_cast<text::Token>(value.get_int64()));
+    }
+    return tokens;
+}
+
 void refuse_fields(const Fields& fields, std::span<const Refused> refused) {
     for (const Refused& field : refused) {
         const json::value* const value = fields.find(field.name);

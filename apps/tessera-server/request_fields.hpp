@@ -25,7 +25,11 @@ AnswerForm read_form(const Fields& fields);
 // throws.
 session::Request read_request(const Fields& fields, const ServedModel& model);
 
-// A field that is known to other servers and not to this one. `accepted`: values that say the same as leaving it out.
+// Numbers of tokens in the list of a field. Throws ApiError(400) for one that is outside the vocabulary.
+std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const boost::json::array& list,
+                                     const text::Tokenizer& tokenizer);
+
+// A field that is known to other servers and not to this one.
 struct Refused {
     std::string_view name;
     std::string_view reason;

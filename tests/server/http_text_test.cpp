@@ -40,12 +40,5 @@ TEST(HttpText, TargetsAreSplit) {
     EXPECT_EQ(split(""), "|");
 }
 
-TEST(HttpText, ValuesOfQueriesAreDecoded) {
-    EXPECT_EQ(query_value("a=1&b=x%20y+z%2", "b"), "x y z%2");
-    EXPECT_EQ(query_value("a=1&b", "b"), "");
-    EXPECT_EQ(query_value("", "b"), "");
-    EXPECT_EQ(query_value("bb=2&b=3", "b"), "3");
-}
-
 }  // namespace
 }  // namespace tessera::server
