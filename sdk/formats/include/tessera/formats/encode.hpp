@@ -35,6 +35,20 @@ inline float extreme(const float* in) noexcept {
     return best;
 }
 
+// Of several lanes, so that compilers can use vectors.
+inline float largest_magnitude(const float* in) noexcept {
+    constexpr int kLanes = 8;
+    float largest[kLanes] = {};
+    for (int j = 0; j < kSmallBlock; j += kLanes) {
+        for (int lane = 0; lane < kLanes; ++lane) {
+            const float magnitude = fabsf(in[j + lane]);
+            largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
+        }
+    }
+    for (int lane = 1; lane < kLanes; ++lane) largest[0] = largest[lane] > largest[0] ? largest[lane] : largest[0];
+    return largest[0];
+}
+
 struct Range {
     float minimum;
     float maximum;
@@ -119,11 +133,14 @@ inline void encode(const float* in, BlockQ5_1& block) noexcept {
 }
 
 inline void encode(const float* in, BlockQ8_0& block) noexcept {
-    const float d = fabsf(encode_detail::extreme(in)) / 127.0f;
+    const float d = encode_detail::largest_magnitude(in) / 127.0f;
     const float inverse_d = encode_detail::inverse(d);
     for (int j = 0; j < kSmallBlock; ++j) {
-        const float code = roundf(in[j] * inverse_d);
-        block.qs[j] = fabsf(code) <= 127.0f ? static_cast<int8_t>(code) : int8_t{0};
+        const float x = in[j] * inverse_d;
+        const float held = fabsf(x) < 127.5f ? x : 0.0f;
+        // As roundf, half away from zero: truncated after adding the largest float below 0.5 with the sign of x.
+        constexpr uint32_t kSign = 0x80000000u, kBelowHalf = bit_cast<uint32_t>(0.49999997f);
+        block.qs[j] = static_cast<int8_t>(held + bit_cast<float>((bit_cast<uint32_t>(held) & kSign) | kBelowHalf));
     }
     block.d = f32_to_f16(d);
 }
