@@ -4,8 +4,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest-spi.h>
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <functional>
+#include <thread>
 
 namespace tessera::cuda::emulated {
 namespace {
@@ -260,6 +263,29 @@ TEST(EmulatedRacesOfCards, ACopyBetweenCards) {
             EXPECT_THAT(report(), AllOf(HasSubstr("a copy between cards"), HasSubstr("kernel fill")));
         }
     }
+}
+
+// The driver poisons what a copy to the host will write when it is called, but not under a copy that reads the memory.
+TEST(EmulatedCopies, ToMemoryThatAnEarlierCopyIsReading) {
+    constexpr size_t kLarge = 8 << 20;
+    TestCard card(0);
+    char* pinned = nullptr;
+    ASSERT_EQ(call("cuMemHostAlloc", reinterpret_cast<void**>(&pinned), kLarge, 1u), 0);
+    const Address source = card.allocate(kLarge), target = card.allocate(kLarge);
+    for (int round = 1; round <= 4; ++round) {
+        ASSERT_EQ(call("cuMemsetD8Async", source, static_cast<unsigned char>(100), kLarge, card.stream), 0);
+        ASSERT_EQ(card.synchronize(), 0);
+        std::memset(pinned, round, kLarge);
+        ASSERT_EQ(call("cuMemcpyHtoDAsync_v2", target, static_cast<const void*>(pinned), kLarge, card.stream), 0);
+        std::this_thread::sleep_for(std::chrono::microseconds(200 * round));
+        ASSERT_EQ(call("cuMemcpyDtoHAsync_v2", static_cast<void*>(pinned), source, kLarge, card.stream), 0);
+        ASSERT_EQ(card.synchronize(), 0) << report();
+        EXPECT_EQ(std::count(pinned, pinned + kLarge, 100), static_cast<ptrdiff_t>(kLarge));
+        ASSERT_EQ(call("cuMemcpyDtoHAsync_v2", static_cast<void*>(pinned), target, kLarge, card.stream), 0);
+        ASSERT_EQ(card.synchronize(), 0) << report();
+        EXPECT_EQ(std::count(pinned, pinned + kLarge, static_cast<char>(round)), static_cast<ptrdiff_t>(kLarge));
+    }
+    EXPECT_EQ(call("cuMemFreeHost", static_cast<void*>(pinned)), 0);
 }
 
 }  // namespace

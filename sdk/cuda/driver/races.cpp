@@ -33,26 +33,42 @@ std::shared_ptr<HostSide> watch_host(Driver& d, const Node& node) {
     return side;
 }
 
+namespace {
+
+// Why the copy must not be done: the host has not left its memory alone since the call.
+Ended check_host(Driver& d, const Node& node, const HostSide& host, const Execution& execution) {
+    const auto begin = reinterpret_cast<uintptr_t>(node.host);
+    for (uint64_t i = 0; i < node.host_bytes && (host.poisoned || !node.to_host); ++i) {
+        if (!node.to_host && std::memcmp(node.host + i, host.content.data() + i, node.host_bytes - i) == 0) break;
+        if (node.host[i] == (node.to_host ? kPoison : host.content[i])) continue;
+        if (d.history.written_since(begin + i, *execution.host)) continue;
+        return {CUDA_ERROR_LAUNCH_FAILED, std::string("race: the host has written ") + place(d, begin + i) +
+                                              ", which a copy " + (node.to_host ? "writes" : "reads") + " (stream " +
+                                              std::to_string(execution.moment.stream) +
+                                              "), after the call and before it has waited for the copy"};
+    }
+    return {};
+}
+
+}  // namespace
+
 Ended run_node(const Node& node, const HostSide* host, const Execution& execution) {
     if (!node.work) return {};
-    if (host) {
-        Driver& d = driver();
-        const std::lock_guard lock(d.mutex);
-        const auto begin = reinterpret_cast<uintptr_t>(node.host);
-        const auto [first, last] = d.pending.equal_range(begin);
-        const auto own = std::find_if(first, last, [&](const auto& p) { return p.second == begin + node.host_bytes; });
-        if (own != last) d.pending.erase(own);
-        for (uint64_t i = 0; i < node.host_bytes && (host->poisoned || !node.to_host); ++i) {
-            if (!node.to_host && std::memcmp(node.host + i, host->content.data() + i, node.host_bytes - i) == 0) break;
-            if (node.host[i] == (node.to_host ? kPoison : host->content[i])) continue;
-            if (d.history.written_since(begin + i, *execution.host)) continue;
-            return {CUDA_ERROR_LAUNCH_FAILED, std::string("race: the host has written ") + place(d, begin + i) +
-                                                  ", which a copy " + (node.to_host ? "writes" : "reads") +
-                                                  " (stream " + std::to_string(execution.moment.stream) +
-                                                  "), after the call and before it has waited for the copy"};
-        }
+    if (!host) return node.work(execution);
+    Driver& d = driver();
+    std::unique_lock lock(d.mutex);
+    Ended ended = check_host(d, node, *host, execution);
+    if (ended.result == CUDA_SUCCESS) {
+        // Pending until it is done: a later copy to the same memory must not poison what this one is reading.
+        lock.unlock();
+        ended = node.work(execution);
+        lock.lock();
     }
-    return node.work(execution);
+    const auto begin = reinterpret_cast<uintptr_t>(node.host);
+    const auto [first, last] = d.pending.equal_range(begin);
+    const auto own = std::find_if(first, last, [&](const auto& p) { return p.second == begin + node.host_bytes; });
+    if (own != last) d.pending.erase(own);
+    return ended;
 }
 
 Ended note_accesses(const Execution& execution, const std::shared_ptr<const std::string>& what,
