@@ -7,7 +7,10 @@ namespace tessera::text {
 JsonCall::Progress JsonCall::read(std::string_view text) {
     size_t i = 0;
     while (i < text.size() && state_ != State::kClosed) {
-        if (!feed(text[i])) return {Status::kBad, i};
+        if (!feed(text[i])) {
+            state_ = State::kBad;
+            return {Status::kBad, i};
+        }
         ++i;
     }
     return {state_ == State::kClosed ? Status::kClosed : Status::kOpen, i};
@@ -57,6 +60,7 @@ bool JsonCall::feed(char c) {
             closed_ = true;
             return true;
         case State::kClosed:
+        case State::kBad:
             return false;
     }
     return false;

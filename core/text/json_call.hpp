@@ -19,7 +19,7 @@ class JsonCall {
         Status status;
         size_t bytes = 0;  // read; kBad: the next byte is the one that does not fit
     };
-    // Reads until the text is over or the object is closed. kBad ends it.
+    // Reads until the text is over or the object is closed. kBad ends it: whatever is read later is bad, too.
     Progress read(std::string_view text);
 
     // Whether it is known to be a call: it has a name and arguments that have begun, or that end without any.
@@ -31,7 +31,18 @@ class JsonCall {
     bool in_string() const noexcept { return state_ == State::kKeyText || (state_ == State::kInValue && quoted_); }
 
   private:
-    enum class State : uint8_t { kObject, kFirstKey, kKey, kKeyText, kColon, kValue, kInValue, kAfterValue, kClosed };
+    enum class State : uint8_t {
+        kObject,
+        kFirstKey,
+        kKey,
+        kKeyText,
+        kColon,
+        kValue,
+        kInValue,
+        kAfterValue,
+        kClosed,
+        kBad
+    };
     enum class Value : uint8_t { kText, kNested, kPlain };
     enum class Member : uint8_t { kName, kArguments, kOther };
 
