@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/tessera-server/answering.hpp"
+#include "apps/tessera-server/generation_request.hpp"
 #include "apps/tessera-server/probabilities_json.hpp"
 #include "core/text/reply_parser.hpp"
 
@@ -10,11 +11,6 @@
 #include <vector>
 
 namespace tessera::server {
-
-struct ChatForm {
-    text::ReplySyntax syntax;
-    std::optional<uint32_t> probabilities;  // each token with so many others
-};
 
 class ChatAnswer final : public Answering {
   public:

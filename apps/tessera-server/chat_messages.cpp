@@ -97,7 +97,7 @@ std::vector<text::ChatTool> tools_of(const Fields& fields) {
 }
 
 // What templates of other servers take as variables.
-std::optional<bool> thinking_of(const Fields& fields, const ServedModel& model) {
+std::optional<bool> thinking_of(const Fields& fields, const ModelText& model) {
     const json::object* const given = fields.object("chat_template_kwargs");
     if (!given) return model.writer->options().thinking;
     const Fields variables(*given, "chat_template_kwargs");
@@ -126,7 +126,7 @@ bool refuses_tools(const Fields& fields) {
 
 }  // namespace
 
-text::WrittenChat write_chat(const Fields& fields, const ServedModel& model) {
+text::WrittenChat write_chat(const Fields& fields, const ModelText& model) {
     if (!model.writer) throw ApiError(400, model.writer_fault, "messages");
     const json::array* const given = fields.array("messages", kMaximumMessages);
     if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/tessera-server/json_fields.hpp"
-#include "apps/tessera-server/model_host.hpp"
+#include "apps/tessera-server/model_text.hpp"
 
 #include <vector>
 
@@ -10,6 +10,6 @@ namespace tessera::server {
 
 // The conversation, its tools and options as the model's template writes them. Throws ApiError, and what
 // ChatTemplate::write throws.
-text::WrittenChat write_chat(const Fields& fields, const ServedModel& model);
+text::WrittenChat write_chat(const Fields& fields, const ModelText& model);
 
 }  // namespace tessera::server

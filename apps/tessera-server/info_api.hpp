@@ -1,5 +1,4 @@
-// The endpoints that tell about the server and the model, and those for text without generation. None of them waits for
-// a step.
+// The endpoints that tell about the server and the model. None of them waits for a step.
 #pragma once
 
 #include "apps/tessera-server/exchange.hpp"
@@ -19,9 +18,5 @@ HttpResponse metrics_response(const ModelHost& host);
 
 // What lies where: {"devices": [...], "layers": [...]}.
 HttpResponse machine_response(const ServedModel& model);
-
-HttpResponse tokenize_response(const HttpRequest& request, const ServedModel& model);
-HttpResponse detokenize_response(const HttpRequest& request, const ServedModel& model);
-HttpResponse apply_template_response(const HttpRequest& request, const ServedModel& model);
 
 }  // namespace tessera::server

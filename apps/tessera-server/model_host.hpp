@@ -1,8 +1,8 @@
 // The model that is served: being loaded, ready, or failed.
 #pragma once
 
+#include "apps/tessera-server/model_text.hpp"
 #include "core/session/service.hpp"
-#include "core/setup/prompts.hpp"
 #include "core/setup/settings.hpp"
 
 #include <cstdint>
@@ -12,15 +12,9 @@
 
 namespace tessera::server {
 
-// A loaded model and what requests need of it. Constant but for the service, so any thread may use it.
-struct ServedModel {
-    std::string name;  // to clients
-    int64_t created;   // seconds since 1970, when it was loaded
-    std::unique_ptr<text::Tokenizer> tokenizer;
-    std::unique_ptr<ChatWriter> writer;    // null: the file has no template that is known
-    std::string writer_fault;              // why
-    session::SamplingParameters sampling;  // where a request says nothing
-    bool random_seed = true;               // each request that says none gets another
+// A loaded model. Constant but for the service, so any thread may use it.
+struct ServedModel : ModelText {
+    int64_t created = 0;  // seconds since 1970, when it was loaded
     std::unique_ptr<Engine> engine;
     std::unique_ptr<session::Service> service;  // before the engine in destruction
 };

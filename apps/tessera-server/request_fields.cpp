@@ -141,7 +141,7 @@ AnswerForm read_form(const Fields& fields) {
     return form;
 }
 
-session::Request read_request(const Fields& fields, const ServedModel& model) {
+session::Request read_request(const Fields& fields, const ModelText& model) {
     session::Request request;
     session::SamplingParameters& p = request.sampling = model.sampling;
     if (model.random_seed) p.seed = std::random_device()();
@@ -152,7 +152,10 @@ session::Request read_request(const Fields& fields, const ServedModel& model) {
     set(p.typical_p, fields.number("typical_p", 0, 1));
     set(p.repetition_penalty, fields.number("repeat_penalty", 1e-6, kFar));
     set(p.repetition_penalty, fields.number("repetition_penalty", 1e-6, kFar));
-    set(p.penalty_last_n, fields.integer("repeat_last_n", -1, 1 << 24));
+    if (const auto last = fields.integer("repeat_last_n", -1, 1 << 24)) {
+        // No text is longer than the context; a window of that length would only take memory.
+        p.penalty_last_n = *last > int64_t{model.context} ? -1 : static_cast<int32_t>(*last);
+    }
     set(p.presence_penalty, fields.number("presence_penalty", -kFar, kFar));
     set(p.frequency_penalty, fields.number("frequency_penalty", -kFar, kFar));
     if (const auto seed = fields.integer("seed", -1, std::numeric_limits<int64_t>::max()); seed && *seed >= 0)

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "apps/tessera-server/json_fields.hpp"
-#include "apps/tessera-server/model_host.hpp"
+#include "apps/tessera-server/model_text.hpp"
 #include "core/session/generation.hpp"
 
 #include <cstdint>
@@ -23,7 +23,7 @@ AnswerForm read_form(const Fields& fields);
 
 // Sampling, limits and stop strings; the prompt is the caller's. Throws ApiError and what check_sampling_parameters
 // throws.
-session::Request read_request(const Fields& fields, const ServedModel& model);
+session::Request read_request(const Fields& fields, const ModelText& model);
 
 // Numbers of tokens in the list of a field. Throws ApiError(400) for one that is outside the vocabulary.
 std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const boost::json::array& list,

@@ -42,6 +42,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     served->engine = load_engine(std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS,
                                  options.model.common.verbose, say,
                                  [&](uint64_t done, uint64_t total) { host.progress(done, total); });
+    served->context = served->engine->context();
     session::ServiceOptions service;
     service.generator.piece_rows = options.piece_rows;
     service.generator.target_step_seconds = options.target_step_seconds;

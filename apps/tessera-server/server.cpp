@@ -6,6 +6,7 @@
 #include "apps/tessera-server/generation_api.hpp"
 #include "apps/tessera-server/info_api.hpp"
 #include "apps/tessera-server/page.hpp"
+#include "apps/tessera-server/text_api.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 
@@ -306,10 +307,11 @@ void Server::State::add_routes() {
             [this](const HttpRequest& request) { return slots_response(*host.model(), access.client_of(request)); });
     }
     if (settings.metrics) get("/metrics", true, [this](const HttpRequest&) { return metrics_response(host); });
-    post("/tokenize", [this](const HttpRequest& request) { return tokenize_response(request, *host.model()); });
-    post("/detokenize", [this](const HttpRequest& request) { return detokenize_response(request, *host.model()); });
+    post("/tokenize", [this](const HttpRequest& request) { return tokenize_response(request.body, *host.model()); });
+    post("/detokenize",
+         [this](const HttpRequest& request) { return detokenize_response(request.body, *host.model()); });
     post("/apply-template",
-         [this](const HttpRequest& request) { return apply_template_response(request, *host.model()); });
+         [this](const HttpRequest& request) { return apply_template_response(request.body, *host.model()); });
     for (const char* path : {"/v1/chat/completions", "/chat/completions"}) generate(path, answer_chat);
     generate("/v1/completions", answer_completion);
     for (const char* path : {"/completion", "/completions"}) generate(path, answer_plain_completion);

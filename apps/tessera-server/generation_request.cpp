@@ -1,0 +1,127 @@
+#include "apps/tessera-server/generation_request.hpp"
+
+#include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/chat_messages.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr int64_t kMaximumProbabilities = 20;
+constexpr size_t kMaximumPromptTokens = 1 << 24;
+
+// A text, whose control tokens are parsed as in other programs, or numbers of tokens; each alone or in a list.
+std::vector<text::Token> tokens_of_prompt(const Fields& fields, const ModelText& model) {
+    const json::value* const prompt = fields.find("prompt");
+    if (!prompt) fields.reject("prompt", "a text or a list of tokens");
+    const text::Tokenizer& tokenizer = *model.tokenizer;
+    if (prompt->is_string()) return tokens_to_continue(tokenizer, std::string_view(prompt->get_string()), true);
+    const json::array* list = fields.array("prompt", kMaximumPromptTokens);
+    if (list->size() == 1 && list->front().is_string())
+        return tokens_to_continue(tokenizer, std::string_view(list->front().get_string()), true);
+    if (list->size() == 1 && list->front().is_array()) list = &list->front().get_array();
+    for (const json::value& value : *list) {
+        if (value.is_string() || value.is_array())
+            fields.refuse("prompt", "several prompts in one request are not offered; send one request for each");
+    }
+    return read_tokens(fields, "prompt", *list, tokenizer);
+}
+
+void check_model_name(const Fields& fields) {
+    // The one model answers whatever it is called, as clients have names built in.
+    fields.text("model");
+}
+
+void check_modalities(const Fields& fields) {
+    const json::array* const modalities = fields.array("modalities", 16);
+    if (!modalities) return;
+    for (const json::value& kind : *modalities) {
+        if (!kind.is_string() || kind.get_string() != "text")
+            fields.refuse("modalities", "this version makes text alone");
+    }
+}
+
+}  // namespace
+
+ChatRequest read_chat(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object);
+    check_model_name(fields);
+    refuse_common_fields(fields);
+    static constexpr Refused kRefused[] = {
+        {"functions", "use tools"},
+        {"function_call", "use tool_choice"},
+        {"audio", "this version makes text alone"},
+    };
+    refuse_fields(fields, kRefused);
+    check_modalities(fields);
+    ChatRequest read{read_form(fields), read_request(fields, model), {}};
+    session::Request& request = read.request;
+    const bool wanted = fields.boolean("logprobs").value_or(false);
+    if (const auto top = fields.integer("top_logprobs", 0, kMaximumProbabilities)) {
+        if (!wanted && *top > 0)
+            throw ApiError(400, "top_logprobs: has a meaning with \"logprobs\": true alone", "top_logprobs");
+        if (wanted) request.probabilities = static_cast<uint32_t>(*top);
+    } else if (wanted) {
+        request.probabilities = 0;
+    }
+    read.chat.probabilities = request.probabilities;
+    const text::WrittenChat written = write_chat(fields, model);
+    request.prompt = model.writer->tokens(written);
+    read.chat.syntax = written.reply;
+    // What separates reasoning, content and calls may be control tokens.
+    request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone;
+    request.show_end = false;
+    return read;
+}
+
+CompletionRequest read_completion(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object);
+    check_model_name(fields);
+    refuse_common_fields(fields);
+    static constexpr Refused kRefused[] = {{"suffix", "this version has no insertion"}};
+    refuse_fields(fields, kRefused);
+    CompletionRequest read{read_form(fields), {}, {}};
+    if (const auto best = fields.integer("best_of", 1, 128); best && *best > static_cast<int64_t>(read.form.choices))
+        fields.refuse("best_of", "answers are not ranked; use n");
+    session::Request& request = read.request = read_request(fields, model);
+    // The API's own default.
+    if (!fields.has("max_tokens") && !fields.has("max_completion_tokens") && !fields.has("n_predict"))
+        request.max_new_tokens = 16;
+    if (const auto count = fields.integer("logprobs", 0, kMaximumProbabilities))
+        request.probabilities = static_cast<uint32_t>(*count);
+    request.prompt = tokens_of_prompt(fields, model);
+    if (fields.boolean("echo").value_or(false)) {
+        if (request.probabilities) fields.refuse("echo", "log probabilities of the prompt are not offered");
+        read.echo = model.tokenizer->decode(request.prompt);
+    }
+    return read;
+}
+
+PlainRequest read_plain_completion(std::string_view body, const ModelText& model) {
+    const json::object object = parse_object(body);
+    const Fields fields(object);
+    refuse_common_fields(fields);
+    static constexpr Refused kRefused[] = {
+        {"image_data", "this version reads text alone"},
+        {"n_keep", "a full context ends the answer; it is never shifted"},
+        {"response_fields", "answers have all fields"},
+    };
+    refuse_fields(fields, kRefused);
+    PlainRequest read{read_form(fields), {}, {}};
+    if (read.form.choices > 1) fields.refuse("n", "use /v1/completions for several answers");
+    session::Request& request = read.request = read_request(fields, model);
+    if (const auto count = fields.integer("n_probs", 0, kMaximumProbabilities); count && *count > 0)
+        request.probabilities = static_cast<uint32_t>(*count);
+    request.prompt = tokens_of_prompt(fields, model);
+    const json::value* const prompt = fields.find("prompt");
+    read.prompt = prompt->is_string() ? std::string(prompt->get_string()) : model.tokenizer->decode(request.prompt);
+    read.tokens = fields.boolean("return_tokens").value_or(false);
+    return read;
+}
+
+}  // namespace tessera::server

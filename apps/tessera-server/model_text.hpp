@@ -1,0 +1,23 @@
+// What requests need of a model before they reach its engine.
+#pragma once
+
+#include "core/session/sampler.hpp"
+#include "core/setup/prompts.hpp"
+
+#include <memory>
+#include <string>
+
+namespace tessera::server {
+
+// Constant once it has been made, so any thread may use it.
+struct ModelText {
+    std::string name;  // to clients
+    std::unique_ptr<text::Tokenizer> tokenizer;
+    std::unique_ptr<ChatWriter> writer;    // null: the file has no template that is known
+    std::string writer_fault;              // why
+    session::SamplingParameters sampling;  // where a request says nothing
+    bool random_seed = true;               // each request that says none gets another
+    uint32_t context = 0;                  // tokens that the engine's cache holds
+};
+
+}  // namespace tessera::server
