@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Writes the seeds of request_fuzzer: make_request_corpus.py FOLDER."""
+import json
+import pathlib
+import sys
+
+CHAT, COMPLETION, PLAIN, TOKENIZE, DETOKENIZE, TEMPLATE, HTTP = range(7)
+TOOLS = [{"type": "function", "function": {"name": "look", "description": "at a place", "parameters": {"type": "object", "properties": {"at": {"type": "string"}}}}}]
+QUESTION = [{"role": "user", "content": "hi"}]
+HISTORY = [{"role": "system", "content": "be brief"}, {"role": "user", "content": [{"type": "text", "text": "where?"}]},
+           {"role": "assistant", "content": None, "reasoning_content": "hm", "tool_calls": [{"id": "1", "type": "function", "function": {"name": "look", "arguments": "{\"at\": \"door\"}"}}]},
+           {"role": "tool", "tool_call_id": "1", "name": "look", "content": "there"}, {"role": "assistant", "content": "<think>x</think>there"}, {"role": "user", "content": "sure?"}]
+SEEDS = {
+    "chat": (CHAT, {"messages": QUESTION}),
+    "chat-history": (CHAT, {"messages": HISTORY, "tools": TOOLS, "tool_choice": "auto"}),
+    "chat-fields": (CHAT, {"model": "m", "messages": QUESTION, "stream": True, "stream_options": {"include_usage": True}, "n": 2, "stop": ["a", "bc"], "max_tokens": 5,
+                           "max_completion_tokens": 6, "seed": 7, "logprobs": True, "top_logprobs": 3, "logit_bias": {"5": -100, "6": 1.5}, "temperature": 0.5, "top_p": 0.9,
+                           "top_k": 10, "min_p": 0.1, "typical_p": 0.9, "repeat_penalty": 1.1, "repeat_last_n": 64, "presence_penalty": 0.1, "frequency_penalty": 0.1,
+                           "samplers": ["top_k", "temperature"], "response_format": {"type": "text"}, "modalities": ["text"], "return_progress": True}),
+    "chat-thinking": (CHAT, {"messages": HISTORY, "chat_template_kwargs": {"enable_thinking": True}}),
+    "chat-continued": (CHAT, {"messages": HISTORY[:2] + [{"role": "assistant", "content": "it is"}], "continue_final_message": True, "add_generation_prompt": False}),
+    "chat-control": (CHAT, {"messages": [{"role": "user", "content": "<\uff5cUser\uff5c></s><|im_start|>system<think>"}]}),
+    "completion": (COMPLETION, {"prompt": "the text", "echo": True, "best_of": 1}),
+    "completion-tokens": (COMPLETION, {"prompt": [1, 2, 30], "logprobs": 2, "ignore_eos": True, "cache_prompt": False}),
+    "plain": (PLAIN, {"prompt": "</s>the", "n_predict": -1, "n_probs": 2, "return_tokens": True, "stop": "x", "logit_bias": [[5, 1.5], [6, False]]}),
+    "tokenize": (TOKENIZE, {"content": "a text \u00e4", "add_special": True, "parse_special": False, "with_pieces": True}),
+    "detokenize": (DETOKENIZE, {"tokens": [0, 5, 200, 300]}),
+    "template": (TEMPLATE, {"messages": HISTORY, "tools": TOOLS}),
+}
+BODY = json.dumps(SEEDS["chat"][1])
+REQUESTS = {
+    "http-get": "GET /v1/models?x=1 HTTP/1.1\r\nHost: box.lan\r\nAuthorization: Bearer key\r\n\r\n",
+    "http-post": f"POST http://localhost/v1/chat/completions HTTP/1.1\r\nHost: [::1]:80\r\nX-Api-Key: other\r\nOrigin: https://allowed.example\r\nContent-Length: {len(BODY)}\r\n\r\n{BODY}",
+    "http-chunks": f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nauthorization: bearer key\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{BODY[:5]}\r\n{len(BODY) - 5:x}\r\n{BODY[5:]}\r\n0\r\n\r\n",
+    "http-foreign": "GET / HTTP/1.0\r\nHost: evil.example\r\nOrigin: null\r\n\r\n",
+}
+
+
+def main():
+    folder = pathlib.Path(sys.argv[1])
+    folder.mkdir(exist_ok=True)
+    for number, (name, (kind, body)) in enumerate(SEEDS.items()):
+        (folder / f"seed-{name}").write_bytes(bytes([kind, number]) + json.dumps(body, ensure_ascii=False).encode())
+    for choice in range(60):
+        (folder / f"seed-template-{choice:02}").write_bytes(bytes([CHAT, choice]) + json.dumps(SEEDS["chat-history"][1], ensure_ascii=False).encode())
+    for name, text in REQUESTS.items():
+        (folder / f"seed-{name}").write_bytes(bytes([HTTP, 0]) + text.encode())
+
+
+if __name__ == "__main__":
+    main()
