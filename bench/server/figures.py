@@ -26,6 +26,7 @@ import random
 import re
 import statistics
 import subprocess
+import tempfile
 import time
 
 from streams import Server, Stream, get, stream
@@ -94,7 +95,21 @@ class Figures:
                 return len(streams) * answer / seconds
             room = count * (32 + answer + 64)
             result[str(count)] = await self.in_turn(measure, "-c", room, "-np", count)
+            engine = statistics.median(self.engine(count, room) for _ in range(self.o.rounds))
+            result[str(count)] |= {"engine": engine, "of_engine": result[str(count)]["tessera"] / engine}
         return result
+
+    def engine(self, count, room):
+        """The same by `tessera run` with all prompts at once, from what it says of its own time."""
+        prompts = [" ".join(self.random.choice(("red", "green", "blue", "key", "box")) for _ in range(24)) for _ in range(count * self.o.each if count > 1 else 1)]
+        with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+            file.write("\n".join(prompts))
+            file.flush()
+            command = [self.o.ours / "tessera", "run", *self.model, "-t", str(self.o.threads), "-f", file.name, "-np", str(count), "-c", str(room),
+                       "-ub", str(192 + count), "-n", str(self.o.answer), "--ignore-eos", "--temp", "0", "-rtr", "on"]
+            done = subprocess.run(command, capture_output=True, text=True, check=True)
+        seconds = sum(float(s) for s in re.findall(r"^(?:prompt|generation): [\d,]+ tokens in ([\d.]+) s", done.stderr, re.M))
+        return len(prompts) * self.o.answer / seconds
 
     async def prefix(self):
         async def measure(server):

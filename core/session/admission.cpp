@@ -70,6 +70,11 @@ bool Generator::make_place_for(const std::string& client) {
 void Generator::admit() {
     const auto now = Clock::now();
     while (!queue_.empty()) {
+        // Whoever has nothing at all does not wait behind requests that wait for a place beside those of their client.
+        queue_.prefer([&](const auto& waiting) {
+            return std::ranges::none_of(
+                active_, [&](const auto& task) { return task->request.client == waiting->request.client; });
+        });
         Task& next = *queue_.front(now);
         // Suspended requests are older; only a client that has nothing at all goes before them.
         const bool others_first = std::ranges::any_of(active_, [](const auto& task) { return task->suspended; });
@@ -145,16 +150,29 @@ void Generator::remember(Task& task) {
     }
 }
 
-// The requests whose prompts are to be computed: the first of each client, the second of each, and so on.
+// The requests whose prompts are to be computed: the first of each client, the second of each, and so on; among them
+// that of the client whose prompts have waited longest. So a short prompt waits for one piece of another client's.
 std::vector<Generator::Task*> Generator::prompts_in_turn() const {
-    std::map<std::string_view, size_t> ranks;
-    std::vector<std::pair<size_t, Task*>> ranked;
+    std::map<std::string_view, uint64_t> served;  // the last step with rows of a prompt of the client
     for (const auto& task : active_) {
-        if (!task->suspended && computes_prompt(*task)) ranked.emplace_back(ranks[task->request.client]++, task.get());
+        uint64_t& last = served[task->request.client];
+        last = std::max(last, task->prompt_step);
     }
-    std::ranges::stable_sort(ranked, {}, [](const auto& pair) { return pair.first; });
+    struct Candidate {
+        size_t rank;
+        uint64_t served;
+        Task* task;
+    };
+    std::map<std::string_view, size_t> ranks;
+    std::vector<Candidate> candidates;
+    for (const auto& task : active_) {
+        if (task->suspended || !computes_prompt(*task)) continue;
+        const std::string_view client = task->request.client;
+        candidates.push_back({ranks[client]++, served[client], task.get()});
+    }
+    std::ranges::stable_sort(candidates, {}, [](const Candidate& c) { return std::pair(c.rank, c.served); });
     std::vector<Task*> tasks;
-    for (const auto& [rank, task] : ranked) tasks.push_back(task);
+    for (const Candidate& candidate : candidates) tasks.push_back(candidate.task);
     return tasks;
 }
 
@@ -211,6 +229,7 @@ void Generator::gather() {
             continue;
         }
         reserved += pages;
+        if (computes_prompt(task)) task.prompt_step = counters_.steps + 1;
         entries_.push_back(
             {*task.sequence, std::span(task.tokens).subspan(cached(task), part.rows), part.output, false});
         tasks_.push_back(&task);

@@ -38,10 +38,24 @@ class FairQueue {
     // Of all requests that wait.
     uint64_t cost() const noexcept { return cost_; }
 
-    // The next to be served; the same until pop() or erase_if(). The queue must not be empty.
+    // The next to be served; the same until prefer(), pop() or erase_if(). The queue must not be empty.
     Item& front(Clock::time_point now) {
         choose(now);
         return chosen_->waiting.front().item;
+    }
+
+    // Makes the oldest front of a client for which `test(item)` holds the next to be served. False: there is none.
+    template <typename Test>
+    bool prefer(Test test) {
+        auto oldest = clients_.end();
+        for (auto client = clients_.begin(); client != clients_.end(); ++client) {
+            const Entry& front = client->waiting.front();
+            if (test(front.item) && (oldest == clients_.end() || front.since < oldest->waiting.front().since))
+                oldest = client;
+        }
+        if (oldest == clients_.end()) return false;
+        chosen_ = oldest;
+        return true;
     }
 
     // Removes front().

@@ -29,6 +29,7 @@ struct Generator::Task {
     bool suspended = false;  // takes no part in steps until it is resumed
     bool started = false;    // its first sequence has been made
     bool done = false;
+    uint64_t prompt_step = 0;  // the last that computed rows of its prompt, counted from 1
     Clock::time_point arrived = Clock::now(), admitted;
 
     // Of the current step.

@@ -58,6 +58,19 @@ TEST(FairQueue, AgeGoesBeforeTurns) {
     EXPECT_EQ(served(queue, start + std::chrono::seconds(61)), "23");
 }
 
+TEST(FairQueue, TheOldestThatIsPreferredGoesFirst) {
+    Queue queue(100, std::chrono::seconds(60));
+    const Time start{};
+    queue.push("a", 10, "1", start);
+    queue.push("b", 10, "2", start + std::chrono::seconds(2));
+    queue.push("c", 10, "3", start + std::chrono::seconds(1));
+    EXPECT_EQ(queue.front(start), "1");
+    EXPECT_FALSE(queue.prefer([](const std::string&) { return false; }));
+    EXPECT_EQ(queue.front(start), "1");
+    EXPECT_TRUE(queue.prefer([](const std::string& item) { return item != "1"; }));
+    EXPECT_EQ(served(queue), "312");
+}
+
 TEST(FairQueue, WhatIsErasedIsGivenBack) {
     Queue queue(100, std::chrono::seconds(60));
     queue.push("a", 10, "1", {});

@@ -8,6 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <future>
 #include <random>
 #include <thread>
@@ -185,8 +186,49 @@ TEST_F(ServiceTest, ALightClientIsNotHeldUpByAFlood) {
     service.close();
     service.run();
     EXPECT_LE(light.order, 8u) << "of 41";
-    EXPECT_GE(service.status().counters.paused, 1u);
     for (const Result& result : flood) EXPECT_NE(result.answer.reason, FinishReason::kFailed);
+}
+
+TEST_F(ServiceTest, AClientWithNothingRunningDoesNotWaitBehindAFullQueue) {
+    load(64 + 2, 2, 4096);
+    Generator generator(engine(), *tokenizer_, {});
+    std::vector<Result> flood(8);
+    Result light;
+    for (size_t i = 0; i < flood.size(); ++i) {
+        Request made = request(question(static_cast<int>(i)), flood[i], 100);
+        made.client = "flood";
+        generator.add(std::move(made));
+    }
+    ASSERT_TRUE(generator.step());
+    Request made = request(question(3), light, 4);
+    made.client = "light";
+    generator.add(std::move(made));
+    ASSERT_TRUE(generator.step());
+    EXPECT_EQ(std::ranges::count(generator.states(), "light", &RequestState::client), 1);
+    EXPECT_EQ(generator.counters().paused, 1u);
+    generator.cancel_all();
+}
+
+TEST_F(ServiceTest, AShortPromptWaitsForOnePieceOfAnotherClient) {
+    load(64 + 3, 4, 4096);
+    Generator generator(engine(), *tokenizer_, {.piece_rows = 64});
+    std::string long_text;
+    for (int i = 0; i < 60; ++i) long_text += "The key of box " + std::to_string(i) + " is red. ";
+    Result flood[2], light;
+    for (Result& result : flood) {
+        Request made = request(long_text + std::to_string(&result - flood), result, 4);
+        made.client = "flood";
+        generator.add(std::move(made));
+    }
+    ASSERT_TRUE(generator.step());
+    Request made = request(question(3), light, 4);
+    made.client = "light";
+    generator.add(std::move(made));
+    ASSERT_TRUE(generator.step());
+    ASSERT_TRUE(generator.step());
+    EXPECT_FALSE(light.text.empty()) << "two steps after it was added";
+    EXPECT_TRUE(flood[0].text.empty());
+    generator.run();
 }
 
 TEST_F(ServiceTest, CommonPrefixesAreComputedOnceWithinASpace) {
