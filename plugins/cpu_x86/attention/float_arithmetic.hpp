@@ -84,14 +84,16 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
         }
     }
 
-    template <int V>
+    template <int V, class Between>
     static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
-                           const float* /*step*/, const float* correction, const float* share, float* out) noexcept {
+                           const float* /*step*/, const float* correction, const float* share, float* out,
+                           Between&& between) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
         constexpr int kRest = V == 1 ? Isa::kRestRows1 : Isa::kRestRows2;
         const int n = shape.padded_value();
         int d = 0;
         for (; d + kRows <= n; d += kRows) {
+            between();
             add_value_tile<V, kRows>(weights, chunk, d, tokens, first, correction, share, out);
         }
         for (; d < n; d += kRest) {

@@ -176,16 +176,18 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     }
 
     // out[d][lane] = out * correction + weighted sum of values * step * share, by lane; without what out holds if
-    // `first`.
-    template <int V>
+    // `first`. between() is called before every kTileRows elements.
+    template <int V, class Between>
     static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
-                           const float* step, const float* correction, const float* share, float* out) noexcept {
+                           const float* step, const float* correction, const float* share, float* out,
+                           Between&& between) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
         constexpr int kRest = V == 1 ? Isa::kRestRows1 : Isa::kRestRows2;
         const int n = shape.padded_value();
         const int64_t stride = value_stride(shape);
         int d = 0;
         for (; d + kRows <= n; d += kRows) {
+            between();
             add_value_tile<V, kRows>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
         }
         for (; d < n; d += kRest) {

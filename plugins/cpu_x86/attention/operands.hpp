@@ -42,8 +42,8 @@ class Operands {
     const View& values() const noexcept { return problem().form == Form::kPlain ? v : k; }
 
     template <class Arithmetic>
-    Segments<Arithmetic> segments() const noexcept {
-        return {problem(), state_.budget, positions, sequences, rows};
+    Segments<Arithmetic> segments(int few_lanes) const noexcept {
+        return {problem(), state_.budget, positions, sequences, rows, few_lanes};
     }
 
     // Throws sdk::Failure if a sequence, a position or a page of a segment is out of range.
@@ -70,10 +70,10 @@ class Operands {
 
     // The cached rows of `tokens` tokens from `first` on.
     void find_rows(const View& cache, const Segment& s, int32_t first, int tokens, const char** to) const noexcept {
-        for (int t = 0; t < tokens; ++t) {
-            const int64_t token = first + t;
-            to[t] = cache.row(token % TSR_PAGE_TOKENS, table.integer(token / TSR_PAGE_TOKENS, s.sequence));
-        }
+        for (int t = 0; t < tokens; ++t) to[t] = row_of_token(cache, s, first + t);
+    }
+    const char* row_of_token(const View& cache, const Segment& s, int32_t token) const noexcept {
+        return cache.row(token % TSR_PAGE_TOKENS, table.integer(token / TSR_PAGE_TOKENS, s.sequence));
     }
 
   private:

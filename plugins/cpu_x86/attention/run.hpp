@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "ahead.hpp"
 #include "expand.hpp"
 #include "few_lanes.hpp"
 #include "load.hpp"
@@ -9,6 +10,8 @@
 #include "write.hpp"
 
 #include <tessera/cpu/exponential.hpp>
+
+#include <climits>
 
 namespace tessera::cpu_x86::attention {
 
@@ -22,7 +25,13 @@ class Run {
     using Merges = Merge<Isa, Arithmetic>;
 
     Run(const State& state, const tsr_run& run) noexcept
-        : state_(state), problem_(state.problem), shape_(state.problem.shape), run_(run), operands_(state, run) {}
+        : state_(state),
+          problem_(state.problem),
+          shape_(state.problem.shape),
+          run_(run),
+          operands_(state, run),
+          spans_(state.problem),
+          few_lanes_(takes_few() ? Few::kMaxLanes : 0) {}
 
     // Throws before the first barrier, in all workers alike.
     void go() {
@@ -32,7 +41,8 @@ class Run {
         if (run_.worker < static_cast<uint32_t>(state_.budget.workers)) {
             scratch_ = Scratch<Arithmetic>::take(arena, problem_);
             panels_ = arena.take<Panel<Arithmetic>>(state_.budget.panels_of_block);
-            for (int i = 0; i < state_.budget.panels_of_block; ++i) panels_[i] = Panel<Arithmetic>::take(arena, shape_);
+            for (int i = 0; i < state_.budget.panels_of_block; ++i)
+                panels_[i] = Panel<Arithmetic>::take(arena, problem_);
             attend();
         }
         if (!spread_) return;
@@ -43,7 +53,7 @@ class Run {
   private:
     using SegmentList = Segments<Arithmetic>;
 
-    SegmentList segments() const noexcept { return operands_.template segments<Arithmetic>(); }
+    SegmentList segments() const noexcept { return operands_.template segments<Arithmetic>(few_lanes_); }
     uint32_t workers() const noexcept { return std::min(run_.workers, static_cast<uint32_t>(state_.budget.workers)); }
 
     void check_rows() {
@@ -83,8 +93,13 @@ class Run {
         if (problem_.form == Form::kProjected) Expand<Isa, Arithmetic>::projections(operands_, scratch_, key);
         const int64_t first = int64_t{block} * s.block_panels;
         const int panels = static_cast<int>(std::min<int64_t>(s.block_panels, s.panels - first));
-        if (s.first_slot >= 0) {
+        // Spans of one block often follow each other.
+        const Loaded wanted{s.begin, key, block};
+        if (loaded_ != wanted) {
             for (int i = 0; i < panels; ++i) Loads::panel(operands_, s, key, first + i, panels_[i]);
+            loaded_ = wanted;
+        }
+        if (s.first_slot >= 0) {
             // Results are computed in place of the merge.
             const auto place = [&](int i, float* out) {
                 panels_[i].out = out;
@@ -94,23 +109,20 @@ class Run {
             attend_span(s, key, panels, span);
             for (int i = 0; i < panels; ++i) place(i, panels_[i].home);
         } else if (s.spans == 1) {
-            for (int i = 0; i < panels; ++i) Loads::panel(operands_, s, key, first + i, panels_[i]);
             attend_span(s, key, panels, 0);
             for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].out);
         } else {
-            // All spans of a panel by one worker, merged in the same order as by several.
-            for (int i = 0; i < panels; ++i) {
-                Loads::panel(operands_, s, key, first + i, panels_[0]);
-                for (int p = 0; p < s.spans; ++p) {
-                    attend_span(s, key, 1, p);
+            // All spans of the block by one worker, merged in the same order as by several.
+            for (int p = 0; p < s.spans; ++p) {
+                attend_span(s, key, panels, p);
+                for (int i = 0; i < panels; ++i) {
                     if (p == 0)
-                        std::copy_n(panels_[0].out, result_floats(), scratch_.earlier);
+                        std::copy_n(panels_[i].out, result_floats(), panels_[i].merged);
                     else
-                        Merges::whole(scratch_.earlier, panels_[0].out, shape_,
-                                      Lanes<Isa, Arithmetic>::vectors(s, first + i));
+                        Merges::whole(panels_[i].merged, panels_[i].out, shape_, panels_[i].vectors);
                 }
-                write(s, key, first + i, scratch_.earlier);
             }
+            for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].merged);
         }
     }
 
@@ -119,9 +131,9 @@ class Run {
         const int64_t index = s.first_slot + (int64_t{key} * s.panels + panel) * s.spans + span;
         return reinterpret_cast<float*>(slots_ + index * state_.budget.slot_bytes);
     }
-    // Whether a segment has so few lanes that they are computed by FewLanes.
-    bool few(const Segment& s) const noexcept {
-        if (s.lanes > Few::kMaxLanes || problem_.form == Form::kProjected) return false;
+    // Whether FewLanes computes segments of few lanes.
+    bool takes_few() const noexcept {
+        if (problem_.group > Few::kMaxLanes || problem_.form == Form::kProjected) return false;
         const View& values = operands_.values();
         return Few::takes(operands_.k.tensor->type, shape_.key) && Few::takes(values.tensor->type, shape_.value);
     }
@@ -133,11 +145,12 @@ class Run {
             panels_[i].empty = true;
         }
         const int32_t last = panels_[panels - 1].limits[kPanel - 1];
-        for (int chunk = s.span_begin(span); chunk < s.span_begin(span + 1); ++chunk) {
+        const auto end = static_cast<int>(std::min<int64_t>(spans_.begin(span + 1), s.chunks));
+        for (auto chunk = static_cast<int>(spans_.begin(span)); chunk < end; ++chunk) {
             const int32_t first = chunk * kChunk;
             const int tokens = std::min(kChunk, last + 1 - first);
             if (tokens <= 0) break;
-            if (few(s)) {
+            if (s.few) {
                 attend_few(s, key, panels_[0], first, tokens);
                 continue;
             }
@@ -168,29 +181,37 @@ class Run {
         Loads::values(operands_, scratch_, s, key, first, tokens);
     }
 
-    // One panel uses each key once: keys stay in the first-level cache.
+    // One panel uses each key once: keys stay in the first-level cache. The rows of the tokens after the chunk are
+    // asked for meanwhile.
     template <int V>
     void attend_chunk_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
-        // A tile is multiplied with all queries before the next one is read, too long a pause for the hardware's
-        // prefetching.
-        constexpr int kAhead = 2 * kRows;
-        const char* rows[kChunk + kAhead];
-        const int known = std::min(tokens + kAhead, panel.limits[kPanel - 1] + 1 - first);
-        operands_.find_rows(operands_.k, s, first, known, rows);
+        const char* rows[kChunk];
+        operands_.find_rows(operands_.k, s, first, tokens, rows);
         const bool whole = shape_.key == operands_.k.dim(0);
-        Loads::prefetch_part(operands_.k, rows, tokens, int64_t{key} * shape_.key, shape_.key);
+        const int64_t bytes = operands_.k.tensor->strides[1];
+        const int steps = (kChunk + shape_.padded_value()) / kRows;
+        const auto lines = static_cast<int>(bytes * kChunk / 64 / steps) + 1;
+        const auto row = [&](int32_t token) { return operands_.row_of_token(operands_.k, s, token); };
+        const auto between = [&] {
+            if (whole) ahead_.template ask<Isa>(first + 2 * kChunk, lines, row);
+        };
+        if (whole)
+            ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, bytes);
+        else
+            Loads::prefetch_part(operands_.k, rows, tokens, int64_t{key} * shape_.key, shape_.key);
         for (int t = 0; t < tokens; t += kRows) {
             const int count = std::min(kRows, tokens - t);
-            if (whole && t + kAhead < known)
-                Loads::prefetch(operands_.k, rows + t + kAhead, std::min(kRows, known - t - kAhead), 0, shape_.key);
+            // Where nothing was asked for yet: what the next tile needs.
+            if (whole) ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, row);
             Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, int64_t{key} * shape_.key,
                                   t, count, 0);
             Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, 0, scratch_.weights.scores,
                                            V * kLanes);
+            between();
         }
         Loads::values(operands_, scratch_, s, key, first, tokens);
-        weigh_chunk<V>(panel, first, tokens);
+        weigh_chunk<V>(panel, first, tokens, between);
     }
 
     // A panel of few lanes, of which none is beyond those of the segment.
@@ -234,19 +255,19 @@ class Run {
         if (tokens <= 0) return;
         Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, 0, tokens, 0, scratch_.weights.scores,
                                        V * kLanes);
-        weigh_chunk<V>(panel, first, tokens);
+        weigh_chunk<V>(panel, first, tokens, [] {});
     }
 
-    // From the scores of a chunk to the panel's result.
-    template <int V>
-    void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+    // From the scores of a chunk to the panel's result; between() is called now and then.
+    template <int V, class Between>
+    void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens, Between&& between) noexcept {
         const auto& weights = scratch_.weights;
         hide<V>(panel, first, tokens);
         alignas(64) float top[kPanel], sum[kPanel], step[kPanel], correction[kPanel], share[kPanel];
         Arithmetic::template softmax<V>(weights, scratch_.chunk, tokens, top, sum, step);
         Merges::template lanes<V>(panel.top, top, sum, correction, share);
         Arithmetic::template add_values<V>(weights, scratch_.chunk, shape_, tokens, panel.empty, step, correction,
-                                           share, panel.out);
+                                           share, panel.out, between);
         panel.empty = false;
     }
 
@@ -293,10 +314,20 @@ class Run {
     const HeadShape& shape_;
     const tsr_run& run_;
     const Operands operands_;
+    const Spans spans_;
+    const int few_lanes_;
     bool spread_ = false;
     Scratch<Arithmetic> scratch_{};
     Panel<Arithmetic>* panels_ = nullptr;
+    // Whose queries are in panels_.
+    struct Loaded {
+        int32_t segment = -1;
+        int key = 0, block = 0;
+        bool operator==(const Loaded&) const = default;
+    };
+    Loaded loaded_;
     char* slots_ = nullptr;
+    Ahead ahead_;
 };
 
 }  // namespace tessera::cpu_x86::attention

@@ -2,8 +2,9 @@
 //
 // Rows of a batch form *segments*: consecutive rows of one sequence at ascending positions. The lanes of a segment
 // (rows times heads of a group) form panels, panels form blocks, and the cached tokens form spans; a unit is a block
-// over a span for one key head. Cuts follow from the segment and the node alone, never from the number of workers, and
-// spans are merged in order.
+// over a span for one key head. Spans follow from the positions of tokens and the node alone (Spans), and are merged in
+// order, whoever computes them: the result of a row depends neither on the number of workers nor on the memory they are
+// given nor on the other rows of a batch.
 #pragma once
 
 #include "../kit.hpp"
@@ -11,9 +12,16 @@
 
 #include <tessera/kernel.h>
 
+#include <bit>
+
 namespace tessera::cpu_x86::attention {
 
-inline constexpr int kMaxSpans = 16;
+// Units that a segment should have for several workers to share it well.
+inline constexpr int kWantedUnits = 16;
+// Panels over spans for which all segments together get slots, if one of them does not need more.
+inline constexpr int64_t kWantedSlots = 256;
+// Rows of one sequence up to which they are computed as single ones are; verified rows of a draft are that few.
+inline constexpr int kFewRows = 16;
 // Rows of a packed weight that are unpacked together, at most.
 inline constexpr int kMaximumGroupRows = 16;
 
@@ -23,11 +31,37 @@ struct PackedRows {
     int group_rows = 1;
 };
 
+// Where the tokens of any sequence are cut into spans: after every `unit` chunks for the first 16 spans, and then eight
+// times between a number of tokens and its double.
+class Spans {
+  public:
+    explicit Spans(const Problem& problem) noexcept
+        : unit_(static_cast<int64_t>(std::bit_ceil(static_cast<unsigned>(std::clamp(problem.key_units, 1, 16))))),
+          whole_(problem.form == Form::kProjected) {}
+
+    // The first chunk of a span.
+    int64_t begin(int64_t span) const noexcept {
+        if (whole_) return span == 0 ? 0 : INT32_MAX;
+        if (span < 16) return unit_ * span;
+        const int64_t doubled = span / 8 - 1;
+        return (unit_ << doubled) * (8 + span % 8);
+    }
+    // Of so many chunks.
+    int count(int64_t chunks) const noexcept {
+        int spans = 1;
+        while (begin(spans) < chunks) ++spans;
+        return spans;
+    }
+
+  private:
+    int64_t unit_;
+    bool whole_;  // a projected form gains from rows, not from spans
+};
+
 // Decisions for a node, made once.
 struct Budget {
-    int panels_of_block = 1;   // at most
-    int slots_of_segment = 0;  // panels over spans that a segment may spread over several units
-    int slots = 0;             // of all segments
+    int panels_of_block = 1;  // at most
+    int slots = 0;            // panels over spans that segments may spread over several units
     int workers = 1;
     int64_t worker_bytes = 0;
     int64_t slot_bytes = 0;
@@ -39,16 +73,19 @@ template <class Arithmetic>
 struct Panel {
     typename Arithmetic::Queries queries;
     float* home;      // the panel's own memory for out, top and sums
+    float* merged;    // the same of the spans before; none in the projected form
     float* out;       // [padded_value][lanes]: in the panel's own memory, or in a slot
     float* top;       // [lanes], and after it the sums [lanes]
     int32_t* limits;  // [lanes]: last token that the lane sees; ascending
     int vectors;      // of lanes in use
     bool empty;       // no chunk of this span yet
 
-    static Panel take(Arena& arena, const HeadShape& shape) noexcept {
+    static Panel take(Arena& arena, const Problem& problem) noexcept {
+        const HeadShape& shape = problem.shape;
         Panel panel{};
         panel.queries = Arithmetic::take_queries(arena, shape.padded_key());
         panel.home = panel.out = take_result(arena, shape);
+        panel.merged = problem.form == Form::kProjected ? nullptr : take_result(arena, shape);
         panel.top = panel.out ? panel.out + result_floats(shape) : nullptr;
         panel.limits = arena.take<int32_t>(Arithmetic::kPanel);
         return panel;
@@ -67,7 +104,6 @@ template <class Arithmetic>
 struct Scratch {
     typename Arithmetic::Chunk chunk;
     typename Arithmetic::Weights weights;
-    float* earlier;  // result of the spans before, where one worker takes all spans of a panel
     // projected only
     typename Arithmetic::Chunk latents;
     typename Arithmetic::Queries* projections;
@@ -82,7 +118,6 @@ struct Scratch {
         Scratch s{};
         s.chunk = Arithmetic::take_chunk(arena, problem.shape);
         s.weights = Arithmetic::take_weights(arena);
-        s.earlier = Panel<Arithmetic>::take_result(arena, problem.shape);
         if (problem.form != Form::kProjected) return s;
         const HeadShape latent = problem.latent_shape();
         constexpr int kPanel = Arithmetic::kPanel;
@@ -109,7 +144,7 @@ int64_t worker_bytes(const Problem& problem, int panels) noexcept {
     Arena arena(nullptr);
     Scratch<Arithmetic>::take(arena, problem);
     arena.take<Panel<Arithmetic>>(panels);
-    for (int i = 0; i < panels; ++i) Panel<Arithmetic>::take(arena, problem.shape);
+    for (int i = 0; i < panels; ++i) Panel<Arithmetic>::take(arena, problem);
     return arena.used();
 }
 
@@ -119,7 +154,7 @@ template <class Arithmetic>
 Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& minimum_bytes) noexcept {
     // Panels of a block stay in the second-level cache beside a chunk; expanded keys are worth more rows.
     constexpr int64_t kBlockBytes = 384 << 10, kProjectedBlockBytes = 512 << 10;
-    constexpr int64_t kSegmentsWithSlots = 4;
+    constexpr int64_t kRowsWithSlots = 4;  // at most
     Budget budget;
     budget.workers = std::max(1, workers);
     minimum_bytes = worker_bytes<Arithmetic>(problem, 1);
@@ -131,24 +166,28 @@ Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& mi
         return budget;
     }
     const int64_t one = worker_bytes<Arithmetic>(problem, 1), two = worker_bytes<Arithmetic>(problem, 2);
+    const bool merges = problem.form != Form::kProjected;
+    const int64_t used = two - one - (merges ? budget.slot_bytes : 0);  // what was merged is needed once a span
     const int64_t wanted = problem.form == Form::kProjected ? kProjectedBlockBytes : kBlockBytes;
     const int64_t maximum = (problem.max_rows * problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
-    budget.panels_of_block = static_cast<int>(std::clamp<int64_t>(wanted / (two - one), 1, maximum));
-    if (problem.form != Form::kProjected) {
+    budget.panels_of_block = static_cast<int>(std::clamp<int64_t>(wanted / used, 1, maximum));
+    int64_t slots_of_row = 0;
+    if (merges) {
         const int64_t panels_of_row = (problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
-        budget.slots_of_segment = static_cast<int>(std::min<int64_t>(kMaxSpans * panels_of_row, 1024));
-        budget.slots = static_cast<int>(budget.slots_of_segment *
-                                        std::min({kSegmentsWithSlots, problem.max_sequences, problem.max_rows}));
+        const int64_t spans = Spans(problem).count((problem.max_tokens + kChunk - 1) / kChunk);
+        slots_of_row = panels_of_row * problem.key_units * spans;
+        const int64_t all = slots_of_row * std::min(kRowsWithSlots, problem.max_rows);
+        budget.slots = static_cast<int>(std::clamp(kWantedSlots, slots_of_row, all));
     }
     while (true) {
         budget.worker_bytes = worker_bytes<Arithmetic>(problem, budget.panels_of_block);
         if (cap == 0 || budget.bytes() <= cap) return budget;
-        if (budget.slots > budget.slots_of_segment)
-            budget.slots -= budget.slots_of_segment;
+        if (budget.slots > slots_of_row)
+            budget.slots = static_cast<int>(std::max(slots_of_row, budget.slots - slots_of_row));
         else if (budget.panels_of_block > 1)
             budget.panels_of_block = (budget.panels_of_block + 1) / 2;
         else if (budget.slots > 0)
-            budget.slots = budget.slots_of_segment = 0;
+            budget.slots /= 2;
         else
             --budget.workers;
     }
@@ -165,8 +204,8 @@ struct Segment {
     int spans;
     int chunks;
     int first_slot;  // -1: its spans are not spread over units
+    bool few;        // computed by FewLanes
     int64_t tokens() const noexcept { return int64_t{first_position} + (end - begin); }
-    int span_begin(int span) const noexcept { return static_cast<int>(int64_t{chunks} * span / spans); }
     // Units of one key head.
     int units() const noexcept { return first_slot >= 0 ? blocks * spans : blocks; }
 };
@@ -175,14 +214,16 @@ struct Segment {
 template <class Arithmetic>
 class Segments {
   public:
+    // few_lanes: kFewRows rows or less become segments of at most so many lanes, if they can (0: they stay together).
     Segments(const Problem& problem, const Budget& budget, const int32_t* positions, const int32_t* sequences,
-             tsr_range rows) noexcept
+             tsr_range rows, int few_lanes) noexcept
         : problem_(&problem),
           budget_(&budget),
           positions_(positions),
           sequences_(sequences),
           next_(rows.begin),
-          end_(rows.end) {}
+          end_(rows.end),
+          few_rows_(few_lanes / problem.group) {}
 
     bool next(Segment& s) noexcept {
         if (next_ >= end_) return false;
@@ -191,6 +232,13 @@ class Segments {
         while (s.end < end_ && sequences_[s.end] == sequences_[s.begin] &&
                positions_[s.end] == positions_[s.end - 1] + 1)
             ++s.end;
+        // What is left of a run of few rows is few rows, too.
+        if (next_ >= run_end_) {
+            run_end_ = s.end;
+            few_run_ = few_rows_ > 0 && s.end - s.begin <= kFewRows;
+        }
+        s.few = few_run_;
+        if (s.few) s.end = std::min(s.end, s.begin + few_rows_);
         next_ = s.end;
         s.sequence = sequences_[s.begin];
         s.first_position = positions_[s.begin];
@@ -198,24 +246,18 @@ class Segments {
         s.panels = (s.lanes + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
         s.chunks = static_cast<int>((s.tokens() + kChunk - 1) / kChunk);
         const int64_t all = s.panels * problem_->key_units;
-        int64_t spans = 1;
-        if (problem_->form != Form::kProjected) {
-            spans = std::min<int64_t>(kMaxSpans / std::min(kMaxSpans, problem_->key_units),
-                                      all <= 2 ? s.chunks : s.chunks / 2);
-            while (spans > 1 && all * spans > budget_->slots_of_segment) spans /= 2;
-            spans = std::max<int64_t>(1, spans);
-        }
-        s.spans = static_cast<int>(spans);
-        // Enough units for several workers, but projected keys are worth as many rows as there are.
-        const int64_t maximum = std::min<int64_t>(budget_->panels_of_block, s.panels);
-        const int64_t wanted = problem_->form == Form::kProjected ? maximum : all * spans / kMaxSpans;
-        s.block_panels = static_cast<int>(std::clamp<int64_t>(wanted, 1, maximum));
-        s.blocks = static_cast<int>((s.panels + s.block_panels - 1) / s.block_panels);
+        const int64_t spans = s.spans = Spans(*problem_).count(s.chunks);
         s.first_slot = -1;
-        if (s.spans > 1 && slots_used_ + all * spans <= budget_->slots) {
+        if (spans > 1 && slots_used_ + all * spans <= budget_->slots) {
             s.first_slot = slots_used_;
             slots_used_ += static_cast<int>(all * spans);
         }
+        // Enough units for several workers, but projected keys are worth as many rows as there are.
+        const int64_t maximum = std::min<int64_t>(budget_->panels_of_block, s.panels);
+        const int64_t units = s.first_slot >= 0 ? all * spans : all;
+        const int64_t wanted = problem_->form == Form::kProjected ? maximum : units / kWantedUnits;
+        s.block_panels = static_cast<int>(std::clamp<int64_t>(wanted, 1, maximum));
+        s.blocks = static_cast<int>((s.panels + s.block_panels - 1) / s.block_panels);
         return true;
     }
 
@@ -225,6 +267,9 @@ class Segments {
     const int32_t* positions_;
     const int32_t* sequences_;
     int32_t next_, end_;
+    int few_rows_;         // of a segment
+    int32_t run_end_ = 0;  // of consecutive rows of one sequence
+    bool few_run_ = false;
     int slots_used_ = 0;
 };
 

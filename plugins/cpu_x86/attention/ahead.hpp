@@ -1,0 +1,46 @@
+// Asks for cached rows before they are needed, a few cache lines at a time between other work: in one burst they would
+// wait for each other.
+#pragma once
+
+#include "../kit.hpp"
+#include "shape.hpp"
+
+#include <algorithm>
+
+namespace tessera::cpu_x86::attention {
+
+class Ahead {
+  public:
+    // What follows reads rows of tokens first .. end of a sequence, `bytes` of each. Goes on where an earlier chunk of
+    // the sequence ended.
+    void begin(int32_t sequence, int32_t first, int32_t end, int64_t bytes) noexcept {
+        if (sequence != sequence_ || next_ < first || next_ > first + 2 * kChunk) {
+            next_ = first;
+            offset_ = 0;
+        }
+        sequence_ = sequence;
+        end_ = end;
+        bytes_ = bytes;
+    }
+
+    // Asks for `lines` cache lines, but for no token from `until` on. row(token): its first byte.
+    template <class Isa, class Row>
+    void ask(int32_t until, int lines, Row&& row) noexcept {
+        until = std::min(until, end_);
+        while (lines > 0 && next_ < until) {
+            const char* const at = row(next_);
+            for (; lines > 0 && offset_ < bytes_; offset_ += 64, --lines) Isa::prefetch_far(at + offset_);
+            if (offset_ < bytes_) return;
+            offset_ = 0;
+            ++next_;
+        }
+    }
+
+  private:
+    int32_t sequence_ = -1;
+    int32_t next_ = 0, end_ = 0;
+    int64_t offset_ = 0;  // of what has not been asked for in row next_
+    int64_t bytes_ = 0;
+};
+
+}  // namespace tessera::cpu_x86::attention
