@@ -1,6 +1,6 @@
-// flash_attention and tiled_attention; of the plain and the prefix form: on tensor cores where the plugin has a kernel
-// for the heads' size, else in f32. Both keep a running softmax, so each serves either op; but heads that share a
-// latent row of 576/512 are flash attention on tensor cores alone.
+// flash_attention and tiled_attention; of the plain and the prefix form: by tiles of rows where the plugin has a kernel
+// for the heads' size, on tensor cores or in f32, else row by row in f32. All keep a running softmax, so each serves
+// either op; but heads that share a latent row of 576/512 are flash attention on tensor cores alone.
 #include "attention_arguments.hpp"
 #include "attention_projected.hpp"
 #include "estimate.hpp"
@@ -21,16 +21,21 @@ using cpu::AttentionForm;
 using cpu::AttentionShape;
 using cuda_kernels::kAttentionHeads;
 
-constexpr int64_t kSharedLimit = 48 << 10;  // of a block on every card, for the kernel in f32
+constexpr int64_t kSharedLimit = 48 << 10;  // of a block on every card, for the kernel of one row
 constexpr int64_t kBlocksOfProcessor = 2;   // of that kernel
 
 bool is_flash(const tsr_node& node) noexcept {
     return std::string_view(node.op) == TSR_OP_FLASH_ATTENTION;
 }
 
-// The suffix of the kernels on tensor cores that read the node's caches.
-const char* cache_suffix(const tsr_node& node) noexcept {
+tsr_type value_type(const tsr_node& node) noexcept {
+    return node.inputs[sdk::has_input(node, cpu::kV) ? cpu::kV : cpu::kK]->type;
+}
+
+// The suffix of the kernels that read the node's caches.
+const char* cache_suffix(const tsr_node& node, const FlashKernels& kernels) noexcept {
     const tsr_tensor& k = *node.inputs[cpu::kK];
+    if (!kernels.tensor_cores) return flash_f32_suffix(k.type, value_type(node));
     const auto direct = [&](const tsr_tensor& cache) {
         return cache.type == k.type &&
                multiple(static_cast<uint64_t>(cache.strides[1] | cache.strides[2]) | cache.offset, 16);
@@ -40,11 +45,21 @@ const char* cache_suffix(const tsr_node& node) noexcept {
 }
 
 FlashKernels chosen_kernels(const tsr_node& node, const Build& build, const tsr_device_info& device) noexcept {
-    return flash_kernels(AttentionShape(node), build, device);
+    const FlashKernels kernels =
+        flash_kernels(AttentionShape(node), node.inputs[cpu::kK]->type, value_type(node), build, device);
+    const auto cached = [&](uint32_t index) {
+        if (!sdk::has_input(node, index)) return true;
+        const tsr_tensor& t = *node.inputs[index];
+        const bool floats = t.type == TSR_TYPE_F32 || t.type == TSR_TYPE_F16 || t.type == TSR_TYPE_BF16;
+        return !floats || rows_aligned(t);
+    };
+    const bool fits = ends_aligned(node) && cached(cpu::kK) && cached(cpu::kV);
+    return kernels.tensor_cores || fits ? kernels : FlashKernels{};
 }
 
 // Launches of up to this many rows use the kernel for few rows: rows of generation are of sequences of their own.
-int64_t rows_of_small(const tsr_node& node) noexcept {
+int64_t rows_of_small(const tsr_node& node, const FlashKernels& kernels) noexcept {
+    if (!kernels.large.name) return INT32_MAX;
     if (group_of(AttentionShape(node)) > 32) return 0;
     return node.inputs[cpu::kQ]->range == TSR_RANGE_GENERATION_ROWS ? INT32_MAX : Splits::kFewRows;
 }
@@ -55,7 +70,7 @@ int64_t tiles_of(const AttentionShape& shape, int64_t rows_of_tile) noexcept {
 
 Splits splits_of(const tsr_node& node, const tsr_device_info& device, const FlashKernels& kernels) noexcept {
     const AttentionShape shape(node);
-    const FlashKernel& few = rows_of_small(node) > 0 ? kernels.small : kernels.large;
+    const FlashKernel& few = rows_of_small(node, kernels) > 0 ? kernels.small : kernels.large;
     const int64_t processors = device.processors > 0 ? device.processors : 30;
     return {tiles_of(shape, few.name ? few.rows : kAttentionHeads),
             processors * (few.name ? few.blocks : kBlocksOfProcessor),
@@ -91,7 +106,7 @@ void estimate(const tsr_node& node, const tsr_device_info& device, const FlashKe
     work.bytes_all_rows_full = token * full + ends * rows;
     Cost cost;
     cost.launches = 2;
-    cost.macs_a_clock = attention_macs_a_clock(device, kernels.large.name, shape.dk > 256);
+    set_attention_rates(device, kernels, shape.dk > 256, cost);
     write_estimate(work, cost, device, plan);
 }
 
@@ -100,17 +115,25 @@ class CachedAttention {
     static void plan(const tsr_node& node, const tsr_device_info& device, const Build& build, tsr_kernel_plan& plan) {
         const AttentionShape shape(node);
         const FlashKernels kernels = chosen_kernels(node, build, device);
-        if (!kernels.large.name && refuse_in_f32(node, build, plan)) return;
+        if (!kernels.tensor_cores && refuse_in_f32(node, build, plan)) return;
         plan.workspace_bytes = splits_of(node, device, kernels).workspace_bytes();
         plan.supported = 1;
-        if (kernels.large.name) {
-            const char* suffix = cache_suffix(node) + 1;
+        if (kernels.tensor_cores) {
+            const char* suffix = cache_suffix(node, kernels) + 1;
             std::snprintf(plan.reason, sizeof plan.reason,
                           "tensor cores, cache %s, tiles of %d and %d rows by %d and %d tokens, sums in f32",
                           *suffix == 'd' ? "decoded to f16" : suffix, kernels.small.rows, kernels.large.rows,
                           kernels.small.tokens, kernels.large.tokens);
+        } else if (kernels.small.name) {
+            std::snprintf(plan.reason, sizeof plan.reason, "in f32, tiles of %d and %d rows by %d tokens",
+                          kernels.small.rows, kernels.large.rows, kernels.large.tokens);
+        } else if (kernels.large.name) {
+            std::snprintf(plan.reason, sizeof plan.reason,
+                          "in f32, tiles of %d rows by %d tokens; few rows by up to %d heads a block",
+                          kernels.large.rows, kernels.large.tokens, kAttentionHeads);
         } else {
-            std::snprintf(plan.reason, sizeof plan.reason, "sums in f32, %d heads a block", kAttentionHeads);
+            std::snprintf(plan.reason, sizeof plan.reason, "in f32, up to %d heads of one row a block",
+                          kAttentionHeads);
         }
         estimate(node, device, kernels, plan);
     }
@@ -122,15 +145,16 @@ class CachedAttention {
           splits_(splits_of(node, info, kernels_)),
           combine_(device, *build.attention, "combine") {
         const auto make = [&](std::optional<cuda::Kernel>& made, const FlashKernel& kernel) {
-            made.emplace(device, *kernel.module, (std::string(kernel.name) + cache_suffix(node)).c_str(),
+            made.emplace(device, *kernel.module, (std::string(kernel.name) + cache_suffix(node, kernels_)).c_str(),
                          static_cast<uint32_t>(kernel.shared_bytes));
         };
-        if (!kernels_.large.name) {
+        const int64_t few = rows_of_small(node, kernels_);
+        if (kernels_.small.name) {
+            if (few > 0) make(small_, kernels_.small);
+        } else if (few > 0) {
             attention_.emplace(device, *build.attention, "attention");
-            return;
         }
-        if (rows_of_small(node) > 0) make(small_, kernels_.small);
-        if (rows_of_small(node) < shape_.rows) make(large_, kernels_.large);
+        if (few < shape_.rows) make(large_, kernels_.large);
     }
 
     void enqueue(const tsr_launch& launch) const {
@@ -143,13 +167,13 @@ class CachedAttention {
         // No more spans than the tokens of this step can have; which they are does not depend on it.
         const auto grid_splits = static_cast<uint32_t>(std::min(splits, spans_at_most(launch.token_bound, splits)));
         const auto dv = static_cast<int>(shape_.dv), dk = static_cast<int>(shape_.dk);
-        if (attention_) {
+        const bool few = rows <= rows_of_small(node_, kernels_);
+        if (few && !kernels_.small.name) {
             attention_->launch(launch.queue,
                                {static_cast<uint32_t>(tiles_of(shape_, kAttentionHeads)), grid_rows, grid_splits},
                                cuda_kernels::kAttentionThreads, p,
                                static_cast<uint32_t>(cuda_kernels::attention_shared_bytes(dk, dv)));
         } else {
-            const bool few = rows <= rows_of_small(node_);
             const FlashKernel& kernel = few ? kernels_.small : kernels_.large;
             const auto tiles = static_cast<uint32_t>((int64_t{rows} * p.group + kernel.rows - 1) / kernel.rows);
             (few ? small_ : large_)
@@ -162,7 +186,7 @@ class CachedAttention {
     }
 
   private:
-    // What the kernel in f32 does not do.
+    // What kernels in f32 do not do.
     static bool refuse_in_f32(const tsr_node& node, const Build& build, tsr_kernel_plan& plan) {
         const AttentionShape shape(node);
         const auto dk = static_cast<long long>(shape.dk), dv = static_cast<long long>(shape.dv);

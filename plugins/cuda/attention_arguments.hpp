@@ -9,6 +9,15 @@
 
 namespace tessera::cuda_ops {
 
+// Whether rows of a tensor of rank 3 begin at multiples of 16 bytes.
+inline bool rows_aligned(const tsr_tensor& t) noexcept {
+    return multiple(static_cast<uint64_t>(t.strides[1] | t.strides[2]) | t.offset, 16);
+}
+// Whether rows of queries and of the output do, as kernels of many rows in f32 need it.
+inline bool ends_aligned(const tsr_node& node) noexcept {
+    return rows_aligned(*node.inputs[cpu::kQ]) && rows_aligned(*node.outputs[0]);
+}
+
 // Without splits.
 inline cuda_kernels::Attention attention_arguments(const tsr_node& node, const cpu::AttentionShape& shape,
                                                    const tsr_launch& launch) noexcept {

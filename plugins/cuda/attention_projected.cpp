@@ -12,7 +12,6 @@ namespace {
 
 using cpu::AttentionShape;
 using cuda_kernels::kPageTokens;
-using cuda_kernels::kProjectedOutputs;
 
 // Windows as large as this are enough to keep a card busy.
 constexpr int64_t kWindowTokens = 2048;
@@ -31,11 +30,12 @@ int64_t outputs_of(const AttentionShape& shape) noexcept {
 FlashKernels kernels_of(const tsr_node& node, const Build& build, const tsr_device_info& device) noexcept {
     AttentionShape shape(node);
     shape.form = cpu::AttentionForm::kPlain;
-    return flash_kernels(shape, build, device);
+    const FlashKernels kernels = flash_kernels(shape, TSR_TYPE_F32, TSR_TYPE_F32, build, device);
+    return kernels.tensor_cores || ends_aligned(node) ? kernels : FlashKernels{};
 }
 
-void estimate(const tsr_node& node, const tsr_device_info& device, const ProjectedSizes& sizes, bool tensor_cores,
-              tsr_kernel_plan& plan) noexcept {
+void estimate(const tsr_node& node, const tsr_device_info& device, const ProjectedSizes& sizes,
+              const FlashKernels& kernels, tsr_kernel_plan& plan) noexcept {
     const AttentionShape shape(node);
     const tsr_tensor &q = *node.inputs[cpu::kQ], &k = *node.inputs[cpu::kK];
     const double rows = cpu::row_count(q);
@@ -45,7 +45,7 @@ void estimate(const tsr_node& node, const tsr_device_info& device, const Project
     const double attended = static_cast<double>(shape.heads * (shape.dk + shape.dv));
     const double projected = static_cast<double>(outputs_of(shape) * shape.latent);
     // A window's keys and values are written, and read by each tile of rows, of which the second cache serves most.
-    const double window = 2 * attended * (tensor_cores ? 2 : 4);
+    const double window = 2 * attended * (kernels.tensor_cores ? 2 : 4);
     const double weights = cpu::tensor_bytes(*node.inputs[cpu::kWk]) + cpu::tensor_bytes(*node.inputs[cpu::kWv]) +
                            2 * static_cast<double>(sizes.weights_bytes);
     const double ends = 2 * cpu::tensor_bytes(q) / rows;
@@ -60,7 +60,7 @@ void estimate(const tsr_node& node, const tsr_device_info& device, const Project
     work.bytes_all_rows_full = weights + (token + window) * full + ends * rows;
     Cost cost;
     cost.launches = 4;
-    cost.macs_a_clock = attention_macs_a_clock(device, tensor_cores, shape.dk > 256);
+    set_attention_rates(device, kernels, shape.dk > 256, cost);
     write_estimate(work, cost, device, plan);
 }
 
@@ -94,7 +94,7 @@ void ProjectedAttention::plan(const tsr_node& node, const tsr_device_info& devic
     const AttentionShape shape(node);
     const auto dk = static_cast<long long>(shape.dk), dv = static_cast<long long>(shape.dv);
     const FlashKernels kernels = kernels_of(node, build, device);
-    const bool half = kernels.large.name;
+    const bool half = kernels.tensor_cores;
     const bool sizes_fit = shape.latent % 32 == 0 && shape.latent <= cuda_kernels::kMaximumLatent && shape.latent > 0 &&
                            shape.heads <= kMaximumGrid && outputs_of(shape) <= INT32_MAX / 8192;
     const bool heads_fit = half || ((shape.heads == 1 || (shape.dk % 32 == 0 && shape.dv % 32 == 0)) &&
@@ -122,7 +122,7 @@ void ProjectedAttention::plan(const tsr_node& node, const tsr_device_info& devic
     std::snprintf(plan.reason, sizeof plan.reason,
                   "%s, keys and values projected from latent rows, %lld tokens at once",
                   half ? "tensor cores, f16" : "f32", static_cast<long long>(sizes.tokens));
-    estimate(node, device, sizes, half, plan);
+    estimate(node, device, sizes, kernels, plan);
 }
 
 ProjectedAttention::ProjectedAttention(const tsr_node& node, const tsr_device_info& info, tsr_device& device,
@@ -130,27 +130,28 @@ ProjectedAttention::ProjectedAttention(const tsr_node& node, const tsr_device_in
     : node_(node),
       shape_(node),
       kernels_(kernels_of(node, build, info)),
-      sizes_(projected_sizes(node, kernels_.large.name)),
+      sizes_(projected_sizes(node, kernels_.tensor_cores)),
       weights_(device, *build.project, "projection_weights"),
       ends_(device, *build.project, "sequence_ends"),
-      project_(device, kernels_.large.name ? *build.project_f16 : *build.project,
-               kernels_.large.name ? "project_f16" : "project_f32") {
+      project_(device, kernels_.tensor_cores ? *build.project_f16 : *build.project,
+               kernels_.tensor_cores ? "project_f16" : "project_f32") {
+    const char* suffix = kernels_.tensor_cores ? "_f16" : "_f32";
     const auto make = [&](std::optional<cuda::Kernel>& made, const FlashKernel& kernel) {
-        made.emplace(device, *kernel.module, (std::string(kernel.name) + "_f16").c_str(),
+        made.emplace(device, *kernel.module, (std::string(kernel.name) + suffix).c_str(),
                      static_cast<uint32_t>(kernel.shared_bytes));
     };
-    if (!kernels_.large.name) {
+    if (kernels_.small.name) {
+        make(small_, kernels_.small);
+    } else {
         attention_.emplace(device, *build.attention, "attention");
-        return;
     }
-    make(small_, kernels_.small);
-    make(large_, kernels_.large);
+    if (kernels_.large.name) make(large_, kernels_.large);
 }
 
 void ProjectedAttention::enqueue(const tsr_launch& launch) const {
     const tsr_tensor &q = *node_.inputs[cpu::kQ], &k = *node_.inputs[cpu::kK], &table = *node_.inputs[cpu::kPageTable];
     const tsr_tensor &wk = *node_.inputs[cpu::kWk], &wv = *node_.inputs[cpu::kWv];
-    const bool half = kernels_.large.name;
+    const bool half = kernels_.tensor_cores;
     const uint32_t rows = row_bound(q, launch);
     if (rows == 0) return;
     auto* workspace = static_cast<char*>(launch.workspace);
@@ -215,7 +216,7 @@ void ProjectedAttention::enqueue(const tsr_launch& launch) const {
     p.unprojected = static_cast<int32_t>(shape_.unprojected);
     p.nk = w.nk;
     p.nv = w.nv;
-    p.direct = k.type == TSR_TYPE_F16 && multiple(static_cast<uint64_t>(k.strides[1] | k.strides[2]) | k.offset, 16);
+    p.aligned = rows_aligned(k);
 
     const int64_t element = half ? 2 : 4;
     a.k = keys;
@@ -231,23 +232,24 @@ void ProjectedAttention::enqueue(const tsr_launch& launch) const {
 
     const int64_t table_tokens = table.dims[0] * kPageTokens;
     const int64_t tokens = launch.token_bound > 0 ? std::min(launch.token_bound, table_tokens) : table_tokens;
-    const uint32_t tiles = static_cast<uint32_t>((outputs_of(shape_) + kProjectedOutputs - 1) / kProjectedOutputs) +
-                           (shape_.unprojected > 0 ? heads : 0);
+    const int64_t outputs = half ? cuda_kernels::kProjectedOutputs : cuda_kernels::kProjectedOutputsF32;
+    const uint32_t tiles =
+        static_cast<uint32_t>((outputs_of(shape_) + outputs - 1) / outputs) + (shape_.unprojected > 0 ? heads : 0);
+    const bool few = !kernels_.large.name || rows <= Splits::kFewRows;
     // Sequences and windows that the step does not have cost their launches alone.
     for (int32_t sequence = 0; sequence < e.count; ++sequence) {
         for (int64_t first = 0; first < tokens; first += sizes_.tokens) {
             p.sequence = a.window_sequence = sequence;
             p.first = a.window_first = static_cast<int32_t>(first);
             const int64_t pages = (std::min(sizes_.tokens, tokens - first) + kPageTokens - 1) / kPageTokens;
-            project_.launch(launch.queue, {tiles, static_cast<uint32_t>(pages), 1}, cuda_kernels::kProjectionThreads,
-                            p);
-            if (attention_) {
+            project_.launch(launch.queue, {tiles, static_cast<uint32_t>(pages), 1},
+                            half ? cuda_kernels::kProjectionThreads : cuda_kernels::kProjectionThreadsF32, p);
+            if (few && attention_) {
                 attention_->launch(launch.queue, {heads, std::min(rows, kMaximumGrid), 1},
                                    cuda_kernels::kAttentionThreads, a,
                                    static_cast<uint32_t>(cuda_kernels::attention_shared_bytes(a.dk, a.dv)));
                 continue;
             }
-            const bool few = rows <= Splits::kFewRows;
             const FlashKernel& kernel = few ? kernels_.small : kernels_.large;
             const auto row_tiles = (rows + static_cast<uint32_t>(kernel.rows) - 1) / static_cast<uint32_t>(kernel.rows);
             (few ? small_ : large_)

@@ -12,17 +12,23 @@ constexpr double kMemoryShare = 0.75;
 
 }  // namespace
 
-double attention_macs_a_clock(const tsr_device_info& device, bool tensor_cores, bool latent) noexcept {
-    // In f32 both operands come from shared memory, an element of each for a multiply-add.
-    if (!tensor_cores) return 24;
-    // Dense rates of f16 with sums in f32 (vendors' whitepapers; on Hopper and later data-centre cards that of
-    // mma.sync, 62 % of the whole), times the share that the instruction mix allows (docs/measurements/cuda-static.md),
-    // times what softmax, barriers and edges leave: a guess until a card has measured it.
-    constexpr double kLeft = 0.75;
+void set_attention_rates(const tsr_device_info& device, const FlashKernels& kernels, bool latent, Cost& cost) noexcept {
     const uint32_t capability = device.compute_capability;
-    if (capability == 800) return 1024 * (latent ? 0.82 : 0.7) * kLeft;
-    if (capability >= 900 && capability < 1200) return 2540 / 2.0 * (latent ? 0.66 : 0.6) * kLeft;
-    return 256 * kLeft;
+    // What softmax, barriers and edges leave: a guess until a card has measured it.
+    constexpr double kLeft = 0.75;
+    if (!kernels.tensor_cores) {
+        // By one row both operands come from shared memory, an element of each for a multiply-add. By tiles 32 lanes of
+        // each scheduler (16 on 6.0 and from 7.0 on) multiply in 0.9 of all clocks (docs/cuda-attention.md).
+        const double tiles = (capability / 10 == 61 ? 128 : 64) * 0.9 * kLeft;
+        cost.macs_a_clock = kernels.small.name ? tiles : 24;
+        cost.macs_a_clock_all_rows = kernels.large.name ? tiles : 24;
+        return;
+    }
+    // Dense rates of f16 with sums in f32 (vendors' whitepapers; on Hopper and later data-centre cards that of
+    // mma.sync, 62 % of the whole), times the share that the instruction mix allows (docs/measurements/cuda-static.md).
+    cost.macs_a_clock = 256 * kLeft;
+    if (capability == 800) cost.macs_a_clock = 1024 * (latent ? 0.82 : 0.7) * kLeft;
+    if (capability >= 900 && capability < 1200) cost.macs_a_clock = 2540 / 2.0 * (latent ? 0.66 : 0.6) * kLeft;
 }
 
 void write_estimate(const cpu::Work& work, const Cost& cost, const tsr_device_info& device,

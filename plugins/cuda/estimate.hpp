@@ -1,6 +1,8 @@
 // Seconds of nodes on a card as described.
 #pragma once
 
+#include "flash.hpp"
+
 #include <tessera/cpu/check.hpp>
 #include <tessera/device.h>
 #include <tessera/kernel.h>
@@ -19,9 +21,9 @@ struct Cost {
     double bytes_of_a_pass = 0;
 };
 
-// Multiply-adds a clock and multiprocessor of attention with many rows: on tensor cores, of heads over a latent row
-// (`latent`) or of their own, or in f32.
-double attention_macs_a_clock(const tsr_device_info& device, bool tensor_cores, bool latent) noexcept;
+// Multiply-adds a clock and multiprocessor of attention, with one row and with many: of heads over a latent row
+// (`latent`) or of their own.
+void set_attention_rates(const tsr_device_info& device, const FlashKernels& kernels, bool latent, Cost& cost) noexcept;
 
 void write_estimate(const cpu::Work& work, const Cost& cost, const tsr_device_info& device,
                     tsr_kernel_plan& plan) noexcept;

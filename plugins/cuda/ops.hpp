@@ -44,6 +44,8 @@ struct Build {
     // Attention on tensor cores; nullptr in a plugin without. The wide one is for cards with 160 KB of shared memory a
     // block.
     const cuda::Module *flash_mla = nullptr, *flash_mla_wide = nullptr, *flash_heads = nullptr, *project_f16 = nullptr;
+    // The same in f32, for many rows at once; nullptr in a plugin with tensor cores.
+    const cuda::Module *flash_mla_f32 = nullptr, *flash_heads_f32 = nullptr;
 };
 
 // The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.

@@ -5,8 +5,11 @@
 
 #define TESSERA_DECLARE(module) TESSERA_CUDA_MODULE(cuda_legacy__##module);
 TESSERA_CUDA_OPS_MODULES(TESSERA_DECLARE)
+TESSERA_DECLARE(flash_mla_f32);
+TESSERA_DECLARE(flash_heads_f32);
 
-#define TESSERA_POINTER(module) &tessera_cuda_module_cuda_legacy__##module,
+#define TESSERA_ADDRESS(module) &tessera_cuda_module_cuda_legacy__##module
+#define TESSERA_POINTER(module) TESSERA_ADDRESS(module),
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
     // Built for minor version 0, which no host is below.
@@ -16,5 +19,8 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
     uint32_t maximum = 750;
     for (size_t i = 0; i < tessera_cuda_module_cuda_legacy__rms_norm.count; ++i)
         maximum = std::max(maximum, tessera_cuda_module_cuda_legacy__rms_norm.images[i].capability);
-    return tessera::cuda_ops::plugin_table({"cuda_legacy", {600, maximum}, TESSERA_CUDA_OPS_MODULES(TESSERA_POINTER)});
+    tessera::cuda_ops::Build build{"cuda_legacy", {600, maximum}, TESSERA_CUDA_OPS_MODULES(TESSERA_POINTER)};
+    build.flash_mla_f32 = TESSERA_ADDRESS(flash_mla_f32);
+    build.flash_heads_f32 = TESSERA_ADDRESS(flash_heads_f32);
+    return tessera::cuda_ops::plugin_table(build);
 }

@@ -1,6 +1,7 @@
 // The projected form of attention: weights of any type as rows of floats, and keys and values in f32.
 #include "piece.hpp"
 #include "project_rows.hpp"
+#include "raw_rows.hpp"
 
 namespace tessera::cuda_kernels {
 namespace {
@@ -30,7 +31,67 @@ SIMT_DEVICE void decode_weights(int type, const char* row, int piece, float* to)
     }
 }
 
-constexpr int kDepth = 32;  // elements of latent rows that a step multiplies
+// A thread's part of a page's tokens and a block's outputs: 8 of each (multiply_f32.hpp).
+class ProjectF32 {
+  public:
+    static constexpr int kTokens = kPageTokens, kOutputs = kProjectedOutputsF32, kOwn = 8;
+    static constexpr int kStage = (kTokens + kOutputs) * kDepthStride;  // floats
+    static_assert(kTokens == 2 * 4 * kOwn && kOutputs == 2 * 8 * kOwn && kProjectionThreadsF32 == kRawThreads);
+
+    SIMT_DEVICE ProjectF32(const Projection& p, const LatentPage& page, int first, int outputs, float* memory)
+        : p_(p),
+          page_(page),
+          first_(first),
+          outputs_(outputs),
+          memory_(memory),
+          token_(static_cast<int>(warp()) / 2 * 32 + lane_row()),
+          output_(static_cast<int>(warp()) % 2 * 64 + lane_column()) {}
+
+    SIMT_DEVICE void run() {
+        float sums[kOwn][kOwn];
+        SIMT_UNROLL
+        for (int i = 0; i < kOwn * kOwn; ++i) sums[i / kOwn][i % kOwn] = 0;
+        const int steps = p_.latent / kDepth;
+        load(0);
+        SIMT_KEEP_LOOP
+        for (int step = 0; step < steps; ++step) {
+            float* stage = memory_ + step % 2 * kStage;
+            latents_.store(p_.type, stage);
+            weights_.store(TSR_TYPE_F32, stage + kTokens * kDepthStride);
+            sync_block();
+            if (step + 1 < steps) load(step + 1);
+            multiply_rows(sums, stage + token_ * kDepthStride, stage + (kTokens + output_) * kDepthStride);
+        }
+        SIMT_UNROLL
+        for (int i = 0; i < kOwn; ++i) {
+            SIMT_UNROLL
+            for (int j = 0; j < kOwn; ++j) {
+                const int token = token_ + 4 * i, o = first_ + output_ + 8 * j;
+                if (token >= page_.count || o >= outputs_) continue;
+                // Without a page all is not-a-number.
+                *projected<float>(p_, page_, token, o) = page_.page < 0 ? bits_as<float>(0x7FFFFFFFu) : sums[i][j];
+            }
+        }
+    }
+
+  private:
+    SIMT_DEVICE void load(int step) {
+        latents_.load(p_.type, step * kDepth, p_.aligned != 0, [&](int token) -> const char* {
+            return token < page_.count && page_.page >= 0 ? latent_row(p_, page_, token) : nullptr;
+        });
+        weights_.load(TSR_TYPE_F32, step * kDepth, true, [&](int row) -> const char* {
+            return first_ + row < outputs_ ? at<char>(p_.weights, int64_t{first_ + row} * p_.latent * 4) : nullptr;
+        });
+    }
+
+    const Projection& p_;
+    const LatentPage& page_;
+    int first_, outputs_;
+    float* memory_;
+    int token_, output_;
+    RawRows<kTokens, kDepth, kDepthStride, RawTypes::kAll> latents_;
+    RawRows<kOutputs, kDepth, kDepthStride, RawTypes::kF32> weights_;
+};
 
 }  // namespace
 }  // namespace tessera::cuda_kernels
@@ -91,61 +152,13 @@ SIMT_KERNEL(kSequenceThreads, 1) sequence_ends(SequenceEnds p) {
     }
 }
 
-// Grid: x the outputs by kProjectedOutputs, then the heads, for what is not projected; y the pages of the window.
-SIMT_KERNEL(kProjectionThreads, 2) project_f32(Projection p) {
-    SIMT_SHARED(float, latents, kPageTokens*(kDepth + 1));
-    SIMT_SHARED(float, weights, kProjectedOutputs*(kDepth + 1));
+// Grid: x the outputs by kProjectedOutputsF32, then the heads, for what is not projected; y the pages of the window.
+SIMT_KERNEL(kProjectionThreadsF32, 3) project_f32(Projection p) {
+    SIMT_SHARED(Float4, memory, 2 * ProjectF32::kStage / 4);
     const LatentPage page = latent_page(p);
     if (page.count <= 0) return;
-    const int outputs = p.heads * (p.nk + p.nv), tiles = (outputs + kProjectedOutputs - 1) / kProjectedOutputs;
-    const int first = static_cast<int>(block_index().x) * kProjectedOutputs;
-    if (first >= tiles * kProjectedOutputs)
-        return copy_unprojected<float>(p, page, first / kProjectedOutputs - tiles, [](float v) { return v; });
-    const int thread = static_cast<int>(thread_index().x), row = thread / 16, column = thread % 16;
-    float sums[4][4] = {};
-    for (int depth = 0; depth < p.latent; depth += kDepth) {
-        const int elements = minimum(kDepth, p.latent - depth);
-        sync_block();
-        if (thread < kPageTokens) {
-            float* to = latents + thread * (kDepth + 1);
-            if (thread < page.count && page.page >= 0) {
-                decode_piece(p.type, latent_row(p, page, thread), depth / kPiece, elements,
-                             [&](int e, float value) { to[e] = value; });
-            } else {
-                // Past the end nothing is written; without a page all is not-a-number.
-                for (int e = 0; e < elements; ++e) to[e] = bits_as<float>(0x7FFFFFFFu);
-            }
-        }
-        for (int i = thread; i < kProjectedOutputs * kDepth; i += kProjectionThreads) {
-            const int o = i / kDepth, e = i % kDepth;
-            if (e < elements) {
-                weights[o * (kDepth + 1) + e] =
-                    first + o < outputs
-                        ? static_cast<const float*>(p.weights)[int64_t{first + o} * p.latent + depth + e]
-                        : 0.f;
-            }
-        }
-        sync_block();
-        for (int e = 0; e < elements; ++e) {
-            float a[4], b[4];
-            SIMT_UNROLL
-            for (int i = 0; i < 4; ++i) {
-                a[i] = latents[(row + 16 * i) * (kDepth + 1) + e];
-                b[i] = weights[(column + 16 * i) * (kDepth + 1) + e];
-            }
-            SIMT_UNROLL
-            for (int i = 0; i < 4; ++i) {
-                SIMT_UNROLL
-                for (int j = 0; j < 4; ++j) sums[i][j] = fmaf(a[i], b[j], sums[i][j]);
-            }
-        }
-    }
-    SIMT_UNROLL
-    for (int i = 0; i < 4; ++i) {
-        SIMT_UNROLL
-        for (int j = 0; j < 4; ++j) {
-            const int token = row + 16 * i, o = first + column + 16 * j;
-            if (token < page.count && o < outputs) *projected<float>(p, page, token, o) = sums[i][j];
-        }
-    }
+    const int outputs = p.heads * (p.nk + p.nv), tiles = (outputs + kProjectedOutputsF32 - 1) / kProjectedOutputsF32;
+    const int tile = static_cast<int>(block_index().x);
+    if (tile >= tiles) return copy_unprojected<float>(p, page, tile - tiles, [](float v) { return v; });
+    ProjectF32(p, page, tile * kProjectedOutputsF32, outputs, reinterpret_cast<float*>(memory)).run();
 }

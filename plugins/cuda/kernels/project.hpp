@@ -46,13 +46,14 @@ struct Projection {
     int32_t type;         // of the cache
     int32_t heads, latent, unprojected, nk, nv;
     int32_t sequence;
-    int32_t first;   // token of the window
-    int32_t direct;  // 1: rows of the cache are f16 at multiples of 16 bytes
+    int32_t first;    // token of the window
+    int32_t aligned;  // 1: rows of the cache begin at multiples of 16 bytes
     int32_t reserved;
 };
 
-// A block computes kProjectedOutputs outputs, of heads one after the other, of the tokens of a page.
-inline constexpr int kProjectedOutputs = 64;
-inline constexpr int kProjectionThreads = 256;
+// A block computes that many outputs, of heads one after the other, of the tokens of a page: as f16 on tensor cores, or
+// as f32.
+inline constexpr int kProjectedOutputs = 64, kProjectedOutputsF32 = 128;
+inline constexpr int kProjectionThreads = 256, kProjectionThreadsF32 = 128;
 
 }  // namespace tessera::cuda_kernels

@@ -1,10 +1,8 @@
 // Cached rows of any type as f16.
 #pragma once
 
+#include "../../cuda/kernels/cache.hpp"
 #include "../../cuda/kernels/piece_small.hpp"
-
-// X(id): types that can be cached.
-#define TESSERA_CACHED_TYPES(X) X(F32) X(F16) X(BF16) X(Q8_0) X(Q6_0) X(Q5_0) X(Q5_1) X(Q4_0) X(Q4_1) X(IQ4_NL)
 
 namespace tessera::cuda_kernels {
 

@@ -47,10 +47,10 @@ class Flash {
         if (tile < 0) return;
         rows.first = tile * Tile::kRows;
         if (thread_index().x == 0) run_.rows = rows;
-        read_rows(rows);
+        read_flash_rows<Tile::kRows, Tile::kThreads>(p_, rows, row_data_);
         sync_block();
         const int count = minimum(Tile::kRows, rows.total - rows.first);
-        if (const Bounds all = bounds(0, count); all.first >= all.end) return;
+        if (const TokenBounds all = bounds_of_flash_rows(row_data_, 0, count); all.first >= all.end) return;
         load_queries<Tile, Element>(p_, rows, row_data_, memory_);
         sync_block();
         keep_queries();
@@ -61,58 +61,9 @@ class Flash {
     }
 
   private:
-    // Tokens that some rows of a run see.
-    struct Bounds {
-        int first, end;
-    };
-
     // Row of the block's tile.
     SIMT_DEVICE int row_of(int tile, int half) const { return (group_ * kTiles + tile) * 16 + half * 8 + lane_ / 4; }
     SIMT_DEVICE void sync_group() const { simt::named_barrier_sync(static_cast<unsigned>(1 + group_), 32 * kColumns); }
-
-    SIMT_DEVICE void read_rows(const FlashRows& rows) {
-        using namespace simt;
-        for (int m = static_cast<int>(thread_index().x); m < Tile::kRows; m += Tile::kThreads) {
-            FlashRow row{0, -1, -1, 0};
-            if (const int index = rows.first + m; index < rows.total) {
-                const TokenSpan span =
-                    span_of_row(p_, rows.begin + index / p_.group, static_cast<int>(block_index().z));
-                row = {span.first, span.last, span.sequence, 0};
-            }
-            row_data_[m] = row;
-        }
-    }
-
-    // The first row after `begin` that is of another sequence.
-    SIMT_DEVICE int end_of_run(int begin, int count) const {
-        using namespace simt;
-        const int sequence = row_data_[begin].sequence;
-        for (int m = begin; m < count; m += 32) {
-            const bool same = m + lane_ < count && row_data_[m + lane_].sequence == sequence;
-            unsigned others = ~vote_ballot(same);
-            if (others == 0) continue;
-            for (; (others & 1) == 0; others >>= 1) ++m;
-            return m;
-        }
-        return count;
-    }
-
-    SIMT_DEVICE Bounds bounds(int begin, int end) const {
-        using namespace simt;
-        Bounds b{kNoToken, 0};
-        for (int m = begin; m < end; m += 32) {
-            const FlashRow& row = row_data_[minimum(m + lane_, end - 1)];
-            if (row.first > row.last) continue;
-            b.first = minimum(b.first, row.first);
-            b.end = maximum(b.end, row.last + 1);
-        }
-        SIMT_UNROLL
-        for (int mask = 16; mask > 0; mask /= 2) {
-            b.first = minimum(b.first, shuffle_xor(b.first, mask));
-            b.end = maximum(b.end, shuffle_xor(b.end, mask));
-        }
-        return b;
-    }
 
     // Queries leave the ring: the first steps for registers, the others for a place of their own, in the order of
     // fragments. Step i of a warp is step i * kColumns + column_ of the key.
@@ -146,8 +97,8 @@ class Flash {
     template <FlashCache kCache>
     SIMT_DEVICE void attend(int begin) {
         using namespace simt;
-        const int end = end_of_run(begin, minimum(Tile::kRows, run_.rows.total - run_.rows.first));
-        const Bounds tokens = bounds(begin, end);
+        const int end = end_of_flash_run(row_data_, begin, minimum(Tile::kRows, run_.rows.total - run_.rows.first));
+        const TokenBounds tokens = bounds_of_flash_rows(row_data_, begin, end);
         sync_block();  // the run before has been read
         if (thread_index().x == 0) {
             run_.begin = begin;

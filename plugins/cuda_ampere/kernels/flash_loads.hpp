@@ -2,30 +2,16 @@
 // chunk; chunk c of row r lies at place c ^ (r % 8), so that neither ldmatrix nor the copies meet conflicts of banks.
 #pragma once
 
+#include "../../cuda/kernels/flash_rows.hpp"
 #include "../../cuda/kernels/flash_tiles.hpp"
-#include "../../cuda/kernels/spans.hpp"
 #include "decode_f16.hpp"
 
 namespace tessera::cuda_kernels {
-
-inline constexpr int kNoToken = 0x7FFFFFFF;  // past all
 
 template <class T>
 inline constexpr bool kIsHalf = false;
 template <>
 inline constexpr bool kIsHalf<simt::half_t> = true;
-
-// Of each row of a block's tile.
-struct alignas(16) FlashRow {
-    int32_t first, last;  // tokens that it attends to in this split; none: first > last
-    int32_t sequence;     // -1: none
-    float scale;          // of its scores, times log2(e)
-};
-
-// Which rows of queries there are: the first of the launch, rows * group, and the first of the block's tile.
-struct FlashRows {
-    int32_t begin, total, first;
-};
 
 // What a block works on, kept in shared memory while all registers are needed: the rows of one sequence.
 struct FlashRun {
@@ -33,12 +19,6 @@ struct FlashRun {
     int32_t begin, end;  // rows of the tile
     int32_t missing;     // the first token whose page there is not
 };
-
-// Queries of row `index`, in the order of tiles.
-SIMT_DEVICE const float* query_of(const Attention& p, const FlashRows& rows, int index) {
-    const int kv_head = static_cast<int>(simt::block_index().y);
-    return at<float>(p.q, (kv_head * p.group + index % p.group) * p.q_head + (rows.begin + index / p.group) * p.q_row);
-}
 
 // Queries as 16-bit elements, row after row. Each row is multiplied with the power of two that brings its largest
 // element to 2^14 .. 2^15: nothing overflows, and f16 loses small elements only beside ones 2^28 times as large. The

@@ -32,13 +32,13 @@ SIMT_DEVICE void load(const Projection& p, const LatentPage& page, int first, in
         const bool there = depth + chunk * 8 < p.latent;
         copy_async16(stage + kTileBytes + place, weights + (weight && there ? chunk * 16 : 0),
                      weight && there ? 16 : 0);
-        if (p.direct) {
+        if (p.type == TSR_TYPE_F16 && p.aligned) {
             copy_async16(stage + place,
                          latent && there ? from + (depth + chunk * 8) * 2 : static_cast<const char*>(p.cache),
                          latent && there ? 16 : 0);
         }
     }
-    if (p.direct) return;
+    if (p.type == TSR_TYPE_F16 && p.aligned) return;
     uint32_t words[8] = {};
     if (latent && depth + part * 16 < p.latent) decode_cached(p.type, from, depth / 16 + part, words);
     SIMT_UNROLL
