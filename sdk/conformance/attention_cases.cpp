@@ -46,9 +46,9 @@ struct Batch {
             table[sequence * static_cast<size_t>(pages_of_one) + static_cast<size_t>(token / TSR_PAGE_TOKENS)];
         return static_cast<size_t>(page * TSR_PAGE_TOKENS + token % TSR_PAGE_TOKENS);
     }
-    void add_inputs(Case& c) const {
-        Operand& p = c.input("positions", TSR_TYPE_I32, {rows()}, TSR_ROLE_INPUT, kRows);
-        Operand& s = c.input("sequences", TSR_TYPE_I32, {rows()}, TSR_ROLE_INPUT, kRows);
+    void add_inputs(Case& c, int32_t range = kRows) const {
+        Operand& p = c.input("positions", TSR_TYPE_I32, {rows()}, TSR_ROLE_INPUT, range);
+        Operand& s = c.input("sequences", TSR_TYPE_I32, {rows()}, TSR_ROLE_INPUT, range);
         Operand& t =
             c.input("page_table", TSR_TYPE_I32, {pages_of_one, static_cast<int64_t>(lengths.size())}, TSR_ROLE_INPUT);
         std::copy(positions.begin(), positions.end(), p.integers(0));
@@ -78,6 +78,10 @@ constexpr Form kForms[] = {{"plain 64", 4, 2, 64, 64, 0},         {"plain 128", 
 constexpr Form kModelForms[] = {{"prefix 576/512, 16 heads", 16, 0, 576, 512, 0},
                                 {"plain 192/128, 16 heads", 16, 16, 192, 128, 0},
                                 {"plain 128, 8 heads of 2", 8, 2, 128, 128, 0}};
+constexpr Form kPromptForms[] = {{"plain 64", 2, 1, 64, 64, 0},
+                                 {"plain 192/128", 2, 2, 192, 128, 0},
+                                 {"plain 128", 2, 1, 128, 128, 0},
+                                 {"prefix 576/512", 3, 0, 576, 512, 0}};
 // Of many heads a few rows are many tiles.
 constexpr Form kManyHeads = {"prefix 576/512, 128 heads", 128, 0, 576, 512, 0};
 constexpr int64_t kProjectedRope = 32, kProjectedRopeLarge = 64;
@@ -89,6 +93,7 @@ struct Variation {
     double q_size = 1;
     int64_t scratch_bytes = 64 << 20;
     bool hadamard = false;
+    int32_t range = kRows;  // rows of prompts may have kernels of their own
 };
 // Scratch memory in which keys and values of a page or two have room beside weights that a kernel has decoded, as f16
 // and as f32: then it projects a longer sequence window by window. A kernel that needs more refuses it.
@@ -140,12 +145,13 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
     if (varied.scratch_bytes != Variation{}.scratch_bytes)
         what += " in " + std::to_string(varied.scratch_bytes >> 10) + " KiB";
     if (varied.hadamard) what += " hadamard";
+    if (varied.range == TSR_RANGE_PROMPT_ROWS) what += " prompts";
     std::snprintf(name, sizeof name, "%s%s cache %s%s%s, %zu sequences, %lld rows", f.name, what.c_str(),
                   formats::format_name(cache), projected ? " weights " : "",
                   projected ? formats::format_name(weight) : "", batch.lengths.size(),
                   static_cast<long long>(batch.rows()));
     Case c(op, name);
-    c.fill(c.input("q", TSR_TYPE_F32, {f.dk, f.heads, batch.rows()}, TSR_ROLE_ACTIVATION, kRows),
+    c.fill(c.input("q", TSR_TYPE_F32, {f.dk, f.heads, batch.rows()}, TSR_ROLE_ACTIVATION, varied.range),
            static_cast<float>(q_size));
     batch.add_cache(c, "k", cache, key_row);
     if (projected || prefix) {
@@ -153,7 +159,7 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
     } else {
         batch.add_cache(c, "v", cache, kv_heads * f.dv);
     }
-    batch.add_inputs(c);
+    batch.add_inputs(c, varied.range);
     if (projected) {
         const float size = 1 / std::sqrt(static_cast<float>(f.latent));
         c.fill(c.input("wk", weight, {f.latent, f.dk - rope, f.heads}, TSR_ROLE_WEIGHT), size);
@@ -162,7 +168,7 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
         c.absent();
         c.absent();
     }
-    c.output("out", TSR_TYPE_F32, {f.dv, f.heads, batch.rows()}, kRows);
+    c.output("out", TSR_TYPE_F32, {f.dv, f.heads, batch.rows()}, varied.range);
     c.attribute("scale", 1 / std::sqrt(static_cast<double>(f.dk)) / q_size);
     c.attribute("kv_heads", kv_heads);
     c.attribute("head_dim_v", f.dv);
@@ -204,6 +210,18 @@ void attention_cases(const std::string& op, const Use& use) {
         for (const auto& sequences : model_batches())
             attention_case(op, form, Batch(sequences), TSR_TYPE_F16, TSR_TYPE_F32, use);
     }
+    // Prompts: all types with one form, and of each form a few.
+    for (const Form& form : kPromptForms) {
+        const bool first = &form == kPromptForms;
+        for (const tsr_type cache : kCaches) {
+            if (first || cache == TSR_TYPE_F16 || cache == TSR_TYPE_F32 || cache == TSR_TYPE_Q5_1) {
+                attention_case(op, form, Batch({{150, 23}, {65, 1}, {130, 20}}), cache, TSR_TYPE_F32, use,
+                               {.range = TSR_RANGE_PROMPT_ROWS});
+            }
+        }
+    }
+    attention_case(op, kPromptForms[1], Batch({{300, 110}}), TSR_TYPE_F16, TSR_TYPE_F32, use,
+                   {.range = TSR_RANGE_PROMPT_ROWS});
     attention_case(op, kManyHeads, Batch(model_batches()[0]), TSR_TYPE_F16, TSR_TYPE_F32, use);
     attention_case(op, kManyHeads, Batch({{70, 4}, {65, 2}}), TSR_TYPE_F16, TSR_TYPE_F32, use);
     attention_case(op, kProjectedHeads, Batch({{66, 2}, {5, 1}}), TSR_TYPE_F16, TSR_TYPE_F16, use);
