@@ -69,13 +69,21 @@ bool Generator::make_place_for(const std::string& client) {
 
 void Generator::admit() {
     const auto now = Clock::now();
-    while (!queue_.empty()) {
+    const auto may = [&](const std::unique_ptr<Task>& task) {
+        const Request& request = task->request;
+        return request.client_running == 0 || std::ranges::count_if(active_, [&](const auto& other) {
+                                                  return other->request.client == request.client;
+                                              }) < std::ptrdiff_t{request.client_running};
+    };
+    for (;;) {
         // Whoever has nothing at all does not wait behind requests that wait for a place beside those of their client.
         queue_.prefer([&](const auto& waiting) {
             return std::ranges::none_of(
                 active_, [&](const auto& task) { return task->request.client == waiting->request.client; });
         });
-        Task& next = *queue_.front(now);
+        std::unique_ptr<Task>* const first = queue_.front(now, may);
+        if (!first) return;
+        Task& next = **first;
         // Suspended requests are older; only a client that has nothing at all goes before them.
         const bool others_first = std::ranges::any_of(active_, [](const auto& task) { return task->suspended; });
         const bool place = has_place() && !others_first;

@@ -38,11 +38,14 @@ class FairQueue {
     // Of all requests that wait.
     uint64_t cost() const noexcept { return cost_; }
 
-    // The next to be served; the same until prefer(), pop() or erase_if(). The queue must not be empty.
-    Item& front(Clock::time_point now) {
-        choose(now);
-        return chosen_->waiting.front().item;
+    // The next to be served; the same until prefer(), pop() or erase_if(). Clients for whose oldest request `may(item)` is false
+    // are passed over; nullptr if that leaves none.
+    template <typename May>
+    Item* front(Clock::time_point now, May may) {
+        return choose(now, may) ? &chosen_->waiting.front().item : nullptr;
     }
+    // The queue must not be empty.
+    Item& front(Clock::time_point now) { return *front(now, kAll); }
 
     // Makes the oldest front of a client for which `test(item)` holds the next to be served. False: there is none.
     template <typename Test>
@@ -60,7 +63,7 @@ class FairQueue {
 
     // Removes front().
     Item pop(Clock::time_point now) {
-        choose(now);
+        choose(now, kAll);
         Entry entry = std::move(chosen_->waiting.front());
         chosen_->waiting.pop_front();
         chosen_->deficit -= std::min(chosen_->deficit, entry.cost);
@@ -104,27 +107,38 @@ class FairQueue {
         std::deque<Entry> waiting;  // never empty
     };
 
+    static constexpr auto kAll = [](const Item&) { return true; };
+
     void forget(const Entry& entry) {
         --size_;
         cost_ -= entry.cost;
     }
 
-    void choose(Clock::time_point now) {
-        if (chosen_ != clients_.end()) return;
-        const auto oldest =
-            std::ranges::min_element(clients_, {}, [](const Client& client) { return client.waiting.front().since; });
+    template <typename May>
+    bool choose(Clock::time_point now, const May& may) {
+        if (chosen_ != clients_.end()) return true;
+        const auto allowed = [&](const Client& client) { return may(client.waiting.front().item); };
+        auto oldest = clients_.end();
+        for (auto at = clients_.begin(); at != clients_.end(); ++at) {
+            const bool older = oldest == clients_.end() || at->waiting.front().since < oldest->waiting.front().since;
+            if (older && allowed(*at)) oldest = at;
+        }
+        if (oldest == clients_.end()) return false;
         if (now - oldest->waiting.front().since >= age_) {
             chosen_ = oldest;
-            return;
+            return true;
         }
         for (;;) {
             Client& first = clients_.front();
-            if (!std::exchange(first.in_turn, true)) first.deficit += quantum_;
-            if (first.deficit >= first.waiting.front().cost) break;
+            if (allowed(first)) {
+                if (!std::exchange(first.in_turn, true)) first.deficit += quantum_;
+                if (first.deficit >= first.waiting.front().cost) break;
+            }
             first.in_turn = false;
             clients_.splice(clients_.end(), clients_, clients_.begin());
         }
         chosen_ = clients_.begin();
+        return true;
     }
 
     const uint64_t quantum_;

@@ -203,8 +203,10 @@ void Generator::sample(Task& task, std::span<const float> logits) const {
     if (task.request.max_new_tokens == 0) return;
     try {
         const auto known = logits.first(tokenizer_.size());
-        task.sampled = task.request.sampler->sample(known);
+        if (task.request.make_constraint && !task.constraint) task.constraint = task.request.make_constraint();
+        task.sampled = task.request.sampler->sample(known, task.constraint ? task.constraint->allowed() : TokenMask());
         task.request.sampler->accept(task.sampled);
+        if (task.constraint) task.constraint->accept(task.sampled);
         if (task.request.probabilities)
             task.probabilities = probabilities_of(known, task.sampled, *task.request.probabilities);
     } catch (const Error& error) {

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <limits>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -71,7 +72,11 @@ struct Request {
     bool show_end = true;       // with show_control also the token that ends the text
     std::optional<uint32_t> probabilities;  // on_probabilities is called, with so many of the most likely tokens
     std::string client;                     // requests of different clients share the engine fairly
+    uint32_t client_running = 0;            // of the client's requests that are worked on at once; 0: any number
     std::string space;                      // requests of different spaces share no cached prefixes
+    // Makes what limits the tokens of the answer; nothing: no limit. Called once, by a worker of the team before the
+    // first token is sampled: what takes long is done before. An Error that it throws ends the request as failed.
+    std::function<std::unique_ptr<TokenConstraint>()> make_constraint;
     // Called inside Generator::step, in this order for a token.
     std::function<void(const TokenProbabilities& token)> on_probabilities;
     std::function<void(std::string_view text)> on_text;            // whole UTF-8 characters

@@ -65,11 +65,11 @@ void Sampler::accept(int32_t token) {
     window_next_ = window_next_ + 1 == window_.size() ? 0 : window_next_ + 1;
 }
 
-int32_t Sampler::sample(std::span<const float> logits) {
+int32_t Sampler::sample(std::span<const float> logits, TokenMask allowed) {
     check(logits);
     std::span<const SamplingStep> steps = parameters_.order;
     if (parameters_.temperature == 0.0f) {
-        collect(logits, penalties_on_, 1);
+        collect(logits, allowed, penalties_on_, 1);
         candidates_.front().weight = 1.0;
         return candidates_.front().token;
     }
@@ -81,7 +81,7 @@ int32_t Sampler::sample(std::span<const float> logits) {
         if (parameters_.top_k > 0) limit = std::min(limit, static_cast<size_t>(parameters_.top_k));
         steps = steps.subspan(1);
     }
-    collect(logits, penalize, limit);
+    collect(logits, allowed, penalize, limit);
     for (const SamplingStep step : steps) apply(step);
 
     const double total = weigh();
@@ -109,12 +109,17 @@ void Sampler::check(std::span<const float> logits) const {
     fail(TSR_INTERNAL, "the logit of token {} is {}: the model's output is broken", bad - logits.begin(), *bad);
 }
 
-void Sampler::collect(std::span<const float> logits, bool penalize, size_t limit) {
+void Sampler::collect(std::span<const float> logits, TokenMask allowed, bool penalize, size_t limit) {
     candidates_.clear();
     const bool plain = bias_.empty() && !penalize;
+    const bool all = allowed.empty();
+    const auto forbidden = [&](size_t i) {
+        return i / 32 >= allowed.size() || (allowed[i / 32] >> (i % 32) & 1u) == 0;
+    };
     // Below the limit a list, from there on a heap with the worst on top.
     float worst = -std::numeric_limits<float>::infinity();
     for (size_t i = 0; i < logits.size(); ++i) {
+        if (!all && forbidden(i)) continue;
         float logit = logits[i];
         if (!plain && logit != -std::numeric_limits<float>::infinity()) {
             if (!bias_.empty()) logit += bias_[i];
@@ -140,7 +145,9 @@ void Sampler::collect(std::span<const float> logits, bool penalize, size_t limit
             worst = candidates_.front().logit;
         }
     }
-    if (candidates_.empty()) fail(TSR_INTERNAL, "every token is forbidden: all {} logits are -infinity", logits.size());
+    if (candidates_.empty())
+        fail(TSR_INTERNAL, "every token is forbidden: of {} logits those that are allowed are -infinity",
+             logits.size());
     if (limit != logits.size()) std::ranges::sort(candidates_, by_logit);
 }
 

@@ -8,6 +8,8 @@
 // our own exponential (sampling_math.hpp), as the C library's may differ in the last bit.
 #pragma once
 
+#include "core/session/token_constraint.hpp"
+
 #include <cstddef>
 #include <cstdint>
 #include <random>
@@ -68,9 +70,10 @@ class Sampler {
     // Throws what check_sampling_parameters throws.
     Sampler(SamplingParameters parameters, size_t vocabulary_size);
 
-    // Draws from `logits`, one a token of the vocabulary. Does not accept(). Throws Error(TSR_INVALID_ARGUMENT) if
-    // their number is wrong, and Error(TSR_INTERNAL) if one is NaN or +infinity, or if all are -infinity.
-    int32_t sample(std::span<const float> logits);
+    // Draws from `logits`, one a token of the vocabulary, those alone that are allowed. Does not accept(). Throws
+    // Error(TSR_INVALID_ARGUMENT) if their number is wrong, and Error(TSR_INTERNAL) if one is NaN or +infinity, or if
+    // all that are allowed are -infinity.
+    int32_t sample(std::span<const float> logits, TokenMask allowed = {});
 
     // Adds `token` to the text that penalties consider; call it for the prompt's tokens too, if they are to count.
     // Throws Error(TSR_INVALID_ARGUMENT) outside the vocabulary.
@@ -87,7 +90,7 @@ class Sampler {
   private:
     void check(std::span<const float> logits) const;
     // The `limit` best, best first, or in the order of the vocabulary if `limit` is all of it.
-    void collect(std::span<const float> logits, bool penalize, size_t limit);
+    void collect(std::span<const float> logits, TokenMask allowed, bool penalize, size_t limit);
     float penalized(float logit, uint32_t count) const;
     void apply(SamplingStep step);
     void apply_penalties();

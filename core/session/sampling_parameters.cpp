@@ -105,6 +105,13 @@ void check_sampling_parameters(const SamplingParameters& p, size_t vocabulary_si
         if (std::isnan(bias) || bias == std::numeric_limits<float>::infinity())
             fail(TSR_INVALID_ARGUMENT, "logit_bias of token {}: expected a number or -infinity, found {}", token, bias);
     }
+    if (p.logit_bias.size() < vocabulary_size) return;
+    std::vector<bool> forbidden(vocabulary_size);
+    for (const auto& [token, bias] : p.logit_bias) {
+        if (std::isinf(bias)) forbidden[static_cast<size_t>(token)] = true;
+    }
+    if (std::ranges::find(forbidden, false) == forbidden.end())
+        fail(TSR_INVALID_ARGUMENT, "logit_bias: every token of the vocabulary is forbidden; at least one must not be");
 }
 
 }  // namespace tessera::session

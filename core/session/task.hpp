@@ -32,6 +32,8 @@ struct Generator::Task {
     uint64_t prompt_step = 0;  // the last that computed rows of its prompt, counted from 1
     Clock::time_point arrived = Clock::now(), admitted;
 
+    std::unique_ptr<TokenConstraint> constraint;  // made when the first token is sampled
+
     // Of the current step.
     Token sampled = 0;
     TokenProbabilities probabilities;

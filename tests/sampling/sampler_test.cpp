@@ -122,6 +122,37 @@ TEST(Sampler, GreedyHonoursPenaltiesAndBias) {
     EXPECT_EQ(sampler.sample(logits), 4);
 }
 
+TEST(Sampler, DrawsFromWhatAMaskAllows) {
+    SamplingParameters p;
+    p.temperature = 0.0f;
+    Sampler greedy(p, 70);
+    std::vector<float> logits(70);
+    for (size_t i = 0; i < logits.size(); ++i) logits[i] = static_cast<float>(i);
+    const std::vector<uint32_t> mask = {1u << 3 | 1u << 31, 1u << 1, 1u << 2};
+    EXPECT_EQ(greedy.sample(logits), 69);
+    EXPECT_EQ(greedy.sample(logits, mask), 66);
+    // Tokens past its end are not allowed.
+    EXPECT_EQ(greedy.sample(logits, TokenMask(mask).first(2)), 33);
+    EXPECT_EQ(greedy.sample(logits, TokenMask(mask).first(1)), 31);
+    EXPECT_THROW(greedy.sample(logits, std::vector<uint32_t>{0, 0, 0}), Error);
+
+    p.temperature = 5.0f;
+    p.top_k = 0;
+    Sampler random(p, 70);
+    std::set<int32_t> drawn;
+    for (int i = 0; i < 300; ++i) drawn.insert(random.sample(std::vector<float>(70), mask));
+    EXPECT_EQ(drawn, (std::set<int32_t>{3, 31, 33, 66}));
+    // The same draws as if all others were forbidden by bias.
+    for (size_t i = 0; i < 70; ++i) {
+        if (!drawn.contains(static_cast<int32_t>(i))) p.logit_bias.emplace_back(static_cast<int32_t>(i), -kInfinity);
+    }
+    p.top_k = 3;
+    Sampler biased(p, 70);
+    p.logit_bias.clear();
+    Sampler masked(p, 70);
+    for (int i = 0; i < 50; ++i) EXPECT_EQ(masked.sample(logits, mask), biased.sample(logits));
+}
+
 TEST(Sampler, TopKKeepsTheKBest) {
     const std::vector<float> logits = random_logits(5000, 1);
     const std::vector<int32_t> order = ranking(logits);

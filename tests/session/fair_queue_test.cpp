@@ -108,5 +108,22 @@ TEST(FairQueue, SharesDifferByNoMoreThanAQuantumAndARequest) {
     }
 }
 
+TEST(FairQueue, ClientsThatMayNotBeServedArePassedOver) {
+    FairQueue<std::string> queue(1, std::chrono::seconds(60));
+    queue.push("a", 1, "a1", {});
+    queue.push("b", 5, "b1", {});
+    queue.push("a", 1, "a2", {});
+    const auto not_a = [](const std::string& item) { return !item.starts_with('a'); };
+    ASSERT_NE(queue.front({}, not_a), nullptr);
+    EXPECT_EQ(*queue.front({}, not_a), "b1");
+    EXPECT_EQ(queue.pop({}), "b1");
+    EXPECT_EQ(queue.front({}, not_a), nullptr);
+    // Nor does age help them.
+    EXPECT_EQ(queue.front(std::chrono::steady_clock::time_point(std::chrono::seconds(100)), not_a), nullptr);
+    EXPECT_EQ(queue.size(), 2u);
+    EXPECT_EQ(queue.pop({}), "a1");
+    EXPECT_EQ(queue.pop({}), "a2");
+}
+
 }  // namespace
 }  // namespace tessera::session

@@ -340,5 +340,87 @@ TEST_F(ServiceTest, ProbabilitiesAreThoseOfTheModel) {
     }
 }
 
+TEST_F(ServiceTest, OfAClientNoMoreRunThanItMay) {
+    load(64 + 3, 4, 4096);
+    std::vector<Result> found(6);
+    Generator generator(engine(), *tokenizer_);
+    for (size_t i = 0; i < found.size(); ++i) {
+        Request made = request(question(static_cast<int>(i)), found[i], 6);
+        made.client = i < 4 ? "limited" : "free";
+        if (i < 4) made.client_running = 1;
+        generator.add(std::move(made));
+    }
+    size_t both = 0;
+    while (generator.step()) {
+        const auto states = generator.states();
+        const auto limited =
+            std::ranges::count_if(states, [](const RequestState& state) { return state.client == "limited"; });
+        EXPECT_LE(limited, 1);
+        both += states.size() > static_cast<size_t>(limited) && limited > 0 ? 1 : 0;
+    }
+    EXPECT_GT(both, 0u) << "others run beside it";
+    for (const Result& result : found) EXPECT_GT(result.order, 0u);
+}
+
+// Lets every answer alternate between two tokens, and counts.
+class TwoTokens final : public TokenConstraint {
+  public:
+    TwoTokens(size_t vocabulary, uint32_t& accepted) : mask_(vocabulary / 32 + 1), accepted_(accepted) {}
+    TokenMask allowed() override {
+        if (accepted_ == 5) fail(TSR_INVALID_ARGUMENT, "nothing fits any more");
+        std::ranges::fill(mask_, 0u);
+        mask_[2 + accepted_ % 2] = 1u << 7;
+        return mask_;
+    }
+    void accept(int32_t token) override {
+        EXPECT_EQ(token, static_cast<int32_t>(32 * (2 + accepted_ % 2) + 7));
+        ++accepted_;
+    }
+
+  private:
+    std::vector<uint32_t> mask_;
+    uint32_t& accepted_;
+};
+
+TEST_F(ServiceTest, ConstraintsDecideEachToken) {
+    load(64 + 3, 4, 4096);
+    Result free, alone;
+    std::vector<Result> found(3);
+    std::vector<uint32_t> accepted(found.size());
+    uint32_t made_constraints = 0;
+    serve({}, [&](Service& service) { service.submit(request(question(1), alone, 4)); });
+    const ServiceStatus status = serve({}, [&](Service& service) {
+        for (size_t i = 0; i < found.size(); ++i) {
+            Request made = request(question(static_cast<int>(i)), found[i], i == 2 ? 40 : 4);
+            made.make_constraint = [&, i] {
+                EXPECT_EQ(accepted[i], 0u);
+                return std::make_unique<TwoTokens>(tokenizer_->size(), accepted[i]);
+            };
+            service.submit(std::move(made));
+        }
+        Request broken = request(question(3), free, 4);
+        broken.make_constraint = [&]() -> std::unique_ptr<TokenConstraint> {
+            ++made_constraints;
+            fail(TSR_UNSUPPORTED, "no such grammar");
+        };
+        service.submit(std::move(broken));
+    });
+    const std::vector<Token> expected = {71, 103, 71, 103};
+    for (size_t i = 0; i < 2; ++i) {
+        const Answer& answer = found[i].answer;
+        EXPECT_EQ(std::vector<Token>(answer.tokens.begin() + answer.prompt_tokens, answer.tokens.end()), expected);
+        EXPECT_EQ(accepted[i], 4u);
+    }
+    // What cannot go on ends its own request alone.
+    EXPECT_EQ(found[2].answer.reason, FinishReason::kFailed);
+    EXPECT_EQ(found[2].answer.error, "nothing fits any more");
+    EXPECT_EQ(free.answer.error, "no such grammar");
+    EXPECT_EQ(made_constraints, 1u);
+    EXPECT_EQ(status.counters.failed, 2u);
+    Result after;
+    serve({}, [&](Service& service) { service.submit(request(question(1), after, 4)); });
+    EXPECT_EQ(after.text, alone.text);
+}
+
 }  // namespace
 }  // namespace tessera::session
