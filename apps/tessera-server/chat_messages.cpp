@@ -137,7 +137,14 @@ text::WrittenChat write_chat(const Fields& fields, const ModelText& model) {
     options.thinking = thinking_of(fields, model);
     options.tools = tools_of(fields);
     if (refuses_tools(fields)) options.tools.clear();
-    text::WrittenChat chat = model.writer->write(messages, options);
+    const bool continued = fields.boolean("continue_final_message").value_or(false);
+    options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
+    if (continued && fields.boolean("add_generation_prompt").value_or(false))
+        throw ApiError(400,
+                       "continue_final_message: excludes add_generation_prompt: a message is continued or answered",
+                       "continue_final_message");
+    text::WrittenChat chat =
+        continued ? model.writer->write_continued(messages, options) : model.writer->write(messages, options);
     // A model that has been given no tools writes text.
     if (options.tools.empty()) chat.reply.tools = text::ToolSyntax::kNone;
     return chat;

@@ -72,6 +72,11 @@ text::WrittenChat ChatWriter::write(std::span<const text::ChatMessage> messages,
     return template_.write(messages, options);
 }
 
+text::WrittenChat ChatWriter::write_continued(std::span<const text::ChatMessage> messages,
+                                              const text::ChatOptions& options) const {
+    return template_.write_continued(messages, options);
+}
+
 std::vector<text::Token> ChatWriter::tokens(const text::WrittenChat& chat, size_t begin) const {
     std::vector<text::TextRange> contents;
     for (const text::TextRange& range : chat.contents) {

@@ -36,6 +36,9 @@ class ChatWriter {
     const text::ChatOptions& options() const noexcept { return options_; }
     text::WrittenChat write(std::span<const text::ChatMessage> messages) const { return write(messages, options_); }
     text::WrittenChat write(std::span<const text::ChatMessage> messages, const text::ChatOptions& options) const;
+    // As ChatTemplate::write_continued.
+    text::WrittenChat write_continued(std::span<const text::ChatMessage> messages,
+                                      const text::ChatOptions& options) const;
     // The tokens from byte `begin` of the text on. Control tokens in contents are text, and so are tokens that the
     // vocabulary has for text but templates of any family use as control tokens.
     std::vector<text::Token> tokens(const text::WrittenChat& chat, size_t begin = 0) const;

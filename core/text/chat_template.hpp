@@ -165,6 +165,11 @@ class ChatTemplate {
     // The same with the places of the contents, for EncodeOptions::plain.
     WrittenChat write(std::span<const ChatMessage> messages, const ChatOptions& options) const;
 
+    // The same, with the last message, which is the assistant's, as an answer that has been begun: what makes the model
+    // answer the messages before it, then its reasoning and content without an end. Throws Error as write() does;
+    // TSR_INVALID_ARGUMENT also for a last message that cannot be continued.
+    WrittenChat write_continued(std::span<const ChatMessage> messages, const ChatOptions& options) const;
+
     // How the model answers a conversation that ends with a user's message.
     ReplySyntax reply_syntax(const ChatOptions& options) const;
 

@@ -78,6 +78,9 @@ class ChatText {
     }
     WrittenChat take() { return std::move(written_); }
 
+    ChatText() = default;
+    explicit ChatText(WrittenChat begun) : written_(std::move(begun)) {}
+
   private:
     WrittenChat written_;
 };
@@ -484,6 +487,44 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
         text.substr(0, end).ends_with(chat.reply.reasoning_begin) &&
         (chat.contents.empty() || chat.contents.back().end <= end - chat.reply.reasoning_begin.size());
     chat.reply.reasoning |= chat.reply.begins_in_reasoning;
+    return chat;
+}
+
+WrittenChat ChatTemplate::write_continued(std::span<const ChatMessage> messages, const ChatOptions& options) const {
+    if (messages.size() < 2 || messages.back().role != "assistant" || !messages.back().tool_calls.empty()) {
+        fail(
+            TSR_INVALID_ARGUMENT,
+            "message {}: expected an answer of the assistant without tool calls, which can be continued, after another "
+            "message",
+            messages.size() - std::min<size_t>(messages.size(), 1));
+    }
+    const ChatMessage& last = messages.back();
+    ChatOptions opening = options;
+    opening.add_generation_prompt = true;
+    WrittenChat begun = write(messages.first(messages.size() - 1), opening);
+    ReplySyntax reply = begun.reply;
+    // Some forms write the tags on lines of their own.
+    const bool lines = !begun.text.ends_with(reply.reasoning_begin);
+    ChatText out(std::move(begun));
+    if (!last.reasoning.empty()) {
+        if (!reply.reasoning)
+            fail(TSR_INVALID_ARGUMENT, "message {}: the chat template {} has no reasoning that could be continued",
+                 messages.size() - 1, name());
+        if (!reply.begins_in_reasoning) out.own(reply.reasoning_begin + "\n");
+        out.content(last.reasoning);
+        reply.begins_in_reasoning = true;
+    }
+    if (!last.content.empty()) {
+        if (reply.begins_in_reasoning) out.own(lines ? "\n" + reply.reasoning_end + "\n\n" : reply.reasoning_end);
+        out.answer(last.content);
+        // Reasoning that is part of the content may be open still.
+        const size_t open = last.content.rfind(reply.reasoning_begin), closed = last.content.rfind(reply.reasoning_end);
+        reply.begins_in_reasoning =
+            reply.reasoning && open != std::string::npos && (closed == std::string::npos || closed < open);
+        reply.reasoning = reply.begins_in_reasoning;
+    }
+    WrittenChat chat = out.take();
+    chat.reply = std::move(reply);
     return chat;
 }
 

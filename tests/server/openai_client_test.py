@@ -79,6 +79,22 @@ class OpenAiClient(unittest.TestCase):
         tokens = self.server.request("POST", "/tokenize", {"content": "un"})[1]["tokens"]
         self.assertFalse(self.ask(logit_bias={str(tokens[0]): -100}).choices[0].message.content.startswith("un"))
 
+    def test_an_answer_is_continued(self):
+        question = [{"role": "user", "content": "Count from 1 to 10 in French."}]
+        whole = self.ask(messages=question).choices[0].message.content
+        begun = whole[:whole.index(",") + 1]
+        messages = question + [{"role": "assistant", "content": begun}]
+        more = {"continue_final_message": True, "add_generation_prompt": False}
+        self.assertEqual(begun + self.ask(messages=messages, extra_body=more).choices[0].message.content, whole)
+        prompt = self.server.request("POST", "/apply-template", {"messages": messages, **more})[1]["prompt"]
+        self.assertTrue(prompt.endswith(begun))
+        for wrong in ({"continue_final_message": True, "add_generation_prompt": True}, {"continue_final_message": 1}):
+            with self.assertRaises(openai.BadRequestError):
+                self.ask(messages=messages, extra_body=wrong)
+        with self.assertRaises(openai.BadRequestError) as raised:
+            self.ask(messages=question, extra_body=more)
+        self.assertIn("assistant", str(raised.exception))
+
     def test_completions(self):
         answer = self.client.completions.create(model="any", prompt="one two three", max_tokens=5, logprobs=2, echo=False)
         self.assertEqual(answer.usage.completion_tokens, 5)

@@ -159,5 +159,59 @@ TEST(ChatTemplate, TrimsAsPythonDoes) {
     EXPECT_THAT(chat.render(broken, {}), HasSubstr("\xA0x\x85"));
 }
 
+TEST(ChatTemplate, ContinuesAnAnswerWhereItStopped) {
+    const std::vector<ChatMessage> question = {{"system", "s"}, {"user", "q"}};
+    const ChatOptions options{.bos = "<bos>", .eos = "<eos>"};
+    for (const std::string& name : ChatTemplate::names()) {
+        SCOPED_TRACE(name);
+        const ChatTemplate chat = ChatTemplate::by_name(name);
+        std::vector<ChatMessage> messages = question;
+        messages.push_back({"assistant", "It is <eos> "});
+        const WrittenChat opened = chat.write(question, options);
+        const WrittenChat written = chat.write_continued(messages, options);
+        EXPECT_TRUE(written.text.starts_with(opened.text));
+        EXPECT_TRUE(written.text.ends_with("It is <eos> ")) << "no end, nothing trimmed";
+        ASSERT_FALSE(written.contents.empty());
+        EXPECT_EQ(written.contents.back().end, written.text.size()) << "the answer is not the template's own";
+        EXPECT_FALSE(written.reply.reasoning);
+        EXPECT_FALSE(written.reply.begins_in_reasoning);
+        // An answer that has not begun is begun.
+        messages.back().content.clear();
+        EXPECT_EQ(chat.write_continued(messages, options).text, opened.text);
+        EXPECT_EQ(chat.write_continued(messages, options).reply, opened.reply);
+        // Reasoning goes on where the model reasons.
+        messages.back().reasoning = "Let me";
+        if (!opened.reply.reasoning) {
+            EXPECT_THROW(chat.write_continued(messages, options), Error);
+            continue;
+        }
+        const WrittenChat thinking = chat.write_continued(messages, options);
+        EXPECT_TRUE(thinking.text.ends_with("Let me"));
+        EXPECT_NE(thinking.text.find("<think>"), std::string::npos);
+        EXPECT_TRUE(thinking.reply.begins_in_reasoning);
+        messages.back().content = "So";
+        const WrittenChat answering = chat.write_continued(messages, options);
+        EXPECT_TRUE(answering.text.starts_with(thinking.text));
+        EXPECT_TRUE(answering.text.ends_with("So"));
+        EXPECT_NE(answering.text.find("</think>", thinking.text.size()), std::string::npos);
+        EXPECT_FALSE(answering.reply.reasoning);
+    }
+}
+
+TEST(ChatTemplate, ContinuesOnlyAnswers) {
+    const ChatTemplate chat = ChatTemplate::by_name("qwen3");
+    const ChatMessage user{"user", "q"}, answer{"assistant", "a"};
+    ChatMessage calling = answer;
+    calling.tool_calls.push_back({"", "f", "{}"});
+    const std::vector<std::vector<ChatMessage>> wrong = {{}, {answer}, {user}, {user, answer, user}, {user, calling}};
+    for (const std::vector<ChatMessage>& messages : wrong) EXPECT_THROW(chat.write_continued(messages, {}), Error);
+    // Reasoning within the content may be open.
+    const auto reply = [&](const char* content) {
+        return chat.write_continued(std::vector<ChatMessage>{user, {"assistant", content}}, {}).reply;
+    };
+    EXPECT_TRUE(reply("<think>\nhm").begins_in_reasoning);
+    EXPECT_FALSE(reply("<think>\nhm</think>so").begins_in_reasoning);
+}
+
 }  // namespace
 }  // namespace tessera::text

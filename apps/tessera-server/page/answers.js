@@ -7,16 +7,21 @@ const MAX_TRIES = 5;  // of a server that is busy
 const WAIT_SECONDS = 5;
 
 export class AnswerRun {
-    // Adds an empty message to the conversation, and asks for it with `request`. `events`: save(), changed(), ready().
-    constructor(chat, request, model, events) {
+    // Adds an empty message to the conversation, and asks for it with `request`; or for more of the last message, if that
+    // is `continued`. `events`: save(), changed(), ready().
+    constructor(chat, request, model, continued, events) {
         this.chat = chat;
         this.request = request;
         this.events = events;
         this.abort = new AbortController();
         this.view = null;  // set by whoever shows the conversation
         // What a reload finds if it comes before the end.
-        this.message = {role: "assistant", content: "", time: Date.now(), finish: "lost", model};
-        chat.messages.push(this.message);
+        this.message = continued ?? {role: "assistant", content: "", time: Date.now(), model};
+        this.message.finish = "lost";
+        if (!continued) chat.messages.push(this.message);
+        this.tokens_before = continued?.usage?.completion_tokens ?? 0;
+        this.seconds_before = continued?.reasoning_seconds ?? 0;
+        this.received = false;  // anything of the answer
         this.drawn = this.kept = 0;
         this.tokens = 0;
         this.timer = null;
@@ -51,12 +56,12 @@ export class AnswerRun {
                 if (message.finish === "lost") message.finish = "stop";
             } catch (caught) {
                 try {
-                    if (!this.abort.signal.aborted && this.is_empty() && caught.code === "loading") {
+                    if (!this.abort.signal.aborted && !this.received && caught.code === "loading") {
                         await this.wait_for_model();
                         --tries;
                         continue;
                     }
-                    if (!this.abort.signal.aborted && this.is_empty() && caught.status === 429 && tries < MAX_TRIES) {
+                    if (!this.abort.signal.aborted && !this.received && caught.status === 429 && tries < MAX_TRIES) {
                         await this.wait_for_place(caught.retry_after ?? WAIT_SECONDS);
                         continue;
                     }
@@ -136,7 +141,7 @@ export class AnswerRun {
         }
         if (event.usage) {
             const {prompt_tokens, completion_tokens, total_tokens, prompt_tokens_details} = event.usage;
-            message.usage = {prompt_tokens, completion_tokens, total_tokens, cached_tokens: prompt_tokens_details?.cached_tokens ?? 0};
+            message.usage = {prompt_tokens, completion_tokens: this.tokens_before + completion_tokens, total_tokens, cached_tokens: prompt_tokens_details?.cached_tokens ?? 0};
         }
         if (event.timings) message.timings = event.timings;
         const choice = event.choices?.[0];
@@ -147,6 +152,7 @@ export class AnswerRun {
             this.view?.show_progress("Accepted; waiting for its place", 0, 0);
             return;
         }
+        this.received = true;
         if (reasoning_content) {
             this.reasoning_from ??= performance.now();
             message.reasoning = (message.reasoning ?? "") + reasoning_content;
@@ -173,7 +179,7 @@ export class AnswerRun {
     end_reasoning() {
         if (this.reasoning_from === undefined || this.reasoning_ended) return;
         this.reasoning_ended = true;
-        this.message.reasoning_seconds = (performance.now() - this.reasoning_from) / 1000;
+        this.message.reasoning_seconds = this.seconds_before + (performance.now() - this.reasoning_from) / 1000;
     }
 
     // Not for each token, and also in a tab that is not seen.
@@ -182,7 +188,7 @@ export class AnswerRun {
             this.timer = null;
             const now = performance.now();
             if (this.reasoning_from !== undefined && !this.reasoning_ended)
-                this.message.reasoning_seconds = (now - this.reasoning_from) / 1000;
+                this.message.reasoning_seconds = this.seconds_before + (now - this.reasoning_from) / 1000;
             this.view?.update(true);
             if (this.tokens > 1 && now > this.first + 250) {
                 const speed = (this.tokens - 1) / ((now - this.first) / 1000);

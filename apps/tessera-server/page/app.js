@@ -7,7 +7,6 @@ import {MessageView} from "./messages.js";
 import {open_settings} from "./settings.js";
 import * as store from "./store.js";
 
-const CONTINUE = "Continue exactly where you stopped.";
 const UNDO_MS = 20000;
 
 let settings = store.load_settings();
@@ -142,7 +141,7 @@ function view_of(message) {
             answer();
         }),
         go_on: idle(() => {
-            if (index() === which.messages.length - 1) send(CONTINUE);
+            if (index() === which.messages.length - 1) answer(message);
             else announce("Only the last answer can be continued");
         }),
         remove: idle(() => change_messages("The message was deleted.", () => which.messages.splice(index(), 1))),
@@ -165,10 +164,15 @@ function send(text) {
     answer();
 }
 
-function request_of(which) {
+function request_of(which, continued) {
     const messages = which.system ? [{role: "system", content: which.system}] : [];
     for (const {role, content} of which.messages) messages.push({role, content});
     const request = {messages};
+    if (continued) {
+        if (continued.reasoning) messages[messages.length - 1].reasoning_content = continued.reasoning;
+        request.continue_final_message = true;
+        request.add_generation_prompt = false;
+    }
     for (const name of store.FIELDS) {
         if (settings[name] !== null) request[name] = settings[name];
     }
@@ -176,9 +180,10 @@ function request_of(which) {
     return request;
 }
 
-async function answer() {
+// A new answer, or more of `continued`, which is the last message.
+async function answer(continued = null) {
     const which = chat;
-    const run = new AnswerRun(which, request_of(which), model_name, {
+    const run = new AnswerRun(which, request_of(which, continued), model_name, continued, {
         save: () => save(which),
         changed: () => to_end(false),
         ready: () => connect(),
@@ -227,7 +232,7 @@ function show_error(error) {
     const buttons = partial ? [["Continue", view.actions.go_on], again] : [again];
     const other = [["New conversation", () => open_chat(null)]];
     const words = {
-        401: ["The server asks for a key.", "Enter it in the settings; whoever runs the server has it.", [["Enter the key", () => ask_for_key(answer)]]],
+        401: ["The server asks for a key.", "Enter it in the settings; whoever runs the server has it.", [["Enter the key", () => ask_for_key(() => answer())]]],
         413: ["The conversation is too large for the server.", "Delete long messages from it, or begin a new one.", other],
         429: ["The server has more requests than it can queue.", "Try again in a while.", buttons],
     }[error.status] ?? {
@@ -242,7 +247,7 @@ function show_error(error) {
     const [title, advice, actions] = words;
     view.show_error(title, advice, error.message === title ? "" : error.message, actions);
     to_end(true);
-    if (error.status === 401) ask_for_key(answer);
+    if (error.status === 401) ask_for_key(() => answer());
 }
 
 // ---- the state of things
