@@ -34,25 +34,6 @@ bool equal_in_constant_time(std::string_view a, std::string_view b) {
     return difference == 0;
 }
 
-std::vector<std::string> keys_of(const ServerSettings& settings) {
-    std::vector<std::string> keys = settings.keys;
-    if (!settings.key_file) return keys;
-    std::ifstream file(*settings.key_file);
-    if (!file) fail(TSR_NOT_FOUND, "--api-key-file {}: the file cannot be read", settings.key_file->string());
-    const size_t before = keys.size();
-    for (std::string line; std::getline(file, line);) {
-        const size_t begin = line.find_first_not_of(" \t\r");
-        if (begin == std::string::npos || line[begin] == '#') continue;
-        keys.push_back(line.substr(begin, line.find_last_not_of(" \t\r") - begin + 1));
-    }
-    if (keys.size() == before) {
-        fail(TSR_INVALID_ARGUMENT,
-             "--api-key-file {}: expected one key a line, found none; without the flag no key is needed",
-             settings.key_file->string());
-    }
-    return keys;
-}
-
 std::string_view given_key(const HttpRequest& request) {
     if (const std::string* header = request.header("authorization")) {
         constexpr std::string_view bearer = "bearer ";
@@ -66,12 +47,48 @@ std::string_view given_key(const HttpRequest& request) {
 }  // namespace
 
 AccessControl::AccessControl(const ServerSettings& settings)
-    : settings_(settings), loopback_(is_loopback(settings.host)), keys_(keys_of(settings)) {}
+    : settings_(settings), loopback_(is_loopback(settings.host)) {
+    set_keys(read_keys());
+}
+
+std::vector<AccessControl::Key> AccessControl::read_keys() const {
+    std::vector<Key> keys;
+    for (const std::string& key : settings_.keys) keys.push_back({key, settings_.client_limits});
+    if (!settings_.key_file) return keys;
+    std::ifstream file(*settings_.key_file);
+    if (!file) fail(TSR_NOT_FOUND, "--api-key-file {}: the file cannot be read", settings_.key_file->string());
+    const size_t before = keys.size();
+    size_t number = 0;
+    for (std::string line; std::getline(file, line);) {
+        ++number;
+        const size_t begin = line.find_first_not_of(" \t\r");
+        if (begin == std::string::npos || line[begin] == '#') continue;
+        const size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
+        try {
+            keys.push_back({line.substr(begin, end - begin),
+                            parse_client_limits(std::string_view(line).substr(end), settings_.client_limits)});
+        } catch (const Error& error) {
+            fail(TSR_INVALID_ARGUMENT, "--api-key-file {}, line {}: {}", settings_.key_file->string(), number,
+                 error.what());
+        }
+    }
+    if (keys.size() == before) {
+        fail(TSR_INVALID_ARGUMENT,
+             "--api-key-file {}: expected one key a line, found none; without the flag no key is needed",
+             settings_.key_file->string());
+    }
+    return keys;
+}
+
+// A key that comes back is the same client, and one that takes its place is another.
+void AccessControl::set_keys(std::vector<Key> keys) {
+    const std::scoped_lock lock(mutex_);
+    for (Key& key : keys) key.number = numbers_.try_emplace(key.text, numbers_.size()).first->second;
+    keys_ = std::move(keys);
+}
 
 void AccessControl::reload() {
-    std::vector<std::string> keys = keys_of(settings_);
-    const std::scoped_lock lock(mutex_);
-    keys_ = std::move(keys);
+    set_keys(read_keys());
 }
 
 bool AccessControl::known_host(std::string_view host) const {
@@ -95,12 +112,11 @@ bool AccessControl::allowed_origin(const HttpRequest& request, std::string_view 
     return listed(origin);
 }
 
-std::optional<size_t> AccessControl::key_of(const HttpRequest& request) const {
+const AccessControl::Key* AccessControl::key_of(const HttpRequest& request) const {
     const std::string_view given = given_key(request);
-    const std::scoped_lock lock(mutex_);
-    std::optional<size_t> found;
-    for (size_t i = 0; i < keys_.size(); ++i) {
-        if (equal_in_constant_time(given, keys_[i])) found = i;
+    const Key* found = nullptr;
+    for (const Key& key : keys_) {
+        if (equal_in_constant_time(given, key.text)) found = &key;
     }
     return found;
 }
@@ -115,12 +131,12 @@ std::optional<HttpResponse> AccessControl::refusal(const HttpRequest& request, b
         return to_response(ApiError(
             403, fmt::format("pages of {} may not use this server; --cors-origin allows them", *origin), "Origin"));
     }
-    bool keys;
-    {
+    bool refused = false;
+    if (needs_key) {
         const std::scoped_lock lock(mutex_);
-        keys = !keys_.empty();
+        refused = !keys_.empty() && !key_of(request);
     }
-    if (needs_key && keys && !key_of(request)) {
+    if (refused) {
         ApiError error(401,
                        given_key(request).empty() ? "a key is needed: send the header 'Authorization: Bearer KEY'"
                                                   : "the key is not valid",
@@ -139,14 +155,12 @@ Headers AccessControl::cors_headers(const HttpRequest& request) const {
     return {{"Access-Control-Allow-Origin", *origin}, {"Vary", "Origin"}};
 }
 
-std::string AccessControl::space_of(const HttpRequest& request) const {
-    const auto key = key_of(request);
-    return key ? fmt::format("key {}", *key) : std::string();
-}
-
-std::string AccessControl::client_of(const HttpRequest& request) const {
-    if (const auto key = key_of(request)) return fmt::format("key {}", *key);
-    return request.address;
+Sender AccessControl::sender_of(const HttpRequest& request) const {
+    const std::scoped_lock lock(mutex_);
+    const Key* const key = key_of(request);
+    if (!key) return {request.address, {}, settings_.client_limits};
+    const std::string name = fmt::format("key {}", key->number);
+    return {name, name, key->limits};
 }
 
 }  // namespace tessera::server

@@ -4,6 +4,7 @@
 #include "apps/tessera-server/exchange.hpp"
 #include "apps/tessera-server/settings.hpp"
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -13,10 +14,20 @@
 
 namespace tessera::server {
 
+// Who sent a request: session::Request::client and ::space, and what this client may use.
+struct Sender {
+    // The same for all requests of one key and different from others'; of those without keys, the address. It is not
+    // the key.
+    std::string client;
+    // Requests of different spaces share nothing that is cached: one for each key.
+    std::string space;
+    ClientLimits limits;
+};
+
 // Any thread.
 class AccessControl {
   public:
-    // Throws Error if the key file cannot be read or has no keys.
+    // Throws Error if the key file cannot be read, has no keys, or limits that are not valid.
     explicit AccessControl(const ServerSettings& settings);
 
     // Reads the key file again. Throws as the constructor does; the keys are as before then.
@@ -29,23 +40,27 @@ class AccessControl {
     // Headers for the answer to a page of a site that settings allow; empty for all others.
     Headers cors_headers(const HttpRequest& request) const;
 
-    // The same for all requests of one key and different from others'; of those without keys, the address. It is not
-    // the key.
-    std::string client_of(const HttpRequest& request) const;
-    // Requests of different spaces share nothing that is cached: one for each key.
-    std::string space_of(const HttpRequest& request) const;
+    Sender sender_of(const HttpRequest& request) const;
 
   private:
     bool known_host(std::string_view host) const;
     bool listed(std::string_view origin) const;
     bool allowed_origin(const HttpRequest& request, std::string_view origin) const;
-    // Its number among all keys; nothing: not a valid one.
-    std::optional<size_t> key_of(const HttpRequest& request) const;
+    struct Key {
+        std::string text;
+        ClientLimits limits;
+        size_t number = 0;  // the same for as long as the server runs
+    };
+    std::vector<Key> read_keys() const;
+    void set_keys(std::vector<Key> keys);
+    // With mutex_ held. nullptr: not a valid one.
+    const Key* key_of(const HttpRequest& request) const;
 
     const ServerSettings& settings_;
     const bool loopback_;
     mutable std::mutex mutex_;
-    std::vector<std::string> keys_;
+    std::vector<Key> keys_;
+    std::map<std::string, size_t> numbers_;  // of all keys that there have been
 };
 
 }  // namespace tessera::server

@@ -2,35 +2,31 @@
 
 #include "apps/tessera-server/json_text.hpp"
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/base/system_error.hpp"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
 #include <spdlog/fmt/chrono.h>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <climits>
 
 namespace tessera::server {
+namespace {
 
-void AccessLog::Close::operator()(std::FILE* file) const noexcept {
-    if (file != stdout) std::fclose(file);
-}
+using Clock = std::chrono::steady_clock;
 
-AccessLog::AccessLog(const std::optional<std::filesystem::path>& file) : path_(file) {
-    reopen();
-}
+constexpr size_t kWaitingBytes = 4 << 20;
+constexpr int kPollMilliseconds = 100;
+constexpr std::chrono::seconds kLastWrites(1);
 
-void AccessLog::reopen() {
-    if (!path_) return;
-    if (*path_ == "-") {
-        file_.reset(stdout);
-        return;
-    }
-    std::FILE* const opened = std::fopen(path_->c_str(), "ae");
-    if (!opened) fail_system(errno, *path_, "write the access log");
-    file_.reset(opened);
-}
-
-void AccessLog::write(const Access& access) {
-    if (!file_) return;
+std::string line_of(const Access& access) {
     const auto now = std::chrono::system_clock::now();
     std::string line = fmt::format(R"({{"time":"{:%FT%T}Z","id":{},"client":)",
                                    std::chrono::floor<std::chrono::milliseconds>(now), access.request->number);
@@ -47,8 +43,111 @@ void AccessLog::write(const Access& access) {
         append_json(line, usage->finish);
     }
     line += "}\n";
-    std::fwrite(line.data(), 1, line.size(), file_.get());
-    std::fflush(file_.get());
+    return line;
+}
+
+}  // namespace
+
+AccessLog::AccessLog(const std::optional<std::filesystem::path>& file) : path_(file) {
+    if (!path_) return;
+    descriptor_ = open_file();
+    thread_ = std::thread([this] { run(); });
+}
+
+AccessLog::~AccessLog() {
+    if (!path_) return;
+    {
+        const std::scoped_lock lock(mutex_);
+        end_ = Clock::now() + kLastWrites;
+        changed_.notify_one();
+    }
+    thread_.join();
+    if (descriptor_ > STDOUT_FILENO) close(descriptor_);
+}
+
+int AccessLog::open_file() const {
+    if (*path_ == "-") return STDOUT_FILENO;
+    // A pipe that nobody reads is an error instead of a wait.
+    const int descriptor = open(path_->c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0640);
+    if (descriptor < 0) fail_system(errno, *path_, "write the access log");
+    return descriptor;
+}
+
+void AccessLog::write(const Access& access) {
+    if (!path_) return;
+    const std::string line = line_of(access);
+    const std::scoped_lock lock(mutex_);
+    if (waiting_.size() + line.size() > kWaitingBytes) {
+        ++dropped_;
+        return;
+    }
+    waiting_ += line;
+    ++lines_;
+    changed_.notify_one();
+}
+
+void AccessLog::reopen() {
+    const std::scoped_lock lock(mutex_);
+    reopen_ = true;
+    changed_.notify_one();
+}
+
+uint64_t AccessLog::dropped() const {
+    const std::scoped_lock lock(mutex_);
+    return dropped_;
+}
+
+void AccessLog::run() {
+    pthread_setname_np(pthread_self(), "tessera-access");
+    // A reader of a pipe that has gone ends the log, not the server.
+    sigset_t pipe;
+    sigemptyset(&pipe);
+    sigaddset(&pipe, SIGPIPE);
+    pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
+    for (;;) {
+        std::string text;
+        size_t lines = 0;
+        bool reopening = false;
+        {
+            std::unique_lock lock(mutex_);
+            changed_.wait(lock, [&] { return reopen_ || end_ || !waiting_.empty(); });
+            if (end_ && waiting_.empty()) return;
+            text.swap(waiting_);
+            lines = std::exchange(lines_, 0);
+            reopening = std::exchange(reopen_, false);
+        }
+        if (!write_all(text)) {
+            const std::scoped_lock lock(mutex_);
+            if (dropped_ == 0) log().error("lines of the access log cannot be written and are dropped");
+            dropped_ += lines;
+        }
+        if (!reopening) continue;
+        try {
+            const int opened = open_file();
+            if (descriptor_ > STDOUT_FILENO) close(descriptor_);
+            descriptor_ = opened;
+        } catch (const Error& error) {
+            log().error("{}", error.what());
+        }
+    }
+}
+
+bool AccessLog::write_all(std::string_view text) {
+    while (!text.empty()) {
+        pollfd ready{descriptor_, POLLOUT, 0};
+        const int count = poll(&ready, 1, kPollMilliseconds);
+        {
+            const std::scoped_lock lock(mutex_);
+            if (end_ && Clock::now() >= *end_) return false;
+        }
+        if (count == 0 || (count < 0 && errno == EINTR)) continue;
+        // As much as a pipe that is ready takes without a wait, whoever else uses it.
+        const ssize_t written = ::write(descriptor_, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
+        if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
+        if (written <= 0) return false;
+        text.remove_prefix(static_cast<size_t>(written));
+    }
+    return true;
 }
 
 }  // namespace tessera::server

@@ -3,11 +3,15 @@
 
 #include "apps/tessera-server/exchange.hpp"
 
-#include <cstdio>
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <filesystem>
-#include <memory>
+#include <mutex>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <thread>
 
 namespace tessera::server {
 
@@ -19,22 +23,37 @@ struct Access {
     const Usage* usage;  // nullptr: the request generated nothing
 };
 
-// Nothing of a prompt, an answer or a key is written. One thread at a time.
+// Nothing of a prompt, an answer or a key is written. A thread of its own writes: no caller waits for a disk or a pipe.
+// Lines for which there is no room meanwhile, or which cannot be written, are dropped and counted. Any thread.
 class AccessLog {
   public:
     // `file`: "-" is standard output; none: nothing is written. Throws Error if it cannot be opened.
     explicit AccessLog(const std::optional<std::filesystem::path>& file);
+    // Writes what waits, for a second at most.
+    ~AccessLog();
+
     void write(const Access& access);
-    // Opens the file anew, after another program has moved it.
+    // Opens the file anew, after another program has moved it; a message of the log says if that fails, and the file
+    // stays the one that it was.
     void reopen();
+    uint64_t dropped() const;
 
   private:
-    struct Close {
-        void operator()(std::FILE* file) const noexcept;
-    };
+    int open_file() const;
+    void run();
+    // False: it could not be written, or the log ends and nobody reads.
+    bool write_all(std::string_view text);
 
-    std::optional<std::filesystem::path> path_;
-    std::unique_ptr<std::FILE, Close> file_;
+    const std::optional<std::filesystem::path> path_;
+    int descriptor_ = -1;  // of the thread that writes
+    mutable std::mutex mutex_;
+    std::condition_variable changed_;
+    std::string waiting_;
+    size_t lines_ = 0;  // that wait
+    uint64_t dropped_ = 0;
+    bool reopen_ = false;
+    std::optional<std::chrono::steady_clock::time_point> end_;  // the log ends
+    std::thread thread_;
 };
 
 }  // namespace tessera::server

@@ -41,8 +41,10 @@ Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const S
       model_(std::move(model)),
       form_(form) {}
 
-void Answering::start(session::Request request) {
+void Answering::start(session::Request request, const ClientLimits& limits, ClientAccounts& accounts) {
     const auto self = shared_from_this();
+    ticket_ =
+        accounts.admit(request.client, limits, model_->engine->max_sequences(), form_.choices, request.prompt.size());
     left_ = form_.choices;
     exchange_->when_gone([weak = weak_from_this()] {
         if (const auto answering = weak.lock()) answering->cancel();
@@ -122,6 +124,8 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
         on_finish(choice, answer);
     }
     if (--left_ > 0) return;
+    ticket_->use(usage_.new_tokens);
+    ticket_.reset();
     exchange_->note(usage_);
     if (!failed_) on_end();
 }

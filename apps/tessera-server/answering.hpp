@@ -1,6 +1,7 @@
 // From a request's generations to its answer.
 #pragma once
 
+#include "apps/tessera-server/client_limits.hpp"
 #include "apps/tessera-server/exchange.hpp"
 #include "apps/tessera-server/model_host.hpp"
 #include "apps/tessera-server/request_fields.hpp"
@@ -23,9 +24,9 @@ class Answering : public std::enable_shared_from_this<Answering> {
     Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form);
     virtual ~Answering() = default;
 
-    // Once. `request` for each choice, with seeds one after the other. Throws ApiError if the queue is full, and what
-    // Service::submit throws; nothing is generated then.
-    void start(session::Request request);
+    // Once. `request` for each choice, with seeds one after the other. Throws ApiError if the client has used up its
+    // share or the queue is full, and what Service::submit throws; nothing is generated then. `accounts` outlive this.
+    void start(session::Request request, const ClientLimits& limits, ClientAccounts& accounts);
 
     // Sends a comment if a stream has been silent for that long.
     void ping(std::chrono::steady_clock::duration silence);
@@ -64,6 +65,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
     const std::shared_ptr<Exchange> exchange_;
     const std::shared_ptr<const ServedModel> model_;
     const AnswerForm form_;
+    std::unique_ptr<ClientAccounts::Ticket> ticket_;  // until the last choice has finished
     uint32_t left_ = 0;
     bool failed_ = false;
     std::once_flag opened_;

@@ -30,7 +30,8 @@ using Tcp = asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 
 constexpr uint32_t kHeaderBytes = 64 << 10;
-constexpr size_t kUnreadBytes = 16 << 20;     // of an answer that the client does not read, until it is disconnected
+constexpr size_t kUnreadBytes = 16 << 20;     // of a stream that the client does not read, until it is disconnected
+constexpr size_t kUnreadShare = 64 << 10;     // the same where all clients together have more than they may
 constexpr size_t kDiscardBytes = 1 << 20;     // read after an early answer, so that the client gets to see it
 constexpr uint64_t kSlowestBytes = 16 << 10;  // of a body, a second
 constexpr size_t kKeptBytes = 64 << 10;       // of a buffer between writes
@@ -56,6 +57,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void read_header();
     void header_read();
     void read_body();
+    void read_more();
     void failed(const boost::system::error_code& error);
     void late_request();
     void refuse(HttpResponse response);
@@ -79,6 +81,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     beast::flat_buffer buffer_;
     std::optional<http::request_parser<http::string_body>> parser_;
     HttpRequest request_;
+    HeldBytes body_{context_.bodies};
     std::shared_ptr<Answer> answer_;  // being made or written
     std::string writing_;
     bool writing_now_ = false;
@@ -93,12 +96,14 @@ class Connection : public std::enable_shared_from_this<Connection> {
 // Its text is made by the threads that answer, and written by the thread of I/O.
 class Connection::Answer final : public Exchange, public std::enable_shared_from_this<Answer> {
   public:
-    Answer(std::shared_ptr<Connection> connection, HttpRequest request, bool keep_alive, bool chunked)
+    Answer(std::shared_ptr<Connection> connection, HttpRequest request, HeldBytes body, bool keep_alive, bool chunked)
         : connection_(std::move(connection)),
           executor_(connection_->socket_.get_executor()),
           request_(std::move(request)),
+          body_(std::move(body)),
           keep_alive_(keep_alive),
-          chunked_(chunked) {}
+          chunked_(chunked),
+          unread_(connection_->context_.unread) {}
 
     // The last reference may be the engine's; a connection ends on the thread of I/O.
     ~Answer() override {
@@ -106,6 +111,11 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
     }
 
     const HttpRequest& request() const noexcept override { return request_; }
+
+    void drop_body() override {
+        std::string().swap(request_.body);
+        body_.reset();
+    }
 
     void set_headers(Headers headers) override {
         const std::scoped_lock lock(mutex_);
@@ -115,6 +125,12 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
     void respond(HttpResponse response) override {
         const std::scoped_lock lock(mutex_);
         if (ended_ || started_) return;
+        if (response.body.size() > kUnreadShare && !unread_.add(response.body.size())) {
+            ApiError error(503, "clients have not read so many bytes of answers that there is no memory for this one",
+                           {}, "overloaded");
+            error.retry_after = 1;
+            response = to_response(error);
+        }
         response.headers.insert(response.headers.end(), headers_.begin(), headers_.end());
         std::string text = response_head(response, keep_alive_);
         if (request_.method != "HEAD") text += response.body;
@@ -136,6 +152,11 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
     void send(std::string part) override {
         const std::scoped_lock lock(mutex_);
         if (ended_ || !started_ || part.empty()) return;
+        if (!unread_.add(part.size())) {
+            unread_.add_always(part.size());
+            overflow_ = overflow_ || unread_.bytes() > kUnreadShare;
+        }
+        if (unread_.bytes() > kUnreadBytes) overflow_ = true;
         if (chunked_) {
             append_chunk(pending_, part);
         } else {
@@ -178,12 +199,20 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
         return ended_;
     }
 
+    // On the thread of I/O: all that take() gave has been written.
+    void written(size_t size) {
+        const std::scoped_lock lock(mutex_);
+        bytes += size;
+        unread_.remove(unread_.bytes() - std::min<uint64_t>(unread_.bytes(), pending_.size()));
+    }
+
     // On the thread of I/O: nothing can be written any more.
     void lost() {
         std::function<void()> gone;
         {
             const std::scoped_lock lock(mutex_);
-            pending_.clear();
+            std::string().swap(pending_);
+            unread_.reset();
             if (gone_) return;
             gone_ = true;
             if (!ended_) gone = std::move(on_gone_);
@@ -205,7 +234,6 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
 
   private:
     void schedule() {
-        if (pending_.size() > kUnreadBytes) overflow_ = true;
         if (scheduled_) return;
         scheduled_ = true;
         asio::post(executor_, [self = shared_from_this()] {
@@ -221,9 +249,11 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
 
     std::shared_ptr<Connection> connection_;
     const Tcp::socket::executor_type executor_;
-    const HttpRequest request_;
+    HttpRequest request_;
+    HeldBytes body_;
     const bool keep_alive_, chunked_;
-    mutable std::mutex mutex_;
+    mutable std::mutex mutex_;  // of all below
+    HeldBytes unread_;
     Headers headers_;
     std::string pending_;
     bool started_ = false, ended_ = false, gone_ = false, scheduled_ = false;
@@ -294,11 +324,26 @@ void Connection::read_body() {
     const uint64_t bytes = parser_->content_length().value_or(context_.settings.body_bytes);
     set_deadline(context_.settings.header_time + std::chrono::seconds(bytes / kSlowestBytes),
                  &Connection::late_request);
-    http::async_read(socket_, buffer_, *parser_,
-                     [self = shared_from_this()](const boost::system::error_code& error, size_t) {
-                         if (error) return self->failed(error);
-                         self->handle();
-                     });
+    parser_->eager(true);
+    read_more();
+}
+
+// What has arrived counts, not what was announced: a client that announces much takes nothing from others.
+void Connection::read_more() {
+    if (parser_->is_done()) return handle();
+    http::async_read_some(
+        socket_, buffer_, *parser_, [self = shared_from_this()](const boost::system::error_code& error, size_t) {
+            if (error) return self->failed(error);
+            const uint64_t size = self->parser_->get().body().size();
+            if (self->body_.add(size - std::min(size, self->body_.bytes()))) return self->read_more();
+            self->parser_.reset();
+            ApiError refused(503,
+                             fmt::format("requests of {} bytes are being read, of {} that the server holds at once",
+                                         self->context_.bodies.used(), self->context_.bodies.limit()),
+                             {}, "overloaded");
+            refused.retry_after = 1;
+            self->refuse(to_response(refused));
+        });
 }
 
 void Connection::failed(const boost::system::error_code& error) {
@@ -336,7 +381,9 @@ void Connection::refuse(HttpResponse response) {
     ++deadline_;
     boost::system::error_code unused;
     socket_.cancel(unused);
-    answer_ = std::make_shared<Answer>(shared_from_this(), std::move(request_), false, chunked_);
+    body_.reset();
+    answer_ =
+        std::make_shared<Answer>(shared_from_this(), std::move(request_), HeldBytes(context_.bodies), false, chunked_);
     unread_ = true;
     answer_->respond(std::move(response));
 }
@@ -345,7 +392,8 @@ void Connection::handle() {
     ++deadline_;
     request_.body = std::move(parser_->get().body());
     parser_.reset();
-    answer_ = std::make_shared<Answer>(shared_from_this(), std::move(request_), keep_alive_, chunked_);
+    answer_ =
+        std::make_shared<Answer>(shared_from_this(), std::move(request_), std::move(body_), keep_alive_, chunked_);
     request_ = {};
     unread_ = false;
     watch();
@@ -389,7 +437,7 @@ void Connection::written(const std::shared_ptr<Answer>& answer, const boost::sys
     if (writing_.capacity() > kKeptBytes) writing_.shrink_to_fit();
     if (answer_ != answer) return;
     ++deadline_;
-    answer->bytes += bytes;
+    answer->written(bytes);
     if (error) return lose();
     flush(answer);
 }

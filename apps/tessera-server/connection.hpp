@@ -2,6 +2,7 @@
 #pragma once
 
 #include "apps/tessera-server/access_log.hpp"
+#include "apps/tessera-server/byte_budget.hpp"
 #include "apps/tessera-server/exchange.hpp"
 #include "apps/tessera-server/settings.hpp"
 
@@ -20,9 +21,10 @@ struct ConnectionContext {
     // Whether a request with this header may send its body: an answer refuses it.
     std::function<std::optional<HttpResponse>(const HttpRequest&)> check;
     AccessLog& log;
-    uint64_t requests = 0;  // received so far
-    uint32_t open = 0;      // connections
-    bool closing = false;   // answers end their connections
+    ByteBudget bodies, unread;  // of requests; of answers, until clients have read them
+    uint64_t requests = 0;      // received so far
+    uint32_t open = 0;          // connections
+    bool closing = false;       // answers end their connections
 };
 
 // Reads the first request. Everything of a connection happens on the executor of `socket`, which one thread runs.

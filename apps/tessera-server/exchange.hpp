@@ -48,6 +48,9 @@ class Exchange {
 
     virtual const HttpRequest& request() const noexcept = 0;
 
+    // The request's body has been read and is empty from now on: it counts among the memory that all requests share.
+    virtual void drop_body() = 0;
+
     // Headers of the answer beside its own. Before it begins.
     virtual void set_headers(Headers headers) = 0;
 

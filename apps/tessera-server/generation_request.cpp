@@ -118,8 +118,10 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
     if (const auto count = fields.integer("n_probs", 0, kMaximumProbabilities); count && *count > 0)
         request.probabilities = static_cast<uint32_t>(*count);
     request.prompt = tokens_of_prompt(fields, model);
-    const json::value* const prompt = fields.find("prompt");
-    read.prompt = prompt->is_string() ? std::string(prompt->get_string()) : model.tokenizer->decode(request.prompt);
+    if (!read.form.stream) {
+        const json::value* const prompt = fields.find("prompt");
+        read.prompt = prompt->is_string() ? std::string(prompt->get_string()) : model.tokenizer->decode(request.prompt);
+    }
     read.tokens = fields.boolean("return_tokens").value_or(false);
     return read;
 }

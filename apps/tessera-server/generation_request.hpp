@@ -32,7 +32,7 @@ struct CompletionRequest {
 struct PlainRequest {
     AnswerForm form;
     session::Request request;
-    std::string prompt;   // as text
+    std::string prompt;   // as text; of an answer in one piece alone
     bool tokens = false;  // the answer has its tokens, too
 };
 

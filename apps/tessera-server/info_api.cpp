@@ -22,9 +22,14 @@ HttpResponse health_response(const ModelHost& host) {
                 return to_response(ApiError(503, "a device is lost: restart the server", {}, "device_lost"));
             return json_response(R"({"status":"ok"})");
         case ModelHost::State::kLoading: {
-            ApiError error(503, fmt::format("Loading model: {:.0f} %", health.loaded * 100), {}, "loading");
+            ApiError error(503, fmt::format("Loading model: {:.0f} %", health.loaded() * 100), {}, "loading");
             error.retry_after = 1;
-            return to_response(error);
+            HttpResponse response = to_response(error);
+            response.body.pop_back();
+            response.body +=
+                fmt::format(R"(,"status":"loading","progress":{:.4f},"loaded_bytes":{},"total_bytes":{}}})",
+                            health.loaded(), health.loaded_bytes, health.total_bytes);
+            return response;
         }
         case ModelHost::State::kDraining:
             return to_response(ApiError(503, "the server is being stopped", {}, "stopping"));

@@ -14,7 +14,16 @@ HttpResponse models_response(const ModelHost& host, const std::string& name);
 HttpResponse props_response(const ServedModel& model, const ServerSettings& settings);
 // Requests of `client`; of all others their numbers alone.
 HttpResponse slots_response(const ServedModel& model, const std::string& client);
-HttpResponse metrics_response(const ModelHost& host);
+
+// What metrics show beside the model.
+struct ServerStatus {
+    uint32_t connections;
+    uint64_t requests;                  // received so far
+    uint64_t body_bytes, unread_bytes;  // held of requests, and of answers that clients have not read
+    uint64_t limited;                   // requests refused as their client had used up its share
+    uint64_t dropped_lines;             // of the access log
+};
+HttpResponse metrics_response(const ModelHost& host, const ServerStatus& server);
 
 // What lies where: {"devices": [...], "layers": [...]}.
 HttpResponse machine_response(const ServedModel& model);

@@ -31,12 +31,20 @@ double rate(uint64_t tokens, double seconds) {
 
 }  // namespace
 
-HttpResponse metrics_response(const ModelHost& host) {
+HttpResponse metrics_response(const ModelHost& host, const ServerStatus& server) {
     Metrics m;
     const ModelHost::Health health = host.health();
     m.add("ready", "gauge", "Whether the model answers.", health.state == ModelHost::State::kReady ? 1 : 0);
     m.add("loaded_ratio", "gauge", "How much of the model has been loaded.",
-          health.state == ModelHost::State::kReady ? 1.0 : health.loaded);
+          health.state == ModelHost::State::kReady ? 1.0 : health.loaded());
+    m.add("http_connections", "gauge", "Connections that are open.", server.connections);
+    m.add("http_requests_total", "counter", "Requests that were received.", server.requests);
+    m.add("http_body_bytes", "gauge", "Bytes of requests that are held.", server.body_bytes);
+    m.add("http_unread_bytes", "gauge", "Bytes of answers that clients have not read.", server.unread_bytes);
+    m.add("requests_limited_total", "counter", "Requests refused as their client had used up its share.",
+          server.limited);
+    m.add("access_log_dropped_lines_total", "counter", "Lines of the access log that could not be written in time.",
+          server.dropped_lines);
     if (const auto model = host.peek()) {
         const session::ServiceStatus s = model->service->status();
         const session::GeneratorCounters& c = s.counters;

@@ -34,9 +34,13 @@ std::shared_ptr<const ServedModel> ModelHost::peek() const {
     return model_;
 }
 
+double ModelHost::Health::loaded() const noexcept {
+    return total_bytes ? static_cast<double>(loaded_bytes) / static_cast<double>(total_bytes) : 0;
+}
+
 ModelHost::Health ModelHost::health() const {
     const std::scoped_lock lock(mutex_);
-    return {state_, total_ ? static_cast<double>(done_) / static_cast<double>(total_) : 0, message_};
+    return {state_, done_, total_, message_};
 }
 
 std::shared_ptr<const ServedModel> ModelHost::model() const {
@@ -45,7 +49,7 @@ std::shared_ptr<const ServedModel> ModelHost::model() const {
         case State::kReady:
             return peek();
         case State::kLoading: {
-            ApiError error(503, fmt::format("the model is being loaded ({:.0f} %)", now.loaded * 100), {}, "loading");
+            ApiError error(503, fmt::format("the model is being loaded ({:.0f} %)", now.loaded() * 100), {}, "loading");
             error.retry_after = 1;
             throw error;
         }

@@ -34,8 +34,9 @@ class ModelHost {
     enum class State { kLoading, kReady, kFailed, kDraining };
     struct Health {
         State state;
-        double loaded;  // 0 to 1
+        uint64_t loaded_bytes, total_bytes;  // while it loads; of 0 bytes nothing is known yet
         std::string message;
+        double loaded() const noexcept;  // 0 to 1
     };
     Health health() const;
     // Without waiting or throwing; null while there is none.

@@ -2,6 +2,7 @@
 
 #include "apps/tessera-server/access_control.hpp"
 #include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/client_limits.hpp"
 #include "apps/tessera-server/connection.hpp"
 #include "apps/tessera-server/generation_api.hpp"
 #include "apps/tessera-server/info_api.hpp"
@@ -40,6 +41,7 @@ constexpr size_t kWorkers = 2;
 struct Route {
     bool needs_key = true;
     bool on_worker = false;
+    bool limited = false;  // by what each client may use
     Handler handler;
 };
 
@@ -57,11 +59,12 @@ struct Server::State {
     void get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make);
     void post(std::string path, std::function<HttpResponse(const HttpRequest&)> make);
     using Generate = std::shared_ptr<Answering> (*)(const std::shared_ptr<Exchange>&,
-                                                    std::shared_ptr<const ServedModel>, const Sender&);
+                                                    std::shared_ptr<const ServedModel>, const Sender&, ClientAccounts&);
     void generate(std::string path, Generate make);
     void add(const std::string& method, const std::string& path, Route route);
 
-    std::optional<HttpResponse> check(const HttpRequest& request) const;
+    std::optional<HttpResponse> check(const HttpRequest& request);
+    ServerStatus status() const;
     const Route* route_of(const HttpRequest& request) const;
     std::string path_of(const HttpRequest& request) const;
     void handle(const std::shared_ptr<Exchange>& exchange);
@@ -74,6 +77,7 @@ struct Server::State {
     ModelHost& host;
     const std::string name;
     AccessControl access;
+    ClientAccounts accounts;
     AccessLog log_file;
     ConnectionContext context;
     asio::io_context io{1};
@@ -96,8 +100,12 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
       name(std::move(model_name)),
       access(given),
       log_file(given.access_log),
-      context{settings, [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
-              [this](const HttpRequest& request) { return check(request); }, log_file} {
+      context{settings,
+              [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
+              [this](const HttpRequest& request) { return check(request); },
+              log_file,
+              ByteBudget(given.held_bytes),
+              ByteBudget(given.held_bytes)} {
     boost::system::error_code error;
     Tcp::resolver resolver(io);
     const auto found = resolver.resolve(settings.host, std::to_string(settings.port),
@@ -209,7 +217,7 @@ const Route* Server::State::route_of(const HttpRequest& request) const {
 }
 
 // By the header alone, before a body is read.
-std::optional<HttpResponse> Server::State::check(const HttpRequest& request) const {
+std::optional<HttpResponse> Server::State::check(const HttpRequest& request) {
     const Route* const route = route_of(request);
     const bool asks = request.method == "OPTIONS";  // a browser, before the request itself
     if (auto refusal = access.refusal(request, !asks && (!route || route->needs_key))) return refusal;
@@ -239,6 +247,14 @@ std::optional<HttpResponse> Server::State::check(const HttpRequest& request) con
         if (!type || std::string_view(*type).substr(0, type->find(';')) != "application/json")
             return to_response(ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type"));
     }
+    if (const auto model = route->limited ? host.peek() : nullptr) {
+        const Sender sender = access.sender_of(request);
+        if (const auto refused = accounts.refusal(sender.client, sender.limits, model->engine->max_sequences())) {
+            HttpResponse response = to_response(*refused);
+            for (auto& header : access.cors_headers(request)) response.headers.push_back(std::move(header));
+            return response;
+        }
+    }
     return std::nullopt;
 }
 
@@ -262,25 +278,24 @@ void Server::State::add(const std::string& method, const std::string& path, Rout
 }
 
 void Server::State::get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make) {
-    add("GET", path, {needs_key, false, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
+    add("GET", path, {needs_key, false, false, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
                           exchange->respond(make(exchange->request()));
                       }});
 }
 
 void Server::State::post(std::string path, std::function<HttpResponse(const HttpRequest&)> make) {
-    add("POST", path, {true, true, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
+    add("POST", path, {true, true, false, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
                            exchange->respond(make(exchange->request()));
                        }});
 }
 
 void Server::State::generate(std::string path, Generate make) {
-    add("POST", path,
-        {true, true, [this, make](const std::shared_ptr<Exchange>& exchange) {
-             const std::string client = access.client_of(exchange->request());
-             const auto answering = make(exchange, host.model(), {client, access.space_of(exchange->request())});
-             const std::scoped_lock lock(mutex);
-             answers.push_back(answering);
-         }});
+    add("POST", path, {true, true, true, [this, make](const std::shared_ptr<Exchange>& exchange) {
+                           const auto answering =
+                               make(exchange, host.model(), access.sender_of(exchange->request()), accounts);
+                           const std::scoped_lock lock(mutex);
+                           answers.push_back(answering);
+                       }});
 }
 
 void Server::State::add_routes() {
@@ -303,10 +318,12 @@ void Server::State::add_routes() {
     get("/props", true, [this](const HttpRequest&) { return props_response(*host.model(), settings); });
     get("/tessera/machine", true, [this](const HttpRequest&) { return machine_response(*host.model()); });
     if (settings.slots) {
-        get("/slots", true,
-            [this](const HttpRequest& request) { return slots_response(*host.model(), access.client_of(request)); });
+        get("/slots", true, [this](const HttpRequest& request) {
+            return slots_response(*host.model(), access.sender_of(request).client);
+        });
     }
-    if (settings.metrics) get("/metrics", true, [this](const HttpRequest&) { return metrics_response(host); });
+    if (settings.metrics)
+        get("/metrics", true, [this](const HttpRequest&) { return metrics_response(host, status()); });
     post("/tokenize", [this](const HttpRequest& request) { return tokenize_response(request.body, *host.model()); });
     post("/detokenize",
          [this](const HttpRequest& request) { return detokenize_response(request.body, *host.model()); });
@@ -315,6 +332,12 @@ void Server::State::add_routes() {
     for (const char* path : {"/v1/chat/completions", "/chat/completions"}) generate(path, answer_chat);
     generate("/v1/completions", answer_completion);
     for (const char* path : {"/completion", "/completions"}) generate(path, answer_plain_completion);
+}
+
+// On the thread of I/O.
+ServerStatus Server::State::status() const {
+    return {context.open,          context.requests,   context.bodies.used(),
+            context.unread.used(), accounts.refused(), log_file.dropped()};
 }
 
 Server::Server(const ServerSettings& settings, ModelHost& host, std::string name)

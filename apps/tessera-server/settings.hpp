@@ -1,6 +1,8 @@
 // What a user asks of the server.
 #pragma once
 
+#include "apps/tessera-server/client_limits.hpp"
+
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
@@ -16,7 +18,7 @@ struct ServerSettings {
     std::string alias;                              // the model's name to clients; empty: the file's name without .gguf
     std::string prefix;                             // "/api": before every path; empty: none
     std::vector<std::string> keys;                  // any of them is needed; none: no key is needed
-    std::optional<std::filesystem::path> key_file;  // more of them, one a line; read again on SIGHUP
+    std::optional<std::filesystem::path> key_file;  // more of them, one a line, each with limits; read again on SIGHUP
     std::vector<std::string> origins;               // of other sites' pages that browsers may show answers to
     std::vector<std::string> hosts;                 // names besides its own by which clients may call this machine
     bool slots = true;                              // /slots is answered
@@ -25,10 +27,12 @@ struct ServerSettings {
     std::optional<std::filesystem::path> access_log;  // "-": standard output; none: not written
 
     // Limits.
+    ClientLimits client_limits;  // of each key that has none of its own in the key file; without keys, of each address
     uint32_t waiting_requests = 256;  // of all clients, until the next is refused with 429
     uint64_t waiting_tokens = 1 << 22;
     uint32_t connections = 4096;
     uint64_t body_bytes = 64ull << 20;
+    uint64_t held_bytes = 256ull << 20;    // of all requests' bodies; the same of answers that clients have not read
     std::chrono::seconds header_time{30};  // until a request's header has been read
     std::chrono::seconds idle_time{300};   // until a connection without a request is closed
     std::chrono::seconds write_time{600};  // that a client may take to accept what is written (--timeout)

@@ -44,6 +44,12 @@ server::ServerSettings read_server(Arguments& arguments) {
         settings.write_time = std::chrono::seconds(*seconds);
     settings.waiting_requests =
         static_cast<uint32_t>(arguments.integer("queue", 0, 1 << 20).value_or(settings.waiting_requests));
+    if (const auto mebibytes = arguments.integer("body-limit", 1, 1 << 20))
+        settings.body_bytes = uint64_t(*mebibytes) << 20;
+    if (const auto mebibytes = arguments.integer("held-limit", 1, 1 << 20))
+        settings.held_bytes = uint64_t(*mebibytes) << 20;
+    if (const auto limits = arguments.text("client-limits"))
+        settings.client_limits = server::parse_client_limits(*limits);
     settings.slots = !arguments.has("no-slots");
     settings.metrics = !arguments.has("no-metrics");
     settings.page = !arguments.has("no-webui");

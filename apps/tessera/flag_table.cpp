@@ -236,6 +236,11 @@ constexpr Flag kFlags[] = {
     supported("api-prefix", "--api-prefix", Takes::kValue, "PATH", kServe, Group::kServer, "stands before every path"),
     supported("timeout", "-to --timeout", Takes::kValue, "SECONDS", kServe, Group::kServer, "a client that does not read its answer for so long is disconnected (600)"),
     supported("queue", "--queue", Takes::kValue, "N", kServe, Group::kServer, "requests that may wait; others get 429 (256)"),
+    supported("client-limits", "--client-limits", Takes::kValue, "NAME=N,...", kServe, Group::kServer,
+             "what each key, or address without keys, may use: running, waiting, requests-per-minute, tokens-per-minute"),
+    supported("body-limit", "--body-limit", Takes::kValue, "MIB", kServe, Group::kServer, "largest body of a request (64)"),
+    supported("held-limit", "--held-limit", Takes::kValue, "MIB", kServe, Group::kServer,
+             "bodies of all requests that are being read, and as much of answers that clients have not read (256)"),
     supported("itl-target", "--itl-target", Takes::kValue, "MS", kServe, Group::kServer, "size pieces of prompts so that running answers get a token in this time; 0: pieces are of -ub rows (0)"),
     supported("slots", "--slots", Takes::kNothing, "", kServe, Group::kServer, "answer /slots (the default)"),
     supported("no-slots", "--no-slots", Takes::kNothing, "", kServe, Group::kServer, "do not answer /slots"),
@@ -319,7 +324,7 @@ constexpr Flag kFlags[] = {
     // Of servers
     ignored("server-only",
             "--host --port -a --alias --api-key --api-key-file -to --timeout --api-prefix --access-log --cors-origin --allowed-host "
-            "--itl-target --queue", Takes::kValue, kServerOnly, kNotServe),
+            "--itl-target --queue --client-limits --body-limit --held-limit", Takes::kValue, kServerOnly, kNotServe),
     ignored("server-switches", "--metrics --slots --no-slots --no-metrics --no-webui --webui --props", Takes::kNothing, kServerOnly, kNotServe),
     ignored("server-props", "--props --webui", Takes::kNothing, "/props is answered, and cannot be changed by clients", kServe),
     ignored("threads-http",

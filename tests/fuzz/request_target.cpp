@@ -196,8 +196,8 @@ void use_http(std::string_view input, const ModelText& model) {
     if (refused) {
         check_answer(*refused);
     } else {
-        expect(access.client_of(request).starts_with("key "), "a key was given");
-        expect(access.space_of(request) == access.client_of(request), "a space for each key");
+        const Sender sender = access.sender_of(request);
+        expect(sender.client.starts_with("key ") && sender.space == sender.client, "a space for each key");
     }
     for (const auto& [name, value] : access.cors_headers(request))
         expect(value == "Origin" || value == "https://allowed.example", "sites that are allowed alone");

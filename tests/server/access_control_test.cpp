@@ -1,6 +1,7 @@
 #include "apps/tessera-server/access_control.hpp"
 
 #include "core/base/error.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gtest/gtest.h>
 
@@ -52,19 +53,51 @@ TEST(AccessControl, ClientsAreToldApartByKeyElseByAddress) {
     one.address = two.address = "10.0.0.1";
     one.headers = {{"authorization", "Bearer alpha"}};
     two.headers = {{"authorization", "Bearer beta"}};
-    EXPECT_NE(access.client_of(one), access.client_of(two));
-    EXPECT_NE(access.space_of(one), access.space_of(two));
-    EXPECT_EQ(access.client_of(one).find("alpha"), std::string::npos);
+    EXPECT_NE(access.sender_of(one).client, access.sender_of(two).client);
+    EXPECT_NE(access.sender_of(one).space, access.sender_of(two).space);
+    EXPECT_EQ(access.sender_of(one).client.find("alpha"), std::string::npos);
     ServerSettings open;
     const AccessControl free(open);
-    EXPECT_EQ(free.client_of(one), "10.0.0.1");
-    EXPECT_EQ(free.space_of(one), free.space_of(two));
+    EXPECT_EQ(free.sender_of(one).client, "10.0.0.1");
+    EXPECT_EQ(free.sender_of(one).space, free.sender_of(two).space);
 }
 
 TEST(AccessControl, AKeyFileMustHoldKeys) {
     ServerSettings settings;
     settings.key_file = "/nowhere/keys";
     EXPECT_THROW(AccessControl{settings}, Error);
+}
+
+TEST(AccessControl, KeysHaveLimitsAndStayTheSameClients) {
+    const test::TemporaryFolder folder;
+    const auto write = [&](const char* text) { folder.write("keys", text); };
+    write("# of the team\nalpha running=1\nbeta waiting=3 running=none # no comment\n");
+    ServerSettings settings;
+    settings.key_file = folder.file("keys");
+    settings.client_limits = parse_client_limits("running=2 tokens-per-minute=100");
+    EXPECT_THROW(AccessControl{settings}, Error);
+    write("alpha running=1\n  beta\trunning=none\n");
+    AccessControl access(settings);
+    const auto sender_of = [&](const char* key) {
+        HttpRequest request;
+        request.address = "10.0.0.1";
+        request.headers = {{"x-api-key", key}};
+        return access.sender_of(request);
+    };
+    EXPECT_EQ(sender_of("alpha").limits, parse_client_limits("running=1 tokens-per-minute=100"));
+    EXPECT_EQ(sender_of("beta").limits, parse_client_limits("tokens-per-minute=100"));
+    EXPECT_EQ(sender_of("gamma").limits, settings.client_limits);
+    const std::string alpha = sender_of("alpha").space, beta = sender_of("beta").space;
+    // A key in the place of another does not see what that has cached.
+    write("gamma\nbeta\n");
+    access.reload();
+    EXPECT_EQ(sender_of("beta").space, beta);
+    EXPECT_NE(sender_of("gamma").space, alpha);
+    write("gamma speed=9\n");
+    EXPECT_THROW(access.reload(), Error);
+    write("alpha\n");
+    access.reload();
+    EXPECT_EQ(sender_of("alpha").space, alpha);
 }
 
 }  // namespace

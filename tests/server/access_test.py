@@ -1,7 +1,9 @@
 """Keys, names and pages of other sites."""
 
+import json
 import os
 import signal
+import subprocess
 import tempfile
 import time
 import unittest
@@ -48,6 +50,40 @@ class Access(unittest.TestCase):
             for key, cached in (("one", False), ("two", False), ("one", True)):
                 answer = server.request("POST", CHAT, chat(text, max_tokens=1), {"Authorization": "Bearer " + key})[1]
                 self.assertEqual(answer["usage"]["prompt_tokens_details"]["cached_tokens"] > 0, cached)
+
+    def test_limits_of_keys(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "keys")
+            with open(path, "w") as file:
+                file.write("one tokens-per-minute=1\ntwo\nthree waiting=0\n")
+            with RunningServer("--api-key-file", path, "--client-limits", "running=1,waiting=1", "--parallel", "2") as server:
+                def ask(key, **fields):
+                    return server.request("POST", CHAT, chat(max_tokens=1, **fields), {"Authorization": "Bearer " + key})
+
+                self.assertEqual(ask("one")[0], 200)
+                # What the first has used is back after minutes.
+                for stream in (True, False):
+                    status, answer = ask("one", stream=stream)
+                    self.assertEqual((status, answer["error"]["code"]), (429, "rate_limit_exceeded"))
+                    self.assertEqual(answer["error"]["type"], "rate_limit_error")
+                    self.assertIn("1 tokens a minute", answer["error"]["message"])
+                    self.assertGreater(int(server.headers["Retry-After"]), 60)
+                # What generates nothing is not limited, nor are other keys.
+                self.assertEqual(server.request("POST", "/tokenize", {"content": "x"}, {"Authorization": "Bearer one"})[0], 200)
+                self.assertEqual(ask("two")[0], 200)
+                # Two at once, one of which waits.
+                self.assertEqual(ask("two", n=2)[0], 200)
+                self.assertEqual(ask("two", n=3)[1]["error"]["param"], "n")
+                self.assertEqual(ask("three")[0], 200)
+                self.assertEqual(ask("three", n=2)[0], 400)
+                metrics = server.request("GET", "/metrics", None, {"Authorization": "Bearer two"})[1].decode()
+                self.assertIn("tessera_requests_limited_total 2\n", metrics)
+
+    def test_limits_that_are_none(self):
+        for flags in (("--client-limits", "speed=1"), ("--client-limits", "running=0")):
+            failed = subprocess.run([running_server.PROGRAM, "--port", "0", *flags], capture_output=True, text=True)
+            self.assertNotEqual(failed.returncode, 0)
+            self.assertIn("expected", failed.stderr)
 
     def test_names_and_pages(self):
         with RunningServer("--cors-origin", "https://allowed.example", "--allowed-host", "box.lan") as server:
@@ -96,6 +132,31 @@ class Access(unittest.TestCase):
             self.assertEqual(len(log.splitlines()), 2)
             self.assertNotIn("confidential", log + "".join(server.lines))
             self.assertNotIn("hidden", log + "".join(server.lines))
+
+    def test_a_log_that_nobody_reads_delays_nobody(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "pipe")
+            os.mkfifo(path)
+            reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+            with RunningServer("--access-log", path) as server:
+                # A pipe holds 64 KiB; the rest of 4 MiB waits, and what is more is dropped.
+                long = "/" + "x" * 60000
+                for _ in range(300):
+                    self.assertEqual(server.request("GET", long)[0], 404)
+                    if server.metric("access_log_dropped_lines_total") > 0:
+                        break
+                else:
+                    self.fail("nothing was dropped")
+                os.set_blocking(reader, True)
+                first = b""
+                while b"\n" not in first:
+                    first += os.read(reader, 65536)
+                self.assertEqual(json.loads(first.split(b"\n")[0])["status"], 404)
+                # A reader that goes does not end the server.
+                os.close(reader)
+                for _ in range(3):
+                    self.assertEqual(server.request("GET", "/health")[0], 200)
+                self.assertTrue(server.alive())
 
 
 if __name__ == "__main__":

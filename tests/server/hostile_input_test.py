@@ -140,5 +140,59 @@ class HostileInput(unittest.TestCase):
             self.assertIn(status, (200, 400, 501))
 
 
+class Memory(unittest.TestCase):
+    """What all connections hold together is limited."""
+
+    HEAD = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+
+    def test_bodies(self):
+        mebibyte = 1 << 20
+        with RunningServer("--body-limit", "4", "--held-limit", "8") as server:
+            def begin(sent, head=b"Content-Length: %d\r\n" % (4 * mebibyte), frame=lambda data: data):
+                connection = socket.create_connection(("127.0.0.1", server.port), timeout=120)
+                connection.sendall(self.HEAD + head + b"\r\n" + frame(b" " * sent))
+                return connection
+
+            self.assertIn(b" 413 ", server.raw(self.HEAD + b"Content-Length: %d\r\n\r\n" % (4 * mebibyte + 1)))
+            # Announcing much takes nothing from others.
+            announced = [begin(0) for _ in range(20)]
+            self.assertEqual(server.request("POST", "/tokenize", {"content": "x"})[0], 200)
+            first = begin(3 * mebibyte)
+            second = begin(3 * mebibyte, b"Transfer-Encoding: chunked\r\n", lambda data: b"%x\r\n%s\r\n" % (len(data), data))
+            server.wait_for_metric("http_body_bytes", lambda value: value > 5.9 * mebibyte)
+            third = begin(5 * mebibyte // 2)
+            answer = third.recv(65536)
+            self.assertIn(b" 503 ", answer)
+            self.assertIn(b"Retry-After: ", answer)
+            self.assertIn(b'"code":"overloaded"', answer)
+            # Small ones still pass.
+            self.assertEqual(server.request("POST", "/tokenize", {"content": "x"})[0], 200)
+            for connection in (first, second, third, *announced):
+                connection.close()
+            server.wait_for_metric("http_body_bytes", lambda value: value == 0)
+            body = json.dumps({"content": "x"}).encode().ljust(3 * mebibyte)
+            self.assertEqual(server.request("POST", "/tokenize", body)[0], 200)
+
+    def test_answers_that_are_not_read(self):
+        mebibyte = 1 << 20
+        with RunningServer("--held-limit", "16") as server:
+            # More than the system's buffers hold.
+            word = " diciotto"
+            piece = server.request("POST", "/tokenize", {"content": word, "parse_special": False})[1]["tokens"]
+            tokens = json.dumps({"tokens": piece * (12 * mebibyte // len(word))}).encode()
+            connection = socket.socket()
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(("127.0.0.1", server.port))
+            head = self.HEAD.replace(b"tokenize", b"detokenize")
+            connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(tokens) + tokens)
+            server.wait_for_metric("http_unread_bytes", lambda value: value > 11 * mebibyte)
+            status, answer = server.request("POST", "/detokenize", tokens)
+            self.assertEqual((status, answer["error"]["code"]), (503, "overloaded"))
+            self.assertEqual(server.request("POST", "/detokenize", {"tokens": piece})[0], 200)
+            connection.close()
+            server.wait_for_metric("http_unread_bytes", lambda value: value == 0)
+            self.assertEqual(server.request("POST", "/detokenize", tokens)[0], 200)
+
+
 if __name__ == "__main__":
     running_server.main()

@@ -1,9 +1,12 @@
 """From the start of the server to its end."""
 
 import json
+import pathlib
+import re
 import signal
 import socket
 import subprocess
+import tempfile
 import threading
 import time
 import unittest
@@ -80,6 +83,20 @@ class Lifecycle(unittest.TestCase):
                                     {"role": "tool", "tool_call_id": "a", "content": "sunny"}]
             self.assertIn("sunny", server.request("POST", "/apply-template", history)[1]["prompt"])
             self.assertEqual(server.request("POST", CHAT, history)[0], 200)
+
+    def test_the_examples_that_are_installed(self):
+        share = pathlib.Path(__file__).parents[2] / "apps" / "tessera-server" / "share"
+        with tempfile.TemporaryDirectory() as folder:
+            keys = pathlib.Path(folder, "keys")
+            keys.write_text((share / "keys").read_text())
+            found = re.search(r'^TESSERA_FLAGS="(.*)"$', (share / "server.flags").read_text(), re.M).group(1).split()
+            flags = found + ["--port", "0", "--config", str(share / "config.toml"), "--api-key-file", str(keys)]
+            with RunningServer(*flags) as server:
+                named = [line.split()[0] for line in keys.read_text().splitlines() if line and not line.startswith("#")]
+                self.assertEqual(len(named), 3)
+                for key in named:
+                    self.assertEqual(server.request("POST", CHAT, chat(max_tokens=1), {"Authorization": "Bearer " + key})[0], 200)
+                self.assertEqual(server.request("POST", CHAT, chat(max_tokens=1))[0], 401)
 
     def test_a_port_that_is_taken(self):
         with RunningServer() as server:

@@ -439,9 +439,12 @@ class Errors(Page):
             self.shoot("lost")
             server.state = "ready"
             self.click(".notice.error button", "Continue")
-            self.wait(lambda: self.answers() == ["It is.", "It is."] and self.ended())
-            self.assertEqual([m["content"] for m in server.asked["messages"]],
-                             ["Is it there?", "It is.", "Continue exactly where you stopped."])
+            # The same answer goes on.
+            self.wait(lambda: self.answers() == ["It is.It is."] and self.ended())
+            self.assertEqual(server.asked["messages"], [{"role": "user", "content": "Is it there?"},
+                                                        {"role": "assistant", "content": "It is.", "reasoning_content": "Let me see."}])
+            self.assertEqual((server.asked["continue_final_message"], server.asked["add_generation_prompt"]), (True, False))
+            self.assertEqual(len(self.all(".message")), 2)
 
     def test_stop_by_key_and_button_keeps_what_came(self):
         with PretendServer() as server:
@@ -535,7 +538,7 @@ class PretendServer:
                 self.wfile.write(data)
 
             def loading(self):
-                self.reply(503, {"error": {"message": "Loading model: 42 %", "code": "loading"}}, more=[("Retry-After", "1")])
+                self.reply(503, {"error": {"message": "Loading model", "code": "loading"}, "progress": 0.42}, more=[("Retry-After", "1")])
 
             def do_GET(self):
                 if self.path == "/health":

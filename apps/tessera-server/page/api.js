@@ -2,8 +2,9 @@
 
 export class ApiError extends Error {
     // status 0: nothing was answered.
-    constructor(status, message, code = "", retry_after = null) {
+    constructor(status, message, code = "", retry_after = null, progress = null) {
         super(message);
+        this.progress = progress;  // of a model that is being loaded, 0 to 1
         this.status = status;
         this.code = code;
         this.retry_after = retry_after;
@@ -22,15 +23,16 @@ function headers(more = {}) {
 
 async function error_of(response) {
     const retry = Number.parseFloat(response.headers.get("Retry-After") ?? "");
-    let message = `The server answered ${response.status}.`, code = "";
+    let message = `The server answered ${response.status}.`, code = "", loaded = null;
     try {
-        const {error} = await response.json();
+        const {error, progress} = await response.json();
         message = String(error.message ?? message);
         code = String(error.code ?? "");
+        if (Number.isFinite(progress)) loaded = progress;
     } catch {
         // Something between here and the server answered, with a page of its own.
     }
-    return new ApiError(response.status, message, code, Number.isFinite(retry) ? retry : null);
+    return new ApiError(response.status, message, code, Number.isFinite(retry) ? retry : null, loaded);
 }
 
 async function ask(path, options = {}) {
@@ -61,8 +63,7 @@ export async function health() {
     } catch (error) {
         if (error.status === 0) return {state: "unreachable", message: error.message};
         if (error.code !== "loading") return {state: "failed", message: error.message};
-        const percent = /(\d+(?:\.\d+)?) ?%/.exec(error.message);
-        return {state: "loading", loaded: percent ? Number(percent[1]) / 100 : null, message: error.message};
+        return {state: "loading", loaded: error.progress, message: error.message};
     }
 }
 
