@@ -38,8 +38,8 @@ class FairQueue {
     // Of all requests that wait.
     uint64_t cost() const noexcept { return cost_; }
 
-    // The next to be served; the same until prefer(), pop() or erase_if(). Clients for whose oldest request `may(item)` is false
-    // are passed over; nullptr if that leaves none.
+    // The next to be served; the same until prefer(), pop() or erase_if(). Clients for whose oldest request `may(item)`
+    // is false are passed over; nullptr if that leaves none.
     template <typename May>
     Item* front(Clock::time_point now, May may) {
         return choose(now, may) ? &chosen_->waiting.front().item : nullptr;

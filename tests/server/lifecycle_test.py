@@ -1,5 +1,6 @@
 """From the start of the server to its end."""
 
+import concurrent.futures
 import json
 import pathlib
 import re
@@ -58,16 +59,18 @@ class Lifecycle(unittest.TestCase):
 
     def test_a_full_queue(self):
         with RunningServer("--parallel", "1", "--queue", "1") as server:
-            first, _ = self.stream(server, max_tokens=100000)
-            second = threading.Thread(target=lambda: server.request("POST", CHAT, chat(max_tokens=1)))
-            second.start()
-            server.wait_for_metric("requests_waiting", lambda value: value == 1)
-            status, answer = server.request("POST", CHAT, chat())
-            self.assertEqual((status, answer["error"]["code"]), (429, "queue_full"))
-            self.assertGreater(int(server.headers["Retry-After"]), 0)
-            first.close()
-            second.join(30)
-            self.assertFalse(second.is_alive())
+            # All at once: the first runs, another waits, and there is no room for more however fast the machine is.
+            body = json.dumps(chat(max_tokens=100000, ignore_eos=True, temperature=0)).encode()
+            sent = (f"POST {CHAT} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nConnection: close\r\n"
+                    f"Content-Length: {len(body)}\r\n\r\n").encode() + body
+            with concurrent.futures.ThreadPoolExecutor(12) as pool:
+                answers = [answer.decode() for answer in pool.map(server.raw, [sent] * 12)]
+            refused = [answer for answer in answers if answer.startswith("HTTP/1.1 429 ")]
+            self.assertEqual(len(refused) + sum(answer.startswith("HTTP/1.1 200 ") for answer in answers), 12)
+            self.assertGreater(len(refused), 0)
+            for answer in refused:
+                self.assertIn('"queue_full"', answer)
+                self.assertRegex(answer, r"\r\nRetry-After: [1-9]")
 
     def test_tools_are_described_where_the_template_has_them(self):
         tools = [{"type": "function", "function": {"name": "weather", "description": "Of a city",
