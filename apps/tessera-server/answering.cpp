@@ -85,7 +85,11 @@ void Answering::start(session::Request request, const ClientLimits& limits, Clie
         throw error;
     } catch (const Error& error) {
         cancel();
-        if (error.code() == TSR_DOES_NOT_FIT) throw ApiError(400, error.what(), {}, "context_length_exceeded");
+        if (error.code() == TSR_DOES_NOT_FIT) {
+            // Clients that shorten conversations by themselves look for llama-server's words, not for the code.
+            throw ApiError(400, std::string(error.what()) + "; the request exceeds the available context size", {},
+                           "context_length_exceeded");
+        }
         if (error.code() == TSR_CANCELLED) throw ApiError(503, error.what(), {}, "stopping");
         throw;
     }
