@@ -431,6 +431,7 @@ class Errors(Page):
         with PretendServer() as server:
             server.state = "cut"
             self.open(server.port)
+            self.wait(lambda: self.one("#model").text == "thinker")
             self.send("Is it there?")
             self.wait(lambda: self.all(".notice.error"))
             self.assertIn("connection was lost", self.one(".notice.error").text)
@@ -450,6 +451,7 @@ class Errors(Page):
         with PretendServer() as server:
             server.state = "endless"
             self.open(server.port)
+            self.wait(lambda: self.one("#model").text == "thinker")  # before, keys may reach a page without its script
             for stop in (lambda: self.one("#input").send_keys(Keys.ESCAPE), lambda: self.click("#stop")):
                 self.send("Go on.")
                 self.wait(lambda: self.answers() and self.answers()[-1].startswith("It is. on and on"))
