@@ -50,7 +50,6 @@ class Figures:
         self.o = options
         self.random = random.Random(1)
         self.model = ["-m", options.model] if options.model else []
-        self.bundled = options.model is None
 
     def words(self, count):
         """Ordinary tokens, other ones each time."""
@@ -219,7 +218,7 @@ class Figures:
                     body = {"prompt": shared + self.words(self.random.randint(5, 200)), "n_predict": self.random.randint(4, 48)}
                     await stream(server.port, body, give_up=give_up)
                     done = self.o.requests - left
-                    if done % max(1, self.o.requests // 20) == 0:
+                    if done % max(1, self.o.requests // 20) == 0 and (not points or points[-1][0] < done):
                         points.append([done, server.anonymous_mib()])
             await asyncio.gather(*(client() for _ in range(16)))
             return {"requests_and_mib": points, "growth_after_a_tenth_mib": points[-1][1] - points[1][1]}

@@ -5,7 +5,7 @@
 
 Requests arrive at random times (--rate each second on average, whatever the server has finished), from three keys: short and long prompts, of which
 two thirds begin alike, short and long answers; 30 % are given up, a tenth is not valid, and some clients stop reading for seconds. /health is asked all
-the time. --plot needs matplotlib; the points are kept in the SVG's folder as JSON with --points.
+the time. --plot needs matplotlib, which the tests do not install; --points FILE keeps what is drawn as JSON.
 """
 
 import argparse

@@ -88,14 +88,13 @@ async def get(port, path, key=None):
 class Server:
     """A server as a process, used in an `async with`; ready inside."""
 
-    def __init__(self, program, *flags, log=subprocess.DEVNULL):
+    def __init__(self, program, *flags):
         self.port = free_port()
         self.command = [str(program), "--host", "127.0.0.1", "--port", str(self.port), *map(str, flags)]
-        self.log = log
 
     async def __aenter__(self):
         self.begin = time.monotonic()
-        self.process = subprocess.Popen(self.command, stdout=self.log, stderr=self.log)
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         self.listening = None
         while True:
             if self.process.poll() is not None:
