@@ -330,9 +330,9 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     // zero too.
     static void pair_values(const Chunk& chunk, const HeadShape& shape, int t, const int16_t* row,
                             const int16_t* next) noexcept {
-        alignas(64) static constexpr int16_t kZeros[16] = {};
+        alignas(64) static constexpr int16_t kZeros[32] = {};
         int16_t* pairs = chunk.values + t / 2 * value_stride(shape);
-        for (int d = 0; d < shape.padded_value(); d += 16)
+        for (int d = 0; d < shape.padded_value(); d += 32)
             Isa::interleave(row + d, next ? next + d : kZeros, pairs + 2 * d);
     }
 

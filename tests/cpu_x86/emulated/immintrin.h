@@ -30,9 +30,13 @@
 #include <simde/x86/avx512/mov_mask.h>
 #include <simde/x86/avx512/mul.h>
 #include <simde/x86/avx512/mulhrs.h>
+#include <simde/x86/avx512/mullo.h>
 #include <simde/x86/avx512/or.h>
+#include <simde/x86/avx512/packs.h>
+#include <simde/x86/avx512/permutexvar.h>
 #include <simde/x86/avx512/roundscale.h>
 #include <simde/x86/avx512/set1.h>
+#include <simde/x86/avx512/setr.h>
 #include <simde/x86/avx512/setzero.h>
 #include <simde/x86/avx512/shuffle.h>
 #include <simde/x86/avx512/slli.h>
@@ -42,6 +46,7 @@
 #include <simde/x86/avx512/unpacklo.h>
 #include <simde/x86/avx512/xor.h>
 
+#include <cstdint>
 #include <cstring>
 
 namespace tessera::tests::emulated {
@@ -83,6 +88,26 @@ inline __m512 maskz_loadu_ps(__mmask16 mask, const float* p) {
     return joined<__m512>(_mm256_loadu_ps(v), _mm256_loadu_ps(v + 8));
 }
 
+inline __m512i mask_i32gather_epi32(__m512i source, __mmask16 mask, __m512i places, const void* p, int scale) {
+    int32_t v[16], at[16];
+    std::memcpy(v, &source, sizeof v);
+    std::memcpy(at, &places, sizeof at);
+    for (int i = 0; i < 16; ++i) {
+        if (mask >> i & 1) std::memcpy(&v[i], static_cast<const char*>(p) + int64_t{at[i]} * scale, 4);
+    }
+    std::memcpy(&source, v, sizeof v);
+    return source;
+}
+inline __m256i cvtepi32_epi16(__m512i v) {
+    int32_t wide[16];
+    int16_t narrow[16];
+    std::memcpy(wide, &v, sizeof wide);
+    for (int i = 0; i < 16; ++i) narrow[i] = static_cast<int16_t>(wide[i]);
+    __m256i result;
+    std::memcpy(&result, narrow, sizeof narrow);
+    return result;
+}
+
 }  // namespace tessera::tests::emulated
 
 // These SIMDe has, but not under Intel's names, or with the arguments of another function.
@@ -96,5 +121,8 @@ inline __m512 maskz_loadu_ps(__mmask16 mask, const float* p) {
 #define _mm512_cvtepu16_epi32 tessera::tests::emulated::cvtepu16_epi32
 #undef _mm512_cvtph_ps
 #define _mm512_cvtph_ps tessera::tests::emulated::cvtph_ps
+#define _mm512_cvtepi32_epi16 tessera::tests::emulated::cvtepi32_epi16
+#undef _mm512_mask_i32gather_epi32
+#define _mm512_mask_i32gather_epi32 tessera::tests::emulated::mask_i32gather_epi32
 #undef _mm512_maskz_loadu_ps
 #define _mm512_maskz_loadu_ps tessera::tests::emulated::maskz_loadu_ps

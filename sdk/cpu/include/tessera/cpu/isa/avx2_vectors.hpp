@@ -209,11 +209,13 @@ struct Avx2Vectors {
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(i, i), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
-    // Two rows of 16 int16 to 16 pairs. pair_place_of says where the pair of a place goes.
+    // Two rows of 32 int16 to 32 pairs. pair_place_of says where the pair of a place goes.
     static void interleave(const int16_t* first, const int16_t* second, int16_t* pairs) noexcept {
-        const __m256i a = load_ints(first), b = load_ints(second);
-        store_ints(pairs, _mm256_unpacklo_epi16(a, b));
-        store_ints(pairs + 16, _mm256_unpackhi_epi16(a, b));
+        for (int i = 0; i < 32; i += 16) {
+            const __m256i a = load_ints(first + i), b = load_ints(second + i);
+            store_ints(pairs + 2 * i, _mm256_unpacklo_epi16(a, b));
+            store_ints(pairs + 2 * i + 16, _mm256_unpackhi_epi16(a, b));
+        }
     }
     static constexpr int pair_place_of(int place) noexcept {
         const int i = place % 16;

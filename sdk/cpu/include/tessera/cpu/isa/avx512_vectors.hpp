@@ -1,5 +1,5 @@
 // What attention needs of a vector unit, on AVX-512 (F, BW, DQ, VL), without and with VNNI. What an operation means is
-// described in avx2_vectors.hpp. The order of elements in blocks of int16 and pairs is the natural one.
+// described in avx2_vectors.hpp. Elements in blocks of int16 are in their natural order.
 #pragma once
 
 #include <tessera/cpu/isa/avx512_instructions.hpp>
@@ -112,15 +112,15 @@ struct Avx512Vectors {
 
     static void int16_from_floats(const float* x, float factor, int16_t* to) noexcept {
         const Floats f = splat(factor);
-        for (int i = 0; i < 32; i += 16) to_int16(to + i, multiply(f, load(x + i)));
+        store_int16(multiply(f, load(x)), multiply(f, load(x + 16)), to);
     }
     static void int16_from_f16(const uint16_t* x, float factor, int16_t* to) noexcept {
         const Floats f = splat(factor);
-        for (int i = 0; i < 32; i += 16) to_int16(to + i, multiply(f, from_f16(x + i)));
+        store_int16(multiply(f, from_f16(x)), multiply(f, from_f16(x + 16)), to);
     }
     static void int16_from_bf16(const uint16_t* x, float factor, int16_t* to) noexcept {
         const Floats f = splat(factor);
-        for (int i = 0; i < 32; i += 16) to_int16(to + i, multiply(f, from_bf16(x + i)));
+        store_int16(multiply(f, from_bf16(x)), multiply(f, from_bf16(x + 16)), to);
     }
     static void int16_from_bytes(const int8_t* x, int16_t ratio, int16_t* to) noexcept {
         const __m256i b = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x));
@@ -140,21 +140,25 @@ struct Avx512Vectors {
     }
     // Zeros up to the next multiple of 16.
     static void floats_from_spaced_f16(const char* p, int stride, int count, float* to) noexcept {
-        for (int i = 0; i < count; i += 16) {
-            alignas(32) uint16_t halves[16] = {};
-            for (int j = 0; j < 16 && i + j < count; ++j) std::memcpy(&halves[j], p + (i + j) * stride, 2);
-            store(to + i, from_f16(halves));
+        const __m512i places = _mm512_mullo_epi32(_mm512_set1_epi32(stride), lane_numbers());
+        for (int i = 0; i < count; i += 16, p += 16 * stride) {
+            const auto some = static_cast<__mmask16>(count - i < 16 ? (1u << (count - i)) - 1 : 0xFFFFu);
+            const __m512i words = _mm512_mask_i32gather_epi32(_mm512_setzero_si512(), some, places, p, 1);
+            store(to + i, _mm512_cvtph_ps(_mm512_cvtepi32_epi16(words)));
         }
     }
     static void to_int16(int16_t* p, Floats v) noexcept {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(v)));
     }
     static void interleave(const int16_t* first, const int16_t* second, int16_t* pairs) noexcept {
-        const __m512i low = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(first)));
-        const __m512i high = _mm512_cvtepu16_epi32(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(second)));
-        store_ints(pairs, _mm512_or_si512(low, _mm512_slli_epi32(high, 16)));
+        const __m512i a = load_ints(first), b = load_ints(second);
+        store_ints(pairs, _mm512_unpacklo_epi16(a, b));
+        store_ints(pairs + 32, _mm512_unpackhi_epi16(a, b));
     }
-    static constexpr int pair_place_of(int place) noexcept { return place; }
+    static constexpr int pair_place_of(int place) noexcept {
+        const int i = place % 32;
+        return place - i + i / 4 % 2 * 16 + i / 8 * 4 + i % 4;
+    }
 
     static Floats from_f16(const uint16_t* p) noexcept {
         return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)));
@@ -169,6 +173,14 @@ struct Avx512Vectors {
     }
 
   private:
+    static __m512i lane_numbers() noexcept {
+        return _mm512_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15);
+    }
+    // Numbers of [-32767, 32767], rounded. Packing works on quarters of vectors.
+    static void store_int16(Floats first, Floats second, int16_t* to) noexcept {
+        const __m512i packed = _mm512_packs_epi32(_mm512_cvtps_epi32(first), _mm512_cvtps_epi32(second));
+        store_ints(to, _mm512_permutexvar_epi64(_mm512_setr_epi64(0, 2, 4, 6, 1, 3, 5, 7), packed));
+    }
     static __m256 low_half(Floats v) noexcept { return _mm512_castps512_ps256(v); }
     static __m256 high_half(Floats v) noexcept {
         return _mm256_castpd_ps(_mm512_extractf64x4_pd(_mm512_castps_pd(v), 1));
