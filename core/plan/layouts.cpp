@@ -83,11 +83,18 @@ class Chooser {
         chosen_[node].layouts[operand] = layout;
     }
 
-    double seconds_with(const Use& use, std::string_view layout) const {
+    // What a use costs in a layout, and how many others its kernel prefers.
+    struct Cost {
+        double seconds = std::numeric_limits<double>::infinity();
+        size_t preferred = 0;
+    };
+    Cost cost_with(const Use& use, std::string_view layout) const {
         for (const KernelCandidate& candidate : candidates_[use.node]) {
-            if (candidate.accepts(use.operand, layout)) return candidate.seconds();
+            if (!candidate.accepts(use.operand, layout)) continue;
+            const std::vector<std::string> names = candidate.layouts(use.operand);
+            return {candidate.seconds(), static_cast<size_t>(std::ranges::find(names, layout) - names.begin())};
         }
-        return std::numeric_limits<double>::infinity();
+        return {};
     }
 
     void settle(StorageId storage, const std::vector<Use>& uses) {
@@ -104,7 +111,7 @@ class Chooser {
         // Weights keep the layout of the file if every reader accepts it.
         if (!pack_ && !cache && !what.derived) {
             const auto readable = [&](const Use& use) {
-                return seconds_with(use, what.source_layout) < std::numeric_limits<double>::infinity();
+                return cost_with(use, what.source_layout).seconds < std::numeric_limits<double>::infinity();
             };
             if (std::ranges::all_of(uses, readable)) {
                 for (const Use& use : uses) keep(use.node, use.operand, what.source_layout);
@@ -112,16 +119,19 @@ class Chooser {
             }
         }
         const std::string* best = nullptr;
-        double best_seconds = std::numeric_limits<double>::infinity();
+        // Estimates do not tell the layouts of one kernel apart; its order of them does.
+        Cost least;
         for (const std::string& layout : offered) {
-            double seconds = 0;
+            Cost all{0, 0};
             for (const Use& use : uses) {
-                const double here = seconds_with(use, layout);
-                const bool slow = here > kSlowdownForSharing * candidates_[use.node].front().seconds();
-                seconds += slow && !cache ? std::numeric_limits<double>::infinity() : here;
+                const Cost here = cost_with(use, layout);
+                const bool slow = here.seconds > kSlowdownForSharing * candidates_[use.node].front().seconds();
+                all.seconds += slow && !cache ? std::numeric_limits<double>::infinity() : here.seconds;
+                all.preferred += here.preferred;
             }
-            if (seconds < best_seconds) {
-                best_seconds = seconds;
+            if (all.seconds < least.seconds ||
+                (all.seconds == least.seconds && best && all.preferred < least.preferred)) {
+                least = all;
                 best = &layout;
             }
         }

@@ -2,6 +2,7 @@
 
 #include "attention/attention.hpp"
 #include "elementwise/elementwise.hpp"
+#include "layouts/int16_pages.hpp"
 #include "layouts/layouts.hpp"
 #include "matmul/matmul.hpp"
 #include "moe/moe.hpp"
@@ -18,6 +19,7 @@ struct Tables {
     std::list<std::string> names;
     std::list<tsr_kernel> kernels;
     std::vector<const tsr_kernel*> list;
+    std::vector<const tsr_layout*> layouts;
     tsr_plugin plugin{};
 
     Tables(const char* name, const char* suffix) {
@@ -29,7 +31,8 @@ struct Tables {
                 list.push_back(&named);
             }
         }
-        const auto layouts = weight_layouts();
+        layouts.assign(weight_layouts().begin(), weight_layouts().end());
+        for (const tsr_layout* layout : int16_layouts(attention_lanes(nullptr))) layouts.push_back(layout);
         plugin.struct_size = sizeof plugin;
         plugin.abi_major = TSR_ABI_MAJOR;
         plugin.abi_minor = TSR_ABI_MINOR;

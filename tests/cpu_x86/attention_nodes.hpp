@@ -184,6 +184,26 @@ class NodeCase {
     tsr_node node_{};
 };
 
+// Packs a canonical cache into the best of the layouts that a kernel's plan names for it; false if that is the
+// canonical one.
+inline bool pack_cache(Operand& cache, const char* const* names) {
+    if (!names || !names[0] || !names[0][0]) return false;
+    for (const tsr_layout* layout : layouts_of_plugin()) {
+        if (std::strcmp(layout->name, names[0]) != 0) continue;
+        const int64_t elements = cache.tensor.dims[0];
+        const int64_t groups = cache.tensor.dims[1] * cache.tensor.dims[2] / layout->group_rows;
+        Operand packed;
+        const auto bytes = layout->group_bytes(layout, elements) * static_cast<uint64_t>(groups);
+        packed.storage.assign(bytes + 128, static_cast<char>(0xFF));
+        layout->pack(layout, elements, groups, cache.data(), packed.data());
+        // Aligned anew where it now lies: moving keeps the address.
+        cache.storage = std::move(packed.storage);
+        cache.tensor.layout = layout->name;
+        return true;
+    }
+    throw std::runtime_error(std::string("no layout ") + names[0]);
+}
+
 inline void fill_normal(float* to, size_t count, std::mt19937& random, float deviation = 1) {
     std::normal_distribution<float> normal(0, deviation);
     for (size_t i = 0; i < count; ++i) to[i] = normal(random);

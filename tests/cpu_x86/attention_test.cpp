@@ -28,7 +28,8 @@ struct Setting {
     tsr_type weight_type = TSR_TYPE_F32;
     std::vector<Sequence> sequences;
     int64_t cap = 0;
-    float strong = 3;  // factor of the rotary part of latent rows, and of one element in 97 of the rest
+    float strong = 3;         // factor of the rotary part of latent rows, and of one element in 97 of the rest
+    bool own_layout = false;  // of the cache: the first that the kernel names
 };
 
 void PrintTo(const Setting& s, std::ostream* out) {
@@ -119,6 +120,14 @@ class AttentionCase {
         return take_output();
     }
     std::vector<float> tested(uint32_t workers) {
+        if (setting.own_layout && !node.input(1).tensor.layout) {
+            const tsr_kernel& kernel = kernel_of(node.node().op);
+            const tsr_device_info device = device_of(workers);
+            tsr_kernel_plan answer{};
+            answer.struct_size = sizeof answer;
+            sdk::check(kernel.plan(&kernel, &node.node(), &device, &answer));
+            if (!pack_cache(node.input(1), answer.layouts[1])) throw std::runtime_error("it names no layout");
+        }
         plan = node.run_kernel(kernel_of(node.node().op), workers, ranges);
         return take_output();
     }
@@ -180,6 +189,20 @@ TEST_P(Attention, AgreesWithTheReferenceForAnyNumberOfWorkers) {
     const auto one = at.tested(1);
     EXPECT_LE(relative_error(one, wanted), tolerance(GetParam().type));
     for (const uint32_t workers : {2u, 3u, 8u}) EXPECT_EQ(at.tested(workers), one) << workers << " workers";
+}
+
+// All that a kernel can attend to in pages of a layout of its own, in that too.
+void add_own_layouts(std::vector<Setting>& all) {
+    const size_t canonical = all.size();
+    for (size_t i = 0; i < canonical; ++i) {
+        Setting s = all[i];
+        const bool type = s.type == TSR_TYPE_F16 || s.type == TSR_TYPE_BF16;
+        const bool form = s.form == Form::kProjected ? s.latent == 512 : s.form == Form::kPrefix && s.dv == 512;
+        if (!type || !form || (s.form == Form::kPrefix && s.heads <= 4)) continue;
+        s.name += "_own_layout";
+        s.own_layout = true;
+        all.push_back(s);
+    }
 }
 
 std::vector<Setting> settings() {
@@ -248,6 +271,7 @@ std::vector<Setting> settings() {
     add("UnderACap", {"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{800, 2}, {0, 30}}, 2 << 20});
     add("ProjectedUnderACap",
         {"", Form::kProjected, TSR_TYPE_F16, 4, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 130}}, 3 << 20});
+    add_own_layouts(all);
     return all;
 }
 
@@ -363,11 +387,56 @@ std::vector<Setting> rows_of_a_sequence() {
     }
     add("LatentManyHeads", {"", Form::kPrefix, TSR_TYPE_F16, 128, 1, 576, 512, 0, 0, {{700, 8}}});
     add("OddPrefix", {"", Form::kPrefix, TSR_TYPE_F16, 3, 1, 45, 37, 0, 0, {{252, 8}}});
+    add_own_layouts(all);
     return all;
 }
 
 INSTANTIATE_TEST_SUITE_P(Forms, AttentionRows, testing::ValuesIn(rows_of_a_sequence()),
                          [](const auto& of) { return of.param.name; });
+
+// Rows that both types hold exactly are the same bytes whether a kernel writes them or canonical rows are packed.
+TEST(CacheWrite, WritesTheLayoutThatAttentionReads) {
+    for (const tsr_type type : {TSR_TYPE_F16, TSR_TYPE_BF16}) {
+        constexpr int kRows = 5, kElements = 576, kPages = 3;
+        NodeCase node(TSR_OP_CACHE_WRITE);
+        Operand& x = node.add(true, TSR_TYPE_F32, {kElements, kRows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+        Operand& positions = node.add(true, TSR_TYPE_I32, {kRows}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+        Operand& sequences = node.add(true, TSR_TYPE_I32, {kRows}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+        Operand& table = node.add(true, TSR_TYPE_I32, {2, 1}, TSR_ROLE_INPUT);
+        node.add(false, type, {kElements, 64, kPages}, TSR_ROLE_CACHE);
+        Operand canonical = node.output();
+        canonical.storage.assign(canonical.storage.size(), 0);
+        table.integers()[0] = 2;
+        table.integers()[1] = 0;
+        std::mt19937 random(1);
+        for (int r = 0; r < kRows; ++r) {
+            positions.integers()[r] = 62 + r;  // over the end of a page
+            sequences.integers()[r] = 0;
+            float* row = x.floats() + r * kElements;
+            for (int e = 0; e < kElements; ++e) row[e] = float(int(random() % 201) - 100) / 64;
+            if (r == 1) row[3] = std::numeric_limits<float>::infinity();
+            if (r == 2) std::fill_n(row, kElements, 0.0f);
+            const int page = table.integers()[(62 + r) / 64];
+            cpu::encode_row(
+                type, row, kElements,
+                canonical.data() + page * canonical.tensor.strides[2] + (62 + r) % 64 * canonical.tensor.strides[1]);
+        }
+        const tsr_kernel& kernel = kernel_of(TSR_OP_CACHE_WRITE);
+        const tsr_device_info device = device_of(2);
+        tsr_kernel_plan plan{};
+        plan.struct_size = sizeof plan;
+        sdk::check(kernel.plan(&kernel, &node.node(), &device, &plan));
+        ASSERT_TRUE(plan.supported) << plan.reason;
+        Operand& written = node.output();
+        written.storage.assign(written.storage.size(), 0);
+        ASSERT_TRUE(pack_cache(written, plan.layouts[4]));
+        ASSERT_TRUE(pack_cache(canonical, plan.layouts[4]));
+        const tsr_range ranges[TSR_RANGE_COUNT] = {{0, kRows}, {0, 0}, {0, 0}, {0, 0}};
+        node.run_kernel(kernel, 2, ranges);
+        const size_t bytes = written.storage.size() - 128;
+        EXPECT_EQ(std::memcmp(written.data(), canonical.data(), bytes), 0) << cpu::format_name(type);
+    }
+}
 
 TEST(AttentionRun, RejectsPagesThatDoNotExist) {
     AttentionCase at({"", Form::kPrefix, TSR_TYPE_F16, 2, 1, 64, 32, 0, 0, {{70, 1}}});

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <string>
 
 namespace tessera {
@@ -13,7 +14,9 @@ namespace {
 
 using testing::AnyOf;
 using testing::Contains;
+using testing::ElementsAre;
 using testing::HasSubstr;
+using testing::StartsWith;
 
 DeviceDescription simulated_gpu(const char* id, uint32_t compute_capability, uint64_t memory) {
     DeviceDescription gpu;
@@ -62,6 +65,8 @@ std::vector<std::string> lowerings(const PlannedModel& planned, std::string_view
 TEST_F(PlanTest, CacheBytesAreThoseOfTheRows) {
     EngineOptions options;
     options.context = 1024;
+    options.lowerings["mla_attention"] =
+        "3";  // estimates for so small a model differ by less than a busy machine's speed
     // Two layers of 512 + 64 elements in f16.
     PlannedModel planned = plan("v2-plain.gguf", options);
     EXPECT_EQ(planned.plan.memory[0].cache, planned.info.layers * 576ull * 2 * 1024);
@@ -72,6 +77,27 @@ TEST_F(PlanTest, CacheBytesAreThoseOfTheRows) {
     options.cache_type_k = TSR_TYPE_F16;
     planned = plan("v2-plain.gguf", options);
     EXPECT_GT(planned.plan.memory[0].cache, planned.info.layers * 576ull * 2 * 1024) << "a key and a value a head";
+}
+
+// Attention names a layout of its own first; only some cache types, heads and kernels can take it.
+TEST_F(PlanTest, TheCacheHasTheLayoutThatAttentionPrefers) {
+    const auto layouts = [&](tsr_type type, const char* variant) {
+        EngineOptions options;
+        options.cache_type_k = options.cache_type_v = type;
+        options.lowerings["mla_attention"] = variant;
+        const PlannedModel planned = plan("../../models/demo-tessera-10m.gguf", options);
+        std::set<std::string> found;
+        for (const Instance& instance : planned.plan.instances) {
+            if (instance.storage != 0 && planned.plan.graph.storage(instance.storage).role == TSR_ROLE_CACHE)
+                found.insert(instance.layout);
+        }
+        return found;
+    };
+    for (const char* variant : {"1", "2", "3"}) {
+        EXPECT_THAT(layouts(TSR_TYPE_F16, variant), ElementsAre(StartsWith("f16_int16_"))) << variant;
+        EXPECT_THAT(layouts(TSR_TYPE_Q8_0, variant), ElementsAre("")) << variant;
+    }
+    EXPECT_THAT(layouts(TSR_TYPE_F16, "0"), ElementsAre("")) << "keys and values of each head";
 }
 
 TEST_F(PlanTest, IsTheSameTwice) {

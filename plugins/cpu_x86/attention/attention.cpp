@@ -1,6 +1,7 @@
 #include "attention.hpp"
 
 #include "../estimate.hpp"
+#include "../layouts/int16_pages.hpp"
 #include "../layouts/layouts.hpp"
 #include "../matmul/common.hpp"
 #include "../vectors.hpp"
@@ -36,6 +37,26 @@ static_assert(kLanes <= attention::kMaximumGroupRows);
 attention::PackedRows packing_of(const tsr_tensor& weight) noexcept {
     if (sdk::canonical(weight)) return {};
     return {find_weight_kernels(weight.type)->unpack, kLanes};
+}
+
+// Whether the node can read its cache in the layout of int16_pages.hpp: its scales are those of the parts of keys.
+bool attends_int16_pages(const attention::Problem& problem, const tsr_node& node) noexcept {
+    const tsr_tensor& k = *node.inputs[cpu::kK];
+    if (problem.exact || !takes_int16_pages(k.type, k.dims[0])) return false;
+    if (problem.form == attention::Form::kProjected) return problem.latent == Int16Pages::kFirstPart;
+    return problem.form == attention::Form::kPrefix && problem.group > attention::kFewLanes &&
+           problem.shape.first_part == Int16Pages::kFirstPart;
+}
+
+// Refuses a cache that is in a layout which the node cannot read.
+bool attends_layout(const attention::Problem& problem, const tsr_node& node, const AttentionCode& code,
+                    tsr_kernel_plan& plan) noexcept {
+    const char* layout = node.inputs[cpu::kK]->layout;
+    if (!layout || !*layout) return true;
+    if (attends_int16_pages(problem, node) && lanes_of_int16_layout(layout) == code.lanes) return true;
+    sdk::refuse(plan, "%s: required the k cache in layout %s; supported: the canonical layout; missing: that layout",
+                node.op, layout);
+    return false;
 }
 
 struct Prepared {
@@ -105,6 +126,9 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
             plan->layouts[weight] = layouts_of(tensor.type, packable(tensor));
         }
     }
+    if (!attends_layout(problem, *node, code, *plan)) return nullptr;
+    if (attends_int16_pages(problem, *node))
+        plan->layouts[cpu::kK] = int16_layout_names(node->inputs[cpu::kK]->type, code.lanes);
     plan->supported = 1;
     plan->workspace_bytes = static_cast<uint64_t>(budget.bytes());
     write_estimate(problem, code, budget, *node, device, *plan);
@@ -121,6 +145,7 @@ const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_dev
         if (!attention::read_problem(canonical.node(), plan, problem)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
         int64_t minimum = 0;
         prepared.code = &code_of(problem, device);
+        if (!attends_layout(problem, *node, *prepared.code, plan)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
         prepared.state.budget = budget_of(*node, problem, *prepared.code, static_cast<int>(slots_of(device)), minimum);
         if (problem.form == attention::Form::kProjected) {
             prepared.state.wk = packing_of(*node->inputs[kWk]);
@@ -146,6 +171,10 @@ constexpr tsr_kernel kTiled = cpu_kernel(TSR_OP_TILED_ATTENTION, plan, prepare, 
 constexpr std::array kKernels{&kFlash, &kTiled, &kCacheWrite};
 
 }  // namespace
+
+int attention_lanes(const tsr_device_info* device) noexcept {
+    return vectors_of(device).int16->lanes;
+}
 
 std::span<const tsr_kernel* const> attention_kernels() noexcept {
     return kKernels;

@@ -1,7 +1,8 @@
-// New rows into the pages of a cache. Pages are canonical rows, so any kernel can read them.
+// New rows into the pages of a cache: canonical rows, which any kernel can read, or int16 (int16_pages.hpp).
 #pragma once
 
 #include "../kit.hpp"
+#include "../layouts/int16_pages.hpp"
 
 #include <tessera/cpu/page_table.hpp>
 
@@ -45,11 +46,16 @@ void run_cache_write(const tsr_node& node, const tsr_run& run) {
     const View sequences = input(node, run, 2);
     const View cache = output(node, run);
     const PageTable table(node, input(node, run, 3), cache.dim(2));
+    const Int16Pages pages{cache.dim(0), lanes_of_int16_layout(cache.tensor->layout)};
     const tsr_range rows = sdk::actual_rows(*x.tensor, run);
     const Share part = share(rows.end - rows.begin, run);
     for (int64_t r = rows.begin + part.begin; r < rows.begin + part.end; ++r) {
         const int64_t position = positions.integer(r);
         const int64_t page = table.page(position, sequences.integer(r));
+        if (pages.lanes > 0) {
+            pages.write(x.floats(r), cache.data + page * pages.page_bytes(), position % TSR_PAGE_TOKENS);
+            continue;
+        }
         encode_cache_row<Isa>(cache.tensor->type, x.floats(r), x.dim(0), cache.row(position % TSR_PAGE_TOKENS, page));
     }
 }

@@ -28,9 +28,19 @@ struct AttentionCode {
     void (*run)(const attention::State& state, const tsr_run& run);
 };
 
+// Whether Int16Pages and the vector unit agree about the order of elements.
+template <class Isa>
+constexpr bool same_order() noexcept {
+    for (int e = 0; e < 64; ++e) {
+        if (Int16Pages{64, Isa::kLanes}.place_of(e) != Isa::place_of(e)) return false;
+    }
+    return true;
+}
+
 template <class Isa, class Arithmetic>
 constexpr AttentionCode attention_code(double macs) noexcept {
     using Operands = typename Arithmetic::Operands;
+    static_assert(same_order<Isa>());
     static_assert(sizeof(attention::Panel<Operands>) == sizeof(attention::Panel<Arithmetic>));
     return {Isa::kLanes, macs, attention::make_budget<Operands>, [](const attention::State& state, const tsr_run& run) {
                 attention::Run<Isa, Arithmetic>(state, run).go();

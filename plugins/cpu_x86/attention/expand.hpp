@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "load.hpp"
 #include "operands.hpp"
 
 #include <tessera/cpu/hadamard.hpp>
@@ -42,8 +43,12 @@ struct Expand {
         const HeadShape latent = problem.latent_shape();
         const tsr_type type = o.k.tensor->type;
         const char* rows[kChunk];
-        o.find_rows(o.k, s, first, tokens, rows);
-        Arithmetic::load_keys(scratch.latents, latent, type, rows, 0, 0, tokens, 0);
+        if (o.has_int16_pages()) {
+            Load<Isa, Arithmetic>::int16_keys(o, scratch.latents, latent, s, first, tokens);
+        } else {
+            o.find_rows(o.k, s, first, tokens, rows);
+            Arithmetic::load_keys(scratch.latents, latent, type, rows, 0, 0, tokens, 0);
+        }
         for (int i = 0; i < scratch.key_panels; ++i) {
             Arithmetic::template scores<2>(scratch.projections[i], scratch.latents, latent, 0, tokens, 0,
                                            scratch.keys + i * kPanel, scratch.key_stride);
@@ -55,7 +60,12 @@ struct Expand {
         const char *keys[kChunk], *values[kChunk];
         for (int t = 0; t < tokens; ++t) {
             float* key = scratch.keys + t * scratch.key_stride;
-            decode(type, rows[t], problem.latent, problem.unprojected, key + problem.projected_key());
+            float* rest = key + problem.projected_key();
+            if (o.has_int16_pages())
+                o.pages.read(o.page_of_token(s, first + t), (first + t) % TSR_PAGE_TOKENS, problem.latent, o.k.dim(0),
+                             rest);
+            else
+                decode(type, rows[t], problem.latent, problem.unprojected, rest);
             keys[t] = reinterpret_cast<const char*>(key);
             values[t] = reinterpret_cast<const char*>(scratch.values + t * scratch.value_stride);
         }

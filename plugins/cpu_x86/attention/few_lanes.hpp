@@ -18,7 +18,7 @@ template <class Isa, class Arithmetic>
 struct FewLanes {
     using Floats = typename Isa::Floats;
     static constexpr int kLanes = Isa::kLanes;
-    static constexpr int kMaxLanes = 4;
+    static constexpr int kMaxLanes = kFewLanes;
     // Rows that are prefetched ahead of the one that is read.
     static constexpr int kAhead = 8;
 

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "../layouts/int16_pages.hpp"
 #include "int16_operands.hpp"
 #include "unrolled.hpp"
 
@@ -31,7 +32,8 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     using typename Operands::Weights;
     using Floats = typename Isa::Floats;
     using Ints = typename Isa::Ints;
-    static constexpr float kLargestKey = 127 * 64;
+    static constexpr bool kExact = false;  // takes int16 pages
+    static constexpr float kLargestKey = Int16Pages::kLargest;
     static constexpr float kLargestSum = 262000;  // times 8128, and half a unit for each of 4096 terms: below 2^31
     static constexpr float kLargestInt16 = 32000;
 
@@ -57,6 +59,26 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
             pair_values(chunk, shape, t + i, row, i + 1 < count ? row + shape.padded_key() : nullptr);
         }
     }
+    // The same from rows in int16; take_scales() takes their scales.
+    static void take_keys(const Chunk& chunk, const HeadShape& shape, const int16_t* const* rows, int t,
+                          int count) noexcept {
+        int16_t* keys = chunk.keys + int64_t{t} * shape.padded_key();
+        for (int i = 0; i < count; ++i) std::copy_n(rows[i], shape.key, keys + int64_t{i} * shape.padded_key());
+        if (shape.prefix) take_values(chunk, shape, rows, t, count);
+    }
+    // Values that are a prefix of rows in int16. An odd count ends the chunk.
+    static void take_values(const Chunk& chunk, const HeadShape& shape, const int16_t* const* rows, int t,
+                            int count) noexcept {
+        for (int i = 0; i < count; i += 2)
+            pair_values(chunk, shape, t + i, rows[i], i + 1 < count ? rows[i + 1] : nullptr);
+    }
+    // Scales of the first `count` rows of a page.
+    static void take_scales(const Chunk& chunk, const HeadShape& shape, const Int16Pages& pages, const char* page,
+                            int t, int count) noexcept {
+        for (int part = 0; part < shape.parts(); ++part)
+            std::copy_n(pages.scales(page, part), count, chunk.key_scales[part] + t);
+    }
+
     // Values of all `tokens` of a chunk, where they are not a prefix of the keys.
     static void load_values(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
                             int64_t first, int tokens) noexcept {
@@ -127,19 +149,31 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
                        float* scores, int64_t stride) noexcept {
         for (const int end = t + count; t < end; t += kTileRows<V>, slot += kTileRows<V>) {
             for (int part = 0; part < shape.parts(); ++part) {
-                const int begin = shape.part_begin(part);
-                KeyTile tile;
-                tile.queries = queries.values + int64_t{begin} * V * kLanes;
-                tile.query_scales = queries.scales[part];
-                tile.keys = chunk.keys + int64_t{slot} * shape.padded_key() + begin;
-                tile.key_stride = shape.padded_key();
-                tile.key_scales = chunk.key_scales[part] + t;
-                tile.pairs = (shape.part_end(part) - begin) / 2;
-                if (part == 0)
-                    key_tile<V, kTileRows<V>, false>(tile, scores + t * stride, stride);
-                else
-                    key_tile<V, kTileRows<V>, true>(tile, scores + t * stride, stride);
+                KeyTile tile = key_tile_of<V>(queries, chunk, shape, part, t);
+                tile.keys = chunk.keys + int64_t{slot} * shape.padded_key() + shape.part_begin(part);
+                run_key_tile<V, kTileRows<V>>(tile, part, scores + t * stride, stride);
             }
+        }
+    }
+
+    // The same for the first `count` rows of a page in int16, whose scales chunk.key_scales has from t on; no row past
+    // the page is read. between() is called after each tile.
+    template <int V, class Between>
+    static void scores_of_page(const Queries& queries, const Chunk& chunk, const HeadShape& shape, const int16_t* rows,
+                               int t, int count, float* scores, int64_t stride, Between&& between) noexcept {
+        constexpr int kLast = TSR_PAGE_TOKENS % kTileRows<V>;
+        static_assert(kLast > 0);
+        for (int i = 0; i < count; i += kTileRows<V>) {
+            for (int part = 0; part < shape.parts(); ++part) {
+                KeyTile tile = key_tile_of<V>(queries, chunk, shape, part, t + i);
+                tile.keys = rows + int64_t{i} * shape.padded_key() + shape.part_begin(part);
+                float* to = scores + (t + i) * stride;
+                if (i + kTileRows<V> <= TSR_PAGE_TOKENS)
+                    run_key_tile<V, kTileRows<V>>(tile, part, to, stride);
+                else
+                    run_key_tile<V, kLast>(tile, part, to, stride);
+            }
+            between();
         }
     }
 
@@ -345,14 +379,36 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         int pairs;
     };
 
+    // All but its keys.
+    template <int V>
+    static KeyTile key_tile_of(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int part,
+                               int t) noexcept {
+        KeyTile tile{};
+        const int begin = shape.part_begin(part);
+        tile.queries = queries.values + int64_t{begin} * V * kLanes;
+        tile.query_scales = queries.scales[part];
+        tile.key_stride = shape.padded_key();
+        tile.key_scales = chunk.key_scales[part] + t;
+        tile.pairs = (shape.part_end(part) - begin) / 2;
+        return tile;
+    }
+
+    template <int V, int R>
+    static void run_key_tile(const KeyTile& tile, int part, float* scores, int64_t stride) noexcept {
+        if (part == 0)
+            key_tile<V, R, false>(tile, scores, stride);
+        else
+            key_tile<V, R, true>(tile, scores, stride);
+    }
+
     template <int V, int R, bool Add>
     [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride) noexcept {
         // Three rows are addressed from one pointer, which saves registers.
-        static_assert(R % 3 == 0);
+        constexpr int kPointers = (R + 2) / 3;
         Ints sums[R][V];
-        const int16_t* rows[R / 3];
+        const int16_t* rows[kPointers];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
-        unrolled<R / 3>([&](auto i) { rows[i] = tile.keys + 3 * i * tile.key_stride; });
+        unrolled<kPointers>([&](auto i) { rows[i] = tile.keys + 3 * i * tile.key_stride; });
         const int16_t* queries = tile.queries;
         const int64_t key_stride = tile.key_stride;
         for (const int16_t* end = queries + int64_t{tile.pairs} * 2 * V * kLanes; queries != end;
@@ -360,7 +416,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
             Ints q[V];
             unrolled<V>([&](auto v) { q[v] = Isa::load_ints(queries + 2 * v * kLanes); });
             unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], q, rows[i / 3] + i % 3 * key_stride); });
-            unrolled<R / 3>([&](auto i) { rows[i] += 2; });
+            unrolled<kPointers>([&](auto i) { rows[i] += 2; });
         }
         unrolled<R>([&](auto i) {
             const Floats row_scale = Isa::broadcast(tile.key_scales + i);

@@ -41,10 +41,25 @@ struct Load {
     static void keys(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int key, int32_t first,
                      int tokens) noexcept {
         const HeadShape& shape = o.shape();
+        if (o.has_int16_pages()) return int16_keys(o, scratch.chunk, shape, s, first, tokens);
         const char* rows[kChunk] = {};
         o.find_rows(o.k, s, first, tokens, rows);
         prefetch_part(o.k, rows, tokens, int64_t{key} * shape.key, shape.key);
         Arithmetic::load_keys(scratch.chunk, shape, o.k.tensor->type, rows, int64_t{key} * shape.key, 0, tokens, 0);
+    }
+
+    // Keys (of `shape`: all elements of a cached row, or the first part) from int16 pages.
+    static void int16_keys(const Operands& o, const typename Arithmetic::Chunk& chunk, const HeadShape& shape,
+                           const Segment& s, int32_t first, int tokens) noexcept {
+        if constexpr (!Arithmetic::kExact) {
+            const int16_t* rows[kChunk];
+            for (int t = 0; t < tokens; ++t) rows[t] = o.int16_row(s, first + t);
+            Arithmetic::take_keys(chunk, shape, rows, 0, tokens);
+            for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
+                Arithmetic::take_scales(chunk, shape, o.pages, o.page_of_token(s, first + t), t,
+                                        std::min<int>(TSR_PAGE_TOKENS, tokens - t));
+            }
+        }
     }
 
     // Of the plain form; else values are parts of what keys() loaded.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "../layouts/int16_pages.hpp"
 #include "work.hpp"
 
 #include <tessera/cpu/rows.hpp>
@@ -33,7 +34,8 @@ class Operands {
           out(cpu::view(*state.node, run, state.node->input_count)),
           positions(sdk::operand_data<const int32_t>(*state.node, run, 3)),
           sequences(sdk::operand_data<const int32_t>(*state.node, run, 4)),
-          rows(sdk::actual_rows(*q.tensor, run)) {}
+          rows(sdk::actual_rows(*q.tensor, run)),
+          pages{k.dim(0), lanes_of_int16_layout(k.tensor->layout)} {}
 
     const State& state() const noexcept { return state_; }
     const Problem& problem() const noexcept { return state_.problem; }
@@ -68,6 +70,15 @@ class Operands {
         return static_cast<int>(key * problem().group + lane % problem().group);
     }
 
+    // Whether the cache is in the layout of int16_pages.hpp. Then rows are found by these alone:
+    bool has_int16_pages() const noexcept { return pages.lanes > 0; }
+    const char* page_of_token(const Segment& s, int32_t token) const noexcept {
+        return k.data + table.integer(token / TSR_PAGE_TOKENS, s.sequence) * pages.page_bytes();
+    }
+    const int16_t* int16_row(const Segment& s, int32_t token) const noexcept {
+        return pages.row(page_of_token(s, token), token % TSR_PAGE_TOKENS);
+    }
+
     // The cached rows of `tokens` tokens from `first` on.
     void find_rows(const View& cache, const Segment& s, int32_t first, int tokens, const char** to) const noexcept {
         for (int t = 0; t < tokens; ++t) to[t] = row_of_token(cache, s, first + t);
@@ -93,6 +104,7 @@ class Operands {
     const int32_t* const positions;
     const int32_t* const sequences;
     const tsr_range rows;
+    const Int16Pages pages;
 };
 
 // Lanes of a panel of a segment.

@@ -185,6 +185,9 @@ class Run {
     // asked for meanwhile.
     template <int V>
     void attend_chunk_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        if constexpr (!Arithmetic::kExact) {
+            if (operands_.has_int16_pages()) return attend_int16_chunk<V>(s, panel, first, tokens);
+        }
         constexpr int kRows = Arithmetic::template kTileRows<V>;
         const char* rows[kChunk];
         operands_.find_rows(operands_.k, s, first, tokens, rows);
@@ -211,6 +214,29 @@ class Run {
             between();
         }
         Loads::values(operands_, scratch_, s, key, first, tokens);
+        weigh_chunk<V>(panel, first, tokens, between);
+    }
+
+    // The same where pages hold int16: keys are multiplied where they lie.
+    template <int V>
+    void attend_int16_chunk(const Segment& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        const Int16Pages& pages = operands_.pages;
+        const auto row = [&](int32_t token) { return reinterpret_cast<const char*>(operands_.int16_row(s, token)); };
+        const int steps = (kChunk + shape_.padded_value()) / Arithmetic::template kTileRows<V>;
+        const auto lines = static_cast<int>(pages.row_bytes() * kChunk / 64 / steps) + 1;
+        const auto between = [&] { ahead_.template ask<Isa>(first + 2 * kChunk, lines, row); };
+        ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, pages.row_bytes());
+        const int16_t* rows[kChunk];
+        for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
+            const char* page = operands_.page_of_token(s, first + t);
+            const int count = std::min<int>(TSR_PAGE_TOKENS, tokens - t);
+            ahead_.template ask<Isa>(first + t + count, INT_MAX, row);
+            for (int i = 0; i < count; ++i) rows[t + i] = pages.row(page, i);
+            Arithmetic::take_scales(scratch_.chunk, shape_, pages, page, t, count);
+            Arithmetic::template scores_of_page<V>(panel.queries, scratch_.chunk, shape_, rows[t], t, count,
+                                                   scratch_.weights.scores, V * kLanes, between);
+        }
+        Arithmetic::take_values(scratch_.chunk, shape_, rows, 0, tokens);
         weigh_chunk<V>(panel, first, tokens, between);
     }
 

@@ -14,6 +14,8 @@ namespace tessera::cpu_x86::attention {
 inline constexpr int kChunk = 128;
 // Tiles of rows may run past the last token of a chunk; what they compute there is never read.
 inline constexpr int kChunkPadding = 16;
+// Query heads of a key up to which attention runs in f32 along canonical rows (few_lanes.hpp).
+inline constexpr int kFewLanes = 4;
 // The score of a token that a lane must not see.
 inline constexpr float kHidden = -1e30f;
 

@@ -1,8 +1,20 @@
 #include "common.hpp"
 
+#include "../layouts/int16_pages.hpp"
+
 #include <algorithm>
 
 namespace tessera::cpu_x86 {
+
+namespace {
+
+bool is_own_layout(const tsr_tensor& tensor) noexcept {
+    if (tensor.role == TSR_ROLE_CACHE) return has_int16_layout(tensor);
+    const WeightKernels* kernels = find_weight_kernels(tensor.type);
+    return kernels && std::strcmp(kernels->layout, tensor.layout) == 0 && packable(tensor);
+}
+
+}  // namespace
 
 CanonicalNode::CanonicalNode(const tsr_node& node) noexcept : node_(node) {
     uint32_t count = 0;
@@ -11,8 +23,7 @@ CanonicalNode::CanonicalNode(const tsr_node& node) noexcept : node_(node) {
         for (uint32_t i = 0; i < n && count < TSR_MAX_OPERANDS; ++i, ++count) {
             pointers_[count] = list[i];
             if (!sdk::present(list[i]) || sdk::canonical(*list[i])) continue;
-            const WeightKernels* kernels = find_weight_kernels(list[i]->type);
-            if (!kernels || std::strcmp(kernels->layout, list[i]->layout) != 0 || !packable(*list[i])) continue;
+            if (!is_own_layout(*list[i])) continue;
             tensors_[count] = *list[i];
             tensors_[count].layout = nullptr;
             pointers_[count] = &tensors_[count];
