@@ -5,8 +5,12 @@
 #include "core/hardware/speeds.hpp"
 
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <system_error>
 
 namespace tessera {
 namespace {
@@ -99,22 +103,52 @@ uint64_t enabled_state() {
     return static_cast<uint64_t>(high) << 32 | low;
 }
 
-std::vector<std::string> read_flags() {
-    const uint64_t state = enabled_state();
+// Linux enables the state of AMX's tile registers in XCR0, and yet gives it to a process only if it asks, once for all
+// of its threads (Documentation/arch/x86/xstate.rst). 0, or the error.
+int ask_for_tile_registers() {
+    constexpr long kRequest = 0x1023, kTileData = 18;  // ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA
+    return syscall(SYS_arch_prctl, kRequest, kTileData) == 0 ? 0 : errno;
+}
+
+struct HostFlags {
     std::vector<std::string> flags;
+    std::string withheld;
+};
+
+HostFlags read_flags() {
+    const uint64_t state = enabled_state();
+    HostFlags host;
+    std::vector<std::string> tiles;
     for (const Flag& flag : kFlags) {
         if ((state & flag.state) != flag.state) continue;
-        if (cpuid(flag.leaf, flag.subleaf).values[flag.where] >> flag.bit & 1) flags.emplace_back(flag.name);
+        if (!(cpuid(flag.leaf, flag.subleaf).values[flag.where] >> flag.bit & 1)) continue;
+        (flag.state == kAmx ? tiles : host.flags).emplace_back(flag.name);
     }
-    std::sort(flags.begin(), flags.end());
-    return flags;
+    if (!tiles.empty()) {
+        if (const int error = ask_for_tile_registers()) {
+            host.withheld = "AMX is not used: the system refuses tile registers to this process (arch_prctl: " +
+                            std::generic_category().message(error) + ")";
+        } else {
+            host.flags.insert(host.flags.end(), tiles.begin(), tiles.end());
+        }
+    }
+    std::sort(host.flags.begin(), host.flags.end());
+    return host;
+}
+
+const HostFlags& host_flags() {
+    static const HostFlags host = read_flags();
+    return host;
 }
 
 }  // namespace
 
 const std::vector<std::string>& host_cpu_flags() {
-    static const std::vector<std::string> flags = read_flags();
-    return flags;
+    return host_flags().flags;
+}
+
+const std::string& withheld_cpu_flags() {
+    return host_flags().withheld;
 }
 
 const std::vector<std::string_view>& known_cpu_flags() {

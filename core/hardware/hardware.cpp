@@ -78,6 +78,7 @@ Hardware Hardware::detect() {
     hardware.gpu_driver_ = std::move(gpus.driver);
     hardware.numa_nodes_ = std::move(nodes);
     hardware.start_cpu_ = current_cpu();
+    if (!withheld_cpu_flags().empty()) hardware.add_note(withheld_cpu_flags());
     return hardware;
 }
 

@@ -25,5 +25,7 @@ double team_bandwidth(const DeviceDescription& cpu, uint32_t threads) noexcept;
 
 // Flags that this program knows, sorted, as /proc/cpuinfo names them. Any thread.
 const std::vector<std::string_view>& known_cpu_flags();
+// For people: what the processor has and the system refuses to this process, and why. Empty: nothing. Any thread.
+const std::string& withheld_cpu_flags();
 
 }  // namespace tessera
