@@ -1,6 +1,7 @@
 #include "core/plan/assemble.hpp"
 
 #include "core/base/checked.hpp"
+#include "core/base/text.hpp"
 #include "core/graph/types.hpp"
 #include "core/plan/accesses.hpp"
 #include "core/plan/arena.hpp"
@@ -83,6 +84,7 @@ class Assembler {
         planned.node = index;
         planned.device = node_device_[index];
         planned.kernel = chosen.candidate.kernel;
+        planned.variant = printable(chosen.candidate.plan.reason, sizeof chosen.candidate.plan.reason);
         planned.estimate = estimate_of(chosen.candidate.plan);
         planned.workspace_bytes = chosen.candidate.plan.workspace_bytes;
         planned.minimum_scratch_bytes = chosen.candidate.plan.minimum_scratch_bytes;

@@ -2,6 +2,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/packing.hpp"
 
@@ -136,6 +137,7 @@ class InitPlanner {
         planned.node = host.node;
         planned.device = device;
         planned.kernel = kernel.kernel;
+        planned.variant = printable(kernel.plan.reason, sizeof kernel.plan.reason);
         planned.estimate = estimate_of(kernel.plan);
         planned.workspace_bytes = kernel.plan.workspace_bytes;
         planned.rejected = std::move(kernels.unable);

@@ -76,6 +76,7 @@ struct PlannedNode {
     uint32_t node = 0;  // index in Plan::graph.nodes()
     DeviceIndex device = 0;
     const tsr_kernel* kernel = nullptr;
+    std::string variant;  // of the kernel, for people: formats, vector unit
     NodeEstimate estimate;
     uint64_t workspace_bytes = 0;
     uint64_t minimum_scratch_bytes = 0;

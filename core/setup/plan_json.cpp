@@ -79,6 +79,7 @@ json::array nodes(const PlanReport& report, const Nodes& planned) {
                                    {"device", plan.devices[node.device]->id},
                                    {"plugin", report.registry.owner(*node.kernel).manifest.name},
                                    {"kernel", node.kernel->name},
+                                   {"variant", node.variant},
                                    {"seconds_one_row", node.estimate.seconds_one_row},
                                    {"seconds_all_rows", node.estimate.seconds_all_rows},
                                    {"seconds_one_row_full", node.estimate.seconds_one_row_full},

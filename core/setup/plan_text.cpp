@@ -128,7 +128,7 @@ class LayerTexts {
     std::string kernels(int number, const std::vector<const PlannedNode*>& list, bool several_devices) const {
         struct Line {
             std::string head;
-            std::vector<std::string> names;
+            std::vector<std::string> names, variants;
             const PlannedNode* first;
         };
         std::vector<Line> lines;
@@ -139,18 +139,19 @@ class LayerTexts {
             std::string head = several_devices
                                    ? fmt::format("  {:<18} {:<8} {}", what.op, plan_.devices[node->device]->id, kernel)
                                    : fmt::format("  {:<18} {}", what.op, kernel);
-            const auto at = std::ranges::find(lines, head, &Line::head);
-            const std::string name = without_layer(what.name, number);
-            if (at == lines.end()) {
-                lines.push_back({std::move(head), {name}, node});
-            } else {
-                at->names.push_back(name);
-            }
+            auto at = std::ranges::find(lines, head, &Line::head);
+            if (at == lines.end()) at = lines.insert(at, {std::move(head), {}, {}, node});
+            at->names.push_back(without_layer(what.name, number));
+            if (!node->variant.empty() && std::ranges::find(at->variants, node->variant) == at->variants.end())
+                at->variants.push_back(node->variant);
         }
         std::string text;
         for (const Line& line : lines) {
             text += fmt::format("{}\n      {}\n", line.head, wrapped(join(line.names, ", "), 6, 6));
             if (!why_) continue;
+            for (const std::string& variant : line.variants) {
+                text += fmt::format("{:23}{}\n", "", wrapped("as " + variant, 23, 25));
+            }
             for (const Rejection& rejected : line.first->rejected) {
                 text += not_taken(rejected, number);
             }
