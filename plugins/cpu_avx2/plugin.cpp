@@ -6,7 +6,7 @@ namespace tessera::cpu_x86 {
 
 namespace {
 
-constexpr Vectors kVectors = {"AVX2", &kPanels, &kInt16Attention, &kFloatAttention, 1, 0};
+constexpr Vectors kVectors = {"AVX2", &kPanels, &kInt16Attention, &kFloatAttention, 1, 0, 1};
 
 }  // namespace
 

@@ -6,6 +6,7 @@
 namespace tessera::cpu_x86 {
 
 extern const AttentionCode kInt16Attention, kVnniInt16Attention, kFloatAttention;
-extern const PanelTable kPanels, kVnniPanels;
+extern const PanelTable kPanels, kVnniPanels, kAmxPanels;
+extern const TileUnit kTiles;
 
 }  // namespace tessera::cpu_x86

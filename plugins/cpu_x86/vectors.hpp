@@ -21,11 +21,13 @@ struct Vectors {
     const AttentionCode* floats;  // in f32
     double speed;                 // of products, a clock, against AVX2 on Zen 3
     double minimum_macs;          // what products of every integer format do at least, as macs() says it
+    double tile_speed;            // of products of many rows by tile registers, against vectors; 1 without
 
-    // Multiply-adds a second of one core at Estimate::kReferenceHz.
-    double macs(const WeightKernels& kernels) const noexcept {
-        if (kernels.activations.groups == 0) return kernels.macs;  // floats: tables of the plugin's own
-        return std::max(kernels.macs * speed, minimum_macs);
+    // Of one core at Estimate::kReferenceHz.
+    Macs macs(const WeightKernels& kernels) const noexcept {
+        if (kernels.activations.groups == 0) return {kernels.macs, kernels.macs};  // floats: the plugin's own tables
+        const double vectors = std::max(kernels.macs * speed, minimum_macs);
+        return {vectors, vectors * tile_speed};
     }
 };
 

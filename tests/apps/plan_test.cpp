@@ -74,8 +74,9 @@ TEST(PlanV3, TheSpeedOfACpuRigIsPredicted) {
     EXPECT_EQ(empty.at("depth").to_number<int>(), 0);
     const double prompt = empty.at("prompt").to_number<double>() / 182.26;
     const double generation = empty.at("generation").to_number<double>() / 8.09;
+    // Products by tile registers are counted as 1.3 times as fast as those by vectors, for which 2 is the limit.
     EXPECT_GT(prompt, 1);
-    EXPECT_LT(prompt, 2);
+    EXPECT_LT(prompt, 2.5);
     EXPECT_GT(generation, 1);
     EXPECT_LT(generation, 2);
     EXPECT_LT(plan.at("speed").at(1).at("generation").to_number<double>(), empty.at("generation").to_number<double>());

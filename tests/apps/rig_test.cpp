@@ -60,6 +60,30 @@ TEST_F(Rigs, PlansForAvx512NameItsKernelsAndLayouts) {
     EXPECT_EQ(outcome.err, "");
 }
 
+// By the flags of the rig, whatever this machine has; and by estimate more of them make a prompt faster.
+TEST_F(Rigs, PlansSayWhichLevelOfAvx512Computes) {
+    const std::string least = "'avx2', 'fma', 'f16c', 'avx512f', 'avx512bw'";
+    double slower = 0;
+    for (const auto& [flags, level] :
+         {std::pair(least, "AVX-512"), std::pair(least + ", 'avx512_vnni'", "AVX-512 with VNNI"),
+          std::pair(least + ", 'avx512_vnni', 'amx_tile', 'amx_int8'", "AVX-512 with VNNI and AMX")}) {
+        const std::string machine = rig(flags);
+        const auto found = plan(tessera({"plan", "--json", "--rig", machine}));
+        size_t named = 0;
+        for (const auto& node : found.at("nodes").as_array()) {
+            if (!node.at("kernel").as_string().ends_with("matmul.avx512")) continue;
+            EXPECT_TRUE(node.at("variant").as_string().ends_with(std::string(", ") + level)) << node.at("variant");
+            ++named;
+        }
+        EXPECT_GT(named, 0u);
+        const double prompt = found.at("speed").at(0).at("prompt").to_number<double>();
+        EXPECT_GT(prompt, slower) << level;
+        slower = prompt;
+        EXPECT_THAT(tessera({"plan", "--why", "--rig", machine}).out,
+                    AllOf(HasSubstr("  as q8_0, int8 activations, " + std::string(level) + "\n")));
+    }
+}
+
 TEST_F(Rigs, PlansForAvx2SayWhatTheProcessorLacks) {
     const Outcome outcome = tessera({"plan", "--json", "--rig", rig(kAvx2)});
     EXPECT_THAT(texts(plan(outcome).at("nodes"), "plugin"), ElementsAre("cpu_avx2"));

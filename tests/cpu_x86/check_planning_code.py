@@ -12,13 +12,13 @@ import re
 import subprocess
 import sys
 
-# VEX and EVEX encodings are all that begins with v, but for two old instructions; the rest are BMI1, BMI2, ABM and SSE3 to SSE4.2.
+# VEX and EVEX encodings are all that begins with v, but for two old instructions; the rest are BMI1, BMI2, ABM, SSE3 to SSE4.2 and AMX.
 # Not tzcnt: compilers write it where bsf, as which older processors execute it, gives the same.
 NEW = re.compile(
     r"(v(?!er[rw]\b)\w+|andn|bextr|blsi|blsr|blsmsk|bzhi|mulx|pdep|pext|rorx|sarx|shlx|shrx|lzcnt|popcnt|movbe|crc32\w?|"
     r"k(mov|ortest|test|and|or|xor|not|unpck|shift)\w+|p(shufb|abs[bwd]|alignr|hadd\w+|max(sb|sd|ud|uw)|min(sb|sd|ud|uw)|mulld|blend\w+|"
     r"insr[bdq]|extr[bdq]|movzx\w+|movsx\w+|test|cmpeqq|cmpgtq)|blendv?p[sd]|dpp[sd]|round[sp][sd]|h(add|sub)p[sd]|addsubp[sd]|"
-    r"mov(ddup|sldup|shdup)|lddqu|extractps|insertps)$"
+    r"mov(ddup|sldup|shdup)|lddqu|extractps|insertps|tile\w+|(ld|st)tilecfg|tdp\w+)$"
 )
 FUNCTION = re.compile(r"^[0-9a-f]+ <(.+)>:$")
 INSTRUCTION = re.compile(r"^\s*[0-9a-f]+:\t(?:(?:rep|repz|repnz|lock|data16|cs|notrack|bnd)\s+)*(\S+)")

@@ -114,7 +114,7 @@ TEST_P(Planning, RunsOnEveryProcessor) {
     ASSERT_NE(plugin, nullptr);
     EXPECT_EQ(fault(), "") << "in query";
 
-    const char* flags[] = {"avx2", "avx512f", "avx512_vnni", nullptr};
+    const char* flags[] = {"avx2", "avx512f", "avx512_vnni", "amx_int8", nullptr};
     tsr_device_info cpu{};
     cpu.struct_size = sizeof cpu;
     cpu.kind = cpu.id = "cpu";
@@ -138,7 +138,7 @@ TEST_P(Planning, RunsOnEveryProcessor) {
             if (at++ % kEvery != 0) return;
             conformance::CaseNode node(of);
             ask(node.node(), flags);
-            ask(node.node(), flags + 3);
+            ask(node.node(), flags + 4);
             // With its weights packed, too.
             for (size_t k = 0; k < of.operands(); ++k) {
                 for (uint32_t l = 0; l < plugin->layout_count; ++l) {

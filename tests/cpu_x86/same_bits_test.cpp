@@ -26,7 +26,17 @@ class SameBits : public testing::TestWithParam<tsr_type> {};
 
 TEST_P(SameBits, AsOnAvx2) {
     // Every number of rows in a tile, of groups in a panel, and more elements than a panel has.
-    for (const Shape s : {Shape{256, 24, 1}, {256, 40, 5}, {1280, 24, 6}, {768, 72, 7}, {256, 16, 12}, {1024, 8, 13}}) {
+    // And of rows in a tile register, and odd numbers of blocks.
+    for (const Shape s : {Shape{256, 24, 1},
+                          {256, 40, 5},
+                          {1280, 24, 6},
+                          {768, 72, 7},
+                          {256, 16, 12},
+                          {1024, 8, 13},
+                          {96, 24, 11},
+                          {544, 24, 31},
+                          {512, 16, 134}}) {
+        if (s.k % cpu::format_size(GetParam()).elements != 0) continue;
         SCOPED_TRACE(testing::Message() << s.k << " x " << s.n << ", " << s.rows << " rows");
         for (const bool packed : {true, false}) {
             EXPECT_EQ(outputs(kernel_of(TSR_OP_MATMUL), GetParam(), s, packed, false),

@@ -59,14 +59,14 @@ bool packable(const tsr_tensor& weight) noexcept {
 }
 
 void Cost::add(const Weight& weight, double matrices_one, double rows_one, double matrices_all, double rows_all,
-               double macs) noexcept {
+               const Macs& macs) noexcept {
     // Codes are taken apart once for a block of rows, which is as much work as some rows more.
     constexpr double kDecodingRows = 1.2;
-    if (macs == 0) macs = weight.kernels->macs;
     one.bytes += matrices_one * weight.bytes();
     all.bytes += matrices_all * weight.bytes();
-    one.seconds += (rows_one + kDecodingRows * matrices_one) * weight.macs() / macs;
-    all.seconds += (rows_all + kDecodingRows * matrices_all) * weight.macs() / macs;
+    const double rate = rows_all > kTileRows * matrices_all ? macs.many_rows : macs.few_rows;
+    one.seconds += (rows_one + kDecodingRows * matrices_one) * weight.macs() / macs.few_rows;
+    all.seconds += (rows_all / rate + kDecodingRows * matrices_all / macs.few_rows) * weight.macs();
 }
 
 void Cost::write(const tsr_device_info* device, int barriers, tsr_kernel_plan& plan) const noexcept {

@@ -123,9 +123,8 @@ struct Cost {
     Amount one, all;
 
     // How many matrices of the weight are read, and rows multiplied with one, in a run of one row and of all rows.
-    // macs: multiply-adds a second of one core, if not those of the weight's kernels.
     void add(const Weight& weight, double matrices_one, double rows_one, double matrices_all, double rows_all,
-             double macs = 0) noexcept;
+             const Macs& macs) noexcept;
     // barriers: of a run, with the one after it.
     void write(const tsr_device_info* device, int barriers, tsr_kernel_plan& plan) const noexcept;
 };

@@ -26,12 +26,11 @@ template <class Format, class Floats, class Sink>
 }
 
 // The value of a block so far: group `g` of its kGroups, whose integer sum is `total`, joins `part` (not read for group
-// 0).
-template <class Isa, class Format, int kRows>
+// 0). block: an ActivationBlock, or what has its scales and sums.
+template <class Isa, class Format, class Block>
 [[gnu::always_inline]] inline typename Isa::Floats add_group(typename Isa::Floats part, typename Isa::Floats total,
                                                              typename Isa::Floats scale, typename Isa::Floats minimum,
-                                                             const ActivationBlock<kRows, Format::kGroups>& block,
-                                                             int g, int row) noexcept {
+                                                             const Block& block, int g, int row) noexcept {
     const auto both = Isa::multiply(scale, Isa::broadcast(&block.scale[row]));
     part = g == 0 ? Isa::multiply(total, both) : Isa::fma(total, both, part);
     if constexpr (Format::kHasMinimum) part = Isa::fma(minimum, Isa::broadcast(&block.sum[g][row]), part);
@@ -62,7 +61,7 @@ template <class Isa, class Format, int kRows>
         if constexpr (kAddedAtOnce<Format>) {
             return Isa::fma(Isa::to_floats(total), Isa::multiply(scale[0], Isa::broadcast(&block.scale[row])), sum);
         }
-        part = add_group<Isa, Format, kRows>(part, Isa::to_floats(total), scale[g], minimum[g], block, g, row);
+        part = add_group<Isa, Format>(part, Isa::to_floats(total), scale[g], minimum[g], block, g, row);
     }
     return Isa::add(sum, part);
 }

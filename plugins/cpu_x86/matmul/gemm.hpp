@@ -147,8 +147,7 @@ inline void multiply_panel(const void* panel_data, int64_t blocks, const void* t
                         Floats minimum = scale;
                         if constexpr (Shape::kHasMinimum)
                             minimum = Isa::load_floats(pair_of(v).minimum[i] + lane_of(v));
-                        parts[row][v] =
-                            add_group<Isa, Shape, kRows>(parts[row][v], total, scale, minimum, columns, i, row);
+                        parts[row][v] = add_group<Isa, Shape>(parts[row][v], total, scale, minimum, columns, i, row);
                         if (i == Shape::kGroups - 1) {
                             Isa::store_floats(to, Isa::add(Isa::load_floats(to), parts[row][v]));
                         }
@@ -159,6 +158,20 @@ inline void multiply_panel(const void* panel_data, int64_t blocks, const void* t
     }
 }
 
+struct PanelRows;
+
+// The products of tile registers, which a thread has to configure before and to release after.
+struct TileUnit {
+    // sums[row][lane of the panel] += panel . rows; `centre` is taken from the panel's codes, in place. used: groups
+    // of the panel that there are.
+    using Multiply = void (*)(void* panel, int64_t blocks, int used, int centre, const PanelRows& rows,
+                              float* sums) noexcept;
+    bool (*permitted)() noexcept;  // by the system
+    bool (*configure)() noexcept;  // false: this thread's are configured already
+    void (*release)() noexcept;
+    Multiply multiply[kPanelShapes];
+};
+
 // The products of one vector unit.
 struct PanelTable {
     // As multiply_panel.
@@ -166,6 +179,7 @@ struct PanelTable {
     int groups;                                     // of a panel
     int vector_groups;                              // that a vector covers
     Multiply multiply[kPanelShapes][kTileRows][2];  // [shape][rows - 1][vectors - 1]
+    const TileUnit* tiles = nullptr;                // for more than kTileRows rows, where the system permits it
 
     int pairs() const noexcept { return groups / kPairGroups; }
     int64_t elements() const noexcept { return 32 * (kPanelBlocks / pairs()); }
@@ -175,10 +189,31 @@ struct PanelTable {
     }
 };
 
+// The tile registers of this thread, for as long as this lives. Inside of another one it costs next to nothing.
+class TilesInUse {
+  public:
+    // For products of `rows` rows.
+    TilesInUse(const PanelTable& panels, int64_t rows) noexcept
+        : unit_(rows > kTileRows && panels.tiles && panels.tiles->permitted() ? panels.tiles : nullptr),
+          is_owner_(unit_ && unit_->configure()) {}
+    ~TilesInUse() {
+        if (is_owner_) unit_->release();
+    }
+    TilesInUse(const TilesInUse&) = delete;
+    TilesInUse& operator=(const TilesInUse&) = delete;
+
+    // nullptr: products are those of vectors.
+    const TileUnit* unit() const noexcept { return unit_; }
+
+  private:
+    const TileUnit* unit_;
+    bool is_owner_;
+};
+
 template <class Isa>
 constexpr PanelTable make_panel_table() noexcept {
     static_assert(Isa::kPanelGroups <= kMaxPanelGroups && Isa::kPanelGroups * Isa::kGroupLanes == 2 * Isa::kLanes);
-    PanelTable table{Isa::kPanelGroups, Isa::kLanes / Isa::kGroupLanes, {}};
+    PanelTable table{Isa::kPanelGroups, Isa::kLanes / Isa::kGroupLanes, {}, nullptr};
     const auto shape = [&]<int kShape, int... kRow>(std::integral_constant<int, kShape>,
                                                     std::integer_sequence<int, kRow...>) {
         using Shape = PanelShapeAt<kShape>;

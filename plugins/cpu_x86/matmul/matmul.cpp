@@ -58,12 +58,13 @@ const tsr_status* plan_matmul(const tsr_kernel*, const tsr_node* node, const tsr
     const auto batches = static_cast<double>(op.batches);
     plan->layouts[1] = layouts_of(op.weight.kernels->type, !op.columns && packable(*canonical.node().inputs[1]));
     plan->workspace_bytes = op.workspace_bytes();
+    const Vectors& vectors = vectors_of(device);
     Cost cost;
     cost.add(op.weight, batches, batches, batches, batches * rows,
-             op.columns ? kColumns.macs : vectors_of(device).macs(*op.weight.kernels));
+             op.columns ? Macs{kColumns.macs, kColumns.macs} : vectors.macs(*op.weight.kernels));
     cost.write(device, 2, *plan);
-    std::snprintf(plan->reason, sizeof plan->reason, "%s%s, %s", op.weight.kernels->name,
-                  op.columns ? " along columns" : "", op.kind().groups == 0 ? "f32" : "int8 activations");
+    std::snprintf(plan->reason, sizeof plan->reason, "%s%s, %s, %s", op.weight.kernels->name,
+                  op.columns ? " along columns" : "", op.kind().groups == 0 ? "f32" : "int8 activations", vectors.name);
     return nullptr;
 }
 
@@ -114,6 +115,7 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
         }
     }
     worker.barrier();
+    const TilesInUse tiles(*op.panels, op.kind().groups == 0 || worker.idle() ? 0 : rows);
     const int64_t items = op.columns ? (op.n + kColumnElements - 1) / kColumnElements : op.weight.groups();
     void* scratch = workspace + worker.index() * op.scratch_bytes();
     worker.divide(items * op.batches, op.columns ? 1 : op.weight.piece(), [&](int64_t first, int64_t last) {
@@ -206,8 +208,8 @@ const tsr_status* plan_group(const tsr_kernel*, const tsr_node* node, const tsr_
     plan->supported = 1;
     plan->workspace_bytes = op.workspace_bytes;
     cost.write(device, 2, *plan);
-    std::snprintf(plan->reason, sizeof plan->reason, "%u weights, rows prepared in %u format%s", op.count,
-                  op.preparations, op.preparations == 1 ? "" : "s");
+    std::snprintf(plan->reason, sizeof plan->reason, "%u weights, rows prepared in %u format%s, %s", op.count,
+                  op.preparations, op.preparations == 1 ? "" : "s", vectors_of(device).name);
     return nullptr;
 }
 
@@ -236,6 +238,7 @@ const tsr_status* run_group(const tsr_kernel*, void* state, const tsr_run* run) 
                        [&](int64_t r) { return reinterpret_cast<const float*>(x_data + r * x.strides[1]); });
     }
     worker.barrier();
+    const TilesInUse tiles(*op.panels, worker.idle() ? 0 : rows);
     int64_t items = 0;
     for (uint32_t i = 0; i < op.count; ++i) items += op.weights[i].groups();
     void* scratch = workspace + worker.index() * op.scratch_bytes;

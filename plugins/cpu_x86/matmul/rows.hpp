@@ -29,6 +29,13 @@ struct ActivationRows {
     }
 };
 
+// Rows [first, first + count) of a batch from a block on, for TileUnit. Whole tiles are before them.
+struct PanelRows {
+    const ActivationRows& all;
+    int64_t first, count;
+    int64_t first_block;
+};
+
 // Calls f.template operator()<1 .. kTileRows>() for the width of a tile.
 template <class F>
 inline void with_width(int64_t width, F&& f) {
@@ -165,6 +172,7 @@ inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, in
         });
         return;
     }
+    const TilesInUse tiles(panels, x.rows);
     const int64_t step = panels.elements() / (32 * Format::kBlocks);
     const int64_t lanes = panels.groups * Isa::kLanes;
     for (int64_t first = 0; first < x.rows; first += kBatchRows) {
@@ -178,6 +186,12 @@ inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, in
                     decode_panel<Isa, Format>(units_of<Isa, Format>(weight, g + i, u, count, scratch), count,
                                               row_scales_of<Isa, Format>(weight, g + i), i, panels.pairs(),
                                               scratch->panel);
+                }
+                if (tiles.unit()) {
+                    const PanelRows these{x, first, rows, u * Format::kBlocks};
+                    tiles.unit()->multiply[PanelShapeOf<Format>::kIndex](scratch->panel, count * Format::kBlocks, used,
+                                                                         Format::kCentre, these, scratch->sums);
+                    continue;
                 }
                 for (int64_t row = 0; row < rows; row += kTileRows) {
                     with_width(std::min<int64_t>(kTileRows, rows - row), [&]<int kRows>() {

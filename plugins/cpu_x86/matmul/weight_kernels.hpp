@@ -30,6 +30,12 @@ class Sink {
     void (*call_)(const void*, int64_t, int64_t, const float*);
 };
 
+// Multiply-adds a second of one core, for estimates.
+struct Macs {
+    double few_rows;   // of at most kTileRows
+    double many_rows;  // of more, but for decoding
+};
+
 struct WeightKernels {
     tsr_type type;
     const char* name;            // of the type

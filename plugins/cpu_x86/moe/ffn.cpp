@@ -103,8 +103,8 @@ const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_de
     // Runs of one expert are short: more of their time goes by before memory answers.
     if (op.routed) cost.one.bytes *= kShortRuns;
     cost.write(device, op.routed ? 4 : 3, *plan);
-    std::snprintf(plan->reason, sizeof plan->reason, "%s, %s, %s, fused", op.gate.kernels->name, op.up.kernels->name,
-                  op.down.kernels->name);
+    std::snprintf(plan->reason, sizeof plan->reason, "%s, %s, %s, fused, %s", op.gate.kernels->name,
+                  op.up.kernels->name, op.down.kernels->name, vectors_of(device).name);
     return nullptr;
 }
 
@@ -305,6 +305,7 @@ const tsr_status* run_ffn(const tsr_kernel*, void* state, const tsr_run* run) {
             pass.prepare_x(op.gate, op.x_offset);
             if (!op.same_x) pass.prepare_x(op.up, op.up_x_offset);
             worker.barrier();
+            const TilesInUse tiles(*op.panels, worker.idle() ? 0 : rows.end - rows.begin);
             pass.hidden();
             worker.barrier();
             pass.output();

@@ -52,7 +52,8 @@ const tsr_status* plan_id(const tsr_kernel*, const tsr_node* node, const tsr_dev
     cost.add(op.weight, std::min(used, experts), used, std::min(experts, places), places,
              vectors_of(device).macs(*op.weight.kernels));
     cost.write(device, 2, *plan);
-    std::snprintf(plan->reason, sizeof plan->reason, "%s, rows grouped by expert", op.weight.kernels->name);
+    std::snprintf(plan->reason, sizeof plan->reason, "%s, rows grouped by expert, %s", op.weight.kernels->name,
+                  vectors_of(device).name);
     return nullptr;
 }
 
@@ -91,6 +92,7 @@ void run_grouped(const MatmulId& op, const tsr_run& run, tsr_range range, const 
     };
     prepare_grouped(worker, grouping, op.experts, op.weight, rows_of, x_row);
     worker.barrier();
+    const TilesInUse tiles(*op.panels, range.end - range.begin);
     worker.divide(op.weight.groups(), kMaxPanelGroups * 2, [&](int64_t begin, int64_t end) {
         const int64_t from = begin * kLanes, to = std::min(end * kLanes, op.weight.n);
         for (int64_t place = 0; place < (range.end - range.begin) * op.used; ++place) {

@@ -33,6 +33,7 @@
 #include <simde/x86/avx512/mullo.h>
 #include <simde/x86/avx512/or.h>
 #include <simde/x86/avx512/packs.h>
+#include <simde/x86/avx512/permutex2var.h>
 #include <simde/x86/avx512/permutexvar.h>
 #include <simde/x86/avx512/roundscale.h>
 #include <simde/x86/avx512/set1.h>
