@@ -45,6 +45,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     served->context = served->engine->context();
     session::ServiceOptions service;
     service.generator.piece_rows = options.piece_rows;
+    service.generator.piece_seconds = options.piece_seconds;
     service.generator.target_step_seconds = options.target_step_seconds;
     service.waiting_requests = options.server.waiting_requests;
     service.waiting_tokens = options.server.waiting_tokens;

@@ -12,7 +12,8 @@ struct ServeOptions {
     ServerSettings server;
     ModelSettings model;  // after settle()
     uint32_t piece_rows = 192;
-    double target_step_seconds = 0;
+    double piece_seconds = 0;        // as GeneratorOptions
+    double target_step_seconds = 0;  // as GeneratorOptions
     bool context_given = false;
 };
 

@@ -12,6 +12,7 @@ namespace {
 constexpr uint32_t kDefaultParallel = 16;
 constexpr uint32_t kDefaultContext = 32768;
 constexpr uint32_t kDefaultPiece = 192;  // three pages: running streams wait for no more than that
+constexpr double kLongPiece = 0.5;       // seconds: deep in a prompt, longer steps have smaller pieces
 
 std::vector<std::string> list_of(const Arguments& arguments, std::string_view name) {
     std::vector<std::string> values;
@@ -68,6 +69,8 @@ int serve_command(Arguments& arguments) {
     if (!arguments.has("parallel")) options.model.parallel = kDefaultParallel;
     options.piece_rows =
         arguments.has("ubatch-size") ? options.model.engine.rows : std::min(options.model.engine.rows, kDefaultPiece);
+    // Who asks for a size gets it everywhere.
+    options.piece_seconds = arguments.has("ubatch-size") ? 0 : kLongPiece;
     options.target_step_seconds = arguments.number("itl-target", 0, 1e6).value_or(0) / 1000;
     options.context_given = options.model.context.has_value();
     const Machine machine(options.model.common, {}, asked_threads(options.model.engine), options.model.engine.numa);

@@ -189,15 +189,19 @@ std::vector<Generator::Part> Generator::choose_parts() {
     for (const auto& task : active_) {
         if (!task->suspended && task->sequence && !computes_prompt(*task)) parts.push_back({task.get(), 1, true});
     }
-    size_t rows = std::min<size_t>(piece_rows_, engine_.max_rows() - parts.size());
+    size_t rows = engine_.max_rows() - parts.size();
+    // Pieces far into a prompt have fewer rows and take as long, so what is left of a step is counted in pieces.
+    double pieces = 1 + 1e-6;
     for (Task* task : prompts_in_turn()) {
         if (!task->sequence && !start(*task)) continue;
         const uint32_t begin = cached(*task);
         const auto size = static_cast<uint32_t>(task->tokens.size());
-        const uint32_t end = std::min(size, (begin / piece_rows_ + 1) * piece_rows_);
-        if (end - begin > rows) continue;
+        const uint32_t end = std::min(size, piece_end(begin));
+        const double share = static_cast<double>(end - begin) / rows_of_piece(begin);
+        if (end - begin > rows || share > pieces) continue;
         parts.push_back({task, end - begin, end == size});
         rows -= end - begin;
+        pieces -= share;
     }
     return parts;
 }

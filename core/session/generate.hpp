@@ -4,6 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/session/fair_queue.hpp"
 #include "core/session/generation.hpp"
+#include "core/session/piece_cuts.hpp"
 #include "core/session/prefix_tree.hpp"
 #include "core/text/tokenizer.hpp"
 
@@ -19,6 +20,9 @@ namespace tessera::session {
 struct GeneratorOptions {
     // Rows of prompts in one step. 0: what Engine::max_rows leaves beside one row for each other sequence.
     uint32_t piece_rows = 0;
+    // Pieces are smaller, down to a page, where a step is predicted to take longer than this and much longer than at
+    // the beginning of a prompt (PieceCuts). 0: always piece_rows.
+    double piece_seconds = 0;
     // Steps with prompts should take no longer than this while others generate: pieces become smaller then, down to a
     // page. 0: pieces are always of piece_rows, so that results do not depend on the time that steps take.
     double target_step_seconds = 0;
@@ -51,11 +55,11 @@ struct RequestState {
 // Combines prompts and generations into steps, and shares cached prefixes.
 //
 // A step carries one token of each request that generates, and pieces of prompts of at most piece_rows together. A
-// prompt is cut at multiples of piece_rows, whatever else the step carries, so that its results do not depend on
-// company. Requests wait in a queue that is fair by client. One is admitted when the pages of its prompt and one more
-// can be had; it grows by pages. When none is free, cached prefixes that no request uses are forgotten first, those
-// used longest ago; then the youngest requests give up theirs and are computed again later, of which the client notices
-// only the delay. So the oldest request always progresses.
+// prompt is cut by PieceCuts, whatever else the step carries, so that its results do not depend on company. Requests
+// wait in a queue that is fair by client. One is admitted when the pages of its prompt and one more can be had; it
+// grows by pages. When none is free, cached prefixes that no request uses are forgotten first, those used longest ago;
+// then the youngest requests give up theirs and are computed again later, of which the client notices only the delay.
+// So the oldest request always progresses.
 //
 // One thread at a time. `engine` and `tokenizer` outlive the generator; its destructor removes its sequences and
 // prefixes from the cache.
@@ -133,12 +137,15 @@ class Generator {
     void finish(Task& task, FinishReason reason);
     void fail_step(const Error& error);
     void adapt_piece(double seconds, bool mixed);
+    uint32_t piece_end(uint32_t begin) const;
+    uint32_t rows_of_piece(uint32_t begin) const;
     void erase_done();
 
     Engine& engine_;
     const text::Tokenizer& tokenizer_;
     const GeneratorOptions options_;
     uint32_t piece_rows_;
+    PieceCuts cuts_;
     PrefixTree tree_;
     FairQueue<std::unique_ptr<Task>> queue_;
     Tasks active_;                     // in order of admission

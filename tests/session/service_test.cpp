@@ -231,6 +231,29 @@ TEST_F(ServiceTest, AShortPromptWaitsForOnePieceOfAnotherClient) {
     generator.run();
 }
 
+TEST_F(ServiceTest, PiecesDeepInAPromptAreSmaller) {
+    load(192 + 3, 4, 4096);
+    const auto steps = [&](double seconds) {
+        Generator generator(engine(), *tokenizer_, {.piece_rows = 192, .piece_seconds = seconds});
+        Result found;
+        std::string long_text;
+        for (int i = 0; i < 40; ++i) long_text += "The key of box " + std::to_string(i) + " is red. ";
+        Request made = request(long_text, found, 1);
+        made.reuse = false;
+        const size_t tokens = made.prompt.size();
+        generator.add(std::move(made));
+        generator.run();
+        return std::pair(generator.counters().steps, tokens);
+    };
+    const auto [whole, tokens] = steps(0);
+    EXPECT_EQ(whole, (tokens + 191) / 192);
+    const PieceCuts cuts(engine().plan(), 192, 1e-9);
+    uint64_t expected = 0;
+    for (uint32_t at = 0; at < tokens; at = cuts.after(at)) ++expected;
+    EXPECT_EQ(steps(1e-9).first, expected);
+    EXPECT_EQ(steps(1e9).first, whole);
+}
+
 TEST_F(ServiceTest, CommonPrefixesAreComputedOnceWithinASpace) {
     load(512, 4, 4096);
     std::string common = "<｜User｜>";
