@@ -416,6 +416,7 @@ TEST(CacheWrite, WritesTheLayoutThatAttentionReads) {
             for (int e = 0; e < kElements; ++e) row[e] = float(int(random() % 201) - 100) / 64;
             if (r == 1) row[3] = std::numeric_limits<float>::infinity();
             if (r == 2) std::fill_n(row, kElements, 0.0f);
+            if (r == 3) std::fill_n(row, kElements, 1e-40f);
             const int page = table.integers()[(62 + r) / 64];
             cpu::encode_row(
                 type, row, kElements,

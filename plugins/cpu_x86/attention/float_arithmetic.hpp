@@ -15,7 +15,7 @@ namespace tessera::cpu_x86::attention {
 
 template <class Isa>
 struct FloatArithmetic : FloatOperands<Isa::kLanes> {
-    static constexpr bool kExact = true;
+    static constexpr bool kExact = true;  // takes no int16 pages
     using Operands = FloatOperands<Isa::kLanes>;
     using Operands::kLanes;
     using Operands::kPanel;

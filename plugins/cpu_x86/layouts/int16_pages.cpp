@@ -10,6 +10,9 @@
 
 namespace tessera::cpu_x86 {
 
+// Parts with no larger magnitude are zero: the factor of smaller ones could overflow.
+constexpr float kSmallest = 1e-30f;
+
 // block(e): elements e .. e + kBlock.
 template <class Block>
 void Int16Pages::write_blocks(Block&& block, char* page, int64_t token) const noexcept {
@@ -26,6 +29,7 @@ void Int16Pages::write_blocks(Block&& block, char* page, int64_t token) const no
             }
         }
         const bool finite = not_finite == 0.0f;
+        if (largest < kSmallest) largest = 0;
         const float factor = finite && largest > 0 ? kLargest / largest : 0.0f;
         scales[part * TSR_PAGE_TOKENS] = finite ? largest / kLargest : std::numeric_limits<float>::quiet_NaN();
         for (int64_t e = begin; e < end; e += kBlock) {
