@@ -24,18 +24,21 @@ using Clock = std::chrono::steady_clock;
 
 constexpr int kRounds = 6;
 
-// Additions of which each waits for the one before take a cycle each on every x86 processor.
+// Additions of which each waits for the one before take a cycle each on every x86 processor. Of registers: those of
+// constants cost newer ones (Golden Cove on) nothing.
 double measure_clock() {
     constexpr int kSteps = 1 << 18, kUnroll = 8;
     double best = 0;
     for (int round = 0; round < 2 * kRounds; ++round) {
         uint64_t value = 0;
+        const uint64_t one = 1;
         const auto begin = Clock::now();
         for (int i = 0; i < kSteps; i += kUnroll) {
             __asm__ volatile(
-                "add $1, %0\n\tadd $1, %0\n\tadd $1, %0\n\tadd $1, %0\n\t"
-                "add $1, %0\n\tadd $1, %0\n\tadd $1, %0\n\tadd $1, %0"
-                : "+r"(value));
+                "add %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\t"
+                "add %1, %0\n\tadd %1, %0\n\tadd %1, %0\n\tadd %1, %0"
+                : "+r"(value)
+                : "r"(one));
         }
         best = std::max(best, kSteps / seconds_since(begin));
     }
@@ -218,10 +221,11 @@ std::optional<MachineSpeed> read_speed(const fs::path& file, const DeviceDescrip
         const TomlFile toml = TomlFile::read(file);
         TomlFile::Table root = toml.root();
         constexpr int64_t kMaximum = 100'000'000;
+        constexpr int64_t kMaximumMhz = 8000;  // no processor is faster: a file that says so was measured wrongly
         const std::string name = root.need(root.string("processor"), "processor");
         const int64_t threads = root.need(root.integer("threads", 1, 1 << 16), "threads");
         MachineSpeed speed;
-        speed.clock_hz = 1e6 * static_cast<double>(root.need(root.integer("clock_mhz", 100, 20000), "clock_mhz"));
+        speed.clock_hz = 1e6 * static_cast<double>(root.need(root.integer("clock_mhz", 100, kMaximumMhz), "clock_mhz"));
         speed.thread_bandwidth =
             1e6 * static_cast<double>(root.need(root.integer("thread_mb_s", 1, kMaximum), "thread_mb_s"));
         speed.memory_bandwidth =

@@ -124,7 +124,7 @@ TEST(Measured, IsPlausibleAndKept) {
     hardware.set_threads(2);
     apply_speed(hardware, file);
     EXPECT_GT(hardware.cpu().clock_hz, 2e8);
-    EXPECT_LT(hardware.cpu().clock_hz, 1e10);
+    EXPECT_LT(hardware.cpu().clock_hz, 8e9) << "no processor is that fast";
     EXPECT_GT(hardware.cpu().memory_bandwidth, 1e8);
     ASSERT_TRUE(std::filesystem::exists(file));
     const auto kept = read_speed(file, hardware.cpu_description());
