@@ -132,8 +132,9 @@ void get_rows(const std::string& op, const Use& use) {
 }
 
 // For cases of more rows than a tile of a kernel has: one type of each way to be multiplied.
-constexpr tsr_type kTypesOfManyRows[] = {TSR_TYPE_F32,  TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_1,
-                                         TSR_TYPE_Q2_K, TSR_TYPE_Q3_K, TSR_TYPE_Q4_K, TSR_TYPE_Q6_K, TSR_TYPE_IQ4_XS};
+constexpr tsr_type kTypesOfManyRows[] = {TSR_TYPE_F32,  TSR_TYPE_F16,    TSR_TYPE_BF16,  TSR_TYPE_Q8_0,
+                                         TSR_TYPE_Q4_1, TSR_TYPE_Q2_K,   TSR_TYPE_Q3_K,  TSR_TYPE_Q4_K,
+                                         TSR_TYPE_Q6_K, TSR_TYPE_IQ4_XS, TSR_TYPE_IQ3_K, TSR_TYPE_IQ1_M};
 
 // For cases of few rows: types with kernels that read rows of a weight by vectors of 16 or 8 bytes, each with lengths
 // at which both are possible, and of which the last part is not whole.
@@ -192,6 +193,23 @@ void matmul(const std::string& op, const Use& use) {
                 c.row_ranges(static_cast<int32_t>(s.rows));
                 use(c);
             }
+        }
+        // Of activations that are 1 or -1 nothing is lost where they are quantised: what is wrong with weights shows.
+        // Few rows, and as many as kernels have large tiles for.
+        for (const int64_t rows : {5, 100}) {
+            const int64_t block = block_of(type), k = 2 * block, n = 17;
+            if (block == 1) break;
+            Case c(op, text("%s signs k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                            static_cast<long long>(n), static_cast<long long>(rows)));
+            Operand& x = c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows);
+            for (size_t r = 0; r < x.rows(); ++r) {
+                for (int64_t i = 0; i < k; ++i) x.floats(r)[i] = r % 4 == 0 || c.random() % 2 == 0 ? 1.f : -1.f;
+            }
+            c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
+            c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+            c.tolerance = 4e-3;
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
         }
         // Rows that kernels read in several parts, the last of which is not whole.
         if (const int64_t block = block_of(type); block > 1) {
