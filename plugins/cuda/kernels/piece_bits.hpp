@@ -30,6 +30,9 @@ inline constexpr int kPieceElements = 16;
 //                                              pair share what they can
 //   Piece load(row, piece)                     piece `piece` of a whole row, its prefix included
 //
+// Of formats with blocks of 256 elements whose scales are those of 16 elements (but q2_K and q3_K), the scale of piece
+// h of the block at b is block_scale(b) * integer_scale(b, h), an int8.
+//
 // Blocks are aligned as a file's rows are: to the largest power of two, up to 16, that divides prefix and block. Exact:
 // scale * code + offset is what formats::decode gives, but for the rounding of the last multiplication or addition.
 template <int kType>

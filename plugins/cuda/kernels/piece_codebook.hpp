@@ -10,11 +10,13 @@
 namespace tessera::cuda_kernels {
 namespace piece_bits {
 
-// Four codes of two bits, or of three, as nibbles.
+// Eight codes of two bits as nibbles.
 SIMT_DEVICE uint32_t pairs_to_nibbles(uint32_t codes) {
-    const uint32_t two = (codes & 0x0Fu) | (codes & 0xF0u) << 4;
-    return (two | two << 2) & 0x3333u;
+    codes = (codes | codes << 8) & 0x00FF00FFu;
+    codes = (codes | codes << 4) & 0x0F0F0F0Fu;
+    return (codes | codes << 2) & 0x33333333u;
 }
+// Four of three bits.
 SIMT_DEVICE uint32_t triples_to_nibbles(uint32_t codes) {
     return (codes & 7u) | (codes << 1 & 0x70u) | (codes << 2 & 0x700u) | (codes << 3 & 0x7000u);
 }
@@ -28,8 +30,9 @@ SIMT_DEVICE uint32_t with_signs(uint32_t magnitudes, uint32_t signs) {
 SIMT_DEVICE void signed_eight(uint32_t entry, uint32_t signs, uint32_t* codes) {
     constexpr uint32_t kValues =
         four_values(formats::kIq2Values[0], formats::kIq2Values[1], formats::kIq2Values[2], formats::kIq2Values[3]);
-    codes[0] = with_signs(byte_permute(kValues, 0, pairs_to_nibbles(entry & 255)), signs);
-    codes[1] = with_signs(byte_permute(kValues, 0, pairs_to_nibbles(entry >> 8)), signs >> 4);
+    const uint32_t which = pairs_to_nibbles(entry);
+    codes[0] = with_signs(byte_permute(kValues, 0, which), signs);
+    codes[1] = with_signs(byte_permute(kValues, 0, which >> 16), signs >> 4);
 }
 // Four of an entry of an iq3 grid.
 SIMT_DEVICE uint32_t signed_four(uint32_t first_values, uint32_t second_values, uint32_t entry, uint32_t signs) {
@@ -38,9 +41,9 @@ SIMT_DEVICE uint32_t signed_four(uint32_t first_values, uint32_t second_values, 
 // Eight of an entry of kIq1Grid, times 8: -8, 0 or 8, and 1 more or less.
 SIMT_DEVICE void shifted_eight(uint32_t entry, bool down, uint32_t* codes) {
     constexpr uint32_t kUp = four_values(-7, 1, 9, 0), kDown = four_values(-9, -1, 7, 0);
-    const uint32_t values = down ? kDown : kUp;
-    codes[0] = byte_permute(values, 0, pairs_to_nibbles(entry & 255));
-    codes[1] = byte_permute(values, 0, pairs_to_nibbles(entry >> 8));
+    const uint32_t values = down ? kDown : kUp, which = pairs_to_nibbles(entry);
+    codes[0] = byte_permute(values, 0, which);
+    codes[1] = byte_permute(values, 0, which >> 16);
 }
 
 }  // namespace piece_bits
@@ -64,14 +67,17 @@ struct Format<TSR_TYPE_IQ2_XXS> : piece_bits::FormatOf<formats::BlockIq2Xxs, 32>
 
 namespace piece_bits {
 
-SIMT_DEVICE float half_scale(const char* b, const char* scales, unsigned piece) {
-    return half_at(b) * (0.5f + static_cast<float>(byte_at(scales + piece / 2) >> (4 * (piece % 2)) & 15)) * 0.25f;
+// The nibble of a piece.
+SIMT_DEVICE int nibble_of(const char* nibbles, int piece) {
+    return static_cast<int>(byte_at(nibbles + piece / 2) >> (4 * (piece % 2)) & 15);
 }
 
 }  // namespace piece_bits
 
 template <>
 struct Format<TSR_TYPE_IQ2_XS> : piece_bits::FormatOf<formats::BlockIq2Xs, 16> {
+    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b) * 0.125f; }
+    SIMT_DEVICE static int integer_scale(const char* b, int h) { return 2 * piece_bits::nibble_of(b + 66, h) + 1; }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -82,7 +88,7 @@ struct Format<TSR_TYPE_IQ2_XS> : piece_bits::FormatOf<formats::BlockIq2Xs, 16> {
             const uint32_t entry = two_at(b + 2 + 4 * h + 2 * i);
             signed_eight(formats::kIq2XsGrid[entry & 511], formats::even_signs(entry >> 9), p.codes + 2 * i);
         }
-        p.scale = half_scale(b, b + 66, h);
+        p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
         return p;
     }
@@ -90,6 +96,8 @@ struct Format<TSR_TYPE_IQ2_XS> : piece_bits::FormatOf<formats::BlockIq2Xs, 16> {
 
 template <>
 struct Format<TSR_TYPE_IQ2_S> : piece_bits::FormatOf<formats::BlockIq2S, 16> {
+    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b) * 0.125f; }
+    SIMT_DEVICE static int integer_scale(const char* b, int h) { return 2 * piece_bits::nibble_of(b + 74, h) + 1; }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -99,7 +107,7 @@ struct Format<TSR_TYPE_IQ2_S> : piece_bits::FormatOf<formats::BlockIq2S, 16> {
         Piece p;
         signed_eight(formats::kIq2SGrid[(low & 255) | (high & 3) << 8], signs & 255, p.codes);
         signed_eight(formats::kIq2SGrid[low >> 8 | (high & 12) << 6], signs >> 8, p.codes + 2);
-        p.scale = half_scale(b, b + 74, h);
+        p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
         return p;
     }
@@ -180,19 +188,22 @@ SIMT_DEVICE void two_groups(uint32_t low, uint32_t nibbles, uint32_t (&codes)[4]
 
 template <>
 struct Format<TSR_TYPE_IQ1_M> : piece_bits::FormatOf<formats::BlockIq1M, 16> {
+    // Of the words in which the scales of 16 elements are.
+    SIMT_DEVICE static float block_scale(const uint32_t (&fields)[2]) {
+        const uint32_t d = (fields[0] >> 12 & 0x000F) | (fields[0] >> 24 & 0x00F0) | (fields[1] >> 4 & 0x0F00) |
+                           (fields[1] >> 16 & 0xF000);
+        return simt::to_float(simt::half_t{static_cast<uint16_t>(d)});
+    }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
         uint32_t fields[2];
         words_at<8>(b + 48, fields);
-        const uint32_t d = (fields[0] >> 12 & 0x000F) | (fields[0] >> 24 & 0x00F0) | (fields[1] >> 4 & 0x0F00) |
-                           (fields[1] >> 16 & 0xF000);
         const uint32_t field = (h < 8 ? fields[0] : fields[1]) >> (h / 4 % 2 == 0 ? 0 : 16);
         Piece p;
         two_groups(two_at(b + 2 * h), byte_at(b + 32 + h), p.codes);
-        p.scale = simt::to_float(simt::half_t{static_cast<uint16_t>(d)}) * 0.125f *
-                  static_cast<float>(2 * (field >> 3 * (h % 4) & 7) + 1);
+        p.scale = block_scale(fields) * 0.125f * static_cast<float>(2 * (field >> 3 * (h % 4) & 7) + 1);
         p.offset = 0;
         return p;
     }

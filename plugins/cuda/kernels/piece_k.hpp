@@ -111,6 +111,9 @@ struct Format<TSR_TYPE_Q5_K> : piece_bits::FormatOf<formats::BlockQ5K, 32> {
 
 template <>
 struct Format<TSR_TYPE_Q6_K> : piece_bits::FormatOf<formats::BlockQ6K, 16> {
+    // Codes are four times those of the format.
+    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b + 208) * 0.25f; }
+    SIMT_DEVICE static int integer_scale(const char* b, int h) { return piece_bits::get<int8_t>(b + 192 + h); }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -124,7 +127,7 @@ struct Format<TSR_TYPE_Q6_K> : piece_bits::FormatOf<formats::BlockQ6K, 16> {
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i)
             p.codes[i] = (rotated(low[i], left_low) & 0x3C3C3C3Cu) | centred(rotated(high[i], left_high) & 0xC0C0C0C0u);
-        p.scale = half_at(b + 208) * 0.25f * static_cast<float>(get<int8_t>(b + 192 + g));
+        p.scale = block_scale(b) * static_cast<float>(integer_scale(b, g));
         p.offset = 0;
         return p;
     }

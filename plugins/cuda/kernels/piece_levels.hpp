@@ -103,9 +103,9 @@ SIMT_DEVICE void five_bit_levels(const char* qs, const char* qh, int h, bool shi
 }
 
 // Six bits of scale of iq4_k and iq5_k, as a signed number.
-SIMT_DEVICE float six_bit_scale(uint32_t scales_h, const char* scales_l, int h) {
+SIMT_DEVICE int six_bit_scale(uint32_t scales_h, const char* scales_l, int h) {
     const uint32_t low = byte_at(scales_l + h / 2) >> (4 * (h % 2)) & 15, high = scales_h >> (2 * h) & 3;
-    return static_cast<float>(static_cast<int>(low | high << 4) - 32);
+    return static_cast<int>(low | high << 4) - 32;
 }
 // Of iq4_ks and iq5_ks.
 SIMT_DEVICE float byte_scale(uint32_t scale) {
@@ -116,14 +116,17 @@ SIMT_DEVICE float byte_scale(uint32_t scale) {
 
 template <>
 struct Format<TSR_TYPE_IQ2_K> : piece_bits::FormatOf<formats::BlockIq2K, 16> {
+    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
+    SIMT_DEVICE static int integer_scale(const char* b, int h) {
+        return static_cast<int>(piece_bits::byte_at(b + 4 + h / 2) >> (4 * (h % 2)) & 15) - 8;
+    }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
         Piece p;
         two_bit_levels<kAlignment>(b + 12, h, two_at(b + 2) >> h & 1, p.codes);
-        const uint32_t scale = byte_at(b + 4 + h / 2) >> (4 * (h % 2)) & 15;
-        p.scale = half_at(b) * static_cast<float>(static_cast<int>(scale) - 8);
+        p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
         return p;
     }
@@ -147,14 +150,19 @@ struct Format<TSR_TYPE_IQ2_KS> : piece_bits::FormatOf<formats::BlockIq2Ks, 32> {
 
 template <>
 struct Format<TSR_TYPE_IQ3_K> : piece_bits::FormatOf<formats::BlockIq3K, 16> {
+    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
+    SIMT_DEVICE static int integer_scale(const char* b, int h) {
+        using namespace piece_bits;
+        const int size = static_cast<int>(2 * (byte_at(b + 6 + h / 2) >> (4 * (h % 2)) & 15)) + 1;
+        return two_at(b + 4) >> h & 1 ? -size : size;
+    }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
         Piece p;
         three_bit_levels<kAlignment>(b + 14, b + 78, h, two_at(b + 2) >> h & 1, p.codes);
-        const int size = static_cast<int>(2 * (byte_at(b + 6 + h / 2) >> (4 * (h % 2)) & 15)) + 1;
-        p.scale = half_at(b) * static_cast<float>(two_at(b + 4) >> h & 1 ? -size : size);
+        p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
         return p;
     }
@@ -178,13 +186,17 @@ struct Format<TSR_TYPE_IQ3_KS> : piece_bits::FormatOf<formats::BlockIq3Ks, 32> {
 
 template <>
 struct Format<TSR_TYPE_IQ4_K> : piece_bits::FormatOf<formats::BlockIq4K, 16> {
+    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
+    SIMT_DEVICE static int integer_scale(const char* b, int h) {
+        return piece_bits::six_bit_scale(piece_bits::get<uint32_t>(b + 4), b + 8, h);
+    }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
         Piece p;
         four_bit_levels<kAlignment>(b + 16, h, two_at(b + 2) >> h & 1, p.codes);
-        p.scale = half_at(b) * six_bit_scale(get<uint32_t>(b + 4), b + 8, h);
+        p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
         return p;
     }
@@ -222,13 +234,17 @@ struct Format<TSR_TYPE_IQ4_KS> : piece_bits::FormatOf<formats::BlockIq4Ks, 32> {
 
 template <>
 struct Format<TSR_TYPE_IQ5_K> : piece_bits::FormatOf<formats::BlockIq5K, 16> {
+    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
+    SIMT_DEVICE static int integer_scale(const char* b, int h) {
+        return piece_bits::six_bit_scale(piece_bits::get<uint32_t>(b + 4), b + 8, h);
+    }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
         Piece p;
         five_bit_levels<kAlignment>(b + 16, b + 144, h, two_at(b + 2) >> h & 1, p.codes);
-        p.scale = half_at(b) * six_bit_scale(get<uint32_t>(b + 4), b + 8, h);
+        p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
         return p;
     }
@@ -252,11 +268,13 @@ struct Format<TSR_TYPE_IQ5_KS> : piece_bits::FormatOf<formats::BlockIq5Ks, 32> {
 // 64 levels: from a table in memory, since four tables of sixteen would take more operations than sixteen loads.
 template <>
 struct Format<TSR_TYPE_IQ6_K> : piece_bits::FormatOf<formats::BlockIq6K, 16> {
+    SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
+    SIMT_DEVICE static int integer_scale(const char* b, int h) { return piece_bits::get<int8_t>(b + 4 + h); }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
         const int h = 2 * (pair % 8) + odd;
-        const int shift = two_at(b + 2) >> h & 1 ? formats::kIq6kShift : 0;
+        const uint32_t shift = two_at(b + 2) >> h & 1 ? formats::kIq6kShift * 0x01010101u : 0;
         uint32_t low[4], high[4];
         wide_nibble_codes<kAlignment>(b + 20, h, low);
         two_bit_codes<kAlignment>(b + 148, h, high);
@@ -264,11 +282,12 @@ struct Format<TSR_TYPE_IQ6_K> : piece_bits::FormatOf<formats::BlockIq6K, 16> {
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
             const uint32_t codes = low[i] | high[i] << 4;
-            p.codes[i] = four_values(
-                formats::kIq6kValues[codes & 63] + shift, formats::kIq6kValues[codes >> 8 & 63] + shift,
-                formats::kIq6kValues[codes >> 16 & 63] + shift, formats::kIq6kValues[codes >> 24 & 63] + shift);
+            const uint32_t values =
+                four_values(formats::kIq6kValues[codes & 63], formats::kIq6kValues[codes >> 8 & 63],
+                            formats::kIq6kValues[codes >> 16 & 63], formats::kIq6kValues[codes >> 24 & 63]);
+            p.codes[i] = centred(centred(values) + shift);  // none of the sums is beyond int8
         }
-        p.scale = half_at(b) * static_cast<float>(get<int8_t>(b + 4 + h));
+        p.scale = block_scale(b) * static_cast<float>(integer_scale(b, h));
         p.offset = 0;
         return p;
     }
