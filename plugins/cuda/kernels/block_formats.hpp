@@ -46,7 +46,7 @@ constexpr bool scales_by_sixteen(tsr_type type) {
 }
 // Whether products of many rows by tensor cores multiply with it what they decode, so that blocks alone have a scale.
 constexpr bool multiplies_with_scales(tsr_type type) {
-    return type == TSR_TYPE_Q2_K || type == TSR_TYPE_Q3_K;
+    return type == TSR_TYPE_Q2_K || type == TSR_TYPE_Q3_K || type == TSR_TYPE_IQ1_M;
 }
 
 // Whether products of few rows read activations as e0 e16 e1 e17 .. within 32 elements, as nibbles lie in a weight
