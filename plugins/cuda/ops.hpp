@@ -44,7 +44,10 @@ struct Build {
     // Attention on tensor cores; nullptr in a plugin without. The wide one is for cards with 160 KB of shared memory a
     // block.
     const cuda::Module *flash_mla = nullptr, *flash_mla_wide = nullptr, *flash_heads = nullptr, *project_f16 = nullptr;
-    // The same in f32, for many rows at once; nullptr in a plugin with tensor cores.
+    // Products of many rows with formats that have a scale for 16 elements, for cards with tensor cores other than
+    // GeForce cards (kernels/block_formats.hpp); nullptr in a plugin without.
+    const cuda::Module* products_split = nullptr;
+    // The same attention in f32, for many rows at once; nullptr in a plugin with tensor cores.
     const cuda::Module *flash_mla_f32 = nullptr, *flash_heads_f32 = nullptr;
 };
 

@@ -35,8 +35,23 @@ constexpr uint32_t kTensorCores = 800;  // of int8 and f16, as kernels use them
 // Rows from which on tiles of 128 rows are fuller than two of 64.
 constexpr double kLargeFrom = 96;
 
-std::string function_name(tsr_type type, int tile_rows) {
-    return std::string("product_") + cpu::format_name(type) + "_" + std::to_string(tile_rows);
+// Cards of Ampere to Blackwell with less of tensor cores and more lanes of f32.
+bool is_geforce(uint32_t capability) noexcept {
+    return (capability >= 860 && capability < 900) || capability >= 1200;
+}
+
+// Whether tiles of 128 rows by tensor cores multiply with codes times scales as two int8.
+bool splits(const Build& build, tsr_type type, const tsr_device_info& info) noexcept {
+    return build.products_split && has_split_products(type) && !is_geforce(info.compute_capability) &&
+           cuda::find_image(*build.products_split, info.compute_capability);
+}
+
+cuda::Kernel tile_kernel(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type type,
+                         int tile_rows) {
+    const bool split = tile_rows == kLargeTile && splits(build, type, info);
+    const std::string name = std::string("product_") + cpu::format_name(type) + (split ? "_split_" : "_");
+    return {device, split ? *build.products_split : products_module(build, type),
+            (name + std::to_string(tile_rows)).c_str()};
 }
 
 uint32_t image_of(const tsr_device_info& info, const cuda::Module& module) {
@@ -82,7 +97,7 @@ double int8_share(tsr_type weight, bool geforce, bool hopper) noexcept {
     const bool blocks = block_elements(weight) == kBlockElements, offsets = has_offsets(weight);
     if (scales_by_sixteen(weight) && !multiplies_with_scales(weight)) {
         if (geforce) return blocks ? 0.8 : 0.6;
-        return hopper ? (blocks ? 0.33 : 0.24) : (blocks ? 0.4 : 0.23);
+        return hopper ? (blocks ? 0.37 : 0.24) : (blocks ? 0.46 : 0.23);
     }
     if (geforce) return offsets ? (blocks ? 0.88 : 0.65) : 0.95;
     if (!blocks) return hopper ? 0.46 : 0.45;
@@ -95,8 +110,7 @@ double int8_share(tsr_type weight, bool geforce, bool hopper) noexcept {
 double tile_macs_a_clock(tsr_type weight, uint32_t image, uint32_t capability) noexcept {
     constexpr double kWaiting = 0.8;
     const RowForm form = row_form(weight, image);
-    // GeForce cards of Ampere to Blackwell have less of tensor cores and more lanes of f32.
-    const bool geforce = (capability >= 860 && capability < 900) || capability >= 1200;
+    const bool geforce = is_geforce(capability);
     const bool hopper = !geforce && capability >= 900;
     // f32: 64 or 128 lanes; per 16 multiply-adds of a thread four loads from shared memory go by.
     if (form == RowForm::kFloats)
@@ -114,11 +128,11 @@ double tile_macs_a_clock(tsr_type weight, uint32_t image, uint32_t capability) n
 
 TileProduct::TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight)
     : form_(row_form(weight, image_of(info, products_module(build, weight)))),
-      small_(device, products_module(build, weight), function_name(weight, kSmallTile).c_str()) {
+      small_(tile_kernel(device, info, build, weight, kSmallTile)) {
     const bool tensors = form_ != RowForm::kFloats && image_of(info, products_module(build, weight)) >= kTensorCores;
     small_outputs_ = tensors ? tile_outputs(weight, kSmallTile) : kPlainTileOutputs;
     if (!tensors || (form_ != RowForm::kSegments && form_ != RowForm::kBlocks)) return;
-    large_.emplace(device, products_module(build, weight), function_name(weight, kLargeTile).c_str());
+    large_.emplace(tile_kernel(device, info, build, weight, kLargeTile));
     large_outputs_ = tile_outputs(weight, kLargeTile);
 }
 

@@ -111,6 +111,10 @@ if(TSR_CUDA)
             # Of cards with more shared memory only attention has tiles of its own.
             emulated_test(plugin_test_cuda_ampere_wide CARDS 8.0:2GiB
                 COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --kernel flash_attention --timeout 120)
+            # Of cards with other tensor cores than GeForce cards' some products of many rows have kernels of their own.
+            emulated_test(plugin_test_cuda_ampere_split CARDS 8.0:2GiB
+                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --kernel matmul.cuda --case signs
+                --case rows=150 --timeout 120)
             fused_and_tiled_tests(ampere 8.6:2GiB)
         endif()
         if("61" IN_LIST archs AND "80" IN_LIST archs)

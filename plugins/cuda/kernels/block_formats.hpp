@@ -48,6 +48,10 @@ constexpr bool scales_by_sixteen(tsr_type type) {
 constexpr bool multiplies_with_scales(tsr_type type) {
     return type == TSR_TYPE_Q2_K || type == TSR_TYPE_Q3_K || type == TSR_TYPE_IQ1_M;
 }
+// Whether tensor cores can multiply with codes times integer scales as two int8.
+constexpr bool has_split_products(tsr_type type) {
+    return scales_by_sixteen(type) && !multiplies_with_scales(type) && block_elements(type) == 256;
+}
 
 // Whether products of few rows read activations as e0 e16 e1 e17 .. within 32 elements, as nibbles lie in a weight
 // (where codes are int8; see NibbleLevels).

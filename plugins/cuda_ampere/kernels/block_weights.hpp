@@ -20,6 +20,71 @@ struct BlockShared {
     SIMT_DEVICE void set_codes(int segment, int row, int piece, const uint32_t (&words)[4]) {
         codes[segment % 2][swizzled(row, piece)] = simt::UInt4{words[0], words[1], words[2], words[3]};
     }
+    // Of formats with a scale for 16 elements, which is `d` times an integer: a piece; what belongs to a segment of it,
+    // with the sum of the integers of all pieces of a block that the part decodes.
+    SIMT_DEVICE void set_piece(int segment, int row, int piece, const uint32_t (&words)[4], int scale, float d) {
+        set_codes(segment, row, piece, words);
+        scales[segment % 2][piece][row] = d * static_cast<float>(scale);
+    }
+    SIMT_DEVICE void set_scales(int segment, int row, int part, float d, int sum) {
+        if (segment == 0) bias[part][row] = kMagic * d * static_cast<float>(sum);
+    }
+};
+
+// By what products of codes and integers of scales can be multiplied so that they stay below 2^15 - 128: the larger
+// they are, the smaller is beside them what rounding of biased sums costs.
+constexpr int split_factor(int type) {
+    switch (type) {
+        case TSR_TYPE_IQ2_K:  // 31 * 8
+            return 128;
+        case TSR_TYPE_IQ2_XS:  // 43 * 31
+        case TSR_TYPE_IQ2_S:
+        case TSR_TYPE_IQ3_K:  // 63 * 31
+            return 16;
+        case TSR_TYPE_IQ4_K:  // 127 * 32
+        case TSR_TYPE_IQ5_K:
+            return 8;
+        case TSR_TYPE_IQ6_K:  // 127 * 128
+            return 2;
+        default:  // q6_K: 128 * 128
+            return 1;
+    }
+}
+
+// The same of formats with a scale for 16 elements, where codes are stored times the integer of their scale, times
+// kFactor, as two int8: 256 times the first and the second. Only blocks have a scale. kParts: threads that decode a
+// row.
+template <int kOutputs, int kParts, int kFactor>
+struct SplitShared {
+    simt::UInt4 codes[2][2][kOutputs * 4];
+    alignas(8) float scales[2][1][kOutputs + 16];
+    alignas(8) float bias[2][kOutputs];
+    simt::UInt4 minimums[1][1];
+
+    SIMT_DEVICE void set_piece(int segment, int row, int piece, const uint32_t (&words)[4], int scale, float) {
+        using namespace simt;
+        // Two products to a word, from codes with 128 added. 0x8080 more than they are, they lie between 0 and 65535:
+        // nothing is carried, and of each byte 128 has to be taken away.
+        const auto factor = static_cast<uint32_t>(scale * kFactor);
+        const uint32_t offset = (0x8080u - 128u * factor) * 0x10001u;
+        uint32_t high[4], low[4];
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            const uint32_t positive = piece_bits::centred(words[i]);
+            const uint32_t even = (positive & 0x00FF00FFu) * factor + offset;
+            const uint32_t odd = (positive >> 8 & 0x00FF00FFu) * factor + offset;
+            high[i] = piece_bits::centred(byte_permute(even, odd, 0x7351));
+            low[i] = piece_bits::centred(byte_permute(even, odd, 0x6240));
+        }
+        const int to = swizzled(row, piece);
+        codes[segment % 2][0][to] = UInt4{high[0], high[1], high[2], high[3]};
+        codes[segment % 2][1][to] = UInt4{low[0], low[1], low[2], low[3]};
+    }
+    SIMT_DEVICE void set_scales(int segment, int row, int part, float d, int) {
+        const float scale = d * (1.f / kFactor);
+        if (part == 0) scales[segment % 2][0][row] = scale;
+        if (segment == 0) bias[part][row] = kMagic * scale * (4 * 257 / kParts);
+    }
 };
 
 // BlockWeights<type, parts> is what one of the `parts` threads (1 or 2) of a row of the weight holds of a segment:
@@ -29,7 +94,8 @@ struct BlockShared {
 //   load(block, row_scale, s, part)     segment s of 4 of a block from memory; segments follow one another
 //   store(shared, s, row, part)         decoded to shared memory, of the segment that was loaded last
 //
-// The bias is kMagic times the scales of all integer sums, which are of 32 elements, or of 16 with a scale for each.
+// The bias is kMagic times the scales of all integer sums, which are of 32 elements, of 16 with a scale for each, or of
+// 64 if they are split.
 template <int kType, int kParts>
 struct BlockWeights;
 
@@ -38,12 +104,11 @@ namespace block_weights {
 inline constexpr int kPiecesOfBlock = 16;
 
 // Any format by its pieces. A thread of two has the first or the second 32 elements.
-template <int kType, int kParts>
+template <int kType, int kParts, int kScaleElements = Format<kType>::kScaleElements>
 struct OfPieces {
     using F = Format<kType>;
-    static constexpr int kGroup = F::kScaleElements, kMinimums = 0, kPieces = 4 / kParts;
-    static constexpr int kScales = kPieces * kPieceElements / kGroup;
-    static_assert(!F::kOffsets && F::kBlockElements == kBlockElements);
+    static constexpr int kGroup = 32, kMinimums = 0, kPieces = 4 / kParts, kScales = kPieces / 2;
+    static_assert(!F::kOffsets && F::kBlockElements == kBlockElements && kScaleElements == kGroup);
 
     uint32_t codes[kPieces][4];
     float scales[kScales], bias;
@@ -55,13 +120,13 @@ struct OfPieces {
             const Piece p = F::at(block, static_cast<unsigned>(piece) / 2, static_cast<unsigned>(i) % 2, row_scale);
             SIMT_UNROLL
             for (int w = 0; w < 4; ++w) codes[i][w] = p.codes[w];
-            scales[i * kScales / kPieces] = p.scale;
+            scales[i / 2] = p.scale;
         }
         if (s != 0) return;
         // Of these calls only what gives the scale is left.
         float sum = 0;
         SIMT_UNROLL
-        for (int i = 0; i < kPiecesOfBlock / kParts; i += kGroup == 16 ? 1 : 2) {
+        for (int i = 0; i < kPiecesOfBlock / kParts; i += 2) {
             const int piece = part * kPiecesOfBlock / kParts + i;
             sum += F::at(block, static_cast<unsigned>(piece) / 2, static_cast<unsigned>(i) % 2, row_scale).scale;
         }
@@ -74,6 +139,39 @@ struct OfPieces {
         SIMT_UNROLL
         for (int i = 0; i < kScales; ++i) to.scales[s % 2][part * kScales + i][row] = scales[i];
         if (s == 0) to.bias[part][row] = bias;
+    }
+};
+template <int kType, int kParts>
+struct OfPieces<kType, kParts, 16> {
+    using F = Format<kType>;
+    static constexpr int kGroup = 16, kMinimums = 0, kPieces = 4 / kParts;
+    static_assert(!F::kOffsets && F::kBlockElements == kBlockElements && F::kPrefixBytes == 0);
+
+    uint32_t codes[kPieces][4];
+    int scales[kPieces], sum;
+    float d;
+
+    SIMT_DEVICE void load(const char* block, float, int s, int part) {
+        SIMT_UNROLL
+        for (int i = 0; i < kPieces; ++i) {
+            const int piece = 4 * s + part * kPieces + i;
+            const Piece p = F::at(block, static_cast<unsigned>(piece) / 2, static_cast<unsigned>(i) % 2, 1.f);
+            SIMT_UNROLL
+            for (int w = 0; w < 4; ++w) codes[i][w] = p.codes[w];
+            scales[i] = F::integer_scale(block, piece);
+        }
+        if (s != 0) return;
+        d = F::block_scale(block);
+        sum = 0;
+        SIMT_UNROLL
+        for (int i = 0; i < kPiecesOfBlock / kParts; ++i)
+            sum += F::integer_scale(block, part * kPiecesOfBlock / kParts + i);
+    }
+    template <class Shared>
+    SIMT_DEVICE void store(Shared& to, int s, int row, int part) const {
+        SIMT_UNROLL
+        for (int i = 0; i < kPieces; ++i) to.set_piece(s, row, part * kPieces + i, codes[i], scales[i], d);
+        to.set_scales(s, row, part, d, sum);
     }
 };
 
@@ -103,12 +201,12 @@ struct Halves {
 SIMT_DEVICE float byte_of(uint32_t word, int byte) {
     return static_cast<float>(word >> 8 * byte & 255);
 }
-SIMT_DEVICE float signed_byte_of(uint32_t word, int byte) {
-    return static_cast<float>(static_cast<int8_t>(word >> 8 * byte));
-}
 // The sum of four signed bytes.
+SIMT_DEVICE int integer_sum_of_bytes(uint32_t word, int sum = 0) {
+    return simt::dp4a(static_cast<int>(word), 0x01010101, sum);
+}
 SIMT_DEVICE float sum_of_bytes(uint32_t word) {
-    return static_cast<float>(simt::dp4a(static_cast<int>(word), 0x01010101, 0));
+    return static_cast<float>(integer_sum_of_bytes(word));
 }
 // `factor` times four bytes, as f16.
 SIMT_DEVICE void four_halves(float factor, uint32_t bytes, uint32_t (&halves)[2]) {
@@ -224,7 +322,7 @@ struct BlockWeights<TSR_TYPE_Q6_K, kParts> : block_weights::Halves<TSR_TYPE_Q6_K
         using namespace piece_bits;
         if (s == 0) {
             get_words<2>(block + 192, scales);
-            d = half_at(block + 208) * 0.25f;
+            d = Base::F::block_scale(block);
         }
         if (s % 2 == 1) return;
         Base::template get<2>(block + 32 * s, part, low[0]);
@@ -243,17 +341,18 @@ struct BlockWeights<TSR_TYPE_Q6_K, kParts> : block_weights::Halves<TSR_TYPE_Q6_K
                 const uint32_t nibble = s % 2 == 0 ? low[half][i] << 2 : low[half][i] >> 2;
                 codes[i] = (nibble & 0x3C3C3C3Cu) | piece_bits::centred(high[i] << (6 - shift) & 0xC0C0C0C0u);
             }
-            Base::set(to, s, row, part, half, codes);
             SIMT_UNROLL
-            for (int i = 0; i < Base::kCount; ++i)
-                to.scales[s % 2][2 * half + part + i][row] = d * signed_byte_of(scales[s], 2 * half + part + i);
+            for (int i = 0; i < Base::kCount; ++i) {
+                const uint32_t piece[4] = {codes[4 * i], codes[4 * i + 1], codes[4 * i + 2], codes[4 * i + 3]};
+                const int at = 2 * half + part + i;
+                to.set_piece(s, row, at, piece, static_cast<int8_t>(scales[s] >> 8 * at), d);
+            }
         }
-        if (s != 0) return;
-        float sum = 0;
+        int sum = 0;
         SIMT_UNROLL
         for (int i = 0; i < 4; i += kParts)
-            sum += sum_of_bytes(kParts == 2 && part == 1 ? scales[i + kParts - 1] : scales[i]);
-        to.bias[part][row] = kMagic * d * sum;
+            sum = integer_sum_of_bytes(kParts == 2 && part == 1 ? scales[i + kParts - 1] : scales[i], sum);
+        to.set_scales(s, row, part, d, sum);
     }
 };
 

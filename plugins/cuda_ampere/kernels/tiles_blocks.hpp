@@ -8,8 +8,12 @@
 // block is added, sums are rounded to some 2^-24 of that bias: a few units of c, where the rounding of activations to
 // int8 changes c by about a hundred over a block.
 //
-// Minimums of blocks (q2_K, q4_K, q5_K) are multiplied with the sums of codes by tensor cores in f16, and are for that
-// rounded to its 11 bits; beyond 65504 they are infinite.
+// Where a scale serves 16 elements, there are eight multiply-adds for what one m16n8k32 multiplies. kSplit: codes times
+// the integers of their scales are multiplied instead, as two int8, by twice as many tensor products. Integer sums then
+// run over 64 elements, and take a multiply-add for each of both parts. For cards on which that costs less.
+//
+// Minimums of blocks (q2_K, q4_K, q5_K, iq1_m) are multiplied with the sums of codes by tensor cores in f16, and are
+// for that rounded to its 11 bits; beyond 65504 they are infinite.
 #pragma once
 
 #include "block_weights.hpp"
@@ -17,15 +21,25 @@
 
 namespace tessera::cuda_kernels {
 
+template <int kType, int kOutputs, int kParts, bool kSplit>
+struct SharedOf {
+    using Weights = BlockWeights<kType, kParts>;
+    using Type = BlockShared<kOutputs, kSegmentElements / Weights::kGroup, Weights::kMinimums / 8>;
+};
+template <int kType, int kOutputs, int kParts>
+struct SharedOf<kType, kOutputs, kParts, true> {
+    using Type = SplitShared<kOutputs, kParts, split_factor(kType)>;
+};
+
 // A block computes 64 rows of 128 outputs, or 128 rows of tile_outputs; each of its four warps 64 rows.
-template <int kType, int kWarpsOfRows>
+template <int kType, int kWarpsOfRows, bool kSplit>
 struct BlockTile {
     static constexpr int kWarpsOfOutputs = 4 / kWarpsOfRows, kRows = 64 * kWarpsOfRows;
     static constexpr int kOutputs = tile_outputs(static_cast<tsr_type>(kType), kRows);
     static constexpr int kColumns = kOutputs / kWarpsOfOutputs / 8;  // of a warp, by 8
     static constexpr int kParts = kTilesThreads / kOutputs;          // threads that decode a row of the weight
     using Weights = BlockWeights<kType, kParts>;
-    using Shared = BlockShared<kOutputs, kSegmentElements / Weights::kGroup, Weights::kMinimums / 8>;
+    using Shared = typename SharedOf<kType, kOutputs, kParts, kSplit>::Type;
     static constexpr int kChunks = kSegmentBytes / 16;
     static constexpr int kCopies = (kRows * kChunks + kTilesThreads - 1) / kTilesThreads;  // of a thread, of one row
 
@@ -95,6 +109,16 @@ struct BlockTile {
         }
     }
 
+    // Fragments of the outputs of a warp: of the first or the second 32 elements of a segment.
+    SIMT_DEVICE void load_codes(int plane, int half, uint32_t (&b)[kColumns][2]) const {
+        SIMT_UNROLL
+        for (int j = 0; j < kColumns; j += 2) {
+            uint32_t r[4];
+            simt::ldmatrix_x4(r, codes[half] + (plane * kOutputs + 8 * j) * kSegmentElements);
+            b[j][0] = r[0], b[j][1] = r[1], b[j + 1][0] = r[2], b[j + 1][1] = r[3];
+        }
+    }
+
     SIMT_DEVICE void multiply(int buffer) {
         using namespace simt;
         constexpr int kScales = Weights::kGroup == 16 ? 2 : 1;  // of 32 elements
@@ -103,12 +127,7 @@ struct BlockTile {
         SIMT_UNROLL
         for (int half = 0; half < 2; ++half) {
             uint32_t b[kColumns][2];
-            SIMT_UNROLL
-            for (int j = 0; j < kColumns; j += 2) {
-                uint32_t r[4];
-                ldmatrix_x4(r, codes[half] + (buffer * kOutputs + 8 * j) * kSegmentElements);
-                b[j][0] = r[0], b[j][1] = r[1], b[j + 1][0] = r[2], b[j + 1][1] = r[3];
-            }
+            load_codes(buffer, half, b);
             SIMT_UNROLL
             for (int s = 0; s < kScales; ++s) {
                 if constexpr (Weights::kGroup != 64) load_scales(buffer, kScales * half + s, scale[s]);
@@ -136,6 +155,38 @@ struct BlockTile {
         }
     }
 
+    SIMT_DEVICE void multiply_split(int buffer) {
+        using namespace simt;
+        uint32_t b[2][2][kColumns][2];  // by plane and half
+        SIMT_UNROLL
+        for (int plane = 0; plane < 2; ++plane) {
+            SIMT_UNROLL
+            for (int half = 0; half < 2; ++half) load_codes(2 * buffer + plane, half, b[plane][half]);
+        }
+        float scale[2][kColumns][2];  // by plane
+        load_scales(buffer, 0, scale[1]);
+        SIMT_UNROLL
+        for (int j = 0; j < kColumns; ++j) scale[0][j][0] = scale[1][j][0] * 256, scale[0][j][1] = scale[1][j][1] * 256;
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            if (16 * i >= count) break;
+            uint32_t a[2][4];
+            SIMT_UNROLL
+            for (int half = 0; half < 2; ++half)
+                ldmatrix_x4(a[half], x + (buffer * kRows + 16 * i) * kSegmentBytes + 32 * half);
+            SIMT_UNROLL
+            for (int j = 0; j < kColumns; ++j) {
+                SIMT_UNROLL
+                for (int plane = 0; plane < 2; ++plane) {
+                    int c[4];
+                    mma_s8_to(c, a[0], b[plane][0][j], begin);
+                    mma_s8(c, a[1], b[plane][1][j]);
+                    add(i, j, c, scale[plane][j]);
+                }
+            }
+        }
+    }
+
     // Minimums of 8 groups times the sums of codes that lie behind a segment of x.
     SIMT_DEVICE void add_minimums(int buffer, int set) {
         using namespace simt;
@@ -158,10 +209,10 @@ struct BlockTile {
 };
 
 // Grid: x the tiles of rows, y the outputs by those of a tile (of pairs by half of them), z the batch.
-template <int kType, int kWarpsOfRows>
+template <int kType, int kWarpsOfRows, bool kSplit = false>
 SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
     using namespace simt;
-    using Product = BlockTile<kType, kWarpsOfRows>;
+    using Product = BlockTile<kType, kWarpsOfRows, kSplit>;
     using Weights = typename Product::Weights;
     constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kChunks = Product::kChunks;
     SIMT_SHARED(UInt4, x_shared, 2 * kRows * kChunks);
@@ -235,7 +286,11 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
                 ahead.load(weight, row_scale, next, part);
             }
             if (s == 0) product.begin_block(s % 2);
-            product.multiply(s % 2);
+            if constexpr (kSplit) {
+                product.multiply_split(s % 2);
+            } else {
+                product.multiply(s % 2);
+            }
             if (Weights::kMinimums == 16 && (s == 1 || s == 2)) product.add_minimums(s % 2, s - 1);
             if (Weights::kMinimums == 8 && s == 3) product.add_minimums(s % 2, 0);
             if (more) ahead.store(weight_shared[0], next, column, part);
