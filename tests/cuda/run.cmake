@@ -78,6 +78,10 @@ if(TSR_HAVE_SHARED AND 61 IN_LIST archs AND 80 IN_LIST archs)
             --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed ${seed} --count 1)
         set_tests_properties(cuda_placements_${seed} PROPERTIES TIMEOUT 900 LABELS slow)
     endforeach()
+    # A command that takes too long fails its draw, and the next one follows.
+    add_test(NAME cuda_placements_timeout COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/emulated_placements" --build "${CMAKE_BINARY_DIR}"
+        --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed 1 --count 2 --timeout 0.01)
+    set_tests_properties(cuda_placements_timeout PROPERTIES TIMEOUT 60 PASS_REGULAR_EXPRESSION "not done after 0.01 s.*failed: 1 2")
     foreach(type q8_0 f16 bf16 q4_K packed-q4_0)
         add_test(NAME cuda_random_model_${type} COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/random_model_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus"
             "${CMAKE_BINARY_DIR}" "${TSR_TEST_PYTHON}" "${TSR_SHARED_DIR}/tools/make_gguf.py" "8.6:24GiB 6.1:24GiB" ${type} -ts 1,1)
