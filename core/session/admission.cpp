@@ -196,8 +196,8 @@ std::vector<Generator::Part> Generator::choose_parts() {
         if (!task->sequence && !start(*task)) continue;
         const uint32_t begin = cached(*task);
         const auto size = static_cast<uint32_t>(task->tokens.size());
-        const uint32_t end = std::min(size, piece_end(begin));
-        const double share = static_cast<double>(end - begin) / rows_of_piece(begin);
+        const uint32_t end = std::min(size, cuts_.after(begin));
+        const double share = static_cast<double>(end - begin) / cuts_.rows_at(begin);
         if (end - begin > rows || share > pieces) continue;
         parts.push_back({task, end - begin, end == size});
         rows -= end - begin;

@@ -39,7 +39,8 @@ Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, Generator
       tokenizer_(tokenizer),
       options_(std::move(options)),
       piece_rows_(std::min(options_.piece_rows ? options_.piece_rows : engine.max_rows(), largest_piece())),
-      cuts_(engine.plan(), piece_rows_, options_.piece_seconds),
+      // Pieces that follow measured times are cut anew after each step.
+      cuts_(engine.plan(), piece_rows_, options_.target_step_seconds > 0 ? 0 : options_.piece_seconds),
       tree_(engine.cache()),
       queue_(kQuantum, kAge) {
     if (tokenizer.size() > engine.info().vocabulary) {
@@ -164,16 +165,7 @@ void Generator::adapt_piece(double seconds, bool mixed) {
     const auto whole =
         static_cast<uint32_t>(std::clamp(next, 0.0, double{1 << 20})) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
     piece_rows_ = std::clamp(whole, std::min<uint32_t>(TSR_PAGE_TOKENS, largest), largest);
-}
-
-uint32_t Generator::piece_end(uint32_t begin) const {
-    // Pieces that follow measured times are cut anew after each step.
-    if (options_.target_step_seconds > 0) return (begin / piece_rows_ + 1) * piece_rows_;
-    return cuts_.after(begin);
-}
-
-uint32_t Generator::rows_of_piece(uint32_t begin) const {
-    return options_.target_step_seconds > 0 ? piece_rows_ : cuts_.rows_at(begin);
+    cuts_ = PieceCuts(piece_rows_);
 }
 
 void Generator::fail_step(const Error& error) {

@@ -137,8 +137,6 @@ class Generator {
     void finish(Task& task, FinishReason reason);
     void fail_step(const Error& error);
     void adapt_piece(double seconds, bool mixed);
-    uint32_t piece_end(uint32_t begin) const;
-    uint32_t rows_of_piece(uint32_t begin) const;
     void erase_done();
 
     Engine& engine_;

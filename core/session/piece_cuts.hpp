@@ -22,6 +22,8 @@ class PieceCuts {
     // Smaller pieces cost speed, so they pay only where attention to many cached tokens makes a step long.
     static constexpr double kLonger = 1.25;
 
+    // Pieces of `rows` everywhere.
+    explicit PieceCuts(uint32_t rows) noexcept : rows_(rows) {}
     // Pieces of `rows`, or of fewer, down to a page, where a step of them is predicted to take longer than `seconds`
     // and than kLonger times one at the beginning of a prompt. 0: always of `rows`. `depth`: the tokens of a sequence
     // at most. `times`: of numbers of rows, ascending, the last one `rows`.

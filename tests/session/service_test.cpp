@@ -237,7 +237,7 @@ TEST_F(ServiceTest, PiecesDeepInAPromptAreSmaller) {
         Generator generator(engine(), *tokenizer_, {.piece_rows = 192, .piece_seconds = seconds});
         Result found;
         std::string long_text;
-        for (int i = 0; i < 40; ++i) long_text += "The key of box " + std::to_string(i) + " is red. ";
+        for (int i = 0; i < 280; ++i) long_text += "The key of box " + std::to_string(i) + " is red. ";
         Request made = request(long_text, found, 1);
         made.reuse = false;
         const size_t tokens = made.prompt.size();
@@ -250,6 +250,7 @@ TEST_F(ServiceTest, PiecesDeepInAPromptAreSmaller) {
     const PieceCuts cuts(engine().plan(), 192, 1e-9);
     uint64_t expected = 0;
     for (uint32_t at = 0; at < tokens; at = cuts.after(at)) ++expected;
+    EXPECT_GT(expected, whole) << "the prompt is not deep enough";
     EXPECT_EQ(steps(1e-9).first, expected);
     EXPECT_EQ(steps(1e9).first, whole);
 }
