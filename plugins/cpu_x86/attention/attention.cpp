@@ -138,7 +138,7 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
 const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_device*,
                           void** state) {
     return sdk::guarded([&] {
-        Prepared prepared{{node, {}, {}, {}, {}}, nullptr};
+        Prepared prepared{{node, {}, {}, {}, {}, int16_pages_of(*node->inputs[cpu::kK])}, nullptr};
         const CanonicalNode canonical(*node);
         tsr_kernel_plan plan{};
         attention::Problem& problem = prepared.state.problem;

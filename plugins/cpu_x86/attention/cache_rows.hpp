@@ -2,7 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
-#include "../layouts/int16_pages.hpp"
+#include "cache_write.hpp"
 
 #include <tessera/cpu/page_table.hpp>
 
@@ -40,13 +40,14 @@ void encode_cache_row(tsr_type type, const float* x, int64_t elements, char* to)
 
 // As run_cache_write.
 template <class Isa>
-void run_cache_write(const tsr_node& node, const tsr_run& run) {
+void run_cache_write(const CacheWrite& write, const tsr_run& run) {
+    const tsr_node& node = *write.node;
+    const Int16Pages& pages = write.pages;
     const View x = input(node, run, 0);
     const View positions = input(node, run, 1);
     const View sequences = input(node, run, 2);
     const View cache = output(node, run);
     const PageTable table(node, input(node, run, 3), cache.dim(2));
-    const Int16Pages pages{cache.dim(0), lanes_of_int16_layout(cache.tensor->layout)};
     const tsr_range rows = sdk::actual_rows(*x.tensor, run);
     const Share part = share(rows.end - rows.begin, run);
     for (int64_t r = rows.begin + part.begin; r < rows.begin + part.end; ++r) {

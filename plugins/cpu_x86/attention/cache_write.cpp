@@ -33,16 +33,16 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     return nullptr;
 }
 
-// The node is the state.
 const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_device*, void** state) {
-    *state = const_cast<tsr_node*>(node);
-    return nullptr;
+    return sdk::guarded([&] { *state = new CacheWrite{node, int16_pages_of(*node->outputs[0])}; });
 }
 
-void release(const tsr_kernel*, void*) {}
+void release(const tsr_kernel*, void* state) {
+    delete static_cast<CacheWrite*>(state);
+}
 
 const tsr_status* run(const tsr_kernel*, void* state, const tsr_run* run) {
-    return sdk::guarded([&] { run_cache_write(*static_cast<const tsr_node*>(state), *run); });
+    return sdk::guarded([&] { run_cache_write(*static_cast<const CacheWrite*>(state), *run); });
 }
 
 }  // namespace

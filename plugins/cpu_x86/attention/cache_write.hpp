@@ -1,13 +1,21 @@
 #pragma once
 
+#include "../layouts/int16_pages.hpp"
+
 #include <tessera/kernel.h>
 
 namespace tessera::cpu_x86 {
 
 extern const tsr_kernel kCacheWrite;
 
+// The state of a prepared node.
+struct CacheWrite {
+    const tsr_node* node;
+    Int16Pages pages;
+};
+
 // A node that has passed the CPU kit's check, on AVX2. Throws sdk::Failure for positions that the page table does not
 // have.
-void run_cache_write(const tsr_node& node, const tsr_run& run);
+void run_cache_write(const CacheWrite& write, const tsr_run& run);
 
 }  // namespace tessera::cpu_x86

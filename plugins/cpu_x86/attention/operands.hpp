@@ -18,6 +18,7 @@ struct State {
     Problem problem;
     Budget budget;
     PackedRows wk, wv;  // projected
+    Int16Pages pages;   // of the k cache
 };
 
 class Operands {
@@ -35,7 +36,7 @@ class Operands {
           positions(sdk::operand_data<const int32_t>(*state.node, run, 3)),
           sequences(sdk::operand_data<const int32_t>(*state.node, run, 4)),
           rows(sdk::actual_rows(*q.tensor, run)),
-          pages{k.dim(0), lanes_of_int16_layout(k.tensor->layout)} {}
+          pages(state.pages) {}
 
     const State& state() const noexcept { return state_; }
     const Problem& problem() const noexcept { return state_.problem; }
@@ -104,7 +105,7 @@ class Operands {
     const int32_t* const positions;
     const int32_t* const sequences;
     const tsr_range rows;
-    const Int16Pages pages;
+    const Int16Pages& pages;
 };
 
 // Lanes of a panel of a segment.

@@ -5,8 +5,8 @@
 
 namespace tessera::cpu_x86 {
 
-void run_cache_write(const tsr_node& node, const tsr_run& run) {
-    attention::run_cache_write<cpu::isa::Avx2Vectors>(node, run);
+void run_cache_write(const CacheWrite& write, const tsr_run& run) {
+    attention::run_cache_write<cpu::isa::Avx2Vectors>(write, run);
 }
 
 }  // namespace tessera::cpu_x86

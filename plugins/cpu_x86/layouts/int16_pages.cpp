@@ -147,4 +147,8 @@ int lanes_of_int16_layout(const char* name) noexcept {
     return 0;
 }
 
+Int16Pages int16_pages_of(const tsr_tensor& cache) noexcept {
+    return {cache.dims[0], lanes_of_int16_layout(cache.layout)};
+}
+
 }  // namespace tessera::cpu_x86
