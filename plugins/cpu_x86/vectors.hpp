@@ -25,7 +25,8 @@ struct Vectors {
 
     // Of one core at Estimate::kReferenceHz.
     Macs macs(const WeightKernels& kernels) const noexcept {
-        if (kernels.activations.groups == 0) return {kernels.macs, kernels.macs};  // floats: the plugin's own tables
+        if (kernels.activations.division.groups == 0)
+            return {kernels.macs, kernels.macs};  // floats: the plugin's own tables
         const double vectors = std::max(kernels.macs * speed, minimum_macs);
         return {vectors, vectors * tile_speed};
     }

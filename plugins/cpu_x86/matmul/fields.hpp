@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "activations.hpp"
 
 #include <tessera/types.h>
 
@@ -82,10 +83,11 @@ struct PackedByFields {
 
 // How a format's codes are multiplied (packed.hpp).
 struct Arithmetic {
-    int groups;      // scales of 32 elements: 1 or 2
+    int groups;  // scales of 32 elements: 1 or 2
+    int parts =
+        groups;      // whose sums fit 16 bits: 1 for levels of at most 16 after the centre is taken, 2 for 32, 4 for 64
     int centre = 8;  // what is taken from an unsigned code; signed ones have none, and name what AVX-512 starts from
     bool is_signed = false;
-    bool is_small = false;  // signed, and at most 63
     bool has_minimum = false;
 };
 
@@ -95,9 +97,9 @@ struct PackedTraits {
     using Block = BlockType;
     static constexpr tsr_type kType = Block::kType;
     static constexpr int kBlocks = Block::kElements / 32;  // of 32 elements, in a unit
-    static constexpr int kGroups = kArithmetic.groups, kCentre = kArithmetic.centre;
+    static constexpr int kGroups = kArithmetic.groups, kParts = kArithmetic.parts, kCentre = kArithmetic.centre;
     static constexpr bool kSigned = kArithmetic.is_signed, kHasMinimum = kArithmetic.has_minimum;
-    static constexpr bool kSmall = kArithmetic.is_small;
+    static constexpr Division kDivision{kGroups, kParts};
 };
 
 // f.template operator()<0>() .. <kCount - 1>().

@@ -45,7 +45,7 @@ class TileProducts {
             for (int64_t row = 0; row < count; row += kFew) {
                 const int64_t at = rows.first + first + row;
                 with_width(std::min<int64_t>(kFew, rows.all.rows - at), [&]<int kRows>() {
-                    copy_rows<kRows>(rows.all.tile<kRows, Shape::kGroups>(at) + rows.first_block, blocks, row,
+                    copy_rows<kRows>(rows.all.tile<kRows, Shape::kDivision>(at) + rows.first_block, blocks, row,
                                      separate);
                 });
             }
@@ -79,7 +79,7 @@ class TileProducts {
 
     // Puts kRows rows of a tile at `row` of each block.
     template <int kRows>
-    static void copy_rows(const ActivationBlock<kRows, kGroups>* from, int64_t blocks, int64_t row,
+    static void copy_rows(const ActivationBlock<kRows, Shape::kDivision>* from, int64_t blocks, int64_t row,
                           SeparateRows<Isa, Shape>* to) noexcept {
         for (int64_t b = 0; b < blocks; ++b) {
             if constexpr (kRows == kFew) {
@@ -128,19 +128,23 @@ class TileProducts {
                                              const Totals& totals, Floats (&running)[kRows]) noexcept {
 #pragma GCC unroll 16
         for (int row = 0; row < kRows; ++row) {
-            const auto total = [&](int g) { return Isa::to_floats(Isa::load(totals[g][row])); };
-            if constexpr (kAddedAtOnce<Shape>) {
-                const Floats both = Isa::multiply(Isa::load_floats(panel.scale[0]), Isa::broadcast(&rows.scale[row]));
-                running[row] = Isa::fma(total(0), both, running[row]);
-            } else {
+            if constexpr (Shape::kHasMinimum) {
                 Floats part = running[row];  // not read
                 for (int g = 0; g < kGroups; ++g) {
-                    const Floats scale = Isa::load_floats(panel.scale[g]);
-                    Floats minimum = scale;
-                    if constexpr (Shape::kHasMinimum) minimum = Isa::load_floats(panel.minimum[g]);
-                    part = add_group<Isa, Shape>(part, total(g), scale, minimum, rows, g, row);
+                    part = add_group<Isa>(part, Isa::to_floats(Isa::load(totals[g][row])),
+                                          Isa::load_floats(panel.scale[g]),
+                                          Isa::load_floats(panel.minimum_or_factor[g]), rows, g, row);
                 }
                 running[row] = Isa::add(running[row], part);
+            } else if constexpr (kWholeScales<Shape>) {
+                auto total = Isa::load(totals[0][row]);
+                for (int g = 0; g < kGroups; ++g)
+                    total = add_part<Isa, Shape>(total, Isa::load(totals[g][row]), Isa::load(panel.scale[g]), g);
+                running[row] = add_at_once<Isa>(running[row], total, Isa::load_floats(panel.minimum_or_factor[0]),
+                                                rows.scale[row]);
+            } else {
+                running[row] = add_at_once<Isa>(running[row], Isa::load(totals[0][row]),
+                                                Isa::load_floats(panel.scale[0]), rows.scale[row]);
             }
         }
     }

@@ -28,7 +28,7 @@ struct Instantiate {
         return kPrefix + units * static_cast<int64_t>(sizeof(Block));
     }
     static void prepare(const ActivationRows& to, int64_t row, const float* x, int64_t begin, int64_t end) {
-        quantize_into<Isa, Format::kGroups>(to, row, x, Format::kCentre, begin, end);
+        quantize_into<Isa, Format::kDivision>(to, row, x, Format::kCentre, begin, end);
     }
     static void multiply(const PanelTable& panels, const WeightRows& weight, int64_t begin, int64_t end,
                          const ActivationRows& x, void* scratch, const Sink& sink) {
@@ -71,7 +71,7 @@ struct Instantiate {
         return {Format::kType,
                 cpu::format_name(Format::kType),
                 cpu::packed_layout_name(Format::kType),
-                {Format::kGroups, Format::kCentre},
+                {Format::kDivision, Format::kCentre},
                 static_cast<uint32_t>(kElements),
                 sizeof(Scratch),
                 macs,

@@ -4,6 +4,6 @@
 namespace tessera::cpu_x86 {
 
 const WeightKernels kIq1S = Instantiate<WeightIq1S>::table(80e9);
-const WeightKernels kIq1M = Instantiate<WeightIq1M>::table(70e9);
+const WeightKernels kIq1M = Instantiate<WeightIq1M>::table(80e9);
 
 }  // namespace tessera::cpu_x86

@@ -4,6 +4,6 @@
 namespace tessera::cpu_x86 {
 
 const WeightKernels kIq1SRow = Instantiate<WeightIq1SRow>::table(80e9);
-const WeightKernels kIq1MRow = Instantiate<WeightIq1MRow>::table(70e9);
+const WeightKernels kIq1MRow = Instantiate<WeightIq1MRow>::table(80e9);
 
 }  // namespace tessera::cpu_x86

@@ -3,8 +3,8 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kIq2Xxs = Instantiate<WeightIq2Xxs>::table(55e9);
-const WeightKernels kIq2Xs = Instantiate<WeightIq2Xs>::table(50e9);
-const WeightKernels kIq2S = Instantiate<WeightIq2S>::table(50e9);
+const WeightKernels kIq2Xxs = Instantiate<WeightIq2Xxs>::table(63e9);
+const WeightKernels kIq2Xs = Instantiate<WeightIq2Xs>::table(63e9);
+const WeightKernels kIq2S = Instantiate<WeightIq2S>::table(63e9);
 
 }  // namespace tessera::cpu_x86

@@ -3,7 +3,7 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kIq2K = Instantiate<WeightIq2K>::table(70e9);
-const WeightKernels kIq2Ks = Instantiate<WeightIq2Ks>::table(70e9);
+const WeightKernels kIq2K = Instantiate<WeightIq2K>::table(80e9);
+const WeightKernels kIq2Ks = Instantiate<WeightIq2Ks>::table(80e9);
 
 }  // namespace tessera::cpu_x86

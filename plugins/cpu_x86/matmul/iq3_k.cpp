@@ -3,7 +3,7 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kIq3K = Instantiate<WeightIq3K>::table(50e9);
-const WeightKernels kIq3Ks = Instantiate<WeightIq3Ks>::table(55e9);
+const WeightKernels kIq3K = Instantiate<WeightIq3K>::table(63e9);
+const WeightKernels kIq3Ks = Instantiate<WeightIq3Ks>::table(63e9);
 
 }  // namespace tessera::cpu_x86

@@ -3,6 +3,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kIq6K = Instantiate<WeightIq6K>::table(50e9);
+const WeightKernels kIq6K = Instantiate<WeightIq6K>::table(55e9);
 
 }  // namespace tessera::cpu_x86

@@ -64,7 +64,8 @@ const tsr_status* plan_matmul(const tsr_kernel*, const tsr_node* node, const tsr
              op.columns ? Macs{kColumns.macs, kColumns.macs} : vectors.macs(*op.weight.kernels));
     cost.write(device, 2, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%s%s, %s, %s", op.weight.kernels->name,
-                  op.columns ? " along columns" : "", op.kind().groups == 0 ? "f32" : "int8 activations", vectors.name);
+                  op.columns ? " along columns" : "", op.kind().division.groups == 0 ? "f32" : "int8 activations",
+                  vectors.name);
     return nullptr;
 }
 
@@ -115,7 +116,7 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
         }
     }
     worker.barrier();
-    const TilesInUse tiles(*op.panels, op.kind().groups == 0 || worker.idle() ? 0 : rows);
+    const TilesInUse tiles(*op.panels, op.kind().division.groups == 0 || worker.idle() ? 0 : rows);
     const int64_t items = op.columns ? (op.n + kColumnElements - 1) / kColumnElements : op.weight.groups();
     void* scratch = workspace + worker.index() * op.scratch_bytes();
     worker.divide(items * op.batches, op.columns ? 1 : op.weight.piece(), [&](int64_t first, int64_t last) {

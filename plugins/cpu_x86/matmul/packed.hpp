@@ -9,7 +9,9 @@
 // `visit`, which passes the unit's decoded blocks of 32 elements to a sink, one after another:
 //     sink(block, const Bytes (&codes)[8], const Floats (&scale)[kGroups], const Floats (&minimum)[kGroups])
 // A weight is scale * (code - kCentre) + minimum; without kHasMinimum the minimum is not looked at. If kSigned, codes
-// are signed and there is no centre.
+// are signed and there is no centre. Two scales without minimum are whole numbers of 16 bits, each twice in a lane, and
+// a weight is factor * scale * (code - kCentre):
+//     sink(block, const Bytes (&codes)[8], const Ints (&scale)[2], const Floats (&factor)[1])
 #pragma once
 
 #include "../kit.hpp"
@@ -229,9 +231,9 @@ struct WeightQ6_0 : PackedTraits<BlockQ6_0, Arithmetic{.groups = 2, .centre = 32
             else
                 codes[s] = Isa::either(codes[s], Isa::template shifted_right<kFrom - 4>(high, 48));
         });
-        const auto d = Isa::from_f16(unit.d);
-        const typename Isa::Floats scale[2] = {d, d};
-        sink(0, codes, scale, scale);
+        const typename Isa::Ints scale[2] = {Isa::both_halves(1), Isa::both_halves(1)};
+        const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
+        sink(0, codes, scale, factor);
     }
 };
 

@@ -111,16 +111,24 @@ template <class Isa>
     return Isa::masked(Isa::either(bits, Isa::template lanes_shifted_right<2>(bits)), 15);
 }
 
+// 2 scale + 1.
+template <class Isa>
+[[gnu::always_inline]] inline typename Isa::Ints odd_scale(typename Isa::Ints scale) noexcept {
+    return Isa::both_halves(Isa::plus(Isa::add_lanes(scale, scale), 1));
+}
+
 // ---- entries of eight elements ----
 
-// Codes of group `g` of iq2: magnitudes with signs.
+// Codes of group `g` of iq2: magnitudes with signs, and the centre.
+inline constexpr int kIq2Centre = 43, kIq3XxsCentre = 62;  // the largest magnitudes
 template <class Isa, int g>
 [[gnu::always_inline]] inline void signed_codes(typename Isa::Bytes pairs, typename Isa::Bytes signs,
                                                 typename Isa::Bytes (&codes)[8]) noexcept {
-    codes[2 * g] = Isa::template with_signs<2 * g>(
-        Isa::lookup16(kIq2Magnitudes, Isa::template shifted_right<0>(pairs, 15)), signs);
-    codes[2 * g + 1] = Isa::template with_signs<2 * g + 1>(
-        Isa::lookup16(kIq2Magnitudes, Isa::template shifted_right<4>(pairs, 15)), signs);
+    const auto centre = Isa::splat(static_cast<uint8_t>(kIq2Centre));
+    const auto low = Isa::lookup16(kIq2Magnitudes, Isa::template shifted_right<0>(pairs, 15));
+    const auto high = Isa::lookup16(kIq2Magnitudes, Isa::template shifted_right<4>(pairs, 15));
+    codes[2 * g] = Isa::add_bytes(Isa::template with_signs<2 * g>(low, signs), centre);
+    codes[2 * g + 1] = Isa::add_bytes(Isa::template with_signs<2 * g + 1>(high, signs), centre);
 }
 // Codes of group `g` of iq1: 8 (code - 1) +- 1 + 16. `shift`: 9 where 1/8 is added, 7 where it is taken away.
 inline constexpr int kIq1Centre = 16;
@@ -170,7 +178,7 @@ template <class Isa, int kLanes>
 }  // namespace codebook
 
 template <class Isa>
-struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .is_signed = true, .is_small = true}> {
+struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .parts = 4, .centre = codebook::kIq2Centre}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         struct {
@@ -220,7 +228,7 @@ struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .is_sign
 };
 
 template <class Isa>
-struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed = true, .is_small = true}> {
+struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .parts = 4, .centre = codebook::kIq2Centre}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         struct {
@@ -260,8 +268,7 @@ struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        const auto d_4 = Isa::multiply(Isa::from_f16(unit.d), Isa::splat(0.25f));
-        const auto d_8 = Isa::multiply(d_4, Isa::splat(0.5f));
+        const typename Isa::Floats factor[1] = {Isa::multiply(Isa::from_f16(unit.d), Isa::splat(0.125f))};
         for (int b = 0; b < kUnitBlocks; ++b) {
             const auto& part = unit.parts[b];
             const auto sign_fields = Isa::load(part.sign_fields);
@@ -272,16 +279,16 @@ struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .is_signed
                     Isa::either(Isa::widen_u8(part.entries[g]), codebook::upper_bits<Isa, 25 + 2 * g, 1>(sign_fields));
                 codebook::signed_codes<Isa, g>(Isa::gather4(codebook::kIq2Xs.data(), entry), signs, codes);
             });
-            const typename Isa::Floats scale[2] = {
-                Isa::fma(Isa::template floats_of_u8<0, 4>(unit.scales[b]), d_4, d_8),
-                Isa::fma(Isa::template floats_of_u8<4, 4>(unit.scales[b]), d_4, d_8)};
-            sink(b, codes, scale, scale);
+            const typename Isa::Ints scale[2] = {
+                codebook::odd_scale<Isa>(Isa::template bits_of_u8<0, 4>(unit.scales[b])),
+                codebook::odd_scale<Isa>(Isa::template bits_of_u8<4, 4>(unit.scales[b]))};
+            sink(b, codes, scale, factor);
         }
     }
 };
 
 template <class Isa>
-struct WeightIq2S : PackedTraits<BlockIq2S, Arithmetic{.groups = 2, .is_signed = true, .is_small = true}>,
+struct WeightIq2S : PackedTraits<BlockIq2S, Arithmetic{.groups = 2, .parts = 4, .centre = codebook::kIq2Centre}>,
                     PackedByFields<WeightIq2S<Isa>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
@@ -300,8 +307,7 @@ struct WeightIq2S : PackedTraits<BlockIq2S, Arithmetic{.groups = 2, .is_signed =
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        const auto d_4 = Isa::multiply(Isa::from_f16(unit.d), Isa::splat(0.25f));
-        const auto d_8 = Isa::multiply(d_4, Isa::splat(0.5f));
+        const typename Isa::Floats factor[1] = {Isa::multiply(Isa::from_f16(unit.d), Isa::splat(0.125f))};
         for (int b = 0; b < kUnitBlocks; ++b) {
             const auto signs = Isa::load(unit.signs.sign_fields[b]);
             const auto high = Isa::widen_u8(unit.qh[b]);
@@ -311,16 +317,17 @@ struct WeightIq2S : PackedTraits<BlockIq2S, Arithmetic{.groups = 2, .is_signed =
                     Isa::either(Isa::widen_u8(unit.entries[4 * b + g]), codebook::upper_bits<Isa, 2 * g, 2>(high));
                 codebook::signed_codes<Isa, g>(Isa::gather4(codebook::kIq2S.data(), entry), signs, codes);
             });
-            const typename Isa::Floats scale[2] = {
-                Isa::fma(Isa::template floats_of_u8<0, 4>(unit.scales[b]), d_4, d_8),
-                Isa::fma(Isa::template floats_of_u8<4, 4>(unit.scales[b]), d_4, d_8)};
-            sink(b, codes, scale, scale);
+            const typename Isa::Ints scale[2] = {
+                codebook::odd_scale<Isa>(Isa::template bits_of_u8<0, 4>(unit.scales[b])),
+                codebook::odd_scale<Isa>(Isa::template bits_of_u8<4, 4>(unit.scales[b]))};
+            sink(b, codes, scale, factor);
         }
     }
 };
 
 template <class Isa>
-struct WeightIq3Xxs : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .is_signed = true, .is_small = true}> {
+struct WeightIq3Xxs
+    : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .parts = 4, .centre = codebook::kIq3XxsCentre}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t entries[64][Isa::kLanes];
@@ -353,13 +360,14 @@ struct WeightIq3Xxs : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .is_sign
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const auto d_2 = Isa::multiply(Isa::from_f16(unit.d), Isa::splat(0.5f));
         const auto d_4 = Isa::multiply(d_2, Isa::splat(0.5f));
+        const auto centre = Isa::splat(static_cast<uint8_t>(kCentre));
         for (int b = 0; b < kUnitBlocks; ++b) {
             const auto sign_fields = Isa::load(unit.sign_fields[b]);
             const auto signs = codebook::even_signs<Isa>(sign_fields);
             typename Isa::Bytes codes[8];
             for_each_of<8>([&]<int s>() {
-                codes[s] =
-                    Isa::template with_signs<s>(Isa::gather4(codebook::kIq3Xxs.data(), unit.entries[8 * b + s]), signs);
+                const auto magnitudes = Isa::gather4(codebook::kIq3Xxs.data(), unit.entries[8 * b + s]);
+                codes[s] = Isa::add_bytes(Isa::template with_signs<s>(magnitudes, signs), centre);
             });
             const typename Isa::Floats scale[1] = {
                 Isa::fma(Isa::to_floats(codebook::spare_bits<Isa>(sign_fields)), d_2, d_4)};
@@ -457,16 +465,15 @@ struct WeightIq1M : PackedTraits<BlockIq1M, Arithmetic{.groups = 2, .centre = co
                                     Isa::masked(Isa::template lanes_shifted_right<8>(scales[1]), 0x00F0)),
                         Isa::either(Isa::masked(Isa::template lanes_shifted_right<4>(scales[2]), 0x0F00),
                                     Isa::masked(scales[3], 0xF000)));
-        const auto d_8 = Isa::multiply(Isa::from_f16_lanes(d_bits), Isa::splat(0.125f));
-        const auto d_4 = Isa::add(d_8, d_8);
+        const typename Isa::Floats factor[1] = {Isa::multiply(Isa::from_f16_lanes(d_bits), Isa::splat(0.125f))};
         for_each_of<kUnitBlocks>([&]<int b>() {
             typename Isa::Bytes codes[8];
             codebook::iq1m_block<Isa>(unit.entries + 4 * b, unit.qh + 2 * b, codes);
             constexpr int kFirst = 6 * (b % 2);
-            const typename Isa::Floats scale[2] = {
-                Isa::fma(Isa::template bits_of_lane_as_floats<kFirst, 3>(scales[b / 2]), d_4, d_8),
-                Isa::fma(Isa::template bits_of_lane_as_floats<kFirst + 3, 3>(scales[b / 2]), d_4, d_8)};
-            sink(b, codes, scale, scale);
+            const typename Isa::Ints scale[2] = {
+                codebook::odd_scale<Isa>(Isa::template bits_of_lane<kFirst, 3>(scales[b / 2])),
+                codebook::odd_scale<Isa>(Isa::template bits_of_lane<kFirst + 3, 3>(scales[b / 2]))};
+            sink(b, codes, scale, factor);
         });
     }
 };
@@ -510,10 +517,10 @@ struct WeightIq1MRow : PackedTraits<BlockIq1MRow, Arithmetic{.groups = 2, .centr
     static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
         codebook::iq1m_block<Isa>(unit.entries, unit.qh, codes);
-        const auto d_8 = Isa::multiply(row_scale, Isa::splat(0.125f));
-        const typename Isa::Floats scale[2] = {Isa::multiply(d_8, Isa::template floats_of_u8<0, 4>(unit.scales)),
-                                               Isa::multiply(d_8, Isa::template floats_of_u8<4, 4>(unit.scales))};
-        sink(0, codes, scale, scale);
+        const typename Isa::Ints scale[2] = {Isa::both_halves(Isa::template bits_of_u8<0, 4>(unit.scales)),
+                                             Isa::both_halves(Isa::template bits_of_u8<4, 4>(unit.scales))};
+        const typename Isa::Floats factor[1] = {Isa::multiply(row_scale, Isa::splat(0.125f))};
+        sink(0, codes, scale, factor);
     }
 };
 

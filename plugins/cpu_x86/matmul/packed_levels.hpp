@@ -2,8 +2,8 @@
 // contract.
 //
 // Codes choose from a table in a register. The second set of levels is the first plus a constant, so that choice is an
-// addition of bytes, in the lanes of the rows that select it. Levels of at most 31 with 16 elements to a sum stay
-// unsigned. Where a scale is for a row, `visit` gets it as a vector of the group's rows.
+// addition of bytes, in the lanes of the rows that select it. Levels of at most 32 with 16 elements to a sum, and
+// of at most 64 with eight, stay unsigned. Where a scale is for a row, `visit` gets it as a vector of the group's rows.
 #pragma once
 
 #include "../kit.hpp"
@@ -22,9 +22,9 @@ constexpr std::array<int8_t, 16> table_of(const int8_t (&values)[kCount], int ce
     for (size_t i = 0; i < 16; ++i) table[i] = static_cast<int8_t>(values[i % kCount] + centre);
     return table;
 }
-inline constexpr int kIq2kCentre = 32;
+inline constexpr int kIq2kCentre = 32, kIq3kCentre = 63;
 alignas(16) inline constexpr std::array<int8_t, 16> kIq2k = table_of(kIq2kValues, kIq2kCentre);
-alignas(16) inline constexpr std::array<int8_t, 16> kIq3k = table_of(kIq3kValues);
+alignas(16) inline constexpr std::array<int8_t, 16> kIq3k = table_of(kIq3kValues, kIq3kCentre);
 
 // Codes of block `b` of 32 in the four arrangements, one step.
 template <class Isa, int b, int kLanes>
@@ -46,15 +46,13 @@ template <class Isa, int b, int kLanes>
     return Isa::template shifted_right<4 * (b % 2)>(Isa::load(qs[b / 2][s]), 15);
 }
 
-// Six bits of scale of half `h` as floats, less 32: iq4_k and iq5_k.
+// Six bits of scale of half `h`, less 32: iq4_k and iq5_k.
 template <class Isa, int h, int kLanes>
-[[gnu::always_inline]] inline typename Isa::Floats six_bit_scale(const uint8_t (&low)[8][kLanes],
-                                                                 const uint8_t (&high)[4][kLanes],
-                                                                 typename Isa::Floats d,
-                                                                 typename Isa::Floats d_32) noexcept {
+[[gnu::always_inline]] inline typename Isa::Ints six_bit_scale(const uint8_t (&low)[8][kLanes],
+                                                               const uint8_t (&high)[4][kLanes]) noexcept {
     const auto four = Isa::template bits_of_u8<4 * (h % 2), 4>(low[h / 2]);
     const auto two = Isa::template bits_of_u8<2 * (h % 4), 2>(high[h / 4]);
-    return Isa::fma(d, Isa::nibble_above(two, four), d_32);
+    return Isa::both_halves(Isa::plus(Isa::nibble_above(two, four), -32));
 }
 
 // (scale & 254) - 127 times the row's scale, and what the levels are shifted by: iq4_ks and iq5_ks.
@@ -85,8 +83,7 @@ struct WeightIq2K : PackedTraits<BlockIq2K, Arithmetic{.groups = 2, .centre = le
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        const auto d = Isa::from_f16(unit.d);
-        const auto d_8 = Isa::multiply(d, Isa::splat(-8.0f));
+        const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
         const auto extra = Isa::widen_u16(unit.extra);
         for_each_of<kUnitBlocks>([&]<int b>() {
             const typename Isa::Bytes shift[2] = {Isa::template where_bit<2 * b>(extra, kIq2kShift),
@@ -96,9 +93,10 @@ struct WeightIq2K : PackedTraits<BlockIq2K, Arithmetic{.groups = 2, .centre = le
                 codes[s] = Isa::add_bytes(Isa::lookup16(levels::kIq2k.data(), levels::two_bits<Isa, b>(unit.qs, s)),
                                           shift[s / 4]);
             }
-            const typename Isa::Floats scale[2] = {Isa::fma(d, Isa::template floats_of_u8<0, 4>(unit.scales[b]), d_8),
-                                                   Isa::fma(d, Isa::template floats_of_u8<4, 4>(unit.scales[b]), d_8)};
-            sink(b, codes, scale, scale);
+            const typename Isa::Ints scale[2] = {
+                Isa::both_halves(Isa::plus(Isa::template bits_of_u8<0, 4>(unit.scales[b]), -8)),
+                Isa::both_halves(Isa::plus(Isa::template bits_of_u8<4, 4>(unit.scales[b]), -8))};
+            sink(b, codes, scale, factor);
         });
     }
 };
@@ -120,7 +118,7 @@ struct WeightIq2Ks : PackedTraits<BlockIq2Ks, Arithmetic{.groups = 2, .centre = 
     template <class Sink>
     static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
         const auto extra = Isa::widen_u16(unit.extra);
-        const auto d_16 = Isa::multiply(row_scale, Isa::splat(-16.0f));
+        const typename Isa::Floats factor[1] = {row_scale};
         for_each_of<kUnitBlocks>([&]<int b>() {
             const auto shift = Isa::template where_bit<b>(extra, kIq2kShift);
             typename Isa::Bytes codes[8];
@@ -130,15 +128,15 @@ struct WeightIq2Ks : PackedTraits<BlockIq2Ks, Arithmetic{.groups = 2, .centre = 
             }
             const auto four = Isa::template bits_of_u8<4 * (b % 2), 4>(unit.scales[b / 2]);
             const auto one = Isa::template bits_of_lane<8 + b, 1>(extra);
-            const auto both = Isa::fma(row_scale, Isa::nibble_above(one, four), d_16);
-            const typename Isa::Floats scale[2] = {both, both};
-            sink(b, codes, scale, scale);
+            const auto both = Isa::both_halves(Isa::plus(Isa::nibble_above(one, four), -16));
+            const typename Isa::Ints scale[2] = {both, both};
+            sink(b, codes, scale, factor);
         });
     }
 };
 
 template <class Isa>
-struct WeightIq3K : PackedTraits<BlockIq3K, Arithmetic{.groups = 2, .is_signed = true, .is_small = true}>,
+struct WeightIq3K : PackedTraits<BlockIq3K, Arithmetic{.groups = 2, .parts = 4, .centre = levels::kIq3kCentre}>,
                     PackedByFields<WeightIq3K<Isa>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
@@ -159,8 +157,7 @@ struct WeightIq3K : PackedTraits<BlockIq3K, Arithmetic{.groups = 2, .is_signed =
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        const auto d = Isa::from_f16(unit.d);
-        const auto d_2 = Isa::add(d, d);
+        const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
         const auto extra = Isa::widen_u16(unit.extra);
         const auto minus = Isa::widen_u16(unit.scales_h);
         for_each_of<kUnitBlocks>([&]<int b>() {
@@ -171,18 +168,19 @@ struct WeightIq3K : PackedTraits<BlockIq3K, Arithmetic{.groups = 2, .is_signed =
                 const auto code = levels::with_bit<Isa, b, 2>(levels::two_bits<Isa, b>(unit.qs, s), unit.qh, s);
                 codes[s] = Isa::add_bytes(Isa::lookup16(levels::kIq3k.data(), code), shift[s / 4]);
             }
-            const typename Isa::Floats scale[2] = {
-                Isa::template negated_where<2 * b>(Isa::fma(d_2, Isa::template floats_of_u8<0, 4>(unit.scales_l[b]), d),
-                                                   minus),
-                Isa::template negated_where<2 * b + 1>(
-                    Isa::fma(d_2, Isa::template floats_of_u8<4, 4>(unit.scales_l[b]), d), minus)};
-            sink(b, codes, scale, scale);
+            const auto scale_of = [&]<int h>() {
+                const auto four = Isa::template bits_of_u8<4 * h, 4>(unit.scales_l[b]);
+                const auto odd = Isa::plus(Isa::add_lanes(four, four), 1);
+                return Isa::both_halves(Isa::template negated_where<2 * b + h>(odd, minus));
+            };
+            const typename Isa::Ints scale[2] = {scale_of.template operator()<0>(), scale_of.template operator()<1>()};
+            sink(b, codes, scale, factor);
         });
     }
 };
 
 template <class Isa>
-struct WeightIq3Ks : PackedTraits<BlockIq3Ks, Arithmetic{.groups = 1, .is_signed = true, .is_small = true}>,
+struct WeightIq3Ks : PackedTraits<BlockIq3Ks, Arithmetic{.groups = 1, .parts = 4, .centre = levels::kIq3kCentre}>,
                      PackedByFields<WeightIq3Ks<Isa>> {
     struct Unit {
         uint16_t extra[Isa::kLanes];
@@ -210,7 +208,8 @@ struct WeightIq3Ks : PackedTraits<BlockIq3Ks, Arithmetic{.groups = 1, .is_signed
             }
             const auto four = Isa::template bits_of_u8<4 * (b / 4), 4>(unit.scales[b % 4]);
             const auto one = Isa::template bits_of_lane<b, 1>(extra);
-            const typename Isa::Floats scale[1] = {Isa::fma(row_scale, Isa::nibble_above(one, four), d_16)};
+            const typename Isa::Floats scale[1] = {
+                Isa::fma(row_scale, Isa::to_floats(Isa::nibble_above(one, four)), d_16)};
             sink(b, codes, scale, scale);
         });
     }
@@ -236,8 +235,7 @@ struct WeightIq4K : PackedTraits<BlockIq4K, Arithmetic{.groups = 2, .is_signed =
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        const auto d = Isa::from_f16(unit.d);
-        const auto d_32 = Isa::multiply(d, Isa::splat(-32.0f));
+        const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
         const auto extra = Isa::widen_u16(unit.extra);
         for_each_of<kUnitBlocks>([&]<int b>() {
             const typename Isa::Bytes shift[2] = {Isa::template where_bit<2 * b>(extra, kIq4kShift),
@@ -245,10 +243,9 @@ struct WeightIq4K : PackedTraits<BlockIq4K, Arithmetic{.groups = 2, .is_signed =
             typename Isa::Bytes codes[8];
             nibble_codes<Isa>(unit.qs[b], codes);
             for (int s = 0; s < 8; ++s) codes[s] = Isa::add_bytes(Isa::lookup16(kIq4Values, codes[s]), shift[s / 4]);
-            const typename Isa::Floats scale[2] = {
-                levels::six_bit_scale<Isa, 2 * b>(unit.scales_l, unit.scales_h, d, d_32),
-                levels::six_bit_scale<Isa, 2 * b + 1>(unit.scales_l, unit.scales_h, d, d_32)};
-            sink(b, codes, scale, scale);
+            const typename Isa::Ints scale[2] = {levels::six_bit_scale<Isa, 2 * b>(unit.scales_l, unit.scales_h),
+                                                 levels::six_bit_scale<Isa, 2 * b + 1>(unit.scales_l, unit.scales_h)};
+            sink(b, codes, scale, factor);
         });
     }
 };
@@ -300,8 +297,7 @@ struct WeightIq5K : PackedTraits<BlockIq5K, Arithmetic{.groups = 2, .is_signed =
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        const auto d = Isa::from_f16(unit.d);
-        const auto d_32 = Isa::multiply(d, Isa::splat(-32.0f));
+        const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
         const auto extra = Isa::widen_u16(unit.extra);
         for_each_of<kUnitBlocks>([&]<int b>() {
             const typename Isa::Bytes shift[2] = {Isa::template where_bit<2 * b>(extra, kIq5kShift),
@@ -311,10 +307,9 @@ struct WeightIq5K : PackedTraits<BlockIq5K, Arithmetic{.groups = 2, .is_signed =
                 const auto code = levels::with_bit<Isa, b, 4>(levels::wide_nibble<Isa, b>(unit.qs, s), unit.qh, s);
                 codes[s] = Isa::add_bytes(Isa::lookup32(kIq5kValues, code), shift[s / 4]);
             }
-            const typename Isa::Floats scale[2] = {
-                levels::six_bit_scale<Isa, 2 * b>(unit.scales_l, unit.scales_h, d, d_32),
-                levels::six_bit_scale<Isa, 2 * b + 1>(unit.scales_l, unit.scales_h, d, d_32)};
-            sink(b, codes, scale, scale);
+            const typename Isa::Ints scale[2] = {levels::six_bit_scale<Isa, 2 * b>(unit.scales_l, unit.scales_h),
+                                                 levels::six_bit_scale<Isa, 2 * b + 1>(unit.scales_l, unit.scales_h)};
+            sink(b, codes, scale, factor);
         });
     }
 };
@@ -368,7 +363,7 @@ struct WeightIq6K : PackedTraits<BlockIq6K, Arithmetic{.groups = 2, .is_signed =
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        const auto d = Isa::from_f16(unit.d);
+        const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
         const auto extra = Isa::widen_u16(unit.extra);
         for_each_of<kUnitBlocks>([&]<int b>() {
             const typename Isa::Bytes shift[2] = {Isa::template where_bit<2 * b>(extra, kIq6kShift),
@@ -379,9 +374,9 @@ struct WeightIq6K : PackedTraits<BlockIq6K, Arithmetic{.groups = 2, .is_signed =
                 const auto code = Isa::either(levels::wide_nibble<Isa, b>(unit.qs, s), high);
                 codes[s] = Isa::add_bytes(Isa::lookup64(kIq6kValues, code), shift[s / 4]);
             }
-            const typename Isa::Floats scale[2] = {Isa::multiply(d, Isa::from_s8(unit.scales[2 * b])),
-                                                   Isa::multiply(d, Isa::from_s8(unit.scales[2 * b + 1]))};
-            sink(b, codes, scale, scale);
+            const typename Isa::Ints scale[2] = {Isa::both_halves(Isa::widen_s8(unit.scales[2 * b])),
+                                                 Isa::both_halves(Isa::widen_s8(unit.scales[2 * b + 1]))};
+            sink(b, codes, scale, factor);
         });
     }
 };

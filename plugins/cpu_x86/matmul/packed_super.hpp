@@ -173,13 +173,12 @@ struct WeightQ3K : PackedTraits<BlockQ3K, Arithmetic{.groups = 2, .centre = 4}>,
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         // Scale g has its low nibble in byte g % 8, its upper bits in byte 8 + g % 4.
-        const auto d_32 = Isa::multiply(Isa::from_f16(unit.d), Isa::splat(-32.0f));
-        const auto scale_of = [&]<int g>(auto d) {
+        const auto scale_of = [&]<int g>() {
             const auto low = Isa::template bits_of_u8 < g < 8 ? 0 : 4, 4 > (unit.scales[g % 8]);
             const auto high = Isa::template bits_of_u8<2 * (g / 4), 2>(unit.scales[8 + g % 4]);
-            return Isa::fma(d, Isa::nibble_above(high, low), d_32);
+            return Isa::both_halves(Isa::plus(Isa::nibble_above(high, low), -32));
         };
-        const auto d = Isa::from_f16(unit.d);
+        const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
         for_each_of<kUnitBlocks>([&]<int b>() {
             typename Isa::Bytes codes[8];
             for (int s = 0; s < 8; ++s) {
@@ -190,9 +189,9 @@ struct WeightQ3K : PackedTraits<BlockQ3K, Arithmetic{.groups = 2, .centre = 4}>,
                 else
                     codes[s] = Isa::either(low, Isa::template shifted_right<b - 2>(high, 4));
             }
-            const typename Isa::Floats scale[2] = {scale_of.template operator()<2 * b>(d),
-                                                   scale_of.template operator()<2 * b + 1>(d)};
-            sink(b, codes, scale, scale);
+            const typename Isa::Ints scale[2] = {scale_of.template operator()<2 * b>(),
+                                                 scale_of.template operator()<2 * b + 1>()};
+            sink(b, codes, scale, factor);
         });
     }
 };
@@ -216,7 +215,7 @@ struct WeightQ6K : PackedTraits<BlockQ6K, Arithmetic{.groups = 2, .centre = 32}>
     }
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
-        const auto d = Isa::from_f16(unit.d);
+        const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
         const auto part = [&]<int b>(int half) {
             typename Isa::Bytes codes[8];
             for (int s = 0; s < 8; ++s) {
@@ -228,9 +227,9 @@ struct WeightQ6K : PackedTraits<BlockQ6K, Arithmetic{.groups = 2, .centre = 32}>
                     codes[s] = Isa::either(low, Isa::template shifted_right<2 * b - 4>(high, 48));
             }
             const int g = 8 * half + 2 * b;
-            const typename Isa::Floats scale[2] = {Isa::multiply(d, Isa::from_s8(unit.scales[g])),
-                                                   Isa::multiply(d, Isa::from_s8(unit.scales[g + 1]))};
-            sink(4 * half + b, codes, scale, scale);
+            const typename Isa::Ints scale[2] = {Isa::both_halves(Isa::widen_s8(unit.scales[g])),
+                                                 Isa::both_halves(Isa::widen_s8(unit.scales[g + 1]))};
+            sink(4 * half + b, codes, scale, factor);
         };
         for (int half = 0; half < 2; ++half) {
             part.template operator()<0>(half);

@@ -43,7 +43,7 @@ struct Plain {
         return {kType,
                 cpu::format_name(kType),
                 cpu::packed_layout_name(kType),
-                {0, 0},
+                {},
                 1,
                 sizeof(FloatScratch<Isa>),
                 macs,
@@ -62,7 +62,7 @@ void columns_product(tsr_type type, const WeightRows& weight, int64_t outputs, i
 
 template <class Isa>
 constexpr ColumnKernels column_table(double macs) noexcept {
-    return {{0, 0}, sizeof(ColumnScratch<Isa>), macs, prepare_floats, columns_product<Isa>};
+    return {{}, sizeof(ColumnScratch<Isa>), macs, prepare_floats, columns_product<Isa>};
 }
 
 }  // namespace tessera::cpu_x86

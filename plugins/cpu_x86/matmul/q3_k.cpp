@@ -2,6 +2,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kQ3K = Instantiate<WeightQ3K>::table(80e9);
+const WeightKernels kQ3K = Instantiate<WeightQ3K>::table(90e9);
 
 }  // namespace tessera::cpu_x86

@@ -2,6 +2,6 @@
 
 namespace tessera::cpu_x86 {
 
-const WeightKernels kQ6K = Instantiate<WeightQ6K>::table(80e9);
+const WeightKernels kQ6K = Instantiate<WeightQ6K>::table(90e9);
 
 }  // namespace tessera::cpu_x86

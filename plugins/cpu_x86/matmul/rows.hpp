@@ -22,10 +22,10 @@ struct ActivationRows {
     int64_t rows;
     int64_t elements;  // of a row, a multiple of 32
 
-    template <int kRows, int kGroups>
-    ActivationBlock<kRows, kGroups>* tile(int64_t first_row) const noexcept {
-        return reinterpret_cast<ActivationBlock<kRows, kGroups>*>(
-            data + static_cast<size_t>(first_row * (elements / 32)) * kRowBlockBytes<kGroups>);
+    template <int kRows, Division kDivision>
+    ActivationBlock<kRows, kDivision>* tile(int64_t first_row) const noexcept {
+        return reinterpret_cast<ActivationBlock<kRows, kDivision>*>(
+            data + static_cast<size_t>(first_row * (elements / 32)) * row_block_bytes(kDivision));
     }
 };
 
@@ -56,13 +56,13 @@ inline void with_width(int64_t width, F&& f) {
 }
 
 // Quantises blocks [first_block, end_block) of row `row` of `to`. x: the elements of these blocks.
-template <class Isa, int kGroups>
+template <class Isa, Division kDivision>
 inline void quantize_into(const ActivationRows& to, int64_t row, const float* x, int centre, int64_t first_block,
                           int64_t end_block) noexcept {
     const int64_t first = row / kTileRows * kTileRows;
     with_width(std::min<int64_t>(kTileRows, to.rows - first), [&]<int kRows>() {
-        quantize_row<Isa, kRows, kGroups>(x, 32 * (end_block - first_block), centre, static_cast<int>(row - first),
-                                          to.tile<kRows, kGroups>(first) + first_block);
+        quantize_row<Isa, kRows, kDivision>(x, 32 * (end_block - first_block), centre, static_cast<int>(row - first),
+                                            to.tile<kRows, kDivision>(first) + first_block);
     });
 }
 
@@ -164,7 +164,7 @@ inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, in
                 for (int64_t u = 0; u < units; u += step) {
                     const int64_t count = std::min(step, units - u);
                     gemv_group<Isa, Format, kRows>(units_of<Isa, Format>(weight, g, u, count, scratch), count,
-                                                   row_scale, x.tile<kRows, Format::kGroups>(0) + u * Format::kBlocks,
+                                                   row_scale, x.tile<kRows, Format::kDivision>(0) + u * Format::kBlocks,
                                                    sums);
                 }
                 for (int row = 0; row < kRows; ++row) emit(row, g, sums[row]);
@@ -195,7 +195,7 @@ inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, in
                 }
                 for (int64_t row = 0; row < rows; row += kTileRows) {
                     with_width(std::min<int64_t>(kTileRows, rows - row), [&]<int kRows>() {
-                        const auto* tile = x.tile<kRows, Format::kGroups>(first + row) + u * Format::kBlocks;
+                        const auto* tile = x.tile<kRows, Format::kDivision>(first + row) + u * Format::kBlocks;
                         panels.find(PanelShapeOf<Format>::kIndex, kRows, used)(scratch->panel, count * Format::kBlocks,
                                                                                tile, scratch->sums + row * lanes);
                     });

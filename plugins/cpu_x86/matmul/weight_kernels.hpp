@@ -80,7 +80,8 @@ extern const ColumnKernels kColumns;
 
 // Bytes of one prepared row of `elements`.
 inline uint64_t prepared_row_bytes(ActivationKind kind, int64_t elements) noexcept {
-    return kind.groups == 0 ? static_cast<uint64_t>(elements) * sizeof(float) : activation_row_bytes(kind, elements);
+    return kind.division.groups == 0 ? static_cast<uint64_t>(elements) * sizeof(float)
+                                     : activation_row_bytes(kind, elements);
 }
 
 }  // namespace tessera::cpu_x86

@@ -72,6 +72,11 @@ inline __m512 cvtepi32_ps(__m512i v) {
 inline __m512i cvtps_epi32(__m512 v) {
     return joined<__m512i>(_mm256_cvtps_epi32(half<__m256>(v, 0)), _mm256_cvtps_epi32(half<__m256>(v, 1)));
 }
+inline __m512i srai_epi32(__m512i v, unsigned bits) {
+    const auto count = static_cast<int>(bits);
+    return joined<__m512i>(_mm256_srai_epi32(half<__m256i>(v, 0), count),
+                           _mm256_srai_epi32(half<__m256i>(v, 1), count));
+}
 inline __m512i cvtepi8_epi32(__m128i v) {
     return joined<__m512i>(_mm256_cvtepi8_epi32(v), _mm256_cvtepi8_epi32(_mm_srli_si128(v, 8)));
 }
@@ -118,6 +123,8 @@ inline __m256i cvtepi32_epi16(__m512i v) {
 #define _mm512_madd_epi16 simde_mm512_madd_epi16
 #define _mm512_cvtepi32_ps tessera::tests::emulated::cvtepi32_ps
 #define _mm512_cvtps_epi32 tessera::tests::emulated::cvtps_epi32
+#undef _mm512_srai_epi32
+#define _mm512_srai_epi32 tessera::tests::emulated::srai_epi32
 #define _mm512_cvtepi8_epi32 tessera::tests::emulated::cvtepi8_epi32
 #define _mm512_cvtepu16_epi32 tessera::tests::emulated::cvtepu16_epi32
 #undef _mm512_cvtph_ps

@@ -21,6 +21,7 @@ struct Avx2 {
     using Ints = __m256i;   // one 32-bit integer a lane
     using Floats = __m256;  // one float a lane
     using Sums = __m256i;   // running dot products: two wrapping 16-bit sums a lane
+    static constexpr bool kShortSums = true;
 
     static Bytes load(const void* p) noexcept { return _mm256_loadu_si256(static_cast<const __m256i*>(p)); }
     static void store(void* p, Bytes v) noexcept { _mm256_storeu_si256(static_cast<__m256i*>(p), v); }
@@ -126,10 +127,14 @@ struct Avx2 {
     }
     // v, negated in lanes whose bit kBit is set.
     template <int kBit>
-    static Floats negated_where(Floats v, Ints lanes) noexcept {
-        const __m256 sign = _mm256_castsi256_ps(_mm256_slli_epi32(lanes, 31 - kBit));
-        return _mm256_xor_ps(v, _mm256_and_ps(sign, _mm256_set1_ps(-0.0f)));
+    static Ints negated_where(Ints v, Ints lanes) noexcept {
+        return _mm256_sign_epi32(v, _mm256_or_si256(_mm256_slli_epi32(lanes, 31 - kBit), _mm256_set1_epi32(1)));
     }
+    static Ints plus(Ints v, int number) noexcept { return _mm256_add_epi32(v, _mm256_set1_epi32(number)); }
+    static Ints add_lanes(Ints a, Ints b) noexcept { return _mm256_add_epi32(a, b); }
+    // Numbers of 16 bits as both int16 of their lanes.
+    static Ints both_halves(Ints v) noexcept { return _mm256_blend_epi16(v, _mm256_slli_epi32(v, 16), 0xAA); }
+    static Ints both_halves(int16_t number) noexcept { return _mm256_set1_epi16(number); }
 
     // Dot products of unsigned codes with signed ones, summed in wrapping 16 bits. Right as long as two products fit
     // (|u0 s0 + u1 s1| <= 32767) and the final sum of each half lane does; what lies between may wrap. `start` is where
@@ -138,23 +143,21 @@ struct Avx2 {
     static Sums dot(Sums sums, Bytes unsigned_codes, Bytes signed_codes) noexcept {
         return in_order(_mm256_add_epi16(sums, _mm256_maddubs_epi16(unsigned_codes, signed_codes)));
     }
-    static Ints total(Sums sums) noexcept { return _mm256_madd_epi16(sums, _mm256_set1_epi16(1)); }
+    static Ints total(Sums sums) noexcept { return scaled_total(sums, _mm256_set1_epi16(1)); }
+    // Times a number that is both int16 of a lane.
+    static Ints scaled_total(Sums sums, Ints scale) noexcept { return _mm256_madd_epi16(sums, scale); }
 
     // Dot products of two signed codes, summed in 32 bits. `b` is never -128. `start_signed` is where a sum begins,
     // from what `start` takes: others than this policy need it.
     static Ints start_signed(const int16_t*) noexcept { return zero(); }
     static Ints zero() noexcept { return _mm256_setzero_si256(); }
     static Ints dot_signed(Ints sums, Bytes a, Bytes b) noexcept {
-        const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
-        return in_order(_mm256_add_epi32(sums, _mm256_madd_epi16(pairs, _mm256_set1_epi16(1))));
+        return dot_signed_scaled(sums, a, b, _mm256_set1_epi16(1));
     }
-
-    // Two steps of the same, of magnitudes up to 63 in `a` and `c`: four products fit 16 bits.
-    static Ints dot_two_small(Ints sums, Bytes a, Bytes b, Bytes c, Bytes d) noexcept {
-        const __m256i first = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
-        const __m256i second = _mm256_maddubs_epi16(_mm256_abs_epi8(c), _mm256_sign_epi8(d, c));
-        const __m256i both = _mm256_madd_epi16(_mm256_add_epi16(first, second), _mm256_set1_epi16(1));
-        return in_order(_mm256_add_epi32(sums, both));
+    // The products times a number that is both int16 of a lane.
+    static Ints dot_signed_scaled(Ints sums, Bytes a, Bytes b, Ints scale) noexcept {
+        const __m256i pairs = _mm256_maddubs_epi16(_mm256_abs_epi8(a), _mm256_sign_epi8(b, a));
+        return in_order(_mm256_add_epi32(sums, _mm256_madd_epi16(pairs, scale)));
     }
 
     static Floats to_floats(Ints v) noexcept { return _mm256_cvtepi32_ps(v); }
@@ -195,9 +198,7 @@ struct Avx2 {
         return _mm256_cvtepi32_ps(bits_of_u8<kShift, kBits>(p));
     }
     // low + 16 * high.
-    static Floats nibble_above(Ints high, Ints low) noexcept {
-        return _mm256_cvtepi32_ps(_mm256_or_si256(low, _mm256_slli_epi32(high, 4)));
-    }
+    static Ints nibble_above(Ints high, Ints low) noexcept { return _mm256_or_si256(low, _mm256_slli_epi32(high, 4)); }
     // Six bits a lane: four from a byte, two above them from a 16-bit number, each shifted down first.
     static Floats or_shifted(const uint8_t* low, int low_shift, const uint16_t* high, int high_shift) noexcept {
         __m256i four = _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(low)));
@@ -219,8 +220,8 @@ struct Avx2 {
         const __m256i is_small = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e);
         return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, small, is_small));
     }
-    static Floats from_s8(const int8_t* p) noexcept {
-        return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+    static Ints widen_s8(const int8_t* p) noexcept {
+        return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
     }
 
     // Rows of kRowBytes, of each kGrain bytes in turn: to[i][row] = from[row][i].
@@ -261,15 +262,13 @@ struct Avx2 {
         const __m256i order = _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7);
         store(codes, _mm256_permutevar8x32_epi32(_mm256_packs_epi16(low, high), order));
     }
-    // sums[g][i]: over the codes j of half g (16 codes) with j % 4 / 2 == i.
-    static void pair_sums(const int8_t* codes, int16_t (*sums)[2]) noexcept {
+    // sums[e][i]: over the codes j of eight e with j % 4 / 2 == i, of 32 codes.
+    static void pair_sums(const int8_t* codes, int16_t (&sums)[4][2]) noexcept {
         __m256i v = _mm256_maddubs_epi16(_mm256_set1_epi8(1), load(codes));
-        v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0x4E));
         v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, 0xB1));
-        const int32_t low = _mm_cvtsi128_si32(_mm256_castsi256_si128(v));
-        const int32_t high = _mm_cvtsi128_si32(_mm256_extracti128_si256(v, 1));
-        std::memcpy(sums[0], &low, 4);
-        std::memcpy(sums[1], &high, 4);
+        alignas(32) int16_t pairs[4][4];
+        store(pairs, v);
+        for (int e = 0; e < 4; ++e) std::memcpy(sums[e], pairs[e], sizeof sums[e]);
     }
 
   private:

@@ -33,6 +33,7 @@ struct Avx512Lanes {
         return _mm512_set1_epi32(four);
     }
 
+    static Ints add_lanes(Ints a, Ints b) noexcept { return _mm512_add_epi32(a, b); }
     static Floats to_floats(Ints v) noexcept { return _mm512_cvtepi32_ps(v); }
     static Floats load_floats(const float* p) noexcept { return _mm512_loadu_ps(p); }
     static void store_floats(float* p, Floats v) noexcept { _mm512_storeu_ps(p, v); }
@@ -49,20 +50,22 @@ struct Avx512Lanes {
 };
 
 struct Avx512 : Avx512Lanes {
+    static constexpr bool kShortSums = true;
     // Two wrapping 16-bit sums a lane.
     static Sums start(const int16_t* pair) noexcept { return broadcast4(pair); }
     static Sums dot(Sums sums, Bytes unsigned_codes, Bytes signed_codes) noexcept {
         return avx512::in_order(_mm512_add_epi16(sums, _mm512_maddubs_epi16(unsigned_codes, signed_codes)));
     }
     static Ints total(Sums sums) noexcept { return pair_sums(sums, 1); }
+    static Ints scaled_total(Sums sums, Ints scale) noexcept { return _mm512_madd_epi16(sums, scale); }
 
-    static Ints start_signed(const int16_t*) noexcept { return _mm512_setzero_si512(); }
+    static Ints zero() noexcept { return _mm512_setzero_si512(); }
+    static Ints start_signed(const int16_t*) noexcept { return zero(); }
     static Ints dot_signed(Ints sums, Bytes a, Bytes b) noexcept {
-        return avx512::in_order(_mm512_add_epi32(sums, pair_sums(pair_products(a, b), 1)));
+        return dot_signed_scaled(sums, a, b, _mm512_set1_epi16(1));
     }
-    static Ints dot_two_small(Ints sums, Bytes a, Bytes b, Bytes c, Bytes d) noexcept {
-        const __m512i both = _mm512_add_epi16(pair_products(a, b), pair_products(c, d));
-        return avx512::in_order(_mm512_add_epi32(sums, pair_sums(both, 1)));
+    static Ints dot_signed_scaled(Ints sums, Bytes a, Bytes b, Ints scale) noexcept {
+        return avx512::in_order(_mm512_add_epi32(sums, _mm512_madd_epi16(pair_products(a, b), scale)));
     }
 
   private:
@@ -75,12 +78,16 @@ struct Avx512 : Avx512Lanes {
 };
 
 struct Avx512Vnni : Avx512Lanes {
+    static constexpr bool kShortSums = false;
     // One 32-bit sum a lane.
     static Sums start(const int16_t* pair) noexcept { return pair_sums(broadcast4(pair), 1); }
     static Sums dot(Sums sums, Bytes unsigned_codes, Bytes signed_codes) noexcept {
         return avx512::add_byte_products(sums, unsigned_codes, signed_codes);
     }
     static Ints total(Sums sums) noexcept { return sums; }
+    static Ints scaled_total(Sums sums, Ints scale) noexcept {
+        return _mm512_mullo_epi32(sums, _mm512_srai_epi32(scale, 16));
+    }
 
     // Signed codes are multiplied as unsigned ones, 128 larger. What that adds is taken from the sums beforehand: they
     // begin at 16 times what a centre of 8 gives, which signed formats therefore name as theirs.
