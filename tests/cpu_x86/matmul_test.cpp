@@ -252,5 +252,26 @@ TEST(Matmul, RefusesWhatItCannotDoAndSaysWhy) {
     EXPECT_NE(refusal(type).find("i32"), std::string::npos);
 }
 
+// A plan weighs them against a transposed copy of the weight, which a token reads at the speed of memory.
+TEST(MatmulEstimates, ProductsAlongColumnsPayForDecoding) {
+    const auto seconds = [](bool transposed) {
+        NodeCase node(TSR_OP_MATMUL);
+        node.add(true, TSR_TYPE_F32, {512, 16, 1}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+        node.add(true, TSR_TYPE_Q4_0, {512, 512, 16}, TSR_ROLE_WEIGHT);
+        node.add(false, TSR_TYPE_F32, {512, 16, 1}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
+        if (transposed) node.attribute("transpose_weight", int64_t{1});
+        tsr_device_info device = device_of(2);
+        device.clock_hz = 4e9;
+        device.memory_bandwidth = 20e9;
+        tsr_kernel_plan plan{};
+        plan.struct_size = sizeof plan;
+        const tsr_kernel& kernel = kernel_of(TSR_OP_MATMUL);
+        sdk::check(kernel.plan(&kernel, &node.node(), &device, &plan));
+        EXPECT_TRUE(plan.supported) << plan.reason;
+        return plan.seconds_one_row;
+    };
+    EXPECT_GT(seconds(true), 4 * seconds(false));
+}
+
 }  // namespace
 }  // namespace tessera::tests

@@ -61,7 +61,7 @@ const tsr_status* plan_matmul(const tsr_kernel*, const tsr_node* node, const tsr
     const Vectors& vectors = vectors_of(device);
     Cost cost;
     cost.add(op.weight, batches, batches, batches, batches * rows,
-             op.columns ? Macs{kColumns.macs, kColumns.macs} : vectors.macs(*op.weight.kernels));
+             op.columns ? kColumns.macs : vectors.macs(*op.weight.kernels));
     cost.write(device, 2, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%s%s, %s, %s", op.weight.kernels->name,
                   op.columns ? " along columns" : "", op.kind().division.groups == 0 ? "f32" : "int8 activations",

@@ -62,7 +62,9 @@ void columns_product(tsr_type type, const WeightRows& weight, int64_t outputs, i
 
 template <class Isa>
 constexpr ColumnKernels column_table(double macs) noexcept {
-    return {{}, sizeof(ColumnScratch<Isa>), macs, prepare_floats, columns_product<Isa>};
+    // Few rows wait for the decoding of elements one block after another.
+    constexpr double kFewRows = 3.5e9;
+    return {{}, sizeof(ColumnScratch<Isa>), {kFewRows, macs}, prepare_floats, columns_product<Isa>};
 }
 
 }  // namespace tessera::cpu_x86

@@ -64,7 +64,7 @@ const WeightKernels* find_weight_kernels(tsr_type type) noexcept;
 struct ColumnKernels {
     ActivationKind activations;
     uint64_t scratch_bytes;
-    double macs;
+    Macs macs;
     void (*prepare)(const ActivationRows& to, int64_t row, const float* x, int64_t begin, int64_t end);
     void (*multiply)(tsr_type type, const WeightRows& weight, int64_t outputs, int64_t begin, int64_t end,
                      const ActivationRows& x, void* scratch, const Sink& sink);
