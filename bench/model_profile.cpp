@@ -29,7 +29,8 @@ std::string without_layer(const std::string& name) {
     return dot == std::string::npos ? name : name.substr(dot + 1);
 }
 
-void print(const Plan& plan, const std::vector<double>& seconds, uint32_t steps, const char* what) {
+// in_all: seconds of all steps.
+void print(const Plan& plan, const std::vector<double>& seconds, double in_all, uint32_t steps, const char* what) {
     std::map<std::string, Sum> sums;
     double all = 0;
     for (size_t i = 0; i < plan.nodes.size(); ++i) {
@@ -41,7 +42,7 @@ void print(const Plan& plan, const std::vector<double>& seconds, uint32_t steps,
     }
     std::vector<std::pair<std::string, Sum>> sorted(sums.begin(), sums.end());
     std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.second.seconds > b.second.seconds; });
-    std::printf("%s: %.2f ms a step in nodes\n", what, all * 1e3);
+    std::printf("%s: %.2f ms a step, of which %.2f in nodes\n", what, in_all / steps * 1e3, all * 1e3);
     for (const auto& [name, sum] : sorted) {
         std::printf("  %8.3f ms %5.1f %% %4zu x %8.2f us  %s\n", sum.seconds * 1e3, 100 * sum.seconds / all, sum.nodes,
                     sum.seconds / static_cast<double>(sum.nodes) * 1e6, name.c_str());
@@ -87,8 +88,8 @@ int main(int argc, char** argv) try {
     std::vector<double> seconds(engine.plan().nodes.size(), 0.0);
     if (prompt > 0) {
         engine.measure(seconds);
-        meter.prompt(depth, prompt);
-        print(engine.plan(), seconds, (prompt + engine.max_rows() - 1) / engine.max_rows(), "prompt");
+        const double in_all = meter.prompt(depth, prompt);
+        print(engine.plan(), seconds, in_all, (prompt + engine.max_rows() - 1) / engine.max_rows(), "prompt");
         engine.measure({});
         std::ranges::fill(seconds, 0.0);
     }
@@ -96,8 +97,8 @@ int main(int argc, char** argv) try {
         const uint32_t to_warm_up = generate / 4;
         meter.generation(depth, to_warm_up);
         engine.measure(seconds);
-        meter.generation(depth + to_warm_up, generate - to_warm_up);
-        print(engine.plan(), seconds, generate - to_warm_up, "generation");
+        const double in_all = meter.generation(depth + to_warm_up, generate - to_warm_up);
+        print(engine.plan(), seconds, in_all, generate - to_warm_up, "generation");
     }
     return 0;
 } catch (const std::exception& error) {
