@@ -154,7 +154,9 @@ struct Format<TSR_TYPE_IQ3_K> : piece_bits::FormatOf<formats::BlockIq3K, 16> {
     SIMT_DEVICE static int integer_scale(const char* b, int h) {
         using namespace piece_bits;
         const int size = static_cast<int>(2 * (byte_at(b + 6 + h / 2) >> (4 * (h % 2)) & 15)) + 1;
-        return two_at(b + 4) >> h & 1 ? -size : size;
+        // Without a predicate for each of eight signs, of which products of many rows had too many at once.
+        const int minus = -static_cast<int>(two_at(b + 4) >> h & 1);
+        return (size ^ minus) - minus;
     }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
