@@ -127,7 +127,7 @@ class Ffn {
         check_ffn(node, plan);
         if (!plan.supported) return;
         const Operands o(node);
-        const uint32_t image = cuda::find_image(module, device.compute_capability)->capability;
+        const uint32_t image = instructions_for(module, device.compute_capability);
         plan.workspace_bytes = Layout(o, image).bytes;
         std::snprintf(plan.reason, sizeof plan.reason, "%s and %s, fused; %s", cpu::format_name(o.gate.type),
                       cpu::format_name(o.down.type),
@@ -186,7 +186,7 @@ class Ffn {
         const cuda::Module& module = *build.product_parts;
         const cuda::Image* image = cuda::find_image(module, info.compute_capability);
         if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info.compute_capability));
-        return image->capability;
+        return instructions_for(module, info.compute_capability);
     }
     static const cuda::Module& ffn_module(const Build& build, tsr_type type) noexcept {
         switch (family_of(type)) {

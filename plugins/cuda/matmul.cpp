@@ -31,7 +31,7 @@ class MatmulOfRows {
             return sdk::refuse(plan, "matmul: required transpose_weight; supported: without; missing: it");
         if (refuse_size(node, plan)) return;
 
-        const uint32_t image = cuda::find_image(module, device.compute_capability)->capability;
+        const uint32_t image = instructions_for(module, device.compute_capability);
         const int64_t rows = maximum_rows(x);
         const uint64_t bytes = activation_bytes(weight.type, x.dims[0], image);
         const auto few = static_cast<uint64_t>(std::min<int64_t>(rows, cuda_kernels::kMaximumTile));

@@ -58,7 +58,7 @@ class MatmulGroup {
         check_group(node, plan);
         if (!plan.supported) return;
         const tsr_tensor& x = *node.inputs[0];
-        const uint32_t image = cuda::find_image(module, device.compute_capability)->capability;
+        const uint32_t image = instructions_for(module, device.compute_capability);
         const int64_t rows = maximum_rows(x), few = std::min<int64_t>(rows, kMaximumTile);
         std::array<int64_t, 2> row_of = {};  // plain and interleaved
         int64_t many_bytes = 0;

@@ -37,7 +37,7 @@ class MatmulId {
                                static_cast<long long>(ids.dims[0]), static_cast<long long>(weight.dims[2]),
                                static_cast<long long>(kMaximum), kMaximumGrid);
         }
-        const uint32_t image = cuda::find_image(module, device.compute_capability)->capability;
+        const uint32_t image = instructions_for(module, device.compute_capability);
         if (!MapExperts::takes(weight.dims[2])) {
             return sdk::refuse(plan, "matmul_id: required %lld experts; supported: up to %d; missing: more",
                                static_cast<long long>(weight.dims[2]), cuda_kernels::kMapExperts);

@@ -55,8 +55,7 @@ cuda::Kernel tile_kernel(tsr_device& device, const tsr_device_info& info, const 
 }
 
 uint32_t image_of(const tsr_device_info& info, const cuda::Module& module) {
-    const cuda::Image* image = cuda::find_image(module, info.compute_capability);
-    return image ? image->capability : 0;
+    return instructions_for(module, info.compute_capability);
 }
 
 }  // namespace
