@@ -22,9 +22,17 @@ struct Division {
     friend bool operator==(const Division&, const Division&) = default;
 };
 
+// For sums of a group in 32 bits, where `start` is that of its parts.
+template <int kRows, Division kDivision, bool = (kDivision.parts > kDivision.groups)>
+struct GroupStarts {};
+template <int kRows, Division kDivision>
+struct GroupStarts<kRows, kDivision, true> {
+    int32_t group_start[kDivision.groups][kRows];  // -centre * sum of codes over the group
+};
+
 // One block of 32 elements of kRows rows.
 template <int kRows, Division kDivision>
-struct ActivationBlock {
+struct ActivationBlock : GroupStarts<kRows, kDivision> {
     int8_t codes[8][kRows][4];                 // [step][row][element 4 step + i]
     int16_t start[kDivision.parts][kRows][2];  // -centre * sum of codes with (element % 4) / 2 == i, over the part
     float scale[kRows];                        // x = scale * code
@@ -40,8 +48,10 @@ struct ActivationKind {
 
 // Of one row, in a tile of any width.
 constexpr size_t row_block_bytes(Division division) noexcept {
+    const int group_starts = division.parts > division.groups ? division.groups : 0;
     return 32 + static_cast<size_t>(division.parts) * 2 * sizeof(int16_t) +
-           static_cast<size_t>(1 + division.groups) * sizeof(float);
+           static_cast<size_t>(1 + division.groups) * sizeof(float) +
+           static_cast<size_t>(group_starts) * sizeof(int32_t);
 }
 
 // Bytes of one row of `elements` (a multiple of 32), in a tile of any width.
@@ -79,6 +89,7 @@ inline void quantize_row(const float* x, int64_t elements, int centre, int row,
         for (int g = 0; g < kDivision.groups; ++g) {
             const int sum = sum_of(g, kDivision.groups, 0) + sum_of(g, kDivision.groups, 1);
             block.sum[g][row] = scale * static_cast<float>(sum);
+            if constexpr (kDivision.parts > kDivision.groups) block.group_start[g][row] = -centre * sum;
         }
     }
 }

@@ -84,8 +84,8 @@ struct PackedByFields {
 // How a format's codes are multiplied (packed.hpp).
 struct Arithmetic {
     int groups;  // scales of 32 elements: 1 or 2
-    int parts =
-        groups;      // whose sums fit 16 bits: 1 for levels of at most 16 after the centre is taken, 2 for 32, 4 for 64
+    // Whose sums fit 16 bits: 1 for levels of at most 16 after the centre is taken, 2 for 32, 4 for 64.
+    int parts = groups;
     int centre = 8;  // what is taken from an unsigned code; signed ones have none, and name what AVX-512 starts from
     bool is_signed = false;
     bool has_minimum = false;

@@ -218,10 +218,12 @@ class PanelProduct {
                                                       Ints (&total)[kRows][kVectors]) noexcept {
         Sums sums[kRows][kVectors];
         for (int row = 0; row < kRows; ++row) {
-            Sums start = Isa::start(columns.start[g * kGroupParts][row]);
-            for (int p = g * kGroupParts + 1; p < (g + 1) * kGroupParts; ++p)
-                start = Isa::add_lanes(start, Isa::start(columns.start[p][row]));
-            for (int v = 0; v < kVectors; ++v) sums[row][v] = start;
+            for (Sums& sum : sums[row]) {
+                if constexpr (kGroupParts > 1)
+                    sum = Isa::start_of_group(&columns.group_start[g][row]);
+                else
+                    sum = Isa::start(columns.start[g][row]);
+            }
         }
 #pragma GCC unroll 8
         for (int s = g * kSteps; s < (g + 1) * kSteps; ++s) {

@@ -81,6 +81,7 @@ struct Avx512Vnni : Avx512Lanes {
     static constexpr bool kShortSums = false;
     // One 32-bit sum a lane.
     static Sums start(const int16_t* pair) noexcept { return pair_sums(broadcast4(pair), 1); }
+    static Sums start_of_group(const int32_t* sum) noexcept { return broadcast4(sum); }
     static Sums dot(Sums sums, Bytes unsigned_codes, Bytes signed_codes) noexcept {
         return avx512::add_byte_products(sums, unsigned_codes, signed_codes);
     }
