@@ -15,7 +15,7 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr const char* kScript = TSR_SHARED_DIR "/tools/make_gguf.py";
-constexpr const char* kRunner = TSR_SOURCE_DIR "/tests/model/run_make_gguf.py";
+constexpr const char* kRunner = TSR_SOURCE_DIR "/tools/run_make_gguf";
 
 std::string time_of(const char* file) {
     return std::to_string(fs::last_write_time(file).time_since_epoch().count());
