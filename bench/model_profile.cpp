@@ -1,5 +1,6 @@
 // Where the time of a step goes: model_profile FILE [--depth 0] [--prompt 512] [--generate 32] [--threads 2] [--cache
-// f16] [--mla 3]. Prints, for the prompt and for generation, the milliseconds of a step by what its nodes do.
+// f16] [--mla 3] [--config FILE]. Prints, for the prompt and for generation, the milliseconds of a step by what its
+// nodes do.
 #include "apps/tessera/measuring.hpp"
 #include "core/base/error.hpp"
 #include "core/graph/types.hpp"
@@ -60,7 +61,8 @@ int main(int argc, char** argv) try {
         "generate", po::value<uint32_t>()->default_value(32), "tokens to generate")(
         "threads", po::value<uint32_t>()->default_value(0), "workers")(
         "cache", po::value<std::string>()->default_value("f16"), "element type of the cache")(
-        "mla", po::value<std::string>()->default_value("3"), "lowering of mla_attention");
+        "mla", po::value<std::string>()->default_value("3"), "lowering of mla_attention")(
+        "config", po::value<std::string>(), "configuration file");
     po::positional_options_description positional;
     positional.add("model", 1);
     po::variables_map args;
@@ -76,7 +78,7 @@ int main(int argc, char** argv) try {
     options.threads = args["threads"].as<uint32_t>();
     options.cache_type_k = options.cache_type_v = cache->id;
     options.lowerings["mla_attention"] = args["mla"].as<std::string>();
-    const Config config;
+    const Config config = args.count("config") ? read_config(args["config"].as<std::string>()) : Config{};
     Hardware hardware = Hardware::detect();
     apply(config, hardware);
     const Registry registry = Registry::load(config, hardware);

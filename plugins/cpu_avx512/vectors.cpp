@@ -1,8 +1,6 @@
 // What a processor with AVX-512 (F, BW, DQ, VL) runs, what one with VNNI, and what one with AMX-INT8 besides.
 #include "code.hpp"
 
-#include <string_view>
-
 namespace tessera::cpu_x86 {
 
 namespace {
@@ -15,14 +13,6 @@ constexpr Vectors kVnni = {"AVX-512 with VNNI", &kVnniPanels, &kVnniInt16Attenti
 // instructions leaves room for 1.5 to 1.9; they may not hide behind it entirely, and may lower the clock.
 constexpr Vectors kAmx = {
     "AVX-512 with VNNI and AMX", &kAmxPanels, &kVnniInt16Attention, &kFloatAttention, 1.55, 120e9, 1.3};
-
-bool has_flag(const tsr_device_info* device, std::string_view flag) noexcept {
-    if (!device || !device->cpu_flags) return false;
-    for (const char* const* f = device->cpu_flags; *f; ++f) {
-        if (flag == *f) return true;
-    }
-    return false;
-}
 
 }  // namespace
 

@@ -8,6 +8,7 @@
 #include <tessera/device.h>
 
 #include <algorithm>
+#include <string_view>
 
 namespace tessera::cpu_x86 {
 
@@ -31,6 +32,15 @@ struct Vectors {
         return {vectors, vectors * tile_speed};
     }
 };
+
+// Whether the device's processor has a flag, as /proc/cpuinfo names it. Any thread.
+inline bool has_flag(const tsr_device_info* device, std::string_view flag) noexcept {
+    if (!device || !device->cpu_flags) return false;
+    for (const char* const* f = device->cpu_flags; *f; ++f) {
+        if (flag == *f) return true;
+    }
+    return false;
+}
 
 // Chosen by the device's flags; the plugin's minimum where `device` is NULL or has none. Lives as long as the library;
 // any thread.

@@ -84,6 +84,14 @@ TEST_F(Rigs, PlansSayWhichLevelOfAvx512Computes) {
     }
 }
 
+TEST_F(Rigs, PlansSayWhichLevelOfAvx2Computes) {
+    for (const auto& [flags, level] :
+         {std::pair(std::string(kAvx2), "AVX2"), std::pair(kAvx2 + std::string(", 'avx_vnni'"), "AVX2 with VNNI")}) {
+        EXPECT_THAT(tessera({"plan", "--why", "--rig", rig(flags)}).out,
+                    HasSubstr("  as q8_0, int8 activations, " + std::string(level) + "\n"));
+    }
+}
+
 TEST_F(Rigs, PlansForAvx2SayWhatTheProcessorLacks) {
     const Outcome outcome = tessera({"plan", "--json", "--rig", rig(kAvx2)});
     EXPECT_THAT(texts(plan(outcome).at("nodes"), "plugin"), ElementsAre("cpu_avx2"));

@@ -151,7 +151,8 @@ class NodeCase {
 
     // Plans, prepares and runs a kernel. Throws what it refuses.
     tsr_kernel_plan run_kernel(const tsr_kernel& kernel, uint32_t workers, const tsr_range* ranges) {
-        const tsr_device_info device = device_of(workers);
+        tsr_device_info device = device_of(workers);
+        if (cpu_flags) device.cpu_flags = cpu_flags;
         tsr_kernel_plan plan{};
         plan.struct_size = sizeof plan;
         sdk::check(kernel.plan(&kernel, &node(), &device, &plan));
@@ -171,6 +172,8 @@ class NodeCase {
         if (!message.empty()) throw std::runtime_error(message);
         return plan;
     }
+
+    const char* const* cpu_flags = nullptr;  // of the processor; nullptr: as device_of() says
 
     Operand& input(size_t i) { return *input_operands_[i]; }
     Operand& output(size_t i = 0) { return *output_operands_[i]; }

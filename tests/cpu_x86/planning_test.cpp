@@ -114,7 +114,7 @@ TEST_P(Planning, RunsOnEveryProcessor) {
     ASSERT_NE(plugin, nullptr);
     EXPECT_EQ(fault(), "") << "in query";
 
-    const char* flags[] = {"avx2", "avx512f", "avx512_vnni", "amx_int8", nullptr};
+    const char* flags[] = {"avx2", "avx_vnni", "avx512f", "avx512_vnni", "amx_int8", nullptr};
     tsr_device_info cpu{};
     cpu.struct_size = sizeof cpu;
     cpu.kind = cpu.id = "cpu";

@@ -10,21 +10,30 @@ struct Shape {
     int64_t k, n, rows;
 };
 
-std::vector<float> outputs(const tsr_kernel& kernel, tsr_type type, Shape s, bool packed, bool columns) {
+// A kernel, and the flags that it is planned with; nullptr: those that the tests are run for.
+struct Level {
+    const tsr_kernel& kernel;
+    const char* const* flags;
+};
+
+std::vector<float> outputs(const Level& level, tsr_type type, Shape s, bool packed, bool columns) {
     std::mt19937 random(41);
     NodeCase node(TSR_OP_MATMUL);
+    node.cpu_flags = level.flags;
     Operand& x = node.add(true, TSR_TYPE_F32, {s.k, s.rows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
     fill_normal(x.floats(), static_cast<size_t>(s.k * s.rows), random);
     make_weight(node.add(true, type, {columns ? s.n : s.k, columns ? s.k : s.n}, TSR_ROLE_WEIGHT), s.k, random, packed);
     Operand& out = node.add(false, TSR_TYPE_F32, {s.n, s.rows}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS);
     if (columns) node.attribute("transpose_weight", int64_t{1});
-    node.run_kernel(kernel, 2, Ranges(0, static_cast<int32_t>(s.rows)));
+    node.run_kernel(level.kernel, 2, Ranges(0, static_cast<int32_t>(s.rows)));
     return {out.floats(), out.floats() + s.n * s.rows};
 }
 
 class SameBits : public testing::TestWithParam<tsr_type> {};
 
 TEST_P(SameBits, AsOnAvx2) {
+    static constexpr const char* kAvx2Alone[] = {"avx2", "fma", "f16c", nullptr};
+    const Level tested{kernel_of(TSR_OP_MATMUL), nullptr}, avx2{kernel_of_avx2(TSR_OP_MATMUL), kAvx2Alone};
     // Every number of rows in a tile, of groups in a panel, and more elements than a panel has.
     // And of rows in a tile register, and odd numbers of blocks.
     for (const Shape s : {Shape{256, 24, 1},
@@ -39,13 +48,11 @@ TEST_P(SameBits, AsOnAvx2) {
         if (s.k % cpu::format_size(GetParam()).elements != 0) continue;
         SCOPED_TRACE(testing::Message() << s.k << " x " << s.n << ", " << s.rows << " rows");
         for (const bool packed : {true, false}) {
-            EXPECT_EQ(outputs(kernel_of(TSR_OP_MATMUL), GetParam(), s, packed, false),
-                      outputs(kernel_of_avx2(TSR_OP_MATMUL), GetParam(), s, packed, false));
+            EXPECT_EQ(outputs(tested, GetParam(), s, packed, false), outputs(avx2, GetParam(), s, packed, false));
         }
     }
     const Shape transposed{37, 512, 8};
-    EXPECT_EQ(outputs(kernel_of(TSR_OP_MATMUL), GetParam(), transposed, false, true),
-              outputs(kernel_of_avx2(TSR_OP_MATMUL), GetParam(), transposed, false, true));
+    EXPECT_EQ(outputs(tested, GetParam(), transposed, false, true), outputs(avx2, GetParam(), transposed, false, true));
 }
 
 std::string name_of(const testing::TestParamInfo<tsr_type>& type) {

@@ -24,12 +24,7 @@ using ScaleOf = std::conditional_t<kWholeScales<Format>, typename Isa::Ints, typ
 // Whether sums of signed codes are scaled at every step, which costs nothing where a step ends with a multiplication
 // by 1.
 template <class Isa, class Format>
-inline constexpr bool kScaledSteps = false;
-template <class Isa, class Format>
-requires(Format::kSigned&& kWholeScales<Format>) && requires {
-    &Isa::dot_signed_scaled;
-}
-inline constexpr bool kScaledSteps<Isa, Format> = true;
+inline constexpr bool kScaledSteps = Isa::kShortSums&& Format::kSigned&& kWholeScales<Format>;
 
 // Format::visit, for formats whose rows have a scale with that of each lane's row.
 template <class Format, class Floats, class Sink>

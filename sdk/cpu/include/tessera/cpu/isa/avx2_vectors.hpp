@@ -2,6 +2,8 @@
 // attention, lanes are queries: heads of a token or rows of a prompt. The including file brings the compiler flags.
 #pragma once
 
+#include <tessera/cpu/isa/avx_vnni_instructions.hpp>
+
 #include <immintrin.h>
 
 #include <bit>
@@ -279,6 +281,15 @@ struct Avx2Vectors {
         const __m128i all = _mm_set1_epi16(-1);
         const __m128i h = _mm_max_epu16(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
         return _mm_cvtsi128_si32(_mm_xor_si128(_mm_minpos_epu16(_mm_xor_si128(h, all)), all)) & 0xFFFF;
+    }
+};
+
+// With AVX-VNNI besides.
+struct Avx2VnniVectors : Avx2Vectors {
+    using Avx2Vectors::accumulate;
+    template <int V>
+    static void accumulate(Ints (&sums)[V], const Ints (&lanes)[V], const int16_t* p) noexcept {
+        avx_vnni::accumulate<V>(sums, lanes, p);
     }
 };
 
