@@ -15,6 +15,8 @@ namespace {
 
 constexpr size_t kManyAccounts = 1024;
 constexpr double kMinute = 60;
+constexpr double kNewest = 0.25;         // weight of the newest time in a mean
+constexpr double kLongestForPlace = 60;  // seconds; an estimate, so worth another try
 constexpr std::string_view kNames = "running, waiting, requests-per-minute or tokens-per-minute";
 
 std::optional<uint64_t> parse_number(std::string_view name, std::string_view text, uint64_t minimum, uint64_t maximum) {
@@ -90,7 +92,10 @@ ClientLimits parse_client_limits(std::string_view text, const ClientLimits& base
 
 ClientAccounts::Ticket::~Ticket() {
     const std::scoped_lock lock(accounts_.mutex_);
-    accounts_.accounts_[client_].answers -= answers_;
+    Account& account = accounts_.accounts_[client_];
+    account.answers -= answers_;
+    const double seconds = std::max(0.0, std::chrono::duration<double>(Clock::now() - since_).count());
+    account.place_seconds = std::lerp(account.place_seconds.value_or(seconds), seconds, kNewest);
 }
 
 void ClientAccounts::Ticket::use(uint64_t tokens) {
@@ -131,10 +136,14 @@ std::optional<ApiError> ClientAccounts::refusal(const Account& account, uint32_t
         const uint64_t allowed = uint64_t{limits.running.value_or(places)} + *limits.waiting;
         if (answers > allowed)
             return ApiError(400, fmt::format("n: {} answers; this client may have {} at once", answers, allowed), "n");
-        if (account.answers + uint64_t{answers} > allowed)
+        const uint64_t wanted = account.answers + uint64_t{answers};
+        if (wanted > allowed) {
+            // Places that are kept for so long on average become free one after the other (Little's law).
+            const double each = account.place_seconds.value_or(0) / std::max(account.answers, 1u);
             return too_many(fmt::format("{} answers for this client are being made or wait, of {} that it may have",
                                         account.answers, allowed),
-                            1);
+                            std::min(static_cast<double>(wanted - allowed) * each, kLongestForPlace));
+        }
     }
     if (const double seconds = wait(account.requests, limits.requests_per_minute, 1); seconds > 0)
         return too_many(fmt::format("this client may send {} requests a minute", *limits.requests_per_minute), seconds);
@@ -153,7 +162,7 @@ std::unique_ptr<ClientAccounts::Ticket> ClientAccounts::admit(const std::string&
         refused_ += error->status() == 429 ? 1 : 0;
         throw ApiError(*error);
     }
-    std::unique_ptr<Ticket> ticket(new Ticket(*this, client, answers));
+    std::unique_ptr<Ticket> ticket(new Ticket(*this, client, answers, now));
     account.answers += answers;
     take(account.requests, limits.requests_per_minute, 1);
     take(account.tokens, limits.tokens_per_minute, prompt_tokens);

@@ -46,11 +46,12 @@ class ClientAccounts {
 
       private:
         friend class ClientAccounts;
-        Ticket(ClientAccounts& accounts, std::string client, uint32_t answers)
-            : accounts_(accounts), client_(std::move(client)), answers_(answers) {}
+        Ticket(ClientAccounts& accounts, std::string client, uint32_t answers, Clock::time_point since)
+            : accounts_(accounts), client_(std::move(client)), answers_(answers), since_(since) {}
         ClientAccounts& accounts_;
         const std::string client_;
         const uint32_t answers_;
+        const Clock::time_point since_;
     };
 
     // Counts a request with a prompt of so many tokens and so many answers (n). `places`: answers that the server works
@@ -67,6 +68,7 @@ class ClientAccounts {
   private:
     struct Account {
         uint32_t answers = 0;                    // being made or waiting
+        std::optional<double> place_seconds;     // for which requests have had their places, the last ones most
         std::optional<double> requests, tokens;  // left in the bucket; nothing: it is full
         ClientLimits limits;
         Clock::time_point filled;

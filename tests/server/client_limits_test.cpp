@@ -118,6 +118,24 @@ TEST(ClientAccounts, PlacesAreFreeWhenAnswersHaveEnded) {
     EXPECT_THROW(accounts.admit("c", waiting, 4, 1, 1), ApiError);
 }
 
+TEST(ClientAccounts, FullPlacesAreToBeTriedAgainWhenOneMayBeFree) {
+    ClientAccounts accounts;
+    const ClientLimits limits = parse_client_limits("running=1 waiting=1");
+    const auto now = ClientAccounts::Clock::now();
+    const auto had_for = [&](std::chrono::milliseconds time) { accounts.admit("a", limits, 4, 1, 1, now - time); };
+    const auto retry = [&] {
+        const auto both = accounts.admit("a", limits, 4, 2, 1, now);
+        return retry_of(accounts, limits, 1, now);
+    };
+    EXPECT_EQ(retry(), 1u) << "nothing is known yet";
+    for (int i = 0; i < 50; ++i) had_for(seconds(25));
+    EXPECT_THAT(retry(), testing::AllOf(testing::Ge(12u), testing::Le(13u))) << "one of two, each for 25 s";
+    for (int i = 0; i < 50; ++i) had_for(seconds(4000));
+    EXPECT_EQ(retry(), 60u);
+    for (int i = 0; i < 50; ++i) had_for(std::chrono::milliseconds(10));
+    EXPECT_EQ(retry(), 1u);
+}
+
 TEST(ClientAccounts, ThousandsOfAddressesAreForgotten) {
     ClientAccounts accounts;
     const ClientLimits limits = parse_client_limits("requests-per-minute=1");
