@@ -2,6 +2,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/text/chat_template.hpp"
+#include "core/text/json_text.hpp"
 #include "core/text/python_json.hpp"
 #include "core/text/utf8.hpp"
 
@@ -522,6 +523,7 @@ WrittenChat ChatTemplate::write_continued(std::span<const ChatMessage> messages,
         reply.begins_in_reasoning =
             reply.reasoning && open != std::string::npos && (closed == std::string::npos || closed < open);
         reply.reasoning = reply.begins_in_reasoning;
+        reply.content_begun = !reply.begins_in_reasoning && !std::ranges::all_of(last.content, is_json_space);
     }
     WrittenChat chat = out.take();
     chat.reply = std::move(reply);

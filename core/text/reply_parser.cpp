@@ -67,6 +67,7 @@ class ReplyParser::Output final : public CallSink {
 
 ReplyParser::ReplyParser(ReplySyntax syntax) : syntax_(std::move(syntax)), tools_(make_tool_reader(syntax_.tools)) {
     if (syntax_.reasoning_begin.empty() || syntax_.reasoning_end.empty()) syntax_.reasoning = false;
+    content_started_ = syntax_.content_begun;
     state_ = !syntax_.reasoning            ? State::kContent
              : syntax_.begins_in_reasoning ? State::kReasoningStart
                                            : State::kStart;

@@ -69,6 +69,7 @@ void use_parser(uint8_t choice, uint8_t cut, std::string_view text) {
     syntax.tools = static_cast<ToolSyntax>(choice % 6);
     syntax.reasoning = choice / 6 % 3 > 0;
     syntax.begins_in_reasoning = choice / 6 % 3 > 1;
+    syntax.content_begun = choice / 18 % 2 > 0;
     const Events whole = parse(syntax, text, text.size(), 0);
     expect(parse(syntax, text, 1, 0) == whole, "single bytes give the same");
     expect(parse(syntax, text, cut % 16, cut / 16) == whole, "pieces give the same");

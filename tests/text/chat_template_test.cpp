@@ -175,6 +175,7 @@ TEST(ChatTemplate, ContinuesAnAnswerWhereItStopped) {
         EXPECT_EQ(written.contents.back().end, written.text.size()) << "the answer is not the template's own";
         EXPECT_FALSE(written.reply.reasoning);
         EXPECT_FALSE(written.reply.begins_in_reasoning);
+        EXPECT_TRUE(written.reply.content_begun);
         // An answer that has not begun is begun.
         messages.back().content.clear();
         EXPECT_EQ(chat.write_continued(messages, options).text, opened.text);
@@ -189,6 +190,7 @@ TEST(ChatTemplate, ContinuesAnAnswerWhereItStopped) {
         EXPECT_TRUE(thinking.text.ends_with("Let me"));
         EXPECT_NE(thinking.text.find("<think>"), std::string::npos);
         EXPECT_TRUE(thinking.reply.begins_in_reasoning);
+        EXPECT_FALSE(thinking.reply.content_begun);
         messages.back().content = "So";
         const WrittenChat answering = chat.write_continued(messages, options);
         EXPECT_TRUE(answering.text.starts_with(thinking.text));
@@ -211,6 +213,8 @@ TEST(ChatTemplate, ContinuesOnlyAnswers) {
     };
     EXPECT_TRUE(reply("<think>\nhm").begins_in_reasoning);
     EXPECT_FALSE(reply("<think>\nhm</think>so").begins_in_reasoning);
+    EXPECT_FALSE(reply("<think>\nhm").content_begun);
+    EXPECT_FALSE(reply("\n ").content_begun);
 }
 
 }  // namespace
