@@ -134,6 +134,7 @@ void Team::join(const std::shared_ptr<Region>& region) {
         if (inside & Region::kClosed) return;
     } while (!region->entered.compare_exchange_weak(inside, inside + 1, std::memory_order_acq_rel));
     region->team.bind_this_thread();  // alive: the region waits for this worker
+    region->team.own_cpus_.join();
     spin_until([&] { return region->workers.load(std::memory_order_acquire) != 0; });
     region->entry(region->context, inside, region->workers.load(std::memory_order_relaxed));
     region->finished.fetch_add(1, std::memory_order_release);
@@ -149,6 +150,7 @@ void Team::run_region(uint32_t wanted, Entry entry, void* context) {
         region_seconds_ += seconds_since(start);
         return;
     }
+    own_cpus_.begin();
     const auto region = std::make_shared<Region>(*this, entry, context, regions_);
     for (uint32_t i = 1; i < limit; ++i) arena_->workers.enqueue([region] { join(region); });
 

@@ -4,6 +4,7 @@
 
 #include "core/hardware/numa.hpp"
 #include "core/run/binding.hpp"
+#include "core/run/own_cpus.hpp"
 #include "core/run/pieces.hpp"
 
 #include <atomic>
@@ -85,6 +86,7 @@ class Team {
     const std::vector<uint32_t> free_cpus_;  // of threads that are not bound
     std::atomic<uint32_t> places_taken_{0};
     std::atomic<bool> placed_{true};
+    OwnCpus own_cpus_;
     const std::unique_ptr<Arena> arena_;
     const std::unique_ptr<ThreadBinding> caller_;
     // Barriers of the region that runs. waiting_ counts arrivals, and in its upper half those at the end of a call;

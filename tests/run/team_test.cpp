@@ -1,6 +1,10 @@
 #include "core/run/team.hpp"
 
+#include "core/hardware/numa.hpp"
+#include "core/run/own_cpus.hpp"
+
 #include <gtest/gtest.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -163,6 +167,39 @@ TEST(Team, WorkersRunWhereTheyAreBound) {
     auto body = [&](uint32_t, uint32_t) { bound += allowed_cpus() != before; };
     for (int i = 0; i < 20; ++i) team.run(0, body);
     EXPECT_EQ(bound, 0);
+}
+
+void run_on(const std::vector<uint32_t>& cpus) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    for (const uint32_t cpu : cpus) CPU_SET(cpu, &set);
+    ASSERT_EQ(sched_setaffinity(0, sizeof set, &set), 0);
+}
+
+// A thread that does not move stays, as nothing else wants to run there; on a busy machine the system may move some.
+TEST(Team, WorkersMoveToCpusOfTheirOwn) {
+    const std::vector<uint32_t> allowed = allowed_cpus();
+    if (allowed.size() < 2) GTEST_SKIP() << "one CPU";
+    OwnCpus cpus;
+    std::thread([&] {
+        int tried = 0, moved = 0;
+        for (int round = 0; round < 20; ++round) {
+            run_on({allowed.front()});
+            cpus.begin();
+            run_on(allowed);
+            if (current_cpu() != allowed.front()) continue;
+            ++tried;
+            cpus.join();
+            moved += current_cpu() != allowed.front();
+            EXPECT_EQ(allowed_cpus(), allowed);
+        }
+        EXPECT_GE(moved * 2, tried);
+        run_on({allowed.front()});  // nowhere to go
+        cpus.begin();
+        cpus.join();
+        EXPECT_EQ(allowed_cpus(), std::vector<uint32_t>{allowed.front()});
+        run_on(allowed);
+    }).join();
 }
 
 TEST(Pieces, OwnOnesFromTheFrontThoseOfOthersFromTheBack) {
