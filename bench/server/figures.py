@@ -55,8 +55,8 @@ class Figures:
         """Ordinary tokens, other ones each time."""
         return [self.random.randrange(300, 480) for _ in range(count)]
 
-    def ours(self, *flags):
-        return Server(self.o.ours / "tessera-server", *self.model, "-t", self.o.threads, *flags)
+    def ours(self, *flags, **how):
+        return Server(self.o.ours / "tessera-server", *self.model, "-t", self.o.threads, *flags, **how)
 
     def sides(self, *flags):
         """Name and a maker of a server of each side."""
@@ -228,7 +228,7 @@ class Figures:
         prompt = "Count from 1 to 10 in French."
         for _ in range(self.o.rounds):
             begin = time.monotonic()
-            async with self.ours() as server:
+            async with self.ours(notified=True) as server:
                 listening.append(server.listening)
                 await stream(server.port, {"prompt": prompt, "n_predict": 1})
                 first.append(time.monotonic() - begin)

@@ -86,15 +86,27 @@ async def get(port, path, key=None):
 
 
 class Server:
-    """A server as a process, used in an `async with`; ready inside."""
+    """A server as a process, used in an `async with`; ready inside.
 
-    def __init__(self, program, *flags):
+    `notified`: once it listens, its word to the service manager (sd_notify) is awaited; asking again and again would take processor time
+    from loading. llama-server sends none.
+    """
+
+    def __init__(self, program, *flags, notified=False):
         self.port = free_port()
+        self.notified = notified
         self.command = [str(program), "--host", "127.0.0.1", "--port", str(self.port), *map(str, flags)]
 
     async def __aenter__(self):
+        environment = dict(os.environ)
+        manager = None
+        if self.notified:
+            manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+            environment["NOTIFY_SOCKET"] = f"@tessera-figures-{self.port}"
+            manager.bind("\0" + environment["NOTIFY_SOCKET"][1:])
+            manager.setblocking(False)
         self.begin = time.monotonic()
-        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        self.process = subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
         self.listening = None
         while True:
             if self.process.poll() is not None:
@@ -102,11 +114,18 @@ class Server:
             try:
                 status, _ = await get(self.port, "/health")
                 self.listening = self.listening or time.monotonic() - self.begin
-                if status == 200:
+                if status == 200 or (manager and await self._word(manager)):
                     return self
             except (OSError, IndexError):
                 pass
             await asyncio.sleep(0.002)
+
+    async def _word(self, manager):
+        """Whether the server says within a second that it is ready."""
+        try:
+            return b"READY=1" in await asyncio.wait_for(asyncio.get_running_loop().sock_recv(manager, 4096), 1)
+        except (TimeoutError, asyncio.TimeoutError):
+            return False
 
     async def __aexit__(self, *_):
         self.process.terminate()
