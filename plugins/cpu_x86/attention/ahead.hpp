@@ -11,14 +11,14 @@ namespace tessera::cpu_x86::attention {
 
 class Ahead {
   public:
-    // What follows reads rows of tokens first .. end of a sequence, `bytes` of each. Goes on where an earlier chunk of
-    // the sequence ended.
-    void begin(int32_t sequence, int32_t first, int32_t end, int64_t bytes) noexcept {
-        if (sequence != sequence_ || next_ < first || next_ > first + 2 * kChunk) {
+    // What follows reads rows of tokens first .. end of a source (a sequence, or parts of its rows), `bytes` of each.
+    // Goes on where an earlier chunk of the source ended.
+    void begin(int64_t source, int32_t first, int32_t end, int64_t bytes) noexcept {
+        if (source != source_ || next_ < first || next_ > first + 2 * kChunk) {
             next_ = first;
             offset_ = 0;
         }
-        sequence_ = sequence;
+        source_ = source;
         end_ = end;
         bytes_ = bytes;
     }
@@ -37,7 +37,7 @@ class Ahead {
     }
 
   private:
-    int32_t sequence_ = -1;
+    int64_t source_ = -1;
     int32_t next_ = 0, end_ = 0;
     int64_t offset_ = 0;  // of what has not been asked for in row next_
     int64_t bytes_ = 0;

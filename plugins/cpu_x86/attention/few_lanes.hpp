@@ -19,9 +19,6 @@ struct FewLanes {
     using Floats = typename Isa::Floats;
     static constexpr int kLanes = Isa::kLanes;
     static constexpr int kMaxLanes = kFewLanes;
-    // Rows that are prefetched ahead of the one that is read.
-    static constexpr int kAhead = 8;
-
     // Loads vectors of consecutive elements. `begin` is the offset from the start of every row.
     struct F32 {
         static constexpr int kMultiple = kLanes;
@@ -63,29 +60,42 @@ struct FewLanes {
     }
 
     // scores[t * kLanes + lane] = queries[lane] (shape.key elements) times the key of token t, times scale; lanes past
-    // `lanes` get zeros. The key begins at element `first` of rows[t].
+    // `lanes` get zeros. The key begins at element `first` of rows[t]. before(t) is called before that row is read.
+    template <class Before>
     static void scores(const float* const* queries, int lanes, float scale, tsr_type type, const char* const* rows,
-                       int64_t first, int elements, int tokens, float* scores) noexcept {
+                       int64_t first, int elements, int tokens, float* scores, Before&& before) noexcept {
         with_source(type, [&]<class Source>() {
             with_lanes(lanes, [&](auto count) {
-                dot_rows<Source, count>(queries, scale, rows, first, elements, tokens, scores);
+                dot_rows<Source, count>(queries, scale, rows, first, elements, tokens, scores, before);
             });
         });
     }
 
     // As add_values of the arithmetics, with plain weights[t * kLanes + lane]; out is one vector
-    // of lanes wide, in the order of Arithmetic::out_place.
+    // of lanes wide, in the order of Arithmetic::out_place. between() is called each kStep tokens, column_groups times
+    // over.
+    template <class Between>
     static void add_values(const float* weights, int lanes, tsr_type type, const char* const* rows, int64_t first,
                            int elements, int tokens, bool start, const float* correction, const float* share,
-                           float* out) noexcept {
+                           float* out, Between&& between) noexcept {
         with_source(type, [&]<class Source>() {
             with_lanes(lanes, [&](auto count) {
-                sum_rows<Source, count>(weights, rows, first, elements, tokens, start, correction, share, out);
+                sum_rows<Source, count>(weights, rows, first, elements, tokens, start, correction, share, out, between);
             });
         });
     }
+    static constexpr int kStep = 4;
+    static int column_groups(int lanes, int elements) noexcept {
+        const int at_once = vectors_at_once(lanes) * kLanes;
+        return elements / at_once + elements % at_once / (2 * kLanes);
+    }
 
   private:
+    // Of a row: sums and operands fill the registers, of which there are twice as many where they are wide.
+    static constexpr int vectors_at_once(int lanes) noexcept {
+        return lanes == 1 ? 8 : (lanes == 2 ? 4 : 2) * (kLanes == 16 ? 2 : 1);
+    }
+
     template <class Body>
     static void with_source(tsr_type type, Body&& body) noexcept {
         switch (type) {
@@ -115,19 +125,12 @@ struct FewLanes {
         }
     }
 
-    template <class Source>
-    static void prefetch(const char* const* rows, int t, int tokens, int64_t begin, int elements) noexcept {
-        if (t + kAhead >= tokens) return;
-        const char* at = rows[t + kAhead] + begin;
-        for (int64_t line = 0; line < Source::bytes(elements); line += 64) Isa::prefetch(at + line);
-    }
-
-    template <class Source, int L>
+    template <class Source, int L, class Before>
     static void dot_rows(const float* const* queries, float scale, const char* const* rows, int64_t first, int elements,
-                         int tokens, float* scores) noexcept {
+                         int tokens, float* scores, Before&& before) noexcept {
         const int64_t begin = Source::bytes(first);
         for (int t = 0; t < tokens; ++t) {
-            prefetch<Source>(rows, t, tokens, begin, elements);
+            before(t);
             const char* row = rows[t] + begin;
             Floats even[L], odd[L];
             unrolled<L>([&](auto l) { even[l] = odd[l] = Isa::zero(); });
@@ -144,29 +147,28 @@ struct FewLanes {
         }
     }
 
-    template <class Source, int L>
+    template <class Source, int L, class Between>
     static void sum_rows(const float* weights, const char* const* rows, int64_t first, int elements, int tokens,
-                         bool start, const float* correction, const float* share, float* out) noexcept {
-        constexpr int kVectors = L == 1   ? 8
-                                 : L == 2 ? 4
-                                          : 2;  // of a row at a time: sums and operands fill the registers
+                         bool start, const float* correction, const float* share, float* out,
+                         Between&& between) noexcept {
+        constexpr int kVectors = vectors_at_once(L);
         const int64_t begin = Source::bytes(first);
         int d = 0;
         for (; d + kVectors * kLanes <= elements; d += kVectors * kLanes) {
-            sum_columns<Source, L, kVectors>(weights, rows, begin, d, tokens, start, correction, share, out);
+            sum_columns<Source, L, kVectors>(weights, rows, begin, d, tokens, start, correction, share, out, between);
         }
         for (; d < elements; d += 2 * kLanes) {
-            sum_columns<Source, L, 2>(weights, rows, begin, d, tokens, start, correction, share, out);
+            sum_columns<Source, L, 2>(weights, rows, begin, d, tokens, start, correction, share, out, between);
         }
     }
 
-    template <class Source, int L, int N>
+    template <class Source, int L, int N, class Between>
     static void sum_columns(const float* weights, const char* const* rows, int64_t begin, int d, int tokens, bool start,
-                            const float* correction, const float* share, float* out) noexcept {
+                            const float* correction, const float* share, float* out, Between&& between) noexcept {
         Floats sums[L][N];
         unrolled<L>([&](auto l) { unrolled<N>([&](auto n) { sums[l][n] = Isa::zero(); }); });
         for (int t = 0; t < tokens; ++t) {
-            prefetch<Source>(rows, t, tokens, begin + Source::bytes(d), N * kLanes);
+            if (t % kStep == 0) between();
             const char* row = rows[t] + begin;
             Floats w[L];
             unrolled<L>([&](auto l) { w[l] = Isa::broadcast(weights + t * kLanes + l); });

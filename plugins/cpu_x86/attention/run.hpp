@@ -181,8 +181,31 @@ class Run {
         Loads::values(operands_, scratch_, s, key, first, tokens);
     }
 
-    // One panel uses each key once: keys stay in the first-level cache. The rows of the tokens after the chunk are
-    // asked for meanwhile.
+    // A part of cached rows: `elements` of each, those of key `key`.
+    class Part {
+      public:
+        Part(const Operands& operands, const View& cache, const Segment& s, int key, int elements) noexcept
+            : operands_(operands), cache_(cache), segment_(s) {
+            const FormatSize size = format_size(cache.tensor->type);
+            begin_ = int64_t{key} * elements / size.elements * size.bytes;
+            bytes_ = elements / size.elements * size.bytes;
+        }
+        const char* operator()(int32_t token) const noexcept {
+            return operands_.row_of_token(cache_, segment_, token) + begin_;
+        }
+        int64_t bytes() const noexcept { return bytes_; }
+        // Cache lines of `rows` parts, if they are asked for in so many steps.
+        int lines(int rows, int steps) const noexcept { return static_cast<int>((bytes_ / 64 + 1) * rows / steps) + 1; }
+
+      private:
+        const Operands& operands_;
+        const View& cache_;
+        const Segment& segment_;
+        int64_t begin_, bytes_;
+    };
+
+    // One panel uses each key once: keys stay in the first-level cache. While keys are multiplied, values of the chunk
+    // are asked for, and all along keys of the next one.
     template <int V>
     void attend_chunk_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         if constexpr (!Arithmetic::kExact) {
@@ -191,22 +214,17 @@ class Run {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
         const char* rows[kChunk];
         operands_.find_rows(operands_.k, s, first, tokens, rows);
-        const bool whole = shape_.key == operands_.k.dim(0);
-        const int64_t bytes = operands_.k.tensor->strides[1];
-        const int steps = (kChunk + shape_.padded_value()) / kRows;
-        const auto lines = static_cast<int>(bytes * kChunk / 64 / steps) + 1;
-        const auto row = [&](int32_t token) { return operands_.row_of_token(operands_.k, s, token); };
-        const auto between = [&] {
-            if (whole) ahead_.template ask<Isa>(first + 2 * kChunk, lines, row);
-        };
-        if (whole)
-            ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, bytes);
-        else
-            Loads::prefetch_part(operands_.k, rows, tokens, int64_t{key} * shape_.key, shape_.key);
+        const Part keys(operands_, operands_.k, s, key, shape_.key);
+        const Part values(operands_, operands_.values(), s, key, shape_.value);
+        const int key_lines = keys.lines(kChunk, (kChunk + shape_.padded_value()) / kRows);
+        const int value_lines = values.lines(kRows, 1);
+        begin_asking(s, key, panel, first, keys, values);
+        const auto between = [&] { ahead_.template ask<Isa>(first + 2 * kChunk, key_lines, keys); };
         for (int t = 0; t < tokens; t += kRows) {
             const int count = std::min(kRows, tokens - t);
             // Where nothing was asked for yet: what the next tile needs.
-            if (whole) ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, row);
+            ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, keys);
+            if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
             Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, int64_t{key} * shape_.key,
                                   t, count, 0);
             Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, 0, scratch_.weights.scores,
@@ -215,6 +233,17 @@ class Run {
         }
         Loads::values(operands_, scratch_, s, key, first, tokens);
         weigh_chunk<V>(panel, first, tokens, between);
+    }
+
+    // Values are not the first part of keys.
+    bool values_apart() const noexcept { return problem_.form == Form::kPlain; }
+
+    void begin_asking(const Segment& s, int key, const Panel<Arithmetic>& panel, int32_t first, const Part& keys,
+                      const Part& values) noexcept {
+        const int64_t source = int64_t{s.sequence} * problem_.key_units + key;
+        const int32_t end = panel.limits[kPanel - 1] + 1;
+        ahead_.begin(source, first, end, keys.bytes());
+        if (values_apart()) values_ahead_.begin(source, first, end, values.bytes());
     }
 
     // The same where pages hold int16: keys are multiplied where they lie.
@@ -240,25 +269,39 @@ class Run {
         weigh_chunk<V>(panel, first, tokens, between);
     }
 
-    // A panel of few lanes, of which none is beyond those of the segment.
+    // Rows of keys that few lanes ask for before the one that they multiply, where nothing was asked for yet.
+    static constexpr int kFewRowsAhead = 8;
+
+    // A panel of few lanes, of which none is beyond those of the segment. While keys are multiplied, values of the
+    // chunk are asked for, and while those are added up, keys of the next one.
     void attend_few(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         const int lanes = static_cast<int>(s.lanes);
         const float* queries[Few::kMaxLanes] = {};
         for (int i = 0; i < lanes; ++i)
             queries[i] = operands_.q.floats(operands_.head_of(key, i), operands_.row_of(s, i));
+        const View& k = operands_.k;
+        const View& v = operands_.values();
+        const Part keys(operands_, k, s, key, shape_.key);
+        const Part values(operands_, v, s, key, shape_.value);
+        const int key_lines = keys.lines(Few::kStep, Few::column_groups(lanes, shape_.value));
+        const int value_lines = values.lines(1, 1);
+        begin_asking(s, key, panel, first, keys, values);
         const char* rows[kChunk];
-        operands_.find_rows(operands_.k, s, first, tokens, rows);
+        operands_.find_rows(k, s, first, tokens, rows);
         float* scores = scratch_.weights.scores;
-        Few::scores(queries, lanes, problem_.scale, operands_.k.tensor->type, rows, int64_t{key} * shape_.key,
-                    shape_.key, tokens, scores);
+        Few::scores(queries, lanes, problem_.scale, k.tensor->type, rows, int64_t{key} * shape_.key, shape_.key, tokens,
+                    scores, [&](int t) {
+                        ahead_.template ask<Isa>(first + t + kFewRowsAhead, INT_MAX, keys);
+                        if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
+                    });
         hide<1>(panel, first, tokens);
         alignas(64) float top[kLanes], sum[kLanes], correction[kPanel], share[kPanel];
         softmax_f32<Isa>(scores, kLanes, tokens, top, sum);
         Merges::template lanes<1>(panel.top, top, sum, correction, share);
-        const View& values = operands_.values();
-        if (problem_.form == Form::kPlain) operands_.find_rows(operands_.v, s, first, tokens, rows);
-        Few::add_values(scores, lanes, values.tensor->type, rows, int64_t{key} * shape_.value, shape_.value, tokens,
-                        panel.empty, correction, share, panel.out);
+        if (values_apart()) operands_.find_rows(v, s, first, tokens, rows);
+        Few::add_values(scores, lanes, v.tensor->type, rows, int64_t{key} * shape_.value, shape_.value, tokens,
+                        panel.empty, correction, share, panel.out,
+                        [&] { ahead_.template ask<Isa>(first + 2 * kChunk, key_lines, keys); });
         panel.empty = false;
     }
 
@@ -353,7 +396,7 @@ class Run {
     };
     Loaded loaded_;
     char* slots_ = nullptr;
-    Ahead ahead_;
+    Ahead ahead_, values_ahead_;
 };
 
 }  // namespace tessera::cpu_x86::attention
