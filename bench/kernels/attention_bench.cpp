@@ -53,6 +53,7 @@ constexpr Shape kShapes[] = {
     {"prompt of 512 at 2048, 16 heads of 192/128, f16", Form::kPlain, TSR_TYPE_F16, 16, 16, 192, 128, 0, 0, 2048, 512},
     {"generation, 16 heads of 192/128, f16, 4096", Form::kPlain, TSR_TYPE_F16, 16, 16, 192, 128, 0, 0, 4095, 1},
     {"generation, 32 heads over 8 of 128, f16, 4096", Form::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 4095, 1},
+    {"generation, 32 heads over 4 of 128, f16, 4096", Form::kPlain, TSR_TYPE_F16, 32, 4, 128, 128, 0, 0, 4095, 1},
     {"prompt of 512 at 2048, 32 heads over 8, f16", Form::kPlain, TSR_TYPE_F16, 32, 8, 128, 128, 0, 0, 2048, 512},
 };
 
