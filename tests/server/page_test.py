@@ -469,6 +469,14 @@ class Errors(Page):
                 self.assertTrue(server.left.wait(30), "the connection of the stopped answer was not closed")
                 self.click("#new-chat")
 
+    def test_a_connection_that_was_lost_without_a_word(self):
+        with PretendServer() as server:
+            server.state = "silent"
+            self.open(server.port)
+            self.wait(lambda: "does not answer" in self.one("#banner").text)
+            server.state = "ready"
+            self.wait(lambda: self.one("#model").text == "thinker")
+
     def test_prefix_and_no_page(self):
         with RunningServer("--api-prefix", "/ai") as server:
             self.open(server.port, "/ai")
@@ -532,6 +540,7 @@ class PretendServer:
         self.state, self.asked = "ready", None
         self.left = threading.Event()  # The client of an endless answer has closed its connection.
         self.real = RunningServer().__enter__()
+        self.files = threading.Lock()
         pretend = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -551,6 +560,9 @@ class PretendServer:
 
             def do_GET(self):
                 if self.path == "/health":
+                    if pretend.state == "silent":
+                        time.sleep(40)
+                        return None
                     return self.loading() if pretend.state == "loading" else self.reply(200, {"status": "ok"})
                 if self.path == "/v1/models":
                     return self.reply(200, {"data": [{"id": "thinker"}]})
@@ -565,8 +577,10 @@ class PretendServer:
                         {"id": "gpu0", "name": "Test card", "memory_bytes": 24 * gib, "weights_bytes": 12 * gib, "cache_bytes": 6 * gib, "work_bytes": gib, "mapped_bytes": 0}],
                         "layers": [{"layer": 0, "attention": "gpu0", "experts": None}, {"layer": 1, "attention": "gpu0", "experts": None},
                                    {"layer": 2, "attention": "gpu0", "experts": "cpu0"}]})
-                status, body = pretend.real.request("GET", self.path)
-                self.reply(status, body, pretend.real.headers["Content-Type"])
+                with pretend.files:  # the headers are those of the last request
+                    status, body = pretend.real.request("GET", self.path)
+                    kind = pretend.real.headers["Content-Type"]
+                self.reply(status, body, kind)
 
             def do_POST(self):
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))

@@ -47,18 +47,21 @@ async function ask(path, options = {}) {
     return response;
 }
 
+// These answers never wait for the model; a connection that was lost without a word may wait for ever.
+const GET_MS = 20000;
+
 export async function get_json(path) {
-    return (await ask(path, {headers: headers()})).json();
+    return (await ask(path, {headers: headers(), signal: AbortSignal.timeout(GET_MS)})).json();
 }
 
 export async function get_text(path) {
-    return (await ask(path, {headers: headers()})).text();
+    return (await ask(path, {headers: headers(), signal: AbortSignal.timeout(GET_MS)})).text();
 }
 
 // {state: "ready" | "loading" | "failed" | "unreachable", loaded: 0 to 1 or null, message}
 export async function health() {
     try {
-        await ask("health");
+        await ask("health", {signal: AbortSignal.timeout(GET_MS)});
         return {state: "ready"};
     } catch (error) {
         if (error.status === 0) return {state: "unreachable", message: error.message};
