@@ -7,6 +7,7 @@
 #include "few_lanes.hpp"
 #include "load.hpp"
 #include "merge.hpp"
+#include "part.hpp"
 #include "write.hpp"
 
 #include <tessera/cpu/exponential.hpp>
@@ -180,29 +181,6 @@ class Run {
         Loads::keys(operands_, scratch_, s, key, first, tokens);
         Loads::values(operands_, scratch_, s, key, first, tokens);
     }
-
-    // A part of cached rows: `elements` of each, those of key `key`.
-    class Part {
-      public:
-        Part(const Operands& operands, const View& cache, const Segment& s, int key, int elements) noexcept
-            : operands_(operands), cache_(cache), segment_(s) {
-            const FormatSize size = format_size(cache.tensor->type);
-            begin_ = int64_t{key} * elements / size.elements * size.bytes;
-            bytes_ = elements / size.elements * size.bytes;
-        }
-        const char* operator()(int32_t token) const noexcept {
-            return operands_.row_of_token(cache_, segment_, token) + begin_;
-        }
-        int64_t bytes() const noexcept { return bytes_; }
-        // Cache lines of `rows` parts, if they are asked for in so many steps.
-        int lines(int rows, int steps) const noexcept { return static_cast<int>((bytes_ / 64 + 1) * rows / steps) + 1; }
-
-      private:
-        const Operands& operands_;
-        const View& cache_;
-        const Segment& segment_;
-        int64_t begin_, bytes_;
-    };
 
     // One panel uses each key once: keys stay in the first-level cache. While keys are multiplied, values of the chunk
     // are asked for, and all along keys of the next one.
