@@ -285,6 +285,7 @@ void Connection::read_request() {
 }
 
 void Connection::read_header() {
+    start_ = Clock::now();
     set_deadline(context_.settings.header_time, &Connection::late_request);
     http::async_read_header(socket_, buffer_, *parser_,
                             [self = shared_from_this()](const boost::system::error_code& error, size_t) {
@@ -347,6 +348,8 @@ void Connection::read_more() {
 }
 
 void Connection::failed(const boost::system::error_code& error) {
+    // The request was refused meanwhile, and the refusal is to be sent.
+    if (error == asio::error::operation_aborted && answer_) return;
     unsigned status = 400;
     std::string message = "the request is not valid HTTP: " + error.message();
     if (error == http::error::end_of_stream || error == http::error::partial_message ||
@@ -371,7 +374,11 @@ void Connection::failed(const boost::system::error_code& error) {
 }
 
 void Connection::late_request() {
-    request_.address = address_;
+    if (!parser_->is_header_done()) {
+        request_ = {};
+        request_.number = ++context_.requests;
+        request_.address = address_;
+    }
     refuse(to_response(ApiError(408, "the request did not arrive in time")));
 }
 

@@ -1,8 +1,11 @@
 """Whatever is sent, the server answers with a reason, goes on, and loses nothing of others."""
 
+import concurrent.futures
 import json
+import os
 import random
 import socket
+import tempfile
 import time
 import unittest
 
@@ -83,6 +86,23 @@ class HostileInput(unittest.TestCase):
         self.assertIn(b" 431 ", self.server.raw(b"GET /health HTTP/1.1\r\n" + b"X-A: y\r\n" * 50000 + b"\r\n"))
         self.assertIn(b" 413 ", self.server.raw(b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                                                 b"Content-Length: 9000000000\r\n\r\n"))
+
+    def test_requests_that_do_not_arrive(self):
+        post = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
+        late = (b"GET /health HTTP/1.1\r\n", b"GET /health HTTP/1.1\r\nHost: loc", post)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "access")
+            with RunningServer("--access-log", path) as server, concurrent.futures.ThreadPoolExecutor(len(late)) as pool:
+                for answer in pool.map(lambda data: server.raw(data, timeout=60), late):
+                    self.assertTrue(answer.startswith(b"HTTP/1.1 408 "), answer)
+                    self.assertIn(b"did not arrive in time", answer)
+            with open(path) as file:
+                lines = [json.loads(line) for line in file]
+        self.assertEqual([line["status"] for line in lines], [408] * 3)
+        self.assertEqual(len({line["id"] for line in lines} - {0}), 3)
+        self.assertEqual(sorted(line["path"] for line in lines), ["", "", "/tokenize"])
+        for line in lines:
+            self.assertLess(abs(line["seconds"] - 30), 15)
 
     def test_several_requests_at_once_on_one_connection(self):
         one = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
