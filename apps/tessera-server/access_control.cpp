@@ -122,6 +122,9 @@ const AccessControl::Key* AccessControl::key_of(const HttpRequest& request) cons
 }
 
 std::optional<HttpResponse> AccessControl::refusal(const HttpRequest& request, bool needs_key) const {
+    // A proxy in front may have gone by another of them (RFC 9112, 3.2).
+    if (std::ranges::count(request.headers, "host", &Headers::value_type::first) > 1)
+        return to_response(ApiError(400, "the header Host is there more than once", "Host"));
     const std::string* const host = request.header("host");
     if (host && !known_host(*host)) {
         return to_response(ApiError(

@@ -23,6 +23,7 @@ TEST(AccessControl, NamesOfALoopbackServer) {
     for (const char* host : {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[", "10.0.0.1"})
         EXPECT_EQ(status_of(settings, {{"host", host}}), 421u) << host;
     EXPECT_EQ(status_of(settings, {}), 200u) << "HTTP/1.0 names none";
+    EXPECT_EQ(status_of(settings, {{"host", "localhost"}, {"host", "evil.example"}}), 400u);
 }
 
 TEST(AccessControl, AServerForOthersTakesAnyNameUnlessItHasAList) {
