@@ -39,6 +39,7 @@ std::string line_of(const Access& access) {
     if (const Usage* usage = access.usage) {
         line += fmt::format(R"(,"prompt_tokens":{},"cached_tokens":{},"new_tokens":{},"first_token_seconds":{:.4f},)",
                             usage->prompt_tokens, usage->reused_tokens, usage->new_tokens, usage->first_token_seconds);
+        if (usage->differs_at) line += fmt::format(R"("differs_at":{},)", *usage->differs_at);
         line += R"("finish":)";
         append_json(line, usage->finish);
     }

@@ -46,6 +46,8 @@ void Answering::start(session::Request request, const ClientLimits& limits, Clie
     ticket_ =
         accounts.admit(request.client, limits, model_->engine->max_sequences(), form_.choices, request.prompt.size());
     left_ = form_.choices;
+    // Without keys what is cached may be another client's.
+    tells_cached_ = !request.space.empty();
     exchange_->when_gone([weak = weak_from_this()] {
         if (const auto answering = weak.lock()) answering->cancel();
     });
@@ -105,7 +107,11 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
     usage_.prompt_tokens = answer.prompt_tokens;
     usage_.reused_tokens = std::max(usage_.reused_tokens, answer.reused_tokens);
     usage_.new_tokens += answer.new_tokens;
-    if (choice == 0) usage_.first_token_seconds = answer.first_token_seconds;
+    if (choice == 0) {
+        usage_.first_token_seconds = answer.first_token_seconds;
+        difference_ = answer.difference;
+        if (difference_) usage_.differs_at = difference_->position;
+    }
     usage_.finish = reason_name(answer.reason);
     prompt_seconds_ = std::max(prompt_seconds_, answer.prompt_seconds);
     generation_seconds_ = std::max(generation_seconds_, answer.seconds - answer.first_token_seconds);
@@ -174,12 +180,19 @@ void Answering::ping(std::chrono::steady_clock::duration silence) {
 
 std::string Answering::timings_json() const {
     const uint64_t computed = usage_.prompt_tokens - std::min(usage_.reused_tokens, usage_.prompt_tokens);
-    return fmt::format(
+    std::string json = fmt::format(
         R"({{"cache_n":{},"prompt_n":{},"prompt_ms":{:.3f},"prompt_per_token_ms":{:.4f},"prompt_per_second":{:.3f},)"
-        R"("predicted_n":{},"predicted_ms":{:.3f},"predicted_per_token_ms":{:.4f},"predicted_per_second":{:.3f}}})",
+        R"("predicted_n":{},"predicted_ms":{:.3f},"predicted_per_token_ms":{:.4f},"predicted_per_second":{:.3f})",
         usage_.reused_tokens, computed, prompt_seconds_ * 1000, per_token(computed, prompt_seconds_),
         per_second(computed, prompt_seconds_), usage_.new_tokens, generation_seconds_ * 1000,
         per_token(usage_.new_tokens, generation_seconds_), per_second(usage_.new_tokens, generation_seconds_));
+    if (difference_) {
+        json +=
+            fmt::format(R"(,"cache_differs":{{"position":{},"prompt":{})", difference_->position, difference_->given);
+        if (tells_cached_) json += fmt::format(R"(,"cached":{})", difference_->cached);
+        json += '}';
+    }
+    return json + '}';
 }
 
 }  // namespace tessera::server

@@ -68,6 +68,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
     std::unique_ptr<ClientAccounts::Ticket> ticket_;  // until the last choice has finished
     uint32_t left_ = 0;
     bool failed_ = false;
+    bool tells_cached_ = false;
+    std::optional<session::PrefixDifference> difference_;  // of the first choice
     std::once_flag opened_;
     std::mutex mutex_;  // of all below
     std::vector<session::RequestId> ids_;

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -38,6 +39,8 @@ struct Usage {
     uint32_t prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;
     double first_token_seconds = 0;
     std::string finish;  // why generation ended; of an error its code
+    // The token of the prompt that ended what was reused; nothing: the cached text itself ended.
+    std::optional<uint32_t> differs_at = std::nullopt;
 };
 
 // Methods may be called from any thread. Either respond() or begin_stream(), send()..., end(). What is called after the

@@ -51,6 +51,26 @@ class Access(unittest.TestCase):
                 answer = server.request("POST", CHAT, chat(text, max_tokens=1), {"Authorization": "Bearer " + key})[1]
                 self.assertEqual(answer["usage"]["prompt_tokens_details"]["cached_tokens"] > 0, cached)
 
+    def test_why_a_prefix_missed_is_told_to_its_key(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "access")
+            for flags in (("--api-key", "yellow"), ()):
+                with RunningServer("--access-log", path, *flags) as server:
+                    tokens = server.request("POST", "/tokenize", {"content": "one two three four five six"},
+                                            {"Authorization": "Bearer yellow"})[1]["tokens"]
+                    changed = tokens[:3] + [tokens[0]] + tokens[4:]
+                    for prompt in (tokens, changed):
+                        status, answer = server.request("POST", "/completion", {"prompt": prompt, "n_predict": 2, "temperature": 0},
+                                                        {"Authorization": "Bearer yellow"})
+                        self.assertEqual(status, 200)
+                    differs = answer["timings"]["cache_differs"]
+                    self.assertEqual((differs["position"], differs["prompt"]), (3, tokens[0]))
+                    # Without keys all share one cache, and what lies there may be another's.
+                    self.assertEqual(differs.get("cached"), tokens[3] if flags else None)
+            with open(path) as file:
+                lines = [json.loads(line) for line in file]
+            self.assertEqual([line.get("differs_at") for line in lines if line["path"] == "/completion"], [None, 3] * 2)
+
     def test_limits_of_keys(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "keys")
