@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr double kFar = 1e6;
+constexpr double kFar = 1e6, kFarthest = 1e18;
 constexpr int64_t kMaximumTokens = std::numeric_limits<uint32_t>::max();
 constexpr size_t kMaximumStops = 128, kMaximumStopBytes = 16 << 10, kMaximumBiases = 4096;
 constexpr int64_t kMaximumChoices = 128;
@@ -121,7 +121,7 @@ bool says_nothing(const json::value& value) {
         case json::kind::array:
             return value.get_array().empty();
         case json::kind::object:
-            return value.get_object().empty();
+            return false;  // as a schema: any JSON
     }
     return false;
 }
@@ -198,6 +198,11 @@ void refuse_common_fields(const Fields& fields) {
     static constexpr Refused kRefused[] = {
         {"grammar", "this version has no grammars"},
         {"json_schema", "this version has no structured output"},
+        {"guided_json", "this version has no structured output"},
+        {"guided_regex", "this version has no structured output"},
+        {"guided_choice", "this version has no structured output"},
+        {"guided_grammar", "this version has no structured output"},
+        {"structured_outputs", "this version has no structured output"},
         {"mirostat", "this version has no such sampler"},
         {"dry_multiplier", "this version has no such sampler"},
         {"xtc_probability", "this version has no such sampler"},
@@ -207,6 +212,12 @@ void refuse_common_fields(const Fields& fields) {
         {"prediction", "this version has no speculative decoding"},
     };
     refuse_fields(fields, kRefused);
+    // Clients that list all options turn these off with negative numbers.
+    for (const std::string_view name : {"top_n_sigma", "t_max_predict_ms"}) {
+        if (const auto value = fields.number(name, -kFarthest, kFarthest); value && *value > 0)
+            fields.refuse(name,
+                          name == "top_n_sigma" ? "this version has no such sampler" : "answers end by tokens alone");
+    }
     if (const json::object* format = fields.object("response_format")) {
         const auto type = Fields(*format, "response_format").text("type");
         if (type != "text")

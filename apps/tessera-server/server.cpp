@@ -5,6 +5,7 @@
 #include "apps/tessera-server/client_limits.hpp"
 #include "apps/tessera-server/connection.hpp"
 #include "apps/tessera-server/generation_api.hpp"
+#include "apps/tessera-server/http_text.hpp"
 #include "apps/tessera-server/info_api.hpp"
 #include "apps/tessera-server/page.hpp"
 #include "apps/tessera-server/text_api.hpp"
@@ -19,6 +20,7 @@
 #include <boost/asio/thread_pool.hpp>
 #include <pthread.h>
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
@@ -44,6 +46,13 @@ struct Route {
     bool limited = false;  // by what each client may use
     Handler handler;
 };
+
+// Endpoints that other servers have, of which clients should hear more than that they are not found.
+bool is_not_offered(std::string_view path) {
+    static constexpr std::string_view kPaths[] = {"/embedding", "/embeddings", "/v1/embeddings", "/infill",
+                                                  "/rerank",    "/reranking",  "/v1/rerank",     "/v1/reranking"};
+    return std::ranges::find(kPaths, path) != std::end(kPaths);
+}
 
 // As tools that list threads show it.
 void name_this_thread(const char* name) {
@@ -235,6 +244,9 @@ std::optional<HttpResponse> Server::State::check(const HttpRequest& request) {
         for (const auto& [key, known] : routes) {
             if (key.second == path) allowed += (allowed.empty() ? "" : ", ") + key.first;
         }
+        if (allowed.empty() && is_not_offered(path))
+            return to_response(
+                ApiError(501, fmt::format("{}: this version generates text alone", request.path), {}, "not_supported"));
         if (allowed.empty())
             return to_response(
                 ApiError(404, fmt::format("there is no {}; see openapi.yaml for what there is", request.path)));
@@ -245,7 +257,7 @@ std::optional<HttpResponse> Server::State::check(const HttpRequest& request) {
     if (request.method == "POST") {
         // A page of another site can make a browser send any other type without asking.
         const std::string* const type = request.header("content-type");
-        if (!type || std::string_view(*type).substr(0, type->find(';')) != "application/json")
+        if (!type || lower_case(std::string_view(*type).substr(0, type->find_first_of("; \t"))) != "application/json")
             return to_response(ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type"));
     }
     if (const auto model = route->limited ? host.peek() : nullptr) {

@@ -139,6 +139,9 @@ class Access(unittest.TestCase):
             self.assertEqual(server.request("GET", "/llm/metrics")[0], 404)
             self.assertEqual(server.request("GET", "/llm" + CHAT)[0], 405)
             self.assertEqual(server.headers["Allow"], "POST")
+            self.assertEqual(server.request("POST", "/llm/v1/embeddings", {"input": "x"})[0], 501)
+            for kind in ("Application/JSON", "application/json;charset=utf-8", "application/json ; charset=utf-8"):
+                self.assertEqual(server.request("POST", "/llm" + CHAT, chat(max_tokens=1), {"Content-Type": kind})[0], 200)
             for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
                 self.assertEqual(server.request("POST", "/llm" + CHAT, "{}", {"Content-Type": kind})[0], 415)
 

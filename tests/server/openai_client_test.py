@@ -112,6 +112,15 @@ class OpenAiClient(unittest.TestCase):
         self.assertIn("tokens", str(raised.exception))
 
     def test_what_is_not_offered_is_said(self):
+        with self.assertRaises(openai.APIStatusError) as raised:
+            self.client.embeddings.create(model="any", input="hi")
+        self.assertEqual((raised.exception.status_code, raised.exception.body["code"]), (501, "not_supported"))
+        for field, value in (("json_schema", {}), ("guided_json", {"type": "object"}), ("structured_outputs", {"regex": "a"}),
+                             ("top_n_sigma", 1.5), ("t_max_predict_ms", 100)):
+            with self.assertRaises(openai.APIStatusError) as raised:
+                self.ask(extra_body={field: value})
+            self.assertEqual((raised.exception.status_code, raised.exception.param), (501, field))
+        self.assertEqual(self.ask(extra_body={"top_n_sigma": -1, "t_max_predict_ms": -1, "json_schema": None}).choices[0].message.content, ANSWER)
         for fields in ({"response_format": {"type": "json_object"}}, {"tool_choice": "required"}, {"modalities": ["audio"]},
                        {"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}):
             with self.assertRaises(openai.APIStatusError) as raised:
