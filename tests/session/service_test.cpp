@@ -24,8 +24,10 @@ struct Result {
 
 class ServiceTest : public testing::Test {
   protected:
-    void load(uint32_t rows, uint32_t sequences, uint32_t context, uint32_t threads = 0) {
+    void load(uint32_t rows, uint32_t sequences, uint32_t context, uint32_t threads = 0,
+              uint64_t scratch_bytes = EngineOptions().scratch_bytes) {
         EngineOptions options;
+        options.scratch_bytes = scratch_bytes;
         options.context = context;
         options.rows = rows;
         options.sequences = sequences;
@@ -107,6 +109,75 @@ TEST_F(ServiceTest, AThousandRequestsGetWhatEachGetsAlone) {
         ASSERT_FALSE(expected.answer.tokens.empty());
         ASSERT_EQ(found[i].answer.tokens, expected.answer.tokens) << question(i * 7 % kKinds);
         ASSERT_EQ(found[i].text, expected.text);
+    }
+}
+
+TEST_F(ServiceTest, CompanyChangesNothingWithFewThreadsAndLittleScratchMemory) {
+    constexpr size_t kRequests = 30;
+    for (const auto& [threads, scratch] : {std::pair(1u, 1ull << 20), std::pair(3u, 256ull << 10)}) {
+        model_.reset();
+        load(64 + 15, 16, 4096, threads, scratch);
+        std::vector<Result> alone(kRequests), found(kRequests);
+        ServiceOptions options;
+        options.generator.piece_rows = 64;
+        serve(options, [&](Service& service) {
+            const auto ask = [&](size_t i, Result& result) {
+                Request made = request(question(static_cast<int>(i)), result, 16);
+                made.reuse = false;
+                auto done = std::make_shared<std::promise<void>>();
+                made.on_finish = [finish = made.on_finish, done](const Answer& answer) {
+                    finish(answer), done->set_value();
+                };
+                service.submit(std::move(made));
+                return done->get_future();
+            };
+            for (size_t i = 0; i < kRequests; ++i) ask(i, alone[i]).wait();
+            std::vector<std::future<void>> all;
+            for (size_t i = 0; i < kRequests; ++i) all.push_back(ask(i, found[i]));
+            for (auto& each : all) each.wait();
+        });
+        for (size_t i = 0; i < kRequests; ++i) {
+            ASSERT_FALSE(alone[i].text.empty());
+            ASSERT_EQ(found[i].answer.tokens, alone[i].answer.tokens)
+                << question(static_cast<int>(i)) << ", threads " << threads;
+        }
+    }
+}
+
+TEST_F(ServiceTest, WithTheSameHitCompanyChangesNothing) {
+    load(64 + 15, 16, 8192);
+    constexpr size_t kRequests = 16;
+    std::string common = "<｜User｜>";
+    for (int i = 0; i < 10; ++i)
+        common += "The key of box " + std::to_string(i) + " is " + std::to_string(i * 7) + ". ";
+    std::vector<Result> alone(kRequests), found(kRequests);
+    ServiceOptions options;
+    options.generator.piece_rows = 64;
+    serve(options, [&](Service& service) {
+        const auto ask = [&](const std::string& prompt, Result& result, std::string space) {
+            Request made = request(prompt, result, 16);
+            made.space = std::move(space);
+            auto done = std::make_shared<std::promise<void>>();
+            made.on_finish = [finish = made.on_finish, done](const Answer& answer) {
+                finish(answer), done->set_value();
+            };
+            service.submit(std::move(made));
+            return done->get_future();
+        };
+        const auto asked = [&](size_t i) {
+            return common + "What is the key of box " + std::to_string(i % 10) + "?<｜Assistant｜>";
+        };
+        std::vector<Result> seeds(2 * kRequests);
+        for (size_t i = 0; i < 2 * kRequests; ++i) ask(common, seeds[i], std::to_string(i)).wait();
+        for (size_t i = 0; i < kRequests; ++i) ask(asked(i), alone[i], std::to_string(i)).wait();
+        std::vector<std::future<void>> all;
+        for (size_t i = 0; i < kRequests; ++i) all.push_back(ask(asked(i), found[i], std::to_string(kRequests + i)));
+        for (auto& each : all) each.wait();
+    });
+    for (size_t i = 0; i < kRequests; ++i) {
+        EXPECT_GT(found[i].answer.reused_tokens, 64u);
+        ASSERT_EQ(found[i].answer.reused_tokens, alone[i].answer.reused_tokens);
+        ASSERT_EQ(found[i].answer.tokens, alone[i].answer.tokens) << i;
     }
 }
 
@@ -253,6 +324,44 @@ TEST_F(ServiceTest, PiecesDeepInAPromptAreSmaller) {
     EXPECT_GT(expected, whole) << "the prompt is not deep enough";
     EXPECT_EQ(steps(1e-9).first, expected);
     EXPECT_EQ(steps(1e9).first, whole);
+}
+
+TEST_F(ServiceTest, PiecesFollowATargetWhileOthersGenerate) {
+    load(192 + 3, 4, 4096);
+    for (const double target : {1e-6, 1e6}) {
+        Generator generator(engine(), *tokenizer_, {.piece_rows = 192, .target_step_seconds = target});
+        Result stream, prompt;
+        generator.add(request(question(0), stream, 200));
+        std::string long_text;
+        for (int i = 0; i < 100; ++i) long_text += "The key of box " + std::to_string(i) + " is red. ";
+        while (generator.counters().generated_tokens == 0) generator.step();
+        EXPECT_EQ(generator.piece_rows(), 192u) << "nothing is to be held up";
+        generator.add(request(long_text, prompt, 1));
+        generator.run();
+        EXPECT_EQ(generator.piece_rows(), target < 1 ? TSR_PAGE_TOKENS : 192u);
+    }
+}
+
+TEST_F(ServiceTest, AStepThatFailsEndsItsOwnRequestsAlone) {
+    load(64 + 3, 2, 1024);
+    Result failing, later;
+    bool fails = true;
+    GeneratorOptions options;
+    options.contain_errors = true;
+    options.on_step = [&](std::span<const RequestId> requests) {
+        if (!requests.empty() && std::exchange(fails, false)) fail(TSR_INTERNAL, "a kernel failed");
+    };
+    Generator generator(engine(), *tokenizer_, options);
+    generator.add(request(question(0), failing));
+    generator.step();
+    generator.add(request(question(1), later));
+    generator.run();
+    EXPECT_EQ(failing.answer.reason, FinishReason::kFailed);
+    EXPECT_EQ(failing.answer.error, "a kernel failed");
+    EXPECT_NE(later.answer.reason, FinishReason::kFailed);
+    EXPECT_FALSE(later.text.empty());
+    EXPECT_EQ(generator.counters().failed_steps, 1u);
+    EXPECT_EQ(engine().cache().free_pages() + generator.prefixes().size(), engine().cache().page_count());
 }
 
 TEST_F(ServiceTest, CommonPrefixesAreComputedOnceWithinASpace) {
