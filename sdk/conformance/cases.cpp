@@ -23,6 +23,18 @@ std::vector<int64_t> row_lengths(tsr_type type) {
     return {block, block == 32 ? 11 * block : 3 * block};
 }
 
+// In products of many rows; eight blocks of 32 elements may be taken together where rows have whole eights of them.
+std::vector<int64_t> lengths_of_many_rows(tsr_type type) {
+    switch (block_of(type)) {
+        case 256:
+            return {512};
+        case 32:
+            return {96, 512};
+        default:
+            return {96};
+    }
+}
+
 // Kernels may round what they multiply weights of a type with.
 double tolerance_of(tsr_type type) {
     if (type == TSR_TYPE_F32) return 1e-4;
@@ -145,20 +157,41 @@ constexpr struct {
                       {TSR_TYPE_Q8_0, 2560},  {TSR_TYPE_Q4_K, 2304}, {TSR_TYPE_Q6_K, 3072},   {TSR_TYPE_Q6_K, 4096},
                       {TSR_TYPE_IQ4_XS, 512}, {TSR_TYPE_Q4_K, 512},  {TSR_TYPE_IQ4_XS, 2304}, {TSR_TYPE_IQ4_XS, 4608}};
 
+// Of activations that are 1 or -1 nothing is lost where they are quantised: what is wrong with weights shows. Few rows,
+// and as many as kernels have large tiles for.
+void signs(const std::string& op, tsr_type type, int64_t k, const Use& use) {
+    for (const int64_t rows : {5, 100}) {
+        const int64_t n = 17;
+        Case c(op, text("%s signs k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                        static_cast<long long>(n), static_cast<long long>(rows)));
+        Operand& x = c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows);
+        for (size_t r = 0; r < x.rows(); ++r) {
+            for (int64_t i = 0; i < k; ++i) x.floats(r)[i] = r % 4 == 0 || c.random() % 2 == 0 ? 1.f : -1.f;
+        }
+        c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
+        c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+        c.tolerance = 4e-3;
+        c.row_ranges(static_cast<int32_t>(rows));
+        use(c);
+    }
+}
+
 void matmul(const std::string& op, const Use& use) {
     struct Size {
         int64_t n, batch, rows, gap;
     };
     for (const tsr_type type : kTypesOfManyRows) {
-        const int64_t k = block_of(type) == 256 ? 512 : 96, n = 131, rows = 150;
-        Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
-                        static_cast<long long>(n), static_cast<long long>(rows)));
-        c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
-        c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
-        c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
-        c.tolerance = tolerance_of(type);
-        c.row_ranges(static_cast<int32_t>(rows));
-        use(c);
+        for (const int64_t k : lengths_of_many_rows(type)) {
+            const int64_t n = 131, rows = 150;
+            Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                            static_cast<long long>(n), static_cast<long long>(rows)));
+            c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+            c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
+            c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+            c.tolerance = tolerance_of(type);
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
     }
     for (const auto& [type, k] : kRowsOfVectors) {
         for (const int64_t batch : {1, 2}) {
@@ -194,23 +227,8 @@ void matmul(const std::string& op, const Use& use) {
                 use(c);
             }
         }
-        // Of activations that are 1 or -1 nothing is lost where they are quantised: what is wrong with weights shows.
-        // Few rows, and as many as kernels have large tiles for.
-        for (const int64_t rows : {5, 100}) {
-            const int64_t block = block_of(type), k = 2 * block, n = 17;
-            if (block == 1) break;
-            Case c(op, text("%s signs k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
-                            static_cast<long long>(n), static_cast<long long>(rows)));
-            Operand& x = c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows);
-            for (size_t r = 0; r < x.rows(); ++r) {
-                for (int64_t i = 0; i < k; ++i) x.floats(r)[i] = r % 4 == 0 || c.random() % 2 == 0 ? 1.f : -1.f;
-            }
-            c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
-            c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
-            c.tolerance = 4e-3;
-            c.row_ranges(static_cast<int32_t>(rows));
-            use(c);
-        }
+        // Blocks of 32 in whole eights too, which kernels may take together.
+        for (int64_t k = 2 * block_of(type); block_of(type) > 1 && k <= 512; k *= 8) signs(op, type, k, use);
         // Rows that kernels read in several parts, the last of which is not whole.
         if (const int64_t block = block_of(type); block > 1) {
             const int64_t k = block == 32 ? 261 * block : 33 * block, n = 9;
@@ -327,7 +345,7 @@ void add_operands(Case& c, const Network& of, bool routed, const std::function<v
 void feed_forward(const std::string& op, const Use& use) {
     const bool routed = op == TSR_OP_MOE_FFN;
     for (const tsr_type type : kTypesOfManyRows) {
-        const int64_t block = block_of(type), k = block == 256 ? 256 : 96, f = block == 256 ? 256 : 64;
+        const int64_t block = block_of(type), k = block == 1 ? 96 : 256, f = block == 256 ? 256 : 64;
         const int64_t n = 72, experts = 3, used = 2, rows = 139;
         for (const auto& [choice, name] : kChoices) {
             if (!routed && choice != Choice::kSpread) continue;
@@ -367,7 +385,7 @@ void feed_forward(const std::string& op, const Use& use) {
 
 void matmul_id(const std::string& op, const Use& use) {
     for (const tsr_type type : kTypesOfManyRows) {
-        const int64_t k = block_of(type) == 256 ? 512 : 96, n = 131, experts = 3, used = 2, rows = 139;
+        const int64_t k = lengths_of_many_rows(type).back(), n = 131, experts = 3, used = 2, rows = 139;
         for (const auto& [choice, name] : kChoices) {
             Case c(op, text("%s rows=%lld %s", formats::format_name(type), static_cast<long long>(rows), name));
             c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
