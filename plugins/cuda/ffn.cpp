@@ -94,7 +94,8 @@ struct Layout {
     // tiles read the weight once for all rows.
     static int64_t few_rows(const Operands& o) noexcept { return few_kernels(o) ? o.routed ? kFewRowsById : 1 : 0; }
 
-    Layout(const Operands& o, uint32_t image) noexcept {
+    Layout(const Operands& o, const Card& card) noexcept {
+        const uint32_t image = card.instructions;
         if (few_kernels(o)) {
             const int64_t rows = std::min(o.rows, few_rows(o));
             few_hidden = aligned(rows * static_cast<int64_t>(activation_bytes(o.gate.type, o.k, image)));
@@ -104,9 +105,9 @@ struct Layout {
         if (o.rows > few_rows(o)) {
             const int64_t places = o.rows * o.slots;
             x = o.routed ? MapExperts::bytes(places, o.experts) : 0;
-            hidden = x + aligned(o.rows * static_cast<int64_t>(tile_row_bytes(o.gate.type, o.k, image)));
+            hidden = x + aligned(o.rows * static_cast<int64_t>(tile_row_bytes(o.gate.type, o.k, card)));
             // Outputs of experts are written when hidden has been converted; where there are none, they are apart.
-            const auto converted = static_cast<int64_t>(tile_row_bytes(o.down.type, o.f, image));
+            const auto converted = static_cast<int64_t>(tile_row_bytes(o.down.type, o.f, card));
             const int64_t outputs = o.routed ? o.n : 0;
             converted_hidden = hidden + aligned(places * 4 * (converted > 0 ? std::max(o.f, outputs) : o.f));
             bytes = converted_hidden + aligned(places * (converted > 0 ? converted : 4 * outputs));
@@ -127,8 +128,9 @@ class Ffn {
         check_ffn(node, plan);
         if (!plan.supported) return;
         const Operands o(node);
-        const uint32_t image = instructions_for(module, device.compute_capability);
-        plan.workspace_bytes = Layout(o, image).bytes;
+        const Card card = card_of(module, device);
+        const uint32_t image = card.instructions;
+        plan.workspace_bytes = Layout(o, card).bytes;
         std::snprintf(plan.reason, sizeof plan.reason, "%s and %s, fused; %s", cpu::format_name(o.gate.type),
                       cpu::format_name(o.down.type),
                       activation_bytes(o.gate.type, o.k, image) > 0 && image >= kDp4a
@@ -148,23 +150,23 @@ class Ffn {
         // Tiles of an expert are not full: half a tile of 64 rows more, on average.
         const double places = rows * slots;
         const double filled = places / (places + 32 * std::min(all_experts, places));
-        write_product_estimate(work, o.gate.type,
+        write_product_estimate(work, o.gate.type, o.k,
                                Layout::few_kernels(o) ? 3
                                : o.routed             ? 4
                                                       : 2,
-                               device, image, o.rows, o.rows > Layout::few_rows(o) ? filled : 1, plan);
+                               device, card, o.rows, o.rows > Layout::few_rows(o) ? filled : 1, plan);
     }
 
     Ffn(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
-        : o_(node), image_(capability_of(build, info)), layout_(o_, image_) {
+        : o_(node), card_(card_with_code(build, info)), layout_(o_, card_) {
         if (Layout::few_kernels(o_)) {
             quantise_.emplace(device, *build.quantise, "quantise_activations");
             fetch(gate_up_, device, build, "gate_up_", o_.gate.type);
             fetch(down_, device, build, "down_", o_.down.type);
         }
         if (o_.rows <= Layout::few_rows(o_)) return;
-        gate_up_tiles_.emplace(device, info, build, o_.gate.type);
-        down_tiles_.emplace(device, info, build, o_.down.type);
+        gate_up_tiles_.emplace(device, info, build, o_.gate.type, o_.k);
+        down_tiles_.emplace(device, info, build, o_.down.type, o_.f);
         if (gate_up_tiles_->converts()) convert_x_.emplace(device, build, gate_up_tiles_->form());
         if (down_tiles_->converts()) convert_hidden_.emplace(device, build, down_tiles_->form());
         if (!kRouted) return;
@@ -182,11 +184,11 @@ class Ffn {
     }
 
   private:
-    static uint32_t capability_of(const Build& build, const tsr_device_info& info) {
+    static Card card_with_code(const Build& build, const tsr_device_info& info) {
         const cuda::Module& module = *build.product_parts;
         const cuda::Image* image = cuda::find_image(module, info.compute_capability);
         if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info.compute_capability));
-        return instructions_for(module, info.compute_capability);
+        return card_of(module, info);
     }
     static const cuda::Module& ffn_module(const Build& build, tsr_type type) noexcept {
         switch (family_of(type)) {
@@ -205,7 +207,7 @@ class Ffn {
     void fetch(Kernels& kernels, tsr_device& device, const Build& build, const char* what, tsr_type type) const {
         for (size_t r = 0; r < kRowReads; ++r) {
             const auto reads = static_cast<RowReads>(r);
-            if (!reads_by(type, reads, image_)) continue;
+            if (!reads_by(type, reads, card_.instructions)) continue;
             const std::string name = std::string(what) + cpu::format_name(type) + suffix_of(reads);
             kernels[r].emplace(device, ffn_module(build, type), name.c_str());
         }
@@ -236,7 +238,7 @@ class Ffn {
         convert.x = input(launch, 0);
         convert.x_row = o_.x.strides[1];
         convert.activations = memory;
-        convert.activation_bytes = static_cast<int64_t>(activation_bytes(o_.gate.type, o_.k, image_));
+        convert.activation_bytes = static_cast<int64_t>(activation_bytes(o_.gate.type, o_.k, card_.instructions));
         convert.rows = rows_of(o_.x, launch);
         convert.k = static_cast<int32_t>(o_.k);
         convert.batch = 1;
@@ -256,7 +258,7 @@ class Ffn {
         g.gate_expert = kRouted ? o_.gate.strides[2] : 0;
         g.up_row = o_.up.strides[1];
         g.up_expert = kRouted ? o_.up.strides[2] : 0;
-        g.hidden_row = static_cast<int64_t>(activation_bytes(o_.down.type, o_.f, image_));
+        g.hidden_row = static_cast<int64_t>(activation_bytes(o_.down.type, o_.f, card_.instructions));
         g.k = convert.k;
         g.hidden_elements = static_cast<int32_t>(o_.f);
         g.sums = has_sums(o_.down.type) ? 1 : 0;
@@ -265,7 +267,7 @@ class Ffn {
             row_reads(o_.gate.type, o_.k,
                       address_of(g.gate) | address_of(g.up) |
                           static_cast<uint64_t>(g.gate_row | g.up_row | g.gate_expert | g.up_expert),
-                      image_);
+                      card_.instructions);
         gate_up_[static_cast<size_t>(gate_reads)]->launch(
             launch.queue, {static_cast<uint32_t>(o_.f / 32), rows, static_cast<uint32_t>(o_.slots)}, 32 * kGateUpWarps,
             g);
@@ -287,8 +289,9 @@ class Ffn {
         d.y_row = o_.y.strides[1];
         d.k = g.hidden_elements;
         d.n = static_cast<int32_t>(o_.n);
-        const RowReads down_reads = row_reads(
-            o_.down.type, o_.f, address_of(d.weight) | static_cast<uint64_t>(d.weight_row | d.weight_expert), image_);
+        const RowReads down_reads =
+            row_reads(o_.down.type, o_.f, address_of(d.weight) | static_cast<uint64_t>(d.weight_row | d.weight_expert),
+                      card_.instructions);
         down_[static_cast<size_t>(down_reads)]->launch(
             launch.queue, {groups(o_.n, kDownWarps * ffn_outputs_of(o_.down.type, down_reads)), rows, 1},
             32 * kDownWarps, d);
@@ -405,7 +408,7 @@ class Ffn {
     static uint32_t groups(int64_t count, int64_t of) noexcept { return static_cast<uint32_t>((count + of - 1) / of); }
 
     Operands o_;
-    uint32_t image_;
+    Card card_;
     Layout layout_;
     std::optional<cuda::Kernel> quantise_, sum_;
     Kernels gate_up_, down_;  // by RowReads

@@ -31,26 +31,27 @@ class MatmulOfRows {
             return sdk::refuse(plan, "matmul: required transpose_weight; supported: without; missing: it");
         if (refuse_size(node, plan)) return;
 
-        const uint32_t image = instructions_for(module, device.compute_capability);
+        const Card card = card_of(module, device);
+        const uint32_t image = card.instructions;
         const int64_t rows = maximum_rows(x);
         const uint64_t bytes = activation_bytes(weight.type, x.dims[0], image);
         const auto few = static_cast<uint64_t>(std::min<int64_t>(rows, cuda_kernels::kMaximumTile));
         plan.supported = 1;
         plan.workspace_bytes =
-            std::max(bytes * few, tile_row_bytes(weight.type, x.dims[0], image) * static_cast<uint64_t>(rows)) *
+            std::max(bytes * few, tile_row_bytes(weight.type, x.dims[0], card) * static_cast<uint64_t>(rows)) *
             static_cast<uint64_t>(batch_of(x));
         const bool int8 = bytes > 0 && image >= kDp4a;
         std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows a warp an output, more in tiles%s",
                       int8 ? "activations in int8" : "sums in f32", cuda_kernels::kMaximumTile,
                       int8 ? image >= 800 ? " by tensor cores" : " by dp4a" : "");
-        write_product_estimate(work, weight.type, bytes > 0 ? 2 : 1, device, image, rows, 1, plan);
+        write_product_estimate(work, weight.type, x.dims[0], bytes > 0 ? 2 : 1, device, card, rows, 1, plan);
     }
 
     MatmulOfRows(const tsr_node& node, const tsr_device_info& info, tsr_device& device, const Build& build)
         : node_(node),
           few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kRows) {
         if (maximum_rows(*node.inputs[0]) <= cuda_kernels::kMaximumTile) return;
-        tiles_.emplace(device, info, build, node.inputs[1]->type);
+        tiles_.emplace(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0]);
         if (tiles_->converts()) convert_.emplace(device, build, tiles_->form());
     }
 

@@ -58,7 +58,7 @@ class MatmulGroup {
         check_group(node, plan);
         if (!plan.supported) return;
         const tsr_tensor& x = *node.inputs[0];
-        const uint32_t image = instructions_for(module, device.compute_capability);
+        const Card card = card_of(module, device);
         const int64_t rows = maximum_rows(x), few = std::min<int64_t>(rows, kMaximumTile);
         std::array<int64_t, 2> row_of = {};  // plain and interleaved
         int64_t many_bytes = 0;
@@ -70,8 +70,8 @@ class MatmulGroup {
         for (uint32_t i = 1; i < node.input_count; ++i) {
             const tsr_tensor& weight = *node.inputs[i];
             int64_t& row = row_of[interleaved(weight.type) ? 1 : 0];
-            row = std::max(row, static_cast<int64_t>(activation_bytes(weight.type, x.dims[0], image)));
-            const RowForm form = row_form(weight.type, image);
+            row = std::max(row, static_cast<int64_t>(activation_bytes(weight.type, x.dims[0], card.instructions)));
+            const RowForm form = row_form(weight.type, x.dims[0], card);
             if (!counted[static_cast<size_t>(form)]) many_bytes += aligned(rows * row_bytes(form, x.dims[0]));
             counted[static_cast<size_t>(form)] = true;
             const double macs = static_cast<double>(weight.dims[0]) * static_cast<double>(weight.dims[1]);
@@ -83,8 +83,8 @@ class MatmulGroup {
         const int64_t few_bytes = aligned(few * row_of[0]) + aligned(few * row_of[1]);
         plan.workspace_bytes = static_cast<uint64_t>(std::max(few_bytes, rows > kMaximumTile ? many_bytes : 0));
         std::snprintf(plan.reason, sizeof plan.reason, "%u products, activations converted once", node.output_count);
-        write_product_estimate(work, node.inputs[1]->type,
-                               static_cast<int>(node.output_count) + (few_bytes > 0 ? 1 : 0), device, image, rows, 1,
+        write_product_estimate(work, node.inputs[1]->type, x.dims[0],
+                               static_cast<int>(node.output_count) + (few_bytes > 0 ? 1 : 0), device, card, rows, 1,
                                plan);
     }
 
@@ -100,7 +100,7 @@ class MatmulGroup {
             const FewRows*& converts = converts_[interleaved(type) ? 1 : 0];
             if (bytes > 0 && (!converts || bytes > converts->row_bytes())) converts = few_.back().get();
             if (!many) continue;
-            tiles_.push_back(std::make_unique<TileProduct>(device, info, build, type));
+            tiles_.push_back(std::make_unique<TileProduct>(device, info, build, type, k));
             const RowForm form = tiles_.back()->form();
             if (tiles_.back()->converts() && !conversions_[static_cast<size_t>(form)])
                 conversions_[static_cast<size_t>(form)].emplace(device, build, form);

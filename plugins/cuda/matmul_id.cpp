@@ -37,7 +37,8 @@ class MatmulId {
                                static_cast<long long>(ids.dims[0]), static_cast<long long>(weight.dims[2]),
                                static_cast<long long>(kMaximum), kMaximumGrid);
         }
-        const uint32_t image = instructions_for(module, device.compute_capability);
+        const Card card = card_of(module, device);
+        const uint32_t image = card.instructions;
         if (!MapExperts::takes(weight.dims[2])) {
             return sdk::refuse(plan, "matmul_id: required %lld experts; supported: up to %d; missing: more",
                                static_cast<long long>(weight.dims[2]), cuda_kernels::kMapExperts);
@@ -47,7 +48,7 @@ class MatmulId {
         const uint64_t bytes = activation_bytes(weight.type, x.dims[0], image);
         const uint64_t few = bytes * static_cast<uint64_t>(std::min<int64_t>(rows, kFewRowsById) * stored);
         const uint64_t many =
-            rows_at(ids, weight) + tile_row_bytes(weight.type, x.dims[0], image) * static_cast<uint64_t>(rows * stored);
+            rows_at(ids, weight) + tile_row_bytes(weight.type, x.dims[0], card) * static_cast<uint64_t>(rows * stored);
         plan.workspace_bytes = rows > kFewRowsById ? std::max(few, many) : few;
         const bool int8 = bytes > 0 && image >= kDp4a;
         std::snprintf(plan.reason, sizeof plan.reason, "%s; up to %d rows a warp an output, more in tiles by expert%s",
@@ -55,7 +56,7 @@ class MatmulId {
                       int8 ? image >= 800 ? ", tensor cores" : ", dp4a" : "");
         // Tiles of an expert are not full: half a tile of 64 rows more, on average.
         const double places = static_cast<double>(rows * ids.dims[0]), experts = static_cast<double>(weight.dims[2]);
-        write_product_estimate(work, weight.type, bytes > 0 ? 3 : 2, device, image, rows,
+        write_product_estimate(work, weight.type, x.dims[0], bytes > 0 ? 3 : 2, device, card, rows,
                                places / (places + 32 * std::min(experts, places)), plan);
     }
 
@@ -64,7 +65,7 @@ class MatmulId {
           few_rows_(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0], FewRows::Kind::kById) {
         if (maximum_rows(*node.inputs[0]) <= kFewRowsById) return;
         map_.emplace(device, build);
-        tiles_.emplace(device, info, build, node.inputs[1]->type);
+        tiles_.emplace(device, info, build, node.inputs[1]->type, node.inputs[0]->dims[0]);
         if (tiles_->converts()) convert_.emplace(device, build, tiles_->form());
     }
 

@@ -40,32 +40,43 @@ bool is_geforce(uint32_t capability) noexcept {
     return (capability >= 860 && capability < 900) || capability >= 1200;
 }
 
-// Whether tiles of 128 rows by tensor cores multiply with codes times scales as two int8.
-bool splits(const Build& build, tsr_type type, const tsr_device_info& info) noexcept {
-    return build.products_split && has_split_products(type) && !is_geforce(info.compute_capability) &&
-           cuda::find_image(*build.products_split, info.compute_capability);
+// Tiles of 128 rows by tensor cores that multiply with codes times scales as two int8.
+bool splits(tsr_type type, const Card& card) noexcept {
+    return card.instructions >= kTensorCores && has_split_products(type) && !is_geforce(card.capability);
 }
 
-cuda::Kernel tile_kernel(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type type,
+// Tiles by tensor cores that take eight blocks of 32 elements for one of 256 (kernels/products_blocks.cu).
+bool joins(tsr_type type, int64_t k, const Card& card) noexcept {
+    return card.instructions >= kTensorCores && block_elements(type) == 32 && type != TSR_TYPE_IQ1_M_ROW &&
+           k % kBlockElements == 0 && !is_geforce(card.capability);
+}
+
+cuda::Kernel tile_kernel(tsr_device& device, const Card& card, const Build& build, tsr_type type, int64_t k,
                          int tile_rows) {
-    const bool split = tile_rows == kLargeTile && splits(build, type, info);
-    const std::string name = std::string("product_") + cpu::format_name(type) + (split ? "_split_" : "_");
-    return {device, split ? *build.products_split : products_module(build, type),
-            (name + std::to_string(tile_rows)).c_str()};
-}
-
-uint32_t image_of(const tsr_device_info& info, const cuda::Module& module) {
-    return instructions_for(module, info.compute_capability);
+    const bool split = tile_rows == kLargeTile && splits(type, card), joint = joins(type, k, card);
+    const cuda::Module& module = split   ? *build.products_split
+                                 : joint ? *build.products_blocks
+                                         : products_module(build, type);
+    const std::string name = std::string("product_") + cpu::format_name(type) +
+                             (split   ? "_split_"
+                              : joint ? "_blocks_"
+                                      : "_");
+    return {device, module, (name + std::to_string(tile_rows)).c_str()};
 }
 
 }  // namespace
 
-RowForm row_form(tsr_type weight, uint32_t image_capability) noexcept {
+Card card_of(const cuda::Module& module, const tsr_device_info& info) noexcept {
+    return {instructions_for(module, info.compute_capability), info.compute_capability};
+}
+
+RowForm row_form(tsr_type weight, int64_t k, const Card& card) noexcept {
     if (family_of(weight) != Family::kFloat) {
-        if (image_capability >= kTensorCores && block_elements(weight) == kBlockElements) return RowForm::kBlocks;
-        return image_capability >= kDp4a ? RowForm::kSegments : RowForm::kFloats;
+        if (card.instructions < kDp4a) return RowForm::kFloats;
+        const bool blocks = card.instructions >= kTensorCores && block_elements(weight) == kBlockElements;
+        return blocks || joins(weight, k, card) ? RowForm::kBlocks : RowForm::kSegments;
     }
-    if (image_capability < kTensorCores || weight == TSR_TYPE_F32) return RowForm::kFloats;
+    if (card.instructions < kTensorCores || weight == TSR_TYPE_F32) return RowForm::kFloats;
     return weight == TSR_TYPE_BF16 ? RowForm::kBrainHalves : RowForm::kHalves;
 }
 
@@ -84,64 +95,72 @@ int64_t row_bytes(RowForm form, int64_t k) noexcept {
     }
 }
 
-uint64_t tile_row_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
-    return static_cast<uint64_t>(row_bytes(row_form(weight, image_capability), k));
+uint64_t tile_row_bytes(tsr_type weight, int64_t k, const Card& card) noexcept {
+    return static_cast<uint64_t>(row_bytes(row_form(weight, k, card), k));
 }
 
 namespace {
 
 // The share of the rate of int8 on tensor cores that the instructions beside it allow in tiles of 128 rows, on Hopper
 // and later data-centre cards of the rate of mma.sync (docs/measurements/cuda-products.md).
-double int8_share(tsr_type weight, bool geforce, bool hopper) noexcept {
-    const bool blocks = block_elements(weight) == kBlockElements, offsets = has_offsets(weight);
+double int8_share(tsr_type weight, bool blocks, bool geforce, bool hopper) noexcept {
+    const bool offsets = has_offsets(weight);
     if (scales_by_sixteen(weight) && !multiplies_with_scales(weight)) {
         if (geforce) return blocks ? 0.8 : 0.6;
         return hopper ? (blocks ? 0.37 : 0.24) : (blocks ? 0.46 : 0.23);
     }
     if (geforce) return offsets ? (blocks ? 0.88 : 0.65) : 0.95;
     if (!blocks) return hopper ? 0.46 : 0.45;
-    if (family_of(weight) == Family::kCodebook) return hopper ? 0.5 : 0.6;
+    if (family_of(weight) == Family::kCodebook && block_elements(weight) == kBlockElements) return hopper ? 0.5 : 0.6;
     return hopper ? 0.65 : 0.77;
 }
 
 // Multiply-adds a clock and multiprocessor of tiles that are full: the rate of the unit that multiplies, times the
 // share that the instructions beside it allow, times 0.8 for what no instruction count shows.
-double tile_macs_a_clock(tsr_type weight, uint32_t image, uint32_t capability) noexcept {
+double tile_macs_a_clock(tsr_type weight, int64_t k, const Card& card) noexcept {
     constexpr double kWaiting = 0.8;
-    const RowForm form = row_form(weight, image);
+    const RowForm form = row_form(weight, k, card);
+    const uint32_t capability = card.capability;
     const bool geforce = is_geforce(capability);
     const bool hopper = !geforce && capability >= 900;
     // f32: 64 or 128 lanes; per 16 multiply-adds of a thread four loads from shared memory go by.
     if (form == RowForm::kFloats)
         return kWaiting * 0.7 * (geforce || (capability >= 610 && capability < 700) ? 128 : 64);
     // dp4a: four in each of 128 lanes on 6.1, of 64 later; of 380 instructions of a step 256 are dp4a.
-    if (image < kTensorCores) return kWaiting * 0.67 * (capability < 700 ? 512 : 256);
+    if (card.instructions < kTensorCores) return kWaiting * 0.67 * (capability < 700 ? 512 : 256);
     if (form == RowForm::kHalves || form == RowForm::kBrainHalves) {
         const double rate = geforce ? 256 : hopper ? 1270 : 1024;  // with sums in f32
         return kWaiting * 0.9 * rate / half_parts(form == RowForm::kBrainHalves);
     }
-    return kWaiting * (geforce ? 1024 : hopper ? 2540 : 2048) * int8_share(weight, geforce, hopper);
+    return kWaiting *
+           (geforce  ? 1024
+            : hopper ? 2540
+                     : 2048) *
+           int8_share(weight, form == RowForm::kBlocks, geforce, hopper);
 }
 
 }  // namespace
 
-TileProduct::TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight)
-    : form_(row_form(weight, image_of(info, products_module(build, weight)))),
-      small_(tile_kernel(device, info, build, weight, kSmallTile)) {
-    const bool tensors = form_ != RowForm::kFloats && image_of(info, products_module(build, weight)) >= kTensorCores;
+TileProduct::TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight,
+                         int64_t k)
+    : TileProduct(device, card_of(products_module(build, weight), info), build, weight, k) {}
+
+TileProduct::TileProduct(tsr_device& device, const Card& card, const Build& build, tsr_type weight, int64_t k)
+    : form_(row_form(weight, k, card)), small_(tile_kernel(device, card, build, weight, k, kSmallTile)) {
+    const bool tensors = form_ != RowForm::kFloats && card.instructions >= kTensorCores;
     small_outputs_ = tensors ? tile_outputs(weight, kSmallTile) : kPlainTileOutputs;
     if (!tensors || (form_ != RowForm::kSegments && form_ != RowForm::kBlocks)) return;
-    large_.emplace(tile_kernel(device, info, build, weight, kLargeTile));
+    large_.emplace(tile_kernel(device, card, build, weight, k, kLargeTile));
     large_outputs_ = tile_outputs(weight, kLargeTile);
 }
 
-void write_product_estimate(const cpu::Work& work, tsr_type weight, int launches, const tsr_device_info& device,
-                            uint32_t image, int64_t rows, double filled, tsr_kernel_plan& plan) noexcept {
+void write_product_estimate(const cpu::Work& work, tsr_type weight, int64_t k, int launches,
+                            const tsr_device_info& device, const Card& card, int64_t rows, double filled,
+                            tsr_kernel_plan& plan) noexcept {
     Cost cost;
     cost.launches = launches;
-    cost.macs_a_clock = few_rows_macs_a_clock(weight, image);
-    if (rows > kMaximumTile)
-        cost.macs_a_clock_all_rows = filled * tile_macs_a_clock(weight, image, device.compute_capability);
+    cost.macs_a_clock = few_rows_macs_a_clock(weight, card.instructions);
+    if (rows > kMaximumTile) cost.macs_a_clock_all_rows = filled * tile_macs_a_clock(weight, k, card);
     write_estimate(work, cost, device, plan);
 }
 

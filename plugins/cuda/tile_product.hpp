@@ -14,23 +14,30 @@
 
 namespace tessera::cuda_ops {
 
-// As what products with a type read rows of x (kernels/tiles.hpp); kFloats: x itself.
+// What runs the kernels of products of many rows.
+struct Card {
+    uint32_t instructions;  // that they are made of: instructions_for() their module
+    uint32_t capability;
+};
+Card card_of(const cuda::Module& module, const tsr_device_info& info) noexcept;
+
+// As what products with a type read rows of k elements of x (kernels/tiles.hpp); kFloats: x itself.
 enum class RowForm { kFloats, kSegments, kBlocks, kHalves, kBrainHalves };
 inline constexpr size_t kRowForms = 5;
-RowForm row_form(tsr_type weight, uint32_t image_capability) noexcept;
+RowForm row_form(tsr_type weight, int64_t k, const Card& card) noexcept;
 
 // Bytes of one row of k elements in that form; 0: floats.
 int64_t row_bytes(RowForm form, int64_t k) noexcept;
-uint64_t tile_row_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept;
+uint64_t tile_row_bytes(tsr_type weight, int64_t k, const Card& card) noexcept;
 
 // Up to so many rows each reads its experts for itself; more are grouped, since experts repeat.
 inline constexpr int64_t kFewRowsById = 4;
 
-// The functions for weights of one type. Prepared once; launches from any thread.
+// The functions for weights of one type with rows of k elements. Prepared once; launches from any thread.
 class TileProduct {
   public:
     // Throws sdk::Failure.
-    TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight);
+    TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k);
 
     // Rows of a tile where each matrix has about so many rows.
     int tile_rows(double rows) const noexcept;
@@ -46,6 +53,8 @@ class TileProduct {
     void multiply_rows(tsr_queue queue, const cuda_kernels::Matmul& m, uint32_t rows) const;
 
   private:
+    TileProduct(tsr_device& device, const Card& card, const Build& build, tsr_type weight, int64_t k);
+
     RowForm form_;
     cuda::Kernel small_;
     std::optional<cuda::Kernel> large_;
@@ -55,9 +64,10 @@ class TileProduct {
 // What converts all rows of a product to its activations.
 cuda_kernels::Segments rows_to_convert(const cuda_kernels::Matmul& m) noexcept;
 
-// Seconds of products with up to `rows` rows; `filled`: the share of rows that tiles really have.
-void write_product_estimate(const cpu::Work& work, tsr_type weight, int launches, const tsr_device_info& device,
-                            uint32_t image, int64_t rows, double filled, tsr_kernel_plan& plan) noexcept;
+// Seconds of products of up to `rows` rows of k elements; `filled`: the share of rows that tiles really have.
+void write_product_estimate(const cpu::Work& work, tsr_type weight, int64_t k, int launches,
+                            const tsr_device_info& device, const Card& card, int64_t rows, double filled,
+                            tsr_kernel_plan& plan) noexcept;
 
 // Converts rows of f32.
 class ConvertRows {

@@ -9,6 +9,7 @@ TESSERA_DECLARE(flash_mla_wide);
 TESSERA_DECLARE(flash_heads);
 TESSERA_DECLARE(project_f16);
 TESSERA_DECLARE(products_split);
+TESSERA_DECLARE(products_blocks);
 
 #define TESSERA_POINTER(module) &tessera_cuda_module_cuda_ampere__##module,
 
@@ -20,5 +21,6 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
                                             {800, 9999},
                                             TESSERA_CUDA_OPS_MODULES(TESSERA_POINTER) TESSERA_POINTER(flash_mla)
                                                 TESSERA_POINTER(flash_mla_wide) TESSERA_POINTER(flash_heads)
-                                                    TESSERA_POINTER(project_f16) TESSERA_POINTER(products_split)});
+                                                    TESSERA_POINTER(project_f16) TESSERA_POINTER(products_split)
+                                                        TESSERA_POINTER(products_blocks)});
 }

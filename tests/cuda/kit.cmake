@@ -115,6 +115,9 @@ if(TSR_CUDA)
             emulated_test(plugin_test_cuda_ampere_split CARDS 8.0:2GiB
                 COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --kernel matmul.cuda --case signs
                 --case rows=150 --timeout 120)
+            emulated_test(plugin_test_cuda_ampere_experts_split CARDS 8.0:2GiB
+                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --kernel matmul_id --case rows=139
+                --timeout 120)
             fused_and_tiled_tests(ampere 8.6:2GiB)
         endif()
         if("61" IN_LIST archs AND "80" IN_LIST archs)

@@ -1,5 +1,5 @@
-// Weights of formats with blocks of 256 elements on their way from global to shared memory, as tiles_blocks.hpp
-// multiplies them: segment by segment of 64 elements.
+// Weights on their way from global to shared memory, as tiles_blocks.hpp multiplies them: 256 elements after another,
+// segment by segment of 64. Eight blocks of 32 elements are taken for one of 256.
 #pragma once
 
 #include "../../cuda/kernels/piece_bits.hpp"
@@ -90,7 +90,7 @@ struct SplitShared {
 // BlockWeights<type, parts> is what one of the `parts` threads (1 or 2) of a row of the weight holds of a segment:
 //
 //   kGroup                              elements that share a scale; at most 64
-//   kMinimums                           minimums of a block, 0, 8 or 16, which are stored with a minus
+//   kMinimums                           minimums of a block, 0, 8 or 16, which are stored with a minus, or offsets
 //   load(block, row_scale, s, part)     segment s of 4 of a block from memory; segments follow one another
 //   store(shared, s, row, part)         decoded to shared memory, of the segment that was loaded last
 //
@@ -107,11 +107,12 @@ inline constexpr int kPiecesOfBlock = 16;
 template <int kType, int kParts, int kScaleElements = Format<kType>::kScaleElements>
 struct OfPieces {
     using F = Format<kType>;
-    static constexpr int kGroup = 32, kMinimums = 0, kPieces = 4 / kParts, kScales = kPieces / 2;
-    static_assert(!F::kOffsets && F::kBlockElements == kBlockElements && kScaleElements == kGroup);
+    static constexpr int kGroup = 32, kMinimums = F::kOffsets ? 8 : 0, kPieces = 4 / kParts, kScales = kPieces / 2;
+    static_assert(kScaleElements == kGroup && (!F::kOffsets || kParts == 1));
 
     uint32_t codes[kPieces][4];
     float scales[kScales], bias;
+    uint32_t offsets[4];  // of the segments of a block, two in f16, as which blocks of 32 have them
 
     SIMT_DEVICE void load(const char* block, float row_scale, int s, int part) {
         SIMT_UNROLL
@@ -121,6 +122,11 @@ struct OfPieces {
             SIMT_UNROLL
             for (int w = 0; w < 4; ++w) codes[i][w] = p.codes[w];
             scales[i / 2] = p.scale;
+        }
+        if constexpr (F::kOffsets) {
+            const auto pair = static_cast<unsigned>(2 * s);
+            offsets[s] = simt::pack<simt::half_t>(F::at(block, pair, 0, row_scale).offset,
+                                                  F::at(block, pair + 1, 0, row_scale).offset);
         }
         if (s != 0) return;
         // Of these calls only what gives the scale is left.
@@ -139,6 +145,9 @@ struct OfPieces {
         SIMT_UNROLL
         for (int i = 0; i < kScales; ++i) to.scales[s % 2][part * kScales + i][row] = scales[i];
         if (s == 0) to.bias[part][row] = bias;
+        if constexpr (F::kOffsets) {
+            if (s == 3) to.minimums[0][row] = simt::UInt4{offsets[0], offsets[1], offsets[2], offsets[3]};
+        }
     }
 };
 template <int kType, int kParts>

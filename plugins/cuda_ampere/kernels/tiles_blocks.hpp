@@ -1,12 +1,13 @@
-// Products of many rows by int8 tensor cores with formats whose blocks have 256 elements.
+// Products of many rows by int8 tensor cores with formats whose blocks have 256 elements, and, on cards that are not
+// bound by their tensor cores, of those of 32 elements where rows have a multiple of 256.
 //
 // Activations have one scale for a block (tiles.hpp), so that only the weights' scales of 16 or 32 elements are applied
 // within it, by one multiply-add: integer sums of tensor cores begin at the bits of kMagic, and those of the result are
 // the float kMagic + c for a sum c. What kMagic adds over a block, kMagic times the sum of its scales, is the same for
 // all rows and is taken away at its beginning, by the multiply-add that brings the sums to the units of the block.
-// Where scales are a number of 11 bits times small integers, what is taken away and what is added are exact. While a
-// block is added, sums are rounded to some 2^-24 of that bias: a few units of c, where the rounding of activations to
-// int8 changes c by about a hundred over a block.
+// Where scales are a number of 11 bits times small integers, what is taken away and what is added are exact, as they
+// are of scales of 11 bits whose exponents are near one another. While a block is added, sums are rounded to some 2^-24
+// of that bias: a few units of c, where the rounding of activations to int8 changes c by about a hundred over a block.
 //
 // Where a scale serves 16 elements, there are eight multiply-adds for what one m16n8k32 multiplies. kSplit: codes times
 // the integers of their scales are multiplied instead, as two int8, by twice as many tensor products. Integer sums then
@@ -214,6 +215,7 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
     using namespace simt;
     using Product = BlockTile<kType, kWarpsOfRows, kSplit>;
     using Weights = typename Product::Weights;
+    constexpr int kBytesOfBlock = Weights::F::kBlockBytes * (kBlockElements / Weights::F::kBlockElements);
     constexpr int kRows = Product::kRows, kOutputs = Product::kOutputs, kChunks = Product::kChunks;
     SIMT_SHARED(UInt4, x_shared, 2 * kRows * kChunks);
     SIMT_SHARED(typename Product::Shared, weight_shared, 1);
@@ -282,7 +284,7 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
             sync_block();
             if (more) {
                 copy_x(s + 1, next % 2);
-                if (next == 0) weight += Weights::F::kBlockBytes;
+                if (next == 0) weight += kBytesOfBlock;
                 ahead.load(weight, row_scale, next, part);
             }
             if (s == 0) product.begin_block(s % 2);
