@@ -35,7 +35,9 @@ TEST(PageFiles, AreTheFilesOfTheSource) {
         EXPECT_TRUE(file->body == bytes) << name;
         ++count;
     }
-    EXPECT_EQ(page_files().size(), count);
+    ASSERT_TRUE(find("/openapi.yaml"));
+    EXPECT_TRUE(find("/openapi.yaml")->body.starts_with("openapi: "));
+    EXPECT_EQ(page_files().size(), count + 1);
     EXPECT_EQ(find("/")->type, "text/html; charset=utf-8");
     EXPECT_EQ(find("/app.js")->type, "text/javascript; charset=utf-8");
     EXPECT_EQ(find("/style.css")->type, "text/css; charset=utf-8");
