@@ -5,6 +5,9 @@
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <iterator>
+
 namespace tessera::server {
 namespace {
 
@@ -96,10 +99,25 @@ std::vector<text::ChatTool> tools_of(const Fields& fields) {
     return tools;
 }
 
+// The OpenAI API's field: all of its values but "none" ask for reasoning, since templates have one kind of it.
+std::optional<bool> thinking_of_effort(const Fields& fields, const ModelText& model) {
+    const auto effort = fields.text("reasoning_effort");
+    if (!effort) return model.writer->options().thinking;
+    if (*effort == "none") return false;
+    static constexpr std::string_view kEfforts[] = {"minimal", "low", "medium", "high", "xhigh"};
+    if (std::ranges::find(kEfforts, *effort) == std::end(kEfforts))
+        fields.reject("reasoning_effort", R"("none", "minimal", "low", "medium", "high" or "xhigh")");
+    if (!model.writer->can_think())
+        throw ApiError(
+            400, fmt::format("reasoning_effort: the template {} has no switch for thinking", model.writer->name()),
+            "reasoning_effort");
+    return true;
+}
+
 // What templates of other servers take as variables.
 std::optional<bool> thinking_of(const Fields& fields, const ModelText& model) {
     const json::object* const given = fields.object("chat_template_kwargs");
-    if (!given) return model.writer->options().thinking;
+    if (!given) return thinking_of_effort(fields, model);
     const Fields variables(*given, "chat_template_kwargs");
     for (const auto& [key, value] : *given) {
         if (key != "thinking" && key != "enable_thinking")
@@ -107,7 +125,7 @@ std::optional<bool> thinking_of(const Fields& fields, const ModelText& model) {
     }
     auto thinking = variables.boolean("thinking");
     if (!thinking) thinking = variables.boolean("enable_thinking");
-    if (!thinking) return model.writer->options().thinking;
+    if (!thinking) return thinking_of_effort(fields, model);
     if (thinking.value_or(false) && !model.writer->can_think())
         throw ApiError(
             400, fmt::format("chat_template_kwargs: the template {} has no switch for thinking", model.writer->name()),
@@ -137,6 +155,8 @@ text::WrittenChat write_chat(const Fields& fields, const ModelText& model) {
     options.thinking = thinking_of(fields, model);
     options.tools = tools_of(fields);
     if (refuses_tools(fields)) options.tools.clear();
+    if (!options.tools.empty() && !fields.boolean("parallel_tool_calls").value_or(true))
+        fields.refuse("parallel_tool_calls", "the model decides how many calls an answer has");
     const bool continued = fields.boolean("continue_final_message").value_or(false);
     options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
     if (continued && fields.boolean("add_generation_prompt").value_or(false))

@@ -167,10 +167,11 @@ session::Request read_request(const Fields& fields, const ModelText& model) {
             p.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());
     }
     request.stop = session::StopStrings(read_stops(fields));
-    for (const std::string_view name : {"max_tokens", "max_completion_tokens"})
-        set(request.max_new_tokens, fields.integer(name, 0, kMaximumTokens));
-    if (const auto n = fields.integer("n_predict", -2, kMaximumTokens); n && *n >= 0)
-        request.max_new_tokens = static_cast<uint32_t>(*n);
+    // Negative, as llama-server has it: until the context is full.
+    for (const std::string_view name : {"max_tokens", "max_completion_tokens", "n_predict"}) {
+        if (const auto n = fields.integer(name, -2, kMaximumTokens); n && *n >= 0)
+            request.max_new_tokens = static_cast<uint32_t>(*n);
+    }
     request.reuse = fields.boolean("cache_prompt").value_or(true);
     session::check_sampling_parameters(p, model.tokenizer->size());
     return request;
@@ -203,6 +204,9 @@ void refuse_common_fields(const Fields& fields) {
         {"guided_choice", "this version has no structured output"},
         {"guided_grammar", "this version has no structured output"},
         {"structured_outputs", "this version has no structured output"},
+        {"stop_token_ids", "answers end by the texts of stop"},
+        {"min_tokens", "answers end where the model ends them"},
+        {"web_search_options", "this version searches nothing"},
         {"mirostat", "this version has no such sampler"},
         {"dry_multiplier", "this version has no such sampler"},
         {"xtc_probability", "this version has no such sampler"},
