@@ -19,12 +19,17 @@ LONG = dict(max_tokens=300, ignore_eos=True)
 
 
 class Lifecycle(unittest.TestCase):
-    def stream(self, server, **fields):
-        """A connection that has begun to receive a long answer."""
+    def send(self, server, **fields):
+        """A connection on which a long answer is requested."""
         body = json.dumps(chat("hi", stream=True, **{**LONG, **fields})).encode()
         connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
         connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+        return connection
+
+    def stream(self, server, **fields):
+        """One that has begun to receive it."""
+        connection = self.send(server, **fields)
         received = b""
         while b'"content":' not in received.replace(b'"content":""', b""):
             received += connection.recv(4096)
@@ -56,6 +61,20 @@ class Lifecycle(unittest.TestCase):
             server.process.send_signal(signal.SIGTERM)
             self.assertEqual(server.process.wait(20), 0)
             connection.close()
+
+    def test_a_client_that_waits_hears_of_it(self):
+        with RunningServer("--parallel", "1") as server:
+            # Far more work than ten seconds have room for is before it.
+            connections = [self.send(server, max_tokens=100000) for _ in range(100)]
+            late = self.send(server)
+            received = b""
+            while b": waiting\n\n" not in received:
+                part = late.recv(4096)
+                self.assertTrue(part, "the answer has ended")
+                received += part
+            self.assertNotIn(b'"content":', received.replace(b'"content":""', b""))
+            for connection in [*connections, late]:
+                connection.close()
 
     def test_a_full_queue(self):
         with RunningServer("--parallel", "1", "--queue", "1") as server:

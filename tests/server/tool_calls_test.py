@@ -1,0 +1,107 @@
+"""Calls of tools and reasoning through the openai client, by a model whose answers are a script."""
+
+import json
+import os
+import tempfile
+import unittest
+
+import openai
+
+import running_server
+from running_server import RunningServer
+from scripted_model import write_model
+
+SCRIPT = [
+    ["<think>", "Hm, ", "weather.", "</think>", "Let me ", "look.", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "get_weather", "<｜tool▁sep｜>",
+     '{"city": ', '"Par', 'is"}', "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"],
+    ["<｜tool▁output▁begin｜>"],
+    ["<｜tool▁output▁end｜>", "It is ", "sunny."],
+]
+TOOL = {"type": "function", "function": {"name": "get_weather", "description": "Weather of a city", "strict": True,
+                                         "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]}}}
+QUESTION = {"role": "user", "content": "How is the weather in Paris?"}
+
+
+class ToolCalls(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        path = os.path.join(cls.folder.name, "scripted.gguf")
+        write_model(path, SCRIPT)
+        cls.server = RunningServer("-m", path, "--chat-template", "deepseek-v3.1", "--temp", "0").__enter__()
+        cls.client = openai.OpenAI(base_url=f"http://127.0.0.1:{cls.server.port}/v1", api_key="none", max_retries=0)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.client.close()
+        cls.server.__exit__()
+        cls.folder.cleanup()
+
+    def ask(self, messages, **more):
+        return self.client.chat.completions.create(model="any", messages=messages, tools=[TOOL], **more)
+
+    def test_a_call_and_the_answer_to_its_result(self):
+        choice = self.ask([QUESTION]).choices[0]
+        self.assertEqual(choice.finish_reason, "tool_calls")
+        self.assertEqual(choice.message.content, "Let me look.")
+        [call] = choice.message.tool_calls
+        self.assertEqual((call.type, call.function.name), ("function", "get_weather"))
+        self.assertEqual(json.loads(call.function.arguments), {"city": "Paris"})
+        # The message goes back as the client has it.
+        answer = self.ask([QUESTION, choice.message, {"role": "tool", "tool_call_id": call.id, "content": "sunny, 20 degrees"}]).choices[0]
+        self.assertEqual((answer.finish_reason, answer.message.content, answer.message.tool_calls), ("stop", "It is sunny.", None))
+
+    def test_a_streamed_call(self):
+        content, name, arguments, ids, finish = "", "", "", set(), None
+        pieces = 0
+        for chunk in self.ask([QUESTION], stream=True):
+            for choice in chunk.choices:
+                content += choice.delta.content or ""
+                finish = choice.finish_reason or finish
+                for call in choice.delta.tool_calls or []:
+                    self.assertEqual(call.index, 0)
+                    if call.id:
+                        ids.add(call.id)
+                    name += call.function.name or ""
+                    arguments += call.function.arguments or ""
+                    pieces += bool(call.function.arguments)
+        self.assertEqual((content, name, finish, len(ids)), ("Let me look.", "get_weather", "tool_calls", 1))
+        self.assertEqual(json.loads(arguments), {"city": "Paris"})
+        self.assertGreater(pieces, 1, "arguments came in one piece, though the model wrote several")
+
+    def test_the_clients_own_helper(self):
+        with self.client.beta.chat.completions.stream(model="any", messages=[QUESTION], tools=[TOOL]) as stream:
+            final = stream.get_final_completion()
+        [call] = final.choices[0].message.tool_calls
+        self.assertEqual(call.function.parsed_arguments, {"city": "Paris"})
+
+    def test_reasoning_is_apart(self):
+        for more in ({"reasoning_effort": "high"}, {"extra_body": {"chat_template_kwargs": {"thinking": True}}}):
+            message = self.ask([QUESTION], **more).choices[0].message
+            self.assertEqual((message.reasoning_content, message.content), ("Hm, weather.", "Let me look."))
+            self.assertEqual(message.tool_calls[0].function.name, "get_weather")
+        message = self.ask([QUESTION], reasoning_effort="none").choices[0].message
+        self.assertEqual(getattr(message, "reasoning_content", None), None)
+
+    def test_without_tools_calls_are_text(self):
+        choice = self.client.chat.completions.create(model="any", messages=[QUESTION]).choices[0]
+        self.assertEqual((choice.finish_reason, choice.message.tool_calls), ("stop", None))
+        self.assertIn("get_weather", choice.message.content)
+
+    def test_what_is_not_offered(self):
+        for more in ({"parallel_tool_calls": False}, {"tool_choice": "required"},
+                     {"tool_choice": {"type": "function", "function": {"name": "get_weather"}}}):
+            with self.assertRaises(openai.APIStatusError) as raised:
+                self.ask([QUESTION], **more)
+            self.assertEqual(raised.exception.status_code, 501, more)
+        with self.assertRaises(openai.BadRequestError):
+            self.ask([QUESTION], reasoning_effort="huge")
+        self.assertEqual(self.ask([QUESTION], parallel_tool_calls=True, max_tokens=-1).choices[0].finish_reason, "tool_calls")
+
+    def test_an_answer_that_is_cut_in_a_call(self):
+        choice = self.ask([QUESTION], max_tokens=7).choices[0]
+        self.assertEqual(choice.finish_reason, "length")
+
+
+if __name__ == "__main__":
+    running_server.main()
