@@ -12,6 +12,11 @@ HttpResponse json_response(std::string body) {
     return {200, "application/json", std::move(body), {}};
 }
 
+// The text of a token that a vocabulary may lack.
+std::string token_json(const text::Tokenizer& tokenizer, text::Token token) {
+    return token == text::kNoToken ? "\"\"" : json_string(tokenizer.spelling(token));
+}
+
 }  // namespace
 
 HttpResponse health_response(const ModelHost& host) {
@@ -56,13 +61,16 @@ HttpResponse props_response(const ServedModel& model, const ServerSettings& sett
     const session::SamplingParameters& s = model.sampling;
     return json_response(fmt::format(
         R"({{"default_generation_settings":{{"n_ctx":{},"params":{{"temperature":{},"top_k":{},"top_p":{},"min_p":{},)"
-        R"("typical_p":{},"repeat_penalty":{},"presence_penalty":{},"frequency_penalty":{}}}}},)"
-        R"("total_slots":{},"model_alias":{},"chat_template":{},"can_think":{},"endpoint_slots":{},"endpoint_metrics":{},)"
+        R"("typical_p":{},"repeat_penalty":{},"repeat_last_n":{},"presence_penalty":{},"frequency_penalty":{}}}}},)"
+        R"("total_slots":{},"model_alias":{},"chat_template":{},"chat_template_name":{},"bos_token":{},"eos_token":{},)"
+        R"("can_think":{},"endpoint_slots":{},"endpoint_metrics":{},)"
         R"("build_info":"tessera {}"}})",
         model.engine->context(), s.temperature, s.top_k, s.top_p, s.min_p, s.typical_p, s.repetition_penalty,
-        s.presence_penalty, s.frequency_penalty, model.engine->max_sequences(), json_string(model.name),
-        json_string(model.writer ? model.writer->name() : ""), model.writer && model.writer->can_think(),
-        settings.slots, settings.metrics, TSR_VERSION));
+        s.penalty_last_n, s.presence_penalty, s.frequency_penalty, model.engine->max_sequences(),
+        json_string(model.name), json_string(model.chat_template),
+        json_string(model.writer ? model.writer->name() : ""), token_json(*model.tokenizer, model.tokenizer->bos()),
+        token_json(*model.tokenizer, model.tokenizer->eos()), model.writer && model.writer->can_think(), settings.slots,
+        settings.metrics, TSR_VERSION));
 }
 
 HttpResponse slots_response(const ServedModel& model, const std::string& client) {

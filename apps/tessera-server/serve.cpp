@@ -25,6 +25,8 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     auto served = std::make_shared<ServedModel>();
     served->name = model_name(options.server, model);
     served->tokenizer = make_tokenizer(model.file);
+    served->chat_template = options.model.chat_template.value_or(
+        std::string(model.file.metadata().find_string("tokenizer.chat_template").value_or("")));
     try {
         served->writer = std::make_unique<ChatWriter>(model.file, *served->tokenizer, options.model.chat_template,
                                                       options.model.thinking);

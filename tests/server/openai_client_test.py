@@ -128,6 +128,15 @@ class OpenAiClient(unittest.TestCase):
             self.assertIn(raised.exception.status_code, (400, 501), fields)
             self.assertTrue(raised.exception.body["message"])
 
+    def test_properties(self):
+        status, properties = self.server.request("GET", "/props")
+        self.assertEqual(status, 200)
+        self.assertEqual(properties["default_generation_settings"]["n_ctx"], 1984)
+        # Clients of llama-server look for what the template does in its text.
+        self.assertIn("messages", properties["chat_template"])
+        for name in ("bos_token", "eos_token"):
+            self.assertEqual(len(self.server.request("POST", "/tokenize", {"content": properties[name], "parse_special": True})[1]["tokens"]), 1)
+
     def test_tools_need_a_template_that_has_them(self):
         tools = [{"type": "function", "function": {"name": "weather", "parameters": {"type": "object", "properties": {}}}}]
         with self.assertRaises(openai.BadRequestError) as raised:
