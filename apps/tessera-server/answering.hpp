@@ -34,8 +34,9 @@ class Answering : public std::enable_shared_from_this<Answering> {
   protected:
     virtual void on_probabilities(size_t choice, const session::TokenProbabilities& token) = 0;
     virtual void on_text(size_t choice, std::string_view text) = 0;
+    // Does not end the exchange: other choices may be running, and its log line is not complete.
     virtual void on_finish(size_t choice, const session::Answer& answer) = 0;
-    // After the last choice has finished.
+    // After the last choice has finished; ends the exchange. The client's place is free by then.
     virtual void on_end() = 0;
     virtual std::string progress_json(uint32_t done, uint32_t total) = 0;
     // The first event of a stream; empty: there is none.

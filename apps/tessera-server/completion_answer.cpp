@@ -123,19 +123,22 @@ void PlainAnswer::on_text(size_t, std::string_view text) {
 void PlainAnswer::on_finish(size_t, const session::Answer& answer) {
     using enum session::FinishReason;
     const std::string_view type = answer.reason == kEndOfText ? "eos" : answer.reason == kStopString ? "word" : "limit";
-    std::string json = fmt::format(R"({{"index":0,"content":{},"stop":true,"stop_type":"{}","truncated":false,)"
-                                   R"("tokens_predicted":{},"tokens_evaluated":{},"tokens_cached":{},"model":{},)",
-                                   json_string(text_), type, answer.new_tokens, answer.prompt_tokens,
-                                   answer.reused_tokens, json_string(model().name));
-    if (!streams()) json += fmt::format(R"("prompt":{},)", json_string(prompt_));
-    if (!probabilities_.empty()) json += R"("completion_probabilities":[)" + probabilities_ + "],";
+    last_ = fmt::format(R"({{"index":0,"content":{},"stop":true,"stop_type":"{}","truncated":false,)"
+                        R"("tokens_predicted":{},"tokens_evaluated":{},"tokens_cached":{},"model":{},)",
+                        json_string(text_), type, answer.new_tokens, answer.prompt_tokens, answer.reused_tokens,
+                        json_string(model().name));
+    if (!streams()) last_ += fmt::format(R"("prompt":{},)", json_string(prompt_));
+    if (!probabilities_.empty()) last_ += R"("completion_probabilities":[)" + probabilities_ + "],";
     if (tokens_) {
-        json +=
+        last_ +=
             fmt::format(R"("tokens":[{}],)", fmt::join(std::span(answer.tokens).subspan(answer.prompt_tokens), ","));
     }
-    json += R"("timings":)" + timings_json() + "}";
-    if (!streams()) return exchange().respond({200, "application/json", std::move(json), {}});
-    send(json);
+    last_ += R"("timings":)" + timings_json() + "}";
+}
+
+void PlainAnswer::on_end() {
+    if (!streams()) return exchange().respond({200, "application/json", std::move(last_), {}});
+    send(last_);
     exchange().end();
 }
 

@@ -48,12 +48,13 @@ class PlainAnswer final : public Answering {
     void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
     void on_text(size_t choice, std::string_view text) override;
     void on_finish(size_t choice, const session::Answer& answer) override;
-    void on_end() override {}
+    void on_end() override;
     std::string progress_json(uint32_t done, uint32_t total) override;
 
     const std::string prompt_;
     const bool tokens_;
     std::string text_, probabilities_;
+    std::string last_;  // the last event, or the whole answer
 };
 
 }  // namespace tessera::server
