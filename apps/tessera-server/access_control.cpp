@@ -126,6 +126,7 @@ std::optional<HttpResponse> AccessControl::refusal(const HttpRequest& request, b
     if (std::ranges::count(request.headers, "host", &Headers::value_type::first) > 1)
         return to_response(ApiError(400, "the header Host is there more than once", "Host"));
     const std::string* const host = request.header("host");
+    if (!host && request.version >= 11) return to_response(ApiError(400, "HTTP/1.1 needs the header Host", "Host"));
     if (host && !known_host(*host)) {
         return to_response(ApiError(
             421, fmt::format("this server is not called {}; --allowed-host adds a name", host_name(*host)), "Host"));

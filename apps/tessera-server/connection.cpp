@@ -300,13 +300,14 @@ void Connection::header_read() {
     request_ = {};
     request_.number = ++context_.requests;
     request_.address = address_;
+    request_.version = message.version();
     request_.method = std::string(message.method_string());
     split_target(std::string_view(message.target().data(), message.target().size()), request_.path, request_.query);
     for (const auto& field : message) {
         request_.headers.emplace_back(lower_case({field.name_string().data(), field.name_string().size()}),
                                       std::string(field.value()));
     }
-    chunked_ = message.version() >= 11;
+    chunked_ = request_.version >= 11;
     keep_alive_ = chunked_ && message.keep_alive() && !context_.closing;
     if (auto refusal = context_.check(request_)) return refuse(std::move(*refusal));
     if (const std::string* expect = request_.header("expect"); expect && lower_case(*expect) == "100-continue") {

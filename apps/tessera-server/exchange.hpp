@@ -15,11 +15,12 @@ namespace tessera::server {
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
-    uint64_t number = 0;  // no other of this process has it
-    std::string method;   // "GET"
-    std::string path;     // without query, as sent
-    std::string query;    // behind '?'
-    Headers headers;      // names in small letters
+    uint64_t number = 0;    // no other of this process has it
+    unsigned version = 11;  // 10 of HTTP/1.0
+    std::string method;     // "GET"
+    std::string path;       // without query, as sent
+    std::string query;      // behind '?'
+    Headers headers;        // names in small letters
     std::string body;
     std::string address;  // of the client
 

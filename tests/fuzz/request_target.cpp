@@ -186,6 +186,7 @@ void use_http(std::string_view input, const ModelText& model) {
     const auto& message = parser.get();
     HttpRequest request;
     request.address = "127.0.0.1";
+    request.version = message.version();
     split_target(std::string_view(message.target().data(), message.target().size()), request.path, request.query);
     expect(request.path.find('?') == std::string::npos, "a path without query");
     for (const auto& field : message) {

@@ -8,9 +8,11 @@
 namespace tessera::server {
 namespace {
 
-unsigned status_of(const ServerSettings& settings, Headers headers, bool needs_key = true) {
+// Of HTTP/1.0, which needs no Host.
+unsigned status_of(const ServerSettings& settings, Headers headers, bool needs_key = true, unsigned version = 10) {
     const AccessControl access(settings);
     HttpRequest request;
+    request.version = version;
     request.headers = std::move(headers);
     const auto refusal = access.refusal(request, needs_key);
     return refusal ? refusal->status : 200;
@@ -23,6 +25,8 @@ TEST(AccessControl, NamesOfALoopbackServer) {
     for (const char* host : {"evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "[", "10.0.0.1"})
         EXPECT_EQ(status_of(settings, {{"host", host}}), 421u) << host;
     EXPECT_EQ(status_of(settings, {}), 200u) << "HTTP/1.0 names none";
+    EXPECT_EQ(status_of(settings, {}, true, 11), 400u) << "HTTP/1.1 has to";
+    EXPECT_EQ(status_of(settings, {{"host", "localhost"}}, true, 11), 200u);
     EXPECT_EQ(status_of(settings, {{"host", "localhost"}, {"host", "evil.example"}}), 400u);
 }
 

@@ -81,6 +81,14 @@ class HostileInput(unittest.TestCase):
             answer = self.server.raw(data, timeout=3)
             self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 4"), (data, answer[:100]))
 
+    def test_the_name_of_the_server(self):
+        """RFC 9112, 3.2: one Host, which only HTTP/1.0 may leave out."""
+        for version, host, status in ((b"1.1", b"", 400), (b"1.0", b"", 200), (b"1.1", b"Host: localhost\r\n", 200),
+                                      (b"1.1", b"Host: localhost\r\nHost: localhost\r\n", 400)):
+            answer = self.server.raw(b"GET /health HTTP/%s\r\n%sConnection: close\r\n\r\n" % (version, host))
+            self.assertTrue(answer.startswith(b"HTTP/1.1 %d " % status), (version, host, answer[:100]))
+            self.assertEqual(b"Host" in answer.partition(b"\r\n\r\n")[2], status == 400)
+
     def test_floods(self):
         self.assertIn(b" 431 ", self.server.raw(b"GET /health HTTP/1.1\r\n" + b"X-A: " + b"y" * 200000 + b"\r\n\r\n"))
         self.assertIn(b" 431 ", self.server.raw(b"GET /health HTTP/1.1\r\n" + b"X-A: y\r\n" * 50000 + b"\r\n"))
