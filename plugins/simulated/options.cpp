@@ -65,6 +65,14 @@ std::string_view variable(const char* name) noexcept {
     return value ? value : "";
 }
 
+void read_number(const char* name, uint64_t& number) {
+    const std::string_view text = variable(name);
+    if (text.empty()) return;
+    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+    if (error != std::errc() || end != text.data() + text.size())
+        throw Failure(TSR_INVALID_ARGUMENT, std::string(name) + ": expected a number; found " + std::string(text));
+}
+
 }  // namespace
 
 bool Options::lacking(std::string_view name) const noexcept {
@@ -77,7 +85,10 @@ Options options_from(const tsr_simulated_options& given) {
     if (given.policy >= std::size(kPolicies))
         throw Failure(TSR_INVALID_ARGUMENT, "policy: expected 0 to 4; found " + std::to_string(given.policy));
     if (given.without > kAllParts) throw Failure(TSR_INVALID_ARGUMENT, "without: unknown bits");
-    return {given.policy, given.seed, given.without, lacks_from(given.lacks ? given.lacks : "")};
+    return {.policy = given.policy,
+            .seed = given.seed,
+            .without = given.without,
+            .lacks = lacks_from(given.lacks ? given.lacks : "")};
 }
 
 Options options_from_environment() {
@@ -92,12 +103,8 @@ Options options_from_environment() {
         }
         options.policy = static_cast<uint32_t>(found - kPolicies);
     }
-    if (const std::string_view text = variable("TESSERA_SIMULATED_SEED"); !text.empty()) {
-        const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), options.seed);
-        if (error != std::errc() || end != text.data() + text.size())
-            throw Failure(TSR_INVALID_ARGUMENT,
-                          "TESSERA_SIMULATED_SEED: expected a number; found " + std::string(text));
-    }
+    read_number("TESSERA_SIMULATED_SEED", options.seed);
+    read_number("TESSERA_SIMULATED_VANISH", options.vanish_after);
     for (const std::string& name : split(variable("TESSERA_SIMULATED_WITHOUT"))) {
         const auto* found = std::ranges::find(kParts, std::string_view(name), &Part::name);
         if (found == std::end(kParts)) {

@@ -13,8 +13,9 @@ namespace tessera::simulated {
 struct Options {
     tsr_simulated_policy policy = TSR_SIMULATED_RANDOM;
     uint64_t seed = 1;
-    uint32_t without = 0;            // bits TSR_SIMULATED_NO_*
-    std::vector<std::string> lacks;  // ops and element types
+    uint32_t without = 0;                // bits TSR_SIMULATED_NO_*
+    std::vector<std::string> lacks;      // ops and element types
+    uint64_t vanish_after = UINT64_MAX;  // operations since it was first opened; from the environment alone
 
     bool lacking(std::string_view name) const noexcept;
 };

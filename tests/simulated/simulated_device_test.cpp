@@ -88,6 +88,24 @@ TEST(SimulatedProvider, OptionsComeFromTheEnvironmentToo) {
     EXPECT_EQ(failures().configure("SIM7", &wrong), 0u);
 }
 
+TEST(SimulatedProvider, DevicesVanishAsTheEnvironmentSays) {
+    const tsr_device_provider& provider = *simulated_plugin().providers[0];
+    const tsr_device_info info = device_info(860, 1 << 20, "SIM7");
+    failures().reset("SIM7");
+    tsr_device* device = nullptr;
+    setenv("TESSERA_SIMULATED_VANISH", "3", 1);
+    EXPECT_EQ(message_of(provider.open(&provider, &info, &device)), "");
+    unsetenv("TESSERA_SIMULATED_VANISH");
+    ASSERT_NE(device, nullptr);
+    void* block = nullptr;
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(message_of(device->allocate(device, 256, &block)), "");
+    tsr_code code = TSR_OK;
+    EXPECT_THAT(message_of(device->allocate(device, 256, &block), &code), HasSubstr("vanished"));
+    EXPECT_EQ(code, TSR_DEVICE_LOST);
+    device->close(device);
+    failures().reset("SIM7");
+}
+
 TEST(SimulatedMemory, CarriesDataThereAndBack) {
     Gpu gpu;
     std::vector<unsigned char> out(1000), back(1000);
