@@ -29,6 +29,7 @@ RequestId Service::submit(Request request) {
     const uint64_t tokens = request.prompt.size();
     const std::scoped_lock lock(mutex_);
     if (closed_) fail(TSR_CANCELLED, "no more requests are accepted");
+    if (status_.lost) fail(TSR_DEVICE_LOST, "nothing can be computed any more: {}", status_.last_error);
     const size_t waiting = status_.waiting + inbox_.size();
     const uint64_t waiting_tokens = status_.waiting_tokens + inbox_tokens_;
     if (waiting >= options_.waiting_requests || (waiting > 0 && waiting_tokens + tokens > options_.waiting_tokens)) {
@@ -113,6 +114,11 @@ void Service::publish() {
         status.lost = error->code() == TSR_DEVICE_LOST;
     }
     const std::scoped_lock lock(mutex_);
+    if (status_.lost) {
+        // Whatever fails afterwards.
+        status.lost = true;
+        status.last_error = std::move(status_.last_error);
+    }
     status_ = std::move(status);
 }
 
@@ -122,7 +128,10 @@ void Service::run() {
         publish();
         bool more = false;
         try {
+            const uint64_t failed = generator_.counters().failed_steps;
             more = generator_.step();
+            if (generator_.counters().failed_steps > failed)
+                log().error("a step failed, and its requests with it: {}", generator_.last_error()->what());
         } catch (const Error& error) {
             if (error.code() != TSR_CANCELLED) log().error("a step failed: {}", error.what());
             more = true;

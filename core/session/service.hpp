@@ -40,7 +40,7 @@ struct ServiceStatus {
     uint32_t pages = 0, free_pages = 0;
     uint64_t prefix_pages = 0, evictable_pages = 0, evictions = 0;
     uint32_t piece_rows = 0;
-    std::string last_error;  // of a step
+    std::string last_error;  // of a step; once a device is lost, what told of that
     bool lost = false;       // a device is: every later step fails
 };
 
@@ -57,7 +57,8 @@ class Service {
     // Works until close() has been called and all requests have ended. Once, on the thread that made the engine.
     void run();
 
-    // Throws QueueFull, or what Generator::add throws; Error(TSR_CANCELLED) after close().
+    // Throws QueueFull, or what Generator::add throws; Error(TSR_CANCELLED) after close(), Error(TSR_DEVICE_LOST) once
+    // a device is lost.
     RequestId submit(Request request);
 
     // Ends a request with kCancelled: now if it waits, else at the next node of the step if that works for requests
