@@ -28,7 +28,7 @@ HttpResponse health_response(const ModelHost& host) {
             return json_response(R"({"status":"ok"})");
         case ModelHost::State::kLoading: {
             ApiError error(503, fmt::format("Loading model: {:.0f} %", health.loaded() * 100), {}, "loading");
-            error.retry_after = 1;
+            error.retry_after = health.seconds_left;
             HttpResponse response = to_response(error);
             response.body.pop_back();
             response.body +=

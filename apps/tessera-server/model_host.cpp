@@ -4,12 +4,16 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
+#include <cmath>
+
 namespace tessera::server {
 
 void ModelHost::progress(uint64_t done, uint64_t total) {
     const std::scoped_lock lock(mutex_);
     done_ = done;
     total_ = total;
+    seconds_ = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
 }
 
 void ModelHost::ready(std::shared_ptr<const ServedModel> model) {
@@ -40,7 +44,10 @@ double ModelHost::Health::loaded() const noexcept {
 
 ModelHost::Health ModelHost::health() const {
     const std::scoped_lock lock(mutex_);
-    return {state_, done_, total_, message_};
+    double left = 1;
+    if (done_ > 0) left = seconds_ * static_cast<double>(total_ - std::min(done_, total_)) / static_cast<double>(done_);
+    // What little has been loaded says little.
+    return {state_, done_, total_, message_, static_cast<unsigned>(std::clamp(std::ceil(left), 1.0, 600.0))};
 }
 
 std::shared_ptr<const ServedModel> ModelHost::model() const {
@@ -50,7 +57,7 @@ std::shared_ptr<const ServedModel> ModelHost::model() const {
             return peek();
         case State::kLoading: {
             ApiError error(503, fmt::format("the model is being loaded ({:.0f} %)", now.loaded() * 100), {}, "loading");
-            error.retry_after = 1;
+            error.retry_after = now.seconds_left;
             throw error;
         }
         case State::kDraining:

@@ -5,6 +5,7 @@
 #include "core/session/service.hpp"
 #include "core/setup/settings.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <mutex>
@@ -37,6 +38,7 @@ class ModelHost {
         State state;
         uint64_t loaded_bytes, total_bytes;  // while it loads; of 0 bytes nothing is known yet
         std::string message;
+        unsigned seconds_left;           // at least 1; while it loads, as fast as so far
         double loaded() const noexcept;  // 0 to 1
     };
     Health health() const;
@@ -47,6 +49,8 @@ class ModelHost {
     mutable std::mutex mutex_;
     State state_ = State::kLoading;
     uint64_t done_ = 0, total_ = 0;
+    const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+    double seconds_ = 0;  // from the start until done_
     std::string message_;
     std::shared_ptr<const ServedModel> model_;
 };
