@@ -3,7 +3,10 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "asking.hpp"
 #include "shape.hpp"
+
+#include <tessera/tensor.h>
 
 #include <algorithm>
 
@@ -34,6 +37,21 @@ class Ahead {
             offset_ = 0;
             ++next_;
         }
+    }
+
+    // The same, but only names the lines, of which there may be fewer: those that lie one after the other. For rows
+    // that do so, up to the end of a page.
+    template <class Row>
+    Lines lines(int32_t until, int lines, Row&& row) noexcept {
+        until = std::min(until, end_);
+        if (lines <= 0 || next_ >= until) return {nullptr, 0};
+        const int rows = std::min(until - next_, TSR_PAGE_TOKENS - next_ % TSR_PAGE_TOKENS);
+        const Lines next{row(next_) + offset_,
+                         static_cast<int>(std::min<int64_t>(lines, (rows * bytes_ - offset_ + 63) / 64))};
+        offset_ += int64_t{next.count} * 64;
+        next_ += static_cast<int32_t>(offset_ / bytes_);
+        offset_ %= bytes_;
+        return next;
     }
 
   private:

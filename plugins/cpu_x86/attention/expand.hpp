@@ -51,11 +51,11 @@ struct Expand {
         }
         for (int i = 0; i < scratch.key_panels; ++i) {
             Arithmetic::template scores<2>(scratch.projections[i], scratch.latents, latent, 0, tokens, 0,
-                                           scratch.keys + i * kPanel, scratch.key_stride);
+                                           scratch.keys + i * kPanel, scratch.key_stride, NoAsking());
         }
         for (int i = 0; i < scratch.value_panels; ++i) {
             Arithmetic::template scores<2>(scratch.projections[scratch.key_panels + i], scratch.latents, latent, 0,
-                                           tokens, 0, scratch.values + i * kPanel, scratch.value_stride);
+                                           tokens, 0, scratch.values + i * kPanel, scratch.value_stride, NoAsking());
         }
         const char *keys[kChunk], *values[kChunk];
         for (int t = 0; t < tokens; ++t) {

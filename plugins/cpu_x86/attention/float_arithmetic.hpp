@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "asking.hpp"
 #include "float_operands.hpp"
 #include "unrolled.hpp"
 
@@ -67,12 +68,14 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
     static constexpr int kTileRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
 
     // Keys stay where they are: the value may be a part of them.
-    template <int V>
+    template <int V, class Asks>
     static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int,
-                       float* scores, int64_t stride) noexcept {
+                       float* scores, int64_t stride, Asks&& asks) noexcept {
         for (const int end = t + count; t < end; t += kTileRows<V>) {
-            key_tile<V, kTileRows<V>>(queries.numbers, chunk.keys + int64_t{t} * shape.padded_key(), shape.padded_key(),
-                                      scores + t * stride, stride);
+            const Lines lines = asks.lines(shape.padded_key() / kStepsPerLine<V * kTileRows<V>>);
+            key_tile<V, kTileRows<V>, std::remove_cvref_t<Asks>::kAsks>(
+                queries.numbers, chunk.keys + int64_t{t} * shape.padded_key(), shape.padded_key(), scores + t * stride,
+                stride, lines);
         }
     }
 
@@ -85,20 +88,19 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
         }
     }
 
-    template <int V, class Between>
+    template <int V, class Asks>
     static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
                            const float* /*step*/, const float* correction, const float* share, float* out,
-                           Between&& between) noexcept {
+                           Asks&& asks) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
         constexpr int kRest = V == 1 ? Isa::kRestRows1 : Isa::kRestRows2;
         const int n = shape.padded_value();
         int d = 0;
         for (; d + kRows <= n; d += kRows) {
-            between();
-            add_value_tile<V, kRows>(weights, chunk, d, tokens, first, correction, share, out);
+            add_value_tile<V, kRows>(weights, chunk, d, tokens, first, correction, share, out, asks);
         }
         for (; d < n; d += kRest) {
-            add_value_tile<V, kRest>(weights, chunk, d, tokens, first, correction, share, out);
+            add_value_tile<V, kRest>(weights, chunk, d, tokens, first, correction, share, out, asks);
         }
     }
 
@@ -106,43 +108,54 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
     static constexpr int kOutRun = 4;
 
   private:
-    template <int V, int R>
+    template <int V, int R, bool kAsks>
     [[gnu::noinline, gnu::flatten]] static void key_tile(const float* queries, const float* keys, int64_t elements,
-                                                         float* scores, int64_t stride) noexcept {
+                                                         float* scores, int64_t stride, Lines lines) noexcept {
         // Three rows are addressed from one pointer, which saves registers.
         static_assert(R % 3 == 0);
         Floats sums[R][V];
         const float* rows[R / 3];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero(); }); });
         unrolled<R / 3>([&](auto i) { rows[i] = keys + 3 * i * elements; });
-        for (const float* end = queries + elements * V * kLanes; queries != end; queries += V * kLanes) {
-            Floats q[V];
-            unrolled<V>([&](auto v) { q[v] = Isa::load(queries + v * kLanes); });
-            unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], q, rows[i / 3] + i % 3 * elements); });
-            unrolled<R / 3>([&](auto i) { ++rows[i]; });
-        }
+        take_steps<Isa, kAsks, R * V>(
+            static_cast<int>(elements), lines, [&]() __attribute__((always_inline)) {
+                Floats q[V];
+                unrolled<V>([&](auto v) { q[v] = Isa::load(queries + v * kLanes); });
+                unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], q, rows[i / 3] + i % 3 * elements); });
+                unrolled<R / 3>([&](auto i) { ++rows[i]; });
+                queries += V * kLanes;
+            });
         unrolled<R>(
             [&](auto i) { unrolled<V>([&](auto v) { Isa::store(scores + i * stride + v * kLanes, sums[i][v]); }); });
     }
 
-    template <int V, int R>
-    [[gnu::noinline, gnu::flatten]] static void add_value_tile(const Weights& weights, const Chunk& chunk, int d,
-                                                               int tokens, bool first, const float* correction,
-                                                               const float* share, float* out) noexcept {
+    template <int V, int R, class Asks>
+    static void add_value_tile(const Weights& weights, const Chunk& chunk, int d, int tokens, bool first,
+                               const float* correction, const float* share, float* out, Asks& asks) noexcept {
+        const Lines lines = asks.lines(tokens / kStepsPerLine<R * V>);
+        value_tile<V, R, Asks::kAsks>(weights, chunk, d, tokens, first, correction, share, out, lines);
+    }
+
+    template <int V, int R, bool kAsks>
+    [[gnu::noinline, gnu::flatten]] static void value_tile(const Weights& weights, const Chunk& chunk, int d,
+                                                           int tokens, bool first, const float* correction,
+                                                           const float* share, float* out, Lines lines) noexcept {
         Floats sums[R][V];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero(); }); });
         const float* values = chunk.values + d;
         const float* w = weights.scores;
-        for (const float* end = w + int64_t{tokens} * V * kLanes; w != end; w += V * kLanes) {
-            Floats lanes[V];
-            unrolled<V>([&](auto v) { lanes[v] = Isa::load(w + v * kLanes); });
-            unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], lanes, values + i); });
-            values += chunk.value_stride;
-        }
+        take_steps<Isa, kAsks, R * V>(
+            tokens, lines, [&]() __attribute__((always_inline)) {
+                Floats lanes[V];
+                unrolled<V>([&](auto v) { lanes[v] = Isa::load(w + v * kLanes); });
+                unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], lanes, values + i); });
+                values += chunk.value_stride;
+                w += V * kLanes;
+            });
         out += int64_t{d} * V * kLanes;
-        unrolled<V>([&](auto v) {
+        unrolled<V>([&](auto v) __attribute__((always_inline)) {
             const Floats c = Isa::load(correction + v * kLanes), e = Isa::load(share + v * kLanes);
-            unrolled<R>([&](auto i) {
+            unrolled<R>([&](auto i) __attribute__((always_inline)) {
                 float* to = out + (i * V + v) * kLanes;
                 Isa::store(to, first ? sums[i][v] : Isa::fma(sums[i][v], e, Isa::multiply(Isa::load(to), c)));
             });

@@ -7,6 +7,7 @@
 
 #include "../kit.hpp"
 #include "../layouts/int16_pages.hpp"
+#include "asking.hpp"
 #include "int16_operands.hpp"
 #include "unrolled.hpp"
 
@@ -144,23 +145,23 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
 
     // scores[t * stride + lane] = query of the lane times key of token t, for `count` tokens from t on (and some past
     // them), whose keys are in the rows from `slot` on.
-    template <int V>
+    template <int V, class Asks>
     static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int slot,
-                       float* scores, int64_t stride) noexcept {
+                       float* scores, int64_t stride, Asks&& asks) noexcept {
         for (const int end = t + count; t < end; t += kTileRows<V>, slot += kTileRows<V>) {
             for (int part = 0; part < shape.parts(); ++part) {
                 KeyTile tile = key_tile_of<V>(queries, chunk, shape, part, t);
                 tile.keys = chunk.keys + int64_t{slot} * shape.padded_key() + shape.part_begin(part);
-                run_key_tile<V, kTileRows<V>>(tile, part, scores + t * stride, stride);
+                run_key_tile<V, kTileRows<V>>(tile, part, scores + t * stride, stride, asks);
             }
         }
     }
 
     // The same for the first `count` rows of a page in int16, whose scales chunk.key_scales has from t on; no row past
-    // the page is read. between() is called after each tile.
-    template <int V, class Between>
+    // the page is read.
+    template <int V, class Asks>
     static void scores_of_page(const Queries& queries, const Chunk& chunk, const HeadShape& shape, const int16_t* rows,
-                               int t, int count, float* scores, int64_t stride, Between&& between) noexcept {
+                               int t, int count, float* scores, int64_t stride, Asks&& asks) noexcept {
         constexpr int kLast = TSR_PAGE_TOKENS % kTileRows<V>;
         static_assert(kLast > 0);
         for (int i = 0; i < count; i += kTileRows<V>) {
@@ -169,11 +170,10 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
                 tile.keys = rows + int64_t{i} * shape.padded_key() + shape.part_begin(part);
                 float* to = scores + (t + i) * stride;
                 if (i + kTileRows<V> <= TSR_PAGE_TOKENS)
-                    run_key_tile<V, kTileRows<V>>(tile, part, to, stride);
+                    run_key_tile<V, kTileRows<V>>(tile, part, to, stride, asks);
                 else
-                    run_key_tile<V, kLast>(tile, part, to, stride);
+                    run_key_tile<V, kLast>(tile, part, to, stride, asks);
             }
-            between();
         }
     }
 
@@ -210,22 +210,21 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     }
 
     // out[d][lane] = out * correction + weighted sum of values * step * share, by lane; without what out holds if
-    // `first`. between() is called before every kTileRows elements.
-    template <int V, class Between>
+    // `first`.
+    template <int V, class Asks>
     static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
                            const float* step, const float* correction, const float* share, float* out,
-                           Between&& between) noexcept {
+                           Asks&& asks) noexcept {
         constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
         constexpr int kRest = V == 1 ? Isa::kRestRows1 : Isa::kRestRows2;
         const int n = shape.padded_value();
         const int64_t stride = value_stride(shape);
         int d = 0;
         for (; d + kRows <= n; d += kRows) {
-            between();
-            add_value_tile<V, kRows>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
+            add_value_tile<V, kRows>(weights, chunk, stride, d, tokens, first, step, correction, share, out, asks);
         }
         for (; d < n; d += kRest) {
-            add_value_tile<V, kRest>(weights, chunk, stride, d, tokens, first, step, correction, share, out);
+            add_value_tile<V, kRest>(weights, chunk, stride, d, tokens, first, step, correction, share, out, asks);
         }
     }
 
@@ -393,16 +392,18 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         return tile;
     }
 
-    template <int V, int R>
-    static void run_key_tile(const KeyTile& tile, int part, float* scores, int64_t stride) noexcept {
+    template <int V, int R, class Asks>
+    static void run_key_tile(const KeyTile& tile, int part, float* scores, int64_t stride, Asks& asks) noexcept {
+        const Lines lines = asks.lines(tile.pairs / kStepsPerLine<R * V>);
         if (part == 0)
-            key_tile<V, R, false>(tile, scores, stride);
+            key_tile<V, R, false, Asks::kAsks>(tile, scores, stride, lines);
         else
-            key_tile<V, R, true>(tile, scores, stride);
+            key_tile<V, R, true, Asks::kAsks>(tile, scores, stride, lines);
     }
 
-    template <int V, int R, bool Add>
-    [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride) noexcept {
+    template <int V, int R, bool Add, bool kAsks>
+    [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride,
+                                                         Lines lines) noexcept {
         // Three rows are addressed from one pointer, which saves registers.
         constexpr int kPointers = (R + 2) / 3;
         Ints sums[R][V];
@@ -411,16 +412,17 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         unrolled<kPointers>([&](auto i) { rows[i] = tile.keys + 3 * i * tile.key_stride; });
         const int16_t* queries = tile.queries;
         const int64_t key_stride = tile.key_stride;
-        for (const int16_t* end = queries + int64_t{tile.pairs} * 2 * V * kLanes; queries != end;
-             queries += 2 * V * kLanes) {
-            Ints q[V];
-            unrolled<V>([&](auto v) { q[v] = Isa::load_ints(queries + 2 * v * kLanes); });
-            unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], q, rows[i / 3] + i % 3 * key_stride); });
-            unrolled<kPointers>([&](auto i) { rows[i] += 2; });
-        }
-        unrolled<R>([&](auto i) {
+        take_steps<Isa, kAsks, R * V>(
+            tile.pairs, lines, [&]() __attribute__((always_inline)) {
+                Ints q[V];
+                unrolled<V>([&](auto v) { q[v] = Isa::load_ints(queries + 2 * v * kLanes); });
+                unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], q, rows[i / 3] + i % 3 * key_stride); });
+                unrolled<kPointers>([&](auto i) { rows[i] += 2; });
+                queries += 2 * V * kLanes;
+            });
+        unrolled<R>([&](auto i) __attribute__((always_inline)) {
             const Floats row_scale = Isa::broadcast(tile.key_scales + i);
-            unrolled<V>([&](auto v) {
+            unrolled<V>([&](auto v) __attribute__((always_inline)) {
                 float* to = scores + i * stride + v * kLanes;
                 const Floats s = Isa::multiply(Isa::to_floats(sums[i][v]), Isa::load(tile.query_scales + v * kLanes));
                 Isa::store(to, Add ? Isa::fma(s, row_scale, Isa::load(to)) : Isa::multiply(s, row_scale));
@@ -428,27 +430,35 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         });
     }
 
-    template <int V, int R>
-    [[gnu::noinline, gnu::flatten]] static void add_value_tile(const Weights& weights, const Chunk& chunk,
-                                                               int64_t stride, int d, int tokens, bool first,
-                                                               const float* step, const float* correction,
-                                                               const float* share, float* out) noexcept {
+    template <int V, int R, class Asks>
+    static void add_value_tile(const Weights& weights, const Chunk& chunk, int64_t stride, int d, int tokens,
+                               bool first, const float* step, const float* correction, const float* share, float* out,
+                               Asks& asks) noexcept {
+        const Lines lines = asks.lines((tokens + 1) / 2 / kStepsPerLine<R * V>);
+        value_tile<V, R, Asks::kAsks>(weights, chunk, stride, d, tokens, first, step, correction, share, out, lines);
+    }
+
+    template <int V, int R, bool kAsks>
+    [[gnu::noinline, gnu::flatten]] static void value_tile(const Weights& weights, const Chunk& chunk, int64_t stride,
+                                                           int d, int tokens, bool first, const float* step,
+                                                           const float* correction, const float* share, float* out,
+                                                           Lines lines) noexcept {
         Ints sums[R][V];
         unrolled<R>([&](auto i) { unrolled<V>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
         const int16_t* values = chunk.values + 2 * d;
         const int16_t* pairs = weights.values;
-        for (const int16_t* end = pairs + int64_t{(tokens + 1) / 2} * 2 * V * kLanes; pairs != end;
-             pairs += 2 * V * kLanes) {
+        take_steps<Isa, kAsks, R * V>((tokens + 1) / 2, lines, [&]() __attribute__((always_inline)) {
             Ints w[V];
             unrolled<V>([&](auto v) { w[v] = Isa::load_ints(pairs + 2 * v * kLanes); });
             unrolled<R>([&](auto i) { Isa::template accumulate<V>(sums[i], w, values + 2 * i); });
             values += stride;
-        }
+            pairs += 2 * V * kLanes;
+        });
         out += int64_t{d} * V * kLanes;
-        unrolled<V>([&](auto v) {
+        unrolled<V>([&](auto v) __attribute__((always_inline)) {
             const Floats s = Isa::load(step + v * kLanes);
             const Floats c = Isa::load(correction + v * kLanes), e = Isa::load(share + v * kLanes);
-            unrolled<R>([&](auto i) {
+            unrolled<R>([&](auto i) __attribute__((always_inline)) {
                 float* to = out + (i * V + v) * kLanes;
                 const Floats sum = Isa::multiply(Isa::to_floats(sums[i][v]), s);
                 Isa::store(to, first ? sum : Isa::fma(sum, e, Isa::multiply(Isa::load(to), c)));

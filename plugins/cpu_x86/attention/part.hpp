@@ -23,6 +23,8 @@ class Part {
         return operands_.row_of_token(cache_, segment_, token) + begin_;
     }
     int64_t bytes() const noexcept { return bytes_; }
+    // Whether the parts of a page lie one after the other.
+    bool contiguous() const noexcept { return cache_.tensor->strides[1] == bytes_; }
     // Cache lines of `rows` parts, if they are asked for in so many steps.
     int lines(int rows, int steps) const noexcept { return static_cast<int>((bytes_ / 64 + 1) * rows / steps) + 1; }
 

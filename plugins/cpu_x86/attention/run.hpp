@@ -3,6 +3,7 @@
 
 #include "../kit.hpp"
 #include "ahead.hpp"
+#include "asking.hpp"
 #include "expand.hpp"
 #include "few_lanes.hpp"
 #include "load.hpp"
@@ -197,7 +198,11 @@ class Run {
         const int key_lines = keys.lines(kChunk, (kChunk + shape_.padded_value()) / kRows);
         const int value_lines = values.lines(kRows, 1);
         begin_asking(s, key, panel, first, keys, values);
-        const auto between = [&] { ahead_.template ask<Isa>(first + 2 * kChunk, key_lines, keys); };
+        Asking asks([&](int count) -> Lines {
+            if (keys.contiguous()) return ahead_.lines(first + 2 * kChunk, count, keys);
+            ahead_.template ask<Isa>(first + 2 * kChunk, key_lines, keys);
+            return {nullptr, 0};
+        });
         for (int t = 0; t < tokens; t += kRows) {
             const int count = std::min(kRows, tokens - t);
             // Where nothing was asked for yet: what the next tile needs.
@@ -206,11 +211,10 @@ class Run {
             Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, int64_t{key} * shape_.key,
                                   t, count, 0);
             Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, 0, scratch_.weights.scores,
-                                           V * kLanes);
-            between();
+                                           V * kLanes, asks);
         }
         Loads::values(operands_, scratch_, s, key, first, tokens);
-        weigh_chunk<V>(panel, first, tokens, between);
+        weigh_chunk<V>(panel, first, tokens, asks);
     }
 
     // Values are not the first part of keys.
@@ -229,9 +233,7 @@ class Run {
     void attend_int16_chunk(const Segment& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         const Int16Pages& pages = operands_.pages;
         const auto row = [&](int32_t token) { return reinterpret_cast<const char*>(operands_.int16_row(s, token)); };
-        const int steps = (kChunk + shape_.padded_value()) / Arithmetic::template kTileRows<V>;
-        const auto lines = static_cast<int>(pages.row_bytes() * kChunk / 64 / steps) + 1;
-        const auto between = [&] { ahead_.template ask<Isa>(first + 2 * kChunk, lines, row); };
+        Asking asks([&](int count) { return ahead_.lines(first + 2 * kChunk, count, row); });
         ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, pages.row_bytes());
         const int16_t* rows[kChunk];
         for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
@@ -241,10 +243,10 @@ class Run {
             for (int i = 0; i < count; ++i) rows[t + i] = pages.row(page, i);
             Arithmetic::take_scales(scratch_.chunk, shape_, pages, page, t, count);
             Arithmetic::template scores_of_page<V>(panel.queries, scratch_.chunk, shape_, rows[t], t, count,
-                                                   scratch_.weights.scores, V * kLanes, between);
+                                                   scratch_.weights.scores, V * kLanes, asks);
         }
         Arithmetic::take_values(scratch_.chunk, shape_, rows, 0, tokens);
-        weigh_chunk<V>(panel, first, tokens, between);
+        weigh_chunk<V>(panel, first, tokens, asks);
     }
 
     // Rows of keys that few lanes ask for before the one that they multiply, where nothing was asked for yet.
@@ -301,20 +303,20 @@ class Run {
         const int tokens = std::min(chunk_tokens, panel.limits[kPanel - 1] + 1 - first);
         if (tokens <= 0) return;
         Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, 0, tokens, 0, scratch_.weights.scores,
-                                       V * kLanes);
-        weigh_chunk<V>(panel, first, tokens, [] {});
+                                       V * kLanes, NoAsking());
+        weigh_chunk<V>(panel, first, tokens, NoAsking());
     }
 
-    // From the scores of a chunk to the panel's result; between() is called now and then.
-    template <int V, class Between>
-    void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens, Between&& between) noexcept {
+    // From the scores of a chunk to the panel's result.
+    template <int V, class Asks>
+    void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens, Asks&& asks) noexcept {
         const auto& weights = scratch_.weights;
         hide<V>(panel, first, tokens);
         alignas(64) float top[kPanel], sum[kPanel], step[kPanel], correction[kPanel], share[kPanel];
         Arithmetic::template softmax<V>(weights, scratch_.chunk, tokens, top, sum, step);
         Merges::template lanes<V>(panel.top, top, sum, correction, share);
         Arithmetic::template add_values<V>(weights, scratch_.chunk, shape_, tokens, panel.empty, step, correction,
-                                           share, panel.out, between);
+                                           share, panel.out, asks);
         panel.empty = false;
     }
 

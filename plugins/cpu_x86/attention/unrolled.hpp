@@ -9,7 +9,8 @@
 namespace tessera::cpu_x86::attention {
 
 // body(integral_constant 0), .., body(integral_constant N - 1), written out, so that arrays indexed by it become
-// registers.
+// registers. GCC leaves the bodies of large functions out of line, and the arrays in memory, unless they are declared
+// always_inline.
 template <int N, class Body>
 [[gnu::always_inline]] inline void unrolled(Body&& body) {
     [&]<int... I>(std::integer_sequence<int, I...>) __attribute__((always_inline)) {

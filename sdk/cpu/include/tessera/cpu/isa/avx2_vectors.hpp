@@ -55,7 +55,10 @@ struct Avx2Vectors {
     // Asks for the cache line at `p`, which need not be mapped.
     static void prefetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
     // The same into the second-level cache.
-    static void prefetch_far(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
+    // Assembly, because GCC removes the intrinsic from some loops.
+    static void prefetch_far(const void* p) noexcept {
+        asm volatile("prefetcht1 %0" : : "m"(*static_cast<const char*>(p)));
+    }
     // 2^round(n) for n in [-126, 127].
     static Floats power_of_two(Floats n) noexcept {
         const __m256i e = _mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127));

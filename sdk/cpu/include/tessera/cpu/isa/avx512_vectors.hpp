@@ -53,7 +53,10 @@ struct Avx512Vectors {
         return _mm_cvtss_f32(_mm_max_ss(s, _mm_movehdup_ps(s)));
     }
     static void prefetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T0); }
-    static void prefetch_far(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_T1); }
+    // Assembly, because GCC removes the intrinsic from some loops.
+    static void prefetch_far(const void* p) noexcept {
+        asm volatile("prefetcht1 %0" : : "m"(*static_cast<const char*>(p)));
+    }
     static Floats power_of_two(Floats n) noexcept {
         const __m512i e = _mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127));
         return _mm512_castsi512_ps(_mm512_slli_epi32(e, 23));
