@@ -47,8 +47,8 @@ bool splits(tsr_type type, const Card& card) noexcept {
 
 // Tiles by tensor cores that take eight blocks of 32 elements for one of 256 (kernels/products_blocks.cu).
 bool joins(tsr_type type, int64_t k, const Card& card) noexcept {
-    return card.instructions >= kTensorCores && block_elements(type) == 32 && type != TSR_TYPE_IQ1_M_ROW &&
-           k % kBlockElements == 0 && !is_geforce(card.capability);
+    return card.instructions >= kTensorCores && block_elements(type) == 32 && k % kBlockElements == 0 &&
+           !is_geforce(card.capability);
 }
 
 cuda::Kernel tile_kernel(tsr_device& device, const Card& card, const Build& build, tsr_type type, int64_t k,
@@ -148,10 +148,11 @@ TileProduct::TileProduct(tsr_device& device, const tsr_device_info& info, const 
 TileProduct::TileProduct(tsr_device& device, const Card& card, const Build& build, tsr_type weight, int64_t k)
     : form_(row_form(weight, k, card)), small_(tile_kernel(device, card, build, weight, k, kSmallTile)) {
     const bool tensors = form_ != RowForm::kFloats && card.instructions >= kTensorCores;
-    small_outputs_ = tensors ? tile_outputs(weight, kSmallTile) : kPlainTileOutputs;
+    const auto outputs = form_ == RowForm::kBlocks ? tile_outputs_of_blocks : tile_outputs;
+    small_outputs_ = tensors ? outputs(weight, kSmallTile) : kPlainTileOutputs;
     if (!tensors || (form_ != RowForm::kSegments && form_ != RowForm::kBlocks)) return;
     large_.emplace(tile_kernel(device, card, build, weight, k, kLargeTile));
-    large_outputs_ = tile_outputs(weight, kLargeTile);
+    large_outputs_ = outputs(weight, kLargeTile);
 }
 
 void write_product_estimate(const cpu::Work& work, tsr_type weight, int64_t k, int launches,

@@ -59,6 +59,10 @@ inline constexpr int kSmallTile = 64, kLargeTile = 128;  // rows of a tile
 constexpr int tile_outputs(tsr_type weight, int rows) {
     return rows == kLargeTile && scales_by_sixteen(weight) && !multiplies_with_scales(weight) ? 64 : 128;
 }
+// The same where eight blocks of 32 elements are taken for one of 256: no type has scales of 16 there.
+constexpr int tile_outputs_of_blocks(tsr_type weight, int rows) {
+    return block_elements(weight) == 32 ? 128 : tile_outputs(weight, rows);
+}
 // Tiles without tensor cores.
 inline constexpr int kPlainTile = 64, kPlainTileOutputs = 64;
 

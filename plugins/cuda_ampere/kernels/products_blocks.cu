@@ -3,6 +3,7 @@
 // elements (tiles_blocks.hpp), so that an integer sum takes one multiply-add, not two as in tiles_mma.hpp.
 #include "../../cuda/kernels/piece_codebook.hpp"
 #include "../../cuda/kernels/piece_small.hpp"
+#include "block_weights_iq1_m.hpp"
 #include "tiles_blocks.hpp"
 
 namespace tessera::cuda_kernels {
@@ -53,3 +54,4 @@ TESSERA_PRODUCT_BLOCKS(iq4_nl, TSR_TYPE_IQ4_NL)
 TESSERA_PRODUCT_BLOCKS(mxfp4, TSR_TYPE_MXFP4)
 TESSERA_PRODUCT_BLOCKS(q8_row, TSR_TYPE_Q8_ROW)
 TESSERA_PRODUCT_BLOCKS(iq1_s_row, TSR_TYPE_IQ1_S_ROW)
+TESSERA_PRODUCT_BLOCKS(iq1_m_row, TSR_TYPE_IQ1_M_ROW)

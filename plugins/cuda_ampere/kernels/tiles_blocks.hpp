@@ -36,7 +36,7 @@ struct SharedOf<kType, kOutputs, kParts, true> {
 template <int kType, int kWarpsOfRows, bool kSplit>
 struct BlockTile {
     static constexpr int kWarpsOfOutputs = 4 / kWarpsOfRows, kRows = 64 * kWarpsOfRows;
-    static constexpr int kOutputs = tile_outputs(static_cast<tsr_type>(kType), kRows);
+    static constexpr int kOutputs = tile_outputs_of_blocks(static_cast<tsr_type>(kType), kRows);
     static constexpr int kColumns = kOutputs / kWarpsOfOutputs / 8;  // of a warp, by 8
     static constexpr int kParts = kTilesThreads / kOutputs;          // threads that decode a row of the weight
     using Weights = BlockWeights<kType, kParts>;
