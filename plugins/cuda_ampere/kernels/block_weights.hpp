@@ -17,6 +17,8 @@ struct BlockShared {
     alignas(8) float bias[2][kOutputs];  // a part of what kMagic adds over a block
     simt::UInt4 minimums[kMinimumSets == 0 ? 1 : kMinimumSets][kMinimumSets == 0 ? 1 : kOutputs];  // 8 in f16
 
+    // Before the first segment, by all threads: of formats that look something up.
+    SIMT_DEVICE void begin() {}
     SIMT_DEVICE void set_codes(int segment, int row, int piece, const uint32_t (&words)[4]) {
         codes[segment % 2][swizzled(row, piece)] = simt::UInt4{words[0], words[1], words[2], words[3]};
     }
@@ -61,20 +63,30 @@ struct SplitShared {
     alignas(8) float bias[2][kOutputs];
     simt::UInt4 minimums[1][1];
 
+    SIMT_DEVICE void begin() {}
     SIMT_DEVICE void set_piece(int segment, int row, int piece, const uint32_t (&words)[4], int scale, float) {
-        using namespace simt;
         // Two products to a word, from codes with 128 added. 0x8080 more than they are, they lie between 0 and 65535:
         // nothing is carried, and of each byte 128 has to be taken away.
         const auto factor = static_cast<uint32_t>(scale * kFactor);
         const uint32_t offset = (0x8080u - 128u * factor) * 0x10001u;
-        uint32_t high[4], low[4];
+        uint32_t even[4], odd[4];
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
             const uint32_t positive = piece_bits::centred(words[i]);
-            const uint32_t even = (positive & 0x00FF00FFu) * factor + offset;
-            const uint32_t odd = (positive >> 8 & 0x00FF00FFu) * factor + offset;
-            high[i] = piece_bits::centred(byte_permute(even, odd, 0x7351));
-            low[i] = piece_bits::centred(byte_permute(even, odd, 0x6240));
+            even[i] = (positive & 0x00FF00FFu) * factor + offset;
+            odd[i] = (positive >> 8 & 0x00FF00FFu) * factor + offset;
+        }
+        set_products(segment, row, piece, even, odd);
+    }
+    // 0x8080 more than the products of elements 4 i and 4 i + 2, and of 4 i + 1 and 4 i + 3.
+    SIMT_DEVICE void set_products(int segment, int row, int piece, const uint32_t (&even)[4],
+                                  const uint32_t (&odd)[4]) {
+        using namespace simt;
+        uint32_t high[4], low[4];
+        SIMT_UNROLL
+        for (int i = 0; i < 4; ++i) {
+            high[i] = piece_bits::centred(byte_permute(even[i], odd[i], 0x7351));
+            low[i] = piece_bits::centred(byte_permute(even[i], odd[i], 0x6240));
         }
         const int to = swizzled(row, piece);
         codes[segment % 2][0][to] = UInt4{high[0], high[1], high[2], high[3]};

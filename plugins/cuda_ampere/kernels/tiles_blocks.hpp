@@ -32,14 +32,23 @@ struct SharedOf<kType, kOutputs, kParts, true> {
     using Type = SplitShared<kOutputs, kParts, split_factor(kType)>;
 };
 
-// A block computes 64 rows of 128 outputs, or 128 rows of tile_outputs; each of its four warps 64 rows.
+// As split products decode them.
+template <int kType, int kParts>
+struct SplitWeights : BlockWeights<kType, kParts> {};
+
+template <int kType, int kParts, bool kSplit>
+struct WeightsOf : BlockWeights<kType, kParts> {};
+template <int kType, int kParts>
+struct WeightsOf<kType, kParts, true> : SplitWeights<kType, kParts> {};
+
+// A block computes 64 rows of 128 outputs, or 128 rows of tile_outputs_of_blocks; each of its four warps 64 rows.
 template <int kType, int kWarpsOfRows, bool kSplit>
 struct BlockTile {
     static constexpr int kWarpsOfOutputs = 4 / kWarpsOfRows, kRows = 64 * kWarpsOfRows;
     static constexpr int kOutputs = tile_outputs_of_blocks(static_cast<tsr_type>(kType), kRows);
     static constexpr int kColumns = kOutputs / kWarpsOfOutputs / 8;  // of a warp, by 8
     static constexpr int kParts = kTilesThreads / kOutputs;          // threads that decode a row of the weight
-    using Weights = BlockWeights<kType, kParts>;
+    using Weights = WeightsOf<kType, kParts, kSplit>;
     using Shared = typename SharedOf<kType, kOutputs, kParts, kSplit>::Type;
     static constexpr int kChunks = kSegmentBytes / 16;
     static constexpr int kCopies = (kRows * kChunks + kTilesThreads - 1) / kTilesThreads;  // of a thread, of one row
@@ -269,6 +278,7 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
         product.sums[i / (4 * Product::kColumns)][i / 4 % Product::kColumns][i % 4] = 0;
 
     copy_x(0, 0);
+    weight_shared[0].begin();
     ahead.load(weight, row_scale, 0, part);
     ahead.store(weight_shared[0], 0, column, part);
     sync_block();
