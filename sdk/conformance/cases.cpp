@@ -158,17 +158,17 @@ constexpr struct {
                       {TSR_TYPE_IQ4_XS, 512}, {TSR_TYPE_Q4_K, 512},  {TSR_TYPE_IQ4_XS, 2304}, {TSR_TYPE_IQ4_XS, 4608}};
 
 // Of activations that are 1 or -1 nothing is lost where they are quantised: what is wrong with weights shows. Few rows,
-// and as many as kernels have large tiles for.
-void signs(const std::string& op, tsr_type type, int64_t k, const Use& use) {
-    for (const int64_t rows : {5, 100}) {
+// and as many as kernels have small and large tiles for.
+void signs(const std::string& op, tsr_type type, int64_t k, float size, const char* what, const Use& use) {
+    for (const int64_t rows : {5, 60, 100}) {
         const int64_t n = 17;
-        Case c(op, text("%s signs k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+        Case c(op, text("%s %s k=%lld n=%lld rows=%lld", formats::format_name(type), what, static_cast<long long>(k),
                         static_cast<long long>(n), static_cast<long long>(rows)));
         Operand& x = c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows);
         for (size_t r = 0; r < x.rows(); ++r) {
             for (int64_t i = 0; i < k; ++i) x.floats(r)[i] = r % 4 == 0 || c.random() % 2 == 0 ? 1.f : -1.f;
         }
-        c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
+        c.fill(c.input("weight", type, {k, n}, kWeight), size);
         c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
         c.tolerance = 4e-3;
         c.row_ranges(static_cast<int32_t>(rows));
@@ -180,6 +180,8 @@ void matmul(const std::string& op, const Use& use) {
     struct Size {
         int64_t n, batch, rows, gap;
     };
+    // Scales of this type go to 2^127, and what kernels multiply them with on the way must not take them beyond f32.
+    for (const int64_t k : {64, 512}) signs(op, TSR_TYPE_MXFP4, k, 0x1p110f, "large scales", use);
     for (const tsr_type type : kTypesOfManyRows) {
         for (const int64_t k : lengths_of_many_rows(type)) {
             const int64_t n = 131, rows = 150;
@@ -228,7 +230,8 @@ void matmul(const std::string& op, const Use& use) {
             }
         }
         // Blocks of 32 in whole eights too, which kernels may take together.
-        for (int64_t k = 2 * block_of(type); block_of(type) > 1 && k <= 512; k *= 8) signs(op, type, k, use);
+        for (int64_t k = 2 * block_of(type); block_of(type) > 1 && k <= 512; k *= 8)
+            signs(op, type, k, weight_size(k), "signs", use);
         // Rows that kernels read in several parts, the last of which is not whole.
         if (const int64_t block = block_of(type); block > 1) {
             const int64_t k = block == 32 ? 261 * block : 33 * block, n = 9;

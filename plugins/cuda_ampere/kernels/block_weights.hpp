@@ -115,6 +115,23 @@ namespace block_weights {
 
 inline constexpr int kPiecesOfBlock = 16;
 
+// What scales of a format are in shared memory for a scale of 1. Those of mxfp4 go up to 2^126, and eight of them times
+// kMagic have to stay finite; up to 2^-100 they become zero.
+template <int kType>
+inline constexpr float kScaleUnit = kType == TSR_TYPE_MXFP4 ? 1.f / (1 << 27) : 1.f;
+// Of 32 elements.
+template <int kType>
+SIMT_DEVICE float scale_of(const char* block, int pair, float row_scale) {
+    using F = Format<kType>;
+    if constexpr (kType == TSR_TYPE_MXFP4) {
+        // The bits of 2^(e - 128) times the unit, or zero.
+        const auto e = static_cast<int>(piece_bits::byte_at(F::block(block, static_cast<unsigned>(pair))));
+        return simt::bits_as<float>(simt::maximum(e - 28, 0) << 23);
+    } else {
+        return F::at(block, static_cast<unsigned>(pair), 0, row_scale).scale;
+    }
+}
+
 // Any format by its pieces. A thread of two has the first or the second 32 elements.
 template <int kType, int kParts, int kScaleElements = Format<kType>::kScaleElements>
 struct OfPieces {
@@ -133,7 +150,7 @@ struct OfPieces {
             const Piece p = F::at(block, static_cast<unsigned>(piece) / 2, static_cast<unsigned>(i) % 2, row_scale);
             SIMT_UNROLL
             for (int w = 0; w < 4; ++w) codes[i][w] = p.codes[w];
-            scales[i / 2] = p.scale;
+            scales[i / 2] = scale_of<kType>(block, piece / 2, row_scale);
         }
         if constexpr (F::kOffsets) {
             const auto pair = static_cast<unsigned>(2 * s);
@@ -144,10 +161,8 @@ struct OfPieces {
         // Of these calls only what gives the scale is left.
         float sum = 0;
         SIMT_UNROLL
-        for (int i = 0; i < kPiecesOfBlock / kParts; i += 2) {
-            const int piece = part * kPiecesOfBlock / kParts + i;
-            sum += F::at(block, static_cast<unsigned>(piece) / 2, static_cast<unsigned>(i) % 2, row_scale).scale;
-        }
+        for (int i = 0; i < kPiecesOfBlock / kParts; i += 2)
+            sum += scale_of<kType>(block, (part * kPiecesOfBlock / kParts + i) / 2, row_scale);
         bias = kMagic * sum;
     }
     template <class Shared>

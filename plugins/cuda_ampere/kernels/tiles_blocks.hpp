@@ -316,7 +316,8 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
             const int row = row_warp + 16 * i + e / 2 * 8 + static_cast<int>(lane()) / 4;
             const float scale = row < tile.count ? row_scales[row] : 0.f;
             SIMT_UNROLL
-            for (int j = 0; j < Product::kColumns; ++j) product.sums[i][j][e] *= scale;
+            for (int j = 0; j < Product::kColumns; ++j)
+                product.sums[i][j][e] = product.sums[i][j][e] * scale * (1.f / block_weights::kScaleUnit<kType>);
         }
     }
     write_mma_tile(a, product.sums, targets + row_warp, product.count, first_column, column_warp);
