@@ -101,18 +101,108 @@ uint64_t tile_row_bytes(tsr_type weight, int64_t k, const Card& card) noexcept {
 
 namespace {
 
-// The share of the rate of int8 on tensor cores that the instructions beside it allow in tiles of 128 rows, on Hopper
-// and later data-centre cards of the rate of mma.sync (docs/measurements/cuda-products.md).
-double int8_share(tsr_type weight, bool blocks, bool geforce, bool hopper) noexcept {
-    const bool offsets = has_offsets(weight);
-    if (scales_by_sixteen(weight) && !multiplies_with_scales(weight)) {
-        if (geforce) return blocks ? 0.8 : 0.6;
-        return hopper ? (blocks ? 0.37 : 0.24) : (blocks ? 0.46 : 0.23);
+// The share of the rate of int8 on tensor cores that the instructions beside it allow in tiles of 128 rows
+// (docs/measurements/cuda-products.md); of the vendor's rate, of which mma.sync reaches 0.62 on Hopper.
+struct Shares {
+    double a100, geforce, hopper;
+};
+
+// Rows of whole blocks of 256 elements; GeForce cards do not take eight blocks of 32 for one.
+Shares shares_of_blocks(tsr_type weight) noexcept {
+    switch (weight) {
+        case TSR_TYPE_Q4_0:
+        case TSR_TYPE_Q8_0:
+            return {0.83, 1, 0.45};
+        case TSR_TYPE_Q4_1:
+            return {0.83, 0.67, 0.43};
+        case TSR_TYPE_Q5_0:
+            return {0.79, 1, 0.41};
+        case TSR_TYPE_Q5_1:
+            return {0.79, 0.67, 0.43};
+        case TSR_TYPE_Q6_0:
+            return {0.82, 1, 0.40};
+        case TSR_TYPE_IQ4_NL:
+            return {0.76, 1, 0.37};
+        case TSR_TYPE_MXFP4:
+            return {0.72, 1, 0.35};
+        case TSR_TYPE_Q8_ROW:
+            return {0.86, 1, 0.51};
+        case TSR_TYPE_IQ1_S_ROW:
+            return {0.81, 1, 0.40};
+        case TSR_TYPE_IQ1_M_ROW:
+            return {0.74, 0.63, 0.36};
+        case TSR_TYPE_Q4_K:
+        case TSR_TYPE_Q5_K:
+            return {0.84, 0.89, 0.43};
+        case TSR_TYPE_Q2_K:
+            return {0.80, 0.80, 0.44};
+        case TSR_TYPE_Q3_K:
+            return {0.80, 1, 0.42};
+        case TSR_TYPE_Q6_K:
+            return {0.50, 0.98, 0.27};
+        case TSR_TYPE_Q8_K_F16:
+            return {0.84, 1, 0.45};
+        case TSR_TYPE_IQ4_XS:
+        case TSR_TYPE_IQ2_KS:
+            return {0.84, 1, 0.41};
+        case TSR_TYPE_IQ3_KS:
+            return {0.75, 1, 0.37};
+        case TSR_TYPE_IQ4_KS:
+            return {0.78, 1, 0.38};
+        case TSR_TYPE_IQ5_KS:
+        case TSR_TYPE_IQ2_XXS:
+            return {0.65, 1, 0.32};
+        case TSR_TYPE_IQ3_XXS:
+            return {0.60, 1, 0.29};
+        case TSR_TYPE_IQ3_S:
+            return {0.62, 1, 0.30};
+        case TSR_TYPE_IQ1_S:
+            return {0.81, 1, 0.39};
+        case TSR_TYPE_IQ1_M:
+            return {0.79, 0.89, 0.38};
+        case TSR_TYPE_IQ2_XS:
+        case TSR_TYPE_IQ2_S:
+            return {0.46, 0.82, 0.22};
+        case TSR_TYPE_IQ2_K:
+            return {0.50, 0.96, 0.26};
+        case TSR_TYPE_IQ3_K:
+            return {0.45, 0.81, 0.22};
+        case TSR_TYPE_IQ4_K:
+            return {0.49, 0.88, 0.24};
+        case TSR_TYPE_IQ5_K:
+            return {0.43, 0.78, 0.21};
+        case TSR_TYPE_IQ6_K:
+            return {0.43, 0.68, 0.21};
+        default:
+            return {0.43, 0.63, 0.21};
     }
-    if (geforce) return offsets ? (blocks ? 0.88 : 0.65) : 0.95;
-    if (!blocks) return hopper ? 0.46 : 0.45;
-    if (family_of(weight) == Family::kCodebook && block_elements(weight) == kBlockElements) return hopper ? 0.5 : 0.6;
-    return hopper ? 0.65 : 0.77;
+}
+
+// Other rows of formats with blocks of 32.
+Shares shares_of_segments(tsr_type weight) noexcept {
+    switch (weight) {
+        case TSR_TYPE_Q4_0:
+        case TSR_TYPE_Q8_0:
+            return {0.47, 1, 0.30};
+        case TSR_TYPE_Q4_1:
+            return {0.47, 0.67, 0.27};
+        case TSR_TYPE_Q5_0:
+            return {0.46, 1, 0.28};
+        case TSR_TYPE_Q5_1:
+            return {0.46, 0.67, 0.26};
+        case TSR_TYPE_Q6_0:
+            return {0.46, 1, 0.27};
+        case TSR_TYPE_IQ4_NL:
+            return {0.46, 1, 0.26};
+        case TSR_TYPE_MXFP4:
+            return {0.46, 1, 0.25};
+        case TSR_TYPE_Q8_ROW:
+            return {0.48, 1, 0.33};
+        case TSR_TYPE_IQ1_S_ROW:
+            return {0.46, 1, 0.28};
+        default:  // iq1_m_row
+            return {0.24, 0.63, 0.15};
+    }
 }
 
 // Multiply-adds a clock and multiprocessor of tiles that are full: the rate of the unit that multiplies, times the
@@ -132,11 +222,9 @@ double tile_macs_a_clock(tsr_type weight, int64_t k, const Card& card) noexcept 
         const double rate = geforce ? 256 : hopper ? 1270 : 1024;  // with sums in f32
         return kWaiting * 0.9 * rate / half_parts(form == RowForm::kBrainHalves);
     }
-    return kWaiting *
-           (geforce  ? 1024
-            : hopper ? 2540
-                     : 2048) *
-           int8_share(weight, form == RowForm::kBlocks, geforce, hopper);
+    const Shares shares = form == RowForm::kBlocks ? shares_of_blocks(weight) : shares_of_segments(weight);
+    if (geforce) return kWaiting * 1024 * shares.geforce;
+    return kWaiting * (hopper ? 4096 * shares.hopper : 2048 * shares.a100);
 }
 
 }  // namespace
