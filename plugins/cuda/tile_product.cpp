@@ -166,7 +166,7 @@ Shares shares_of_blocks(tsr_type weight) noexcept {
         case TSR_TYPE_IQ2_K:
             return {0.50, 0.96, 0.26};
         case TSR_TYPE_IQ3_K:
-            return {0.45, 0.81, 0.22};
+            return {0.45, 0.78, 0.22};
         case TSR_TYPE_IQ4_K:
             return {0.49, 0.88, 0.24};
         case TSR_TYPE_IQ5_K:
