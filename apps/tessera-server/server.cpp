@@ -81,6 +81,7 @@ struct Server::State {
     void tick();
     void wait_for_signal();
     void begin_draining();
+    size_t count_unanswered();
 
     const ServerSettings& settings;
     ModelHost& host;
@@ -98,6 +99,9 @@ struct Server::State {
     std::mutex mutex;
     std::condition_variable changed;
     std::list<std::weak_ptr<Answering>> answers;  // being made
+    // Requests for generations until their answers have been made and written; from before their work begins, so that
+    // a signal finds those whose first token is faster than the thread that requested it.
+    std::list<std::weak_ptr<Exchange>> unanswered;
     bool draining = false, ended = false;
     Clock::time_point drain_until;
     std::thread thread;
@@ -173,7 +177,8 @@ void Server::State::tick() {
             for (const auto& weak : answers) {
                 if (const auto answering = weak.lock()) answering->ping(settings.ping_time);
             }
-            if (draining && (answers.empty() || Clock::now() >= drain_until)) {
+            const bool finished = count_unanswered() == 0;
+            if (draining && (finished || Clock::now() >= drain_until)) {
                 ended = true;
                 changed.notify_all();
             }
@@ -203,14 +208,19 @@ void Server::State::wait_for_signal() {
 void Server::State::begin_draining() {
     host.drain();
     const std::scoped_lock lock(mutex);
-    std::erase_if(answers, [](const auto& weak) { return weak.expired(); });
-    if (draining || answers.empty()) ended = true;
-    if (!draining && !answers.empty())
-        log().warn("{} requests are being finished; a second signal ends them", answers.size());
+    const size_t left = count_unanswered();
+    if (draining || left == 0) ended = true;
+    if (!draining && left > 0) log().warn("{} requests are being finished; a second signal ends them", left);
     draining = true;
     context.closing = true;
     drain_until = Clock::now() + settings.drain_time;
     changed.notify_all();
+}
+
+// `mutex` is held.
+size_t Server::State::count_unanswered() {
+    std::erase_if(unanswered, [](const auto& weak) { return weak.expired(); });
+    return unanswered.size();
 }
 
 std::string Server::State::path_of(const HttpRequest& request) const {
@@ -275,6 +285,10 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
     const Route* const route = route_of(exchange->request());
     exchange->set_headers(access.cors_headers(exchange->request()));
     if (!route->on_worker) return route->handler(exchange);
+    if (route->limited) {
+        const std::scoped_lock lock(mutex);
+        unanswered.push_back(exchange);
+    }
     asio::post(workers, [exchange, route] {
         try {
             route->handler(exchange);

@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import tempfile
-import threading
 import time
 import unittest
 
@@ -19,9 +18,9 @@ LONG = dict(max_tokens=300, ignore_eos=True)
 
 
 class Lifecycle(unittest.TestCase):
-    def send(self, server, **fields):
+    def send(self, server, text="hi", **fields):
         """A connection on which a long answer is requested."""
-        body = json.dumps(chat("hi", stream=True, **{**LONG, **fields})).encode()
+        body = json.dumps(chat(text, stream=True, **{**LONG, **fields})).encode()
         connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
         connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -50,11 +49,29 @@ class Lifecycle(unittest.TestCase):
             self.assertTrue(self.rest(connection).endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n"))
             self.assertEqual(server.process.wait(20), 0)
 
+    def test_a_slow_reader_gets_its_answer_before_the_server_ends(self):
+        with RunningServer("--timeout", "60") as server:
+            # More than buffers between the two hold, so that much of it waits in the server when it has been made.
+            body = json.dumps(chat("hi", stream=True, **{**LONG, "n": 16, "logprobs": True, "top_logprobs": 20})).encode()
+            connection = socket.socket()
+            connection.settimeout(60)
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            connection.connect(("127.0.0.1", server.port))
+            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
+                               b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            server.wait_for_metric("requests_finished_total", lambda value: value == 16)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(2.5)
+            self.assertTrue(server.alive())
+            self.assertTrue(self.rest(connection).endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n"))
+            self.assertEqual(server.process.wait(20), 0)
+
     def test_no_new_requests_while_stopping(self):
         with RunningServer() as server:
             connection, _ = self.stream(server, max_tokens=100000)
             server.process.send_signal(signal.SIGTERM)
-            time.sleep(0.2)
+            while server.request("GET", "/health")[0] == 200:
+                time.sleep(0.02)
             status, answer = server.request("POST", CHAT, chat())
             self.assertEqual((status, answer["error"]["code"]), (503, "stopping"))
             self.assertEqual(server.request("GET", "/health")[0], 503)
@@ -134,15 +151,16 @@ class Lifecycle(unittest.TestCase):
         self.assertEqual(failed.returncode, 1)
         self.assertIn("nowhere.gguf", failed.stderr)
 
-    def test_health_answers_during_a_prompt(self):
-        with RunningServer() as server:
-            thread = threading.Thread(target=lambda: server.request("POST", CHAT, chat("box " * 400, max_tokens=300, ignore_eos=True)))
-            thread.start()
-            server.wait_for_metric("requests_running", lambda value: value == 1)
+    def test_health_answers_during_prompts(self):
+        with RunningServer("--parallel", "1") as server:
+            # No two begin alike, so that each is computed.
+            connections = [self.send(server, f"{number} box " * 200, max_tokens=1) for number in range(100)]
+            server.wait_for_metric("requests_running", lambda value: value > 0)
             for _ in range(20):
                 self.assertEqual(server.request("GET", "/health")[0], 200)
                 self.assertEqual(server.request("GET", "/slots")[0], 200)
-            thread.join()
+            for connection in connections:
+                connection.close()
 
     def test_a_reader_that_stops_reading_is_disconnected(self):
         with RunningServer("--timeout", "1") as server:
