@@ -78,6 +78,10 @@ if(TSR_HAVE_SHARED AND 61 IN_LIST archs AND 80 IN_LIST archs)
             --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed ${seed} --count 1)
         set_tests_properties(cuda_placements_${seed} PROPERTIES TIMEOUT 900 LABELS slow)
     endforeach()
+    # On the CPU alone, rounding decides between two experts of one token (docs/measurements/emulated-gpus.md).
+    add_test(NAME cuda_placements_tied COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/emulated_placements" --build "${CMAKE_BINARY_DIR}"
+        --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed 4133 --count 1 --cards "6.1 6.1 6.1 6.1 6.1 6.1")
+    set_tests_properties(cuda_placements_tied PROPERTIES TIMEOUT 900 LABELS slow)
     # A command that takes too long fails its draw, and the next one follows.
     add_test(NAME cuda_placements_timeout COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/emulated_placements" --build "${CMAKE_BINARY_DIR}"
         --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed 1 --count 2 --timeout 0.01)
