@@ -365,8 +365,8 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
                             const int16_t* next) noexcept {
         alignas(64) static constexpr int16_t kZeros[32] = {};
         int16_t* pairs = chunk.values + t / 2 * value_stride(shape);
-        for (int d = 0; d < shape.padded_value(); d += 32)
-            Isa::interleave(row + d, next ? next + d : kZeros, pairs + 2 * d);
+        const int elements = shape.padded_value();  // not read again after each store
+        for (int d = 0; d < elements; d += 32) Isa::interleave(row + d, next ? next + d : kZeros, pairs + 2 * d);
     }
 
     struct KeyTile {
