@@ -20,8 +20,9 @@ std::string model_name(const ServerSettings& settings, const OpenedModel& model)
     return model.path.stem().string();
 }
 
+// Throws Error(TSR_CANCELLED) soon after `stopping` has become true.
 std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model, const Machine& machine,
-                                  ModelHost& host, const LineSink& say) {
+                                  ModelHost& host, const std::atomic<bool>& stopping, const LineSink& say) {
     auto served = std::make_shared<ServedModel>();
     served->name = model_name(options.server, model);
     served->tokenizer = make_tokenizer(model.file);
@@ -42,8 +43,10 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     engine.context = options.model.context.value_or(0);
     if (options.model.context == 0u) engine.context = read_model_info(model.file).context;
     served->engine = load_engine(std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS,
-                                 options.model.common.verbose, say,
-                                 [&](uint64_t done, uint64_t total) { host.progress(done, total); });
+                                 options.model.common.verbose, say, [&](uint64_t done, uint64_t total) {
+                                     if (stopping) fail(TSR_CANCELLED, "a signal ended loading");
+                                     host.progress(done, total);
+                                 });
     served->context = served->engine->context();
     session::ServiceOptions service;
     service.generator.piece_rows = options.piece_rows;
@@ -73,22 +76,27 @@ void serve(const ServeOptions& options, OpenedModel model, const Machine& machin
     std::exception_ptr failure;
     std::shared_ptr<ServedModel> served;
     std::atomic<bool> stopping{false};
+    const auto fail_with = [&](std::exception_ptr error) {
+        failure = std::move(error);
+        host.failed("see the server's messages");
+        server.stop();
+    };
     // The engine's threads follow the thread that loads it, so the same thread takes the steps.
     std::thread engine([&] {
         try {
-            served = load(options, std::move(model), machine, host, say);
+            served = load(options, std::move(model), machine, host, stopping, say);
             host.ready(served);
             say(fmt::format("ready after {:.1f} s: model {}, {} requests at once, context {} tokens",
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), name,
                             served->engine->max_sequences(), served->engine->context()));
             notify_service_manager("READY=1");
-            // A signal that came while loading has found no service to stop.
+            // A signal that came at the end of loading has found no service to stop.
             if (stopping) served->service->stop();
             served->service->run();
+        } catch (const Error& error) {
+            if (error.code() != TSR_CANCELLED || !stopping) fail_with(std::current_exception());
         } catch (...) {
-            failure = std::current_exception();
-            host.failed("see the server's messages");
-            server.stop();
+            fail_with(std::current_exception());
         }
     });
     server.wait();

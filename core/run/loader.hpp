@@ -35,7 +35,7 @@ class WeightSource {
 void read_rows(const WeightSource& source, const Registry& registry, const Storage& weight, uint64_t offset,
                std::span<std::byte> to, std::span<std::byte> scratch);
 
-// Called from the loading thread, a few times a second at most.
+// Called from the loading thread, a few times a second at most, and at the end. What it throws ends loading.
 using LoadProgress = std::function<void(uint64_t done_bytes, uint64_t total_bytes)>;
 
 // Runs init nodes and fills every weight instance of the plan. Throws what the source throws.

@@ -151,6 +151,18 @@ class Lifecycle(unittest.TestCase):
         self.assertEqual(failed.returncode, 1)
         self.assertIn("nowhere.gguf", failed.stderr)
 
+    def test_a_signal_ends_loading(self):
+        # The small model loads fast: not each signal is in time.
+        for _ in range(20):
+            with RunningServer(wait=False) as server:
+                server.process.send_signal(signal.SIGTERM)
+                self.assertEqual(server.process.wait(20), 0)
+                server.reader.join(10)
+                if not any(line.startswith("ready after") for line in server.lines):
+                    self.assertEqual(server.lines[-1], "stopped\n")
+                    return
+        self.fail("no signal ended loading before the model was ready")
+
     def test_health_answers_during_prompts(self):
         with RunningServer("--parallel", "1") as server:
             # No two begin alike, so that each is computed.
