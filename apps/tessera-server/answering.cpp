@@ -58,35 +58,36 @@ void Answering::start(session::Request request, const ClientLimits& limits, Clie
         copy.sampling.seed += i;
     }
     requests.insert(requests.begin(), std::move(request));
+    for (size_t i = 0; i < requests.size(); ++i) {
+        session::Request& each = requests[i];
+        if (each.probabilities) {
+            each.on_probabilities = [self, i](const session::TokenProbabilities& token) {
+                self->on_probabilities(i, token);
+            };
+        }
+        each.on_text = [self, i](std::string_view text) { self->on_text(i, text); };
+        each.on_finish = [self, i](const session::Answer& answer) { self->finished(i, answer); };
+    }
+    if (form_.stream && form_.progress) {
+        requests.front().on_prompt = [self](uint32_t done, uint32_t total) {
+            self->send(self->progress_json(done, total));
+        };
+    }
     try {
-        for (size_t i = 0; i < requests.size(); ++i) {
-            session::Request& each = requests[i];
-            if (each.probabilities) {
-                each.on_probabilities = [self, i](const session::TokenProbabilities& token) {
-                    self->on_probabilities(i, token);
-                };
-            }
-            each.on_text = [self, i](std::string_view text) { self->on_text(i, text); };
-            each.on_finish = [self, i](const session::Answer& answer) { self->finished(i, answer); };
-            if (form_.stream && form_.progress && i == 0) {
-                each.on_prompt = [self](uint32_t done, uint32_t total) {
-                    self->send(self->progress_json(done, total));
-                };
-            }
-            const session::RequestId id = model_->service->submit(std::move(each));
+        const session::RequestId first = model_->service->submit(std::move(requests));
+        {
             const std::scoped_lock lock(mutex_);
-            ids_.push_back(id);
-            if (gone_) model_->service->cancel(id);
+            first_ = first;
+            // What came before was of no effect.
+            if (gone_) cancel_all();
         }
         // The client learns at once that its request was accepted.
         if (form_.stream) open();
     } catch (const session::QueueFull& full) {
-        cancel();
         ApiError error(429, full.what(), {}, "queue_full");
         error.retry_after = static_cast<unsigned>(std::ceil(full.seconds()));
         throw error;
     } catch (const Error& error) {
-        cancel();
         if (error.code() == TSR_DOES_NOT_FIT) {
             // Clients that shorten conversations by themselves look for llama-server's words, not for the code.
             throw ApiError(400, std::string(error.what()) + "; the request exceeds the available context size", {},
@@ -100,7 +101,11 @@ void Answering::start(session::Request request, const ClientLimits& limits, Clie
 void Answering::cancel() {
     const std::scoped_lock lock(mutex_);
     gone_ = true;
-    for (const session::RequestId id : ids_) model_->service->cancel(id);
+    cancel_all();
+}
+
+void Answering::cancel_all() {
+    for (uint32_t i = 0; first_ && i < form_.choices; ++i) model_->service->cancel(*first_ + i);
 }
 
 void Answering::finished(size_t choice, const session::Answer& answer) {
@@ -129,7 +134,8 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
                 exchange_->respond({lost ? 503u : 500u, "application/json", json, {}});
             }
         }
-        failed_ = true;
+        // Nobody reads what the other choices would become.
+        if (!std::exchange(failed_, true)) cancel();
     } else if (!failed_) {
         on_finish(choice, answer);
     }

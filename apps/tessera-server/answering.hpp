@@ -60,6 +60,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
   private:
     void finished(size_t choice, const session::Answer& answer);
     void cancel();
+    void cancel_all();  // with mutex_ held
     void open();
     void write(std::string_view json);
 
@@ -72,8 +73,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
     bool tells_cached_ = false;
     std::optional<session::PrefixDifference> difference_;  // of the first choice
     std::once_flag opened_;
-    std::mutex mutex_;  // of all below
-    std::vector<session::RequestId> ids_;
+    std::mutex mutex_;                         // of all below
+    std::optional<session::RequestId> first_;  // of the choices, whose ids follow each other; none: not submitted yet
     bool gone_ = false;
     std::chrono::steady_clock::time_point last_sent_ = std::chrono::steady_clock::now();
 };

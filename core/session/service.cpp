@@ -25,24 +25,36 @@ Service::Service(Engine& engine, const text::Tokenizer& tokenizer, ServiceOption
 Service::~Service() = default;
 
 RequestId Service::submit(Request request) {
-    generator_.check(request);
-    const uint64_t tokens = request.prompt.size();
+    std::vector<Request> requests;
+    requests.push_back(std::move(request));
+    return submit(std::move(requests));
+}
+
+RequestId Service::submit(std::vector<Request> requests) {
+    uint64_t tokens = 0;
+    for (const Request& request : requests) {
+        generator_.check(request);
+        tokens += request.prompt.size();
+    }
     const std::scoped_lock lock(mutex_);
     if (closed_) fail(TSR_CANCELLED, "no more requests are accepted");
     if (status_.lost) fail(TSR_DEVICE_LOST, "nothing can be computed any more: {}", status_.last_error);
     const size_t waiting = status_.waiting + inbox_.size();
     const uint64_t waiting_tokens = status_.waiting_tokens + inbox_tokens_;
-    if (waiting >= options_.waiting_requests || (waiting > 0 && waiting_tokens + tokens > options_.waiting_tokens)) {
+    const bool full = waiting >= options_.waiting_requests ||
+                      (waiting > 0 && (requests.size() > options_.waiting_requests - waiting ||
+                                       waiting_tokens + tokens > options_.waiting_tokens));
+    if (full) {
         const GeneratorCounters& c = status_.counters;
         const double each = c.finished ? c.busy_seconds / static_cast<double>(c.finished) : 1;
         throw QueueFull(fmt::format("{} requests with {} tokens wait already", waiting, waiting_tokens),
                         std::clamp(each, 1.0, 60.0));
     }
-    const RequestId id = next_id_++;
-    inbox_.emplace_back(id, std::move(request));
+    const RequestId first = next_id_;
+    for (Request& request : requests) inbox_.emplace_back(next_id_++, std::move(request));
     inbox_tokens_ += tokens;
     changed_.notify_one();
-    return id;
+    return first;
 }
 
 void Service::cancel(RequestId id) {

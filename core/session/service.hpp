@@ -60,9 +60,12 @@ class Service {
     // Throws QueueFull, or what Generator::add throws; Error(TSR_CANCELLED) after close(), Error(TSR_DEVICE_LOST) once
     // a device is lost.
     RequestId submit(Request request);
+    // All of them or, if it throws, none; at least one. Their ids follow each other; the first is returned. Where
+    // nothing waits, there is room for any number.
+    RequestId submit(std::vector<Request> requests);
 
-    // Ends a request with kCancelled: now if it waits, else at the next node of the step if that works for requests
-    // alone that have been cancelled, else after the step. Unknown ids are ignored.
+    // Ends a request with kCancelled: at the next node of the step if that works for requests alone that have been
+    // cancelled, else after the step. Unknown ids are ignored.
     void cancel(RequestId id);
 
     // Accepts no more requests.

@@ -108,6 +108,14 @@ class Lifecycle(unittest.TestCase):
                 self.assertIn('"queue_full"', answer)
                 self.assertRegex(answer, r"\r\nRetry-After: [1-9]")
 
+    def test_more_choices_than_may_wait(self):
+        with RunningServer("--parallel", "1", "--queue", "2") as server:
+            for stream in (False, True):
+                status, answer = server.request("POST", CHAT, chat("hi", n=8, stream=stream, max_tokens=2))
+                self.assertEqual(status, 200, answer)
+                text = json.dumps(answer) if not stream else answer.decode()
+                self.assertEqual(text.count('"finish_reason": "length"' if not stream else '"finish_reason":"length"'), 8)
+
     def test_tools_are_described_where_the_template_has_them(self):
         tools = [{"type": "function", "function": {"name": "weather", "description": "Of a city",
                                                    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}}}}]

@@ -441,6 +441,45 @@ TEST_F(ServiceTest, WhatIsTooMuchIsRefusedAtOnce) {
     EXPECT_EQ(service.status().counters.finished, 2u);
 }
 
+TEST_F(ServiceTest, OfSeveralRequestsAllAreTakenOrNone) {
+    load(64, 1, 256);
+    ServiceOptions options;
+    options.waiting_requests = 3;
+    Service service(engine(), *tokenizer_, options);
+    std::vector<Result> results(5);
+    const auto requests = [&](size_t count) {
+        std::vector<Request> made;
+        for (size_t i = 0; i < count; ++i) made.push_back(request(question(0), results[i], 1));
+        return made;
+    };
+    std::vector<Request> wrong = requests(2);
+    wrong.back().prompt.clear();
+    EXPECT_THROW(service.submit(std::move(wrong)), Error);
+    EXPECT_EQ(service.status().waiting, 0u);
+    const RequestId first = service.submit(requests(1));
+    EXPECT_THROW(service.submit(requests(3)), QueueFull);
+    EXPECT_EQ(service.status().waiting, 1u);
+    EXPECT_EQ(service.submit(requests(2)), first + 1);
+    EXPECT_THROW(service.submit(requests(1)), QueueFull);
+    service.close();
+    service.run();
+    EXPECT_EQ(service.status().counters.finished, 3u);
+}
+
+TEST_F(ServiceTest, WhereNothingWaitsThereIsRoomForAnyNumber) {
+    load(64, 1, 256);
+    ServiceOptions options;
+    options.waiting_requests = 2;
+    Service service(engine(), *tokenizer_, options);
+    Result result;
+    std::vector<Request> requests;
+    for (int i = 0; i < 5; ++i) requests.push_back(request(question(0), result, 1));
+    service.submit(std::move(requests));
+    service.close();
+    service.run();
+    EXPECT_EQ(service.status().counters.finished, 5u);
+}
+
 TEST_F(ServiceTest, StoppingEndsAllRequests) {
     load(64 + 3, 4, 4096);
     std::vector<Result> found(10);
