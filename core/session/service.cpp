@@ -98,7 +98,9 @@ void Service::take_inbox() {
     {
         const std::scoped_lock lock(mutex_);
         inbox.swap(inbox_);
-        inbox_tokens_ = 0;
+        // They wait until the next status says otherwise.
+        status_.waiting += inbox.size();
+        status_.waiting_tokens += std::exchange(inbox_tokens_, 0);
         cancelled.swap(cancelled_);
         stopped = stopped_;
     }

@@ -480,6 +480,27 @@ TEST_F(ServiceTest, WhereNothingWaitsThereIsRoomForAnyNumber) {
     EXPECT_EQ(service.status().counters.finished, 5u);
 }
 
+TEST_F(ServiceTest, RequestsOnTheirWayFromTheInboxCountAsWaiting) {
+    load(64, 1, 256);
+    ServiceOptions options;
+    options.waiting_requests = 3;
+    Service service(engine(), *tokenizer_, options);
+    Result result;
+    size_t waiting = 0;
+    Request cancelled = request(question(0), result, 1);
+    // The engine's thread calls this when it has taken all three and told nobody yet.
+    cancelled.on_finish = [&](const Answer&) {
+        waiting = service.status().waiting;
+        EXPECT_THROW(service.submit(request(question(0), result, 1)), QueueFull);
+        service.close();
+    };
+    service.cancel(service.submit(std::move(cancelled)));
+    service.submit(request(question(0), result, 1));
+    service.submit(request(question(0), result, 1));
+    service.run();
+    EXPECT_EQ(waiting, 3u);
+}
+
 TEST_F(ServiceTest, StoppingEndsAllRequests) {
     load(64 + 3, 4, 4096);
     std::vector<Result> found(10);
