@@ -191,9 +191,10 @@ void Server::State::wait_for_signal() {
     signals.async_wait([this](const boost::system::error_code& cancelled, int signal) {
         if (cancelled) return;
         if (signal == SIGHUP) {
+            // First, since it does not depend on the keys: the file may have been moved away.
+            log_file.reopen();
             try {
                 access.reload();
-                log_file.reopen();
                 log().info("keys were read again");
             } catch (const Error& error) {
                 log().error("keys could not be read again and are as before: {}", error.what());

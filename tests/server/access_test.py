@@ -157,6 +157,22 @@ class Access(unittest.TestCase):
             self.assertNotIn("confidential", log + "".join(server.lines))
             self.assertNotIn("hidden", log + "".join(server.lines))
 
+    def test_keys_that_are_none_do_not_keep_the_log_from_being_reopened(self):
+        with tempfile.TemporaryDirectory() as folder:
+            keys, path = os.path.join(folder, "keys"), os.path.join(folder, "access")
+            with open(keys, "w") as file:
+                file.write("one\n")
+            with RunningServer("--api-key-file", keys, "--access-log", path) as server:
+                os.rename(path, path + ".1")
+                with open(keys, "w") as file:
+                    file.write("# none\n")
+                server.process.send_signal(signal.SIGHUP)
+                end = time.time() + 20
+                while not os.path.exists(path):
+                    self.assertLess(time.time(), end, "the log was not opened again")
+                    time.sleep(0.02)
+                self.assertEqual(server.request("GET", "/v1/models", None, {"Authorization": "Bearer one"})[0], 200)
+
     def test_a_log_that_nobody_reads_delays_nobody(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "pipe")
