@@ -99,8 +99,9 @@ struct Server::State {
     std::mutex mutex;
     std::condition_variable changed;
     std::list<std::weak_ptr<Answering>> answers;  // being made
-    // Requests for generations until their answers have been made and written; from before their work begins, so that
-    // a signal finds those whose first token is faster than the thread that requested it.
+    // Requests that are more than a look at the server's state, until their answers have been made and written; from
+    // before their work begins, so that a signal finds those whose first token is faster than the thread that requested
+    // it.
     std::list<std::weak_ptr<Exchange>> unanswered;
     bool draining = false, ended = false;
     Clock::time_point drain_until;
@@ -286,7 +287,7 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
     const Route* const route = route_of(exchange->request());
     exchange->set_headers(access.cors_headers(exchange->request()));
     if (!route->on_worker) return route->handler(exchange);
-    if (route->limited) {
+    {
         const std::scoped_lock lock(mutex);
         unanswered.push_back(exchange);
     }
