@@ -27,9 +27,11 @@ constexpr int kPollMilliseconds = 100;
 constexpr std::chrono::seconds kLastWrites(1);
 
 std::string line_of(const Access& access) {
-    const auto now = std::chrono::system_clock::now();
-    std::string line = fmt::format(R"({{"time":"{:%FT%T}Z","id":{},"client":)",
-                                   std::chrono::floor<std::chrono::milliseconds>(now), access.request->number);
+    using std::chrono::milliseconds, std::chrono::seconds;
+    const auto now = std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
+    const auto second = std::chrono::floor<seconds>(now);
+    std::string line = fmt::format(R"({{"time":"{:%FT%T}.{:03}Z","id":{},"client":)", second, (now - second).count(),
+                                   access.request->number);
     append_json(line, access.request->address);
     line += R"(,"method":)";
     append_json(line, access.request->method);

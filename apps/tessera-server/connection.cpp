@@ -15,6 +15,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -103,7 +104,8 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
           body_(std::move(body)),
           keep_alive_(keep_alive),
           chunked_(chunked),
-          unread_(connection_->context_.unread) {}
+          unread_(connection_->context_.unread),
+          headers_{{"X-Request-Id", std::to_string(request_.number)}} {}
 
     // The last reference may be the engine's; a connection ends on the thread of I/O.
     ~Answer() override {
@@ -119,7 +121,7 @@ class Connection::Answer final : public Exchange, public std::enable_shared_from
 
     void set_headers(Headers headers) override {
         const std::scoped_lock lock(mutex_);
-        headers_ = std::move(headers);
+        std::ranges::move(headers, std::back_inserter(headers_));
     }
 
     void respond(HttpResponse response) override {

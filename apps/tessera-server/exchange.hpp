@@ -15,7 +15,7 @@ namespace tessera::server {
 using Headers = std::vector<std::pair<std::string, std::string>>;
 
 struct HttpRequest {
-    uint64_t number = 0;    // no other of this process has it
+    uint64_t number = 0;    // no other of this process has it; the answer's X-Request-Id
     unsigned version = 11;  // 10 of HTTP/1.0
     std::string method;     // "GET"
     std::string path;       // without query, as sent
@@ -55,7 +55,7 @@ class Exchange {
     // The request's body has been read and is empty from now on: it counts among the memory that all requests share.
     virtual void drop_body() = 0;
 
-    // Headers of the answer beside its own. Before it begins.
+    // Headers of the answer beside its own. Once, before it begins.
     virtual void set_headers(Headers headers) = 0;
 
     // The whole answer.

@@ -157,6 +157,21 @@ class Access(unittest.TestCase):
             self.assertNotIn("confidential", log + "".join(server.lines))
             self.assertNotIn("hidden", log + "".join(server.lines))
 
+    def test_a_line_of_the_log_names_its_answer(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "access")
+            numbers = []
+            with RunningServer("--access-log", path) as server:
+                for method, target, body in (("GET", "/health", None), ("POST", CHAT, chat(max_tokens=1, stream=True)), ("GET", "/nowhere", None)):
+                    server.request(method, target, body, {"Origin": f"http://127.0.0.1:{server.port}"})
+                    numbers.append(int(server.headers["X-Request-Id"]))
+            with open(path) as file:
+                lines = [json.loads(line) for line in file]
+            self.assertEqual([line["id"] for line in lines], numbers)
+            self.assertEqual(len(set(numbers)), 3)
+            for line in lines:
+                self.assertRegex(line["time"], r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$")
+
     def test_keys_that_are_none_do_not_keep_the_log_from_being_reopened(self):
         with tempfile.TemporaryDirectory() as folder:
             keys, path = os.path.join(folder, "keys"), os.path.join(folder, "access")
