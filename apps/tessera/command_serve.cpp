@@ -44,7 +44,7 @@ server::ServerSettings read_server(Arguments& arguments) {
     if (const auto seconds = arguments.integer("timeout", 1, 1 << 20))
         settings.write_time = std::chrono::seconds(*seconds);
     settings.waiting_requests =
-        static_cast<uint32_t>(arguments.integer("queue", 0, 1 << 20).value_or(settings.waiting_requests));
+        static_cast<uint32_t>(arguments.integer("queue", 1, 1 << 20).value_or(settings.waiting_requests));
     if (const auto mebibytes = arguments.integer("body-limit", 1, 1 << 20))
         settings.body_bytes = uint64_t(*mebibytes) << 20;
     if (const auto mebibytes = arguments.integer("held-limit", 1, 1 << 20))

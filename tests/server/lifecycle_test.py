@@ -119,6 +119,11 @@ class Lifecycle(unittest.TestCase):
                 self.assertIn('"queue_full"', answer)
                 self.assertRegex(answer, r"\r\nRetry-After: [1-9]")
 
+    def test_a_queue_has_room(self):
+        failed = subprocess.run([running_server.PROGRAM, "--port", "0", "--queue", "0"], capture_output=True, text=True)
+        self.assertNotEqual(failed.returncode, 0)
+        self.assertIn("--queue", failed.stderr)
+
     def test_more_choices_than_may_wait(self):
         with RunningServer("--parallel", "1", "--queue", "2") as server:
             for stream in (False, True):
