@@ -30,8 +30,9 @@ std::vector<std::string> read_stops(const Fields& fields) {
     if (!given) return stops;
     if (given->is_string()) {
         stops.emplace_back(given->get_string());
-    } else if (const json::array* list = fields.array("stop", kMaximumStops)) {
-        for (const json::value& value : *list) {
+    } else {
+        if (!given->is_array()) fields.reject("stop", "a text or a list of texts");
+        for (const json::value& value : *fields.array("stop", kMaximumStops)) {
             if (!value.is_string()) fields.reject("stop", "a text or a list of texts");
             stops.emplace_back(value.get_string());
         }

@@ -102,7 +102,7 @@ constexpr Flag kFlags[] = {
              "the prompt or text from a file ('-': standard input); with --parallel one prompt a line"),
     supported("predict", "-n --predict --n-predict", Takes::kValue, "N", kGenerate, Group::kPrompt,
              "at most N new tokens; -1: until the model ends or the context is full"),
-    supported("parallel", "--parallel -np", Takes::kValue, "N", kGenerate, Group::kPrompt, "work on N prompts of the file at once"),
+    supported("parallel", "--parallel -np", Takes::kValue, "N", kGenerate, Group::kPrompt, "work on N prompts of the file at once (1); serve: on N answers (16)"),
     supported("chat", "--chat -cnv --conversation", Takes::kNothing, "", kModel, Group::kPrompt,
              "run: put the prompt into the model's chat template (the bundled model's default)"),
     supported("raw", "--raw -no-cnv --no-conversation", Takes::kNothing, "", kModel, Group::kPrompt,

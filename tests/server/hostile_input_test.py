@@ -54,6 +54,7 @@ class HostileInput(unittest.TestCase):
         error = self.refused({**chat(), "top_p": 2})
         self.assertEqual(error["param"], "top_p")
         self.assertIn("found 2", error["message"])
+        self.assertIn("expected a text or a list of texts, found 5", self.refused({**chat(), "stop": 5})["message"])
         error = self.refused({"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": 4}]}]})
         self.assertEqual(error["param"], "messages[1].content[0].text")
 
