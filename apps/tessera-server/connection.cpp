@@ -59,6 +59,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void header_read();
     void read_body();
     void read_more();
+    void name_unread_request();
     void failed(const boost::system::error_code& error);
     void late_request();
     void refuse(HttpResponse response);
@@ -350,9 +351,16 @@ void Connection::read_more() {
         });
 }
 
+// For a line in the log and an answer: one whose header cannot be read has a number and a sender alone.
+void Connection::name_unread_request() {
+    request_ = {};
+    request_.number = ++context_.requests;
+    request_.address = address_;
+}
+
 void Connection::failed(const boost::system::error_code& error) {
     // The request was refused meanwhile, and the refusal is to be sent.
-    if (error == asio::error::operation_aborted && answer_) return;
+    if (answer_) return;
     unsigned status = 400;
     std::string message = "the request is not valid HTTP: " + error.message();
     if (error == http::error::end_of_stream || error == http::error::partial_message ||
@@ -367,21 +375,12 @@ void Connection::failed(const boost::system::error_code& error) {
         status = 413;
         message = fmt::format("the request's body has more than {} bytes", context_.settings.body_bytes);
     }
-    if (request_.number == 0 || request_.number != context_.requests || answer_) {
-        request_ = {};
-        request_.number = ++context_.requests;
-        request_.address = address_;
-        start_ = Clock::now();
-    }
+    if (!parser_->is_header_done()) name_unread_request();
     refuse(to_response(ApiError(status, message)));
 }
 
 void Connection::late_request() {
-    if (!parser_->is_header_done()) {
-        request_ = {};
-        request_.number = ++context_.requests;
-        request_.address = address_;
-    }
+    if (!parser_->is_header_done()) name_unread_request();
     refuse(to_response(ApiError(408, "the request did not arrive in time")));
 }
 

@@ -96,6 +96,24 @@ class HostileInput(unittest.TestCase):
         self.assertIn(b" 413 ", self.server.raw(b"POST /completion HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                                                 b"Content-Length: 9000000000\r\n\r\n"))
 
+    def test_what_is_logged_of_a_body_that_is_refused(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "access")
+            with RunningServer("--access-log", path, "--body-limit", "1") as server:
+                with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+                    connection.sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                                       b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
+                    # Others come in between: the server's own count of requests has this one as well.
+                    asked = 1
+                    while server.metric("http_requests_total") == asked:
+                        asked += 1
+                    connection.sendall((b"ff000\r\n" + b" " * 0xff000 + b"\r\n") * 2)
+                    self.assertIn(b" 413 ", connection.recv(4096))
+            with open(path) as file:
+                lines = [json.loads(line) for line in file]
+            self.assertEqual([(line["method"], line["path"]) for line in lines if line["status"] == 413], [("POST", "/tokenize")])
+            self.assertEqual(sorted(line["id"] for line in lines), list(range(1, len(lines) + 1)))
+
     def test_requests_that_do_not_arrive(self):
         post = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
         late = (b"GET /health HTTP/1.1\r\n", b"GET /health HTTP/1.1\r\nHost: loc", post)
