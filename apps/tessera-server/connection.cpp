@@ -48,13 +48,18 @@ class Connection : public std::enable_shared_from_this<Connection> {
         socket_.set_option(Tcp::no_delay(true), error);
         ++context_.open;
     }
-    ~Connection() { --context_.open; }
+    ~Connection() {
+        has_arrived();
+        --context_.open;
+    }
 
     void read_request();
 
   private:
     class Answer;
 
+    void is_arriving();
+    void has_arrived();
     void read_header();
     void header_read();
     void read_body();
@@ -80,6 +85,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     asio::steady_timer timer_;
     ConnectionContext& context_;
     std::string address_;
+    std::optional<std::list<std::function<void()>>::iterator> arriving_;
     beast::flat_buffer buffer_;
     std::optional<http::request_parser<http::string_body>> parser_;
     HttpRequest request_;
@@ -275,7 +281,19 @@ void Connection::set_deadline(std::chrono::milliseconds time, void (Connection::
     });
 }
 
+// As the last of those that may be closed for others' sake.
+void Connection::is_arriving() {
+    has_arrived();
+    arriving_ = context_.arriving.insert(context_.arriving.end(), [this] { close(); });
+}
+
+void Connection::has_arrived() {
+    if (arriving_) context_.arriving.erase(*arriving_);
+    arriving_.reset();
+}
+
 void Connection::read_request() {
+    is_arriving();
     parser_.emplace();
     parser_->header_limit(kHeaderBytes);
     parser_->body_limit(context_.settings.body_bytes);
@@ -299,6 +317,7 @@ void Connection::read_header() {
 
 void Connection::header_read() {
     start_ = Clock::now();
+    is_arriving();
     const auto& message = parser_->get();
     request_ = {};
     request_.number = ++context_.requests;
@@ -386,6 +405,7 @@ void Connection::late_request() {
 
 // Answers without having read all of the request; the connection ends.
 void Connection::refuse(HttpResponse response) {
+    has_arrived();
     keep_alive_ = false;
     ++deadline_;
     boost::system::error_code unused;
@@ -398,6 +418,7 @@ void Connection::refuse(HttpResponse response) {
 }
 
 void Connection::handle() {
+    has_arrived();
     ++deadline_;
     request_.body = std::move(parser_->get().body());
     parser_.reset();
@@ -493,6 +514,7 @@ void Connection::lose() {
 }
 
 void Connection::close() {
+    has_arrived();
     ++deadline_;
     timer_.cancel();
     boost::system::error_code unused;
@@ -510,6 +532,13 @@ void Connection::log_access(const Answer& answer) {
 
 void serve_connection(Tcp::socket socket, ConnectionContext& context) {
     std::make_shared<Connection>(std::move(socket), context)->read_request();
+}
+
+bool close_longest_arriving(ConnectionContext& context) {
+    if (context.arriving.empty()) return false;
+    const auto close = context.arriving.front();
+    close();
+    return true;
 }
 
 }  // namespace tessera::server

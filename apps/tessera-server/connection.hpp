@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <list>
 
 namespace tessera::server {
 
@@ -24,10 +25,16 @@ struct ConnectionContext {
     ByteBudget bodies, unread;  // of requests; of answers, until clients have read them
     uint64_t requests = 0;      // received so far
     uint32_t open = 0;          // connections
-    bool closing = false;       // answers end their connections
+    // Each closes a connection whose request has not arrived; those that have told nothing for longest first.
+    std::list<std::function<void()>> arriving;
+    bool closing = false;  // answers end their connections
 };
 
 // Reads the first request. Everything of a connection happens on the executor of `socket`, which one thread runs.
 void serve_connection(boost::asio::ip::tcp::socket socket, ConnectionContext& context);
+
+// Closes the connection that has waited longest for the rest of its request, so that another has room. False: the
+// requests of all have arrived.
+bool close_longest_arriving(ConnectionContext& context);
 
 }  // namespace tessera::server

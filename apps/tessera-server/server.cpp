@@ -78,6 +78,7 @@ struct Server::State {
     std::string path_of(const HttpRequest& request) const;
     void handle(const std::shared_ptr<Exchange>& exchange);
     void accept();
+    bool make_room();
     void tick();
     void wait_for_signal();
     void begin_draining();
@@ -90,6 +91,7 @@ struct Server::State {
     ClientAccounts accounts;
     AccessLog log_file;
     ConnectionContext context;
+    uint64_t closed_for_others = 0;  // connections
     asio::io_context io{1};
     Tcp::acceptor acceptor{io};
     asio::steady_timer retry{io}, timer{io};
@@ -155,6 +157,7 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
 void Server::State::accept() {
     acceptor.async_accept([this](const boost::system::error_code& error, Tcp::socket socket) {
         if (error == asio::error::operation_aborted) return;
+        if (error == asio::error::no_descriptors && make_room()) return accept();
         if (error) {
             // No more descriptors, perhaps: others may be closed meanwhile.
             retry.expires_after(std::chrono::milliseconds(100));
@@ -163,9 +166,16 @@ void Server::State::accept() {
             });
             return;
         }
-        if (context.open < settings.connections) serve_connection(std::move(socket), context);
+        if (context.open < settings.connections || make_room()) serve_connection(std::move(socket), context);
         accept();
     });
+}
+
+// Who sends no request takes nobody's place.
+bool Server::State::make_room() {
+    if (!close_longest_arriving(context)) return false;
+    ++closed_for_others;
+    return true;
 }
 
 void Server::State::tick() {
@@ -365,7 +375,7 @@ void Server::State::add_routes() {
 
 // On the thread of I/O.
 ServerStatus Server::State::status() const {
-    return {context.open,          context.requests,   context.bodies.used(),
+    return {context.open,          closed_for_others,  context.requests,  context.bodies.used(),
             context.unread.used(), accounts.refused(), log_file.dropped()};
 }
 

@@ -4,6 +4,7 @@ import concurrent.futures
 import json
 import os
 import random
+import resource
 import socket
 import tempfile
 import time
@@ -113,6 +114,36 @@ class HostileInput(unittest.TestCase):
                 lines = [json.loads(line) for line in file]
             self.assertEqual([(line["method"], line["path"]) for line in lines if line["status"] == 413], [("POST", "/tokenize")])
             self.assertEqual(sorted(line["id"] for line in lines), list(range(1, len(lines) + 1)))
+
+    def test_silent_connections_make_room(self):
+        def flood(server, count):
+            connections = []
+            try:
+                for number in range(count):
+                    connections.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+                    if number % 2:
+                        connections[-1].sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                                                b"Content-Length: 50000000\r\n\r\n{")
+                    if number % 100 == 99:
+                        self.assertEqual(server.request("GET", "/health")[0], 200)
+                self.assertGreater(server.metric("http_connections_closed_total"), 0)
+                self.assertEqual(server.request("POST", CHAT, chat("hi", max_tokens=1))[0], 200)
+            finally:
+                for connection in connections:
+                    connection.close()
+
+        with RunningServer() as server:
+            with self.subTest("more than the server serves"):
+                _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+                if most < 8192:
+                    self.skipTest("this process may not open so many")
+                resource.setrlimit(resource.RLIMIT_NOFILE, (8192, most))
+                resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (8192, most))
+                flood(server, 4200)
+        with RunningServer() as server:
+            with self.subTest("more than the system lets it open"):
+                resource.prlimit(server.process.pid, resource.RLIMIT_NOFILE, (100, most))
+                flood(server, 300)
 
     def test_requests_that_do_not_arrive(self):
         post = b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: 50\r\n\r\n{"
