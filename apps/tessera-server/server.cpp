@@ -8,6 +8,7 @@
 #include "apps/tessera-server/http_text.hpp"
 #include "apps/tessera-server/info_api.hpp"
 #include "apps/tessera-server/page.hpp"
+#include "apps/tessera-server/request_workers.hpp"
 #include "apps/tessera-server/text_api.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
@@ -17,7 +18,6 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <boost/asio/thread_pool.hpp>
 #include <pthread.h>
 
 #include <algorithm>
@@ -38,8 +38,6 @@ namespace asio = boost::asio;
 using Tcp = asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 
-constexpr size_t kWorkers = 2;
-
 struct Route {
     bool needs_key = true;
     bool on_worker = false;
@@ -52,11 +50,6 @@ bool is_not_offered(std::string_view path) {
     static constexpr std::string_view kPaths[] = {"/embedding", "/embeddings", "/v1/embeddings", "/infill",
                                                   "/rerank",    "/reranking",  "/v1/rerank",     "/v1/reranking"};
     return std::ranges::find(kPaths, path) != std::end(kPaths);
-}
-
-// As tools that list threads show it.
-void name_this_thread(const char* name) {
-    pthread_setname_np(pthread_self(), name);
 }
 
 }  // namespace
@@ -96,7 +89,6 @@ struct Server::State {
     Tcp::acceptor acceptor{io};
     asio::steady_timer retry{io}, timer{io};
     asio::signal_set signals{io};
-    asio::thread_pool workers{kWorkers};
     std::map<std::pair<std::string, std::string>, Route> routes;  // by method and path
     std::mutex mutex;
     std::condition_variable changed;
@@ -107,6 +99,7 @@ struct Server::State {
     std::list<std::weak_ptr<Exchange>> unanswered;
     bool draining = false, ended = false;
     Clock::time_point drain_until;
+    RequestWorkers workers;
     std::thread thread;
 };
 
@@ -147,9 +140,8 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
     wait_for_signal();
     accept();
     tick();
-    for (size_t i = 0; i < kWorkers; ++i) asio::post(workers, [] { name_this_thread("tessera-worker"); });
     thread = std::thread([this] {
-        name_this_thread("tessera-io");
+        pthread_setname_np(pthread_self(), "tessera-io");  // as tools that list threads show it
         io.run();
     });
 }
@@ -159,7 +151,7 @@ void Server::State::accept() {
         if (error == asio::error::operation_aborted) return;
         if (error == asio::error::no_descriptors && make_room()) return accept();
         if (error) {
-            // No more descriptors, perhaps: others may be closed meanwhile.
+            // Others may be closed meanwhile.
             retry.expires_after(std::chrono::milliseconds(100));
             retry.async_wait([this](const boost::system::error_code& cancelled) {
                 if (!cancelled) accept();
@@ -301,7 +293,8 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
         const std::scoped_lock lock(mutex);
         unanswered.push_back(exchange);
     }
-    asio::post(workers, [exchange, route] {
+    const HttpRequest& request = exchange->request();
+    workers.post(access.sender_of(request).client, request.body.size(), [exchange, route] {
         try {
             route->handler(exchange);
         } catch (...) {
@@ -383,7 +376,7 @@ Server::Server(const ServerSettings& settings, ModelHost& host, std::string name
     : state_(std::make_unique<State>(settings, host, std::move(name))) {}
 
 Server::~Server() {
-    state_->workers.join();
+    state_->workers.stop();
     state_->io.stop();
     state_->thread.join();
 }

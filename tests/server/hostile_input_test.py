@@ -5,6 +5,7 @@ import json
 import os
 import random
 import resource
+import select
 import socket
 import tempfile
 import time
@@ -161,6 +162,19 @@ class HostileInput(unittest.TestCase):
         self.assertEqual(sorted(line["path"] for line in lines), ["", "", "/tokenize"])
         for line in lines:
             self.assertLess(abs(line["seconds"] - 30), 15)
+
+    def test_large_bodies_do_not_hold_up_small_ones(self):
+        large = json.dumps(chat("some words of text " * (1 << 20))).encode()
+        connections = [socket.create_connection(("127.0.0.1", self.server.port), timeout=60) for _ in range(6)]
+        for connection in connections:
+            connection.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
+                               % (CHAT.encode(), len(large), large))
+        self.assertEqual(self.server.request("POST", CHAT, chat("hi", max_tokens=1))[0], 200)
+        answered = select.select(connections, [], [], 0)[0]
+        self.assertLess(len(answered), 4)
+        for connection in connections:
+            self.assertIn(b" 400 ", connection.recv(4096))
+            connection.close()
 
     def test_several_requests_at_once_on_one_connection(self):
         one = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"

@@ -1,0 +1,72 @@
+#include "apps/tessera-server/request_workers.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <future>
+#include <memory>
+#include <thread>
+
+namespace tessera::server {
+namespace {
+
+constexpr uint64_t kLarge = RequestWorkers::kSmallBytes + 1;
+
+TEST(RequestWorkers, SmallBodiesDoNotWaitForLargeOnes) {
+    RequestWorkers workers;
+    std::promise<void> begun, release, done;
+    workers.post("a", kLarge, [&] {
+        begun.set_value();
+        release.get_future().wait();
+    });
+    begun.get_future().wait();
+    std::atomic<bool> large{false};
+    workers.post("a", kLarge, [&] { large = true; });
+    workers.post("a", RequestWorkers::kSmallBytes, [&] { done.set_value(); });
+    done.get_future().wait();
+    EXPECT_FALSE(large);
+    release.set_value();
+}
+
+TEST(RequestWorkers, ClientsTakeTurns) {
+    RequestWorkers workers;
+    std::promise<void> begun, release, done;
+    workers.post("flood", kLarge, [&] {
+        begun.set_value();
+        release.get_future().wait();
+    });
+    begun.get_future().wait();
+    int before = 0, flood = 0;  // of the one thread that takes large ones
+    for (int i = 0; i < 9; ++i) workers.post("flood", 4 << 20, [&] { ++flood; });
+    workers.post("light", kLarge, [&] {
+        before = flood;
+        done.set_value();
+    });
+    release.set_value();
+    done.get_future().wait();
+    EXPECT_LT(before, 5);
+    workers.stop();
+}
+
+TEST(RequestWorkers, WhatRunsIsFinishedAndNothingIsKept) {
+    auto held = std::make_shared<int>();
+    std::atomic<bool> finished{false};
+    std::promise<void> begun;
+    {
+        RequestWorkers workers;
+        workers.post("a", kLarge, [&] {
+            begun.set_value();
+            std::this_thread::sleep_for(std::chrono::milliseconds(20));
+            finished = true;
+        });
+        begun.get_future().wait();
+        for (int i = 0; i < 3; ++i) workers.post("a", kLarge, [held] {});
+    }
+    EXPECT_TRUE(finished);
+    EXPECT_EQ(held.use_count(), 1);
+}
+
+}  // namespace
+}  // namespace tessera::server
