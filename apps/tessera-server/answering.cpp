@@ -69,8 +69,10 @@ void Answering::start(session::Request request, const ClientLimits& limits, Clie
         each.on_finish = [self, i](const session::Answer& answer) { self->finished(i, answer); };
     }
     if (form_.stream && form_.progress) {
-        requests.front().on_prompt = [self](uint32_t done, uint32_t total) {
-            self->send(self->progress_json(done, total));
+        requests.front().on_prompt = [self](const session::PromptProgress& progress) {
+            self->send(self->progress_json(
+                fmt::format(R"("prompt_progress":{{"total":{},"cache":{},"processed":{},"time_ms":{:.3f}}})",
+                            progress.total, progress.reused, progress.done, progress.seconds * 1000)));
         };
     }
     try {

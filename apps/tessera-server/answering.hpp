@@ -38,7 +38,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
     virtual void on_finish(size_t choice, const session::Answer& answer) = 0;
     // After the last choice has finished; ends the exchange. The client's place is free by then.
     virtual void on_end() = 0;
-    virtual std::string progress_json(uint32_t done, uint32_t total) = 0;
+    // The event that tells `progress`, a field of JSON.
+    virtual std::string progress_json(std::string_view progress) = 0;
     // The first event of a stream; empty: there is none.
     virtual std::string opening_json() { return {}; }
 

@@ -33,9 +33,8 @@ std::string ChatAnswer::opening_json() {
     return head("chat.completion.chunk") + R"("choices":[)" + choices + "]}";
 }
 
-std::string ChatAnswer::progress_json(uint32_t done, uint32_t total) {
-    return head("chat.completion.chunk") +
-           fmt::format(R"("choices":[],"prompt_progress":{{"total":{},"processed":{}}}}})", total, done);
+std::string ChatAnswer::progress_json(std::string_view progress) {
+    return fmt::format(R"({}"choices":[],{}}})", head("chat.completion.chunk"), progress);
 }
 
 void ChatAnswer::on_probabilities(size_t index, const session::TokenProbabilities& token) {

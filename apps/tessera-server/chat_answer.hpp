@@ -35,7 +35,7 @@ class ChatAnswer final : public Answering {
         std::string finish;
     };
 
-    std::string progress_json(uint32_t done, uint32_t total) override;
+    std::string progress_json(std::string_view progress) override;
     std::string opening_json() override;
 
     void take(size_t index, std::span<const text::ReplyEvent> events);

@@ -30,8 +30,8 @@ std::string CompletionAnswer::tail() const {
                        usage_.reused_tokens, timings_json());
 }
 
-std::string CompletionAnswer::progress_json(uint32_t done, uint32_t total) {
-    return head() + fmt::format(R"(],"prompt_progress":{{"total":{},"processed":{}}}}})", total, done);
+std::string CompletionAnswer::progress_json(std::string_view progress) {
+    return fmt::format(R"({}],{}}})", head(), progress);
 }
 
 void CompletionAnswer::on_probabilities(size_t index, const session::TokenProbabilities& token) {
@@ -99,9 +99,8 @@ PlainAnswer::PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<con
                          std::string prompt, bool tokens)
     : Answering(std::move(exchange), std::move(model), form), prompt_(std::move(prompt)), tokens_(tokens) {}
 
-std::string PlainAnswer::progress_json(uint32_t done, uint32_t total) {
-    return fmt::format(R"({{"index":0,"content":"","stop":false,"prompt_progress":{{"total":{},"processed":{}}}}})",
-                       total, done);
+std::string PlainAnswer::progress_json(std::string_view progress) {
+    return fmt::format(R"({{"index":0,"content":"","stop":false,{}}})", progress);
 }
 
 void PlainAnswer::on_probabilities(size_t, const session::TokenProbabilities& token) {

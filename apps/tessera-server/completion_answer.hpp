@@ -27,7 +27,7 @@ class CompletionAnswer final : public Answering {
     void on_text(size_t choice, std::string_view text) override;
     void on_finish(size_t choice, const session::Answer& answer) override;
     void on_end() override;
-    std::string progress_json(uint32_t done, uint32_t total) override;
+    std::string progress_json(std::string_view progress) override;
 
     std::string choice_json(size_t index, std::string_view text);
     std::string head() const;
@@ -49,7 +49,7 @@ class PlainAnswer final : public Answering {
     void on_text(size_t choice, std::string_view text) override;
     void on_finish(size_t choice, const session::Answer& answer) override;
     void on_end() override;
-    std::string progress_json(uint32_t done, uint32_t total) override;
+    std::string progress_json(std::string_view progress) override;
 
     const std::string prompt_;
     const bool tokens_;

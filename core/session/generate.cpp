@@ -185,11 +185,11 @@ void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
     for (size_t i = 0; i < entries_.size(); ++i) {
         Task& task = *tasks_[i];
         remember(task);
-        if (!entries_[i].output) {
-            if (task.request.on_prompt && task.answer.new_tokens == 0)
-                task.request.on_prompt(std::min(cached(task), task.prompt_size), task.prompt_size);
-            continue;
+        if (task.request.on_prompt && task.answer.new_tokens == 0) {
+            task.request.on_prompt({std::min(cached(task), task.prompt_size), task.prompt_size,
+                                    task.answer.reused_tokens, seconds_since(task.admitted)});
         }
+        if (!entries_[i].output) continue;
         sampling.emplace_back(&task, outputs[output++]);
     }
     const auto work = [&](size_t i) { sample(*sampling[i].first, sampling[i].second); };

@@ -61,6 +61,13 @@ struct TokenProbabilities {
     std::vector<std::pair<Token, float>> best;  // the most likely ones with their log probabilities, best first
 };
 
+// How far a prompt has been computed.
+struct PromptProgress {
+    uint32_t done = 0, total = 0;  // tokens
+    uint32_t reused = 0;           // of those done, found in the cache
+    double seconds = 0;            // since admission
+};
+
 struct Request {
     std::vector<Token> prompt;    // at least one token
     SamplingParameters sampling;  // without effect if `sampler` is given
@@ -79,9 +86,9 @@ struct Request {
     std::function<std::unique_ptr<TokenConstraint>()> make_constraint;
     // Called inside Generator::step, in this order for a token.
     std::function<void(const TokenProbabilities& token)> on_probabilities;
-    std::function<void(std::string_view text)> on_text;            // whole UTF-8 characters
-    std::function<void(uint32_t done, uint32_t total)> on_prompt;  // after each of the steps that compute the prompt
-    std::function<void(const Answer& answer)> on_finish;           // once
+    std::function<void(std::string_view text)> on_text;             // whole UTF-8 characters
+    std::function<void(const PromptProgress& progress)> on_prompt;  // after each of the steps that compute the prompt
+    std::function<void(const Answer& answer)> on_finish;            // once
     // Made by the caller if nothing large may be allocated when the request is admitted: it holds buffers as large as
     // the vocabulary.
     std::optional<Sampler> sampler;

@@ -190,8 +190,15 @@ class OpenAiClient(unittest.TestCase):
         stream = self.ask(messages=[{"role": "user", "content": "progress " * 300}], stream=True, max_tokens=2,
                           extra_body={"return_progress": True})
         shown = [part.model_extra["prompt_progress"] for part in stream if "prompt_progress" in part.model_extra]
-        self.assertTrue(shown)
-        self.assertEqual(sorted(p["processed"] for p in shown), [p["processed"] for p in shown])
+        self.assertGreater(len(shown), 1)
+        for field in ("processed", "time_ms"):
+            self.assertEqual(sorted(p[field] for p in shown), [p[field] for p in shown])
+        self.assertEqual({(p["total"], p["cache"]) for p in shown}, {(shown[0]["total"], shown[0]["cache"])})
+        self.assertEqual(shown[-1]["processed"], shown[-1]["total"])
+        again = self.ask(messages=[{"role": "user", "content": "progress " * 300}], stream=True, max_tokens=1,
+                         extra_body={"return_progress": True})
+        shown_again = [part.model_extra["prompt_progress"] for part in again if "prompt_progress" in part.model_extra]
+        self.assertEqual(shown_again[-1]["cache"], shown[-1]["total"] - 1)
 
 
 if __name__ == "__main__":

@@ -400,7 +400,7 @@ TEST_F(ServiceTest, CancellingEndsARunningStepAndReleasesItsPages) {
         for (int i = 0; i < 400; ++i) prompt += "box " + std::to_string(i) + " ";
         Request made = request(prompt, result, 4000);
         bool first = true;
-        made.on_prompt = [&](uint32_t, uint32_t) {
+        made.on_prompt = [&](const PromptProgress&) {
             if (std::exchange(first, false)) started.set_value();
         };
         made.on_finish = [&](const Answer& answer) { result.answer = answer, ended.set_value(); };
