@@ -96,8 +96,11 @@ void CompletionAnswer::on_end() {
 }
 
 PlainAnswer::PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                         std::string prompt, bool tokens)
-    : Answering(std::move(exchange), std::move(model), form), prompt_(std::move(prompt)), tokens_(tokens) {}
+                         std::string prompt, std::vector<std::string> stops, bool tokens)
+    : Answering(std::move(exchange), std::move(model), form),
+      prompt_(std::move(prompt)),
+      stops_(std::move(stops)),
+      tokens_(tokens) {}
 
 std::string PlainAnswer::progress_json(std::string_view progress) {
     return fmt::format(R"({{"index":0,"content":"","stop":false,{}}})", progress);
@@ -122,10 +125,12 @@ void PlainAnswer::on_text(size_t, std::string_view text) {
 void PlainAnswer::on_finish(size_t, const session::Answer& answer) {
     using enum session::FinishReason;
     const std::string_view type = answer.reason == kEndOfText ? "eos" : answer.reason == kStopString ? "word" : "limit";
-    last_ = fmt::format(R"({{"index":0,"content":{},"stop":true,"stop_type":"{}","truncated":false,)"
+    const std::string_view word =
+        answer.stop_string < 0 ? std::string_view() : stops_[static_cast<size_t>(answer.stop_string)];
+    last_ = fmt::format(R"({{"index":0,"content":{},"stop":true,"stop_type":"{}","stopping_word":{},"truncated":false,)"
                         R"("tokens_predicted":{},"tokens_evaluated":{},"tokens_cached":{},"model":{},)",
-                        json_string(text_), type, answer.new_tokens, answer.prompt_tokens, answer.reused_tokens,
-                        json_string(model().name));
+                        json_string(text_), type, json_string(word), answer.new_tokens, answer.prompt_tokens,
+                        answer.reused_tokens, json_string(model().name));
     if (!streams()) last_ += fmt::format(R"("prompt":{},)", json_string(prompt_));
     if (!probabilities_.empty()) last_ += R"("completion_probabilities":[)" + probabilities_ + "],";
     if (tokens_) {

@@ -42,7 +42,7 @@ class CompletionAnswer final : public Answering {
 class PlainAnswer final : public Answering {
   public:
     PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                std::string prompt, bool tokens);
+                std::string prompt, std::vector<std::string> stops, bool tokens);
 
   private:
     void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
@@ -52,6 +52,7 @@ class PlainAnswer final : public Answering {
     std::string progress_json(std::string_view progress) override;
 
     const std::string prompt_;
+    const std::vector<std::string> stops_;
     const bool tokens_;
     std::string text_, probabilities_;
     std::string last_;  // the last event, or the whole answer

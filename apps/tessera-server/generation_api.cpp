@@ -43,9 +43,9 @@ std::shared_ptr<Answering> answer_plain_completion(const std::shared_ptr<Exchang
                                                    ClientAccounts& accounts) {
     PlainRequest read = read_plain_completion(exchange->request().body, *model);
     exchange->drop_body();
-    return start(
-        std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.prompt), read.tokens),
-        std::move(read.request), sender, accounts);
+    return start(std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.prompt),
+                                               std::move(read.stops), read.tokens),
+                 std::move(read.request), sender, accounts);
 }
 
 }  // namespace tessera::server

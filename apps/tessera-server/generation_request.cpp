@@ -112,7 +112,7 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
         {"response_fields", "answers have all fields"},
     };
     refuse_fields(fields, kRefused);
-    PlainRequest read{read_form(fields), {}, {}};
+    PlainRequest read{read_form(fields), {}, {}, read_stops(fields)};
     if (read.form.choices > 1) fields.refuse("n", "use /v1/completions for several answers");
     session::Request& request = read.request = read_request(fields, model);
     if (const auto count = fields.integer("n_probs", 0, kMaximumProbabilities); count && *count > 0)

@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera::server {
 
@@ -32,7 +33,8 @@ struct CompletionRequest {
 struct PlainRequest {
     AnswerForm form;
     session::Request request;
-    std::string prompt;   // as text; of an answer in one piece alone
+    std::string prompt;  // as text; of an answer in one piece alone
+    std::vector<std::string> stops;
     bool tokens = false;  // the answer has its tokens, too
 };
 

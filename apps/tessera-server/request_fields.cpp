@@ -24,29 +24,6 @@ void set(T& to, const std::optional<Value>& value) {
     if (value) to = static_cast<T>(*value);
 }
 
-std::vector<std::string> read_stops(const Fields& fields) {
-    std::vector<std::string> stops;
-    const json::value* const given = fields.find("stop");
-    if (!given) return stops;
-    if (given->is_string()) {
-        stops.emplace_back(given->get_string());
-    } else {
-        if (!given->is_array()) fields.reject("stop", "a text or a list of texts");
-        for (const json::value& value : *fields.array("stop", kMaximumStops)) {
-            if (!value.is_string()) fields.reject("stop", "a text or a list of texts");
-            stops.emplace_back(value.get_string());
-        }
-    }
-    size_t bytes = 0;
-    for (const std::string& stop : stops) {
-        bytes += stop.size();
-        if (stop.empty()) throw ApiError(400, "stop: expected a text that is not empty", "stop");
-    }
-    if (bytes > kMaximumStopBytes)
-        throw ApiError(400, fmt::format("stop: {} bytes; at most {} are accepted", bytes, kMaximumStopBytes), "stop");
-    return stops;
-}
-
 float bias_of(const Fields& fields, const json::value& value) {
     // llama-server's way to forbid a token.
     if (value.is_bool() && !value.get_bool()) return -std::numeric_limits<float>::infinity();
@@ -140,6 +117,29 @@ AnswerForm read_form(const Fields& fields) {
     form.progress = fields.boolean("return_progress").value_or(false);
     set(form.choices, fields.integer("n", 1, kMaximumChoices));
     return form;
+}
+
+std::vector<std::string> read_stops(const Fields& fields) {
+    std::vector<std::string> stops;
+    const json::value* const given = fields.find("stop");
+    if (!given) return stops;
+    if (given->is_string()) {
+        stops.emplace_back(given->get_string());
+    } else {
+        if (!given->is_array()) fields.reject("stop", "a text or a list of texts");
+        for (const json::value& value : *fields.array("stop", kMaximumStops)) {
+            if (!value.is_string()) fields.reject("stop", "a text or a list of texts");
+            stops.emplace_back(value.get_string());
+        }
+    }
+    size_t bytes = 0;
+    for (const std::string& stop : stops) {
+        bytes += stop.size();
+        if (stop.empty()) throw ApiError(400, "stop: expected a text that is not empty", "stop");
+    }
+    if (bytes > kMaximumStopBytes)
+        throw ApiError(400, fmt::format("stop: {} bytes; at most {} are accepted", bytes, kMaximumStopBytes), "stop");
+    return stops;
 }
 
 session::Request read_request(const Fields& fields, const ModelText& model) {

@@ -7,7 +7,9 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera::server {
 
@@ -20,6 +22,9 @@ struct AnswerForm {
 };
 
 AnswerForm read_form(const Fields& fields);
+
+// The texts of `stop`, none of them empty.
+std::vector<std::string> read_stops(const Fields& fields);
 
 // Sampling, limits and stop strings; the prompt is the caller's. Throws ApiError and what check_sampling_parameters
 // throws.

@@ -1,6 +1,7 @@
 """The openai client against tessera-server: what an application that was written for another server finds."""
 
 import concurrent.futures
+import json
 import unittest
 
 import openai
@@ -104,6 +105,20 @@ class OpenAiClient(unittest.TestCase):
         ids = self.server.request("POST", "/tokenize", {"content": "one two three", "add_special": True})[1]["tokens"]
         again = self.client.completions.create(model="any", prompt=ids, max_tokens=5)
         self.assertEqual(again.choices[0].text, answer.choices[0].text)
+
+    def test_the_word_that_stopped_a_completion(self):
+        for stream in (False, True):
+            def ask(**fields):
+                status, answer = self.server.request("POST", "/completion", {"prompt": "one two three", "n_predict": 8, "temperature": 0, "stream": stream, **fields})
+                self.assertEqual(status, 200)
+                events = [json.loads(line[6:]) for line in answer.decode().splitlines() if line.startswith("data: ")] if stream else [answer]
+                return "".join(event["content"] for event in events), events[-1]
+
+            text, last = ask()
+            self.assertEqual(last["stopping_word"], "")
+            word = text[-3:]
+            _, last = ask(stop=["not there", word])
+            self.assertEqual((last["stop_type"], last["stopping_word"]), ("word", word))
 
     def test_a_prompt_that_is_too_long(self):
         with self.assertRaises(openai.BadRequestError) as raised:
