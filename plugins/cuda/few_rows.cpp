@@ -105,16 +105,6 @@ bool interleaved(tsr_type weight) noexcept {
     return cuda_kernels::reads_interleaved(weight);
 }
 
-uint32_t instructions_for(const cuda::Module& module, uint32_t capability) noexcept {
-    const cuda::Image* image = cuda::find_image(module, capability);
-    if (!image) return 0;
-    uint32_t least = image->capability;
-    for (size_t i = 0; i < module.count; ++i) {
-        if (module.images[i].ptx) least = std::min(least, module.images[i].capability);
-    }
-    return least;
-}
-
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
     if (is_float(weight)) return 0;
     const bool sums = has_sums(weight);
@@ -169,7 +159,7 @@ FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& b
     const cuda::Module& module = weights_module(build, weight);
     const cuda::Image* image = cuda::find_image(module, info.compute_capability);
     if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info.compute_capability));
-    image_ = instructions_for(module, info.compute_capability);
+    image_ = cuda::instructions_for(module, info.compute_capability);
     activation_bytes_ = static_cast<int64_t>(activation_bytes(weight, k, image_));
     if (activation_bytes_ > 0) quantise_.emplace(device, *build.quantise, "quantise_activations");
     const std::string name = cpu::format_name(weight);

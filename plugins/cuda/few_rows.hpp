@@ -20,10 +20,6 @@ namespace tessera::cuda_ops {
 // The compute capability that brought dp4a: below it products are in f32.
 inline constexpr uint32_t kDp4a = 610;
 
-// The capability whose instructions a module's image for a card has, that of its virtual architecture at most: what is
-// made from compute_61 for a newer card (90@61) has no tensor cores. 0: there is no image. Pure. [any]
-uint32_t instructions_for(const cuda::Module& module, uint32_t capability) noexcept;
-
 // The modules of kernels: formats that are decoded alike.
 enum class Family { kFloat, kSmall, kK, kLevels, kCodebook };
 Family family_of(tsr_type type) noexcept;

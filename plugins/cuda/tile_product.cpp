@@ -67,7 +67,7 @@ cuda::Kernel tile_kernel(tsr_device& device, const Card& card, const Build& buil
 }  // namespace
 
 Card card_of(const cuda::Module& module, const tsr_device_info& info) noexcept {
-    return {instructions_for(module, info.compute_capability), info.compute_capability};
+    return {cuda::instructions_for(module, info.compute_capability), info.compute_capability};
 }
 
 RowForm row_form(tsr_type weight, int64_t k, const Card& card) noexcept {

@@ -16,7 +16,7 @@ namespace tessera::cuda_ops {
 
 // What runs the kernels of products of many rows.
 struct Card {
-    uint32_t instructions;  // that they are made of: instructions_for() their module
+    uint32_t instructions;  // that they are made of: cuda::instructions_for() their module
     uint32_t capability;
 };
 Card card_of(const cuda::Module& module, const tsr_device_info& info) noexcept;

@@ -101,6 +101,10 @@ TEST_F(Compile, GivesAnImageForEachArchitecture) {
     const std::string source = read(output());
     for (const char* row : {"{600, false,", "{900, false,", "{1200, false,", "{800, true,"})
         EXPECT_THAT(source, HasSubstr(row));
+    // The last number is what the card's code was made from.
+    for (const char* row :
+         {"\\{600, false, [^}]*, 600\\}", "\\{900, false, [^}]*, 610\\}", "\\{1200, false, [^}]*, 800\\}"})
+        EXPECT_THAT(source, testing::ContainsRegex(row));
     EXPECT_THAT(source, HasSubstr("tessera_cuda_module_m__one"));
     ASSERT_EQ(images().size(), 4u);
     for (const std::string& name : images()) {

@@ -8,6 +8,10 @@ SIMT_KERNEL(256, 1) fill(int* out, int n, int value) {
     if (i < n) out[i] = value;
 }
 
+SIMT_KERNEL(32, 1) architecture(int* out) {
+    if (thread_index().x == 0) *out = SIMT_ARCH;
+}
+
 SIMT_KERNEL(256, 1) add_one(int* values, int n) {
     const int i = static_cast<int>(block_index().x * block_size().x + thread_index().x);
     if (i < n) values[i] += 1;

@@ -168,6 +168,16 @@ TEST(EmulatedDriver, Computes) {
     }
 }
 
+// 86@61: as a build for acceptance has both plugins' code for one card.
+TEST(EmulatedDriver, CodeRunsAsTheArchitectureThatItWasMadeFrom) {
+    for (const auto& [virtual_arch, expected] : {std::pair(610u, 610), std::pair(800u, 800)}) {
+        TestCard card(0, 86, virtual_arch);
+        const Address out = card.allocate(4);
+        EXPECT_EQ(card.launch("architecture", 1, 32, out), 0);
+        EXPECT_THAT(card.download(out, 1), Each(expected));
+    }
+}
+
 // What the manual allows: page-locked memory is read when the stream comes to the copy.
 TEST(EmulatedDriver, CopiesFromPageLockedMemoryReadItLate) {
     TestCard card(0);

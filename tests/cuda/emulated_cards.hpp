@@ -59,7 +59,7 @@ inline const std::vector<ImageOfKernel>& test_kernels() {
     static const std::vector<ImageOfKernel> kernels{
         {"fill", {8, 4, 4}, 16, 0, 256},   {"add_one", {8, 4}, 16, 0, 256},     {"scale", {32}, 20, 512, 128},
         {"use_shared", {8, 4}, 24, 0, 32}, {"at_offset", {8, 8}, 255, 0, 1024}, {"race", {8}, 16, 0, 64},
-        {"wait_for_flag", {8}, 16, 0, 32},
+        {"wait_for_flag", {8}, 16, 0, 32}, {"architecture", {8}, 16, 0, 32},
     };
     return kernels;
 }
@@ -67,14 +67,18 @@ inline const std::vector<ImageOfKernel>& test_kernels() {
 // A card with its context current in the calling thread, a module and a stream.
 class TestCard {
   public:
-    explicit TestCard(int ordinal, uint32_t capability = 0) : number(ordinal) {
+    explicit TestCard(int ordinal, uint32_t capability = 0, uint32_t virtual_arch = 0) : number(ordinal) {
         start_driver();
         EXPECT_EQ(call("cuDevicePrimaryCtxRetain", &context, number), 0);
         EXPECT_EQ(call("cuCtxPushCurrent_v2", context), 0);
         image = make_emulation_image(capability   ? capability
                                      : number % 2 ? 61
                                                   : 86,
-                                     "test__driver", number % 2 ? 610 : 800, test_kernels());
+                                     "test__driver",
+                                     virtual_arch ? virtual_arch
+                                     : number % 2 ? 610
+                                                  : 800,
+                                     test_kernels());
         EXPECT_EQ(call("cuModuleLoadData", &module, static_cast<const void*>(image.data())), 0) << report();
         EXPECT_EQ(call("cuStreamCreate", &stream, 1u), 0);
     }

@@ -44,6 +44,19 @@ TEST(Images, PtxOnlyWhereNoMachineCodeFits) {
     EXPECT_EQ(find_image(module, 600), nullptr);
 }
 
+TEST(Images, CodeMadeFromAnOlderArchitectureHasItsInstructions) {
+    const Image images[] = {{700, false, nullptr, nullptr, 0, 610},
+                            {900, false, nullptr, nullptr, 0, 600},
+                            {610, true, nullptr, nullptr, 0, 610}};
+    const Module module = {"m", images, std::size(images)};
+    EXPECT_EQ(instructions_for(module, 750), 610u);
+    EXPECT_EQ(instructions_for(module, 900), 600u);
+    EXPECT_EQ(instructions_for(module, 1000), 610u);
+    EXPECT_EQ(instructions_for(module, 600), 0u);
+    const Image plain[] = {{860, false, nullptr, nullptr}};
+    EXPECT_EQ(instructions_for({"m", plain, 1}, 890), 860u);
+}
+
 TEST(Images, ARefusalNamesModuleCardAndBuild) {
     const Image images[] = {{610, false, nullptr, nullptr}, {800, false, nullptr, nullptr}};
     const std::string text = missing_image({"cuda_ampere__matmul", images, 2}, 900);

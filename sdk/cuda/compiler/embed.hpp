@@ -8,7 +8,8 @@
 namespace tessera::cuda::compiler {
 
 struct CompiledImage {
-    int real = 0;  // sm number; of PTX its virtual architecture
+    int real = 0;      // sm number; of PTX its virtual architecture
+    int virtual_ = 0;  // the architecture that it was made from
     bool ptx = false;
     std::string bytes;
 };

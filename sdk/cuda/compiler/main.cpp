@@ -83,7 +83,7 @@ void compile(const Options& options) {
         if (end == std::string::npos || end + 1 + log_bytes >= kept.size())
             throw std::runtime_error("the cached result " + key + " is damaged: remove it from " +
                                      options.cache.string());
-        images.push_back({target.real, false, kept.substr(end + 1 + log_bytes)});
+        images.push_back({target.real, target.virtual_, false, kept.substr(end + 1 + log_bytes)});
         std::string kernels = kernel_statistics(kept.substr(end + 1, log_bytes), from);
         for (size_t at = 0; at < kernels.size();) {
             const size_t line = kernels.find('\n', at) + 1;
@@ -94,7 +94,7 @@ void compile(const Options& options) {
     if (options.ptx) {
         int newest = 0;
         for (const Target& target : options.targets) newest = std::max(newest, target.virtual_);
-        images.push_back({newest, true, ptx_for(newest)});
+        images.push_back({newest, newest, true, ptx_for(newest)});
     }
     write_embedding(options.name, images, options.output);
     if (!options.statistics.empty()) update_file(options.statistics, statistics);

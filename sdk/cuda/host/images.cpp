@@ -17,6 +17,12 @@ const Image* find_image(const Module& module, uint32_t capability) noexcept {
     return best;
 }
 
+uint32_t instructions_for(const Module& module, uint32_t capability) noexcept {
+    const Image* const image = find_image(module, capability);
+    if (!image) return 0;
+    return image->instructions ? image->instructions : image->capability;
+}
+
 std::vector<unsigned char> decompressed(const Image& image) {
     std::vector<unsigned char> bytes(image.bytes);
     uLongf length = static_cast<uLongf>(bytes.size());

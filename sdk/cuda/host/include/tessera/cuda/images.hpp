@@ -14,6 +14,7 @@ struct Image {
     bool ptx;
     const unsigned char *begin, *end;  // compressed, in zlib's format (RFC 1950)
     size_t bytes = 0;                  // as the driver takes it
+    uint32_t instructions = 0;  // the capability of the virtual architecture that it was made from; 0: as `capability`
 };
 
 struct Module {
@@ -25,6 +26,10 @@ struct Module {
 // The image for a card: machine code for its capability or the nearest lower one of the same major version, else PTX
 // for an older one, which the driver compiles; nullptr if there is none. Pure. [any]
 const Image* find_image(const Module& module, uint32_t capability) noexcept;
+
+// The capability whose instructions a card finds in a module: code for 9.0 that was made from compute_61 (90@61) has
+// those of 6.1. 0: there is no image. Pure. [any]
+uint32_t instructions_for(const Module& module, uint32_t capability) noexcept;
 
 // The image as the driver takes it. Throws sdk::Failure(TSR_INTERNAL) if it is not what its description says.
 std::vector<unsigned char> decompressed(const Image& image);
