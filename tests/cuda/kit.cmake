@@ -27,6 +27,10 @@ if(TSR_CUDA)
     # No kernel may spill registers.
     add_test(NAME cuda_static COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_SOURCE_DIR}/tools/cuda_static" "${CMAKE_BINARY_DIR}" --check)
 
+    # A card that is newer than the build runs PTX: of all modules of a plugin, since plans take it for granted that what one of them has the
+    # others have.
+    add_test(NAME cuda_ptx COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/ptx_test.sh" "${CMAKE_BINARY_DIR}/plugins")
+
     # Wrappers once for each plugin: a card can have code that was made from either of two virtual architectures.
     set(wrapper_tests "")
     foreach(name legacy ampere)
