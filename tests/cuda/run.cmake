@@ -73,7 +73,8 @@ foreach(card 8.6:80 6.1:61)
 endforeach()
 if(TSR_HAVE_SHARED AND 61 IN_LIST archs AND 80 IN_LIST archs)
     # Draws of placements; what they are says tools/emulated_placements.
-    foreach(seed 1 4 7)
+    # Of 1, 16 and 128 heads among them; 218 has 16, both cards, and more tokens than a page.
+    foreach(seed 1 4 7 218)
         add_test(NAME cuda_placements_${seed} COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/emulated_placements" --build "${CMAKE_BINARY_DIR}"
             --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed ${seed} --count 1)
         set_tests_properties(cuda_placements_${seed} PROPERTIES TIMEOUT 900 LABELS slow)
