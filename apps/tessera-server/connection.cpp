@@ -33,6 +33,7 @@ using Clock = std::chrono::steady_clock;
 constexpr uint32_t kHeaderBytes = 64 << 10;
 constexpr size_t kUnreadBytes = 16 << 20;     // of a stream that the client does not read, until it is disconnected
 constexpr size_t kUnreadShare = 64 << 10;     // the same where all clients together have more than they may
+constexpr size_t kReadAheadBytes = 16 << 10;  // of what follows a request, while it is answered
 constexpr size_t kDiscardBytes = 1 << 20;     // read after an early answer, so that the client gets to see it
 constexpr uint64_t kSlowestBytes = 16 << 10;  // of a body, a second
 constexpr size_t kKeptBytes = 64 << 10;       // of a buffer between writes
@@ -70,6 +71,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
     void refuse(HttpResponse response);
     void handle();
     void watch();
+    bool read_ahead();
     void flush(const std::shared_ptr<Answer>& answer);
     void written(const std::shared_ptr<Answer>& answer, const boost::system::error_code& error, size_t bytes);
     void answered();
@@ -434,16 +436,26 @@ void Connection::handle() {
     }
 }
 
-// Until the answer has ended: the client's end of the connection.
+// Until the answer has ended: the client's end of the connection. What it sends meanwhile, its next request perhaps, is
+// kept for later, or its end would not be seen behind it.
 void Connection::watch() {
+    if (buffer_.size() >= kReadAheadBytes) return;
     socket_.async_wait(Tcp::socket::wait_read,
                        [self = shared_from_this(), answer = answer_](const boost::system::error_code& error) {
                            if (self->answer_ != answer || error == asio::error::operation_aborted) return;
-                           boost::system::error_code unused;
-                           // The next request may have been sent already: it stays where it is.
-                           if (!error && self->socket_.available(unused) > 0) return;
-                           self->lose();
+                           if (error || !self->read_ahead()) return self->lose();
+                           self->watch();
                        });
+}
+
+// Never waits. False: there was nothing to read, so that the client has ended the connection.
+bool Connection::read_ahead() {
+    boost::system::error_code error;
+    const size_t room = kReadAheadBytes - buffer_.size();
+    const size_t bytes = std::min(socket_.available(error), room);
+    if (error || bytes == 0) return false;
+    buffer_.commit(socket_.read_some(buffer_.prepare(bytes), error));
+    return !error;
 }
 
 void Connection::flush(const std::shared_ptr<Answer>& answer) {

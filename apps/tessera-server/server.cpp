@@ -24,6 +24,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <csignal>
+#include <exception>
 #include <functional>
 #include <list>
 #include <map>
@@ -142,7 +143,15 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
     tick();
     thread = std::thread([this] {
         pthread_setname_np(pthread_self(), "tessera-io");  // as tools that list threads show it
-        io.run();
+        for (;;) {
+            try {
+                io.run();
+                return;
+            } catch (const std::exception& error) {
+                // Of one connection or timer, for want of memory: the others go on.
+                log().error("a connection was given up: {}", error.what());
+            }
+        }
     });
 }
 
@@ -158,8 +167,8 @@ void Server::State::accept() {
             });
             return;
         }
+        accept();  // first, so that a connection that fails is the only one
         if (context.open < settings.connections || make_room()) serve_connection(std::move(socket), context);
-        accept();
     });
 }
 
@@ -174,19 +183,17 @@ void Server::State::tick() {
     timer.expires_after(std::chrono::seconds(1));
     timer.async_wait([this](const boost::system::error_code& cancelled) {
         if (cancelled) return;
-        {
-            const std::scoped_lock lock(mutex);
-            std::erase_if(answers, [](const auto& weak) { return weak.expired(); });
-            for (const auto& weak : answers) {
-                if (const auto answering = weak.lock()) answering->ping(settings.ping_time);
-            }
-            const bool finished = count_unanswered() == 0;
-            if (draining && (finished || Clock::now() >= drain_until)) {
-                ended = true;
-                changed.notify_all();
-            }
-        }
         tick();
+        const std::scoped_lock lock(mutex);
+        std::erase_if(answers, [](const auto& weak) { return weak.expired(); });
+        for (const auto& weak : answers) {
+            if (const auto answering = weak.lock()) answering->ping(settings.ping_time);
+        }
+        const bool finished = count_unanswered() == 0;
+        if (draining && (finished || Clock::now() >= drain_until)) {
+            ended = true;
+            changed.notify_all();
+        }
     });
 }
 

@@ -20,7 +20,7 @@ LONG = dict(max_tokens=300, ignore_eos=True)
 class Lifecycle(unittest.TestCase):
     def send(self, server, text="hi", **fields):
         """A connection on which a long answer is requested."""
-        body = json.dumps(chat(text, stream=True, **{**LONG, **fields})).encode()
+        body = json.dumps(chat(text, **{"stream": True, **LONG, **fields})).encode()
         connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
         connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
@@ -76,6 +76,30 @@ class Lifecycle(unittest.TestCase):
             server.process.send_signal(signal.SIGTERM)
             self.assertEqual(answer.result()[0], 200)
             self.assertEqual(server.process.wait(20), 0)
+
+    def test_a_client_that_sent_more_before_it_went(self):
+        with RunningServer() as server:
+            for more in (b"\r\n", b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"):
+                cancelled = server.metric("requests_cancelled_total")
+                connection = self.send(server, max_tokens=100000, stream=False)
+                server.wait_for_metric("requests_running", lambda value: value == 1)
+                connection.sendall(more)
+                time.sleep(0.1)
+                connection.close()
+                server.wait_for_metric("requests_cancelled_total", lambda value: value == cancelled + 1, 10)
+
+    def test_requests_sent_during_an_answer_are_answered(self):
+        with RunningServer() as server:
+            body = json.dumps(chat("hi", max_tokens=100)).encode()
+            one = (b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+                   b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+            # The first of the others is cut where no part of a request ends.
+            with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+                connection.sendall(one + one[:20])
+                time.sleep(0.05)
+                connection.sendall(one[20:] + one.replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n", 1))
+                received = self.rest(connection)
+            self.assertEqual(received.count(b"HTTP/1.1 200 "), 3)
 
     def test_no_new_requests_while_stopping(self):
         with RunningServer() as server:
