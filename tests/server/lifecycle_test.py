@@ -50,7 +50,7 @@ class Lifecycle(unittest.TestCase):
             self.assertEqual(server.process.wait(20), 0)
 
     def test_a_slow_reader_gets_its_answer_before_the_server_ends(self):
-        with RunningServer("--timeout", "60") as server:
+        with RunningServer("--timeout", "600") as server:
             # More than buffers between the two hold, so that much of it waits in the server when it has been made.
             body = json.dumps(chat("hi", stream=True, **{**LONG, "n": 16, "logprobs": True, "top_logprobs": 20})).encode()
             connection = socket.socket()
@@ -59,7 +59,7 @@ class Lifecycle(unittest.TestCase):
             connection.connect(("127.0.0.1", server.port))
             connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                                b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
-            server.wait_for_metric("requests_finished_total", lambda value: value == 16)
+            server.wait_for_metric("requests_finished_total", lambda value: value == 16, 300)
             server.process.send_signal(signal.SIGTERM)
             time.sleep(2.5)
             self.assertTrue(server.alive())
