@@ -112,7 +112,10 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
         {"response_fields", "answers have all fields"},
     };
     refuse_fields(fields, kRefused);
-    PlainRequest read{read_form(fields), {}, {}, read_stops(fields)};
+    PlainRequest read;
+    read.form = read_form(fields);
+    // Not as an initialiser: if one behind another throws, GCC 12 destroys members that were never made.
+    read.stops = read_stops(fields);
     if (read.form.choices > 1) fields.refuse("n", "use /v1/completions for several answers");
     session::Request& request = read.request = read_request(fields, model);
     if (const auto count = fields.integer("n_probs", 0, kMaximumProbabilities); count && *count > 0)

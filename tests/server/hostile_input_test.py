@@ -57,6 +57,13 @@ class HostileInput(unittest.TestCase):
         self.assertEqual(error["param"], "top_p")
         self.assertIn("found 2", error["message"])
         self.assertIn("expected a text or a list of texts, found 5", self.refused({**chat(), "stop": 5})["message"])
+
+    def test_stops_of_completions(self):
+        for path in ("/v1/completions", "/completion"):
+            for stop in (5, [5], "", ["a", ""], ["x"] * 5000):
+                with self.subTest(path=path, stop=str(stop)[:20]):
+                    status, answer = self.server.request("POST", path, {"prompt": "a", "stop": stop})
+                    self.assertEqual((status, answer["error"]["param"]), (400, "stop"))
         error = self.refused({"messages": [{"role": "user", "content": "a"}, {"role": "user", "content": [{"type": "text", "text": 4}]}]})
         self.assertEqual(error["param"], "messages[1].content[0].text")
 
