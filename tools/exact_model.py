@@ -3,9 +3,14 @@ rows of the cache. For small models; needs numpy and gguf.
 """
 
 import dataclasses
+import pathlib
+import sys
 
 import gguf
 import numpy
+
+sys.path.append(str(pathlib.Path(__file__).parent / "record_goldens"))
+import numpy_models  # noqa: E402
 
 
 @dataclasses.dataclass
@@ -45,42 +50,34 @@ class ExactModel:
     def __init__(self, path, cache="f32", expanded=False):
         """cache: a key of CACHES, as what rows are cached; expanded: keys and values of each head (-mla 0), not the latent row."""
         reader = gguf.GGUFReader(path)
-        self.weights = {}
+        self.tensors = {}
         for t in reader.tensors:
             values = t.data if t.tensor_type.name in ("F16", "F32") else gguf.quants.dequantize(t.data, t.tensor_type)
-            self.weights[t.name] = values.astype(numpy.float64).reshape([int(n) for n in reversed(t.shape)])
+            self.tensors[t.name] = values.astype(numpy.float64).reshape([int(n) for n in reversed(t.shape)])
         self.fields = reader.fields
         self.cached, self.expanded = CACHES[cache], expanded
-        self.layers, self.heads = self.get("block_count"), self.get("attention.head_count")
-        self.rotary, self.latent = self.get("rope.dimension_count"), self.get("attention.kv_lora_rank")
-        self.nope, self.v = self.get("attention.key_length") - self.rotary, self.get("attention.value_length")
-        self.groups, self.groups_used = self.get("expert_group_count", 1), self.get("expert_group_used_count", 1)
-        self.used, self.sigmoid = self.get("expert_used_count"), self.get("expert_gating_func") == 2
-        self.scale = (1 + self.get("rope.scaling.yarn_log_multiplier") * numpy.log(self.get("rope.scaling.factor"))) ** 2
+        self.layers, self.heads = self.key("block_count"), self.key("attention.head_count")
+        self.rotary, self.latent = self.key("rope.dimension_count"), self.key("attention.kv_lora_rank")
+        self.nope, self.v = self.key("attention.key_length") - self.rotary, self.key("attention.value_length")
+        self.groups, self.groups_used = self.key("expert_group_count", 1), self.key("expert_group_used_count", 1)
+        self.used, self.sigmoid = self.key("expert_used_count"), self.key("expert_gating_func") == 2
+        self.scale = (1 + self.key("rope.scaling.yarn_log_multiplier") * numpy.log(self.key("rope.scaling.factor"))) ** 2
         self.scale /= numpy.sqrt(self.nope + self.rotary)
+        self.frequencies = numpy_models.rope_frequencies(self, self.rotary, None)
 
-    def get(self, name, otherwise=None):
+    def key(self, name, otherwise=None):
         field = self.fields.get("deepseek2." + name)
         return otherwise if field is None else field.contents()
 
     def weight(self, layer, name):
-        return self.weights.get(f"blk.{layer}.{name}.weight")
+        return self.tensors.get(f"blk.{layer}.{name}.weight")
 
     def norm(self, x, weight):
-        return x / numpy.sqrt((x * x).mean(-1, keepdims=True) + self.get("attention.layer_norm_rms_epsilon")) * weight
+        return numpy_models.rms_norm(x, weight, self.key("attention.layer_norm_rms_epsilon"))
 
     def rotate(self, x):
-        """YaRN (arXiv 2309.00071) on pairs of neighbours; x: tokens, heads, rotary."""
-        d, base = self.rotary, self.get("rope.freq_base")
-        context = self.get("rope.scaling.original_context_length")
-        low, high = (d * numpy.log(context / (turns * 2 * numpy.pi)) / (2 * numpy.log(base)) for turns in (32, 1))
-        low, high = max(0, numpy.floor(low)), min(d - 1, numpy.ceil(high))
-        i = numpy.arange(d // 2)
-        own = 1 - numpy.clip((i - low) / max(0.001, high - low), 0, 1)
-        frequency = base ** (-2 * i / d) * ((1 - own) / self.get("rope.scaling.factor") + own)
-        turn = numpy.exp(1j * numpy.arange(len(x))[:, None, None] * frequency)
-        turned = (x[..., 0::2] + 1j * x[..., 1::2]) * turn
-        return numpy.stack([turned.real, turned.imag], -1).reshape(x.shape)
+        """x: tokens, heads, rotary. The result has first of all pairs before second ones, which products of two such do not see."""
+        return numpy_models.rope(x.swapaxes(0, 1), self.frequencies, True, None).swapaxes(0, 1)
 
     def attention(self, layer, x):
         n, w = len(x), lambda name: self.weight(layer, name)
@@ -126,37 +123,32 @@ class ExactModel:
             others.append((group[last] - group[following], of(swapped[: self.used])))
         return of(experts[: self.used]), others
 
-    @staticmethod
-    def network(x, gate, up, down):
-        gate = x @ gate.T
-        return (gate / (1 + numpy.exp(-gate)) * (x @ up.T)) @ down.T
-
     def experts(self, layer, x, forced, choices):
         logits = x @ self.weight(layer, "ffn_gate_inp").T
         shares = 1 / (1 + numpy.exp(-logits)) if self.sigmoid else numpy.exp(log_probabilities(logits))
-        bias = self.weights.get(f"blk.{layer}.exp_probs_b.bias", 0)
+        bias = self.tensors.get(f"blk.{layer}.exp_probs_b.bias", 0)
         stacks = [self.weight(layer, f"ffn_{part}_exps") for part in ("gate", "up", "down")]
-        sums = self.network(x, *(self.weight(layer, f"ffn_{part}_shexp") for part in ("gate", "up", "down")))
+        sums = numpy_models.swiglu(x, *(self.weight(layer, f"ffn_{part}_shexp") for part in ("gate", "up", "down")))
         for token, share in enumerate(shares):
             chosen, others = self.choose(share + bias)
             chosen = forced.get((layer, token), chosen)
             choices.append(Choice(layer, token, chosen, others))
             weights = share[list(chosen)]
-            if self.get("expert_weights_norm"):
+            if self.key("expert_weights_norm"):
                 weights = weights / weights.sum()
-            for expert, weight in zip(chosen, weights * self.get("expert_weights_scale")):
-                sums[token] += weight * self.network(x[token], *(stack[expert] for stack in stacks))
+            for expert, weight in zip(chosen, weights * self.key("expert_weights_scale")):
+                sums[token] += weight * numpy_models.swiglu(x[token], *(stack[expert] for stack in stacks))
         return sums
 
     def predict(self, tokens, forced={}):
         """Log probabilities after each token, and a Choice for each layer of experts and token; forced: experts of (layer, token)."""
-        x, choices = self.weights["token_embd.weight"][tokens], []
+        x, choices = self.tensors["token_embd.weight"][tokens], []
         for layer in range(self.layers):
             x = x + self.attention(layer, self.norm(x, self.weight(layer, "attn_norm")))
             normed = self.norm(x, self.weight(layer, "ffn_norm"))
-            if layer < self.get("leading_dense_block_count"):
-                x = x + self.network(normed, *(self.weight(layer, f"ffn_{part}") for part in ("gate", "up", "down")))
+            if layer < self.key("leading_dense_block_count"):
+                x = x + numpy_models.swiglu(normed, *(self.weight(layer, f"ffn_{part}") for part in ("gate", "up", "down")))
             else:
                 x = x + self.experts(layer, normed, forced, choices)
-        output = self.weights["output.weight"]
-        return log_probabilities(self.norm(x, self.weights["output_norm.weight"]) @ output.T), choices
+        output = self.tensors["output.weight"]
+        return log_probabilities(self.norm(x, self.tensors["output_norm.weight"]) @ output.T), choices
