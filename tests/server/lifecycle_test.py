@@ -18,10 +18,14 @@ LONG = dict(max_tokens=300, ignore_eos=True)
 
 
 class Lifecycle(unittest.TestCase):
-    def send(self, server, text="hi", **fields):
-        """A connection on which a long answer is requested."""
+    def send(self, server, text="hi", receive_buffer=None, **fields):
+        """A connection on which a long answer is requested; receive_buffer: bytes that the client's system holds, about."""
         body = json.dumps(chat(text, **{"stream": True, **LONG, **fields})).encode()
-        connection = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        connection = socket.socket()
+        connection.settimeout(60)
+        if receive_buffer:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
+        connection.connect(("127.0.0.1", server.port))
         connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
                            b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
         return connection
@@ -52,13 +56,7 @@ class Lifecycle(unittest.TestCase):
     def test_a_slow_reader_gets_its_answer_before_the_server_ends(self):
         with RunningServer("--timeout", "600") as server:
             # More than buffers between the two hold, so that much of it waits in the server when it has been made.
-            body = json.dumps(chat("hi", stream=True, **{**LONG, "n": 16, "logprobs": True, "top_logprobs": 20})).encode()
-            connection = socket.socket()
-            connection.settimeout(60)
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.connect(("127.0.0.1", server.port))
-            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n"
-                               b"Content-Type: application/json\r\nContent-Length: %d\r\n\r\n%s" % (len(body), body))
+            connection = self.send(server, receive_buffer=4096, n=16, logprobs=True, top_logprobs=20)
             server.wait_for_metric("requests_finished_total", lambda value: value == 16, 300)
             server.process.send_signal(signal.SIGTERM)
             time.sleep(2.5)
@@ -224,12 +222,7 @@ class Lifecycle(unittest.TestCase):
 
     def test_a_reader_that_stops_reading_is_disconnected(self):
         with RunningServer("--timeout", "1") as server:
-            body = json.dumps(chat("hi", stream=True, n=16, max_tokens=1500, ignore_eos=True, logprobs=True, top_logprobs=20)).encode()
-            connection = socket.socket()
-            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-            connection.connect(("127.0.0.1", server.port))
-            connection.sendall(b"POST /v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-                               b"Content-Length: %d\r\n\r\n%s" % (len(body), body))
+            connection = self.send(server, receive_buffer=4096, n=16, max_tokens=1500, logprobs=True, top_logprobs=20)
             server.wait_for_metric("requests_cancelled_total", lambda value: value > 0, 120)
             server.wait_for_metric("requests_running", lambda value: value == 0)
             connection.close()
