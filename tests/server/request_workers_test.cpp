@@ -14,37 +14,48 @@ namespace {
 
 constexpr uint64_t kLarge = RequestWorkers::kSmallBytes + 1;
 
+// Keeps the thread that takes large bodies at work until it is released; outlives the workers.
+class Occupation {
+  public:
+    void begin(RequestWorkers& workers, const char* client) {
+        workers.post(client, kLarge, [this] {
+            begun_.set_value();
+            release_.get_future().wait();
+        });
+        begun_.get_future().wait();
+    }
+    void release() { release_.set_value(); }
+
+  private:
+    std::promise<void> begun_, release_;
+};
+
 TEST(RequestWorkers, SmallBodiesDoNotWaitForLargeOnes) {
+    Occupation occupation;
     RequestWorkers workers;
-    std::promise<void> begun, release, done;
-    workers.post("a", kLarge, [&] {
-        begun.set_value();
-        release.get_future().wait();
-    });
-    begun.get_future().wait();
+    std::promise<void> done;
+    occupation.begin(workers, "a");
     std::atomic<bool> large{false};
     workers.post("a", kLarge, [&] { large = true; });
     workers.post("a", RequestWorkers::kSmallBytes, [&] { done.set_value(); });
     done.get_future().wait();
     EXPECT_FALSE(large);
-    release.set_value();
+    occupation.release();
+    workers.stop();
 }
 
 TEST(RequestWorkers, ClientsTakeTurns) {
+    Occupation occupation;
     RequestWorkers workers;
-    std::promise<void> begun, release, done;
-    workers.post("flood", kLarge, [&] {
-        begun.set_value();
-        release.get_future().wait();
-    });
-    begun.get_future().wait();
+    std::promise<void> done;
+    occupation.begin(workers, "flood");
     int before = 0, flood = 0;  // of the one thread that takes large ones
     for (int i = 0; i < 9; ++i) workers.post("flood", 4 << 20, [&] { ++flood; });
     workers.post("light", kLarge, [&] {
         before = flood;
         done.set_value();
     });
-    release.set_value();
+    occupation.release();
     done.get_future().wait();
     EXPECT_LT(before, 5);
     workers.stop();
