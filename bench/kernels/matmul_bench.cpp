@@ -1,7 +1,7 @@
-// Speed of the AVX2 products for each weight format: one row (bytes of weights a second), and a batch of rows
-// (multiply-adds a second), with a team of spinning threads as the runtime has it.
+// Speed of a plugin's products for each weight format: one row (bytes of weights a second, from a pool of so many MiB),
+// and a batch of rows (multiply-adds a second), with a team of spinning threads as the runtime has it.
 //
-//     bench_matmul [threads] [rows] [format]
+//     bench_matmul [threads] [rows] [format] [MiB]
 #include "core/run/pieces.hpp"
 #include "tests/cpu_x86/plugin_under_test.hpp"
 #include "tests/random_rows.hpp"
@@ -183,11 +183,12 @@ int main(int argc, char** argv) {
     const auto threads = static_cast<uint32_t>(argc > 1 ? std::atoi(argv[1]) : 2);
     const int64_t rows = argc > 2 ? std::atoi(argv[2]) : 256;
     constexpr int64_t kK = 2048, kN = 2816;
-    constexpr size_t kPool = size_t{384} << 20;  // far above the last-level cache
+    // By default far above the last-level cache.
+    const size_t pool_bytes = size_t{argc > 4 ? std::strtoul(argv[4], nullptr, 10) : 384} << 20;
     Team team(threads);
-    auto* pool =
-        static_cast<unsigned char*>(mmap(nullptr, kPool, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
-    madvise(pool, kPool, MADV_HUGEPAGE);
+    auto* pool = static_cast<unsigned char*>(
+        mmap(nullptr, pool_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+    madvise(pool, pool_bytes, MADV_HUGEPAGE);
     std::printf(
         "%u threads, %lld x %lld; one row: GB/s of weights (packed, canonical); %lld rows: GMAC/s (packed, "
         "canonical); error: relative L2 of one row to f64\n",
@@ -196,7 +197,8 @@ int main(int argc, char** argv) {
         if (layout->group_rows == TSR_PAGE_TOKENS) continue;  // of cache pages
         if (argc > 3 && std::string(layout->name).find(argv[3]) != 0) continue;
         const size_t bytes = tessera::cpu::format_bytes(layout->type, kK, kN);
-        const size_t matrices = std::min<size_t>(kPool / bytes, 96);
+        const size_t matrices = std::min<size_t>(pool_bytes / bytes, 96);
+        if (matrices == 0) continue;
         // Random bits: codebooks are looked up all over.
         std::mt19937 random(7);
         std::vector<unsigned char> canonical(bytes);
@@ -209,7 +211,8 @@ int main(int argc, char** argv) {
                 std::memcpy(pool, canonical.data(), bytes);
             for (size_t m = 1; m < matrices; ++m) std::memcpy(pool + m * bytes, pool, bytes);
             const Result one = run_matmuls(team, *layout, kK, kN, 1, pool, matrices, packed, packed ? 7 : 2);
-            const Result many = run_matmuls(team, *layout, kK, kN, rows, pool, 3, packed, packed ? 5 : 2);
+            const Result many =
+                run_matmuls(team, *layout, kK, kN, rows, pool, std::min<size_t>(matrices, 3), packed, packed ? 5 : 2);
             gb[!packed] = static_cast<double>(bytes) / one.seconds / 1e9;
             gmac[!packed] = static_cast<double>(kK * kN * rows) / many.seconds / 1e9;
             error = error_of(layout->type, canonical, kK, one);
@@ -217,5 +220,5 @@ int main(int argc, char** argv) {
         std::printf("%-12s %6.1f %6.1f   %6.1f %6.1f   %.1e\n", layout->name, gb[0], gb[1], gmac[0], gmac[1], error);
         std::fflush(stdout);
     }
-    munmap(pool, kPool);
+    munmap(pool, pool_bytes);
 }

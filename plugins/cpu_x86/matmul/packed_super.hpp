@@ -18,15 +18,19 @@ constexpr uint64_t every_byte(uint64_t byte) noexcept {
 }
 
 // q4_K and q5_K keep 6-bit scales and minima of eight groups in 12 bytes of a row. The scales, then the minima: a byte
-// a lane, eight lanes at a time.
+// a lane, eight lanes at a time. Bytes are loaded once: from a copy, wide loads would wait for narrower stores.
 inline void spread_scale_min(const uint8_t (&bytes)[12][8], uint64_t (&scale)[8], uint64_t (&minimum)[8]) noexcept {
-    uint64_t packed[12];
-    std::memcpy(packed, bytes, sizeof packed);
+    const auto eight = [&](int i) {
+        uint64_t value;
+        std::memcpy(&value, bytes[i], sizeof value);
+        return value;
+    };
     for (int j = 0; j < 4; ++j) {
-        scale[j] = packed[j] & every_byte(63);
-        minimum[j] = packed[j + 4] & every_byte(63);
-        scale[j + 4] = (packed[j + 8] & every_byte(15)) | (packed[j] >> 2 & every_byte(48));
-        minimum[j + 4] = (packed[j + 8] >> 4 & every_byte(15)) | (packed[j + 4] >> 2 & every_byte(48));
+        const uint64_t low = eight(j), low_minimum = eight(j + 4), high = eight(j + 8);
+        scale[j] = low & every_byte(63);
+        minimum[j] = low_minimum & every_byte(63);
+        scale[j + 4] = (high & every_byte(15)) | (low >> 2 & every_byte(48));
+        minimum[j + 4] = (high >> 4 & every_byte(15)) | (low_minimum >> 2 & every_byte(48));
     }
 }
 
