@@ -172,6 +172,27 @@ TEST_F(Compile, ResultsAreKeptByContent) {
     EXPECT_NE(images(), before);
 }
 
+// An installed toolkit has its libraries in lib64, beside much else.
+TEST_F(Compile, AnInstalledToolkitIsTaken) {
+    ASSERT_EQ(compile().code, 0);
+    const std::string own = read(output());
+    fs::create_directories(folder_.path() / "cuda-12.9");
+    fs::create_symlink(fs::path(TSR_TOOLKIT) / "bin", folder_.path() / "cuda-12.9/bin");
+    fs::create_symlink(fs::path(TSR_TOOLKIT) / "lib", folder_.path() / "cuda-12.9/lib64");
+    fs::remove_all(folder_.path() / "cache");
+    fs::remove_all(folder_.path() / "out");
+    const Outcome made = compile({}, folder_.file("cuda-12.9"));
+    ASSERT_EQ(made.code, 0) << made.err;
+    EXPECT_EQ(read(output()), own);
+    // Without them the error names both folders.
+    fs::remove(folder_.path() / "cuda-12.9/lib64");
+    fs::remove_all(folder_.path() / "cache");
+    const Outcome failed = compile({}, folder_.file("cuda-12.9"));
+    EXPECT_EQ(failed.code, 1);
+    EXPECT_THAT(failed.err, testing::AllOf(HasSubstr("tools/setup --cuda"), HasSubstr("cuda-12.9/lib/libnvrtc.so.12"),
+                                           HasSubstr("cuda-12.9/lib64/libnvrtc.so.12")));
+}
+
 TEST_F(Compile, ADamagedResultIsNotUsed) {
     ASSERT_EQ(compile({"--target", "61"}).code, 0);
     for (const auto& entry : fs::recursive_directory_iterator(folder_.path() / "cache")) {

@@ -23,6 +23,10 @@ tessera_test(cuda_compile_test SOURCES compile_test.cpp "${CMAKE_SOURCE_DIR}/tes
     FLAGS -DTSR_CUDA_COMPILE="$<TARGET_FILE:tessera_cuda_compile>" -DTSR_TOOLKIT="${toolkit}" -DTSR_PROGRAM="$<TARGET_FILE:tessera>")
 add_dependencies(cuda_compile_test tessera_cuda_compile)
 
+# What nvidia-smi says of the cards here, and the toolkit that is named, is taken.
+add_test(NAME cuda_archs COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${CMAKE_SOURCE_DIR}" -D "WORK=${CMAKE_CURRENT_BINARY_DIR}/archs"
+    -P "${CMAKE_CURRENT_SOURCE_DIR}/archs_test.cmake")
+
 if(TSR_CUDA)
     # No kernel may spill registers.
     add_test(NAME cuda_static COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_SOURCE_DIR}/tools/cuda_static" "${CMAKE_BINARY_DIR}" --check)
