@@ -28,7 +28,12 @@ add_test(NAME cuda_archs COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${CMAKE_SOURCE_DI
     -P "${CMAKE_CURRENT_SOURCE_DIR}/archs_test.cmake")
 
 if(TSR_CUDA)
-    # No kernel may spill registers.
+    set(compiler "$<TARGET_FILE:tessera_cuda_compile>" "${toolkit}")
+endif()
+add_test(NAME cuda_static_gate COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/static_gate_test.py" "${CMAKE_SOURCE_DIR}" ${compiler})
+
+if(TSR_CUDA)
+    # No kernel may spill registers, or have worse figures than those of tools/cuda_bounds.toml.
     add_test(NAME cuda_static COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_SOURCE_DIR}/tools/cuda_static" "${CMAKE_BINARY_DIR}" --check)
 
     # A card that is newer than the build runs PTX: of all modules of a plugin, since plans take it for granted that what one of them has the
