@@ -97,6 +97,45 @@ TEST_P(RigLines, IsPlanned) {
     }
 }
 
+// What `plan --why` says of the layers on a device, in one line.
+std::string layers_on(const std::string& text, const std::string& device) {
+    std::string found;
+    bool inside = false;
+    std::istringstream stream(text);
+    for (std::string line; std::getline(stream, line);) {
+        if (!line.starts_with(' '))
+            inside = line.starts_with("layer") && line.find(" on " + device + " ") != std::string::npos;
+        if (!inside) continue;
+        for (const std::string& word : words_of(line)) found += word + ' ';
+    }
+    return found;
+}
+
+// Layers on Pascal have another attention than those on Ampere, and the plan says why, in words, as it says it on no
+// Ampere.
+TEST(AmpereAndPascal, ThePlanSaysWhyPascalHasAnotherAttention) {
+    const Outcome outcome = tessera({"plan", sparse_model("lite", "q4_0"), "-c", "4096", "-ngl", "99", "-ts", "1,1,1,1",
+                                     "--why", "--rig", TSR_SHARED "/rigs/ampere-and-pascal.toml"});
+    ASSERT_EQ(outcome.code, 0) << outcome.err;
+    const std::string generation =
+        "not lowering mla/3 (latent cache; prompt expanded, generation absorbed with flash "
+        "attention): ";
+    const std::string why =
+        "cuda_legacy/flash_attention.cuda: flash_attention: required heads of 576/512 over one latent "
+        "row; supported: 192/128 128/128 64/64, not 576/512; missing: tensor cores with asynchronous "
+        "copies, from 8.0 on; use tiled_attention";
+    for (const char* ampere : {"CUDA0", "CUDA1"}) {
+        const std::string text = layers_on(outcome.out, ampere);
+        EXPECT_THAT(text, testing::AllOf(testing::HasSubstr("flash_attention cuda_ampere: flash_attention.cuda"),
+                                         testing::Not(testing::HasSubstr("from 8.0 on"))));
+    }
+    for (const char* pascal : {"CUDA2", "CUDA3"}) {
+        const std::string text = layers_on(outcome.out, pascal);
+        EXPECT_THAT(text, testing::AllOf(testing::HasSubstr("tiled_attention cuda_legacy: tiled_attention.cuda"),
+                                         testing::HasSubstr(generation), testing::HasSubstr(why)));
+    }
+}
+
 INSTANTIATE_TEST_SUITE_P(Lines, RigLines, testing::ValuesIn(read_lines()),
                          [](const testing::TestParamInfo<Line>& test) {
                              std::string name = test.param.rig + "_" + std::to_string(test.index);
