@@ -63,8 +63,7 @@ class Wrappers : public testing::Test {
     }
     // The virtual architecture that the card's image was made from.
     static uint32_t architecture(Card& card) {
-        const uint32_t image = cuda::find_image(kModule, card.device().info->compute_capability)->capability;
-        return TSR_WRAPPERS_VIRTUAL ? TSR_WRAPPERS_VIRTUAL : image;
+        return cuda::instructions_for(kModule, card.device().info->compute_capability);
     }
     static const cuda::Module& kModule;
 };
