@@ -37,6 +37,12 @@ if(TSR_CUDA)
     add_test(NAME cuda_static COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_SOURCE_DIR}/tools/cuda_static" "${CMAKE_BINARY_DIR}" --check)
 
     # A card that is newer than the build runs PTX: of all modules of a plugin, since plans take it for granted that what one of them has the
+    # 60 MB a plugin, for all architectures.
+    set(sizes "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/plugin_sizes_test.py" "${CMAKE_BINARY_DIR}")
+    add_test(NAME cuda_plugin_sizes COMMAND ${sizes})
+    add_test(NAME cuda_plugin_sizes_exceeded COMMAND ${sizes} --most 1000000)
+    set_tests_properties(cuda_plugin_sizes_exceeded PROPERTIES PASS_REGULAR_EXPRESSION "MB for [^\n]*\nexpected at most 1.0 MB")
+
     # others have.
     add_test(NAME cuda_ptx COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/ptx_test.sh" "${CMAKE_BINARY_DIR}/plugins")
 
