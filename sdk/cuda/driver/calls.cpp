@@ -1,18 +1,27 @@
 #include "state.hpp"
 
+#include <ctime>
+
 namespace tessera::cuda::emulated {
 namespace {
 
 struct Returned {
     Statistics* from = nullptr;
-    double at = 0;
+    double at = 0;  // processor time of the thread
 };
 thread_local Returned returned;
+
+// Other processes on the machine do not show in it.
+double processor_seconds() {
+    timespec time{};
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
 
 }  // namespace
 
 Call::Call(unsigned needs, const char* name) : begin(now_seconds()), function(name), d(driver()), lock(d.mutex) {
-    if (returned.from) returned.from->after += begin - returned.at;
+    if (returned.from) returned.from->after += processor_seconds() - returned.at;
     if (needs & kWork)
         result = current_for_work(d, context);
     else if (needs & kContext)
@@ -30,8 +39,8 @@ Call::~Call() {
     Statistics& statistics = d.statistics[{of ? static_cast<int>(of->card->number) : -1, function}];
     statistics.calls += 1;
     statistics.bytes += bytes;
-    returned = {&statistics, now_seconds()};
-    statistics.seconds += returned.at - begin;
+    statistics.seconds += now_seconds() - begin;
+    returned = {&statistics, processor_seconds()};
 }
 
 void count(Driver& d, const Card& card, const char* what, uint64_t bytes) {

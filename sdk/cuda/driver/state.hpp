@@ -160,7 +160,7 @@ enum class Policy { kRandom, kLate, kEager };
 struct Statistics {
     uint64_t calls = 0, bytes = 0;
     double seconds = 0;  // from call to return
-    double after = 0;    // from there to the thread's next call of any function
+    double after = 0;    // processor time from there to the thread's next call of any function
 };
 
 struct Driver {
