@@ -21,7 +21,7 @@ double processor_seconds() {
 }  // namespace
 
 Call::Call(unsigned needs, const char* name) : begin(now_seconds()), function(name), d(driver()), lock(d.mutex) {
-    if (returned.from) returned.from->after += processor_seconds() - returned.at;
+    if (returned.from) returned.from->after.push_back(processor_seconds() - returned.at);
     if (needs & kWork)
         result = current_for_work(d, context);
     else if (needs & kContext)

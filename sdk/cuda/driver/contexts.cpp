@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <numeric>
 #include <stdexcept>
 
 namespace tessera::cuda::emulated {
@@ -87,11 +89,17 @@ void write_counters() {
 void write_statistics() {
     Driver& d = driver();
     const std::lock_guard lock(d.mutex);
-    std::vector<std::string> lines = {"card\tfunction\tcalls\tbytes\tseconds\tseconds after"};
-    for (const auto& [key, s] : d.statistics)
+    std::vector<std::string> lines = {"card\tfunction\tcalls\tbytes\tseconds\tseconds after\tmedian of them"};
+    for (auto& [key, s] : d.statistics) {
+        const auto middle = s.after.begin() + static_cast<ptrdiff_t>(s.after.size() / 2);
+        std::nth_element(s.after.begin(), middle, s.after.end());
+        std::array<char, 64> median{};
+        std::snprintf(median.data(), median.size(), "%.9f", middle == s.after.end() ? 0.0 : *middle);
         lines.push_back((key.first < 0 ? "-" : std::to_string(key.first)) + "\t" + key.second + "\t" +
                         std::to_string(s.calls) + "\t" + std::to_string(s.bytes) + "\t" + std::to_string(s.seconds) +
-                        "\t" + std::to_string(s.after));
+                        "\t" + std::to_string(std::accumulate(s.after.begin(), s.after.end(), 0.0)) + "\t" +
+                        median.data());
+    }
     write_lines(d.statistics_file, lines);
 }
 

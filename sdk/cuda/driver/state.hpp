@@ -159,8 +159,8 @@ enum class Policy { kRandom, kLate, kEager };
 // What calls of one function did for one card.
 struct Statistics {
     uint64_t calls = 0, bytes = 0;
-    double seconds = 0;  // from call to return
-    double after = 0;    // processor time from there to the thread's next call of any function
+    double seconds = 0;         // from call to return
+    std::vector<double> after;  // processor time from each return to the thread's next call of any function
 };
 
 struct Driver {
