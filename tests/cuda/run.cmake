@@ -92,6 +92,15 @@ if(TSR_HAVE_SHARED AND 61 IN_LIST archs AND 80 IN_LIST archs)
     add_test(NAME cuda_placements_tied COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/emulated_placements" --build "${CMAKE_BINARY_DIR}"
         --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed 4133 --count 1 --cards "6.1 6.1 6.1 6.1 6.1 6.1")
     set_tests_properties(cuda_placements_tied PROPERTIES TIMEOUT 900 LABELS slow)
+    # Several sequences at once: what tools/emulated_placements, whose texts are one sequence each, does not draw.
+    add_executable(cuda_sequences_test sequences_test.cpp "${PROJECT_SOURCE_DIR}/tests/model/random_models.cpp")
+    target_link_libraries(cuda_sequences_test PRIVATE tessera_options tessera_session GTest::gtest GTest::gtest_main)
+    target_compile_definitions(cuda_sequences_test PRIVATE TSR_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TSR_BINARY_DIR="${CMAKE_BINARY_DIR}"
+        TSR_PLUGIN_DIR="${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}" TSR_SHARED_DIR="${TSR_SHARED_DIR}" TSR_PYTHON="${TSR_TEST_PYTHON}")
+    add_dependencies(cuda_sequences_test tessera_plugins)
+    add_test(NAME cuda_random_sequences COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:2GiB
+        --gpu 6.1:2GiB -- "$<TARGET_FILE:cuda_sequences_test>")
+    set_tests_properties(cuda_random_sequences PROPERTIES TIMEOUT 900 LABELS slow FAIL_REGULAR_EXPRESSION "SKIPPED")
     # A command that takes too long fails its draw, and the next one follows.
     add_test(NAME cuda_placements_timeout COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/emulated_placements" --build "${CMAKE_BINARY_DIR}"
         --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed 1 --count 2 --timeout 0.01)
