@@ -62,8 +62,6 @@ if(80 IN_LIST archs)
     add_test(NAME cuda_logical_devices COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/logical_devices_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
     set_tests_properties(cuda_logical_devices PROPERTIES TIMEOUT 600)
 endif()
-# Files whose rows are interleaved.
-foreach(card 8.6:80 6.1:61)
 # One card runs the code of both plugins.
 if(90 IN_LIST archs AND "90@61" IN_LIST archs)
     add_test(NAME cuda_logical_pair COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/logical_pair_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
@@ -71,6 +69,8 @@ if(90 IN_LIST archs AND "90@61" IN_LIST archs)
 else()
     message(STATUS "No test cuda_logical_pair: needs TSR_CUDA_ARCHS with 90 and 90@61")
 endif()
+# Files whose rows are interleaved.
+foreach(card 8.6:80 6.1:61)
     string(REPLACE ":" ";" card_and_arch ${card})
     list(GET card_and_arch 0 capability)
     list(GET card_and_arch 1 arch)
