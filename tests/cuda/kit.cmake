@@ -27,6 +27,7 @@ add_dependencies(cuda_compile_test tessera_cuda_compile)
 add_test(NAME cuda_archs COMMAND "${CMAKE_COMMAND}" -D "SOURCE=${CMAKE_SOURCE_DIR}" -D "WORK=${CMAKE_CURRENT_BINARY_DIR}/archs"
     -P "${CMAKE_CURRENT_SOURCE_DIR}/archs_test.cmake")
 
+set(compiler "")
 if(TSR_CUDA)
     set(compiler "$<TARGET_FILE:tessera_cuda_compile>" "${toolkit}")
 endif()
@@ -36,13 +37,13 @@ if(TSR_CUDA)
     # No kernel may spill registers, or have worse figures than those of tools/cuda_bounds.toml.
     add_test(NAME cuda_static COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_SOURCE_DIR}/tools/cuda_static" "${CMAKE_BINARY_DIR}" --check)
 
-    # A card that is newer than the build runs PTX: of all modules of a plugin, since plans take it for granted that what one of them has the
     # 60 MB a plugin, for all architectures.
     set(sizes "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/plugin_sizes_test.py" "${CMAKE_BINARY_DIR}")
     add_test(NAME cuda_plugin_sizes COMMAND ${sizes})
     add_test(NAME cuda_plugin_sizes_exceeded COMMAND ${sizes} --most 1000000)
     set_tests_properties(cuda_plugin_sizes_exceeded PROPERTIES PASS_REGULAR_EXPRESSION "MB for [^\n]*\nexpected at most 1.0 MB")
 
+    # A card that is newer than the build runs PTX: of all modules of a plugin, since plans take it for granted that what one of them has the
     # others have.
     add_test(NAME cuda_ptx COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/ptx_test.sh" "${CMAKE_BINARY_DIR}/plugins")
 
@@ -136,6 +137,8 @@ if(TSR_CUDA)
             fused_and_tiled_tests(ampere 8.6:2GiB)
         endif()
         if("61" IN_LIST archs AND "80" IN_LIST archs)
+            # The template's one module has one image for an architecture.
+            list(FILTER archs EXCLUDE REGEX "@")
             string(REPLACE ";" "," comma_archs "${archs}")
             add_test(NAME cuda_template COMMAND "${CMAKE_COMMAND}" -D "BUILD=${CMAKE_BINARY_DIR}" -D "WORK=${CMAKE_CURRENT_BINARY_DIR}/template"
                 -D "TOOLKIT=${toolkit}" -D "ARCHS=${comma_archs}" -D "GENERATOR=${CMAKE_GENERATOR}" -D "COMPILER=${CMAKE_CXX_COMPILER}"
@@ -150,8 +153,6 @@ if(TSR_CUDA)
             add_test(NAME gpu_acceptance_fails COMMAND "${CMAKE_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:2GiB
                 --faults 0:lost@400 -- ${acceptance} "${CMAKE_CURRENT_BINARY_DIR}/gpu-acceptance-fails.md" --small --only answers)
             set_tests_properties(gpu_acceptance_fails PROPERTIES TIMEOUT 300 PASS_REGULAR_EXPRESSION "FAILED: cuda_ampere's answer")
-            # The template's one module has one image for an architecture.
-            list(FILTER archs EXCLUDE REGEX "@")
         endif()
     endif()
 endif()
