@@ -79,7 +79,7 @@ const tsr_plugin* plugin_table(const Build& build) noexcept {
 bool refuse_card(const Build& build, const cuda::Module& module, const tsr_device_info& device, const char* op,
                  tsr_kernel_plan& plan) {
     const uint32_t capability = device.compute_capability;
-    if (capability < build.cards.minimum || capability > build.cards.maximum) {
+    if (!build.cards.contains(capability)) {
         sdk::refuse(plan,
                     "%s: required compute capability %u.%u; supported: %u.%u to %u.%u; missing: other generations", op,
                     capability / 100, capability / 10 % 10, build.cards.minimum / 100, build.cards.minimum / 10 % 10,

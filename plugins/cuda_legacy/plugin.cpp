@@ -15,11 +15,13 @@ extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* hos
     // Built for minor version 0, which no host is below.
     static_assert(TSR_ABI_MINOR == 0);
     if (!host || host->abi_major != TSR_ABI_MAJOR) return nullptr;
-    // The manifest ends at 7.5. A build for newer cards made from compute_61 (90@61) serves to try this plugin on them.
-    uint32_t maximum = 750;
+    // The manifest ends at 7.5. A build for a newer card made from compute_61 (90@61) serves to try this plugin on it,
+    // and on no other one: an 8.6 has no code there.
+    uint32_t newest = 0;
     for (size_t i = 0; i < tessera_cuda_module_cuda_legacy__rms_norm.count; ++i)
-        maximum = std::max(maximum, tessera_cuda_module_cuda_legacy__rms_norm.images[i].capability);
-    tessera::cuda_ops::Build build{"cuda_legacy", {600, maximum}, TESSERA_CUDA_OPS_MODULES(TESSERA_POINTER)};
+        newest = std::max(newest, tessera_cuda_module_cuda_legacy__rms_norm.images[i].capability);
+    tessera::cuda_ops::Build build{
+        "cuda_legacy", {600, 750, newest >= 800 ? newest : 0}, TESSERA_CUDA_OPS_MODULES(TESSERA_POINTER)};
     build.flash_mla_f32 = TESSERA_ADDRESS(flash_mla_f32);
     build.flash_heads_f32 = TESSERA_ADDRESS(flash_heads_f32);
     return tessera::cuda_ops::plugin_table(build);

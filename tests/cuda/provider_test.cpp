@@ -62,6 +62,16 @@ TEST(CudaProvider, WithoutADriverItSaysWhatIsMissing) {
     EXPECT_THAT(refused.message, AllOf(HasSubstr("no NVIDIA driver"), HasSubstr("libcuda.so.1")));
 }
 
+// Code that is tried on a newer card is for cards of its major version alone.
+TEST(CardRange, ATrialAddsOneMajorVersion) {
+    constexpr cuda::CardRange kTrial = {600, 750, 900};
+    for (const uint32_t inside : {600u, 610u, 750u, 900u}) EXPECT_TRUE(kTrial.contains(inside)) << inside;
+    for (const uint32_t outside : {520u, 800u, 860u, 890u, 1000u, 1200u})
+        EXPECT_FALSE(kTrial.contains(outside)) << outside;
+    EXPECT_FALSE(kPascal.contains(900));
+    EXPECT_FALSE(kPascal.contains(0));
+}
+
 TEST(CudaProvider, MatchesTheCardsOfItsRange) {
     const tsr_device_provider provider = cuda::make_provider(kPascal);
     tsr_device_info info = some_card();

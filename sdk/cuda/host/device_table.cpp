@@ -145,7 +145,7 @@ uint32_t match(const tsr_device_provider* self, const tsr_device_info* info, cha
         std::snprintf(reason, capacity, "required a device of kind %s; found %s", kKind, info->kind ? info->kind : "?");
         return 0;
     }
-    if (info->compute_capability < range.minimum || info->compute_capability > range.maximum) {
+    if (!range.contains(info->compute_capability)) {
         std::snprintf(reason, capacity, "required compute capability %u.%u to %u.%u; found %u.%u", range.minimum / 100,
                       range.minimum / 10 % 10, range.maximum / 100, range.maximum / 10 % 10,
                       info->compute_capability / 100, info->compute_capability / 10 % 10);
