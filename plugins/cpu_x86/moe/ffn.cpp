@@ -23,9 +23,11 @@ using cpu::Check;
 constexpr int kGroupsOfStep = kPrepareStep / kLanes;
 // Rows whose hidden elements wait for up at a time, 32 of each; of fewer rows more of each: whole tiles, 15 KiB.
 constexpr int64_t kHiddenRows = kBatchRows;
-// What a worker takes at a time: steps of an expert's hidden elements, groups of the output. For one row of
-// DeepSeek-V2-Lite some 300 and 100 KB of weights.
-constexpr int64_t kStepsOfPiece = 4, kDownGroups = 16;
+// What a worker takes at a time: groups of the output. Pieces that follow each other are one run of memory.
+constexpr int64_t kDownGroups = 16;
+// The same of steps of a network's hidden elements. A piece is a run of gate and one of up, and what begins a run costs
+// as much as 20 KB of it: pieces are as long as leaves each worker kPiecesOfWorker of them, so that they end together.
+constexpr int64_t kMinSteps = 4, kMaxSteps = 16, kPiecesOfWorker = 4;
 // With at most so many pairs of row and expert each has an output of its own, and they are summed at last: a worker
 // then reads one expert's weights after another's, in long runs, not a little of each.
 constexpr int64_t kOutputsApart = 32;
@@ -80,9 +82,6 @@ struct Ffn {
     }
 };
 
-// Bytes that could have been read while one row's experts are, for each that is.
-constexpr double kShortRuns = 1.12;
-
 const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device,
                            tsr_kernel_plan* plan) {
     const CanonicalNode canonical(*node);
@@ -100,7 +99,6 @@ const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_de
     }
     plan->supported = 1;
     plan->workspace_bytes = op.workspace_bytes;
-    // Runs of one expert are short: more of their time goes by before memory answers.
     if (op.routed) cost.one.bytes *= kShortRuns;
     cost.write(device, op.routed ? 4 : 3, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%s, %s, %s, fused, %s", op.gate.kernels->name,
@@ -148,7 +146,10 @@ class Pass {
     // Hidden elements of all experts, prepared for down. A piece is some steps of one expert.
     void hidden() const {
         const int64_t steps = (op_.gate.n + kPrepareStep - 1) / kPrepareStep;
-        divide_experts(steps, kStepsOfPiece, [&](int64_t expert, int64_t begin, int64_t end) {
+        const int64_t wanted = kPiecesOfWorker * worker_.active(), networks = std::max<int64_t>(busy(), 1);
+        const int64_t pieces = std::max((steps + kMaxSteps - 1) / kMaxSteps, (wanted + networks - 1) / networks);
+        const int64_t piece = std::max((steps + pieces - 1) / pieces, kMinSteps);
+        divide(steps, piece, [&](int64_t expert, int64_t begin, int64_t end) {
             for (int64_t first = 0; first < count(expert); first += kHiddenRows) {
                 hidden_of(expert, {begin, end}, first, std::min(kHiddenRows, count(expert) - first));
             }
@@ -158,7 +159,7 @@ class Pass {
     // The output of all experts together, or where they are kept apart.
     void output() const {
         if (op_.apart(rows_)) {
-            divide_experts(op_.down.groups(), kDownGroups, [&](int64_t expert, int64_t begin, int64_t end) {
+            divide(op_.down.groups(), kDownGroups, [&](int64_t expert, int64_t begin, int64_t end) {
                 const auto store = [&](int64_t r, int64_t group, const float* lanes) {
                     store_lanes(apart_row(first(expert) + r), group, op_.down.n, lanes);
                 };
@@ -192,19 +193,15 @@ class Pass {
     }
 
   private:
-    // Calls body(expert, begin, end) for pieces of [0, count) of each expert that has rows.
+    // Networks that have rows.
+    int64_t busy() const noexcept { return grouping_ ? busy_experts(*grouping_, op_.experts) : 1; }
+    // Calls body(expert, begin, end) for pieces of [0, of_each) of each of them.
     template <class Body>
-    void divide_experts(int64_t count_of_each, int64_t piece, Body&& body) const {
-        const int64_t pieces = (count_of_each + piece - 1) / piece;
-        int64_t busy = 0;
-        for (int64_t e = 0; e < op_.experts; ++e) busy += count(e) > 0;
-        int64_t expert = -1, nth = -1;  // of those that have rows
-        worker_.divide(busy * pieces, 1, [&](int64_t item, int64_t) {
-            if (item / pieces < nth) expert = nth = -1;
-            while (nth < item / pieces) nth += count(++expert) > 0;
-            const int64_t begin = item % pieces * piece;
-            body(expert, begin, std::min(begin + piece, count_of_each));
-        });
+    void divide(int64_t of_each, int64_t piece, Body&& body) const {
+        if (grouping_)
+            divide_experts(worker_, *grouping_, op_.experts, of_each, piece, body);
+        else
+            worker_.divide(of_each, piece, [&](int64_t begin, int64_t end) { body(int64_t{0}, begin, end); });
     }
 
     float* out_row(int64_t row) const noexcept {

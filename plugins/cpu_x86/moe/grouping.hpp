@@ -13,6 +13,10 @@
 
 namespace tessera::cpu_x86 {
 
+// Bytes that could have been read while one row's experts are, for each that is: runs of one expert are short, and
+// more of their time goes by before memory answers.
+inline constexpr double kShortRuns = 1.05;
+
 // Memory of one worker's grouping.
 constexpr uint64_t grouping_bytes(int64_t experts, int64_t places) noexcept {
     return (2 * static_cast<uint64_t>(experts) + 2 + static_cast<uint64_t>(places)) * sizeof(int32_t);
@@ -86,6 +90,28 @@ struct Grouping {
 
     int64_t count(int64_t expert) const noexcept { return first[expert + 1] - first[expert]; }
 };
+
+// Experts that have rows.
+inline int64_t busy_experts(const Grouping& grouping, int64_t experts) noexcept {
+    int64_t busy = 0;
+    for (int64_t e = 0; e < experts; ++e) busy += grouping.count(e) > 0;
+    return busy;
+}
+
+// Calls body(expert, begin, end) for pieces of [0, of_each) of each expert that has rows, divided among the workers:
+// one expert after another, so that a worker's pieces are long runs of memory.
+template <class Body>
+void divide_experts(const Worker& worker, const Grouping& grouping, int64_t experts, int64_t of_each, int64_t piece,
+                    Body&& body) {
+    const int64_t pieces = (of_each + piece - 1) / piece;
+    int64_t expert = -1, nth = -1;  // of those that have rows
+    worker.divide(busy_experts(grouping, experts) * pieces, 1, [&](int64_t item, int64_t) {
+        if (item / pieces < nth) expert = nth = -1;
+        while (nth < item / pieces) nth += grouping.count(++expert) > 0;
+        const int64_t begin = item % pieces * piece;
+        body(expert, begin, std::min(begin + piece, of_each));
+    });
+}
 
 // A worker's part of preparing grouped rows for a weight: whole rows if there are many, else some steps of each.
 // rows_of(expert): its prepared rows; row_at(place): the f32 row.

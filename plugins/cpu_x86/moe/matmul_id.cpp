@@ -51,6 +51,7 @@ const tsr_status* plan_id(const tsr_kernel*, const tsr_node* node, const tsr_dev
     Cost cost;
     cost.add(op.weight, std::min(used, experts), used, std::min(experts, places), places,
              vectors_of(device).macs(*op.weight.kernels));
+    cost.one.bytes *= kShortRuns;
     cost.write(device, 2, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%s, rows grouped by expert, %s", op.weight.kernels->name,
                   vectors_of(device).name);
@@ -93,21 +94,19 @@ void run_grouped(const MatmulId& op, const tsr_run& run, tsr_range range, const 
     prepare_grouped(worker, grouping, op.experts, op.weight, rows_of, x_row);
     worker.barrier();
     const TilesInUse tiles(*op.panels, range.end - range.begin);
-    worker.divide(op.weight.groups(), kMaxPanelGroups * 2, [&](int64_t begin, int64_t end) {
-        const int64_t from = begin * kLanes, to = std::min(end * kLanes, op.weight.n);
-        for (int64_t place = 0; place < (range.end - range.begin) * op.used; ++place) {
-            if (ids.at(place / op.used, place % op.used) < 0)
-                std::fill(out_row(place) + from, out_row(place) + to, 0.0f);
-        }
-        for (int64_t e = 0; e < op.experts; ++e) {
-            if (grouping.count(e) == 0) continue;
-            const auto store = [&](int64_t r, int64_t group, const float* lanes) {
-                store_lanes(out_row(grouping.place[grouping.first[e] + r]), group, op.weight.n, lanes);
-            };
-            kernels.multiply(*op.panels, op.weight.rows(node, run, e), begin, end, rows_of(e),
-                             workspace + worker.index() * kernels.scratch_bytes, Sink(store));
-        }
-    });
+    const cpu::Share zeros = worker.share(op.weight.groups());
+    const int64_t from = zeros.begin * kLanes, to = std::min(zeros.end * kLanes, op.weight.n);
+    for (int64_t place = 0; place < (range.end - range.begin) * op.used; ++place) {
+        if (ids.at(place / op.used, place % op.used) < 0) std::fill(out_row(place) + from, out_row(place) + to, 0.0f);
+    }
+    divide_experts(worker, grouping, op.experts, op.weight.groups(), op.weight.piece(),
+                   [&](int64_t e, int64_t begin, int64_t end) {
+                       const auto store = [&](int64_t r, int64_t group, const float* lanes) {
+                           store_lanes(out_row(grouping.place[grouping.first[e] + r]), group, op.weight.n, lanes);
+                       };
+                       kernels.multiply(*op.panels, op.weight.rows(node, run, e), begin, end, rows_of(e),
+                                        workspace + worker.index() * kernels.scratch_bytes, Sink(store));
+                   });
 }
 
 const tsr_status* run_id(const tsr_kernel*, void* state, const tsr_run* run) {
