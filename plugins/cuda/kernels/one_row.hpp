@@ -216,6 +216,7 @@ SIMT_DEVICE void multiply_row_by_id(const MatmulId& m) {
 // Blocks a multiprocessor for which registers are limited.
 template <int kType>
 constexpr int one_row_blocks() {
+    if (kType == TSR_TYPE_Q6_K) return 3;
     return outputs_of_warp(kType) > 2 ? 4 : 5;
 }
 

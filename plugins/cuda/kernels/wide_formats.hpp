@@ -14,7 +14,7 @@ constexpr bool has_wide_unit(tsr_type type) {
 // Rows of the weight that a warp of such a kernel takes: the more, the fewer instructions a row, and the more
 // registers.
 constexpr int outputs_of_warp(tsr_type type) {
-    return type == TSR_TYPE_Q8_0 || type == TSR_TYPE_Q6_K ? 2 : 4;
+    return type == TSR_TYPE_Q8_0 ? 2 : 4;
 }
 // Feed-forward networks need more registers besides.
 constexpr int ffn_outputs_of_warp(tsr_type type) {

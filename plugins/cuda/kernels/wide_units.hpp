@@ -211,8 +211,10 @@ struct WideUnit<TSR_TYPE_Q4_K> : wide_units::Neighbours {
     unsigned begin_;
 };
 
-// Every second 16 of 128 elements: their lower four bits are in 16 and 16 bytes, the upper two in 16 others. A block is
-// at a multiple of 2.
+// Every second 16 of 128 elements, e = 0 to 3: their lower four bits are in 16 and 16 bytes (0 and 2, 1 and 3), the
+// upper two in 16 others. A block is at a multiple of 2. Blocks are 52.5 words, so that the lanes of neighbouring
+// blocks would read the same banks of shared memory. Some lanes therefore begin with the second 16 bytes: their i-th 16
+// elements are e = i ^ 1.
 template <>
 struct WideUnit<TSR_TYPE_Q6_K> {
     static constexpr int kPartBytes = 8 * sizeof(formats::BlockQ6K);
@@ -220,10 +222,22 @@ struct WideUnit<TSR_TYPE_Q6_K> {
         simt::UInt4 codes[4];
         float scales[4], middles[4];
     };
+    bool exchanged;
     unsigned part, odd, begin_;
+    int toward[2];  // -1, 0 or 1: from i to e, of i that are even and odd
+    uint32_t masks[4], centre[2];
+    int times[2];
 
     SIMT_DEVICE WideUnit(unsigned lane)
-        : part(lane / 2 % 2), odd(lane % 2), begin_(lane / 4 * sizeof(formats::BlockQ6K)) {}
+        : exchanged(lane / 4 % 2 != 0 && lane % 2 == 0),
+          part(lane / 2 % 2),
+          odd(lane % 2),
+          begin_(lane / 4 * sizeof(formats::BlockQ6K)),
+          toward{exchanged ? 1 : 0, exchanged ? -1 : 0},
+          // The upper two bits of e lie 2 e bits from the lowest; of e = 3 they are the sign.
+          masks{0x03030303u << 2 * toward[0], 0x03030303u << 2 * (1 + toward[1]), masks[0] << 4, masks[1] << 4},
+          centre{exchanged ? 0x80808080u : 0u, exchanged ? 0u : 0x80808080u},
+          times{exchanged ? 4 : 16, exchanged ? 16 : 4} {}
     SIMT_DEVICE unsigned begin() const { return begin_; }
     SIMT_DEVICE static LaneRow row(const char* row, unsigned scales_begin, unsigned sums_begin, unsigned lane) {
         const unsigned half = lane / 2, odd = lane % 2;
@@ -233,13 +247,14 @@ struct WideUnit<TSR_TYPE_Q6_K> {
         using namespace wide_units;
         Activations x;
         const auto d = load_global<simt::Float4>(row.scales);
-        // By how much less than 32 products are too large, and how often they count what they count.
-        constexpr float kMiddles[4] = {-32, -32, -24, 8};
-        x.scales[0] = d.x, x.scales[1] = d.y, x.scales[2] = d.z * 0.0625f, x.scales[3] = d.w * 0.0625f;
+        // How often they count what they count, and by how much less than 32 products are too large.
+        const float scales[4] = {d.x, d.y, d.z * 0.0625f, d.w * 0.0625f};
+        const float middles[4] = {-32, -32, exchanged ? 8.f : -24.f, exchanged ? -24.f : 8.f};
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
-            x.codes[i] = load_global<simt::UInt4>(row.codes + 32 * i);
-            x.middles[i] = kMiddles[i] * load_global<float>(row.sums + 8 * i);
+            x.scales[i] = exchanged ? scales[i ^ 1] : scales[i];
+            x.codes[i] = load_global<simt::UInt4>(row.codes + 32 * toward[i % 2] + 32 * i);
+            x.middles[i] = middles[i] * load_global<float>(row.sums + 8 * toward[i % 2] + 8 * i);
         }
         return x;
     }
@@ -249,24 +264,23 @@ struct WideUnit<TSR_TYPE_Q6_K> {
         const char* aligned = from - past;
         const uint32_t selector = 0x3210u + 0x1111u * past;
         uint32_t low[2][4], high[4], bits[4];
-        words(aligned + 64 * part + 16 * odd, selector, low[0]);
-        words(aligned + 64 * part + 16 * odd + 32, selector, low[1]);
+        words(aligned + 64 * part + 16 * odd + 32 * toward[0], selector, low[0]);
+        words(aligned + 64 * part + 16 * odd + 32 * toward[1] + 32, selector, low[1]);
         words(aligned + 128 + 32 * part + 16 * odd, selector, high);
         int products[4];
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
-            const uint32_t mask = 0x03030303u << 2 * i;
             SIMT_UNROLL
-            for (int j = 0; j < 4; ++j) bits[j] = i < 3 ? high[j] & mask : centred(high[j] & mask);
-            const int upper = dot16(bits, x.codes[i], 0) * (i % 2 == 0 ? 16 : 4);
+            for (int j = 0; j < 4; ++j) bits[j] = i < 2 ? high[j] & masks[i] : high[j] & masks[i] ^ centre[i - 2];
+            const int upper = dot16(bits, x.codes[i], 0) * times[i % 2];
             products[i] = i < 2 ? dot_low(low[i], x.codes[i], upper) : dot_high(low[i - 2], x.codes[i], upper);
         }
         const char* scales = from + 192 + 8 * part + odd;
         float product = 0;
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i)
-            product =
-                fmaf(real(get<int8_t>(scales + 2 * i)), fmaf(real(products[i]), x.scales[i], x.middles[i]), product);
+            product = fmaf(real(get<int8_t>(scales + 2 * toward[i % 2] + 2 * i)),
+                           fmaf(real(products[i]), x.scales[i], x.middles[i]), product);
         return fmaf(piece_bits::half_at(from + 208), product, sum);
     }
 
