@@ -22,7 +22,7 @@ KERNELS = {
     ("cuda_legacy__few_rows_small", 61, "matmul_q4_0_tile1_by16"): [128, 120, 0, 0, 18432, 0],
 }
 SHAPES = {"HMMA.16816.F32": "HMMA.16816.F32 R4, R8, R12, R4", "IMMA.16832.S8.S8": "IMMA.16832.S8.S8 R4, R8, R12, R4", "FFMA": "FFMA R1, R2, R3, R1",
-          "IDP.4A.S8.S8": "IDP.4A.S8.S8 R1, R2, R3, R1", "IADD3": "IADD3 R1, R2, R3, RZ"}
+          "IDP.4A.S8.S8": "IDP.4A.S8.S8 R1, R2, R3, R1", "IADD3": "IADD3 R1, R2, R3, RZ", "LDG.E.128": "LDG.E.128 R4, desc[UR4][R2.64]"}
 # module, kernel: instructions of the loop
 LOOPS = {
     ("cuda_ampere__flash_mla", "flash_mla_large_f16"): {"HMMA.16816.F32": 32, "FFMA": 100},
@@ -157,6 +157,17 @@ class Gate(unittest.TestCase):
         self.gate("--record")
         self.assert_fails("matmul_q4_0_tile1_by16, A100: instructions take", "required: at most 1.00")
 
+    def test_instructions_of_one_row_that_are_known_to_miss(self):
+        self.build({**KERNELS, ("cuda_ampere__few_rows_small", 80, "matmul_iq4_xs_tile1_by16"): [128, 126, 0, 0, 18432, 0]},
+                   {**LOOPS, ("cuda_ampere__few_rows_small", "matmul_iq4_xs_tile1_by16"): {"IDP.4A.S8.S8": 64, "IADD3": 1000}})
+        self.gate("--record")
+        self.assert_fails("matmul_iq4_xs_tile1_by16, A100: instructions take 1.54 of the memory's time; required: at most 1.00")
+        text = self.bounds.read_text()
+        self.assertIn("matmul_iq4_xs_tile1_by16 = { B200 = 1.1 }", text)
+        self.bounds.write_text(text.replace("{ B200 = 1.1 }", "{ A100 = 1.6 }"))
+        status, text = self.gate("--check")
+        self.assertEqual(status, 0, text)
+
     def test_a_kernel_that_is_gone_and_one_that_is_new(self):
         kernels = dict(KERNELS)
         kernels["cuda_legacy__few_rows_small", 61, "matmul_q4_0"] = kernels.pop(("cuda_legacy__few_rows_small", 61, "matmul_q4_0_tile1_by16"))
@@ -179,6 +190,30 @@ class Gate(unittest.TestCase):
         status, text = self.gate("--check")
         self.assertEqual(status, 0, text)
         self.assertIn("no bounds are recorded: cuda_legacy for sm_70, in_flight of T4, in_flight of V100", text)
+
+    def machine_code(self, kernel, instructions, *words, arch="80"):
+        """What cuda_sass says of the build of a plugin of somebody else's."""
+        folder = self.folder / "theirs/cuda/theirs__module"
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"theirs__module.{arch}.0123456789abcdef.cubin").write_text(listing(kernel, instructions))
+        done = subprocess.run([sys.executable, SOURCE / "tools/cuda_sass", self.folder / "theirs", "--nvdisasm", self.nvdisasm, *words],
+                              capture_output=True, text=True)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout
+
+    def test_what_bounds_a_kernel_without_mma(self):
+        text = self.machine_code("scale", {"LDG.E.128": 2, "IADD3": 10})
+        self.assertIn("scale (sm_80), loop at 0x0: 13 instructions, ldg 2, alu 10, other 1\n", text)
+        # 1024 bytes of a warp, of which the card moves 3.35 a clock and scheduler.
+        self.assertIn("A100: clocks issue 13, shared 0, alu 20, special 0, fma 0, memory 306; bound by memory\n", text)
+        text = self.machine_code("scale", {"LDG.E.128": 2, "IADD3": 200})
+        self.assertIn("alu 400, special 0, fma 0, memory 306; bound by alu\n", text)
+
+    def test_what_bounds_products_by_dp4a(self):
+        text = self.machine_code("product_x_64", {"IDP.4A.S8.S8": 64, "IADD3": 36}, "--products", arch="75@61")
+        # On 6.1 all share 32 lanes, of which integers have half; on 7.0 and 7.5 dp4a has 16 of its own.
+        self.assertEqual(text.splitlines()[-1], "| x | 0.47 | 0.47 | 1.00 | 1.00 |")
+        self.assertEqual(text.splitlines()[0], "| format | GTX 1080 Ti | P40 | V100 | T4 |")
 
     @unittest.skipUnless(COMPILER, "built without TSR_CUDA: there is no compiler")
     def test_a_kernel_that_is_compiled(self):
