@@ -1,6 +1,14 @@
 # Builds the SDK's template with a CUDA kernel as a stranger would, with only the installed SDK, and tries it on emulated cards:
-# `tessera plugin-test` on the devices of the built-in plugins, and the bundled model's plan.
-#   cmake -D BUILD=... -D WORK=... -D TOOLKIT=... -D ARCHS=... -D PROGRAM=... -D PLUGINS=... [-D GENERATOR=... -D COMPILER=...] -P check.cmake
+# `tessera plugin-test` on the devices of the built-in plugins, and the bundled model's plan. Then what the SDK says of the kernel's machine
+# code, and what measure_card does with it.
+#   cmake -D BUILD=... -D WORK=... -D TOOLKIT=... -D ARCHS=... -D PROGRAM=... -D PLUGINS=... -D PYTHON=... [-D GENERATOR=... -D COMPILER=...]
+#         -P check_template.cmake
+function(expect text)
+    if(NOT output MATCHES "${text}")
+        message(FATAL_ERROR "expected '${text}' in:\n${output}")
+    endif()
+endfunction()
+
 function(run)
     execute_process(COMMAND ${ARGV} RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
     if(NOT result EQUAL 0)
@@ -36,4 +44,28 @@ foreach(card ampere:8.6 legacy:6.1)
         message(FATAL_ERROR "the plan for ${gpu} does not use the template's kernel:\n${output}")
     endif()
     run(${emulated} --gpu ${gpu} -- "${PROGRAM}" run --plugin-dir "${plugins}" -ngl 99 -n 2 --temp 0 --raw -p Count)
+    run(${emulated} --gpu ${gpu} -- "${WORK}/prefix/bin/measure_card" "${plugins}/tessera_example_cuda.so" --small)
+    expect("\"kernel\":\"add.example_cuda\"[^\n]*\"seconds\":")
 endforeach()
+
+set(tools "${WORK}/prefix/share/tessera/tools")
+run(${PYTHON} "${tools}/cuda_static" "${WORK}/build")
+expect("\\| add \\| [0-9]+ \\| 0 \\| 0 \\|( [0-9]+ \\([0-9]+\\) \\|)+\n")
+# Its own bounds: recorded, kept, and not kept by a kernel that had fewer registers and more blocks.
+set(gate ${PYTHON} "${tools}/cuda_static" "${WORK}/build" --bounds "${WORK}/bounds.toml")
+run(${gate} --record)
+run(${gate} --check)
+file(READ "${WORK}/bounds.toml" bounds)
+string(REGEX REPLACE "\\[[0-9]+, [0-9]+\\]" "[1, 99]" bounds "${bounds}")
+file(WRITE "${WORK}/bounds.toml" "${bounds}")
+execute_process(COMMAND ${gate} --check RESULT_VARIABLE result OUTPUT_VARIABLE output ERROR_VARIABLE output)
+expect("example_cuda__add.add, sm_61: [0-9]+ registers; recorded: 1\n.*blocks a multiprocessor; recorded: 99")
+if(result EQUAL 0)
+    message(FATAL_ERROR "cuda_static --check accepts figures that are worse than their bounds")
+endif()
+if(EXISTS "${TOOLKIT}/bin/nvdisasm")
+    run(${PYTHON} "${tools}/cuda_sass" "${WORK}/build" --nvdisasm "${TOOLKIT}/bin/nvdisasm")
+    expect("add \\(sm_80\\), (whole|loop at 0x[0-9a-f]+): [0-9]+ instructions, .*RTX 3090: clocks issue [0-9]+, [^\n]*; bound by memory")
+else()
+    message(STATUS "there is no nvdisasm in ${TOOLKIT}: machine code is not looked at")
+endif()

@@ -80,6 +80,8 @@ if(TSR_CUDA)
             tessera_cuda_module(measure_card rates_${name} SOURCES measure/rates.cu ARCHS ${archs})
         endif()
     endforeach()
+    # For authors too; not in builds of a few targets.
+    install(TARGETS measure_card RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT sdk OPTIONAL)
     # Memory that the drivers count, planned and after many steps.
     add_executable(measure_steps measure/steps.cpp)
     target_link_libraries(measure_steps PRIVATE tessera_options tessera_setup Boost::json)
@@ -149,7 +151,7 @@ if(TSR_CUDA)
             string(REPLACE ";" "," comma_archs "${archs}")
             add_test(NAME cuda_template COMMAND "${CMAKE_COMMAND}" -D "BUILD=${CMAKE_BINARY_DIR}" -D "WORK=${CMAKE_CURRENT_BINARY_DIR}/template"
                 -D "TOOLKIT=${toolkit}" -D "ARCHS=${comma_archs}" -D "GENERATOR=${CMAKE_GENERATOR}" -D "COMPILER=${CMAKE_CXX_COMPILER}"
-                -D "PROGRAM=$<TARGET_FILE:tessera>" -D "PLUGINS=${folder}" -P "${CMAKE_CURRENT_SOURCE_DIR}/check_template.cmake")
+                -D "PROGRAM=$<TARGET_FILE:tessera>" -D "PLUGINS=${folder}" -D "PYTHON=${TSR_TEST_PYTHON}" -P "${CMAKE_CURRENT_SOURCE_DIR}/check_template.cmake")
             set_tests_properties(cuda_template PROPERTIES TIMEOUT 600 LABELS slow)
             # What is measured on a card has its full size there: that the plans are asked right is tried here.
             emulated_test(measure_card_plans CARDS 8.6:24GiB COMMAND "$<TARGET_FILE:measure_card>" "${folder}/tessera_cuda_ampere.so" --plan)

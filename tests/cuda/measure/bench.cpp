@@ -139,6 +139,11 @@ double Bench::seconds(const std::function<void()>& body) {
     return times[times.size() / 2];
 }
 
+bool Bench::offers(const char* op) const {
+    return std::any_of(plugin_.kernels, plugin_.kernels + plugin_.kernel_count,
+                       [op](const tsr_kernel* kernel) { return std::strcmp(kernel->op, op) == 0; });
+}
+
 const tsr_kernel* Bench::find_kernel(const tsr_node& node, tsr_kernel_plan& plan, std::string& refusal) const {
     refusal.clear();
     for (uint32_t i = 0; i < plugin_.kernel_count; ++i) {
@@ -242,6 +247,7 @@ std::optional<Measured> Bench::measure(Described& described, int64_t rows, int64
 }
 
 void Bench::report(const Row& row, Described& described, int64_t tokens, Depth depth) {
+    if (scale_.only_offered && !offers(described.node().op)) return;
     boost::json::object line = {{"topic", row.topic}, {"what", row.what},   {"type", row.type},
                                 {"rows", row.rows},   {"bytes", row.bytes}, {"operations", row.operations},
                                 {"unit", row.unit},   {"goal", row.goal}};

@@ -17,12 +17,13 @@ namespace tessera::test {
 
 // How much is measured.
 struct Scale {
-    bool small = false;        // for emulated cards: few rows and short contexts, each kernel once
-    bool tensor_cores = true;  // the plugin's kernels use them
-    bool plan_only = false;    // nothing runs: what the plugin's plans say
-    int64_t matrix_bytes;      // of a weight that products of few rows read: four times the second-level cache
-    int64_t content_bytes;     // of memory full of numbers, from which operands are taken in turn
-    double seconds = 1e9;      // after which nothing more is measured
+    bool small = false;         // for emulated cards: few rows and short contexts, each kernel once
+    bool tensor_cores = true;   // the plugin's kernels use them
+    bool plan_only = false;     // nothing runs: what the plugin's plans say
+    bool only_offered = false;  // nothing is said of ops that the plugin has no kernels for
+    int64_t matrix_bytes;       // of a weight that products of few rows read: four times the second-level cache
+    int64_t content_bytes;      // of memory full of numbers, from which operands are taken in turn
+    double seconds = 1e9;       // after which nothing more is measured
 };
 
 // Which estimate of a plan the measured time is compared with.
@@ -83,6 +84,7 @@ class Bench {
   private:
     tsr_device& device() { return card_.device(); }
     void check_size(int64_t bytes) const;
+    bool offers(const char* op) const;
     // The first kernel that claims the node, and its plan; nullptr, with `refusal`, if none does.
     const tsr_kernel* find_kernel(const tsr_node& node, tsr_kernel_plan& plan, std::string& refusal) const;
     // Layouts that the plan asks for, where the plugin brings them; canonical ones else.

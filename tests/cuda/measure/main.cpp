@@ -2,7 +2,8 @@
 // kernels, a JSON object a line: rates of the card (copies, multiplications by each instruction), then kernels, each
 // with what it has to read and to compute, its time and the time that the plugin's plan had estimated. --list: the
 // cards alone; --plan: estimates alone. Uses the plugin through the C ABI. For tools/gpu_acceptance, which makes tables
-// of it. Exit code: 1 if a kernel failed, 3 if the plugin owns no card here.
+// of it, and for authors: a plugin that owns no cards, but has kernels for them, is measured on all that the driver
+// lists, what it has no kernels for left out. Exit code: 1 if a kernel failed, 3 if there is no card for the plugin.
 #include "core/hardware/hardware.hpp"
 #include "topics.hpp"
 
@@ -34,14 +35,24 @@ const tsr_plugin& load(const char* path) {
     host.abi_major = TSR_ABI_MAJOR;
     host.log = [](const tsr_host*, tsr_log_level, const char*, const char*) {};
     const tsr_plugin* plugin = query(&host);
-    if (!plugin || plugin->provider_count == 0)
-        throw std::runtime_error(std::string(path) + " does not serve this ABI, or owns no devices");
+    if (!plugin) throw std::runtime_error(std::string(path) + " does not serve this ABI");
     return *plugin;
 }
 
-// The instructions of the plugin's generation.
-const cuda::Module* rates_of(const tsr_plugin& plugin) {
-    const bool legacy = std::string_view(plugin.name) == "cuda_legacy";
+// Whether kernels of the plugin are for the card.
+bool serves(const tsr_plugin& plugin, const tsr_device_info& info) {
+    if (std::string_view(info.kind) != "cuda") return false;
+    char reason[TSR_REASON_BYTES] = "";
+    return plugin.provider_count == 0 ||
+           plugin.providers[0]->match(plugin.providers[0], &info, reason, sizeof reason) != 0;
+}
+
+// Whether it uses what there was before tensor cores of 8.0. Of a plugin for all cards the card's generation decides.
+bool is_legacy(const tsr_plugin& plugin, const tsr_device_info& info) {
+    return std::string_view(plugin.name) == "cuda_legacy" || info.compute_capability < 800;
+}
+
+const cuda::Module* rates_of(bool legacy) {
 #ifdef TSR_RATES_LEGACY
     if (legacy) return &tessera_cuda_module_measure_card__rates_legacy;
 #endif
@@ -88,7 +99,8 @@ Scale scale_of(const Options& options, const tsr_plugin& plugin, const tsr_devic
     constexpr int64_t kMebi = 1 << 20;
     Scale scale;
     scale.small = options.small;
-    scale.tensor_cores = info.compute_capability >= 800 && std::string_view(plugin.name) != "cuda_legacy";
+    scale.tensor_cores = !is_legacy(plugin, info);
+    scale.only_offered = plugin.provider_count == 0;
     scale.plan_only = options.plan;
     scale.seconds = options.seconds;
     scale.matrix_bytes = std::max<int64_t>(4 * static_cast<int64_t>(info.l2_bytes), 64 * kMebi);
@@ -104,8 +116,7 @@ int run(int count, char** words) {
     int measured = 0;
     bool failed = false;
     for (const tsr_device_info* info : hardware.devices().subspan(1)) {
-        char reason[TSR_REASON_BYTES] = "";
-        if (!plugin.providers[0]->match(plugin.providers[0], info, reason, sizeof reason)) continue;
+        if (!serves(plugin, *info)) continue;
         if (!options.card.empty() && options.card != info->id) continue;
         ++measured;
         std::printf("%s\n", boost::json::serialize(boost::json::object{{"topic", "card"},
@@ -120,7 +131,7 @@ int run(int count, char** words) {
                                 .c_str());
         if (options.list) continue;
         Bench bench(plugin, *info, scale_of(options, plugin, *info));
-        if (!options.plan) measure_rates(bench, rates_of(plugin));
+        if (!options.plan) measure_rates(bench, rates_of(is_legacy(plugin, *info)));
         measure_attention(bench);
         measure_products(bench);
         measure_experts(bench);
@@ -128,7 +139,7 @@ int run(int count, char** words) {
         failed = failed || bench.failed();
     }
     if (measured == 0) {
-        std::fprintf(stderr, "measure_card: no card here that the plugin owns\n");
+        std::fprintf(stderr, "measure_card: no card here that the plugin owns, or has kernels for\n");
         return 3;
     }
     return failed ? 1 : 0;

@@ -76,6 +76,14 @@ void measure_rows(Bench& bench) {
         row.bytes = static_cast<double>(8 * n * rows);
         row.unit = "copy";
         bench.report(row, norm, 1, Depth::kEmpty);
+
+        Described sum(TSR_OP_ADD);
+        sum.activation({n, rows});
+        sum.activation({n, rows});
+        sum.output({n, rows});
+        row.what = "add of " + std::to_string(n);
+        row.bytes = static_cast<double>(12 * n * rows);
+        bench.report(row, sum, 1, Depth::kEmpty);
     }
 }
 

@@ -19,7 +19,7 @@ const std::vector<Format>& common_formats();
 
 // Copies within the card; multiply-adds by each instruction that `module`, or one of nullptr, has a kernel for.
 void measure_rates(Bench& bench, const cuda::Module* module);
-// Products of one, few and many rows, and norms.
+// Products of one, few and many rows; norms and sums.
 void measure_products(Bench& bench);
 void measure_rows(Bench& bench);
 // Products with experts by ids, and whole feed-forward parts.
