@@ -15,6 +15,8 @@ using testing::AllOf;
 using testing::Each;
 using testing::HasSubstr;
 
+constexpr size_t kGranule = 2 << 20;
+
 int attribute(int which, int device) {
     int value = -1;
     EXPECT_EQ(call("cuDeviceGetAttribute", &value, which, device), 0);
@@ -92,14 +94,15 @@ TEST(EmulatedDriver, MemoryEndsWithTheCard) {
     size_t free_before = 0, free_after = 0, total = 0;
     EXPECT_EQ(call("cuMemGetInfo_v2", &free_before, &total), 0);
     EXPECT_EQ(total, 1u << 30);
-    EXPECT_EQ(free_before, (1u << 30) - (64u << 20));  // what the context takes
+    EXPECT_EQ(free_before, (1u << 30) - (64u << 20) - 512);  // what the context takes, and the module's data
+    const size_t granules = free_before / kGranule * kGranule;
     Address large = 0, small = 0;
-    EXPECT_EQ(call("cuMemAlloc_v2", &large, free_before + 1), 2);
-    EXPECT_EQ(call("cuMemAlloc_v2", &large, free_before), 0);
+    EXPECT_EQ(call("cuMemAlloc_v2", &large, granules + 1), 2);
+    EXPECT_EQ(call("cuMemAlloc_v2", &large, granules), 0);
     EXPECT_EQ(call("cuMemAlloc_v2", &small, size_t{1}), 2);
     EXPECT_EQ(call("cuMemGetInfo_v2", &free_after, &total), 0);
-    EXPECT_EQ(free_after, 0u);
-    EXPECT_EQ(card.download(large + free_before - 8, 2), (std::vector<int>{-1, -1}));  // poisoned to its end
+    EXPECT_EQ(free_after, free_before - granules);
+    EXPECT_EQ(card.download(large + granules - 8, 2), (std::vector<int>{-1, -1}));  // poisoned to its end
     EXPECT_EQ(call("cuMemFree_v2", large), 0);
     EXPECT_EQ(call("cuMemFree_v2", large), 1);
     EXPECT_EQ(call("cuMemGetInfo_v2", &free_after, &total), 0);
@@ -109,7 +112,8 @@ TEST(EmulatedDriver, MemoryEndsWithTheCard) {
 
 TEST(EmulatedDriver, TheLastReleaseOfAContextTakesAllWithIt) {
     start_driver();
-    void *context = nullptr, *stream = nullptr, *popped = nullptr;
+    void *context = nullptr, *stream = nullptr, *popped = nullptr, *module = nullptr, *function = nullptr;
+    const std::vector<char> image = make_emulation_image(86, "test__driver", 800, test_kernels());
     Address left = 0;
     size_t free_bytes = 0, total = 0;
     for (int i = 0; i < 3; ++i) {
@@ -118,10 +122,13 @@ TEST(EmulatedDriver, TheLastReleaseOfAContextTakesAllWithIt) {
         EXPECT_EQ(call("cuMemGetInfo_v2", &free_bytes, &total), 0);
         EXPECT_EQ(free_bytes, (1u << 30) - (64u << 20));
         EXPECT_EQ(call("cuMemAlloc_v2", &left, size_t{512} << 20), 0);
+        EXPECT_EQ(call("cuModuleLoadData", &module, static_cast<const void*>(image.data())), 0);
+        EXPECT_EQ(call("cuModuleGetFunction", &function, module, "fill"), 0);
         EXPECT_EQ(call("cuStreamCreate", &stream, 1u), 0);
         EXPECT_EQ(call("cuMemsetD8Async", left, static_cast<unsigned char>(1), size_t{64}, stream), 0);
         EXPECT_EQ(call("cuDevicePrimaryCtxRelease_v2", 20), 0);
         EXPECT_EQ(call("cuStreamSynchronize", stream), 709);
+        EXPECT_EQ(call("cuModuleGetFunction", &function, module, "fill"), 400);
         EXPECT_EQ(call("cuStreamDestroy_v2", stream), 0);
         EXPECT_EQ(call("cuCtxPopCurrent_v2", &popped), 0);
     }

@@ -15,6 +15,7 @@ struct ImageOfKernel {
     std::string name;
     std::vector<uint32_t> parameters;  // bytes of each
     uint32_t registers = 32, static_shared = 0, maximum_threads = 1024;
+    uint32_t code_bytes = 16, local = 0;  // local memory: bytes a thread
 };
 
 // `capability`: 86 for 8.6; `module`: PLUGIN__NAME of the emulated library; `virtual_arch`: 600, 610 or 800.
@@ -49,9 +50,11 @@ inline std::vector<char> make_emulation_image(uint32_t capability, const std::st
     std::string info;
     uint32_t symbol = 2;
     for (const ImageOfKernel& kernel : kernels) {
-        sections.push_back({".text." + kernel.name, SHT_PROGBITS, std::string(16, '\0'), kernel.registers << 24});
+        sections.push_back(
+            {".text." + kernel.name, SHT_PROGBITS, std::string(kernel.code_bytes, '\0'), kernel.registers << 24});
         add_symbol(kernel.name, sections.size() - 1, STT_FUNC);
-        info += attribute(0x2F, number(symbol++) + number(kernel.registers));
+        info += attribute(0x2F, number(symbol) + number(kernel.registers));
+        info += attribute(0x11, number(symbol++) + number(kernel.local));
         std::string own = attribute(0x05, number(kernel.maximum_threads) + number(uint32_t{1}) + number(uint32_t{1}));
         uint16_t offset = 0;
         for (uint16_t i = 0; i < kernel.parameters.size(); ++i) {

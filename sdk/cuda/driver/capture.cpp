@@ -85,6 +85,16 @@ std::shared_ptr<const Ancestors> ancestors_of(const Graph& graph) {
     return std::make_shared<const Ancestors>(after);
 }
 
+// What kernels of a graph need is there before the graph is launched.
+Result take_for_kernels(const std::vector<std::shared_ptr<Node>>& nodes) {
+    for (const auto& node : nodes) {
+        if (!node->function) continue;
+        const Result result = take_for_local(*node->function->module->context->card, node->function->image->local);
+        if (result != CUDA_SUCCESS) return result;
+    }
+    return CUDA_SUCCESS;
+}
+
 template <class T>
 std::shared_ptr<T> find(const std::map<T*, std::shared_ptr<T>>& objects, void* handle) {
     const auto found = objects.find(static_cast<T*>(handle));
@@ -177,6 +187,7 @@ TSR_EXPORT Result cuGraphInstantiateWithFlags(void** made, void* handle, unsigne
     Driver& d = call.d;
     const auto graph = find(d.graphs, handle);
     if (!made || !graph || flags != 0) return CUDA_ERROR_INVALID_VALUE;
+    if (const Result result = take_for_kernels(graph->nodes); result != CUDA_SUCCESS) return result;
     auto executable =
         std::make_shared<ExecutableGraph>(ExecutableGraph{call.context, graph->nodes, ancestors_of(*graph)});
     *made = executable.get();
@@ -255,6 +266,7 @@ TSR_EXPORT Result cuGraphExecUpdate_v2(void* handle, void* graph_handle, UpdateR
             return refuse(kFunction, &to);
         if (to.shape != from.shape) return refuse(kParameters, &to);
     }
+    if (const Result result = take_for_kernels(graph->nodes); result != CUDA_SUCCESS) return result;
     executable->nodes = graph->nodes;
     executable->ancestors = ancestors_of(*graph);
     return CUDA_SUCCESS;

@@ -432,6 +432,10 @@ TSR_EXPORT Result cuDevicePrimaryCtxRelease_v2(int device) {
     if (card->context.retained == 1) wait_for_all(d, call.lock);
     if (--card->context.retained > 0) return CUDA_SUCCESS;
     while (!card->allocations.empty()) release(d, *card, card->allocations.begin()->first);
+    std::erase_if(d.functions, [&](const auto& f) { return f.second->module->context == &card->context; });
+    std::erase_if(d.modules, [&](const auto& m) { return m.second->context == &card->context; });
+    card->code_bytes = 0;
+    card->local = 0;
     card->reach = uint64_t{1} << card->number;
     return CUDA_SUCCESS;
 }

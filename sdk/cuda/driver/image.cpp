@@ -83,6 +83,7 @@ bool read_image(const void* data, Image& image, std::string& reason) {
         if (section.name.starts_with(kText)) {
             ImageKernel& kernel = kernels[section.name.substr(sizeof kText - 1)];
             kernel.registers = section.header.sh_info >> 24;
+            kernel.code_bytes = section.header.sh_size;
         }
     }
     std::vector<std::string> symbols;
@@ -103,6 +104,8 @@ bool read_image(const void* data, Image& image, std::string& reason) {
     bool whole = true;
     for (const Section& section : sections) {
         const uint8_t* const from = bytes + section.header.sh_offset;
+        if (section.name.starts_with(".nv.global") || section.name.starts_with(".nv.constant"))
+            image.data_bytes += section.header.sh_size;
         constexpr char kInfo[] = ".nv.info.", kShared[] = ".nv.shared.";
         if (section.name.starts_with(kShared)) {
             if (const auto kernel = kernels.find(section.name.substr(sizeof kShared - 1)); kernel != kernels.end())

@@ -14,6 +14,7 @@ struct ImageKernel {
     uint32_t local = 0;          // bytes a thread
     uint32_t maximum_threads = 1024;
     uint32_t parameter_bytes = 0;
+    uint64_t code_bytes = 0;
     std::vector<uint32_t> parameters;  // bytes of each, in order
 };
 
@@ -21,6 +22,7 @@ struct Image {
     uint32_t capability = 0;    // 860: made for 8.6
     std::string module;         // NAME of the symbol tessera_module_NAME
     uint32_t virtual_arch = 0;  // value of that symbol: 610
+    uint64_t data_bytes = 0;    // variables and constants
     std::vector<ImageKernel> kernels;
 };
 

@@ -81,6 +81,8 @@ Result load(Driver& d, Context& context, const void* data, std::shared_ptr<Modul
         module->kernels = emulator::attach(module->library, reason);
         if (!module->kernels) return refuse(d, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, path + ": " + reason);
         find_extent(module->library, *module);
+        if (const Result result = take_for_code(*context.card, *module, image.data_bytes); result != CUDA_SUCCESS)
+            return result;
         loaded = std::move(module);
         return CUDA_SUCCESS;
     }
@@ -203,11 +205,14 @@ TSR_EXPORT Result cuModuleUnload(void* handle) {
     Call call(Call::kNoCapture);
     if (!call) return call.result;
     Driver& d = call.d;
-    const auto found = d.modules.find(static_cast<Module*>(handle));
+    auto found = d.modules.find(static_cast<Module*>(handle));
     if (found == d.modules.end()) return CUDA_ERROR_INVALID_HANDLE;
     wait_for_all(d, call.lock);
+    found = d.modules.find(static_cast<Module*>(handle));
+    if (found == d.modules.end()) return CUDA_ERROR_INVALID_HANDLE;
+    found->second->context->card->code_bytes -= found->second->resident;
     std::erase_if(d.functions, [&](const auto& f) { return f.second->module.get() == handle; });
-    d.modules.erase(static_cast<Module*>(handle));
+    d.modules.erase(found);
     return CUDA_SUCCESS;
 }
 
@@ -242,6 +247,8 @@ TSR_EXPORT Result cuModuleGetFunction(void** made, void* handle, const char* nam
                    module->image.module + ": the same types must have the same size on both sides";
         return CUDA_ERROR_INVALID_IMAGE;
     }
+    if (const Result result = take_for_code(*module->context->card, *module, image->code_bytes); result != CUDA_SUCCESS)
+        return result;
     const uint32_t shared = kSharedWithoutAsking - std::min(image->static_shared, kSharedWithoutAsking);
     auto function = std::make_shared<Function>(
         Function{module, &*image, kernel, shared, std::make_shared<const std::string>("kernel " + std::string(name))});
@@ -344,6 +351,9 @@ TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y,
     if (function->kernel->parameter_count > 0 && !parameters) return CUDA_ERROR_INVALID_VALUE;
     for (uint32_t i = 0; i < function->kernel->parameter_count; ++i) {
         if (!parameters[i]) return CUDA_ERROR_INVALID_VALUE;
+    }
+    if (!stream->capture) {
+        if (const Result result = take_for_local(card, image.local); result != CUDA_SUCCESS) return result;
     }
     const auto fault = card.faults.find("launch");
     const bool fails = fault != card.faults.end() && ++card.launches == fault->second;

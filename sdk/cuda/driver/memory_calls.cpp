@@ -17,6 +17,7 @@ constexpr uint64_t kPage = 4096;
 constexpr uint64_t kGap = 64 << 10;        // between allocations, without access
 constexpr uint64_t kGranule = 2ull << 20;  // of what allocations take of a card
 constexpr uint64_t kSmall = 1ull << 20;    // smaller ones share granules
+constexpr uint64_t kCodeUnit = 512;
 constexpr uint64_t kPattern = 64ull << 20;
 
 uint64_t rounded(uint64_t bytes, uint64_t unit) {
@@ -76,7 +77,27 @@ uintptr_t take_space(Card& card, uint64_t bytes) {
 }  // namespace
 
 uint64_t Card::used() const noexcept {
-    return large_bytes + rounded(small_bytes, kGranule) + (context.retained > 0 ? description.context_bytes : 0);
+    const uint64_t threads = uint64_t{description.processors} * description.limits.threads_per_processor;
+    return large_bytes + rounded(small_bytes, kGranule) + code_bytes + rounded(local * threads, kGranule) +
+           (context.retained > 0 ? description.context_bytes : 0);
+}
+
+// Code is counted by the kernel, not in steps that kernels share as drivers have them: each one that is loaded late
+// shows.
+Result take_for_code(Card& card, Module& module, uint64_t bytes) {
+    const uint64_t taken = rounded(bytes, kCodeUnit);
+    if (card.used() + taken > card.description.memory) return CUDA_ERROR_OUT_OF_MEMORY;
+    card.code_bytes += taken;
+    module.resident += taken;
+    return CUDA_SUCCESS;
+}
+
+Result take_for_local(Card& card, uint32_t bytes_of_thread) {
+    const uint32_t before = card.local;
+    card.local = std::max(before, bytes_of_thread);
+    if (card.used() <= card.description.memory || card.local == before) return CUDA_SUCCESS;
+    card.local = before;
+    return CUDA_ERROR_OUT_OF_MEMORY;
 }
 
 Place place_of(const emulator::Ranges& ranges, const void* address, uint64_t bytes, const emulator::Range** range) {

@@ -40,7 +40,7 @@ struct Ended {
 };
 using Work = std::function<Ended(const Execution&)>;
 
-// The primary context of a card; there are no others.
+// The primary context of a card; there are no others. Modules, and what they take of the card, end with it.
 struct Context {
     Card* card;
     uint32_t retained = 0;
@@ -52,6 +52,7 @@ struct Module {
     void* library = nullptr;  // of dlopen; stays open
     const simt::emulated::Module* kernels = nullptr;
     uintptr_t library_begin = 0, library_end = 0;
+    uint64_t resident = 0;  // bytes of the card that its data and the code of its functions take
 };
 
 struct Function {
@@ -140,6 +141,8 @@ struct Card {
     Context context;
     std::map<Address, Allocation> allocations;
     uint64_t large_bytes = 0, small_bytes = 0;  // taken by allocations, rounded as drivers do
+    uint64_t code_bytes = 0;                    // taken by modules
+    uint32_t local = 0;                         // bytes a thread: the most that a kernel has needed so far
     uint64_t reach = 0;                         // bit i: access to card i has been enabled
     Result error = CUDA_SUCCESS;                // sticky
     bool lost = false;
@@ -259,6 +262,9 @@ enum class Place { kUnknown, kCard, kPinned };
 Place place_of(const emulator::Ranges& ranges, const void* address, uint64_t bytes, const emulator::Range** range);
 // Gives an allocation's memory back to its card.
 void release(Driver& d, Card& card, Address address);
+// Takes memory for what a module loads, and for the local memory of all threads that can be resident.
+Result take_for_code(Card& card, Module& module, uint64_t bytes);
+Result take_for_local(Card& card, uint32_t bytes_of_thread);
 // Whether any byte of it is a card's.
 bool touches_card(const Driver& d, const void* address, uint64_t bytes);
 

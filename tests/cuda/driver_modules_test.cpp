@@ -1,0 +1,119 @@
+// Modules of the emulated driver: what is loaded when, and the memory that it takes.
+#include "emulated_cards.hpp"
+
+namespace tessera::cuda::emulated {
+namespace {
+
+int load(const std::vector<char>& image, void*& module) {
+    return call("cuModuleLoadData", &module, static_cast<const void*>(image.data()));
+}
+
+size_t free_bytes() {
+    size_t free = 0, total = 0;
+    EXPECT_EQ(call("cuMemGetInfo_v2", &free, &total), 0);
+    return free;
+}
+
+// A card with its context current, and nothing else.
+class BareCard {
+  public:
+    explicit BareCard(int ordinal) : number_(ordinal) {
+        start_driver();
+        void* context = nullptr;
+        EXPECT_EQ(call("cuDevicePrimaryCtxRetain", &context, number_), 0);
+        EXPECT_EQ(call("cuCtxPushCurrent_v2", context), 0);
+    }
+    ~BareCard() {
+        void* popped = nullptr;
+        call("cuCtxPopCurrent_v2", &popped);
+        call("cuDevicePrimaryCtxRelease_v2", number_);
+    }
+    BareCard(const BareCard&) = delete;
+    BareCard& operator=(const BareCard&) = delete;
+
+  private:
+    int number_;
+};
+
+// Lazy loading: the code of a kernel takes memory of the card from its first use on.
+TEST(EmulatedModules, CodeTakesMemoryWhenAFunctionIsAskedFor) {
+    BareCard card(22);
+    constexpr uint32_t kCode = 5 << 20;
+    const size_t before = free_bytes();
+    void *module = nullptr, *function = nullptr;
+    ImageOfKernel fill{"fill", {8, 4, 4}}, add_one{"add_one", {8, 4}};
+    fill.code_bytes = kCode;
+    const std::vector<char> image = make_emulation_image(86, "test__driver", 800, {fill, add_one});
+    ASSERT_EQ(load(image, module), 0);
+    const size_t loaded = free_bytes();
+    EXPECT_EQ(before - loaded, 512u);  // its variables
+    EXPECT_EQ(call("cuModuleGetFunction", &function, module, "fill"), 0);
+    EXPECT_EQ(loaded - free_bytes(), kCode);
+    EXPECT_EQ(call("cuModuleGetFunction", &function, module, "fill"), 0);
+    EXPECT_EQ(loaded - free_bytes(), kCode);
+    EXPECT_EQ(call("cuModuleGetFunction", &function, module, "add_one"), 0);
+    EXPECT_EQ(loaded - free_bytes(), kCode + 512);  // the smallest one shows
+    EXPECT_EQ(call("cuModuleUnload", module), 0);
+    EXPECT_EQ(free_bytes(), before);
+
+    // A card that is full has no room for it.
+    ASSERT_EQ(load(image, module), 0);
+    Address most = 0;
+    ASSERT_EQ(call("cuMemAlloc_v2", &most, free_bytes() / (2 << 20) * (2 << 20)), 0);
+    EXPECT_EQ(call("cuModuleGetFunction", &function, module, "fill"), 2);
+    EXPECT_EQ(call("cuModuleGetFunction", &function, module, "add_one"), 0);
+    EXPECT_EQ(call("cuMemFree_v2", most), 0);
+    EXPECT_EQ(call("cuModuleGetFunction", &function, module, "fill"), 0);
+}
+
+// Local memory of all threads that can be resident is taken when a kernel first needs it, and kept.
+TEST(EmulatedModules, LocalMemoryIsTakenWhenAKernelNeedsIt) {
+    BareCard card(24);
+    constexpr uint32_t kThreads = 82 * 1536;
+    void *module = nullptr, *stream = nullptr;
+    ImageOfKernel fill{"fill", {8, 4, 4}}, add_one{"add_one", {8, 4}}, race{"race", {8}};
+    fill.local = 1024;
+    race.local = 8192;
+    ASSERT_EQ(load(make_emulation_image(86, "test__driver", 800, {fill, add_one, race}), module), 0);
+    ASSERT_EQ(call("cuStreamCreate", &stream, 1u), 0);
+    Address out = 0;
+    ASSERT_EQ(call("cuMemAlloc_v2", &out, size_t{256}), 0);
+    const auto launch = [&](const char* name) {
+        void* function = nullptr;
+        EXPECT_EQ(call("cuModuleGetFunction", &function, module, name), 0);
+        int n = 1, value = 3;
+        void* parameters[] = {&out, &n, &value};
+        return call("cuLaunchKernel", function, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, static_cast<void**>(parameters),
+                    static_cast<void**>(nullptr));
+    };
+    for (const char* name : {"fill", "add_one", "race"}) {
+        void* function = nullptr;
+        EXPECT_EQ(call("cuModuleGetFunction", &function, module, name), 0);
+    }
+    const size_t before = free_bytes();
+    // A graph takes it when it is instantiated, so that its launches need nothing.
+    void *graph = nullptr, *executable = nullptr;
+    ASSERT_EQ(call("cuStreamBeginCapture_v2", stream, 1), 0);
+    EXPECT_EQ(launch("fill"), 0);
+    EXPECT_EQ(call("cuStreamEndCapture", stream, &graph), 0);
+    EXPECT_EQ(free_bytes(), before);
+    EXPECT_EQ(call("cuGraphInstantiateWithFlags", &executable, graph, 0ull), 0);
+    const size_t taken = before - free_bytes();
+    EXPECT_GE(taken, size_t{1024} * kThreads);
+    EXPECT_LT(taken, size_t{1024} * kThreads + (2 << 20));
+    EXPECT_EQ(call("cuGraphLaunch", executable, stream), 0);
+    EXPECT_EQ(launch("add_one"), 0);
+    EXPECT_EQ(launch("fill"), 0);
+    EXPECT_EQ(before - free_bytes(), taken);
+    // 1 GiB more is not there. The card goes on.
+    EXPECT_EQ(launch("race"), 2);
+    EXPECT_EQ(launch("fill"), 0);
+    EXPECT_EQ(call("cuStreamSynchronize", stream), 0);
+    EXPECT_EQ(before - free_bytes(), taken);
+    EXPECT_EQ(call("cuGraphExecDestroy", executable), 0);
+    EXPECT_EQ(call("cuGraphDestroy", graph), 0);
+    EXPECT_EQ(call("cuStreamDestroy_v2", stream), 0);
+}
+
+}  // namespace
+}  // namespace tessera::cuda::emulated
