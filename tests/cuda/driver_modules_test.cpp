@@ -1,11 +1,21 @@
-// Modules of the emulated driver: what is loaded when, and the memory that it takes.
+// Modules of the emulated driver: PTX, what is loaded when, and the memory that code takes.
 #include "emulated_cards.hpp"
+
+#include <gmock/gmock.h>
 
 namespace tessera::cuda::emulated {
 namespace {
 
+using testing::AllOf;
+using testing::Each;
+using testing::HasSubstr;
+
 int load(const std::vector<char>& image, void*& module) {
     return call("cuModuleLoadData", &module, static_cast<const void*>(image.data()));
+}
+
+std::vector<char> ptx_for(const char* target, const char* version = "8.8") {
+    return make_emulation_ptx(version, target, "test__driver", 800, test_kernels());
 }
 
 size_t free_bytes() {
@@ -34,6 +44,93 @@ class BareCard {
   private:
     int number_;
 };
+
+TEST(EmulatedModules, PtxRunsOnItsCapabilityAndLaterOnes) {
+    for (const auto& [number, capability] : {std::pair(0, 86), std::pair(kHopper, 90), std::pair(kUnknown, 130)}) {
+        SCOPED_TRACE(capability);
+        BareCard card(number);
+        void *module = nullptr, *function = nullptr, *stream = nullptr;
+        ASSERT_EQ(load(ptx_for("sm_80"), module), 0) << report();
+        ASSERT_EQ(call("cuStreamCreate", &stream, 1u), 0);
+        Address out = 0;
+        ASSERT_EQ(call("cuMemAlloc_v2", &out, size_t{256}), 0);
+        ASSERT_EQ(call("cuModuleGetFunction", &function, module, "architecture"), 0) << report();
+        void* parameters[] = {&out};
+        EXPECT_EQ(call("cuLaunchKernel", function, 1u, 1u, 1u, 32u, 1u, 1u, 0u, stream, static_cast<void**>(parameters),
+                       static_cast<void**>(nullptr)),
+                  0);
+        int value = 0;
+        EXPECT_EQ(call("cuMemcpyDtoHAsync_v2", static_cast<void*>(&value), out, sizeof value, stream), 0);
+        EXPECT_EQ(value, 800);
+        const auto attribute = [&](const char* name, int which) {
+            EXPECT_EQ(call("cuModuleGetFunction", &function, module, name), 0) << report();
+            EXPECT_EQ(call("cuFuncGetAttribute", &value, which, function), 0);
+            return value;
+        };
+        // What a driver knows once it has compiled it. Registers: the most that the launch bounds leave.
+        EXPECT_EQ(attribute("scale", 6), capability);
+        EXPECT_EQ(attribute("scale", 5), 80);
+        EXPECT_EQ(attribute("scale", 1), capability >= 90 ? 512 + 1024 : 512);
+        EXPECT_EQ(attribute("fill", 4), 255);
+        EXPECT_EQ(attribute("at_offset", 4), 64);
+        EXPECT_EQ(attribute("fill", 0), 256);
+        EXPECT_EQ(call("cuStreamDestroy_v2", stream), 0);
+    }
+}
+
+TEST(EmulatedModules, PtxOfALaterCapabilityIsRefused) {
+    void* module = nullptr;
+    {
+        BareCard card(0);
+        EXPECT_EQ(load(ptx_for("sm_90"), module), 218);
+        EXPECT_THAT(report(), HasSubstr("PTX for 9.0 or later on a card of 8.6"));
+        EXPECT_EQ(load(ptx_for("sm_86"), module), 0);
+    }
+    {
+        BareCard card(1);
+        EXPECT_EQ(load(ptx_for("sm_80"), module), 218);
+        EXPECT_EQ(load(make_emulation_ptx("8.8", "sm_61", "test__driver", 610, test_kernels()), module), 0);
+    }
+    // What is written for one capability alone runs on no later one either.
+    {
+        BareCard card(kHopper);
+        EXPECT_EQ(load(ptx_for("sm_90a"), module), 0) << report();
+    }
+    {
+        BareCard card(kUnknown);
+        EXPECT_EQ(load(ptx_for("sm_90a"), module), 218);
+        EXPECT_THAT(report(), HasSubstr("PTX for 9.0 alone on a card of 13.0"));
+        EXPECT_EQ(load(make_emulation_image(120, "test__driver", 800, test_kernels()), module), 209);
+    }
+}
+
+TEST(EmulatedModules, PtxThatIsNewerThanTheDriverIsRefused) {
+    BareCard card(kOldCompiler);
+    void* module = nullptr;
+    EXPECT_EQ(load(ptx_for("sm_80", "8.5"), module), 222);
+    EXPECT_THAT(report(), HasSubstr("PTX of version 8.5 for a driver that reads up to 8.4"));
+    EXPECT_EQ(load(ptx_for("sm_80", "8.4"), module), 0);
+    const char* name = nullptr;
+    EXPECT_EQ(call("cuGetErrorName", 222, &name), 0);
+    EXPECT_STREQ(name, "CUDA_ERROR_UNSUPPORTED_PTX_VERSION");
+}
+
+TEST(EmulatedModules, PtxMustSayWhatItIs) {
+    BareCard card(0);
+    void* module = nullptr;
+    const auto text = [&](const char* ptx) { return call("cuModuleLoadData", &module, static_cast<const void*>(ptx)); };
+    EXPECT_EQ(text(".version 8.0\n.address_size 64\n"), 218);
+    EXPECT_THAT(report(), HasSubstr("no .target"));
+    EXPECT_EQ(text("// nothing\n"), 218);
+    EXPECT_EQ(text("/* .version 8.0 */"), 200);
+    EXPECT_EQ(text(".version 8.0\n.target sm_80\n.visible .entry k() { ret; }"), 200);
+    EXPECT_THAT(report(), HasSubstr("no symbol tessera_module_NAME"));
+    EXPECT_EQ(text(".version 8.0\n.target sm_80\n.visible .entry k("), 200);  // cut off
+    EXPECT_EQ(load(make_emulation_ptx("8.0", "sm_80", "test__driver", 800, {{"fill", {8, 8, 4}}}), module), 0);
+    void* function = nullptr;
+    EXPECT_EQ(call("cuModuleGetFunction", &function, module, "fill"), 200);
+    EXPECT_THAT(report(), HasSubstr("the parameters of fill differ"));
+}
 
 // Lazy loading: the code of a kernel takes memory of the card from its first use on.
 TEST(EmulatedModules, CodeTakesMemoryWhenAFunctionIsAskedFor) {

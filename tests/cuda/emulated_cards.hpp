@@ -34,17 +34,20 @@ inline std::string report() {
     return text.data();
 }
 
-// 64 cards: every even one 8.6, every odd one 6.1, of 1 GiB; 0 and 2 are at their defaults otherwise, 23 is a 9.0.
+// 64 cards: every even one 8.6, every odd one 6.1, of 1 GiB, but for these.
 inline constexpr int kCards = 64;
+inline constexpr int kHopper = 23, kUnknown = 25, kOldCompiler = 27;
 
 inline void start_driver() {
     static const bool started = [] {
         std::string cards;
         for (int i = 0; i < kCards; ++i)
             cards += std::string(i ? ";" : "") +
-                     (i == 23 ? "9.0:1GiB"
-                      : i % 2 ? "6.1:1GiB"
-                              : "8.6:1GiB") +
+                     (i == kHopper        ? "9.0:1GiB"
+                      : i == kUnknown     ? "13.0:1GiB"
+                      : i == kOldCompiler ? "8.6:1GiB:ptx=8.4"
+                      : i % 2             ? "6.1:1GiB"
+                                          : "8.6:1GiB") +
                      (i % 2 ? ":peers=none" : ":context=64");
         setenv("TESSERA_EMULATED_GPUS", cards.c_str(), 1);
         setenv("TESSERA_EMULATED_KERNELS", TSR_EMULATED_DIR, 1);

@@ -1,5 +1,6 @@
-// A cubin without machine code, for tests of the emulated driver where there is no compiler for GPUs: the same headers,
-// symbols and sections that a driver reads of a real one. A real driver refuses it.
+// Modules without machine code, for tests of the emulated driver where there is no compiler for GPUs. A cubin: the same
+// headers, symbols and sections that a driver reads of a real one. PTX: the same directives. A real driver refuses
+// both.
 #pragma once
 
 #include <elf.h>
@@ -101,6 +102,37 @@ inline std::vector<char> make_emulation_image(uint32_t capability, const std::st
     std::string image = number(file) + body;
     for (const Elf64_Shdr& header : headers) image += number(header);
     return {image.begin(), image.end()};
+}
+
+// `version`: "8.8" of the PTX ISA; `target`: "sm_80". As NVRTC writes it; registers of kernels are not in PTX.
+inline std::vector<char> make_emulation_ptx(const std::string& version, const std::string& target,
+                                            const std::string& module, uint32_t virtual_arch,
+                                            const std::vector<ImageOfKernel>& kernels) {
+    std::string text = "//\n// Generated for tests\n//\n\n.version " + version + "\n.target " + target +
+                       "\n.address_size 64\n\n.global .align 4 .u32 tessera_module_" + module + " = " +
+                       std::to_string(virtual_arch) +
+                       ";\n.global .align 1 .b8 kTable[16] = {0, 1, 2};\n"
+                       ".extern .shared .align 128 .b8 memory[];\n"
+                       "// between_two_demoted has been demoted\n.shared .align 16 .b8 of_several[48];\n";
+    for (const ImageOfKernel& kernel : kernels) {
+        text += ".visible .entry " + kernel.name + "(";
+        for (size_t i = 0; i < kernel.parameters.size(); ++i) {
+            const std::string name = kernel.name + "_param_" + std::to_string(i);
+            const uint32_t bytes = kernel.parameters[i];
+            text += (i ? ",\n\t" : "\n\t") + (bytes == 4 || bytes == 8
+                                                  ? ".param .u" + std::to_string(8 * bytes) + " " + name
+                                                  : ".param .align 8 .b8 " + name + "[" + std::to_string(bytes) + "]");
+        }
+        text += "\n)\n.maxntid " + std::to_string(kernel.maximum_threads) + ", 1, 1\n.minnctapersm 1\n{\n";
+        if (kernel.local) text += "\t.local .align 8 .b8 \t__local_depot0[" + std::to_string(kernel.local) + "];\n";
+        text += "\t.reg .pred \t%p<3>;\n";
+        if (kernel.static_shared)
+            text += "\t.shared .align 16 .b8 tile_of_it[" + std::to_string(kernel.static_shared) + "];\n";
+        text += "\t{ // begin inline asm\n\tmov.u64 %rd1, memory;\n\t}\n\tret;\n}\n";
+    }
+    std::vector<char> bytes(text.begin(), text.end());
+    bytes.push_back('\0');
+    return bytes;
 }
 
 }  // namespace tessera::cuda::emulated

@@ -35,6 +35,11 @@ cuda_run_test(ampere "8.6:24GiB" 80)
 cuda_run_test(pascal "6.1:24GiB" 61)
 cuda_run_test(p100 "6.0:16GiB" 60)
 cuda_run_test(turing "7.5:16GiB" 70)
+# Cards that are newer than the build run its PTX: one that no build knows yet, and 9.0 where the build is without it.
+cuda_run_test(newer_than_known "13.0:24GiB" 80)
+if(NOT "90" IN_LIST archs AND NOT "90@61" IN_LIST archs)
+    cuda_run_test(newer_than_built "9.0:24GiB" 80)
+endif()
 cuda_run_test(mixed "8.6:24GiB 6.1:24GiB" 61 80 -- -ts 1,1)
 cuda_run_test(mixed_with_cpu "6.1:24GiB 8.6:24GiB" 61 80 -- -ts 1,1 -ngl 2)
 cuda_run_test(experts_on_the_cpu "8.6:24GiB" 80 -- --cpu-moe)
@@ -53,6 +58,11 @@ cuda_run_test(mla_3_wide "8.0:24GiB" 80 -- -mla 3 -n 5)
 cuda_run_test(sequences "8.6:24GiB 6.1:24GiB" 61 80 -- -ts 1,1 -f "${CMAKE_CURRENT_SOURCE_DIR}/prompts.txt" --parallel 3 -n 2)
 cuda_run_test(streamed_experts "8.6:24GiB" 80 -- --cpu-moe --op-offload-from 8)
 if(80 IN_LIST archs)
+    # Older drivers do not read PTX of this compiler, and it is said.
+    add_test(NAME cuda_run_older_driver COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 13.0:24GiB:ptx=7.8 --
+        "$<TARGET_FILE:tessera>" run -p Count -n 1)
+    set_tests_properties(cuda_run_older_driver PROPERTIES TIMEOUT 120
+        PASS_REGULAR_EXPRESSION "CUDA0: loading cuda_ampere__[a-z0-9_]+ .PTX. for 8.0[^\n]*CUDA_ERROR_UNSUPPORTED_PTX_VERSION")
     add_test(NAME cuda_counts COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/counts_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
     set_tests_properties(cuda_counts PROPERTIES TIMEOUT 300)
     add_test(NAME cuda_host_time COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/host_time_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")

@@ -75,6 +75,20 @@ uint64_t memory_bytes(std::string_view text, std::string_view card) {
     return static_cast<uint64_t>(value * factor);
 }
 
+// "8.6" -> 860; 0 if it is not of that form.
+uint32_t parse_capability(std::string_view text) {
+    uint32_t major = 0, minor = 0;
+    const char* const end = text.data() + text.size();
+    const auto [point, error] = std::from_chars(text.data(), end, major);
+    if (error != std::errc() || point == end || *point != '.' || major > 99) return 0;
+    const auto [last, error_of_minor] = std::from_chars(point + 1, end, minor);
+    return error_of_minor != std::errc() || last != end || minor > 9 ? 0 : 100 * major + 10 * minor;
+}
+
+std::string capability_text(uint32_t capability) {
+    return std::to_string(capability / 100) + "." + std::to_string(capability / 10 % 10);
+}
+
 uint32_t rounded(double value) {
     return static_cast<uint32_t>(std::lround(value));
 }
@@ -83,20 +97,19 @@ CardDescription parse_card(std::string_view text, bool& has_peers) {
     const std::vector<std::string_view> parts = split(text, ':');
     CardDescription card;
     const Typical* typical = nullptr;
+    card.capability = parse_capability(parts[0]);
     for (const Typical& one : kTypical) {
-        char capability[16];
-        std::snprintf(capability, sizeof capability, "%u.%u", one.capability / 100, one.capability / 10 % 10);
-        if (parts[0] == capability) typical = &one;
+        if (one.capability <= card.capability) typical = &one;
     }
     if (!typical) {
         std::string known;
-        for (const Typical& one : kTypical)
-            known += " " + std::to_string(one.capability / 100) + "." + std::to_string(one.capability / 10 % 10);
-        refuse(text, "CAPABILITY:MEMORY[:KEY=VALUE]... with a compute capability of" + known);
+        for (const Typical& one : kTypical) known += " " + capability_text(one.capability);
+        refuse(text, "CAPABILITY:MEMORY[:KEY=VALUE]... with a compute capability of" + known + " or later");
     }
     double bandwidth = typical->gigabytes_per_second;
-    card.capability = typical->capability;
-    card.name = typical->name;
+    card.name = card.capability == typical->capability
+                    ? typical->name
+                    : "GPU of compute capability " + capability_text(card.capability);
     card.processors = typical->processors;
     card.clock_khz = typical->clock_mhz * 1000;
     card.bus_bits = typical->bus_bits;
@@ -120,6 +133,9 @@ CardDescription parse_card(std::string_view text, bool& has_peers) {
             card.l2_bytes = static_cast<uint64_t>(number(value, text, "l2 in MiB") * (1 << 20));
         } else if (key == "context") {
             card.context_bytes = static_cast<uint64_t>(number(value, text, "context in MiB") * (1 << 20));
+        } else if (key == "ptx") {
+            card.ptx_version = parse_capability(value) / 10;
+            if (card.ptx_version == 0) refuse(text, "a version of PTX (ptx=8.4)");
         } else if (key == "peers") {
             has_peers = true;
             if (value == "none") continue;
@@ -131,7 +147,7 @@ CardDescription parse_card(std::string_view text, bool& has_peers) {
                 card.peers |= uint64_t{1} << index;
             }
         } else {
-            refuse(text, "the keys name, sms, clock, bandwidth, l2, context and peers");
+            refuse(text, "the keys name, sms, clock, bandwidth, l2, context, ptx and peers");
         }
     }
     // Two transfers a clock.

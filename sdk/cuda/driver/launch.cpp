@@ -14,6 +14,7 @@ namespace {
 
 constexpr uint32_t kSharedWithoutAsking = 48 << 10;
 constexpr uint32_t kRegisterUnit = 256;  // registers are given to warps in such units
+constexpr uint32_t kReservedOnHopper = 1024;
 
 // What else a failed load has to say; shown by cuGetErrorString.
 Result refuse(Driver& d, Result result, const std::string& why) {
@@ -51,14 +52,34 @@ std::string version(uint32_t capability) {
     return std::to_string(capability / 100) + "." + std::to_string(capability / 10 % 10);
 }
 
+// Makes of PTX what the real driver's compiler would make of it, as far as it shows: an image for the card.
+Result compile(Driver& d, const CardDescription& card, Image& image) {
+    if (image.ptx_version > card.ptx_version)
+        return refuse(d, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+                      "PTX of version " + version(image.ptx_version * 10) + " for a driver that reads up to " +
+                          version(card.ptx_version * 10));
+    const bool runs = image.this_card_alone ? image.capability == card.capability : image.capability <= card.capability;
+    if (!runs)
+        return refuse(d, CUDA_ERROR_INVALID_PTX,
+                      "PTX for " + version(image.capability) + (image.this_card_alone ? " alone" : " or later") +
+                          " on a card of " + version(card.capability));
+    image.capability = card.capability;
+    // The compiler takes some of each block for the system on these cards.
+    for (ImageKernel& kernel : image.kernels) kernel.static_shared += card.capability >= 900 ? kReservedOnHopper : 0;
+    return CUDA_SUCCESS;
+}
+
 Result load(Driver& d, Context& context, const void* data, std::shared_ptr<Module>& loaded) {
     auto module = std::make_shared<Module>();
     module->context = &context;
-    if (data && (std::strncmp(static_cast<const char*>(data), "//", 2) == 0 ||
-                 std::strncmp(static_cast<const char*>(data), ".version", 8) == 0))
-        return refuse(d, CUDA_ERROR_INVALID_PTX, "the emulated driver has no compiler of PTX");
     std::string reason;
-    if (!read_image(data, module->image, reason)) return refuse(d, CUDA_ERROR_INVALID_IMAGE, reason);
+    if (is_ptx(data)) {
+        if (!read_ptx(data, module->image, reason)) return refuse(d, CUDA_ERROR_INVALID_PTX, reason);
+        if (const Result result = compile(d, context.card->description, module->image); result != CUDA_SUCCESS)
+            return result;
+    } else if (!read_image(data, module->image, reason)) {
+        return refuse(d, CUDA_ERROR_INVALID_IMAGE, reason);
+    }
     const Image& image = module->image;
     const uint32_t capability = context.card->description.capability;
     if (image.capability / 100 != capability / 100 || image.capability > capability)
@@ -66,7 +87,7 @@ Result load(Driver& d, Context& context, const void* data, std::shared_ptr<Modul
                       "a cubin for " + version(image.capability) + " on a card of " + version(capability));
     if (image.module.empty())
         return refuse(d, CUDA_ERROR_INVALID_IMAGE,
-                      "the cubin has no symbol tessera_module_NAME: not made with simt.hpp");
+                      "the image has no symbol tessera_module_NAME: not made with simt.hpp");
     const uint32_t virtual_arch = image.virtual_arch >= 800 ? 80 : image.virtual_arch >= 610 ? 61 : 60;
     const std::string name = image.module + "." + std::to_string(virtual_arch) + ".emulated.so";
     std::string tried;

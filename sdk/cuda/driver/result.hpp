@@ -17,6 +17,7 @@ namespace tessera::cuda::emulated {
     RESULT(ERROR_NO_BINARY_FOR_GPU, 209, "no kernel image is available for execution on the device")                 \
     RESULT(ERROR_PEER_ACCESS_UNSUPPORTED, 217, "peer access is not supported between these two devices")             \
     RESULT(ERROR_INVALID_PTX, 218, "a PTX JIT compilation failed")                                                   \
+    RESULT(ERROR_UNSUPPORTED_PTX_VERSION, 222, "the provided PTX was compiled with an unsupported toolchain")        \
     RESULT(ERROR_SHARED_OBJECT_INIT_FAILED, 303, "shared object initialization failed")                              \
     RESULT(ERROR_INVALID_HANDLE, 400, "invalid resource handle")                                                     \
     RESULT(ERROR_NOT_FOUND, 500, "named symbol not found")                                                           \
