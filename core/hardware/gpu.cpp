@@ -62,7 +62,8 @@ constexpr int kComputeMinor = 76;
 constexpr int kSharedBytes = 81;       // of a multiprocessor
 constexpr int kSharedBlockBytes = 97;  // of a block that opts in
 
-// Free memory without making a context, which would itself take memory on every GPU.
+// What the driver does not say without a context, which would itself take memory on every GPU: free memory, and the
+// link.
 class Nvml {
   public:
     Nvml() {
@@ -70,6 +71,9 @@ class Nvml {
         ready_ = library && library.get("nvmlInit_v2", init_) && library.get("nvmlShutdown", shutdown_) &&
                  library.get("nvmlDeviceGetHandleByPciBusId_v2", by_pci_) &&
                  library.get("nvmlDeviceGetMemoryInfo", memory_) && init_() == 0;
+        if (!ready_) return;
+        library.get("nvmlDeviceGetMaxPcieLinkGeneration", link_generation_);
+        library.get("nvmlDeviceGetMaxPcieLinkWidth", link_lanes_);
     }
     ~Nvml() {
         if (ready_) shutdown_();
@@ -86,16 +90,29 @@ class Nvml {
         return memory.free;
     }
 
+    // "pcie4x16": what card and slot can make together; empty if it does not say. The current link is no measure: cards
+    // at rest train down.
+    std::string link(const std::string& pci_id) const {
+        void* device = nullptr;
+        unsigned generation = 0, lanes = 0;
+        if (!ready_ || !link_generation_ || !link_lanes_ || by_pci_(pci_id.c_str(), &device) != 0 ||
+            link_generation_(device, &generation) != 0 || link_lanes_(device, &lanes) != 0 || generation == 0 ||
+            lanes == 0)
+            return {};
+        return "pcie" + std::to_string(generation) + "x" + std::to_string(lanes);
+    }
+
   private:
     int (*init_)() = nullptr;
     int (*shutdown_)() = nullptr;
     int (*by_pci_)(const char* id, void** device) = nullptr;
     int (*memory_)(void* device, void* memory) = nullptr;
+    int (*link_generation_)(void* device, unsigned* generation) = nullptr;  // optional, as the next
+    int (*link_lanes_)(void* device, unsigned* lanes) = nullptr;
     bool ready_ = false;
 };
 
-// "pcie4x16" from the widest link that card and slot can make; empty if the system does not say. The current one is no
-// measure: cards at rest train down.
+// The same by the system, where NVML does not say: the fastest link that the card can make, whatever its slot is.
 std::string pcie_link(std::string pci_id) {
     std::transform(pci_id.begin(), pci_id.end(), pci_id.begin(), [](unsigned char c) { return std::tolower(c); });
     const fs::path folder = fs::path("/sys/bus/pci/devices") / pci_id;
@@ -172,7 +189,8 @@ ProbedGpus probe_gpus() {
         gpu.shared_memory_bytes = static_cast<uint64_t>(positive(kSharedBytes));
         gpu.shared_memory_block_bytes = static_cast<uint64_t>(positive(kSharedBlockBytes));
         gpu.unified_memory = positive(kIntegrated) != 0;
-        gpu.link = pcie_link(gpu.pci_id);
+        gpu.link = nvml.link(gpu.pci_id);
+        if (gpu.link.empty()) gpu.link = pcie_link(gpu.pci_id);
         gpu.numa_node = numa_node(gpu.pci_id);
         found.devices.push_back(std::move(gpu));
     }

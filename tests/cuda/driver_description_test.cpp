@@ -32,8 +32,14 @@ TEST(CardDescriptions, AreThoseOfACardOfTheCapability) {
     EXPECT_NEAR(2e3 * cards[1].memory_clock_khz * cards[1].bus_bits / 8, 484e9, 1e6);
     EXPECT_EQ(parse_cards("8.0:40GiB:peers=1;9.0:80GiB:peers=none")[0].peers, 2u);
     EXPECT_TRUE(parse_cards("").empty());
-    const auto more = parse_cards("8.6:24GiB:ptx=8.4;6.1;9.0");
+    const auto more = parse_cards("8.6:24GiB:link=pcie3x4:taken=2GiB:ptx=8.4;6.1;9.0");
+    EXPECT_EQ(more[0].link_generation, 3u);
+    EXPECT_EQ(more[0].link_lanes, 4u);
+    EXPECT_EQ(more[0].taken, 2ull << 30);
     EXPECT_EQ(more[0].ptx_version, 84u);
+    EXPECT_EQ(more[1].link_generation, 3u);
+    EXPECT_EQ(more[2].link_generation, 5u);
+    EXPECT_EQ(more[2].link_lanes, 16u);
     EXPECT_EQ(more[2].ptx_version, 88u);  // of driver 12.9
 }
 
@@ -60,6 +66,9 @@ TEST(CardDescriptions, SayWhatIsWrong) {
     EXPECT_THAT(refusal("8.6:24GiB:sms=4x"), HasSubstr("a positive number as sms"));
     for (const char* wrong : {"8.6x:24GiB", "8.:24GiB", "8.60:24GiB", "8:24GiB", ".6:24GiB", "-8.6:24GiB"})
         EXPECT_THAT(refusal(wrong), HasSubstr("a compute capability of")) << wrong;
+    for (const char* wrong : {"pcie7x16", "pcie4x32", "pcie4x", "pciex16", "pcie4", "nvlink", "pcie4x16x", ""})
+        EXPECT_THAT(refusal(std::string("8.6:24GiB:link=") + wrong), HasSubstr("pcie1x1 to pcie6x16")) << wrong;
+    EXPECT_THAT(refusal("8.6:24GiB:taken=25GiB"), HasSubstr("no more memory taken than the card has"));
     EXPECT_THAT(refusal("8.6:24GiB:ptx=8"), HasSubstr("a version of PTX"));
     EXPECT_THAT(refusal("8.6:24GiB;"), HasSubstr("found \"\""));
 }

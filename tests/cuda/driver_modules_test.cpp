@@ -212,5 +212,72 @@ TEST(EmulatedModules, LocalMemoryIsTakenWhenAKernelNeedsIt) {
     EXPECT_EQ(call("cuStreamDestroy_v2", stream), 0);
 }
 
+struct Nvml {
+    Nvml() {
+        library = dlopen(TSR_EMULATED_DRIVER_DIR "/libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+        EXPECT_NE(library, nullptr) << dlerror();
+        EXPECT_EQ(reinterpret_cast<int (*)()>(dlsym(library, "nvmlInit_v2"))(), 0);
+    }
+    template <class... Arguments>
+    int operator()(const char* name, Arguments... arguments) const {
+        return reinterpret_cast<int (*)(Arguments...)>(dlsym(library, name))(arguments...);
+    }
+    unsigned long long free(const char* pci_id) const {
+        void* device = nullptr;
+        unsigned long long memory[3] = {};
+        EXPECT_EQ((*this)("nvmlDeviceGetHandleByPciBusId_v2", pci_id, &device), 0);
+        EXPECT_EQ((*this)("nvmlDeviceGetMemoryInfo", device, static_cast<void*>(memory)), 0);
+        EXPECT_EQ(memory[0], 1u << 30);
+        EXPECT_EQ(memory[1] + memory[2], memory[0]);
+        return memory[1];
+    }
+    void* library;
+};
+
+// What contexts and allocations of whatever handle leave, as cuMemGetInfo says it, without a context of one's own.
+TEST(EmulatedModules, NvmlKnowsFreeMemory) {
+    start_driver();
+    const Nvml nvml;
+    void* device = nullptr;
+    EXPECT_EQ(nvml("nvmlDeviceGetHandleByPciBusId_v2", "EE00:99:00.0", &device), 6);
+    EXPECT_EQ(nvml.free("ee00:1B:00.0"), 1u << 30);
+    {
+        TestCard card(26);
+        card.allocate(100 << 20);
+        EXPECT_EQ(nvml.free("ee00:1B:00.0"), (1u << 30) - (64u << 20) - (100u << 20) - 512);
+        EXPECT_EQ(nvml.free("ee00:1B:00.0"), free_bytes());
+    }
+    EXPECT_EQ(nvml.free("ee00:1B:00.0"), 1u << 30);
+}
+
+TEST(EmulatedModules, WhatOtherProcessesHaveIsNotFree) {
+    start_driver();
+    const Nvml nvml;
+    EXPECT_EQ(nvml.free("ee00:1E:00.0"), (1u << 30) - (128u << 20));
+    BareCard card(kShared);
+    const size_t free = free_bytes();
+    EXPECT_EQ(free, (1u << 30) - (128u << 20) - (256u << 20));
+    Address address = 0;
+    EXPECT_EQ(call("cuMemAlloc_v2", &address, free + 1), 2);
+    EXPECT_EQ(call("cuMemAlloc_v2", &address, free), 0);
+    void* context = nullptr;
+    EXPECT_EQ(call("cuDevicePrimaryCtxRetain", &context, kFull), 2);  // no room for a context
+}
+
+TEST(EmulatedModules, NvmlKnowsTheLink) {
+    start_driver();
+    const Nvml nvml;
+    void* device = nullptr;
+    unsigned generation = 0, lanes = 0;
+    for (const auto& [pci_id, expected] : {std::pair("ee00:01:00.0", 4u), std::pair("ee00:02:00.0", 3u)}) {
+        EXPECT_EQ(nvml("nvmlDeviceGetHandleByPciBusId_v2", pci_id, &device), 0);
+        EXPECT_EQ(nvml("nvmlDeviceGetMaxPcieLinkGeneration", device, &generation), 0);
+        EXPECT_EQ(nvml("nvmlDeviceGetMaxPcieLinkWidth", device, &lanes), 0);
+        EXPECT_EQ(generation, expected);
+        EXPECT_EQ(lanes, 16u);
+    }
+    EXPECT_EQ(nvml("nvmlDeviceGetMaxPcieLinkWidth", static_cast<void*>(nullptr), &lanes), 2);
+}
+
 }  // namespace
 }  // namespace tessera::cuda::emulated

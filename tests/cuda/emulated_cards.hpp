@@ -36,7 +36,7 @@ inline std::string report() {
 
 // 64 cards: every even one 8.6, every odd one 6.1, of 1 GiB, but for these.
 inline constexpr int kCards = 64;
-inline constexpr int kHopper = 23, kUnknown = 25, kOldCompiler = 27;
+inline constexpr int kHopper = 23, kUnknown = 25, kOldCompiler = 27, kShared = 29, kFull = 31;
 
 inline void start_driver() {
     static const bool started = [] {
@@ -46,6 +46,8 @@ inline void start_driver() {
                      (i == kHopper        ? "9.0:1GiB"
                       : i == kUnknown     ? "13.0:1GiB"
                       : i == kOldCompiler ? "8.6:1GiB:ptx=8.4"
+                      : i == kShared      ? "8.6:1GiB:taken=128MiB"
+                      : i == kFull        ? "8.6:1GiB:taken=800MiB"
                       : i % 2             ? "6.1:1GiB"
                                           : "8.6:1GiB") +
                      (i % 2 ? ":peers=none" : ":context=64");

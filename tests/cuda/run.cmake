@@ -63,6 +63,9 @@ if(80 IN_LIST archs)
         "$<TARGET_FILE:tessera>" run -p Count -n 1)
     set_tests_properties(cuda_run_older_driver PROPERTIES TIMEOUT 120
         PASS_REGULAR_EXPRESSION "CUDA0: loading cuda_ampere__[a-z0-9_]+ .PTX. for 8.0[^\n]*CUDA_ERROR_UNSUPPORTED_PTX_VERSION")
+    add_test(NAME cuda_described_cards COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/described_cards_test.py"
+        "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
+    set_tests_properties(cuda_described_cards PROPERTIES TIMEOUT 120)
     add_test(NAME cuda_counts COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/counts_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
     set_tests_properties(cuda_counts PROPERTIES TIMEOUT 300)
     add_test(NAME cuda_host_time COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/host_time_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")

@@ -60,5 +60,11 @@ int nvmlDeviceGetMemoryInfo(void* device, unsigned long long* memory) {
     memory[2] = 5769803776u;
     return 0;
 }
+int nvmlDeviceGetMaxPcieLinkGeneration(void* device, unsigned* generation) {
+    return *generation = 4, device == &first ? 0 : 2;
+}
+int nvmlDeviceGetMaxPcieLinkWidth(void* device, unsigned* lanes) {
+    return *lanes = 8, device == &first ? 0 : 2;
+}
 
 #endif

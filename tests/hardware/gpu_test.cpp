@@ -21,10 +21,14 @@ TEST(Gpus, AreThoseOfTheDriver) {
     EXPECT_EQ(ampere.memory_bytes, 25438126080u);
     EXPECT_EQ(ampere.free_memory_bytes, 20000000000u);
     EXPECT_NEAR(ampere.memory_bandwidth, 936e9, 1e9);
+    EXPECT_STREQ(ampere.link, "pcie4x8");
+    EXPECT_NEAR(ampere.link_bandwidth, 13.4e9, 0.1e9);
     const tsr_device_info& pascal = *hardware.find("CUDA1");
     EXPECT_EQ(pascal.compute_capability, 610u);
     EXPECT_EQ(pascal.index, 1u);
     EXPECT_EQ(pascal.free_memory_bytes, pascal.memory_bytes);  // NVML does not know it
+    EXPECT_STREQ(pascal.link, "");
+    EXPECT_NEAR(pascal.link_bandwidth, 13.4e9, 0.1e9);  // pcie3x16, as slots have at least
     EXPECT_EQ(pascal.cpu_flags, nullptr);
 }
 

@@ -420,6 +420,8 @@ TSR_EXPORT Result cuDevicePrimaryCtxRetain(void** context, int device) {
     TSR_FIND_CARD(device);
     if (!context) return CUDA_ERROR_INVALID_VALUE;
     if (card->lost) return CUDA_ERROR_DEVICE_UNAVAILABLE;
+    if (card->context.retained == 0 && card->used() + card->description.context_bytes > card->description.memory)
+        return CUDA_ERROR_OUT_OF_MEMORY;
     ++card->context.retained;
     *context = &card->context;
     return CUDA_SUCCESS;

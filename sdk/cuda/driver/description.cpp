@@ -16,21 +16,22 @@ struct Typical {
     uint32_t bus_bits;
     double l2_mib;
     double memory_gib;
+    uint32_t link_generation;
     Limits limits;
 };
 
 // A card of each capability, by its vendor's data sheet.
 constexpr Typical kTypical[] = {
-    {600, "Tesla P100-PCIE-16GB", 56, 1329, 732, 4096, 4, 16, {2048, 32, 64 << 10, 48 << 10, 0}},
-    {610, "Tesla P40", 30, 1531, 346, 384, 3, 24, {2048, 32, 96 << 10, 48 << 10, 0}},
-    {700, "Tesla V100-PCIE-16GB", 80, 1380, 900, 4096, 6, 16, {2048, 32, 96 << 10, 96 << 10, 0}},
-    {750, "Tesla T4", 40, 1590, 320, 256, 4, 16, {1024, 16, 64 << 10, 64 << 10, 0}},
-    {800, "NVIDIA A100-PCIE-40GB", 108, 1410, 1555, 5120, 40, 40, {2048, 32, 164 << 10, 163 << 10, 1024}},
-    {860, "NVIDIA GeForce RTX 3090", 82, 1695, 936, 384, 6, 24, {1536, 16, 100 << 10, 99 << 10, 1024}},
-    {890, "NVIDIA GeForce RTX 4090", 128, 2520, 1008, 384, 72, 24, {1536, 24, 100 << 10, 99 << 10, 1024}},
-    {900, "NVIDIA H100 80GB HBM3", 132, 1980, 3350, 5120, 50, 80, {2048, 32, 228 << 10, 227 << 10, 1024}},
-    {1000, "NVIDIA B200", 148, 1965, 8000, 8192, 126, 180, {2048, 32, 228 << 10, 227 << 10, 1024}},
-    {1200, "NVIDIA GeForce RTX 5090", 170, 2407, 1792, 512, 96, 32, {1536, 24, 100 << 10, 99 << 10, 1024}},
+    {600, "Tesla P100-PCIE-16GB", 56, 1329, 732, 4096, 4, 16, 3, {2048, 32, 64 << 10, 48 << 10, 0}},
+    {610, "Tesla P40", 30, 1531, 346, 384, 3, 24, 3, {2048, 32, 96 << 10, 48 << 10, 0}},
+    {700, "Tesla V100-PCIE-16GB", 80, 1380, 900, 4096, 6, 16, 3, {2048, 32, 96 << 10, 96 << 10, 0}},
+    {750, "Tesla T4", 40, 1590, 320, 256, 4, 16, 3, {1024, 16, 64 << 10, 64 << 10, 0}},
+    {800, "NVIDIA A100-PCIE-40GB", 108, 1410, 1555, 5120, 40, 40, 4, {2048, 32, 164 << 10, 163 << 10, 1024}},
+    {860, "NVIDIA GeForce RTX 3090", 82, 1695, 936, 384, 6, 24, 4, {1536, 16, 100 << 10, 99 << 10, 1024}},
+    {890, "NVIDIA GeForce RTX 4090", 128, 2520, 1008, 384, 72, 24, 4, {1536, 24, 100 << 10, 99 << 10, 1024}},
+    {900, "NVIDIA H100 80GB HBM3", 132, 1980, 3350, 5120, 50, 80, 5, {2048, 32, 228 << 10, 227 << 10, 1024}},
+    {1000, "NVIDIA B200", 148, 1965, 8000, 8192, 126, 180, 5, {2048, 32, 228 << 10, 227 << 10, 1024}},
+    {1200, "NVIDIA GeForce RTX 5090", 170, 2407, 1792, 512, 96, 32, 5, {1536, 24, 100 << 10, 99 << 10, 1024}},
 };
 
 [[noreturn]] void refuse(std::string_view card, const std::string& expected) {
@@ -93,6 +94,26 @@ uint32_t rounded(double value) {
     return static_cast<uint32_t>(std::lround(value));
 }
 
+// "pcie4x16"
+void parse_link(std::string_view text, std::string_view card, CardDescription& description) {
+    const size_t lanes = text.find('x');
+    const auto whole = [](std::string_view digits) {
+        uint32_t value = 0;
+        const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);
+        return error == std::errc() && end == digits.data() + digits.size() ? value : 0;
+    };
+    constexpr std::string_view kBus = "pcie";
+    if (text.starts_with(kBus) && lanes != std::string_view::npos) {
+        description.link_generation = whole(text.substr(kBus.size(), lanes - kBus.size()));
+        description.link_lanes = whole(text.substr(lanes + 1));
+    } else {
+        description.link_generation = 0;
+    }
+    if (description.link_generation < 1 || description.link_generation > 6 || description.link_lanes < 1 ||
+        description.link_lanes > 16)
+        refuse(card, "a link of pcie1x1 to pcie6x16");
+}
+
 CardDescription parse_card(std::string_view text, bool& has_peers) {
     const std::vector<std::string_view> parts = split(text, ':');
     CardDescription card;
@@ -115,6 +136,8 @@ CardDescription parse_card(std::string_view text, bool& has_peers) {
     card.bus_bits = typical->bus_bits;
     card.l2_bytes = static_cast<uint64_t>(typical->l2_mib * (1 << 20));
     card.limits = typical->limits;
+    card.link_generation = typical->link_generation;
+    card.link_lanes = 16;
     card.memory = static_cast<uint64_t>(typical->memory_gib * (1 << 30));
     if (parts.size() > 1 && !parts[1].empty()) card.memory = memory_bytes(parts[1], text);
     for (size_t i = 2; i < parts.size(); ++i) {
@@ -133,6 +156,10 @@ CardDescription parse_card(std::string_view text, bool& has_peers) {
             card.l2_bytes = static_cast<uint64_t>(number(value, text, "l2 in MiB") * (1 << 20));
         } else if (key == "context") {
             card.context_bytes = static_cast<uint64_t>(number(value, text, "context in MiB") * (1 << 20));
+        } else if (key == "taken") {
+            card.taken = memory_bytes(value, text);
+        } else if (key == "link") {
+            parse_link(value, text, card);
         } else if (key == "ptx") {
             card.ptx_version = parse_capability(value) / 10;
             if (card.ptx_version == 0) refuse(text, "a version of PTX (ptx=8.4)");
@@ -147,9 +174,10 @@ CardDescription parse_card(std::string_view text, bool& has_peers) {
                 card.peers |= uint64_t{1} << index;
             }
         } else {
-            refuse(text, "the keys name, sms, clock, bandwidth, l2, context, ptx and peers");
+            refuse(text, "the keys name, sms, clock, bandwidth, l2, context, taken, link, ptx and peers");
         }
     }
+    if (card.taken > card.memory) refuse(text, "no more memory taken than the card has");
     // Two transfers a clock.
     card.memory_clock_khz = rounded(bandwidth * 1e9 * 8 / card.bus_bits / 2 / 1000);
     return card;

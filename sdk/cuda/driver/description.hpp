@@ -1,9 +1,10 @@
 // Which cards there are: the environment variable TESSERA_EMULATED_GPUS, cards separated by ';', each
 //   CAPABILITY:MEMORY[:KEY=VALUE]...      8.6:24GiB:name=RTX 3090:peers=1
-// with the keys name, sms, clock (MHz), bandwidth (GB/s), l2 (MiB), context (MiB that a context takes), ptx (the newest
-// PTX that the driver reads: 8.4) and peers (numbers of the cards that it reaches, separated by '+', or "none"). What
-// is left out is taken from a card of that capability, of one that no card here has from the newest before it; without
-// peers=, cards of one capability reach each other.
+// with the keys name, sms, clock (MHz), bandwidth (GB/s), l2 (MiB), context (MiB that a context takes), taken (memory
+// that other processes have taken: 2GiB), link (to the host: "pcie4x16"), ptx (the newest PTX that the driver reads:
+// 8.4) and peers (numbers of the cards that it reaches, separated by '+', or "none"). What is left out is taken from a
+// card of that capability, of one that no card here has from the newest before it; without peers=, cards of one
+// capability reach each other.
 #pragma once
 
 #include <cstdint>
@@ -29,8 +30,10 @@ struct CardDescription {
     uint32_t clock_khz = 0, memory_clock_khz = 0, bus_bits = 0;
     uint64_t l2_bytes = 0;
     uint64_t context_bytes = 256ull << 20;
-    uint32_t ptx_version = 88;  // 84: reads PTX ISA 8.4 and older
-    uint64_t peers = 0;         // bit i: reaches card i
+    uint64_t taken = 0;                            // bytes that other processes have
+    uint32_t link_generation = 0, link_lanes = 0;  // of PCI Express
+    uint32_t ptx_version = 88;                     // 84: reads PTX ISA 8.4 and older
+    uint64_t peers = 0;                            // bit i: reaches card i
     Limits limits{};
 };
 

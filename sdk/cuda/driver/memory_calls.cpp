@@ -78,8 +78,8 @@ uintptr_t take_space(Card& card, uint64_t bytes) {
 
 uint64_t Card::used() const noexcept {
     const uint64_t threads = uint64_t{description.processors} * description.limits.threads_per_processor;
-    return large_bytes + rounded(small_bytes, kGranule) + code_bytes + rounded(local * threads, kGranule) +
-           (context.retained > 0 ? description.context_bytes : 0);
+    return description.taken + large_bytes + rounded(small_bytes, kGranule) + code_bytes +
+           rounded(local * threads, kGranule) + (context.retained > 0 ? description.context_bytes : 0);
 }
 
 // Code is counted by the kernel, not in steps that kernels share as drivers have them: each one that is loaded late

@@ -66,6 +66,25 @@ TSR_EXPORT int nvmlDeviceGetHandleByPciBusId_v2(const char* id, void** device) {
     return kNotFound;
 }
 
+// Of the link that card and slot can make.
+TSR_EXPORT int nvmlDeviceGetMaxPcieLinkGeneration(void* device, unsigned* generation) {
+    const std::lock_guard lock(mutex);
+    const CardDescription* const card = find(device);
+    if (!cards) return kUninitialized;
+    if (!card || !generation) return kInvalidArgument;
+    *generation = card->link_generation;
+    return kSuccess;
+}
+
+TSR_EXPORT int nvmlDeviceGetMaxPcieLinkWidth(void* device, unsigned* lanes) {
+    const std::lock_guard lock(mutex);
+    const CardDescription* const card = find(device);
+    if (!cards) return kUninitialized;
+    if (!card || !lanes) return kInvalidArgument;
+    *lanes = card->link_lanes;
+    return kSuccess;
+}
+
 struct Memory {  // nvmlMemory_t
     unsigned long long total, free, used;
 };
@@ -75,7 +94,7 @@ TSR_EXPORT int nvmlDeviceGetMemoryInfo(void* device, Memory* memory) {
     const CardDescription* const card = find(device);
     if (!cards) return kUninitialized;
     if (!card || !memory) return kInvalidArgument;
-    *memory = {card->memory, card->memory, 0};
+    *memory = {card->memory, card->memory - card->taken, card->taken};
     if (void* const driver = dlopen("libcuda.so.1", RTLD_NOW | RTLD_NOLOAD)) {
         const auto ask = reinterpret_cast<int (*)(int, unsigned long long*)>(dlsym(driver, "tesseraEmulatedMemory"));
         unsigned long long free_bytes = 0;
