@@ -28,6 +28,12 @@ bool same(const Site& a, const Site& b) {
     return a.line == b.line && equal(a.file, b.file) && equal(a.operation, b.operation);
 }
 
+// The number of the n-th bit that is set, from 0 on.
+uint32_t nth_bit(uint32_t bits, uint32_t n) {
+    for (; n > 0; --n) bits &= bits - 1;
+    return static_cast<uint32_t>(std::countr_zero(bits));
+}
+
 uint8_t* map(uint64_t bytes) {
     void* const memory =
         mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -195,10 +201,9 @@ Fiber* Executor::choose() {
         warp = fiber_->position.warp;
         from = warps_[warp].first ? warps_[warp].first - 1 : fiber_->position.lane + 1;
     } else {
-        from = options_.ordered ? 0 : random();
-        warp =
-            (from + static_cast<uint32_t>(std::countr_zero(std::rotr(ready_warps_, static_cast<int>(from % 32))))) % 32;
-        from /= 32;
+        const uint32_t drawn = options_.ordered ? 0 : random();
+        warp = nth_bit(ready_warps_, drawn % static_cast<uint32_t>(std::popcount(ready_warps_)));
+        from = drawn >> 27;
     }
     warps_[warp].first = 0;
     const uint32_t ready = std::rotr(warps_[warp].ready, static_cast<int>(from % 32));
