@@ -44,14 +44,17 @@ SIMT_KERNEL(32, 1) shared_bounds(int* out, int n, int bug) {
     out[t] = fixed[t] + (t < n ? given[t] : 0);
 }
 
-// Loads of 16 bytes. 1: from an address that is no multiple of 16; 2: the same by a pointer to a vector.
-SIMT_KERNEL(32, 1) vectors(const unsigned char* in, Float4* out, int bug) {
+// Loads and stores of 16 bytes. 1: a load from an address that is no multiple of 16; 2: the same by a pointer to a
+// vector; 3 and 4: the same of a store.
+SIMT_KERNEL(32, 1) vectors(const unsigned char* in, unsigned char* out, int bug) {
     const int t = static_cast<int>(lane());
-    if (bug == 2) {
-        out[t] = *reinterpret_cast<const Float4*>(in + 16 * t + 8);
-        return;
-    }
-    out[t] = load_global<Float4>(in + 16 * t + (bug == 1 ? 8 : 0));
+    const Float4 value = bug == 2 ? *reinterpret_cast<const Float4*>(in + 16 * t + 8)
+                                  : load_global<Float4>(in + 16 * t + (bug == 1 ? 8 : 0));
+    unsigned char* const to = out + 16 * t + (bug >= 3 ? 8 : 0);
+    if (bug == 3)
+        store_global(reinterpret_cast<Float4*>(to), value);
+    else
+        *reinterpret_cast<Float4*>(to) = value;
 }
 
 // Every block writes its own number. 1: all write the first one.
@@ -238,6 +241,24 @@ SIMT_KERNEL(64, 1) whole_blocks(const Block* in, int n, int* out, int bug) {
     int sum = 0;
     for (int i = 0; i < 32; ++i) sum += other.codes[i];
     out[t] = sum;
+}
+
+// The same by assignment. 1: before the barrier; 2: one too many; 3: all threads assign to one.
+SIMT_KERNEL(64, 1) assigned_blocks(const Block* in, int n, int* out, int bug) {
+    SIMT_SHARED(Block, tile, 64);
+    const int t = static_cast<int>(thread_index().x);
+    if (t < n + (bug == 2)) tile[t] = in[t];
+    if (bug != 1) sync_block();
+    if (bug == 3) tile[0] = in[t];
+    const Block other = tile[(t + 1) % n];
+    int sum = 0;
+    for (int i = 0; i < 32; ++i) sum += other.codes[i];
+    out[t] = sum;
+}
+
+// Who runs when: each thread writes its number behind those of the threads before it.
+SIMT_KERNEL(128, 1) order(unsigned* count, int* out) {
+    out[atomic_add(count, 1u)] = static_cast<int>(thread_index().x);
 }
 
 // 1: more local memory than a thread has.

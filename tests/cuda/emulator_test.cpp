@@ -8,6 +8,7 @@
 #include <functional>
 #include <numeric>
 #include <random>
+#include <set>
 
 namespace tessera::cuda::emulator {
 namespace {
@@ -98,7 +99,7 @@ Outcome shared_bounds(const Options& options, int bug, bool& right) {
 Outcome vectors(const Options& options, int bug, bool& right) {
     CardMemory card;
     auto* const in = card.upload(std::vector<unsigned char>(33 * 16, 7));
-    float* const out = card.allocate<float>(128);
+    auto* const out = card.allocate<unsigned char>(33 * 16);
     Outcome outcome = kernels().run("vectors", {1, 1, 1}, {32, 1, 1}, card, options, 0, in, out, bug);
     right = std::memcmp(in, out, 512) == 0;
     return outcome;
@@ -225,6 +226,18 @@ Outcome whole_blocks(const Options& options, int bug, bool& right) {
     return outcome;
 }
 
+Outcome assigned_blocks(const Options& options, int bug, bool& right) {
+    CardMemory card;
+    const int n = bug == 2 ? 63 : 64;
+    std::vector<unsigned char> bytes(static_cast<size_t>(34 * n));
+    for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<unsigned char>(i / 34);
+    auto* const in = card.upload(bytes);
+    int* const out = card.allocate<int>(64);
+    Outcome outcome = kernels().run("assigned_blocks", {1, 1, 1}, {64, 1, 1}, card, options, 0, in, n, out, bug);
+    for (int t = 0; t < 64; ++t) right &= out[t] == 32 * ((t + 1) % n);
+    return outcome;
+}
+
 Outcome local_memory(const Options& options, int bug, bool& right) {
     CardMemory card;
     int* const out = card.allocate<int>(32);
@@ -260,6 +273,8 @@ const Planted kPlanted[] = {
     {"shared_bounds", 3, Fault::kIllegalAddress, "out of bounds of shared memory", shared_bounds},
     {"vectors", 1, Fault::kMisaligned, "read of 16 bytes at an address that is no multiple", vectors},
     {"vectors", 2, Fault::kMisaligned, "read of 16 bytes at an address that is no multiple", vectors},
+    {"vectors", 3, Fault::kMisaligned, "write of 16 bytes at an address that is no multiple", vectors},
+    {"vectors", 4, Fault::kMisaligned, "write of 16 bytes at an address that is no multiple", vectors},
     {"own_place", 1, Fault::kLaunchFailed, "is not ordered after a write by block", own_place},
     {"read_of_other_block", 1, Fault::kLaunchFailed, "race", read_of_other_block},
     {"last_block", 1, Fault::kLaunchFailed, "race", last_block},
@@ -285,6 +300,9 @@ const Planted kPlanted[] = {
     {"converged", 3, Fault::kLaunchFailed, "", converged},
     {"whole_blocks", 1, Fault::kLaunchFailed, "", whole_blocks},
     {"whole_blocks", 3, Fault::kLaunchFailed, "race", whole_blocks},
+    {"assigned_blocks", 1, Fault::kLaunchFailed, "", assigned_blocks},
+    {"assigned_blocks", 2, Fault::kIllegalAddress, "read of 34 bytes out of bounds", assigned_blocks},
+    {"assigned_blocks", 3, Fault::kLaunchFailed, "race: write of", assigned_blocks},
     {"local_memory", 1, Fault::kIllegalAddress, "KB of local memory", local_memory},
     {"relay", 1, Fault::kTimeout, "waits for what no other thread or block does", relay},
     {"rounds", 1, Fault::kTimeout, "waits in vote_all (emulator_kernels.cu:", rounds},
@@ -413,6 +431,41 @@ TEST(Emulator, SeedsChangeTheOrder) {
     }
     std::sort(reports.begin(), reports.end());
     EXPECT_GT(std::unique(reports.begin(), reports.end()) - reports.begin(), 5);
+}
+
+// Threads in the order in which they have run.
+std::vector<int> order_of(const Options& options) {
+    CardMemory card;
+    auto* const count = card.upload(std::vector<unsigned>{0});
+    int* const out = card.allocate<int>(128);
+    const Outcome outcome = kernels().run("order", {1, 1, 1}, {128, 1, 1}, card, options, 0, count, out);
+    EXPECT_EQ(outcome.fault, Fault::kNone) << outcome.report;
+    return std::vector<int>(out, out + 128);
+}
+
+TEST(Emulator, SeedsChangeTheOrderOfWarpsAndLanes) {
+    std::set<std::vector<int>> warps;
+    std::set<int> lanes;
+    for (uint64_t seed = 1; seed < 20; ++seed) {
+        Options options;
+        options.seed = seed;
+        const std::vector<int> order = order_of(options);
+        EXPECT_EQ(order, order_of(options));
+        std::vector<int> of_warps;
+        for (const int thread : order) {
+            const int warp = thread / 32;
+            if (std::find(of_warps.begin(), of_warps.end(), warp) != of_warps.end()) continue;
+            of_warps.push_back(warp);
+            lanes.insert(thread % 32);  // that its warp begins with
+        }
+        ASSERT_EQ(of_warps.size(), 4u);
+        warps.insert(of_warps);
+    }
+    EXPECT_GT(warps.size(), 8u);  // of 24
+    EXPECT_GT(lanes.size(), 16u);
+    Options options;
+    options.ordered = true;
+    EXPECT_EQ(order_of(options), counted(128));
 }
 
 TEST(Emulator, SharedMemoryHasItsLimit) {
