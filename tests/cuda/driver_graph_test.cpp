@@ -89,6 +89,7 @@ TEST_F(Graphs, ForkAndJoin) {
     EXPECT_EQ(add_one(), 0);
     EXPECT_EQ(call("cuEventRecord", back, other), 0);
     EXPECT_EQ(call("cuEventQuery", back), 907);
+    EXPECT_EQ(call("cuEventSynchronize", back), 907);
     EXPECT_EQ(call("cuStreamWaitEvent", card.stream, back, 0u), 0);
     EXPECT_EQ(card.launch("add_one", 4, 256, more, 1024), 0);
     EXPECT_EQ(end(), 0);
@@ -111,6 +112,9 @@ TEST_F(Graphs, RefuseWhatCannotBeCaptured) {
     refused("waiting for another stream", 900, [&] { return call("cuStreamSynchronize", other); });
     refused("allocation", 900, [&] { return call("cuMemAlloc_v2", &address, size_t{64}); });
     refused("release", 900, [&] { return call("cuMemFree_v2", values); });
+    refused("waiting for the card", 900, [&] { return call("cuCtxSynchronize"); });
+    refused("the end of a module", 900, [&] { return call("cuModuleUnload", card.module); });
+    refused("release of page-locked memory", 900, [&] { return call("cuMemFreeHost", static_cast<void*>(pinned)); });
     refused("page-locked memory", 900, [&] { return call("cuMemHostAlloc", &handle, size_t{64}, 0u); });
     refused("registration", 900,
             [&] { return call("cuMemHostRegister_v2", static_cast<void*>(pageable.data()), size_t{64}, 0u); });
@@ -227,7 +231,28 @@ TEST_F(Graphs, AreUpdated) {
     void* const fourth = capture(4, false, 64);
     EXPECT_EQ(call("cuGraphExecUpdate_v2", executable, fourth, static_cast<void*>(&why)), 910);
     EXPECT_EQ(why.result, 5);
-    for (void* one : {first, second, third, fourth}) EXPECT_EQ(call("cuGraphDestroy", one), 0);
+    begin();
+    EXPECT_EQ(call("cuMemsetD8Async", values, static_cast<unsigned char>(1), size_t{64}, card.stream), 0);
+    EXPECT_EQ(call("cuMemcpyDtoHAsync_v2", static_cast<void*>(pinned), values, size_t{4096}, card.stream), 0);
+    EXPECT_EQ(end(), 0);
+    void* const fifth = graph;
+    EXPECT_EQ(call("cuGraphExecUpdate_v2", executable, fifth, static_cast<void*>(&why)), 910);
+    EXPECT_EQ(why.result, 3);  // a node of another kind
+    TestCard elsewhere(2);
+    elsewhere.function("fill");
+    const Address there = elsewhere.allocate(4096);
+    EXPECT_EQ(call("cuStreamBeginCapture_v2", elsewhere.stream, kThreadLocal), 0);
+    EXPECT_EQ(elsewhere.launch("fill", 4, 256, there, 1024, 1), 0);
+    EXPECT_EQ(call("cuMemcpyDtoHAsync_v2", static_cast<void*>(pinned), there, size_t{4096}, elsewhere.stream), 0);
+    void* sixth = nullptr;
+    EXPECT_EQ(call("cuStreamEndCapture", elsewhere.stream, &sixth), 0);
+    EXPECT_EQ(call("cuGraphExecUpdate_v2", executable, sixth, static_cast<void*>(&why)), 910);
+    EXPECT_EQ(why.result, 4);  // a function of another context
+    // What was refused has changed nothing.
+    EXPECT_EQ(call("cuGraphLaunch", executable, card.stream), 0);
+    EXPECT_EQ(card.synchronize(), 0);
+    EXPECT_EQ(pinned[7], 2);
+    for (void* one : {first, second, third, fourth, fifth, sixth}) EXPECT_EQ(call("cuGraphDestroy", one), 0);
     EXPECT_EQ(call("cuGraphDestroy", first), 1);
     EXPECT_EQ(call("cuGraphExecDestroy", executable), 0);
 }

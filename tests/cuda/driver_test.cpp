@@ -317,6 +317,11 @@ TEST(EmulatedDriver, LaunchesHaveTheLimitsOfTheCard) {
         EXPECT_EQ(use(limit + 1), 1);
         EXPECT_EQ(card.download(out, 1)[0], static_cast<unsigned char>(limit - 1));
 
+        // What a kernel has of its own counts.
+        void* const scale = card.function("scale");
+        EXPECT_EQ(call("cuFuncSetAttribute", scale, 8, static_cast<int>(limit) - 511), 1);
+        EXPECT_EQ(call("cuFuncSetAttribute", scale, 8, static_cast<int>(limit) - 512), 0);
+
         int blocks = 0;
         EXPECT_EQ(call("cuOccupancyMaxActiveBlocksPerMultiprocessor", &blocks, fill, 256, size_t{0}), 0);
         EXPECT_EQ(blocks, number == 0 ? 6 : 8);
