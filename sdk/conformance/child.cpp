@@ -52,6 +52,11 @@ const tsr_device_provider& provider_of(const Setting& setting, uint32_t index) {
     return *(setting.owner ? setting.owner : setting.plugin)->providers[index];
 }
 
+bool is_matched(const tsr_device_provider& provider, const tsr_device_info& info) {
+    char reason[TSR_REASON_BYTES] = "";
+    return provider.match(&provider, &info, reason, sizeof reason) == 1;
+}
+
 }  // namespace
 
 void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t first, int descriptor) {
@@ -79,8 +84,11 @@ void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_i
     Reporter reporter(setting, first, descriptor);
     const tsr_device_provider& provider = provider_of(setting, index);
     if (!setting.owner) {
-        for (const DeviceCheck& check : device_checks())
-            reporter.run(check.name, [&] { return check_device(provider, device, peer, check); });
+        for (const DeviceCheck& check : device_checks()) {
+            reporter.run(check.name, [&] {
+                return check_device(provider, device, is_matched(provider, peer) ? peer : device, check);
+            });
+        }
     }
     for (uint32_t i = 0; i < setting.plugin->layout_count; ++i) {
         const tsr_layout& layout = *setting.plugin->layouts[i];

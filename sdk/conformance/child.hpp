@@ -17,8 +17,8 @@ void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t 
 // All layouts that the plugin brings.
 void run_layout_cases(const Setting& setting, size_t first, int descriptor);
 // A provider with a device that it matches, through the whole interface, and layouts that are made on it. `index`: of
-// the provider in the plugin's table, or in that of Setting::owner, whose interface is not tested. peer: another device
-// that it matches; the same, opened twice, if there is none.
+// the provider in the plugin's table, or in that of Setting::owner, whose interface is not tested. peer: another
+// device; if the provider does not match it, or it is the same, the device is opened twice.
 void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_info& device,
                       const tsr_device_info& peer, size_t first, int descriptor);
 // The cases of the plugin's kernel of this name on such a device; the provider is Setting::owner's, if there is one.
