@@ -143,8 +143,13 @@ int run(int count, char** words) {
     };
     auto begin = std::chrono::steady_clock::now();
     const auto passed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
+    OpenedModel model = open_model(options.common);
+    ModelSettings settings;
+    settings.common = options.common;
+    settings.engine = options.engine;
+    for (const std::string& line : settle(settings, model, machine)) say(line);  // with the placement of --config
     const std::unique_ptr<Engine> engine =
-        load_engine(open_model(options.common), machine, options.engine, true, 1, false, say, {});
+        load_engine(std::move(model), machine, settings.engine, true, 1, false, say, {});
     const double load_seconds = passed();
     for (Watched& gpu : gpus) gpu.loaded = gpu.free();
     Mixer mixer(*engine, options.seed);
