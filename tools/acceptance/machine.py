@@ -15,6 +15,7 @@ class Machine:
         self.folder = folder
         self.work = work
         self.emulated = "TESSERA_EMULATED_GPUS" in os.environ
+        self.toolkits = pathlib.Path("/usr/local")  # where toolkits are installed
         self.environment = dict(os.environ, XDG_CONFIG_HOME=str(work / "no-configuration"), XDG_CACHE_HOME=str(work / "cache"))
         if (folder / "lib" / "carried").is_dir():
             self.environment["LD_LIBRARY_PATH"] = f"{os.environ.get('LD_LIBRARY_PATH', '')}:{folder / 'lib' / 'carried'}".lstrip(":")
@@ -60,6 +61,14 @@ class Machine:
         path = self.work / f"{'-'.join(plugins) or 'cpu'}.toml"
         path.write_text("[plugins]\noff = [%s]\n" % ", ".join(f'"{name}"' for name in off))
         return path
+
+    def at_once(self):
+        """Processes that run at the same time where nothing is timed."""
+        return 2 if self.emulated else max(2, min(8, (os.cpu_count() or 2) // 2))
+
+    def is_trial(self, name):
+        """Whether the plugin runs on cards that it does not serve, with code that was made from an older virtual architecture to try it."""
+        return name == "cuda_legacy" and self.cards[name][0]["capability"] >= 800
 
     def shared_card(self):
         """The id of a card that both plugins own; None if there is none."""

@@ -2,52 +2,64 @@
 
 import concurrent.futures
 import json
+import os
+import pathlib
+import random
 import re
+import typing
 
 from . import random_model
 from .machine import cards_used
 from .process import Done
 from .report import table
+from .scale import CACHES
 
-PROMPTS = ["Count from 1 to 10 in French.", "What is the capital of France?"]
-LOWERINGS = ("0", "1", "2", "3")
-CACHES = ("f16", "bf16", "q8_0", "q4_0")
+BUNDLED_LAYERS = 3
 # Kullback-Leibler divergence from the CPU's prediction, mean and median over tokens. With quantised weights both round activations, by which
 # a token's experts may change; a cache of few bits rounds coarsely what differs in the last bit.
 LIMITS = {"f16": (0.05, 0.002), "bf16": (0.05, 0.002), "q8_0": (0.05, 0.002), "q4_0": (0.2, 0.02)}
 
 
-def models(machine, small):
-    """(name, file, flags) of the models that are tried; random ones are written."""
-    found = []
-    if small:
-        shape = dict(random_model.SMALL, layers=2, heads=4, vocabulary=512)
-        path = machine.work / "random.gguf"
-        random_model.write(path, shape, "q8_0")
-        return [("random, 4 heads, q8_0", path)]
-    found.append(("bundled", machine.model))
-    for heads, kind in ((1, "q8_0"), (16, "q4_0"), (128, "f16")):
-        path = machine.work / f"random-{heads}.gguf"
-        random_model.write(path, dict(random_model.SMALL, heads=heads), kind, seed=heads)
-        found.append((f"random, {heads} head{'s' if heads > 1 else ''}, {kind}", path))
+class Model(typing.NamedTuple):
+    name: str
+    path: pathlib.Path
+    caches: tuple
+    layers: int
+
+
+def text_for(machine):
+    return machine.work / "text"
+
+
+def models(machine, scale):
+    """The models that are tried; random ones are written, and the text that all of them read."""
+    text_for(machine).write_text(random_model.text())
+    found = [Model("bundled", machine.model, CACHES, BUNDLED_LAYERS)] if scale.bundled else []
+    for model in scale.random_models:
+        path = machine.work / f"random-{model.heads}.gguf"
+        random_model.write(path, model.shape, model.kind, seed=model.heads)
+        name = f"random, {model.heads} head{'s' if model.heads > 1 else ''}, {model.kind}"
+        found.append(Model(name, path, model.caches, model.shape["layers"]))
     return found
 
 
 class Comparison:
     """One model, lowering and type of cache, as a prompt or token by token: divergence from the CPU."""
 
-    def __init__(self, machine, text, model, lowering, cache, rows, tokens):
+    def __init__(self, machine, model, lowering, cache, rows, tokens):
         self.model, self.lowering, self.cache, self.rows = model, lowering, cache, rows
-        self.base = machine.work / f"{model[1].stem}-{lowering}-{cache}-{rows}.kld"
-        self.flags = ["-m", model[1], "-c", str(tokens), "--chunks", "1", "-mla", lowering, "-ctk", cache, "-ctv", cache, "-ub", str(rows),
+        self.base = machine.work / f"{model.path.stem}-{lowering}-{cache}-{rows}.kld"
+        self.flags = ["-m", model.path, "-c", str(tokens), "--chunks", "1", "-mla", lowering, "-ctk", cache, "-ctv", cache, "-ub", str(rows),
                       "--kl-divergence-base", self.base]
-        self.text = text
+        if not machine.emulated:
+            self.flags += ["-t", max(1, (os.cpu_count() or 1) // machine.at_once())]
+        self.text = text_for(machine)
 
     def expect(self, machine):
-        return Done(machine.tessera("perplexity", "--config", machine.configuration(), "-f", self.text, *self.flags), machine.environment, 120)
+        return Done(machine.tessera("perplexity", "--config", machine.configuration(), "-f", self.text, *self.flags), machine.environment, 300)
 
-    def compare(self, machine, configuration, placement, limit):
-        return Done(machine.tessera("perplexity", "--config", configuration, "--kl-divergence", *self.flags, *placement), machine.environment, limit)
+    def words(self, machine, configuration, placement):
+        return machine.tessera("perplexity", "--config", configuration, "--kl-divergence", *self.flags, *placement)
 
 
 def value(done, name):
@@ -78,31 +90,31 @@ def is_refusal(done):
 
 
 def compare_all(machine, report, title, comparisons, configuration, placement, devices):
-    """Runs the comparisons; a row each in a table."""
+    """Runs the comparisons, several at once; a row each in a table."""
     report.heading(title)
-    at_once = 2 if machine.emulated else 4
     rows = []
-
     kernels = {}
 
     def one(c):
-        if report.left() < 15:
+        if report.left() < 5:
             return c, None, None
-        key = (c.model[1], c.lowering, c.cache)
+        key = (c.model.path, c.lowering, c.cache)
         if key not in kernels:
             kernels[key] = attention_of(machine, configuration, *key, placement)
         if not c.base.exists():
             expected = c.expect(machine)
             if expected.status != 0:
                 return c, expected, None
-        return c, None, c.compare(machine, configuration, placement, min(180, report.left()))
+        done, late = report.command(c.words(machine, configuration, placement), machine.environment, 180 if not machine.emulated else 1800)
+        return c, None, None if late else done
 
-    with concurrent.futures.ThreadPoolExecutor(at_once) as pool:
+    with concurrent.futures.ThreadPoolExecutor(machine.at_once()) as pool:
         done_all = list(pool.map(one, comparisons))
+    late = []
     for c, expected, done in done_all:
-        name = f"{c.model[0]}, -mla {c.lowering}, cache {c.cache}, {'token by token' if c.rows == 1 else 'prompt'}"
+        name = f"{c.model.name}, -mla {c.lowering}, cache {c.cache}, {'token by token' if c.rows == 1 else 'prompt'}"
         if done is None and expected is None:
-            report.leave_out(name)
+            late.append(name)
             continue
         if expected is not None:
             report.fail(f"on the CPU: {name}", expected.all)
@@ -123,61 +135,63 @@ def compare_all(machine, report, title, comparisons, configuration, placement, d
         elif not set(devices) <= used:
             verdict = "FAILED"
             report.fail(name, f"expected work on {', '.join(devices)}; found it on {', '.join(sorted(used)) or 'none'}\n{done.err}")
-        rows.append([c.model[0], c.lowering, c.cache, "token by token" if c.rows == 1 else "prompt",
+        rows.append([c.model.name, c.lowering, c.cache, "token by token" if c.rows == 1 else "prompt",
                      "" if mean is None else f"{mean:.6f}", "" if median is None else f"{median:.6f}", "" if top is None else f"{top:.0f} %",
-                     kernels[c.model[1], c.lowering, c.cache], verdict])
+                     kernels[c.model.path, c.lowering, c.cache], verdict])
     report.text(table(["model", "-mla", "cache", "as", "mean KLD", "median", "same token", "attention", ""], rows))
     report.text()
+    if late:
+        report.leave_out(f"{title}: {len(late)} of {len(comparisons)}", "no time was left, among others for " + late[0])
 
 
-def caches_of(model):
-    """All types for the bundled model and that of 16 heads; the others need fewer."""
-    return ("f16",) if "1 head," in model[0] else ("f16", "q8_0") if "128 heads" in model[0] else CACHES
-
-
-def comparisons(machine, small, all_models):
-    text = machine.work / "text"
-    text.write_text(random_model.text())
+def comparisons(machine, scale, all_models):
+    """All models, lowerings and caches, as a prompt and token by token. In an order of which any first part has some of each. Or half of the pairs of
+    lowering and cache in turn, so that each lowering and each cache comes as a prompt and token by token."""
     found = []
     for model in all_models:
-        for lowering in LOWERINGS if not small else ("0", "1", "3"):
-            for cache in caches_of(model) if not small else (("q8_0",) if lowering == "3" else ("f16",)):
-                for rows in (512, 1) if not small else (512 if lowering == "3" else 1,):
-                    found.append(Comparison(machine, text, model, lowering, cache, rows, 8 if small else 96 if rows > 1 else 24))
+        for i, lowering in enumerate(scale.lowerings):
+            for j, cache in enumerate(model.caches):
+                if not scale.both and len(model.caches) > 1 and (i + j) % 2:
+                    continue
+                for rows in (512, 1) if scale.both else ((512, 1)[(i // 2 + j // 2) % 2],):
+                    found.append(Comparison(machine, model, lowering, cache, rows, scale.single_tokens if rows == 1 else scale.prompt_tokens))
+    random.Random(1).shuffle(found)
     return found
 
 
-def answers(machine, report, small):
+def answers(machine, report, scale):
     """The bundled model's answers to questions, to the letter."""
     report.heading("Answers of the bundled model")
     rows = []
-    for prompt in PROMPTS[:1] if small else PROMPTS:
-        words = ["-m", machine.model, "--temp", "0", "-n", "3" if small else "60", "-p", prompt]
+    for prompt in scale.prompts:
+        words = ["-m", machine.model, "--temp", "0", "-n", scale.answer_tokens, "-p", prompt]
         expected = report.run(f"the CPU's answer to {prompt}", machine.tessera("run", "--config", machine.configuration(), *words), machine.environment, 60)
+        if expected.status != 0:
+            continue
         rows.append(["CPU", prompt, expected.out.strip().replace("\n", " ")])
         for name in machine.owners():
             done = report.run(f"{name}'s answer to {prompt}", machine.tessera("run", "--config", machine.configuration(name), *words),
-                              machine.environment, 180, lambda d: d.status == 0 and d.out.strip() == expected.out.strip() and cards_used(d) - {"CPU"})
+                              machine.environment, 60 if not machine.emulated else 1800,
+                              lambda d: d.status == 0 and d.out.strip() == expected.out.strip() and cards_used(d) - {"CPU"})
             rows.append([name, prompt, done.out.strip().replace("\n", " ")])
     report.text(table(["on", "question", "answer"], rows))
     report.text()
 
 
-def rig(machine, report, small, all_models):
+def rig(machine, report, scale, all_models):
     """Both plugins and the CPU at once, on one card where both own it."""
     made = machine.rig()
     if not made:
         report.heading("Mixed rig")
-        report.text("It takes both plugins; owners of cards here: " + (", ".join(machine.owners()) or "none") + ".\n")
+        report.leave_out("the mixed rig", "it takes cards of both plugins; owners of cards here: " + (", ".join(machine.owners()) or "none"))
         return
     configuration, devices = made
     where = f"{devices[0]} (cuda_ampere), {devices[1]} (cuda_legacy) and the CPU"
-    tried = []
-    text = machine.work / "text"
-    for model in all_models if small else all_models[:1] + all_models[2:3]:
-        for lowering, cache in (("1", "f16"),) if small else (("0", "f16"), ("1", "q8_0"), ("3", "f16")):
-            for rows in (1,) if small else (512, 1):
-                tried.append(Comparison(machine, text, model, lowering, cache, rows, 8 if small else 96 if rows > 1 else 24))
+    for model in report.in_turn(all_models[:2]):
+        tried = []
+        for i, (lowering, cache) in enumerate(scale.rig_cases):
+            for rows in (512, 1) if scale.both else ((512, 1)[i % 2],):
+                tried.append(Comparison(machine, model, lowering, cache, rows, scale.single_tokens if rows == 1 else scale.prompt_tokens))
     # All but the first layer on the two devices, in equal parts; the first and what is left on the CPU.
-    layers = "2" if small else "3"
-    compare_all(machine, report, f"Mixed rig: {where}", tried, configuration, ["-ts", "1,1", "-ngl", layers], [*devices, "CPU"])
+        # All but the first layer on the two devices, in equal parts; the first and what is left on the CPU.
+        compare_all(machine, report, f"Mixed rig, {model.name}: {where}", tried, configuration, ["-ts", "1,1", "-ngl", model.layers], [*devices, "CPU"])

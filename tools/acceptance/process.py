@@ -10,6 +10,9 @@ def die(text):
     sys.exit(f"gpu_acceptance: {text}")
 
 
+TIMED_OUT = 124
+
+
 class Done:
     """A command that has ended: exit status (124: it took too long, 127: it could not be run), what it printed, seconds."""
 
@@ -21,7 +24,7 @@ class Done:
             done = subprocess.run(self.words, env=environment, capture_output=True, text=True, errors="replace", timeout=max(timeout, 0.1))
             self.status, self.out, self.err = done.returncode, done.stdout, done.stderr
         except subprocess.TimeoutExpired as late:
-            self.status = 124
+            self.status = TIMED_OUT
             self.out, self.err = (text.decode(errors="replace") if isinstance(text, bytes) else text or ""
                                   for text in (late.stdout, late.stderr))
             self.err += f"ended after {timeout:.0f} s\n"
@@ -43,3 +46,7 @@ class Done:
                 except ValueError:
                     pass
         return found
+
+
+def timed_out(done):
+    return done.status == TIMED_OUT
