@@ -123,7 +123,9 @@ if(TSR_CUDA)
                     --timeout 300)
             endif()
         endfunction()
-        set(acceptance "${CMAKE_SOURCE_DIR}/tools/gpu_acceptance" run "${CMAKE_BINARY_DIR}" --output)
+        # From the folder that is carried to a machine with a card. It stays until the next run of the test that makes it.
+        set(carried "${CMAKE_CURRENT_BINARY_DIR}/gpu-acceptance")
+        set(acceptance "${TSR_TEST_PYTHON}" "${carried}/gpu_acceptance" run "${carried}" --output)
         tessera_cuda_archs(archs)
         if("61" IN_LIST archs)
             emulated_test(cuda_wrappers_legacy CARDS 6.1:1GiB COMMAND "$<TARGET_FILE:cuda_wrappers_legacy_test>")
@@ -158,13 +160,21 @@ if(TSR_CUDA)
             set_tests_properties(cuda_template PROPERTIES TIMEOUT 600 LABELS slow)
             # What is measured on a card has its full size there: that the plans are asked right is tried here.
             emulated_test(measure_card_plans CARDS 8.6:24GiB COMMAND "$<TARGET_FILE:measure_card>" "${folder}/tessera_cuda_ampere.so" --plan)
-            # The script for machines with a card, whole.
+            # The script for machines with a card.
+            add_test(NAME gpu_acceptance_folder COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/acceptance_folder_test.py"
+                "${CMAKE_SOURCE_DIR}" "${CMAKE_BINARY_DIR}" "${carried}")
+            set_tests_properties(gpu_acceptance_folder PROPERTIES FIXTURES_SETUP gpu_acceptance_folder)
             emulated_test(gpu_acceptance CARDS 8.6:2GiB 6.1:2GiB
                 COMMAND ${acceptance} "${CMAKE_CURRENT_BINARY_DIR}/gpu-acceptance.md" --small)
-            # It says what fails.
-            add_test(NAME gpu_acceptance_fails COMMAND "${CMAKE_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:2GiB
-                --faults 0:lost@400 -- ${acceptance} "${CMAKE_CURRENT_BINARY_DIR}/gpu-acceptance-fails.md" --small --only answers --keep-going)
-            set_tests_properties(gpu_acceptance_fails PROPERTIES TIMEOUT 300 PASS_REGULAR_EXPRESSION "FAILED: cuda_ampere's answer")
+            # It says what fails, and goes on only if it is told to. (The regular expressions are a list: no semicolon.)
+            function(failing_acceptance_test name expected)
+                add_test(NAME ${name} COMMAND "${CMAKE_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:2GiB
+                    --faults 0:lost@60 -- ${acceptance} "${CMAKE_CURRENT_BINARY_DIR}/${name}.md" --small --only answers ${ARGN})
+                set_tests_properties(${name} PROPERTIES TIMEOUT 300 PASS_REGULAR_EXPRESSION "${expected}")
+            endfunction()
+            failing_acceptance_test(gpu_acceptance_fails "FAILED: Wrappers: cuda_ampere. cuda_ampere's answer" --keep-going)
+            failing_acceptance_test(gpu_acceptance_stops "FAILED: Wrappers: cuda_ampere\\. incomplete, 2 left out: .* answers .a wrapper failed")
+            set_tests_properties(gpu_acceptance gpu_acceptance_fails gpu_acceptance_stops PROPERTIES FIXTURES_REQUIRED gpu_acceptance_folder)
         endif()
     endif()
 endif()
