@@ -23,14 +23,16 @@ double processor_seconds() {
 Call::Call(unsigned needs, const char* name) : begin(now_seconds()), function(name), d(driver()), lock(d.mutex) {
     if (returned.from) returned.from->after.push_back(processor_seconds() - returned.at);
     if (needs & kWork)
-        result = current_for_work(d, context);
+        result = current_for_work(d, context, name);
     else if (needs & kContext)
         result = current(d, context);
     if (result == CUDA_SUCCESS && (needs & kNoCapture)) result = refuse_while_capturing(d);
 }
 
 Call::Call(unsigned needs, void* handle, const char* name) : Call(needs, name) {
-    if (result == CUDA_SUCCESS) result = find_stream(d, handle, stream);
+    if (result != CUDA_SUCCESS) return;
+    result = find_stream(d, handle, stream);
+    if (result == CUDA_SUCCESS && !context) result = lose_at(d, *stream->context.card, name);
 }
 
 Call::~Call() {

@@ -43,21 +43,25 @@ void tell(const std::string& text) {
     close(opened);
 }
 
-// "0:lost@120,1:memory@3"
+// "0:lost@120,1:memory@3,0:cuGraphLaunch@2"
 void parse_faults(Driver& d, const std::string& text) {
     for (size_t i = 0; i < text.size();) {
         const size_t end = std::min(text.find(',', i), text.size());
         unsigned card = 0;
         unsigned long long number = 0;
-        char what[16] = "";
-        if (std::sscanf(text.substr(i, end - i).c_str(), "%u:%15[a-z]@%llu", &card, what, &number) != 3 ||
+        char what[48] = "";
+        if (std::sscanf(text.substr(i, end - i).c_str(), "%u:%47[A-Za-z0-9_]@%llu", &card, what, &number) != 3 ||
             card >= d.cards.size() ||
-            (std::strcmp(what, "lost") != 0 && std::strcmp(what, "memory") != 0 && std::strcmp(what, "launch") != 0))
+            (std::strcmp(what, "lost") != 0 && std::strcmp(what, "memory") != 0 && std::strcmp(what, "launch") != 0 &&
+             std::strcmp(what, "taken") != 0 && std::strncmp(what, "cu", 2) != 0))
             throw std::invalid_argument(
-                "TESSERA_EMULATED_FAULTS: expected CARD:lost@N, CARD:memory@N or CARD:launch@N, separated by ','; "
-                "found \"" +
+                "TESSERA_EMULATED_FAULTS: expected CARD:lost@N, CARD:memory@N, CARD:launch@N, CARD:FUNCTION@N or "
+                "CARD:taken@MIB, separated by ','; found \"" +
                 text.substr(i, end - i) + "\"");
-        d.cards[card]->faults[what] = number;
+        if (std::strcmp(what, "taken") == 0)
+            d.cards[card]->to_be_taken = number << 20;
+        else
+            d.cards[card]->faults[what] = number;
         i = end + 1;
     }
 }
@@ -186,13 +190,23 @@ Result current(Driver& d, Context*& context) {
     return context->retained > 0 ? CUDA_SUCCESS : CUDA_ERROR_CONTEXT_IS_DESTROYED;
 }
 
-Result current_for_work(Driver& d, Context*& context) {
+Result current_for_work(Driver& d, Context*& context, const char* function) {
     if (const Result result = current(d, context); result != CUDA_SUCCESS) return result;
     Card& card = *context->card;
     ++card.operations;
     if (const auto fault = card.faults.find("lost"); fault != card.faults.end() && card.operations >= fault->second) {
         card.lost = true;
         if (card.error == CUDA_SUCCESS) fail(d, card, CUDA_ERROR_UNKNOWN, "the card is lost, as was asked for");
+    }
+    return lose_at(d, card, function);
+}
+
+Result lose_at(Driver& d, Card& card, const char* function) {
+    if (card.faults.empty()) return card.error;
+    const auto fault = card.faults.find(function);
+    if (fault != card.faults.end() && ++card.calls[function] == fault->second) {
+        card.lost = true;
+        fail(d, card, CUDA_ERROR_UNKNOWN, std::string("the card is lost in ") + function + ", as was asked for");
     }
     return card.error;
 }
@@ -527,6 +541,31 @@ TSR_EXPORT Result tesseraEmulatedLoseCard(int device) {
     return CUDA_SUCCESS;
 }
 
+// Faults as in TESSERA_EMULATED_FAULTS, counted from now on.
+TSR_EXPORT Result tesseraEmulatedFaults(const char* text) {
+    const Call call(Call::kNothing);
+    if (!call.d.initialized || !text) return CUDA_ERROR_INVALID_VALUE;
+    for (const auto& card : call.d.cards) {
+        card->faults.clear();
+        card->calls.clear();
+        card->operations = card->launches = card->allocated = 0;
+    }
+    try {
+        parse_faults(call.d, text);
+    } catch (const std::invalid_argument&) {
+        return CUDA_ERROR_INVALID_VALUE;
+    }
+    return CUDA_SUCCESS;
+}
+
+// How often a function has been called for a card, where statistics are kept.
+TSR_EXPORT size_t tesseraEmulatedCalls(int device, const char* function) {
+    Driver& d = driver();
+    const std::lock_guard lock(d.mutex);
+    const auto found = d.statistics.find({device, function});
+    return found == d.statistics.end() ? 0 : found->second.calls;
+}
+
 // While held, streams do no work; calls that wait for them do not return.
 TSR_EXPORT Result tesseraEmulatedHold(int held) {
     const Call call(Call::kNothing);
@@ -539,5 +578,6 @@ TSR_EXPORT Result tesseraEmulatedHold(int held) {
 TSR_EXPORT Result tesseraEmulatedMemory(int device, unsigned long long* free_bytes) {
     TSR_FIND_CARD(device);
     *free_bytes = card->description.memory - std::min(card->used(), card->description.memory);
+    card->taken = card->to_be_taken;
     return CUDA_SUCCESS;
 }

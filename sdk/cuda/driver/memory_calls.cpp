@@ -78,7 +78,7 @@ uintptr_t take_space(Card& card, uint64_t bytes) {
 
 uint64_t Card::used() const noexcept {
     const uint64_t threads = uint64_t{description.processors} * description.limits.threads_per_processor;
-    return description.taken + large_bytes + rounded(small_bytes, kGranule) + code_bytes +
+    return description.taken + taken + large_bytes + rounded(small_bytes, kGranule) + code_bytes +
            rounded(local * threads, kGranule) + (context.retained > 0 ? description.context_bytes : 0);
 }
 

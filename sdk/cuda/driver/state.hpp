@@ -146,8 +146,11 @@ struct Card {
     uint64_t reach = 0;                         // bit i: access to card i has been enabled
     Result error = CUDA_SUCCESS;                // sticky
     bool lost = false;
-    // Faults that were asked for: what happens at the n-th operation of its kind.
+    // Faults that were asked for: what happens at the n-th operation of its kind, or call of a function.
     uint64_t operations = 0, launches = 0, allocated = 0;
+    std::map<std::string, uint64_t> calls;
+    // Bytes that another process takes once NVML has been asked what is free; and has taken.
+    uint64_t to_be_taken = 0, taken = 0;
     std::map<std::string, uint64_t> faults;
 
     uint64_t used() const noexcept;
@@ -215,7 +218,9 @@ Result initialize(Driver& d);
 // The calling thread's, if it has one that can be used.
 Result current(Driver& d, Context*& context);
 // The same for calls that a failed card refuses, counted as an operation of it.
-Result current_for_work(Driver& d, Context*& context);
+Result current_for_work(Driver& d, Context*& context, const char* function);
+// A call of a function of the driver for the card; its error, if the card is to be lost in this one or has been before.
+Result lose_at(Driver& d, Card& card, const char* function);
 // The card can do nothing more. With the mutex.
 void fail(Driver& d, Card& card, Result result, const std::string& report);
 

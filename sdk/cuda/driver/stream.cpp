@@ -243,11 +243,11 @@ TSR_EXPORT Result cuEventDestroy_v2(void* handle) {
 
 namespace {
 
-Result find_event(Driver& d, void* handle, std::shared_ptr<Event>& event) {
-    const auto found = d.events.find(static_cast<Event*>(handle));
-    if (found == d.events.end()) return CUDA_ERROR_INVALID_HANDLE;
+Result find_event(const Call& call, void* handle, std::shared_ptr<Event>& event) {
+    const auto found = call.d.events.find(static_cast<Event*>(handle));
+    if (found == call.d.events.end()) return CUDA_ERROR_INVALID_HANDLE;
     event = found->second;
-    return event->context->card->error;
+    return lose_at(call.d, *event->context->card, call.function);
 }
 
 }  // namespace
@@ -255,7 +255,7 @@ Result find_event(Driver& d, void* handle, std::shared_ptr<Event>& event) {
 TSR_EXPORT Result cuEventRecord(void* handle, void* stream_handle) {
     Call call(Call::kNothing);
     std::shared_ptr<Event> event;
-    if (const Result result = find_event(call.d, handle, event); result != CUDA_SUCCESS) return result;
+    if (const Result result = find_event(call, handle, event); result != CUDA_SUCCESS) return result;
     if (const Result result = find_stream(call.d, stream_handle, call.stream); result != CUDA_SUCCESS) return result;
     Stream& stream = *call.stream;
     if (event->context != &stream.context) return CUDA_ERROR_INVALID_HANDLE;
@@ -314,7 +314,7 @@ TSR_EXPORT Result cuEventQuery(void* handle) {
     const Call call(Call::kNothing);
     Driver& d = call.d;
     std::shared_ptr<Event> event;
-    if (const Result result = find_event(d, handle, event); result != CUDA_SUCCESS) return result;
+    if (const Result result = find_event(call, handle, event); result != CUDA_SUCCESS) return result;
     if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
     if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
     if (event->completed >= event->recorded) {
@@ -330,7 +330,7 @@ TSR_EXPORT Result cuEventSynchronize(void* handle) {
     Call call(Call::kNothing);
     Driver& d = call.d;
     std::shared_ptr<Event> event;
-    if (const Result result = find_event(d, handle, event); result != CUDA_SUCCESS) return result;
+    if (const Result result = find_event(call, handle, event); result != CUDA_SUCCESS) return result;
     if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
     if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
     const uint64_t target = event->recorded;
@@ -347,8 +347,8 @@ TSR_EXPORT Result cuEventElapsedTime(float* milliseconds, void* begin_handle, vo
     const Call call(Call::kNothing);
     Driver& d = call.d;
     std::shared_ptr<Event> begin, end;
-    if (const Result result = find_event(d, begin_handle, begin); result != CUDA_SUCCESS) return result;
-    if (const Result result = find_event(d, end_handle, end); result != CUDA_SUCCESS) return result;
+    if (const Result result = find_event(call, begin_handle, begin); result != CUDA_SUCCESS) return result;
+    if (const Result result = find_event(call, end_handle, end); result != CUDA_SUCCESS) return result;
     if (!milliseconds) return CUDA_ERROR_INVALID_VALUE;
     if (!begin->timed || !end->timed || begin->recorded == 0 || end->recorded == 0) return CUDA_ERROR_INVALID_HANDLE;
     if (begin->completed < begin->recorded || end->completed < end->recorded) return CUDA_ERROR_NOT_READY;
