@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <sstream>
+#include <string_view>
 
 namespace tessera {
 namespace {
@@ -154,6 +155,11 @@ int attribute(const CudaDriver& driver, int which, int device) {
 }
 
 }  // namespace
+
+std::optional<uint64_t> free_gpu_memory(const tsr_device_info& gpu) {
+    if (std::string_view(gpu.kind) != "cuda" || !gpu.pci_id) return std::nullopt;
+    return Nvml().free_bytes(gpu.pci_id);
+}
 
 ProbedGpus probe_gpus() {
     ProbedGpus found;

@@ -9,12 +9,17 @@
 #include <cstdint>
 #include <filesystem>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tessera {
+
+// What is free of a card now, all processes counted, without making a context there. Nothing if its driver does not
+// say.
+std::optional<uint64_t> free_gpu_memory(const tsr_device_info& gpu);
 
 // A device in owned strings; the fields are those of tsr_device_info. `index` is given by Hardware.
 struct DeviceDescription {

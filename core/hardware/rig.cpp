@@ -46,7 +46,7 @@ std::vector<std::string> complete_flags(std::vector<std::string> flags) {
 uint64_t free_host_memory(uint64_t total) {
     return total - std::min(total / 4, std::max(total / 128, 1024 * kMiB));
 }
-uint64_t free_gpu_memory(uint64_t total) {
+uint64_t free_card_memory(uint64_t total) {
     return total - std::min(total / 4, std::max(total / 64, 256 * kMiB));
 }
 
@@ -91,7 +91,7 @@ DeviceDescription read_gpu(TomlFile::Table& table) {
         table.reject("compute_capability", "expected \"MAJOR.MINOR\", as in \"8.6\", found \"" + capability + "\"");
     gpu.compute_capability = *number;
     gpu.memory_bytes = table.need(table.size("memory"), "memory");
-    gpu.free_memory_bytes = free_gpu_memory(gpu.memory_bytes);
+    gpu.free_memory_bytes = free_card_memory(gpu.memory_bytes);
     gpu.link = table.string("link").value_or("");
     if (!gpu.link.empty()) {
         const auto bandwidth = link_bandwidth(gpu.link);

@@ -267,10 +267,20 @@ Plan make_plan(const Graph& model, const Registry& registry, const Hardware& har
     return plan;
 }
 
+uint64_t context_bytes(const tsr_device_info& device) {
+    if (std::string_view(device.kind) != "cuda") return 0;
+    // By default a thread has 1 KiB of stack, which the driver allocates for as many threads as the card can hold: at
+    // most 2048 a multiprocessor. The rest is code, the context's own data and what it keeps for calls of the device.
+    constexpr uint64_t kMiB = 1 << 20, kContext = 150 * kMiB, kStacks = 2 * kMiB;
+    return std::min(device.memory_bytes / 8, kContext + device.processors * kStacks);
+}
+
 uint64_t usable_bytes(const tsr_device_info& device) {
-    // A GPU's driver keeps some for itself beyond what it reports; a host needs room for everything else that runs.
-    const uint64_t margin = device.free_memory_bytes / (std::string_view(device.kind) == "cpu" ? 50 : 32);
-    return device.free_memory_bytes - margin;
+    // Allocations of a GPU are rounded up; a host needs room for everything else that runs. Devices that have no
+    // context of their own count what their driver takes in the same share.
+    const std::string_view kind = device.kind;
+    const uint64_t margin = device.free_memory_bytes / (kind == "cpu" ? 50 : kind == "cuda" ? 64 : 32);
+    return device.free_memory_bytes - std::min(margin + context_bytes(device), device.free_memory_bytes);
 }
 
 std::string fit_advice(const Plan& plan, DeviceIndex device) {

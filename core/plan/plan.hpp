@@ -164,7 +164,11 @@ struct Plan {
 // TSR_NOT_FOUND for devices or lowerings that do not exist.
 Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options);
 
-// How much of a device the plan may not exceed: free memory less a margin.
+// What is left free of a card for the driver's context and the code that it loads. An estimate: a context is made only
+// when a model is loaded.
+uint64_t context_bytes(const tsr_device_info& device);
+
+// How much of a device the plan may not exceed: free memory less context_bytes and a margin.
 uint64_t usable_bytes(const tsr_device_info& device);
 
 // Throws Error(TSR_DOES_NOT_FIT) with the reason of the first device that the plan does not fit.

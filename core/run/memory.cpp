@@ -2,9 +2,10 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/hardware/hardware.hpp"
 
+#include <algorithm>
 #include <cstring>
-#include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
@@ -18,21 +19,31 @@ void touch_pages(std::byte* data, uint64_t bytes) {
     for (uint64_t at = 0; at < bytes; at += kPage) data[at] = std::byte{0};
 }
 
-// What the driver has free now may be less than when the plan was made: other processes use the card as well.
-void check_free_memory(const OpenDevice& device, uint64_t wanted) {
+// What the driver has free now may be less than when the plan was made: other processes use the card as well, and the
+// context that has been made since takes some. `before`: free before that, where the driver says it.
+void check_free_memory(const OpenDevice& device, uint64_t wanted, std::optional<uint64_t> before) {
     const std::optional<DriverMemory> memory = device.memory();
     if (!memory || wanted <= memory->free) return;
     const tsr_device_info& info = device.info();
+    const uint64_t planned = info.free_memory_bytes;
+    const auto fell = [](uint64_t from, uint64_t to) { return from - std::min(from, to); };
+    const uint64_t others = before ? fell(planned, *before) : 0;
+    const std::string who =
+        !before ? fmt::format("other processes, or the driver's own context, have taken {}",
+                              size_text(fell(planned, memory->free)))
+                : fmt::format("the driver's own context has taken {}{}", size_text(fell(*before, memory->free)),
+                              others > 0 ? fmt::format(", other processes {}", size_text(others)) : "");
     fail(TSR_DOES_NOT_FIT,
-         "{} ({}): the plan takes {}, but only {} are free now, {} when it was made: another process has taken memory; "
-         "end it, or leave it room with -fitt",
-         info.id, printable(info.name), size_text(wanted), size_text(memory->free), size_text(info.free_memory_bytes));
+         "{} ({}): the plan takes {}, but only {} are free now, {} when it was made: {}; {}leave {} MiB more free with "
+         "-fitt",
+         info.id, printable(info.name), size_text(wanted), size_text(memory->free), size_text(planned), who,
+         others > 0 || !before ? "end what else uses the card, or " : "", (fell(planned, memory->free) >> 20) + 1);
 }
 
 }  // namespace
 
 PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
-    : plan_(plan), devices_(plan.devices.size()), arenas_(plan.devices.size()) {
+    : plan_(plan), devices_(plan.devices.size()), arenas_(plan.devices.size()), free_before_(plan.devices.size()) {
     const DeviceMemory& host = plan.memory[0];
     host_weights_ = HostBlock(host.weights, "weights");
     host_cache_ = HostBlock(host.cache, "the cache");
@@ -49,8 +60,9 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
         if (bytes.allocated() == 0) continue;  // nothing was placed there: it is not opened
         const tsr_device_provider* provider = registry.find_provider(*plan.devices[i]);
         if (!provider) fail(TSR_INTERNAL, "{} has lost its plugin", plan.devices[i]->id);
+        const std::optional<uint64_t> before = free_before_[i] = free_gpu_memory(*plan.devices[i]);
         devices_[i] = std::make_unique<OpenDevice>(*provider, *plan.devices[i], registry.owner(*provider).table->name);
-        check_free_memory(*devices_[i], bytes.allocated());
+        check_free_memory(*devices_[i], bytes.allocated(), before);
         Arenas& arenas = arenas_[i];
         arenas.weights = devices_[i]->allocate(bytes.weights);
         arenas.cache = devices_[i]->allocate(bytes.cache);
@@ -90,6 +102,27 @@ void* PlanMemory::address(const Instance& instance, uint32_t slot) const {
 std::byte* PlanMemory::input_block(DeviceIndex device, uint32_t slot) const {
     const uint64_t offset = device == 0 ? slot * plan_.input_block.bytes : 0;
     return static_cast<std::byte*>(arenas_[device].activations) + offset;
+}
+
+std::vector<std::string> PlanMemory::context_notes() const {
+    std::vector<std::string> notes;
+    std::set<std::string_view> cards;
+    for (DeviceIndex i = 1; i < devices_.size(); ++i) {
+        if (!devices_[i] || !free_before_[i] || !cards.insert(plan_.devices[i]->pci_id).second) continue;
+        const std::optional<DriverMemory> memory = devices_[i]->memory();
+        uint64_t own = 0;  // of all logical devices of the card
+        for (DeviceIndex j = i; j < devices_.size(); ++j) {
+            if (devices_[j] && std::string_view(plan_.devices[j]->pci_id) == plan_.devices[i]->pci_id)
+                own += plan_.memory[j].allocated() - plan_.memory[j].loading;
+        }
+        const uint64_t left = context_bytes(*plan_.devices[i]);
+        if (!memory || *free_before_[i] <= memory->free + own + left) continue;
+        notes.push_back(
+            fmt::format("{}: the driver's context and code, or other processes since, take {}, where {} "
+                        "were left for it",
+                        plan_.devices[i]->id, size_text(*free_before_[i] - memory->free - own), size_text(left)));
+    }
+    return notes;
 }
 
 void PlanMemory::touch_host() {

@@ -5,7 +5,10 @@
 #include "core/run/host_memory.hpp"
 #include "core/run/open_device.hpp"
 
+#include <cstdint>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -31,6 +34,8 @@ class PlanMemory {
     std::byte* host_streaming() const { return host_streaming_.data; }
     // Gives back what only loading needed on devices. No work may be under way.
     void release_loading() noexcept;
+    // A line for each device on which more than context_bytes is gone beside the arenas.
+    std::vector<std::string> context_notes() const;
     // nullptr for the CPU, and for devices that the plan does not use.
     OpenDevice* device(DeviceIndex device) const { return devices_[device].get(); }
 
@@ -72,6 +77,7 @@ class PlanMemory {
     CopiedBlock host_activations_, host_staging_, host_streaming_;
     std::vector<std::unique_ptr<OpenDevice>> devices_;
     std::vector<Arenas> arenas_;
+    std::vector<std::optional<uint64_t>> free_before_;  // bytes of each device before it was opened
 };
 
 }  // namespace tessera

@@ -105,6 +105,7 @@ json::array devices(const Plan& plan) {
                                    {"name", info.name},
                                    {"compute_capability", info.compute_capability},
                                    {"memory_bytes", info.memory_bytes},
+                                   {"context_bytes", context_bytes(info)},
                                    {"usable_bytes", usable_bytes(info)},
                                    {"weights", memory.weights},
                                    {"cache", memory.cache},

@@ -9,7 +9,9 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <string>
 #include <tuple>
+#include <vector>
 
 namespace tessera {
 namespace {
@@ -283,6 +285,18 @@ std::string memory_text(const Plan& plan) {
         }
         text += fmt::format("{:>8}{:>10}{:>8}\n", size(memory.allocated()), size(usable_bytes(*plan.devices[device])),
                             size(memory.mapped));
+    }
+    // Cards of one kind are one line.
+    std::map<uint64_t, std::vector<std::string>> contexts;
+    for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
+        const uint64_t bytes = context_bytes(*plan.devices[device]);
+        if (bytes > 0 && plan.memory[device].allocated() > 0) contexts[bytes].emplace_back(plan.devices[device]->id);
+    }
+    for (const auto& [bytes, ids] : contexts) {
+        text += wrapped(fmt::format("left beside that for the driver's context and code: {} of {}{}", size_text(bytes),
+                                    ids.size() > 1 ? "each of " : "", join(ids, ", ")),
+                        0, 2) +
+                '\n';
     }
     return text;
 }
