@@ -4,6 +4,7 @@
 #include "core/base/seconds.hpp"
 #include "core/plan/step_walk.hpp"
 #include "core/registry/plugin_log.hpp"
+#include "core/run/work_text.hpp"
 
 #include <algorithm>
 #include <atomic>
@@ -71,6 +72,7 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
     recordings_.record(
         plan_, lanes_, static_cast<int32_t>(plan_.options.max_sequences),
         [this](ActionId id, const RowBounds& bounds) { enqueue(id, bounds); }, notes_);
+    for (std::string& note : memory_.context_notes()) notes_.push_back(std::move(note));
 }
 
 // Runs each node once, so that code and data which kernels load lazily are present before anything is recorded.
@@ -211,6 +213,7 @@ void Executor::abandon(const Error& error) {
             message += fmt::format("; also {}", other.what());
         }
     }
+    if (code == TSR_DEVICE_LOST) lost_.emplace(code, message);
     throw Error(code, message);
 }
 
@@ -242,6 +245,7 @@ class Executor::StepVisitor {
         const Action& action = executor_.plan_.step.actions[id];
         if (executor_.checker_) executor_.checker_->run(id, number_);
         if (executor_.cancelled_.load(std::memory_order_relaxed)) fail(TSR_CANCELLED, "the step was cancelled");
+        if (action.lane != 0) executor_.lanes_.begin(id, number_);
         switch (action.kind) {
             case ActionKind::kUpload:
             case ActionKind::kDownload:
@@ -272,7 +276,11 @@ class Executor::StepVisitor {
 
     void launch(ActionId id, const Action& action) {
         if (const tsr_recording recording = executor_.recordings_.find(id, executor_.bounds_)) {
-            executor_.lanes_.device(action.lane).replay(executor_.lanes_.queue(action.lane), recording);
+            try {
+                executor_.lanes_.device(action.lane).replay(executor_.lanes_.queue(action.lane), recording);
+            } catch (const Error& error) {
+                fail(error.code(), "{}: {}", nodes_text(executor_.plan_, action.first, action.count), error.what());
+            }
         } else {
             executor_.enqueue(id, executor_.bounds_);
         }
@@ -286,6 +294,7 @@ class Executor::StepVisitor {
 };
 
 void Executor::take_step(const StepRanges& ranges, uint32_t threads, bool outputs) {
+    if (lost_) throw Error(*lost_);
     cancelled_.store(0, std::memory_order_relaxed);
     try {
         const uint32_t slots = plan_.step.slots;
@@ -402,17 +411,28 @@ void Executor::enqueue(ActionId id, const RowBounds& bounds) {
     for (uint32_t i = action.first; i < action.first + action.count; ++i) {
         const PreparedNode& node = nodes_[i];
         if (node.idle(wanted)) continue;
-        node.enqueue(launch);
+        try {
+            node.enqueue(launch);
+        } catch (const Error& error) {
+            throw lanes_.device(action.lane).noted(error);
+        }
     }
 }
 
 void Executor::copy(const Action& action, uint32_t slot) {
     OpenDevice& device = lanes_.device(action.lane);
     const tsr_queue queue = lanes_.queue(action.lane);
+    const auto name_it = [&](uint64_t bytes, auto&& body) {
+        try {
+            body();
+        } catch (const Error& error) {
+            fail(error.code(), "{}: {}", copy_text(plan_, action, fmt::format("{} bytes", bytes)), error.what());
+        }
+    };
     if (action.from == 0) {
         const std::byte* block = memory_.input_block(0, slot);
-        device.upload(queue, memory_.input_block(plan_.step.device_of(action)), block, plan_.input_block.bytes);
-        return;
+        std::byte* const to = memory_.input_block(plan_.step.device_of(action));
+        return name_it(plan_.input_block.bytes, [&] { device.upload(queue, to, block, plan_.input_block.bytes); });
     }
     const Instance &from = plan_.instances[action.from], &to = plan_.instances[action.to];
     const Storage& storage = plan_.graph.storage(from.storage);
@@ -426,16 +446,18 @@ void Executor::copy(const Action& action, uint32_t slot) {
     const auto at = [&](const Instance& instance) {
         return static_cast<std::byte*>(memory_.address(instance)) + begin;
     };
-    if (action.kind == ActionKind::kDownload) {
-        // Rows that a peer copies from this device stay here until then.
-        if (direct_.contains(action.to)) return;
-        device.download(queue, at(to), at(from), bytes);
-    } else if (direct_.contains(action.from)) {
-        const Instance& peer = plan_.instances[action.peer];
-        device.copy_from_peer(queue, at(to), *memory_.device(peer.device), at(peer), bytes);
-    } else {
-        device.upload(queue, at(to), at(from), bytes);
-    }
+    // Rows that a peer copies from this device stay here until then.
+    if (action.kind == ActionKind::kDownload && direct_.contains(action.to)) return;
+    name_it(bytes, [&] {
+        if (action.kind == ActionKind::kDownload) {
+            device.download(queue, at(to), at(from), bytes);
+        } else if (direct_.contains(action.from)) {
+            const Instance& peer = plan_.instances[action.peer];
+            device.copy_from_peer(queue, at(to), *memory_.device(peer.device), at(peer), bytes);
+        } else {
+            device.upload(queue, at(to), at(from), bytes);
+        }
+    });
 }
 
 void Executor::copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages) {
@@ -446,7 +468,12 @@ void Executor::copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages) 
         const uint64_t page = instance.bytes / plan_.options.cache_pages;
         for (const auto& [from, to] : pages) {
             if (OpenDevice* device = memory_.device(instance.device)) {
-                device->copy(lanes_.compute_queue(instance.device), base + to * page, base + from * page, page);
+                try {
+                    device->copy(lanes_.compute_queue(instance.device), base + to * page, base + from * page, page);
+                } catch (const Error& error) {
+                    fail(error.code(), "copy of a page of {}, {} bytes: {}", plan_.graph.storage(instance.storage).name,
+                         page, error.what());
+                }
             } else {
                 std::copy_n(base + from * page, page, base + to * page);
             }

@@ -18,6 +18,7 @@
 #include <atomic>
 #include <deque>
 #include <memory>
+#include <optional>
 #include <set>
 #include <span>
 #include <string_view>
@@ -117,6 +118,7 @@ class Executor {
     PlanMemory memory_;
     Lanes lanes_;
     Recordings recordings_;
+    std::optional<Error> lost_;    // of the step that found a device lost
     std::set<InstanceId> direct_;  // staging memory that is not used: its two devices reach each other
     DeferredWeights deferred_;
     const WeightSource* source_ = nullptr;

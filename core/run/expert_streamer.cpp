@@ -5,6 +5,7 @@
 #include "core/graph/types.hpp"
 #include "core/plan/predict.hpp"
 #include "core/run/each_on_team.hpp"
+#include "core/run/work_text.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -28,6 +29,12 @@ struct ExpertStreamer::Lane {
           kernels(opened.create_queue()),
           copied{opened.create_event(), opened.create_event()},
           computed{opened.create_event(), opened.create_event()} {}
+
+    // After a failure copies may still read the host's memory.
+    void drain() noexcept {
+        device.drain(copies);
+        device.drain(kernels);
+    }
 
     OpenDevice& device;
     tsr_queue copies, kernels;
@@ -85,8 +92,8 @@ class ExpertStreamer::Prepared {
     }
 
     [[noreturn]] void fail(const Error& error) const {
-        tessera::fail(error.code(), "{} ({}, layer {}, its experts copied to {}): {}", node.name, node.op, node.layer,
-                      device_.info().id, error.what());
+        tessera::fail(error.code(), "{}, its experts copied to {}: {}", node_text(node), device_.info().id,
+                      error.what());
     }
 
     const StreamedNode& streamed;
@@ -206,16 +213,14 @@ void ExpertStreamer::run(uint32_t index, const tsr_range (&ranges)[TSR_RANGE_COU
     Lane& lane = this->lane(prepared.streamed.device);
     try {
         run_parts(prepared, lane, ranges, warming_up);
+    } catch (const Error& error) {
+        const Error noted = lane.device.noted(error);
+        lane.drain();
+        if (error.code() == TSR_CANCELLED) throw;
+        prepared.fail(noted);
     } catch (...) {
-        // Copies may still read the host's memory.
-        lane.device.drain(lane.copies);
-        lane.device.drain(lane.kernels);
-        try {
-            throw;
-        } catch (const Error& error) {
-            if (error.code() == TSR_CANCELLED) throw;
-            prepared.fail(error);
-        }
+        lane.drain();
+        throw;
     }
 }
 

@@ -53,9 +53,15 @@ void OpenDevice::call(const PluginCall& made, std::string_view what, Function&& 
     try {
         call_checked(made, body);
     } catch (const Error& error) {
-        fail(error.code(), "{} cannot {}: {}{}", info_->id, what, error.what(),
-             error.code() == TSR_DEVICE_LOST ? "; the device is lost: start again without it, or after a reset" : "");
+        throw noted(Error(error.code(), fmt::format("{} cannot {}: {}", info_->id, what, error.what())));
     }
+}
+
+Error OpenDevice::noted(const Error& error) const {
+    if (error.code() != TSR_DEVICE_LOST || lost_.exchange(true)) return error;
+    return {TSR_DEVICE_LOST,
+            fmt::format("{}; {} is lost: start again without it (-dev lists the devices to use), or after a reset",
+                        error.what(), info_->id)};
 }
 
 // For calls whose failure has no consequences.

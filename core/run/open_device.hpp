@@ -7,6 +7,7 @@
 
 #include <tessera/device.h>
 
+#include <atomic>
 #include <cstdint>
 #include <optional>
 #include <span>
@@ -34,6 +35,11 @@ class OpenDevice {
 
     const tsr_device_info& info() const noexcept { return *info_; }
     tsr_device* abi() const noexcept { return device_; }
+    // Some call has told that the device is lost.
+    bool is_lost() const noexcept { return lost_.load(); }
+    // The error as it is to be thrown; the first that tells of the device's loss also says what to do. For errors of
+    // kernels: those of other calls have been through it.
+    Error noted(const Error& error) const;
 
     // Zero bytes give nullptr.
     void* allocate(uint64_t bytes);
@@ -112,6 +118,7 @@ class OpenDevice {
     const char* plugin_;
     tsr_device* device_ = nullptr;
     tsr_queue loading_queue_ = nullptr;
+    mutable std::atomic<bool> lost_{false};
     std::vector<void*> blocks_, registered_, pinned_;
     std::vector<tsr_queue> queues_;
     std::vector<tsr_event> events_;

@@ -1,6 +1,7 @@
 #include "core/run/prepared_node.hpp"
 
 #include "core/base/log.hpp"
+#include "core/run/work_text.hpp"
 
 #include <utility>
 
@@ -100,8 +101,7 @@ void PreparedNode::enqueue(tsr_launch& launch) const {
 }
 
 void PreparedNode::fail(const Error& error) const {
-    const Node& what = plan_->graph.nodes()[planned_->node];
-    tessera::fail(error.code(), "{} ({}, layer {}, {}): {}", what.name, what.op, what.layer,
+    tessera::fail(error.code(), "{} on {}: {}", node_text(plan_->graph.nodes()[planned_->node]),
                   plan_->devices[planned_->device]->id, error.what());
 }
 

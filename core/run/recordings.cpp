@@ -1,6 +1,7 @@
 #include "core/run/recordings.hpp"
 
 #include "core/base/error.hpp"
+#include "core/run/work_text.hpp"
 
 #include <algorithm>
 #include <set>
@@ -50,10 +51,11 @@ void Recordings::record(const Plan& plan, const Lanes& lanes, int32_t maximum_ro
                 }
                 bucket.actions[id] = device.end_recording(queue);
             } catch (const Error& error) {
-                if (error.code() == TSR_DEVICE_LOST) throw;
+                const std::string why =
+                    fmt::format("recording {}: {}", nodes_text(plan, action.first, action.count), error.what());
+                if (error.code() == TSR_DEVICE_LOST) fail(error.code(), "{}", why);
                 refused.insert(index);
-                notes.push_back(
-                    fmt::format("{}: kernels are launched one by one: {}", plan.devices[index]->id, error.what()));
+                notes.push_back(fmt::format("{}: kernels are launched one by one: {}", plan.devices[index]->id, why));
             }
         }
         buckets_.push_back(std::move(bucket));
