@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # host_time_test.sh TOOL BUILD: the host's own time of a transition between a card and the CPU, with experts on the CPU: processor time of the thread
-# between calls of the driver, which do not count, but for what follows a wait: there the CPU computes experts and chooses the token.
+# between calls of the driver, which do not count. Left out is what follows a wait, up to the next call: the nodes of the CPU (or the choice of the
+# token), and with them the executor's way from the wait to the first node, from node to node, and from the last one to the next call.
 set -u
 tool=$1 build=$2
 most=30 # microseconds
