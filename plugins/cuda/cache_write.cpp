@@ -10,6 +10,17 @@
 namespace tessera::cuda_ops {
 namespace {
 
+// Kernels know the types that Check::cache lets through.
+constexpr bool is_cached_type(tsr_type type) {
+#define TSR_IS(id) || type == TSR_TYPE_##id
+    return false TESSERA_CACHED_TYPES(TSR_IS);
+#undef TSR_IS
+}
+#define TSR_AGREES(id, number, name, ...) \
+    static_assert(is_cached_type(TSR_TYPE_##id) == formats::can_encode(TSR_TYPE_##id), "a cache of " name);
+TSR_TYPES(TSR_AGREES)
+#undef TSR_AGREES
+
 class CacheWrite {
   public:
     static constexpr const char *kName = "cache_write.cuda", *kOp = TSR_OP_CACHE_WRITE;

@@ -6,11 +6,19 @@
 #include <cmath>
 #include <cstdio>
 #include <string>
+#include <vector>
 
 namespace tessera::conformance {
 namespace {
 
 constexpr int32_t kRows = TSR_RANGE_GENERATION_ROWS;
+
+// Every type that rows can be written in.
+std::vector<tsr_type> cache_types() {
+    std::vector<tsr_type> types = weight_types();
+    std::erase_if(types, [](tsr_type type) { return !formats::can_encode(type); });
+    return types;
+}
 
 // Rows of sequences, and pages given out in a scrambled order.
 struct Batch {
@@ -183,13 +191,12 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
 }  // namespace
 
 void attention_cases(const std::string& op, const Use& use) {
-    constexpr tsr_type kCaches[] = {TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_F32,  TSR_TYPE_Q8_0, TSR_TYPE_Q6_0,
-                                    TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL};
     constexpr tsr_type kWeights[] = {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0};
+    const std::vector<tsr_type> caches = cache_types();
     for (const Form& form : kForms) {
         for (size_t b = 0; b < batches().size(); ++b) {
             const Batch batch(batches()[b]);
-            for (const tsr_type cache : kCaches) {
+            for (const tsr_type cache : caches) {
                 if (form.latent == 0) {
                     // All batches with a type that all know, all types with one batch.
                     if (cache == TSR_TYPE_F16 || b == 3) attention_case(op, form, batch, cache, TSR_TYPE_F32, use);
@@ -213,7 +220,7 @@ void attention_cases(const std::string& op, const Use& use) {
     // Prompts: all types with one form, and of each form a few.
     for (const Form& form : kPromptForms) {
         const bool first = &form == kPromptForms;
-        for (const tsr_type cache : kCaches) {
+        for (const tsr_type cache : caches) {
             if (first || cache == TSR_TYPE_F16 || cache == TSR_TYPE_F32 || cache == TSR_TYPE_Q5_1) {
                 attention_case(op, form, Batch({{150, 23}, {65, 1}, {130, 20}}), cache, TSR_TYPE_F32, use,
                                {.range = TSR_RANGE_PROMPT_ROWS});
@@ -238,18 +245,16 @@ void attention_cases(const std::string& op, const Use& use) {
 }
 
 void cache_write_cases(const std::string& op, const Use& use) {
-    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0,
-                                TSR_TYPE_Q4_0, TSR_TYPE_IQ4_NL}) {
+    for (const tsr_type type : cache_types()) {
         for (const int64_t elements : {64, 96, 576}) {
             const Batch batch(batches()[3]);
             char name[100];
-            std::snprintf(name, sizeof name, "%s n=%lld", formats::format_name(static_cast<tsr_type>(type)),
-                          static_cast<long long>(elements));
+            std::snprintf(name, sizeof name, "%s n=%lld", formats::format_name(type), static_cast<long long>(elements));
             Case c(op, name);
             c.fill(c.input("x", TSR_TYPE_F32, {elements, batch.rows()}, TSR_ROLE_ACTIVATION, kRows));
             batch.add_inputs(c);
-            Operand& cache = c.output("cache", static_cast<tsr_type>(type), {elements, TSR_PAGE_TOKENS, batch.pages},
-                                      TSR_RANGE_FIXED, 0, TSR_ROLE_CACHE);
+            Operand& cache =
+                c.output("cache", type, {elements, TSR_PAGE_TOKENS, batch.pages}, TSR_RANGE_FIXED, 0, TSR_ROLE_CACHE);
             c.fill(cache);
             cache.keeps_what_it_had = true;
             c.tolerance = type == TSR_TYPE_F32 ? 1e-6 : 2e-2;

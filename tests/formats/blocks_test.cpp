@@ -2,10 +2,14 @@
 #include "core/graph/types.hpp"
 #include "recorded.hpp"
 
+#include <tessera/cpu/check.hpp>
+
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <random>
+#include <set>
+#include <sstream>
 #include <utility>
 
 namespace tessera::tests {
@@ -47,6 +51,18 @@ TEST_P(Blocks, EncodeToTheRecordedBytes) {
         ASSERT_TRUE(cpu::encode_row(type->id, &rows[r * kElements], kElements, &bytes[r * row_bytes]));
     }
     EXPECT_EQ(bytes, wanted);
+}
+
+// Every type with an encoder can be a cache: refusals must name all of them and no other.
+TEST(Messages, NameTheTypesOfCaches) {
+    std::set<std::string> named, wanted;
+    std::istringstream words(cpu::kCacheTypes);
+    for (std::string word; words >> word;) named.insert(word);
+#define TSR_ADD(id, number, name, ...) \
+    if (cpu::can_encode(TSR_TYPE_##id)) wanted.insert(name);
+    TSR_TYPES(TSR_ADD)
+#undef TSR_ADD
+    EXPECT_EQ(named, wanted);
 }
 
 std::vector<std::string> recorded_types() {

@@ -22,11 +22,9 @@ inline bool check_target(Check& check, const tsr_node& node, bool transposed) no
     }
     if (!check) return false;
     if (!can_encode(to.type) || static_cast<int64_t>(to.type) != sdk::int_attribute(node, "type", -1)) {
-        return check.no(
-            "%s: required type %lld into %s; supported: f32 f16 bf16 q8_0 q6_0 q5_0 q5_1 q4_0 q4_1 iq4_nl, as the "
-            "output has; "
-            "missing: that type",
-            node.op, static_cast<long long>(sdk::int_attribute(node, "type", -1)), format_name(to.type));
+        return check.no("%s: required type %lld into %s; supported: %s, as the output has; missing: that type", node.op,
+                        static_cast<long long>(sdk::int_attribute(node, "type", -1)), format_name(to.type),
+                        kCacheTypes);
     }
     return true;
 }
