@@ -134,6 +134,24 @@ if(TSR_CUDA)
                 COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --device CUDA0 ${without} --timeout 120)
             fused_and_tiled_tests(legacy 6.1:2GiB)
         endif()
+        # 6.0 multiplies in f32 throughout, and 7.x has code of its own: of each op a part.
+        if("60" IN_LIST archs)
+            emulated_test(plugin_test_cuda_legacy_p100 CARDS 6.0:2GiB
+                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --kernel matmul.cuda --kernel matmul_id
+                --kernel flash_attention --case rows=150 --case "rows=139 spread" --case "plain 64 cache"
+                --case "projected 64 cache f16 weights f16" --timeout 120)
+            # With few rows the CPU, which rounds activations, is further from this card in some cases than is allowed.
+            if(TARGET tessera_plugin_cpu_avx2)
+                emulated_test(plugin_test_cuda_legacy_p100_fused CARDS 6.0:2GiB
+                    COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --kernel _ffn --case "q8_0 rows=139"
+                    --case "q4_K rows=139" --case "f16 rows=139" --reference "${folder}/tessera_cpu_avx2.toml" --timeout 300)
+            endif()
+        endif()
+        if("70" IN_LIST archs)
+            emulated_test(plugin_test_cuda_legacy_turing CARDS 7.5:2GiB
+                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --kernel matmul.cuda --kernel matmul_id
+                --kernel flash_attention --case rows=150 --case "rows=139 one" --case "plain 192/128 cache f16" --timeout 120)
+        endif()
         if("80" IN_LIST archs)
             emulated_test(cuda_wrappers_ampere CARDS 8.6:1GiB 8.0:1GiB COMMAND "$<TARGET_FILE:cuda_wrappers_ampere_test>")
             emulated_test(plugin_test_cuda_ampere CARDS 8.6:2GiB 8.6:2GiB
