@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # counts_test.sh TOOL BUILD: what a generated token costs in calls of the driver, by the emulated driver's statistics: on one card one graph and a
 # copy each way; with experts on the CPU one graph for each transition between card and CPU. Kernels are launched by graphs alone.
-# And that weights are made on the card that has them.
+# And that prompts group rows by expert without asking the host, and that weights are made on the card that has them.
 set -u
 tool=$1 build=$2
 folder=$(mktemp -d) || exit 1
@@ -50,6 +50,22 @@ expect $((2 * layers + 1)) cuGraphLaunch
 expect 0 cuLaunchKernel
 expect $((2 + layers)) cuMemcpyHtoDAsync_v2
 expect $((1 + 3 * layers)) cuMemcpyDtoHAsync_v2
+
+# Rows of a prompt find their experts on the card: of each step only logits come back.
+title="with a prompt of more than 128 tokens"
+prompt=$(for i in 1 2 3 4 5 6 7 8 9 10; do printf 'The key of drawer %d is %d. ' $i $((i * 7)); done)
+rm -f "$folder/1"
+"$tool" --build "$build" --gpu 8.6:24GiB --statistics "$folder/1" --counters "$folder/counters" -- "$build/bin/tessera" run -p "$prompt" --temp 0 --raw \
+    -ngl 99 -n 1 -ot token_embd=CUDA0 >"$folder/output" 2>&1 || { cat "$folder/output"; exit 1; }
+launches() { awk -F'\t' -v kernel="$1" '$1 ~ kernel "$" { sum += $2 } END { print sum + 0 }' "$folder/counters"; }
+copies() { awk -F'\t' -v column="$1" '$2 ~ /^cuMemcpyDtoH/ { sum += $column } END { print sum + 0 }' "$folder/1"; }
+rows=$(sed -n 's/^prompt: \([0-9]*\) tokens.*/\1/p' "$folder/output")
+[ "${rows:-0}" -gt 128 ] || { echo "$title: it has ${rows:-no}"; failed=1; }
+[ "$(launches map_experts)" -gt 0 ] || { echo "$title: no rows are grouped by expert"; failed=1; }
+vocabulary=$("$build/bin/tessera" plan --json 2>/dev/null | grep -o '"vocabulary": *[0-9]*' | grep -o '[0-9]*$')
+steps=$(($(launches moe_route) / layers))
+[ "$steps" -gt 0 ] && [ "$(copies 3)" = "$steps" ] && [ "$(copies 4)" = $((steps * vocabulary * 4)) ] ||
+    { echo "$title: in $steps steps expected as many copies of $vocabulary logits, found $(copies 3) of $(copies 4) bytes"; failed=1; }
 
 # The variant multiplies with a part of attn_kv_b that is transposed once, on the card, where both are.
 title="with weights that are made while loading"
