@@ -97,6 +97,40 @@ TEST_P(RigLines, IsPlanned) {
     }
 }
 
+// Experts that lie on the CPU are copied to the card for prompts where the estimates say that this is faster, and
+// never if that is not wanted.
+TEST(Streaming, IsChosenByEstimate) {
+    const auto streamed = [](std::vector<std::string> flags) {
+        flags.insert(flags.begin(), {"plan", sparse_model("v3", "q2_K"), "--json", "-c", "8192", "-ctk", "q8_0", "-ngl",
+                                     "99", "-ot", "exps=CPU", "--rig", TSR_SHARED "/rigs/a6000-threadripper.toml"});
+        const Outcome outcome = tessera(flags);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        const auto plan = boost::json::parse(outcome.out);
+        std::map<int, uint32_t> rows_from;  // by layer
+        for (const auto& one : plan.at("streamed").as_array()) {
+            EXPECT_EQ(one.at("device").as_string(), "CUDA0");
+            rows_from[one.at("layer").to_number<int>()] = one.at("rows_from").to_number<uint32_t>();
+        }
+        return rows_from;
+    };
+    const auto large = streamed({"-ub", "4096"});
+    // Layers 3 to 59: those before have no experts, and the last one computes only rows whose logits are wanted.
+    EXPECT_EQ(large.size(), 57u);
+    for (const auto& [layer, rows] : large) {
+        EXPECT_GT(rows, 512u) << layer;
+        EXPECT_LE(rows, 4096u) << layer;
+    }
+    EXPECT_THAT(streamed({"-ub", "512"}), testing::IsEmpty());
+    for (const std::vector<std::string>& off :
+         {std::vector<std::string>{"--no-op-offload"}, {"-nopo"}, {"-op", "27,0"}, {"-op", "26,1,29,0"}}) {
+        std::vector<std::string> flags = off;
+        flags.insert(flags.end(), {"-ub", "4096"});
+        EXPECT_THAT(streamed(flags), testing::IsEmpty()) << off.back();
+    }
+    // Another operation, and the same one allowed.
+    EXPECT_EQ(streamed({"-op", "26,0,27,1", "-ub", "4096"}), large);
+}
+
 // What `plan --why` says of the layers on a device, in one line.
 std::string layers_on(const std::string& text, const std::string& device) {
     std::string found;

@@ -171,13 +171,42 @@ TEST_F(Rigs, LeaveTheMemoryFreeThatIsAskedFor) {
 }
 
 TEST_F(Rigs, KeepCachesInHostMemoryIfAsked) {
-    const auto found = plan(tessera({"plan", "--json", "--rig", rig(kAvx2, 1), "-ngl", "99", "-nkvo"}));
-    for (const auto& device : found.at("devices").as_array())
-        EXPECT_EQ(device.at("cache").to_number<int64_t>() > 0, device.at("id").as_string() == "CPU");
-    for (const auto& node : found.at("nodes").as_array()) {
-        const bool is_attention = node.at("op").as_string().find("attention") != std::string::npos;
-        EXPECT_TRUE(!is_attention || node.at("device").as_string() == "CPU");
+    for (const char* flag : {"-nkvo", "-no-kv-offload", "--no-kv-offload"}) {
+        SCOPED_TRACE(flag);
+        const auto found = plan(tessera({"plan", "--json", "--rig", rig(kAvx2, 1), "-ngl", "99", flag}));
+        for (const auto& device : found.at("devices").as_array())
+            EXPECT_EQ(device.at("cache").to_number<int64_t>() > 0, device.at("id").as_string() == "CPU");
+        for (const auto& node : found.at("nodes").as_array()) {
+            const bool is_attention = node.at("op").as_string().find("attention") != std::string::npos;
+            EXPECT_TRUE(!is_attention || node.at("device").as_string() == "CPU");
+        }
     }
+}
+
+// Layers whose routed experts are on the CPU. The bundled model has experts in its layers 1 and 2.
+TEST_F(Rigs, KeepExpertsOfTheFirstLayersOnTheCpuIfAsked) {
+    const std::string machine = rig(kAvx2, 1);
+    const auto layers = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"plan", "--json", "--rig", machine, "-ngl", "99"});
+        const auto found = plan(tessera(words));
+        std::set<int> kept, computed;
+        for (const auto& storage : found.at("storages").as_array()) {
+            if (storage.at("name").as_string().find("_exps") != std::string::npos &&
+                storage.at("device").as_string() == "CPU")
+                kept.insert(storage.at("layer").to_number<int>());
+        }
+        for (const auto& node : found.at("nodes").as_array()) {
+            if (node.at("op").as_string() == "moe_ffn" && node.at("device").as_string() == "CPU")
+                computed.insert(node.at("layer").to_number<int>());
+        }
+        EXPECT_EQ(kept, computed);
+        return kept;
+    };
+    EXPECT_EQ(layers({}), std::set<int>{});
+    EXPECT_EQ(layers({"--n-cpu-moe", "1"}), std::set<int>{});
+    EXPECT_EQ(layers({"--n-cpu-moe", "2"}), std::set<int>{1});
+    EXPECT_EQ(layers({"-ncmoe", "3"}), (std::set<int>{1, 2}));
+    EXPECT_EQ(layers({"--cpu-moe"}), (std::set<int>{1, 2}));
 }
 
 // Every card that no plugin uses is named, and why.
