@@ -5,7 +5,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <ostream>
 #include <random>
 #include <string>
@@ -34,7 +36,11 @@ const Steps kSteps = {
 };
 // For models that take the emulator long.
 const Steps kFewSteps = {{{0, 5}, {1, 3}}, {{1, 1}, {0, 1}, {2, 4}}, {{2, 1}, {1, 1}, {0, 1}}};
-constexpr uint32_t kRows = 32, kSequences = 4, kPages = 8;
+// A prompt that passes the end of a page, then a token.
+const Steps kPagedPrompt = {{{0, 25}, {1, 7}}, {{0, 32}}, {{0, 30}}, {{0, 1}, {1, 1}}};
+// More tokens than the largest window of keys and values that attention projects at once (2,048).
+const Steps kLongPrompt = {{{0, 256}}, {{0, 256}}, {{0, 256}}, {{0, 256}}, {{0, 256}}, {{0, 256}},
+                           {{0, 256}}, {{0, 256}}, {{0, 152}}, {{0, 1}},   {{0, 1}}};
 
 struct Case {
     std::string name, options;  // of make_gguf.py
@@ -42,15 +48,20 @@ struct Case {
     tsr_type cache;
     double limit;  // of the mean KL divergence
     const Steps& steps;
+    uint32_t rows = 32, pages = 8;
+    bool all_outputs = false;    // of each token, else of the last one of each part
+    bool least_scratch = false;  // on the cards: the smallest -amb that is possible
 
     friend std::ostream& operator<<(std::ostream& out, const Case& test) { return out << test.name; }
 };
+constexpr uint32_t kSequences = 4;
 
 EngineOptions options_of(const Case& test) {
     EngineOptions options;
-    options.context = kPages * TSR_PAGE_TOKENS;
+    options.context = test.pages * TSR_PAGE_TOKENS;
     options.sequences = kSequences;
-    options.rows = kRows;
+    options.rows = test.rows;
+    if (test.all_outputs) options.output_rows = test.rows;
     options.threads = 1;
     options.expand_from = 12;
     options.cache_type_k = options.cache_type_v = test.cache;
@@ -72,12 +83,12 @@ double divergence(std::span<const float> from, std::span<const float> to) {
 }
 
 // Every output of every step.
-std::vector<std::vector<float>> run(Engine& engine, const Steps& steps) {
+std::vector<std::vector<float>> run(Engine& engine, const Case& test) {
     std::mt19937 random(1);
     std::vector<SequenceId> sequences;
     for (uint32_t i = 0; i < kSequences; ++i) sequences.push_back(engine.cache().create());
     std::vector<std::vector<float>> logits;
-    for (const std::vector<Part>& step : steps) {
+    for (const std::vector<Part>& step : test.steps) {
         std::vector<std::vector<Token>> tokens;
         for (const Part& part : step) {
             if (part.tokens < 0) engine.cache().truncate(sequences[part.sequence], 0);
@@ -85,10 +96,26 @@ std::vector<std::vector<float>> run(Engine& engine, const Steps& steps) {
                 fresh.push_back(static_cast<Token>(4 + random() % (engine.info().vocabulary - 4)));
         }
         std::vector<BatchEntry> entries;
-        for (size_t i = 0; i < step.size(); ++i) entries.push_back({sequences[step[i].sequence], tokens[i]});
+        for (size_t i = 0; i < step.size(); ++i)
+            entries.push_back({sequences[step[i].sequence], tokens[i], true, test.all_outputs});
         for (const std::span<const float> row : engine.step(entries)) logits.emplace_back(row.begin(), row.end());
     }
     return logits;
+}
+
+uint64_t least_scratch(const std::filesystem::path& file, const EngineOptions& options) {
+    const LoadedModel cards(file, options, plugins_without({"simulated"}));
+    uint64_t least = 0;
+    for (const PlannedNode& node : cards.engine->plan().nodes) least = std::max(least, node.minimum_scratch_bytes);
+    return least;
+}
+
+// Some card has room for keys and values of a page alone.
+bool projects_page_by_page(const Plan& plan) {
+    return std::ranges::any_of(plan.nodes, [](const PlannedNode& node) {
+        return node.device != 0 &&
+               node.variant.find("projected from latent rows, 64 tokens at once") != std::string::npos;
+    });
 }
 
 class Sequences : public testing::TestWithParam<Case> {};
@@ -100,16 +127,18 @@ TEST_P(Sequences, AgreeWithTheCpu) {
     {
         LoadedModel cpu(file, options_of(test), plugins_without({"cuda_ampere", "cuda_legacy", "simulated"}));
         for (const PlannedNode& node : cpu.engine->plan().nodes) ASSERT_EQ(node.device, 0u);
-        expected = run(*cpu.engine, test.steps);
+        expected = run(*cpu.engine, test);
     }
     EngineOptions options = options_of(test);
     options.placement.gpu_layers = 99;
     options.placement.tensor_split = {1, 1};
+    if (test.least_scratch) options.scratch_bytes = least_scratch(file, options);
     LoadedModel cards(file, options, plugins_without({"simulated"}));
     const Plan& plan = cards.engine->plan();
     if (plan.devices.size() < 2) GTEST_SKIP() << "there are no cards";
     for (size_t i = 1; i < plan.devices.size(); ++i) EXPECT_GT(plan.memory[i].cache, 0u) << plan.devices[i]->id;
-    found = run(*cards.engine, test.steps);
+    EXPECT_TRUE(!test.least_scratch || projects_page_by_page(plan));
+    found = run(*cards.engine, test);
 
     ASSERT_EQ(found.size(), expected.size());
     double sum = 0, most = 0;
@@ -140,8 +169,24 @@ INSTANTIATE_TEST_SUITE_P(
                          "3", TSR_TYPE_F16, 0.000003, kSteps},
                     Case{"heads_128", std::string("--preset tiny --type f16 --heads 128 --seed 13") + kShape, "2",
                          TSR_TYPE_F16, 0.000003, kFewSteps},
+                    Case{"least_scratch",
+                         std::string("--preset tiny-v3 --type f16 --heads 4 --seed 15") + kShape + kGroups, "3",
+                         TSR_TYPE_F16, 0.000003, kPagedPrompt, 32, 8, false, true},
                     Case{"quantised", std::string("--preset tiny --type q8_0 --heads 4 --seed 14") + kShape, "0",
                          TSR_TYPE_Q8_0, 0.01, kSteps}),
+    [](const auto& test) { return test.param.name; });
+
+// Minutes each on emulated cards: run with --gtest_also_run_disabled_tests (docs/measurements/emulated-gpus.md).
+// With every expert of every token: among so many tokens there would be one of whose experts rounding decides.
+constexpr const char* kAllExperts =
+    "--preset tiny-v3 --type f16 --heads 1 --layers 2 --dense 1 --experts 2 --used 2 --groups 1 --groups-used 1 "
+    "--vocab 512 --seed 16";
+
+INSTANTIATE_TEST_SUITE_P(
+    DISABLED_LongPrompts, Sequences,
+    testing::Values(Case{"expanded", kAllExperts, "0", TSR_TYPE_F16, 0.000003, kLongPrompt, 256, 36, true},
+                    Case{"absorbed", kAllExperts, "1", TSR_TYPE_F16, 0.000003, kLongPrompt, 256, 36, true},
+                    Case{"projected", kAllExperts, "3", TSR_TYPE_F16, 0.000003, kLongPrompt, 256, 36, true}),
     [](const auto& test) { return test.param.name; });
 
 }  // namespace
