@@ -74,10 +74,30 @@ class Fitter {
     }
 
     Candidate run() {
+        if (devices_.size() == 1) return planned(place(model_, devices_, options_.placement, room_of({})));
+        Candidate found = search();
+        return options_.placement.first_fit ? std::move(found) : with_embedding(std::move(found));
+    }
+
+    // Bytes of routed experts that lie on the CPU, and of all.
+    uint64_t experts_on_cpu(const Placement& placement, uint64_t* all = nullptr) const {
+        const std::vector<bool> experts = find_experts(model_);
+        uint64_t bytes = 0;
+        for (StorageId id = 1; id < model_.storage_count(); ++id) {
+            if (!experts[id]) continue;
+            if (all) *all += model_.storage(id).bytes;
+            if (placement.storage_device[id] == 0) bytes += model_.storage(id).bytes;
+        }
+        return bytes;
+    }
+
+    const std::vector<const tsr_device_info*>& devices() const { return devices_; }
+
+  private:
+    Candidate search() {
         const PlacementOptions& asked = options_.placement;
-        Room room = room_of({});
-        if (devices_.size() == 1) return planned(place(model_, devices_, asked, room));
         if (asked.gpu_layers >= 0) {
+            Room room = room_of({});
             Candidate first = planned(place_as_asked(model_, devices_, asked, room));
             room.layer_cache = cache_of(first.plan);  // the split counts it
             return planned(place_as_asked(model_, devices_, asked, room));
@@ -102,21 +122,6 @@ class Fitter {
         return std::move(*best);
     }
 
-    // Bytes of routed experts that lie on the CPU, and of all.
-    uint64_t experts_on_cpu(const Placement& placement, uint64_t* all = nullptr) const {
-        const std::vector<bool> experts = find_experts(model_);
-        uint64_t bytes = 0;
-        for (StorageId id = 1; id < model_.storage_count(); ++id) {
-            if (!experts[id]) continue;
-            if (all) *all += model_.storage(id).bytes;
-            if (placement.storage_device[id] == 0) bytes += model_.storage(id).bytes;
-        }
-        return bytes;
-    }
-
-    const std::vector<const tsr_device_info*>& devices() const { return devices_; }
-
-  private:
     // How many of the devices to try, the fastest first: as few as hold everything, all, those of each speed, and none
     // where the host's memory is not much slower than theirs.
     std::vector<size_t> device_counts() const {
@@ -199,6 +204,27 @@ class Fitter {
             if (!changed || (fits && options_.placement.first_fit)) break;
         }
         return std::move(*best);
+    }
+
+    // Rows of the embedding are looked up on the CPU, which costs no memory of a card. But where cards compute all
+    // else, that copies twice to the first one, and a step that the host takes part in holds up the next: there the
+    // embedding goes to the card of the first layer, if it has room.
+    Candidate with_embedding(Candidate found) const {
+        const StorageId embedding = find_embedding(model_);
+        const DeviceIndex first = found.placement.device_of_layer(0);
+        if (embedding == 0 || first == 0 || found.device_excess > 0 || found.placement.storage_device[embedding] != 0 ||
+            found.placement.storage_rule[embedding] >= 0)
+            return found;
+        for (const PlannedNode& node : found.plan.nodes) {
+            if (node.device == 0 && found.plan.graph.nodes()[node.node].layer >= 0) return found;
+        }
+        Placement placement = found.placement;
+        placement.storage_device[embedding] = first;
+        Candidate moved = planned(std::move(placement));
+        const auto on_host = [](const PlannedNode& node) { return node.device == 0; };
+        const bool gains =
+            moved.device_excess == 0 && moved.excess <= found.excess && std::ranges::none_of(moved.plan.nodes, on_host);
+        return gains ? std::move(moved) : std::move(found);
     }
 
     // What the placement thinks that it puts on the device.

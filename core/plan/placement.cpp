@@ -3,8 +3,12 @@
 #include "core/base/error.hpp"
 #include "core/base/pattern.hpp"
 
+#include <tessera/ops.h>
+
 #include <algorithm>
+#include <map>
 #include <numeric>
+#include <string_view>
 #include <utility>
 
 namespace tessera {
@@ -43,6 +47,7 @@ class Placer {
            const Room& room)
         : model_(model), devices_(devices), asked_(asked), room_(room), experts_(find_experts(model)) {
         for (const Node& node : model.nodes()) layers_ = std::max<size_t>(layers_, static_cast<size_t>(node.layer + 1));
+        find_layers();
         placement_.storage_device.assign(model.storage_count(), kNowhere);
         placement_.storage_rule.assign(model.storage_count(), -1);
         placement_.layer_device.assign(layers_, 0);
@@ -90,9 +95,22 @@ class Placer {
   private:
     bool is_weight(StorageId id) const { return model_.storage(id).role == TSR_ROLE_WEIGHT; }
     bool is_open(StorageId id) const { return is_weight(id) && placement_.storage_device[id] == kNowhere; }
-    size_t layer_of(StorageId id) const { return static_cast<size_t>(model_.storage(id).layer); }
-    bool in_layer(StorageId id) const { return model_.storage(id).layer >= 0 && layer_of(id) < layers_; }
-    uint32_t layer_device(StorageId id) const { return placement_.device_of_layer(model_.storage(id).layer); }
+    size_t layer_of(StorageId id) const { return static_cast<size_t>(layer_[id]); }
+    bool in_layer(StorageId id) const { return layer_[id] >= 0 && layer_of(id) < layers_; }
+    uint32_t layer_device(StorageId id) const { return placement_.device_of_layer(layer_[id]); }
+
+    // Where a weight of the file is both the embedding and the output's matrix, the model has two of its name. They lie
+    // together, with the output, which reads all of it.
+    void find_layers() {
+        std::map<std::string_view, int> last;
+        for (StorageId id = 1; id < model_.storage_count(); ++id)
+            last[model_.storage(id).name] = model_.storage(id).layer;
+        layer_.assign(model_.storage_count(), -1);
+        for (StorageId id = 1; id < model_.storage_count(); ++id) {
+            const Storage& storage = model_.storage(id);
+            layer_[id] = is_weight(id) && storage.layer < 0 ? last[storage.name] : storage.layer;
+        }
+    }
 
     void set(StorageId id, uint32_t device) {
         placement_.storage_device[id] = device;
@@ -305,6 +323,7 @@ class Placer {
     const PlacementOptions& asked_;
     const Room& room_;
     std::vector<bool> experts_;
+    std::vector<int> layer_;  // of each storage; -1: before the first
     size_t layers_ = 0;
     std::vector<uint64_t> free_;
     Placement placement_;
@@ -322,6 +341,15 @@ std::vector<bool> find_experts(const Graph& model) {
         }
     }
     return experts;
+}
+
+StorageId find_embedding(const Graph& model) {
+    for (const Node& node : model.nodes()) {
+        if (node.layer >= 0 || node.op != TSR_OP_GET_ROWS) continue;
+        if (const Value table = node.inputs.front(); model.tensor(table).role == TSR_ROLE_WEIGHT)
+            return model.storage_of(table);
+    }
+    return 0;
 }
 
 Placement place(const Graph& model, std::span<const tsr_device_info* const> devices, const PlacementOptions& asked,

@@ -27,7 +27,7 @@ expect() {
 }
 
 title="on one card"
-for n in 2 5; do run $n -ot token_embd=CUDA0; done
+for n in 2 5; do run $n; done
 expect 1 cuGraphLaunch
 expect 0 cuLaunchKernel
 expect 1 cuMemcpyHtoDAsync_v2
@@ -36,7 +36,7 @@ expect 0 cuMemAlloc_v2
 
 # The embedding of the CPU is a second copy to the card.
 title="with the embedding on the CPU"
-for n in 2 5; do run $n; done
+for n in 2 5; do run $n -ot token_embd=CPU; done
 expect 1 cuGraphLaunch
 expect 2 cuMemcpyHtoDAsync_v2
 expect 1 cuMemcpyDtoHAsync_v2
