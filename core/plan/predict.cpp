@@ -30,11 +30,36 @@ class StepClock {
           depth_share_(plan.options.max_tokens ? std::min(1.0, static_cast<double>(depth) / plan.options.max_tokens)
                                                : 0),
           prompt_(prompt) {
-        free_.resize(plan.devices.size());
+        for (std::vector<double>* times : {&free_, &free_before_, &sent_}) times->resize(plan.devices.size());
         time_.busy.resize(plan.devices.size());
     }
 
     StepTime run() {
+        take_step();
+        time_.seconds = end_;
+        return std::move(time_);
+    }
+
+    // Later steps begin on each device when it has done the one before and copies from it have ended, and when one of
+    // those under way has ended. Copies to it begin when it has done the one before: they go to the same memory.
+    double interval() {
+        const size_t slots = plan_.step.slots;
+        std::vector<double> ends;
+        while (ends.size() <= 4 * slots) {
+            at_.clear();
+            begin_ = ends.size() < slots ? 0 : ends[ends.size() - slots];
+            free_before_ = free_;
+            for (size_t device = 0; device < free_.size(); ++device)
+                free_[device] = std::max(free_[device], sent_[device]);
+            take_step();
+            ends.push_back(end_);
+        }
+        return (ends.back() - ends[2 * slots]) / static_cast<double>(2 * slots);
+    }
+
+  private:
+    void take_step() {
+        end_ = begin_;
         for (uint32_t i = 0; i < plan_.nodes.size(); ++i) {
             const PlannedNode& planned = plan_.nodes[i];
             const Node& node = plan_.graph.nodes()[planned.node];
@@ -44,15 +69,12 @@ class StepClock {
             // Logits are wanted of the last row.
             take(planned, node, range == TSR_RANGE_OUTPUT_ROWS ? 0 : row_share_, streamed(i));
         }
-        time_.seconds = *std::ranges::max_element(free_);
         for (const char* name : {"logits", "hidden"}) {
             if (const Value value = plan_.graph.find_output(name))
-                time_.seconds = std::max(time_.seconds, ready(plan_.graph.storage_of(value), 0));
+                end_ = std::max(end_, ready(plan_.graph.storage_of(value), 0));
         }
-        return std::move(time_);
     }
 
-  private:
     // nullptr: the node is computed where it was planned.
     const StreamedNode* streamed(uint32_t index) const {
         for (const StreamedNode& one : plan_.streamed) {
@@ -67,7 +89,7 @@ class StepClock {
         const double full = std::max(empty, between(e.seconds_one_row_full, e.seconds_all_rows_full, row_share));
         const double seconds =
             streamed ? streamed_seconds(plan_, *streamed, rows_) : between(empty, full, depth_share_);
-        double start = free_[planned.device];
+        double start = std::max(begin_, free_[planned.device]);
         for (const Value value : node.inputs) {
             if (value) start = std::max(start, ready(plan_.graph.storage_of(value), planned.device));
         }
@@ -76,6 +98,7 @@ class StepClock {
             if (value) start = std::max(start, ready(plan_.graph.storage_of(value), planned.device));
         }
         free_[planned.device] = start + seconds;
+        end_ = std::max(end_, start + seconds);
         time_.busy[planned.device] += seconds;
         for (const Value value : node.outputs) {
             if (value && is_activation(plan_.graph.storage_of(value)))
@@ -119,14 +142,19 @@ class StepClock {
             if (link > 0) seconds += bytes / link;
         }
         time_.copies += seconds;
-        copies.emplace_back(device, since + seconds);
-        return since + seconds;
+        const double end = std::max(since, free_before_[device]) + seconds;
+        copies.emplace_back(device, end);
+        sent_[from] = std::max(sent_[from], end);
+        return end;
     }
 
     const Plan& plan_;
     const double rows_, row_share_, depth_share_;
     const bool prompt_;
-    std::vector<double> free_;  // when each device has done what came before
+    double begin_ = 0, end_ = 0;       // of a step
+    std::vector<double> free_;         // when each device has done what came before
+    std::vector<double> free_before_;  // when it had done the step before
+    std::vector<double> sent_;         // when the last copy from it has ended
     // Devices with the current contents of an activation, and since when; the one that wrote it first.
     std::map<StorageId, std::vector<std::pair<DeviceIndex, double>>> at_;
     StepTime time_;
@@ -145,6 +173,10 @@ StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt)
     return StepClock(plan, rows, depth, prompt).run();
 }
 
+double step_interval(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt) {
+    return StepClock(plan, rows, depth, prompt).interval();
+}
+
 std::vector<Speed> predict(const Plan& plan) {
     const uint32_t rows = plan.options.max_rows;
     std::vector<Speed> speeds;
@@ -152,8 +184,9 @@ std::vector<Speed> predict(const Plan& plan) {
         Speed& speed = speeds.emplace_back();
         speed.depth = depth;
         speed.prompt_step = step_time(plan, rows, depth, rows >= plan.prompt_rows_from);
+        speed.prompt_interval = step_interval(plan, rows, depth, rows >= plan.prompt_rows_from);
         speed.generation_step = step_time(plan, 1, depth, false);
-        if (speed.prompt_step.seconds > 0) speed.prompt = rows / speed.prompt_step.seconds;
+        if (speed.prompt_interval > 0) speed.prompt = rows / speed.prompt_interval;
         if (speed.generation_step.seconds > 0) speed.generation = 1 / speed.generation_step.seconds;
     }
     return speeds;
@@ -182,19 +215,19 @@ uint32_t rows_of_a_prompt(const Plan& plan) {
     return 1 + static_cast<uint32_t>(std::ceil(gain_one / (gain_one - gain_all) * (most - 1)));
 }
 
-std::string bound_text(const Plan& plan, const StepTime& time) {
+std::string bound_text(const Plan& plan, const StepTime& time, double seconds) {
     const std::array<std::pair<const char*, double>, 5> parts{{{"memory", time.memory},
                                                                {"arithmetic", time.arithmetic},
                                                                {"attention to the cache", time.cached},
                                                                {"calls", time.calls},
                                                                {"copies", time.copies}}};
     double all = 0;
-    for (const auto& [name, seconds] : parts) all += seconds;
+    for (const auto& [name, part] : parts) all += part;
     if (all <= 0) return "nothing";
     const auto& most = *std::ranges::max_element(parts, {}, &std::pair<const char*, double>::second);
     const auto busiest = static_cast<size_t>(std::ranges::max_element(time.busy) - time.busy.begin());
     return fmt::format("{} {:.0f} %; {} busy {:.0f} %", most.first, 100 * most.second / all, plan.devices[busiest]->id,
-                       100 * std::min(1.0, time.busy[busiest] / time.seconds));
+                       100 * std::min(1.0, time.busy[busiest] / seconds));
 }
 
 }  // namespace tessera

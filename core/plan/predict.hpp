@@ -30,11 +30,17 @@ struct StepTime {
 // `prompt`: the rows belong to the range of prompts (TSR_RANGE_PROMPT_ROWS), else to that of generation.
 StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt);
 
+// Seconds from the end of such a step to that of the next, where those of a long prompt follow each other: as long as a
+// step if they are taken one by one. Else each device begins the next one when it has done its part, as far as so many
+// can be under way.
+double step_interval(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt);
+
 // At depth 0 and with as many tokens cached as a sequence can have.
 struct Speed {
     uint32_t depth = 0;
-    double prompt = 0, generation = 0;  // tokens/s; a prompt in steps of max_rows
+    double prompt = 0, generation = 0;  // tokens/s; a long prompt in steps of max_rows
     StepTime prompt_step, generation_step;
+    double prompt_interval = 0;  // of prompt_step
 };
 std::vector<Speed> predict(const Plan& plan);
 
@@ -46,7 +52,8 @@ double typical_seconds(const Plan& plan);
 // generation is: where the two estimates meet, half of max_tokens being cached. At least 1; max_rows + 1 if never.
 uint32_t rows_of_a_prompt(const Plan& plan);
 
-// "memory 81 %; CUDA0 busy 60 %": the largest part of what nodes and copies take, and the device that works longest.
-std::string bound_text(const Plan& plan, const StepTime& time);
+// "memory 81 %; CUDA0 busy 60 %": the largest part of what nodes and copies take, and the device that works longest,
+// of the seconds in which it does so once.
+std::string bound_text(const Plan& plan, const StepTime& time, double seconds);
 
 }  // namespace tessera

@@ -219,24 +219,25 @@ json::array lowerings(const Plan& plan) {
     return all;
 }
 
-json::object step_json(const Plan& plan, const StepTime& time) {
+json::object step_json(const Plan& plan, const StepTime& time, double seconds) {
     json::array devices;
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         devices.push_back(json::object{{"id", plan.devices[device]->id}, {"seconds", time.busy[device]}});
     }
-    return {{"seconds", time.seconds},       {"devices", std::move(devices)},  {"memory", time.memory},
-            {"arithmetic", time.arithmetic}, {"cached", time.cached},          {"calls", time.calls},
-            {"copies", time.copies},         {"bound", bound_text(plan, time)}};
+    return {{"seconds", time.seconds}, {"interval", seconds},           {"devices", std::move(devices)},
+            {"memory", time.memory},   {"arithmetic", time.arithmetic}, {"cached", time.cached},
+            {"calls", time.calls},     {"copies", time.copies},         {"bound", bound_text(plan, time, seconds)}};
 }
 
 json::array speeds(const Plan& plan) {
     json::array all;
     for (const Speed& speed : predict(plan)) {
-        all.push_back(json::object{{"depth", speed.depth},
-                                   {"prompt", speed.prompt},
-                                   {"generation", speed.generation},
-                                   {"prompt_step", step_json(plan, speed.prompt_step)},
-                                   {"generation_step", step_json(plan, speed.generation_step)}});
+        all.push_back(
+            json::object{{"depth", speed.depth},
+                         {"prompt", speed.prompt},
+                         {"generation", speed.generation},
+                         {"prompt_step", step_json(plan, speed.prompt_step, speed.prompt_interval)},
+                         {"generation_step", step_json(plan, speed.generation_step, speed.generation_step.seconds)}});
     }
     return all;
 }

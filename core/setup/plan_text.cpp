@@ -217,14 +217,14 @@ std::string fit_text(const PlanReport& report) {
 
 std::string speed_text(const Plan& plan) {
     std::string text = fmt::format("{:<23} {:>10}   bound by\n", "predicted", "tokens/s");
-    const auto line = [&](const char* what, uint32_t depth, double speed, const StepTime& step) {
+    const auto line = [&](const char* what, uint32_t depth, double speed, const StepTime& step, double seconds) {
         const std::string cached = depth ? grouped(depth) : "nothing";
         text += fmt::format("{:<23} {:>10.4g}   {}\n", fmt::format("{}, {} cached", what, cached), speed,
-                            bound_text(plan, step));
+                            bound_text(plan, step, seconds));
     };
     for (const Speed& speed : predict(plan)) {
-        line("prompt", speed.depth, speed.prompt, speed.prompt_step);
-        line("token", speed.depth, speed.generation, speed.generation_step);
+        line("prompt", speed.depth, speed.prompt, speed.prompt_step, speed.prompt_interval);
+        line("token", speed.depth, speed.generation, speed.generation_step, speed.generation_step.seconds);
         if (plan.devices.size() < 2) continue;
         for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
             const double prompt = speed.prompt_step.busy[device], token = speed.generation_step.busy[device];

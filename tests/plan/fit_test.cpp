@@ -166,6 +166,65 @@ TEST_F(FitTest, RulesOfTheUserStay) {
     }
 }
 
+uint64_t nodes_on_cpu(const Plan& plan) {
+    return static_cast<uint64_t>(
+        std::ranges::count_if(plan.nodes, [](const PlannedNode& node) { return node.device == 0; }));
+}
+
+TEST_F(FitTest, TheEmbeddingIsOnTheCardThatNeedsItWhereCardsComputeAllElse) {
+    EngineOptions all, split;
+    all.placement.gpu_layers = 99;
+    split.placement.tensor_split = {1, 1};
+    for (const EngineOptions& options : {EngineOptions(), all, split}) {
+        const PlannedModel planned =
+            plan(options, {card("CUDA0", "RTX 3090", kRoom), card("CUDA1", "RTX 3090", kRoom)});
+        EXPECT_EQ(places(planned.plan).at("token_embd.weight"), "CUDA0");
+        EXPECT_EQ(nodes_on_cpu(planned.plan), 0u);
+    }
+    EngineOptions experts_on_cpu, rule;
+    experts_on_cpu.placement.cpu_expert_layers = -1;
+    rule.placement.rules = {{"token_embd", "CPU"}};
+    for (const EngineOptions& options : {experts_on_cpu, rule}) {
+        const PlannedModel planned = plan(options, {card("CUDA0", "RTX 3090", kRoom)});
+        EXPECT_EQ(places(planned.plan).at("token_embd.weight"), "CPU");
+        EXPECT_GT(planned.plan.memory[1].weights, 0u);
+    }
+}
+
+// It takes no room from what is faster to have there.
+TEST_F(FitTest, TheEmbeddingIsOnTheCpuWhereTheCardIsFull) {
+    EngineOptions rule;
+    rule.placement.rules = {{"token_embd", "CPU"}};
+    const PlannedModel without = plan(rule, {card("CUDA0", "RTX 3090", kRoom)});
+    for (const int layers : {-1, 99}) {
+        EngineOptions options;
+        options.placement.gpu_layers = layers;
+        const uint64_t memory = without.plan.memory[1].allocated() * 32 / 31 + 64;
+        const PlannedModel planned = plan(options, {card("CUDA0", "RTX 3090", memory)});
+        check_fit(planned.plan);
+        for (const auto& [name, device] : places(planned.plan))
+            EXPECT_EQ(device, name == "token_embd.weight" ? "CPU" : "CUDA0") << name;
+        EXPECT_EQ(nodes_on_cpu(planned.plan), 1u);
+    }
+}
+
+// The output reads all of the matrix, for each token.
+TEST_F(FitTest, AMatrixThatIsEmbeddingAndOutputIsWhereTheOutputIs) {
+    const std::initializer_list<DeviceDescription> cards = {card("CUDA0", "RTX 3090", kRoom),
+                                                            card("CUDA1", "RTX 3090", kRoom)};
+    EngineOptions split;
+    split.placement.tensor_split = {1, 1};
+    const PlannedModel one = plan({}, cards, "llama-gqa.gguf"), two = plan(split, cards, "llama-gqa.gguf");
+    EXPECT_EQ(places(one.plan).at("token_embd.weight"), "CUDA0");
+    EXPECT_EQ(places(two.plan).at("token_embd.weight"), "CUDA1");
+    EXPECT_EQ(nodes_on_cpu(one.plan) + nodes_on_cpu(two.plan), 0u);
+    for (const std::string& rule : two.plan.rules) {
+        if (rule.find("token_embd") != std::string::npos) {
+            EXPECT_THAT(rule, testing::EndsWith("=CUDA1"));
+        }
+    }
+}
+
 // Of the ways whose caches are about as small as the smallest.
 TEST_F(FitTest, TheDefaultLoweringIsTheFastest) {
     for (const char* model : {"v2-plain.gguf", "v3-groups.gguf"}) {
@@ -292,6 +351,29 @@ TEST_F(FitTest, SpeedFallsWithDepthAndRisesWithTheMachine) {
     EXPECT_GE(slow[0].prompt, slow[1].prompt);
     EXPECT_GT(slow[1].generation, 0);
     EXPECT_GT(slow[0].prompt, slow[0].generation);
+}
+
+// Pieces of a prompt follow each other as fast as the busiest card computes one, where cards alone compute.
+TEST_F(FitTest, PromptsOverSeveralCardsArePredictedAsAPipeline) {
+    const std::initializer_list<DeviceDescription> cards = {card("CUDA0", "RTX 3090", kRoom),
+                                                            card("CUDA1", "RTX 3090", kRoom)};
+    EngineOptions options;
+    options.placement.tensor_split = {1, 1};
+    const PlannedModel planned = plan(options, cards);
+    for (const Speed& speed : predict(planned.plan)) {
+        const StepTime& step = speed.prompt_step;
+        const double busiest = std::ranges::max(step.busy);
+        EXPECT_GT(step.seconds, 1.2 * busiest) << "one card waits for the other";
+        EXPECT_GE(speed.prompt_interval, 0.999 * busiest);
+        EXPECT_GE(speed.prompt_interval, 0.999 * step.seconds / planned.plan.step.slots);
+        EXPECT_LT(speed.prompt_interval, 0.9 * step.seconds);
+        EXPECT_DOUBLE_EQ(speed.prompt, options.rows / speed.prompt_interval);
+        EXPECT_DOUBLE_EQ(speed.generation, 1 / speed.generation_step.seconds);
+    }
+    options.placement.cpu_expert_layers = -1;
+    const PlannedModel in_turn = plan(options, cards);
+    for (const Speed& speed : predict(in_turn.plan))
+        EXPECT_NEAR(speed.prompt_interval, speed.prompt_step.seconds, 1e-9 * speed.prompt_interval);
 }
 
 }  // namespace
