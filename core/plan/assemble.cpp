@@ -171,7 +171,7 @@ class Assembler {
     void count_slots() {
         std::set<DeviceIndex> devices;
         for (const PlannedNode& node : plan_.nodes) devices.insert(node.device);
-        constexpr size_t kMaximumSlots = 4;
+        constexpr size_t kMaximumSlots = 16;
         plan_.step.slots = devices.contains(0) ? 1 : static_cast<uint32_t>(std::min(devices.size() + 1, kMaximumSlots));
     }
 

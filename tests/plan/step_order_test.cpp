@@ -29,6 +29,10 @@ const std::vector<Rig> kRigs = {
     {"experts_on_the_cpu", {860}, 99, {{"exps", "CPU"}}},
     {"gate_apart_from_up", {860}, 99, {{"ffn_gate", "CPU"}}},
     {"two_gpus", {860, 610}, 99, {{"blk\\.[01]\\.|token_embd", "SIM0"}, {".*", "SIM1"}}},
+    {"two_gpus_and_the_embedding_on_the_cpu",
+     {860, 610},
+     99,
+     {{"token_embd", "CPU"}, {"blk\\.[01]\\.", "SIM0"}, {".*", "SIM1"}}},
     {"back_and_forth", {860, 610}, 99, {{"ffn_.*", "SIM1"}, {".*", "SIM0"}}},
     {"two_gpus_and_experts_on_the_cpu", {860, 860}, 99, {{"exps", "CPU"}, {"blk\\.0\\.", "SIM0"}, {"blk", "SIM1"}}},
     {"four_unlike",
@@ -104,6 +108,13 @@ TEST_P(StepOrderOf, CopiesNoMoreThanNeeded) {
         EXPECT_EQ(planned.plan.step.actions.size(), 5u);
         EXPECT_EQ(planned.plan.step.slots, 2u);
     }
+}
+
+TEST_P(StepOrderOf, SeveralAreUnderWayWhereNothingIsComputedByTheHost) {
+    const std::string_view name = GetParam().name;
+    const size_t cards = GetParam().gpus.size();
+    const bool has_node = cards == 0 || name == "gate_apart_from_up" || name.ends_with("on_the_cpu");
+    EXPECT_EQ(plan("v3-groups.gguf", "3").plan.step.slots, has_node ? 1 : cards + 1);
 }
 
 INSTANTIATE_TEST_SUITE_P(Rigs, StepOrderOf, testing::ValuesIn(kRigs),
