@@ -75,6 +75,8 @@ class Executor {
     void submit(const StepRanges& ranges, uint32_t threads = 0);
     // Waits for all steps that were submitted. Throws as run does.
     void finish();
+    // Steps that have been submitted and not been waited for.
+    uint64_t under_way() const noexcept { return submitted_ - finished_; }
 
     // The step that runs ends early, with Error(TSR_CANCELLED). Any thread. Without one nothing happens.
     void cancel() noexcept { cancelled_.store(1, std::memory_order_relaxed); }

@@ -102,7 +102,7 @@ bool Generator::worth_waiting(const Task& task, uint32_t found) const {
         if (other.get() == &task) return false;
         if (other->suspended || other->done || other->request.space != task.request.space) continue;
         const uint32_t common = common_prefix(other->tokens, wanted) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
-        if (common > found && cached(*other) < common) return true;
+        if (common > found && computed(*other) < common) return true;
     }
     return false;
 }
@@ -149,7 +149,7 @@ void Generator::suspend(Task& task) {
 // Whole pages become available to others as soon as they have been computed.
 void Generator::remember(Task& task) {
     const PagedCache& cache = engine_.cache();
-    for (uint32_t begin = task.tail->depth_tokens(); cache.length(*task.sequence) - begin >= TSR_PAGE_TOKENS;
+    for (uint32_t begin = task.tail->depth_tokens(); computed(task) - begin >= TSR_PAGE_TOKENS;
          begin += TSR_PAGE_TOKENS) {
         PrefixTree::Node* const node = tree_.insert(*task.tail, std::span(task.tokens).subspan(begin, TSR_PAGE_TOKENS),
                                                     cache.pages(*task.sequence)[begin / TSR_PAGE_TOKENS]);
@@ -206,7 +206,8 @@ std::vector<Generator::Part> Generator::choose_parts() {
     return parts;
 }
 
-// Frees pages until so many are free beside those reserved; of requests only from those that are younger than `task`.
+// Frees pages until so many are free beside those reserved; of requests only from those that are younger than `task`,
+// and from none while steps are under way.
 bool Generator::make_room(const Task& task, uint64_t pages, uint64_t reserved) {
     const PagedCache& cache = engine_.cache();
     while (cache.free_pages() < reserved + pages) {
@@ -214,7 +215,7 @@ bool Generator::make_room(const Task& task, uint64_t pages, uint64_t reserved) {
         const auto victim = std::ranges::find_if(active_.rbegin(), active_.rend(), [&](const auto& other) {
             return other.get() == &task || other->sequence.has_value();
         });
-        if (victim->get() == &task) return false;
+        if (victim->get() == &task || !under_way_.empty()) return false;
         suspend(**victim);
         ++counters_.preempted;
     }
@@ -235,6 +236,12 @@ void Generator::gather() {
         if (!task.sequence) continue;  // an older one has taken its pages
         const uint64_t pages = engine_.cache().pages_to_append(*task.sequence, part.rows);
         if (!make_room(task, pages, reserved)) {
+            if (!under_way_.empty()) {
+                // No request gives up pages that steps under way write to.
+                entries_.clear();
+                tasks_.clear();
+                return;
+            }
             if (&task != active_.front().get()) continue;
             // All others have given up theirs.
             finish(task, FinishReason::kContextFull);

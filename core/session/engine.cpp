@@ -9,6 +9,9 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <deque>
+#include <exception>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -154,6 +157,12 @@ struct Engine::State {
     PagedCache cache;
     std::span<int32_t> tokens, positions, sequences, page_table, output_rows;
     std::vector<std::pair<PageId, PageId>> copies;
+    // Tokens that steps under way have appended: what is taken back if one fails.
+    struct Appended {
+        SequenceId sequence;
+        uint32_t tokens;
+    };
+    std::deque<std::vector<Appended>> under_way;  // a step each
 
     State(gguf::GgufFile opened, PlannedModel planned, const Registry& registry, const Hardware& hardware,
           const EngineOptions& options)
@@ -189,8 +198,13 @@ struct Engine::State {
         output_rows = integers(kOutputRows);
     }
 
-    // Appends the entries to their sequences and takes the step, or starts it. Rolled back if that fails.
+    // Appends the entries to their sequences and takes the step, or starts it. If that fails no step is under way, and
+    // all that were are rolled back.
     void take(std::span<const BatchEntry> entries, bool wait);
+    void finish();
+    void start(std::span<const BatchEntry> entries, bool wait);
+    void forget_ended();
+    void lose_steps();
     void check_entries(std::span<const BatchEntry> entries) const;
     void append(std::span<const BatchEntry> entries);
     void roll_back(std::span<const BatchEntry> entries, size_t count);
@@ -362,28 +376,68 @@ void Engine::measure(std::span<double> seconds) noexcept {
 }
 
 void Engine::State::take(std::span<const BatchEntry> entries, bool wait) {
-    check_entries(entries);
-    append(entries);
+    try {
+        check_entries(entries);
+        append(entries);
+        try {
+            start(entries, wait);
+        } catch (...) {
+            roll_back(entries, entries.size());
+            throw;
+        }
+    } catch (...) {
+        lose_steps();
+        throw;
+    }
+}
+
+void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
     const bool generation = std::ranges::all_of(entries, [](const BatchEntry& e) { return e.tokens.size() == 1; });
     WorkerTuner& tuner = generation ? generation_workers : prompt_workers;
     const uint32_t workers = tuner.workers();
+    const auto ranges = write_inputs(entries);
+    if (!wait && executor.plan().step.slots > 1) {
+        std::vector<Appended> appended;
+        for (const BatchEntry& entry : entries)
+            appended.push_back({entry.sequence, static_cast<uint32_t>(entry.tokens.size())});
+        executor.submit(ranges, workers);
+        under_way.push_back(std::move(appended));
+    } else {
+        const auto start = std::chrono::steady_clock::now();
+        team.take_time();
+        executor.run(ranges, workers);
+        const Team::Time time = team.take_time();
+        // Weights dominate steps of generation, rows those of prompts.
+        const double work = generation ? 1 : ranges[TSR_RANGE_ROWS].end;
+        tuner.finished(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), work,
+                       time.seconds > 0 ? time.waiting / time.seconds : 0);
+    }
+    forget_ended();
+}
+
+// Executor waits for the oldest steps where it needs their memory.
+void Engine::State::forget_ended() {
+    while (under_way.size() > executor.under_way()) under_way.pop_front();
+}
+
+void Engine::State::finish() {
     try {
-        const auto ranges = write_inputs(entries);
-        if (wait) {
-            const auto start = std::chrono::steady_clock::now();
-            team.take_time();
-            executor.run(ranges, workers);
-            const Team::Time time = team.take_time();
-            // Weights dominate steps of generation, rows those of prompts.
-            const double work = generation ? 1 : ranges[TSR_RANGE_ROWS].end;
-            tuner.finished(std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), work,
-                           time.seconds > 0 ? time.waiting / time.seconds : 0);
-        } else {
-            executor.submit(ranges, workers);
-        }
+        executor.finish();
     } catch (...) {
-        roll_back(entries, entries.size());
+        lose_steps();
         throw;
+    }
+    forget_ended();
+}
+
+void Engine::State::lose_steps() {
+    try {
+        executor.finish();  // those before one that was refused
+    } catch (const std::exception&) {
+        // The caller has an error to report already.
+    }
+    for (const std::vector<Appended>& step : std::exchange(under_way, {})) {
+        for (const Appended& one : step) cache.truncate(one.sequence, cache.length(one.sequence) - one.tokens);
     }
 }
 
@@ -400,13 +454,27 @@ std::vector<std::span<const float>> Engine::step(std::span<const BatchEntry> ent
     return outputs;
 }
 
+void Engine::submit(std::span<const BatchEntry> entries) {
+    if (std::ranges::any_of(entries, [](const BatchEntry& entry) { return outputs_of(entry) > 0; }))
+        fail(TSR_INVALID_ARGUMENT, "a step that is not waited for cannot have outputs");
+    state_->take(entries, false);
+}
+
+void Engine::finish() {
+    state_->finish();
+}
+
+size_t Engine::under_way() const noexcept {
+    return state_->under_way.size();
+}
+
 std::span<const float> Engine::prefill(SequenceId sequence, std::span<const Token> tokens,
                                        const std::function<bool(size_t, size_t)>& keep_going) {
     if (tokens.empty()) fail(TSR_INVALID_ARGUMENT, "an empty prompt");
-    State& s = *state_;
-    const uint32_t begin = s.cache.length(sequence);
+    const uint32_t begin = state_->cache.length(sequence);
     std::span<const float> logits;
-    size_t done = 0, ended = 0;  // ended: steps that have been waited for
+    size_t done = 0;
+    bool stopped = false;
     try {
         while (done < tokens.size()) {
             const size_t count = std::min<size_t>(max_rows(), tokens.size() - done);
@@ -415,19 +483,17 @@ std::span<const float> Engine::prefill(SequenceId sequence, std::span<const Toke
             if (last) {
                 logits = step({&entry, 1}).front();
             } else {
-                s.take({&entry, 1}, false);
+                submit({&entry, 1});
             }
             done += count;
-            if (last) ended = done;
-            if (!last && keep_going && !keep_going(done, tokens.size())) {
-                s.executor.finish();
-                ended = done;
-                fail(TSR_CANCELLED, "stopped after {} of {} prompt tokens", done, tokens.size());
-            }
+            if (last || !keep_going || keep_going(done, tokens.size())) continue;
+            finish();
+            stopped = true;
+            fail(TSR_CANCELLED, "stopped after {} of {} prompt tokens", done, tokens.size());
         }
     } catch (...) {
-        // Steps that were in flight when one failed are lost too.
-        s.cache.truncate(sequence, std::min(s.cache.length(sequence), begin + static_cast<uint32_t>(ended)));
+        PagedCache& cache = state_->cache;
+        if (!stopped) cache.truncate(sequence, std::min(cache.length(sequence), begin));
         throw;
     }
     if (keep_going) keep_going(done, tokens.size());

@@ -103,9 +103,18 @@ class Engine {
     // Appends the tokens to their sequences and computes the wanted logits: one span of vocabulary() floats for each
     // output, in the order of the entries, valid until the next step. A sequence occurs in at most one entry. Throws
     // Error: TSR_INVALID_ARGUMENT for tokens outside the vocabulary, too many rows, outputs or sequences;
-    // TSR_DOES_NOT_FIT if the cache is full (nothing has changed then); what Executor::run throws (the sequences are
-    // rolled back then).
+    // TSR_DOES_NOT_FIT if the cache is full; what Executor::run throws. After an error no step is under way, and the
+    // sequences are as before all steps that were.
     std::vector<std::span<const float>> step(std::span<const BatchEntry> entries);
+
+    // The same without outputs, and without waiting for the end where devices alone compute: as many steps as
+    // plan().step.slots are under way then, and the sequences have their tokens already. They may be extended, but
+    // not shortened or removed before finish(). Throws what step() throws, also for the steps before.
+    void submit(std::span<const BatchEntry> entries);
+    // Waits for all steps that were submitted.
+    void finish();
+    // How many of them have not been waited for yet. The others have ended.
+    size_t under_way() const noexcept;
 
     // Processes many tokens in steps of max_rows(), several in flight where the plan allows it, and returns the
     // logits of the last one. `keep_going` is asked after each step was started; false ends with Error(TSR_CANCELLED),

@@ -4,7 +4,9 @@
 #include "core/session/task.hpp"
 
 #include <algorithm>
+#include <exception>
 #include <new>
+#include <utility>
 
 namespace tessera::session {
 namespace {
@@ -53,6 +55,11 @@ Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, Generator
 }
 
 Generator::~Generator() {
+    try {
+        engine_.finish();
+    } catch (const std::exception&) {
+        // There is nobody left to be told.
+    }
     for (const auto& task : active_) {
         if (task->sequence) engine_.cache().remove(*task->sequence);
     }
@@ -91,6 +98,10 @@ uint32_t Generator::cached(const Task& task) const {
     return task.sequence ? engine_.cache().length(*task.sequence) : 0;
 }
 
+uint32_t Generator::computed(const Task& task) const {
+    return cached(task) - task.under_way;
+}
+
 // What a step holds beside one row for each other sequence.
 uint32_t Generator::largest_piece() const {
     return engine_.max_rows() - std::min(engine_.max_sequences(), engine_.max_rows()) + 1;
@@ -112,48 +123,119 @@ bool Generator::step() {
     admit();
     if (active_.empty()) return false;
     gather();
-    if (entries_.empty()) {
-        erase_done();
-        return !active_.empty() || !queue_.empty();
-    }
+    if (!entries_.empty() || !under_way_.empty()) do_step();
+    erase_done();
+    return !active_.empty() || !queue_.empty();
+}
+
+void Generator::do_step() {
     uint64_t prompt_tokens = 0, generated_tokens = 0;
     for (size_t i = 0; i < entries_.size(); ++i)
         (computes_prompt(*tasks_[i]) ? prompt_tokens : generated_tokens) += entries_[i].tokens.size();
-    const auto start = Clock::now();
+    // The time of a step with generation says how large the next pieces may be.
+    const bool only_settles = entries_.empty() || (generated_tokens > 0 && !under_way_.empty());
+    const auto start = under_way_.empty() ? Clock::now() : accounted_;
+    contained([&] { only_settles ? settle() : compute(); });
+    accounted_ = Clock::now();
+    const double seconds = std::chrono::duration<double>(accounted_ - start).count();
+    counters_.busy_seconds += seconds;
+    if (only_settles || prompt_tokens > 0) {
+        counters_.prompt_seconds += seconds;
+        timings_.prompt_seconds += seconds;
+    } else {
+        counters_.generation_seconds += seconds;
+        timings_.generation_seconds += seconds;
+        timings_.generated_tokens += generated_tokens;
+    }
+    if (only_settles) return;
+    ++counters_.steps;
+    counters_.generated_tokens += generated_tokens;
+    adapt_piece(seconds, prompt_tokens > 0 && generated_tokens > 0);
+}
+
+// Does what may fail, with the requests that then have failed.
+template <typename Work>
+void Generator::contained(const Work& work) {
     try {
-        if (options_.on_step) {
-            std::vector<RequestId> ids;
-            for (const Task* task : tasks_) ids.push_back(task->answer.id);
-            options_.on_step(ids);
-        }
-        const auto outputs = engine_.step(entries_);
-        if (options_.on_step) options_.on_step({});
-        take_outputs(outputs);
+        work();
     } catch (const Error& error) {
-        if (options_.on_step) options_.on_step({});
+        lose_steps();
         if (!options_.contain_errors || error.code() == TSR_CANCELLED) throw;
         fail_step(error);
     } catch (const std::bad_alloc&) {
-        if (options_.on_step) options_.on_step({});
+        lose_steps();
         if (!options_.contain_errors) throw;
         fail_step(Error(TSR_DOES_NOT_FIT, "the system gave no more memory"));
     }
-    const double seconds = seconds_since(start);
-    ++counters_.steps;
-    counters_.busy_seconds += seconds;
-    counters_.prompt_tokens += prompt_tokens;
-    counters_.generated_tokens += generated_tokens;
-    (prompt_tokens > 0 ? counters_.prompt_seconds : counters_.generation_seconds) += seconds;
-    if (prompt_tokens > 0) {
-        timings_.prompt_tokens += prompt_tokens;
-        timings_.prompt_seconds += seconds;
-    } else {
-        timings_.generated_tokens += generated_tokens;
-        timings_.generation_seconds += seconds;
+}
+
+// A step without outputs is not waited for.
+void Generator::compute() {
+    begin();
+    if (options_.on_step) {
+        std::vector<RequestId> ids;
+        for (const Begun& step : under_way_) {
+            for (const Part& part : step.parts) {
+                if (std::ranges::find(ids, part.task->answer.id) == ids.end()) ids.push_back(part.task->answer.id);
+            }
+        }
+        options_.on_step(ids);
     }
-    adapt_piece(seconds, prompt_tokens > 0 && generated_tokens > 0);
-    erase_done();
-    return !active_.empty() || !queue_.empty();
+    std::vector<std::span<const float>> outputs;
+    if (std::ranges::any_of(entries_, &BatchEntry::output)) {
+        outputs = engine_.step(entries_);
+    } else {
+        engine_.submit(entries_);
+    }
+    if (options_.on_step) options_.on_step({});
+    take_ended();
+    take_outputs(outputs);
+}
+
+void Generator::begin() {
+    Begun& step = under_way_.emplace_back();
+    for (size_t i = 0; i < entries_.size(); ++i) {
+        const auto rows = static_cast<uint32_t>(entries_[i].tokens.size());
+        if (computes_prompt(*tasks_[i])) step.prompt_tokens += rows;
+        step.parts.push_back({tasks_[i], rows, entries_[i].output});
+    }
+    for (const Part& part : step.parts) part.task->under_way += part.rows;
+}
+
+void Generator::take_ended() {
+    while (under_way_.size() > engine_.under_way()) {
+        const Begun step = std::move(under_way_.front());
+        under_way_.pop_front();
+        counters_.prompt_tokens += step.prompt_tokens;
+        timings_.prompt_tokens += step.prompt_tokens;
+        for (const Part& part : step.parts) part.task->under_way -= part.rows;
+        for (const Part& part : step.parts) progress(*part.task);
+    }
+}
+
+// Waits for all steps under way.
+void Generator::settle() {
+    entries_.clear();
+    tasks_.clear();
+    engine_.finish();
+    take_ended();
+}
+
+// After a failure: the requests of all steps that were under way are those of the failed step.
+void Generator::lose_steps() {
+    if (options_.on_step) options_.on_step({});
+    try {
+        engine_.finish();  // where it was not the engine that failed
+    } catch (const std::exception&) {
+        // One failure is reported.
+    }
+    for (const Begun& step : under_way_) {
+        for (const Part& part : step.parts) {
+            part.task->under_way = 0;
+            if (std::ranges::find(tasks_, part.task) == tasks_.end()) tasks_.push_back(part.task);
+        }
+    }
+    under_way_.clear();
 }
 
 void Generator::adapt_piece(double seconds, bool mixed) {
@@ -179,18 +261,19 @@ void Generator::fail_step(const Error& error) {
     }
 }
 
+// A step with tokens of the task has ended.
+void Generator::progress(Task& task) {
+    remember(task);
+    if (!task.request.on_prompt || task.answer.new_tokens > 0) return;
+    task.request.on_prompt({std::min(computed(task), task.prompt_size), task.prompt_size, task.answer.reused_tokens,
+                            seconds_since(task.admitted)});
+}
+
 void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
     std::vector<std::pair<Task*, std::span<const float>>> sampling;
     size_t output = 0;
     for (size_t i = 0; i < entries_.size(); ++i) {
-        Task& task = *tasks_[i];
-        remember(task);
-        if (task.request.on_prompt && task.answer.new_tokens == 0) {
-            task.request.on_prompt({std::min(cached(task), task.prompt_size), task.prompt_size,
-                                    task.answer.reused_tokens, seconds_since(task.admitted)});
-        }
-        if (!entries_[i].output) continue;
-        sampling.emplace_back(&task, outputs[output++]);
+        if (entries_[i].output) sampling.emplace_back(tasks_[i], outputs[output++]);
     }
     const auto work = [&](size_t i) { sample(*sampling[i].first, sampling[i].second); };
     if (sampling.size() == 1) {
@@ -274,7 +357,8 @@ void Generator::finish(Task& task, FinishReason reason) {
 void Generator::cancel(RequestId id) {
     const auto is_it = [&](const auto& task) { return task->answer.id == id; };
     if (const auto at = std::ranges::find_if(active_, is_it); at != active_.end()) {
-        finish(**at, FinishReason::kCancelled);
+        if (!under_way_.empty()) contained([&] { settle(); });
+        if (!(*at)->done) finish(**at, FinishReason::kCancelled);
         active_.erase(at);
         return;
     }
@@ -300,7 +384,7 @@ void Generator::run(const std::atomic<bool>* cancelled) {
 std::vector<RequestState> Generator::states() const {
     std::vector<RequestState> states;
     for (const auto& task : active_) {
-        states.push_back({task->answer.id, task->request.client, task->prompt_size, cached(*task),
+        states.push_back({task->answer.id, task->request.client, task->prompt_size, computed(*task),
                           task->answer.new_tokens, task->answer.reused_tokens, !computes_prompt(*task), task->suspended,
                           seconds_since(task->arrived)});
     }

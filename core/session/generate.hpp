@@ -9,6 +9,8 @@
 #include "core/text/tokenizer.hpp"
 
 #include <atomic>
+#include <chrono>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -26,9 +28,10 @@ struct GeneratorOptions {
     // Steps with prompts should take no longer than this while others generate: pieces become smaller then, down to a
     // page. 0: pieces are always of piece_rows, so that results do not depend on the time that steps take.
     double target_step_seconds = 0;
-    // Errors of a step end its requests with FinishReason::kFailed, and others go on. False: step() throws them.
+    // Errors of a step end its requests, and those of other steps under way, with FinishReason::kFailed, and others go
+    // on. False: step() throws them.
     bool contain_errors = false;
-    // Called before a step with its requests, and with none after it.
+    // Called before a step with its requests and those of other steps under way, and with none after it.
     std::function<void(std::span<const RequestId> requests)> on_step;
 };
 
@@ -61,6 +64,10 @@ struct RequestState {
 // then the youngest requests give up theirs and are computed again later, of which the client notices only the delay.
 // So the oldest request always progresses.
 //
+// Where devices alone compute, steps with pieces of prompts alone, of which no output is wanted, are not waited for: as
+// many as the plan allows are under way at once, and before each of them others come in. Their tokens count as computed
+// (progress, prefixes that others find) when they have ended.
+//
 // One thread at a time. `engine` and `tokenizer` outlive the generator; its destructor removes its sequences and
 // prefixes from the cache.
 class Generator {
@@ -78,12 +85,13 @@ class Generator {
     // With an id that the caller has chosen, after check().
     void add(Request request, RequestId id);
 
-    // Takes one step. False: there is nothing to do. Throws what Engine::step throws unless the options contain errors;
-    // requests of the failed step stay as they were then and can be cancelled. TSR_CANCELLED is always thrown.
+    // Takes one step, or submits it. False: there is nothing to do. Throws what Engine::step throws unless the options
+    // contain errors; requests of the failed step, and of others under way, stay as they were then and can be
+    // cancelled. TSR_CANCELLED is always thrown.
     bool step();
 
-    // Ends a request at once, with kCancelled. Unknown ids are ignored: it may just have ended. Not from inside a
-    // callback.
+    // Ends a request at once, with kCancelled, or when the steps under way have ended. Unknown ids are ignored: it may
+    // just have ended. Not from inside a callback. Throws what step() throws if such a step fails.
     void cancel(RequestId id);
     void cancel_all();
 
@@ -108,10 +116,12 @@ class Generator {
     struct Task;
     using Tasks = std::vector<std::unique_ptr<Task>>;
     struct Part;  // of a step
+    struct Begun;
 
     uint32_t largest_piece() const;
     bool computes_prompt(const Task& task) const;
-    uint32_t cached(const Task& task) const;
+    uint32_t cached(const Task& task) const;    // or will be when the steps under way have ended
+    uint32_t computed(const Task& task) const;  // in steps that have ended
     // Pages that can be had without taking any from a request.
     uint64_t available_pages() const;
 
@@ -129,6 +139,16 @@ class Generator {
     std::vector<Task*> prompts_in_turn() const;
     bool make_room(const Task& task, uint64_t pages, uint64_t reserved);
 
+    void do_step();
+    void compute();
+    void begin();
+    void take_ended();
+    void settle();
+    void lose_steps();
+    template <typename Work>
+    void contained(const Work& work);
+    std::vector<RequestId> requests_under_way() const;
+    void progress(Task& task);
     void take_outputs(std::span<const std::span<const float>> outputs);
     void sample(Task& task, std::span<const float> logits) const;
     void take(Task& task);
@@ -146,9 +166,11 @@ class Generator {
     PieceCuts cuts_;
     PrefixTree tree_;
     FairQueue<std::unique_ptr<Task>> queue_;
-    Tasks active_;                     // in order of admission
-    std::vector<BatchEntry> entries_;  // of the current step
-    std::vector<Task*> tasks_;         // an entry each
+    Tasks active_;                                     // in order of admission
+    std::vector<BatchEntry> entries_;                  // of the current step
+    std::vector<Task*> tasks_;                         // an entry each
+    std::deque<Begun> under_way_;                      // steps, the oldest first
+    std::chrono::steady_clock::time_point accounted_;  // up to when steps under way have been counted as busy
     RequestId next_id_ = 1;
     GeneratorCounters counters_;
     GenerationTimings timings_;

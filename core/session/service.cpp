@@ -138,11 +138,11 @@ void Service::publish() {
 
 void Service::run() {
     for (;;) {
+        const uint64_t failed = generator_.counters().failed_steps;
         take_inbox();
         publish();
         bool more = false;
         try {
-            const uint64_t failed = generator_.counters().failed_steps;
             more = generator_.step();
             if (generator_.counters().failed_steps > failed)
                 log().error("a step failed, and its requests with it: {}", generator_.last_error()->what());

@@ -26,6 +26,8 @@ struct Generator::Task {
     std::optional<SequenceId> sequence;
     PrefixTree::Node* tail = nullptr;  // pinned
 
+    uint32_t under_way = 0;  // of the sequence's tokens, those that steps under way compute
+
     bool suspended = false;  // takes no part in steps until it is resumed
     bool started = false;    // its first sequence has been made
     bool done = false;
@@ -56,6 +58,12 @@ struct Generator::Part {
     Task* task;
     uint32_t rows;
     bool output;
+};
+
+// A step that has begun, and that nobody has waited for.
+struct Generator::Begun {
+    std::vector<Part> parts;
+    uint64_t prompt_tokens = 0;
 };
 
 }  // namespace tessera::session
