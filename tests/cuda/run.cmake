@@ -100,6 +100,8 @@ if(61 IN_LIST archs AND 80 IN_LIST archs)
     add_test(NAME cuda_memory_of_steps COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/memory_of_steps_test.py"
         "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}" "${PROJECT_SOURCE_DIR}/models/demo-tessera-10m.gguf" 8.6:2GiB 6.1:2GiB)
     set_tests_properties(cuda_memory_of_steps PROPERTIES TIMEOUT 300)
+    add_test(NAME cuda_pipeline COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/pipeline_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
+    set_tests_properties(cuda_pipeline PROPERTIES TIMEOUT 600)
 endif()
 # One card runs the code of both plugins.
 if(90 IN_LIST archs AND "90@61" IN_LIST archs)
