@@ -333,8 +333,11 @@ std::string fit_advice(const Plan& plan, DeviceIndex device) {
     if (device > 0) suggest("a smaller -ngl");
     if (memory.cache > 0) suggest(fmt::format("a smaller -c (the cache takes {})", size(memory.cache)));
     if (memory.activations + memory.workspace > needed / 8) suggest("a smaller -ub or -amb");
-    return fmt::format("{} needs {}, {} available: {} missing. Try {}{}a smaller model", plan.devices[device]->id,
-                       size(needed), size(usable), size(needed - usable), advice, advice.empty() ? "" : " or ");
+    const uint64_t context = context_bytes(*plan.devices[device]);
+    return fmt::format("{} needs {}, {} available{}: {} missing. Try {}{}a smaller model", plan.devices[device]->id,
+                       size(needed), size(usable),
+                       context > 0 ? fmt::format(" beside {} for the driver's context", size(context)) : std::string(),
+                       size(needed - usable), advice, advice.empty() ? "" : " or ");
 }
 
 void check_fit(const Plan& plan) {

@@ -33,11 +33,18 @@ void check_free_memory(const OpenDevice& device, uint64_t wanted, std::optional<
                               size_text(fell(planned, memory->free)))
                 : fmt::format("the driver's own context has taken {}{}", size_text(fell(*before, memory->free)),
                               others > 0 ? fmt::format(", other processes {}", size_text(others)) : "");
+    // Another plan knows what other processes have taken by now. What it would still leave too little for is the
+    // context.
+    tsr_device_info again = info;
+    again.free_memory_bytes = std::min(planned, before.value_or(memory->free));
+    const bool fits = usable_bytes(again) <= memory->free;
+    const uint64_t missing = fell(again.free_memory_bytes, memory->free + context_bytes(info));
     fail(TSR_DOES_NOT_FIT,
-         "{} ({}): the plan takes {}, but only {} are free now, {} when it was made: {}; {}leave {} MiB more free with "
-         "-fitt",
-         info.id, printable(info.name), size_text(wanted), size_text(memory->free), size_text(planned), who,
-         others > 0 || !before ? "end what else uses the card, or " : "", (fell(planned, memory->free) >> 20) + 1);
+         "{} ({}): the plan takes {}, but only {} are free now, {} when it was made: {}; {}start again{}", info.id,
+         printable(info.name), size_text(wanted), size_text(memory->free), size_text(planned), who,
+         others > 0 || !before ? "end what else uses the card, or " : "",
+         fits ? std::string(" to plan with what is left")
+              : fmt::format(" with -fitt {}, which leaves so many MiB more for it", (missing >> 20) + 1));
 }
 
 }  // namespace
