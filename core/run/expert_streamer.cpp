@@ -214,10 +214,9 @@ void ExpertStreamer::run(uint32_t index, const tsr_range (&ranges)[TSR_RANGE_COU
     try {
         run_parts(prepared, lane, ranges, warming_up);
     } catch (const Error& error) {
-        const Error noted = lane.device.noted(error);
         lane.drain();
         if (error.code() == TSR_CANCELLED) throw;
-        prepared.fail(noted);
+        prepared.fail(lane.device.noted(error));
     } catch (...) {
         lane.drain();
         throw;

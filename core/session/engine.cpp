@@ -492,8 +492,11 @@ std::span<const float> Engine::prefill(SequenceId sequence, std::span<const Toke
             fail(TSR_CANCELLED, "stopped after {} of {} prompt tokens", done, tokens.size());
         }
     } catch (...) {
-        PagedCache& cache = state_->cache;
-        if (!stopped) cache.truncate(sequence, std::min(cache.length(sequence), begin));
+        if (!stopped) {
+            state_->lose_steps();  // those before an exception of keep_going
+            PagedCache& cache = state_->cache;
+            cache.truncate(sequence, std::min(cache.length(sequence), begin));
+        }
         throw;
     }
     if (keep_going) keep_going(done, tokens.size());

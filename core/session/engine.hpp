@@ -86,7 +86,7 @@ class Engine {
 
     const ModelInfo& info() const noexcept;
     const Plan& plan() const noexcept;
-    // What loading found that makes steps slower, a line each.
+    // What loading found out about the devices, a line each.
     std::span<const std::string> notes() const noexcept;
     const gguf::GgufFile& file() const noexcept;
     uint32_t context() const noexcept;   // tokens that the cache holds in all

@@ -166,6 +166,9 @@ void Generator::contained(const Work& work) {
         lose_steps();
         if (!options_.contain_errors) throw;
         fail_step(Error(TSR_DOES_NOT_FIT, "the system gave no more memory"));
+    } catch (...) {
+        lose_steps();
+        throw;
     }
 }
 
@@ -357,7 +360,7 @@ void Generator::finish(Task& task, FinishReason reason) {
 void Generator::cancel(RequestId id) {
     const auto is_it = [&](const auto& task) { return task->answer.id == id; };
     if (const auto at = std::ranges::find_if(active_, is_it); at != active_.end()) {
-        if (!under_way_.empty()) contained([&] { settle(); });
+        if ((*at)->under_way > 0) contained([&] { settle(); });
         if (!(*at)->done) finish(**at, FinishReason::kCancelled);
         active_.erase(at);
         return;
