@@ -192,6 +192,5 @@ def rig(machine, report, scale, all_models):
         for i, (lowering, cache) in enumerate(scale.rig_cases):
             for rows in (512, 1) if scale.both else ((512, 1)[i % 2],):
                 tried.append(Comparison(machine, model, lowering, cache, rows, scale.single_tokens if rows == 1 else scale.prompt_tokens))
-    # All but the first layer on the two devices, in equal parts; the first and what is left on the CPU.
         # All but the first layer on the two devices, in equal parts; the first and what is left on the CPU.
         compare_all(machine, report, f"Mixed rig, {model.name}: {where}", tried, configuration, ["-ts", "1,1", "-ngl", model.layers], [*devices, "CPU"])
