@@ -248,7 +248,6 @@ void Generator::gather() {
             continue;
         }
         reserved += pages;
-        if (computes_prompt(task)) task.prompt_step = counters_.steps + 1;
         entries_.push_back(
             {*task.sequence, std::span(task.tokens).subspan(cached(task), part.rows), part.output, false});
         tasks_.push_back(&task);

@@ -199,7 +199,10 @@ void Generator::begin() {
     Begun& step = under_way_.emplace_back();
     for (size_t i = 0; i < entries_.size(); ++i) {
         const auto rows = static_cast<uint32_t>(entries_[i].tokens.size());
-        if (computes_prompt(*tasks_[i])) step.prompt_tokens += rows;
+        if (computes_prompt(*tasks_[i])) {
+            step.prompt_tokens += rows;
+            tasks_[i]->prompt_step = counters_.steps + 1;
+        }
         step.parts.push_back({tasks_[i], rows, entries_[i].output});
     }
     for (const Part& part : step.parts) part.task->under_way += part.rows;
