@@ -113,7 +113,7 @@ TEST(InitNodes, FailuresNameWeightsOpAndDevice) {
             EXPECT_EQ(failed->code(), uint32_t{TSR_DEVICE_ERROR});
             const std::string layer = std::to_string(at), attention = "blk." + layer + ".attn";
             EXPECT_THAT(failed->what(), AllOf(HasSubstr(attention + "_k_b.weight: " + attention + ".wk (" + kOp +
-                                                        ", layer " + layer + ", " + kCard + "): "),
+                                                        ", layer " + layer + ") on " + kCard + ": "),
                                               HasSubstr("injected")));
             EXPECT_EQ(simulated_failures().allocated_bytes(kCard), 0u);
         }
