@@ -36,8 +36,11 @@ Call::Call(unsigned needs, void* handle, const char* name) : Call(needs, name) {
 }
 
 Call::~Call() {
-    if (d.statistics_file.empty()) return;
     const Context* const of = stream ? &stream->context : context;
+    // Nothing reads the host's memory any more once a caller knows that the card has failed, and may release it.
+    if (of && of->card->error != CUDA_SUCCESS && lock.owns_lock())
+        d.changed.wait(lock, [&] { return of->card->executing == 0; });
+    if (d.statistics_file.empty()) return;
     Statistics& statistics = d.statistics[{of ? static_cast<int>(of->card->number) : -1, function}];
     statistics.calls += 1;
     statistics.bytes += bytes;

@@ -145,6 +145,7 @@ struct Card {
     uint32_t local = 0;                         // bytes a thread: the most that a kernel has needed so far
     uint64_t reach = 0;                         // bit i: access to card i has been enabled
     Result error = CUDA_SUCCESS;                // sticky
+    uint32_t executing = 0;                     // pieces of work that its streams do right now, without the mutex
     bool lost = false;
     // Faults that were asked for: what happens at the n-th operation of its kind, or call of a function.
     uint64_t operations = 0, launches = 0, allocated = 0;

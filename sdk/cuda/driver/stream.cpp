@@ -74,10 +74,12 @@ void Stream::run() {
                        command.wait->context->card->error != CUDA_SUCCESS;
             });
         } else if (command.work && card.error == CUDA_SUCCESS) {
+            ++card.executing;
             lock.unlock();
             Ended ended = command.work(command.execution);
             command.work = nullptr;
             lock.lock();
+            --card.executing;
             if (ended.result != CUDA_SUCCESS) fail(d, card, ended.result, ended.report);
         }
         if (command.record) {
