@@ -38,7 +38,10 @@ void check_free_memory(const OpenDevice& device, uint64_t wanted, std::optional<
     tsr_device_info again = info;
     again.free_memory_bytes = std::min(planned, before.value_or(memory->free));
     const bool fits = usable_bytes(again) <= memory->free;
-    const uint64_t missing = fell(again.free_memory_bytes, memory->free + context_bytes(info));
+    // -fitt takes from the device's memory as a whole, by which the room for the context is limited.
+    tsr_device_info rest = info;
+    rest.memory_bytes = std::min(info.memory_bytes, memory->free);
+    const uint64_t missing = fell(again.free_memory_bytes, memory->free + context_bytes(rest));
     fail(TSR_DOES_NOT_FIT,
          "{} ({}): the plan takes {}, but only {} are free now, {} when it was made: {}; {}start again{}", info.id,
          printable(info.name), size_text(wanted), size_text(memory->free), size_text(planned), who,
