@@ -112,18 +112,7 @@ if(90 IN_LIST archs AND "90@61" IN_LIST archs)
 else()
     message(STATUS "No test cuda_logical_pair: needs TSR_CUDA_ARCHS with 90 and 90@61")
 endif()
-# Files whose rows are interleaved.
-foreach(card 8.6:80 6.1:61)
-    string(REPLACE ":" ";" card_and_arch ${card})
-    list(GET card_and_arch 0 capability)
-    list(GET card_and_arch 1 arch)
-    if(arch IN_LIST archs)
-        add_test(NAME cuda_interleaved_rows_${arch} COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
-            --gpu "${capability}:8GiB" -- "$<TARGET_FILE:test_formats>" "--gtest_filter=*InterleavedWeight*")
-        set_tests_properties(cuda_interleaved_rows_${arch} PROPERTIES TIMEOUT 600 ENVIRONMENT "TESSERA_TEST_DEVICE=CUDA0")
-    endif()
-endforeach()
-# Experts that are copied to a card one at a time.
+# Files whose rows are interleaved, and experts that are copied to a card one at a time.
 add_executable(cuda_streamed_experts_test streamed_experts_test.cpp)
 target_link_libraries(cuda_streamed_experts_test PRIVATE tessera_options tessera_session GTest::gmock GTest::gtest GTest::gtest_main ${CMAKE_DL_LIBS})
 target_compile_definitions(cuda_streamed_experts_test PRIVATE TSR_SOURCE_DIR="${CMAKE_SOURCE_DIR}"
@@ -134,6 +123,9 @@ foreach(card 8.6:80 6.1:61)
     list(GET card_and_arch 0 capability)
     list(GET card_and_arch 1 arch)
     if(arch IN_LIST archs)
+        add_test(NAME cuda_interleaved_rows_${arch} COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
+            --gpu "${capability}:8GiB" -- "$<TARGET_FILE:test_formats>" "--gtest_filter=*InterleavedWeight*")
+        set_tests_properties(cuda_interleaved_rows_${arch} PROPERTIES TIMEOUT 600 ENVIRONMENT "TESSERA_TEST_DEVICE=CUDA0")
         add_test(NAME cuda_streamed_parts_${arch} COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}"
             --gpu "${capability}:2GiB" --gpu "${capability}:2GiB" --statistics /dev/null -- "$<TARGET_FILE:cuda_streamed_experts_test>")
         set_tests_properties(cuda_streamed_parts_${arch} PROPERTIES TIMEOUT 600)
