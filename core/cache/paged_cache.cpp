@@ -108,6 +108,15 @@ void PagedCache::append(SequenceId id, uint32_t tokens, std::vector<std::pair<Pa
     sequence.length = static_cast<uint32_t>(length);
 }
 
+void PagedCache::share_again(SequenceId id, PageId from, PageId to) {
+    std::vector<PageId>& pages = at(id).pages;
+    const auto copied = std::ranges::find(pages, to);
+    if (copied == pages.end()) return;
+    retain(from);
+    drop(to);
+    *copied = from;
+}
+
 void PagedCache::truncate(SequenceId id, uint32_t tokens) {
     Sequence& sequence = at(id);
     if (tokens >= sequence.length) return;

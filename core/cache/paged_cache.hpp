@@ -57,6 +57,9 @@ class PagedCache {
     // Error(TSR_DOES_NOT_FIT), changing nothing, if there are not enough free pages.
     void append(SequenceId sequence, uint32_t tokens, std::vector<std::pair<PageId, PageId>>& copies);
 
+    // Takes back a copy {from, to} of append() that could not be made, if it was for this sequence.
+    void share_again(SequenceId sequence, PageId from, PageId to);
+
     // Forgets all but the first `tokens` tokens.
     void truncate(SequenceId sequence, uint32_t tokens);
 

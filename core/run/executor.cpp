@@ -96,8 +96,7 @@ void Executor::check_order() {
 
 // With the current layouts and addresses of its operands.
 PreparedNode Executor::prepare(const PlannedNode& planned) const {
-    OpenDevice* device = memory_.device(planned.device);
-    return {plan_, registry_, planned, device ? device->abi() : nullptr, [this](InstanceId id) { return bind(id); }};
+    return {plan_, registry_, planned, memory_.device(planned.device), [this](InstanceId id) { return bind(id); }};
 }
 
 PreparedNode::Bound Executor::bind(InstanceId id) const {
@@ -414,7 +413,7 @@ void Executor::enqueue(ActionId id, const RowBounds& bounds) {
         try {
             node.enqueue(launch);
         } catch (const Error& error) {
-            throw lanes_.device(action.lane).noted(error);
+            node.fail(error);
         }
     }
 }
@@ -461,6 +460,15 @@ void Executor::copy(const Action& action, uint32_t slot) {
 }
 
 void Executor::copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages) {
+    if (lost_) throw Error(*lost_);
+    try {
+        enqueue_page_copies(pages);
+    } catch (const Error& error) {
+        abandon(error);
+    }
+}
+
+void Executor::enqueue_page_copies(std::span<const std::pair<uint32_t, uint32_t>> pages) {
     // Later steps on a device follow the work on its queue; the host's own work is done at this point.
     for (const Instance& instance : plan_.instances) {
         if (instance.storage == 0 || plan_.graph.storage(instance.storage).role != TSR_ROLE_CACHE) continue;

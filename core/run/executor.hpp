@@ -92,7 +92,8 @@ class Executor {
     // Host memory of an output of the graph ("logits"), valid until the next step.
     const std::byte* output(std::string_view name) const;
 
-    // Copies whole cache pages, of every layer: {from, to}. Later steps come after that.
+    // Copies whole cache pages, of every layer: {from, to}. Later steps come after that. Throws as run does; the pages
+    // copied to are undefined then, too.
     void copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages);
 
     bool lock_memory() const { return memory_.lock_host(); }
@@ -109,6 +110,7 @@ class Executor {
     void run_on_team(uint32_t first, uint32_t count, uint32_t threads);
     void enqueue(ActionId id, const RowBounds& bounds);
     void copy(const Action& action, uint32_t slot);
+    void enqueue_page_copies(std::span<const std::pair<uint32_t, uint32_t>> pages);
     void finish_up_to(uint64_t steps);
     std::vector<Error> drain() noexcept;
     [[noreturn]] void abandon(const Error& error);

@@ -55,8 +55,12 @@ class ExpertStreamer::Prepared {
           device_(*memory.device(of.device)),
           base_(static_cast<std::byte*>(memory.streaming(of.device))) {
         for (size_t matrix = 0; matrix < kMatrices; ++matrix) one_[matrix] = expert_bytes(plan.graph, node, matrix);
-        for (size_t i = 0; i < part.graph.nodes().size(); ++i)
-            nodes_.push_back(std::make_unique<Bound>(*this, part.graph.nodes()[i], *of.kernels[i]));
+        try {
+            for (size_t i = 0; i < part.graph.nodes().size(); ++i)
+                nodes_.push_back(std::make_unique<Bound>(*this, part.graph.nodes()[i], *of.kernels[i]));
+        } catch (const Error& error) {
+            fail(error);
+        }
     }
     Prepared(const Prepared&) = delete;
     Prepared& operator=(const Prepared&) = delete;
@@ -92,8 +96,8 @@ class ExpertStreamer::Prepared {
     }
 
     [[noreturn]] void fail(const Error& error) const {
-        tessera::fail(error.code(), "{}, its experts copied to {}: {}", node_text(node), device_.info().id,
-                      error.what());
+        throw device_.noted(Error(error.code(), fmt::format("{}, its experts copied to {}: {}", node_text(node),
+                                                            device_.info().id, error.what())));
     }
 
     const StreamedNode& streamed;
@@ -216,7 +220,7 @@ void ExpertStreamer::run(uint32_t index, const tsr_range (&ranges)[TSR_RANGE_COU
     } catch (const Error& error) {
         lane.drain();
         if (error.code() == TSR_CANCELLED) throw;
-        prepared.fail(lane.device.noted(error));
+        prepared.fail(error);
     } catch (...) {
         lane.drain();
         throw;

@@ -100,7 +100,7 @@ void InitRunner::run_on_device(const PlannedNode& planned) {
         if (id && plan_.instances[id].loading) places.emplace(id, begin + at.operands[i]);
     }
     for_node(planned, [&] {
-        const PreparedNode node(plan_, registry_, planned, device.abi(), [&](InstanceId id) -> PreparedNode::Bound {
+        const PreparedNode node(plan_, registry_, planned, &device, [&](InstanceId id) -> PreparedNode::Bound {
             const auto place = places.find(id);
             return {place == places.end() ? memory_.address(plan_.instances[id]) : place->second, ""};
         });

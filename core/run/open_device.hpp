@@ -37,8 +37,8 @@ class OpenDevice {
     tsr_device* abi() const noexcept { return device_; }
     // Some call has told that the device is lost.
     bool is_lost() const noexcept { return lost_.load(); }
-    // The error as it is to be thrown; the first that tells of the device's loss also says what to do. For errors of
-    // kernels: those of other calls have been through it.
+    // The error as it is to be thrown: one that tells of the device's loss also says what to do. For errors of kernels:
+    // those of other calls have been through it.
     Error noted(const Error& error) const;
 
     // Zero bytes give nullptr.

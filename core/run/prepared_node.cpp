@@ -16,11 +16,12 @@ int32_t working_range(const tsr_node& node) {
 
 }  // namespace
 
-PreparedNode::PreparedNode(const Plan& plan, const Registry& registry, const PlannedNode& planned, tsr_device* device,
-                           const Bind& bind)
+PreparedNode::PreparedNode(const Plan& plan, const Registry& registry, const PlannedNode& planned,
+                           const OpenDevice* device, const Bind& bind)
     : plan_(&plan),
       registry_(&registry),
       planned_(&planned),
+      device_(device),
       view_(std::make_unique<NodeView>(plan.graph, plan.graph.nodes()[planned.node])),
       working_range_(working_range(view_->abi())) {
     for (uint32_t i = 0; i < planned.operands.size(); ++i) {
@@ -38,7 +39,8 @@ PreparedNode::PreparedNode(const Plan& plan, const Registry& registry, const Pla
     running_ = registry.call(kernel, kernel.run ? "run" : "enqueue", name);
     try {
         call_checked(registry.call(kernel, "prepare", name), [&] {
-            return kernel.prepare(&kernel, &view_->abi(), plan.devices[planned.device], device, &state_);
+            return kernel.prepare(&kernel, &view_->abi(), plan.devices[planned.device],
+                                  device ? device->abi() : nullptr, &state_);
         });
     } catch (const Error& error) {
         fail(error);
@@ -60,6 +62,7 @@ PreparedNode::PreparedNode(PreparedNode&& other) noexcept
     : plan_(other.plan_),
       registry_(other.registry_),
       planned_(other.planned_),
+      device_(other.device_),
       view_(std::move(other.view_)),
       state_(other.state_),
       prepared_(std::exchange(other.prepared_, false)),
@@ -71,6 +74,7 @@ PreparedNode& PreparedNode::operator=(PreparedNode&& other) noexcept {
     std::swap(plan_, other.plan_);
     std::swap(registry_, other.registry_);
     std::swap(planned_, other.planned_);
+    std::swap(device_, other.device_);
     std::swap(view_, other.view_);
     std::swap(state_, other.state_);
     std::swap(prepared_, other.prepared_);
@@ -93,16 +97,13 @@ const tsr_status* PreparedNode::run(tsr_run& run) const {
 
 void PreparedNode::enqueue(tsr_launch& launch) const {
     launch.data = data_.data();
-    try {
-        call_checked(running_, [&] { return planned_->kernel->enqueue(planned_->kernel, state_, &launch); });
-    } catch (const Error& error) {
-        fail(error);
-    }
+    call_checked(running_, [&] { return planned_->kernel->enqueue(planned_->kernel, state_, &launch); });
 }
 
 void PreparedNode::fail(const Error& error) const {
-    tessera::fail(error.code(), "{} on {}: {}", node_text(plan_->graph.nodes()[planned_->node]),
-                  plan_->devices[planned_->device]->id, error.what());
+    const Error named(error.code(), fmt::format("{} on {}: {}", node_text(plan_->graph.nodes()[planned_->node]),
+                                                plan_->devices[planned_->device]->id, error.what()));
+    throw device_ ? device_->noted(named) : named;
 }
 
 }  // namespace tessera

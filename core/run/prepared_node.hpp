@@ -4,6 +4,7 @@
 #include "core/base/error.hpp"
 #include "core/base/plugin_call.hpp"
 #include "core/plan/plan.hpp"
+#include "core/run/open_device.hpp"
 
 #include <tessera/kernel.h>
 
@@ -22,8 +23,8 @@ class PreparedNode {
     };
     using Bind = std::function<Bound(InstanceId)>;
 
-    // `device`: opened; nullptr for the CPU. `plan` and `registry` outlive the node. Throws Error as fail does.
-    PreparedNode(const Plan& plan, const Registry& registry, const PlannedNode& planned, tsr_device* device,
+    // `device`: nullptr for the CPU. It, `plan` and `registry` outlive the node. Throws Error as fail does.
+    PreparedNode(const Plan& plan, const Registry& registry, const PlannedNode& planned, const OpenDevice* device,
                  const Bind& bind);
     ~PreparedNode();
     PreparedNode(PreparedNode&& other) noexcept;
@@ -36,18 +37,19 @@ class PreparedNode {
     // Thread rules are those of the kernel's functions.
     // Throws Error naming plugin and kernel if the kernel throws.
     const tsr_status* run(tsr_run& run) const;
-    // Throws Error as fail does.
+    // Throws Error naming plugin and kernel if the kernel throws or fails.
     void enqueue(tsr_launch& launch) const;
 
     // Describes a call of run() for messages.
     const PluginCall& running() const noexcept { return running_; }
-    // Throws the Error with node, op, layer and device before its message.
+    // Throws the Error with node, op, layer and device before its message, noted by the device.
     [[noreturn]] void fail(const Error& error) const;
 
   private:
     const Plan* plan_;
     const Registry* registry_;
     const PlannedNode* planned_;
+    const OpenDevice* device_;
     std::unique_ptr<NodeView> view_;
     void* state_ = nullptr;
     bool prepared_ = false;

@@ -239,15 +239,30 @@ void Engine::State::check_entries(std::span<const BatchEntry> entries) const {
 void Engine::State::append(std::span<const BatchEntry> entries) {
     copies.clear();
     size_t done = 0;
-    try {
-        for (const BatchEntry& entry : entries) {
-            cache.append(entry.sequence, static_cast<uint32_t>(entry.tokens.size()), copies);
-            ++done;
+    // At once: a failed step must not leave a page that was given to this sequence without its contents.
+    const auto copy = [&] {
+        if (copies.empty()) return;
+        try {
+            executor.copy_pages(copies);
+        } catch (...) {
+            for (const BatchEntry& entry : entries.first(done)) {
+                for (const auto& [from, to] : copies) cache.share_again(entry.sequence, from, to);
+            }
+            throw;
         }
-        // At once: a failed step must not leave a page that was given to this sequence without its contents.
-        if (!copies.empty()) executor.copy_pages(copies);
+    };
+    try {
+        try {
+            for (const BatchEntry& entry : entries) {
+                cache.append(entry.sequence, static_cast<uint32_t>(entry.tokens.size()), copies);
+                ++done;
+            }
+        } catch (...) {
+            copy();
+            throw;
+        }
+        copy();
     } catch (...) {
-        if (!copies.empty()) executor.copy_pages(copies);
         roll_back(entries, done);
         throw;
     }

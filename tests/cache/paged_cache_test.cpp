@@ -59,6 +59,25 @@ TEST(PagedCache, ForkSharesWholePagesAndCopiesTheLastOnWrite) {
     EXPECT_TRUE(copies.empty()) << "the page belongs to the first sequence alone now";
 }
 
+TEST(PagedCache, ACopyThatCouldNotBeMadeIsTakenBack) {
+    PagedCache cache(6);
+    Copies copies;
+    const SequenceId first = cache.create();
+    cache.append(first, 70, copies);
+    const SequenceId second = cache.fork(first, 70);
+    const std::vector<PageId> before(cache.pages(second).begin(), cache.pages(second).end());
+    cache.append(second, 100, copies);
+    ASSERT_EQ(copies.size(), 1u);
+    for (const SequenceId sequence : {first, second}) cache.share_again(sequence, copies[0].first, copies[0].second);
+    cache.truncate(second, 70);
+    EXPECT_EQ(std::vector<PageId>(cache.pages(second).begin(), cache.pages(second).end()), before);
+    EXPECT_EQ(cache.free_pages(), 4u);
+    cache.remove(first);
+    EXPECT_EQ(cache.free_pages(), 4u);
+    cache.remove(second);
+    EXPECT_EQ(cache.free_pages(), 6u);
+}
+
 TEST(PagedCache, ForkAtAPageBorderCopiesNothing) {
     PagedCache cache(8);
     Copies copies;

@@ -23,6 +23,7 @@ expect 0:memory@1 "CUDA0 cannot allocate" "CUDA_ERROR_OUT_OF_MEMORY \(2, out of 
 for at in 1 40 200; do expect "0:launch@$at" CUDA0 "CUDA_ERROR_LAUNCH_FAILED" "a launch fails, as was asked for"; done
 expect 0:launch@40 "$node to $node.*: CUDA0 cannot" "$again"
 expect 0:cuLaunchKernel@40 "$node on CUDA0: .*cuLaunchKernel returned" "$again"
+expect 0:cuModuleLoadData@3 "$node on CUDA0: .*prepare of kernel .*cuModuleLoadData returned" "$again"
 expect 0:cuMemcpyHtoDAsync_v2@45 "copy of (the inputs of a step|the result of $node) from CPU to CUDA0, [0-9]+ bytes: CUDA0 cannot copy data from the host: .*cuMemcpyHtoDAsync" "$again"
 expect 0:cuMemcpyDtoHAsync_v2@4 "copy of the result of $node from CUDA0 to CPU, [0-9]+ bytes: CUDA0 cannot copy data to the host" "$again"
 expect 0:cuGraphLaunch@2 "$node to $node: CUDA0 cannot replay a recording: .*cuGraphLaunch returned" "$again"

@@ -197,6 +197,119 @@ TEST_P(DeviceFailures, ADeviceVanishesAtAnyTime) {
     }
 }
 
+TEST_P(DeviceFailures, ADeviceVanishesWhileAModelIsLoaded) {
+    const Rig rig(GetParam());
+    for (const char* id : kDevices) failures().reset(id);
+    Rig::load();
+    uint64_t operations = 0;
+    for (tsr_simulated_operation o = 0; o < TSR_SIMULATED_OPERATION_COUNT; ++o)
+        operations += failures().count("SIM1", o, nullptr);
+    int in_prepare = 0;
+    constexpr uint64_t kTries = 40;
+    for (uint64_t i = 0; i < kTries; ++i) {
+        const uint64_t at = i * operations / kTries;
+        SCOPED_TRACE(testing::Message() << "after " << at << " of " << operations << " operations");
+        failures().vanish("SIM1", at);
+        const auto failed = failure_of([] { Rig::load(); });
+        failures().reset("SIM1");
+        // What comes last gives back what loading took.
+        if (!failed && i > kTries / 2) continue;
+        ASSERT_TRUE(failed);
+        EXPECT_EQ(failed->code, uint32_t{TSR_DEVICE_LOST}) << failed->message;
+        EXPECT_THAT(failed->message, HasSubstr("SIM1 is lost: start again without it"));
+        EXPECT_EQ(Rig::allocated(), 0u);
+        if (failed->message.find(": prepare of") == std::string::npos) continue;
+        ++in_prepare;
+        EXPECT_THAT(failed->message,
+                    testing::ContainsRegex("blk\\.[0-9]+\\.[a-z_.]+ \\([a-z_]+, layer [0-9]+\\) on SIM1: "));
+    }
+    EXPECT_GT(in_prepare, 0) << "no kernel was being prepared: the test tests less than it says";
+}
+
+// A sequence that shares a page in part gets a copy of it with its next token.
+class Forked {
+  public:
+    explicit Forked(Engine& engine) : engine_(engine), first_(engine.cache().create()) {
+        const std::vector<BatchEntry> entries = {{first_, kPrompt}};
+        engine.step(entries);
+        second_ = engine.cache().fork(first_, static_cast<uint32_t>(kPrompt.size()));
+    }
+    ~Forked() {
+        for (const SequenceId sequence : {first_, second_}) engine_.cache().remove(sequence);
+    }
+    Forked(const Forked&) = delete;
+
+    std::vector<float> step() {
+        const std::vector<Token> token = {7};
+        const std::vector<BatchEntry> entries = {{second_, token}};
+        const auto row = engine_.step(entries).front();
+        return {row.begin(), row.end()};
+    }
+    std::vector<PageId> pages() const {
+        const auto pages = engine_.cache().pages(second_);
+        return {pages.begin(), pages.end()};
+    }
+
+  private:
+    const std::vector<Token> kPrompt = {5, 17, 3, 42, 8, 1, 30, 12, 9};
+    Engine& engine_;
+    SequenceId first_, second_ = 0;
+};
+
+TEST_P(DeviceFailures, ACopyOfAPageFailsAndTheSequenceIsAsBefore) {
+    const Rig rig(GetParam());
+    const auto loaded = Rig::load();
+    Engine& engine = *loaded->engine;
+    std::vector<float> wanted;
+    {
+        Forked forked(engine);
+        failures().reset("SIM0");
+        wanted = forked.step();
+        ASSERT_GT(failures().count("SIM0", TSR_SIMULATED_COPY, nullptr), 0u);
+    }
+    Forked forked(engine);
+    const std::vector<PageId> pages = forked.pages();
+    const uint32_t free = engine.cache().free_pages();
+    failures().reset("SIM0");
+    failures().fail("SIM0", TSR_SIMULATED_COPY, nullptr, 0, 1);
+    const auto failed = failure_of([&] { forked.step(); });
+    ASSERT_TRUE(failed);
+    EXPECT_EQ(failed->code, uint32_t{TSR_DEVICE_ERROR}) << failed->message;
+    EXPECT_THAT(failed->message, HasSubstr("copy of a page of blk."));
+    EXPECT_THAT(failed->message, HasSubstr("SIM0 cannot copy data"));
+    EXPECT_EQ(forked.pages(), pages);
+    EXPECT_EQ(engine.cache().free_pages(), free);
+    EXPECT_EQ(forked.step(), wanted);
+}
+
+TEST_P(DeviceFailures, ADeviceThatIsLostInACopyOfAPageEndsEveryLaterStep) {
+    const Rig rig(GetParam());
+    const auto loaded = Rig::load();
+    Forked forked(*loaded->engine);
+    failures().vanish("SIM0", 0);
+    for (int again = 0; again < 2; ++again) {
+        const auto failed = failure_of([&] { forked.step(); });
+        ASSERT_TRUE(failed);
+        EXPECT_EQ(failed->code, uint32_t{TSR_DEVICE_LOST}) << failed->message;
+        EXPECT_THAT(failed->message, HasSubstr("copy of a page of blk."));
+        EXPECT_THAT(failed->message, HasSubstr("SIM0 is lost: start again without it"));
+    }
+}
+
+// However the loss is found: the error of each later step is that of the first.
+TEST_P(DeviceFailures, ADeviceThatIsLostBeforeACopyOfAPageIsToldInTheSameWords) {
+    const Rig rig(GetParam());
+    const auto loaded = Rig::load();
+    Forked forked(*loaded->engine);
+    failures().vanish("SIM0", 0);
+    const auto first = failure_of([&] { step(*loaded->engine); });
+    ASSERT_TRUE(first);
+    EXPECT_THAT(first->message, HasSubstr("SIM0 is lost: start again without it"));
+    const auto second = failure_of([&] { forked.step(); });
+    ASSERT_TRUE(second);
+    EXPECT_EQ(second->message, first->message);
+}
+
 std::string policy_name(const testing::TestParamInfo<tsr_simulated_policy>& instance) {
     constexpr const char* kNames[] = {"random", "at_once", "on_wait", "oldest_last", "newest_last"};
     return kNames[instance.param];

@@ -115,6 +115,8 @@ TEST(InitNodes, FailuresNameWeightsOpAndDevice) {
             EXPECT_THAT(failed->what(), AllOf(HasSubstr(attention + "_k_b.weight: " + attention + ".wk (" + kOp +
                                                         ", layer " + layer + ") on " + kCard + ": "),
                                               HasSubstr("injected")));
+            const std::string message = failed->what(), device = std::string(" on ") + kCard + ": ";
+            EXPECT_EQ(message.find(device), message.rfind(device)) << "named twice: " << message;
             EXPECT_EQ(simulated_failures().allocated_bytes(kCard), 0u);
         }
     }

@@ -141,6 +141,22 @@ TEST(StreamingFailures, AreToldAndLeaveTheEngineUsable) {
     EXPECT_GT(streamed, 5u);
 }
 
+TEST(StreamingFailures, OfPreparingAKernelNameTheNode) {
+    const test::CardOptions card(kCard, TSR_SIMULATED_ON_WAIT);
+    const auto load = [] { test::LoadedModel(test::golden("v3-groups.gguf"), options_of(true), config()); };
+    load();
+    // Kernels of parts are prepared last.
+    const uint64_t last = simulated_failures().count(kCard, TSR_SIMULATED_PREPARE, nullptr) - 1;
+    simulated_failures().fail(kCard, TSR_SIMULATED_PREPARE, nullptr, last, 1);
+    try {
+        load();
+        FAIL() << "it was loaded";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), testing::ContainsRegex("\\(moe_ffn, layer [0-9]+\\), its experts copied to SIM0: "));
+        EXPECT_THAT(error.what(), HasSubstr("injected"));
+    }
+}
+
 // Streaming takes what is left: everything else lies where it would without it, and where nothing is left there is
 // none.
 TEST(StreamingPlan, TakesOnlyWhatIsLeft) {
