@@ -23,8 +23,12 @@ HttpResponse health_response(const ModelHost& host) {
     const ModelHost::Health health = host.health();
     switch (health.state) {
         case ModelHost::State::kReady:
-            if (const auto model = host.peek(); model && model->service->status().lost)
-                return to_response(ApiError(503, "a device is lost: restart the server", {}, "device_lost"));
+            if (const auto model = host.peek()) {
+                const session::ServiceStatus status = model->service->status();
+                if (status.lost)
+                    return to_response(
+                        ApiError(503, "a device is lost, restart the server: " + status.last_error, {}, "device_lost"));
+            }
             return json_response(R"({"status":"ok"})");
         case ModelHost::State::kLoading: {
             ApiError error(503, fmt::format("Loading model: {:.0f} %", health.loaded() * 100), {}, "loading");
