@@ -147,9 +147,9 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
             try {
                 io.run();
                 return;
-            } catch (const std::exception& error) {
+            } catch (const std::exception& failure) {
                 // Of one connection or timer, for want of memory: the others go on.
-                log().error("a connection was given up: {}", error.what());
+                log().error("a connection was given up: {}", failure.what());
             }
         }
     });
