@@ -156,9 +156,15 @@ int attribute(const CudaDriver& driver, int which, int device) {
 
 }  // namespace
 
-std::optional<uint64_t> free_gpu_memory(const tsr_device_info& gpu) {
-    if (std::string_view(gpu.kind) != "cuda" || !gpu.pci_id) return std::nullopt;
-    return Nvml().free_bytes(gpu.pci_id);
+std::vector<std::optional<uint64_t>> free_gpu_memory(std::span<const tsr_device_info* const> devices) {
+    std::vector<std::optional<uint64_t>> free(devices.size());
+    std::optional<Nvml> nvml;  // opened once, for a machine that has cards
+    for (size_t i = 0; i < devices.size(); ++i) {
+        if (std::string_view(devices[i]->kind) != "cuda" || !devices[i]->pci_id) continue;
+        if (!nvml) nvml.emplace();
+        free[i] = nvml->free_bytes(devices[i]->pci_id);
+    }
+    return free;
 }
 
 ProbedGpus probe_gpus() {

@@ -17,9 +17,9 @@
 
 namespace tessera {
 
-// What is free of a card now, all processes counted, without making a context there. Nothing if its driver does not
-// say.
-std::optional<uint64_t> free_gpu_memory(const tsr_device_info& gpu);
+// What is free of the card of each device now, all processes counted, without making a context there. Nothing for a
+// device whose driver does not say.
+std::vector<std::optional<uint64_t>> free_gpu_memory(std::span<const tsr_device_info* const> devices);
 
 // A device in owned strings; the fields are those of tsr_device_info. `index` is given by Hardware.
 struct DeviceDescription {

@@ -11,6 +11,7 @@
 #include "core/plan/streaming.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -38,7 +39,7 @@ std::vector<const tsr_device_info*> usable_devices(const Registry& registry, con
 uint64_t excess_bytes(const Plan& plan, DeviceIndex first) {
     uint64_t excess = 0;
     for (DeviceIndex device = first; device < plan.devices.size(); ++device) {
-        const uint64_t needed = plan.memory[device].allocated(), usable = usable_bytes(*plan.devices[device]);
+        const uint64_t needed = plan.memory[device].allocated(), usable = usable_bytes(plan.devices, device);
         excess += needed - std::min(needed, usable);
     }
     return excess;
@@ -133,7 +134,7 @@ class Fitter {
                 wanted += model_.storage(id).bytes;
         }
         size_t enough = 0;
-        for (; enough < by_speed_.size() && room < wanted; ++enough) room += usable_bytes(*devices_[by_speed_[enough]]);
+        for (; enough < by_speed_.size() && room < wanted; ++enough) room += usable_bytes(devices_, by_speed_[enough]);
         if (room >= wanted) {
             counts.push_back(enough);
             counts.push_back(enough + 1);  // if cache and scratch do not fit as well
@@ -154,7 +155,7 @@ class Fitter {
         room.bytes.assign(devices_.size(), 0);
         room.layer_cache = layer_cache_;
         room.order.assign(order.begin(), order.end());
-        for (const DeviceIndex device : order) room.bytes[device] = usable_bytes(*devices_[device]);
+        for (const DeviceIndex device : order) room.bytes[device] = usable_bytes(devices_, device);
         return room;
     }
 
@@ -171,7 +172,7 @@ class Fitter {
             counted[it.storage] = true;
             bytes += storage.bytes;
         }
-        for (const tsr_device_info* device : devices_) usable += usable_bytes(*device);
+        for (DeviceIndex device = 0; device < devices_.size(); ++device) usable += usable_bytes(devices_, device);
         return bytes > usable;
     }
 
@@ -187,7 +188,7 @@ class Fitter {
             layer_cache_ = room.layer_cache = cache_of(candidate.plan);
             bool changed = false;
             for (const DeviceIndex device : order) {
-                const uint64_t usable = usable_bytes(*devices_[device]);
+                const uint64_t usable = usable_bytes(devices_, device);
                 const uint64_t beside =
                     candidate.plan.memory[device].allocated() -
                     std::min(counted(candidate.placement, room, device), candidate.plan.memory[device].allocated());
@@ -293,25 +294,44 @@ Plan make_plan(const Graph& model, const Registry& registry, const Hardware& har
     return plan;
 }
 
-uint64_t context_bytes(const tsr_device_info& device) {
-    if (std::string_view(device.kind) != "cuda") return 0;
+bool on_one_card(const tsr_device_info& a, const tsr_device_info& b) {
+    return a.index == b.index && std::string_view(a.kind) == b.kind;
+}
+
+tsr_device_info whole_card(Devices devices, DeviceIndex device) {
+    tsr_device_info card = *devices[device];
+    card.memory_bytes = card.free_memory_bytes = 0;
+    for (const tsr_device_info* part : devices) {
+        if (!on_one_card(*part, card)) continue;
+        card.memory_bytes += part->memory_bytes;
+        card.free_memory_bytes += part->free_memory_bytes;
+    }
+    return card;
+}
+
+uint64_t context_bytes(Devices devices, DeviceIndex device) {
+    const tsr_device_info card = whole_card(devices, device);
+    if (std::string_view(card.kind) != "cuda" || card.memory_bytes == 0) return 0;
     // By default a thread has 1 KiB of stack, which the driver allocates for as many threads as the card can hold: at
     // most 2048 a multiprocessor. The rest is code, the context's own data and what it keeps for calls of the device.
     constexpr uint64_t kMiB = 1 << 20, kContext = 150 * kMiB, kStacks = 2 * kMiB;
-    return std::min(device.memory_bytes / 8, kContext + device.processors * kStacks);
+    const uint64_t bytes = std::min(card.memory_bytes / 8, kContext + card.processors * kStacks);
+    const double share = static_cast<double>(devices[device]->memory_bytes) / static_cast<double>(card.memory_bytes);
+    return static_cast<uint64_t>(std::ceil(share * static_cast<double>(bytes)));
 }
 
-uint64_t usable_bytes(const tsr_device_info& device) {
+uint64_t usable_bytes(Devices devices, DeviceIndex index) {
     // Allocations of a GPU are rounded up; a host needs room for everything else that runs. Devices that have no
     // context of their own count what their driver takes in the same share.
+    const tsr_device_info& device = *devices[index];
     const std::string_view kind = device.kind;
     const uint64_t margin = device.free_memory_bytes / (kind == "cpu" ? 50 : kind == "cuda" ? 64 : 32);
-    return device.free_memory_bytes - std::min(margin + context_bytes(device), device.free_memory_bytes);
+    return device.free_memory_bytes - std::min(margin + context_bytes(devices, index), device.free_memory_bytes);
 }
 
 std::string fit_advice(const Plan& plan, DeviceIndex device) {
     const DeviceMemory& memory = plan.memory[device];
-    const uint64_t needed = memory.allocated(), usable = usable_bytes(*plan.devices[device]);
+    const uint64_t needed = memory.allocated(), usable = usable_bytes(plan.devices, device);
     if (needed <= usable) return {};
     // All in one unit, so that they can be compared.
     const bool large = needed >= uint64_t{1} << 30;
@@ -333,7 +353,7 @@ std::string fit_advice(const Plan& plan, DeviceIndex device) {
     if (device > 0) suggest("a smaller -ngl");
     if (memory.cache > 0) suggest(fmt::format("a smaller -c (the cache takes {})", size(memory.cache)));
     if (memory.activations + memory.workspace > needed / 8) suggest("a smaller -ub or -amb");
-    const uint64_t context = context_bytes(*plan.devices[device]);
+    const uint64_t context = context_bytes(plan.devices, device);
     return fmt::format("{} needs {}, {} available{}: {} missing. Try {}{}a smaller model", plan.devices[device]->id,
                        size(needed), size(usable),
                        context > 0 ? fmt::format(" beside {} for the driver's context", size(context)) : std::string(),

@@ -14,6 +14,7 @@
 #include <deque>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -164,12 +165,21 @@ struct Plan {
 // TSR_NOT_FOUND for devices or lowerings that do not exist.
 Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options);
 
-// What is left free of a card for the driver's context and the code that it loads. An estimate: a context is made only
-// when a model is loaded.
-uint64_t context_bytes(const tsr_device_info& device);
+using Devices = std::span<const tsr_device_info* const>;
+
+// Whether the two are one card, or parts of it that are devices of their own.
+bool on_one_card(const tsr_device_info& a, const tsr_device_info& b);
+
+// The device with the memory of all `devices` that are parts of its card.
+tsr_device_info whole_card(Devices devices, DeviceIndex device);
+
+// What is left free of a device for the driver's context and the code that it loads. A process has one context on a
+// card: those of `devices` that are parts of it leave room for one together, each in proportion to its memory. An
+// estimate: a context is made only when a model is loaded.
+uint64_t context_bytes(Devices devices, DeviceIndex device);
 
 // How much of a device the plan may not exceed: free memory less context_bytes and a margin.
-uint64_t usable_bytes(const tsr_device_info& device);
+uint64_t usable_bytes(Devices devices, DeviceIndex device);
 
 // Throws Error(TSR_DOES_NOT_FIT) with the reason of the first device that the plan does not fit.
 void check_fit(const Plan& plan);

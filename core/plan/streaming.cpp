@@ -173,7 +173,7 @@ class Streaming {
             const DeviceMemory& memory = plan_.memory[device];
             const uint64_t others = memory.allocated() - memory.streaming;
             return checked_add(others, std::max(memory.streaming, wanted), "bytes for streaming") <=
-                   usable_bytes(*plan_.devices[device]);
+                   usable_bytes(plan_.devices, device);
         };
         return fits(0, host_layout(plan_, streamed).bytes) &&
                fits(streamed.device, device_layout(plan_, streamed).bytes);

@@ -19,13 +19,36 @@ void touch_pages(std::byte* data, uint64_t bytes) {
     for (uint64_t at = 0; at < bytes; at += kPage) data[at] = std::byte{0};
 }
 
+uint64_t context_of(const tsr_device_info& card) {
+    const tsr_device_info* const one[] = {&card};
+    return context_bytes(one, 0);
+}
+
+uint64_t usable_of(const tsr_device_info& card) {
+    const tsr_device_info* const one[] = {&card};
+    return usable_bytes(one, 0);
+}
+
 // What the driver has free now may be less than when the plan was made: other processes use the card as well, and the
-// context that has been made since takes some. `before`: free before that, where the driver says it.
-void check_free_memory(const OpenDevice& device, uint64_t wanted, std::optional<uint64_t> before) {
+// context that has been made since takes some. Nothing has been allocated yet. `before`: free before a device of the
+// card was opened, where the driver says it.
+void check_free_memory(const Plan& plan, DeviceIndex index, const OpenDevice& device, std::optional<uint64_t> before) {
     const std::optional<DriverMemory> memory = device.memory();
-    if (!memory || wanted <= memory->free) return;
-    const tsr_device_info& info = device.info();
-    const uint64_t planned = info.free_memory_bytes;
+    if (!memory) return;
+    // A driver counts the memory of the card, of which the device may be a part.
+    const bool is_part = memory->total > device.info().memory_bytes;
+    const tsr_device_info card = is_part ? whole_card(plan.devices, index) : device.info();
+    uint64_t wanted = 0, parts = 0;
+    std::string ids;
+    for (DeviceIndex i = 1; i < plan.devices.size(); ++i) {
+        if (i != index && (!is_part || !on_one_card(*plan.devices[i], card))) continue;
+        ++parts;
+        if (plan.memory[i].allocated() == 0) continue;
+        wanted += plan.memory[i].allocated();
+        ids += (ids.empty() ? "" : " and ") + std::string(plan.devices[i]->id);
+    }
+    if (wanted <= memory->free) return;
+    const uint64_t planned = card.free_memory_bytes;
     const auto fell = [](uint64_t from, uint64_t to) { return from - std::min(from, to); };
     const uint64_t others = before ? fell(planned, *before) : 0;
     const std::string who =
@@ -35,16 +58,16 @@ void check_free_memory(const OpenDevice& device, uint64_t wanted, std::optional<
                               others > 0 ? fmt::format(", other processes {}", size_text(others)) : "");
     // Another plan knows what other processes have taken by now. What it would still leave too little for is the
     // context.
-    tsr_device_info again = info;
+    tsr_device_info again = card;
     again.free_memory_bytes = std::min(planned, before.value_or(memory->free));
-    const bool fits = usable_bytes(again) <= memory->free;
-    // -fitt takes from the device's memory as a whole, by which the room for the context is limited.
-    tsr_device_info rest = info;
-    rest.memory_bytes = std::min(info.memory_bytes, memory->free);
-    const uint64_t missing = fell(again.free_memory_bytes, memory->free + context_bytes(rest));
+    const bool fits = usable_of(again) <= memory->free;
+    // -fitt takes from the memory of each device as a whole, by which the room for the context is limited.
+    tsr_device_info rest = card;
+    rest.memory_bytes = std::min(card.memory_bytes, memory->free);
+    const uint64_t missing = fell(again.free_memory_bytes, memory->free + context_of(rest)) / parts;
     fail(TSR_DOES_NOT_FIT,
-         "{} ({}): the plan takes {}, but only {} are free now, {} when it was made: {}; {}start again{}", info.id,
-         printable(info.name), size_text(wanted), size_text(memory->free), size_text(planned), who,
+         "{} ({}): the plan takes {}, but only {} are free now, {} when it was made: {}; {}start again{}", ids,
+         printable(card.name), size_text(wanted), size_text(memory->free), size_text(planned), who,
          others > 0 || !before ? "end what else uses the card, or " : "",
          fits ? std::string(" to plan with what is left")
               : fmt::format(" with -fitt {}, which leaves so many MiB more for it", (missing >> 20) + 1));
@@ -53,7 +76,10 @@ void check_free_memory(const OpenDevice& device, uint64_t wanted, std::optional<
 }  // namespace
 
 PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
-    : plan_(plan), devices_(plan.devices.size()), arenas_(plan.devices.size()), free_before_(plan.devices.size()) {
+    : plan_(plan),
+      devices_(plan.devices.size()),
+      arenas_(plan.devices.size()),
+      free_before_(free_gpu_memory(plan.devices)) {
     const DeviceMemory& host = plan.memory[0];
     host_weights_ = HostBlock(host.weights, "weights");
     host_cache_ = HostBlock(host.cache, "the cache");
@@ -66,13 +92,17 @@ PlanMemory::PlanMemory(const Plan& plan, const Registry& registry)
     arenas_[0].activations = host_activations_.data;
     arenas_[0].workspace = host_workspace_.data();
     for (DeviceIndex i = 1; i < plan.devices.size(); ++i) {
-        const DeviceMemory& bytes = plan.memory[i];
-        if (bytes.allocated() == 0) continue;  // nothing was placed there: it is not opened
+        if (plan.memory[i].allocated() == 0) continue;  // nothing was placed there: it is not opened
         const tsr_device_provider* provider = registry.find_provider(*plan.devices[i]);
         if (!provider) fail(TSR_INTERNAL, "{} has lost its plugin", plan.devices[i]->id);
-        const std::optional<uint64_t> before = free_before_[i] = free_gpu_memory(*plan.devices[i]);
         devices_[i] = std::make_unique<OpenDevice>(*provider, *plan.devices[i], registry.owner(*provider).table->name);
-        check_free_memory(*devices_[i], bytes.allocated(), before);
+    }
+    for (DeviceIndex i = 1; i < devices_.size(); ++i) {
+        if (devices_[i]) check_free_memory(plan, i, *devices_[i], free_before_[i]);
+    }
+    for (DeviceIndex i = 1; i < devices_.size(); ++i) {
+        if (!devices_[i]) continue;
+        const DeviceMemory& bytes = plan.memory[i];
         Arenas& arenas = arenas_[i];
         arenas.weights = devices_[i]->allocate(bytes.weights);
         arenas.cache = devices_[i]->allocate(bytes.cache);
@@ -114,18 +144,24 @@ std::byte* PlanMemory::input_block(DeviceIndex device, uint32_t slot) const {
     return static_cast<std::byte*>(arenas_[device].activations) + offset;
 }
 
+bool PlanMemory::is_first_of_card(DeviceIndex device) const {
+    for (DeviceIndex i = 1; i < device; ++i) {
+        if (devices_[i] && on_one_card(*plan_.devices[i], *plan_.devices[device])) return false;
+    }
+    return devices_[device] != nullptr;
+}
+
 std::vector<std::string> PlanMemory::context_notes() const {
     std::vector<std::string> notes;
-    std::set<std::string_view> cards;
     for (DeviceIndex i = 1; i < devices_.size(); ++i) {
-        if (!devices_[i] || !free_before_[i] || !cards.insert(plan_.devices[i]->pci_id).second) continue;
+        if (!is_first_of_card(i) || !free_before_[i]) continue;
         const std::optional<DriverMemory> memory = devices_[i]->memory();
-        uint64_t own = 0;  // of all logical devices of the card
-        for (DeviceIndex j = i; j < devices_.size(); ++j) {
-            if (devices_[j] && std::string_view(plan_.devices[j]->pci_id) == plan_.devices[i]->pci_id)
-                own += plan_.memory[j].allocated() - plan_.memory[j].loading;
+        uint64_t own = 0, left = 0;  // of all devices that are parts of the card
+        for (DeviceIndex j = 1; j < devices_.size(); ++j) {
+            if (!on_one_card(*plan_.devices[i], *plan_.devices[j])) continue;
+            own += plan_.memory[j].allocated() - plan_.memory[j].loading;
+            left += context_bytes(plan_.devices, j);
         }
-        const uint64_t left = context_bytes(*plan_.devices[i]);
         if (!memory || *free_before_[i] <= memory->free + own + left) continue;
         notes.push_back(
             fmt::format("{}: the driver's context and code, or other processes since, take {}, where {} "

@@ -71,13 +71,16 @@ class PlanMemory {
         bool pin(OpenDevice& device, bool replaceable);
     };
 
+    // Of those that were opened.
+    bool is_first_of_card(DeviceIndex device) const;
+
     const Plan& plan_;
     // Host memory is released after the devices that may have page-locked it.
     HostBlock host_weights_, host_cache_, host_workspace_;
     CopiedBlock host_activations_, host_staging_, host_streaming_;
     std::vector<std::unique_ptr<OpenDevice>> devices_;
     std::vector<Arenas> arenas_;
-    std::vector<std::optional<uint64_t>> free_before_;  // bytes of each device before it was opened
+    std::vector<std::optional<uint64_t>> free_before_;  // bytes of each card before one was opened
 };
 
 }  // namespace tessera

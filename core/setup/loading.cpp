@@ -30,7 +30,7 @@ std::string memory_line(const Plan& plan, DeviceIndex device) {
     if (memory.weights) parts = fmt::format("weights {}, {}", size_text(memory.weights), parts);
     if (memory.mapped) parts += fmt::format("; plus {} in the mapped file", size_text(memory.mapped));
     return fmt::format("{}: uses {} of {} available ({})", plan.devices[device]->id, size_text(memory.allocated()),
-                       size_text(usable_bytes(*plan.devices[device])), parts);
+                       size_text(usable_bytes(plan.devices, device)), parts);
 }
 
 void report_details(const PlannedModel& planned, const Machine& machine, const LineSink& say) {

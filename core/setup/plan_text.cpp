@@ -201,7 +201,7 @@ std::string fit_text(const PlanReport& report) {
     }
     if (report.largest_context == 0) {
         const bool weights = std::ranges::any_of(excesses, [&](const Excess& excess) {
-            return plan.memory[excess.device].weights > usable_bytes(*plan.devices[excess.device]);
+            return plan.memory[excess.device].weights > usable_bytes(plan.devices, excess.device);
         });
         text += weights ? "the weights alone do not fit\n" : "not even the smallest context fits\n";
     } else {
@@ -241,7 +241,7 @@ std::string speed_text(const Plan& plan) {
 std::vector<Excess> excess_of(const Plan& plan) {
     std::vector<Excess> all;
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
-        const uint64_t needed = plan.memory[device].allocated(), usable = usable_bytes(*plan.devices[device]);
+        const uint64_t needed = plan.memory[device].allocated(), usable = usable_bytes(plan.devices, device);
         if (needed > usable) all.push_back({device, needed - usable});
     }
     return all;
@@ -254,7 +254,7 @@ uint64_t minimum_scratch(const Plan& plan) {
 }
 
 uint64_t mapped_excess(const Plan& plan) {
-    const uint64_t needed = plan.memory[0].allocated() + plan.memory[0].mapped, usable = usable_bytes(*plan.devices[0]);
+    const uint64_t needed = plan.memory[0].allocated() + plan.memory[0].mapped, usable = usable_bytes(plan.devices, 0);
     return needed > usable ? std::min(plan.memory[0].mapped, needed - usable) : 0;
 }
 
@@ -266,7 +266,7 @@ std::string memory_text(const Plan& plan) {
     uint64_t largest = 0;
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         const DeviceMemory& memory = plan.memory[device];
-        largest = std::max({largest, memory.allocated(), memory.mapped, usable_bytes(*plan.devices[device])});
+        largest = std::max({largest, memory.allocated(), memory.mapped, usable_bytes(plan.devices, device)});
     }
     const bool large = largest >= uint64_t{10} << 30;
     std::string text =
@@ -283,14 +283,22 @@ std::string memory_text(const Plan& plan) {
             const uint64_t streaming = part == &DeviceMemory::staging ? memory.streaming : 0;
             text += fmt::format("{:>8}", size(memory.*part + streaming));
         }
-        text += fmt::format("{:>8}{:>10}{:>8}\n", size(memory.allocated()), size(usable_bytes(*plan.devices[device])),
+        text += fmt::format("{:>8}{:>10}{:>8}\n", size(memory.allocated()), size(usable_bytes(plan.devices, device)),
                             size(memory.mapped));
     }
-    // Cards of one kind are one line.
+    // Cards of one kind are one line, parts of a card one entry of it.
     std::map<uint64_t, std::vector<std::string>> contexts;
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
-        const uint64_t bytes = context_bytes(*plan.devices[device]);
-        if (bytes > 0 && plan.memory[device].allocated() > 0) contexts[bytes].emplace_back(plan.devices[device]->id);
+        std::vector<std::string> parts;
+        uint64_t bytes = 0, used = 0;
+        for (DeviceIndex part = 0; part < plan.devices.size(); ++part) {
+            if (!on_one_card(*plan.devices[part], *plan.devices[device])) continue;
+            parts.emplace_back(plan.devices[part]->id);
+            bytes += context_bytes(plan.devices, part);
+            used += plan.memory[part].allocated();
+        }
+        if (bytes == 0 || used == 0 || parts.front() != plan.devices[device]->id) continue;
+        contexts[bytes].push_back(join(parts, " and ") + (parts.size() > 1 ? " together" : ""));
     }
     for (const auto& [bytes, ids] : contexts) {
         text += wrapped(fmt::format("left beside that for the driver's context and code: {} of {}{}", size_text(bytes),

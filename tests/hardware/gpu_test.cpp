@@ -32,5 +32,22 @@ TEST(Gpus, AreThoseOfTheDriver) {
     EXPECT_EQ(pascal.cpu_flags, nullptr);
 }
 
+TEST(Gpus, FreeMemoryIsAskedInOneSession) {
+    void* const nvml = dlopen("libnvidia-ml.so.1", RTLD_NOW | RTLD_LOCAL);
+    ASSERT_NE(nvml, nullptr);
+    const auto sessions = reinterpret_cast<int (*)()>(dlsym(nvml, "fake_sessions"));
+    ASSERT_NE(sessions, nullptr);
+    const Hardware hardware = Hardware::detect();
+    const int before = sessions();
+    const auto free = free_gpu_memory(hardware.devices());
+    EXPECT_EQ(sessions(), before + 1);
+    ASSERT_EQ(free.size(), 3u);
+    EXPECT_FALSE(free[0]);
+    EXPECT_EQ(free[1], 20000000000u);
+    EXPECT_FALSE(free[2]);  // NVML does not know it
+    free_gpu_memory(hardware.devices().first(1));
+    EXPECT_EQ(sessions(), before + 1) << "a machine without cards";
+}
+
 }  // namespace
 }  // namespace tessera

@@ -87,6 +87,70 @@ bool is_expert(const std::string& name) {
     return name.find("_exps") != std::string::npos;
 }
 
+// Of a card with 82 multiprocessors.
+DeviceDescription cuda_card(const char* id, uint64_t memory, uint64_t free) {
+    DeviceDescription gpu = card(id, "RTX 3090", memory);
+    gpu.kind = "cuda";
+    gpu.processors = 82;
+    gpu.free_memory_bytes = free;
+    return gpu;
+}
+
+constexpr uint64_t kMiB = 1 << 20, kGiB = 1 << 30;
+constexpr uint64_t kContext = (150 + 2 * 82) * kMiB;
+
+TEST(RoomOfDevices, IsFreeMemoryLessAMarginAndTheContextOfACard) {
+    const Hardware hardware({processor(), cuda_card("CUDA0", 24 * kGiB, 20 * kGiB), cuda_card("CUDA1", kGiB, kGiB),
+                             cuda_card("CUDA2", 24 * kGiB, 100 * kMiB), card("SIM0", "RTX 3090", kGiB)});
+    const Devices devices = hardware.devices();
+    EXPECT_EQ(context_bytes(devices, 0), 0u);
+    EXPECT_EQ(context_bytes(devices, 1), kContext);
+    EXPECT_EQ(usable_bytes(devices, 1), 20 * kGiB - 20 * kGiB / 64 - kContext);
+    EXPECT_EQ(context_bytes(devices, 2), kGiB / 8) << "of a small card, at most an eighth";
+    EXPECT_EQ(usable_bytes(devices, 2), kGiB - kGiB / 64 - kGiB / 8);
+    EXPECT_EQ(context_bytes(devices, 3), kContext);
+    EXPECT_EQ(usable_bytes(devices, 3), 0u);
+    EXPECT_EQ(context_bytes(devices, 4), 0u);
+    EXPECT_EQ(usable_bytes(devices, 4), kGiB - kGiB / 32);
+}
+
+TEST(RoomOfDevices, PartsOfACardShareItsContext) {
+    Hardware hardware({processor(), cuda_card("CUDA0", 24 * kGiB, 20 * kGiB), cuda_card("CUDA1", 8 * kGiB, 8 * kGiB)});
+    const uint64_t whole = usable_bytes(hardware.devices(), 1), other = usable_bytes(hardware.devices(), 2);
+    hardware.split_gpu("CUDA0", std::vector<uint64_t>{18 * kGiB, 0, 0});
+    const Devices devices = hardware.devices();
+    ASSERT_EQ(devices.size(), 5u);
+    uint64_t context = 0, usable = 0;
+    for (DeviceIndex part = 1; part <= 3; ++part) {
+        context += context_bytes(devices, part);
+        usable += usable_bytes(devices, part);
+    }
+    // Each is rounded to bytes.
+    EXPECT_GE(context, kContext);
+    EXPECT_LE(context, kContext + 3);
+    EXPECT_NEAR(static_cast<double>(context_bytes(devices, 1)), 0.75 * kContext, 1);
+    EXPECT_NEAR(static_cast<double>(context_bytes(devices, 2)), 0.125 * kContext, 1);
+    EXPECT_NEAR(static_cast<double>(usable), static_cast<double>(whole), 8);
+    EXPECT_EQ(usable_bytes(devices, 4), other);
+    const tsr_device_info card = whole_card(devices, 2);
+    EXPECT_EQ(card.memory_bytes, 24 * kGiB);
+    EXPECT_NEAR(static_cast<double>(card.free_memory_bytes), 20.0 * kGiB, 3);
+
+    // One that is used alone has all of it to leave room for.
+    hardware.keep_gpus(std::vector<std::string>{"CUDA0.1"});
+    EXPECT_EQ(context_bytes(hardware.devices(), 1), kContext);
+}
+
+// Cards of a rig file have no address on a bus.
+TEST(RoomOfDevices, CardsAreToldApartByKindAndIndex) {
+    const Hardware hardware(
+        {processor(), cuda_card("CUDA0", kGiB, kGiB), cuda_card("CUDA1", kGiB, kGiB), card("SIM0", "RTX 3090", kGiB)});
+    const Devices devices = hardware.devices();
+    for (DeviceIndex a = 0; a < devices.size(); ++a) {
+        for (DeviceIndex b = 0; b < devices.size(); ++b) EXPECT_EQ(on_one_card(*devices[a], *devices[b]), a == b);
+    }
+}
+
 constexpr uint64_t kRoom = uint64_t{1} << 30;
 
 TEST_F(FitTest, OneCardIsNotSpreadOverFour) {
@@ -119,9 +183,9 @@ TEST_F(FitTest, NoRoomIsLeftThatTheCpusExpertsCouldUse) {
         const auto memory = static_cast<uint64_t>(static_cast<double>(needed) * share);
         const PlannedModel planned = plan({}, {card("CUDA0", "RTX 3090", memory)});
         const Plan& p = planned.plan;
-        EXPECT_LE(p.memory[1].allocated(), usable_bytes(*p.devices[1]));
+        EXPECT_LE(p.memory[1].allocated(), usable_bytes(p.devices, 1));
         ASSERT_GT(p.memory[1].weights, 0u);
-        const uint64_t idle = usable_bytes(*p.devices[1]) - p.memory[1].allocated();
+        const uint64_t idle = usable_bytes(p.devices, 1) - p.memory[1].allocated();
         std::map<int, std::set<std::string>> devices_of_layer;
         for (const auto& [name, device] : places(p)) {
             if (!is_expert(name)) continue;

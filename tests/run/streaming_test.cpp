@@ -175,7 +175,7 @@ TEST(StreamingPlan, TakesOnlyWhatIsLeft) {
         };
         const DeviceMemory& taken = plan.memory[1];
         return Taken{plan.rules, taken.allocated() - taken.streaming, taken.streaming,
-                     taken.allocated() <= usable_bytes(*plan.devices[1])};
+                     taken.allocated() <= usable_bytes(plan.devices, 1)};
     };
     const auto roomy = planned(0, true);
     ASSERT_GT(roomy.streaming, 0u);
