@@ -205,6 +205,45 @@ Shares shares_of_segments(tsr_type weight) noexcept {
     }
 }
 
+// The same of the rate of dp4a, before 8.0.
+struct Dp4aShares {
+    double pascal, volta;  // 6.1; 7.0 and 7.5
+};
+
+Dp4aShares dp4a_shares(tsr_type weight) noexcept {
+    switch (weight) {
+        case TSR_TYPE_Q4_1:
+        case TSR_TYPE_Q5_1:
+        case TSR_TYPE_Q4_K:
+        case TSR_TYPE_Q5_K:
+            return {0.48, 0.68};
+        case TSR_TYPE_IQ3_KS:
+        case TSR_TYPE_IQ5_KS:
+        case TSR_TYPE_IQ2_XXS:
+            return {0.47, 0.74};
+        case TSR_TYPE_IQ3_XXS:
+        case TSR_TYPE_IQ3_S:
+            return {0.44, 0.73};
+        case TSR_TYPE_Q6_K:
+        case TSR_TYPE_IQ2_S:
+        case TSR_TYPE_IQ2_K:
+        case TSR_TYPE_IQ4_K:
+        case TSR_TYPE_IQ1_M:
+        case TSR_TYPE_IQ1_M_ROW:
+            return {0.46, 0.64};
+        case TSR_TYPE_Q3_K:
+        case TSR_TYPE_IQ2_XS:
+        case TSR_TYPE_IQ3_K:
+        case TSR_TYPE_IQ5_K:
+        case TSR_TYPE_IQ6_K:
+            return {0.41, 0.64};
+        case TSR_TYPE_Q2_K:
+            return {0.42, 0.53};
+        default:
+            return {0.53, 0.76};
+    }
+}
+
 // Multiply-adds a clock and multiprocessor of tiles that are full: the rate of the unit that multiplies, times the
 // share that the instructions beside it allow, times 0.8 for what no instruction count shows.
 double tile_macs_a_clock(tsr_type weight, int64_t k, const Card& card) noexcept {
@@ -216,8 +255,11 @@ double tile_macs_a_clock(tsr_type weight, int64_t k, const Card& card) noexcept 
     // f32: 64 or 128 lanes; per 16 multiply-adds of a thread four loads from shared memory go by.
     if (form == RowForm::kFloats)
         return kWaiting * 0.7 * (geforce || (capability >= 610 && capability < 700) ? 128 : 64);
-    // dp4a: four in each of 128 lanes on 6.1, of 64 later; of 380 instructions of a step 256 are dp4a.
-    if (card.instructions < kTensorCores) return kWaiting * 0.67 * (capability < 700 ? 512 : 256);
+    // dp4a: four in each of 128 lanes on 6.1, of 64 later.
+    if (card.instructions < kTensorCores) {
+        const Dp4aShares shares = dp4a_shares(weight);
+        return kWaiting * (capability < 700 ? 512 * shares.pascal : 256 * shares.volta);
+    }
     if (form == RowForm::kHalves || form == RowForm::kBrainHalves) {
         const double rate = geforce ? 256 : hopper ? 1270 : 1024;  // with sums in f32
         return kWaiting * 0.9 * rate / half_parts(form == RowForm::kBrainHalves);

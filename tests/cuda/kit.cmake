@@ -11,6 +11,10 @@ if(TARGET tessera_emulated_cuda AND NOT TSR_SANITIZE)
     add_dependencies(cuda_provider_test tessera_emulated_cuda tessera_emulated_nvml)
 endif()
 
+if(TARGET tessera_cuda_ops)
+    tessera_test(cuda_estimates_test SOURCES estimates_test.cpp $<TARGET_OBJECTS:tessera_cuda_ops> LIBRARIES tessera_cuda_kit tessera_cpu_kit)
+endif()
+
 set(toolkit "")
 if(TSR_CUDA)
     set(toolkit "${TSR_CUDA_TOOLKIT}")
