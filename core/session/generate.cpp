@@ -136,21 +136,22 @@ void Generator::do_step() {
     const bool only_settles = entries_.empty() || (generated_tokens > 0 && !under_way_.empty());
     const auto start = under_way_.empty() ? Clock::now() : accounted_;
     contained([&] { only_settles ? settle() : compute(); });
-    accounted_ = Clock::now();
-    const double seconds = std::chrono::duration<double>(accounted_ - start).count();
-    counters_.busy_seconds += seconds;
-    if (only_settles || prompt_tokens > 0) {
-        counters_.prompt_seconds += seconds;
-        timings_.prompt_seconds += seconds;
-    } else {
-        counters_.generation_seconds += seconds;
-        timings_.generation_seconds += seconds;
-        timings_.generated_tokens += generated_tokens;
-    }
+    const double seconds = count_busy(start, only_settles || prompt_tokens > 0);
     if (only_settles) return;
+    if (prompt_tokens == 0) timings_.generated_tokens += generated_tokens;
     ++counters_.steps;
     counters_.generated_tokens += generated_tokens;
     adapt_piece(seconds, prompt_tokens > 0 && generated_tokens > 0);
+}
+
+// The time since then as work of the engine; steps under way have been counted up to now.
+double Generator::count_busy(Clock::time_point start, bool prompt) {
+    accounted_ = Clock::now();
+    const double seconds = std::chrono::duration<double>(accounted_ - start).count();
+    counters_.busy_seconds += seconds;
+    (prompt ? counters_.prompt_seconds : counters_.generation_seconds) += seconds;
+    (prompt ? timings_.prompt_seconds : timings_.generation_seconds) += seconds;
+    return seconds;
 }
 
 // Does what may fail, with the requests that then have failed.
@@ -363,7 +364,10 @@ void Generator::finish(Task& task, FinishReason reason) {
 void Generator::cancel(RequestId id) {
     const auto is_it = [&](const auto& task) { return task->answer.id == id; };
     if (const auto at = std::ranges::find_if(active_, is_it); at != active_.end()) {
-        if ((*at)->under_way > 0) contained([&] { settle(); });
+        if ((*at)->under_way > 0) {
+            contained([&] { settle(); });
+            count_busy(accounted_, true);  // only pieces of prompts are under way
+        }
         if (!(*at)->done) finish(**at, FinishReason::kCancelled);
         active_.erase(at);
         return;

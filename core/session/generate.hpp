@@ -140,6 +140,7 @@ class Generator {
     bool make_room(const Task& task, uint64_t pages, uint64_t reserved);
 
     void do_step();
+    double count_busy(std::chrono::steady_clock::time_point start, bool prompt);
     void compute();
     void begin();
     void take_ended();

@@ -1,6 +1,8 @@
 #!/usr/bin/env python3
-"""described_cards_test.py TOOL BUILD: links of emulated cards to the host, and memory that other processes have, reach devices and plans."""
+"""described_cards_test.py TOOL BUILD: links of emulated cards to the host, and memory that other processes have, reach devices and plans; a matrix
+with two uses is there once."""
 import json
+import os
 import subprocess
 import sys
 
@@ -40,4 +42,10 @@ free = plan(["8.6:24GiB"], "CUDA0")[1].get("usable_bytes", 0)
 left = plan(["8.6:24GiB:taken=8GiB"], "CUDA0")[1].get("usable_bytes", 0)
 taken = (8 << 30) - (8 << 30) // 64  # less their part of the margin
 check(0 < left == free - taken, f"8 of 24 GiB are taken: expected {free - taken} bytes, found {left}")
+# A matrix that is both embedding and output: both nodes read it in one layout, which is one copy on the card.
+golden = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "goldens", "llama-gqa.gguf")
+for card in ("8.6:24GiB", "6.1:24GiB"):
+    uses = [(node["device"], operand["layout"]) for node in plan([card], "CUDA0", golden)[0].get("nodes", []) for operand in node["inputs"]
+            if operand.get("storage") == "token_embd.weight"]
+    check(len(uses) == 2 and set(uses) == {("CUDA0", uses[0][1])}, f"{card}: expected one copy for embedding and output, found {uses}")
 sys.exit(failed)
