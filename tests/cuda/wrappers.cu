@@ -33,6 +33,12 @@ SIMT_KERNEL(128, 1) wrapper_floats(WrapperArguments a) {
     }
 }
 
+// Of three words each.
+SIMT_KERNEL(128, 1) wrapper_halves(WrapperArguments a) {
+    for (int i = static_cast<int>(thread_index().x); i < a.count; i += 128)
+        a.out[i] = fma_halves(a.in[3 * i], a.in[3 * i + 1], a.in[3 * i + 2]);
+}
+
 // Shared memory, both kinds, and barriers of the block: out[i] = the sum over the block of in, through a reversal.
 SIMT_KERNEL(128, 1) wrapper_shared(WrapperArguments a) {
     SIMT_SHARED(uint32_t, reversed, 128);

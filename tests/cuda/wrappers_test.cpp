@@ -97,6 +97,53 @@ TEST_F(Wrappers, SixteenBitFloats) {
     });
 }
 
+// The f16 that is nearest to a number, half way the even one.
+uint16_t nearest_half(double value) {
+    const uint16_t near = formats::f32_to_f16(static_cast<float>(value));
+    uint16_t best = near;
+    for (const int other : {near - 1, near + 1}) {
+        const auto candidate = static_cast<uint16_t>(other);
+        const double distance = std::abs(formats::f16_to_f32(candidate) - value),
+                     least = std::abs(formats::f16_to_f32(best) - value);
+        if (distance < least || (distance == least && candidate % 2 == 0)) best = candidate;
+    }
+    return best;
+}
+
+TEST_F(Wrappers, HalvesAreRoundedOnce) {
+    // Exponents near one another, so that sums cancel and lie half way; no result is infinite.
+    Words in = random_words(30000, 2);
+    for (uint32_t& word : in) word = (word & 0x83FF83FFu) | (word >> 2 & 0x0C000C00u) | 0x34003400u;
+    in.insert(in.end(), {0x04010401u, 0x38013801u, 0x80010001u});  // with results below 2^-14
+    const size_t count = in.size() / 3;
+    int twice = 0;
+    for (size_t i = 0; i < count; ++i) {
+        for (int shift = 0; shift < 32; shift += 16) {
+            const auto of = [&](size_t k) {
+                return static_cast<double>(formats::f16_to_f32(static_cast<uint16_t>(in[3 * i + k] >> shift)));
+            };
+            const auto product = formats::f32_to_f16(static_cast<float>(of(0) * of(1)));
+            twice += formats::f32_to_f16(formats::f16_to_f32(product) + static_cast<float>(of(2))) !=
+                     nearest_half(of(0) * of(1) + of(2));
+        }
+    }
+    EXPECT_GT(twice, 1000) << "the inputs tell no rounding of products from none";
+    on_cards([&](Card& card) {
+        const Words out = run(card, "wrapper_halves", 128, in, Words(count), static_cast<int>(count));
+        for (size_t i = 0; i < count; ++i) {
+            for (int shift = 0; shift < 32; shift += 16) {
+                const auto of = [&](size_t k) {
+                    return static_cast<double>(formats::f16_to_f32(static_cast<uint16_t>(in[3 * i + k] >> shift)));
+                };
+                const uint16_t wanted = nearest_half(of(0) * of(1) + of(2));
+                // Zeros may have either sign.
+                if (uint16_t got = static_cast<uint16_t>(out[i] >> shift); got != wanted)
+                    ASSERT_EQ((got | wanted) & 0x7FFFu, 0u) << of(0) << " " << of(1) << " " << of(2);
+            }
+        }
+    });
+}
+
 TEST_F(Wrappers, SharedMemory) {
     on_cards([](Card& card) {
         const Words in = random_words(128);

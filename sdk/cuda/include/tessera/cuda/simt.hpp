@@ -18,6 +18,7 @@
 //   Index {x, y, z}: thread_index() block_index() block_size() grid_size();  lane() in the warp, warp() in the block
 //   half_t, bfloat16_t            to_float (exact), from_float<T> (to nearest even)
 //   pack<T>(float, float)         two of them in a uint32_t, the first in the low half; unpack_low, unpack_high<T>
+//   fma_halves(a, b, c)           a b + c of both f16 of such words, rounded once
 //   sync_block() sync_warp(mask) named_barrier_sync(id, threads) named_barrier_arrive(id, threads)
 //   fence_block() fence_device()
 //   shuffle(v, lane) shuffle_xor(v, mask) shuffle_down(v, delta) by all lanes of a warp; T: int, unsigned, float

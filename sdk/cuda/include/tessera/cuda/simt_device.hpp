@@ -94,6 +94,12 @@ SIMT_DEVICE float unpack_high(uint32_t pair) {
     return to_float(T{static_cast<uint16_t>(pair >> 16)});
 }
 
+SIMT_DEVICE uint32_t fma_halves(uint32_t a, uint32_t b, uint32_t c) {
+    uint32_t result;
+    asm("fma.rn.f16x2 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(c));
+    return result;
+}
+
 // ---- order ----
 
 inline constexpr unsigned kFullWarp = 0xFFFFFFFFu;

@@ -142,6 +142,19 @@ float unpack_high(uint32_t pair) {
     return to_float(T{static_cast<uint16_t>(pair >> 16)});
 }
 
+// The sum is exact in f64 or so far from half way between two f16 that its rounding does not show.
+inline uint32_t fma_halves(uint32_t a, uint32_t b, uint32_t c) {
+    const auto number = [](uint32_t pair, int shift) {
+        return static_cast<double>(__builtin_bit_cast(_Float16, static_cast<uint16_t>(pair >> shift)));
+    };
+    uint32_t result = 0;
+    for (int shift = 0; shift < 32; shift += 16) {
+        const double exact = number(a, shift) * number(b, shift) + number(c, shift);
+        result |= static_cast<uint32_t>(__builtin_bit_cast(uint16_t, static_cast<_Float16>(exact))) << shift;
+    }
+    return result;
+}
+
 // ---- order ----
 
 inline constexpr unsigned kFullWarp = 0xFFFFFFFFu;
