@@ -204,14 +204,25 @@ constexpr Table16 table16(const int8_t (&values)[16], int shift = 0) {
     return table;
 }
 
-// The values of the eight nibbles of a word: of those in the low halves of the bytes, and of those in the high halves.
+// How nibbles choose from a table: their lower three bits within a half of it, and which half, to choose bytes by.
+SIMT_DEVICE uint32_t within_half(uint32_t word) {
+    return word & 0x77777777u;
+}
+SIMT_DEVICE uint32_t halves_to_choose(uint32_t word) {
+    return (word & 0x88888888u) >> 1 | 0x32103210u;
+}
+// The values of the eight nibbles of a word in their order: of the lower four and of the upper four.
+SIMT_DEVICE void look_up_neighbours(const Table16& table, uint32_t within, uint32_t half, uint32_t& first,
+                                    uint32_t& second) {
+    first = byte_permute(byte_permute(table.words[0], table.words[1], within),
+                         byte_permute(table.words[2], table.words[3], within), half);
+    second = byte_permute(byte_permute(table.words[0], table.words[1], within >> 16),
+                          byte_permute(table.words[2], table.words[3], within >> 16), half >> 16);
+}
+// The same, of those in the low halves of the bytes, and of those in the high halves.
 SIMT_DEVICE void look_up(const Table16& table, uint32_t word, uint32_t& low, uint32_t& high) {
-    const uint32_t which = word & 0x77777777u;                      // within a half of the table
-    const uint32_t half = (word & 0x88888888u) >> 1 | 0x32103210u;  // and which half, to choose bytes by
-    const uint32_t first = byte_permute(byte_permute(table.words[0], table.words[1], which),
-                                        byte_permute(table.words[2], table.words[3], which), half);
-    const uint32_t second = byte_permute(byte_permute(table.words[0], table.words[1], which >> 16),
-                                         byte_permute(table.words[2], table.words[3], which >> 16), half >> 16);
+    uint32_t first, second;
+    look_up_neighbours(table, within_half(word), halves_to_choose(word), first, second);
     low = byte_permute(first, second, 0x6420);
     high = byte_permute(first, second, 0x7531);
 }

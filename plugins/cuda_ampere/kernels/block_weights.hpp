@@ -33,72 +33,6 @@ struct BlockShared {
     }
 };
 
-// By what products of codes and integers of scales can be multiplied so that they stay below 2^15 - 128: the larger
-// they are, the smaller is beside them what rounding of biased sums costs.
-constexpr int split_factor(int type) {
-    switch (type) {
-        case TSR_TYPE_IQ2_K:  // 31 * 8
-            return 128;
-        case TSR_TYPE_IQ2_XS:  // 43 * 31
-        case TSR_TYPE_IQ2_S:
-        case TSR_TYPE_IQ3_K:  // 63 * 31
-            return 16;
-        case TSR_TYPE_IQ4_K:  // 127 * 32
-        case TSR_TYPE_IQ5_K:
-            return 8;
-        case TSR_TYPE_IQ6_K:  // 127 * 128
-            return 2;
-        default:  // q6_K: 128 * 128
-            return 1;
-    }
-}
-
-// The same of formats with a scale for 16 elements, where codes are stored times the integer of their scale, times
-// kFactor, as two int8: 256 times the first and the second. Only blocks have a scale. kParts: threads that decode a
-// row.
-template <int kOutputs, int kParts, int kFactor>
-struct SplitShared {
-    simt::UInt4 codes[2][2][kOutputs * 4];
-    alignas(8) float scales[2][1][kOutputs + 16];
-    alignas(8) float bias[2][kOutputs];
-    simt::UInt4 minimums[1][1];
-
-    SIMT_DEVICE void begin() {}
-    SIMT_DEVICE void set_piece(int segment, int row, int piece, const uint32_t (&words)[4], int scale, float) {
-        // Two products to a word, from codes with 128 added. 0x8080 more than they are, they lie between 0 and 65535:
-        // nothing is carried, and of each byte 128 has to be taken away.
-        const auto factor = static_cast<uint32_t>(scale * kFactor);
-        const uint32_t offset = (0x8080u - 128u * factor) * 0x10001u;
-        uint32_t even[4], odd[4];
-        SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            const uint32_t positive = piece_bits::centred(words[i]);
-            even[i] = (positive & 0x00FF00FFu) * factor + offset;
-            odd[i] = (positive >> 8 & 0x00FF00FFu) * factor + offset;
-        }
-        set_products(segment, row, piece, even, odd);
-    }
-    // 0x8080 more than the products of elements 4 i and 4 i + 2, and of 4 i + 1 and 4 i + 3.
-    SIMT_DEVICE void set_products(int segment, int row, int piece, const uint32_t (&even)[4],
-                                  const uint32_t (&odd)[4]) {
-        using namespace simt;
-        uint32_t high[4], low[4];
-        SIMT_UNROLL
-        for (int i = 0; i < 4; ++i) {
-            high[i] = piece_bits::centred(byte_permute(even[i], odd[i], 0x7351));
-            low[i] = piece_bits::centred(byte_permute(even[i], odd[i], 0x6240));
-        }
-        const int to = swizzled(row, piece);
-        codes[segment % 2][0][to] = UInt4{high[0], high[1], high[2], high[3]};
-        codes[segment % 2][1][to] = UInt4{low[0], low[1], low[2], low[3]};
-    }
-    SIMT_DEVICE void set_scales(int segment, int row, int part, float d, int) {
-        const float scale = d * (1.f / kFactor);
-        if (part == 0) scales[segment % 2][0][row] = scale;
-        if (segment == 0) bias[part][row] = kMagic * scale * (4 * 257 / kParts);
-    }
-};
-
 // BlockWeights<type, parts> is what one of the `parts` threads (1 or 2) of a row of the weight holds of a segment:
 //
 //   kGroup                              elements that share a scale; at most 64
@@ -119,14 +53,16 @@ inline constexpr int kPiecesOfBlock = 16;
 // kMagic have to stay finite; up to 2^-100 they become zero.
 template <int kType>
 inline constexpr float kScaleUnit = kType == TSR_TYPE_MXFP4 ? 1.f / (1 << 27) : 1.f;
+// The bits of 2^(e - 128) times the unit, or zero.
+SIMT_DEVICE float mxfp4_scale(uint32_t e) {
+    return simt::bits_as<float>(simt::maximum(static_cast<int>(e) - 28, 0) << 23);
+}
 // Of 32 elements.
 template <int kType>
 SIMT_DEVICE float scale_of(const char* block, int pair, float row_scale) {
     using F = Format<kType>;
     if constexpr (kType == TSR_TYPE_MXFP4) {
-        // The bits of 2^(e - 128) times the unit, or zero.
-        const auto e = static_cast<int>(piece_bits::byte_at(F::block(block, static_cast<unsigned>(pair))));
-        return simt::bits_as<float>(simt::maximum(e - 28, 0) << 23);
+        return mxfp4_scale(piece_bits::byte_at(F::block(block, static_cast<unsigned>(pair))));
     } else {
         return F::at(block, static_cast<unsigned>(pair), 0, row_scale).scale;
     }

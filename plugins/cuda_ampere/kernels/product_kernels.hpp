@@ -1,7 +1,9 @@
 // TESSERA_PRODUCT(name, type): the kernels of products of many rows with weights of a block format.
 #pragma once
 
+#include "block_weights_entries.hpp"
 #include "block_weights_iq1_m.hpp"
+#include "block_weights_iq3_ks.hpp"
 #include "tiles_blocks.hpp"
 #include "tiles_half.hpp"
 #include "tiles_mma.hpp"

@@ -4,6 +4,7 @@
 #include "../../cuda/kernels/piece_codebook.hpp"
 #include "../../cuda/kernels/piece_small.hpp"
 #include "block_weights_iq1_m.hpp"
+#include "block_weights_nibbles.hpp"
 #include "tiles_blocks.hpp"
 
 namespace tessera::cuda_kernels {

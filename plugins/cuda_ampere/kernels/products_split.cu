@@ -4,7 +4,8 @@
 #include "../../cuda/kernels/piece_codebook.hpp"
 #include "../../cuda/kernels/piece_k.hpp"
 #include "../../cuda/kernels/piece_levels.hpp"
-#include "block_weights_iq6_k.hpp"
+#include "block_weights_iq2.hpp"
+#include "block_weights_levels.hpp"
 #include "tiles_blocks.hpp"
 
 #define TESSERA_PRODUCT_SPLIT(name, type)                               \

@@ -18,6 +18,7 @@
 #pragma once
 
 #include "block_weights.hpp"
+#include "split_shared.hpp"
 #include "write_tile.hpp"
 
 namespace tessera::cuda_kernels {
@@ -41,6 +42,11 @@ struct WeightsOf : BlockWeights<kType, kParts> {};
 template <int kType, int kParts>
 struct WeightsOf<kType, kParts, true> : SplitWeights<kType, kParts> {};
 
+// The same value; compilers do not compute it anew, from what it was made of, where it is used.
+SIMT_DEVICE int kept(int value) {
+    return simt::shuffle(value, static_cast<int>(simt::lane()));
+}
+
 // A block computes 64 rows of 128 outputs, or 128 rows of tile_outputs_of_blocks; each of its four warps 64 rows.
 template <int kType, int kWarpsOfRows, bool kSplit>
 struct BlockTile {
@@ -55,24 +61,24 @@ struct BlockTile {
 
     float sums[4][kColumns][4];  // by 16 rows, by 8 outputs, as mma has them
     int begin[4];                // kMagicBits, in registers that stay
-    int count;                   // of rows of this warp
+    // Bit i: whether the warp's 16 rows from 16 i on have any. From a vote, so that compilers know it to be the same in
+    // all lanes, and that the lanes are together behind a branch.
+    unsigned filled;
     // What a lane reads of a segment of x and of weights: fragments of 16 rows and of 16 outputs, ratios and sums of
     // codes, scales, minimums.
-    const char *x, *x_rows, *codes[2];  // codes: of the first and the second 32 elements
+    const char *x, *x_rows;
     const Shared* shared;
-    int column;
+    int codes;            // where those of the first 32 elements begin, in bytes
+    int outputs, column;  // the first of the warp, and of the lane
 
     SIMT_DEVICE void place(const simt::UInt4* x_shared, const Shared& weights, int row, int output) {
         const auto l = static_cast<int>(simt::lane());
-        const char* rows = at<char>(static_cast<const void*>(x_shared), row * kSegmentBytes);
-        x = rows + l % 16 * kSegmentBytes + l / 16 * 16;
-        x_rows = rows + kSegmentElements;
-        SIMT_UNROLL
-        for (int half = 0; half < 2; ++half)
-            codes[half] = at<char>(static_cast<const void*>(weights.codes),
-                                   16 * swizzled(output + l % 8 + l / 16 * 8, 2 * half + l / 8 % 2));
+        x = at<char>(static_cast<const void*>(x_shared), kept((row + l % 16) * kSegmentBytes + l / 16 * 16));
+        x_rows = at<char>(static_cast<const void*>(x_shared), row * kSegmentBytes + kSegmentElements);
+        codes = kept(16 * swizzled(output + l % 8 + l / 16 * 8, l / 8 % 2));
         shared = &weights;
-        column = output;
+        outputs = output;
+        column = output + l % 4 * 2;
     }
 
     // To the units of the block that begins.
@@ -81,7 +87,7 @@ struct BlockTile {
         float bias[kColumns][2];
         SIMT_UNROLL
         for (int j = 0; j < kColumns; ++j) {
-            const int first = column + 8 * j + static_cast<int>(lane()) % 4 * 2;
+            const int first = column + 8 * j;
             bias[j][0] = bias[j][1] = 0;
             SIMT_UNROLL
             for (int part = 0; part < kParts; ++part) {
@@ -91,7 +97,7 @@ struct BlockTile {
         }
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
-            if (16 * i >= count) break;
+            if (!(filled >> i & 1)) break;
             const char* of = x_rows + (buffer * kRows + 16 * i + static_cast<int>(lane()) / 4) * kSegmentBytes;
             const float ratio[2] = {*at<float>(of, 0), *at<float>(of, 8 * kSegmentBytes)};
             SIMT_UNROLL
@@ -100,6 +106,15 @@ struct BlockTile {
                 for (int e = 0; e < 4; ++e) sums[i][j][e] = fmaf(sums[i][j][e], ratio[e / 2], bias[j][e % 2]);
             }
         }
+    }
+
+    // Of split products: 256 times the first sums and the second.
+    SIMT_DEVICE void add_split(int i, int j, const int (&high)[4], const int (&low)[4], const float (&scale)[2]) {
+        using namespace simt;
+        SIMT_UNROLL
+        for (int e = 0; e < 4; ++e)
+            sums[i][j][e] =
+                fmaf(fmaf(bits_as<float>(high[e]), 256.f, bits_as<float>(low[e])), scale[e % 2], sums[i][j][e]);
     }
 
     SIMT_DEVICE void add(int i, int j, const int (&c)[4], const float (&scale)[2]) {
@@ -113,18 +128,19 @@ struct BlockTile {
         using namespace simt;
         SIMT_UNROLL
         for (int j = 0; j < kColumns; ++j) {
-            const auto two = *reinterpret_cast<const Float2*>(
-                &shared->scales[buffer][group][column + 8 * j + static_cast<int>(lane()) % 4 * 2]);
+            const auto two = *reinterpret_cast<const Float2*>(&shared->scales[buffer][group][column + 8 * j]);
             scale[j][0] = two.x, scale[j][1] = two.y;
         }
     }
 
     // Fragments of the outputs of a warp: of the first or the second 32 elements of a segment.
     SIMT_DEVICE void load_codes(int plane, int half, uint32_t (&b)[kColumns][2]) const {
+        // Two pieces further in the order of swizzled.
+        const char* from = at<char>(static_cast<const void*>(shared->codes), codes ^ 32 * half);
         SIMT_UNROLL
         for (int j = 0; j < kColumns; j += 2) {
             uint32_t r[4];
-            simt::ldmatrix_x4(r, codes[half] + (plane * kOutputs + 8 * j) * kSegmentElements);
+            simt::ldmatrix_x4(r, from + (plane * kOutputs + 8 * j) * kSegmentElements);
             b[j][0] = r[0], b[j][1] = r[1], b[j + 1][0] = r[2], b[j + 1][1] = r[3];
         }
     }
@@ -144,7 +160,7 @@ struct BlockTile {
             }
             SIMT_UNROLL
             for (int i = 0; i < 4; ++i) {
-                if (16 * i >= count) break;
+                if (!(filled >> i & 1)) break;
                 uint32_t a[4];
                 ldmatrix_x4(a, x + (buffer * kRows + 16 * i) * kSegmentBytes + 32 * half);
                 SIMT_UNROLL
@@ -173,26 +189,24 @@ struct BlockTile {
             SIMT_UNROLL
             for (int half = 0; half < 2; ++half) load_codes(2 * buffer + plane, half, b[plane][half]);
         }
-        float scale[2][kColumns][2];  // by plane
-        load_scales(buffer, 0, scale[1]);
-        SIMT_UNROLL
-        for (int j = 0; j < kColumns; ++j) scale[0][j][0] = scale[1][j][0] * 256, scale[0][j][1] = scale[1][j][1] * 256;
+        float scale[kColumns][2];
+        load_scales(buffer, 0, scale);
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
-            if (16 * i >= count) break;
+            if (!(filled >> i & 1)) break;
             uint32_t a[2][4];
             SIMT_UNROLL
             for (int half = 0; half < 2; ++half)
                 ldmatrix_x4(a[half], x + (buffer * kRows + 16 * i) * kSegmentBytes + 32 * half);
             SIMT_UNROLL
             for (int j = 0; j < kColumns; ++j) {
+                int c[2][4];
                 SIMT_UNROLL
                 for (int plane = 0; plane < 2; ++plane) {
-                    int c[4];
-                    mma_s8_to(c, a[0], b[plane][0][j], begin);
-                    mma_s8(c, a[1], b[plane][1][j]);
-                    add(i, j, c, scale[plane][j]);
+                    mma_s8_to(c[plane], a[0], b[plane][0][j], begin);
+                    mma_s8(c[plane], a[1], b[plane][1][j]);
                 }
+                add_split(i, j, c[0], c[1], scale[j]);
             }
         }
     }
@@ -203,10 +217,10 @@ struct BlockTile {
         uint32_t b[kColumns / 4][4];
         SIMT_UNROLL
         for (int j = 0; j < kColumns / 4; ++j)
-            ldmatrix_x4(b[j], &shared->minimums[set][column + 32 * j + static_cast<int>(lane())]);
+            ldmatrix_x4(b[j], &shared->minimums[set][outputs + 32 * j + static_cast<int>(lane())]);
         SIMT_UNROLL
         for (int i = 0; i < 4; i += 2) {
-            if (16 * i >= count) break;
+            if (!(filled >> i & 1)) break;
             uint32_t a[4];  // of two times 16 rows; rows past the last tile of 16 are not used
             ldmatrix_x4(a, x_rows + (buffer * kRows + 16 * i + static_cast<int>(lane())) * kSegmentBytes);
             SIMT_UNROLL
@@ -270,7 +284,7 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
     const int row_warp = static_cast<int>(warp()) % kWarpsOfRows * 64,
               column_warp = static_cast<int>(warp()) / kWarpsOfRows * 8 * Product::kColumns;
     Product product;
-    product.count = tile.count - row_warp;
+    product.filled = vote_ballot(16 * static_cast<int>(lane()) < tile.count - row_warp);
     product.place(x_shared, weight_shared[0], row_warp, column_warp);
     if (t < 4) begin[t] = kMagicBits;
     SIMT_UNROLL
@@ -279,6 +293,7 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
 
     copy_x(0, 0);
     weight_shared[0].begin();
+    if constexpr (requires { ahead.begin(); }) ahead.begin();
     ahead.load(weight, row_scale, 0, part);
     ahead.store(weight_shared[0], 0, column, part);
     sync_block();
@@ -320,7 +335,7 @@ SIMT_DEVICE void multiply_tile_blocks(const Tiles& a) {
                 product.sums[i][j][e] = product.sums[i][j][e] * scale * (1.f / block_weights::kScaleUnit<kType>);
         }
     }
-    write_mma_tile(a, product.sums, targets + row_warp, product.count, first_column, column_warp);
+    write_mma_tile(a, product.sums, targets + row_warp, tile.count - row_warp, first_column, column_warp);
 }
 
 }  // namespace tessera::cuda_kernels
