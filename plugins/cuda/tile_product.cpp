@@ -112,67 +112,69 @@ Shares shares_of_blocks(tsr_type weight) noexcept {
     switch (weight) {
         case TSR_TYPE_Q4_0:
         case TSR_TYPE_Q8_0:
-            return {0.83, 1, 0.45};
+            return {0.84, 1, 0.45};
         case TSR_TYPE_Q4_1:
-            return {0.83, 0.67, 0.43};
+            return {0.84, 0.67, 0.43};
         case TSR_TYPE_Q5_0:
-            return {0.79, 1, 0.41};
+            return {0.80, 1, 0.43};
         case TSR_TYPE_Q5_1:
-            return {0.79, 0.67, 0.43};
+            return {0.80, 0.67, 0.43};
         case TSR_TYPE_Q6_0:
-            return {0.82, 1, 0.40};
+            return {0.83, 1, 0.43};
         case TSR_TYPE_IQ4_NL:
-            return {0.76, 1, 0.37};
+            return {0.83, 1, 0.42};
         case TSR_TYPE_MXFP4:
-            return {0.72, 1, 0.35};
+            return {0.83, 1, 0.41};
         case TSR_TYPE_Q8_ROW:
-            return {0.86, 1, 0.51};
+            return {0.87, 1, 0.51};
         case TSR_TYPE_IQ1_S_ROW:
-            return {0.81, 1, 0.40};
+            return {0.82, 1, 0.42};
         case TSR_TYPE_IQ1_M_ROW:
-            return {0.74, 0.63, 0.36};
+            return {0.78, 0.63, 0.38};
         case TSR_TYPE_Q4_K:
         case TSR_TYPE_Q5_K:
-            return {0.84, 0.89, 0.43};
+            return {0.85, 0.89, 0.43};
         case TSR_TYPE_Q2_K:
-            return {0.80, 0.80, 0.44};
+            return {0.81, 0.80, 0.47};
         case TSR_TYPE_Q3_K:
-            return {0.80, 1, 0.42};
+            return {0.81, 1, 0.45};
         case TSR_TYPE_Q6_K:
-            return {0.50, 0.98, 0.27};
+            return {0.50, 1, 0.27};
         case TSR_TYPE_Q8_K_F16:
-            return {0.84, 1, 0.45};
+            return {0.85, 1, 0.45};
         case TSR_TYPE_IQ4_XS:
         case TSR_TYPE_IQ2_KS:
-            return {0.84, 1, 0.41};
+            return {0.84, 1, 0.43};
         case TSR_TYPE_IQ3_KS:
-            return {0.75, 1, 0.37};
+            return {0.85, 1, 0.44};
         case TSR_TYPE_IQ4_KS:
-            return {0.78, 1, 0.38};
-        case TSR_TYPE_IQ5_KS:
+            return {0.82, 1, 0.40};
         case TSR_TYPE_IQ2_XXS:
-            return {0.65, 1, 0.32};
+            return {0.77, 1, 0.40};
+        case TSR_TYPE_IQ5_KS:
+            return {0.68, 1, 0.34};
         case TSR_TYPE_IQ3_XXS:
-            return {0.60, 1, 0.29};
+            return {0.72, 1, 0.35};
         case TSR_TYPE_IQ3_S:
-            return {0.62, 1, 0.30};
+            return {0.64, 1, 0.32};
         case TSR_TYPE_IQ1_S:
-            return {0.81, 1, 0.39};
+            return {0.82, 1, 0.42};
         case TSR_TYPE_IQ1_M:
-            return {0.79, 0.89, 0.38};
+            return {0.81, 0.89, 0.41};
         case TSR_TYPE_IQ2_XS:
+            return {0.50, 0.86, 0.26};
         case TSR_TYPE_IQ2_S:
-            return {0.46, 0.82, 0.22};
+            return {0.50, 0.88, 0.26};
         case TSR_TYPE_IQ2_K:
-            return {0.50, 0.96, 0.26};
+            return {0.50, 1, 0.27};
         case TSR_TYPE_IQ3_K:
-            return {0.45, 0.78, 0.22};
+            return {0.50, 0.82, 0.27};
         case TSR_TYPE_IQ4_K:
-            return {0.49, 0.88, 0.24};
+            return {0.50, 0.93, 0.27};
         case TSR_TYPE_IQ5_K:
-            return {0.43, 0.78, 0.21};
+            return {0.50, 0.82, 0.26};
         case TSR_TYPE_IQ6_K:
-            return {0.43, 0.68, 0.21};
+            return {0.50, 0.71, 0.27};
         default:
             return {0.43, 0.63, 0.21};
     }
