@@ -66,22 +66,23 @@ SIMT_KERNEL(128, 1) wrapper_named_barriers(WrapperArguments a) {
     }
 }
 
-// 10 results a lane.
+// 11 results a lane.
 SIMT_KERNEL(32, 1) wrapper_warp(WrapperArguments a) {
     const unsigned i = lane();
     const uint32_t value = a.in[i];
-    a.out[10 * i] = shuffle(value, static_cast<int>((i * 7 + 3) % 32));
-    a.out[10 * i + 1] = shuffle_xor(value, 5);
-    a.out[10 * i + 2] = bits_as<uint32_t>(shuffle_down(bits_as<float>(value), 4));
-    a.out[10 * i + 3] = vote_any(value == a.in[31]) ? 1u : 0u;
-    a.out[10 * i + 4] = vote_all(value == a.in[31]) ? 1u : 0u;
-    a.out[10 * i + 5] = vote_ballot(value % 3 == 0);
+    a.out[11 * i] = shuffle(value, static_cast<int>((i * 7 + 3) % 32));
+    a.out[11 * i + 1] = shuffle_xor(value, 5);
+    a.out[11 * i + 2] = bits_as<uint32_t>(shuffle_down(bits_as<float>(value), 4));
+    a.out[11 * i + 3] = vote_any(value == a.in[31]) ? 1u : 0u;
+    a.out[11 * i + 4] = vote_all(value == a.in[31]) ? 1u : 0u;
+    a.out[11 * i + 5] = vote_ballot(value % 3 == 0);
     sync_warp();
-    a.out[10 * i + 6] = static_cast<uint32_t>(shuffle(static_cast<int>(value), 31));
-    a.out[10 * i + 7] = byte_permute(value, ~value, 0x3F95);
+    a.out[11 * i + 6] = static_cast<uint32_t>(shuffle(static_cast<int>(value), 31));
+    a.out[11 * i + 7] = byte_permute(value, ~value, 0x3F95);
     const float fraction = bits_as<float>(0x3F800000u | value >> 9);
-    a.out[10 * i + 8] = bits_as<uint32_t>(reduce_sum(fraction));
-    a.out[10 * i + 9] = bits_as<uint32_t>(reduce_maximum(-fraction));
+    a.out[11 * i + 8] = bits_as<uint32_t>(reduce_sum(fraction));
+    a.out[11 * i + 9] = bits_as<uint32_t>(reduce_maximum(-fraction));
+    a.out[11 * i + 10] = multiply_high(value, ~value << 7);
 }
 
 SIMT_KERNEL(128, 1) wrapper_dp4a(WrapperArguments a) {

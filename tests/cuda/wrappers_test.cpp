@@ -166,7 +166,7 @@ TEST_F(Wrappers, NamedBarriers) {
 TEST_F(Wrappers, Warps) {
     on_cards([](Card& card) {
         const Words in = random_words(32);
-        const Words out = run(card, "wrapper_warp", 32, in, Words(320));
+        const Words out = run(card, "wrapper_warp", 32, in, Words(352));
         float sums[32], maximum = -2;
         for (uint32_t i = 0; i < 32; ++i) {
             sums[i] = std::bit_cast<float>(0x3F800000u | in[i] >> 9);
@@ -179,20 +179,21 @@ TEST_F(Wrappers, Warps) {
         uint32_t ballot = 0;
         for (uint32_t i = 0; i < 32; ++i) ballot |= (in[i] % 3 == 0 ? 1u : 0u) << i;
         for (uint32_t i = 0; i < 32; ++i) {
-            EXPECT_EQ(out[10 * i], in[(i * 7 + 3) % 32]);
-            EXPECT_EQ(out[10 * i + 1], in[i ^ 5]);
-            EXPECT_EQ(out[10 * i + 2], in[i + 4 < 32 ? i + 4 : i]);
-            EXPECT_EQ(out[10 * i + 3], 1u);
-            EXPECT_EQ(out[10 * i + 4], 0u);
-            EXPECT_EQ(out[10 * i + 5], ballot);
-            EXPECT_EQ(out[10 * i + 6], in[31]);
+            EXPECT_EQ(out[11 * i], in[(i * 7 + 3) % 32]);
+            EXPECT_EQ(out[11 * i + 1], in[i ^ 5]);
+            EXPECT_EQ(out[11 * i + 2], in[i + 4 < 32 ? i + 4 : i]);
+            EXPECT_EQ(out[11 * i + 3], 1u);
+            EXPECT_EQ(out[11 * i + 4], 0u);
+            EXPECT_EQ(out[11 * i + 5], ballot);
+            EXPECT_EQ(out[11 * i + 6], in[31]);
             // Of the eight bytes, from the low end: byte 5, the signs of bytes 1 and 7, byte 3.
             const uint32_t a = in[i], b = ~a;
             const uint32_t first_sign = a >> 15 & 1, second_sign = b >> 31;
-            EXPECT_EQ(out[10 * i + 7],
+            EXPECT_EQ(out[11 * i + 7],
                       (b >> 8 & 255) | first_sign * 0xFF00u | second_sign * 0xFF0000u | (a >> 24) << 24);
-            EXPECT_EQ(out[10 * i + 8], std::bit_cast<uint32_t>(sums[i]));
-            EXPECT_EQ(out[10 * i + 9], std::bit_cast<uint32_t>(maximum));
+            EXPECT_EQ(out[11 * i + 8], std::bit_cast<uint32_t>(sums[i]));
+            EXPECT_EQ(out[11 * i + 9], std::bit_cast<uint32_t>(maximum));
+            EXPECT_EQ(out[11 * i + 10], static_cast<uint32_t>(uint64_t{a} * (b << 7) >> 32));
         }
     });
 }

@@ -42,6 +42,7 @@
 //   byte_permute(a, b, selector)  each of the low four nibbles of the selector picks one of the eight bytes of a and b;
 //   if
 //                                 its highest bit is set, eight times that byte's sign bit
+//   multiply_high(a, b)           the upper 32 bits of the product of two uint32_t
 //   minimum(a, b) maximum(a, b) bits_as<To>(from)
 #pragma once
 

@@ -365,6 +365,9 @@ SIMT_DEVICE uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
     asm("prmt.b32 %0, %1, %2, %3;" : "=r"(result) : "r"(a), "r"(b), "r"(selector));
     return result;
 }
+SIMT_DEVICE uint32_t multiply_high(uint32_t a, uint32_t b) {
+    return __umulhi(a, b);
+}
 template <class To, class From>
 SIMT_DEVICE To bits_as(const From& from) {
     return __builtin_bit_cast(To, from);

@@ -427,6 +427,9 @@ inline uint32_t byte_permute(uint32_t a, uint32_t b, uint32_t selector) {
     }
     return result;
 }
+inline uint32_t multiply_high(uint32_t a, uint32_t b) {
+    return static_cast<uint32_t>(uint64_t{a} * b >> 32);
+}
 template <class To, class From>
 To bits_as(const From& from) {
     return __builtin_bit_cast(To, from);
