@@ -196,16 +196,16 @@ void matmul(const std::string& op, const Use& use) {
         }
     }
     for (const auto& [type, k] : kRowsOfVectors) {
-        for (const int64_t batch : {1, 2}) {
-            const int64_t n = 13, rows = 1;
+        // Rows of the weight may lie apart.
+        for (const Size s : {Size{13, 1, 1, 0}, Size{13, 2, 1, 0}, Size{29, 1, 1, 16}, Size{37, 1, 1, 8}}) {
             Case c(op,
                    text("%s k=%lld n=%lld batch=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
-                        static_cast<long long>(n), static_cast<long long>(batch), static_cast<long long>(rows)));
-            c.fill(c.input("x", TSR_TYPE_F32, {k, batch, rows}, kActivation, kRows));
-            c.fill(c.input("weight", type, {k, n, batch}, kWeight), weight_size(k));
-            c.output("out", TSR_TYPE_F32, {n, batch, rows}, kRows);
+                        static_cast<long long>(s.n), static_cast<long long>(s.batch), static_cast<long long>(s.rows)));
+            c.fill(c.input("x", TSR_TYPE_F32, {k, s.batch, s.rows}, kActivation, kRows));
+            c.fill(c.input("weight", type, {k, s.n, s.batch}, kWeight, TSR_RANGE_FIXED, s.gap), weight_size(k));
+            c.output("out", TSR_TYPE_F32, {s.n, s.batch, s.rows}, kRows);
             c.tolerance = tolerance_of(type);
-            c.row_ranges(static_cast<int32_t>(rows));
+            c.row_ranges(static_cast<int32_t>(s.rows));
             use(c);
         }
     }
@@ -401,7 +401,7 @@ void matmul_id(const std::string& op, const Use& use) {
         }
     }
     for (const auto& [type, k] : kRowsOfVectors) {
-        const int64_t n = 13, experts = 3, used = 2, rows = 3;
+        const int64_t n = 21, experts = 3, used = 2, rows = 3;
         Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                         static_cast<long long>(n), static_cast<long long>(rows)));
         c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
