@@ -16,7 +16,7 @@ namespace tessera::cuda_kernels {
 inline constexpr int kWideElements = 64;  // of a lane
 
 // Parts of rows on their way from global memory to shared memory, in vectors of type Vector, of which rows are
-// multiples and at multiples.
+// multiples and at multiples. What is past the end of rows is not loaded, so that anything may be stored there.
 template <int kPartBytes, int kOutputs, class Vector>
 class WideStream {
     static constexpr int kVectors = kPartBytes / static_cast<int>(sizeof(Vector)), kLoads = (kVectors + 31) / 32;
@@ -67,7 +67,7 @@ class WideStream {
 
     const char* next_[kOutputs];  // this lane's first vector of the part
     int left_;                    // bytes from there to the end of the row
-    Vector vectors_[kOutputs][kLoads] = {};
+    Vector vectors_[kOutputs][kLoads];
 };
 
 template <int kType, int kOutputs, class Vector>

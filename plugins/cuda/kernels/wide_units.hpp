@@ -229,7 +229,7 @@ struct WideUnit<TSR_TYPE_Q6_K> {
     int times[2];
 
     SIMT_DEVICE WideUnit(unsigned lane)
-        : exchanged(lane / 4 % 2 != 0 && lane % 2 == 0),
+        : exchanged(exchanges(lane)),
           part(lane / 2 % 2),
           odd(lane % 2),
           begin_(lane / 4 * sizeof(formats::BlockQ6K)),
@@ -240,8 +240,9 @@ struct WideUnit<TSR_TYPE_Q6_K> {
           times{exchanged ? 4 : 16, exchanged ? 16 : 4} {}
     SIMT_DEVICE unsigned begin() const { return begin_; }
     SIMT_DEVICE static LaneRow row(const char* row, unsigned scales_begin, unsigned sums_begin, unsigned lane) {
-        const unsigned half = lane / 2, odd = lane % 2;
-        return {row + 128 * half + 16 * odd, row + scales_begin + 16 * half, row + sums_begin + 32 * half + 4 * odd};
+        const unsigned half = lane / 2, odd = lane % 2, e = exchanges(lane) ? 1 : 0;
+        return {row + 128 * half + 16 * odd + 32 * e, row + scales_begin + 16 * half,
+                row + sums_begin + 32 * half + 4 * odd + 8 * e};
     }
     SIMT_DEVICE Activations load(const LaneRow& row) const {
         using namespace wide_units;
@@ -250,11 +251,13 @@ struct WideUnit<TSR_TYPE_Q6_K> {
         // How often they count what they count, and by how much less than 32 products are too large.
         const float scales[4] = {d.x, d.y, d.z * 0.0625f, d.w * 0.0625f};
         const float middles[4] = {-32, -32, exchanged ? 8.f : -24.f, exchanged ? -24.f : 8.f};
+        const char* codes[2] = {row.codes, row.codes + (exchanged ? -32 : 32)};  // of i = 0 and 1
+        const char* sums[2] = {row.sums, row.sums + (exchanged ? -8 : 8)};
         SIMT_UNROLL
         for (int i = 0; i < 4; ++i) {
             x.scales[i] = exchanged ? scales[i ^ 1] : scales[i];
-            x.codes[i] = load_global<simt::UInt4>(row.codes + 32 * toward[i % 2] + 32 * i);
-            x.middles[i] = middles[i] * load_global<float>(row.sums + 8 * toward[i % 2] + 8 * i);
+            x.codes[i] = load_global<simt::UInt4>(codes[i % 2] + 64 * (i / 2));
+            x.middles[i] = middles[i] * load_global<float>(sums[i % 2] + 16 * (i / 2));
         }
         return x;
     }
@@ -285,6 +288,7 @@ struct WideUnit<TSR_TYPE_Q6_K> {
     }
 
   private:
+    SIMT_DEVICE static bool exchanges(unsigned lane) { return lane / 4 % 2 != 0 && lane % 2 == 0; }
     // 16 bytes that begin at `aligned` or two bytes later. No block ends within the word that is read beyond them.
     SIMT_DEVICE static void words(const char* aligned, uint32_t selector, uint32_t (&to)[4]) {
         using namespace wide_units;
