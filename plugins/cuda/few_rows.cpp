@@ -144,10 +144,11 @@ double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcep
         case TSR_TYPE_Q4_K:
             return 70;
         case TSR_TYPE_Q8_0:
-        case TSR_TYPE_IQ4_XS:
             return 50;
+        case TSR_TYPE_IQ4_XS:
+            return image_capability >= 800 ? 60 : 50;  // kernels/one_row_mma.hpp
         case TSR_TYPE_Q6_K:
-            return 35;
+            return 40;
         default:
             return 22;
     }
@@ -219,7 +220,10 @@ void FewRows::multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t
 
 const cuda::Kernel& FewRows::one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const noexcept {
     const uint64_t strides = static_cast<uint64_t>(a.weight_row | a.weight_batch);
-    const RowReads reads = row_reads(type_, a.k, reinterpret_cast<uint64_t>(a.weight) | strides, image_);
+    // Within a block, kernels find rows by offsets of 32 bits (one_row_mma.hpp).
+    const bool near = static_cast<uint64_t>(a.weight_row) <= cuda_kernels::kMaximumRowStride;
+    const RowReads reads =
+        near ? row_reads(type_, a.k, reinterpret_cast<uint64_t>(a.weight) | strides, image_) : RowReads::kAny;
     outputs = outputs_of(type_, reads);
     return *one_row_[static_cast<size_t>(reads)];
 }

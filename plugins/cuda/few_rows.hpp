@@ -36,7 +36,7 @@ bool interleaved(tsr_type weight) noexcept;
 uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept;
 
 // Which kernels of one row a weight takes: those that read its rows by vectors of 16 or 8 bytes, several rows a warp
-// (kernels/one_row.hpp), or those for any type and alignment.
+// (kernels/one_row.hpp, one_row_mma.hpp), or those for any type and alignment.
 enum class RowReads { kAny, kBy8, kBy16 };
 inline constexpr size_t kRowReads = 3;
 // `places`: the first row's address and all strides, or'ed; `k`: elements of a row.
