@@ -24,7 +24,7 @@ class Figures:
     flights: dict    # (kernel, card)
     attention: dict  # prompts at 576/512: (kernel, card): share of the tensor rate
     products: dict   # of many rows: (format and rows of a tile, card): share of the tensor rate
-    one_row: dict    # (kernel, card): the instructions' time over the memory's
+    one_row: dict    # (kernel, card): the instructions' time over the memory's, of the required lengths the worst
 
 
 def table_of(arguments, value, key=lambda row: (row[0], row[1])):
@@ -71,7 +71,8 @@ def shares(build, required, nvdisasm):
         products = products_of([*files, *more])
     if files := cubins("few_rows"):
         names = "|".join(required["one_row"]["kernels"])
-        one_row = table_of([*files, "--one-row", "--kernel", f"^({names})$", *more], max)
+        lengths = map(str, required["one_row"]["elements"])
+        one_row = table_of([*files, "--one-row", "--kernel", f"^({names})$", *more, "--elements", *lengths], max)
     return attention, products, one_row
 
 
