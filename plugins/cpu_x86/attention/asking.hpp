@@ -35,7 +35,7 @@ class Asking {
 
 // A tile of `Sums` vectors of products asks for one line every so many steps.
 template <int Sums>
-inline constexpr int kStepsPerLine = Sums >= 24 ? 1 : 2;
+inline constexpr int kStepsPerLine = Sums >= 16 ? 1 : 2;
 
 // step() `steps` times; `lines` has no more than steps / kStepsPerLine.
 template <class Isa, bool kAsks, int Sums, class Step>

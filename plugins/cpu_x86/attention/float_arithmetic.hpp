@@ -16,7 +16,8 @@ namespace tessera::cpu_x86::attention {
 
 template <class Isa>
 struct FloatArithmetic : FloatOperands<Isa::kLanes> {
-    static constexpr bool kExact = true;  // takes no int16 pages
+    static constexpr bool kExact = true;       // takes no int16 pages
+    static constexpr bool kValueRows = false;  // no add_value_rows()
     using Operands = FloatOperands<Isa::kLanes>;
     using Operands::kLanes;
     using Operands::kPanel;
@@ -36,6 +37,7 @@ struct FloatArithmetic : FloatOperands<Isa::kLanes> {
                      chunk.keys + int64_t{t + i} * shape.padded_key());
         }
     }
+    static void values_of_keys(const Chunk&, const HeadShape&, int, int, int) noexcept {}  // they are the keys
     static void load_values(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
                             int64_t first, int tokens) noexcept {
         for (int t = 0; t < tokens; ++t) {

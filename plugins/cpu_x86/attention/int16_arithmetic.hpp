@@ -30,18 +30,21 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     using Operands::value_stride;
     using typename Operands::Chunk;
     using typename Operands::Queries;
+    using typename Operands::ValueRows;
     using typename Operands::Weights;
     using Floats = typename Isa::Floats;
     using Ints = typename Isa::Ints;
     static constexpr bool kExact = false;  // takes int16 pages
+    // Whether add_value_rows() is the faster way: with 16 registers pairs would be made four times.
+    static constexpr bool kValueRows = Isa::kTileRows2 >= 8;
     static constexpr float kLargestKey = Int16Pages::kLargest;
     static constexpr float kLargestSum = 262000;  // times 8128, and half a unit for each of 4096 terms: below 2^31
     static constexpr float kLargestInt16 = 32000;
 
     // ---- loading ----
 
-    // Keys of tokens t .. t + count of a chunk (t even): elements first .. first + shape.key of each of rows[0 ..
-    // count), to the rows of `keys` from `slot` on. With a prefix, their values too; an odd count ends the chunk.
+    // Keys of tokens t .. t + count of a chunk: elements first .. first + shape.key of each of rows[0 .. count), to the
+    // rows of `keys` from `slot` on.
     static void load_keys(const Chunk& chunk, const HeadShape& shape, tsr_type type, const char* const* rows,
                           int64_t first, int t, int count, int slot) noexcept {
         int16_t* keys = chunk.keys + int64_t{slot} * shape.padded_key();
@@ -54,24 +57,26 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
                     [&](int i) { return keys + int64_t{i} * shape.padded_key() + begin; }, [](int) {});
             });
         }
-        if (!shape.prefix) return;
-        for (int i = 0; i < count; i += 2) {
-            const int16_t* row = keys + int64_t{i} * shape.padded_key();
-            pair_values(chunk, shape, t + i, row, i + 1 < count ? row + shape.padded_key() : nullptr);
-        }
     }
     // The same from rows in int16; take_scales() takes their scales.
     static void take_keys(const Chunk& chunk, const HeadShape& shape, const int16_t* const* rows, int t,
                           int count) noexcept {
         int16_t* keys = chunk.keys + int64_t{t} * shape.padded_key();
         for (int i = 0; i < count; ++i) std::copy_n(rows[i], shape.key, keys + int64_t{i} * shape.padded_key());
-        if (shape.prefix) take_values(chunk, shape, rows, t, count);
     }
-    // Values that are a prefix of rows in int16. An odd count ends the chunk.
-    static void take_values(const Chunk& chunk, const HeadShape& shape, const int16_t* const* rows, int t,
-                            int count) noexcept {
-        for (int i = 0; i < count; i += 2)
-            pair_values(chunk, shape, t + i, rows[i], i + 1 < count ? rows[i + 1] : nullptr);
+    // Values of tokens t .. t + count of a chunk (t even) that are a prefix of rows in int16, `stride` elements apart.
+    // An odd count ends the chunk.
+    static void values_of_rows(const Chunk& chunk, const HeadShape& shape, const int16_t* rows, int64_t stride, int t,
+                               int count) noexcept {
+        for (int i = 0; i < count; i += 2) {
+            const int16_t* row = rows + i * stride;
+            pair_values(chunk, shape, t + i, row, i + 1 < count ? row + stride : nullptr);
+        }
+    }
+    // The same of keys of the chunk, from row `slot` on.
+    static void values_of_keys(const Chunk& chunk, const HeadShape& shape, int t, int count, int slot) noexcept {
+        const int64_t stride = shape.padded_key();
+        values_of_rows(chunk, shape, chunk.keys + slot * stride, stride, t, count);
     }
     // Scales of the first `count` rows of a page.
     static void take_scales(const Chunk& chunk, const HeadShape& shape, const Int16Pages& pages, const char* page,
@@ -228,12 +233,31 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         }
     }
 
+    // The same from values that are a prefix of rows in int16, of few lanes: pairs are made in registers, once for
+    // kRowsLanes lanes, which costs less than writing and reading them. out is [lane][d]. The sums are the same
+    // integers.
+    template <class Asks>
+    static void add_value_rows(const Weights& weights, const ValueRows& rows, const HeadShape& shape, int lanes,
+                               int width, int tokens, bool first, const float* step, const float* correction,
+                               const float* share, float* out, Asks&& asks) noexcept {
+        for (int d = 0; d < shape.padded_value(); d += 2 * kLanes) {
+            for (int lane = 0; lane < lanes; lane += kRowsLanes) {
+                RowsTile tile{weights.values + 2 * lane, 2 * width,    step + lane,
+                              correction + lane,         share + lane, out + int64_t{lane} * shape.padded_value() + d,
+                              shape.padded_value()};
+                rows_tile<std::remove_cvref_t<Asks>::kAsks>(tile, rows, d, tokens, first, asks);
+            }
+        }
+    }
+
     // Index of element d of a value in out.
     static int out_place(int d) noexcept { return Isa::pair_place_of(Isa::place_of(d)); }
     // Consecutive elements that stay consecutive in out.
     static constexpr int kOutRun = 4;
 
   private:
+    // Lanes of a tile of add_value_rows(): two vectors of sums each, beside a pair of values and a weight.
+    static constexpr int kRowsLanes = 8;
     static constexpr int kMaxFastBlocks = 32;
 
     static float inverse(float x, float wanted) noexcept { return x > 0 ? wanted / x : 0.0f; }
@@ -426,6 +450,45 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
                 float* to = scores + i * stride + v * kLanes;
                 const Floats s = Isa::multiply(Isa::to_floats(sums[i][v]), Isa::load(tile.query_scales + v * kLanes));
                 Isa::store(to, Add ? Isa::fma(s, row_scale, Isa::load(to)) : Isa::multiply(s, row_scale));
+            });
+        });
+    }
+
+    struct RowsTile {
+        const int16_t* pairs;  // of weights: [tokens / 2][pair_stride]
+        int64_t pair_stride;
+        const float *step, *correction, *share;  // [kRowsLanes]
+        float* out;                              // [kRowsLanes][out_stride]
+        int64_t out_stride;
+    };
+
+    template <bool kAsks, class Asks>
+    [[gnu::noinline, gnu::flatten]] static void rows_tile(const RowsTile& tile, const ValueRows& rows, int d,
+                                                          int tokens, bool first, Asks& asks) noexcept {
+        constexpr int R = kRowsLanes;
+        Ints sums[R][2];
+        unrolled<R>([&](auto i) { unrolled<2>([&](auto v) { sums[i][v] = Isa::zero_ints(); }); });
+        const int16_t* pairs = tile.pairs;
+        const int64_t pair_stride = tile.pair_stride, stride = rows.stride;
+        for (int t = 0, run = 0; t < tokens; t += TSR_PAGE_TOKENS, ++run) {
+            const int steps = (std::min<int>(TSR_PAGE_TOKENS, tokens - t) + 1) / 2;
+            const int16_t* values = rows.runs[run] + d;
+            take_steps<Isa, kAsks, 2 * R>(
+                steps, asks.lines(steps / kStepsPerLine<2 * R>), [&]() __attribute__((always_inline)) {
+                    Ints both[2];
+                    Isa::unpack(Isa::load_ints(values), Isa::load_ints(values + stride), both);
+                    unrolled<R>([&](auto i) { Isa::template accumulate<2>(sums[i], both, pairs + 2 * i); });
+                    values += 2 * stride;
+                    pairs += pair_stride;
+                });
+        }
+        unrolled<R>([&](auto i) __attribute__((always_inline)) {
+            const Floats s = Isa::broadcast(tile.step + i);
+            const Floats c = Isa::broadcast(tile.correction + i), e = Isa::broadcast(tile.share + i);
+            unrolled<2>([&](auto v) __attribute__((always_inline)) {
+                float* to = tile.out + i * tile.out_stride + v * kLanes;
+                const Floats sum = Isa::multiply(Isa::to_floats(sums[i][v]), s);
+                Isa::store(to, first ? sum : Isa::fma(sum, e, Isa::multiply(Isa::load(to), c)));
             });
         });
     }

@@ -5,6 +5,8 @@
 #include "../kit.hpp"
 #include "shape.hpp"
 
+#include <tessera/tensor.h>
+
 #include <cstdint>
 
 namespace tessera::cpu_x86::attention {
@@ -51,6 +53,13 @@ struct Int16Operands {
         queries.scales[1] = arena.take<float>(kPanel);
         return queries;
     }
+
+    // Values of a chunk that are the first elements of rows in int16: runs of TSR_PAGE_TOKENS rows, `stride` elements
+    // apart. After an odd number of tokens there is one more row, which may hold anything.
+    struct ValueRows {
+        const int16_t* runs[kChunk / TSR_PAGE_TOKENS];
+        int64_t stride;
+    };
 
     // What the lanes of a panel make of a chunk.
     struct Weights {

@@ -19,6 +19,7 @@ struct Load {
             if (i < lanes) rows[i] = o.q.floats(o.head_of(key, lane), row);
             to.limits[i] = s.first_position + (row - s.begin);
         }
+        to.lanes = lanes;
         to.vectors = Lanes<Isa, Arithmetic>::vectors(s, panel);
         Arithmetic::load_queries(to.queries, o.shape(), rows, to.vectors, o.problem().scale);
     }
@@ -41,11 +42,15 @@ struct Load {
     static void keys(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int key, int32_t first,
                      int tokens) noexcept {
         const HeadShape& shape = o.shape();
-        if (o.has_int16_pages()) return int16_keys(o, scratch.chunk, shape, s, first, tokens);
-        const char* rows[kChunk] = {};
-        o.find_rows(o.k, s, first, tokens, rows);
-        prefetch_part(o.k, rows, tokens, int64_t{key} * shape.key, shape.key);
-        Arithmetic::load_keys(scratch.chunk, shape, o.k.tensor->type, rows, int64_t{key} * shape.key, 0, tokens, 0);
+        if (o.has_int16_pages()) {
+            int16_keys(o, scratch.chunk, shape, s, first, tokens);
+        } else {
+            const char* rows[kChunk] = {};
+            o.find_rows(o.k, s, first, tokens, rows);
+            prefetch_part(o.k, rows, tokens, int64_t{key} * shape.key, shape.key);
+            Arithmetic::load_keys(scratch.chunk, shape, o.k.tensor->type, rows, int64_t{key} * shape.key, 0, tokens, 0);
+        }
+        if (shape.prefix) Arithmetic::values_of_keys(scratch.chunk, shape, 0, tokens, 0);
     }
 
     // Keys (of `shape`: all elements of a cached row, or the first part) from int16 pages.

@@ -31,15 +31,24 @@ struct Merge {
         }
     }
 
-    // lanes() with tops and sums of the next span at `later`; then elements [begin, end) of `result`.
-    static void part(float* running, float* result, const float* later, const HeadShape& shape, int vectors, int begin,
-                     int end) noexcept {
+    // lanes() with the tops and sums of what follows, `tops`; then elements [begin, end) of `result` and `later`.
+    static void part(float* running, float* result, const float* tops, const float* later, const HeadShape& shape,
+                     const Result& lies, int begin, int end) noexcept {
         alignas(64) float correction[kPanel], share[kPanel];
-        const float* tops = later + Panel<Arithmetic>::result_floats(shape);
+        const int vectors = lies.lanes > kLanes ? 2 : 1;
         if (vectors == 2)
             lanes<2>(running, tops, tops + kPanel, correction, share);
         else
             lanes<1>(running, tops, tops + kPanel, correction, share);
+        if (lies.by_lane) {
+            for (int lane = 0; lane < lies.lanes; ++lane) {
+                const auto c = Isa::splat(correction[lane]), e = Isa::splat(share[lane]);
+                const int64_t row = int64_t{lane} * shape.padded_value();
+                for (int64_t d = row + begin; d < row + end; d += kLanes)
+                    Isa::store(result + d, Isa::fma(Isa::load(later + d), e, Isa::multiply(Isa::load(result + d), c)));
+            }
+            return;
+        }
         for (int d = begin; d < end; ++d) {
             for (int v = 0; v < vectors; ++v) {
                 float* to = result + (int64_t{d} * vectors + v) * kLanes;
@@ -50,9 +59,10 @@ struct Merge {
         }
     }
 
-    // Joins `later`, the whole result of the next span, to `result`.
-    static void whole(float* result, const float* later, const HeadShape& shape, int vectors) noexcept {
-        part(result + Panel<Arithmetic>::result_floats(shape), result, later, shape, vectors, 0, shape.padded_value());
+    // Joins `later`, the whole result of what follows, to `result`.
+    static void whole(float* result, const float* later, const HeadShape& shape, const Result& lies) noexcept {
+        const int64_t tops = Panel<Arithmetic>::result_floats(shape);
+        part(result + tops, result, later + tops, later, shape, lies, 0, shape.padded_value());
     }
 };
 

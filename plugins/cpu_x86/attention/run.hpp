@@ -89,6 +89,7 @@ class Run {
             const auto unit_of_key = static_cast<int>((index - first) % s.units());
             unit(s, static_cast<int>((index - first) / s.units()), unit_of_key % s.blocks, unit_of_key / s.blocks);
         });
+        leave_gathered();
     }
 
     void unit(const Segment& s, int key, int block, int span) noexcept {
@@ -102,33 +103,79 @@ class Run {
             loaded_ = wanted;
         }
         if (s.first_slot >= 0) {
-            // Results are computed in place of the merge.
-            const auto place = [&](int i, float* out) {
-                panels_[i].out = out;
-                panels_[i].top = top_of(out);
-            };
-            for (int i = 0; i < panels; ++i) place(i, slot(s, key, first + i, span));
             attend_span(s, key, panels, span);
-            for (int i = 0; i < panels; ++i) place(i, panels_[i].home);
+            gather(s, key, block, first, panels, span);
         } else if (s.spans == 1) {
             attend_span(s, key, panels, 0);
             for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].out);
         } else {
             // All spans of the block by one worker, merged in the same order as by several.
+            leave_gathered();
             for (int p = 0; p < s.spans; ++p) {
                 attend_span(s, key, panels, p);
+                const bool ends = (p + 1) % kSpansOfGroup == 0 || p + 1 == s.spans;
                 for (int i = 0; i < panels; ++i) {
-                    if (p == 0)
-                        std::copy_n(panels_[i].out, result_floats(), panels_[i].merged);
-                    else
-                        Merges::whole(panels_[i].merged, panels_[i].out, shape_, panels_[i].vectors);
+                    Panel<Arithmetic>& panel = panels_[i];
+                    join(panel.group, panel.out, p % kSpansOfGroup == 0, lies(s, first + i));
+                    if (ends) join(panel.total, panel.group, p < kSpansOfGroup, lies(s, first + i));
                 }
             }
-            for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].merged);
+            for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].total);
         }
     }
 
-    int64_t result_floats() const noexcept { return Panel<Arithmetic>::result_floats(shape_) + 2 * kPanel; }
+    // `later` joined to `result`, or in its place if it is the first. What `later` holds then is of no use.
+    void join(float*& result, float*& later, bool first, const Result& lies) const noexcept {
+        if (first)
+            std::swap(result, later);
+        else
+            Merges::whole(result, later, shape_, lies);
+    }
+
+    // What a worker has merged of a group, from its first span on, or one span of another place: in the panels'
+    // `group`.
+    struct Gathered {
+        Segment segment;
+        int key, block;
+        int64_t first_panel;
+        int panels;
+        int span, count = 0;
+    };
+    void gather(const Segment& s, int key, int block, int64_t first, int panels, int span) noexcept {
+        Gathered& g = gathered_;
+        const bool goes_on = g.count > 0 && g.segment.begin == s.begin && g.key == key && g.block == block &&
+                             g.span % kSpansOfGroup == 0 && span == g.span + g.count && span % kSpansOfGroup != 0;
+        if (!goes_on) {
+            leave_gathered();
+            g = {s, key, block, first, panels, span, 0};
+        }
+        for (int i = 0; i < panels; ++i) join(panels_[i].group, panels_[i].out, !goes_on, lies(s, first + i));
+        ++g.count;
+    }
+    // To its slot.
+    void leave_gathered() noexcept {
+        Gathered& g = gathered_;
+        if (g.count == 0) return;
+        for (int i = 0; i < g.panels; ++i) {
+            float* to = slot(g.segment, g.key, g.first_panel + i, g.span);
+            const float* from = panels_[i].group;
+            const Result order = lies(g.segment, g.first_panel + i);
+            const int lanes = order.by_lane ? order.lanes : (order.lanes > kLanes ? 2 : 1) * kLanes;
+            std::copy_n(from, int64_t{shape_.padded_value()} * lanes, to);
+            std::copy_n(top_of(from), 2 * kPanel, top_of(to));
+            spans_in(to) = g.count;
+        }
+        g.count = 0;
+    }
+    int32_t& spans_in(float* slot) const noexcept {
+        return *reinterpret_cast<int32_t*>(slot + rounded_up(Panel<Arithmetic>::all_floats(shape_), 16));
+    }
+
+    // Few rows of int16 are multiplied where they lie.
+    bool takes_value_rows() const noexcept { return Arithmetic::kValueRows && shape_.prefix; }
+    Result lies(const Segment& s, int64_t panel) const noexcept {
+        return {Lanes<Isa, Arithmetic>::count(s, panel), takes_value_rows() && !s.few && s.alone(panel)};
+    }
     float* slot(const Segment& s, int key, int64_t panel, int span) const noexcept {
         const int64_t index = s.first_slot + (int64_t{key} * s.panels + panel) * s.spans + span;
         return reinterpret_cast<float*>(slots_ + index * state_.budget.slot_bytes);
@@ -142,8 +189,8 @@ class Run {
 
     void attend_span(const Segment& s, int key, int panels, int span) noexcept {
         for (int i = 0; i < panels; ++i) {
-            std::fill_n(panels_[i].top, kPanel, kHidden);
-            std::fill_n(panels_[i].top + kPanel, kPanel, 0.0f);
+            std::fill_n(top_of(panels_[i].out), kPanel, kHidden);
+            std::fill_n(top_of(panels_[i].out) + kPanel, kPanel, 0.0f);
             panels_[i].empty = true;
         }
         const int32_t last = panels_[panels - 1].limits[kPanel - 1];
@@ -203,15 +250,25 @@ class Run {
             ahead_.template ask<Isa>(first + 2 * kChunk, key_lines, keys);
             return {nullptr, 0};
         });
+        const bool keeps = takes_value_rows();
         for (int t = 0; t < tokens; t += kRows) {
-            const int count = std::min(kRows, tokens - t);
+            const int count = std::min(kRows, tokens - t), slot = keeps ? t : 0;
             // Where nothing was asked for yet: what the next tile needs.
             ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, keys);
             if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
             Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, int64_t{key} * shape_.key,
-                                  t, count, 0);
-            Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, 0, scratch_.weights.scores,
-                                           V * kLanes, asks);
+                                  t, count, slot);
+            if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.chunk, shape_, t, count, slot);
+            Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, slot,
+                                           scratch_.weights.scores, V * kLanes, asks);
+        }
+        if constexpr (Arithmetic::kValueRows) {
+            if (keeps) {
+                typename Arithmetic::ValueRows value_rows{{}, shape_.padded_key()};
+                for (int i = 0; i < kChunk / TSR_PAGE_TOKENS; ++i)
+                    value_rows.runs[i] = scratch_.chunk.keys + int64_t{i} * TSR_PAGE_TOKENS * shape_.padded_key();
+                return weigh_rows<V>(panel, value_rows, first, tokens, asks);
+            }
         }
         Loads::values(operands_, scratch_, s, key, first, tokens);
         weigh_chunk<V>(panel, first, tokens, asks);
@@ -235,17 +292,21 @@ class Run {
         const auto row = [&](int32_t token) { return reinterpret_cast<const char*>(operands_.int16_row(s, token)); };
         Asking asks([&](int count) { return ahead_.lines(first + 2 * kChunk, count, row); });
         ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, pages.row_bytes());
-        const int16_t* rows[kChunk];
+        typename Arithmetic::ValueRows rows{{}, shape_.padded_key()};
         for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
             const char* page = operands_.page_of_token(s, first + t);
             const int count = std::min<int>(TSR_PAGE_TOKENS, tokens - t);
             ahead_.template ask<Isa>(first + t + count, INT_MAX, row);
-            for (int i = 0; i < count; ++i) rows[t + i] = pages.row(page, i);
+            const int16_t* const run = rows.runs[t / TSR_PAGE_TOKENS] = pages.row(page, 0);
             Arithmetic::take_scales(scratch_.chunk, shape_, pages, page, t, count);
-            Arithmetic::template scores_of_page<V>(panel.queries, scratch_.chunk, shape_, rows[t], t, count,
+            Arithmetic::template scores_of_page<V>(panel.queries, scratch_.chunk, shape_, run, t, count,
                                                    scratch_.weights.scores, V * kLanes, asks);
         }
-        Arithmetic::take_values(scratch_.chunk, shape_, rows, 0, tokens);
+        if constexpr (Arithmetic::kValueRows) return weigh_rows<V>(panel, rows, first, tokens, asks);
+        for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
+            Arithmetic::values_of_rows(scratch_.chunk, shape_, rows.runs[t / TSR_PAGE_TOKENS], rows.stride, t,
+                                       std::min<int>(TSR_PAGE_TOKENS, tokens - t));
+        }
         weigh_chunk<V>(panel, first, tokens, asks);
     }
 
@@ -277,7 +338,7 @@ class Run {
         hide<1>(panel, first, tokens);
         alignas(64) float top[kLanes], sum[kLanes], correction[kPanel], share[kPanel];
         softmax_f32<Isa>(scores, kLanes, tokens, top, sum);
-        Merges::template lanes<1>(panel.top, top, sum, correction, share);
+        Merges::template lanes<1>(top_of(panel.out), top, sum, correction, share);
         if (values_apart()) operands_.find_rows(v, s, first, tokens, rows);
         Few::add_values(scores, lanes, v.tensor->type, rows, int64_t{key} * shape_.value, shape_.value, tokens,
                         panel.empty, correction, share, panel.out,
@@ -307,20 +368,35 @@ class Run {
         weigh_chunk<V>(panel, first, tokens, NoAsking());
     }
 
-    // From the scores of a chunk to the panel's result.
-    template <int V, class Asks>
-    void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens, Asks&& asks) noexcept {
-        const auto& weights = scratch_.weights;
+    // From the scores of a chunk to the panel's result. add(step, correction, share) adds up the values.
+    template <int V, class Add>
+    void weigh(Panel<Arithmetic>& panel, int32_t first, int tokens, Add&& add) noexcept {
         hide<V>(panel, first, tokens);
         alignas(64) float top[kPanel], sum[kPanel], step[kPanel], correction[kPanel], share[kPanel];
-        Arithmetic::template softmax<V>(weights, scratch_.chunk, tokens, top, sum, step);
-        Merges::template lanes<V>(panel.top, top, sum, correction, share);
-        Arithmetic::template add_values<V>(weights, scratch_.chunk, shape_, tokens, panel.empty, step, correction,
-                                           share, panel.out, asks);
+        Arithmetic::template softmax<V>(scratch_.weights, scratch_.chunk, tokens, top, sum, step);
+        Merges::template lanes<V>(top_of(panel.out), top, sum, correction, share);
+        add(step, correction, share);
         panel.empty = false;
+    }
+    template <int V, class Asks>
+    void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens, Asks&& asks) noexcept {
+        weigh<V>(panel, first, tokens, [&](const float* step, const float* correction, const float* share) {
+            Arithmetic::template add_values<V>(scratch_.weights, scratch_.chunk, shape_, tokens, panel.empty, step,
+                                               correction, share, panel.out, asks);
+        });
+    }
+    template <int V, class Rows, class Asks>
+    void weigh_rows(Panel<Arithmetic>& panel, const Rows& rows, int32_t first, int tokens, Asks&& asks) noexcept {
+        weigh<V>(panel, first, tokens, [&](const float* step, const float* correction, const float* share) {
+            Arithmetic::add_value_rows(scratch_.weights, rows, shape_, panel.lanes, V * kLanes, tokens, panel.empty,
+                                       step, correction, share, panel.out, asks);
+        });
     }
 
     float* top_of(float* result) const noexcept { return result + Panel<Arithmetic>::result_floats(shape_); }
+    const float* top_of(const float* result) const noexcept {
+        return result + Panel<Arithmetic>::result_floats(shape_);
+    }
 
     // Panels whose spans are in slots: each in parts, by all workers.
     void merge_spread() noexcept {
@@ -342,19 +418,27 @@ class Run {
     }
 
     void merge_part(const Segment& s, int key, int64_t panel, int begin, int end) noexcept {
-        const int v = Lanes<Isa, Arithmetic>::vectors(s, panel);
+        const Result order = lies(s, panel);
         float* result = slot(s, key, panel, 0);
         // Other workers read the tops and sums of these slots too, so the running ones are kept here.
-        alignas(64) float running[2 * kPanel];
-        std::copy_n(top_of(result), 2 * kPanel, running);
-        for (int span = 1; span < s.spans; ++span) {
-            Merges::part(running, result, slot(s, key, panel, span), shape_, v, begin, end);
+        alignas(64) float running[2 * kPanel], of_group[2 * kPanel];
+        for (int span = 0; span < s.spans;) {
+            const int end_of_group = std::min(span + kSpansOfGroup, s.spans);
+            float* group = slot(s, key, panel, span);
+            float* const tops = span == 0 ? running : of_group;
+            std::copy_n(top_of(group), 2 * kPanel, tops);
+            const bool first = span == 0;
+            for (span += spans_in(group); span < end_of_group; ++span) {
+                const float* later = slot(s, key, panel, span);
+                Merges::part(tops, group, top_of(later), later, shape_, order, begin, end);
+            }
+            if (!first) Merges::part(running, result, tops, group, shape_, order, begin, end);
         }
-        write_part<Isa, Arithmetic>(operands_, s, key, panel, result, running + kPanel, begin, end);
+        write_part<Isa, Arithmetic>(operands_, s, key, panel, order, result, running + kPanel, begin, end);
     }
 
     void write(const Segment& s, int key, int64_t panel, float* result) const noexcept {
-        write_part<Isa, Arithmetic>(operands_, s, key, panel, result, top_of(result) + kPanel, 0,
+        write_part<Isa, Arithmetic>(operands_, s, key, panel, lies(s, panel), result, top_of(result) + kPanel, 0,
                                     shape_.padded_value());
     }
 
@@ -375,6 +459,7 @@ class Run {
         bool operator==(const Loaded&) const = default;
     };
     Loaded loaded_;
+    Gathered gathered_{};
     char* slots_ = nullptr;
     Ahead ahead_, values_ahead_;
 };

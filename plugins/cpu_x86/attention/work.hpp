@@ -3,8 +3,8 @@
 // Rows of a batch form *segments*: consecutive rows of one sequence at ascending positions. The lanes of a segment
 // (rows times heads of a group) form panels, panels form blocks, and the cached tokens form spans; a unit is a block
 // over a span for one key head. Spans follow from the positions of tokens and the node alone (Spans), and are merged in
-// order, whoever computes them: the result of a row depends neither on the number of workers nor on the memory they are
-// given nor on the other rows of a batch.
+// order, those of a group first (kSpansOfGroup), whoever computes them: the result of a row depends neither on the
+// number of workers nor on the memory they are given nor on the other rows of a batch.
 #pragma once
 
 #include "../kit.hpp"
@@ -20,6 +20,10 @@ namespace tessera::cpu_x86::attention {
 inline constexpr int kWantedUnits = 16;
 // Panels over spans for which all segments together get slots, if one of them does not need more.
 inline constexpr int64_t kWantedSlots = 256;
+// Consecutive spans that are merged with each other before the result is merged with those before them. A worker merges
+// those that it computes one after another in its own cache, and only what it leaves of a group goes to a slot: a slot
+// is memory that no cache holds, and for one token it is as large as 28 cached rows.
+inline constexpr int kSpansOfGroup = 4;
 // Rows of one sequence up to which they are computed as single ones are; verified rows of a draft are that few.
 inline constexpr int kFewRows = 16;
 // Rows of a packed weight that are unpacked together, at most.
@@ -68,34 +72,43 @@ struct Budget {
     int64_t bytes() const noexcept { return workers * worker_bytes + slots * slot_bytes; }
 };
 
+// How the result of a panel lies: [element][vectors of lanes], or by_lane [lane][padded value].
+struct Result {
+    int lanes;  // in use
+    bool by_lane;
+};
+
 // Scratch of a panel that outlives a chunk.
 template <class Arithmetic>
 struct Panel {
     typename Arithmetic::Queries queries;
-    float* home;      // the panel's own memory for out, top and sums
-    float* merged;    // the same of the spans before; none in the projected form
-    float* out;       // [padded_value][lanes]: in the panel's own memory, or in a slot
-    float* top;       // [lanes], and after it the sums [lanes]
+    float* out;       // of the current span: elements and lanes as Result says, then top and sums [kPanel]
+    float* group;     // the same of the group's spans before; none in the projected form
+    float* total;     // the same of the groups before
     int32_t* limits;  // [lanes]: last token that the lane sees; ascending
-    int vectors;      // of lanes in use
+    int lanes;        // in use
+    int vectors;      // of them
     bool empty;       // no chunk of this span yet
 
     static Panel take(Arena& arena, const Problem& problem) noexcept {
         const HeadShape& shape = problem.shape;
         Panel panel{};
         panel.queries = Arithmetic::take_queries(arena, shape.padded_key());
-        panel.home = panel.out = take_result(arena, shape);
-        panel.merged = problem.form == Form::kProjected ? nullptr : take_result(arena, shape);
-        panel.top = panel.out ? panel.out + result_floats(shape) : nullptr;
+        panel.out = take_result(arena, shape);
+        if (problem.form != Form::kProjected) {
+            panel.group = take_result(arena, shape);
+            panel.total = take_result(arena, shape);
+        }
         panel.limits = arena.take<int32_t>(Arithmetic::kPanel);
         return panel;
     }
-    // out, top and sums in one piece: what a span leaves.
+    // Elements, tops and sums in one piece: what a span leaves.
     static int64_t result_floats(const HeadShape& shape) noexcept {
         return int64_t{shape.padded_value()} * Arithmetic::kPanel;
     }
+    static int64_t all_floats(const HeadShape& shape) noexcept { return result_floats(shape) + 2 * Arithmetic::kPanel; }
     static float* take_result(Arena& arena, const HeadShape& shape) noexcept {
-        return arena.take<float>(result_floats(shape) + 2 * Arithmetic::kPanel);
+        return arena.take<float>(all_floats(shape));
     }
 };
 
@@ -160,6 +173,8 @@ Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& mi
     minimum_bytes = worker_bytes<Arithmetic>(problem, 1);
     Arena slot(nullptr);
     Panel<Arithmetic>::take_result(slot, problem.shape);
+    const int64_t result_bytes = slot.used();
+    slot.take<int32_t>(1);  // spans that it holds
     budget.slot_bytes = slot.used();
     if (cap > 0 && cap < minimum_bytes) {
         budget.workers = 0;
@@ -167,7 +182,7 @@ Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& mi
     }
     const int64_t one = worker_bytes<Arithmetic>(problem, 1), two = worker_bytes<Arithmetic>(problem, 2);
     const bool merges = problem.form != Form::kProjected;
-    const int64_t used = two - one - (merges ? budget.slot_bytes : 0);  // what was merged is needed once a span
+    const int64_t used = two - one - (merges ? 2 * result_bytes : 0);  // what was merged is needed once a span
     const int64_t wanted = problem.form == Form::kProjected ? kProjectedBlockBytes : kBlockBytes;
     const int64_t maximum = (problem.max_rows * problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
     budget.panels_of_block = static_cast<int>(std::clamp<int64_t>(wanted / used, 1, maximum));
@@ -208,6 +223,11 @@ struct Segment {
     int64_t tokens() const noexcept { return int64_t{first_position} + (end - begin); }
     // Units of one key head.
     int units() const noexcept { return first_slot >= 0 ? blocks * spans : blocks; }
+    // Whether a panel is the only one of its block.
+    bool alone(int64_t panel) const noexcept {
+        const int64_t first = panel / block_panels * block_panels;
+        return std::min<int64_t>(block_panels, panels - first) == 1;
+    }
 };
 
 // Walks over the segments of a batch, always in the same order and with the same cuts.
