@@ -2,6 +2,8 @@
 
 #include "core/base/error.hpp"
 
+#include <algorithm>
+
 namespace tessera {
 PagedCache::PagedCache(uint32_t pages) : references_(pages, 0) {
     free_.reserve(pages);

@@ -220,7 +220,6 @@ void FewRows::multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t
 
 const cuda::Kernel& FewRows::one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const noexcept {
     const uint64_t strides = static_cast<uint64_t>(a.weight_row | a.weight_batch);
-    // Within a block, kernels find rows by offsets of 32 bits (one_row_mma.hpp).
     const bool near = static_cast<uint64_t>(a.weight_row) <= cuda_kernels::kMaximumRowStride;
     const RowReads reads =
         near ? row_reads(type_, a.k, reinterpret_cast<uint64_t>(a.weight) | strides, image_) : RowReads::kAny;

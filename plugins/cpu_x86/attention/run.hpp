@@ -230,8 +230,9 @@ class Run {
         Loads::values(operands_, scratch_, s, key, first, tokens);
     }
 
-    // One panel uses each key once: keys stay in the first-level cache. While keys are multiplied, values of the chunk
-    // are asked for, and all along keys of the next one.
+    // One panel uses each key once: keys stay in the first-level cache, or where they are multiplied again as values,
+    // in the second-level one. While keys are multiplied, values of the chunk are asked for, and all along keys of the
+    // next one.
     template <int V>
     void attend_chunk_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         if constexpr (!Arithmetic::kExact) {

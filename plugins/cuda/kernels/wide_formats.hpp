@@ -16,12 +16,13 @@ constexpr bool has_wide_unit(tsr_type type) {
 constexpr int outputs_of_warp(tsr_type type) {
     return type == TSR_TYPE_Q8_0 ? 2 : 4;
 }
-// Bytes from a row to the next one in a weight that such a kernel takes, at most.
-inline constexpr unsigned kMaximumRowStride = 1u << 27;
-
 // Feed-forward networks need more registers besides.
 constexpr int ffn_outputs_of_warp(tsr_type type) {
     return type == TSR_TYPE_IQ4_XS ? 4 : 2;
 }
+
+// Bytes from a row of the weight to the next one that kernels of products take, at most: within a block of threads they
+// find rows by offsets of 32 bits (one_row_mma.hpp).
+inline constexpr unsigned kMaximumRowStride = 1u << 27;
 
 }  // namespace tessera::cuda_kernels

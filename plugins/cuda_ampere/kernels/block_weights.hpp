@@ -37,6 +37,7 @@ struct BlockShared {
 //
 //   kGroup                              elements that share a scale; at most 64
 //   kMinimums                           minimums of a block, 0, 8 or 16, which are stored with a minus, or offsets
+//   begin()                             before the first load, by all threads, of formats that need it
 //   load(block, row_scale, s, part)     segment s of 4 of a block from memory; segments follow one another
 //   store(shared, s, row, part)         decoded to shared memory, of the segment that was loaded last
 //

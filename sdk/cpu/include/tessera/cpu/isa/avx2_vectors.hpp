@@ -214,11 +214,6 @@ struct Avx2Vectors {
         const __m256i packed = _mm256_permute4x64_epi64(_mm256_packs_epi32(i, i), 0x08);
         _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
     }
-    // The pairs of int16 of two rows, in two vectors, in the order of interleave().
-    static void unpack(Ints first, Ints second, Ints (&pairs)[2]) noexcept {
-        pairs[0] = _mm256_unpacklo_epi16(first, second);
-        pairs[1] = _mm256_unpackhi_epi16(first, second);
-    }
     // Two rows of 32 int16 to 32 pairs. pair_place_of says where the pair of a place goes.
     static void interleave(const int16_t* first, const int16_t* second, int16_t* pairs) noexcept {
         for (int i = 0; i < 32; i += 16) {

@@ -165,6 +165,7 @@ struct Avx512Vectors {
     static void to_int16(int16_t* p, Floats v) noexcept {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(v)));
     }
+    // Two rows of 32 int16 to the pairs that interleave() gives, in registers.
     static void unpack(Ints first, Ints second, Ints (&pairs)[2]) noexcept {
         pairs[0] = _mm512_unpacklo_epi16(first, second);
         pairs[1] = _mm512_unpackhi_epi16(first, second);
