@@ -4,11 +4,11 @@ import concurrent.futures
 import json
 import os
 import tempfile
-import unittest
 import unittest.mock
 
 import running_server
-from running_server import CHAT, RunningServer, chat
+from lost_device import LostDevice
+from running_server import RunningServer
 
 CONFIGURATION = """[[simulated]]
 compute_capability = "8.6"
@@ -18,7 +18,9 @@ memory = "256MiB"
 OPERATIONS = 8000
 
 
-class DeviceLost(unittest.TestCase):
+class DeviceLost(LostDevice):
+    device = "SIM0"
+
     def test_a_device_that_vanishes(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "one-card.toml")
@@ -35,10 +37,6 @@ class DeviceLost(unittest.TestCase):
             # The streams had begun.
             self.assertEqual(sorted(line["status"] for line in lines if line["path"] == "/completion"), [200, 200, 503, 503, 503])
 
-    def lost(self, error):
-        self.assertEqual((error["error"]["code"], error["error"]["type"]), ("device_lost", "unavailable_error"), error)
-        return error["error"]["message"]
-
     def use(self, server):
         self.assertEqual(server.request("GET", "/health")[0], 200)
         ask = lambda **fields: server.request("POST", "/completion", {"prompt": "The", "n_predict": 900, "ignore_eos": True, **fields})
@@ -49,34 +47,14 @@ class DeviceLost(unittest.TestCase):
             server.wait_for_metric("requests_waiting", lambda value: value == 1)
             self.assertEqual(server.request("GET", "/health")[0], 200)
             for stream in streams:
-                status, text = stream.result()
-                events = [json.loads(event.removeprefix("data: ")) for event in text.decode().strip().split("\n\n")]
-                self.assertEqual(status, 200)
+                events = self.events(stream.result())
                 self.assertGreater(len(events), 2)
                 self.assertIn("SIM0", self.lost(events[-1]))
             status, error = waiting.result()
             self.assertEqual(status, 503)
             self.lost(error)
-        status, error = server.request("GET", "/health")
-        self.assertEqual(status, 503)
-        self.assertIn("restart", self.lost(error))
-        # Before a stream begins, so that clients and proxies see the status.
-        for stream in (False, True):
-            status, error = ask(stream=stream)
-            self.assertEqual(status, 503, error)
-            self.assertIn("SIM0", self.lost(error))
-            status, error = server.request("POST", CHAT, chat(stream=stream))
-            self.assertEqual(status, 503, error)
-            self.lost(error)
-        # What needs no device goes on.
-        self.assertEqual(server.request("GET", "/v1/models")[0], 200)
-        self.assertEqual(server.request("GET", "/slots"), (200, []))
-        self.assertEqual(server.request("POST", "/tokenize", {"content": "x"})[0], 200)
-        self.assertEqual(server.metric("requests_running"), 0)
-        self.assertEqual(server.metric("requests_waiting"), 0)
-        self.assertEqual(server.metric("requests_failed_total"), 3)
+        self.check_afterwards(server, ask, failed=3)
         self.assertIn("SIM0: the device has vanished", "".join(server.lines))
-        self.assertTrue(server.alive())
 
 
 if __name__ == "__main__":
