@@ -160,7 +160,8 @@ class Run {
             float* to = slot(g.segment, g.key, g.first_panel + i, g.span);
             const float* from = panels_[i].group;
             const Result order = lies(g.segment, g.first_panel + i);
-            const int lanes = order.by_lane ? order.lanes : (order.lanes > kLanes ? 2 : 1) * kLanes;
+            const int vectors = Lanes<Isa, Arithmetic>::vectors(g.segment, g.first_panel + i);
+            const int lanes = order.by_lane ? order.lanes : vectors * kLanes;
             std::copy_n(from, int64_t{shape_.padded_value()} * lanes, to);
             std::copy_n(top_of(from), 2 * kPanel, top_of(to));
             spans_in(to) = g.count;
