@@ -81,12 +81,14 @@ class Buffer {
     uint64_t* data_ = nullptr;
 };
 
+}  // namespace
+
 // Threads that meet before each round. One that the system refuses is done without.
-double measure_bandwidth(uint32_t threads, size_t bytes_each) {
+std::vector<double> measure_reads(uint32_t threads, size_t bytes_each, uint32_t rounds) {
     std::atomic<uint32_t> ready{0}, round{0};
     std::atomic<uint64_t> sink{0};
     std::atomic<bool> lost{false};
-    double best = 0;
+    std::vector<double> speeds;
     std::vector<std::thread> team;
     const auto wait = [&](uint32_t of, uint32_t count) {
         if (ready.fetch_add(1, std::memory_order_acq_rel) + 1 == count) {
@@ -102,12 +104,12 @@ double measure_bandwidth(uint32_t threads, size_t bytes_each) {
         while (count.load(std::memory_order_acquire) == 0) std::this_thread::yield();
         const uint32_t all = count.load(std::memory_order_relaxed);
         if (buffer.there()) buffer.touch();
-        for (uint32_t r = 0; r < kRounds; ++r) {
+        for (uint32_t r = 0; r < rounds; ++r) {
             wait(2 * r, all);
             const auto begin = Clock::now();
             if (buffer.there()) sink.fetch_add(buffer.read(), std::memory_order_relaxed);
             wait(2 * r + 1, all);
-            if (first) best = std::max(best, static_cast<double>(bytes_each) * all / seconds_since(begin));
+            if (first) speeds.push_back(static_cast<double>(bytes_each) * all / seconds_since(begin));
         }
     };
     uint32_t made = 1;
@@ -121,7 +123,15 @@ double measure_bandwidth(uint32_t threads, size_t bytes_each) {
     count.store(made, std::memory_order_release);
     work(true);
     for (std::thread& thread : team) thread.join();
-    return lost ? 0 : best;
+    if (lost) speeds.clear();
+    return speeds;
+}
+
+namespace {
+
+double measure_bandwidth(uint32_t threads, size_t bytes_each) {
+    const std::vector<double> speeds = measure_reads(threads, bytes_each, kRounds);
+    return speeds.empty() ? 0 : *std::max_element(speeds.begin(), speeds.end());
 }
 
 int64_t mega(double value) {

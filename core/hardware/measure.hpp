@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace tessera {
 
@@ -20,6 +21,10 @@ struct MachineSpeed {
 // Takes some 50 ms, in which as many threads run as `cpu` has; the best of several rounds counts. On a machine that
 // does other work at the same time it goes on for up to 400 ms, and says if it found no quiet moment.
 MachineSpeed measure_speed(const DeviceDescription& cpu);
+
+// Bytes/s that `threads` threads together read from memory, each of them its own `bytes_each`, in each of `rounds`
+// rounds. Nothing if there is not so much memory.
+std::vector<double> measure_reads(uint32_t threads, size_t bytes_each, uint32_t rounds);
 
 // "speed-....toml" in the user's cache folder ($XDG_CACHE_HOME/tessera, else ~/.cache/tessera), by processor and number
 // of threads. Nothing if there is no such folder to be had.
