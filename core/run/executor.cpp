@@ -352,39 +352,53 @@ void Executor::run_on_team(uint32_t first, uint32_t count, uint32_t threads) {
         run.piece = Team::piece;
         static_assert(sizeof cancelled_ == sizeof *run.cancelled);
         run.cancelled = reinterpret_cast<const uint32_t*>(&cancelled_);
+        tsr_run alone = run;
+        alone.workers = 1;
+        alone.barrier = [](void*, uint32_t) {};
+        alone.piece = nullptr;
         const bool measured = worker == 0 && !seconds_.empty();
         auto before = measured ? Clock::now() : Clock::time_point();
-        for (uint32_t i = 0; i < count; ++i) {
+        const auto after = [&](uint32_t i) {
+            while (i < count && nodes_[first + i].idle(ranges_)) ++i;
+            return i;
+        };
+        for (uint32_t i = after(0), next; i < count; i = next) {
             const PreparedNode& node = nodes_[first + i];
-            if (node.idle(ranges_)) continue;
-            const tsr_status* status = nullptr;
-            try {
-                status = node.run(run);
-            } catch (const Error& error) {
-                // This worker has not passed the barriers of the call, so it cannot continue with the others.
-                keep(i, error);
-                return team_.leave();
+            next = after(i + 1);
+            // Short nodes that follow each other are computed by the first worker, and the others wait for the last.
+            const bool short_node = node.suits_one_worker(ranges_);
+            const bool goes_on = short_node && next < count && nodes_[first + next].suits_one_worker(ranges_);
+            // After a failure the rest of such nodes is left out.
+            if (!short_node || (worker == 0 && ends_at.load(std::memory_order_relaxed) == count)) {
+                const tsr_status* status = nullptr;
+                try {
+                    status = node.run(short_node ? alone : run);
+                } catch (const Error& error) {
+                    keep(i, error);
+                    // This worker has not passed the barriers of the call, so it cannot continue with the others.
+                    if (!short_node) return team_.leave();
+                }
+                try {
+                    check_call(node.running(), status);
+                } catch (const Error& error) {
+                    keep(i, error);
+                }
+                if (worker == 0 && cancelled_.load(std::memory_order_relaxed)) {
+                    uint32_t none = count;
+                    ends_at.compare_exchange_strong(none, i);
+                }
             }
-            try {
-                check_call(node.running(), status);
-            } catch (const Error& error) {
-                keep(i, error);
-            }
-            if (worker == 0 && cancelled_.load(std::memory_order_relaxed)) {
-                uint32_t none = count;
-                ends_at.compare_exchange_strong(none, i);
-            }
-            if (!team_.end_of_call()) {
+            if (!goes_on && !team_.end_of_call()) {
                 keep(i, Error(TSR_INTERNAL, describe(node.running()) + ": its workers did not pass the same barriers"));
                 return;
             }
             if (measured) {
-                const auto after = Clock::now();
-                seconds_[first + i] += std::chrono::duration<double>(after - before).count();
-                before = after;
+                const auto now = Clock::now();
+                seconds_[first + i] += std::chrono::duration<double>(now - before).count();
+                before = now;
             }
             // A worker that is ahead may already have failed at a later node: all leave after the same node.
-            if (ends_at.load(std::memory_order_acquire) <= i) return;
+            if (!goes_on && ends_at.load(std::memory_order_acquire) <= i) return;
         }
     };
     team_.run(threads, region);

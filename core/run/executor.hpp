@@ -85,8 +85,8 @@ class Executor {
     void pack_one();
     PackingProgress packing() const noexcept;
 
-    // From now on adds to seconds[i] the time of plan().nodes[i] on the host, its barrier included; an empty span stops
-    // this.
+    // From now on adds to seconds[i] the time of plan().nodes[i] on the host, with the barrier after it if there is
+    // one; an empty span stops this.
     void measure(std::span<double> seconds) noexcept { seconds_ = seconds; }
 
     // Host memory of an output of the graph ("logits"), valid until the next step.

@@ -3,6 +3,7 @@
 #include "core/base/log.hpp"
 #include "core/run/work_text.hpp"
 
+#include <algorithm>
 #include <utility>
 
 namespace tessera {
@@ -14,6 +15,15 @@ int32_t working_range(const tsr_node& node) {
     return node.input_count && sdk::present(node.inputs[0]) ? node.inputs[0]->range : TSR_RANGE_FIXED;
 }
 
+// A barrier takes 1 to 2 us, in which one core reads some 20 KB that another has written. Most of what such nodes are
+// estimated at is the barrier and the call. A depth that costs time, as in attention, is in the third figure.
+bool is_short(const NodeEstimate& estimate) noexcept {
+    constexpr double kMaximumSeconds = 4e-6, kMaximumBytes = 128 << 10;
+    const double seconds = std::max(estimate.seconds_one_row, estimate.seconds_one_row_full);
+    return seconds > 0 && seconds <= kMaximumSeconds && estimate.bytes_one_row > 0 &&
+           estimate.bytes_one_row <= kMaximumBytes;
+}
+
 }  // namespace
 
 PreparedNode::PreparedNode(const Plan& plan, const Registry& registry, const PlannedNode& planned,
@@ -23,7 +33,8 @@ PreparedNode::PreparedNode(const Plan& plan, const Registry& registry, const Pla
       planned_(&planned),
       device_(device),
       view_(std::make_unique<NodeView>(plan.graph, plan.graph.nodes()[planned.node])),
-      working_range_(working_range(view_->abi())) {
+      working_range_(working_range(view_->abi())),
+      is_short_(is_short(planned.estimate)) {
     for (uint32_t i = 0; i < planned.operands.size(); ++i) {
         const InstanceId id = planned.operands[i];
         if (id == 0) {
@@ -68,7 +79,8 @@ PreparedNode::PreparedNode(PreparedNode&& other) noexcept
       prepared_(std::exchange(other.prepared_, false)),
       data_(std::move(other.data_)),
       running_(other.running_),
-      working_range_(other.working_range_) {}
+      working_range_(other.working_range_),
+      is_short_(other.is_short_) {}
 
 PreparedNode& PreparedNode::operator=(PreparedNode&& other) noexcept {
     std::swap(plan_, other.plan_);
@@ -81,6 +93,7 @@ PreparedNode& PreparedNode::operator=(PreparedNode&& other) noexcept {
     std::swap(data_, other.data_);
     std::swap(running_, other.running_);
     std::swap(working_range_, other.working_range_);
+    std::swap(is_short_, other.is_short_);
     return *this;
 }
 
@@ -88,6 +101,11 @@ bool PreparedNode::idle(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexce
     if (working_range_ == TSR_RANGE_FIXED) return false;
     const tsr_range& range = ranges[working_range_];
     return range.begin >= range.end;
+}
+
+bool PreparedNode::suits_one_worker(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexcept {
+    if (!is_short_ || working_range_ == TSR_RANGE_FIXED) return false;
+    return ranges[working_range_].end - ranges[working_range_].begin == 1;
 }
 
 const tsr_status* PreparedNode::run(tsr_run& run) const {

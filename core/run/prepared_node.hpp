@@ -33,6 +33,9 @@ class PreparedNode {
     const PlannedNode& planned() const noexcept { return *planned_; }
     // Whether the node has nothing to do for these row counts of the ranges.
     bool idle(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexcept;
+    // Of the host: whether for these row counts one worker is expected to compute it in less time than several take to
+    // meet, by the kernel's estimate.
+    bool suits_one_worker(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const noexcept;
 
     // Thread rules are those of the kernel's functions.
     // Throws Error naming plugin and kernel if the kernel throws.
@@ -56,6 +59,7 @@ class PreparedNode {
     std::vector<void*> data_;
     PluginCall running_;
     int32_t working_range_ = TSR_RANGE_FIXED;
+    bool is_short_ = false;  // for one row
 };
 
 }  // namespace tessera

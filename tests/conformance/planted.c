@@ -11,6 +11,8 @@
 #include <unistd.h>
 
 #define IS(fault) (FAULT == (fault))
+/* One row takes so little that one worker computes it. */
+#define IS_SHORT (IS(SHORT_FAILS) || IS(SHORT_THROWS) || IS(SHORT_SHARED))
 
 static const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* info,
                               tsr_kernel_plan* answer) {
@@ -20,6 +22,7 @@ static const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, cons
     answer->supported = 1;
     answer->seconds_one_row = 1e-9;
     answer->seconds_all_rows = 1e-8;
+    if (IS_SHORT) answer->bytes_one_row = answer->bytes_all_rows = 1024;
     if (IS(ESTIMATE_NAN)) answer->seconds_one_row = NAN;
     if (IS(ESTIMATE_NEGATIVE)) answer->seconds_all_rows = -1;
     if (IS(ESTIMATE_INFINITE)) answer->seconds_one_row = INFINITY;
@@ -70,6 +73,12 @@ static const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run*
     if (IS(RUN_HANGS) && args->worker == 0) sleep(3600);
     if (IS(ODD_BARRIER) && args->worker == 0) args->barrier(args->team, args->worker);
     if (IS(STATUS_OF_NO_CODE) && args->worker == 0) return tsr_fail(777, "no such code");
+    if (IS_SHORT && all.end - all.begin == 1) {
+        if (IS(SHORT_FAILS)) return tsr_fail(TSR_DEVICE_ERROR, "run: failed on purpose");
+        if (IS(SHORT_THROWS)) throw_here();
+        if (args->workers != 1 || args->worker != 0) return tsr_fail(TSR_INTERNAL, "run: expected one worker");
+        args->barrier(args->team, args->worker);
+    }
     for (int64_t r = mine.begin; r < mine.end; ++r) {
         const float* from = tsr_row(x, args->data[0], r);
         float* to = tsr_row(y, args->data[2], r);

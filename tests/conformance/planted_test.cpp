@@ -142,6 +142,8 @@ constexpr Ends kEnds[] = {
     {"run_throws", 1, "threw an exception, which a plugin must not: thrown on purpose"},
     {"odd_barrier", 1, "its workers did not pass the same barriers"},
     {"status_of_no_code", 1, "the status has the code 777"},
+    {"short_fails", 1, "run of kernel rms_norm.planted at node"},
+    {"short_throws", 1, "threw an exception, which a plugin must not: thrown on purpose"},
     {"prepare_fails", 1, "prepare of kernel rms_norm.planted at node"},
     {"run_crashes", 128 + 11,
      "tessera: SIGSEGV (invalid memory access) in plugin planted: run of kernel rms_norm.planted at node"},
@@ -155,6 +157,12 @@ constexpr Ends kEnds[] = {
 };
 INSTANTIATE_TEST_SUITE_P(Faults, BadRun, testing::ValuesIn(kEnds),
                          [](const auto& info) { return std::string(info.param.fault); });
+
+TEST(ShortNode, IsComputedByOneWorker) {
+    const Outcome outcome = run("short_shared");
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, run("fault_none").out);
+}
 
 TEST(BadPlugin, WhyFindsItAndGoesOn) {
     for (const char* fault : {"initialize_crashes", "initialize_exits", "constructor_crashes", "query_crashes"}) {

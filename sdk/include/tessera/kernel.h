@@ -53,7 +53,8 @@ typedef struct tsr_run {
     void* const* data;
     const tsr_range* ranges; /* [TSR_RANGE_COUNT]: the actual ranges of this step */
     void* workspace;
-    /* All workers call run with the same arguments but `worker`. */
+    /* All workers call run with the same arguments but `worker`. There is one where its estimate says that a barrier
+     * takes longer than the node. */
     uint32_t worker;
     uint32_t workers;
     void* team;
