@@ -12,6 +12,7 @@
 
 #include <array>
 #include <cstdint>
+#include <cstring>
 #include <vector>
 
 namespace tessera::cpu_x86 {
@@ -21,6 +22,10 @@ inline constexpr uint64_t kAlign = 64;
 constexpr uint64_t aligned(uint64_t bytes) noexcept {
     return (bytes + kAlign - 1) / kAlign * kAlign;
 }
+
+// Of one row with no more elements every worker prepares all itself: that takes a microsecond or less, and so does a
+// barrier, after which it would wait for the cache lines that others have prepared.
+inline constexpr int64_t kOwnElements = 4096;
 
 // A node in whose description every packed weight that is known here is canonical, so that checks of shapes need not
 // know of layouts. Lives as long as the node.
@@ -114,8 +119,11 @@ class Worker {
 // Results of one group, without those past the weight's last row.
 inline void store_lanes(float* row, int64_t group, int64_t n, const float* lanes) noexcept {
     const int64_t at = group * kLanes;
-    const int64_t count = n - at < kLanes ? n - at : kLanes;
-    for (int64_t i = 0; i < count; ++i) row[at + i] = lanes[i];
+    if (n - at >= kLanes) {
+        std::memcpy(row + at, lanes, kLanes * sizeof(float));
+        return;
+    }
+    for (int64_t i = 0; i < n - at; ++i) row[at + i] = lanes[i];
 }
 
 // What the products of a node cost with one row and with all rows.

@@ -40,9 +40,12 @@ struct Matmul {
     uint64_t batch_bytes(int64_t rows) const noexcept {
         return aligned(static_cast<uint64_t>(rows) * prepared_row_bytes(kind(), k));
     }
+    // Of each worker: its scratch and, where they are few, the elements of one row.
+    uint64_t own_bytes() const noexcept { return k <= kOwnElements ? batch_bytes(1) : 0; }
+    uint64_t worker_bytes() const noexcept { return scratch_bytes() + own_bytes(); }
     uint64_t workspace_bytes() const noexcept {
         const tsr_tensor& x = *node->inputs[0];
-        return slots * scratch_bytes() + static_cast<uint64_t>(prepared_batches()) * batch_bytes(x.dims[x.rank - 1]);
+        return slots * worker_bytes() + static_cast<uint64_t>(prepared_batches()) * batch_bytes(x.dims[x.rank - 1]);
     }
 };
 
@@ -92,33 +95,47 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
     const char* x_data = sdk::operand_data<char>(node, *run, 0) + actual.begin * row_stride(x);
     char* out_data = sdk::operand_data<char>(node, *run, 2) + actual.begin * row_stride(out);
     auto* workspace = static_cast<unsigned char*>(run->workspace);
-    unsigned char* prepared = workspace + op.slots * op.scratch_bytes();
+    unsigned char* prepared = workspace + op.slots * op.worker_bytes();
     const int64_t prepared_batches = op.prepared_batches();
     const auto rows_of = [&](int64_t batch) {
         return ActivationRows{
             prepared + static_cast<uint64_t>(prepared_batches == 1 ? 0 : batch) * op.batch_bytes(rows), rows, op.k};
     };
     const auto prepare = op.columns ? kColumns.prepare : op.weight.kernels->prepare;
-    if (prepared_batches >= 4 * static_cast<int64_t>(worker.active())) {
-        const cpu::Share mine = worker.share(prepared_batches);
-        for (int64_t b = mine.begin; b < mine.end; ++b) {
-            const char* from = x_data + b * batch_stride(x);
-            for (int64_t r = 0; r < rows; ++r) {
-                prepare(rows_of(b), r, reinterpret_cast<const float*>(from + r * row_stride(x)), 0,
-                        (op.k + kPrepareStep - 1) / kPrepareStep);
+    const auto prepare_rows = [&](const ActivationRows& to, int64_t batch) {
+        const char* from = x_data + batch * batch_stride(x);
+        for (int64_t r = 0; r < rows; ++r) {
+            prepare(to, r, reinterpret_cast<const float*>(from + r * row_stride(x)), 0,
+                    (op.k + kPrepareStep - 1) / kPrepareStep);
+        }
+    };
+    // One short row is prepared by each worker when it comes to the batch.
+    const bool own = rows == 1 && op.own_bytes() > 0;
+    if (!own) {
+        if (prepared_batches >= 4 * static_cast<int64_t>(worker.active())) {
+            const cpu::Share mine = worker.share(prepared_batches);
+            for (int64_t b = mine.begin; b < mine.end; ++b) prepare_rows(rows_of(b), b);
+        } else {
+            for (int64_t b = 0; b < prepared_batches; ++b) {
+                const char* from = x_data + b * batch_stride(x);
+                worker.prepare(rows_of(b), prepare,
+                               [&](int64_t r) { return reinterpret_cast<const float*>(from + r * row_stride(x)); });
             }
         }
-    } else {
-        for (int64_t b = 0; b < prepared_batches; ++b) {
-            const char* from = x_data + b * batch_stride(x);
-            worker.prepare(rows_of(b), prepare,
-                           [&](int64_t r) { return reinterpret_cast<const float*>(from + r * row_stride(x)); });
-        }
+        worker.barrier();
     }
-    worker.barrier();
     const TilesInUse tiles(*op.panels, op.kind().division.groups == 0 || worker.idle() ? 0 : rows);
     const int64_t items = op.columns ? (op.n + kColumnElements - 1) / kColumnElements : op.weight.groups();
-    void* scratch = workspace + worker.index() * op.scratch_bytes();
+    unsigned char* scratch = workspace + worker.index() * op.worker_bytes();
+    const ActivationRows own_row{scratch + op.scratch_bytes(), 1, op.k};
+    int64_t own_batch = -1;  // whose row it is
+    const auto x_of = [&](int64_t batch) {
+        if (!own) return rows_of(batch);
+        const int64_t of = prepared_batches == 1 ? 0 : batch;
+        if (own_batch != of) prepare_rows(own_row, of);
+        own_batch = of;
+        return own_row;
+    };
     worker.divide(items * op.batches, op.columns ? 1 : op.weight.piece(), [&](int64_t first, int64_t last) {
         for (int64_t item = first; item < last;) {
             const int64_t batch = item / items;
@@ -130,10 +147,9 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
             };
             const WeightRows weight = op.weight.rows(node, *run, batch);
             if (op.columns) {
-                kColumns.multiply(op.weight.kernels->type, weight, op.n, begin, end, rows_of(batch), scratch,
-                                  Sink(store));
+                kColumns.multiply(op.weight.kernels->type, weight, op.n, begin, end, x_of(batch), scratch, Sink(store));
             } else {
-                op.weight.kernels->multiply(*op.panels, weight, begin, end, rows_of(batch), scratch, Sink(store));
+                op.weight.kernels->multiply(*op.panels, weight, begin, end, x_of(batch), scratch, Sink(store));
             }
             item += end - begin;
         }
@@ -153,15 +169,16 @@ struct Group {
     std::array<uint32_t, TSR_MAX_OPERANDS / 2> preparation{};
     uint32_t preparations = 0;
     std::array<uint32_t, TSR_MAX_OPERANDS / 2> first_with{};  // a weight of each preparation
-    std::array<uint64_t, TSR_MAX_OPERANDS / 2> offset{};
-    uint64_t scratch_bytes = 0;
+    std::array<uint64_t, TSR_MAX_OPERANDS / 2> offset{};      // of the prepared rows
+    std::array<uint64_t, TSR_MAX_OPERANDS / 2> own_offset{};  // of one row in what a worker has for itself
+    uint64_t worker_bytes = 0;
     uint64_t workspace_bytes = 0;
 
     Group(const tsr_node& of, const tsr_device_info* device) noexcept
         : node(&of), slots(slots_of(device)), panels(vectors_of(device).panels), count(of.input_count - 1) {
         for (uint32_t i = 0; i < count; ++i) {
             weights[i] = Weight(of, 1 + i);
-            scratch_bytes = std::max(scratch_bytes, weights[i].kernels->scratch_bytes);
+            worker_bytes = std::max(worker_bytes, weights[i].kernels->scratch_bytes);
             uint32_t p = 0;
             while (p < preparations && weights[first_with[p]].kernels->activations != weights[i].kernels->activations) {
                 ++p;
@@ -169,13 +186,25 @@ struct Group {
             if (p == preparations) first_with[preparations++] = i;
             preparation[i] = p;
         }
-        workspace_bytes = slots * scratch_bytes;
+        for (uint32_t p = 0; own() && p < preparations; ++p) {
+            own_offset[p] = worker_bytes;
+            worker_bytes += aligned(row_bytes(p));
+        }
+        workspace_bytes = slots * worker_bytes;
         const auto rows = static_cast<uint64_t>(of.inputs[0]->dims[1]);
         for (uint32_t p = 0; p < preparations; ++p) {
-            const Weight& weight = weights[first_with[p]];
             offset[p] = workspace_bytes;
-            workspace_bytes += aligned(rows * prepared_row_bytes(weight.kernels->activations, weight.k));
+            workspace_bytes += aligned(rows * row_bytes(p));
         }
+    }
+
+    // Whether workers prepare one row for themselves.
+    bool own() const noexcept { return node->inputs[0]->dims[0] <= kOwnElements; }
+
+  private:
+    uint64_t row_bytes(uint32_t p) const noexcept {
+        const Weight& weight = weights[first_with[p]];
+        return prepared_row_bytes(weight.kernels->activations, weight.k);
     }
 };
 
@@ -233,16 +262,23 @@ const tsr_status* run_group(const tsr_kernel*, void* state, const tsr_run* run) 
     const Worker worker(*run, op.slots);
     const char* x_data = sdk::operand_data<char>(node, *run, 0) + actual.begin * x.strides[1];
     auto* workspace = static_cast<unsigned char*>(run->workspace);
-    const auto rows_of = [&](uint32_t p) { return ActivationRows{workspace + op.offset[p], rows, x.dims[0]}; };
+    unsigned char* const scratch = workspace + (worker.idle() ? 0 : worker.index()) * op.worker_bytes;
+    const bool own = rows == 1 && op.own();
+    const auto rows_of = [&](uint32_t p) {
+        return ActivationRows{own ? scratch + op.own_offset[p] : workspace + op.offset[p], rows, x.dims[0]};
+    };
     for (uint32_t p = 0; p < op.preparations; ++p) {
-        worker.prepare(rows_of(p), op.weights[op.first_with[p]].kernels->prepare,
-                       [&](int64_t r) { return reinterpret_cast<const float*>(x_data + r * x.strides[1]); });
+        const Weight& weight = op.weights[op.first_with[p]];
+        const auto row_at = [&](int64_t r) { return reinterpret_cast<const float*>(x_data + r * x.strides[1]); };
+        if (!own)
+            worker.prepare(rows_of(p), weight.kernels->prepare, row_at);
+        else if (!worker.idle())
+            weight.kernels->prepare(rows_of(p), 0, row_at(0), 0, weight.steps());
     }
-    worker.barrier();
+    if (!own) worker.barrier();
     const TilesInUse tiles(*op.panels, worker.idle() ? 0 : rows);
     int64_t items = 0;
     for (uint32_t i = 0; i < op.count; ++i) items += op.weights[i].groups();
-    void* scratch = workspace + worker.index() * op.scratch_bytes;
     worker.divide(items, op.weights[0].piece(), [&](int64_t first_item, int64_t last_item) {
         int64_t first = 0;
         for (uint32_t i = 0; i < op.count; first += op.weights[i].groups(), ++i) {

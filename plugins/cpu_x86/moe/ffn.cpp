@@ -47,8 +47,8 @@ struct Ffn {
     bool routed;
     Weight gate, up, down;
     int64_t experts, used, max_rows;
-    bool same_x;                                        // gate and up need the same preparation of rows
-    uint64_t scratch_bytes, hidden_bytes, group_bytes;  // of one worker
+    bool same_x;                                                   // gate and up need the same preparation of rows
+    uint64_t scratch_bytes, hidden_bytes, own_bytes, group_bytes;  // of one worker
     uint64_t x_offset, up_x_offset, h_offset, out_offset, workspace_bytes;
 
     Ffn(const tsr_node& of, const tsr_device_info* device) noexcept
@@ -65,8 +65,9 @@ struct Ffn {
         const int64_t places = max_rows * used;
         scratch_bytes = std::max({gate.kernels->scratch_bytes, up.kernels->scratch_bytes, down.kernels->scratch_bytes});
         hidden_bytes = aligned(kHiddenRows * kPrepareStep * sizeof(float));
+        own_bytes = gate.k > kOwnElements ? 0 : own_up_offset() + (same_x ? 0 : aligned(x_bytes(up)));
         group_bytes = routed ? aligned(grouping_bytes(experts, places)) : 0;
-        x_offset = slots * (scratch_bytes + hidden_bytes + group_bytes);
+        x_offset = slots * worker_bytes();
         up_x_offset = x_offset + aligned(static_cast<uint64_t>(places) * x_bytes(gate));
         h_offset = same_x ? up_x_offset : up_x_offset + aligned(static_cast<uint64_t>(places) * x_bytes(up));
         out_offset = h_offset + aligned(static_cast<uint64_t>(places) * x_bytes(down));
@@ -77,9 +78,15 @@ struct Ffn {
     // Rows of this run have outputs for each of their experts.
     bool apart(int64_t rows) const noexcept { return routed && rows * used <= kOutputsApart; }
 
+    // One row is prepared by each worker for itself.
+    bool prepares_own() const noexcept { return own_bytes > 0; }
+
     static uint64_t x_bytes(const Weight& weight) noexcept {
         return prepared_row_bytes(weight.kernels->activations, weight.k);
     }
+    uint64_t worker_bytes() const noexcept { return scratch_bytes + hidden_bytes + own_bytes + group_bytes; }
+    // Of the row as up needs it, in a worker's own.
+    uint64_t own_up_offset() const noexcept { return aligned(x_bytes(gate)); }
 };
 
 const tsr_status* plan_ffn(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device,
@@ -118,31 +125,32 @@ void release_ffn(const tsr_kernel*, void* state) {
 // The work of one run. An expert's rows, in the order of `place`, follow each other in the prepared buffers.
 class Pass {
   public:
-    Pass(const Ffn& op, const tsr_run& run, tsr_range rows, const Worker& worker, const Grouping* grouping) noexcept
-        : op_(op), run_(run), worker_(worker), grouping_(grouping), range_(rows), rows_(rows.end - rows.begin) {
+    Pass(const Ffn& op, const tsr_run& run, tsr_range rows, const Worker& worker, const Grouping* grouping,
+         bool one_row) noexcept
+        : op_(op),
+          run_(run),
+          worker_(worker),
+          grouping_(grouping),
+          range_(rows),
+          rows_(rows.end - rows.begin),
+          one_row_(one_row),
+          own_(one_row && op.prepares_own()) {
         workspace_ = static_cast<unsigned char*>(run.workspace);
-        const uint32_t slot = worker.idle() ? 0 : worker.index();
-        scratch_ = workspace_ + slot * op.scratch_bytes;
-        hidden_ = reinterpret_cast<float*>(workspace_ + op.slots * op.scratch_bytes + slot * op.hidden_bytes);
-        one_row_ = grouping && rows_ == 1;
-        for (int64_t e = 0; one_row_ && e < op.experts; ++e) one_row_ = grouping->count(e) <= 1;
+        scratch_ = workspace_ + (worker.idle() ? 0 : worker.index()) * op.worker_bytes();
+        hidden_ = reinterpret_cast<float*>(scratch_ + op.scratch_bytes);
     }
 
-    // Rows of x for a weight, at `offset` of the workspace. One row serves all its experts; else each expert has its
-    // rows together.
-    void prepare_x(const Weight& weight, uint64_t offset) const {
-        const tsr_tensor& x = *op_.node->inputs[0];
-        const char* data = sdk::operand_data<char>(*op_.node, run_, 0) + range_.begin * x.strides[1];
-        const auto row_at = [&](int64_t r) { return reinterpret_cast<const float*>(data + r * x.strides[1]); };
-        if (!grouping_ || one_row_) {
-            worker_.prepare(ActivationRows{workspace_ + offset, rows_, weight.k}, weight.kernels->prepare, row_at);
+    // Rows of x as gate and up need them, for all workers or for this one.
+    void prepare_x() const {
+        if (own_) {
+            if (worker_.idle()) return;
+            prepare_own(op_.gate, x_rows(op_.gate, op_.x_offset, 0));
+            if (!op_.same_x) prepare_own(op_.up, x_rows(op_.up, op_.up_x_offset, 0));
             return;
         }
-        prepare_grouped(
-            worker_, *grouping_, op_.experts, weight, [&](int64_t e) { return x_rows(weight, offset, e); },
-            [&](int64_t place) { return row_at(place / op_.used); });
+        prepare_x(op_.gate, op_.x_offset);
+        if (!op_.same_x) prepare_x(op_.up, op_.up_x_offset);
     }
-
     // Hidden elements of all experts, prepared for down. A piece is some steps of one expert.
     void hidden() const {
         const int64_t steps = (op_.gate.n + kPrepareStep - 1) / kPrepareStep;
@@ -193,6 +201,27 @@ class Pass {
     }
 
   private:
+    const float* x_row(int64_t r) const noexcept {
+        const tsr_tensor& x = *op_.node->inputs[0];
+        const char* data = sdk::operand_data<char>(*op_.node, run_, 0);
+        return reinterpret_cast<const float*>(data + (range_.begin + r) * x.strides[1]);
+    }
+    void prepare_own(const Weight& weight, const ActivationRows& to) const noexcept {
+        weight.kernels->prepare(to, 0, x_row(0), 0, weight.steps());
+    }
+    // Rows of x for a weight, at `offset` of the workspace. One row serves all its experts; else each expert has its
+    // rows together.
+    void prepare_x(const Weight& weight, uint64_t offset) const {
+        if (!grouping_ || one_row_) {
+            worker_.prepare(ActivationRows{workspace_ + offset, rows_, weight.k}, weight.kernels->prepare,
+                            [&](int64_t r) { return x_row(r); });
+            return;
+        }
+        prepare_grouped(
+            worker_, *grouping_, op_.experts, weight, [&](int64_t e) { return x_rows(weight, offset, e); },
+            [&](int64_t place) { return x_row(place / op_.used); });
+    }
+
     // Networks that have rows.
     int64_t busy() const noexcept { return grouping_ ? busy_experts(*grouping_, op_.experts) : 1; }
     // Calls body(expert, begin, end) for pieces of [0, of_each) of each of them.
@@ -268,6 +297,10 @@ class Pass {
     int64_t count(int64_t e) const noexcept { return grouping_ ? grouping_->count(e) : rows_; }
     int64_t first(int64_t e) const noexcept { return grouping_ ? grouping_->first[e] : 0; }
     ActivationRows x_rows(const Weight& weight, uint64_t offset, int64_t e) const noexcept {
+        if (own_) {
+            unsigned char* own = scratch_ + op_.scratch_bytes + op_.hidden_bytes;
+            return {own + (offset == op_.x_offset ? 0 : op_.own_up_offset()), 1, weight.k};
+        }
         const int64_t at = one_row_ ? 0 : first(e);
         return {workspace_ + offset + static_cast<uint64_t>(at) * Ffn::x_bytes(weight), count(e), weight.k};
     }
@@ -283,6 +316,7 @@ class Pass {
     tsr_range range_;
     int64_t rows_;
     bool one_row_;  // and no expert twice: all experts read it in one place
+    bool own_;      // of which each worker has one of its own
     unsigned char* workspace_;
     unsigned char* scratch_;
     float* hidden_;
@@ -296,29 +330,32 @@ const tsr_status* run_ffn(const tsr_kernel*, void* state, const tsr_run* run) {
     if (op.routed && !check_ids(*op.node, *run, 1, rows, op.experts)) {
         return sdk::guarded([&] { refuse_ids(*op.node, op.experts); });
     }
+    const bool apart = op.apart(rows.end - rows.begin);
+    const bool one_row =
+        rows.end - rows.begin == 1 && (!op.routed || distinct_experts(Ids(*op.node, *run, 1, rows), 0));
+    const bool own = one_row && op.prepares_own();
     return sdk::guarded([&] {
         const auto go = [&](const Grouping* grouping) {
-            const Pass pass(op, *run, rows, worker, grouping);
-            pass.prepare_x(op.gate, op.x_offset);
-            if (!op.same_x) pass.prepare_x(op.up, op.up_x_offset);
-            worker.barrier();
+            const Pass pass(op, *run, rows, worker, grouping, one_row);
+            pass.prepare_x();
+            if (!own) worker.barrier();
             const TilesInUse tiles(*op.panels, worker.idle() ? 0 : rows.end - rows.begin);
             pass.hidden();
             worker.barrier();
             pass.output();
-            if (!op.apart(rows.end - rows.begin)) return;
+            if (!apart) return;
             worker.barrier();
             pass.sum();
         };
         if (!op.routed) {
             go(nullptr);
         } else if (worker.idle()) {
+            if (!own) worker.barrier();
             worker.barrier();
-            worker.barrier();
-            if (op.apart(rows.end - rows.begin)) worker.barrier();
+            if (apart) worker.barrier();
         } else {
-            auto* memory = static_cast<unsigned char*>(run->workspace) +
-                           op.slots * (op.scratch_bytes + op.hidden_bytes) + worker.index() * op.group_bytes;
+            auto* memory =
+                static_cast<unsigned char*>(run->workspace) + (worker.index() + 1) * op.worker_bytes() - op.group_bytes;
             const Grouping grouping(memory, Ids(*op.node, *run, 1, rows), op.experts);
             go(&grouping);
         }

@@ -54,6 +54,16 @@ inline bool check_ids(const tsr_node& node, const tsr_run& run, uint32_t operand
     return true;
 }
 
+// Whether no expert is named twice for a row.
+inline bool distinct_experts(const Ids& ids, int64_t row) noexcept {
+    for (int64_t slot = 1; slot < ids.used(); ++slot) {
+        for (int64_t other = 0; other < slot; ++other) {
+            if (ids.at(row, slot) >= 0 && ids.at(row, slot) == ids.at(row, other)) return false;
+        }
+    }
+    return true;
+}
+
 [[noreturn]] inline void refuse_ids(const tsr_node& node, int64_t experts) {
     throw sdk::Failure(TSR_INVALID_ARGUMENT, std::string(node.op) + " " + (node.name ? node.name : "") +
                                                  ": an expert's id is not below " + std::to_string(experts));
