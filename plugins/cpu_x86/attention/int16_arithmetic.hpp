@@ -144,9 +144,12 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
 
     // ---- arithmetic ----
 
-    // Tokens of one register tile of V vectors of lanes.
+    // Tokens of one register tile of V vectors of lanes; what is left of a chunk is computed by a tile of a multiple of
+    // kRestRows.
     template <int V>
     static constexpr int kTileRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
+    template <int V>
+    static constexpr int kRestRows = V == 1 ? Isa::kRestRows1 : Isa::kRestRows2;
 
     // scores[t * stride + lane] = query of the lane times key of token t, for `count` tokens from t on (and some past
     // them), whose keys are in the rows from `slot` on.
@@ -157,7 +160,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
             for (int part = 0; part < shape.parts(); ++part) {
                 KeyTile tile = key_tile_of<V>(queries, chunk, shape, part, t);
                 tile.keys = chunk.keys + int64_t{slot} * shape.padded_key() + shape.part_begin(part);
-                run_key_tile<V, kTileRows<V>>(tile, part, scores + t * stride, stride, asks);
+                run_key_tile<V>(tile, end - t, part, scores + t * stride, stride, asks);
             }
         }
     }
@@ -167,17 +170,12 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     template <int V, class Asks>
     static void scores_of_page(const Queries& queries, const Chunk& chunk, const HeadShape& shape, const int16_t* rows,
                                int t, int count, float* scores, int64_t stride, Asks&& asks) noexcept {
-        constexpr int kLast = TSR_PAGE_TOKENS % kTileRows<V>;
-        static_assert(kLast > 0);
+        static_assert(TSR_PAGE_TOKENS % kRestRows<V> == 0);
         for (int i = 0; i < count; i += kTileRows<V>) {
             for (int part = 0; part < shape.parts(); ++part) {
                 KeyTile tile = key_tile_of<V>(queries, chunk, shape, part, t + i);
                 tile.keys = rows + int64_t{i} * shape.padded_key() + shape.part_begin(part);
-                float* to = scores + (t + i) * stride;
-                if (i + kTileRows<V> <= TSR_PAGE_TOKENS)
-                    run_key_tile<V, kTileRows<V>>(tile, part, to, stride, asks);
-                else
-                    run_key_tile<V, kLast>(tile, part, to, stride, asks);
+                run_key_tile<V>(tile, count - i, part, scores + (t + i) * stride, stride, asks);
             }
         }
     }
@@ -220,16 +218,16 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
                            const float* step, const float* correction, const float* share, float* out,
                            Asks&& asks) noexcept {
-        constexpr int kRows = V == 1 ? Isa::kTileRows1 : Isa::kTileRows2;
-        constexpr int kRest = V == 1 ? Isa::kRestRows1 : Isa::kRestRows2;
         const int n = shape.padded_value();
         const int64_t stride = value_stride(shape);
         int d = 0;
-        for (; d + kRows <= n; d += kRows) {
-            add_value_tile<V, kRows>(weights, chunk, stride, d, tokens, first, step, correction, share, out, asks);
+        for (; d + kTileRows<V> <= n; d += kTileRows<V>) {
+            add_value_tile<V, kTileRows<V>>(weights, chunk, stride, d, tokens, first, step, correction, share, out,
+                                            asks);
         }
-        for (; d < n; d += kRest) {
-            add_value_tile<V, kRest>(weights, chunk, stride, d, tokens, first, step, correction, share, out, asks);
+        for (; d < n; d += kRestRows<V>) {
+            add_value_tile<V, kRestRows<V>>(weights, chunk, stride, d, tokens, first, step, correction, share, out,
+                                            asks);
         }
     }
 
@@ -416,8 +414,14 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         return tile;
     }
 
-    template <int V, int R, class Asks>
-    static void run_key_tile(const KeyTile& tile, int part, float* scores, int64_t stride, Asks& asks) noexcept {
+    // R: rows of the tile, as few as hold `rows`, or kTileRows.
+    template <int V, int R = kTileRows<V>, class Asks>
+    static void run_key_tile(const KeyTile& tile, int rows, int part, float* scores, int64_t stride,
+                             Asks& asks) noexcept {
+        if constexpr (R > kRestRows<V>) {
+            if (rows <= R - kRestRows<V>)
+                return run_key_tile<V, R - kRestRows<V>>(tile, rows, part, scores, stride, asks);
+        }
         const Lines lines = asks.lines(tile.pairs / kStepsPerLine<R * V>);
         if (part == 0)
             key_tile<V, R, false, Asks::kAsks>(tile, scores, stride, lines);
