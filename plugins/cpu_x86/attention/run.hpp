@@ -87,7 +87,9 @@ class Run {
                 end += int64_t{s.units()} * problem_.key_units;
             }
             const auto unit_of_key = static_cast<int>((index - first) % s.units());
-            unit(s, static_cast<int>((index - first) / s.units()), unit_of_key % s.blocks, unit_of_key / s.blocks);
+            const int span =
+                s.first_slot < 0 ? 0 : dealt_span(unit_of_key / s.blocks, s.spans, static_cast<int>(workers()));
+            unit(s, static_cast<int>((index - first) / s.units()), unit_of_key % s.blocks, span);
         });
         leave_gathered();
     }

@@ -151,6 +151,7 @@ class Pass {
         prepare_x(op_.gate, op_.x_offset);
         if (!op_.same_x) prepare_x(op_.up, op_.up_x_offset);
     }
+
     // Hidden elements of all experts, prepared for down. A piece is some steps of one expert.
     void hidden() const {
         const int64_t steps = (op_.gate.n + kPrepareStep - 1) / kPrepareStep;
