@@ -15,8 +15,8 @@ int32_t working_range(const tsr_node& node) {
     return node.input_count && sdk::present(node.inputs[0]) ? node.inputs[0]->range : TSR_RANGE_FIXED;
 }
 
-// A barrier takes 1 to 2 us, in which one core reads some 20 KB that another has written. Most of what such nodes are
-// estimated at is the barrier and the call. A depth that costs time, as in attention, is in the third figure.
+// Of the seconds of such a node most are the barrier and the call; few bytes say that one worker reads them as soon as
+// several would. A depth that costs time, as in attention, is in seconds_one_row_full.
 bool is_short(const NodeEstimate& estimate) noexcept {
     constexpr double kMaximumSeconds = 4e-6, kMaximumBytes = 128 << 10;
     const double seconds = std::max(estimate.seconds_one_row, estimate.seconds_one_row_full);

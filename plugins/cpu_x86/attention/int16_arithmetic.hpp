@@ -418,6 +418,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     template <int V, int R = kTileRows<V>, class Asks>
     static void run_key_tile(const KeyTile& tile, int rows, int part, float* scores, int64_t stride,
                              Asks& asks) noexcept {
+        static_assert(R % kRestRows<V> == 0);
         if constexpr (R > kRestRows<V>) {
             if (rows <= R - kRestRows<V>)
                 return run_key_tile<V, R - kRestRows<V>>(tile, rows, part, scores, stride, asks);

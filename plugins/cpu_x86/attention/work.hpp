@@ -36,7 +36,7 @@ struct PackedRows {
 };
 
 // Where the tokens of any sequence are cut into spans: after every `unit` chunks for the first 32 spans, and then 16
-// times between a number of tokens and its double, so that workers end within 3 % of each other.
+// times between a number of tokens and its double: a worker that takes the last one delays the others by no more.
 class Spans {
   public:
     explicit Spans(const Problem& problem) noexcept
