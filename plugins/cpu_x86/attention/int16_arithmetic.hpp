@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <cstring>
 
 namespace tessera::cpu_x86::attention {
 
@@ -265,49 +266,60 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         return Isa::load_first(row + e, std::max(0, elements - e));
     }
 
-    // Sources: `prepare` finds the scale of elements of a row, and leaves what `write` needs to convert them.
+    // Sources: prepare() finds the scales of up to kAtOnce rows, and leaves what write() needs to convert each.
+    // Together, because a scale is a long chain of steps that others can overlap.
+    static constexpr int kAtOnce = 16;
 
     template <class Number, float (*Largest)(const Number*, int), void (*Convert)(const Number*, float, int16_t*)>
     struct NumberSource {
         int64_t first;
         int count;
-        using State = float;
-        float prepare(const char* row, State& factor) const noexcept {
-            const float largest = Largest(reinterpret_cast<const Number*>(row) + first, count);
-            factor = inverse(largest, kLargestKey);
-            return largest / kLargestKey;
+        using States = float[kAtOnce];
+        void prepare(const char* const* rows, int n, States& factors, float* scales) const noexcept {
+            for (int i = 0; i < n; ++i) {
+                const float largest = Largest(reinterpret_cast<const Number*>(rows[i]) + first, count);
+                factors[i] = inverse(largest, kLargestKey);
+                scales[i] = largest / kLargestKey;
+            }
         }
-        void write(const char* row, const State& factor, int16_t* to) const noexcept {
+        void write(const char* row, const States& factors, int i, int16_t* to) const noexcept {
             const auto* x = reinterpret_cast<const Number*>(row) + first;
-            for (int i = 0; i < count; i += 32) Convert(x + i, factor, to + i);
+            for (int e = 0; e < count; e += 32) Convert(x + e, factors[i], to + e);
         }
     };
     using F32Source = NumberSource<float, Isa::largest_of_floats, Isa::int16_from_floats>;
     using F16Source = NumberSource<uint16_t, Isa::largest_of_f16, Isa::int16_from_f16>;
     using Bf16Source = NumberSource<uint16_t, Isa::largest_of_bf16, Isa::int16_from_bf16>;
 
-    // Blocks with an f16 scale and 32 codes. The scales of blocks are multiplied in, relative to the largest.
+    // Blocks with an f16 scale and 32 codes. The scales of blocks are multiplied in, relative to the largest of the
+    // row. Lanes of prepare() are rows: nothing is to be found across lanes.
     struct CodeSource {
         CodeFormat format;
         int64_t first_block;
         int blocks;
-        struct State {
-            alignas(32) int16_t ratios[kMaxFastBlocks];
+        struct States {
+            alignas(32) int16_t ratios[kMaxFastBlocks][kAtOnce];
         };
-        float prepare(const char* row, State& state) const noexcept {
-            alignas(64) float scales[kMaxFastBlocks];
-            Isa::floats_from_spaced_f16(row + first_block * format.bytes, format.bytes, blocks, scales);
-            Floats top = Isa::zero();
-            for (int b = 0; b < blocks; b += kLanes) top = Isa::maximum(top, Isa::magnitude(Isa::load(scales + b)));
-            const float largest = Isa::largest(top);
-            // Bytes times ratio / 2^7: 127 * 64 at most.
-            const Floats factor = Isa::splat(inverse(largest, 8192.0f));
-            for (int b = 0; b < blocks; b += kLanes) {
-                Isa::to_int16(state.ratios + b, Isa::multiply(Isa::load(scales + b), factor));
+        void prepare(const char* const* rows, int n, States& states, float* scales) const noexcept {
+            alignas(32) uint16_t halves[kMaxFastBlocks][kAtOnce];
+            const int lanes = (n + kLanes - 1) / kLanes * kLanes;
+            for (int i = 0; i < lanes; ++i) {
+                const char* block = rows[std::min(i, n - 1)] + first_block * format.bytes;
+                for (int b = 0; b < blocks; ++b, block += format.bytes) std::memcpy(&halves[b][i], block, 2);
             }
-            return largest / static_cast<float>(64 * format.spread);
+            for (int v = 0; v < lanes; v += kLanes) {
+                Floats top = Isa::zero();
+                for (int b = 0; b < blocks; ++b) top = Isa::maximum(top, Isa::magnitude(Isa::from_f16(halves[b] + v)));
+                // Bytes times ratio / 2^7: 127 * 64 at most. Of rows of zeros, any factor does.
+                const Floats factor = Isa::divide(Isa::splat(8192.0f), Isa::maximum(top, Isa::splat(1e-30f)));
+                for (int b = 0; b < blocks; ++b)
+                    Isa::to_int16(states.ratios[b] + v, Isa::multiply(Isa::from_f16(halves[b] + v), factor));
+                alignas(64) float largest[kLanes];
+                Isa::store(largest, Isa::divide(top, Isa::splat(static_cast<float>(64 * format.spread))));
+                std::copy_n(largest, std::min(kLanes, n - v), scales + v);
+            }
         }
-        void write(const char* row, const State& state, int16_t* to) const noexcept {
+        void write(const char* row, const States& states, int i, int16_t* to) const noexcept {
             alignas(32) int8_t spread[32];
             const char* block = row + first_block * format.bytes;
             for (int b = 0; b < blocks; ++b, block += format.bytes) {
@@ -316,7 +328,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
                     format.codes(block, spread);
                     codes = spread;
                 }
-                Isa::int16_from_bytes(codes, state.ratios[b], to + 32 * b);
+                Isa::int16_from_bytes(codes, states.ratios[b][i], to + 32 * b);
             }
         }
     };
@@ -326,27 +338,29 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         tsr_type type;
         int64_t first;
         int count, padded;
-        using State = float;
-        float prepare(const char* row, State& factor) const noexcept {
+        using States = float[kAtOnce];
+        void prepare(const char* const* rows, int n, States& factors, float* scales) const noexcept {
             alignas(64) float block[32];
-            float largest = 0;
-            for (int i = 0; i < padded; i += 32) {
-                decode(row, i, block);
-                largest = std::max(largest, Isa::largest_of_floats(block, 32));
-            }
-            factor = inverse(largest, kLargestKey);
-            return largest / kLargestKey;
-        }
-        void write(const char* row, const State& factor, int16_t* to) const noexcept {
-            alignas(64) float block[32];
-            for (int i = 0; i < padded; i += 32) {
-                decode(row, i, block);
-                Isa::int16_from_floats(block, factor, to + i);
+            for (int i = 0; i < n; ++i) {
+                float largest = 0;
+                for (int e = 0; e < padded; e += 32) {
+                    decode(rows[i], e, block);
+                    largest = std::max(largest, Isa::largest_of_floats(block, 32));
+                }
+                factors[i] = inverse(largest, kLargestKey);
+                scales[i] = largest / kLargestKey;
             }
         }
-        void decode(const char* row, int i, float* block) const noexcept {
+        void write(const char* row, const States& factors, int i, int16_t* to) const noexcept {
+            alignas(64) float block[32];
+            for (int e = 0; e < padded; e += 32) {
+                decode(row, e, block);
+                Isa::int16_from_floats(block, factors[i], to + e);
+            }
+        }
+        void decode(const char* row, int e, float* block) const noexcept {
             std::fill_n(block, 32, 0.0f);
-            if (i < count) decode_elements(type, row, first + i, std::min(count - i, 32), block);
+            if (e < count) decode_elements(type, row, first + e, std::min(count - e, 32), block);
         }
     };
 
@@ -364,19 +378,17 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         body(GeneralSource{type, first, count, padded});
     }
 
-    // Row i to the int16 at to(i), then done(i). Scales first for several rows, because each is a long chain of steps
-    // that others can overlap.
+    // Row i to the int16 at to(i), then done(i).
     template <class Source, class To, class Done>
     static void load_rows(const Source& source, const char* const* rows, int count, float* scales, To&& to,
                           Done&& done) noexcept {
-        constexpr int kAtOnce = 16;
-        typename Source::State states[kAtOnce];
+        typename Source::States states;
         for (int begin = 0; begin < count; begin += kAtOnce) {
-            const int end = std::min(begin + kAtOnce, count);
-            for (int i = begin; i < end; ++i) scales[i] = source.prepare(rows[i], states[i - begin]);
-            for (int i = begin; i < end; ++i) {
-                source.write(rows[i], states[i - begin], to(i));
-                done(i);
+            const int n = std::min(kAtOnce, count - begin);
+            source.prepare(rows + begin, n, states, scales + begin);
+            for (int i = 0; i < n; ++i) {
+                source.write(rows[begin + i], states, i, to(begin + i));
+                done(begin + i);
             }
         }
     }

@@ -192,22 +192,6 @@ struct Avx2Vectors {
         for (int i = 0; i < count; i += 8) m = maximum(m, magnitude(load(x + i)));
         return largest(m);
     }
-    // `count` f16 numbers, `stride` bytes apart, to floats; zeros up to the next multiple of 8.
-    static void floats_from_spaced_f16(const char* p, int stride, int count, float* to) noexcept {
-        const auto at = [&](int i) {
-            uint16_t half;
-            std::memcpy(&half, p + i * stride, 2);
-            return static_cast<short>(half);
-        };
-        int i = 0;
-        for (; i + 8 <= count; i += 8) {
-            const __m128i h =
-                _mm_setr_epi16(at(i), at(i + 1), at(i + 2), at(i + 3), at(i + 4), at(i + 5), at(i + 6), at(i + 7));
-            store(to + i, _mm256_cvtph_ps(h));
-        }
-        if (i < count) store(to + i, zero());
-        for (; i < count; ++i) to[i] = _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(at(i) & 0xFFFF)));
-    }
     // Floats in [-32768, 32767], rounded.
     static void to_int16(int16_t* p, Floats v) noexcept {
         const __m256i i = _mm256_cvtps_epi32(v);

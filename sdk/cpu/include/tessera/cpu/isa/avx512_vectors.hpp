@@ -141,27 +141,6 @@ struct Avx512Vectors {
         for (int i = 0; i < count; i += 16) m = maximum(m, magnitude(load(x + i)));
         return largest(m);
     }
-    // Zeros up to the next multiple of 16.
-    static void floats_from_spaced_f16(const char* p, int stride, int count, float* to) noexcept {
-        // One by one: measured on Zen 4, a gather of sixteen takes longer than sixteen loads.
-        const auto four = [&](int first, int last) {
-            uint64_t halves = 0;
-            for (int i = 0; i < 4 && first + i < last; ++i) {
-                uint16_t half;
-                std::memcpy(&half, p + (first + i) * stride, 2);
-                halves |= uint64_t{half} << (16 * i);
-            }
-            return static_cast<int64_t>(halves);
-        };
-        const auto sixteen = [&](int i, int last) {
-            const __m128i a = _mm_set_epi64x(four(i + 4, last), four(i, last));
-            const __m128i b = _mm_set_epi64x(four(i + 12, last), four(i + 8, last));
-            store(to + i, _mm512_cvtph_ps(_mm256_set_m128i(b, a)));
-        };
-        int i = 0;
-        for (; i + 16 <= count; i += 16) sixteen(i, i + 16);
-        if (i < count) sixteen(i, count);
-    }
     static void to_int16(int16_t* p, Floats v) noexcept {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(v)));
     }
