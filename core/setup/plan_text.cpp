@@ -259,9 +259,9 @@ uint64_t mapped_excess(const Plan& plan) {
 }
 
 std::string memory_text(const Plan& plan) {
-    constexpr uint64_t DeviceMemory::*parts[] = {&DeviceMemory::weights,     &DeviceMemory::cache,
-                                                 &DeviceMemory::activations, &DeviceMemory::workspace,
-                                                 &DeviceMemory::staging,     &DeviceMemory::loading};
+    constexpr uint64_t DeviceMemory::*members[] = {&DeviceMemory::weights,     &DeviceMemory::cache,
+                                                   &DeviceMemory::activations, &DeviceMemory::workspace,
+                                                   &DeviceMemory::staging,     &DeviceMemory::loading};
     // One unit for all, so that they can be compared.
     uint64_t largest = 0;
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
@@ -278,10 +278,10 @@ std::string memory_text(const Plan& plan) {
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         const DeviceMemory& memory = plan.memory[device];
         text += fmt::format("{:<6}", plan.devices[device]->id);
-        for (const auto part : parts) {
+        for (const auto member : members) {
             // Both are buffers for copies.
-            const uint64_t streaming = part == &DeviceMemory::staging ? memory.streaming : 0;
-            text += fmt::format("{:>8}", size(memory.*part + streaming));
+            const uint64_t streaming = member == &DeviceMemory::staging ? memory.streaming : 0;
+            text += fmt::format("{:>8}", size(memory.*member + streaming));
         }
         text += fmt::format("{:>8}{:>10}{:>8}\n", size(memory.allocated()), size(usable_bytes(plan.devices, device)),
                             size(memory.mapped));
