@@ -38,6 +38,34 @@ Plan runnable(Plan plan, const Registry& registry) {
 
 }  // namespace
 
+// After which node the workers of a region leave it: the first that failed, or at which the step was cancelled.
+class Executor::Ending {
+  public:
+    explicit Ending(uint32_t nodes) noexcept : nodes_(nodes), after_(nodes) {}
+
+    // Any worker. The first failure counts, also after a cancellation.
+    void fail(uint32_t node, const Error& error) {
+        if (failed_.exchange(true)) return;
+        failure_ = error;
+        after_.store(node, std::memory_order_release);
+    }
+    // The first worker.
+    void cancel(uint32_t node) noexcept {
+        uint32_t none = nodes_;
+        after_.compare_exchange_strong(none, node);
+    }
+    // The number of nodes: none.
+    uint32_t after() const noexcept { return after_.load(std::memory_order_acquire); }
+    // Once all workers have left.
+    const std::optional<Error>& failure() const noexcept { return failure_; }
+
+  private:
+    const uint32_t nodes_;
+    std::atomic<uint32_t> after_;
+    std::atomic<bool> failed_{false};
+    std::optional<Error> failure_;
+};
+
 Executor::Executor(Plan plan, const Registry& registry, Team& team)
     : plan_(runnable(std::move(plan), registry)),
       registry_(registry),
@@ -331,28 +359,11 @@ void Executor::run_on_host(const Action& action, uint32_t threads) {
 
 // Nodes [first, first + count) of the plan.
 void Executor::run_on_team(uint32_t first, uint32_t count, uint32_t threads) {
-    std::atomic<uint32_t> ends_at{count};  // the first node that failed, or at which the step was cancelled
-    std::atomic<bool> failed{false};
-    std::optional<Error> failure;  // the first, of node ends_at
-    const auto keep = [&](uint32_t i, const Error& error) {
-        if (failed.exchange(true)) return;
-        failure = error;
-        ends_at.store(i, std::memory_order_release);
-    };
+    Ending ending(count);
     auto region = [&](uint32_t worker, uint32_t workers) {
         const WorkerInStep in_step;
-        tsr_run run{};
-        run.struct_size = sizeof run;
-        run.ranges = ranges_;
-        run.workspace = memory_.workspace(0);
-        run.worker = worker;
-        run.workers = workers;
-        run.team = &team_;
-        run.barrier = Team::barrier;
-        run.piece = Team::piece;
-        static_assert(sizeof cancelled_ == sizeof *run.cancelled);
-        run.cancelled = reinterpret_cast<const uint32_t*>(&cancelled_);
-        tsr_run alone = run;
+        tsr_run together = run_of(worker, workers);
+        tsr_run alone = together;
         alone.workers = 1;
         alone.barrier = [](void*, uint32_t) {};
         alone.piece = nullptr;
@@ -368,28 +379,15 @@ void Executor::run_on_team(uint32_t first, uint32_t count, uint32_t threads) {
             // Short nodes that follow each other are computed by the first worker, and the others wait for the last.
             const bool short_node = node.suits_one_worker(ranges_);
             const bool goes_on = short_node && next < count && nodes_[first + next].suits_one_worker(ranges_);
-            // After a failure the rest of such nodes is left out.
-            if (!short_node || (worker == 0 && ends_at.load(std::memory_order_relaxed) == count)) {
-                const tsr_status* status = nullptr;
-                try {
-                    status = node.run(short_node ? alone : run);
-                } catch (const Error& error) {
-                    keep(i, error);
-                    // This worker has not passed the barriers of the call, so it cannot continue with the others.
-                    if (!short_node) return team_.leave();
-                }
-                try {
-                    check_call(node.running(), status);
-                } catch (const Error& error) {
-                    keep(i, error);
-                }
-                if (worker == 0 && cancelled_.load(std::memory_order_relaxed)) {
-                    uint32_t none = count;
-                    ends_at.compare_exchange_strong(none, i);
-                }
+            if (!short_node) {
+                // A worker that has not passed the barriers of the call cannot continue with the others.
+                if (!call(node, together, i, ending)) return team_.leave();
+            } else if (worker == 0 && ending.after() == count) {  // after a failure the rest of them is left out
+                call(node, alone, i, ending);
             }
             if (!goes_on && !team_.end_of_call()) {
-                keep(i, Error(TSR_INTERNAL, describe(node.running()) + ": its workers did not pass the same barriers"));
+                ending.fail(
+                    i, Error(TSR_INTERNAL, describe(node.running()) + ": its workers did not pass the same barriers"));
                 return;
             }
             if (measured) {
@@ -398,15 +396,47 @@ void Executor::run_on_team(uint32_t first, uint32_t count, uint32_t threads) {
                 before = now;
             }
             // A worker that is ahead may already have failed at a later node: all leave after the same node.
-            if (!goes_on && ends_at.load(std::memory_order_acquire) <= i) return;
+            if (!goes_on && ending.after() <= i) return;
         }
     };
     team_.run(threads, region);
     print_plugin_log();
-    const uint32_t i = ends_at.load();
-    if (i == count) return;
-    if (failure) nodes_[first + i].fail(*failure);
+    if (ending.after() == count) return;
+    if (const auto& failure = ending.failure()) nodes_[first + ending.after()].fail(*failure);
     fail(TSR_CANCELLED, "the step was cancelled");
+}
+
+tsr_run Executor::run_of(uint32_t worker, uint32_t workers) const noexcept {
+    tsr_run run{};
+    run.struct_size = sizeof run;
+    run.ranges = ranges_;
+    run.workspace = memory_.workspace(0);
+    run.worker = worker;
+    run.workers = workers;
+    run.team = &team_;
+    run.barrier = Team::barrier;
+    run.piece = Team::piece;
+    static_assert(sizeof cancelled_ == sizeof *run.cancelled);
+    run.cancelled = reinterpret_cast<const uint32_t*>(&cancelled_);
+    return run;
+}
+
+// Node i of a region. Whether the kernel returned, be it with a failure, and so passed its barriers.
+bool Executor::call(const PreparedNode& node, tsr_run& run, uint32_t i, Ending& ending) const {
+    const tsr_status* status = nullptr;
+    try {
+        status = node.run(run);
+    } catch (const Error& error) {
+        ending.fail(i, error);
+        return false;
+    }
+    try {
+        check_call(node.running(), status);
+    } catch (const Error& error) {
+        ending.fail(i, error);
+    }
+    if (run.worker == 0 && cancelled_.load(std::memory_order_relaxed)) ending.cancel(i);
+    return true;
 }
 
 void Executor::enqueue(ActionId id, const RowBounds& bounds) {

@@ -100,6 +100,7 @@ class Executor {
 
   private:
     class StepVisitor;
+    class Ending;
 
     PreparedNode prepare(const PlannedNode& planned) const;
     PreparedNode::Bound bind(InstanceId id) const;
@@ -108,6 +109,8 @@ class Executor {
     void take_step(const StepRanges& ranges, uint32_t threads, bool outputs);
     void run_on_host(const Action& action, uint32_t threads);
     void run_on_team(uint32_t first, uint32_t count, uint32_t threads);
+    tsr_run run_of(uint32_t worker, uint32_t workers) const noexcept;
+    bool call(const PreparedNode& node, tsr_run& run, uint32_t i, Ending& ending) const;
     void enqueue(ActionId id, const RowBounds& bounds);
     void copy(const Action& action, uint32_t slot);
     void enqueue_page_copies(std::span<const std::pair<uint32_t, uint32_t>> pages);
