@@ -39,6 +39,7 @@ class Operands {
           pages(state.pages) {}
 
     const State& state() const noexcept { return state_; }
+    const tsr_run& run() const noexcept { return run_; }
     const Problem& problem() const noexcept { return state_.problem; }
     const HeadShape& shape() const noexcept { return state_.problem.shape; }
     // The cache that holds the values.

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "../past_caches.hpp"
 #include "ahead.hpp"
 #include "asking.hpp"
 #include "expand.hpp"
@@ -164,10 +165,15 @@ class Run {
             const Result order = lies(g.segment, g.first_panel + i);
             const int vectors = Lanes<Isa, Arithmetic>::vectors(g.segment, g.first_panel + i);
             const int lanes = order.by_lane ? order.lanes : vectors * kLanes;
-            std::copy_n(from, int64_t{shape_.padded_value()} * lanes, to);
+            const int64_t floats = int64_t{shape_.padded_value()} * lanes;
+            if (pays_past_caches(run_, floats * int64_t{sizeof(float)}))
+                write_past_caches(to, from, floats);
+            else
+                std::copy_n(from, floats, to);
             std::copy_n(top_of(from), 2 * kPanel, top_of(to));
             spans_in(to) = g.count;
         }
+        end_past_caches();
         g.count = 0;
     }
     int32_t& spans_in(float* slot) const noexcept {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "../past_caches.hpp"
 #include "operands.hpp"
 
 namespace tessera::cpu_x86::attention {
@@ -12,15 +13,23 @@ void write_part_by_lane(const Operands& o, const Segment& s, int key, int64_t pa
                         const float* sums, int begin, int end) noexcept {
     constexpr int kRun = Arithmetic::kOutRun;
     end = std::min(end, o.shape().value);
+    const bool past = pays_past_caches(o.run(), int64_t{o.shape().value} * lanes * int64_t{sizeof(float)});
     for (int i = 0; i < lanes; ++i) {
         const int64_t lane = panel * Arithmetic::kPanel + i;
         float* row = o.out.floats(o.head_of(key, lane), o.row_of(s, lane));
         const float inverse = 1.0f / sums[i];
         for (int e = begin; e < end; e += kRun) {
             const float* from = result + int64_t{i} * o.shape().padded_value() + Arithmetic::out_place(e);
+            if (e + kRun <= end && past) {
+                alignas(16) float run[kRun];
+                for (int n = 0; n < kRun; ++n) run[n] = from[n] * inverse;
+                write_past_caches(row + e, run, kRun);
+                continue;
+            }
             for (int n = 0; n < std::min(kRun, end - e); ++n) row[e + n] = from[n] * inverse;
         }
     }
+    if (past) end_past_caches();
 }
 
 // The same of any result.

@@ -1,6 +1,7 @@
 #include "matmul.hpp"
 
 #include "../layouts/layouts.hpp"
+#include "../past_caches.hpp"
 #include "../vectors.hpp"
 #include "common.hpp"
 
@@ -136,6 +137,8 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
         own_batch = of;
         return own_row;
     };
+    // The absorbed product of keys, which attention on every worker reads next; not logits, which one thread does.
+    const bool past = rows == 1 && op.batches > 1 && pays_past_caches(*run, op.n * op.batches * int64_t{sizeof(float)});
     worker.divide(items * op.batches, op.columns ? 1 : op.weight.piece(), [&](int64_t first, int64_t last) {
         for (int64_t item = first; item < last;) {
             const int64_t batch = item / items;
@@ -143,7 +146,11 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
             const int64_t end = std::min(items, begin + last - item);
             char* to = out_data + batch * batch_stride(out);
             const auto store = [&](int64_t r, int64_t group, const float* lanes) {
-                store_lanes(reinterpret_cast<float*>(to + r * row_stride(out)), group, op.n, lanes);
+                auto* row = reinterpret_cast<float*>(to + r * row_stride(out));
+                if (past && (group + 1) * kLanes <= op.n)
+                    write_past_caches(row + group * kLanes, lanes, kLanes);
+                else
+                    store_lanes(row, group, op.n, lanes);
             };
             const WeightRows weight = op.weight.rows(node, *run, batch);
             if (op.columns) {
@@ -154,6 +161,7 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
             item += end - begin;
         }
     });
+    if (past) end_past_caches();
     return nullptr;
 }
 
