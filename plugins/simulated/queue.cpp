@@ -3,10 +3,19 @@
 #include <tessera/cpp/status.hpp>
 
 #include <cstring>
+#include <mutex>
 
 namespace tessera::simulated {
 
 using sdk::Failure;
+
+namespace {
+
+// Held while a scheduler reaches a queue of another device, which may be about to end. Schedulers do not touch what
+// commands do, so this orders nothing that a program has to order itself.
+std::mutex reaching;
+
+}  // namespace
 
 char* Copy::host() const noexcept {
     if (operation == TSR_SIMULATED_UPLOAD) return staged ? nullptr : from.memory;
@@ -33,6 +42,8 @@ Queue::~Queue() {
         delete at;
         at = next;
     }
+    // Its records are complete: a scheduler that saw one of them open may still be here, later ones will not come.
+    const std::lock_guard wait(reaching);
 }
 
 uint32_t Queue::put(std::unique_ptr<Command> command) {
@@ -105,6 +116,12 @@ uint32_t Queue::demanded() const noexcept {
 Record* Queue::blocked_on() const noexcept {
     Record* record = blocked_on_.load(kHidden);
     return record && !record->seems_done() ? record : nullptr;
+}
+
+void Queue::demand_blocking() const noexcept {
+    const std::lock_guard lock(reaching);
+    if (const Record* record = blocked_on())
+        record->queue.load(kHidden)->demand(record->index.load(std::memory_order_relaxed));
 }
 
 void Queue::proceed(uint32_t limit) noexcept {

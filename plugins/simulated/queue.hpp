@@ -58,6 +58,8 @@ class Queue {
     uint32_t demanded() const noexcept;
     // The record that the next command waits for, if it is not complete.
     Record* blocked_on() const noexcept;
+    // Demands what the next command waits for, which may be of another device.
+    void demand_blocking() const noexcept;
     // Lets the queue's thread do up to `limit` commands, and returns when it has done so or can do no more.
     void proceed(uint32_t limit) noexcept;
 

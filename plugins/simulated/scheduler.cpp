@@ -76,9 +76,7 @@ uint32_t Scheduler::allowed(const Queue& queue) noexcept {
 Scheduler::Chosen Scheduler::choose() noexcept {
     // Who waits for a queue waits for what that queue waits for.
     for (const Queue* queue : queues_) {
-        if (queue->demanded() == 0) continue;
-        if (const Record* record = queue->blocked_on())
-            record->queue.load(kHidden)->demand(record->index.load(std::memory_order_relaxed));
+        if (queue->demanded() > 0) queue->demand_blocking();
     }
     Chosen chosen;
     uint64_t ready = 0;
