@@ -19,7 +19,8 @@ inline bool pays_past_caches(const tsr_run& run, int64_t bytes) noexcept {
     return run.workers > 1 && bytes >= (16 << 10);
 }
 
-// count: a multiple of 4. `to` and what it follows are best whole cache lines, written in order.
+// count: a multiple of 4. Calls that follow each other should fill whole cache lines, in order: a line that is written
+// in parts, with others between, goes to memory several times.
 inline void write_past_caches(float* to, const float* from, int64_t count) noexcept {
     if (reinterpret_cast<uintptr_t>(to) % 16 != 0) {
         std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
