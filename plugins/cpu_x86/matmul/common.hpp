@@ -3,6 +3,7 @@
 
 #include "../estimate.hpp"
 #include "../kernel.hpp"
+#include "../past_caches.hpp"
 #include "float_rows.hpp"
 #include "weight_kernels.hpp"
 
@@ -116,11 +117,14 @@ class Worker {
     uint32_t active_;
 };
 
-// Results of one group, without those past the weight's last row.
-inline void store_lanes(float* row, int64_t group, int64_t n, const float* lanes) noexcept {
+// Results of one group, without those past the weight's last row. past: whole groups as write_past_caches() does.
+inline void store_lanes(float* row, int64_t group, int64_t n, const float* lanes, bool past = false) noexcept {
     const int64_t at = group * kLanes;
     if (n - at >= kLanes) {
-        std::memcpy(row + at, lanes, kLanes * sizeof(float));
+        if (past)
+            write_past_caches(row + at, lanes, kLanes);
+        else
+            std::memcpy(row + at, lanes, kLanes * sizeof(float));
         return;
     }
     for (int64_t i = 0; i < n - at; ++i) row[at + i] = lanes[i];

@@ -1,7 +1,6 @@
 #include "matmul.hpp"
 
 #include "../layouts/layouts.hpp"
-#include "../past_caches.hpp"
 #include "../vectors.hpp"
 #include "common.hpp"
 
@@ -146,11 +145,7 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
             const int64_t end = std::min(items, begin + last - item);
             char* to = out_data + batch * batch_stride(out);
             const auto store = [&](int64_t r, int64_t group, const float* lanes) {
-                auto* row = reinterpret_cast<float*>(to + r * row_stride(out));
-                if (past && (group + 1) * kLanes <= op.n)
-                    write_past_caches(row + group * kLanes, lanes, kLanes);
-                else
-                    store_lanes(row, group, op.n, lanes);
+                store_lanes(reinterpret_cast<float*>(to + r * row_stride(out)), group, op.n, lanes, past);
             };
             const WeightRows weight = op.weight.rows(node, *run, batch);
             if (op.columns) {
