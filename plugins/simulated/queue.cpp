@@ -43,7 +43,7 @@ Queue::~Queue() {
         at = next;
     }
     // Its records are complete: a scheduler that saw one of them open may still be here, later ones will not come.
-    const std::lock_guard wait(reaching);
+    const std::lock_guard lock(reaching);
 }
 
 uint32_t Queue::put(std::unique_ptr<Command> command) {
