@@ -40,4 +40,16 @@ int main() {
     measure("vpdpbusd", wide && __builtin_cpu_supports("avx512vnni"), 64, [] {
         asm volatile(TWELVE("vpdpbusd") : : : WRITTEN);
     });
+    measure("vpdpwssd", wide && __builtin_cpu_supports("avx512vnni"), 32, [] {
+        asm volatile(TWELVE("vpdpwssd") : : : WRITTEN);
+    });
+    // Whether they use different parts of a core: two of one and one of the other, as many multiply-adds each.
+    measure("and vpmaddwd", wide && __builtin_cpu_supports("avx512vnni"), 32, [] {
+        asm volatile(
+            ".irp i,0,1,2,3,4,5,6,7\nvpdpwssd %%zmm30, %%zmm31, %%zmm\\i\n.endr\n"
+            ".irp i,8,9,10,11\nvpmaddwd %%zmm30, %%zmm31, %%zmm\\i\n.endr"
+            :
+            :
+            : WRITTEN);
+    });
 }
