@@ -7,8 +7,9 @@ namespace {
 
 // Speeds: bench_matmul on a Zen 5, whose own vectors of 512 bits were not used. VNNI does products of signed codes,
 // which take AVX2 twice as long, as fast as any.
-constexpr Vectors kBase = {"AVX2", &kPanels, &kInt16Attention, &kFloatAttention, 1, 0, 1};
-constexpr Vectors kVnni = {"AVX2 with VNNI", &kVnniPanels, &kVnniInt16Attention, &kFloatAttention, 1.1, 115e9, 1};
+constexpr Vectors kBase = {"AVX2", &kPanels, &kInt16Attention, &kFloatAttention, nullptr, 1, 0, 1};
+constexpr Vectors kVnni = {
+    "AVX2 with VNNI", &kVnniPanels, &kVnniInt16Attention, &kFloatAttention, nullptr, 1.1, 115e9, 1};
 
 }  // namespace
 

@@ -20,6 +20,7 @@ struct Vectors {
     const PanelTable* panels;
     const AttentionCode* int16;   // attention in 16-bit integers
     const AttentionCode* floats;  // in f32
+    const AttentionCode* bytes;   // in bytes; nullptr: not faster
     double speed;                 // of products, a clock, against AVX2 on Zen 3
     double minimum_macs;          // what products of every integer format do at least, as macs() says it
     double tile_speed;            // of products of many rows by tile registers, against vectors; 1 without

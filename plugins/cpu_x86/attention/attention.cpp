@@ -23,6 +23,7 @@ using cpu::kWv;
 
 const AttentionCode& code_of(const attention::Problem& problem, const tsr_device_info* device) noexcept {
     const Vectors& vectors = vectors_of(device);
+    if (problem.bytes && vectors.bytes) return *vectors.bytes;
     return problem.exact ? *vectors.floats : *vectors.int16;
 }
 
@@ -118,8 +119,8 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
         return nullptr;
     }
     const char* forms[] = {"plain", "value is a prefix of the key", "keys and values projected from latent rows"};
-    std::snprintf(plan->reason, sizeof plan->reason, "%s, heads of %d/%d, %s", problem.exact ? "f32" : "int16",
-                  problem.shape.key, problem.shape.value, forms[static_cast<int>(problem.form)]);
+    std::snprintf(plan->reason, sizeof plan->reason, "%s, heads of %d/%d, %s", code.arithmetic, problem.shape.key,
+                  problem.shape.value, forms[static_cast<int>(problem.form)]);
     if (problem.form == attention::Form::kProjected) {
         for (const uint32_t weight : {kWk, kWv}) {
             const tsr_tensor& tensor = *canonical.node().inputs[weight];

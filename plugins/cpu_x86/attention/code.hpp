@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "byte_operands.hpp"
 #include "float_operands.hpp"
 #include "int16_operands.hpp"
 #include "run.hpp"
@@ -13,6 +14,7 @@ namespace tessera::cpu_x86::attention {
 
 extern template Budget make_budget<Int16Operands<8>>(const Problem&, int, int64_t, int64_t&) noexcept;
 extern template Budget make_budget<Int16Operands<16>>(const Problem&, int, int64_t, int64_t&) noexcept;
+extern template Budget make_budget<ByteOperands<16>>(const Problem&, int, int64_t, int64_t&) noexcept;
 extern template Budget make_budget<FloatOperands<8>>(const Problem&, int, int64_t, int64_t&) noexcept;
 extern template Budget make_budget<FloatOperands<16>>(const Problem&, int, int64_t, int64_t&) noexcept;
 
@@ -21,8 +23,9 @@ extern template Budget make_budget<FloatOperands<16>>(const Problem&, int, int64
 namespace tessera::cpu_x86 {
 
 struct AttentionCode {
-    int lanes;    // of a vector
-    double macs;  // a second of one core at Estimate::kReferenceHz
+    const char* arithmetic;  // for people
+    int lanes;               // of a vector
+    double macs;             // a second of one core at Estimate::kReferenceHz
     // As attention::make_budget and attention::Run::go.
     attention::Budget (*budget)(const attention::Problem& problem, int workers, int64_t cap, int64_t& minimum) noexcept;
     void (*run)(const attention::State& state, const tsr_run& run);
@@ -42,9 +45,9 @@ constexpr AttentionCode attention_code(double macs) noexcept {
     using Operands = typename Arithmetic::Operands;
     static_assert(same_order<Isa>());
     static_assert(sizeof(attention::Panel<Operands>) == sizeof(attention::Panel<Arithmetic>));
-    return {Isa::kLanes, macs, attention::make_budget<Operands>, [](const attention::State& state, const tsr_run& run) {
-                attention::Run<Isa, Arithmetic>(state, run).go();
-            }};
+    return {
+        Arithmetic::kName, Isa::kLanes, macs, attention::make_budget<Operands>,
+        [](const attention::State& state, const tsr_run& run) { attention::Run<Isa, Arithmetic>(state, run).go(); }};
 }
 
 }  // namespace tessera::cpu_x86

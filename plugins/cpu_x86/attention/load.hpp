@@ -56,7 +56,7 @@ struct Load {
     // Keys (of `shape`: all elements of a cached row, or the first part) from int16 pages.
     static void int16_keys(const Operands& o, const typename Arithmetic::Chunk& chunk, const HeadShape& shape,
                            const Segment& s, int32_t first, int tokens) noexcept {
-        if constexpr (!Arithmetic::kExact) {
+        if constexpr (Arithmetic::kInt16Pages) {
             const int16_t* rows[kChunk];
             for (int t = 0; t < tokens; ++t) rows[t] = o.int16_row(s, first + t);
             Arithmetic::take_keys(chunk, shape, rows, 0, tokens);
@@ -70,12 +70,14 @@ struct Load {
     // Of the plain form; else values are parts of what keys() loaded.
     static void values(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int key, int32_t first,
                        int tokens) noexcept {
-        if (o.problem().form != Form::kPlain) return;
-        const HeadShape& shape = o.shape();
-        const char* rows[kChunk] = {};
-        o.find_rows(o.v, s, first, tokens, rows);
-        prefetch_part(o.v, rows, tokens, int64_t{key} * shape.value, shape.value);
-        Arithmetic::load_values(scratch.chunk, shape, o.v.tensor->type, rows, int64_t{key} * shape.value, tokens);
+        if constexpr (!Arithmetic::kPrefixOnly) {
+            if (o.problem().form != Form::kPlain) return;
+            const HeadShape& shape = o.shape();
+            const char* rows[kChunk] = {};
+            o.find_rows(o.v, s, first, tokens, rows);
+            prefetch_part(o.v, rows, tokens, int64_t{key} * shape.value, shape.value);
+            Arithmetic::load_values(scratch.chunk, shape, o.v.tensor->type, rows, int64_t{key} * shape.value, tokens);
+        }
     }
 };
 

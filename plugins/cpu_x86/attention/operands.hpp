@@ -83,7 +83,11 @@ class Operands {
 
     // The cached rows of `tokens` tokens from `first` on.
     void find_rows(const View& cache, const Segment& s, int32_t first, int tokens, const char** to) const noexcept {
-        for (int t = 0; t < tokens; ++t) to[t] = row_of_token(cache, s, first + t);
+        for (int t = 0; t < tokens;) {
+            const char* row = row_of_token(cache, s, first + t);
+            const int end = std::min(tokens, t + TSR_PAGE_TOKENS - (first + t) % TSR_PAGE_TOKENS);
+            for (; t < end; ++t, row += cache.tensor->strides[1]) to[t] = row;
+        }
     }
     const char* row_of_token(const View& cache, const Segment& s, int32_t token) const noexcept {
         return cache.row(token % TSR_PAGE_TOKENS, table.integer(token / TSR_PAGE_TOKENS, s.sequence));

@@ -29,6 +29,7 @@ struct Problem {
     int64_t max_tokens = 0;
     bool hadamard = false;  // projected: hadamard() is applied to rows of the weights
     bool exact = false;     // f32 arithmetic
+    bool bytes = false;     // may be computed in bytes
 
     int projected_key() const noexcept { return shape.key - unprojected; }
     HeadShape latent_shape() const noexcept {
@@ -75,6 +76,7 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
             p.shape.prefix = true;
             // With a scale of its own the value loses no precision to a large rest of the key.
             if (shape.dv < shape.dk && shape.dv % 32 == 0) p.shape.first_part = static_cast<int>(shape.dv);
+            p.bytes = check.at(kK).type == TSR_TYPE_Q8_0 && shape.dk % 32 == 0 && shape.dv % 32 == 0;
             break;
         case Form::kProjected:
             p.hadamard = shape.hadamard;

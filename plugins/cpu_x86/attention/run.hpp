@@ -96,7 +96,9 @@ class Run {
     }
 
     void unit(const Segment& s, int key, int block, int span) noexcept {
-        if (problem_.form == Form::kProjected) Expand<Isa, Arithmetic>::projections(operands_, scratch_, key);
+        if constexpr (!Arithmetic::kPrefixOnly) {
+            if (problem_.form == Form::kProjected) Expand<Isa, Arithmetic>::projections(operands_, scratch_, key);
+        }
         const int64_t first = int64_t{block} * s.block_panels;
         const int panels = static_cast<int>(std::min<int64_t>(s.block_panels, s.panels - first));
         // Spans of one block often follow each other.
@@ -233,8 +235,10 @@ class Run {
     }
 
     void load_chunk(const Segment& s, int key, int32_t first, int tokens) noexcept {
-        if (problem_.form == Form::kProjected)
-            return Expand<Isa, Arithmetic>::chunk(operands_, scratch_, s, first, tokens);
+        if constexpr (!Arithmetic::kPrefixOnly) {
+            if (problem_.form == Form::kProjected)
+                return Expand<Isa, Arithmetic>::chunk(operands_, scratch_, s, first, tokens);
+        }
         Loads::keys(operands_, scratch_, s, key, first, tokens);
         Loads::values(operands_, scratch_, s, key, first, tokens);
     }
@@ -244,7 +248,7 @@ class Run {
     // next one.
     template <int V>
     void attend_chunk_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
-        if constexpr (!Arithmetic::kExact) {
+        if constexpr (Arithmetic::kInt16Pages) {
             if (operands_.has_int16_pages()) return attend_int16_chunk<V>(s, panel, first, tokens);
         }
         constexpr int kRows = Arithmetic::template kTileRows<V>;
@@ -266,6 +270,21 @@ class Run {
             // Where nothing was asked for yet: what the next tile needs.
             ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, keys);
             if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
+            if constexpr (Arithmetic::kLoadsAhead) {
+                const int64_t element = int64_t{key} * shape_.key;
+                if (t == 0)
+                    Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows, element, 0, count, 0);
+                if (const int rest = tokens - t - count; rest > 0) {
+                    Arithmetic::template scores_while_loading<V>(
+                        panel.queries, scratch_.chunk, shape_, t,
+                        {rows + t + kRows, element, t + kRows, std::min(kRows, rest)}, scratch_.weights.scores,
+                        V * kLanes);
+                } else {
+                    Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, 0,
+                                                   scratch_.weights.scores, V * kLanes, asks);
+                }
+                continue;
+            }
             Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, int64_t{key} * shape_.key,
                                   t, count, slot);
             if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.chunk, shape_, t, count, slot);

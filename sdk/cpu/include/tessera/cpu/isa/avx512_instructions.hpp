@@ -24,6 +24,10 @@ inline __m512i add_byte_products(__m512i sums, __m512i unsigned_bytes, __m512i s
     asm("vpdpbusd %[b], %[a], %[s]" : [s] "+v"(sums) : [a] "v"(unsigned_bytes), [b] "v"(signed_bytes));
     return sums;
 }
+inline __m256i add_byte_products(__m256i sums, __m256i unsigned_bytes, __m256i signed_bytes) noexcept {
+    asm("vpdpbusd %[b], %[a], %[s]" : [s] "+v"(sums) : [a] "v"(unsigned_bytes), [b] "v"(signed_bytes));
+    return sums;
+}
 
 // ---- Steps of dot products: sums[v] += lanes[v] * x, one operand of the cache against V vectors of lanes. ----
 
@@ -85,6 +89,26 @@ inline void accumulate_vnni(__m512i (&sums)[V], const __m512i (&lanes)[V], const
         asm("vpbroadcastd %[p], %[x]\n\tvpdpwssd %[a], %[x], %[s]\n\tvpdpwssd %[b], %[x], %[t]"
             : [s] "+v"(s), [t] "+v"(t), [x] "=&v"(x)
             : [a] "v"(a), [b] "v"(b), [p] "m"(pair));
+        sums[1] = t;
+    }
+    sums[0] = s;
+}
+
+// x: the four signed bytes at p; each lane adds the products with its own four, which are unsigned. VNNI.
+template <int V>
+inline void accumulate_bytes(__m512i (&sums)[V], const __m512i (&lanes)[V], const int8_t* p) noexcept {
+    static_assert(V == 1 || V == 2);
+    const auto& four = *reinterpret_cast<const int8_t(*)[4]>(p);
+    __m512i s = sums[0];
+    const __m512i a = lanes[0];
+    if constexpr (V == 1) {
+        asm("vpdpbusd %[p]%{1to16%}, %[a], %[s]" : [s] "+v"(s) : [a] "v"(a), [p] "m"(four));
+    } else {
+        __m512i t = sums[1], x;
+        const __m512i b = lanes[1];
+        asm("vpbroadcastd %[p], %[x]\n\tvpdpbusd %[x], %[a], %[s]\n\tvpdpbusd %[x], %[b], %[t]"
+            : [s] "+v"(s), [t] "+v"(t), [x] "=&v"(x)
+            : [a] "v"(a), [b] "v"(b), [p] "m"(four));
         sums[1] = t;
     }
     sums[0] = s;

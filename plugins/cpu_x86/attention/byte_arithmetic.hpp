@@ -1,0 +1,440 @@
+// Attention in bytes over a cache of q8_0, whose codes are multiplied as they are: nothing is converted but scales.
+//
+// Queries are rounded as the cache rounds keys: to 8 bits, with a scale for 32 elements. Weights have 16 bits, a high
+// and a low byte that are multiplied one after the other; the scale of the value's block is multiplied into them. Where
+// high bytes alone are precise enough for a lane in a chunk, they are all of its weights. So arithmetic adds no more to
+// the error of a result than storing rows in q8_0 did.
+//
+// Processors multiply unsigned bytes by signed ones: queries are stored with 128 added, which is subtracted again by
+// way of the sums of keys' codes.
+#pragma once
+
+#include "../kit.hpp"
+#include "asking.hpp"
+#include "byte_operands.hpp"
+#include "unrolled.hpp"
+
+#include <tessera/cpu/exponential.hpp>
+
+#include <algorithm>
+#include <cstring>
+
+namespace tessera::cpu_x86::attention {
+
+// The same interface as Int16Arithmetic. For values that are a prefix of keys, whole blocks of both.
+template <class Isa>
+struct ByteArithmetic : ByteOperands<Isa::kLanes> {
+    using Operands = ByteOperands<Isa::kLanes>;
+    using Operands::kBlock;
+    using Operands::kLanes;
+    using Operands::kPanel;
+    using Operands::value_stride;
+    using typename Operands::Block;
+    using typename Operands::Chunk;
+    using typename Operands::Queries;
+    using typename Operands::Weights;
+    using Floats = typename Isa::Floats;
+    using Ints = typename Isa::Ints;
+    static constexpr const char* kName = "int8";
+    static constexpr bool kInt16Pages = false;
+    static constexpr bool kValueRows = false;
+    static constexpr bool kPrefixOnly = true;
+    static constexpr bool kLoadsAhead = true;
+
+    // Rows that are loaded together: scales are converted a vector at a time.
+    template <int V>
+    static constexpr int kTileRows = kLanes;
+
+    // ---- loading ----
+
+    // Elements from `first` on of cached rows: tokens t .. t + count of a chunk (t is a multiple of kTileRows, count is
+    // no more).
+    struct Rows {
+        const char* const* rows;
+        int64_t first;
+        int t, count;
+    };
+
+    // Keys of tokens t .. t + count of a chunk (t is a multiple of kTileRows), and their values.
+    static void load_keys(const Chunk& chunk, const HeadShape& shape, tsr_type, const char* const* rows, int64_t first,
+                          int t, int count, int) noexcept {
+        for (int i = 0; i < count; i += kLanes) {
+            const Loading tile(chunk, shape, {rows + i, first, t + i, std::min(kLanes, count - i)});
+            for (int b = 0; b < tile.blocks; ++b) {
+                for (int row = 0; row < kLanes; row += kKeyRows) tile.load(b, row);
+            }
+            tile.end();
+        }
+    }
+    static void values_of_keys(const Chunk&, const HeadShape&, int, int, int) noexcept {}  // loaded with the keys
+
+    // As Int16Arithmetic. A number that is not finite makes the scale of its block NaN.
+    static void load_queries(const Queries& queries, const HeadShape& shape, const float* const* rows, int vectors,
+                             float scale) noexcept {
+        uint8_t* codes = queries.codes;
+        float* scales = queries.scales;
+        for (int v = 0; v < vectors; ++v) {
+            for (int e = 0; e < shape.key; e += kBlock, scales += kLanes) {
+                Floats x[kBlock];
+                for (int half = 0; half < kBlock; half += kLanes) {
+                    for (int i = 0; i < kLanes; ++i) {
+                        const float* row = rows[v * kLanes + i];
+                        x[half + i] = row ? Isa::load(row + e + half) : Isa::zero();
+                    }
+                    Isa::transpose(x + half);
+                }
+                Floats top = Isa::splat(kSmallest), sum = Isa::zero();
+                for (const Floats& y : x) {
+                    top = Isa::maximum(top, Isa::magnitude(y));
+                    sum = Isa::add(sum, y);
+                }
+                const Floats factor = Isa::divide(Isa::splat(127.0f), top);
+                const Floats step = Isa::multiply(top, Isa::splat(scale / 127.0f));
+                Isa::store(scales, Isa::fma(sum, Isa::zero(), step));
+                const Floats centre = Isa::splat(Isa::kInteger + 128);
+                for (int i = 0; i < kBlock; i += 4, codes += 4 * kLanes) {
+                    const auto rounded = [&](int n) { return Isa::fma(x[i + n], factor, centre); };
+                    const Floats four[4] = {rounded(0), rounded(2), rounded(1), rounded(3)};
+                    Ints low, high;
+                    Isa::pack_bytes(four, low, high);
+                    Isa::store_bytes(codes, low);
+                }
+            }
+        }
+    }
+
+    // ---- arithmetic ----
+
+    template <int V, class Asks>
+    static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int,
+                       float* scores, int64_t stride, Asks&&) noexcept {
+        for (const int end = t + count; t < end; t += kKeyRows) {
+            for (int v = 0; v < V; ++v)
+                key_tile<false>(key_tile_of(queries, chunk, shape, v, t), scores + t * stride + v * kLanes, stride,
+                                nullptr, 0);
+        }
+    }
+    // The same, of up to kTileRows tokens, while `next` is loaded: products and loading wait for different parts of the
+    // processor.
+    template <int V>
+    static void scores_while_loading(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t,
+                                     const Rows& next, float* scores, int64_t stride) noexcept {
+        const Loading tile(chunk, shape, next);
+        for (int row = 0; row < kLanes; row += kKeyRows) {
+            for (int v = 0; v < V; ++v) {
+                float* to = scores + (t + row) * stride + v * kLanes;
+                const KeyTile keys = key_tile_of(queries, chunk, shape, v, t + row);
+                if (v == 0)
+                    key_tile<true>(keys, to, stride, &tile, row);
+                else
+                    key_tile<false>(keys, to, stride, nullptr, 0);
+            }
+        }
+        tile.end();
+    }
+
+    template <int V>
+    static void softmax(const Weights& weights, const Chunk&, int tokens, float* top, float* sum,
+                        float* step) noexcept {
+        constexpr int kWidth = V * kLanes;
+        for (int v = 0; v < V; ++v) {
+            float* x = weights.scores + v * kLanes;
+            Floats highest = Isa::splat(kHidden), visible = Isa::zero();
+            for (int t = 0; t < tokens; ++t) {
+                const Floats score = Isa::load(x + t * kWidth);
+                highest = Isa::maximum(highest, score);
+                visible = Isa::add(visible, Isa::where_not_less(score, Isa::splat(kHidden / 2), Isa::splat(1.0f)));
+            }
+            Isa::store(weights.visible + v * kLanes, visible);
+            Floats total = Isa::zero(), squares = Isa::zero(), error = Isa::zero(), errors = Isa::zero();
+            for (int t = 0; t < tokens; ++t) {
+                const Floats e = exp_not_positive<Isa>(Isa::subtract(Isa::load(x + t * kWidth), highest));
+                // What rounding to a byte would change.
+                const Floats byte = Isa::subtract(Isa::fma(e, Isa::splat(255.0f), Isa::splat(Isa::kInteger)),
+                                                  Isa::splat(Isa::kInteger));
+                const Floats change = Isa::fma(byte, Isa::splat(-1 / 255.0f), e);
+                total = Isa::add(total, e);
+                squares = Isa::fma(e, e, squares);
+                error = Isa::add(error, change);
+                errors = Isa::fma(change, change, errors);
+                Isa::store(x + t * kWidth, e);
+            }
+            for (int t = tokens; t % 4 != 0; ++t) Isa::store(x + t * kWidth, Isa::zero());
+            Isa::store(top + v * kLanes, highest);
+            Isa::store(sum + v * kLanes, total);
+            Isa::store(step + v * kLanes, Isa::splat(1.0f));
+            Floats rounded =
+                Isa::where_not_less(visible, Isa::splat(static_cast<float>(kChunk)), Isa::splat(kHalfHighByte));
+            rounded =
+                Isa::where_not_less(Isa::multiply(total, Isa::splat(kRoundingError)), Isa::magnitude(error), rounded);
+            rounded = Isa::where_not_less(Isa::multiply(squares, Isa::splat(kRoundingError * kRoundingError)), errors,
+                                          rounded);
+            Isa::store(weights.rounded + v * kLanes, rounded);
+        }
+    }
+
+    template <int V, class Asks>
+    static void add_values(const Weights& weights, const Chunk& chunk, const HeadShape& shape, int tokens, bool first,
+                           const float* /*step*/, const float* correction, const float* share, float* out,
+                           Asks&& asks) noexcept {
+        for (int v = 0; v < V; ++v) {
+            Values values{};
+            values.stride = value_stride(shape);
+            values.weights = weights.bytes;
+            values.steps = (tokens + 3) / 4;
+            values.correction = correction + v * kLanes;
+            values.width = V * kLanes;
+            values.first = first;
+            const LaneWeights lanes{weights.scores + v * kLanes, values.width, tokens,
+                                    Isa::load(weights.visible + v * kLanes), Isa::load(weights.rounded + v * kLanes)};
+            // Zero where a lane may not see all tokens.
+            const bool all = !Isa::any_zero(
+                Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(tokens)), Isa::splat(1.0f)));
+            const bool two = !all || Isa::any_zero(lanes.rounded);
+            for (int block = 0; block < shape.value / kBlock; ++block) {
+                const float* scales = chunk.blocks[block].scales;
+                const Floats largest = all ? (two ? weigh<true, 2>(lanes, scales, weights.bytes)
+                                                  : weigh<true, 1>(lanes, scales, weights.bytes))
+                                           : weigh<false, 2>(lanes, scales, weights.bytes);
+                values.codes = chunk.values + block * kBlock * 4;
+                values.step = Isa::multiply(Isa::load(share + v * kLanes),
+                                            Isa::multiply(largest, Isa::splat(1 / kLargestWeight)));
+                values.out = out + int64_t{block} * kBlock * values.width + v * kLanes;
+                if (two)
+                    add_block<2>(values, asks);
+                else
+                    add_block<1>(values, asks);
+            }
+        }
+    }
+
+    static int out_place(int d) noexcept { return Isa::mixed_place_of(d); }
+    static constexpr int kOutRun = 4;
+
+  private:
+    static constexpr int kBlockBytes = 34;  // an f16 scale and the codes
+    static constexpr int kKeyRows = 8;
+    static constexpr float kSmallest = 1e-30f;
+    static constexpr float kLargestWeight = 255 * 256;  // rounded to its high byte it still has 16 bits
+    static constexpr float kHalfHighByte = 128;
+    // A lane takes one byte for the weights of a whole chunk if that changes neither their sum nor the weighted sum of
+    // independent values by more than this part of it; q8_0 changes normally distributed values by 0.005.
+    static constexpr float kRoundingError = 0.004f;
+    static_assert(kKeyRows <= kChunkPadding && kLanes % kKeyRows == 0 && kBlock % kLanes == 0);
+
+    static const int8_t* codes_of(const char* row, int64_t block) noexcept {
+        return reinterpret_cast<const int8_t*>(row + block * kBlockBytes + 2);
+    }
+
+    // Loads kLanes rows: load() for each block, kKeyRows at once, then end().
+    struct Loading {
+        const char** keys;
+        Block* block;
+        int blocks, value_blocks;
+        int t;
+        int8_t* values;
+        int64_t stride;
+
+        Loading(const Chunk& chunk, const HeadShape& shape, const Rows& from) noexcept
+            : keys(chunk.keys + from.t),
+              block(chunk.blocks),
+              blocks(shape.key / kBlock),
+              value_blocks(shape.value / kBlock),
+              t(from.t),
+              values(chunk.values + from.t / 4 * value_stride(shape)),
+              stride(value_stride(shape)) {
+            // Tiles run past the last token.
+            for (int i = 0; i < kLanes; ++i)
+                keys[i] = from.rows[std::min(i, from.count - 1)] + from.first / kBlock * kBlockBytes;
+        }
+        [[gnu::always_inline]] void load(int b, int row) const noexcept {
+            Block& to = block[b];
+            int8_t* mixed = b < value_blocks ? values + row / 4 * stride + b * kBlock * 4 : nullptr;
+            unrolled<kKeyRows / 4>([&](auto i) __attribute__((always_inline)) {
+                const char* const* four = keys + row + 4 * i;
+                const int8_t* const codes[4] = {codes_of(four[0], b), codes_of(four[1], b), codes_of(four[2], b),
+                                                codes_of(four[3], b)};
+                // One store, where storing each would take longer than loading them.
+                uint64_t halves = 0;
+                for (int n = 3; n >= 0; --n) {
+                    uint16_t half;
+                    std::memcpy(&half, codes[n] - sizeof half, sizeof half);
+                    halves = halves << 16 | half;
+                }
+                std::memcpy(to.halves + row + 4 * i, &halves, sizeof halves);
+                Isa::mix_rows(codes, halves, to.sums + t + row + 4 * i, mixed ? mixed + i * stride : nullptr);
+            });
+        }
+        void end() const noexcept {
+            for (int b = 0; b < blocks; ++b) Isa::store(block[b].scales + t, Isa::from_f16(block[b].halves));
+        }
+    };
+
+    struct KeyTile {
+        const uint8_t* queries;
+        const float* query_scales;
+        const Block* blocks;
+        int count;  // of blocks
+        int t;
+        const char* const* keys;
+    };
+    static KeyTile key_tile_of(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int v,
+                               int t) noexcept {
+        const int blocks = shape.key / kBlock;
+        return {queries.codes + int64_t{v} * shape.key * kLanes,
+                queries.scales + int64_t{v} * blocks * kLanes,
+                chunk.blocks,
+                blocks,
+                t,
+                chunk.keys + t};
+    }
+
+    template <bool kLoads>
+    [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride,
+                                                         const Loading* loading, int row) noexcept {
+        constexpr int R = kKeyRows;
+        Floats sums[R];
+        const char* rows[R];
+        unrolled<R>([&](auto i) {
+            sums[i] = Isa::zero();
+            rows[i] = tile.keys[i];
+        });
+        const uint8_t* queries = tile.queries;
+        const float* query_scales = tile.query_scales;
+        for (int b = 0; b < tile.count; ++b) {
+            const int32_t* block_sums = tile.blocks[b].sums + tile.t;
+            const float* block_scales = tile.blocks[b].scales + tile.t;
+            Ints products[R][1];
+            unrolled<R>([&](auto i) { products[i][0] = Isa::broadcast_ints(block_sums + i); });
+            unrolled<kBlock / 4>([&](auto step) __attribute__((always_inline)) {
+                const Ints q[1] = {Isa::load_bytes(queries + step * 4 * kLanes)};
+                unrolled<R>([&](auto i) {
+                    Isa::template accumulate_bytes<1>(products[i], q, codes_of(rows[i], 0) + 4 * step);
+                });
+            });
+            if constexpr (kLoads) loading->load(b, row);
+            const Floats q = Isa::load(query_scales);
+            unrolled<R>([&](auto i) __attribute__((always_inline)) {
+                const Floats x = Isa::multiply(Isa::to_floats(products[i][0]), Isa::broadcast(block_scales + i));
+                sums[i] = Isa::fma(x, q, sums[i]);
+                rows[i] += kBlockBytes;
+            });
+            queries += kBlock * kLanes;
+            query_scales += kLanes;
+        }
+        unrolled<R>([&](auto i) { Isa::store(scores + i * stride, sums[i]); });
+    }
+
+    // A vector of lanes in a chunk.
+    struct LaneWeights {
+        const float* weights;  // [tokens][width]
+        int width, tokens;
+        Floats visible, rounded;
+    };
+
+    // The largest of a block's scales of tokens that each lane may see: of no others, which other lanes bring along.
+    template <bool kAll>
+    static Floats largest_scale(const LaneWeights& lanes, const float* scales) noexcept {
+        Floats top = Isa::splat(kSmallest);
+        if constexpr (kAll) {
+            int t = 0;
+            for (; t + kLanes <= lanes.tokens; t += kLanes)
+                top = Isa::maximum(top, Isa::magnitude(Isa::load(scales + t)));
+            top = Isa::maximum(top, Isa::magnitude(Isa::load_first(scales + t, lanes.tokens - t)));
+            return Isa::splat(Isa::largest(top));
+        }
+        for (int t = 0; t < lanes.tokens; ++t) {
+            const Floats sees = Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(t + 1)),
+                                                    Isa::magnitude(Isa::broadcast(scales + t)));
+            top = Isa::maximum(top, sees);
+        }
+        return top;
+    }
+
+    // Weights times the scales of a block, as bytes; the scale of the largest.
+    template <bool kAll, int kBytes>
+    static Floats weigh(const LaneWeights& lanes, const float* scales, uint8_t* to) noexcept {
+        const Floats largest = largest_scale<kAll>(lanes, scales);
+        const Floats factor = Isa::divide(Isa::splat(kLargestWeight), largest);
+        alignas(64) float ratios[kChunk];
+        if constexpr (kAll) {
+            for (int t = 0; t < lanes.tokens; t += kLanes)
+                Isa::store(ratios + t, Isa::multiply(Isa::magnitude(Isa::load(scales + t)), factor));
+        }
+        const Floats integer = Isa::add(Isa::splat(Isa::kInteger), lanes.rounded);
+        for (int t = 0; t < lanes.tokens; t += 4) {
+            Floats four[4];
+            unrolled<4>([&](auto i) __attribute__((always_inline)) {
+                Floats ratio;
+                if constexpr (kAll)
+                    ratio = Isa::broadcast(ratios + t + i);
+                else
+                    ratio = Isa::multiply(Isa::magnitude(Isa::broadcast(scales + t + i)), factor);
+                four[i] = Isa::fma(Isa::load(lanes.weights + (t + i) * lanes.width), ratio, integer);
+            });
+            Ints low, high;
+            Isa::pack_bytes(four, low, high);
+            Isa::store_bytes(to, high);
+            to += 4 * kLanes;
+            if constexpr (kBytes == 2) {
+                Isa::store_bytes(to, Isa::where_zero(lanes.rounded, low));
+                to += 4 * kLanes;
+            }
+        }
+        return largest;
+    }
+
+    // A block of values, their weights, and the results of a vector of lanes.
+    struct Values {
+        const int8_t* codes;
+        int64_t stride;  // of four tokens
+        const uint8_t* weights;
+        int steps;  // of four tokens
+        Floats step;
+        const float* correction;
+        float* out;
+        int width;
+        bool first;
+    };
+
+    template <int kBytes, class Asks>
+    static void add_block(const Values& values, Asks& asks) noexcept {
+        constexpr int R = 16 / kBytes;
+        for (int d = 0; d < kBlock; d += R) {
+            const Lines lines = asks.lines(values.steps / kStepsPerLine<R * kBytes>);
+            value_tile<kBytes, R, std::remove_cvref_t<Asks>::kAsks>(values, d, lines);
+        }
+    }
+
+    template <int kBytes, int R, bool kAsks>
+    [[gnu::noinline, gnu::flatten]] static void value_tile(const Values& values, int d, Lines lines) noexcept {
+        Ints sums[R][kBytes];
+        unrolled<R>([&](auto i) { unrolled<kBytes>([&](auto b) { sums[i][b] = Isa::zero_ints(); }); });
+        const int8_t* codes = values.codes + 4 * d;
+        const uint8_t* weights = values.weights;
+        const int64_t stride = values.stride;
+        take_steps<Isa, kAsks, R * kBytes>(
+            values.steps, lines, [&]() __attribute__((always_inline)) {
+                Ints w[kBytes];
+                unrolled<kBytes>([&](auto b) { w[b] = Isa::load_bytes(weights + 4 * b * kLanes); });
+                unrolled<R>([&](auto i) { Isa::template accumulate_bytes<kBytes>(sums[i], w, codes + 4 * i); });
+                Isa::prefetch(codes + 4 * R);  // of the next tile: those of a chunk do not fit into the first cache
+                codes += stride;
+                weights += 4 * kBytes * kLanes;
+            });
+        const Floats c = Isa::load(values.correction);
+        float* out = values.out + int64_t{d} * values.width;
+        unrolled<R>([&](auto i) __attribute__((always_inline)) {
+            float* to = out + i * values.width;
+            Ints sum;
+            if constexpr (kBytes == 2)
+                sum = Isa::join_bytes(sums[i][0], sums[i][1]);
+            else
+                sum = Isa::shift_bytes(sums[i][0]);
+            const Floats x = Isa::multiply(Isa::to_floats(sum), values.step);
+            Isa::store(to, values.first ? x : Isa::fma(Isa::load(to), c, x));
+        });
+    }
+};
+
+}  // namespace tessera::cpu_x86::attention
