@@ -1,5 +1,7 @@
 #include "core/run/binding.hpp"
 
+#include "core/hardware/numa.hpp"
+
 #include <linux/mempolicy.h>
 #include <sched.h>
 #include <sys/syscall.h>
@@ -7,7 +9,7 @@
 
 #include <algorithm>
 #include <climits>
-#include <utility>
+#include <mutex>
 
 namespace tessera {
 namespace {
@@ -32,12 +34,50 @@ bool take_memory_of(const std::vector<uint32_t>& nodes) {
     return syscall(SYS_set_mempolicy, MPOL_INTERLEAVE, mask.data(), mask.size() * kBits + 1) == 0;
 }
 
+void take_any_memory() {
+    syscall(SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0);
+}
+
+// Where threads run that are not bound.
+class FreeThreads {
+  public:
+    // Before a thread is bound to CPUs. Where none is, the calling one tells; where some are, it may be one of them.
+    void bind_one() {
+        const std::lock_guard lock(mutex_);
+        if (bound_ == 0) cpus_ = allowed_cpus();
+        ++bound_;
+    }
+    // Frees the calling thread, which was one of the bound ones if `was_bound`.
+    void free_one(bool was_bound) {
+        const std::lock_guard lock(mutex_);
+        if (!cpus_.empty()) run_on(cpus_);
+        if (was_bound) --bound_;
+    }
+    bool any() {
+        const std::lock_guard lock(mutex_);
+        return !cpus_.empty();
+    }
+
+  private:
+    std::mutex mutex_;
+    std::vector<uint32_t> cpus_;  // empty until a thread is bound
+    uint32_t bound_ = 0;
+};
+
+// Never destroyed: threads of oneTBB end after static objects.
+FreeThreads& free_threads() {
+    static auto& threads = *new FreeThreads;
+    return threads;
+}
+
 }  // namespace
 
-ThreadBinding::ThreadBinding(const std::vector<uint32_t>& cpus, const std::vector<uint32_t>& memory_nodes,
-                             std::vector<uint32_t> cpus_after)
-    : cpus_after_(std::move(cpus_after)) {
-    if (!cpus.empty()) done_ = run_on(cpus);
+ThreadBinding::ThreadBinding(const std::vector<uint32_t>& cpus, const std::vector<uint32_t>& memory_nodes) {
+    if (!cpus.empty()) {
+        free_threads().bind_one();
+        cpus_bound_ = true;
+        done_ = run_on(cpus);
+    }
     if (!memory_nodes.empty()) {
         memory_bound_ = take_memory_of(memory_nodes);
         done_ = done_ && memory_bound_;
@@ -45,8 +85,14 @@ ThreadBinding::ThreadBinding(const std::vector<uint32_t>& cpus, const std::vecto
 }
 
 ThreadBinding::~ThreadBinding() {
-    if (!cpus_after_.empty()) run_on(cpus_after_);
-    if (memory_bound_) syscall(SYS_set_mempolicy, MPOL_DEFAULT, nullptr, 0);
+    if (cpus_bound_) free_threads().free_one(true);
+    if (memory_bound_) take_any_memory();
+}
+
+void ThreadBinding::free_this_thread() {
+    if (!free_threads().any()) return;
+    free_threads().free_one(false);
+    take_any_memory();
 }
 
 }  // namespace tessera

@@ -92,7 +92,7 @@ struct Team::Arena {
 };
 
 // Threads of oneTBB are used by one team after another: each is bound when it first works for a team, and unbound by
-// the next one.
+// the next one. Those that a bound thread started are as it is, whoever they work for.
 void Team::bind_this_thread() {
     thread_local uint64_t team = 0;
     thread_local std::unique_ptr<ThreadBinding> binding;
@@ -100,9 +100,9 @@ void Team::bind_this_thread() {
     team = number_;
     binding.reset();
     const auto& cpus = placement_.cpus;
-    if (cpus.empty()) return;
+    if (cpus.empty()) return ThreadBinding::free_this_thread();
     const uint32_t place = places_taken_.fetch_add(1, std::memory_order_relaxed) + 1;  // the caller has the first
-    binding = std::make_unique<ThreadBinding>(cpus[place % cpus.size()], placement_.memory_nodes, free_cpus_);
+    binding = std::make_unique<ThreadBinding>(cpus[place % cpus.size()], placement_.memory_nodes);
     if (!binding->done()) placed_ = false;
 }
 
@@ -110,11 +110,10 @@ Team::Team(uint32_t threads, NumaPlacement placement)
     : threads_(std::max(threads, 1u)),
       number_(++teams),
       placement_(std::move(placement)),
-      free_cpus_(placement_.cpus.empty() ? std::vector<uint32_t>{} : allowed_cpus()),
       arena_(std::make_unique<Arena>(threads_)),
       caller_(placement_.cpus.empty()
                   ? nullptr
-                  : std::make_unique<ThreadBinding>(placement_.cpus.front(), placement_.memory_nodes, free_cpus_)),
+                  : std::make_unique<ThreadBinding>(placement_.cpus.front(), placement_.memory_nodes)),
       pieces_(threads_) {
     if (caller_ && !caller_->done()) placed_ = false;
     check_threads(threads_ - 1);

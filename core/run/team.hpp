@@ -83,7 +83,6 @@ class Team {
     const std::shared_ptr<std::atomic<uint32_t>> regions_ = std::make_shared<std::atomic<uint32_t>>(0);
     const uint64_t number_;  // no other team of the process has it
     const NumaPlacement placement_;
-    const std::vector<uint32_t> free_cpus_;  // of threads that are not bound
     std::atomic<uint32_t> places_taken_{0};
     std::atomic<bool> placed_{true};
     OwnCpus own_cpus_;

@@ -1,6 +1,7 @@
 #include "core/run/team.hpp"
 
 #include "core/hardware/numa.hpp"
+#include "core/run/binding.hpp"
 #include "core/run/own_cpus.hpp"
 
 #include <gtest/gtest.h>
@@ -167,6 +168,25 @@ TEST(Team, WorkersRunWhereTheyAreBound) {
     auto body = [&](uint32_t, uint32_t) { bound += allowed_cpus() != before; };
     for (int i = 0; i < 20; ++i) team.run(0, body);
     EXPECT_EQ(bound, 0);
+}
+
+TEST(ThreadBinding, AThreadThatABoundOneStartsCanBeFreed) {
+    const std::vector<uint32_t> before = allowed_cpus();
+    const std::vector<uint32_t> one = {before.front()};
+    {
+        const ThreadBinding binding(one, {});
+        const ThreadBinding again(one, {});  // of two teams of one thread
+        EXPECT_EQ(allowed_cpus(), one);
+        std::thread([&] {
+            EXPECT_EQ(allowed_cpus(), one);
+            ThreadBinding::free_this_thread();
+            EXPECT_EQ(allowed_cpus(), before);
+            { const ThreadBinding own(one, {}); }
+            EXPECT_EQ(allowed_cpus(), before);
+        }).join();
+        EXPECT_EQ(allowed_cpus(), one);
+    }
+    EXPECT_EQ(allowed_cpus(), before);
 }
 
 void run_on(const std::vector<uint32_t>& cpus) {
