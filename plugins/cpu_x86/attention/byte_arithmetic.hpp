@@ -114,8 +114,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                                 nullptr, 0);
         }
     }
-    // The same, of up to kTileRows tokens, while `next` is loaded: products and loading wait for different parts of the
-    // processor.
+    // The same, of kTileRows tokens, while `next` is loaded: products go on while its rows come from the second-level
+    // cache.
     template <int V>
     static void scores_while_loading(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t,
                                      const Rows& next, float* scores, int64_t stride) noexcept {
