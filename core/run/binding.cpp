@@ -47,15 +47,18 @@ class FreeThreads {
         if (bound_ == 0) cpus_ = allowed_cpus();
         ++bound_;
     }
-    // Frees the calling thread, which was one of the bound ones if `was_bound`.
-    void free_one(bool was_bound) {
+    // The calling thread, which was bound.
+    void unbind_one() {
         const std::lock_guard lock(mutex_);
-        if (!cpus_.empty()) run_on(cpus_);
-        if (was_bound) --bound_;
+        run_on(cpus_);
+        --bound_;
     }
-    bool any() {
+    // The calling thread, which may have inherited what a bound one has; false if none has ever been bound.
+    bool free_one() {
         const std::lock_guard lock(mutex_);
-        return !cpus_.empty();
+        if (cpus_.empty()) return false;
+        run_on(cpus_);
+        return true;
     }
 
   private:
@@ -85,14 +88,12 @@ ThreadBinding::ThreadBinding(const std::vector<uint32_t>& cpus, const std::vecto
 }
 
 ThreadBinding::~ThreadBinding() {
-    if (cpus_bound_) free_threads().free_one(true);
+    if (cpus_bound_) free_threads().unbind_one();
     if (memory_bound_) take_any_memory();
 }
 
 void ThreadBinding::free_this_thread() {
-    if (!free_threads().any()) return;
-    free_threads().free_one(false);
-    take_any_memory();
+    if (free_threads().free_one()) take_any_memory();
 }
 
 }  // namespace tessera
