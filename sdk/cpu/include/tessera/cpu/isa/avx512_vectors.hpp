@@ -230,9 +230,8 @@ struct Avx512VnniVectors : Avx512Vectors {
     static bool any_zero(Floats x) noexcept { return _mm512_cmp_ps_mask(x, zero(), _CMP_EQ_OQ) != 0; }
 
     // A block of 32 signed bytes of each of four rows. To sums[0 .. 4): -128 times the sum of each. To `mixed`, if it
-    // is not null: the four bytes of each element, elements in the order of mixed_place_of() and rows in the order 0,
-    // 2, 1,
-    // 3. A row is negated there if its f16 scale, 16 bits of `halves`, is negative.
+    // is not null: the four bytes of each element, elements in the order of mixed_place_of(), rows in the order 0 2
+    // 1 3. A row is negated there if its f16 scale, 16 bits of `halves`, is negative.
     static void mix_rows(const int8_t* const (&rows)[4], uint64_t halves, int32_t* sums, int8_t* mixed) noexcept {
         __m256i c[4], s[4];
         for (int i = 0; i < 4; ++i) {
