@@ -39,31 +39,19 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     static constexpr bool kInt16Pages = false;
     static constexpr bool kValueRows = false;
     static constexpr bool kPrefixOnly = true;
-    static constexpr bool kLoadsAhead = true;
 
-    // Rows that are loaded together: scales are converted a vector at a time.
+    // Rows that are loaded and multiplied together.
     template <int V>
-    static constexpr int kTileRows = kLanes;
+    static constexpr int kTileRows = 8;
 
     // ---- loading ----
-
-    // Elements from `first` on of cached rows: tokens t .. t + count of a chunk (t is a multiple of kTileRows, count is
-    // no more).
-    struct Rows {
-        const char* const* rows;
-        int64_t first;
-        int t, count;
-    };
 
     // Keys of tokens t .. t + count of a chunk (t is a multiple of kTileRows), and their values.
     static void load_keys(const Chunk& chunk, const HeadShape& shape, tsr_type, const char* const* rows, int64_t first,
                           int t, int count, int) noexcept {
-        for (int i = 0; i < count; i += kLanes) {
-            const Loading tile(chunk, shape, {rows + i, first, t + i, std::min(kLanes, count - i)});
-            for (int b = 0; b < tile.blocks; ++b) {
-                for (int row = 0; row < kLanes; row += kKeyRows) tile.load(b, row);
-            }
-            tile.end();
+        for (int i = 0; i < count; i += kKeyRows) {
+            const Loading tile(chunk, shape, rows + i, first, t + i, std::min(kKeyRows, count - i));
+            for (int b = 0; b < tile.blocks; ++b) tile.load(b);
         }
     }
     static void values_of_keys(const Chunk&, const HeadShape&, int, int, int) noexcept {}  // loaded with the keys
@@ -111,26 +99,19 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         for (const int end = t + count; t < end; t += kKeyRows) {
             for (int v = 0; v < V; ++v)
                 key_tile<false>(key_tile_of(queries, chunk, shape, v, t), scores + t * stride + v * kLanes, stride,
-                                nullptr, 0);
+                                nullptr);
         }
     }
-    // The same, of kTileRows tokens, while `next` is loaded: products go on while its rows come from the second-level
-    // cache.
+    // The same of one tile that has not been loaded: it is loaded while it is multiplied.
     template <int V>
-    static void scores_while_loading(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t,
-                                     const Rows& next, float* scores, int64_t stride) noexcept {
-        const Loading tile(chunk, shape, next);
-        for (int row = 0; row < kLanes; row += kKeyRows) {
-            for (int v = 0; v < V; ++v) {
-                float* to = scores + (t + row) * stride + v * kLanes;
-                const KeyTile keys = key_tile_of(queries, chunk, shape, v, t + row);
-                if (v == 0)
-                    key_tile<true>(keys, to, stride, &tile, row);
-                else
-                    key_tile<false>(keys, to, stride, nullptr, 0);
-            }
-        }
-        tile.end();
+    static void load_and_score(const Queries& queries, const Chunk& chunk, const HeadShape& shape,
+                               const char* const* rows, int64_t first, int t, int count, float* scores,
+                               int64_t stride) noexcept {
+        const Loading tile(chunk, shape, rows, first, t, count);
+        key_tile<true>(key_tile_of(queries, chunk, shape, 0, t), scores + t * stride, stride, &tile);
+        for (int v = 1; v < V; ++v)
+            key_tile<false>(key_tile_of(queries, chunk, shape, v, t), scores + t * stride + v * kLanes, stride,
+                            nullptr);
     }
 
     template <int V>
@@ -213,7 +194,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
 
   private:
     static constexpr int kBlockBytes = 34;  // an f16 scale and the codes
-    static constexpr int kKeyRows = 8;
+    static constexpr int kKeyRows = kTileRows<1>;
     static constexpr float kSmallest = 1e-30f;
     static constexpr float kLargestWeight = 255 * 256;  // rounded to its high byte it still has 16 bits
     static constexpr float kHalfHighByte = 128;
@@ -226,7 +207,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         return reinterpret_cast<const int8_t*>(row + block * kBlockBytes + 2);
     }
 
-    // Loads kLanes rows: load() for each block, kKeyRows at once, then end().
+    // Loads kKeyRows rows, block by block.
     struct Loading {
         const char** keys;
         Block* block;
@@ -235,38 +216,34 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         int8_t* values;
         int64_t stride;
 
-        Loading(const Chunk& chunk, const HeadShape& shape, const Rows& from) noexcept
-            : keys(chunk.keys + from.t),
+        Loading(const Chunk& chunk, const HeadShape& shape, const char* const* rows, int64_t first, int token,
+                int count) noexcept
+            : keys(chunk.keys + token),
               block(chunk.blocks),
               blocks(shape.key / kBlock),
               value_blocks(shape.value / kBlock),
-              t(from.t),
-              values(chunk.values + from.t / 4 * value_stride(shape)),
+              t(token),
+              values(chunk.values + token / 4 * value_stride(shape)),
               stride(value_stride(shape)) {
             // Tiles run past the last token.
-            for (int i = 0; i < kLanes; ++i)
-                keys[i] = from.rows[std::min(i, from.count - 1)] + from.first / kBlock * kBlockBytes;
+            for (int i = 0; i < kKeyRows; ++i) keys[i] = rows[std::min(i, count - 1)] + first / kBlock * kBlockBytes;
         }
-        [[gnu::always_inline]] void load(int b, int row) const noexcept {
+        [[gnu::always_inline]] void load(int b) const noexcept {
             Block& to = block[b];
-            int8_t* mixed = b < value_blocks ? values + row / 4 * stride + b * kBlock * 4 : nullptr;
+            int8_t* mixed = b < value_blocks ? values + b * kBlock * 4 : nullptr;
             unrolled<kKeyRows / 4>([&](auto i) __attribute__((always_inline)) {
-                const char* const* four = keys + row + 4 * i;
+                const char* const* four = keys + 4 * i;
                 const int8_t* const codes[4] = {codes_of(four[0], b), codes_of(four[1], b), codes_of(four[2], b),
                                                 codes_of(four[3], b)};
-                // One store, where storing each would take longer than loading them.
                 uint64_t halves = 0;
                 for (int n = 3; n >= 0; --n) {
                     uint16_t half;
                     std::memcpy(&half, codes[n] - sizeof half, sizeof half);
                     halves = halves << 16 | half;
                 }
-                std::memcpy(to.halves + row + 4 * i, &halves, sizeof halves);
-                Isa::mix_rows(codes, halves, to.sums + t + row + 4 * i, mixed ? mixed + i * stride : nullptr);
+                Isa::mix_rows(codes, halves, to.scales + t + 4 * i, to.sums + t + 4 * i,
+                              mixed ? mixed + i * stride : nullptr);
             });
-        }
-        void end() const noexcept {
-            for (int b = 0; b < blocks; ++b) Isa::store(block[b].scales + t, Isa::from_f16(block[b].halves));
         }
     };
 
@@ -291,7 +268,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
 
     template <bool kLoads>
     [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride,
-                                                         const Loading* loading, int row) noexcept {
+                                                         const Loading* loading) noexcept {
         constexpr int R = kKeyRows;
         Floats sums[R];
         const char* rows[R];
@@ -304,18 +281,19 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         for (int b = 0; b < tile.count; ++b) {
             const int32_t* block_sums = tile.blocks[b].sums + tile.t;
             const float* block_scales = tile.blocks[b].scales + tile.t;
+            if constexpr (kLoads) loading->load(b);
             Ints products[R][1];
-            unrolled<R>([&](auto i) { products[i][0] = Isa::broadcast_ints(block_sums + i); });
+            unrolled<R>([&](auto i) { products[i][0] = Isa::zero_ints(); });
             unrolled<kBlock / 4>([&](auto step) __attribute__((always_inline)) {
                 const Ints q[1] = {Isa::load_bytes(queries + step * 4 * kLanes)};
                 unrolled<R>([&](auto i) {
                     Isa::template accumulate_bytes<1>(products[i], q, codes_of(rows[i], 0) + 4 * step);
                 });
             });
-            if constexpr (kLoads) loading->load(b, row);
             const Floats q = Isa::load(query_scales);
             unrolled<R>([&](auto i) __attribute__((always_inline)) {
-                const Floats x = Isa::multiply(Isa::to_floats(products[i][0]), Isa::broadcast(block_scales + i));
+                const Ints product = Isa::add_ints(products[i][0], Isa::broadcast_ints(block_sums + i));
+                const Floats x = Isa::multiply(Isa::to_floats(product), Isa::broadcast(block_scales + i));
                 sums[i] = Isa::fma(x, q, sums[i]);
                 rows[i] += kBlockBytes;
             });

@@ -19,7 +19,6 @@ struct ByteOperands {
     struct Block {
         int32_t sums[kChunk + kChunkPadding];  // of its codes, times -128
         float scales[kChunk + kChunkPadding];
-        uint16_t halves[kLanes];  // the scales of rows that are being loaded
     };
     struct Chunk {
         const char** keys;  // [kChunk + kChunkPadding] cached rows

@@ -270,19 +270,10 @@ class Run {
             // Where nothing was asked for yet: what the next tile needs.
             ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, keys);
             if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
-            if constexpr (Arithmetic::kLoadsAhead) {
-                const int64_t element = int64_t{key} * shape_.key;
-                if (t == 0)
-                    Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows, element, 0, count, 0);
-                if (const int rest = tokens - t - count; rest > 0) {
-                    Arithmetic::template scores_while_loading<V>(
-                        panel.queries, scratch_.chunk, shape_, t,
-                        {rows + t + kRows, element, t + kRows, std::min(kRows, rest)}, scratch_.weights.scores,
-                        V * kLanes);
-                } else {
-                    Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, 0,
-                                                   scratch_.weights.scores, V * kLanes, asks);
-                }
+            if constexpr (Arithmetic::kPrefixOnly) {
+                Arithmetic::template load_and_score<V>(panel.queries, scratch_.chunk, shape_, rows + t,
+                                                       int64_t{key} * shape_.key, t, count, scratch_.weights.scores,
+                                                       V * kLanes);
                 continue;
             }
             Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, int64_t{key} * shape_.key,

@@ -211,6 +211,7 @@ struct Avx512VnniVectors : Avx512Vectors {
     static void accumulate_bytes(Ints (&sums)[V], const Ints (&lanes)[V], const int8_t* p) noexcept {
         avx512::accumulate_bytes<V>(sums, lanes, p);
     }
+    static Ints add_ints(Ints a, Ints b) noexcept { return _mm512_add_epi32(a, b); }
     static Ints broadcast_ints(const int32_t* p) noexcept { return _mm512_set1_epi32(*p); }
     static Ints load_bytes(const uint8_t* p) noexcept { return _mm512_loadu_si512(p); }
     static void store_bytes(uint8_t* p, Ints v) noexcept { _mm512_storeu_si512(p, v); }
@@ -229,10 +230,13 @@ struct Avx512VnniVectors : Avx512Vectors {
     }
     static bool any_zero(Floats x) noexcept { return _mm512_cmp_ps_mask(x, zero(), _CMP_EQ_OQ) != 0; }
 
-    // A block of 32 signed bytes of each of four rows. To sums[0 .. 4): -128 times the sum of each. To `mixed`, if it
-    // is not null: the four bytes of each element, elements in the order of mixed_place_of(), rows in the order 0 2
-    // 1 3. A row is negated there if its f16 scale, 16 bits of `halves`, is negative.
-    static void mix_rows(const int8_t* const (&rows)[4], uint64_t halves, int32_t* sums, int8_t* mixed) noexcept {
+    // A block of 32 signed bytes of each of four rows, whose f16 scales are 16 bits of `halves` each. To scales[0 ..
+    // 4): these. To sums[0 .. 4): -128 times the sum of each row. To `mixed`, if it is not null: the four bytes of each
+    // element, elements in the order of mixed_place_of(), rows in the order 0 2 1 3. A row is negated there if its
+    // scale is negative.
+    static void mix_rows(const int8_t* const (&rows)[4], uint64_t halves, float* scales, int32_t* sums,
+                         int8_t* mixed) noexcept {
+        _mm_storeu_ps(scales, _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<int64_t>(halves))));
         __m256i c[4], s[4];
         for (int i = 0; i < 4; ++i) {
             c[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[i]));
