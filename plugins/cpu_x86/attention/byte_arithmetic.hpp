@@ -164,6 +164,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             values.weights = weights.bytes;
             values.steps = (tokens + 3) / 4;
             values.correction = correction + v * kLanes;
+            values.share = share + v * kLanes;
             values.width = V * kLanes;
             values.first = first;
             const LaneWeights lanes{weights.scores + v * kLanes, values.width, tokens,
@@ -178,8 +179,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                                                   : weigh<true, 1>(lanes, scales, weights.bytes))
                                            : weigh<false, 2>(lanes, scales, weights.bytes);
                 values.codes = chunk.values + block * kBlock * 4;
-                values.step = Isa::multiply(Isa::load(share + v * kLanes),
-                                            Isa::multiply(largest, Isa::splat(1 / kLargestWeight)));
+                values.step = Isa::multiply(largest, Isa::splat(1 / kLargestWeight));
                 values.out = out + int64_t{block} * kBlock * values.width + v * kLanes;
                 if (two)
                     add_block<2>(values, asks);
@@ -369,7 +369,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         const uint8_t* weights;
         int steps;  // of four tokens
         Floats step;
-        const float* correction;
+        const float *correction, *share;
         float* out;
         int width;
         bool first;
@@ -400,7 +400,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 codes += stride;
                 weights += 4 * kBytes * kLanes;
             });
-        const Floats c = Isa::load(values.correction);
+        const Floats c = Isa::load(values.correction), e = Isa::load(values.share);
         float* out = values.out + int64_t{d} * values.width;
         unrolled<R>([&](auto i) __attribute__((always_inline)) {
             float* to = out + i * values.width;
@@ -410,7 +410,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             else
                 sum = Isa::shift_bytes(sums[i][0]);
             const Floats x = Isa::multiply(Isa::to_floats(sum), values.step);
-            Isa::store(to, values.first ? x : Isa::fma(Isa::load(to), c, x));
+            Isa::store(to, values.first ? x : Isa::fma(x, e, Isa::multiply(Isa::load(to), c)));
         });
     }
 };

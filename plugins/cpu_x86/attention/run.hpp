@@ -108,7 +108,6 @@ class Run {
             loaded_ = wanted;
         }
         if (s.first_slot >= 0) {
-            attend_span(s, key, panels, span);
             gather(s, key, block, first, panels, span);
         } else if (s.spans == 1) {
             attend_span(s, key, panels, 0);
@@ -117,16 +116,30 @@ class Run {
             // All spans of the block by one worker, merged in the same order as by several.
             leave_gathered();
             for (int p = 0; p < s.spans; ++p) {
-                attend_span(s, key, panels, p);
+                attend_to_group(s, key, first, panels, p, p % kSpansOfGroup == 0);
                 const bool ends = (p + 1) % kSpansOfGroup == 0 || p + 1 == s.spans;
-                for (int i = 0; i < panels; ++i) {
-                    Panel<Arithmetic>& panel = panels_[i];
-                    join(panel.group, panel.out, p % kSpansOfGroup == 0, lies(s, first + i));
-                    if (ends) join(panel.total, panel.group, p < kSpansOfGroup, lies(s, first + i));
-                }
+                for (int i = 0; ends && i < panels; ++i)
+                    join(panels_[i].total, panels_[i].group, p < kSpansOfGroup, lies(s, first + i));
             }
             for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].total);
         }
+    }
+
+    // The result of a span in the panels' `group`, or joined to what that holds unless the span begins it.
+    void attend_to_group(const Segment& s, int key, int64_t first, int panels, int span, bool begins) noexcept {
+        // A span of one chunk that the only panel sees is added as a later chunk of a span is: with the same bits, but
+        // without a result of its own.
+        const int64_t chunk = spans_.begin(span);
+        const bool adds = !begins && panels == 1 && !s.few && spans_.begin(span + 1) == chunk + 1 &&
+                          chunk * kChunk <= panels_[0].limits[kPanel - 1];
+        if (adds) {
+            std::swap(panels_[0].out, panels_[0].group);
+            attend_chunks(s, key, 1, span);
+            std::swap(panels_[0].out, panels_[0].group);
+            return;
+        }
+        attend_span(s, key, panels, span);
+        for (int i = 0; i < panels; ++i) join(panels_[i].group, panels_[i].out, begins, lies(s, first + i));
     }
 
     // `later` joined to `result`, or in its place if it is the first. What `later` holds then is of no use.
@@ -146,6 +159,7 @@ class Run {
         int panels;
         int span, count = 0;
     };
+    // Attends a span and gathers its result.
     void gather(const Segment& s, int key, int block, int64_t first, int panels, int span) noexcept {
         Gathered& g = gathered_;
         const bool goes_on = g.count > 0 && g.segment.begin == s.begin && g.key == key && g.block == block &&
@@ -154,7 +168,7 @@ class Run {
             leave_gathered();
             g = {s, key, block, first, panels, span, 0};
         }
-        for (int i = 0; i < panels; ++i) join(panels_[i].group, panels_[i].out, !goes_on, lies(s, first + i));
+        attend_to_group(s, key, first, panels, span, !goes_on);
         ++g.count;
     }
     // To its slot.
@@ -204,6 +218,14 @@ class Run {
             std::fill_n(top_of(panels_[i].out) + kPanel, kPanel, 0.0f);
             panels_[i].empty = true;
         }
+        attend_chunks(s, key, panels, span);
+        for (int i = 0; i < panels; ++i) {
+            if (panels_[i].empty) std::fill_n(panels_[i].out, Panel<Arithmetic>::result_floats(shape_), 0.0f);
+        }
+    }
+
+    // Adds the chunks of a span to what the panels' `out` holds.
+    void attend_chunks(const Segment& s, int key, int panels, int span) noexcept {
         const int32_t last = panels_[panels - 1].limits[kPanel - 1];
         const auto end = static_cast<int>(std::min<int64_t>(spans_.begin(span + 1), s.chunks));
         for (auto chunk = static_cast<int>(spans_.begin(span)); chunk < end; ++chunk) {
@@ -228,9 +250,6 @@ class Run {
                 else
                     attend_chunk<1>(panels_[i], first, tokens);
             }
-        }
-        for (int i = 0; i < panels; ++i) {
-            if (panels_[i].empty) std::fill_n(panels_[i].out, Panel<Arithmetic>::result_floats(shape_), 0.0f);
         }
     }
 
