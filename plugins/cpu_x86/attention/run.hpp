@@ -125,7 +125,7 @@ class Run {
         }
     }
 
-    // The result of a span in the panels' `group`, or joined to what that holds unless the span begins it.
+    // Attends a span. Its result becomes the panels' `group` if it begins that, and is joined to it if not.
     void attend_to_group(const Segment& s, int key, int64_t first, int panels, int span, bool begins) noexcept {
         // A span of one chunk that the only panel sees is added as a later chunk of a span is: with the same bits, but
         // without a result of its own.
