@@ -201,7 +201,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     // A lane takes one byte for the weights of a whole chunk if that changes neither their sum nor the weighted sum of
     // independent values by more than this part of it; q8_0 changes normally distributed values by 0.005.
     static constexpr float kRoundingError = 0.004f;
-    static_assert(kKeyRows <= kChunkPadding && kLanes % kKeyRows == 0 && kBlock % kLanes == 0);
+    static_assert(kKeyRows <= kChunkPadding && kKeyRows % 4 == 0 && kLanes % kKeyRows == 0 && kBlock % kLanes == 0);
 
     static const int8_t* codes_of(const char* row, int64_t block) noexcept {
         return reinterpret_cast<const int8_t*>(row + block * kBlockBytes + 2);

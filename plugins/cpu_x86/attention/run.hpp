@@ -285,21 +285,23 @@ class Run {
         });
         const bool keeps = takes_value_rows();
         for (int t = 0; t < tokens; t += kRows) {
-            const int count = std::min(kRows, tokens - t), slot = keeps ? t : 0;
+            const int count = std::min(kRows, tokens - t);
+            const int64_t element = int64_t{key} * shape_.key;
+            float* const scores = scratch_.weights.scores;
             // Where nothing was asked for yet: what the next tile needs.
             ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, keys);
             if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
             if constexpr (Arithmetic::kPrefixOnly) {
-                Arithmetic::template load_and_score<V>(panel.queries, scratch_.chunk, shape_, rows + t,
-                                                       int64_t{key} * shape_.key, t, count, scratch_.weights.scores,
-                                                       V * kLanes);
-                continue;
+                Arithmetic::template load_and_score<V>(panel.queries, scratch_.chunk, shape_, rows + t, element, t,
+                                                       count, scores, V * kLanes);
+            } else {
+                const int slot = keeps ? t : 0;
+                Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, element, t, count,
+                                      slot);
+                if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.chunk, shape_, t, count, slot);
+                Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, slot, scores,
+                                               V * kLanes, asks);
             }
-            Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, int64_t{key} * shape_.key,
-                                  t, count, slot);
-            if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.chunk, shape_, t, count, slot);
-            Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, slot,
-                                           scratch_.weights.scores, V * kLanes, asks);
         }
         if constexpr (Arithmetic::kValueRows) {
             if (keeps) {
