@@ -1,4 +1,5 @@
 #include "code.hpp"
+#include "plugins/cpu_x86/attention/byte_arithmetic.hpp"
 #include "plugins/cpu_x86/attention/code.hpp"
 #include "plugins/cpu_x86/attention/float_arithmetic.hpp"
 #include "plugins/cpu_x86/attention/int16_arithmetic.hpp"
@@ -12,6 +13,7 @@ using Isa = cpu::isa::Avx2Vectors;
 using Vnni = cpu::isa::Avx2VnniVectors;
 const AttentionCode kInt16Attention = attention_code<Isa, attention::Int16Arithmetic<Isa>>(60e9);
 const AttentionCode kVnniInt16Attention = attention_code<Vnni, attention::Int16Arithmetic<Vnni>>(69e9);
+const AttentionCode kByteAttention = attention_code<Vnni, attention::ByteArithmetic<Vnni>>(76e9);
 const AttentionCode kFloatAttention = attention_code<Isa, attention::FloatArithmetic<Isa>>(35e9);
 
 }  // namespace tessera::cpu_x86

@@ -5,7 +5,7 @@
 
 namespace tessera::cpu_x86 {
 
-extern const AttentionCode kInt16Attention, kVnniInt16Attention, kFloatAttention;
+extern const AttentionCode kInt16Attention, kVnniInt16Attention, kByteAttention, kFloatAttention;
 extern const PanelTable kPanels, kVnniPanels;
 
 }  // namespace tessera::cpu_x86

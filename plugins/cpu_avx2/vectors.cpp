@@ -9,7 +9,7 @@ namespace {
 // which take AVX2 twice as long, as fast as any.
 constexpr Vectors kBase = {"AVX2", &kPanels, &kInt16Attention, &kFloatAttention, nullptr, 1, 0, 1};
 constexpr Vectors kVnni = {
-    "AVX2 with VNNI", &kVnniPanels, &kVnniInt16Attention, &kFloatAttention, nullptr, 1.1, 115e9, 1};
+    "AVX2 with VNNI", &kVnniPanels, &kVnniInt16Attention, &kFloatAttention, &kByteAttention, 1.1, 115e9, 1};
 
 }  // namespace
 

@@ -377,7 +377,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
 
     template <int kBytes, class Asks>
     static void add_block(const Values& values, Asks& asks) noexcept {
-        constexpr int R = 16 / kBytes;
+        constexpr int R = Isa::kByteSums / kBytes;
         for (int d = 0; d < kBlock; d += R) {
             const Lines lines = asks.lines(values.steps / kStepsPerLine<R * kBytes>);
             value_tile<kBytes, R, std::remove_cvref_t<Asks>::kAsks>(values, d, lines);

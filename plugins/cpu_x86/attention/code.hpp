@@ -14,6 +14,7 @@ namespace tessera::cpu_x86::attention {
 
 extern template Budget make_budget<Int16Operands<8>>(const Problem&, int, int64_t, int64_t&) noexcept;
 extern template Budget make_budget<Int16Operands<16>>(const Problem&, int, int64_t, int64_t&) noexcept;
+extern template Budget make_budget<ByteOperands<8>>(const Problem&, int, int64_t, int64_t&) noexcept;
 extern template Budget make_budget<ByteOperands<16>>(const Problem&, int, int64_t, int64_t&) noexcept;
 extern template Budget make_budget<FloatOperands<8>>(const Problem&, int, int64_t, int64_t&) noexcept;
 extern template Budget make_budget<FloatOperands<16>>(const Problem&, int, int64_t, int64_t&) noexcept;

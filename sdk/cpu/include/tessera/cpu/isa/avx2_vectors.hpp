@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/cpu/isa/avx_vnni_instructions.hpp>
+#include <tessera/cpu/isa/vnni_bytes.hpp>
 
 #include <immintrin.h>
 
@@ -272,11 +273,49 @@ struct Avx2Vectors {
 };
 
 // With AVX-VNNI besides.
-struct Avx2VnniVectors : Avx2Vectors {
+struct Avx2VnniVectors : Avx2Vectors, VnniBytes<Avx2VnniVectors> {
     using Avx2Vectors::accumulate;
     template <int V>
     static void accumulate(Ints (&sums)[V], const Ints (&lanes)[V], const int16_t* p) noexcept {
         avx_vnni::accumulate<V>(sums, lanes, p);
+    }
+
+    // ---- Bytes ----
+
+    // Sums of a tile of values: with operands and a temporary they fit the registers.
+    static constexpr int kByteSums = 8;
+    // Adds the four signed bytes at p, each times a lane's unsigned one.
+    template <int V>
+    static void accumulate_bytes(Ints (&sums)[V], const Ints (&lanes)[V], const int8_t* p) noexcept {
+        avx_vnni::accumulate_bytes<V>(sums, lanes, p);
+    }
+    static __m256i add_byte_products(__m256i sums, __m256i unsigned_bytes, __m256i signed_bytes) noexcept {
+        return avx_vnni::add_byte_products(sums, unsigned_bytes, signed_bytes);
+    }
+    static Ints add_ints(Ints a, Ints b) noexcept { return _mm256_add_epi32(a, b); }
+    static Ints broadcast_ints(const int32_t* p) noexcept { return _mm256_set1_epi32(*p); }
+    static Ints load_bytes(const uint8_t* p) noexcept { return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p)); }
+    static void store_bytes(uint8_t* p, Ints v) noexcept { _mm256_storeu_si256(reinterpret_cast<Ints*>(p), v); }
+    // 256 * high + low, of sums below 2^31.
+    static Ints join_bytes(Ints high, Ints low) noexcept { return _mm256_add_epi32(shift_bytes(high), low); }
+    static Ints shift_bytes(Ints high) noexcept { return _mm256_slli_epi32(high, 8); }
+    // The lower two bytes of a lane of x[0], x[2], x[1], x[3], in this order: the first of them, and the second.
+    static void pack_bytes(const Floats (&x)[4], Ints& low, Ints& high) noexcept {
+        const Ints odd = _mm256_set1_epi16(-256);
+        const Ints a = two_words(x[0], x[1]), b = two_words(x[2], x[3]);
+        low = _mm256_blendv_epi8(a, _mm256_slli_epi32(b, 8), odd);
+        high = _mm256_blendv_epi8(_mm256_srli_epi32(a, 8), b, odd);
+    }
+    // v where x is zero, and zeros elsewhere.
+    static Ints where_zero(Floats x, Ints v) noexcept {
+        return _mm256_and_si256(_mm256_castps_si256(_mm256_cmp_ps(x, zero(), _CMP_EQ_OQ)), v);
+    }
+    static bool any_zero(Floats x) noexcept { return _mm256_movemask_ps(_mm256_cmp_ps(x, zero(), _CMP_EQ_OQ)) != 0; }
+
+  private:
+    // The lower words of two lanes.
+    static Ints two_words(Floats first, Floats second) noexcept {
+        return _mm256_blend_epi16(_mm256_castps_si256(first), _mm256_slli_epi32(_mm256_castps_si256(second), 16), 0xAA);
     }
 };
 

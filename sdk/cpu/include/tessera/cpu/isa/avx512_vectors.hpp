@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/cpu/isa/avx512_instructions.hpp>
+#include <tessera/cpu/isa/vnni_bytes.hpp>
 
 #include <immintrin.h>
 
@@ -195,76 +196,38 @@ struct Avx512Vectors {
     }
 };
 
-struct Avx512VnniVectors : Avx512Vectors {
+struct Avx512VnniVectors : Avx512Vectors, VnniBytes<Avx512VnniVectors> {
     using Avx512Vectors::accumulate;
     template <int V>
     static void accumulate(Ints (&sums)[V], const Ints (&lanes)[V], const int16_t* p) noexcept {
         avx512::accumulate_vnni<V>(sums, lanes, p);
     }
 
-    // ---- Bytes. Integers up to 2^22 as floats: kInteger + x has them in its lowest bits. ----
+    // ---- Bytes. What an operation means is described in avx2_vectors.hpp. ----
 
-    static constexpr float kInteger = 8388608.0f;  // 2^23
-
-    // Adds the four signed bytes at p, each times a lane's unsigned one.
+    static constexpr int kByteSums = 16;
     template <int V>
     static void accumulate_bytes(Ints (&sums)[V], const Ints (&lanes)[V], const int8_t* p) noexcept {
         avx512::accumulate_bytes<V>(sums, lanes, p);
+    }
+    static __m256i add_byte_products(__m256i sums, __m256i unsigned_bytes, __m256i signed_bytes) noexcept {
+        return avx512::add_byte_products(sums, unsigned_bytes, signed_bytes);
     }
     static Ints add_ints(Ints a, Ints b) noexcept { return _mm512_add_epi32(a, b); }
     static Ints broadcast_ints(const int32_t* p) noexcept { return _mm512_set1_epi32(*p); }
     static Ints load_bytes(const uint8_t* p) noexcept { return _mm512_loadu_si512(p); }
     static void store_bytes(uint8_t* p, Ints v) noexcept { _mm512_storeu_si512(p, v); }
-    // 256 * high + low, of sums below 2^31.
     static Ints join_bytes(Ints high, Ints low) noexcept { return _mm512_add_epi32(shift_bytes(high), low); }
     static Ints shift_bytes(Ints high) noexcept { return _mm512_slli_epi32(high, 8); }
-    // The lower two bytes of a lane of x[0], x[2], x[1], x[3], in this order: the first of them, and the second.
     static void pack_bytes(const Floats (&x)[4], Ints& low, Ints& high) noexcept {
         const Ints a = two_words(x[0], x[1]), b = two_words(x[2], x[3]);
         low = _mm512_mask_blend_epi8(kOddBytes, a, _mm512_slli_epi32(b, 8));
         high = _mm512_mask_blend_epi8(kOddBytes, _mm512_srli_epi32(a, 8), b);
     }
-    // v where x is zero, and zeros elsewhere.
     static Ints where_zero(Floats x, Ints v) noexcept {
         return _mm512_maskz_mov_epi32(_mm512_cmp_ps_mask(x, zero(), _CMP_EQ_OQ), v);
     }
     static bool any_zero(Floats x) noexcept { return _mm512_cmp_ps_mask(x, zero(), _CMP_EQ_OQ) != 0; }
-
-    // A block of 32 signed bytes of each of four rows, whose f16 scales are 16 bits of `halves` each. To scales[0 ..
-    // 4): these. To sums[0 .. 4): -128 times the sum of each row. To `mixed`, if it is not null: the four bytes of each
-    // element, elements in the order of mixed_place_of(), rows in the order 0 2 1 3. A row is negated there if its
-    // scale is negative.
-    static void mix_rows(const int8_t* const (&rows)[4], uint64_t halves, float* scales, int32_t* sums,
-                         int8_t* mixed) noexcept {
-        _mm_storeu_ps(scales, _mm_cvtph_ps(_mm_cvtsi64_si128(static_cast<int64_t>(halves))));
-        __m256i c[4], s[4];
-        for (int i = 0; i < 4; ++i) {
-            c[i] = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(rows[i]));
-            s[i] = avx512::add_byte_products(_mm256_setzero_si256(), _mm256_set1_epi8(1), c[i]);
-        }
-        const __m256i ones = _mm256_set1_epi16(1);
-        const __m256i a = _mm256_madd_epi16(_mm256_packs_epi32(s[0], s[1]), ones);
-        const __m256i b = _mm256_madd_epi16(_mm256_packs_epi32(s[2], s[3]), ones);
-        const __m256i all = _mm256_madd_epi16(_mm256_packs_epi32(a, b), _mm256_set1_epi16(-128));
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(sums),
-                         _mm_add_epi32(_mm256_castsi256_si128(all), _mm256_extracti128_si256(all, 1)));
-        if (!mixed) return;
-        if (halves & 0x8000800080008000u) {
-            for (int i = 0; i < 4; ++i)
-                c[i] = _mm256_sign_epi8(c[i], _mm256_set1_epi8(halves >> (16 * i + 15) & 1 ? -1 : 1));
-        }
-        const __m256i low[2] = {_mm256_unpacklo_epi8(c[0], c[2]), _mm256_unpacklo_epi8(c[1], c[3])};
-        const __m256i high[2] = {_mm256_unpackhi_epi8(c[0], c[2]), _mm256_unpackhi_epi8(c[1], c[3])};
-        auto* to = reinterpret_cast<__m256i*>(mixed);
-        _mm256_storeu_si256(to, _mm256_unpacklo_epi16(low[0], low[1]));
-        _mm256_storeu_si256(to + 1, _mm256_unpackhi_epi16(low[0], low[1]));
-        _mm256_storeu_si256(to + 2, _mm256_unpacklo_epi16(high[0], high[1]));
-        _mm256_storeu_si256(to + 3, _mm256_unpackhi_epi16(high[0], high[1]));
-    }
-    static constexpr int mixed_place_of(int element) noexcept {
-        const int i = element % 32;
-        return element - i + i % 16 / 4 * 8 + i / 16 * 4 + i % 4;
-    }
 
   private:
     static constexpr __mmask64 kOddBytes = 0xAAAAAAAAAAAAAAAAu;

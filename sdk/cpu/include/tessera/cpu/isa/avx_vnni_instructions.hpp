@@ -37,4 +37,26 @@ inline void accumulate(__m256i (&sums)[V], const __m256i (&lanes)[V], const int1
     sums[0] = s;
 }
 
+// The same of the four signed bytes at p with the four unsigned ones of each lane.
+template <int V>
+inline void accumulate_bytes(__m256i (&sums)[V], const __m256i (&lanes)[V], const int8_t* p) noexcept {
+    static_assert(V == 1 || V == 2);
+    const auto& four = *reinterpret_cast<const int8_t(*)[4]>(p);
+    __m256i s = sums[0], x;
+    const __m256i a = lanes[0];
+    if constexpr (V == 1) {
+        asm("vpbroadcastd %[p], %[x]\n\t%{vex%} vpdpbusd %[x], %[a], %[s]"
+            : [s] "+x"(s), [x] "=&x"(x)
+            : [a] "x"(a), [p] "m"(four));
+    } else {
+        __m256i t = sums[1];
+        const __m256i b = lanes[1];
+        asm("vpbroadcastd %[p], %[x]\n\t%{vex%} vpdpbusd %[x], %[a], %[s]\n\t%{vex%} vpdpbusd %[x], %[b], %[t]"
+            : [s] "+x"(s), [t] "+x"(t), [x] "=&x"(x)
+            : [a] "x"(a), [b] "x"(b), [p] "m"(four));
+        sums[1] = t;
+    }
+    sums[0] = s;
+}
+
 }  // namespace tessera::cpu::isa::avx_vnni

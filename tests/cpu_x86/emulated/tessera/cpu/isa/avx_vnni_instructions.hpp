@@ -24,4 +24,11 @@ inline void accumulate(__m256i (&sums)[V], const __m256i (&lanes)[V], const int1
         sums[v] = _mm256_add_epi32(sums[v], _mm256_madd_epi16(lanes[v], _mm256_set1_epi32(pair)));
 }
 
+template <int V>
+inline void accumulate_bytes(__m256i (&sums)[V], const __m256i (&lanes)[V], const int8_t* p) noexcept {
+    int32_t four;
+    std::memcpy(&four, p, sizeof four);
+    for (int v = 0; v < V; ++v) sums[v] = add_byte_products(sums[v], lanes[v], _mm256_set1_epi32(four));
+}
+
 }  // namespace tessera::cpu::isa::avx_vnni
