@@ -82,10 +82,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 const Floats centre = Isa::splat(Isa::kInteger + 128);
                 for (int i = 0; i < kBlock; i += 4, codes += 4 * kLanes) {
                     const auto rounded = [&](int n) { return Isa::fma(x[i + n], factor, centre); };
-                    const Floats four[4] = {rounded(0), rounded(2), rounded(1), rounded(3)};
-                    Ints low, high;
-                    Isa::pack_bytes(four, low, high);
-                    Isa::store_bytes(codes, low);
+                    const Ints even = Isa::words(rounded(0), rounded(2)), odd = Isa::words(rounded(1), rounded(3));
+                    Isa::store_bytes(codes, Isa::low_bytes(even, odd));
                 }
             }
         }
@@ -140,7 +138,11 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 errors = Isa::fma(change, change, errors);
                 Isa::store(x + t * kWidth, e);
             }
-            for (int t = tokens; t % 4 != 0; ++t) Isa::store(x + t * kWidth, Isa::zero());
+            const auto padded = static_cast<int>(rounded_up(tokens, 4));
+            for (int t = tokens; t < padded; ++t) Isa::store(x + t * kWidth, Isa::zero());
+            uint16_t* words = weights.words + int64_t{v} * kChunk * kLanes;
+            for (int t = 0; t < padded; t += 2, words += 2 * kLanes)
+                store_words(words, Isa::words(word_of(x + t * kWidth), word_of(x + (t + 1) * kWidth)));
             Isa::store(top + v * kLanes, highest);
             Isa::store(sum + v * kLanes, total);
             Isa::store(step + v * kLanes, Isa::splat(1.0f));
@@ -167,7 +169,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             values.share = share + v * kLanes;
             values.width = V * kLanes;
             values.first = first;
-            const LaneWeights lanes{weights.scores + v * kLanes, values.width, tokens,
+            const LaneWeights lanes{weights.words + int64_t{v} * kChunk * kLanes, tokens,
                                     Isa::load(weights.visible + v * kLanes), Isa::load(weights.rounded + v * kLanes)};
             // Zero where a lane may not see all tokens.
             const bool all = !Isa::any_zero(
@@ -196,7 +198,11 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     static constexpr int kBlockBytes = 34;  // an f16 scale and the codes
     static constexpr int kKeyRows = kTileRows<1>;
     static constexpr float kSmallest = 1e-30f;
-    static constexpr float kLargestWeight = 255 * 256;  // rounded to its high byte it still has 16 bits
+    // A weight is a word of up to 65534.5, times a word of up to kLargestRatio, without the lower 16 bits: rounded to
+    // its high byte it still has 16 bits.
+    static constexpr float kWordOfOne = 65534;
+    static constexpr float kLargestRatio = 255 * 256;
+    static constexpr float kLargestWeight = kWordOfOne / 65536 * kLargestRatio;
     static constexpr float kHalfHighByte = 128;
     // A lane takes one byte for the weights of a whole chunk if that changes neither their sum nor the weighted sum of
     // independent values by more than this part of it; q8_0 changes normally distributed values by 0.005.
@@ -303,10 +309,23 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         unrolled<R>([&](auto i) { Isa::store(scores + i * stride, sums[i]); });
     }
 
+    // Weights of [0, 1] as words, plus half a unit, of which products lose as much on average. Zero stays without
+    // effect: its word is at most 1, and the product of that has only lower bits.
+    static Floats word_of(const float* weights) noexcept {
+        return Isa::add(Isa::fma(Isa::load(weights), Isa::splat(kWordOfOne), Isa::splat(0.5f)),
+                        Isa::splat(Isa::kInteger));
+    }
+    static void store_words(uint16_t* to, Ints words) noexcept {
+        Isa::store_bytes(reinterpret_cast<uint8_t*>(to), words);
+    }
+    static Ints load_words(const uint16_t* from) noexcept {
+        return Isa::load_bytes(reinterpret_cast<const uint8_t*>(from));
+    }
+
     // A vector of lanes in a chunk.
     struct LaneWeights {
-        const float* weights;  // [tokens][width]
-        int width, tokens;
+        const uint16_t* words;
+        int tokens;
         Floats visible, rounded;
     };
 
@@ -333,29 +352,34 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     template <bool kAll, int kBytes>
     static Floats weigh(const LaneWeights& lanes, const float* scales, uint8_t* to) noexcept {
         const Floats largest = largest_scale<kAll>(lanes, scales);
-        const Floats factor = Isa::divide(Isa::splat(kLargestWeight), largest);
-        alignas(64) float ratios[kChunk];
+        const Floats factor = Isa::divide(Isa::splat(kLargestRatio), largest);
+        alignas(64) uint16_t words[kChunk];
         if constexpr (kAll) {
             for (int t = 0; t < lanes.tokens; t += kLanes)
-                Isa::store(ratios + t, Isa::multiply(Isa::magnitude(Isa::load(scales + t)), factor));
+                Isa::to_words(words + t, Isa::multiply(Isa::magnitude(Isa::load(scales + t)), factor));
         }
-        const Floats integer = Isa::add(Isa::splat(Isa::kInteger), lanes.rounded);
-        for (int t = 0; t < lanes.tokens; t += 4) {
-            Floats four[4];
-            unrolled<4>([&](auto i) __attribute__((always_inline)) {
-                Floats ratio;
-                if constexpr (kAll)
-                    ratio = Isa::broadcast(ratios + t + i);
-                else
-                    ratio = Isa::multiply(Isa::magnitude(Isa::broadcast(scales + t + i)), factor);
-                four[i] = Isa::fma(Isa::load(lanes.weights + (t + i) * lanes.width), ratio, integer);
-            });
-            Ints low, high;
-            Isa::pack_bytes(four, low, high);
-            Isa::store_bytes(to, high);
+        // Of token t and the next.
+        const auto ratios = [&](int t) __attribute__((always_inline)) {
+            if constexpr (kAll) return Isa::broadcast_words(words + t);
+            const auto ratio = [&](int token) __attribute__((always_inline)) {
+                return Isa::add(Isa::multiply(Isa::magnitude(Isa::broadcast(scales + token)), factor),
+                                Isa::splat(Isa::kInteger));
+            };
+            return Isa::words(ratio(t), ratio(t + 1));
+        };
+        const Floats half = Isa::add(lanes.rounded, Isa::splat(Isa::kInteger));
+        const Ints rounding = Isa::words(half, half);
+        const uint16_t* from = lanes.words;
+        for (int t = 0; t < lanes.tokens; t += 4, from += 4 * kLanes) {
+            const auto product = [&](int pair) __attribute__((always_inline)) {
+                return Isa::add_words(Isa::multiply_words(load_words(from + pair * 2 * kLanes), ratios(t + 2 * pair)),
+                                      rounding);
+            };
+            const Ints a = product(0), b = product(1);
+            Isa::store_bytes(to, Isa::high_bytes(a, b));
             to += 4 * kLanes;
             if constexpr (kBytes == 2) {
-                Isa::store_bytes(to, Isa::where_zero(lanes.rounded, low));
+                Isa::store_bytes(to, Isa::where_zero(lanes.rounded, Isa::low_bytes(a, b)));
                 to += 4 * kLanes;
             }
         }

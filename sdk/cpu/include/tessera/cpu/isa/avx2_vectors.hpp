@@ -299,24 +299,37 @@ struct Avx2VnniVectors : Avx2Vectors, VnniBytes<Avx2VnniVectors> {
     // 256 * high + low, of sums below 2^31.
     static Ints join_bytes(Ints high, Ints low) noexcept { return _mm256_add_epi32(shift_bytes(high), low); }
     static Ints shift_bytes(Ints high) noexcept { return _mm256_slli_epi32(high, 8); }
-    // The lower two bytes of a lane of x[0], x[2], x[1], x[3], in this order: the first of them, and the second.
-    static void pack_bytes(const Floats (&x)[4], Ints& low, Ints& high) noexcept {
-        const Ints odd = _mm256_set1_epi16(-256);
-        const Ints a = two_words(x[0], x[1]), b = two_words(x[2], x[3]);
-        low = _mm256_blendv_epi8(a, _mm256_slli_epi32(b, 8), odd);
-        high = _mm256_blendv_epi8(_mm256_srli_epi32(a, 8), b, odd);
+    // The lower 16 bits of each lane of both: two words.
+    static Ints words(Floats first, Floats second) noexcept {
+        return _mm256_blend_epi16(_mm256_castps_si256(first), _mm256_slli_epi32(_mm256_castps_si256(second), 16), 0xAA);
+    }
+    // The two words at p, in each lane.
+    static Ints broadcast_words(const uint16_t* p) noexcept {
+        int32_t both;
+        std::memcpy(&both, p, sizeof both);
+        return _mm256_set1_epi32(both);
+    }
+    // Floats in [0, 65535], rounded.
+    static void to_words(uint16_t* p, Floats v) noexcept {
+        const Ints i = _mm256_cvtps_epi32(v);
+        const Ints packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(i, i), 0x08);
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
+    }
+    static Ints add_words(Ints a, Ints b) noexcept { return _mm256_add_epi16(a, b); }
+    // The upper 16 bits of products of unsigned words.
+    static Ints multiply_words(Ints a, Ints b) noexcept { return _mm256_mulhi_epu16(a, b); }
+    // Of the words a0, a1 of a lane of a and b0, b1 of b: a byte each of a0, b0, a1, b1.
+    static Ints low_bytes(Ints a, Ints b) noexcept {
+        return _mm256_blendv_epi8(a, _mm256_slli_epi32(b, 8), _mm256_set1_epi16(-256));
+    }
+    static Ints high_bytes(Ints a, Ints b) noexcept {
+        return _mm256_blendv_epi8(_mm256_srli_epi32(a, 8), b, _mm256_set1_epi16(-256));
     }
     // v where x is zero, and zeros elsewhere.
     static Ints where_zero(Floats x, Ints v) noexcept {
         return _mm256_and_si256(_mm256_castps_si256(_mm256_cmp_ps(x, zero(), _CMP_EQ_OQ)), v);
     }
     static bool any_zero(Floats x) noexcept { return _mm256_movemask_ps(_mm256_cmp_ps(x, zero(), _CMP_EQ_OQ)) != 0; }
-
-  private:
-    // The lower words of two lanes.
-    static Ints two_words(Floats first, Floats second) noexcept {
-        return _mm256_blend_epi16(_mm256_castps_si256(first), _mm256_slli_epi32(_mm256_castps_si256(second), 16), 0xAA);
-    }
 };
 
 }  // namespace tessera::cpu::isa
