@@ -4,6 +4,7 @@
 #include "plugins/reference/oracle/oracle.hpp"
 
 #include <tessera/cpu/checks/attention.hpp>
+#include <tessera/formats/half.hpp>
 #include <tessera/ops.h>
 
 #include <gtest/gtest.h>
@@ -343,6 +344,44 @@ TEST(AttentionRun, NegativeScalesOfQ8_0AreScales) {
         }
     }
     EXPECT_LE(relative_error(at.tested(2), wanted), 1e-4);
+}
+
+// One token of 16 heads over q8_0, where every 16th cached token is far from the queries and its values are `loud`
+// times as large. `strength` is a factor of the queries.
+std::vector<float> beside_loud_tokens(float strength, float loud) {
+    AttentionCase at({"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 576, 512, 0, 0, {{383, 1}}});
+    constexpr int kBlock = 34;  // an f16 scale and 32 codes
+    const tsr_tensor& q = at.node.input(0).tensor;
+    for (int head = 0; head < 16; ++head) {
+        auto* row = reinterpret_cast<float*>(at.node.input(0).data() + head * q.strides[1] + 2 * q.strides[2]);
+        for (int i = 0; i < 575; ++i) row[i] *= strength;
+        row[575] = 3;
+    }
+    const auto multiply_scale = [](char* block, float factor) {
+        uint16_t scale;
+        std::memcpy(&scale, block, sizeof scale);
+        scale = formats::f32_to_f16(factor * formats::f16_to_f32(scale));
+        std::memcpy(block, &scale, sizeof scale);
+    };
+    const tsr_tensor& cache = at.node.input(1).tensor;
+    for (int64_t i = 5; i < cache.dims[1] * cache.dims[2]; i += 16) {
+        char* row = at.node.input(1).data() + i * cache.strides[1];
+        for (int block = 0; block < 16; ++block) multiply_scale(row + block * kBlock, loud);
+        char* last = row + 17 * kBlock;
+        multiply_scale(last, 500);
+        std::memset(last + 2, 0, kBlock - 2);
+        last[kBlock - 1] = -127;
+    }
+    return at.tested(2);
+}
+
+// In int8, weights are multiplied by the scales of values before they are rounded: tokens of no weight, whose scales
+// are much larger, must not take the others' precision. Of weights that are nearly alike, and of a few large ones.
+TEST(AttentionRun, ScalesOfOtherTokensTakeNoPrecision) {
+    for (const float strength : {0.05f, 0.3f, 1.0f}) {
+        EXPECT_LE(relative_error(beside_loud_tokens(strength, 20), beside_loud_tokens(strength, 1)), 0.008)
+            << "queries times " << strength;
+    }
 }
 
 // Eight rows of one sequence, whose positions cross the ends of chunks and spans. Each has the same bits when it is

@@ -79,10 +79,10 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 const Floats factor = Isa::divide(Isa::splat(127.0f), top);
                 const Floats step = Isa::multiply(top, Isa::splat(scale / 127.0f));
                 Isa::store(scales, Isa::fma(sum, Isa::zero(), step));
-                const Floats centre = Isa::splat(Isa::kInteger + 128);
+                const Floats centre = Isa::splat(128);
                 for (int i = 0; i < kBlock; i += 4, codes += 4 * kLanes) {
                     const auto rounded = [&](int n) { return Isa::fma(x[i + n], factor, centre); };
-                    const Ints even = Isa::words(rounded(0), rounded(2)), odd = Isa::words(rounded(1), rounded(3));
+                    const Ints even = Isa::pair(rounded(0), rounded(2)), odd = Isa::pair(rounded(1), rounded(3));
                     Isa::store_bytes(codes, Isa::low_bytes(even, odd));
                 }
             }
@@ -117,32 +117,36 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                         float* step) noexcept {
         constexpr int kWidth = V * kLanes;
         for (int v = 0; v < V; ++v) {
-            float* x = weights.scores + v * kLanes;
-            Floats highest = Isa::splat(kHidden), visible = Isa::zero();
+            const float* x = weights.scores + v * kLanes;
+            // A score that is no number counts as visible and is no maximum: it makes the sum none either.
+            Floats highest = Isa::splat(kHidden), hidden = Isa::zero();
             for (int t = 0; t < tokens; ++t) {
                 const Floats score = Isa::load(x + t * kWidth);
-                highest = Isa::maximum(highest, score);
-                visible = Isa::add(visible, Isa::where_not_less(score, Isa::splat(kHidden / 2), Isa::splat(1.0f)));
+                highest = Isa::maximum(score, highest);
+                hidden = Isa::add(hidden, Isa::where_not_less(Isa::splat(kHidden / 2), score, Isa::splat(1.0f)));
             }
+            const Floats visible = Isa::subtract(Isa::splat(static_cast<float>(tokens)), hidden);
             Isa::store(weights.visible + v * kLanes, visible);
             Floats total = Isa::zero(), squares = Isa::zero(), error = Isa::zero(), errors = Isa::zero();
-            for (int t = 0; t < tokens; ++t) {
-                const Floats e = exp_not_positive<Isa>(Isa::subtract(Isa::load(x + t * kWidth), highest));
+            const auto weight_of = [&](int t) __attribute__((always_inline)) {
+                if (t >= tokens) return Isa::zero();
+                const Floats score = Isa::load(x + t * kWidth);
+                const Floats e = exp_not_positive<Isa>(Isa::subtract(score, highest));
                 // What rounding to a byte would change.
-                const Floats byte = Isa::subtract(Isa::fma(e, Isa::splat(255.0f), Isa::splat(Isa::kInteger)),
-                                                  Isa::splat(Isa::kInteger));
+                const Floats byte = Isa::round(Isa::multiply(e, Isa::splat(255.0f)));
                 const Floats change = Isa::fma(byte, Isa::splat(-1 / 255.0f), e);
-                total = Isa::add(total, e);
+                total = Isa::add(Isa::fma(score, Isa::zero(), total), e);
                 squares = Isa::fma(e, e, squares);
                 error = Isa::add(error, change);
                 errors = Isa::fma(change, change, errors);
-                Isa::store(x + t * kWidth, e);
-            }
+                return Isa::multiply(e, Isa::splat(kLargestInt16));
+            };
+            int16_t* pairs = weights.pairs + int64_t{v} * kChunk * kLanes;
             const auto padded = static_cast<int>(rounded_up(tokens, 4));
-            for (int t = tokens; t < padded; ++t) Isa::store(x + t * kWidth, Isa::zero());
-            uint16_t* words = weights.words + int64_t{v} * kChunk * kLanes;
-            for (int t = 0; t < padded; t += 2, words += 2 * kLanes)
-                store_words(words, Isa::words(word_of(x + t * kWidth), word_of(x + (t + 1) * kWidth)));
+            for (int t = 0; t < padded; t += 2, pairs += 2 * kLanes) {
+                const Floats first = weight_of(t), second = weight_of(t + 1);
+                Isa::store_ints(pairs, Isa::pair(first, second));
+            }
             Isa::store(top + v * kLanes, highest);
             Isa::store(sum + v * kLanes, total);
             Isa::store(step + v * kLanes, Isa::splat(1.0f));
@@ -169,14 +173,16 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             values.share = share + v * kLanes;
             values.width = V * kLanes;
             values.first = first;
-            const LaneWeights lanes{weights.words + int64_t{v} * kChunk * kLanes, tokens,
-                                    Isa::load(weights.visible + v * kLanes), Isa::load(weights.rounded + v * kLanes)};
+            LaneWeights lanes{weights.pairs + int64_t{v} * kChunk * kLanes, tokens,
+                              Isa::load(weights.visible + v * kLanes), Isa::load(weights.rounded + v * kLanes)};
             // Zero where a lane may not see all tokens.
             const bool all = !Isa::any_zero(
                 Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(tokens)), Isa::splat(1.0f)));
-            const bool two = !all || Isa::any_zero(lanes.rounded);
+            const Floats rounded = lanes.rounded;
             for (int block = 0; block < shape.value / kBlock; ++block) {
                 const float* scales = chunk.blocks[block].scales;
+                lanes.rounded = alike(scales, tokens) ? rounded : Isa::zero();
+                const bool two = !all || Isa::any_zero(lanes.rounded);
                 const Floats largest = all ? (two ? weigh<true, 2>(lanes, scales, weights.bytes)
                                                   : weigh<true, 1>(lanes, scales, weights.bytes))
                                            : weigh<false, 2>(lanes, scales, weights.bytes);
@@ -198,15 +204,17 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     static constexpr int kBlockBytes = 34;  // an f16 scale and the codes
     static constexpr int kKeyRows = kTileRows<1>;
     static constexpr float kSmallest = 1e-30f;
-    // A weight is a word of up to 65534.5, times a word of up to kLargestRatio, without the lower 16 bits: rounded to
-    // its high byte it still has 16 bits.
-    static constexpr float kWordOfOne = 65534;
-    static constexpr float kLargestRatio = 255 * 256;
-    static constexpr float kLargestWeight = kWordOfOne / 65536 * kLargestRatio;
+    // A weight is the product of two int16, its own part and that of a block's scale, rounded to 15 bits; twice that
+    // are the 16 bits whose upper byte can be rounded too.
+    static constexpr float kLargestInt16 = 32767;
+    static constexpr float kLargestRatio = 255 * 128;
+    static constexpr float kLargestWeight = 2 * kLargestInt16 / 32768 * kLargestRatio;
     static constexpr float kHalfHighByte = 128;
     // A lane takes one byte for the weights of a whole chunk if that changes neither their sum nor the weighted sum of
-    // independent values by more than this part of it; q8_0 changes normally distributed values by 0.005.
+    // independent values by more than this part of it; q8_0 changes normally distributed values by 0.005. Scales of a
+    // block are multiplied in besides: where they are not alike, two bytes are taken.
     static constexpr float kRoundingError = 0.004f;
+    static constexpr float kAlike = 4;  // the largest scale, against their mean
     static_assert(kKeyRows <= kChunkPadding && kKeyRows % 4 == 0 && kLanes % kKeyRows == 0 && kBlock % kLanes == 0);
 
     static const int8_t* codes_of(const char* row, int64_t block) noexcept {
@@ -309,71 +317,76 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         unrolled<R>([&](auto i) { Isa::store(scores + i * stride, sums[i]); });
     }
 
-    // Weights of [0, 1] as words, plus half a unit, of which products lose as much on average. Zero stays without
-    // effect: its word is at most 1, and the product of that has only lower bits.
-    static Floats word_of(const float* weights) noexcept {
-        return Isa::add(Isa::fma(Isa::load(weights), Isa::splat(kWordOfOne), Isa::splat(0.5f)),
-                        Isa::splat(Isa::kInteger));
-    }
-    static void store_words(uint16_t* to, Ints words) noexcept {
-        Isa::store_bytes(reinterpret_cast<uint8_t*>(to), words);
-    }
-    static Ints load_words(const uint16_t* from) noexcept {
-        return Isa::load_bytes(reinterpret_cast<const uint8_t*>(from));
-    }
-
     // A vector of lanes in a chunk.
     struct LaneWeights {
-        const uint16_t* words;
+        const int16_t* pairs;
         int tokens;
         Floats visible, rounded;
     };
 
+    // Whether scales of a block are so much alike that one byte holds the product of weight and scale as well as it
+    // holds the weight. The same for all lanes of a chunk.
+    static bool alike(const float* scales, int tokens) noexcept {
+        Floats top = Isa::zero(), sum = Isa::zero();
+        for (int t = 0; t < tokens; t += kLanes) {
+            const Floats x = t + kLanes <= tokens ? Isa::load(scales + t) : Isa::load_first(scales + t, tokens - t);
+            top = Isa::maximum(Isa::magnitude(x), top);
+            sum = Isa::add(sum, Isa::magnitude(x));
+        }
+        return Isa::largest(top) * static_cast<float>(tokens) <= kAlike * Isa::sum(sum);
+    }
+
     // The largest of a block's scales of tokens that each lane may see: of no others, which other lanes bring along.
+    // Scales that are no numbers are left out.
     template <bool kAll>
     static Floats largest_scale(const LaneWeights& lanes, const float* scales) noexcept {
         Floats top = Isa::splat(kSmallest);
         if constexpr (kAll) {
             int t = 0;
             for (; t + kLanes <= lanes.tokens; t += kLanes)
-                top = Isa::maximum(top, Isa::magnitude(Isa::load(scales + t)));
-            top = Isa::maximum(top, Isa::magnitude(Isa::load_first(scales + t, lanes.tokens - t)));
+                top = Isa::maximum(Isa::magnitude(Isa::load(scales + t)), top);
+            top = Isa::maximum(Isa::magnitude(Isa::load_first(scales + t, lanes.tokens - t)), top);
             return Isa::splat(Isa::largest(top));
+        } else {
+            for (int t = 0; t < lanes.tokens; ++t) {
+                const Floats sees = Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(t + 1)),
+                                                        Isa::magnitude(Isa::broadcast(scales + t)));
+                top = Isa::maximum(sees, top);
+            }
+            return top;
         }
-        for (int t = 0; t < lanes.tokens; ++t) {
-            const Floats sees = Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(t + 1)),
-                                                    Isa::magnitude(Isa::broadcast(scales + t)));
-            top = Isa::maximum(top, sees);
-        }
-        return top;
     }
 
-    // Weights times the scales of a block, as bytes; the scale of the largest.
+    // Weights times the scales of a block, as bytes; the scale of the largest. Those of hidden tokens are zero,
+    // whatever their scales are.
     template <bool kAll, int kBytes>
     static Floats weigh(const LaneWeights& lanes, const float* scales, uint8_t* to) noexcept {
         const Floats largest = largest_scale<kAll>(lanes, scales);
         const Floats factor = Isa::divide(Isa::splat(kLargestRatio), largest);
-        alignas(64) uint16_t words[kChunk];
+        alignas(64) int16_t of_tokens[kChunk];
         if constexpr (kAll) {
             for (int t = 0; t < lanes.tokens; t += kLanes)
-                Isa::to_words(words + t, Isa::multiply(Isa::magnitude(Isa::load(scales + t)), factor));
+                Isa::to_int16(of_tokens + t, Isa::multiply(Isa::magnitude(Isa::load(scales + t)), factor));
         }
-        // Of token t and the next.
+        // Of token t and the next, for each lane.
         const auto ratios = [&](int t) __attribute__((always_inline)) {
-            if constexpr (kAll) return Isa::broadcast_words(words + t);
-            const auto ratio = [&](int token) __attribute__((always_inline)) {
-                return Isa::add(Isa::multiply(Isa::magnitude(Isa::broadcast(scales + token)), factor),
-                                Isa::splat(Isa::kInteger));
-            };
-            return Isa::words(ratio(t), ratio(t + 1));
+            if constexpr (kAll) {
+                int32_t both;
+                std::memcpy(&both, of_tokens + t, sizeof both);
+                return Isa::broadcast_ints(&both);
+            } else {
+                const auto ratio = [&](int token) __attribute__((always_inline)) {
+                    return Isa::multiply(Isa::magnitude(Isa::broadcast(scales + token)), factor);
+                };
+                return Isa::pair(ratio(t), ratio(t + 1));
+            }
         };
-        const Floats half = Isa::add(lanes.rounded, Isa::splat(Isa::kInteger));
-        const Ints rounding = Isa::words(half, half);
-        const uint16_t* from = lanes.words;
+        const Ints rounding = Isa::pair(lanes.rounded, lanes.rounded);
+        const int16_t* from = lanes.pairs;
         for (int t = 0; t < lanes.tokens; t += 4, from += 4 * kLanes) {
             const auto product = [&](int pair) __attribute__((always_inline)) {
-                return Isa::add_words(Isa::multiply_words(load_words(from + pair * 2 * kLanes), ratios(t + 2 * pair)),
-                                      rounding);
+                const Ints x = Isa::multiply_pairs(Isa::load_ints(from + pair * 2 * kLanes), ratios(t + 2 * pair));
+                return Isa::add_pairs(Isa::add_pairs(x, x), rounding);
             };
             const Ints a = product(0), b = product(1);
             Isa::store_bytes(to, Isa::high_bytes(a, b));

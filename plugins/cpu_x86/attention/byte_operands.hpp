@@ -48,16 +48,16 @@ struct ByteOperands {
     }
 
     struct Weights {
-        float* scores;    // [kChunk + kChunkPadding][lanes]
-        uint16_t* words;  // [vectors][kChunk / 2][lanes of a vector][2]: weights
-        float* visible;   // [lanes]: tokens of the chunk that each may see
-        float* rounded;   // [lanes]: half a unit of a weight's high byte where that is all of the weight, else 0
-        uint8_t* bytes;   // [kChunk / 4][1 or 2][lanes of a vector][4]: a vector's weights for one block
+        float* scores;   // [kChunk + kChunkPadding][lanes]
+        int16_t* pairs;  // [vectors][kChunk / 2][lanes of a vector][2]: weights, 32767 for one
+        float* visible;  // [lanes]: tokens of the chunk that each may see
+        float* rounded;  // [lanes]: half a unit of a weight's high byte where that is all of the weight, else 0
+        uint8_t* bytes;  // [kChunk / 4][1 or 2][lanes of a vector][4]: a vector's weights for one block
     };
     static Weights take_weights(Arena& arena) noexcept {
         Weights weights{};
         weights.scores = arena.take<float>((kChunk + kChunkPadding) * int64_t{kPanel});
-        weights.words = arena.take<uint16_t>(kChunk * int64_t{kPanel});
+        weights.pairs = arena.take<int16_t>(kChunk * int64_t{kPanel});
         weights.visible = arena.take<float>(kPanel);
         weights.rounded = arena.take<float>(kPanel);
         weights.bytes = arena.take<uint8_t>(kChunk * int64_t{2 * kLanes});

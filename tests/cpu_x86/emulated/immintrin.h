@@ -77,10 +77,6 @@ inline __m512i srai_epi32(__m512i v, unsigned bits) {
     return joined<__m512i>(_mm256_srai_epi32(half<__m256i>(v, 0), count),
                            _mm256_srai_epi32(half<__m256i>(v, 1), count));
 }
-inline __m512i mulhi_epu16(__m512i a, __m512i b) {
-    return joined<__m512i>(_mm256_mulhi_epu16(half<__m256i>(a, 0), half<__m256i>(b, 0)),
-                           _mm256_mulhi_epu16(half<__m256i>(a, 1), half<__m256i>(b, 1)));
-}
 inline __m512i cvtepi8_epi32(__m128i v) {
     return joined<__m512i>(_mm256_cvtepi8_epi32(v), _mm256_cvtepi8_epi32(_mm_srli_si128(v, 8)));
 }
@@ -129,7 +125,6 @@ inline __m256i cvtepi32_epi16(__m512i v) {
 #define _mm512_cvtps_epi32 tessera::tests::emulated::cvtps_epi32
 #undef _mm512_srai_epi32
 #define _mm512_srai_epi32 tessera::tests::emulated::srai_epi32
-#define _mm512_mulhi_epu16 tessera::tests::emulated::mulhi_epu16
 #define _mm512_cvtepi8_epi32 tessera::tests::emulated::cvtepi8_epi32
 #define _mm512_cvtepu16_epi32 tessera::tests::emulated::cvtepu16_epi32
 #undef _mm512_cvtph_ps

@@ -113,7 +113,7 @@ struct Avx2Vectors {
                 : [a] "x"(a), [p] "m"(*p));
         } else {
             asm("vbroadcastss %[p], %[x]\n\tvfmadd231ps %[a], %[x], %[s]\n\tvfmadd231ps %[b], %[x], %[t]"
-                : [s] "+x"(s), [t] "+x"(t), [x] "=&x"(x)
+                : [s] "+&x"(s), [t] "+x"(t), [x] "=&x"(x)
                 : [a] "x"(a), [b] "x"(b), [p] "m"(*p));
         }
         if constexpr (V == 2) sums[1] = t;
@@ -133,7 +133,7 @@ struct Avx2Vectors {
         } else {
             asm("vpbroadcastd %[p], %[x]\n\tvpmaddwd %[a], %[x], %[y]\n\tvpmaddwd %[b], %[x], %[x]\n\t"
                 "vpaddd %[y], %[s], %[s]\n\tvpaddd %[x], %[t], %[t]"
-                : [s] "+x"(s), [t] "+x"(t), [x] "=&x"(x), [y] "=&x"(y)
+                : [s] "+&x"(s), [t] "+x"(t), [x] "=&x"(x), [y] "=&x"(y)
                 : [a] "x"(a), [b] "x"(b), [p] "m"(pair));
         }
         if constexpr (V == 2) sums[1] = t;
@@ -282,7 +282,7 @@ struct Avx2VnniVectors : Avx2Vectors, VnniBytes<Avx2VnniVectors> {
 
     // ---- Bytes ----
 
-    // Sums of a tile of values: with operands and a temporary they fit the registers.
+    // Vectors of sums in a tile of values: with operands and a temporary they fit the registers.
     static constexpr int kByteSums = 8;
     // Adds the four signed bytes at p, each times a lane's unsigned one.
     template <int V>
@@ -296,29 +296,12 @@ struct Avx2VnniVectors : Avx2Vectors, VnniBytes<Avx2VnniVectors> {
     static Ints broadcast_ints(const int32_t* p) noexcept { return _mm256_set1_epi32(*p); }
     static Ints load_bytes(const uint8_t* p) noexcept { return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p)); }
     static void store_bytes(uint8_t* p, Ints v) noexcept { _mm256_storeu_si256(reinterpret_cast<Ints*>(p), v); }
-    // 256 * high + low, of sums below 2^31.
-    static Ints join_bytes(Ints high, Ints low) noexcept { return _mm256_add_epi32(shift_bytes(high), low); }
+    // Times 256.
     static Ints shift_bytes(Ints high) noexcept { return _mm256_slli_epi32(high, 8); }
-    // The lower 16 bits of each lane of both: two words.
-    static Ints words(Floats first, Floats second) noexcept {
-        return _mm256_blend_epi16(_mm256_castps_si256(first), _mm256_slli_epi32(_mm256_castps_si256(second), 16), 0xAA);
-    }
-    // The two words at p, in each lane.
-    static Ints broadcast_words(const uint16_t* p) noexcept {
-        int32_t both;
-        std::memcpy(&both, p, sizeof both);
-        return _mm256_set1_epi32(both);
-    }
-    // Floats in [0, 65535], rounded.
-    static void to_words(uint16_t* p, Floats v) noexcept {
-        const Ints i = _mm256_cvtps_epi32(v);
-        const Ints packed = _mm256_permute4x64_epi64(_mm256_packus_epi32(i, i), 0x08);
-        _mm_storeu_si128(reinterpret_cast<__m128i*>(p), _mm256_castsi256_si128(packed));
-    }
-    static Ints add_words(Ints a, Ints b) noexcept { return _mm256_add_epi16(a, b); }
-    // The upper 16 bits of products of unsigned words.
-    static Ints multiply_words(Ints a, Ints b) noexcept { return _mm256_mulhi_epu16(a, b); }
-    // Of the words a0, a1 of a lane of a and b0, b1 of b: a byte each of a0, b0, a1, b1.
+    // Pairs of int16 in each lane; products are divided by 2^15 and rounded.
+    static Ints add_pairs(Ints a, Ints b) noexcept { return _mm256_add_epi16(a, b); }
+    static Ints multiply_pairs(Ints a, Ints b) noexcept { return _mm256_mulhrs_epi16(a, b); }
+    // Of the pairs a0, a1 of a lane of a and b0, b1 of b: the lower, or the upper, bytes of a0, b0, a1, b1.
     static Ints low_bytes(Ints a, Ints b) noexcept {
         return _mm256_blendv_epi8(a, _mm256_slli_epi32(b, 8), _mm256_set1_epi16(-256));
     }

@@ -44,7 +44,7 @@ inline void accumulate(__m512 (&sums)[V], const __m512 (&lanes)[V], const float*
         __m512 t = sums[1], x;
         const __m512 b = lanes[1];
         asm("vbroadcastss %[p], %[x]\n\tvfmadd231ps %[a], %[x], %[s]\n\tvfmadd231ps %[b], %[x], %[t]"
-            : [s] "+v"(s), [t] "+v"(t), [x] "=&v"(x)
+            : [s] "+&v"(s), [t] "+v"(t), [x] "=&v"(x)
             : [a] "v"(a), [b] "v"(b), [p] "m"(*p));
         sums[1] = t;
     }
@@ -67,7 +67,7 @@ inline void accumulate(__m512i (&sums)[V], const __m512i (&lanes)[V], const int1
         const __m512i b = lanes[1];
         asm("vpbroadcastd %[p], %[x]\n\tvpmaddwd %[a], %[x], %[y]\n\tvpmaddwd %[b], %[x], %[x]\n\t"
             "vpaddd %[y], %[s], %[s]\n\tvpaddd %[x], %[t], %[t]"
-            : [s] "+v"(s), [t] "+v"(t), [x] "=&v"(x), [y] "=&v"(y)
+            : [s] "+&v"(s), [t] "+v"(t), [x] "=&v"(x), [y] "=&v"(y)
             : [a] "v"(a), [b] "v"(b), [p] "m"(pair));
         sums[1] = t;
     }
@@ -87,7 +87,7 @@ inline void accumulate_vnni(__m512i (&sums)[V], const __m512i (&lanes)[V], const
         __m512i t = sums[1], x;
         const __m512i b = lanes[1];
         asm("vpbroadcastd %[p], %[x]\n\tvpdpwssd %[a], %[x], %[s]\n\tvpdpwssd %[b], %[x], %[t]"
-            : [s] "+v"(s), [t] "+v"(t), [x] "=&v"(x)
+            : [s] "+&v"(s), [t] "+v"(t), [x] "=&v"(x)
             : [a] "v"(a), [b] "v"(b), [p] "m"(pair));
         sums[1] = t;
     }
@@ -107,7 +107,7 @@ inline void accumulate_bytes(__m512i (&sums)[V], const __m512i (&lanes)[V], cons
         __m512i t = sums[1], x;
         const __m512i b = lanes[1];
         asm("vpbroadcastd %[p], %[x]\n\tvpdpbusd %[x], %[a], %[s]\n\tvpdpbusd %[x], %[b], %[t]"
-            : [s] "+v"(s), [t] "+v"(t), [x] "=&v"(x)
+            : [s] "+&v"(s), [t] "+v"(t), [x] "=&v"(x)
             : [a] "v"(a), [b] "v"(b), [p] "m"(four));
         sums[1] = t;
     }

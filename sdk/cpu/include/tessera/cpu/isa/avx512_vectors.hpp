@@ -217,22 +217,9 @@ struct Avx512VnniVectors : Avx512Vectors, VnniBytes<Avx512VnniVectors> {
     static Ints broadcast_ints(const int32_t* p) noexcept { return _mm512_set1_epi32(*p); }
     static Ints load_bytes(const uint8_t* p) noexcept { return _mm512_loadu_si512(p); }
     static void store_bytes(uint8_t* p, Ints v) noexcept { _mm512_storeu_si512(p, v); }
-    static Ints join_bytes(Ints high, Ints low) noexcept { return _mm512_add_epi32(shift_bytes(high), low); }
     static Ints shift_bytes(Ints high) noexcept { return _mm512_slli_epi32(high, 8); }
-    static Ints words(Floats first, Floats second) noexcept {
-        return _mm512_mask_blend_epi16(0xAAAAAAAAu, _mm512_castps_si512(first),
-                                       _mm512_slli_epi32(_mm512_castps_si512(second), 16));
-    }
-    static Ints broadcast_words(const uint16_t* p) noexcept {
-        int32_t both;
-        std::memcpy(&both, p, sizeof both);
-        return _mm512_set1_epi32(both);
-    }
-    static void to_words(uint16_t* p, Floats v) noexcept {
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(v)));
-    }
-    static Ints add_words(Ints a, Ints b) noexcept { return _mm512_add_epi16(a, b); }
-    static Ints multiply_words(Ints a, Ints b) noexcept { return _mm512_mulhi_epu16(a, b); }
+    static Ints add_pairs(Ints a, Ints b) noexcept { return _mm512_add_epi16(a, b); }
+    static Ints multiply_pairs(Ints a, Ints b) noexcept { return _mm512_mulhrs_epi16(a, b); }
     static Ints low_bytes(Ints a, Ints b) noexcept {
         return _mm512_mask_blend_epi8(kOddBytes, a, _mm512_slli_epi32(b, 8));
     }

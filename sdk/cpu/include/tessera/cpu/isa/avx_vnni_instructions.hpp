@@ -30,7 +30,7 @@ inline void accumulate(__m256i (&sums)[V], const __m256i (&lanes)[V], const int1
         __m256i t = sums[1];
         const __m256i b = lanes[1];
         asm("vpbroadcastd %[p], %[x]\n\t%{vex%} vpdpwssd %[x], %[a], %[s]\n\t%{vex%} vpdpwssd %[x], %[b], %[t]"
-            : [s] "+x"(s), [t] "+x"(t), [x] "=&x"(x)
+            : [s] "+&x"(s), [t] "+x"(t), [x] "=&x"(x)
             : [a] "x"(a), [b] "x"(b), [p] "m"(pair));
         sums[1] = t;
     }
@@ -52,7 +52,7 @@ inline void accumulate_bytes(__m256i (&sums)[V], const __m256i (&lanes)[V], cons
         __m256i t = sums[1];
         const __m256i b = lanes[1];
         asm("vpbroadcastd %[p], %[x]\n\t%{vex%} vpdpbusd %[x], %[a], %[s]\n\t%{vex%} vpdpbusd %[x], %[b], %[t]"
-            : [s] "+x"(s), [t] "+x"(t), [x] "=&x"(x)
+            : [s] "+&x"(s), [t] "+x"(t), [x] "=&x"(x)
             : [a] "x"(a), [b] "x"(b), [p] "m"(four));
         sums[1] = t;
     }

@@ -1,4 +1,5 @@
-// What attention in bytes needs of a processor with VNNI, whatever the width of its vectors: a part of their policies.
+// The part of the policies of processors with VNNI, for attention in bytes, that does not depend on the width of
+// vectors.
 #pragma once
 
 #include <immintrin.h>
@@ -11,9 +12,6 @@ namespace tessera::cpu::isa {
 // each of eight sums.
 template <class Vectors>
 struct VnniBytes {
-    // Integers up to 2^22 as floats: kInteger + x has them in its lowest bits.
-    static constexpr float kInteger = 8388608.0f;  // 2^23
-
     // A block of 32 signed bytes of each of four rows, whose f16 scales are 16 bits of `halves` each. To scales[0 ..
     // 4): these. To sums[0 .. 4): -128 times the sum of each row. To `mixed`, if it is not null: the four bytes of each
     // element, elements in the order of mixed_place_of(), rows in the order 0 2 1 3. A row is negated there if its
@@ -44,6 +42,11 @@ struct VnniBytes {
         _mm256_storeu_si256(to + 1, _mm256_unpackhi_epi16(low[0], low[1]));
         _mm256_storeu_si256(to + 2, _mm256_unpacklo_epi16(high[0], high[1]));
         _mm256_storeu_si256(to + 3, _mm256_unpackhi_epi16(high[0], high[1]));
+    }
+    // 256 * high + low, of sums below 2^31.
+    template <class Ints>
+    static Ints join_bytes(Ints high, Ints low) noexcept {
+        return Vectors::add_ints(Vectors::shift_bytes(high), low);
     }
     static constexpr int mixed_place_of(int element) noexcept {
         const int i = element % 32;
