@@ -1,9 +1,9 @@
 // Attention in bytes over a cache of q8_0, whose codes are multiplied as they are: nothing is converted but scales.
 //
-// Queries are rounded as the cache rounds keys: to 8 bits, with a scale for 32 elements. Weights have 16 bits, a high
-// and a low byte that are multiplied one after the other; the scale of the value's block is multiplied into them. Where
-// high bytes alone are precise enough for a lane in a chunk, they are all of its weights. So arithmetic adds no more to
-// the error of a result than storing rows in q8_0 did.
+// Queries are rounded as the cache rounds keys: to 8 bits, with a scale for 32 elements. Weights have 15 bits, in a
+// high and a low byte that are multiplied one after the other; the scale of the value's block is multiplied into them.
+// Where high bytes alone are precise enough for a lane in a chunk, they are all of its weights. So arithmetic adds no
+// more to the error of a result than storing rows in q8_0 did.
 //
 // Processors multiply unsigned bytes by signed ones: queries are stored with 128 added, which is subtracted again by
 // way of the sums of keys' codes.
