@@ -113,9 +113,9 @@ class Lifecycle(unittest.TestCase):
             connection.close()
 
     def test_a_client_that_waits_hears_of_it(self):
-        with RunningServer("--parallel", "1") as server:
-            # Far more work than ten seconds have room for is before it.
-            connections = [self.send(server, max_tokens=100000) for _ in range(100)]
+        with RunningServer("--parallel", "1", "--queue", "1000") as server:
+            # Far more work than ten seconds have room for is before it: 800 answers as long as the context.
+            connections = [self.send(server, max_tokens=100000, n=8) for _ in range(100)]
             late = self.send(server)
             received = b""
             while b": waiting\n\n" not in received:
