@@ -181,11 +181,16 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             const Floats rounded = lanes.rounded;
             for (int block = 0; block < shape.value / kBlock; ++block) {
                 const float* scales = chunk.blocks[block].scales;
-                lanes.rounded = alike(scales, tokens) ? rounded : Isa::zero();
+                const Scales found = scan(scales, tokens);
+                lanes.rounded = found.alike ? rounded : Isa::zero();
                 const bool two = !all || Isa::any_zero(lanes.rounded);
-                const Floats largest = all ? (two ? weigh<true, 2>(lanes, scales, weights.bytes)
-                                                  : weigh<true, 1>(lanes, scales, weights.bytes))
-                                           : weigh<false, 2>(lanes, scales, weights.bytes);
+                const Floats largest = all ? Isa::splat(found.largest) : largest_visible(lanes, scales);
+                if (!all)
+                    weigh<false, 2>(lanes, scales, largest, weights.bytes);
+                else if (two)
+                    weigh<true, 2>(lanes, scales, largest, weights.bytes);
+                else
+                    weigh<true, 1>(lanes, scales, largest, weights.bytes);
                 values.codes = chunk.values + block * kBlock * 4;
                 values.step = Isa::multiply(largest, Isa::splat(1 / kLargestWeight));
                 values.out = out + int64_t{block} * kBlock * values.width + v * kLanes;
@@ -324,44 +329,37 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         Floats visible, rounded;
     };
 
-    // Whether scales of a block are so much alike that one byte holds the product of weight and scale as well as it
-    // holds the weight. The same for all lanes of a chunk.
-    static bool alike(const float* scales, int tokens) noexcept {
-        Floats top = Isa::zero(), sum = Isa::zero();
+    // The magnitudes of a block's scales, the same for all lanes of a chunk.
+    struct Scales {
+        float largest;  // leaves out those that are no numbers
+        bool alike;     // one byte holds the product of weight and scale as well as it holds the weight
+    };
+    static Scales scan(const float* scales, int tokens) noexcept {
+        Floats top = Isa::splat(kSmallest), sum = Isa::zero();
         for (int t = 0; t < tokens; t += kLanes) {
             const Floats x = t + kLanes <= tokens ? Isa::load(scales + t) : Isa::load_first(scales + t, tokens - t);
             top = Isa::maximum(Isa::magnitude(x), top);
             sum = Isa::add(sum, Isa::magnitude(x));
         }
-        return Isa::largest(top) * static_cast<float>(tokens) <= kAlike * Isa::sum(sum);
+        const float largest = Isa::largest(top);
+        return {largest, largest * static_cast<float>(tokens) <= kAlike * Isa::sum(sum)};
     }
 
-    // The largest of a block's scales of tokens that each lane may see: of no others, which other lanes bring along.
-    // Scales that are no numbers are left out.
-    template <bool kAll>
-    static Floats largest_scale(const LaneWeights& lanes, const float* scales) noexcept {
+    // The largest scale of the tokens that each lane may see: of no others, which other lanes bring along.
+    static Floats largest_visible(const LaneWeights& lanes, const float* scales) noexcept {
         Floats top = Isa::splat(kSmallest);
-        if constexpr (kAll) {
-            int t = 0;
-            for (; t + kLanes <= lanes.tokens; t += kLanes)
-                top = Isa::maximum(Isa::magnitude(Isa::load(scales + t)), top);
-            top = Isa::maximum(Isa::magnitude(Isa::load_first(scales + t, lanes.tokens - t)), top);
-            return Isa::splat(Isa::largest(top));
-        } else {
-            for (int t = 0; t < lanes.tokens; ++t) {
-                const Floats sees = Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(t + 1)),
-                                                        Isa::magnitude(Isa::broadcast(scales + t)));
-                top = Isa::maximum(sees, top);
-            }
-            return top;
+        for (int t = 0; t < lanes.tokens; ++t) {
+            const Floats sees = Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(t + 1)),
+                                                    Isa::magnitude(Isa::broadcast(scales + t)));
+            top = Isa::maximum(sees, top);
         }
+        return top;
     }
 
-    // Weights times the scales of a block, as bytes; the scale of the largest. Those of hidden tokens are zero,
-    // whatever their scales are.
+    // Weights times the scales of a block, as bytes, in units of the largest. Those of hidden tokens are zero, whatever
+    // their scales are.
     template <bool kAll, int kBytes>
-    static Floats weigh(const LaneWeights& lanes, const float* scales, uint8_t* to) noexcept {
-        const Floats largest = largest_scale<kAll>(lanes, scales);
+    static void weigh(const LaneWeights& lanes, const float* scales, Floats largest, uint8_t* to) noexcept {
         const Floats factor = Isa::divide(Isa::splat(kLargestRatio), largest);
         alignas(64) int16_t of_tokens[kChunk];
         if constexpr (kAll) {
@@ -396,7 +394,6 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 to += 4 * kLanes;
             }
         }
-        return largest;
     }
 
     // A block of values, their weights, and the results of a vector of lanes.

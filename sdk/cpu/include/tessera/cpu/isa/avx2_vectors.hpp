@@ -23,7 +23,7 @@ struct Avx2Vectors {
     static constexpr int kRestRows2 = 2;
 
     using Floats = __m256;
-    using Ints = __m256i;  // one 32-bit integer, or two int16, a lane
+    using Ints = __m256i;  // one 32-bit integer, two int16 or four bytes a lane
 
     static Floats load(const float* p) noexcept { return _mm256_loadu_ps(p); }
     // The first `count` (0 .. kLanes) floats at p, zeros after them; what lies past them is not touched.
