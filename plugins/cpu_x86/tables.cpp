@@ -2,6 +2,7 @@
 
 #include "attention/attention.hpp"
 #include "elementwise/elementwise.hpp"
+#include "layouts/byte_pages.hpp"
 #include "layouts/int16_pages.hpp"
 #include "layouts/layouts.hpp"
 #include "matmul/matmul.hpp"
@@ -33,6 +34,7 @@ struct Tables {
         }
         layouts.assign(weight_layouts().begin(), weight_layouts().end());
         for (const tsr_layout* layout : int16_layouts(attention_lanes(nullptr))) layouts.push_back(layout);
+        layouts.push_back(&byte_layout());
         plugin.struct_size = sizeof plugin;
         plugin.abi_major = TSR_ABI_MAJOR;
         plugin.abi_minor = TSR_ABI_MINOR;

@@ -64,6 +64,10 @@ const Plugin& plugin() {
 
 }  // namespace
 
+std::string_view plugin_name() {
+    return plugin().name;
+}
+
 std::span<const tsr_layout* const> layouts_of_plugin() {
     return {plugin().table->layouts, plugin().table->layout_count};
 }

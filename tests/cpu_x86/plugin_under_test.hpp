@@ -14,6 +14,7 @@
 
 namespace tessera::tests {
 
+std::string_view plugin_name();
 // Throws std::runtime_error if there is none.
 const tsr_kernel& kernel_of(std::string_view op);
 // The kernel of cpu_avx2, to compare with.

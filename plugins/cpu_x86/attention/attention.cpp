@@ -1,6 +1,7 @@
 #include "attention.hpp"
 
 #include "../estimate.hpp"
+#include "../layouts/byte_pages.hpp"
 #include "../layouts/int16_pages.hpp"
 #include "../layouts/layouts.hpp"
 #include "../matmul/common.hpp"
@@ -13,6 +14,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <cstring>
 
 namespace tessera::cpu_x86 {
 
@@ -23,7 +25,7 @@ using cpu::kWv;
 
 const AttentionCode& code_of(const attention::Problem& problem, const tsr_device_info* device) noexcept {
     const Vectors& vectors = vectors_of(device);
-    if (problem.bytes && vectors.bytes) return *vectors.bytes;
+    if (problem.byte_pages && problem.form == attention::Form::kPrefix) return *vectors.bytes;
     return problem.exact ? *vectors.floats : *vectors.int16;
 }
 
@@ -49,14 +51,35 @@ bool attends_int16_pages(const attention::Problem& problem, const tsr_node& node
            problem.shape.first_part == Int16Pages::kFirstPart;
 }
 
+// The same of byte_pages.hpp. Keys of each head are computed from rows that are turned back to canonical ones.
+bool attends_byte_pages(const attention::Problem& problem, const tsr_node& node,
+                        const tsr_device_info* device) noexcept {
+    const tsr_tensor& k = *node.inputs[cpu::kK];
+    if (!attends_in_bytes(device) || !takes_byte_pages(k.type, k.dims[0])) return false;
+    if (problem.form == attention::Form::kProjected) return true;
+    return problem.form == attention::Form::kPrefix && problem.group > attention::kFewLanes &&
+           problem.shape.value % BytePages::kBlock == 0;
+}
+
+// The layouts of the cache that the node can read, best first; nullptr: the canonical one alone.
+const char* const* cache_layouts(const attention::Problem& problem, const tsr_node& node,
+                                 const tsr_device_info* device) noexcept {
+    if (attends_int16_pages(problem, node))
+        return int16_layout_names(node.inputs[cpu::kK]->type, attention_lanes(device));
+    return attends_byte_pages(problem, node, device) ? byte_layout_names() : nullptr;
+}
+
 // Refuses a cache that is in a layout which the node cannot read.
-bool attends_layout(const attention::Problem& problem, const tsr_node& node, const AttentionCode& code,
+bool attends_layout(const attention::Problem& problem, const tsr_node& node, const tsr_device_info* device,
                     tsr_kernel_plan& plan) noexcept {
-    const char* layout = node.inputs[cpu::kK]->layout;
-    if (!layout || !*layout) return true;
-    if (attends_int16_pages(problem, node) && lanes_of_int16_layout(layout) == code.lanes) return true;
+    const tsr_tensor& k = *node.inputs[cpu::kK];
+    if (sdk::canonical(k)) return true;
+    const char* const* names = cache_layouts(problem, node, device);
+    for (; names && *names; ++names) {
+        if (std::strcmp(*names, k.layout) == 0) return true;
+    }
     sdk::refuse(plan, "%s: required the k cache in layout %s; supported: the canonical layout; missing: that layout",
-                node.op, layout);
+                node.op, k.layout);
     return false;
 }
 
@@ -105,10 +128,23 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     const CanonicalNode canonical(*node);
     attention::Problem problem;
     if (!attention::read_problem(canonical.node(), *plan, problem)) return nullptr;
+    if (!attends_layout(problem, *node, device, *plan)) return nullptr;
     int64_t minimum = 0;
     const int workers = static_cast<int>(slots_of(device));
+    problem.byte_pages = attends_byte_pages(problem, *node, device);
     const AttentionCode& code = code_of(problem, device);
-    const attention::Budget budget = budget_of(*node, problem, code, workers, minimum);
+    attention::Budget budget = budget_of(*node, problem, code, workers, minimum);
+    int64_t workspace = budget.bytes();
+    if (problem.byte_pages && sdk::canonical(*node->inputs[cpu::kK])) {
+        // Others that use the cache may not take the layout.
+        attention::Problem other = problem;
+        other.byte_pages = false;
+        int64_t minimum_of_other = 0;
+        const attention::Budget of_other = budget_of(*node, other, code_of(other, device), workers, minimum_of_other);
+        minimum = std::max(minimum, minimum_of_other);
+        workspace = std::max(workspace, of_other.bytes());
+        if (of_other.workers == 0) budget.workers = 0;
+    }
     plan->minimum_scratch_bytes = static_cast<uint64_t>(minimum);
     if (budget.workers == 0) {
         sdk::refuse(*plan,
@@ -127,11 +163,9 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
             plan->layouts[weight] = layouts_of(tensor.type, packable(tensor));
         }
     }
-    if (!attends_layout(problem, *node, code, *plan)) return nullptr;
-    if (attends_int16_pages(problem, *node))
-        plan->layouts[cpu::kK] = int16_layout_names(node->inputs[cpu::kK]->type, code.lanes);
+    plan->layouts[cpu::kK] = cache_layouts(problem, *node, device);
     plan->supported = 1;
-    plan->workspace_bytes = static_cast<uint64_t>(budget.bytes());
+    plan->workspace_bytes = static_cast<uint64_t>(workspace);
     write_estimate(problem, code, budget, *node, device, *plan);
     return nullptr;
 }
@@ -139,14 +173,16 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
 const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_device*,
                           void** state) {
     return sdk::guarded([&] {
-        Prepared prepared{{node, {}, {}, {}, {}, int16_pages_of(*node->inputs[cpu::kK])}, nullptr};
+        const tsr_tensor& k = *node->inputs[cpu::kK];
+        Prepared prepared{{node, {}, {}, {}, {}, int16_pages_of(k), byte_pages_of(k)}, nullptr};
         const CanonicalNode canonical(*node);
         tsr_kernel_plan plan{};
         attention::Problem& problem = prepared.state.problem;
         if (!attention::read_problem(canonical.node(), plan, problem)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
+        if (!attends_layout(problem, *node, device, plan)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
         int64_t minimum = 0;
+        problem.byte_pages = prepared.state.byte_pages.elements > 0;
         prepared.code = &code_of(problem, device);
-        if (!attends_layout(problem, *node, *prepared.code, plan)) throw sdk::Failure(TSR_UNSUPPORTED, plan.reason);
         prepared.state.budget = budget_of(*node, problem, *prepared.code, static_cast<int>(slots_of(device)), minimum);
         if (problem.form == attention::Form::kProjected) {
             prepared.state.wk = packing_of(*node->inputs[kWk]);
@@ -175,6 +211,10 @@ constexpr std::array kKernels{&kFlash, &kTiled, &kCacheWrite};
 
 int attention_lanes(const tsr_device_info* device) noexcept {
     return vectors_of(device).int16->lanes;
+}
+
+bool attends_in_bytes(const tsr_device_info* device) noexcept {
+    return vectors_of(device).bytes != nullptr;
 }
 
 std::span<const tsr_kernel* const> attention_kernels() noexcept {

@@ -13,5 +13,7 @@ std::span<const tsr_kernel* const> attention_kernels() noexcept;
 
 // Lanes of the vectors with which attention in int16 is computed on a device.
 int attention_lanes(const tsr_device_info* device) noexcept;
+// Whether caches in q8_0 can be attended to in bytes there.
+bool attends_in_bytes(const tsr_device_info* device) noexcept;
 
 }  // namespace tessera::cpu_x86

@@ -1,15 +1,17 @@
-// Attention in bytes over a cache of q8_0, whose codes are multiplied as they are: nothing is converted but scales.
+// Attention in bytes over a cache of q8_0 in the layout of byte_pages.hpp, whose codes are multiplied as they are:
+// nothing is converted but scales, and keys are rearranged, sixteen bytes by sixteen.
 //
 // Queries are rounded as the cache rounds keys: to 8 bits, with a scale for 32 elements. Weights have 15 bits, in a
 // high and a low byte that are multiplied one after the other; the scale of the value's block is multiplied into them.
 // Where high bytes alone are precise enough for a lane in a chunk, they are all of its weights. So arithmetic adds no
 // more to the error of a result than storing rows in q8_0 did.
 //
-// Processors multiply unsigned bytes by signed ones: queries are stored with 128 added, which is subtracted again by
-// way of the sums of keys' codes.
+// Processors multiply unsigned bytes by signed ones. Weights are unsigned. To keys' codes 128 is added, which sums of
+// products take off again by beginning at -128 times the sum of a query's codes.
 #pragma once
 
 #include "../kit.hpp"
+#include "../layouts/byte_pages.hpp"
 #include "asking.hpp"
 #include "byte_operands.hpp"
 #include "unrolled.hpp"
@@ -21,15 +23,16 @@
 
 namespace tessera::cpu_x86::attention {
 
-// The same interface as Int16Arithmetic. For values that are a prefix of keys, whole blocks of both.
+// The same interface as Int16Arithmetic where both have a function. For values that are a prefix of keys, whole blocks
+// of both.
 template <class Isa>
 struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     using Operands = ByteOperands<Isa::kLanes>;
     using Operands::kBlock;
     using Operands::kLanes;
     using Operands::kPanel;
-    using Operands::value_stride;
-    using typename Operands::Block;
+    using Operands::kScalesOfBlock;
+    using Operands::kTile;
     using typename Operands::Chunk;
     using typename Operands::Queries;
     using typename Operands::Weights;
@@ -37,32 +40,33 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     using Ints = typename Isa::Ints;
     static constexpr const char* kName = "int8";
     static constexpr bool kInt16Pages = false;
+    static constexpr bool kBytePages = true;  // takes them alone
     static constexpr bool kValueRows = false;
-    static constexpr bool kPrefixOnly = true;
 
-    // Rows that are loaded and multiplied together.
     template <int V>
-    static constexpr int kTileRows = 8;
+    static constexpr int kTileRows = kTile;
 
     // ---- loading ----
 
-    // Keys of tokens t .. t + count of a chunk (t is a multiple of kTileRows), and their values.
-    static void load_keys(const Chunk& chunk, const HeadShape& shape, tsr_type, const char* const* rows, int64_t first,
-                          int t, int count, int) noexcept {
-        for (int i = 0; i < count; i += kKeyRows) {
-            const Loading tile(chunk, shape, rows + i, first, t + i, std::min(kKeyRows, count - i));
-            for (int b = 0; b < tile.blocks; ++b) tile.load(b);
+    // The page of tokens t .. t + TSR_PAGE_TOKENS of a chunk.
+    static void take_page(Chunk& chunk, const BytePages& pages, const char* page, int t) noexcept {
+        chunk.codes[t / TSR_PAGE_TOKENS] = pages.codes(page);
+        chunk.stride = BytePages::kTokens * pages.elements;
+        for (int block = 0; block < pages.elements / kBlock; ++block) {
+            const uint16_t* from = pages.scales(page, block);
+            float* to = chunk.scales + block * kScalesOfBlock + t;
+            for (int i = 0; i < TSR_PAGE_TOKENS; i += kLanes) Isa::store(to + i, Isa::from_f16(from + i));
         }
     }
-    static void values_of_keys(const Chunk&, const HeadShape&, int, int, int) noexcept {}  // loaded with the keys
 
     // As Int16Arithmetic. A number that is not finite makes the scale of its block NaN.
     static void load_queries(const Queries& queries, const HeadShape& shape, const float* const* rows, int vectors,
                              float scale) noexcept {
-        uint8_t* codes = queries.codes;
+        int8_t* codes = queries.codes;
+        int32_t* sums = queries.sums;
         float* scales = queries.scales;
         for (int v = 0; v < vectors; ++v) {
-            for (int e = 0; e < shape.key; e += kBlock, scales += kLanes) {
+            for (int e = 0; e < shape.key; e += kBlock, scales += kLanes, sums += kLanes) {
                 Floats x[kBlock];
                 for (int half = 0; half < kBlock; half += kLanes) {
                     for (int i = 0; i < kLanes; ++i) {
@@ -79,37 +83,32 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 const Floats factor = Isa::divide(Isa::splat(127.0f), top);
                 const Floats step = Isa::multiply(top, Isa::splat(scale / 127.0f));
                 Isa::store(scales, Isa::fma(sum, Isa::zero(), step));
-                const Floats centre = Isa::splat(128);
+                Ints total = Isa::zero_ints();
                 for (int i = 0; i < kBlock; i += 4, codes += 4 * kLanes) {
-                    const auto rounded = [&](int n) { return Isa::fma(x[i + n], factor, centre); };
-                    const Ints even = Isa::pair(rounded(0), rounded(2)), odd = Isa::pair(rounded(1), rounded(3));
-                    Isa::store_bytes(codes, Isa::low_bytes(even, odd));
+                    const auto code = [&](int n) { return Isa::multiply(x[i + n], factor); };
+                    const Ints even = Isa::pair(code(0), code(2)), odd = Isa::pair(code(1), code(3));
+                    const Ints four = Isa::low_bytes(even, odd);
+                    Isa::store_bytes(codes, four);
+                    Isa::accumulate_signed_bytes(total, four, kAdded);
                 }
+                Isa::store_sums(sums, Isa::subtract_ints(Isa::zero_ints(), total));
             }
         }
     }
 
     // ---- arithmetic ----
 
+    // Keys of tokens t .. t + count of a chunk, t a multiple of kTile.
     template <int V, class Asks>
     static void scores(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int t, int count, int,
-                       float* scores, int64_t stride, Asks&&) noexcept {
-        for (const int end = t + count; t < end; t += kKeyRows) {
-            for (int v = 0; v < V; ++v)
-                key_tile<false>(key_tile_of(queries, chunk, shape, v, t), scores + t * stride + v * kLanes, stride,
-                                nullptr);
+                       float* scores, int64_t stride, Asks&& asks) noexcept {
+        for (const int end = t + count; t < end; t += kTile) {
+            float* const to = scores + t * stride;
+            key_tile<true>(key_tile_of(queries, chunk, shape, 0, t), to, stride, asks.lines(shape.key / kBlock));
+            for (int v = 1; v < V; ++v)
+                key_tile<false>(key_tile_of(queries, chunk, shape, v, t), to + v * kLanes, stride,
+                                asks.lines(shape.key / kBlock));
         }
-    }
-    // The same of one tile that has not been loaded: it is loaded while it is multiplied.
-    template <int V>
-    static void load_and_score(const Queries& queries, const Chunk& chunk, const HeadShape& shape,
-                               const char* const* rows, int64_t first, int t, int count, float* scores,
-                               int64_t stride) noexcept {
-        const Loading tile(chunk, shape, rows, first, t, count);
-        key_tile<true>(key_tile_of(queries, chunk, shape, 0, t), scores + t * stride, stride, &tile);
-        for (int v = 1; v < V; ++v)
-            key_tile<false>(key_tile_of(queries, chunk, shape, v, t), scores + t * stride + v * kLanes, stride,
-                            nullptr);
     }
 
     template <int V>
@@ -166,7 +165,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                            Asks&& asks) noexcept {
         for (int v = 0; v < V; ++v) {
             Values values{};
-            values.stride = value_stride(shape);
+            values.codes = chunk.codes;
+            values.stride = chunk.stride;
             values.weights = weights.bytes;
             values.steps = (tokens + 3) / 4;
             values.correction = correction + v * kLanes;
@@ -180,7 +180,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(tokens)), Isa::splat(1.0f)));
             const Floats rounded = lanes.rounded;
             for (int block = 0; block < shape.value / kBlock; ++block) {
-                const float* scales = chunk.blocks[block].scales;
+                const float* scales = chunk.scales + block * kScalesOfBlock;
                 const Scales found = scan(scales, tokens);
                 lanes.rounded = found.alike ? rounded : Isa::zero();
                 const bool two = !all || Isa::any_zero(lanes.rounded);
@@ -191,7 +191,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                     weigh<true, 2>(lanes, scales, largest, weights.bytes);
                 else
                     weigh<true, 1>(lanes, scales, largest, weights.bytes);
-                values.codes = chunk.values + block * kBlock * 4;
+                values.first_code = block * kBlock * 4;
                 values.step = Isa::multiply(largest, Isa::splat(1 / kLargestWeight));
                 values.out = out + int64_t{block} * kBlock * values.width + v * kLanes;
                 if (two)
@@ -202,12 +202,15 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         }
     }
 
-    static int out_place(int d) noexcept { return Isa::mixed_place_of(d); }
+    static int out_place(int d) noexcept { return d; }
     static constexpr int kOutRun = 4;
 
   private:
-    static constexpr int kBlockBytes = 34;  // an f16 scale and the codes
-    static constexpr int kKeyRows = kTileRows<1>;
+    static constexpr uint8_t kAdded[4] = {128, 128, 128, 128};  // to the codes of four elements of a key
+    // Blocks that a key is rearranged before they are multiplied: what was written just before is not read fast.
+    static constexpr int kBlocksAhead = 2;
+    static constexpr int64_t kBlockBytes = int64_t{kBlock} * 4;  // of four tokens
+    static constexpr int kStepsOfPage = TSR_PAGE_TOKENS / 4;
     static constexpr float kSmallest = 1e-30f;
     // A weight is the product of two int16, its own part and that of a block's scale, rounded to 15 bits; twice that
     // are the 16 bits whose upper byte can be rounded too.
@@ -220,106 +223,81 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     // block are multiplied in besides: where they are not alike, two bytes are taken.
     static constexpr float kRoundingError = 0.004f;
     static constexpr float kAlike = 4;  // the largest scale, against their mean
-    static_assert(kKeyRows <= kChunkPadding && kKeyRows % 4 == 0 && kLanes % kKeyRows == 0 && kBlock % kLanes == 0);
+    static_assert(kTile <= kChunkPadding && TSR_PAGE_TOKENS % kTile == 0 && TSR_PAGE_TOKENS % kLanes == 0 &&
+                  kBlock % kLanes == 0 && BytePages::kTokens == 4);
 
-    static const int8_t* codes_of(const char* row, int64_t block) noexcept {
-        return reinterpret_cast<const int8_t*>(row + block * kBlockBytes + 2);
-    }
-
-    // Loads kKeyRows rows, block by block.
-    struct Loading {
-        const char** keys;
-        Block* block;
-        int blocks, value_blocks;
-        int t;
-        int8_t* values;
+    // Keys of tokens t .. t + kTile of a chunk.
+    struct KeyTile {
+        const int8_t* queries;
+        const int32_t* query_sums;
+        const float* query_scales;
+        const int8_t* codes;  // of four tokens; of the other four, `stride` behind
         int64_t stride;
+        const float* scales;
+        uint8_t* keys;
+        int blocks;
 
-        Loading(const Chunk& chunk, const HeadShape& shape, const char* const* rows, int64_t first, int token,
-                int count) noexcept
-            : keys(chunk.keys + token),
-              block(chunk.blocks),
-              blocks(shape.key / kBlock),
-              value_blocks(shape.value / kBlock),
-              t(token),
-              values(chunk.values + token / 4 * value_stride(shape)),
-              stride(value_stride(shape)) {
-            // Tiles run past the last token.
-            for (int i = 0; i < kKeyRows; ++i) keys[i] = rows[std::min(i, count - 1)] + first / kBlock * kBlockBytes;
-        }
-        [[gnu::always_inline]] void load(int b) const noexcept {
-            Block& to = block[b];
-            int8_t* mixed = b < value_blocks ? values + b * kBlock * 4 : nullptr;
-            unrolled<kKeyRows / 4>([&](auto i) __attribute__((always_inline)) {
-                const char* const* four = keys + 4 * i;
-                const int8_t* const codes[4] = {codes_of(four[0], b), codes_of(four[1], b), codes_of(four[2], b),
-                                                codes_of(four[3], b)};
-                uint64_t halves = 0;
-                for (int n = 3; n >= 0; --n) {
-                    uint16_t half;
-                    std::memcpy(&half, codes[n] - sizeof half, sizeof half);
-                    halves = halves << 16 | half;
-                }
-                Isa::mix_rows(codes, halves, to.scales + t + 4 * i, to.sums + t + 4 * i,
-                              mixed ? mixed + i * stride : nullptr);
+        // Block `b` to `keys`.
+        [[gnu::always_inline]] void rearrange(int b) const noexcept {
+            unrolled<kTile / 4>([&](auto four) __attribute__((always_inline)) {
+                const int8_t* from = codes + four * stride + b * kBlockBytes;
+                uint8_t* to = keys + (b * (kTile / 4) + four) * kBlockBytes;
+                unrolled<kBlockBytes / (4 * kLanes)>([&](auto i) __attribute__((always_inline)) {
+                    Isa::store_bytes(to + i * 4 * kLanes, Isa::keys_of_values(Isa::load_bytes(from + i * 4 * kLanes)));
+                });
             });
         }
-    };
-
-    struct KeyTile {
-        const uint8_t* queries;
-        const float* query_scales;
-        const Block* blocks;
-        int count;  // of blocks
-        int t;
-        const char* const* keys;
     };
     static KeyTile key_tile_of(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int v,
                                int t) noexcept {
         const int blocks = shape.key / kBlock;
-        return {queries.codes + int64_t{v} * shape.key * kLanes,
-                queries.scales + int64_t{v} * blocks * kLanes,
-                chunk.blocks,
-                blocks,
-                t,
-                chunk.keys + t};
+        const int64_t first = int64_t{v} * blocks * kLanes;
+        return {queries.codes + first * kBlock,
+                queries.sums + first,
+                queries.scales + first,
+                chunk.codes[t / TSR_PAGE_TOKENS] + t % TSR_PAGE_TOKENS / 4 * chunk.stride,
+                chunk.stride,
+                chunk.scales + t,
+                chunk.tile,
+                blocks};
     }
 
-    template <bool kLoads>
+    // Without kRearranges for keys that another vector of lanes has been multiplied with. Asks for a line a block.
+    template <bool kRearranges>
     [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride,
-                                                         const Loading* loading) noexcept {
-        constexpr int R = kKeyRows;
-        Floats sums[R];
-        const char* rows[R];
-        unrolled<R>([&](auto i) {
-            sums[i] = Isa::zero();
-            rows[i] = tile.keys[i];
-        });
-        const uint8_t* queries = tile.queries;
-        const float* query_scales = tile.query_scales;
-        for (int b = 0; b < tile.count; ++b) {
-            const int32_t* block_sums = tile.blocks[b].sums + tile.t;
-            const float* block_scales = tile.blocks[b].scales + tile.t;
-            if constexpr (kLoads) loading->load(b);
-            Ints products[R][1];
-            unrolled<R>([&](auto i) { products[i][0] = Isa::zero_ints(); });
+                                                         Lines lines) noexcept {
+        Floats sums[kTile];
+        unrolled<kTile>([&](auto i) { sums[i] = Isa::zero(); });
+        if constexpr (kRearranges) {
+            for (int b = 0; b < std::min(kBlocksAhead, tile.blocks); ++b) tile.rearrange(b);
+        }
+        const int8_t* queries = tile.queries;
+        const uint8_t* keys = tile.keys;
+        const float* scales = tile.scales;
+        for (int b = 0; b < tile.blocks; ++b) {
+            if constexpr (kRearranges) {
+                if (b + kBlocksAhead < tile.blocks) tile.rearrange(b + kBlocksAhead);
+            }
+            if (b < lines.count) Isa::prefetch_far(lines.at + int64_t{b} * 64);
+            Ints products[kTile];
+            const Ints start = Isa::load_sums(tile.query_sums + b * kLanes);
+            unrolled<kTile>([&](auto i) { products[i] = start; });
             unrolled<kBlock / 4>([&](auto step) __attribute__((always_inline)) {
-                const Ints q[1] = {Isa::load_bytes(queries + step * 4 * kLanes)};
-                unrolled<R>([&](auto i) {
-                    Isa::template accumulate_bytes<1>(products[i], q, codes_of(rows[i], 0) + 4 * step);
+                const Ints q = Isa::load_bytes(queries + step * 4 * kLanes);
+                unrolled<kTile>([&](auto i) __attribute__((always_inline)) {
+                    Isa::accumulate_signed_bytes(products[i], q, keys + i / 4 * kBlockBytes + step * 16 + i % 4 * 4);
                 });
             });
-            const Floats q = Isa::load(query_scales);
-            unrolled<R>([&](auto i) __attribute__((always_inline)) {
-                const Ints product = Isa::add_ints(products[i][0], Isa::broadcast_ints(block_sums + i));
-                const Floats x = Isa::multiply(Isa::to_floats(product), Isa::broadcast(block_scales + i));
+            const Floats q = Isa::load(tile.query_scales + b * kLanes);
+            unrolled<kTile>([&](auto i) __attribute__((always_inline)) {
+                const Floats x = Isa::multiply(Isa::to_floats(products[i]), Isa::broadcast(scales + i));
                 sums[i] = Isa::fma(x, q, sums[i]);
-                rows[i] += kBlockBytes;
             });
             queries += kBlock * kLanes;
-            query_scales += kLanes;
+            keys += kBlock * kTile;
+            scales += kScalesOfBlock;
         }
-        unrolled<R>([&](auto i) { Isa::store(scores + i * stride, sums[i]); });
+        unrolled<kTile>([&](auto i) { Isa::store(scores + i * stride, sums[i]); });
     }
 
     // A vector of lanes in a chunk.
@@ -329,7 +307,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         Floats visible, rounded;
     };
 
-    // The magnitudes of a block's scales, the same for all lanes of a chunk.
+    // The scales of a block, the same for all lanes of a chunk. None is negative.
     struct Scales {
         float largest;  // leaves out those that are no numbers
         bool alike;     // one byte holds the product of weight and scale as well as it holds the weight
@@ -338,8 +316,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         Floats top = Isa::splat(kSmallest), sum = Isa::zero();
         for (int t = 0; t < tokens; t += kLanes) {
             const Floats x = t + kLanes <= tokens ? Isa::load(scales + t) : Isa::load_first(scales + t, tokens - t);
-            top = Isa::maximum(Isa::magnitude(x), top);
-            sum = Isa::add(sum, Isa::magnitude(x));
+            top = Isa::maximum(x, top);
+            sum = Isa::add(sum, x);
         }
         const float largest = Isa::largest(top);
         return {largest, largest * static_cast<float>(tokens) <= kAlike * Isa::sum(sum)};
@@ -349,8 +327,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     static Floats largest_visible(const LaneWeights& lanes, const float* scales) noexcept {
         Floats top = Isa::splat(kSmallest);
         for (int t = 0; t < lanes.tokens; ++t) {
-            const Floats sees = Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(t + 1)),
-                                                    Isa::magnitude(Isa::broadcast(scales + t)));
+            const Floats sees =
+                Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(t + 1)), Isa::broadcast(scales + t));
             top = Isa::maximum(sees, top);
         }
         return top;
@@ -364,7 +342,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         alignas(64) int16_t of_tokens[kChunk];
         if constexpr (kAll) {
             for (int t = 0; t < lanes.tokens; t += kLanes)
-                Isa::to_int16(of_tokens + t, Isa::multiply(Isa::magnitude(Isa::load(scales + t)), factor));
+                Isa::to_int16(of_tokens + t, Isa::multiply(Isa::load(scales + t), factor));
         }
         // Of token t and the next, for each lane.
         const auto ratios = [&](int t) __attribute__((always_inline)) {
@@ -374,7 +352,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 return Isa::broadcast_ints(&both);
             } else {
                 const auto ratio = [&](int token) __attribute__((always_inline)) {
-                    return Isa::multiply(Isa::magnitude(Isa::broadcast(scales + token)), factor);
+                    return Isa::multiply(Isa::broadcast(scales + token), factor);
                 };
                 return Isa::pair(ratio(t), ratio(t + 1));
             }
@@ -398,8 +376,9 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
 
     // A block of values, their weights, and the results of a vector of lanes.
     struct Values {
-        const int8_t* codes;
-        int64_t stride;  // of four tokens
+        const int8_t* const* codes;  // of each page
+        int64_t first_code;          // of four tokens
+        int64_t stride;              // of four tokens
         const uint8_t* weights;
         int steps;  // of four tokens
         Floats step;
@@ -422,25 +401,28 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     [[gnu::noinline, gnu::flatten]] static void value_tile(const Values& values, int d, Lines lines) noexcept {
         Ints sums[R][kBytes];
         unrolled<R>([&](auto i) { unrolled<kBytes>([&](auto b) { sums[i][b] = Isa::zero_ints(); }); });
-        const int8_t* codes = values.codes + 4 * d;
         const uint8_t* weights = values.weights;
         const int64_t stride = values.stride;
-        take_steps<Isa, kAsks, R * kBytes>(
-            values.steps, lines, [&]() __attribute__((always_inline)) {
-                Ints w[kBytes];
-                unrolled<kBytes>([&](auto b) { w[b] = Isa::load_bytes(weights + 4 * b * kLanes); });
-                unrolled<R>([&](auto i) { Isa::template accumulate_bytes<kBytes>(sums[i], w, codes + 4 * i); });
-                Isa::prefetch(codes + 4 * R);  // of the next tile: those of a chunk do not fit into the first cache
-                codes += stride;
-                weights += 4 * kBytes * kLanes;
-            });
+        for (int page = 0; page * kStepsOfPage < values.steps; ++page) {
+            const int8_t* codes = values.codes[page] + values.first_code + 4 * d;
+            const int steps = std::min(kStepsOfPage, values.steps - page * kStepsOfPage);
+            take_steps<Isa, kAsks, R * kBytes>(
+                steps, take_first(lines, steps / kStepsPerLine<R * kBytes>), [&]() __attribute__((always_inline)) {
+                    Ints w[kBytes];
+                    unrolled<kBytes>([&](auto b) { w[b] = Isa::load_bytes(weights + 4 * b * kLanes); });
+                    unrolled<R>([&](auto i) { Isa::template accumulate_bytes<kBytes>(sums[i], w, codes + 4 * i); });
+                    Isa::prefetch(codes + 4 * R);  // of the next tile: a chunk's do not fit into the first cache
+                    codes += stride;
+                    weights += 4 * kBytes * kLanes;
+                });
+        }
         const Floats c = Isa::load(values.correction), e = Isa::load(values.share);
         float* out = values.out + int64_t{d} * values.width;
         unrolled<R>([&](auto i) __attribute__((always_inline)) {
             float* to = out + i * values.width;
             Ints sum;
             if constexpr (kBytes == 2)
-                sum = Isa::join_bytes(sums[i][0], sums[i][1]);
+                sum = Isa::add_ints(Isa::shift_bytes(sums[i][0]), sums[i][1]);  // below 2^31
             else
                 sum = Isa::shift_bytes(sums[i][0]);
             const Floats x = Isa::multiply(Isa::to_floats(sum), values.step);

@@ -5,6 +5,8 @@
 #include "../kit.hpp"
 #include "shape.hpp"
 
+#include <tessera/tensor.h>
+
 #include <cstdint>
 
 namespace tessera::cpu_x86::attention {
@@ -15,35 +17,34 @@ struct ByteOperands {
     static constexpr int kPanel = 2 * kLanes;
     static constexpr int kBlock = 32;  // elements with one scale
 
-    // A block of each key of a chunk.
-    struct Block {
-        int32_t sums[kChunk + kChunkPadding];  // of its codes, times -128
-        float scales[kChunk + kChunkPadding];
-    };
+    static constexpr int kTile = 8;  // keys that are multiplied together
+    static constexpr int kScalesOfBlock = kChunk + kChunkPadding;
+
     struct Chunk {
-        const char** keys;  // [kChunk + kChunkPadding] cached rows
-        Block* blocks;      // [elements / kBlock]
-        int8_t* values;     // [kChunk / 4][value_stride], of which [value][4], order of Isa::mixed_place_of
+        const int8_t* codes[kChunk / TSR_PAGE_TOKENS];  // of each page, as BytePages has them
+        int64_t stride;                                 // of four tokens in them
+        float* scales;                                  // [elements / kBlock][kScalesOfBlock]
+        uint8_t* tile;  // [elements / kBlock][kTile / 4][kBlock / 4][token 4][element 4]: keys' codes and 128
     };
-    // A cache line more than the values need: neighbouring rows must not fall into the same sets of the first cache.
-    static int64_t value_stride(const HeadShape& shape) noexcept { return 4 * int64_t{shape.padded_value()} + 64; }
     static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
         Chunk chunk{};
-        chunk.keys = arena.take<const char*>(kChunk + kChunkPadding);
-        chunk.blocks = arena.take<Block>(shape.padded_key() / kBlock);
-        chunk.values = arena.take<int8_t>(kChunk / 4 * value_stride(shape));
+        chunk.scales = arena.take<float>(shape.padded_key() / kBlock * int64_t{kScalesOfBlock});
+        chunk.tile = arena.take<uint8_t>(int64_t{shape.padded_key()} * kTile);
         return chunk;
     }
 
     // Of each vector of lanes in turn.
     struct Queries {
-        uint8_t* codes;  // [vectors][padded elements / 4][lanes][4], 128 more than the number
-        float* scales;   // [vectors][padded elements / kBlock][lanes]
+        int8_t* codes;  // [vectors][elements / 4][lanes][4]
+        int32_t* sums;  // [vectors][elements / kBlock][lanes]: of a block's codes, times -128
+        float* scales;  // [vectors][elements / kBlock][lanes]
     };
     static Queries take_queries(Arena& arena, int padded_elements) noexcept {
+        const int64_t blocks = padded_elements / kBlock * int64_t{kPanel};
         Queries queries{};
-        queries.codes = arena.take<uint8_t>(int64_t{padded_elements} * kPanel);
-        queries.scales = arena.take<float>(padded_elements / kBlock * int64_t{kPanel});
+        queries.codes = arena.take<int8_t>(int64_t{padded_elements} * kPanel);
+        queries.sums = arena.take<int32_t>(blocks);
+        queries.scales = arena.take<float>(blocks);
         return queries;
     }
 

@@ -1,4 +1,4 @@
-// New rows into the pages of a cache: canonical rows, which any kernel can read, or int16 (int16_pages.hpp).
+// New rows into the pages of a cache: canonical rows, which any kernel can read, or in a layout of this plugin's.
 #pragma once
 
 #include "../kit.hpp"
@@ -42,7 +42,8 @@ void encode_cache_row(tsr_type type, const float* x, int64_t elements, char* to)
 template <class Isa>
 void run_cache_write(const CacheWrite& write, const tsr_run& run) {
     const tsr_node& node = *write.node;
-    const Int16Pages& pages = write.pages;
+    const Int16Pages& int16_pages = write.int16_pages;
+    const BytePages& byte_pages = write.byte_pages;
     const View x = input(node, run, 0);
     const View positions = input(node, run, 1);
     const View sequences = input(node, run, 2);
@@ -53,11 +54,18 @@ void run_cache_write(const CacheWrite& write, const tsr_run& run) {
     for (int64_t r = rows.begin + part.begin; r < rows.begin + part.end; ++r) {
         const int64_t position = positions.integer(r);
         const int64_t page = table.page(position, sequences.integer(r));
-        if (pages.lanes > 0) {
-            pages.write(x.floats(r), cache.data + page * pages.page_bytes(), position % TSR_PAGE_TOKENS);
-            continue;
+        const int64_t token = position % TSR_PAGE_TOKENS;
+        if (int16_pages.lanes > 0) {
+            int16_pages.write(x.floats(r), cache.data + page * int16_pages.page_bytes(), token);
+        } else if (byte_pages.elements > 0) {
+            char block[BytePages::kBlockBytes];
+            for (int64_t b = 0; b < byte_pages.elements / BytePages::kBlock; ++b) {
+                encode_cache_row<Isa>(TSR_TYPE_Q8_0, x.floats(r) + b * BytePages::kBlock, BytePages::kBlock, block);
+                byte_pages.write_block(block, cache.data + page * byte_pages.page_bytes(), token, b);
+            }
+        } else {
+            encode_cache_row<Isa>(cache.tensor->type, x.floats(r), x.dim(0), cache.row(token, page));
         }
-        encode_cache_row<Isa>(cache.tensor->type, x.floats(r), x.dim(0), cache.row(position % TSR_PAGE_TOKENS, page));
     }
 }
 

@@ -2,6 +2,7 @@
 
 #include "../estimate.hpp"
 #include "../kernel.hpp"
+#include "../layouts/byte_pages.hpp"
 #include "../layouts/int16_pages.hpp"
 #include "../matmul/common.hpp"
 #include "attention.hpp"
@@ -28,13 +29,18 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     const tsr_tensor& pages = *node->outputs[0];
     if (takes_int16_pages(pages.type, pages.dims[0])) {
         plan->layouts[node->input_count] = int16_layout_names(pages.type, attention_lanes(device));
+    } else if (attends_in_bytes(device) && takes_byte_pages(pages.type, pages.dims[0])) {
+        plan->layouts[node->input_count] = byte_layout_names();
     }
     Estimate(device).write(*plan, 1, one, all, one, all);
     return nullptr;
 }
 
 const tsr_status* prepare(const tsr_kernel*, const tsr_node* node, const tsr_device_info*, tsr_device*, void** state) {
-    return sdk::guarded([&] { *state = new CacheWrite{node, int16_pages_of(*node->outputs[0])}; });
+    return sdk::guarded([&] {
+        const tsr_tensor& cache = *node->outputs[0];
+        *state = new CacheWrite{node, int16_pages_of(cache), byte_pages_of(cache)};
+    });
 }
 
 void release(const tsr_kernel*, void* state) {

@@ -7,6 +7,8 @@
 
 #include <tessera/cpu/hadamard.hpp>
 
+#include <cstring>
+
 namespace tessera::cpu_x86::attention {
 
 template <class Isa, class Arithmetic>
@@ -46,7 +48,10 @@ struct Expand {
         if (o.has_int16_pages()) {
             Load<Isa, Arithmetic>::int16_keys(o, scratch.latents, latent, s, first, tokens);
         } else {
-            o.find_rows(o.k, s, first, tokens, rows);
+            if (o.has_byte_pages())
+                canonical_rows(o, scratch, s, first, tokens, rows);
+            else
+                o.find_rows(o.k, s, first, tokens, rows);
             Arithmetic::load_keys(scratch.latents, latent, type, rows, 0, 0, tokens, 0);
         }
         for (int i = 0; i < scratch.key_panels; ++i) {
@@ -62,8 +67,8 @@ struct Expand {
             float* key = scratch.keys + t * scratch.key_stride;
             float* rest = key + problem.projected_key();
             if (o.has_int16_pages())
-                o.pages.read(o.page_of_token(s, first + t), (first + t) % TSR_PAGE_TOKENS, problem.latent, o.k.dim(0),
-                             rest);
+                o.int16_pages.read(o.page_of_token(s, first + t), (first + t) % TSR_PAGE_TOKENS, problem.latent,
+                                   o.k.dim(0), rest);
             else
                 decode(type, rows[t], problem.latent, problem.unprojected, rest);
             keys[t] = reinterpret_cast<const char*>(key);
@@ -74,6 +79,33 @@ struct Expand {
     }
 
   private:
+    // Rows of byte pages, as canonical ones in the scratch memory.
+    static void canonical_rows(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
+                               int tokens, const char** rows) noexcept {
+        constexpr int kTokens = BytePages::kTokens, kBlock = BytePages::kBlock;
+        const BytePages& pages = o.byte_pages;
+        const int64_t row_bytes = pages.row_bytes();
+        for (int t = 0; t < tokens; ++t) rows[t] = scratch.cached_rows + t * row_bytes;
+        // A chunk begins with a page, so with four tokens.
+        for (int t = 0; t < tokens; t += kTokens) {
+            const char* page = o.page_of_token(s, first + t);
+            const int64_t token = (first + t) % TSR_PAGE_TOKENS;
+            const int8_t* codes = pages.codes(page) + pages.first_code(token);
+            char* to = scratch.cached_rows + t * row_bytes;
+            for (int64_t block = 0; block < pages.elements / kBlock; ++block, to += BytePages::kBlockBytes) {
+                // As integers of four tokens, which vectors take apart.
+                uint32_t fours[kBlock];
+                std::memcpy(fours, codes + block * kBlock * kTokens, sizeof fours);
+                for (int i = 0; i < kTokens; ++i) {
+                    char* const row = to + i * row_bytes;
+                    std::memcpy(row, pages.scales(page, block) + token + i, sizeof(uint16_t));
+                    const auto shift = static_cast<int>(8 * (pages.first_code(i)));
+                    for (int e = 0; e < kBlock; ++e) row[sizeof(uint16_t) + e] = static_cast<char>(fours[e] >> shift);
+                }
+            }
+        }
+    }
+
     // Rows of a head are requested one after another, so a group is unpacked once.
     static const char* canonical_row(const Operands& o, Scratch<Arithmetic>& scratch, const View& weight,
                                      const PackedRows& packing, int row, int head) noexcept {

@@ -18,7 +18,7 @@ template <class Isa>
 struct FloatArithmetic : FloatOperands<Isa::kLanes> {
     static constexpr const char* kName = "f32";
     static constexpr bool kInt16Pages = false;
-    static constexpr bool kPrefixOnly = false;
+    static constexpr bool kBytePages = false;
     static constexpr bool kValueRows = false;  // no add_value_rows()
     using Operands = FloatOperands<Isa::kLanes>;
     using Operands::kLanes;

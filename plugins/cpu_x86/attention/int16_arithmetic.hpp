@@ -36,8 +36,8 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     using Floats = typename Isa::Floats;
     using Ints = typename Isa::Ints;
     static constexpr const char* kName = "int16";
-    static constexpr bool kInt16Pages = true;   // takes them
-    static constexpr bool kPrefixOnly = false;  // takes values that are no prefix of keys, and projected ones
+    static constexpr bool kInt16Pages = true;  // takes them
+    static constexpr bool kBytePages = false;
     // Whether add_value_rows() is the faster way: with 16 registers pairs would be made four times.
     static constexpr bool kValueRows = Isa::kTileRows2 >= 8;
     static constexpr float kLargestKey = Int16Pages::kLargest;

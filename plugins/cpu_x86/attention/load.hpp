@@ -61,23 +61,28 @@ struct Load {
             for (int t = 0; t < tokens; ++t) rows[t] = o.int16_row(s, first + t);
             Arithmetic::take_keys(chunk, shape, rows, 0, tokens);
             for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
-                Arithmetic::take_scales(chunk, shape, o.pages, o.page_of_token(s, first + t), t,
+                Arithmetic::take_scales(chunk, shape, o.int16_pages, o.page_of_token(s, first + t), t,
                                         std::min<int>(TSR_PAGE_TOKENS, tokens - t));
             }
         }
     }
 
+    // Keys and values from byte pages.
+    static void byte_pages(const Operands& o, typename Arithmetic::Chunk& chunk, const Segment& s, int32_t first,
+                           int tokens) noexcept {
+        for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS)
+            Arithmetic::take_page(chunk, o.byte_pages, o.page_of_token(s, first + t), t);
+    }
+
     // Of the plain form; else values are parts of what keys() loaded.
     static void values(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int key, int32_t first,
                        int tokens) noexcept {
-        if constexpr (!Arithmetic::kPrefixOnly) {
-            if (o.problem().form != Form::kPlain) return;
-            const HeadShape& shape = o.shape();
-            const char* rows[kChunk] = {};
-            o.find_rows(o.v, s, first, tokens, rows);
-            prefetch_part(o.v, rows, tokens, int64_t{key} * shape.value, shape.value);
-            Arithmetic::load_values(scratch.chunk, shape, o.v.tensor->type, rows, int64_t{key} * shape.value, tokens);
-        }
+        if (o.problem().form != Form::kPlain) return;
+        const HeadShape& shape = o.shape();
+        const char* rows[kChunk] = {};
+        o.find_rows(o.v, s, first, tokens, rows);
+        prefetch_part(o.v, rows, tokens, int64_t{key} * shape.value, shape.value);
+        Arithmetic::load_values(scratch.chunk, shape, o.v.tensor->type, rows, int64_t{key} * shape.value, tokens);
     }
 };
 

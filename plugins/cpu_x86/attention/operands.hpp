@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "../layouts/byte_pages.hpp"
 #include "../layouts/int16_pages.hpp"
 #include "work.hpp"
 
@@ -18,7 +19,9 @@ struct State {
     Problem problem;
     Budget budget;
     PackedRows wk, wv;  // projected
-    Int16Pages pages;   // of the k cache
+    // Of the k cache; at most one of them is its layout.
+    Int16Pages int16_pages;
+    BytePages byte_pages;
 };
 
 class Operands {
@@ -36,7 +39,9 @@ class Operands {
           positions(sdk::operand_data<const int32_t>(*state.node, run, 3)),
           sequences(sdk::operand_data<const int32_t>(*state.node, run, 4)),
           rows(sdk::actual_rows(*q.tensor, run)),
-          pages(state.pages) {}
+          int16_pages(state.int16_pages),
+          byte_pages(state.byte_pages),
+          page_bytes_(has_int16_pages() ? int16_pages.page_bytes() : byte_pages.page_bytes()) {}
 
     const State& state() const noexcept { return state_; }
     const tsr_run& run() const noexcept { return run_; }
@@ -72,13 +77,15 @@ class Operands {
         return static_cast<int>(key * problem().group + lane % problem().group);
     }
 
-    // Whether the cache is in the layout of int16_pages.hpp. Then rows are found by these alone:
-    bool has_int16_pages() const noexcept { return pages.lanes > 0; }
+    // Whether the cache is in the layout of int16_pages.hpp, or of byte_pages.hpp. Then pages are found by
+    // page_of_token() alone, and rows by int16_row() or not at all.
+    bool has_int16_pages() const noexcept { return int16_pages.lanes > 0; }
+    bool has_byte_pages() const noexcept { return byte_pages.elements > 0; }
     const char* page_of_token(const Segment& s, int32_t token) const noexcept {
-        return k.data + table.integer(token / TSR_PAGE_TOKENS, s.sequence) * pages.page_bytes();
+        return k.data + table.integer(token / TSR_PAGE_TOKENS, s.sequence) * page_bytes_;
     }
     const int16_t* int16_row(const Segment& s, int32_t token) const noexcept {
-        return pages.row(page_of_token(s, token), token % TSR_PAGE_TOKENS);
+        return int16_pages.row(page_of_token(s, token), token % TSR_PAGE_TOKENS);
     }
 
     // The cached rows of `tokens` tokens from `first` on.
@@ -110,7 +117,11 @@ class Operands {
     const int32_t* const positions;
     const int32_t* const sequences;
     const tsr_range rows;
-    const Int16Pages& pages;
+    const Int16Pages& int16_pages;
+    const BytePages& byte_pages;
+
+  private:
+    const int64_t page_bytes_;  // in the layouts above
 };
 
 // Lanes of a panel of a segment.

@@ -22,14 +22,15 @@ struct Problem {
     int latent = 0;                // projected: elements of the cached row that are multiplied with the weights
     int unprojected = 0;           // projected: elements after them that are part of every head's key as they are
     int64_t weight_row_bytes = 0;  // projected: of the larger canonical row of the weights
+    int64_t cached_row_bytes = 0;  // of a canonical row of the k cache
     HeadShape shape;               // of a head, as it is attended
     float scale = 1;
     int64_t max_rows = 0;
     int64_t max_sequences = 0;
     int64_t max_tokens = 0;
-    bool hadamard = false;  // projected: hadamard() is applied to rows of the weights
-    bool exact = false;     // f32 arithmetic
-    bool bytes = false;     // may be computed in bytes
+    bool hadamard = false;    // projected: hadamard() is applied to rows of the weights
+    bool exact = false;       // f32 arithmetic
+    bool byte_pages = false;  // the cache is in the layout of byte_pages.hpp; set where that is known
 
     int projected_key() const noexcept { return shape.key - unprojected; }
     HeadShape latent_shape() const noexcept {
@@ -67,7 +68,9 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
     p.max_sequences = check.at(kPageTable).dims[1];
     p.max_tokens =
         std::min(sdk::int_attribute(node, "max_tokens", INT64_MAX), check.at(kPageTable).dims[0] * TSR_PAGE_TOKENS);
-    p.exact = check.at(kK).type == TSR_TYPE_F32;
+    const tsr_tensor& k = check.at(kK);
+    p.cached_row_bytes = static_cast<int64_t>(format_bytes(k.type, static_cast<size_t>(k.dims[0])));
+    p.exact = k.type == TSR_TYPE_F32;
     switch (shape.form) {
         case Form::kPlain:
             p.exact = p.exact || check.at(kV).type == TSR_TYPE_F32;
@@ -76,7 +79,6 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
             p.shape.prefix = true;
             // With a scale of its own the value loses no precision to a large rest of the key.
             if (shape.dv < shape.dk && shape.dv % 32 == 0) p.shape.first_part = static_cast<int>(shape.dv);
-            p.bytes = check.at(kK).type == TSR_TYPE_Q8_0 && shape.dk % 32 == 0 && shape.dv % 32 == 0;
             break;
         case Form::kProjected:
             p.hadamard = shape.hadamard;

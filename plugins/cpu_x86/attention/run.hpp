@@ -96,7 +96,7 @@ class Run {
     }
 
     void unit(const Segment& s, int key, int block, int span) noexcept {
-        if constexpr (!Arithmetic::kPrefixOnly) {
+        if constexpr (!Arithmetic::kBytePages) {
             if (problem_.form == Form::kProjected) Expand<Isa, Arithmetic>::projections(operands_, scratch_, key);
         }
         const int64_t first = int64_t{block} * s.block_panels;
@@ -238,9 +238,9 @@ class Run {
             }
             if (panels == 1 && problem_.form != Form::kProjected) {
                 if (panels_[0].vectors == 2)
-                    attend_chunk_alone<2>(s, key, panels_[0], first, tokens);
+                    attend_alone<2>(s, key, panels_[0], first, tokens);
                 else
-                    attend_chunk_alone<1>(s, key, panels_[0], first, tokens);
+                    attend_alone<1>(s, key, panels_[0], first, tokens);
                 continue;
             }
             load_chunk(s, key, first, tokens);
@@ -254,22 +254,35 @@ class Run {
     }
 
     void load_chunk(const Segment& s, int key, int32_t first, int tokens) noexcept {
-        if constexpr (!Arithmetic::kPrefixOnly) {
+        if constexpr (Arithmetic::kBytePages) {
+            Loads::byte_pages(operands_, scratch_.chunk, s, first, tokens);
+        } else {
             if (problem_.form == Form::kProjected)
                 return Expand<Isa, Arithmetic>::chunk(operands_, scratch_, s, first, tokens);
+            Loads::keys(operands_, scratch_, s, key, first, tokens);
+            Loads::values(operands_, scratch_, s, key, first, tokens);
         }
-        Loads::keys(operands_, scratch_, s, key, first, tokens);
-        Loads::values(operands_, scratch_, s, key, first, tokens);
+    }
+
+    // A chunk for the only panel of a block.
+    template <int V>
+    void attend_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        if constexpr (Arithmetic::kBytePages) {
+            attend_byte_chunk<V>(s, panel, first, tokens);
+        } else {
+            if constexpr (Arithmetic::kInt16Pages) {
+                if (operands_.has_int16_pages()) return attend_int16_chunk<V>(s, panel, first, tokens);
+            }
+            attend_canonical_chunk<V>(s, key, panel, first, tokens);
+        }
     }
 
     // One panel uses each key once: keys stay in the first-level cache, or where they are multiplied again as values,
     // in the second-level one. While keys are multiplied, values of the chunk are asked for, and all along keys of the
     // next one.
     template <int V>
-    void attend_chunk_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
-        if constexpr (Arithmetic::kInt16Pages) {
-            if (operands_.has_int16_pages()) return attend_int16_chunk<V>(s, panel, first, tokens);
-        }
+    void attend_canonical_chunk(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first,
+                                int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
         const char* rows[kChunk];
         operands_.find_rows(operands_.k, s, first, tokens, rows);
@@ -291,17 +304,11 @@ class Run {
             // Where nothing was asked for yet: what the next tile needs.
             ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, keys);
             if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
-            if constexpr (Arithmetic::kPrefixOnly) {
-                Arithmetic::template load_and_score<V>(panel.queries, scratch_.chunk, shape_, rows + t, element, t,
-                                                       count, scores, V * kLanes);
-            } else {
-                const int slot = keeps ? t : 0;
-                Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, element, t, count,
-                                      slot);
-                if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.chunk, shape_, t, count, slot);
-                Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, slot, scores,
-                                               V * kLanes, asks);
-            }
+            const int slot = keeps ? t : 0;
+            Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, element, t, count, slot);
+            if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.chunk, shape_, t, count, slot);
+            Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, slot, scores, V * kLanes,
+                                           asks);
         }
         if constexpr (Arithmetic::kValueRows) {
             if (keeps) {
@@ -329,7 +336,7 @@ class Run {
     // The same where pages hold int16: keys are multiplied where they lie.
     template <int V>
     void attend_int16_chunk(const Segment& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
-        const Int16Pages& pages = operands_.pages;
+        const Int16Pages& pages = operands_.int16_pages;
         const auto row = [&](int32_t token) { return reinterpret_cast<const char*>(operands_.int16_row(s, token)); };
         Asking asks([&](int count) { return ahead_.lines(first + 2 * kChunk, count, row); });
         ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, pages.row_bytes());
@@ -347,6 +354,31 @@ class Run {
         for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
             Arithmetic::values_of_rows(scratch_.chunk, shape_, rows.runs[t / TSR_PAGE_TOKENS], rows.stride, t,
                                        std::min<int>(TSR_PAGE_TOKENS, tokens - t));
+        }
+        weigh_chunk<V>(panel, first, tokens, asks);
+    }
+
+    // The same where pages hold the codes of four tokens side by side.
+    template <int V>
+    void attend_byte_chunk(const Segment& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        constexpr int kRows = Arithmetic::template kTileRows<V>;
+        const BytePages& pages = operands_.byte_pages;
+        // Pages are read from their beginning to their end, so it does not matter that they have no rows.
+        const auto row = [&](int32_t token) {
+            return operands_.page_of_token(s, token) + token % TSR_PAGE_TOKENS * pages.row_bytes();
+        };
+        Asking asks([&](int count) { return ahead_.lines(first + 2 * kChunk, count, row); });
+        ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, pages.row_bytes());
+        for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
+            const int end = std::min<int>(tokens, t + TSR_PAGE_TOKENS);
+            ahead_.template ask<Isa>(first + t + kRows, INT_MAX, row);
+            Arithmetic::take_page(scratch_.chunk, pages, operands_.page_of_token(s, first + t), t);
+            for (int tile = t; tile < end; tile += kRows) {
+                // Where nothing was asked for yet: what the next tile needs, which lies behind the scales.
+                ahead_.template ask<Isa>(first + tile + 3 * kRows, INT_MAX, row);
+                Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, tile, kRows, 0,
+                                               scratch_.weights.scores, V * kLanes, asks);
+            }
         }
         weigh_chunk<V>(panel, first, tokens, asks);
     }

@@ -133,6 +133,7 @@ struct Scratch {
     // projected only
     typename Arithmetic::Chunk latents;
     typename Arithmetic::Queries* projections;
+    char* cached_rows;   // [kChunk] canonical rows, made from byte pages
     char* group_rows;    // [kMaximumGroupRows] canonical rows of a weight
     float* weight_rows;  // [lanes][padded latent]
     float* keys;         // [kChunk + kChunkPadding][key_stride]
@@ -152,6 +153,7 @@ struct Scratch {
         s.value_panels = (problem.shape.value + kPanel - 1) / kPanel;
         s.key_stride = std::max(s.key_panels * kPanel, problem.shape.padded_key());
         s.value_stride = s.value_panels * kPanel;
+        if (problem.byte_pages) s.cached_rows = arena.take<char>(kChunk * problem.cached_row_bytes);
         s.group_rows = arena.take<char>(kMaximumGroupRows * problem.weight_row_bytes);
         s.weight_rows = arena.take<float>(int64_t{kPanel} * latent.padded_key());
         s.keys = arena.take<float>((kChunk + kChunkPadding) * s.key_stride);

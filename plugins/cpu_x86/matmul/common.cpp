@@ -1,5 +1,6 @@
 #include "common.hpp"
 
+#include "../layouts/byte_pages.hpp"
 #include "../layouts/int16_pages.hpp"
 
 #include <algorithm>
@@ -9,7 +10,7 @@ namespace tessera::cpu_x86 {
 namespace {
 
 bool is_own_layout(const tsr_tensor& tensor) noexcept {
-    if (tensor.role == TSR_ROLE_CACHE) return has_int16_layout(tensor);
+    if (tensor.role == TSR_ROLE_CACHE) return has_int16_layout(tensor) || byte_pages_of(tensor).elements > 0;
     const WeightKernels* kernels = find_weight_kernels(tensor.type);
     return kernels && std::strcmp(kernels->layout, tensor.layout) == 0 && packable(tensor);
 }

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <tessera/cpu/isa/avx_vnni_instructions.hpp>
-#include <tessera/cpu/isa/vnni_bytes.hpp>
 
 #include <immintrin.h>
 
@@ -273,7 +272,7 @@ struct Avx2Vectors {
 };
 
 // With AVX-VNNI besides.
-struct Avx2VnniVectors : Avx2Vectors, VnniBytes<Avx2VnniVectors> {
+struct Avx2VnniVectors : Avx2Vectors {
     using Avx2Vectors::accumulate;
     template <int V>
     static void accumulate(Ints (&sums)[V], const Ints (&lanes)[V], const int16_t* p) noexcept {
@@ -289,13 +288,23 @@ struct Avx2VnniVectors : Avx2Vectors, VnniBytes<Avx2VnniVectors> {
     static void accumulate_bytes(Ints (&sums)[V], const Ints (&lanes)[V], const int8_t* p) noexcept {
         avx_vnni::accumulate_bytes<V>(sums, lanes, p);
     }
-    static __m256i add_byte_products(__m256i sums, __m256i unsigned_bytes, __m256i signed_bytes) noexcept {
-        return avx_vnni::add_byte_products(sums, unsigned_bytes, signed_bytes);
+    // Adds the four unsigned bytes at p, each times a lane's signed one.
+    static void accumulate_signed_bytes(Ints& sum, Ints lanes, const uint8_t* p) noexcept {
+        avx_vnni::accumulate_signed_bytes(sum, lanes, p);
     }
     static Ints add_ints(Ints a, Ints b) noexcept { return _mm256_add_epi32(a, b); }
+    static Ints subtract_ints(Ints a, Ints b) noexcept { return _mm256_sub_epi32(a, b); }
     static Ints broadcast_ints(const int32_t* p) noexcept { return _mm256_set1_epi32(*p); }
-    static Ints load_bytes(const uint8_t* p) noexcept { return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p)); }
-    static void store_bytes(uint8_t* p, Ints v) noexcept { _mm256_storeu_si256(reinterpret_cast<Ints*>(p), v); }
+    static Ints load_sums(const int32_t* p) noexcept { return _mm256_loadu_si256(reinterpret_cast<const Ints*>(p)); }
+    static void store_sums(int32_t* p, Ints v) noexcept { _mm256_storeu_si256(reinterpret_cast<Ints*>(p), v); }
+    static Ints load_bytes(const void* p) noexcept { return _mm256_loadu_si256(static_cast<const Ints*>(p)); }
+    static void store_bytes(void* p, Ints v) noexcept { _mm256_storeu_si256(static_cast<Ints*>(p), v); }
+    // From signed bytes of four elements, each of tokens 0 2 1 3, to those of tokens 0 1 2 3, each of four elements,
+    // with 128 added: in every 16 bytes, columns of 4 x 4 become rows.
+    static Ints keys_of_values(Ints v) noexcept {
+        const __m128i columns = _mm_setr_epi8(0, 4, 8, 12, 2, 6, 10, 14, 1, 5, 9, 13, 3, 7, 11, 15);
+        return _mm256_shuffle_epi8(_mm256_xor_si256(v, _mm256_set1_epi8(-128)), _mm256_broadcastsi128_si256(columns));
+    }
     // Times 256.
     static Ints shift_bytes(Ints high) noexcept { return _mm256_slli_epi32(high, 8); }
     // Pairs of int16 in each lane; products are divided by 2^15 and rounded.

@@ -24,10 +24,6 @@ inline __m512i add_byte_products(__m512i sums, __m512i unsigned_bytes, __m512i s
     asm("vpdpbusd %[b], %[a], %[s]" : [s] "+v"(sums) : [a] "v"(unsigned_bytes), [b] "v"(signed_bytes));
     return sums;
 }
-inline __m256i add_byte_products(__m256i sums, __m256i unsigned_bytes, __m256i signed_bytes) noexcept {
-    asm("vpdpbusd %[b], %[a], %[s]" : [s] "+v"(sums) : [a] "v"(unsigned_bytes), [b] "v"(signed_bytes));
-    return sums;
-}
 
 // ---- Steps of dot products: sums[v] += lanes[v] * x, one operand of the cache against V vectors of lanes. ----
 
@@ -112,6 +108,16 @@ inline void accumulate_bytes(__m512i (&sums)[V], const __m512i (&lanes)[V], cons
         sums[1] = t;
     }
     sums[0] = s;
+}
+
+// The same of four unsigned bytes at p with a lane's signed ones.
+inline void accumulate_signed_bytes(__m512i& sum, __m512i lanes, const uint8_t* p) noexcept {
+    const auto& four = *reinterpret_cast<const uint8_t(*)[4]>(p);
+    __m512i s = sum, x;
+    asm("vpbroadcastd %[p], %[x]\n\tvpdpbusd %[a], %[x], %[s]"
+        : [s] "+v"(s), [x] "=&v"(x)
+        : [a] "v"(lanes), [p] "m"(four));
+    sum = s;
 }
 
 }  // namespace tessera::cpu::isa::avx512

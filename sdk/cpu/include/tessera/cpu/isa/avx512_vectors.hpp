@@ -3,7 +3,6 @@
 #pragma once
 
 #include <tessera/cpu/isa/avx512_instructions.hpp>
-#include <tessera/cpu/isa/vnni_bytes.hpp>
 
 #include <immintrin.h>
 
@@ -196,7 +195,7 @@ struct Avx512Vectors {
     }
 };
 
-struct Avx512VnniVectors : Avx512Vectors, VnniBytes<Avx512VnniVectors> {
+struct Avx512VnniVectors : Avx512Vectors {
     using Avx512Vectors::accumulate;
     template <int V>
     static void accumulate(Ints (&sums)[V], const Ints (&lanes)[V], const int16_t* p) noexcept {
@@ -210,13 +209,22 @@ struct Avx512VnniVectors : Avx512Vectors, VnniBytes<Avx512VnniVectors> {
     static void accumulate_bytes(Ints (&sums)[V], const Ints (&lanes)[V], const int8_t* p) noexcept {
         avx512::accumulate_bytes<V>(sums, lanes, p);
     }
-    static __m256i add_byte_products(__m256i sums, __m256i unsigned_bytes, __m256i signed_bytes) noexcept {
-        return avx512::add_byte_products(sums, unsigned_bytes, signed_bytes);
+    static void accumulate_signed_bytes(Ints& sum, Ints lanes, const uint8_t* p) noexcept {
+        avx512::accumulate_signed_bytes(sum, lanes, p);
     }
     static Ints add_ints(Ints a, Ints b) noexcept { return _mm512_add_epi32(a, b); }
+    static Ints subtract_ints(Ints a, Ints b) noexcept { return _mm512_sub_epi32(a, b); }
     static Ints broadcast_ints(const int32_t* p) noexcept { return _mm512_set1_epi32(*p); }
-    static Ints load_bytes(const uint8_t* p) noexcept { return _mm512_loadu_si512(p); }
-    static void store_bytes(uint8_t* p, Ints v) noexcept { _mm512_storeu_si512(p, v); }
+    static Ints load_sums(const int32_t* p) noexcept { return _mm512_loadu_si512(p); }
+    static void store_sums(int32_t* p, Ints v) noexcept { _mm512_storeu_si512(p, v); }
+    static Ints load_bytes(const void* p) noexcept { return _mm512_loadu_si512(p); }
+    static void store_bytes(void* p, Ints v) noexcept { _mm512_storeu_si512(p, v); }
+    static Ints keys_of_values(Ints v) noexcept {
+        constexpr int kFirst = 0x0C080400, kSecond = 0x0E0A0602, kThird = 0x0D090501, kFourth = 0x0F0B0703;
+        const __m512i columns = _mm512_setr_epi32(kFirst, kSecond, kThird, kFourth, kFirst, kSecond, kThird, kFourth,
+                                                  kFirst, kSecond, kThird, kFourth, kFirst, kSecond, kThird, kFourth);
+        return _mm512_shuffle_epi8(_mm512_xor_si512(v, _mm512_set1_epi8(-128)), columns);
+    }
     static Ints shift_bytes(Ints high) noexcept { return _mm512_slli_epi32(high, 8); }
     static Ints add_pairs(Ints a, Ints b) noexcept { return _mm512_add_epi16(a, b); }
     static Ints multiply_pairs(Ints a, Ints b) noexcept { return _mm512_mulhrs_epi16(a, b); }

@@ -59,4 +59,14 @@ inline void accumulate_bytes(__m256i (&sums)[V], const __m256i (&lanes)[V], cons
     sums[0] = s;
 }
 
+// The same of four unsigned bytes at p with a lane's signed ones.
+inline void accumulate_signed_bytes(__m256i& sum, __m256i lanes, const uint8_t* p) noexcept {
+    const auto& four = *reinterpret_cast<const uint8_t(*)[4]>(p);
+    __m256i s = sum, x;
+    asm("vpbroadcastd %[p], %[x]\n\t%{vex%} vpdpbusd %[a], %[x], %[s]"
+        : [s] "+x"(s), [x] "=&x"(x)
+        : [a] "x"(lanes), [p] "m"(four));
+    sum = s;
+}
+
 }  // namespace tessera::cpu::isa::avx_vnni

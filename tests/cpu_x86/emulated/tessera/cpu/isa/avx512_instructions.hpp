@@ -14,9 +14,6 @@ inline __m512i in_order(__m512i v) noexcept {
 inline __m512i add_byte_products(__m512i sums, __m512i unsigned_bytes, __m512i signed_bytes) noexcept {
     return _mm512_dpbusd_epi32(sums, unsigned_bytes, signed_bytes);
 }
-inline __m256i add_byte_products(__m256i sums, __m256i unsigned_bytes, __m256i signed_bytes) noexcept {
-    return _mm256_dpbusd_epi32(sums, unsigned_bytes, signed_bytes);
-}
 inline __m512i pair_in_every_lane(const int16_t* p) noexcept {
     int32_t pair;
     std::memcpy(&pair, p, sizeof pair);
@@ -41,6 +38,12 @@ inline void accumulate_bytes(__m512i (&sums)[V], const __m512i (&lanes)[V], cons
     int32_t four;
     std::memcpy(&four, p, sizeof four);
     for (int v = 0; v < V; ++v) sums[v] = _mm512_dpbusd_epi32(sums[v], lanes[v], _mm512_set1_epi32(four));
+}
+
+inline void accumulate_signed_bytes(__m512i& sum, __m512i lanes, const uint8_t* p) noexcept {
+    int32_t four;
+    std::memcpy(&four, p, sizeof four);
+    sum = _mm512_dpbusd_epi32(sum, _mm512_set1_epi32(four), lanes);
 }
 
 }  // namespace tessera::cpu::isa::avx512

@@ -31,4 +31,10 @@ inline void accumulate_bytes(__m256i (&sums)[V], const __m256i (&lanes)[V], cons
     for (int v = 0; v < V; ++v) sums[v] = add_byte_products(sums[v], lanes[v], _mm256_set1_epi32(four));
 }
 
+inline void accumulate_signed_bytes(__m256i& sum, __m256i lanes, const uint8_t* p) noexcept {
+    int32_t four;
+    std::memcpy(&four, p, sizeof four);
+    sum = add_byte_products(sum, _mm256_set1_epi32(four), lanes);
+}
+
 }  // namespace tessera::cpu::isa::avx_vnni
