@@ -192,12 +192,14 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         for (int v = 0; v < V; ++v) {
             float* x = weights.scores + v * kLanes;
             Floats highest = Isa::splat(kHidden);
-            for (int t = 0; t < tokens; ++t) highest = Isa::maximum(highest, Isa::load(x + t * kWidth));
+            // A score that is no number is no maximum, but makes the sum none either.
+            for (int t = 0; t < tokens; ++t) highest = Isa::maximum(Isa::load(x + t * kWidth), highest);
             Floats total = Isa::zero(), weighted = Isa::splat(1e-37f), largest = Isa::splat(1e-37f);
             for (int t = 0; t < tokens; ++t) {
-                const Floats e = exp_not_positive<Isa>(Isa::subtract(Isa::load(x + t * kWidth), highest));
+                const Floats score = Isa::load(x + t * kWidth);
+                const Floats e = exp_not_positive<Isa>(Isa::subtract(score, highest));
                 const Floats w = Isa::multiply(e, Isa::broadcast(chunk.value_scales + t));
-                total = Isa::add(total, e);
+                total = Isa::add(Isa::fma(score, Isa::zero(), total), e);
                 weighted = Isa::add(weighted, w);
                 largest = Isa::maximum(largest, w);
                 Isa::store(x + t * kWidth, w);
@@ -310,14 +312,19 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
                 for (int b = 0; b < blocks; ++b, block += format.bytes) std::memcpy(&halves[b][i], block, 2);
             }
             for (int v = 0; v < lanes; v += kLanes) {
-                Floats top = Isa::zero();
-                for (int b = 0; b < blocks; ++b) top = Isa::maximum(top, Isa::magnitude(Isa::from_f16(halves[b] + v)));
+                Floats top = Isa::zero(), not_finite = Isa::zero();  // NaN where a scale is not finite
+                for (int b = 0; b < blocks; ++b) {
+                    const Floats scale = Isa::from_f16(halves[b] + v);
+                    top = Isa::maximum(Isa::magnitude(scale), top);
+                    not_finite = Isa::fma(scale, Isa::zero(), not_finite);
+                }
                 // Bytes times ratio / 2^7: 127 * 64 at most. Of rows of zeros, any factor does.
                 const Floats factor = Isa::divide(Isa::splat(8192.0f), Isa::maximum(top, Isa::splat(1e-30f)));
                 for (int b = 0; b < blocks; ++b)
                     Isa::to_int16(states.ratios[b] + v, Isa::multiply(Isa::from_f16(halves[b] + v), factor));
                 alignas(64) float largest[kLanes];
-                Isa::store(largest, Isa::divide(top, Isa::splat(static_cast<float>(64 * format.spread))));
+                Isa::store(largest,
+                           Isa::add(Isa::divide(top, Isa::splat(static_cast<float>(64 * format.spread))), not_finite));
                 std::copy_n(largest, std::min(kLanes, n - v), scales + v);
             }
         }

@@ -25,11 +25,12 @@ inline typename Isa::Floats exp_not_positive(typename Isa::Floats x) noexcept {
 template <class Isa>
 inline void softmax_f32(float* x, int stride, int tokens, float* top, float* sum) noexcept {
     auto highest = Isa::load(x);
-    for (int t = 1; t < tokens; ++t) highest = Isa::maximum(highest, Isa::load(x + t * stride));
+    for (int t = 1; t < tokens; ++t) highest = Isa::maximum(Isa::load(x + t * stride), highest);
     auto total = Isa::zero();
     for (int t = 0; t < tokens; ++t) {
-        const auto e = exp_not_positive<Isa>(Isa::subtract(Isa::load(x + t * stride), highest));
-        total = Isa::add(total, e);
+        const auto score = Isa::load(x + t * stride);
+        const auto e = exp_not_positive<Isa>(Isa::subtract(score, highest));
+        total = Isa::add(Isa::fma(score, Isa::zero(), total), e);
         Isa::store(x + t * stride, e);
     }
     Isa::store(top, highest);
