@@ -8,9 +8,8 @@
 
 namespace tessera::cpu_x86 {
 
-// Measured on Zen 3 at 3.1 GHz: about 60 % of what the multipliers can do. With VNNI: against AVX2 on Zen 5. Bytes are
-// 1.2 to 1.4 times as fast as int16 for one row there; a rate that says so would have prompts computed in them, which
-// takes longer (plugins/cpu_avx512/attention.cpp).
+// Measured on Zen 3 at 3.1 GHz: about 60 % of what the multipliers can do. With VNNI: against AVX2 on Zen 5. The
+// rate of bytes is too low on purpose (plugins/cpu_avx512/attention.cpp).
 using Isa = cpu::isa::Avx2Vectors;
 using Vnni = cpu::isa::Avx2VnniVectors;
 const AttentionCode kInt16Attention = attention_code<Isa, attention::Int16Arithmetic<Isa>>(60e9);

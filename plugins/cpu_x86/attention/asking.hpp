@@ -6,7 +6,6 @@
 #include "unrolled.hpp"
 
 #include <algorithm>
-#include <cstdint>
 
 namespace tessera::cpu_x86::attention {
 
@@ -15,13 +14,6 @@ struct Lines {
     const char* at;
     int count;
 };
-
-// The first `count` of the lines, or as many as there are; the rest stay.
-inline Lines take_first(Lines& lines, int count) noexcept {
-    const Lines first{lines.at, std::min(lines.count, count)};
-    lines = {lines.at + int64_t{first.count} * 64, lines.count - first.count};
-    return first;
-}
 
 // Of a tile that asks for nothing.
 struct NoAsking {

@@ -51,7 +51,8 @@ bool attends_int16_pages(const attention::Problem& problem, const tsr_node& node
            problem.shape.first_part == Int16Pages::kFirstPart;
 }
 
-// The same of byte_pages.hpp. Keys of each head are computed from rows that are turned back to canonical ones.
+// Whether the node can read its cache in the layout of byte_pages.hpp. The projected form turns rows back to canonical
+// ones.
 bool attends_byte_pages(const attention::Problem& problem, const tsr_node& node,
                         const tsr_device_info* device) noexcept {
     const tsr_tensor& k = *node.inputs[cpu::kK];
@@ -81,6 +82,30 @@ bool attends_layout(const attention::Problem& problem, const tsr_node& node, con
     sdk::refuse(plan, "%s: required the k cache in layout %s; supported: the canonical layout; missing: that layout",
                 node.op, k.layout);
     return false;
+}
+
+// Scratch memory that a node needs.
+struct Scratch {
+    attention::Budget budget;  // without workers: the node's limit is below the minimum
+    int64_t minimum = 0;
+    int64_t bytes = 0;
+};
+
+// Of a problem whose pages get the layout that the plan names first, or stay canonical, because others that use the
+// cache may not take that: enough for either.
+Scratch scratch_of(const tsr_node& node, attention::Problem problem, const tsr_device_info* device) noexcept {
+    const int workers = static_cast<int>(slots_of(device));
+    Scratch scratch;
+    scratch.budget = budget_of(node, problem, code_of(problem, device), workers, scratch.minimum);
+    scratch.bytes = scratch.budget.bytes();
+    if (!problem.byte_pages || !sdk::canonical(*node.inputs[cpu::kK])) return scratch;
+    problem.byte_pages = false;
+    int64_t minimum = 0;
+    const attention::Budget budget = budget_of(node, problem, code_of(problem, device), workers, minimum);
+    if (budget.workers == 0) scratch.budget.workers = 0;
+    scratch.minimum = std::max(scratch.minimum, minimum);
+    scratch.bytes = std::max(scratch.bytes, budget.bytes());
+    return scratch;
 }
 
 struct Prepared {
@@ -129,34 +154,23 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     attention::Problem problem;
     if (!attention::read_problem(canonical.node(), *plan, problem)) return nullptr;
     if (!attends_layout(problem, *node, device, *plan)) return nullptr;
-    int64_t minimum = 0;
-    const int workers = static_cast<int>(slots_of(device));
     problem.byte_pages = attends_byte_pages(problem, *node, device);
     const AttentionCode& code = code_of(problem, device);
-    attention::Budget budget = budget_of(*node, problem, code, workers, minimum);
-    int64_t workspace = budget.bytes();
-    if (problem.byte_pages && sdk::canonical(*node->inputs[cpu::kK])) {
-        // Others that use the cache may not take the layout.
-        attention::Problem other = problem;
-        other.byte_pages = false;
-        int64_t minimum_of_other = 0;
-        const attention::Budget of_other = budget_of(*node, other, code_of(other, device), workers, minimum_of_other);
-        minimum = std::max(minimum, minimum_of_other);
-        workspace = std::max(workspace, of_other.bytes());
-        if (of_other.workers == 0) budget.workers = 0;
-    }
-    plan->minimum_scratch_bytes = static_cast<uint64_t>(minimum);
-    if (budget.workers == 0) {
+    const Scratch scratch = scratch_of(*node, problem, device);
+    plan->minimum_scratch_bytes = static_cast<uint64_t>(scratch.minimum);
+    if (scratch.budget.workers == 0) {
         sdk::refuse(*plan,
                     "%s: required at most %lld bytes of scratch memory; supported: %lld or more; missing: %lld bytes",
                     node->op, static_cast<long long>(sdk::int_attribute(*node, "scratch_bytes", 0)),
-                    static_cast<long long>(minimum),
-                    static_cast<long long>(minimum - sdk::int_attribute(*node, "scratch_bytes", 0)));
+                    static_cast<long long>(scratch.minimum),
+                    static_cast<long long>(scratch.minimum - sdk::int_attribute(*node, "scratch_bytes", 0)));
         return nullptr;
     }
     const char* forms[] = {"plain", "value is a prefix of the key", "keys and values projected from latent rows"};
-    std::snprintf(plan->reason, sizeof plan->reason, "%s, heads of %d/%d, %s", code.arithmetic, problem.shape.key,
-                  problem.shape.value, forms[static_cast<int>(problem.form)]);
+    const bool own = problem.byte_pages && problem.form == attention::Form::kPrefix;
+    std::snprintf(plan->reason, sizeof plan->reason, "%s%s, heads of %d/%d, %s", code.arithmetic,
+                  own ? " over pages of four tokens" : "", problem.shape.key, problem.shape.value,
+                  forms[static_cast<int>(problem.form)]);
     if (problem.form == attention::Form::kProjected) {
         for (const uint32_t weight : {kWk, kWv}) {
             const tsr_tensor& tensor = *canonical.node().inputs[weight];
@@ -165,8 +179,8 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
     }
     plan->layouts[cpu::kK] = cache_layouts(problem, *node, device);
     plan->supported = 1;
-    plan->workspace_bytes = static_cast<uint64_t>(workspace);
-    write_estimate(problem, code, budget, *node, device, *plan);
+    plan->workspace_bytes = static_cast<uint64_t>(scratch.bytes);
+    write_estimate(problem, code, scratch.budget, *node, device, *plan);
     return nullptr;
 }
 

@@ -6,8 +6,8 @@
 // Where high bytes alone are precise enough for a lane in a chunk, they are all of its weights. So arithmetic adds no
 // more to the error of a result than storing rows in q8_0 did.
 //
-// Processors multiply unsigned bytes by signed ones. Weights are unsigned. To keys' codes 128 is added, which sums of
-// products take off again by beginning at -128 times the sum of a query's codes.
+// Processors multiply unsigned bytes by signed ones. Weights are unsigned. Keys have 128 added; sums of products begin
+// at -128 times the sum of a query's codes, which takes it off again.
 #pragma once
 
 #include "../kit.hpp"
@@ -39,7 +39,6 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     using Floats = typename Isa::Floats;
     using Ints = typename Isa::Ints;
     static constexpr const char* kName = "int8";
-    static constexpr bool kInt16Pages = false;
     static constexpr bool kBytePages = true;  // takes them alone
     static constexpr bool kValueRows = false;
 
@@ -207,7 +206,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
 
   private:
     static constexpr uint8_t kAdded[4] = {128, 128, 128, 128};  // to the codes of four elements of a key
-    // Blocks that a key is rearranged before they are multiplied: what was written just before is not read fast.
+    // How many blocks ahead keys are rearranged: small loads soon after a wide store are slow.
     static constexpr int kBlocksAhead = 2;
     static constexpr int64_t kBlockBytes = int64_t{kBlock} * 4;  // of four tokens
     static constexpr int kStepsOfPage = TSR_PAGE_TOKENS / 4;
@@ -223,7 +222,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     // block are multiplied in besides: where they are not alike, two bytes are taken.
     static constexpr float kRoundingError = 0.004f;
     static constexpr float kAlike = 4;  // the largest scale, against their mean
-    static_assert(kTile <= kChunkPadding && TSR_PAGE_TOKENS % kTile == 0 && TSR_PAGE_TOKENS % kLanes == 0 &&
+    static_assert(kChunk % TSR_PAGE_TOKENS == 0 && TSR_PAGE_TOKENS % kTile == 0 && TSR_PAGE_TOKENS % kLanes == 0 &&
                   kBlock % kLanes == 0 && BytePages::kTokens == 4);
 
     // Keys of tokens t .. t + kTile of a chunk.
@@ -392,13 +391,12 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     static void add_block(const Values& values, Asks& asks) noexcept {
         constexpr int R = Isa::kByteSums / kBytes;
         for (int d = 0; d < kBlock; d += R) {
-            const Lines lines = asks.lines(values.steps / kStepsPerLine<R * kBytes>);
-            value_tile<kBytes, R, std::remove_cvref_t<Asks>::kAsks>(values, d, lines);
+            value_tile<kBytes, R>(values, d, asks);
         }
     }
 
-    template <int kBytes, int R, bool kAsks>
-    [[gnu::noinline, gnu::flatten]] static void value_tile(const Values& values, int d, Lines lines) noexcept {
+    template <int kBytes, int R, class Asks>
+    [[gnu::noinline, gnu::flatten]] static void value_tile(const Values& values, int d, Asks& asks) noexcept {
         Ints sums[R][kBytes];
         unrolled<R>([&](auto i) { unrolled<kBytes>([&](auto b) { sums[i][b] = Isa::zero_ints(); }); });
         const uint8_t* weights = values.weights;
@@ -406,8 +404,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         for (int page = 0; page * kStepsOfPage < values.steps; ++page) {
             const int8_t* codes = values.codes[page] + values.first_code + 4 * d;
             const int steps = std::min(kStepsOfPage, values.steps - page * kStepsOfPage);
-            take_steps<Isa, kAsks, R * kBytes>(
-                steps, take_first(lines, steps / kStepsPerLine<R * kBytes>), [&]() __attribute__((always_inline)) {
+            take_steps<Isa, std::remove_cvref_t<Asks>::kAsks, R * kBytes>(
+                steps, asks.lines(steps / kStepsPerLine<R * kBytes>), [&]() __attribute__((always_inline)) {
                     Ints w[kBytes];
                     unrolled<kBytes>([&](auto b) { w[b] = Isa::load_bytes(weights + 4 * b * kLanes); });
                     unrolled<R>([&](auto i) { Isa::template accumulate_bytes<kBytes>(sums[i], w, codes + 4 * i); });

@@ -18,13 +18,14 @@ struct ByteOperands {
     static constexpr int kBlock = 32;  // elements with one scale
 
     static constexpr int kTile = 8;  // keys that are multiplied together
-    static constexpr int kScalesOfBlock = kChunk + kChunkPadding;
+    // More than a chunk's, or blocks would be 512 bytes apart and fall into few sets of the first cache.
+    static constexpr int kScalesOfBlock = kChunk + 16;
 
     struct Chunk {
         const int8_t* codes[kChunk / TSR_PAGE_TOKENS];  // of each page, as BytePages has them
         int64_t stride;                                 // of four tokens in them
         float* scales;                                  // [elements / kBlock][kScalesOfBlock]
-        uint8_t* tile;  // [elements / kBlock][kTile / 4][kBlock / 4][token 4][element 4]: keys' codes and 128
+        uint8_t* tile;  // [elements / kBlock][kTile / 4][kBlock / 4][token 4][element 4]: keys' codes plus 128
     };
     static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
         Chunk chunk{};

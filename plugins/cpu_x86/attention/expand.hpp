@@ -99,7 +99,7 @@ struct Expand {
                 for (int i = 0; i < kTokens; ++i) {
                     char* const row = to + i * row_bytes;
                     std::memcpy(row, pages.scales(page, block) + token + i, sizeof(uint16_t));
-                    const auto shift = static_cast<int>(8 * (pages.first_code(i)));
+                    const auto shift = static_cast<int>(8 * pages.first_code(i));
                     for (int e = 0; e < kBlock; ++e) row[sizeof(uint16_t) + e] = static_cast<char>(fours[e] >> shift);
                 }
             }

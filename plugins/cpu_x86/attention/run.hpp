@@ -207,6 +207,7 @@ class Run {
     }
     // Whether FewLanes computes segments of few lanes.
     bool takes_few() const noexcept {
+        if (Arithmetic::kBytePages) return false;
         if (problem_.group > Few::kMaxLanes || problem_.form == Form::kProjected) return false;
         const View& values = operands_.values();
         return Few::takes(operands_.k.tensor->type, shape_.key) && Few::takes(values.tensor->type, shape_.value);
@@ -233,7 +234,7 @@ class Run {
             const int tokens = std::min(kChunk, last + 1 - first);
             if (tokens <= 0) break;
             if (s.few) {
-                attend_few(s, key, panels_[0], first, tokens);
+                if constexpr (!Arithmetic::kBytePages) attend_few(s, key, panels_[0], first, tokens);
                 continue;
             }
             if (panels == 1 && problem_.form != Form::kProjected) {
@@ -363,7 +364,8 @@ class Run {
     void attend_byte_chunk(const Segment& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kRows = Arithmetic::template kTileRows<V>;
         const BytePages& pages = operands_.byte_pages;
-        // Pages are read from their beginning to their end, so it does not matter that they have no rows.
+        // Pages have no rows, but are read from their beginning to their end. Of the last one, which is not full, some
+        // lines are not asked for.
         const auto row = [&](int32_t token) {
             return operands_.page_of_token(s, token) + token % TSR_PAGE_TOKENS * pages.row_bytes();
         };

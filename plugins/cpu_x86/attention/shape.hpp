@@ -1,7 +1,7 @@
 // Sizes that the attention algorithms share.
 //
 // A *lane* is one query: a (row, head) pair. A *panel* is up to two vectors of lanes that read the same keys. A *chunk*
-// is 128 cached tokens of one sequence, converted once for all panels of a unit of work.
+// is 128 cached tokens of one sequence; what must be converted is converted once for all panels of a unit of work.
 #pragma once
 
 #include "../kit.hpp"

@@ -11,12 +11,13 @@ void BytePages::write_block(const char* canonical, char* page, int64_t token, in
     constexpr uint16_t kSign = 0x8000;
     const bool negative = (scale & kSign) != 0;
     scale &= static_cast<uint16_t>(~kSign);
-    std::memcpy(page + (block * TSR_PAGE_TOKENS + token) * int64_t{sizeof scale}, &scale, sizeof scale);
+    const_cast<uint16_t*>(scales(page, block))[token] = scale;
     auto* to = const_cast<int8_t*>(codes(page)) + first_code(token) + block * kBlock * kTokens;
     const auto* from = reinterpret_cast<const int8_t*>(canonical + sizeof scale);
     for (int64_t i = 0; i < kBlock; ++i) {
         const int code = negative ? -from[i] : from[i];
-        to[i * kTokens] = static_cast<int8_t>(code > 127 ? 127 : code);  // -(-128), which no encoder writes
+        to[i * kTokens] =
+            static_cast<int8_t>(code > 127 ? 127 : code);  // 128 does not fit; no encoder writes negative scales
     }
 }
 

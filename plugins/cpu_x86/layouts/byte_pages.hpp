@@ -1,5 +1,5 @@
-// A layout of cache pages in q8_0: the codes of four tokens side by side, as attention in bytes multiplies values, so
-// that nothing is rearranged at each token. Pages have as many bytes as canonical ones.
+// A layout of cache pages in q8_0: the codes of four tokens side by side, so that attention in bytes multiplies values
+// where they lie. Pages have the same number of bytes as canonical ones.
 //
 // A page is TSR_PAGE_TOKENS rows, 64 bytes aligned: their f16 scales, [elements / 32][TSR_PAGE_TOKENS], then their
 // codes, [TSR_PAGE_TOKENS / 4][elements][4], of each four tokens in the order 0 2 1 3: weights of two tokens in one
@@ -24,7 +24,7 @@ struct BytePages {
     int64_t row_bytes() const noexcept { return elements / kBlock * kBlockBytes; }
     int64_t page_bytes() const noexcept { return TSR_PAGE_TOKENS * row_bytes(); }
     // [TSR_PAGE_TOKENS], of a block of its rows.
-    const uint16_t* scales(const char* page, int64_t block) const noexcept {
+    static const uint16_t* scales(const char* page, int64_t block) noexcept {
         return reinterpret_cast<const uint16_t*>(page) + block * TSR_PAGE_TOKENS;
     }
     const int8_t* codes(const char* page) const noexcept {

@@ -121,6 +121,16 @@ const Layouts& layouts_for(int lanes) noexcept {
     return lanes == 8 ? layouts<8>() : layouts<16>();
 }
 
+// The lanes of a layout of that name; 0: it is none of these.
+int lanes_of_int16_layout(const char* name) noexcept {
+    for (const int lanes : {8, 16}) {
+        for (const tsr_layout* layout : layouts_for(lanes).list) {
+            if (name && std::string_view(name) == layout->name) return lanes;
+        }
+    }
+    return 0;
+}
+
 }  // namespace
 
 std::span<const tsr_layout* const> int16_layouts(int lanes) noexcept {
@@ -136,15 +146,6 @@ bool has_int16_layout(const tsr_tensor& cache) noexcept {
     const int lanes = lanes_of_int16_layout(cache.layout);
     return lanes > 0 && takes_int16_pages(cache.type, cache.dims[0]) &&
            std::string_view(int16_layout_names(cache.type, lanes)[0]) == cache.layout;
-}
-
-int lanes_of_int16_layout(const char* name) noexcept {
-    for (const int lanes : {8, 16}) {
-        for (const tsr_layout* layout : int16_layouts(lanes)) {
-            if (name && std::string_view(name) == layout->name) return lanes;
-        }
-    }
-    return 0;
 }
 
 Int16Pages int16_pages_of(const tsr_tensor& cache) noexcept {

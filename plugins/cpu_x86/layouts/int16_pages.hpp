@@ -62,8 +62,6 @@ constexpr bool takes_int16_pages(tsr_type type, int64_t elements) noexcept {
 std::span<const tsr_layout* const> int16_layouts(int lanes) noexcept;
 // The layouts of a cache of `type`, best first, for tsr_kernel_plan.
 const char* const* int16_layout_names(tsr_type type, int lanes) noexcept;
-// The lanes of a layout of that name; 0: it is none of these.
-int lanes_of_int16_layout(const char* name) noexcept;
 // The pages of a cache; of no lanes where it is in none of these layouts. Compares names, so not for each run.
 Int16Pages int16_pages_of(const tsr_tensor& cache) noexcept;
 // Whether a cache is in one of these layouts and can be.
