@@ -116,7 +116,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         constexpr int kWidth = V * kLanes;
         for (int v = 0; v < V; ++v) {
             const float* x = weights.scores + v * kLanes;
-            // A score that is no number counts as visible and is no maximum: it makes the sum none either.
+            // A score that is no number counts as visible and is no maximum: it makes the sum none either, by way of
+            // `none`.
             Floats highest = Isa::splat(kHidden), hidden = Isa::zero();
             for (int t = 0; t < tokens; ++t) {
                 const Floats score = Isa::load(x + t * kWidth);
@@ -125,7 +126,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             }
             const Floats visible = Isa::subtract(Isa::splat(static_cast<float>(tokens)), hidden);
             Isa::store(weights.visible + v * kLanes, visible);
-            Floats total = Isa::zero(), squares = Isa::zero(), error = Isa::zero(), errors = Isa::zero();
+            Floats total = Isa::zero(), none = Isa::zero(), squares = Isa::zero(), error = Isa::zero(),
+                   errors = Isa::zero();
             const auto weight_of = [&](int t) __attribute__((always_inline)) {
                 if (t >= tokens) return Isa::zero();
                 const Floats score = Isa::load(x + t * kWidth);
@@ -133,7 +135,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 // What rounding to a byte would change.
                 const Floats byte = Isa::round(Isa::multiply(e, Isa::splat(255.0f)));
                 const Floats change = Isa::fma(byte, Isa::splat(-1 / 255.0f), e);
-                total = Isa::add(Isa::fma(score, Isa::zero(), total), e);
+                total = Isa::add(total, e);
+                none = Isa::fma(score, Isa::zero(), none);
                 squares = Isa::fma(e, e, squares);
                 error = Isa::add(error, change);
                 errors = Isa::fma(change, change, errors);
@@ -146,7 +149,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                 Isa::store_ints(pairs, Isa::pair(first, second));
             }
             Isa::store(top + v * kLanes, highest);
-            Isa::store(sum + v * kLanes, total);
+            Isa::store(sum + v * kLanes, Isa::add(total, none));
             Isa::store(step + v * kLanes, Isa::splat(1.0f));
             Floats rounded =
                 Isa::where_not_less(visible, Isa::splat(static_cast<float>(kChunk)), Isa::splat(kHalfHighByte));

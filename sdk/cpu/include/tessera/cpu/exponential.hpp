@@ -26,15 +26,17 @@ template <class Isa>
 inline void softmax_f32(float* x, int stride, int tokens, float* top, float* sum) noexcept {
     auto highest = Isa::load(x);
     for (int t = 1; t < tokens; ++t) highest = Isa::maximum(Isa::load(x + t * stride), highest);
-    auto total = Isa::zero();
+    // A score that is no number makes the sum none either, by way of `none`.
+    auto total = Isa::zero(), none = Isa::zero();
     for (int t = 0; t < tokens; ++t) {
         const auto score = Isa::load(x + t * stride);
         const auto e = exp_not_positive<Isa>(Isa::subtract(score, highest));
-        total = Isa::add(Isa::fma(score, Isa::zero(), total), e);
+        total = Isa::add(total, e);
+        none = Isa::fma(score, Isa::zero(), none);
         Isa::store(x + t * stride, e);
     }
     Isa::store(top, highest);
-    Isa::store(sum, total);
+    Isa::store(sum, Isa::add(total, none));
 }
 
 }  // namespace tessera::cpu
