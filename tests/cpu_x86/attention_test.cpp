@@ -424,7 +424,9 @@ TEST(AttentionRun, WhatIsNoNumberInTheCacheIsNoneInTheResults) {
                     std::memcpy(cache.data() + page * cache.tensor.strides[2] + 7 * cache.tensor.strides[1], &nan,
                                 bytes);
                 }
-                if (own && !at.pack()) continue;
+                if (own && !has_own_layout(at.setting)) continue;
+                at.setting.own_layout = own;
+                if (lacks_layout(at)) continue;
                 const auto got = at.tested(2);
                 EXPECT_TRUE(std::ranges::any_of(got, [](float x) { return x != x; }))
                     << cpu::format_name(type) << ", " << heads << " heads, " << (own ? "own layout" : "canonical");
@@ -444,7 +446,8 @@ TEST(AttentionPlan, ScratchMemoryIsEnoughForEitherLayoutOfTheCache) {
                 setting.cap = cap;
                 AttentionCase at(setting);
                 const tsr_kernel_plan before = at.planned(device_of(workers));
-                if (!at.pack()) continue;
+                at.setting.own_layout = true;
+                if (lacks_layout(at)) continue;
                 EXPECT_LE(at.planned(device_of(workers)).workspace_bytes, before.workspace_bytes)
                     << workers << " workers, " << cap << " bytes";
             }
