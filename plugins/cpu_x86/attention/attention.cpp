@@ -167,10 +167,8 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
         return nullptr;
     }
     const char* forms[] = {"plain", "value is a prefix of the key", "keys and values projected from latent rows"};
-    const bool own = problem.byte_pages && problem.form == attention::Form::kPrefix;
-    std::snprintf(plan->reason, sizeof plan->reason, "%s%s, heads of %d/%d, %s", code.arithmetic,
-                  own ? " over pages of four tokens" : "", problem.shape.key, problem.shape.value,
-                  forms[static_cast<int>(problem.form)]);
+    std::snprintf(plan->reason, sizeof plan->reason, "%s, heads of %d/%d, %s", code.arithmetic, problem.shape.key,
+                  problem.shape.value, forms[static_cast<int>(problem.form)]);
     if (problem.form == attention::Form::kProjected) {
         for (const uint32_t weight : {kWk, kWv}) {
             const tsr_tensor& tensor = *canonical.node().inputs[weight];

@@ -38,7 +38,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     using typename Operands::Weights;
     using Floats = typename Isa::Floats;
     using Ints = typename Isa::Ints;
-    static constexpr const char* kName = "int8";
+    static constexpr const char* kName = "int8 over pages of four tokens";
     static constexpr bool kBytePages = true;  // takes them alone
     static constexpr bool kValueRows = false;
 
