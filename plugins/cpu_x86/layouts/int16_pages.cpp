@@ -54,9 +54,14 @@ void Int16Pages::write(tsr_type type, const char* from, char* page, int64_t toke
 }
 
 void Int16Pages::read(const char* page, int64_t token, int64_t begin, int64_t end, float* to) const noexcept {
+    constexpr int64_t kRun = 8;  // elements that stay consecutive
     const int16_t* from = row(page, token);
-    for (int64_t e = begin; e < end; ++e)
-        to[e - begin] = static_cast<float>(from[place_of(e)]) * scales(page, e < kFirstPart ? 0 : 1)[token];
+    for (int64_t e = begin; e < end; e += kBlock, to += kBlock) {
+        const float scale = scales(page, e < kFirstPart ? 0 : 1)[token];
+        float block[kBlock];  // in the order of the row
+        for (int64_t i = 0; i < kBlock; ++i) block[i] = static_cast<float>(from[e + i]) * scale;
+        for (int64_t i = 0; i < kBlock; i += kRun) std::copy_n(block + place_of(i), kRun, to + i);
+    }
 }
 
 namespace {

@@ -44,7 +44,7 @@ struct Int16Pages {
     void write(const float* x, char* page, int64_t token) const noexcept;
     // The same from a row of a type.
     void write(tsr_type type, const char* from, char* page, int64_t token) const noexcept;
-    // Elements [begin, end) of a row to floats.
+    // Elements [begin, end) of a row, whole blocks of 32, to floats.
     void read(const char* page, int64_t token, int64_t begin, int64_t end, float* to) const noexcept;
 
   private:
