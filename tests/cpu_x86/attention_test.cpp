@@ -435,6 +435,34 @@ TEST(AttentionRun, WhatIsNoNumberInTheCacheIsNoneInTheResults) {
     }
 }
 
+// A NaN in an input of a prompt (queries, cache, weights) reaches its results, too.
+TEST(AttentionRun, NansInInputsOfPromptsReachTheResults) {
+    const Setting prefix{"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{100, 40}}};
+    const Setting projected{"", Form::kProjected, TSR_TYPE_F16, 2, 1, 192, 128, 512, TSR_TYPE_F32, {{100, 40}}};
+    const Setting general{"", Form::kProjected, TSR_TYPE_F16, 2, 1, 48, 20, 48, TSR_TYPE_F32, {{100, 40}}};
+    for (Setting setting : {prefix, projected, general}) {
+        for (const tsr_type type : {TSR_TYPE_F16, TSR_TYPE_Q8_0}) {
+            for (const bool own : {false, true}) {
+                setting.type = type;
+                setting.own_layout = own;
+                if (own && !has_own_layout(setting)) continue;
+                for (const size_t input : {size_t{0}, size_t{1}, size_t{6}, size_t{7}}) {
+                    if (input > 1 && setting.form != Form::kProjected) continue;
+                    AttentionCase at(setting);
+                    Operand& o = at.node.input(input);
+                    const uint32_t nan = input == 1 ? 0x7E00 : 0x7FC00000;
+                    for (int64_t i = 0; i < o.tensor.dims[2]; ++i)
+                        std::memcpy(o.data() + i * o.tensor.strides[2] + o.tensor.strides[1], &nan, input == 1 ? 2 : 4);
+                    if (lacks_layout(at)) continue;
+                    EXPECT_TRUE(std::ranges::any_of(at.tested(2), [](float x) { return x != x; }))
+                        << cpu::format_name(type) << (own ? " in its own layout" : "") << ", " << setting.dk
+                        << ", input " << input;
+                }
+            }
+        }
+    }
+}
+
 // The scratch memory is planned before the layout of the cache is known.
 TEST(AttentionPlan, ScratchMemoryIsEnoughForEitherLayoutOfTheCache) {
     for (const Setting& s : std::initializer_list<Setting>{
@@ -629,6 +657,30 @@ TEST(CacheWrite, WritesTheLayoutThatAttentionReads) {
         node.run_kernel(kernel, kRows, ranges);
         const size_t bytes = written.storage.size() - 128;
         EXPECT_EQ(std::memcmp(written.data(), canonical.data(), bytes), 0) << cpu::format_name(type);
+    }
+}
+
+// A NaN is cached as such, or makes its block NaN.
+TEST(CacheWrite, KeepsNans) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0,
+                                TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
+        constexpr int kElements = 64;
+        for (int at = 0; at < 32; ++at) {
+            NodeCase node(TSR_OP_CACHE_WRITE);
+            float* x = node.add(true, TSR_TYPE_F32, {kElements, 1}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS).floats();
+            node.add(true, TSR_TYPE_I32, {1}, TSR_ROLE_INPUT, TSR_RANGE_ROWS).integers()[0] = 0;
+            node.add(true, TSR_TYPE_I32, {1}, TSR_ROLE_INPUT, TSR_RANGE_ROWS).integers()[0] = 0;
+            node.add(true, TSR_TYPE_I32, {1, 1}, TSR_ROLE_INPUT).integers()[0] = 0;
+            node.add(false, type, {kElements, 64, 1}, TSR_ROLE_CACHE);
+            std::fill_n(x, kElements, 0.5f);
+            x[at] = std::numeric_limits<float>::quiet_NaN();
+            const tsr_range ranges[TSR_RANGE_COUNT] = {{0, 1}, {0, 0}, {0, 0}, {0, 0}};
+            node.run_kernel(kernel_of(TSR_OP_CACHE_WRITE), 1, ranges);
+            float row[kElements];
+            cpu::decode_row(type, node.output().data(), kElements, row);
+            EXPECT_TRUE(row[at] != row[at]) << cpu::format_name(type) << ", element " << at;
+            EXPECT_EQ(row[kElements - 1], row[kElements - 2]) << cpu::format_name(type);
+        }
     }
 }
 

@@ -105,7 +105,8 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         });
     }
 
-    // Rows of up to kPanel lanes (nullptr: a lane that is not used), in `vectors` vectors of lanes, times `scale`.
+    // Rows of up to kPanel lanes (nullptr: a lane that is not used), in `vectors` vectors of lanes, times `scale`. A
+    // number that is not finite makes the scale of its part NaN.
     static void load_queries(const Queries& queries, const HeadShape& shape, const float* const* rows, int vectors,
                              float scale) noexcept {
         const int lanes = vectors * kLanes;
@@ -124,7 +125,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
                 }
                 const float total = Isa::sum(sum), largest = Isa::largest(top);
                 factors[lane] = std::min(inverse(total, kLargestSum), inverse(largest, kLargestInt16));
-                queries.scales[part][lane] = factors[lane] > 0 ? scale / factors[lane] : 0.0f;
+                queries.scales[part][lane] = (factors[lane] > 0 ? scale / factors[lane] : 0.0f) + total * 0.0f;
             }
             for (int e = begin; e < end; e += kLanes) {
                 const int place = Isa::place_of(e);
@@ -352,13 +353,15 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         void prepare(const char* const* rows, int n, States& factors, float* scales) const noexcept {
             alignas(64) float block[32];
             for (int i = 0; i < n; ++i) {
-                float largest = 0;
+                float largest = 0, not_finite = 0;  // NaN where a number is not finite
                 for (int e = 0; e < padded; e += 32) {
                     decode(rows[i], e, block);
-                    largest = std::max(largest, Isa::largest_of_floats(block, 32));
+                    const float x = Isa::largest_of_floats(block, 32);
+                    largest = std::max(largest, x);
+                    not_finite += x * 0.0f;
                 }
                 factors[i] = inverse(largest, kLargestKey);
-                scales[i] = largest / kLargestKey;
+                scales[i] = largest / kLargestKey + not_finite;
             }
         }
         void write(const char* row, const States& factors, int i, int16_t* to) const noexcept {

@@ -1,5 +1,6 @@
 // f32 to blocks, in plain C++; of q8_0, q4 and q5 bit for bit as the public `gguf` package does it for finite input (it
-// has no encoder of q6_0 and iq4_nl). What is not finite gives a valid block of some value.
+// has no encoder of q6_0 and iq4_nl). A number that is not finite makes the scale of its block NaN, so that it is not
+// lost.
 #pragma once
 
 #include <tessera/formats/blocks.hpp>
@@ -24,6 +25,14 @@ inline float inverse(float d) noexcept {
 inline uint8_t code(float value, int highest) noexcept {
     if (!(value > 0.0f)) return 0;
     return value >= static_cast<float>(highest) ? static_cast<uint8_t>(highest) : static_cast<uint8_t>(value);
+}
+
+// The scale of a block: `d`, or NaN if a number of the block is not finite.
+inline uint16_t scale(const float* in, float d) noexcept {
+    constexpr uint32_t kExponent = 0x7F800000;
+    uint32_t finite = 1;
+    for (int j = 0; j < kSmallBlock; ++j) finite &= (bit_cast<uint32_t>(in[j]) & kExponent) != kExponent;
+    return finite ? f32_to_f16(d) : uint16_t{0x7E00};
 }
 
 // The value of largest magnitude, with its sign; the first of several.
@@ -94,7 +103,7 @@ inline void encode_centred(const float* in, Block& block, int centre) noexcept {
     for (int j = 0; j < kSmallBlock; ++j) {
         codes[j] = code(rounded_product(in[j], inverse_d) + (static_cast<float>(centre) + 0.5f), 2 * centre - 1);
     }
-    block.d = f32_to_f16(d);
+    block.d = scale(in, d);
     store_codes(block, codes);
 }
 
@@ -107,7 +116,7 @@ inline void encode_from_minimum(const float* in, Block& block, int highest) noex
     uint8_t codes[kSmallBlock];
     for (int j = 0; j < kSmallBlock; ++j)
         codes[j] = code(rounded_product(in[j] - r.minimum, inverse_d) + 0.5f, highest);
-    block.d = f32_to_f16(d);
+    block.d = scale(in, d);
     block.m = f32_to_f16(r.minimum);
     store_codes(block, codes);
 }
@@ -142,7 +151,7 @@ inline void encode(const float* in, BlockQ8_0& block) noexcept {
         constexpr uint32_t kSign = 0x80000000u, kBelowHalf = bit_cast<uint32_t>(0.49999997f);
         block.qs[j] = static_cast<int8_t>(held + bit_cast<float>((bit_cast<uint32_t>(held) & kSign) | kBelowHalf));
     }
-    block.d = f32_to_f16(d);
+    block.d = encode_detail::scale(in, d);
 }
 
 // The extreme value takes the code of largest magnitude, the others the nearest; then the scale that fits these codes
@@ -161,7 +170,7 @@ inline void encode(const float* in, BlockIq4Nl& block) noexcept {
         products += in[j] * value;
         squares += value * value;
     }
-    block.d = f32_to_f16(products / squares);
+    block.d = encode_detail::scale(in, products / squares);
     for (int j = 0; j < 16; ++j) block.qs[j] = static_cast<uint8_t>(codes[j] | codes[j + 16] << 4);
 }
 

@@ -180,7 +180,7 @@ struct Avx2Vectors {
         store_ints(to, _mm256_mulhrs_epi16(_mm256_unpacklo_epi8(zero, b), r));
         store_ints(to + 16, _mm256_mulhrs_epi16(_mm256_unpackhi_epi8(zero, b), r));
     }
-    // Largest magnitude of `count` numbers, a multiple of 32. 16-bit floats are compared as integers.
+    // Largest magnitude of `count` numbers, a multiple of 32; NaN if one of them is. So they are compared as integers.
     static float largest_of_f16(const uint16_t* x, int count) noexcept {
         return _mm_cvtss_f32(_mm_cvtph_ps(_mm_cvtsi32_si128(largest_uint16(x, count))));
     }
@@ -188,9 +188,13 @@ struct Avx2Vectors {
         return std::bit_cast<float>(static_cast<uint32_t>(largest_uint16(x, count)) << 16);
     }
     static float largest_of_floats(const float* x, int count) noexcept {
-        __m256 m = zero();
-        for (int i = 0; i < count; i += 8) m = maximum(m, magnitude(load(x + i)));
-        return largest(m);
+        const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
+        __m256i m = _mm256_setzero_si256();
+        for (int i = 0; i < count; i += 8) {
+            const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
+            m = _mm256_max_epi32(m, _mm256_and_si256(v, mask));
+        }
+        return largest_of_bits(_mm_max_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1)));
     }
     // Floats in [-32768, 32767], rounded.
     static void to_int16(int16_t* p, Floats v) noexcept {
@@ -257,6 +261,11 @@ struct Avx2Vectors {
         const __m256i odd = _mm256_packs_epi32(_mm256_cvtps_epi32(b), _mm256_cvtps_epi32(d));
         store_ints(to, _mm256_permute4x64_epi64(even, 0xD8));
         store_ints(to + 16, _mm256_permute4x64_epi64(odd, 0xD8));
+    }
+    static float largest_of_bits(__m128i m) noexcept {
+        m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4E));
+        m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xB1));
+        return std::bit_cast<float>(_mm_cvtsi128_si32(m));
     }
     static int largest_uint16(const uint16_t* x, int count) noexcept {
         const __m256i mask = _mm256_set1_epi16(0x7FFF);
