@@ -51,13 +51,12 @@ bool attends_int16_pages(const attention::Problem& problem, const tsr_node& node
            problem.shape.first_part == Int16Pages::kFirstPart;
 }
 
-// Whether the node can read its cache in the layout of byte_pages.hpp. The projected form turns rows back to canonical
-// ones.
+// Whether the node can read its cache in the layout of byte_pages.hpp.
 bool attends_byte_pages(const attention::Problem& problem, const tsr_node& node,
                         const tsr_device_info* device) noexcept {
     const tsr_tensor& k = *node.inputs[cpu::kK];
     if (!attends_in_bytes(device) || !takes_byte_pages(k.type, k.dims[0])) return false;
-    if (problem.form == attention::Form::kProjected) return true;
+    if (problem.form == attention::Form::kProjected) return problem.latent % BytePages::kBlock == 0;
     return problem.form == attention::Form::kPrefix && problem.group > attention::kFewLanes &&
            problem.shape.value % BytePages::kBlock == 0;
 }
@@ -167,8 +166,9 @@ const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device
         return nullptr;
     }
     const char* forms[] = {"plain", "value is a prefix of the key", "keys and values projected from latent rows"};
-    std::snprintf(plan->reason, sizeof plan->reason, "%s, heads of %d/%d, %s", code.arithmetic, problem.shape.key,
-                  problem.shape.value, forms[static_cast<int>(problem.form)]);
+    const bool projected_bytes = problem.form == attention::Form::kProjected && problem.byte_pages;
+    std::snprintf(plan->reason, sizeof plan->reason, "%s, heads of %d/%d, %s%s", code.arithmetic, problem.shape.key,
+                  problem.shape.value, forms[static_cast<int>(problem.form)], projected_bytes ? " in int8" : "");
     if (problem.form == attention::Form::kProjected) {
         for (const uint32_t weight : {kWk, kWv}) {
             const tsr_tensor& tensor = *canonical.node().inputs[weight];

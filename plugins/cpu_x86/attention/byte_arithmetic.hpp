@@ -58,6 +58,28 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         }
     }
 
+    // Elements first .. first + elements of the tokens of a chunk to floats, rows of tokens `stride` apart; of up to
+    // three tokens more, too.
+    static void decode(const Chunk& chunk, int64_t first, int64_t elements, int tokens, float* to,
+                       int64_t stride) noexcept {
+        for (int t = 0; t < tokens; t += BytePages::kTokens) {
+            const int8_t* codes = codes_of(chunk, t) + first * BytePages::kTokens;
+            for (int64_t e = 0; e < elements; e += kBlock) {
+                // As integers of four tokens, which vectors take apart.
+                uint32_t fours[kBlock];
+                std::memcpy(fours, codes + e * BytePages::kTokens, sizeof fours);
+                const float* scales = chunk.scales + (first + e) / kBlock * kScalesOfBlock + t;
+                for (int i = 0; i < BytePages::kTokens; ++i) {
+                    const int shift = 24 - 8 * BytePages::place_of(i);
+                    float x[kBlock];
+                    for (int n = 0; n < kBlock; ++n)
+                        x[n] = scales[i] * static_cast<float>(static_cast<int32_t>(fours[n] << shift) >> 24);
+                    std::memcpy(to + (t + i) * stride + e, x, sizeof x);
+                }
+            }
+        }
+    }
+
     // As Int16Arithmetic. A number that is not finite makes the scale of its block NaN.
     static void load_queries(const Queries& queries, const HeadShape& shape, const float* const* rows, int vectors,
                              float scale) noexcept {
@@ -103,10 +125,30 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
                        float* scores, int64_t stride, Asks&& asks) noexcept {
         for (const int end = t + count; t < end; t += kTile) {
             float* const to = scores + t * stride;
-            key_tile<true>(key_tile_of(queries, chunk, shape, 0, t), to, stride, asks.lines(shape.key / kBlock));
+            key_tile<true>(key_tile_of(queries, chunk, shape, 0, t, chunk.tile), to, stride,
+                           asks.lines(shape.key / kBlock));
             for (int v = 1; v < V; ++v)
-                key_tile<false>(key_tile_of(queries, chunk, shape, v, t), to + v * kLanes, stride,
+                key_tile<false>(key_tile_of(queries, chunk, shape, v, t, chunk.tile), to + v * kLanes, stride,
                                 asks.lines(shape.key / kBlock));
+        }
+    }
+
+    // For keys that many panels are multiplied with: rearranges those of all `tokens` tokens of a chunk, whose tile has
+    // room for them.
+    static void rearrange(const Chunk& chunk, const HeadShape& shape, int tokens) noexcept {
+        for (int t = 0; t < tokens; t += kTile) {
+            const KeyTile tile = key_tile_of({}, chunk, shape, 0, t, tile_of(chunk, shape, t));
+            for (int b = 0; b < tile.blocks; ++b) tile.rearrange(b);
+        }
+    }
+    // As scores(), of all tokens of such a chunk.
+    template <int V>
+    static void scores_of_rearranged(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int tokens,
+                                     float* scores, int64_t stride) noexcept {
+        for (int t = 0; t < tokens; t += kTile) {
+            for (int v = 0; v < V; ++v)
+                key_tile<false>(key_tile_of(queries, chunk, shape, v, t, tile_of(chunk, shape, t)),
+                                scores + t * stride + v * kLanes, stride, {nullptr, 0});
         }
     }
 
@@ -250,18 +292,26 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             });
         }
     };
-    static KeyTile key_tile_of(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int v,
-                               int t) noexcept {
+    // Rearranged keys are at `keys`.
+    static KeyTile key_tile_of(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int v, int t,
+                               uint8_t* keys) noexcept {
         const int blocks = shape.key / kBlock;
         const int64_t first = int64_t{v} * blocks * kLanes;
         return {queries.codes + first * kBlock,
                 queries.sums + first,
                 queries.scales + first,
-                chunk.codes[t / TSR_PAGE_TOKENS] + t % TSR_PAGE_TOKENS / 4 * chunk.stride,
+                codes_of(chunk, t),
                 chunk.stride,
                 chunk.scales + t,
-                chunk.tile,
+                keys,
                 blocks};
+    }
+    static uint8_t* tile_of(const Chunk& chunk, const HeadShape& shape, int t) noexcept {
+        return chunk.tile + int64_t{t} * shape.key;
+    }
+    // Of the four tokens from t on.
+    static const int8_t* codes_of(const Chunk& chunk, int t) noexcept {
+        return chunk.codes[t / TSR_PAGE_TOKENS] + t % TSR_PAGE_TOKENS / BytePages::kTokens * chunk.stride;
     }
 
     // Without kRearranges for keys that another vector of lanes has been multiplied with. Asks for a line a block.

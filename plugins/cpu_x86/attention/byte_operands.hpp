@@ -27,10 +27,11 @@ struct ByteOperands {
         float* scales;                                  // [elements / kBlock][kScalesOfBlock]
         uint8_t* tile;  // [elements / kBlock][kTile / 4][kBlock / 4][token 4][element 4]: keys' codes plus 128
     };
-    static Chunk take_chunk(Arena& arena, const HeadShape& shape) noexcept {
+    // With room for so many tokens in `tile`: one behind another.
+    static Chunk take_chunk(Arena& arena, const HeadShape& shape, int tile_tokens = kTile) noexcept {
         Chunk chunk{};
         chunk.scales = arena.take<float>(shape.padded_key() / kBlock * int64_t{kScalesOfBlock});
-        chunk.tile = arena.take<uint8_t>(int64_t{shape.padded_key()} * kTile);
+        chunk.tile = arena.take<uint8_t>(int64_t{shape.padded_key()} * tile_tokens);
         return chunk;
     }
 

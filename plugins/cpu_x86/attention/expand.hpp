@@ -2,12 +2,11 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "byte_arithmetic.hpp"
 #include "load.hpp"
 #include "operands.hpp"
 
 #include <tessera/cpu/hadamard.hpp>
-
-#include <cstring>
 
 namespace tessera::cpu_x86::attention {
 
@@ -18,10 +17,40 @@ struct Expand {
 
     // The weights of a head, as queries over latent rows.
     static void projections(const Operands& o, Scratch<Arithmetic>& scratch, int head) noexcept {
+        if constexpr (kTakesBytes) {
+            if (o.has_byte_pages()) return load_weights<Bytes>(o, scratch, head, scratch.byte_projections);
+        }
+        load_weights<Arithmetic>(o, scratch, head, scratch.projections);
+    }
+
+    static void chunk(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
+                      int tokens) noexcept {
+        if (kTakesBytes && o.has_byte_pages())
+            project_bytes(o, scratch, s, first, tokens);
+        else
+            project(o, scratch, s, first, tokens);
+        const char *keys[kChunk], *values[kChunk];
+        for (int t = 0; t < tokens; ++t) {
+            keys[t] = reinterpret_cast<const char*>(scratch.keys + t * scratch.key_stride);
+            values[t] = reinterpret_cast<const char*>(scratch.values + t * scratch.value_stride);
+        }
+        Arithmetic::load_keys(scratch.chunk, o.shape(), TSR_TYPE_F32, keys, 0, 0, tokens, 0);
+        Arithmetic::load_values(scratch.chunk, o.shape(), TSR_TYPE_F32, values, 0, tokens);
+    }
+
+  private:
+    // Rows of byte pages are multiplied in bytes: codes of q8_0 need no more, and weights, mostly of 4 to 8 bits, lose
+    // no more than q8_0 does.
+    using Bytes = ByteArithmetic<Isa>;
+    static constexpr bool kTakesBytes = requires { Isa::kByteSums; };
+
+    template <class Product>
+    static void load_weights(const Operands& o, Scratch<Arithmetic>& scratch, int head,
+                             typename Product::Queries* to) noexcept {
+        static_assert(Product::kPanel == kPanel);
         const Problem& problem = o.problem();
         const HeadShape latent = problem.latent_shape();
-        const auto load = [&](const View& weight, const PackedRows& packing, int rows, int panels,
-                              typename Arithmetic::Queries* to) {
+        const auto load = [&](const View& weight, const PackedRows& packing, int rows, int panels) {
             for (int panel = 0; panel < panels; ++panel) {
                 const float* lanes[kPanel] = {};
                 for (int i = 0; i < kPanel && panel * kPanel + i < rows; ++i) {
@@ -32,15 +61,24 @@ struct Expand {
                     if (problem.hadamard) hadamard(row, problem.latent);
                     lanes[i] = row;
                 }
-                Arithmetic::load_queries(to[panel], latent, lanes, 2, 1.0f);
+                Product::load_queries(*to++, latent, lanes, 2, 1.0f);
             }
         };
-        load(o.wk, o.state().wk, problem.projected_key(), scratch.key_panels, scratch.projections);
-        load(o.wv, o.state().wv, o.shape().value, scratch.value_panels, scratch.projections + scratch.key_panels);
+        load(o.wk, o.state().wk, problem.projected_key(), scratch.key_panels);
+        load(o.wv, o.state().wv, o.shape().value, scratch.value_panels);
     }
 
-    static void chunk(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
-                      int tokens) noexcept {
+    // scores(panel, to, stride): the products of each panel of weights with the latent rows of a chunk.
+    template <class Scores>
+    static void multiply(const Scratch<Arithmetic>& scratch, Scores&& scores) noexcept {
+        for (int i = 0; i < scratch.key_panels; ++i) scores(i, scratch.keys + i * kPanel, scratch.key_stride);
+        for (int i = 0; i < scratch.value_panels; ++i)
+            scores(scratch.key_panels + i, scratch.values + i * kPanel, scratch.value_stride);
+    }
+
+    // Keys and values of a head, to the scratch memory.
+    static void project(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
+                        int tokens) noexcept {
         const Problem& problem = o.problem();
         const HeadShape latent = problem.latent_shape();
         const tsr_type type = o.k.tensor->type;
@@ -48,61 +86,36 @@ struct Expand {
         if (o.has_int16_pages()) {
             Load<Isa, Arithmetic>::int16_keys(o, scratch.latents, latent, s, first, tokens);
         } else {
-            if (o.has_byte_pages())
-                canonical_rows(o, scratch, s, first, tokens, rows);
-            else
-                o.find_rows(o.k, s, first, tokens, rows);
+            o.find_rows(o.k, s, first, tokens, rows);
             Arithmetic::load_keys(scratch.latents, latent, type, rows, 0, 0, tokens, 0);
         }
-        for (int i = 0; i < scratch.key_panels; ++i) {
-            Arithmetic::template scores<2>(scratch.projections[i], scratch.latents, latent, 0, tokens, 0,
-                                           scratch.keys + i * kPanel, scratch.key_stride, NoAsking());
-        }
-        for (int i = 0; i < scratch.value_panels; ++i) {
-            Arithmetic::template scores<2>(scratch.projections[scratch.key_panels + i], scratch.latents, latent, 0,
-                                           tokens, 0, scratch.values + i * kPanel, scratch.value_stride, NoAsking());
-        }
-        const char *keys[kChunk], *values[kChunk];
-        for (int t = 0; t < tokens; ++t) {
-            float* key = scratch.keys + t * scratch.key_stride;
-            float* rest = key + problem.projected_key();
+        multiply(scratch, [&](int panel, float* to, int64_t stride) {
+            Arithmetic::template scores<2>(scratch.projections[panel], scratch.latents, latent, 0, tokens, 0, to,
+                                           stride, NoAsking());
+        });
+        float* rest = scratch.keys + problem.projected_key();
+        for (int t = 0; t < tokens; ++t, rest += scratch.key_stride) {
             if (o.has_int16_pages())
                 o.int16_pages.read(o.page_of_token(s, first + t), (first + t) % TSR_PAGE_TOKENS, problem.latent,
                                    o.k.dim(0), rest);
             else
                 decode(type, rows[t], problem.latent, problem.unprojected, rest);
-            keys[t] = reinterpret_cast<const char*>(key);
-            values[t] = reinterpret_cast<const char*>(scratch.values + t * scratch.value_stride);
         }
-        Arithmetic::load_keys(scratch.chunk, o.shape(), TSR_TYPE_F32, keys, 0, 0, tokens, 0);
-        Arithmetic::load_values(scratch.chunk, o.shape(), TSR_TYPE_F32, values, 0, tokens);
     }
 
-  private:
-    // Rows of byte pages, as canonical ones in the scratch memory.
-    static void canonical_rows(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
-                               int tokens, const char** rows) noexcept {
-        constexpr int kTokens = BytePages::kTokens, kBlock = BytePages::kBlock;
-        const BytePages& pages = o.byte_pages;
-        const int64_t row_bytes = pages.row_bytes();
-        for (int t = 0; t < tokens; ++t) rows[t] = scratch.cached_rows + t * row_bytes;
-        // A chunk begins with a page, so with four tokens.
-        for (int t = 0; t < tokens; t += kTokens) {
-            const char* page = o.page_of_token(s, first + t);
-            const int64_t token = (first + t) % TSR_PAGE_TOKENS;
-            const int8_t* codes = pages.codes(page) + pages.first_code(token);
-            char* to = scratch.cached_rows + t * row_bytes;
-            for (int64_t block = 0; block < pages.elements / kBlock; ++block, to += BytePages::kBlockBytes) {
-                // As integers of four tokens, which vectors take apart.
-                uint32_t fours[kBlock];
-                std::memcpy(fours, codes + block * kBlock * kTokens, sizeof fours);
-                for (int i = 0; i < kTokens; ++i) {
-                    char* const row = to + i * row_bytes;
-                    std::memcpy(row, pages.scales(page, block) + token + i, sizeof(uint16_t));
-                    const auto shift = static_cast<int>(8 * pages.first_code(i));
-                    for (int e = 0; e < kBlock; ++e) row[sizeof(uint16_t) + e] = static_cast<char>(fours[e] >> shift);
-                }
-            }
+    static void project_bytes(const Operands& o, Scratch<Arithmetic>& scratch, const Segment& s, int32_t first,
+                              int tokens) noexcept {
+        if constexpr (kTakesBytes) {
+            const Problem& problem = o.problem();
+            const HeadShape latent = problem.latent_shape();
+            Load<Isa, Bytes>::byte_pages(o, scratch.byte_latents, s, first, tokens);
+            Bytes::rearrange(scratch.byte_latents, latent, tokens);
+            multiply(scratch, [&](int panel, float* to, int64_t stride) {
+                Bytes::template scores_of_rearranged<2>(scratch.byte_projections[panel], scratch.byte_latents, latent,
+                                                        tokens, to, stride);
+            });
+            Bytes::decode(scratch.byte_latents, problem.latent, problem.unprojected, tokens,
+                          scratch.keys + problem.projected_key(), scratch.key_stride);
         }
     }
 

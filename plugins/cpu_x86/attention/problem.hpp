@@ -22,7 +22,6 @@ struct Problem {
     int latent = 0;                // projected: elements of the cached row that are multiplied with the weights
     int unprojected = 0;           // projected: elements after them that are part of every head's key as they are
     int64_t weight_row_bytes = 0;  // projected: of the larger canonical row of the weights
-    int64_t cached_row_bytes = 0;  // of a canonical row of the k cache
     HeadShape shape;               // of a head, as it is attended
     float scale = 1;
     int64_t max_rows = 0;
@@ -33,13 +32,18 @@ struct Problem {
     bool byte_pages = false;  // the cache is in the layout of byte_pages.hpp; set where that is known
 
     int projected_key() const noexcept { return shape.key - unprojected; }
-    HeadShape latent_shape() const noexcept {
-        HeadShape s;
-        s.key = s.first_part = latent;
-        return s;
-    }
+    // projected: what is multiplied with the weights, and the whole cached row.
+    HeadShape latent_shape() const noexcept { return shape_of(latent); }
+    HeadShape row_shape() const noexcept { return shape_of(latent + unprojected); }
     // Multiplications of one row with one token, expansion aside.
     double macs_a_token() const noexcept { return static_cast<double>(heads) * (shape.key + shape.value); }
+
+  private:
+    static HeadShape shape_of(int elements) noexcept {
+        HeadShape s;
+        s.key = s.first_part = elements;
+        return s;
+    }
 };
 
 // Checks and reads a node; false after a refusal.
@@ -69,7 +73,6 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
     p.max_tokens =
         std::min(sdk::int_attribute(node, "max_tokens", INT64_MAX), check.at(kPageTable).dims[0] * TSR_PAGE_TOKENS);
     const tsr_tensor& k = check.at(kK);
-    p.cached_row_bytes = static_cast<int64_t>(format_bytes(k.type, static_cast<size_t>(k.dims[0])));
     p.exact = k.type == TSR_TYPE_F32;
     switch (shape.form) {
         case Form::kPlain:

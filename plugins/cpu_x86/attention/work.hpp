@@ -8,6 +8,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "byte_operands.hpp"
 #include "problem.hpp"
 
 #include <tessera/kernel.h>
@@ -128,12 +129,15 @@ struct Panel {
 // Scratch of a worker that is not a panel's.
 template <class Arithmetic>
 struct Scratch {
+    using Bytes = ByteOperands<Arithmetic::kLanes>;
     typename Arithmetic::Chunk chunk;
     typename Arithmetic::Weights weights;
-    // projected only
+    // projected only: latent rows, and the weights of a head as queries over them
     typename Arithmetic::Chunk latents;
     typename Arithmetic::Queries* projections;
-    char* cached_rows;   // [kChunk] canonical rows, made from byte pages
+    // the same over byte pages, instead
+    typename Bytes::Chunk byte_latents;
+    typename Bytes::Queries* byte_projections;
     char* group_rows;    // [kMaximumGroupRows] canonical rows of a weight
     float* weight_rows;  // [lanes][padded latent]
     float* keys;         // [kChunk + kChunkPadding][key_stride]
@@ -146,24 +150,35 @@ struct Scratch {
         s.chunk = Arithmetic::take_chunk(arena, problem.shape);
         s.weights = Arithmetic::take_weights(arena);
         if (problem.form != Form::kProjected) return s;
-        const HeadShape latent = problem.latent_shape();
         constexpr int kPanel = Arithmetic::kPanel;
-        s.latents = Arithmetic::take_chunk(arena, latent);
         s.key_panels = (problem.projected_key() + kPanel - 1) / kPanel;
         s.value_panels = (problem.shape.value + kPanel - 1) / kPanel;
         s.key_stride = std::max(s.key_panels * kPanel, problem.shape.padded_key());
         s.value_stride = s.value_panels * kPanel;
-        if (problem.byte_pages) s.cached_rows = arena.take<char>(kChunk * problem.cached_row_bytes);
+        const int latent = problem.latent_shape().padded_key();
         s.group_rows = arena.take<char>(kMaximumGroupRows * problem.weight_row_bytes);
-        s.weight_rows = arena.take<float>(int64_t{kPanel} * latent.padded_key());
+        s.weight_rows = arena.take<float>(int64_t{kPanel} * latent);
         s.keys = arena.take<float>((kChunk + kChunkPadding) * s.key_stride);
         s.values = arena.take<float>((kChunk + kChunkPadding) * s.value_stride);
-        s.projections = arena.take<typename Arithmetic::Queries>(s.key_panels + s.value_panels);
-        for (int i = 0; i < s.key_panels + s.value_panels; ++i) {
-            const auto queries = Arithmetic::take_queries(arena, latent.padded_key());
-            if (s.projections) s.projections[i] = queries;
+        if (problem.byte_pages) {
+            s.byte_latents = Bytes::take_chunk(arena, problem.row_shape(), kChunk);
+            s.byte_projections = take_panels<Bytes>(arena, s.key_panels + s.value_panels, latent);
+        } else {
+            s.latents = Arithmetic::take_chunk(arena, problem.latent_shape());
+            s.projections = take_panels<Arithmetic>(arena, s.key_panels + s.value_panels, latent);
         }
         return s;
+    }
+
+  private:
+    template <class Product>
+    static typename Product::Queries* take_panels(Arena& arena, int count, int padded_elements) noexcept {
+        auto* panels = arena.take<typename Product::Queries>(count);
+        for (int i = 0; i < count; ++i) {
+            const auto queries = Product::take_queries(arena, padded_elements);
+            if (panels) panels[i] = queries;
+        }
+        return panels;
     }
 };
 

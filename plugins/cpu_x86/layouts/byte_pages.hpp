@@ -34,8 +34,10 @@ struct BytePages {
     // Of the code of a token's first element, in codes(). Those of the next elements are kTokens apart.
     int64_t first_code(int64_t token) const noexcept {
         const int64_t within = token % kTokens;
-        return (token - within) * elements + within % 2 * 2 + within / 2;
+        return (token - within) * elements + place_of(static_cast<int>(within));
     }
+    // Of a token's code among those of its four.
+    static constexpr int place_of(int within) noexcept { return within % 2 * 2 + within / 2; }
 
     // Block `block` of row `token` of a page, from a canonical one. Writes no byte of another row, so that rows can be
     // written by different threads.
