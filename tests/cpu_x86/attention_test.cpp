@@ -440,28 +440,43 @@ TEST(AttentionRun, WhatIsNoNumberInTheCacheIsNoneInTheResults) {
     }
 }
 
-// A NaN in an input of a prompt (queries, cache, weights) reaches its results, too.
-TEST(AttentionRun, NansInInputsOfPromptsReachTheResults) {
-    const Setting prefix{"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{100, 40}}};
-    const Setting projected{"", Form::kProjected, TSR_TYPE_F16, 2, 1, 192, 128, 512, TSR_TYPE_F32, {{100, 40}}};
-    const Setting general{"", Form::kProjected, TSR_TYPE_F16, 2, 1, 48, 20, 48, TSR_TYPE_F32, {{100, 40}}};
-    for (Setting setting : {prefix, projected, general}) {
+// A NaN in an input of a prompt (queries, cache, weights) reaches the results that depend on it; one of a cached token
+// changes none before that.
+TEST(AttentionRun, NansInInputsOfPromptsReachTheirResults) {
+    constexpr int kRows = 140, kToken = 56;  // of each page
+    const Setting prefix{"", Form::kPrefix, TSR_TYPE_F16, 16, 1, 576, 512, 0, 0, {{0, kRows}}};
+    const Setting projected{"", Form::kProjected, TSR_TYPE_F16, 2, 1, 192, 128, 512, TSR_TYPE_F32, {{0, kRows}}};
+    const Setting general{"", Form::kProjected, TSR_TYPE_F16, 2, 1, 48, 20, 48, TSR_TYPE_F32, {{0, kRows}}};
+    const Setting plain{"", Form::kPlain, TSR_TYPE_F16, 12, 2, 64, 64, 0, 0, {{0, kRows}}};
+    for (Setting setting : {prefix, projected, general, plain}) {
         for (const tsr_type type : {TSR_TYPE_F16, TSR_TYPE_Q8_0}) {
             for (const bool own : {false, true}) {
                 setting.type = type;
                 setting.own_layout = own;
                 if (own && !has_own_layout(setting)) continue;
-                for (const size_t input : {size_t{0}, size_t{1}, size_t{6}, size_t{7}}) {
-                    if (input > 1 && setting.form != Form::kProjected) continue;
-                    AttentionCase at(setting);
+                for (const size_t input : {0, 1, 2, 6, 7}) {
+                    if (input == 2 && setting.form != Form::kPlain) continue;
+                    if (input > 2 && setting.form != Form::kProjected) continue;
+                    const bool cache = input == 1 || input == 2;
+                    AttentionCase usual(setting), at(setting);
                     Operand& o = at.node.input(input);
-                    const uint32_t nan = input == 1 ? 0x7E00 : 0x7FC00000;
+                    const uint32_t nan = cache ? 0x7E00 : 0x7FC00000;
                     for (int64_t i = 0; i < o.tensor.dims[2]; ++i)
-                        std::memcpy(o.data() + i * o.tensor.strides[2] + o.tensor.strides[1], &nan, input == 1 ? 2 : 4);
-                    if (lacks_layout(at)) continue;
-                    EXPECT_TRUE(std::ranges::any_of(at.tested(2), [](float x) { return x != x; }))
-                        << cpu::format_name(type) << (own ? " in its own layout" : "") << ", " << setting.dk
-                        << ", input " << input;
+                        std::memcpy(o.data() + i * o.tensor.strides[2] + (cache ? kToken : 1) * o.tensor.strides[1],
+                                    &nan, cache ? 2 : 4);
+                    if (lacks_layout(at) || lacks_layout(usual)) continue;
+                    const auto got = at.tested(2), wanted = usual.tested(2);
+                    const std::string what = std::string(cpu::format_name(type)) + (own ? " in its own layout" : "") +
+                                             ", " + std::to_string(setting.dk) + ", input " + std::to_string(input);
+                    const auto row = static_cast<std::ptrdiff_t>(got.size()) / kRows;
+                    for (std::ptrdiff_t r = 0; r < kRows; ++r) {
+                        const auto begin = got.begin() + r * row;
+                        if (cache && r < kToken)
+                            EXPECT_TRUE(std::equal(begin, begin + row, wanted.begin() + r * row)) << what << ", " << r;
+                        else
+                            EXPECT_TRUE(std::any_of(begin, begin + row, [](float x) { return x != x; }))
+                                << what << ", " << r;
+                    }
                 }
             }
         }

@@ -1,7 +1,8 @@
 // Attention in bytes over a cache of q8_0 in the layout of byte_pages.hpp, whose codes are multiplied as they are:
 // nothing is converted but scales, and keys are rearranged, sixteen bytes by sixteen.
 //
-// Queries are rounded as the cache rounds keys: to 8 bits, with a scale for 32 elements. Weights have 15 bits, in a
+// Queries are rounded as the cache rounds keys: to 8 bits, with a scale for 32 elements; so are weights that keys and
+// values of each head are computed with (expand.hpp), as queries over latent rows. Weights of tokens have 15 bits, in a
 // high and a low byte that are multiplied one after the other; the scale of the value's block is multiplied into them.
 // Where high bytes alone are precise enough for a lane in a chunk, they are all of its weights. So arithmetic adds no
 // more to the error of a result than storing rows in q8_0 did.
@@ -22,6 +23,12 @@
 #include <cstring>
 
 namespace tessera::cpu_x86::attention {
+
+// Whether a vector unit has what ByteArithmetic needs.
+template <class Isa>
+inline constexpr bool kMultipliesBytes = requires {
+    Isa::kByteSums;
+};
 
 // The same interface as Int16Arithmetic where both have a function. For values that are a prefix of keys, whole blocks
 // of both.
@@ -58,8 +65,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         }
     }
 
-    // Elements first .. first + elements of the tokens of a chunk to floats, rows of tokens `stride` apart; of up to
-    // three tokens more, too.
+    // Elements first .. first + elements (whole blocks) of the tokens of a chunk to floats, rows of tokens `stride`
+    // apart; of up to three tokens more, too.
     static void decode(const Chunk& chunk, int64_t first, int64_t elements, int tokens, float* to,
                        int64_t stride) noexcept {
         for (int t = 0; t < tokens; t += BytePages::kTokens) {
@@ -292,7 +299,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             });
         }
     };
-    // Rearranged keys are at `keys`.
+    // `keys`: where rearranged keys are, or will be.
     static KeyTile key_tile_of(const Queries& queries, const Chunk& chunk, const HeadShape& shape, int v, int t,
                                uint8_t* keys) noexcept {
         const int blocks = shape.key / kBlock;
@@ -314,7 +321,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
         return chunk.codes[t / TSR_PAGE_TOKENS] + t % TSR_PAGE_TOKENS / BytePages::kTokens * chunk.stride;
     }
 
-    // Without kRearranges for keys that another vector of lanes has been multiplied with. Asks for a line a block.
+    // Without kRearranges for keys that have been rearranged: for another vector of lanes, or by rearrange(). Asks for
+    // a line a block.
     template <bool kRearranges>
     [[gnu::noinline, gnu::flatten]] static void key_tile(const KeyTile& tile, float* scores, int64_t stride,
                                                          Lines lines) noexcept {

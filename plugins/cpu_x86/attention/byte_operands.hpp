@@ -27,7 +27,7 @@ struct ByteOperands {
         float* scales;                                  // [elements / kBlock][kScalesOfBlock]
         uint8_t* tile;  // [elements / kBlock][kTile / 4][kBlock / 4][token 4][element 4]: keys' codes plus 128
     };
-    // With room for so many tokens in `tile`: one behind another.
+    // With room for so many tokens in `tile`: tiles of kTile one behind another.
     static Chunk take_chunk(Arena& arena, const HeadShape& shape, int tile_tokens = kTile) noexcept {
         Chunk chunk{};
         chunk.scales = arena.take<float>(shape.padded_key() / kBlock * int64_t{kScalesOfBlock});

@@ -10,7 +10,8 @@
 
 namespace tessera::cpu_x86::attention {
 
-// One row of `elements` floats to `type`; the bits are those of encode_row for finite numbers.
+// One row of `elements` floats to `type`; the bits are those of encode_row for finite numbers. Others make their block
+// of q8_0 NaN.
 template <class Isa>
 void encode_cache_row(tsr_type type, const float* x, int64_t elements, char* to) noexcept {
     constexpr int64_t kLanes = Isa::kLanes;
@@ -19,7 +20,7 @@ void encode_cache_row(tsr_type type, const float* x, int64_t elements, char* to)
     } else if (type == TSR_TYPE_Q8_0) {
         for (int64_t i = 0; i < elements; i += 32, to += 34) {
             const float d = Isa::largest_of_floats(x + i, 32) / 127.0f;
-            const uint16_t scale = f32_to_f16(d);
+            const uint16_t scale = f32_to_f16(d + d * 0.0f);  // an infinity gives NaN
             std::memcpy(to, &scale, 2);
             Isa::to_bytes(reinterpret_cast<int8_t*>(to + 2), x + i, d == 0.0f ? 0.0f : 1.0f / d);
         }

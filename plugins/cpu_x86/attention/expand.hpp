@@ -42,7 +42,7 @@ struct Expand {
     // Rows of byte pages are multiplied in bytes: codes of q8_0 need no more, and weights, mostly of 4 to 8 bits, lose
     // no more than q8_0 does.
     using Bytes = ByteArithmetic<Isa>;
-    static constexpr bool kTakesBytes = requires { Isa::kByteSums; };
+    static constexpr bool kTakesBytes = kMultipliesBytes<Isa>;
 
     template <class Product>
     static void load_weights(const Operands& o, Scratch<Arithmetic>& scratch, int head,

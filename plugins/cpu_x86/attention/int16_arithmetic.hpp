@@ -193,13 +193,15 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
         for (int v = 0; v < V; ++v) {
             float* x = weights.scores + v * kLanes;
             Floats highest = Isa::splat(kHidden);
-            // A score that is no number is no maximum, but makes the sum none either, by way of `none`.
+            // A NaN among scores is no maximum, but makes the sum NaN by way of `none`; one among scales by way of
+            // `weighted`. A hidden token's scale may be one: its weight is zero all the same.
             for (int t = 0; t < tokens; ++t) highest = Isa::maximum(Isa::load(x + t * kWidth), highest);
             Floats total = Isa::zero(), none = Isa::zero(), weighted = Isa::splat(1e-37f), largest = Isa::splat(1e-37f);
             for (int t = 0; t < tokens; ++t) {
                 const Floats score = Isa::load(x + t * kWidth);
                 const Floats e = exp_not_positive<Isa>(Isa::subtract(score, highest));
-                const Floats w = Isa::multiply(e, Isa::broadcast(chunk.value_scales + t));
+                const Floats w = Isa::where_not_less(score, Isa::splat(kHidden / 2),
+                                                     Isa::multiply(e, Isa::broadcast(chunk.value_scales + t)));
                 total = Isa::add(total, e);
                 none = Isa::fma(score, Isa::zero(), none);
                 weighted = Isa::add(weighted, w);
@@ -209,7 +211,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
             const Floats factor = Isa::minimum(Isa::divide(Isa::splat(kLargestSum), weighted),
                                                Isa::divide(Isa::splat(kLargestInt16), largest));
             Isa::store(top + v * kLanes, highest);
-            Isa::store(sum + v * kLanes, Isa::add(total, none));
+            Isa::store(sum + v * kLanes, Isa::add(total, Isa::fma(weighted, Isa::zero(), none)));
             Isa::store(step + v * kLanes, Isa::divide(Isa::splat(1.0f), factor));
             for (int t = 0; t < tokens; t += 2) {
                 const Floats a = Isa::multiply(Isa::load(x + t * kWidth), factor);

@@ -132,10 +132,10 @@ struct Scratch {
     using Bytes = ByteOperands<Arithmetic::kLanes>;
     typename Arithmetic::Chunk chunk;
     typename Arithmetic::Weights weights;
-    // projected only: latent rows, and the weights of a head as queries over them
+    // The rest is for the projected form. Latent rows, and the weights of a head as queries over them:
     typename Arithmetic::Chunk latents;
     typename Arithmetic::Queries* projections;
-    // the same over byte pages, instead
+    // or, over byte pages, these instead:
     typename Bytes::Chunk byte_latents;
     typename Bytes::Queries* byte_projections;
     char* group_rows;    // [kMaximumGroupRows] canonical rows of a weight

@@ -99,11 +99,11 @@ template <class Block>
 inline void encode_centred(const float* in, Block& block, int centre) noexcept {
     const float d = extreme(in) / static_cast<float>(-centre);
     const float inverse_d = inverse(d);
+    block.d = scale(in, d);
     uint8_t codes[kSmallBlock];
     for (int j = 0; j < kSmallBlock; ++j) {
         codes[j] = code(rounded_product(in[j], inverse_d) + (static_cast<float>(centre) + 0.5f), 2 * centre - 1);
     }
-    block.d = scale(in, d);
     store_codes(block, codes);
 }
 
@@ -113,11 +113,11 @@ inline void encode_from_minimum(const float* in, Block& block, int highest) noex
     const Range r = range(in);
     const float d = (r.maximum - r.minimum) / static_cast<float>(highest);
     const float inverse_d = inverse(d);
+    block.d = scale(in, d);
+    block.m = f32_to_f16(r.minimum);
     uint8_t codes[kSmallBlock];
     for (int j = 0; j < kSmallBlock; ++j)
         codes[j] = code(rounded_product(in[j] - r.minimum, inverse_d) + 0.5f, highest);
-    block.d = scale(in, d);
-    block.m = f32_to_f16(r.minimum);
     store_codes(block, codes);
 }
 
@@ -144,6 +144,7 @@ inline void encode(const float* in, BlockQ5_1& block) noexcept {
 inline void encode(const float* in, BlockQ8_0& block) noexcept {
     const float d = encode_detail::largest_magnitude(in) / 127.0f;
     const float inverse_d = encode_detail::inverse(d);
+    block.d = encode_detail::scale(in, d);
     for (int j = 0; j < kSmallBlock; ++j) {
         const float x = in[j] * inverse_d;
         const float held = fabsf(x) < 127.5f ? x : 0.0f;
@@ -151,7 +152,6 @@ inline void encode(const float* in, BlockQ8_0& block) noexcept {
         constexpr uint32_t kSign = 0x80000000u, kBelowHalf = bit_cast<uint32_t>(0.49999997f);
         block.qs[j] = static_cast<int8_t>(held + bit_cast<float>((bit_cast<uint32_t>(held) & kSign) | kBelowHalf));
     }
-    block.d = encode_detail::scale(in, d);
 }
 
 // The extreme value takes the code of largest magnitude, the others the nearest; then the scale that fits these codes

@@ -4,6 +4,8 @@
 // codes (four neighbouring columns), or one integer or float result. The including file brings the compiler flags.
 #pragma once
 
+#include <tessera/cpu/isa/magnitudes.hpp>
+
 #include <immintrin.h>
 
 #include <cstdint>
@@ -248,10 +250,7 @@ struct Avx2 {
         const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
         __m256i m = _mm256_and_si256(mask, load(x));
         for (int i = 8; i < 32; i += 8) m = _mm256_max_epi32(m, _mm256_and_si256(mask, load(x + i)));
-        __m128i h = _mm_max_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1));
-        h = _mm_max_epi32(h, _mm_shuffle_epi32(h, 0x4E));
-        h = _mm_max_epi32(h, _mm_shuffle_epi32(h, 0xB1));
-        return _mm_cvtss_f32(_mm_castsi128_ps(h));
+        return largest_magnitude(m);
     }
     // codes = round(x * inverse), halves to even; the products must lie within +-127.
     static void quantize_32(const float* x, float inverse, int8_t* codes) noexcept {

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/cpu/isa/avx_vnni_instructions.hpp>
+#include <tessera/cpu/isa/magnitudes.hpp>
 
 #include <immintrin.h>
 
@@ -194,7 +195,7 @@ struct Avx2Vectors {
             const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
             m = _mm256_max_epi32(m, _mm256_and_si256(v, mask));
         }
-        return largest_of_bits(_mm_max_epi32(_mm256_castsi256_si128(m), _mm256_extracti128_si256(m, 1)));
+        return largest_magnitude(m);
     }
     // Floats in [-32768, 32767], rounded.
     static void to_int16(int16_t* p, Floats v) noexcept {
@@ -261,11 +262,6 @@ struct Avx2Vectors {
         const __m256i odd = _mm256_packs_epi32(_mm256_cvtps_epi32(b), _mm256_cvtps_epi32(d));
         store_ints(to, _mm256_permute4x64_epi64(even, 0xD8));
         store_ints(to + 16, _mm256_permute4x64_epi64(odd, 0xD8));
-    }
-    static float largest_of_bits(__m128i m) noexcept {
-        m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0x4E));
-        m = _mm_max_epi32(m, _mm_shuffle_epi32(m, 0xB1));
-        return std::bit_cast<float>(_mm_cvtsi128_si32(m));
     }
     static int largest_uint16(const uint16_t* x, int count) noexcept {
         const __m256i mask = _mm256_set1_epi16(0x7FFF);

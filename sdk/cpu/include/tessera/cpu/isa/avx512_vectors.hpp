@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/cpu/isa/avx512_instructions.hpp>
+#include <tessera/cpu/isa/magnitudes.hpp>
 
 #include <immintrin.h>
 
@@ -140,11 +141,7 @@ struct Avx512Vectors {
         const __m512i mask = _mm512_set1_epi32(0x7FFFFFFF);
         __m512i m = _mm512_setzero_si512();
         for (int i = 0; i < count; i += 16) m = _mm512_max_epi32(m, _mm512_and_si512(_mm512_loadu_si512(x + i), mask));
-        const __m256i half = _mm256_max_epi32(_mm512_castsi512_si256(m), _mm512_extracti64x4_epi64(m, 1));
-        __m128i h = _mm_max_epi32(_mm256_castsi256_si128(half), _mm256_extracti128_si256(half, 1));
-        h = _mm_max_epi32(h, _mm_shuffle_epi32(h, 0x4E));
-        h = _mm_max_epi32(h, _mm_shuffle_epi32(h, 0xB1));
-        return std::bit_cast<float>(_mm_cvtsi128_si32(h));
+        return largest_magnitude(_mm256_max_epi32(_mm512_castsi512_si256(m), _mm512_extracti64x4_epi64(m, 1)));
     }
     static void to_int16(int16_t* p, Floats v) noexcept {
         _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm512_cvtsepi32_epi16(_mm512_cvtps_epi32(v)));
