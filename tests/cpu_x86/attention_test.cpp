@@ -680,12 +680,14 @@ TEST(CacheWrite, WritesTheLayoutThatAttentionReads) {
     }
 }
 
-// A NaN is cached as such, or makes its block NaN.
-TEST(CacheWrite, KeepsNans) {
+// What is not finite is so in the cache, too.
+TEST(CacheWrite, KeepsNansAndInfinities) {
     for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0,
                                 TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {
         constexpr int kElements = 64;
-        for (int at = 0; at < 32; ++at) {
+        for (int i = 0; i < 96; ++i) {
+            constexpr float kInfinity = std::numeric_limits<float>::infinity();
+            const int at = i % 32;
             NodeCase node(TSR_OP_CACHE_WRITE);
             float* x = node.add(true, TSR_TYPE_F32, {kElements, 1}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS).floats();
             node.add(true, TSR_TYPE_I32, {1}, TSR_ROLE_INPUT, TSR_RANGE_ROWS).integers()[0] = 0;
@@ -693,12 +695,12 @@ TEST(CacheWrite, KeepsNans) {
             node.add(true, TSR_TYPE_I32, {1, 1}, TSR_ROLE_INPUT).integers()[0] = 0;
             node.add(false, type, {kElements, 64, 1}, TSR_ROLE_CACHE);
             std::fill_n(x, kElements, 0.5f);
-            x[at] = std::numeric_limits<float>::quiet_NaN();
+            x[at] = i < 32 ? std::numeric_limits<float>::quiet_NaN() : i < 64 ? kInfinity : -kInfinity;
             const tsr_range ranges[TSR_RANGE_COUNT] = {{0, 1}, {0, 0}, {0, 0}, {0, 0}};
             node.run_kernel(kernel_of(TSR_OP_CACHE_WRITE), 1, ranges);
             float row[kElements];
             cpu::decode_row(type, node.output().data(), kElements, row);
-            EXPECT_TRUE(row[at] != row[at]) << cpu::format_name(type) << ", element " << at;
+            EXPECT_FALSE(std::isfinite(row[at])) << cpu::format_name(type) << ", " << x[at] << " at " << at;
             EXPECT_EQ(row[kElements - 1], row[kElements - 2]) << cpu::format_name(type);
         }
     }

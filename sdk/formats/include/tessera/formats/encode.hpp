@@ -1,6 +1,6 @@
 // f32 to blocks, in plain C++; of q8_0, q4 and q5 bit for bit as the public `gguf` package does it for finite input (it
-// has no encoder of q6_0 and iq4_nl). A number that is not finite makes the scale of its block NaN, so that it is not
-// lost.
+// has no encoder of q6_0 and iq4_nl). A number that is not finite makes the scale of its block not finite either, so
+// that it is not lost.
 #pragma once
 
 #include <tessera/formats/blocks.hpp>
@@ -27,47 +27,44 @@ inline uint8_t code(float value, int highest) noexcept {
     return value >= static_cast<float>(highest) ? static_cast<uint8_t>(highest) : static_cast<uint8_t>(value);
 }
 
-// The scale of a block: `d`, or NaN if a number of the block is not finite.
-inline uint16_t scale(const float* in, float d) noexcept {
-    constexpr uint32_t kExponent = 0x7F800000;
-    uint32_t finite = 1;
-    for (int j = 0; j < kSmallBlock; ++j) finite &= (bit_cast<uint32_t>(in[j]) & kExponent) != kExponent;
-    return finite ? f32_to_f16(d) : uint16_t{0x7E00};
-}
+// Magnitudes are compared by their bits: without signs these are in the order of magnitudes, NaNs behind all others.
 
 // The value of largest magnitude, with its sign; the first of several.
 inline float extreme(const float* in) noexcept {
-    float best = in[0];
+    uint32_t best = bit_cast<uint32_t>(in[0]);
     for (int j = 1; j < kSmallBlock; ++j) {
-        if (fabsf(in[j]) > fabsf(best)) best = in[j];
+        const uint32_t bits = bit_cast<uint32_t>(in[j]);
+        if (bits << 1 > best << 1) best = bits;
     }
-    return best;
+    return bit_cast<float>(best);
 }
 
 // Of several lanes, so that compilers can use vectors.
 inline float largest_magnitude(const float* in) noexcept {
     constexpr int kLanes = 8;
-    float largest[kLanes] = {};
+    uint32_t largest[kLanes] = {};
     for (int j = 0; j < kSmallBlock; j += kLanes) {
         for (int lane = 0; lane < kLanes; ++lane) {
-            const float magnitude = fabsf(in[j + lane]);
+            const uint32_t magnitude = bit_cast<uint32_t>(in[j + lane]) & 0x7FFFFFFFu;
             largest[lane] = magnitude > largest[lane] ? magnitude : largest[lane];
         }
     }
     for (int lane = 1; lane < kLanes; ++lane) largest[0] = largest[lane] > largest[0] ? largest[lane] : largest[0];
-    return largest[0];
+    return bit_cast<float>(largest[0]);
 }
 
 struct Range {
     float minimum;
     float maximum;
+    float not_finite;  // NaN if a number is not, else zero
 };
 
 inline Range range(const float* in) noexcept {
-    Range r{in[0], in[0]};
+    Range r{in[0], in[0], in[0] * 0.0f};
     for (int j = 1; j < kSmallBlock; ++j) {
         if (in[j] < r.minimum) r.minimum = in[j];
         if (in[j] > r.maximum) r.maximum = in[j];
+        r.not_finite += in[j] * 0.0f;
     }
     return r;
 }
@@ -99,11 +96,11 @@ template <class Block>
 inline void encode_centred(const float* in, Block& block, int centre) noexcept {
     const float d = extreme(in) / static_cast<float>(-centre);
     const float inverse_d = inverse(d);
-    block.d = scale(in, d);
     uint8_t codes[kSmallBlock];
     for (int j = 0; j < kSmallBlock; ++j) {
         codes[j] = code(rounded_product(in[j], inverse_d) + (static_cast<float>(centre) + 0.5f), 2 * centre - 1);
     }
+    block.d = f32_to_f16(d);
     store_codes(block, codes);
 }
 
@@ -111,13 +108,13 @@ inline void encode_centred(const float* in, Block& block, int centre) noexcept {
 template <class Block>
 inline void encode_from_minimum(const float* in, Block& block, int highest) noexcept {
     const Range r = range(in);
-    const float d = (r.maximum - r.minimum) / static_cast<float>(highest);
+    const float d = (r.maximum - r.minimum) / static_cast<float>(highest) + r.not_finite;
     const float inverse_d = inverse(d);
-    block.d = scale(in, d);
-    block.m = f32_to_f16(r.minimum);
     uint8_t codes[kSmallBlock];
     for (int j = 0; j < kSmallBlock; ++j)
         codes[j] = code(rounded_product(in[j] - r.minimum, inverse_d) + 0.5f, highest);
+    block.d = f32_to_f16(d);
+    block.m = f32_to_f16(r.minimum);
     store_codes(block, codes);
 }
 
@@ -144,7 +141,6 @@ inline void encode(const float* in, BlockQ5_1& block) noexcept {
 inline void encode(const float* in, BlockQ8_0& block) noexcept {
     const float d = encode_detail::largest_magnitude(in) / 127.0f;
     const float inverse_d = encode_detail::inverse(d);
-    block.d = encode_detail::scale(in, d);
     for (int j = 0; j < kSmallBlock; ++j) {
         const float x = in[j] * inverse_d;
         const float held = fabsf(x) < 127.5f ? x : 0.0f;
@@ -152,6 +148,7 @@ inline void encode(const float* in, BlockQ8_0& block) noexcept {
         constexpr uint32_t kSign = 0x80000000u, kBelowHalf = bit_cast<uint32_t>(0.49999997f);
         block.qs[j] = static_cast<int8_t>(held + bit_cast<float>((bit_cast<uint32_t>(held) & kSign) | kBelowHalf));
     }
+    block.d = f32_to_f16(d);
 }
 
 // The extreme value takes the code of largest magnitude, the others the nearest; then the scale that fits these codes
@@ -170,7 +167,7 @@ inline void encode(const float* in, BlockIq4Nl& block) noexcept {
         products += in[j] * value;
         squares += value * value;
     }
-    block.d = encode_detail::scale(in, products / squares);
+    block.d = f32_to_f16(products / squares);
     for (int j = 0; j < 16; ++j) block.qs[j] = static_cast<uint8_t>(codes[j] | codes[j + 16] << 4);
 }
 
