@@ -9,4 +9,9 @@ target_compile_options(tessera_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-fpch-
 if(TSR_SANITIZE)
     add_compile_options(-fsanitize=${TSR_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     add_link_options(-fsanitize=${TSR_SANITIZE})
+    # To check the type of an object this opens a pipe, and where that fails it takes the object for a bad one: a server
+    # that may open no more files, as one is tested, would end.
+    if(TSR_SANITIZE MATCHES undefined)
+        add_compile_options(-fno-sanitize=vptr)
+    endif()
 endif()
