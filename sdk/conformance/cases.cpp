@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <map>
 
 namespace tessera::conformance {
@@ -176,6 +177,12 @@ void signs(const std::string& op, tsr_type type, int64_t k, float size, const ch
     }
 }
 
+// One row with a NaN, which kernels that quantise rows could lose.
+void put_nan(Case& c) {
+    Operand& x = c.operand(0);
+    x.floats(x.rows() / 2)[x.tensor.dims[0] - 3] = std::numeric_limits<float>::quiet_NaN();
+}
+
 void matmul(const std::string& op, const Use& use) {
     struct Size {
         int64_t n, batch, rows, gap;
@@ -232,6 +239,18 @@ void matmul(const std::string& op, const Use& use) {
         // Blocks of 32 in whole eights too, which kernels may take together.
         for (int64_t k = 2 * block_of(type); block_of(type) > 1 && k <= 512; k *= 8)
             signs(op, type, k, weight_size(k), "signs", use);
+        for (const int64_t rows : {1, 6, 60}) {
+            const int64_t k = row_lengths(type).back(), n = 17;
+            Case c(op, text("%s NaN k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+                            static_cast<long long>(n), static_cast<long long>(rows)));
+            c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+            c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
+            c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
+            put_nan(c);
+            c.tolerance = tolerance_of(type);
+            c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+        }
         // Rows that kernels read in several parts, the last of which is not whole.
         if (const int64_t block = block_of(type); block > 1) {
             const int64_t k = block == 32 ? 261 * block : 33 * block, n = 9;
@@ -285,6 +304,9 @@ void matmul_group(const std::string& op, const Use& use) {
             for (const int64_t n : {16, 40, 8}) c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
             c.tolerance = tolerance_of(type);
             c.row_ranges(static_cast<int32_t>(rows));
+            use(c);
+            c.name += " NaN";
+            put_nan(c);
             use(c);
         }
     }
@@ -382,6 +404,9 @@ void feed_forward(const std::string& op, const Use& use) {
             const Network network{type, k, f, n, rows, experts, used};
             add_operands(c, network, routed, [&](Operand& ids) { fill_ids(ids, experts); });
             use(c);
+            c.name += " NaN";
+            put_nan(c);
+            use(c);
         }
     }
 }
@@ -430,6 +455,9 @@ void matmul_id(const std::string& op, const Use& use) {
                 c.output("out", TSR_TYPE_F32, {n, used, rows}, kRows);
                 c.tolerance = tolerance_of(type);
                 c.row_ranges(static_cast<int32_t>(rows));
+                use(c);
+                c.name += " NaN";
+                put_nan(c);
                 use(c);
             }
         }

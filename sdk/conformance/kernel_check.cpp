@@ -152,9 +152,12 @@ tsr_run arguments(const Storage& storage, const Ranges& ranges, GuardedBuffer& w
     return run;
 }
 
+// Of elements that are finite; others are compared by themselves.
 double distance(const float* a, const float* b, size_t n) {
     double sum = 0;
-    for (size_t i = 0; i < n; ++i) sum += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
+    for (size_t i = 0; i < n; ++i) {
+        if (std::isfinite(b[i])) sum += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
+    }
     return sum;
 }
 
@@ -333,13 +336,15 @@ void compare(const Case& of, const Ranges& ranges, const Result& got, const Resu
             formats::decode_row(operand.tensor.type, is, elements, a.data());
             formats::decode_row(operand.tensor.type, should, elements, b.data());
             for (size_t e = 0; e < elements; ++e) {
-                if (std::isfinite(a[e]) || !std::isfinite(b[e])) continue;
+                if (std::isfinite(a[e]) == std::isfinite(b[e])) continue;
                 wrong(operand_name(of, i) + ", row " + std::to_string(r) + ", element " + std::to_string(e) +
-                      ": it gives " + std::to_string(a[e]) + " (not written?), the reference " + std::to_string(b[e]));
+                      ": it gives " + std::to_string(a[e]) +
+                      (std::isfinite(b[e]) ? " (not written?)" : " (a NaN of the input is lost?)") +
+                      ", the reference " + std::to_string(b[e]));
             }
             const double d = distance(a.data(), b.data(), elements);
             double n = 0;
-            for (const float value : b) n += double(value) * value;
+            for (const float value : b) n += std::isfinite(value) ? double(value) * value : 0;
             difference += d;
             norm += n;
             ++rows;

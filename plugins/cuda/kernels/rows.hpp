@@ -25,7 +25,7 @@ SIMT_DEVICE float warp_sum(float value) {
     return simt::reduce_sum(value);
 }
 
-// The maximum over a warp, in every lane.
+// The maximum over a warp of what is not NaN, in every lane.
 SIMT_DEVICE float warp_maximum(float value) {
     return simt::reduce_maximum(value);
 }
