@@ -245,13 +245,7 @@ struct Avx2 {
     // For weights, which are read once a step and more than caches hold: past the first cache they displace nothing.
     static void prefetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_NTA); }
 
-    // Largest magnitude of 32 floats, compared as integers, so that a not-a-number is the largest of all.
-    static float largest_of_32(const float* x) noexcept {
-        const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
-        __m256i m = _mm256_and_si256(mask, load(x));
-        for (int i = 8; i < 32; i += 8) m = _mm256_max_epi32(m, _mm256_and_si256(mask, load(x + i)));
-        return largest_magnitude(m);
-    }
+    static float largest_of_32(const float* x) noexcept { return largest_magnitude(x, 32); }
     // codes = round(x * inverse), halves to even; the products must lie within +-127.
     static void quantize_32(const float* x, float inverse, int8_t* codes) noexcept {
         const __m256 scale = _mm256_set1_ps(inverse);

@@ -188,15 +188,7 @@ struct Avx2Vectors {
     static float largest_of_bf16(const uint16_t* x, int count) noexcept {
         return std::bit_cast<float>(static_cast<uint32_t>(largest_uint16(x, count)) << 16);
     }
-    static float largest_of_floats(const float* x, int count) noexcept {
-        const __m256i mask = _mm256_set1_epi32(0x7FFFFFFF);
-        __m256i m = _mm256_setzero_si256();
-        for (int i = 0; i < count; i += 8) {
-            const __m256i v = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(x + i));
-            m = _mm256_max_epi32(m, _mm256_and_si256(v, mask));
-        }
-        return largest_magnitude(m);
-    }
+    static float largest_of_floats(const float* x, int count) noexcept { return largest_magnitude(x, count); }
     // Floats in [-32768, 32767], rounded.
     static void to_int16(int16_t* p, Floats v) noexcept {
         const __m256i i = _mm256_cvtps_epi32(v);
