@@ -13,10 +13,6 @@ constexpr int kValues = kMaximumValues / kThreads;  // of a thread and head
 constexpr int kTokensOfWarp = kTokens / (kThreads / 32);
 static_assert(kHeads == kThreads / 32, "a warp a head");
 
-SIMT_DEVICE float infinity() {
-    return bits_as<float>(0x7F800000u);
-}
-
 // Shared memory of a block.
 struct Shared {
     float *q, *tile, *weights, *factors, *maxima, *sums;

@@ -12,8 +12,6 @@ SIMT_DEVICE float half_warp_sum(float value) {
     return value;
 }
 
-constexpr uint32_t kInfinityBits = 0x7F800000;
-
 // Block `block` of a row of activations, of which each lane has an element. Codes are x / d, rounded, with d = max |x|
 // / 127 of 32 elements; if all are zero d = 0, and if one is a NaN d is infinite and codes are 0, of which products
 // make NaNs.
@@ -22,8 +20,8 @@ SIMT_DEVICE void write_activation(float value, char* row, int block, int k, bool
     const int me = static_cast<int>(lane()), element = 32 * block + me;
     if constexpr (SIMT_ARCH >= 610) {
         // As whole numbers: NaNs are larger than infinity there, and a maximum of floats would lose them.
-        const uint32_t bits = bits_as<uint32_t>(fabsf(value));
-        const float magnitude = bits_as<float>(bits < kInfinityBits ? bits : kInfinityBits);
+        const auto bits = bits_as<uint32_t>(fabsf(value)), most = bits_as<uint32_t>(infinity());
+        const float magnitude = bits_as<float>(bits < most ? bits : most);
         const float d = warp_maximum(magnitude) / 127.f;
         const float inverse = d > 0 ? 1.f / d : 0.f;
         const int code = convert_to_int(value * inverse), place = interleaved ? 2 * (me % 16) + me / 16 : me;

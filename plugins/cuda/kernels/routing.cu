@@ -39,7 +39,7 @@ SIMT_DEVICE int best_unmarked(const float* scores, const int* marks, int n) {
 
 // The best score of a group, or the sum of the best two.
 SIMT_DEVICE float group_score(const float* scores, int n, bool sum_of_two) {
-    float best = -bits_as<float>(0x7F800000u), second = best;
+    float best = -infinity(), second = best;
     for (int i = 0; i < n; ++i) {
         if (scores[i] > best) {
             second = best;
@@ -57,7 +57,7 @@ SIMT_DEVICE void probabilities(const float* logits, int n, bool sigmoid, float* 
         for (int e = first; e < n; e += 32) p[e] = 1.f / (1.f + expf(-logits[e]));
         return;
     }
-    float largest = -bits_as<float>(0x7F800000u), sum = 0;
+    float largest = -infinity(), sum = 0;
     for (int e = first; e < n; e += 32) largest = fmaxf(largest, logits[e]);
     largest = warp_maximum(largest);
     for (int e = first; e < n; e += 32) {

@@ -20,6 +20,10 @@ SIMT_DEVICE T* at(void* base, int64_t bytes) {
     return reinterpret_cast<T*>(static_cast<char*>(base) + bytes);
 }
 
+SIMT_DEVICE float infinity() {
+    return simt::bits_as<float>(0x7F800000u);
+}
+
 // The sum over a warp, in every lane; the order does not depend on anything.
 SIMT_DEVICE float warp_sum(float value) {
     return simt::reduce_sum(value);

@@ -342,8 +342,6 @@ class FlashF32 {
         if (owns_rows()) store_global(part + Tile::kDv, Float2{largest, sum});
     }
 
-    SIMT_DEVICE static float infinity() { return simt::bits_as<float>(0x7F800000u); }
-
     const Attention& p_;
     unsigned char* memory_;
     FlashRow* row_data_;
