@@ -177,10 +177,12 @@ void signs(const std::string& op, tsr_type type, int64_t k, float size, const ch
     }
 }
 
-// One row with a NaN, which kernels that quantise rows could lose.
-void put_nan(Case& c) {
+// With a NaN in one row, which kernels that quantise rows could lose.
+void use_with_nan(Case& c, const Use& use) {
     Operand& x = c.operand(0);
     x.floats(x.rows() / 2)[x.tensor.dims[0] - 3] = std::numeric_limits<float>::quiet_NaN();
+    c.name += " NaN";
+    use(c);
 }
 
 void matmul(const std::string& op, const Use& use) {
@@ -241,15 +243,14 @@ void matmul(const std::string& op, const Use& use) {
             signs(op, type, k, weight_size(k), "signs", use);
         for (const int64_t rows : {1, 6, 60}) {
             const int64_t k = row_lengths(type).back(), n = 17;
-            Case c(op, text("%s NaN k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
+            Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                             static_cast<long long>(n), static_cast<long long>(rows)));
             c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
             c.fill(c.input("weight", type, {k, n}, kWeight), weight_size(k));
             c.output("out", TSR_TYPE_F32, {n, rows}, kRows);
-            put_nan(c);
             c.tolerance = tolerance_of(type);
             c.row_ranges(static_cast<int32_t>(rows));
-            use(c);
+            use_with_nan(c, use);
         }
         // Rows that kernels read in several parts, the last of which is not whole.
         if (const int64_t block = block_of(type); block > 1) {
@@ -305,9 +306,7 @@ void matmul_group(const std::string& op, const Use& use) {
             c.tolerance = tolerance_of(type);
             c.row_ranges(static_cast<int32_t>(rows));
             use(c);
-            c.name += " NaN";
-            put_nan(c);
-            use(c);
+            use_with_nan(c, use);
         }
     }
 }
@@ -404,9 +403,7 @@ void feed_forward(const std::string& op, const Use& use) {
             const Network network{type, k, f, n, rows, experts, used};
             add_operands(c, network, routed, [&](Operand& ids) { fill_ids(ids, experts); });
             use(c);
-            c.name += " NaN";
-            put_nan(c);
-            use(c);
+            use_with_nan(c, use);
         }
     }
 }
@@ -456,9 +453,7 @@ void matmul_id(const std::string& op, const Use& use) {
                 c.tolerance = tolerance_of(type);
                 c.row_ranges(static_cast<int32_t>(rows));
                 use(c);
-                c.name += " NaN";
-                put_nan(c);
-                use(c);
+                use_with_nan(c, use);
             }
         }
     }

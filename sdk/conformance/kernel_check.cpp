@@ -152,15 +152,6 @@ tsr_run arguments(const Storage& storage, const Ranges& ranges, GuardedBuffer& w
     return run;
 }
 
-// Of elements that are finite; others are compared by themselves.
-double distance(const float* a, const float* b, size_t n) {
-    double sum = 0;
-    for (size_t i = 0; i < n; ++i) {
-        if (std::isfinite(b[i])) sum += (double(a[i]) - b[i]) * (double(a[i]) - b[i]);
-    }
-    return sum;
-}
-
 bool is_float_like(tsr_type type) {
     return formats::can_decode(type);
 }
@@ -324,7 +315,6 @@ void compare(const Case& of, const Ranges& ranges, const Result& got, const Resu
         std::vector<float> a(elements), b(elements);
         double difference = 0, norm = 0, worst = 0;
         size_t rows = 0, worst_row = 0;
-        std::vector<double> row_differences, row_norms;
         for (size_t r = 0; r < written.size(); ++r) {
             if (!written[r]) continue;
             const std::byte *is = operand.row(got[i].data(), r), *should = operand.row(wanted[i].data(), r);
@@ -335,21 +325,21 @@ void compare(const Case& of, const Ranges& ranges, const Result& got, const Resu
             }
             formats::decode_row(operand.tensor.type, is, elements, a.data());
             formats::decode_row(operand.tensor.type, should, elements, b.data());
+            double d = 0, n = 0;  // of what is finite
             for (size_t e = 0; e < elements; ++e) {
+                if (std::isfinite(a[e]) && std::isfinite(b[e])) {
+                    d += (double(a[e]) - b[e]) * (double(a[e]) - b[e]);
+                    n += double(b[e]) * b[e];
+                }
                 if (std::isfinite(a[e]) == std::isfinite(b[e])) continue;
                 wrong(operand_name(of, i) + ", row " + std::to_string(r) + ", element " + std::to_string(e) +
                       ": it gives " + std::to_string(a[e]) +
                       (std::isfinite(b[e]) ? " (not written?)" : " (a NaN of the input is lost?)") +
                       ", the reference " + std::to_string(b[e]));
             }
-            const double d = distance(a.data(), b.data(), elements);
-            double n = 0;
-            for (const float value : b) n += std::isfinite(value) ? double(value) * value : 0;
             difference += d;
             norm += n;
             ++rows;
-            row_differences.push_back(d);
-            row_norms.push_back(n);
             if (d > worst) {
                 worst = d;
                 worst_row = r;
