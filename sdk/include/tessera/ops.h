@@ -5,7 +5,8 @@
  * dense along their first dimension, and may be strided views. [..]? marks an optional operand. Where an output may
  * share storage with an input, it says "in place". Attributes are ints unless marked (f) float or (s) string.
  *
- * Weights may have any element type and any layout their kernel accepts; "any" means that. */
+ * Weights may have any element type and any layout their kernel accepts; "any" means that. Products hide no NaN: one in
+ * a row of x makes all results of that row NaN or infinite. */
 #pragma once
 
 /* table any or f32 activation [n, T], ids i32 [R] -> f32 [n, R]. Ids lie in [0, T). */

@@ -245,6 +245,7 @@ struct Avx2 {
     // For weights, which are read once a step and more than caches hold: past the first cache they displace nothing.
     static void prefetch(const void* p) noexcept { _mm_prefetch(static_cast<const char*>(p), _MM_HINT_NTA); }
 
+    // Largest magnitude of 32 floats; NaN if one of them is.
     static float largest_of_32(const float* x) noexcept { return largest_magnitude(x, 32); }
     // codes = round(x * inverse), halves to even; the products must lie within +-127.
     static void quantize_32(const float* x, float inverse, int8_t* codes) noexcept {
