@@ -49,8 +49,15 @@ Asked read_asked(Arguments& arguments, const ModelSettings& settings) {
 
 // The text as chunks of one context each.
 SavedRunHead read_chunks(const ModelSettings& settings, const text::Tokenizer& tokenizer, uint32_t context) {
-    std::vector<Token> tokens =
-        tokenizer.encode(read_text(*settings.file), {.add_special = true, .parse_special = false});
+    const std::string given = read_text(*settings.file);
+    std::vector<Token> tokens = tokenizer.encode(given, {.add_special = true, .parse_special = false});
+    if (tokenizer.adds_bos() && given.starts_with(tokenizer.spelling(tokenizer.bos())) &&
+        tokenizer.type(tokenizer.bos()) == text::TokenType::kControl) {
+        say(
+            fmt::format("{} begins with {}, which is scored as text after the token of that name: control tokens in a "
+                        "text are not parsed here",
+                        *settings.file, tokenizer.spelling(tokenizer.bos())));
+    }
     if (tokenizer.adds_eos() && !tokens.empty() && tokens.back() == tokenizer.eos()) tokens.pop_back();
     if (tokens.size() < context) {
         fail(TSR_INVALID_ARGUMENT,

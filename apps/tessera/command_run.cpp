@@ -117,6 +117,9 @@ int run_command(Arguments& arguments) {
     std::vector<std::vector<text::Token>> tokens;
     std::optional<ChatWriter> writer;
     if (chat) writer.emplace(model.file, *tokenizer, settings.chat_template, settings.thinking);
+    if (chat && !settings.add_bos)
+        arguments.remark(
+            "--no-bos: a conversation has the BOS that its template writes; --raw gives the prompt as it is");
     if (settings.thinking && !(chat && writer->can_think()))
         arguments.remark("--reasoning: no template with such a switch is applied to this prompt");
     for (const std::string& line : arguments.remarks()) say(line);
@@ -128,7 +131,7 @@ int run_command(Arguments& arguments) {
             messages.push_back({"user", prompt});
             tokens.push_back(writer->tokens(writer->write(messages)));
         } else {
-            tokens.push_back(tokens_to_continue(*tokenizer, prompt, settings.parse_special));
+            tokens.push_back(tokens_to_continue(*tokenizer, prompt, settings.parse_special, settings.add_bos));
         }
         if (tokens.back().empty()) throw UsageError("the prompt is empty, and this vocabulary puts no BOS before it");
         if (settings.verbose_prompt) show_tokens(*tokenizer, tokens.back());

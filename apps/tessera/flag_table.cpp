@@ -121,7 +121,7 @@ constexpr Flag kFlags[] = {
     supported("special", "-sp --special", Takes::kNothing, "", kModel, Group::kPrompt, "print control tokens, too"),
     supported("verbose-prompt", "--verbose-prompt", Takes::kNothing, "", kModel, Group::kPrompt, "show the prompt's tokens before working on it"),
     supported("ids", "--ids", Takes::kNothing, "", kTokenize, Group::kPrompt, "print the numbers alone, on one line"),
-    supported("no-bos", "--no-bos", Takes::kNothing, "", kTokenize, Group::kPrompt, "no BOS before the text"),
+    supported("no-bos", "--no-bos", Takes::kNothing, "", kTokenize | kRun | kPlan, Group::kPrompt, "no BOS before the text"),
     supported("no-parse-special", "--no-parse-special", Takes::kNothing, "", kTokenize | kModel, Group::kPrompt,
              "take control tokens that are written out as plain text (in chat always)"),
     // Sampling

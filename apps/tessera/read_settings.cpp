@@ -352,6 +352,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
     settings.single_turn = arguments.has("single-turn");
     settings.timings = !arguments.has("no-perf");
     settings.parse_special = !arguments.has("no-parse-special");
+    settings.add_bos = !arguments.has("no-bos");
     if (arguments.has("chat") && arguments.has("raw"))
         throw UsageError("--chat and --raw contradict each other: give one of them");
     if (arguments.has("chat")) settings.chat = true;

@@ -42,8 +42,9 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file) {
     return std::make_unique<text::Tokenizer>(text::vocabulary_from_gguf(file.metadata()));
 }
 
-std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, std::string_view text,
-                                            bool parse_special) {
+std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, std::string_view text, bool parse_special,
+                                            bool add_bos) {
+    if (!add_bos) return tokenizer.encode(text, {.add_special = false, .parse_special = parse_special});
     std::vector<text::Token> tokens = tokenizer.encode(text, {.add_special = true, .parse_special = parse_special});
     if (tokenizer.adds_eos() && tokens.size() > 1 && tokens.back() == tokenizer.eos()) tokens.pop_back();
     return tokens;

@@ -18,9 +18,10 @@ std::vector<std::string> lines_of(std::string_view text);
 
 std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file);
 
-// A text that the model is to continue: with BOS where the vocabulary asks for it, without EOS in any case.
-std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, std::string_view text,
-                                            bool parse_special);
+// A text that the model is to continue: with BOS where the vocabulary asks for it and the text does not begin with it,
+// unless `add_bos` is false; without EOS in any case.
+std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, std::string_view text, bool parse_special,
+                                            bool add_bos = true);
 
 // Conversations of one model as tokens.
 class ChatWriter {

@@ -52,6 +52,7 @@ struct ModelSettings {
     std::optional<bool> thinking;  // before the answer, if the template supports it
     std::optional<bool> chat;      // --chat or --raw
     bool parse_special = true;     // control tokens written out in a raw prompt
+    bool add_bos = true;           // before a raw prompt, where the vocabulary asks for it
     bool single_turn = false;      // a conversation of one question
     bool timings = true;           // are reported at the end
     bool escape = false;

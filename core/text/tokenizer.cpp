@@ -217,6 +217,8 @@ std::vector<Token> Tokenizer::encode(std::string_view text, const EncodeOptions&
         out.push_back(hit.token);
     }
     s.encode_plain(text.substr(at), out);
+    // Prompts that are copied from a template begin with BOS, and no model was trained on two.
+    if (options.add_special && s.add_bos && out.size() > 1 && out[1] == s.data.bos) out.erase(out.begin());
     if (options.add_special && s.add_eos) out.push_back(s.data.eos);
     return out;
 }

@@ -19,7 +19,8 @@ struct TextRange {
 };
 
 struct EncodeOptions {
-    bool add_special = true;     // BOS before and EOS after, where the vocabulary asks for them
+    // BOS before and EOS after, where the vocabulary asks for them; no BOS before a text that begins with it.
+    bool add_special = true;
     bool parse_special = false;  // control tokens written out in the text ("<|im_end|>") become those tokens
     // Parts of the text, in rising order, where control tokens are never parsed, nor these other tokens (in rising
     // order) that are otherwise taken whole.

@@ -292,6 +292,42 @@ TEST(Tokenize, NumbersAndPieces) {
     EXPECT_EQ(ids.out.find_first_not_of("0123456789 \n"), std::string::npos);
 }
 
+// A raw prompt as people copy it from a template.
+TEST(Bos, RawPromptThatSpellsItHasOne) {
+    const auto ids = [&](const std::string& text, const char* flag = "--ids") {
+        const Outcome outcome = tessera({"tokenize", "-m", kModel, "--ids", flag, text});
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        return outcome.out;
+    };
+    const Outcome first = tessera({"tokenize", "-m", kModel, "x"});
+    const size_t begin = first.out.find('"');
+    const std::string bos = first.out.substr(begin + 1, first.out.find('"', begin + 1) - begin - 1);
+    ASSERT_NE(ids("x"), ids("x", "--no-bos")) << "the bundled vocabulary has a BOS";
+    EXPECT_EQ(ids(bos + "x"), ids("x"));
+    EXPECT_EQ(ids(bos + "x", "--no-bos"), ids("x"));
+
+    const auto shown = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"run", "-m", kModel, "--raw", "-n", "1", "--temp", "0", "--verbose-prompt"});
+        const Outcome outcome = tessera(words);
+        EXPECT_EQ(outcome.code, 0) << outcome.err;
+        size_t count = 0;
+        for (size_t at = 0; (at = outcome.err.find('"' + bos + '"', at)) != std::string::npos; ++at) ++count;
+        return count;
+    };
+    EXPECT_EQ(shown({"-p", "x"}), 1u);
+    EXPECT_EQ(shown({"-p", bos + "x"}), 1u);
+    EXPECT_EQ(shown({"-p", "x", "--no-bos"}), 0u);
+    EXPECT_EQ(shown({"-p", bos + "x", "--no-bos"}), 1u);
+
+    std::string words;
+    for (int i = 0; i < 64; ++i) words += " one two";
+    const TextFile text(bos + words), plain(words);
+    EXPECT_THAT(tessera({"perplexity", "-m", kModel, "-f", text.path(), "-c", "32", "--chunks", "1"}).err,
+                HasSubstr("scored as text"));
+    EXPECT_THAT(tessera({"perplexity", "-m", kModel, "-f", plain.path(), "-c", "32", "--chunks", "1"}).err,
+                Not(HasSubstr("scored as text")));
+}
+
 #endif
 
 }  // namespace

@@ -49,6 +49,24 @@ TEST(Tokenizer, MergesByRank) {
     EXPECT_TRUE(tokenizer.encode("").empty());
 }
 
+TEST(Tokenizer, TextThatBeginsWithBosGetsNoSecondOne) {
+    VocabularyData data = tiny();
+    data.tokens.emplace_back("<s>");
+    data.types.assign(data.tokens.size(), TokenType::kNormal);
+    data.types.back() = TokenType::kControl;
+    data.bos = 6;
+    data.add_bos = true;
+    const Tokenizer tokenizer(data);
+    const auto parsed = [&](std::string_view text) { return tokenizer.encode(text, {.parse_special = true}); };
+    EXPECT_THAT(parsed("ab"), ElementsAre(6, 4));
+    EXPECT_THAT(parsed("<s>ab"), ElementsAre(6, 4));
+    EXPECT_THAT(parsed("<s>"), ElementsAre(6));
+    EXPECT_THAT(parsed(""), ElementsAre(6));
+    EXPECT_THAT(parsed("<s><s>a"), ElementsAre(6, 6, 0)) << "what the text says itself stays";
+    EXPECT_THAT(parsed("a<s>"), ElementsAre(6, 0, 6));
+    EXPECT_THAT(tokenizer.encode("<s>a", {.add_special = false, .parse_special = true}), ElementsAre(6, 0));
+}
+
 TEST(Tokenizer, BadVocabulariesAreErrors) {
     const auto with = [](const std::function<void(VocabularyData&)>& change) {
         VocabularyData data = tiny();
