@@ -56,6 +56,8 @@ HttpResponse to_response(const ApiError& error) {
     response.status = error.status();
     response.body = error_json(error.status(), error.what(), error.parameter(), error.code());
     if (error.retry_after) response.headers.emplace_back("Retry-After", std::to_string(error.retry_after));
+    // The openai client tries again after every other 5xx; this server will offer no more the next time.
+    if (error.status() == 501) response.headers.emplace_back("X-Should-Retry", "false");
     if (error.status() == 401) response.headers.emplace_back("WWW-Authenticate", "Bearer");
     return response;
 }

@@ -1,6 +1,7 @@
 #include "apps/tessera-server/chat_messages.hpp"
 
 #include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/request_tables.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
@@ -29,14 +30,20 @@ std::string content_of(const Fields& message) {
     const json::array* const parts = message.array("content", kMaximumParts);
     for (size_t i = 0; i < parts->size(); ++i) {
         const std::string path = fmt::format("{}[{}]", message.path("content"), i);
-        const Fields fields(object_of((*parts)[i], path), path);
-        const auto type = fields.text("type");
-        if (type != "text")
-            throw ApiError(501,
+        const json::object& part = object_of((*parts)[i], path);
+        // Before other fields are looked at, which parts of other types have of their own.
+        const json::value* const type = part.if_contains("type");
+        if (!type || *type != "text")
+            throw ApiError(400,
                            fmt::format("{}: parts of type {} are not read; this version reads text alone", path,
-                                       type ? shown(*fields.find("type")) : "nothing"),
+                                       type ? shown(*type) : "nothing"),
                            path, "not_supported");
-        text += fields.text("text").value_or("");
+        const Fields fields(part, part_table(), path);
+        fields.text("type");
+        const auto given = fields.text("text");
+        if (!given) fields.reject("text", "a text");
+        text += *given;
+        fields.check_read();
     }
     return text;
 }
@@ -49,6 +56,8 @@ std::string text_of(const Fields& fields, std::string_view name) {
 std::string arguments_of(const Fields& function) {
     const json::value* const arguments = function.find("arguments");
     if (!arguments) return "{}";
+    if (!arguments->is_string() && !arguments->is_object())
+        function.reject("arguments", "JSON as a text, or an object");
     return arguments->is_string() ? std::string(arguments->get_string()) : json::serialize(*arguments);
 }
 
@@ -57,25 +66,34 @@ std::vector<text::ToolCall> calls_of(const Fields& message) {
     const json::array* const given = message.array("tool_calls", kMaximumCalls);
     for (size_t i = 0; given && i < given->size(); ++i) {
         const std::string path = fmt::format("{}[{}]", message.path("tool_calls"), i);
-        const Fields call(object_of((*given)[i], path), path);
+        const Fields call(object_of((*given)[i], path), call_table(), path);
+        if (call.text("type").value_or("function") != "function") call.refuse("type", "functions alone are called");
         const json::object* const function = call.object("function");
         if (!function) call.reject("function", "an object");
-        const Fields fields(*function, path + ".function");
+        const Fields fields(*function, called_function_table(), path + ".function");
         if (!fields.text("name")) fields.reject("name", "the name of a function");
         calls.push_back({text_of(call, "id"), text_of(fields, "name"), arguments_of(fields)});
+        fields.check_read();
+        call.check_read();
     }
     return calls;
 }
 
 text::ChatMessage message_of(const json::value& value, const std::string& path) {
-    const Fields fields(object_of(value, path), path);
+    const Fields fields(object_of(value, path), message_table(), path);
     const auto role = fields.text("role");
     if (!role) fields.reject("role", "system, developer, user, assistant or tool");
     text::ChatMessage message{std::string(*role), content_of(fields)};
-    message.reasoning = text_of(fields, "reasoning_content");
+    message.reasoning = read_any(fields, {"reasoning_content", "reasoning"}, [&](std::string_view name) {
+                            return fields.text(name);
+                        }).value_or("");
     message.tool_calls = calls_of(fields);
     message.tool_call_id = text_of(fields, "tool_call_id");
-    message.name = text_of(fields, "name");
+    if (!message.reasoning.empty() && *role != "assistant")
+        throw ApiError(400, fmt::format("{}: only an assistant's message has reasoning", path), path);
+    if (!message.tool_call_id.empty() && *role != "tool")
+        throw ApiError(400, fmt::format("{}: only a message of the role tool answers a call", path), path);
+    fields.check_read();
     return message;
 }
 
@@ -84,17 +102,19 @@ std::vector<text::ChatTool> tools_of(const Fields& fields) {
     const json::array* const given = fields.array("tools", kMaximumTools);
     for (size_t i = 0; given && i < given->size(); ++i) {
         const std::string path = fmt::format("tools[{}]", i);
-        const Fields tool(object_of((*given)[i], path), path);
+        const Fields tool(object_of((*given)[i], path), tool_table(), path);
         if (tool.text("type").value_or("function") != "function")
             tool.refuse("type", "this version knows functions alone");
         const json::object* const function = tool.object("function");
         if (!function) tool.reject("function", "an object");
-        const Fields described(*function, path + ".function");
+        const Fields described(*function, tool_function_table(), path + ".function");
         if (!described.text("name") || described.text("name")->empty())
             described.reject("name", "the name of a function");
         const json::object* const parameters = described.object("parameters");
         tools.push_back({text_of(described, "name"), text_of(described, "description"),
                          parameters ? json::serialize(*parameters) : "{}", json::serialize((*given)[i])});
+        described.check_read();
+        tool.check_read();
     }
     return tools;
 }
@@ -116,17 +136,17 @@ std::optional<bool> thinking_of_effort(const Fields& fields, const ModelText& mo
 
 // What templates of other servers take as variables.
 std::optional<bool> thinking_of(const Fields& fields, const ModelText& model) {
+    const std::optional<bool> by_effort = thinking_of_effort(fields, model);
     const json::object* const given = fields.object("chat_template_kwargs");
-    if (!given) return thinking_of_effort(fields, model);
-    const Fields variables(*given, "chat_template_kwargs");
-    for (const auto& [key, value] : *given) {
-        if (key != "thinking" && key != "enable_thinking")
-            variables.refuse({key.data(), key.size()}, "this template has thinking and enable_thinking alone");
-    }
-    auto thinking = variables.boolean("thinking");
-    if (!thinking) thinking = variables.boolean("enable_thinking");
-    if (!thinking) return thinking_of_effort(fields, model);
-    if (thinking.value_or(false) && !model.writer->can_think())
+    if (!given) return by_effort;
+    const Fields variables(*given, template_variables_table(), fields.path("chat_template_kwargs"));
+    const auto thinking = read_any(variables, {"thinking", "enable_thinking"},
+                                   [&](std::string_view name) { return variables.boolean(name); });
+    variables.check_read();
+    if (!thinking) return by_effort;
+    if (fields.has("reasoning_effort") && by_effort != thinking)
+        fields.contradict("chat_template_kwargs", "reasoning_effort");
+    if (*thinking && !model.writer->can_think())
         throw ApiError(
             400, fmt::format("chat_template_kwargs: the template {} has no switch for thinking", model.writer->name()),
             "chat_template_kwargs");
@@ -155,7 +175,8 @@ text::WrittenChat write_chat(const Fields& fields, const ModelText& model) {
     options.thinking = thinking_of(fields, model);
     options.tools = tools_of(fields);
     if (refuses_tools(fields)) options.tools.clear();
-    if (!options.tools.empty() && !fields.boolean("parallel_tool_calls").value_or(true))
+    const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
+    if (!options.tools.empty() && !parallel)
         fields.refuse("parallel_tool_calls", "the model decides how many calls an answer has");
     const bool continued = fields.boolean("continue_final_message").value_or(false);
     options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);

@@ -2,6 +2,7 @@
 
 #include "apps/tessera-server/api_error.hpp"
 #include "apps/tessera-server/chat_messages.hpp"
+#include "apps/tessera-server/request_tables.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -30,34 +31,12 @@ std::vector<text::Token> tokens_of_prompt(const Fields& fields, const ModelText&
     return read_tokens(fields, "prompt", *list, tokenizer);
 }
 
-void check_model_name(const Fields& fields) {
-    // The one model answers whatever it is called, as clients have names built in.
-    fields.text("model");
-}
-
-void check_modalities(const Fields& fields) {
-    const json::array* const modalities = fields.array("modalities", 16);
-    if (!modalities) return;
-    for (const json::value& kind : *modalities) {
-        if (!kind.is_string() || kind.get_string() != "text")
-            fields.refuse("modalities", "this version makes text alone");
-    }
-}
-
 }  // namespace
 
 ChatRequest read_chat(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
-    const Fields fields(object);
-    check_model_name(fields);
-    refuse_common_fields(fields);
-    static constexpr Refused kRefused[] = {
-        {"functions", "use tools"},
-        {"function_call", "use tool_choice"},
-        {"audio", "this version makes text alone"},
-    };
-    refuse_fields(fields, kRefused);
-    check_modalities(fields);
+    const Fields fields(object, chat_table());
+    read_response_format(fields);
     ChatRequest read{read_form(fields), read_request(fields, model), {}};
     session::Request& request = read.request;
     const bool wanted = fields.boolean("logprobs").value_or(false);
@@ -75,23 +54,19 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     // What separates reasoning, content and calls may be control tokens.
     request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone;
     request.show_end = false;
+    fields.check_read();
     return read;
 }
 
 CompletionRequest read_completion(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
-    const Fields fields(object);
-    check_model_name(fields);
-    refuse_common_fields(fields);
-    static constexpr Refused kRefused[] = {{"suffix", "this version has no insertion"}};
-    refuse_fields(fields, kRefused);
+    const Fields fields(object, completion_table());
+    read_response_format(fields);
     CompletionRequest read{read_form(fields), {}, {}};
     if (const auto best = fields.integer("best_of", 1, 128); best && *best > static_cast<int64_t>(read.form.choices))
         fields.refuse("best_of", "answers are not ranked; use n");
-    session::Request& request = read.request = read_request(fields, model);
     // The API's own default.
-    if (!fields.has("max_tokens") && !fields.has("max_completion_tokens") && !fields.has("n_predict"))
-        request.max_new_tokens = 16;
+    session::Request& request = read.request = read_request(fields, model, 16);
     if (const auto count = fields.integer("logprobs", 0, kMaximumProbabilities))
         request.probabilities = static_cast<uint32_t>(*count);
     request.prompt = tokens_of_prompt(fields, model);
@@ -99,19 +74,13 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
         if (request.probabilities) fields.refuse("echo", "log probabilities of the prompt are not offered");
         read.echo = model.tokenizer->decode(request.prompt);
     }
+    fields.check_read();
     return read;
 }
 
 PlainRequest read_plain_completion(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
-    const Fields fields(object);
-    refuse_common_fields(fields);
-    static constexpr Refused kRefused[] = {
-        {"image_data", "this version reads text alone"},
-        {"n_keep", "a full context ends the answer; it is never shifted"},
-        {"response_fields", "answers have all fields"},
-    };
-    refuse_fields(fields, kRefused);
+    const Fields fields(object, plain_completion_table());
     PlainRequest read;
     read.form = read_form(fields);
     // Not as an initialiser: if one behind another throws, GCC 12 destroys members that were never made.
@@ -126,6 +95,7 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
         read.prompt = prompt->is_string() ? std::string(prompt->get_string()) : model.tokenizer->decode(request.prompt);
     }
     read.tokens = fields.boolean("return_tokens").value_or(false);
+    fields.check_read();
     return read;
 }
 

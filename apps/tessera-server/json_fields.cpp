@@ -9,6 +9,7 @@
 #include <spdlog/fmt/fmt.h>
 
 #include <cmath>
+#include <stdexcept>
 
 namespace tessera::server {
 namespace {
@@ -16,6 +17,28 @@ namespace {
 namespace json = boost::json;
 
 constexpr size_t kMaximumDepth = 64;
+
+size_t members_of(const json::value& value) {
+    size_t count = 0;
+    if (value.is_array()) {
+        for (const json::value& element : value.get_array()) count += members_of(element);
+    } else if (value.is_object()) {
+        for (const auto& [key, member] : value.get_object()) count += 1 + members_of(member);
+    }
+    return count;
+}
+
+// Of valid JSON: each has a colon behind its key. The parser keeps the last of several with one key.
+size_t written_members(std::string_view text) {
+    size_t count = 0;
+    bool quoted = false;
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (text[i] == '"') quoted = !quoted;
+        if (quoted && text[i] == '\\') ++i;
+        if (!quoted && text[i] == ':') ++count;
+    }
+    return count;
+}
 
 }  // namespace
 
@@ -27,6 +50,8 @@ json::object parse_object(std::string_view body) {
     if (error) throw ApiError(400, fmt::format("the request's body is not JSON: {}", error.message()));
     if (!value.is_object())
         throw ApiError(400, fmt::format("the request's body: expected a JSON object, found {}", shown(value)));
+    if (written_members(body) != members_of(value))
+        throw ApiError(400, "the request's body: an object has a key twice, and only one of its values could count");
     return std::move(value.get_object());
 }
 
@@ -45,17 +70,33 @@ std::string shown(const json::value& value) {
     }
 }
 
-const json::value* Fields::find(std::string_view name) const {
+Fields::Fields(const json::object& object, const FieldTable& table, std::string path)
+    : object_(object), table_(table), path_(std::move(path)), asked_(table.rows().size()) {
+    table.check(object, path_);
+}
+
+void Fields::check_read() const {
+    for (size_t i = 0; i < asked_.size(); ++i) {
+        if (table_.rows()[i].standing == Standing::kHonoured && !asked_[i])
+            throw std::logic_error(fmt::format("{}: nothing reads the field {}", table_.name(), table_.rows()[i].name));
+    }
+}
+
+const json::value* Fields::value_of(std::string_view name) const {
     const json::value* const value = object_.if_contains(json::string_view(name.data(), name.size()));
     return value && !value->is_null() ? value : nullptr;
 }
 
-std::string Fields::path(std::string_view name) const {
-    return path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name);
+const json::value* Fields::find(std::string_view name) const {
+    const auto row = table_.index_of(name);
+    if (!row || table_.rows()[*row].standing != Standing::kHonoured)
+        throw std::logic_error(fmt::format("{}: the field {} is read and not in the table", table_.name(), name));
+    asked_[*row] = true;
+    return value_of(name);
 }
 
 void Fields::reject(std::string_view name, std::string_view expected) const {
-    const json::value* const value = find(name);
+    const json::value* const value = value_of(name);
     const std::string where = path(name);
     throw ApiError(400, fmt::format("{}: expected {}, found {}", where, expected, value ? shown(*value) : "nothing"),
                    where);
@@ -63,7 +104,14 @@ void Fields::reject(std::string_view name, std::string_view expected) const {
 
 void Fields::refuse(std::string_view name, std::string_view reason) const {
     const std::string where = path(name);
-    throw ApiError(501, fmt::format("{}: {}", where, reason), where, "not_supported");
+    throw ApiError(400, fmt::format("{}: {}", where, reason), where, "not_supported");
+}
+
+void Fields::contradict(std::string_view name, std::string_view other) const {
+    const std::string where = path(other);
+    throw ApiError(
+        400, fmt::format("{}: is the same field as {} and says something else; give one of them", where, path(name)),
+        where);
 }
 
 std::optional<bool> Fields::boolean(std::string_view name) const {

@@ -1,6 +1,7 @@
 #include "apps/tessera-server/request_fields.hpp"
 
 #include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/request_tables.hpp"
 #include "core/base/error.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -14,7 +15,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr double kFar = 1e6, kFarthest = 1e18;
+constexpr double kFar = 1e6;
 constexpr int64_t kMaximumTokens = std::numeric_limits<uint32_t>::max();
 constexpr size_t kMaximumStops = 128, kMaximumStopBytes = 16 << 10, kMaximumBiases = 4096;
 constexpr int64_t kMaximumChoices = 128;
@@ -82,28 +83,6 @@ std::vector<session::SamplingStep> read_order(const Fields& fields) {
     return session::parse_sampling_order(names);
 }
 
-bool says_nothing(const json::value& value) {
-    switch (value.kind()) {
-        case json::kind::null:
-            return true;
-        case json::kind::bool_:
-            return !value.get_bool();
-        case json::kind::int64:
-            return value.get_int64() == 0;
-        case json::kind::uint64:
-            return value.get_uint64() == 0;
-        case json::kind::double_:
-            return value.get_double() == 0;
-        case json::kind::string:
-            return value.get_string().empty();
-        case json::kind::array:
-            return value.get_array().empty();
-        case json::kind::object:
-            return false;  // as a schema: any JSON
-    }
-    return false;
-}
-
 }  // namespace
 
 AnswerForm read_form(const Fields& fields) {
@@ -112,7 +91,9 @@ AnswerForm read_form(const Fields& fields) {
     if (const json::object* options = fields.object("stream_options")) {
         if (!form.stream)
             throw ApiError(400, "stream_options: has a meaning with \"stream\": true alone", "stream_options");
-        form.usage_in_stream = Fields(*options, "stream_options").boolean("include_usage").value_or(false);
+        const Fields given(*options, stream_options_table(), fields.path("stream_options"));
+        form.usage_in_stream = given.boolean("include_usage").value_or(false);
+        given.check_read();
     }
     form.progress = fields.boolean("return_progress").value_or(false);
     set(form.choices, fields.integer("n", 1, kMaximumChoices));
@@ -120,58 +101,73 @@ AnswerForm read_form(const Fields& fields) {
 }
 
 std::vector<std::string> read_stops(const Fields& fields) {
-    std::vector<std::string> stops;
-    const json::value* const given = fields.find("stop");
-    if (!given) return stops;
-    if (given->is_string()) {
-        stops.emplace_back(given->get_string());
-    } else {
-        if (!given->is_array()) fields.reject("stop", "a text or a list of texts");
-        for (const json::value& value : *fields.array("stop", kMaximumStops)) {
-            if (!value.is_string()) fields.reject("stop", "a text or a list of texts");
-            stops.emplace_back(value.get_string());
+    const auto read = [&](std::string_view name) -> std::optional<std::vector<std::string>> {
+        const json::value* const given = fields.find(name);
+        if (!given) return std::nullopt;
+        std::vector<std::string> stops;
+        // Nothing ends where nothing is, so an empty text is as none.
+        const auto add = [&](const json::value& value) {
+            if (!value.is_string()) fields.reject(name, "a text or a list of texts");
+            if (!value.get_string().empty()) stops.emplace_back(value.get_string());
+        };
+        if (given->is_string()) {
+            add(*given);
+        } else {
+            if (!given->is_array()) fields.reject(name, "a text or a list of texts");
+            for (const json::value& value : *fields.array(name, kMaximumStops)) add(value);
         }
-    }
-    size_t bytes = 0;
-    for (const std::string& stop : stops) {
-        bytes += stop.size();
-        if (stop.empty()) throw ApiError(400, "stop: expected a text that is not empty", "stop");
-    }
-    if (bytes > kMaximumStopBytes)
-        throw ApiError(400, fmt::format("stop: {} bytes; at most {} are accepted", bytes, kMaximumStopBytes), "stop");
-    return stops;
+        size_t bytes = 0;
+        for (const std::string& stop : stops) bytes += stop.size();
+        if (bytes > kMaximumStopBytes)
+            throw ApiError(400, fmt::format("{}: {} bytes; at most {} are accepted", name, bytes, kMaximumStopBytes),
+                           std::string(name));
+        return stops;
+    };
+    return read_any(fields, {"stop", "stopping_strings"}, read).value_or(std::vector<std::string>());
 }
 
-session::Request read_request(const Fields& fields, const ModelText& model) {
+session::Request read_request(const Fields& fields, const ModelText& model, std::optional<uint32_t> default_tokens) {
     session::Request request;
     session::SamplingParameters& p = request.sampling = model.sampling;
     if (model.random_seed) p.seed = std::random_device()();
+    const auto number = [&](double minimum, double maximum) {
+        return [&fields, minimum, maximum](std::string_view name) { return fields.number(name, minimum, maximum); };
+    };
+    const auto integer = [&](int64_t minimum, int64_t maximum) {
+        return [&fields, minimum, maximum](std::string_view name) { return fields.integer(name, minimum, maximum); };
+    };
     if (const auto t = fields.number("temperature", -kFar, kFar)) p.temperature = static_cast<float>(std::max(*t, 0.0));
     set(p.top_p, fields.number("top_p", 0, 1));
     set(p.top_k, fields.integer("top_k", -1, std::numeric_limits<int32_t>::max()));
     set(p.min_p, fields.number("min_p", 0, 1));
-    set(p.typical_p, fields.number("typical_p", 0, 1));
-    set(p.repetition_penalty, fields.number("repeat_penalty", 1e-6, kFar));
-    set(p.repetition_penalty, fields.number("repetition_penalty", 1e-6, kFar));
-    if (const auto last = fields.integer("repeat_last_n", -1, 1 << 24)) {
+    set(p.typical_p, read_any(fields, {"typical_p", "typical", "typ_p"}, number(0, 1)));
+    set(p.repetition_penalty,
+        read_any(fields, {"repeat_penalty", "repetition_penalty", "rep_pen"}, number(1e-6, kFar)));
+    if (const auto last =
+            read_any(fields, {"repeat_last_n", "rep_pen_range", "repetition_penalty_range"}, integer(-1, 1 << 24))) {
         // No text is longer than the context; a window of that length would only take memory.
         p.penalty_last_n = *last > int64_t{model.context} ? -1 : static_cast<int32_t>(*last);
     }
     set(p.presence_penalty, fields.number("presence_penalty", -kFar, kFar));
     set(p.frequency_penalty, fields.number("frequency_penalty", -kFar, kFar));
-    if (const auto seed = fields.integer("seed", -1, std::numeric_limits<int64_t>::max()); seed && *seed >= 0)
+    if (const auto seed = read_any(fields, {"seed", "sampler_seed"}, integer(-1, std::numeric_limits<int64_t>::max()));
+        seed && *seed >= 0)
         p.seed = static_cast<uint64_t>(*seed);
     if (fields.has("samplers")) p.order = read_order(fields);
     for (const auto& bias : read_bias(fields)) p.logit_bias.push_back(bias);
-    if (fields.boolean("ignore_eos").value_or(false)) {
+    const auto boolean = [&](std::string_view name) { return fields.boolean(name); };
+    if (read_any(fields, {"ignore_eos", "ban_eos_token"}, boolean).value_or(false)) {
         for (const text::Token end : model.tokenizer->generation_ends())
             p.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());
     }
     request.stop = session::StopStrings(read_stops(fields));
     // Negative, as llama-server has it: until the context is full.
-    for (const std::string_view name : {"max_tokens", "max_completion_tokens", "n_predict"}) {
-        if (const auto n = fields.integer(name, -2, kMaximumTokens); n && *n >= 0)
-            request.max_new_tokens = static_cast<uint32_t>(*n);
+    if (const auto tokens =
+            read_any(fields, {"max_tokens", "max_completion_tokens", "n_predict", "max_new_tokens", "num_predict"},
+                     integer(-2, kMaximumTokens))) {
+        if (*tokens >= 0) request.max_new_tokens = static_cast<uint32_t>(*tokens);
+    } else if (default_tokens) {
+        request.max_new_tokens = *default_tokens;
     }
     request.reuse = fields.boolean("cache_prompt").value_or(true);
     session::check_sampling_parameters(p, model.tokenizer->size());
@@ -189,47 +185,13 @@ std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name
     return tokens;
 }
 
-void refuse_fields(const Fields& fields, std::span<const Refused> refused) {
-    for (const Refused& field : refused) {
-        const json::value* const value = fields.find(field.name);
-        if (value && !says_nothing(*value)) fields.refuse(field.name, field.reason);
-    }
-}
-
-void refuse_common_fields(const Fields& fields) {
-    static constexpr Refused kRefused[] = {
-        {"grammar", "this version has no grammars"},
-        {"json_schema", "this version has no structured output"},
-        {"guided_json", "this version has no structured output"},
-        {"guided_regex", "this version has no structured output"},
-        {"guided_choice", "this version has no structured output"},
-        {"guided_grammar", "this version has no structured output"},
-        {"structured_outputs", "this version has no structured output"},
-        {"stop_token_ids", "answers end by the texts of stop"},
-        {"min_tokens", "answers end where the model ends them"},
-        {"web_search_options", "this version searches nothing"},
-        {"mirostat", "this version has no such sampler"},
-        {"dry_multiplier", "this version has no such sampler"},
-        {"xtc_probability", "this version has no such sampler"},
-        {"dynatemp_range", "this version has no such sampler"},
-        {"timings_per_token", "timings are in the last part of a stream alone"},
-        {"lora", "this version loads no adapters"},
-        {"prediction", "this version has no speculative decoding"},
-    };
-    refuse_fields(fields, kRefused);
-    // Clients that list all options turn these off with negative numbers.
-    for (const std::string_view name : {"top_n_sigma", "t_max_predict_ms"}) {
-        if (const auto value = fields.number(name, -kFarthest, kFarthest); value && *value > 0)
-            fields.refuse(name,
-                          name == "top_n_sigma" ? "this version has no such sampler" : "answers end by tokens alone");
-    }
-    if (const json::object* format = fields.object("response_format")) {
-        const auto type = Fields(*format, "response_format").text("type");
-        if (type != "text")
-            throw ApiError(
-                501, "response_format: this version has no structured output; only {\"type\": \"text\"} is accepted",
-                "response_format", "not_supported");
-    }
+void read_response_format(const Fields& fields) {
+    const json::object* const given = fields.object("response_format");
+    if (!given) return;
+    const Fields format(*given, response_format_table(), fields.path("response_format"));
+    if (format.text("type") != "text")
+        format.refuse("type", "this version has no structured output; only \"text\" is accepted");
+    format.check_read();
 }
 
 }  // namespace tessera::server

@@ -6,7 +6,7 @@
 #include "core/session/generation.hpp"
 
 #include <cstdint>
-#include <span>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,25 +23,19 @@ struct AnswerForm {
 
 AnswerForm read_form(const Fields& fields);
 
-// The texts of `stop`, none of them empty.
+// The texts that end an answer, none of them empty.
 std::vector<std::string> read_stops(const Fields& fields);
 
-// Sampling, limits and stop strings; the prompt is the caller's. Throws ApiError and what check_sampling_parameters
-// throws.
-session::Request read_request(const Fields& fields, const ModelText& model);
+// Sampling, limits and stop strings; the prompt is the caller's. `default_tokens`: of the answer where the request says
+// nothing; nothing: until the context is full. Throws ApiError and what check_sampling_parameters throws.
+session::Request read_request(const Fields& fields, const ModelText& model,
+                              std::optional<uint32_t> default_tokens = {});
 
 // Numbers of tokens in the list of a field. Throws ApiError(400) for one that is outside the vocabulary.
 std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const boost::json::array& list,
                                      const text::Tokenizer& tokenizer);
 
-// A field that is known to other servers and not to this one.
-struct Refused {
-    std::string_view name;
-    std::string_view reason;
-};
-// Throws ApiError(501) for the first that is given with a value other than null, false, 0, "" and an empty list.
-void refuse_fields(const Fields& fields, std::span<const Refused> refused);
-// Those of all requests for text.
-void refuse_common_fields(const Fields& fields);
+// Throws ApiError(400) for a form other than text.
+void read_response_format(const Fields& fields);
 
 }  // namespace tessera::server

@@ -3,6 +3,7 @@
 #include "apps/tessera-server/chat_messages.hpp"
 #include "apps/tessera-server/json_text.hpp"
 #include "apps/tessera-server/request_fields.hpp"
+#include "apps/tessera-server/request_tables.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
@@ -22,14 +23,15 @@ HttpResponse json_response(std::string body) {
 
 HttpResponse tokenize_response(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
-    const Fields fields(object);
+    const Fields fields(object, tokenize_table());
     const auto content = fields.text("content");
     if (!content) fields.reject("content", "a text");
     const std::vector<text::Token> tokens =
         model.tokenizer->encode(*content, {.add_special = fields.boolean("add_special").value_or(false),
                                            .parse_special = fields.boolean("parse_special").value_or(true)});
-    if (!fields.boolean("with_pieces").value_or(false))
-        return json_response(fmt::format(R"({{"tokens":[{}]}})", fmt::join(tokens, ",")));
+    const bool with_pieces = fields.boolean("with_pieces").value_or(false);
+    fields.check_read();
+    if (!with_pieces) return json_response(fmt::format(R"({{"tokens":[{}]}})", fmt::join(tokens, ",")));
     std::string pieces;
     for (const text::Token token : tokens) {
         pieces += fmt::format(R"({}{{"id":{},"piece":{}}})", pieces.empty() ? "" : ",", token,
@@ -40,9 +42,10 @@ HttpResponse tokenize_response(std::string_view body, const ModelText& model) {
 
 HttpResponse detokenize_response(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
-    const Fields fields(object);
+    const Fields fields(object, detokenize_table());
     const json::array* const given = fields.array("tokens", kMaximumTokens);
     if (!given) fields.reject("tokens", "a list of tokens");
+    fields.check_read();
     const std::vector<text::Token> tokens = read_tokens(fields, "tokens", *given, *model.tokenizer);
     return json_response(
         fmt::format(R"({{"content":{}}})",
@@ -51,7 +54,10 @@ HttpResponse detokenize_response(std::string_view body, const ModelText& model) 
 
 HttpResponse apply_template_response(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
-    return json_response(fmt::format(R"({{"prompt":{}}})", json_string(write_chat(Fields(object), model).text)));
+    const Fields fields(object, template_table());
+    const text::WrittenChat chat = write_chat(fields, model);
+    fields.check_read();
+    return json_response(fmt::format(R"({{"prompt":{}}})", json_string(chat.text)));
 }
 
 }  // namespace tessera::server

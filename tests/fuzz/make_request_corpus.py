@@ -14,7 +14,7 @@ SEEDS = {
     "chat": (CHAT, {"messages": QUESTION}),
     "chat-history": (CHAT, {"messages": HISTORY, "tools": TOOLS, "tool_choice": "auto"}),
     "chat-fields": (CHAT, {"model": "m", "messages": QUESTION, "stream": True, "stream_options": {"include_usage": True}, "n": 2, "stop": ["a", "bc"], "max_tokens": 5,
-                           "max_completion_tokens": 6, "seed": 7, "logprobs": True, "top_logprobs": 3, "logit_bias": {"5": -100, "6": 1.5}, "temperature": 0.5, "top_p": 0.9,
+                           "max_completion_tokens": 5, "seed": 7, "logprobs": True, "top_logprobs": 3, "logit_bias": {"5": -100, "6": 1.5}, "temperature": 0.5, "top_p": 0.9,
                            "top_k": 10, "min_p": 0.1, "typical_p": 0.9, "repeat_penalty": 1.1, "repeat_last_n": 64, "presence_penalty": 0.1, "frequency_penalty": 0.1,
                            "samplers": ["top_k", "temperature"], "response_format": {"type": "text"}, "modalities": ["text"], "return_progress": True}),
     "chat-thinking": (CHAT, {"messages": HISTORY, "chat_template_kwargs": {"enable_thinking": True}}),

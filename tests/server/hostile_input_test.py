@@ -45,7 +45,7 @@ class HostileInput(unittest.TestCase):
                              ("messages", [{"content": "x"}]), ("messages", [{"role": "wizard", "content": "x"}]),
                              ("temperature", "hot"), ("temperature", 1e300), ("top_p", -1), ("top_p", 2), ("top_k", 1.5), ("n", 0),
                              ("n", 100000), ("max_tokens", -5), ("max_tokens", 1e18), ("max_tokens", [1]), ("seed", "x"), ("stream", "yes"),
-                             ("stop", 5), ("stop", [5]), ("stop", ""), ("stop", ["x"] * 5000), ("stop", "x" * 100000),
+                             ("stop", 5), ("stop", [5]), ("no_such_field", 1), ("stop", ["x"] * 5000), ("stop", "x" * 100000),
                              ("logit_bias", {"x": 1}), ("logit_bias", {"-4": 1}), ("logit_bias", {"5": "a"}), ("logit_bias", {"99999999": 1}),
                              ("logit_bias", {str(i): 1 for i in range(5000)}), ("logit_bias", [[1]]), ("top_logprobs", 5),
                              ("logprobs", 3), ("samplers", ["nothing"]), ("samplers", [4]), ("stream_options", {"include_usage": True}),
@@ -60,7 +60,7 @@ class HostileInput(unittest.TestCase):
 
     def test_stops_of_completions(self):
         for path in ("/v1/completions", "/completion"):
-            for stop in (5, [5], "", ["a", ""], ["x"] * 5000):
+            for stop in (5, [5], ["a", 5], ["x"] * 5000):
                 with self.subTest(path=path, stop=str(stop)[:20]):
                     status, answer = self.server.request("POST", path, {"prompt": "a", "stop": stop})
                     self.assertEqual((status, answer["error"]["param"]), (400, "stop"))
@@ -77,7 +77,7 @@ class HostileInput(unittest.TestCase):
     def test_prompts_by_tokens(self):
         for prompt in ([-1], [10**9], [1.5], [], [None], [[1], [2]], ["a", "b"], {"a": 1}, [10**30]):
             status, answer = self.server.request("POST", "/v1/completions", {"prompt": prompt, "max_tokens": 1})
-            self.assertIn(status, (400, 501), (prompt, answer))
+            self.assertEqual(status, 400, (prompt, answer))
         self.refused({"tokens": [10**9]}, path="/detokenize")
         self.refused({"tokens": "x"}, path="/detokenize")
         self.refused({}, path="/tokenize")
@@ -236,7 +236,7 @@ class HostileInput(unittest.TestCase):
                 else:
                     changed[at:at] = choose.choice([b"-", b"9" * 20, b'"', b"null", b"{", b"]", b"1e999", b"\\u0000"])
             status, _ = self.server.request("POST", CHAT, bytes(changed))
-            self.assertIn(status, (200, 400, 501))
+            self.assertIn(status, (200, 400))
 
 
 class Memory(unittest.TestCase):

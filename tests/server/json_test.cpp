@@ -35,22 +35,25 @@ std::string message_of(const std::function<void()>& call) {
 
 TEST(JsonFields, SayWhatWasExpectedAndFound) {
     const auto object = parse_object(R"({"a":"x","b":3.5,"c":7,"d":null,"e":[1,2],"f":{"g":true}})");
-    const Fields fields(object);
+    const auto row = [](std::string_view name) { return FieldRow{name, Standing::kHonoured, ""}; };
+    const FieldRow rows[] = {row("a"), row("b"), row("c"), row("d"), row("e"), row("f")}, inner[] = {row("g")};
+    const FieldTable table("test", {rows}), inner_table("inner", {inner});
+    const Fields fields(object, table);
     EXPECT_EQ(fields.text("a"), "x");
     EXPECT_EQ(fields.number("b", 0, 10), 3.5);
     EXPECT_EQ(fields.integer("c", 0, 10), 7);
     EXPECT_FALSE(fields.has("d"));
     EXPECT_FALSE(fields.boolean("d"));
     EXPECT_EQ(fields.array("e", 2)->size(), 2u);
-    EXPECT_EQ(Fields(*fields.object("f"), "f").boolean("g"), true);
+    EXPECT_EQ(Fields(*fields.object("f"), inner_table, "f").boolean("g"), true);
     EXPECT_EQ(message_of([&] { fields.integer("b", 0, 10); }),
               "400 b: b: expected a whole number from 0 to 10, found 3.5E0");
     EXPECT_EQ(message_of([&] { fields.integer("c", 0, 6); }), "400 c: c: expected a whole number from 0 to 6, found 7");
     EXPECT_EQ(message_of([&] { fields.text("e"); }), "400 e: e: expected a text, found a list");
     EXPECT_EQ(message_of([&] { fields.array("e", 1); }), "400 e: e: a list of 2 elements; at most 1 are accepted");
-    EXPECT_EQ(message_of([&] { Fields(*fields.object("f"), "f").text("g"); }),
+    EXPECT_EQ(message_of([&] { Fields(*fields.object("f"), inner_table, "f").text("g"); }),
               "400 f.g: f.g: expected a text, found true");
-    EXPECT_THAT(message_of([&] { fields.refuse("a", "no"); }), testing::StartsWith("501 a: "));
+    EXPECT_THAT(message_of([&] { fields.refuse("a", "no"); }), testing::StartsWith("400 a: "));
 }
 
 TEST(JsonFields, BodiesThatAreNoObjects) {
@@ -58,6 +61,13 @@ TEST(JsonFields, BodiesThatAreNoObjects) {
         EXPECT_THROW(parse_object(body), ApiError) << body;
     EXPECT_THROW(parse_object(std::string(100, '[')), ApiError);
     EXPECT_NO_THROW(parse_object("{}"));
+}
+
+TEST(JsonFields, NoKeyStandsTwice) {
+    for (const char* body : {R"({"a":1,"a":2})", R"({"b":[{"a":1,"c":{},"a":1}]})", R"({"a":1,"\u0061":2})"})
+        EXPECT_EQ(message_of([&] { parse_object(body); }).substr(0, 4), "400 ") << body;
+    for (const char* body : {R"({"a":1,"A":2})", R"({"b":[{"a":1},{"a":1}]})", R"({"a":":\":","b":"\\"})"})
+        EXPECT_NO_THROW(parse_object(body)) << body;
 }
 
 TEST(ApiErrors, HaveTheFormOfTheOpenAiApi) {

@@ -93,7 +93,7 @@ class ToolCalls(unittest.TestCase):
                      {"tool_choice": {"type": "function", "function": {"name": "get_weather"}}}):
             with self.assertRaises(openai.APIStatusError) as raised:
                 self.ask([QUESTION], **more)
-            self.assertEqual(raised.exception.status_code, 501, more)
+            self.assertEqual(raised.exception.status_code, 400, more)
         with self.assertRaises(openai.BadRequestError):
             self.ask([QUESTION], reasoning_effort="huge")
         self.assertEqual(self.ask([QUESTION], parallel_tool_calls=True, max_tokens=-1).choices[0].finish_reason, "tool_calls")

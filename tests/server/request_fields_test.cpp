@@ -1,0 +1,304 @@
+// Every field of a request is read, on the list of harmless ones, or refused by name; the documentation says which.
+#include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/generation_request.hpp"
+#include "apps/tessera-server/request_tables.hpp"
+#include "apps/tessera-server/text_api.hpp"
+#include "core/base/error.hpp"
+#include "core/base/file.hpp"
+
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <stdexcept>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+using testing::HasSubstr;
+
+const ModelText& model() {
+    static const gguf::GgufFile file = gguf::GgufFile::open(TSR_TEST_MODEL);
+    static const ModelText text = [] {
+        ModelText made;
+        made.name = "test";
+        made.context = 512;
+        made.tokenizer = make_tokenizer(file);
+        made.writer = std::make_unique<ChatWriter>(file, *made.tokenizer, "qwen3");
+        return made;
+    }();
+    return text;
+}
+
+// An object of a request: its table, the least that an endpoint accepts, and where the object lies in that.
+struct Place {
+    const FieldTable* table;
+    void (*read)(std::string_view body);
+    std::string body;
+    std::vector<std::string> path;  // keys, and indices as numbers
+};
+
+void chat(std::string_view body) {
+    read_chat(body, model());
+}
+void completion(std::string_view body) {
+    read_completion(body, model());
+}
+void plain(std::string_view body) {
+    read_plain_completion(body, model());
+}
+
+std::vector<Place> places() {
+    const std::string question = R"({"role":"user","content":"hi"})";
+    const std::string calls =
+        R"({"messages":[)" + question + R"(,{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]})";
+    const std::string tools =
+        R"({"messages":[)" + question + R"(],"tool_choice":"none","tools":[{"function":{"name":"f"}}]})";
+    const std::string messages = R"({"messages":[)" + question + "]}";
+    return {
+        {&chat_table(), chat, messages, {}},
+        {&completion_table(), completion, R"({"prompt":"a"})", {}},
+        {&plain_completion_table(), plain, R"({"prompt":"a"})", {}},
+        {&template_table(), [](std::string_view body) { apply_template_response(body, model()); }, messages, {}},
+        {&tokenize_table(), [](std::string_view body) { tokenize_response(body, model()); }, R"({"content":"a"})", {}},
+        {&detokenize_table(),
+         [](std::string_view body) { detokenize_response(body, model()); },
+         R"({"tokens":[5]})",
+         {}},
+        {&stream_options_table(),
+         completion,
+         R"({"prompt":"a","stream":true,"stream_options":{}})",
+         {"stream_options"}},
+        {&response_format_table(),
+         completion,
+         R"({"prompt":"a","response_format":{"type":"text"}})",
+         {"response_format"}},
+        {&template_variables_table(),
+         chat,
+         R"({"chat_template_kwargs":{},"messages":[)" + question + "]}",
+         {"chat_template_kwargs"}},
+        {&message_table(), chat, messages, {"messages", "0"}},
+        {&part_table(),
+         chat,
+         R"({"messages":[{"role":"user","content":[{"type":"text","text":"a"}]}]})",
+         {"messages", "0", "content", "0"}},
+        {&call_table(), chat, calls, {"messages", "1", "tool_calls", "0"}},
+        {&called_function_table(), chat, calls, {"messages", "1", "tool_calls", "0", "function"}},
+        {&tool_table(), chat, tools, {"tools", "0"}},
+        {&tool_function_table(), chat, tools, {"tools", "0", "function"}},
+    };
+}
+
+std::string with(const Place& place, std::string_view field, const json::value& value) {
+    json::value body = json::parse(place.body);
+    json::value* at = &body;
+    for (const std::string& step : place.path) {
+        at = at->is_array() ? &at->as_array().at(static_cast<size_t>(std::stoi(step))) : &at->as_object().at(step);
+    }
+    at->as_object()[json::string_view(field.data(), field.size())] = value;
+    return json::serialize(body);
+}
+
+std::string where(const Place& place, std::string_view field) {
+    std::string path;
+    for (const std::string& step : place.path) {
+        const bool index = step.find_first_not_of("0123456789") == std::string::npos;
+        path += index ? "[" + step + "]" : (path.empty() ? "" : ".") + step;
+    }
+    return path_of(path, field);
+}
+
+// The error of a request; nothing: it is accepted.
+std::optional<ApiError> error_of(const Place& place, const std::string& body) {
+    try {
+        place.read(body);
+        return std::nullopt;
+    } catch (const ApiError& error) {
+        return error;
+    } catch (const Error& error) {
+        return ApiError(400, error.what());
+    }
+}
+
+TEST(RequestFields, EveryTableIsUsed) {
+    const std::vector<Place> all = places();
+    EXPECT_EQ(all.size(), request_tables().size());
+    for (const FieldTable* table : request_tables())
+        EXPECT_TRUE(std::ranges::any_of(all, [&](const Place& place) { return place.table == table; }))
+            << table->name();
+}
+
+// What is honoured in the table is read by code, and what code reads is in the table: else a std::logic_error comes.
+TEST(RequestFields, TableAndCodeHonourTheSame) {
+    for (const Place& place : places()) {
+        SCOPED_TRACE(place.table->name());
+        EXPECT_NO_THROW(place.read(place.body));
+    }
+    static constexpr FieldRow kRows[] = {{"read", Standing::kHonoured, ""}, {"known", Standing::kHarmless, ""}};
+    const FieldTable table("test", {kRows});
+    const json::object object = {{"read", 1}, {"known", 2}};
+    const Fields fields(object, table);
+    EXPECT_THROW(fields.check_read(), std::logic_error);
+    EXPECT_THROW(fields.find("known"), std::logic_error);
+    EXPECT_THROW(fields.find("other"), std::logic_error);
+    fields.find("read");
+    EXPECT_NO_THROW(fields.check_read());
+}
+
+TEST(RequestFields, UnknownOnesAreRefusedByName) {
+    for (const Place& place : places()) {
+        for (const char* name : {"no_such_field", "", "messages "}) {
+            const auto error = error_of(place, with(place, name, 1));
+            ASSERT_TRUE(error) << place.table->name();
+            EXPECT_EQ(error->status(), 400u);
+            EXPECT_EQ(error->parameter(), where(place, name));
+            EXPECT_EQ(error->code(), "unknown_parameter");
+        }
+    }
+    const Place chats = places().front();
+    EXPECT_THAT(error_of(chats, with(chats, "temprature", 1))->what(), HasSubstr("'temperature'"));
+}
+
+TEST(RequestFields, RefusedOnesNameThemselvesUnlessTheyAskForNothing) {
+    for (const Place& place : places()) {
+        for (const FieldRow& row : place.table->rows()) {
+            if (row.standing != Standing::kRefused) continue;
+            SCOPED_TRACE(fmt::format("{} {}", place.table->name(), row.name));
+            for (const json::value& value : {json::value(json::object{{"a", 1}}), json::value("on"), json::value(7)}) {
+                const auto error = error_of(place, with(place, row.name, value));
+                ASSERT_TRUE(error);
+                EXPECT_EQ(error->status(), 400u);
+                EXPECT_EQ(error->parameter(), where(place, row.name));
+                EXPECT_EQ(error->code(), "not_supported");
+            }
+            const std::string_view neutral = row.neutral.empty() ? kOff : row.neutral;
+            json::array values = neutral == kNotPositive
+                                     ? json::array{0, -1, -0.5}
+                                     : json::parse(json::string_view(neutral.data(), neutral.size())).as_array();
+            values.push_back(nullptr);
+            for (const json::value& value : values) EXPECT_FALSE(error_of(place, with(place, row.name, value)));
+        }
+    }
+}
+
+TEST(RequestFields, HarmlessOnesMaySayAnything) {
+    const json::value all[] = {nullptr, true, 3, "a", json::array{1}, json::object{{"a", 1}}};
+    for (const Place& place : places()) {
+        for (const FieldRow& row : place.table->rows()) {
+            if (row.standing != Standing::kHarmless) continue;
+            for (const json::value& value : all)
+                EXPECT_FALSE(error_of(place, with(place, row.name, value))) << place.table->name() << " " << row.name;
+        }
+    }
+}
+
+// Some value of each honoured field is not accepted, whatever its kind.
+TEST(RequestFields, HonouredOnesAreChecked) {
+    const json::value wrong[] = {json::object{{"a", "b"}}, json::array{json::object{}}, json::value("\x01"),
+                                 json::value(-1e300), json::value(true)};
+    for (const Place& place : places()) {
+        for (const FieldRow& row : place.table->rows()) {
+            if (row.standing != Standing::kHonoured) continue;
+            EXPECT_TRUE(std::ranges::any_of(
+                wrong,
+                [&](const json::value& value) { return error_of(place, with(place, row.name, value)).has_value(); }))
+                << place.table->name() << " " << row.name;
+        }
+    }
+}
+
+TEST(RequestFields, NamesOfOneFieldMayNotContradict) {
+    const Place chats = places().front();
+    const auto two = [&](const char* fields) {
+        return error_of(chats, R"({"messages":[{"role":"user","content":"hi"}],)" + std::string(fields) + "}");
+    };
+    EXPECT_FALSE(two(R"("max_tokens":5,"max_completion_tokens":5,"stop":["a"],"stopping_strings":"a")"));
+    EXPECT_THAT(two(R"("max_tokens":5,"max_completion_tokens":6)")->what(), HasSubstr("max_tokens"));
+    EXPECT_EQ(two(R"("stop":"a","stopping_strings":["b"])")->parameter(), "stopping_strings");
+    EXPECT_EQ(two(R"("repeat_penalty":1.1,"rep_pen":1.2)")->parameter(), "rep_pen");
+}
+
+// The text of docs/server.md between its two marks.
+std::string documented() {
+    struct Row {
+        std::string tables, names;
+        const FieldRow* row;
+    };
+    std::vector<Row> rows;
+    std::vector<std::string> sections;
+    const auto same = [](const FieldRow& a, const FieldRow& b) {
+        return a.standing == b.standing && a.text == b.text && a.neutral == b.neutral;
+    };
+    const auto is_endpoint = [](const FieldTable* table) { return table->name().starts_with('/'); };
+    for (const FieldTable* table : request_tables()) {
+        for (const FieldRow& row : table->rows()) {
+            // Endpoints share rows; the first of them brings a row.
+            std::vector<const FieldTable*> sharing;
+            for (const FieldTable* other : request_tables()) {
+                const auto at = other->index_of(row.name);
+                if (other == table || (is_endpoint(table) && is_endpoint(other) && at && same(other->rows()[*at], row)))
+                    sharing.push_back(other);
+            }
+            if (sharing.front() != table) continue;
+            std::string tables;
+            for (const FieldTable* one : sharing) tables += (tables.empty() ? "" : ", ") + one->name();
+            if (std::ranges::find(sections, tables) == sections.end()) sections.push_back(tables);
+            const auto found =
+                std::ranges::find_if(rows, [&](const Row& one) { return one.tables == tables && same(*one.row, row); });
+            const std::string name = fmt::format("`{}`", row.name);
+            if (found != rows.end()) {
+                found->names += ", " + name;
+            } else {
+                rows.push_back({tables, name, &row});
+            }
+        }
+    }
+    std::string text;
+    for (const std::string& section : sections) {
+        text += "\n" + section + ":\n\n| field | standing | |\n| --- | --- | --- |\n";
+        for (const Row& one : rows) {
+            if (one.tables != section) continue;
+            const FieldRow& row = *one.row;
+            std::string standing = row.standing == Standing::kHonoured ? "honoured" : "harmless";
+            if (row.standing == Standing::kRefused) {
+                standing = "refused";
+                if (row.neutral == kNotPositive) standing += " above 0";
+                if (!row.neutral.empty() && row.neutral != kNotPositive && row.neutral != "[]")
+                    standing += fmt::format(" unless in `{}`", row.neutral);
+            }
+            text += fmt::format("| {} | {} | {} |\n", one.names, standing, row.text);
+        }
+    }
+    return text + "\n";
+}
+
+// TSR_WRITE_DOCS=1 writes the table anew.
+TEST(RequestFields, DocumentationHasTheTable) {
+    static constexpr std::string_view kBegin = "<!-- fields: written by RequestFields.DocumentationHasTheTable -->\n";
+    static constexpr std::string_view kEnd = "<!-- end of fields -->";
+    const std::string path = std::string(TSR_SOURCE_DIR) + "/docs/server.md";
+    const File file(path);
+    std::vector<std::byte> bytes(file.size());
+    file.pread_exact(0, bytes);
+    std::string text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    const size_t begin = text.find(kBegin), end = text.find(kEnd);
+    ASSERT_NE(begin, std::string::npos);
+    ASSERT_NE(end, std::string::npos);
+    const size_t at = begin + kBegin.size();
+    const std::string table = documented();
+    if (std::getenv("TSR_WRITE_DOCS")) {
+        text.replace(at, end - at, table);
+        std::ofstream(path, std::ios::binary) << text;
+        return;
+    }
+    EXPECT_EQ(text.substr(at, end - at), table) << "run this test with TSR_WRITE_DOCS=1";
+}
+
+}  // namespace
+}  // namespace tessera::server
