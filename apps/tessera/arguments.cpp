@@ -1,12 +1,9 @@
 #include "apps/tessera/arguments.hpp"
 
-#include "core/base/error.hpp"
+#include "apps/tessera/command_words.hpp"
 #include "core/base/text.hpp"
 
-#include <boost/program_options/options_description.hpp>
-#include <boost/program_options/parsers.hpp>
-#include <boost/program_options/value_semantic.hpp>
-#include <boost/program_options/variables_map.hpp>
+#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <array>
@@ -16,132 +13,7 @@
 namespace tessera::app {
 namespace {
 
-namespace po = boost::program_options;
 using Words = std::vector<std::string>;
-
-// Program_options knows one dash and one letter, or two dashes and a name; users write -mla 3 -fa. So the arguments are
-// parsed here, by the table of flags, and Program_options only stores the result.
-po::options_description describe(Command command) {
-    po::options_description all;
-    for (const Flag& flag : all_flags()) {
-        if (flag.of(command)) all.add_options()(std::string(flag.name).c_str(), po::value<Words>()->composing());
-    }
-    return all;
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-    std::vector<std::string> parts;
-    for (;;) {
-        const size_t end = std::min(text.find(separator), text.size());
-        parts.emplace_back(text.substr(0, end));
-        if (end == text.size()) return parts;
-        text.remove_prefix(end + 1);
-    }
-}
-
-// Also a list of them, as benchmarks accept.
-bool is_switch_word(std::string_view word) {
-    constexpr std::array<std::string_view, 7> words = {"on", "off", "auto", "1", "0", "true", "false"};
-    return std::ranges::all_of(split(word, ','),
-                               [&](std::string_view part) { return std::ranges::find(words, part) != words.end(); });
-}
-
-bool looks_like_flag(std::string_view word) {
-    return word.size() > 1 && word[0] == '-' && !(word[1] >= '0' && word[1] <= '9') && word[1] != '.';
-}
-
-[[noreturn]] void fail_unknown(std::string_view word, Command command) {
-    const CommandInfo& info = info_of(command);
-    std::string commands;
-    for (const CommandInfo& other : all_commands()) {
-        if (find_flag(word, other.command)) commands += fmt::format("{}{}", commands.empty() ? "" : ", ", other.name);
-    }
-    if (!commands.empty()) {
-        throw UsageError(fmt::format("{} is not a flag of 'tessera {}'; it is one of: {}", word, info.name, commands));
-    }
-    const std::string_view near = nearest_spelling(word, command);
-    throw UsageError(fmt::format("unknown flag {}{}; 'tessera {} --help' lists all", printable(word, 60),
-                                 near.empty() ? "" : fmt::format("; did you mean {}?", near), info.name));
-}
-
-[[noreturn]] void fail_bare_word(const std::string& word) {
-    throw UsageError(fmt::format(
-        "expected a flag, found '{}'; {}", printable(word, 60),
-        word.ends_with(".gguf") ? "a model is named with -m FILE" : "a text with blanks needs quotes around it"));
-}
-
-// A positional argument and the flag, or two positional arguments, are two values of a flag that takes one.
-void check_positional(const CommandInfo& info, const std::vector<po::option>& options) {
-    const std::string_view name = info.positional;
-    if (name.empty() || name == "sweep-results") return;
-    const po::option* bare = nullptr;
-    const po::option* other = nullptr;
-    for (const po::option& option : options) {
-        if (option.string_key != name) continue;
-        (!bare && option.original_tokens.empty() ? bare : other) = &option;
-    }
-    if (!bare || !other) return;
-    throw UsageError(fmt::format("expected one {}, found '{}' and '{}'{}", name == "model" ? "model" : "text",
-                                 printable(bare->value.front(), 60), printable(other->value.front(), 60),
-                                 name == "model" ? "" : "; a text with blanks needs quotes around it"));
-}
-
-po::parsed_options read_words(Command command, std::span<const std::string> words,
-                              const po::options_description& known) {
-    po::parsed_options parsed(&known);
-    // `typed`: the flag as typed; empty for a positional argument.
-    const auto store = [&](std::string_view name, std::string value, std::string_view typed) {
-        po::option& option = parsed.options.emplace_back(std::string(name), Words{std::move(value)});
-        if (!typed.empty()) option.original_tokens.emplace_back(typed);
-    };
-    for (size_t i = 0; i < words.size(); ++i) {
-        const std::string& word = words[i];
-        if (!looks_like_flag(word)) {
-            const std::string_view positional = info_of(command).positional;
-            if (positional.empty() || word.empty()) fail_bare_word(word);
-            store(positional, word, {});
-            continue;
-        }
-        std::string_view typed = word;
-        std::optional<std::string> attached;
-        const Flag* flag = find_flag(word, command);
-        if (!flag) {
-            const size_t equals = word.find('=');
-            if (equals != std::string::npos && (flag = find_flag(std::string_view(word).substr(0, equals), command))) {
-                attached = word.substr(equals + 1);
-                typed = typed.substr(0, equals);
-            }
-        }
-        if (!flag) fail_unknown(std::string_view(word).substr(0, word.find('=')), command);
-        const bool more = i + 1 < words.size();
-        if (flag->takes == Takes::kNothing) {
-            if (attached)
-                throw UsageError(fmt::format("{} takes no value, found '{}'", typed, printable(*attached, 60)));
-            store(flag->name, "1", typed);
-            // Other benchmarks take 0 and 1 after flags that have no value elsewhere.
-            if (command == Command::kBench && flag->standing == Standing::kIgnored && more &&
-                is_switch_word(words[i + 1]))
-                ++i;
-        } else if (attached) {
-            store(flag->name, *attached, typed);
-        } else if (flag->takes == Takes::kSwitch) {
-            store(flag->name, more && is_switch_word(words[i + 1]) ? words[++i] : "1", typed);
-        } else {
-            if (!more)
-                throw UsageError(fmt::format("{} expects {}, found the end of the line", word,
-                                             flag->value.empty() ? "a value" : flag->value));
-            // A prompt may be any text; elsewhere a flag in place of a value means that the value is missing.
-            if (flag->name != "prompt" && flag->name != "system" && flag->name != "stop" &&
-                find_flag(words[i + 1], command)) {
-                throw UsageError(fmt::format("{} expects {}, found the flag {}", word,
-                                             flag->value.empty() ? "a value" : flag->value, words[i + 1]));
-            }
-            store(flag->name, words[++i], typed);
-        }
-    }
-    check_positional(info_of(command), parsed.options);
-    return parsed;
-}
 
 // Flags that take several values in benchmarks, so that users give several elsewhere, too.
 bool takes_list(std::string_view name) {
@@ -184,16 +56,16 @@ bool append_range(std::string_view text, Words& values) {
 }  // namespace
 
 Arguments::Arguments(Command command, std::span<const std::string> words) : command_(command) {
-    const po::options_description known = describe(command);
-    const po::parsed_options parsed = read_words(command, words, known);
-    for (const po::option& option : parsed.options) {
-        const Flag& flag = flag_named(option.string_key);
-        if (!option.original_tokens.empty()) typed_.insert_or_assign(option.string_key, option.original_tokens.front());
-        if (flag.standing == Standing::kIgnored) remark(fmt::format("{}: {}", typed(flag.name), flag.help));
+    for (GivenFlag& given : read_words(command, words)) {
+        const Flag& flag = *given.flag;
+        if (is_idle_sampler(flag, command)) {
+            remark(fmt::format("{}: '{}' draws no tokens", given.typed, info_of(command).name));
+            continue;
+        }
+        if (flag.standing == Standing::kIgnored) remark(fmt::format("{}: {}", given.typed, flag.help));
+        if (!given.typed.empty()) typed_.insert_or_assign(std::string(flag.name), std::move(given.typed));
+        values_[std::string(flag.name)].push_back(std::move(given.value));
     }
-    po::variables_map stored;
-    po::store(parsed, stored);
-    for (const auto& [name, value] : stored) values_.emplace(name, value.as<Words>());
 }
 
 void Arguments::remark(std::string line) {
@@ -271,7 +143,7 @@ std::optional<std::vector<double>> Arguments::numbers(std::string_view name, dou
 std::optional<bool> Arguments::on_off(std::string_view name) {
     const auto given = text(name);
     if (!given) return std::nullopt;
-    if (!is_switch_word(*given)) reject(name, "on, off, auto, 1 or 0", *given);
+    if (!is_switch_word(flag_named(name), *given)) reject(name, "on, off, auto, 1 or 0", *given);
     const std::string value = single(name, *given);
     return value != "off" && value != "0" && value != "false";
 }
@@ -326,36 +198,6 @@ std::optional<std::string> Arguments::choice(std::string_view name, std::span<co
         reject(name, expected, *given);
     }
     return value;
-}
-
-std::string help_text(Command command) {
-    constexpr size_t column = 30;  // of the descriptions
-    const CommandInfo& info = info_of(command);
-    std::string text = wrapped(info.summary, 0, 0) + "\n\n" + wrapped(info.usage, 0, 4) + "\n";
-    for (const Group group : {Group::kGeneral, Group::kPrompt, Group::kSampling, Group::kContext, Group::kPlacement,
-                              Group::kServer, Group::kMeasuring, Group::kReport}) {
-        std::string lines;
-        for (const Flag& flag : all_flags()) {
-            if (flag.group != group || !flag.of(command) || flag.standing != Standing::kSupported) continue;
-            std::string left = "  ";
-            for (const std::string_view spelling : spellings_of(flag))
-                left += fmt::format("{}{}", left.size() > 2 ? ", " : "", spelling);
-            if (!flag.value.empty())
-                left +=
-                    flag.takes == Takes::kSwitch ? fmt::format(" [{}]", flag.value) : fmt::format(" {}", flag.value);
-            lines +=
-                left.size() < column ? fmt::format("{:<{}}", left, column) : fmt::format("{}\n{:{}}", left, "", column);
-            lines += wrapped(flag.help, column, column) + '\n';
-        }
-        if (!lines.empty()) text += fmt::format("\n{}:\n{}", group_title(group), lines);
-    }
-    std::string others;
-    for (const Flag& flag : all_flags()) {
-        if (!flag.of(command) || flag.standing != Standing::kIgnored) continue;
-        others += fmt::format("{}{}", others.empty() ? "" : " ", flag.spellings);
-    }
-    if (!others.empty()) text += fmt::format("\n{}:\n  {}\n", group_title(Group::kOthers), wrapped(others, 2, 2));
-    return text;
 }
 
 }  // namespace tessera::app

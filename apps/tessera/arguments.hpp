@@ -2,24 +2,18 @@
 #pragma once
 
 #include "apps/tessera/flags.hpp"
+#include "apps/tessera/usage_error.hpp"
 
 #include <cstdint>
 #include <limits>
 #include <map>
 #include <optional>
 #include <span>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace tessera::app {
-
-// The command line is wrong; what() says where and what to write instead.
-class UsageError : public std::runtime_error {
-  public:
-    using std::runtime_error::runtime_error;
-};
 
 // The flags of one command line. Getters take a flag's name in the table and throw UsageError, naming the flag as
 // typed, if the value is not of the expected kind. Of a flag that is given twice the last one counts, except in all()
@@ -67,8 +61,5 @@ class Arguments {
     std::map<std::string, std::string, std::less<>> typed_;                // likewise
     std::vector<std::string> remarks_;
 };
-
-// The help of a command, for standard output.
-std::string help_text(Command command);
 
 }  // namespace tessera::app

@@ -53,7 +53,8 @@ server::ServerSettings read_server(Arguments& arguments) {
         settings.client_limits = server::parse_client_limits(*limits);
     settings.slots = !arguments.has("no-slots");
     settings.metrics = !arguments.has("no-metrics");
-    settings.page = !arguments.has("no-webui");
+    const std::string page = arguments.text("webui").value_or("on");
+    settings.page = !arguments.has("no-webui") && page != "none" && page != "off" && page != "0" && page != "false";
     if (const auto file = arguments.text("access-log")) settings.access_log = *file;
     settings.origins = list_of(arguments, "cors-origin");
     settings.hosts = list_of(arguments, "allowed-host");

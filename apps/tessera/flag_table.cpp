@@ -1,28 +1,8 @@
-// The commands of the program and their flags.
-#include "apps/tessera/flags.hpp"
+// The commands of the program and the flags that they support.
+#include "apps/tessera/flag_rows.hpp"
 
 namespace tessera::app {
 namespace {
-
-constexpr uint32_t kRun = static_cast<uint32_t>(Command::kRun);
-constexpr uint32_t kChat = static_cast<uint32_t>(Command::kChat);
-constexpr uint32_t kPlan = static_cast<uint32_t>(Command::kPlan);
-constexpr uint32_t kInspect = static_cast<uint32_t>(Command::kInspect);
-constexpr uint32_t kTokenize = static_cast<uint32_t>(Command::kTokenize);
-constexpr uint32_t kPlugins = static_cast<uint32_t>(Command::kPlugins);
-constexpr uint32_t kDevices = static_cast<uint32_t>(Command::kDevices);
-constexpr uint32_t kBench = static_cast<uint32_t>(Command::kBench);
-constexpr uint32_t kSweep = static_cast<uint32_t>(Command::kSweep);
-constexpr uint32_t kPerplexity = static_cast<uint32_t>(Command::kPerplexity);
-constexpr uint32_t kRepack = static_cast<uint32_t>(Command::kRepack);
-constexpr uint32_t kServe = static_cast<uint32_t>(Command::kServe);
-constexpr uint32_t kAll = kAllCommands;
-// `plan` takes the flags of `run`, so that changing one word of a command line plans it instead.
-constexpr uint32_t kModel = kRun | kChat | kPlan;
-// Commands that load or plan a model.
-constexpr uint32_t kEngine = kModel | kServe | kBench | kSweep | kPerplexity | kRepack;
-// Commands that generate text.
-constexpr uint32_t kGenerate = kModel | kServe;
 
 constexpr CommandInfo kCommands[] = {
     {Command::kRun, "run", "", "tessera run [-m MODEL] -p PROMPT [flags]",
@@ -52,31 +32,6 @@ constexpr CommandInfo kCommands[] = {
      "Shows the contents of a model file, and patterns for -ot."},
     {Command::kTokenize, "tokenize", "prompt", "tessera tokenize [-m MODEL] [-p] TEXT", "Shows the tokens of a text."},
 };
-
-constexpr Flag supported(std::string_view name, std::string_view spellings, Takes takes, std::string_view value,
-                         uint32_t commands, Group group, std::string_view help) {
-    return {name, spellings, takes, value, commands, group, help, Standing::kSupported};
-}
-
-// `line`: printed when the flag is given.
-constexpr Flag ignored(std::string_view name, std::string_view spellings, Takes takes, std::string_view line,
-                       uint32_t commands = kEngine) {
-    return {name, spellings, takes, "", commands, Group::kOthers, line, Standing::kIgnored};
-}
-
-constexpr std::string_view kServerOnly = "a flag of 'tessera serve', without effect here";
-constexpr uint32_t kNotServe = kEngine & ~kServe;
-constexpr std::string_view kFromFile =
-    "rope scaling comes from the model file; --override-kv changes what the file says";
-constexpr std::string_view kNoSampler = "this version has no such sampler";
-constexpr std::string_view kNoGrammar = "this version has no grammars: the output is free text";
-constexpr std::string_view kNoAdapters = "this version does not load adapters";
-constexpr std::string_view kNoDraft = "this version has no speculative decoding";
-constexpr std::string_view kBenchmark = "a flag of 'tessera bench', without effect here";
-constexpr std::string_view kNoBudget = "thinking is switched by --reasoning; it has no budget";
-constexpr std::string_view kPlainLog = "messages are plain lines";
-constexpr std::string_view kOneCache = "all sequences share the pages of one cache";
-constexpr std::string_view kTuning = "an internal option of other programs; Tessera decides by its own plan";
 
 // One flag an entry, on one line or two.
 // clang-format off
@@ -108,16 +63,21 @@ constexpr Flag kFlags[] = {
     supported("raw", "--raw -no-cnv --no-conversation", Takes::kNothing, "", kModel, Group::kPrompt,
              "run: the prompt as it is, after BOS (a named model's default)"),
     supported("system", "-sys --system-prompt", Takes::kValue, "TEXT", kModel, Group::kPrompt, "the system message of a conversation"),
-    supported("system-file", "-sysf --system-prompt-file", Takes::kValue, "FILE", kModel, Group::kPrompt, "the system message from a file"),
+    supported("system-file", "-sysf --system-prompt-file -spf", Takes::kValue, "FILE", kModel, Group::kPrompt, "the system message from a file"),
     supported("single-turn", "-st --single-turn", Takes::kNothing, "", kModel, Group::kPrompt, "chat: end after the first answer"),
     supported("reasoning", "-rea --reasoning", Takes::kValue, "on|off|auto", kGenerate, Group::kPrompt,
              "thinking before the answer, if the template supports it; auto: the template's default"),
+    supported("reasoning-budget", "--reasoning-budget", Takes::kValue, "-1|0", kGenerate, Group::kPrompt,
+             "tokens of thinking: -1 as many as it takes, 0 as --reasoning off"),
+    supported("reasoning-effort", "--reasoning-effort", Takes::kValue, "none|default", kGenerate, Group::kPrompt, "none: as --reasoning off; default: the template's"),
+    supported("chat-template-kwargs", "--chat-template-kwargs", Takes::kValue, "JSON", kGenerate, Group::kPrompt,
+             "{\"enable_thinking\": true|false}: as --reasoning; templates have no other parameters"),
     supported("chat-template", "--chat-template", Takes::kValue, "NAME", kGenerate, Group::kPrompt,
              "use this chat template instead of the file's"),
     supported("stop", "--stop -r --reverse-prompt", Takes::kValue, "TEXT", kGenerate, Group::kPrompt,
              "end where this text appears, without it; may be repeated"),
-    supported("escape", "-e --escape", Takes::kNothing, "", kModel | kTokenize, Group::kPrompt, "read \\n, \\t, \\\\, \\\" and \\' in the prompt"),
-    supported("no-escape", "--no-escape", Takes::kNothing, "", kModel | kTokenize, Group::kPrompt, "take the prompt as it is (the default)"),
+    supported("escape", "-e --escape", Takes::kNothing, "", kGenerate | kTokenize, Group::kPrompt, "read \\n, \\t, \\\\, \\\" and \\' in the prompt"),
+    supported("no-escape", "--no-escape", Takes::kNothing, "", kGenerate | kTokenize, Group::kPrompt, "take the prompt as it is (the default)"),
     supported("special", "-sp --special", Takes::kNothing, "", kModel, Group::kPrompt, "print control tokens, too"),
     supported("verbose-prompt", "--verbose-prompt", Takes::kNothing, "", kModel, Group::kPrompt, "show the prompt's tokens before working on it"),
     supported("ids", "--ids", Takes::kNothing, "", kTokenize, Group::kPrompt, "print the numbers alone, on one line"),
@@ -149,9 +109,9 @@ constexpr Flag kFlags[] = {
     supported("threads-batch", "-tb --threads-batch", Takes::kValue, "N", kEngine, Group::kContext, "threads of prompts (as -t)"),
     supported("flash-attn", "-fa --flash-attn", Takes::kSwitch, "on|off|auto", kEngine, Group::kContext, "flash attention (on)"),
     supported("no-flash-attn", "-no-fa --no-flash-attn", Takes::kNothing, "", kEngine, Group::kContext, "as -fa off"),
-    supported("mla-use", "-mla --mla-use", Takes::kValue, "0|1|2|3", kEngine, Group::kContext,
+    supported("mla-use", "-mla --mla-use --mla-attn", Takes::kValue, "0|1|2|3", kEngine, Group::kContext,
              "multi-head latent attention: 0 standard, 1 absorbed, 2 prompts expanded, 3 as 2 with flash attention"),
-    supported("attention-max-batch", "-amb --attention-max-batch", Takes::kValue, "MiB", kEngine, Group::kContext,
+    supported("attention-max-batch", "-amb --attention-max-batch --attn-max-batch", Takes::kValue, "MiB", kEngine, Group::kContext,
              "limit of attention's scratch memory; 0: none (512)"),
     supported("smart-expert-reduction", "-ser --smart-expert-reduction", Takes::kValue, "K,T", kEngine, Group::kContext,
              "use the first K of the chosen experts, and others whose weight is at least T times the largest; -1,0: all"),
@@ -181,7 +141,7 @@ constexpr Flag kFlags[] = {
     supported("n-gpu-layers", "-ngl --n-gpu-layers --gpu-layers", Takes::kValue, "N", kEngine, Group::kPlacement, "this many of the last layers go to GPUs (as many as fit)"),
     supported("tensor-split", "-ts --tensor-split", Takes::kValue, "A,B,...", kEngine, Group::kPlacement, "shares of the layers of each GPU (by free memory)"),
     supported("split-mode", "-sm --split-mode", Takes::kValue, "layer|none", kEngine, Group::kPlacement, "how several GPUs share: whole layers (layer), or one GPU is used alone (none; see -mg)"),
-    supported("main-gpu", "-mg --main-gpu --max-gpu", Takes::kValue, "N", kEngine, Group::kPlacement, "the GPU that -sm none uses (0)"),
+    supported("main-gpu", "-mg --main-gpu", Takes::kValue, "N", kEngine, Group::kPlacement, "the GPU that -sm none uses (0)"),
     supported("device", "-dev --device", Takes::kValue, "ID,...", kEngine, Group::kPlacement, "use these GPUs alone, named as 'tessera devices' does; none: no GPU"),
     supported("no-kv-offload", "-nkvo --no-kv-offload", Takes::kNothing, "", kEngine & ~kBench, Group::kPlacement,
              "all caches are in host memory, and the CPU computes attention"),
@@ -224,7 +184,7 @@ constexpr Flag kFlags[] = {
     supported("sweep-plot", "--plot", Takes::kValue, "FILE.svg", kSweep, Group::kMeasuring, "draw what was measured and the RESULTS that are named"),
     supported("sweep-results", "--results", Takes::kValue, "FILE", kSweep, Group::kMeasuring, "results to draw: JSON lines or tables, of this program or others; may be repeated"),
     supported("chunks", "--chunks", Takes::kValue, "N", kPerplexity, Group::kMeasuring, "score only the first N chunks"),
-    supported("kl-divergence-base", "--kl-divergence-base", Takes::kValue, "FILE", kPerplexity, Group::kMeasuring,
+    supported("kl-divergence-base", "--kl-divergence-base --save-all-logits", Takes::kValue, "FILE", kPerplexity, Group::kMeasuring,
              "save the log probabilities of this run, or with --kl-divergence those to compare with"),
     supported("kl-divergence", "--kl-divergence", Takes::kNothing, "", kPerplexity, Group::kMeasuring, "compare with the saved run, chunk by chunk"),
     // Server
@@ -246,99 +206,11 @@ constexpr Flag kFlags[] = {
     supported("no-slots", "--no-slots", Takes::kNothing, "", kServe, Group::kServer, "do not answer /slots"),
     supported("metrics", "--metrics", Takes::kNothing, "", kServe, Group::kServer, "answer /metrics (the default)"),
     supported("no-metrics", "--no-metrics", Takes::kNothing, "", kServe, Group::kServer, "do not answer /metrics"),
-    supported("no-webui", "--no-webui", Takes::kNothing, "", kServe, Group::kServer, "no chat page"),
+    supported("no-webui", "--no-webui --no-ui", Takes::kNothing, "", kServe, Group::kServer, "no chat page"),
+    supported("webui", "--webui --ui", Takes::kSwitch, "on|off|none|auto|llamacpp", kServe, Group::kServer, "the chat page (the default); off, none: as --no-webui"),
     supported("access-log", "--access-log", Takes::kValue, "FILE", kServe, Group::kServer, "a line of JSON for each request; '-': on standard output (none)"),
-    supported("cors-origin", "--cors-origin", Takes::kValue, "ORIGIN,...", kServe, Group::kServer, "pages of other sites that may use the server, as https://example.org"),
+    supported("cors-origin", "--cors-origin --cors-origins", Takes::kValue, "ORIGIN,...", kServe, Group::kServer, "pages of other sites that may use the server, as https://example.org"),
     supported("allowed-host", "--allowed-host", Takes::kValue, "NAME,...", kServe, Group::kServer, "names besides --host by which clients may call the server"),
-    // Accepted and ignored, with a line that says so
-    ignored("fused-moe", "-fmoe --fused-moe", Takes::kSwitch, "experts are always fused where a kernel offers that"),
-    ignored("no-fused-moe", "-no-fmoe --no-fused-moe", Takes::kNothing, "experts are fused wherever a kernel offers that and it is faster"),
-    ignored("no-warmup", "--no-warmup -wb --warmup-batch", Takes::kNothing, "loading always runs every kernel once"),
-    ignored("warmup", "--warmup", Takes::kNothing, "loading always runs every kernel once", kEngine & ~kBench),
-    ignored("kv-offload", "-kvo --kv-offload", Takes::kNothing, "the cache of a layer is on the device that computes its attention, unless -nkvo is given"),
-    ignored("transparent-huge-pages", "-thp --transparent-huge-pages", Takes::kNothing, "large pages are always requested"),
-    ignored("keep", "--keep", Takes::kValue, "a full context ends the answer; it is never shifted"),
-    ignored("context-shift", "--context-shift", Takes::kSwitch, "a full context ends the answer; it is never shifted"),
-    ignored("no-context-shift", "--no-context-shift", Takes::kNothing, "a full context always ends the answer"),
-    ignored("no-display-prompt", "--no-display-prompt --display-prompt", Takes::kNothing, "only the completion is ever printed"),
-    ignored("color", "-co --color", Takes::kSwitch, "output is never coloured"),
-    ignored("simple-io", "--simple-io", Takes::kNothing, "input that is not a terminal is always read as plain lines"),
-    ignored("multiline-input", "-mli --multiline-input", Takes::kNothing, "a line that ends in \\ continues on the next"),
-    ignored("interactive", "-i --interactive -if --interactive-first", Takes::kNothing, "for a conversation use 'tessera chat'"),
-    ignored("in-prefix", "--in-prefix --in-suffix", Takes::kValue, "the chat template defines the text around a message"),
-    ignored("chat-template-file", "--chat-template-file", Takes::kValue, "templates are known by name: see --chat-template"),
-    ignored("jinja", "--jinja --no-jinja", Takes::kNothing, "templates are recognised, not interpreted"),
-    ignored("chat-template-kwargs", "--chat-template-kwargs", Takes::kValue, "templates take no parameters; see --reasoning"),
-    ignored("reasoning-effort", "--reasoning-effort --reasoning-budget --reasoning-budget-message", Takes::kValue, kNoBudget),
-    ignored("skip-chat-parsing", "--skip-chat-parsing --no-skip-chat-parsing", Takes::kNothing, "answers are printed as they are generated"),
-    ignored("perf", "--perf --show-timings", Takes::kNothing, "timings are always printed, unless --no-perf is given"),
-    ignored("log-colors", "--log-colors", Takes::kSwitch, kPlainLog),
-    ignored("log-prefix", "--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps", Takes::kNothing, kPlainLog),
-    ignored("offline", "--offline", Takes::kNothing, "nothing is ever fetched from a network"),
-    ignored("kv-unified", "-kvu --kv-unified -no-kvu --no-kv-unified", Takes::kNothing, kOneCache),
-    ignored("op-offload",
-            "--op-offload --no-host -smgs --split-mode-graph-scheduling -sas --scheduler-async "
-            "-no-ooae --no-offload-only-active-experts -ooae --offload-only-active-experts -no-mmad "
-            "--no-fused-mul-multiadd -mqkv --merge-qkv -muge --merge-up-gate-experts -no-fug --no-fused-up-gate "
-            "-rcache --rope-cache", Takes::kNothing, kTuning),
-    ignored("repack", "--repack", Takes::kNothing, "weights are packed unless -nr is given", kEngine & ~kRepack),
-    ignored("direct-io", "-dio --direct-io -ndio --no-direct-io", Takes::kNothing, "files are mapped, or read with --no-mmap"),
-    ignored("swa-full", "--swa-full", Takes::kNothing, "the cache holds every token"),
-    ignored("fit", "-fit --fit", Takes::kSwitch, "-c, -ngl and -ts are always fitted to memory where they are not given"),
-    ignored("fit-ctx", "-fitc --fit-ctx", Takes::kValue, "-c sets the context"),
-    ignored("poll", "--poll --poll-batch", Takes::kValue, "threads wait actively within a step, and sleep between steps"),
-    ignored("cpu-strict", "--cpu-strict --cpu-strict-batch", Takes::kValue, "threads are bound by --numa; -C and -Cr set the CPUs of all"),
-    ignored("cpu-mask-batch", "-Cb --cpu-mask-batch", Takes::kValue, "-C sets the CPUs of all steps"),
-    ignored("cpu-range-batch", "-Crb --cpu-range-batch", Takes::kValue, "-Cr sets the CPUs of all steps"),
-    ignored("prio-batch", "--prio-batch", Takes::kValue, "--prio sets the priority of all steps"),
-    ignored("prompt-cache", "--prompt-cache", Takes::kValue, "the cache is not saved in this version"),
-    ignored("prompt-cache-all", "--prompt-cache-all --prompt-cache-ro", Takes::kNothing, "the cache is not saved in this version"),
-    ignored("check-tensors", "--check-tensors -vq --validate-quants", Takes::kNothing, "the header is always checked; weights are not"),
-    ignored("rope-scaling",
-            "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor "
-            "--yarn-attn-factor --yarn-beta-fast --yarn-beta-slow -gan --grp-attn-n -gaw --grp-attn-w", Takes::kValue, kFromFile),
-    ignored("sampling-seq", "--sampling-seq --sampler-seq", Takes::kValue, "the order of samplers is set by name with --samplers"),
-    ignored("mirostat",
-            "--mirostat --mirostat-lr --mirostat-ent --tfs --dynatemp-range --dynatemp-exp --xtc-probability "
-            "--xtc-threshold --top-n-sigma --top-nsigma --dry-multiplier --dry-base --dry-allowed-length "
-            "--dry-penalty-last-n --dry-sequence-breaker --adaptive-target --adaptive-decay", Takes::kValue, kNoSampler),
-    ignored("penalize-nl", "--penalize-nl", Takes::kNothing, "penalties treat a new line as any token"),
-    ignored("grammar", "--grammar --grammar-file -j --json-schema", Takes::kValue, kNoGrammar),
-    ignored("lora", "--lora --lora-scaled --control-vector", Takes::kValue, kNoAdapters),
-    ignored("model-draft",
-            "-md --model-draft --draft --draft-n --draft-max --draft-min --draft-n-min --draft-p-min "
-            "--spec-draft-p-min --draft-p-split --spec-draft-p-split --spec-draft-n-max --spec-draft-n-min --spec-type "
-            "-td --threads-draft --spec-draft-threads -tbd --threads-batch-draft --spec-draft-threads-batch -devd "
-            "--device-draft --spec-draft-device -ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-ngl -ctkd "
-            "--cache-type-k-draft --spec-draft-type-k -ctvd --cache-type-v-draft --spec-draft-type-v -cd "
-            "--ctx-size-draft", Takes::kValue, kNoDraft),
-    ignored("spec-default", "--spec-default -mtp --multi-token-prediction -no-mtp --no-multi-token-prediction", Takes::kNothing, kNoDraft),
-    ignored("backend-sampling", "-bs --backend-sampling", Takes::kNothing, "tokens are sampled on the CPU"),
-    ignored("graph-reduce-type",
-            "-grt --graph-reduce-type -wgt --worst-graph-tokens -mea --max-extra-alloc -cuda "
-            "--cuda-params", Takes::kValue, kTuning),
-    ignored("rpc", "--rpc", Takes::kValue, "devices of other machines are not used in this version"),
-    ignored("grouped-expert-routing", "-ger --grouped-expert-routing", Takes::kNothing, "groups of experts are as the model file says"),
-    ignored("graph-reuse", "-gr --graph-reuse -no-gr --no-graph-reuse", Takes::kNothing, "graphs are always prepared once"),
-    ignored("defrag-thold", "-dt --defrag-thold", Takes::kValue, "a paged cache is never fragmented"),
-    // Of servers
-    ignored("server-only",
-            "--host --port -a --alias --api-key --api-key-file -to --timeout --api-prefix --access-log --cors-origin --allowed-host "
-            "--itl-target --queue --client-limits --body-limit --held-limit", Takes::kValue, kServerOnly, kNotServe),
-    ignored("server-switches", "--metrics --slots --no-slots --no-metrics --no-webui --webui --props", Takes::kNothing, kServerOnly, kNotServe),
-    ignored("server-props", "--props --webui", Takes::kNothing, "/props is answered, and cannot be changed by clients", kServe),
-    ignored("threads-http",
-            "--threads-http --slot-save-path --reasoning-format --path --ssl-key-file --ssl-cert-file -cram --cache-ram -ctxcp "
-            "--ctx-checkpoints --swa-checkpoints -sps --slot-prompt-similarity", Takes::kValue, "not in this version of the server"),
-    ignored("cont-batching", "-cb --cont-batching -nocb --no-cont-batching", Takes::kNothing, "prompts and generations always share steps"),
-    ignored("cache-reuse", "--cache-reuse", Takes::kValue, "common prefixes of prompts are always computed once"),
-    ignored("cache-prompt", "--cache-prompt --no-cache-prompt", Takes::kNothing, "common prefixes of prompts are always computed once"),
-    // Of benchmarks
-    ignored("n-gp", "-gp -pg -w --warmup-runs -o --output", Takes::kValue, kBenchmark, kModel),
-    ignored("threads-gen-batch", "-tgb --threads-gen-batch", Takes::kValue, "threads are set by -t and -tb", kBench),
-    ignored("embeddings", "-embd --embeddings", Takes::kSwitch, "generation is what is measured", kBench),
-    ignored("progress", "--progress", Takes::kNothing, "loading shows its progress on a terminal", kBench),
-    ignored("delay", "--delay", Takes::kValue, "tests follow each other at once", kBench),
 };
 // clang-format on
 
@@ -347,7 +219,7 @@ constexpr Flag kFlags[] = {
 std::span<const CommandInfo> all_commands() noexcept {
     return kCommands;
 }
-std::span<const Flag> all_flags() noexcept {
+std::span<const Flag> own_flags() noexcept {
     return kFlags;
 }
 

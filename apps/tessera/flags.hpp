@@ -46,7 +46,8 @@ enum class Takes : uint8_t {
 // What this version does with a flag.
 enum class Standing : uint8_t {
     kSupported,
-    kIgnored,  // accepted and ignored, with the line `help`
+    kIgnored,  // accepted, since it can change no result
+    kRefused,  // an error, since it would change results or what the user relies on
 };
 
 enum class Group : uint8_t {
@@ -58,7 +59,8 @@ enum class Group : uint8_t {
     kServer,
     kReport,
     kMeasuring,
-    kOthers
+    kIgnored,
+    kRefused
 };
 std::string_view group_title(Group group) noexcept;
 
@@ -69,21 +71,24 @@ struct Flag {
     Takes takes = Takes::kNothing;
     std::string_view value;  // placeholder in the help text: "N"
     uint32_t commands = 0;   // of Command
-    Group group = Group::kOthers;
-    std::string_view help;
+    Group group = Group::kGeneral;
+    std::string_view help;  // of those that are ignored or refused the reason, as a line after the flag
     Standing standing = Standing::kSupported;
+    std::string_view neutral;  // values of a refused flag that ask for nothing, separated by blanks
 
     bool of(Command command) const noexcept { return (commands & static_cast<uint32_t>(command)) != 0; }
     bool of_all() const noexcept { return commands == kAllCommands; }
-    // With one dash in place of two, too.
+    // With one dash in place of two and underscores in place of dashes, too.
     bool spelled_as(std::string_view word) const;
+    // Whether a refused flag with this value asks for nothing, so that it is accepted.
+    bool asks_nothing(std::string_view text) const;
 };
 
-std::span<const Flag> all_flags() noexcept;
+std::span<const Flag> all_flags();
 std::vector<std::string_view> spellings_of(const Flag& flag);
 std::string_view shown(const Flag& flag) noexcept;  // its first spelling
 
-// nullptr if no flag of this command is spelled so. One dash is accepted for two.
+// nullptr if no flag of this command is spelled so; spellings as in Flag::spelled_as().
 const Flag* find_flag(std::string_view spelling, Command command);
 // By name; there must be one.
 const Flag& flag_named(std::string_view name);

@@ -1,4 +1,5 @@
 #include "apps/tessera/commands.hpp"
+#include "apps/tessera/help.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/plugin_child.hpp"
 #include "apps/tessera/process_flags.hpp"
@@ -125,6 +126,10 @@ int start(std::span<const std::string> given) {
         if (words[0] == "help") {
             const std::vector<std::string> help = {"--help"};
             if (words[1] == kPluginTest) return plugin_test_command(help);
+            if (words[1] == "--markdown") {
+                print(flags_page());
+                return kExitDone;
+            }
             if (!find_command(words[1])) fail_command(words[1]);
             print(help_text(find_command(words[1])->command));
             return kExitDone;

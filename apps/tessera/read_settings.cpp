@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/graph/types.hpp"
 
+#include <boost/json/parse.hpp>
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
@@ -195,6 +196,17 @@ void read_placement(Arguments& arguments, PlacementOptions& placement) {
     if (arguments.has("cpu-moe")) placement.cpu_expert_layers = -1;
 }
 
+std::optional<std::string> split_mode(Arguments& arguments) {
+    constexpr std::array<std::string_view, 4> of_others = {"row", "tensor", "graph", "attn"};
+    if (const auto mode = arguments.text("split-mode"); mode && std::ranges::find(of_others, *mode) != of_others.end())
+        throw UsageError(fmt::format(
+            "{} {}: several GPUs share a model by whole layers ({} layer), or one is used "
+            "alone ({} none)",
+            arguments.typed("split-mode"), *mode, arguments.typed("split-mode"), arguments.typed("split-mode")));
+    constexpr std::array<std::string_view, 2> modes = {"layer", "none"};
+    return arguments.choice("split-mode", modes);
+}
+
 void read_devices(Arguments& arguments, DeviceChoice& devices) {
     if (const auto ids = arguments.text("device")) {
         devices.gpus.emplace();
@@ -205,17 +217,12 @@ void read_devices(Arguments& arguments, DeviceChoice& devices) {
         }
     }
     const auto main_gpu = arguments.integer("main-gpu", 0, 255);
-    constexpr std::array<std::string_view, 5> modes = {"layer", "row", "none", "graph", "attn"};
-    const auto mode = arguments.choice("split-mode", modes);
+    const auto mode = split_mode(arguments);
     if (mode == "none") {
         devices.only = static_cast<uint32_t>(main_gpu.value_or(0));
     } else if (main_gpu) {
         arguments.remark(fmt::format("{} {}: has an effect with -sm none alone; -dev chooses GPUs",
                                      arguments.typed("main-gpu"), *main_gpu));
-    }
-    if (mode && *mode != "none" && *mode != "layer") {
-        arguments.remark(
-            fmt::format("-sm {}: not in this version; several GPUs share by whole layers (-sm layer)", *mode));
     }
     if (const auto margins = arguments.numbers("fit-target")) {
         for (const double mib : *margins) {
@@ -223,6 +230,44 @@ void read_devices(Arguments& arguments, DeviceChoice& devices) {
             devices.margins.push_back(static_cast<uint64_t>(mib) << 20);
         }
     }
+}
+
+// {"enable_thinking": false}
+std::optional<bool> thinking_of_template_arguments(const Arguments& arguments) {
+    const auto text = arguments.text("chat-template-kwargs");
+    if (!text || text->empty()) return std::nullopt;
+    boost::system::error_code error;
+    const boost::json::value parsed = boost::json::parse(*text, error);
+    if (error || !parsed.is_object())
+        arguments.reject("chat-template-kwargs", R"(an object like {"enable_thinking": false})", *text);
+    std::optional<bool> thinking;
+    for (const auto& [key, value] : parsed.get_object()) {
+        if ((key != "enable_thinking" && key != "thinking") || !value.is_bool())
+            arguments.reject("chat-template-kwargs", "enable_thinking or thinking with true or false",
+                             std::string_view(key));
+        thinking = value.get_bool();
+    }
+    return thinking;
+}
+
+std::optional<bool> read_thinking(Arguments& arguments) {
+    std::vector<std::pair<std::string_view, bool>> said;
+    constexpr std::array<std::string_view, 3> switches = {"on", "off", "auto"};
+    if (const auto reasoning = arguments.choice("reasoning", switches); reasoning && *reasoning != "auto")
+        said.emplace_back("reasoning", *reasoning == "on");
+    constexpr std::array<std::string_view, 2> budgets = {"-1", "0"};
+    if (arguments.choice("reasoning-budget", budgets) == "0") said.emplace_back("reasoning-budget", false);
+    constexpr std::array<std::string_view, 3> efforts = {"none", "default", "auto"};
+    if (arguments.choice("reasoning-effort", efforts) == "none") said.emplace_back("reasoning-effort", false);
+    if (const auto thinking = thinking_of_template_arguments(arguments))
+        said.emplace_back("chat-template-kwargs", *thinking);
+    if (said.empty()) return std::nullopt;
+    for (const auto& [name, thinking] : said) {
+        if (thinking != said.front().second)
+            throw UsageError(fmt::format("{} and {} contradict each other: give one of them",
+                                         arguments.typed(said.front().first), arguments.typed(name)));
+    }
+    return said.front().second;
 }
 
 }  // namespace
@@ -336,7 +381,8 @@ ModelSettings read_model_settings(Arguments& arguments) {
     set(settings.engine.stream_rows_from, arguments.integer("op-offload-from", 1, 1 << 20));
     read_sampling(arguments, settings);
     settings.predict = arguments.integer("predict", -2, kMaximumTokens);
-    set(settings.parallel, arguments.integer("parallel", 1, 4096));
+    // In other programs -1 is as many as they choose.
+    if (arguments.text("parallel") != "-1") set(settings.parallel, arguments.integer("parallel", 1, 4096));
     settings.prompt = arguments.text("prompt");
     if (settings.prompt && settings.escape) settings.prompt = unescape(*settings.prompt);
     settings.file = arguments.text("file");
@@ -346,9 +392,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
         settings.system = read_text(*file);
     }
     settings.chat_template = arguments.text("chat-template");
-    constexpr std::array<std::string_view, 3> switches = {"on", "off", "auto"};
-    if (const auto reasoning = arguments.choice("reasoning", switches); reasoning && *reasoning != "auto")
-        settings.thinking = *reasoning == "on";
+    settings.thinking = read_thinking(arguments);
     settings.single_turn = arguments.has("single-turn");
     settings.timings = !arguments.has("no-perf");
     settings.parse_special = !arguments.has("no-parse-special");
