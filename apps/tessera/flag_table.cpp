@@ -1,5 +1,6 @@
 // The commands of the program and the flags that they support.
 #include "apps/tessera/flag_rows.hpp"
+#include "core/session/sampling_parameters.hpp"
 
 namespace tessera::app {
 namespace {
@@ -32,6 +33,13 @@ constexpr CommandInfo kCommands[] = {
      "Shows the contents of a model file, and patterns for -ot."},
     {Command::kTokenize, "tokenize", "prompt", "tessera tokenize [-m MODEL] [-p] TEXT", "Shows the tokens of a text."},
 };
+
+// The flag of a number of sampling, by its name in requests.
+consteval Flag sampling(std::string_view field_name) {
+    const session::SamplingField& field = *session::find_sampling_field(field_name);
+    return supported(field.flag(), field.flags, Takes::kValue, field.is_integer() ? "N" : "X", kGenerate,
+                     Group::kSampling, field.help);
+}
 
 // One flag an entry, on one line or two.
 // clang-format off
@@ -86,18 +94,35 @@ constexpr Flag kFlags[] = {
              "take control tokens that are written out as plain text (in chat always)"),
     // Sampling
     supported("seed", "-s --seed", Takes::kValue, "N", kGenerate, Group::kSampling, "seed of the random numbers; -1: a new one each time"),
-    supported("temp", "--temp --temperature", Takes::kValue, "X", kGenerate, Group::kSampling,
-             "temperature; 0: always the most likely token (0.8; the bundled model: 0)"),
-    supported("top-k", "--top-k", Takes::kValue, "N", kGenerate, Group::kSampling, "sample from the N most likely tokens; 0: from all (40)"),
-    supported("top-p", "--top-p", Takes::kValue, "X", kGenerate, Group::kSampling, "sample from the smallest set of probability X; 1: off (0.95)"),
-    supported("min-p", "--min-p", Takes::kValue, "X", kGenerate, Group::kSampling, "sample from tokens with at least X times the largest probability; 0: off (0.05)"),
-    supported("typical", "--typical --typical-p", Takes::kValue, "X", kGenerate, Group::kSampling, "locally typical sampling; 1: off (1)"),
-    supported("repeat-last-n", "--repeat-last-n", Takes::kValue, "N", kGenerate, Group::kSampling, "number of last tokens that penalties consider; -1: all (64)"),
-    supported("repeat-penalty", "--repeat-penalty", Takes::kValue, "X", kGenerate, Group::kSampling, "penalty of repeated tokens; 1: off (1)"),
-    supported("presence-penalty", "--presence-penalty", Takes::kValue, "X", kGenerate, Group::kSampling, "penalty of tokens that have occurred; 0: off (0)"),
-    supported("frequency-penalty", "--frequency-penalty", Takes::kValue, "X", kGenerate, Group::kSampling, "penalty for each occurrence of a token; 0: off (0)"),
+    sampling("temperature"),
+    sampling("dynatemp_range"),
+    sampling("dynatemp_exponent"),
+    sampling("top_k"),
+    sampling("top_p"),
+    sampling("min_p"),
+    sampling("typical_p"),
+    sampling("top_n_sigma"),
+    sampling("xtc_probability"),
+    sampling("xtc_threshold"),
+    sampling("repeat_last_n"),
+    sampling("repeat_penalty"),
+    sampling("presence_penalty"),
+    sampling("frequency_penalty"),
+    sampling("dry_multiplier"),
+    sampling("dry_base"),
+    sampling("dry_allowed_length"),
+    sampling("dry_penalty_last_n"),
+    sampling("adaptive_target"),
+    sampling("adaptive_decay"),
+    sampling("mirostat"),
+    sampling("mirostat_tau"),
+    sampling("mirostat_eta"),
     supported("samplers", "--samplers", Takes::kValue, "A;B;...", kGenerate, Group::kSampling,
-             "order of the samplers: penalties, top_k, typ_p, top_p, min_p, temperature"),
+             "the samplers in order (penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p)"),
+    supported("sampler-seq", "--sampler-seq --sampling-seq", Takes::kValue, "LETTERS", kGenerate, Group::kSampling,
+             "as --samplers, a letter each (edskypmxta)"),
+    supported("dry-sequence-breaker", "--dry-sequence-breaker", Takes::kValue, "TEXT", kGenerate, Group::kSampling,
+             "DRY: no repetition extends over this text, in place of the defaults, with the escapes of -e (\\n, :, \", *); may be repeated; none: no such text"),
     supported("logit-bias", "-l --logit-bias", Takes::kValue, "TOKEN(+|-)X", kGenerate, Group::kSampling, "make a token more or less likely; may be repeated"),
     supported("ignore-eos", "--ignore-eos", Takes::kNothing, "", kGenerate, Group::kSampling, "continue past the model's end of text"),
     // Context and speed

@@ -14,7 +14,6 @@ constexpr std::string_view kNoImages = "a detail of images and sound, of which n
 constexpr std::string_view kCheckpoints = "the pages of a prefix are kept as long as there is room";
 constexpr std::string_view kFromFile =
     "rope scaling comes from the model file; --override-kv changes what the file says";
-constexpr std::string_view kNoSampler = "this version has no such sampler";
 
 // One flag an entry, on one line or two.
 // clang-format off
@@ -132,11 +131,6 @@ constexpr Flag kFlags[] = {
     ignored("rope-scaling",
             "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor "
             "--yarn-attn-factor --yarn-beta-fast --yarn-beta-slow -gan --grp-attn-n -gaw --grp-attn-w", Takes::kValue, kFromFile),
-    ignored("sampling-seq", "--sampling-seq --sampler-seq", Takes::kValue, "the order of samplers is set by name with --samplers"),
-    ignored("mirostat",
-            "--mirostat --mirostat-lr --mirostat-ent --tfs --dynatemp-range --dynatemp-exp --xtc-probability "
-            "--xtc-threshold --top-n-sigma --top-nsigma --dry-multiplier --dry-base --dry-allowed-length "
-            "--dry-penalty-last-n --dry-sequence-breaker --adaptive-target --adaptive-decay", Takes::kValue, kNoSampler),
     ignored("penalize-nl", "--penalize-nl", Takes::kNothing, "penalties treat a new line as any token"),
 };
 // clang-format on

@@ -58,29 +58,57 @@ ExpertReduction expert_reduction(Arguments& arguments) {
     return none ? ExpertReduction{} : ExpertReduction{static_cast<uint32_t>(v[0]), v[1]};
 }
 
+void read_order(Arguments& arguments, session::SamplingParameters& p) {
+    if (arguments.has("samplers") && arguments.has("sampler-seq")) {
+        throw UsageError(fmt::format("{} and {} contradict each other: give one of them", arguments.typed("samplers"),
+                                     arguments.typed("sampler-seq")));
+    }
+    try {
+        if (const auto names = arguments.text("samplers")) p.order = session::parse_sampling_order(*names);
+        if (const auto letters = arguments.text("sampler-seq")) p.order = session::parse_sampling_letters(*letters);
+    } catch (const Error& error) {
+        throw UsageError(fmt::format("--{}", error.what()));
+    }
+    for (const session::SamplingField& field : session::kSamplingFields) {
+        if (!field.step || !field.turns_on(p) || field.turns_on({}) ||
+            std::ranges::find(p.order, *field.step) != p.order.end() ||
+            *field.step == session::SamplingStep::kPenalties)
+            continue;
+        arguments.remark(fmt::format("{}: without effect, since {} is not among the samplers",
+                                     arguments.typed(field.flag()), session::name_of(*field.step)));
+    }
+}
+
+void read_breakers(const Arguments& arguments, session::SamplingParameters& p) {
+    const std::vector<std::string> texts = arguments.all("dry-sequence-breaker");
+    if (texts.empty()) return;
+    p.dry_sequence_breakers.clear();
+    for (const std::string& text : texts) {
+        if (text.empty()) arguments.reject("dry-sequence-breaker", "a text, or none", text);
+        if (text != "none") p.dry_sequence_breakers.push_back(unescape(text));
+    }
+}
+
 void read_sampling(Arguments& arguments, ModelSettings& settings) {
     session::SamplingParameters& p = settings.sampling;
     settings.temperature_given = arguments.has("temp");
-    // In other programs a negative temperature means the best token.
-    if (const auto t = arguments.number("temp", -kFar, kFar)) p.temperature = static_cast<float>(std::max(*t, 0.0));
-    set(p.top_k, arguments.integer("top-k", -1, std::numeric_limits<int32_t>::max()));
-    set(p.top_p, arguments.number("top-p", 0, 1));
-    set(p.min_p, arguments.number("min-p", 0, 1));
-    set(p.typical_p, arguments.number("typical", 0, 1));
-    set(p.penalty_last_n, arguments.integer("repeat-last-n", -1, 1 << 24));
-    set(p.repetition_penalty, arguments.number("repeat-penalty", 1e-6, kFar));
-    set(p.presence_penalty, arguments.number("presence-penalty", -kFar, kFar));
-    set(p.frequency_penalty, arguments.number("frequency-penalty", -kFar, kFar));
+    for (const session::SamplingField& field : session::kSamplingFields) {
+        if (field.flags.empty()) continue;
+        // In other programs a negative temperature means the best token.
+        const double minimum = field.negative_is_zero ? -session::kFarthestSampling : field.minimum;
+        if (field.is_integer()) {
+            const auto value =
+                arguments.integer(field.flag(), static_cast<int64_t>(minimum), static_cast<int64_t>(field.maximum));
+            if (value) field.set(p, static_cast<double>(*value));
+        } else if (const auto value = arguments.number(field.flag(), minimum, field.maximum)) {
+            field.set(p, *value);
+        }
+    }
     const auto seed = arguments.integer("seed", -1, std::numeric_limits<int64_t>::max());
     settings.seed_given = seed && *seed >= 0;
     p.seed = settings.seed_given ? static_cast<uint64_t>(*seed) : std::random_device()();
-    if (const auto order = arguments.text("samplers")) {
-        try {
-            p.order = session::parse_sampling_order(*order);
-        } catch (const Error& error) {
-            throw UsageError(fmt::format("--{}", error.what()));
-        }
-    }
+    read_order(arguments, p);
+    read_breakers(arguments, p);
     for (const std::string& text : arguments.all("logit-bias")) {
         const size_t sign = text.find_first_of("+-");
         int32_t token = 0;

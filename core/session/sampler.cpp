@@ -165,6 +165,11 @@ void Sampler::apply(SamplingStep step) {
             return keep_min_p();
         case SamplingStep::kTemperature:
             return apply_temperature();
+        case SamplingStep::kDry:
+        case SamplingStep::kTopNSigma:
+        case SamplingStep::kXtc:
+        case SamplingStep::kAdaptiveP:
+            return;
     }
 }
 

@@ -8,55 +8,16 @@
 // our own exponential (sampling_math.hpp), as the C library's may differ in the last bit.
 #pragma once
 
+#include "core/session/sampling_parameters.hpp"
 #include "core/session/token_constraint.hpp"
 
 #include <cstddef>
 #include <cstdint>
 #include <random>
 #include <span>
-#include <string>
-#include <string_view>
-#include <utility>
 #include <vector>
 
 namespace tessera::session {
-
-enum class SamplingStep : uint8_t {
-    kPenalties,    // repetition (Keskar et al., arXiv:1909.05858), frequency and presence (as the OpenAI API defines
-                   // them)
-    kTopK,         // the k best
-    kTypical,      // locally typical (Meister et al., arXiv:2202.00666)
-    kTopP,         // nucleus (Holtzman et al., arXiv:1904.09751)
-    kMinP,         // at least this share of the best one's probability (Nguyen et al., arXiv:2407.01082)
-    kTemperature,  // logits divided by it
-};
-
-// "top_k;typ_p;top_p;min_p;temperature", the separator being ';' or ','. Known: penalties, top_k, typ_p (typical,
-// typical_p), top_p, min_p, temperature (temp). Throws Error(TSR_INVALID_ARGUMENT) for an unknown or repeated name.
-std::vector<SamplingStep> parse_sampling_order(std::string_view text);
-// "top_k;typ_p;top_p;min_p;temperature".
-std::vector<SamplingStep> default_sampling_order();
-std::string format_sampling_order(std::span<const SamplingStep> order);
-
-struct SamplingParameters {
-    float temperature = 0.8f;         // >= 0; 0: greedy
-    int32_t top_k = 40;               // <= 0: off
-    float top_p = 0.95f;              // 0 to 1; 1: off
-    float min_p = 0.05f;              // 0 to 1; 0: off
-    float typical_p = 1.0f;           // 0 to 1; 1: off
-    float repetition_penalty = 1.0f;  // > 0; 1: off
-    float frequency_penalty = 0.0f;   // any; 0: off
-    float presence_penalty = 0.0f;    // any; 0: off
-    int32_t penalty_last_n = 64;      // tokens that penalties look back on; 0: none, -1: all that were accepted
-    uint64_t seed = 0;
-    // Steps in order. Penalties go first if they are not named; any other step not named is left out.
-    std::vector<SamplingStep> order = default_sampling_order();
-    // Added to logits first. -infinity forbids a token.
-    std::vector<std::pair<int32_t, float>> logit_bias;
-};
-
-// Throws Error(TSR_INVALID_ARGUMENT) that names the parameter, what was expected and what was found.
-void check_sampling_parameters(const SamplingParameters& parameters, size_t vocabulary_size);
 
 // One sequence each; not for several threads at once. Allocates when constructed and never afterwards.
 class Sampler {

@@ -1,6 +1,7 @@
+#include "core/session/sampling_parameters.hpp"
+
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/session/sampler.hpp"
 
 #include <algorithm>
 #include <array>
@@ -12,32 +13,70 @@ namespace {
 
 struct StepName {
     std::string_view name;
-    SamplingStep step;
+    std::optional<SamplingStep> step;  // nothing: known, and never on
+    char letter = 0;
 };
 
-// The first name of each step is the one that is written.
-constexpr std::array<StepName, 9> kStepNames = {{
-    {"penalties", SamplingStep::kPenalties},
-    {"top_k", SamplingStep::kTopK},
-    {"typ_p", SamplingStep::kTypical},
-    {"typical", SamplingStep::kTypical},
+// The first name of each step is the one that is written. Two letters differ between llama.cpp and ik_llama.cpp.
+constexpr auto kStepNames = std::to_array<StepName>({
+    {"penalties", SamplingStep::kPenalties, 'e'},
+    {"dry", SamplingStep::kDry, 'd'},
+    {"top_n_sigma", SamplingStep::kTopNSigma, 's'},
+    {"top_n_sigma", SamplingStep::kTopNSigma, 'n'},
+    {"top_k", SamplingStep::kTopK, 'k'},
+    {"typ_p", SamplingStep::kTypical, 'y'},
     {"typical_p", SamplingStep::kTypical},
-    {"top_p", SamplingStep::kTopP},
-    {"min_p", SamplingStep::kMinP},
-    {"temperature", SamplingStep::kTemperature},
+    {"typical", SamplingStep::kTypical},
+    {"typ", SamplingStep::kTypical},
+    {"top_p", SamplingStep::kTopP, 'p'},
+    {"nucleus", SamplingStep::kTopP},
+    {"min_p", SamplingStep::kMinP, 'm'},
+    {"xtc", SamplingStep::kXtc, 'x'},
+    {"temperature", SamplingStep::kTemperature, 't'},
     {"temp", SamplingStep::kTemperature},
-}};
+    {"adaptive_p", SamplingStep::kAdaptiveP, 'a'},
+    {"adaptive_p", SamplingStep::kAdaptiveP, 'w'},
+    {"tfs_z", std::nullopt, 'f'},
+    {"tfs", std::nullopt},
+});
+constexpr std::string_view kDefaultOrder =
+    "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p";
 
-// A window larger than any context is probably a typing error.
-constexpr int32_t kLongestWindow = 1 << 24;
-
-void check_range(const char* name, float value, float low, float high) {
-    if (!(value >= low && value <= high))
-        fail(TSR_INVALID_ARGUMENT, "{}: expected a number from {} to {}, found {}", name, low, high, value);
+[[noreturn]] void refuse_infill() {
+    fail(TSR_UNSUPPORTED, "samplers: infill, for text between two others, is not in this version; leave it out");
 }
 
-void check_finite(const char* name, float value) {
-    if (!std::isfinite(value)) fail(TSR_INVALID_ARGUMENT, "{}: expected a finite number, found {}", name, value);
+void append(std::vector<SamplingStep>& order, const StepName& named) {
+    if (!named.step) return;
+    if (std::ranges::find(order, *named.step) != order.end())
+        fail(TSR_INVALID_ARGUMENT, "samplers: '{}' is named twice; each step runs once", named.name);
+    order.push_back(*named.step);
+}
+
+[[noreturn]] void reject(const SamplingField& field, double value) {
+    fail(TSR_INVALID_ARGUMENT, "{}: expected a {}number from {} to {}, found {}", field.name,
+         field.is_integer() ? "whole " : "", field.minimum, field.maximum, value);
+}
+
+void check_field(const SamplingField& field, double value) {
+    // In the precision of the member: 0.99 is a little more as a float.
+    const auto rounded = [&](double bound) {
+        return field.is_integer() ? bound : static_cast<double>(static_cast<float>(bound));
+    };
+    if (!(value >= std::min(field.minimum, rounded(field.minimum)) &&
+          value <= std::max(field.maximum, rounded(field.maximum))))
+        reject(field, value);
+}
+
+void check_breakers(std::span<const std::string> breakers) {
+    if (breakers.size() > kMaximumBreakers)
+        fail(TSR_INVALID_ARGUMENT, "dry_sequence_breakers: expected at most {} texts, found {}", kMaximumBreakers,
+             breakers.size());
+    for (const std::string& text : breakers) {
+        if (text.empty() || text.size() > kMaximumBreakerBytes)
+            fail(TSR_INVALID_ARGUMENT, "dry_sequence_breakers: expected texts of 1 to {} bytes, found one of {}",
+                 kMaximumBreakerBytes, text.size());
+    }
 }
 
 }  // namespace
@@ -51,48 +90,72 @@ std::vector<SamplingStep> parse_sampling_order(std::string_view text) {
         while (name.starts_with(' ')) name.remove_prefix(1);
         while (name.ends_with(' ')) name.remove_suffix(1);
         if (name.empty()) continue;
-        const auto found = std::ranges::find(kStepNames, name, &StepName::name);
+        std::string plain(name);
+        std::ranges::replace(plain, '-', '_');
+        if (plain == "infill") refuse_infill();
+        const auto found = std::ranges::find(kStepNames, plain, &StepName::name);
         if (found == kStepNames.end())
-            fail(
-                TSR_INVALID_ARGUMENT,
-                "samplers: expected penalties, top_k, typ_p, top_p, min_p or temperature, separated by ';', found '{}'",
-                printable(name, 40));
-        if (std::ranges::find(order, found->step) != order.end())
-            fail(TSR_INVALID_ARGUMENT, "samplers: '{}' is named twice; each step runs once", printable(name, 40));
-        order.push_back(found->step);
+            fail(TSR_INVALID_ARGUMENT, "samplers: expected names of {}, separated by ';', found '{}'", kDefaultOrder,
+                 printable(name, 40));
+        append(order, *found);
+    }
+    return order;
+}
+
+std::vector<SamplingStep> parse_sampling_letters(std::string_view letters) {
+    std::vector<SamplingStep> order;
+    for (const char letter : letters) {
+        if (letter == 'i') refuse_infill();
+        const auto found = std::ranges::find(kStepNames, letter, &StepName::letter);
+        if (letter == 0 || found == kStepNames.end())
+            fail(TSR_INVALID_ARGUMENT, "samplers: expected letters of edskypmxta, one a step, found '{}'",
+                 printable(std::string_view(&letter, 1), 40));
+        append(order, *found);
     }
     return order;
 }
 
 std::vector<SamplingStep> default_sampling_order() {
-    return parse_sampling_order("top_k;typ_p;top_p;min_p;temperature");
+    return parse_sampling_order(kDefaultOrder);
+}
+
+std::string_view name_of(SamplingStep step) noexcept {
+    return std::ranges::find(kStepNames, std::optional(step), &StepName::step)->name;
 }
 
 std::string format_sampling_order(std::span<const SamplingStep> order) {
     std::string text;
     for (const SamplingStep step : order) {
         if (!text.empty()) text += ';';
-        text += std::ranges::find(kStepNames, step, &StepName::step)->name;
+        text += name_of(step);
     }
     return text;
+}
+
+void SamplingField::set(SamplingParameters& p, double value) const {
+    if (negative_is_zero && value < 0) value = 0;
+    check_field(*this, value);
+    if (!integer) {
+        p.*number = static_cast<float>(value);
+        return;
+    }
+    if (value != std::floor(value)) reject(*this, value);
+    p.*integer = static_cast<int32_t>(value);
 }
 
 void check_sampling_parameters(const SamplingParameters& p, size_t vocabulary_size) {
     if (vocabulary_size == 0 || vocabulary_size > static_cast<size_t>(std::numeric_limits<int32_t>::max()))
         fail(TSR_INVALID_ARGUMENT, "expected a vocabulary of 1 to 2147483647 tokens, found {}", vocabulary_size);
-    if (!std::isfinite(p.temperature) || p.temperature < 0.0f)
-        fail(TSR_INVALID_ARGUMENT, "temperature: expected 0 (greedy) or a positive number, found {}", p.temperature);
-    check_range("top_p", p.top_p, 0.0f, 1.0f);
-    check_range("min_p", p.min_p, 0.0f, 1.0f);
-    check_range("typical_p", p.typical_p, 0.0f, 1.0f);
-    if (!std::isfinite(p.repetition_penalty) || p.repetition_penalty <= 0.0f)
-        fail(TSR_INVALID_ARGUMENT, "repeat_penalty: expected a positive number (1: off), found {}",
-             p.repetition_penalty);
-    check_finite("frequency_penalty", p.frequency_penalty);
-    check_finite("presence_penalty", p.presence_penalty);
-    if (p.penalty_last_n < -1 || p.penalty_last_n > kLongestWindow)
-        fail(TSR_INVALID_ARGUMENT, "repeat_last_n: expected -1 (all), 0 (off) or up to {} tokens, found {}",
-             kLongestWindow, p.penalty_last_n);
+    for (const SamplingField& field : kSamplingFields) check_field(field, field.of(p));
+    if (p.dry_multiplier != 0.0f && p.dry_base < 1.0f)
+        fail(TSR_INVALID_ARGUMENT, "dry_base: expected a number from 1 on beside dry_multiplier {}, found {}",
+             p.dry_multiplier, p.dry_base);
+    check_breakers(p.dry_sequence_breakers);
+    for (const std::string_view name : {"dry_multiplier", "adaptive_target", "mirostat", "xtc_probability",
+                                        "top_n_sigma", "dynatemp_range", "min_keep"}) {
+        const SamplingField& field = *find_sampling_field(name);
+        if (field.turns_on(p)) fail(TSR_UNSUPPORTED, "{} {}: not in this version", name, field.of(p));
+    }
     for (size_t i = 0; i < p.order.size(); ++i)
         if (std::find(p.order.begin(), p.order.begin() + static_cast<ptrdiff_t>(i), p.order[i]) !=
             p.order.begin() + static_cast<ptrdiff_t>(i))

@@ -4,8 +4,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <limits>
+#include <set>
 
 namespace tessera::session {
 namespace {
@@ -20,7 +22,28 @@ TEST(SamplingOrder, ReadsWhatPeersWrite) {
     EXPECT_THAT(parse_sampling_order(" temp , penalties;"),
                 ElementsAre(SamplingStep::kTemperature, SamplingStep::kPenalties));
     EXPECT_TRUE(parse_sampling_order("").empty());
-    EXPECT_EQ(format_sampling_order(SamplingParameters().order), "top_k;typ_p;top_p;min_p;temperature");
+    EXPECT_EQ(format_sampling_order(SamplingParameters().order),
+              "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p");
+    // llama.cpp's default list, and SillyTavern's of today and of before.
+    EXPECT_EQ(parse_sampling_order("penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature").size(), 9u);
+    EXPECT_EQ(parse_sampling_order("penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p"),
+              default_sampling_order());
+    EXPECT_EQ(format_sampling_order(parse_sampling_order("dry,top_k,tfs_z,typical_p,top_p,min_p,xtc,temperature")),
+              "dry;top_k;typ_p;top_p;min_p;xtc;temperature");
+    EXPECT_EQ(format_sampling_order(parse_sampling_order("top-k;typ-p;nucleus;min-p;top-n-sigma;temp;adaptive-p")),
+              "top_k;typ_p;top_p;min_p;top_n_sigma;temperature;adaptive_p");
+}
+
+TEST(SamplingOrder, ReadsLetters) {
+    EXPECT_EQ(format_sampling_order(parse_sampling_letters("edskypmxt")),
+              "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature");
+    EXPECT_EQ(format_sampling_order(parse_sampling_letters("ta")), "temperature;adaptive_p");
+    EXPECT_EQ(format_sampling_order(parse_sampling_letters("dkfypmxntw")),
+              "dry;top_k;typ_p;top_p;min_p;xtc;top_n_sigma;temperature;adaptive_p");
+    EXPECT_TRUE(parse_sampling_letters("").empty());
+    for (const std::string bad : {"kk", "sn", "z", "k;t", "i", "K"})
+        EXPECT_THROW(parse_sampling_letters(bad), Error) << bad;
+    EXPECT_THROW(parse_sampling_letters(std::string_view("\0", 1)), Error);
 }
 
 TEST(SamplingOrder, UnknownAndRepeatedNamesAreErrors) {
@@ -32,6 +55,52 @@ TEST(SamplingOrder, UnknownAndRepeatedNamesAreErrors) {
         EXPECT_THAT(error.what(), HasSubstr("min_p"));
     }
     EXPECT_THROW(parse_sampling_order("temp;temperature"), Error);
+    EXPECT_THROW(parse_sampling_order("top_k;infill"), Error);
+}
+
+TEST(SamplingFields, NamesAreUniqueAndLeadToTheirField) {
+    std::set<std::string_view> names;
+    for (const SamplingField& field : kSamplingFields) {
+        EXPECT_TRUE(names.insert(field.name).second) << field.name;
+        EXPECT_EQ(find_sampling_field(field.name), &field);
+        EXPECT_NE(field.number == nullptr, field.integer == nullptr) << field.name;
+        const SamplingParameters defaults;
+        EXPECT_GE(field.of(defaults), field.minimum) << field.name;
+        EXPECT_LE(field.of(defaults), field.maximum) << field.name;
+        for (const double value : {field.minimum, std::min(field.maximum, 100.0), field.of(defaults)}) {
+            SamplingParameters p;
+            field.set(p, value);
+            EXPECT_FLOAT_EQ(static_cast<float>(field.of(p)),
+                            static_cast<float>(field.negative_is_zero ? std::max(value, 0.0) : value))
+                << field.name;
+        }
+        SamplingParameters p;
+        EXPECT_THROW(field.set(p, std::numeric_limits<double>::quiet_NaN()), Error) << field.name;
+        EXPECT_THROW(field.set(p, field.maximum * 1.1 + 1), Error) << field.name;
+        EXPECT_EQ(field.flag().empty(), field.flags.empty());
+    }
+    EXPECT_EQ(find_sampling_field("repetition_penalty")->name, "repeat_penalty");
+    EXPECT_EQ(find_sampling_field("repetition"), nullptr);
+    EXPECT_EQ(find_sampling_field(""), nullptr);
+    SamplingParameters p;
+    find_sampling_field("temperature")->set(p, -3);
+    EXPECT_EQ(p.temperature, 0.0f);
+    EXPECT_THROW(find_sampling_field("top_k")->set(p, 1.5), Error);
+}
+
+TEST(SamplingFields, SayWhatTheyTurnOn) {
+    const auto on = [](std::string_view name, double value) {
+        SamplingParameters p;
+        const SamplingField& field = *find_sampling_field(name);
+        field.set(p, value);
+        return field.turns_on(p);
+    };
+    EXPECT_TRUE(on("top_k", 1) && !on("top_k", 0) && !on("top_k", -1));
+    EXPECT_TRUE(on("top_n_sigma", 0.5) && !on("top_n_sigma", 0) && !on("top_n_sigma", -1));
+    EXPECT_TRUE(on("adaptive_target", 0) && !on("adaptive_target", -0.01));
+    EXPECT_TRUE(on("repeat_penalty", 1.1) && on("repeat_penalty", 0.9) && !on("repeat_penalty", 1));
+    EXPECT_TRUE(on("dry_multiplier", -1) && !on("dry_multiplier", 0) && !on("dry_base", 2));
+    EXPECT_TRUE(on("mirostat", 2) && !on("mirostat", 0) && !on("mirostat_tau", 3));
 }
 
 TEST(SamplingParameters, EachOutOfRangeIsNamed) {
@@ -64,6 +133,25 @@ TEST(SamplingParameters, EachOutOfRangeIsNamed) {
     expect("repeat_penalty", [](auto& p) { p.repetition_penalty = 0.0f; });
     expect("repeat_last_n", [](auto& p) { p.penalty_last_n = -2; });
     expect("repeat_last_n", [](auto& p) { p.penalty_last_n = std::numeric_limits<int32_t>::max(); });
+    for (const SamplingField& field : kSamplingFields) {
+        for (const double bad : {field.minimum - 1, field.maximum + 1}) {
+            if (field.is_integer() && bad > std::numeric_limits<int32_t>::max()) continue;
+            expect(std::string(field.name).c_str(), [&](auto& p) {
+                if (field.is_integer()) {
+                    p.*field.integer = static_cast<int32_t>(bad);
+                } else {
+                    p.*field.number = static_cast<float>(bad);
+                }
+            });
+        }
+    }
+    expect("dry_base", [](auto& p) {
+        p.dry_multiplier = 1;
+        p.dry_base = 0.5f;
+    });
+    expect("dry_sequence_breakers", [](auto& p) { p.dry_sequence_breakers = {"a", ""}; });
+    expect("dry_sequence_breakers", [](auto& p) { p.dry_sequence_breakers = {std::string(41, 'a')}; });
+    expect("dry_sequence_breakers", [](auto& p) { p.dry_sequence_breakers.assign(65, "a"); });
     expect("samplers", [](auto& p) { p.order = {SamplingStep::kTopK, SamplingStep::kTopK}; });
     expect("logit_bias", [](auto& p) { p.logit_bias = {{100, 1.0f}}; });
     expect("logit_bias", [](auto& p) { p.logit_bias = {{-1, 1.0f}}; });
