@@ -49,6 +49,63 @@ std::string_view kind_name(const toml::node& node) {
     }
 }
 
+// The parser, and what frees its tree, recurse once for each level, so levels are bounded before it sees the text.
+constexpr size_t kMaxBrackets = 16, kMaxDots = 16;
+constexpr size_t kMaxValues = 8192;  // readers compare keys and elements pairwise
+constexpr size_t kMaxKeyBytes = 1024;
+
+// Past the string that begins at `at`. One that does not end is over with its line or the text: the parser says so.
+size_t string_end(std::string_view text, size_t at) {
+    const char quote = text[at];
+    const std::string three(3, quote);
+    const bool multiline = text.substr(at).starts_with(three);
+    for (size_t i = at + (multiline ? 3 : 1); i < text.size(); ++i) {
+        if (quote == '"' && text[i] == '\\') {
+            ++i;
+        } else if (multiline && text.substr(i).starts_with(three)) {
+            // Up to two quotes before the end belong to the string.
+            for (i += 3; i < text.size() && text[i] == quote;) ++i;
+            return i;
+        } else if (!multiline && (text[i] == quote || text[i] == '\n')) {
+            return text[i] == quote ? i + 1 : i;
+        }
+    }
+    return text.size();
+}
+
+// What is too much for the parser, and in which line; line 0: nothing is.
+struct Excess {
+    size_t line = 0;
+    std::string what;
+};
+Excess find_excess(std::string_view text) {
+    size_t line = 1, brackets = 0, dots = 0, values = 0, bytes = 0;
+    for (size_t i = 0; i < text.size();) {
+        const char c = text[i];
+        if (c == '"' || c == '\'') {
+            const size_t end = string_end(text, i);
+            line += static_cast<size_t>(std::ranges::count(text.substr(i, end - i), '\n'));
+            i = end;
+            continue;
+        }
+        if (c == '#') {
+            i = std::min(text.find('\n', i), text.size());
+            continue;
+        }
+        ++i;
+        if (++bytes > kMaxKeyBytes) return {line, fmt::format("a key or a number of more than {} bytes", kMaxKeyBytes)};
+        if (c == '.' && ++dots > kMaxDots) return {line, fmt::format("a key of more than {} parts", kMaxDots)};
+        if (c == ']' || c == '}') brackets -= std::min<size_t>(brackets, 1);
+        if ((c == '[' || c == '{') && ++brackets > kMaxBrackets)
+            return {line, fmt::format("more than {} arrays and tables within each other", kMaxBrackets)};
+        const bool begins_value = c == '=' || c == ',' || c == '[' || c == '{';
+        if (begins_value && ++values > kMaxValues) return {line, fmt::format("more than {} values", kMaxValues)};
+        if (c == '\n') ++line;
+        if (c == '\n' || begins_value) dots = bytes = 0;
+    }
+    return {};
+}
+
 bool has_control_character(std::string_view text) {
     return std::any_of(text.begin(), text.end(), [](unsigned char c) { return c < 0x20 || c == 0x7F; });
 }
@@ -61,6 +118,8 @@ TomlFile::TomlFile(std::string_view text, std::string name) : content_(std::make
         fail(TSR_CORRUPT_DATA, "{}: expected at most {} bytes of TOML, found {}", content_->name, kMaxFileBytes,
              text.size());
     }
+    if (const Excess excess = find_excess(text); excess.line)
+        fail(TSR_CORRUPT_DATA, "{}:{}: {}", content_->name, excess.line, excess.what);
     try {
         content_->root = toml::parse(text, content_->name);
     } catch (const toml::parse_error& error) {
@@ -70,15 +129,14 @@ TomlFile::TomlFile(std::string_view text, std::string name) : content_(std::make
 }
 
 TomlFile TomlFile::read(const std::filesystem::path& path) {
-    std::string text;
-    try {
-        text = read_all(path, kMaxFileBytes);
-    } catch (const Error& error) {
-        // A file that is too long is a bad file, not a lack of memory.
-        if (error.code() != TSR_DOES_NOT_FIT) throw;
-        throw Error(TSR_CORRUPT_DATA, error.what());
+    const File file(path);
+    if (file.size() > kMaxFileBytes) {
+        fail(TSR_CORRUPT_DATA, "{}: expected at most {} bytes of TOML, found {}", path.string(), kMaxFileBytes,
+             file.size());
     }
-    return TomlFile(std::move(text), path.string());
+    std::string text(file.size(), '\0');
+    file.pread_exact(0, std::as_writable_bytes(std::span(text)));
+    return TomlFile(text, path.string());
 }
 
 TomlFile::~TomlFile() = default;

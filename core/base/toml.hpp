@@ -16,9 +16,11 @@ class TomlFile {
   public:
     class Table;
 
-    // `name` is for messages. Throws Error(TSR_CORRUPT_DATA) naming file and line, also for more than a mebibyte.
+    // `name` is for messages. Throws Error(TSR_CORRUPT_DATA) naming file and line, also for more than a mebibyte, for
+    // keys of more than 16 parts or 1024 bytes, for more than 16 arrays and tables within each other, and for more than
+    // 8192 values.
     TomlFile(std::string_view text, std::string name);
-    // Also throws what File throws.
+    // Also throws what File throws: only a regular file is read.
     static TomlFile read(const std::filesystem::path& path);
     ~TomlFile();
     TomlFile(TomlFile&&) noexcept;

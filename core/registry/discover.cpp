@@ -1,6 +1,7 @@
 #include "core/registry/discover.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "core/hardware/devices.hpp"
 #include "core/registry/sha256.hpp"
 #include "core/registry/trust.hpp"
@@ -14,6 +15,8 @@ namespace tessera {
 namespace {
 
 namespace fs = std::filesystem;
+
+constexpr uint64_t kMaxLibraryBytes = uint64_t{1} << 30;  // hashed in a second or two
 
 PluginRecord rejected(fs::path path, std::string reason) {
     PluginRecord record;
@@ -146,6 +149,10 @@ std::string why_library(const PluginRecord& record, const Config& config) {
             return fmt::format("its hash {} is not among plugins.allowed_sha256 of {}", manifest.sha256,
                                config.file.string());
         }
+    }
+    if (const uint64_t bytes = File(library).size(); bytes > kMaxLibraryBytes) {
+        return fmt::format("{} has {} bytes; a library of more than {} is not loaded", library.filename().string(),
+                           bytes, kMaxLibraryBytes);
     }
     const std::string digest = sha256_of_file(library);
     if (digest == manifest.sha256) return {};

@@ -137,6 +137,40 @@ TEST(BadPlugins, HugeManifest) {
     EXPECT_REJECTED(load_beside_good(folder, bad), "expected at most 1048576 bytes");
 }
 
+TEST(BadPlugins, ManifestOfTooManyLevels) {
+    PluginFolder folder;
+    std::string keys;
+    for (int i = 0; i < 50000; ++i) keys += "a.";
+    const fs::path bad = folder.write("deep.toml", keys + "a = 1\n");
+    EXPECT_REJECTED(load_beside_good(folder, bad), "deep.toml:1: a key of more than 16 parts");
+}
+
+// Opening one of these would wait for ever, and reading a device never ends.
+TEST(BadPlugins, FilesThatAreNotRegular) {
+    PluginFolder folder;
+    const fs::path pipe = folder.path() / "pipe.toml", below = folder.path() / "folder.toml";
+    ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+    fs::create_directory(below);
+    const fs::path no_library = folder.add("other");
+    fs::remove(folder.path() / "other.so");
+    ASSERT_EQ(mkfifo((folder.path() / "other.so").c_str(), 0600), 0);
+    folder.add("good");
+    const Registry registry = Registry::load(folder.config(), small_machine());
+    EXPECT_EQ(record_of(registry, folder.path() / "good.toml").state, PluginState::kChosen);
+    EXPECT_REJECTED(record_of(registry, pipe), "expected a regular file, found a device, pipe or socket");
+    EXPECT_REJECTED(record_of(registry, below), "expected a regular file, found a folder");
+    EXPECT_REJECTED(record_of(registry, no_library), "other.so: expected a regular file");
+}
+
+TEST(BadPlugins, LibraryThatIsTooLargeIsNotHashed) {
+    PluginFolder folder;
+    const fs::path bad = folder.add("other");
+    fs::resize_file(folder.path() / "other.so", uint64_t{40} << 30);  // sparse
+    EXPECT_REJECTED(load_beside_good(folder, bad),
+                    "other.so has 42949672960 bytes; a library of more than 1073741824 is not loaded");
+    EXPECT_FALSE(folder.was_mapped("other"));
+}
+
 TEST(BadPlugins, LibraryWithoutManifest) {
     PluginFolder folder;
     fs::copy_file(fs::path(TSR_FIXTURES) / "other.so", folder.path() / "other.so");
