@@ -11,7 +11,10 @@ std::string answer_fault(const tsr_kernel_plan& plan, const tsr_node& node, std:
     const auto find = [&](const char* name, std::string_view packs_on) {
         return packs_on.empty() ? registry.find_layout(name) : registry.find_device_layout(name, packs_on);
     };
-    return printable(sdk::plan_fault(plan, node, interop, find), 1000);
+    const auto group_bytes = [&](const tsr_layout& layout, int64_t elements) {
+        return call_plugin(registry.call(layout, "group_bytes"), [&] { return layout.group_bytes(&layout, elements); });
+    };
+    return printable(sdk::plan_fault(plan, node, interop, find, group_bytes), 1000);
 }
 
 }  // namespace tessera

@@ -28,6 +28,7 @@ constexpr double kInfinite = std::numeric_limits<double>::infinity();
 struct Choice {
     DeviceIndex device = 0;
     double seconds = kInfinite;                  // infinite: it cannot be computed
+    uint32_t preference = UINT32_MAX;            // of the plugin that computes it, or most of its parts
     std::optional<LoweringCandidate> candidate;  // none: by a kernel
     std::unique_ptr<Written> written;
     std::vector<Choice> parts;
@@ -143,6 +144,7 @@ class Lowerer {
         // Rows of prompts do not hold up generation, and vice versa.
         const int32_t range = working_range(graph, node);
         const KernelCandidate& first = kernels.able.front();
+        choice.preference = registry_.preference(*first.kernel);
         choice.seconds = range == TSR_RANGE_PROMPT_ROWS       ? first.prompt_seconds()
                          : range == TSR_RANGE_GENERATION_ROWS ? first.generation_seconds()
                                                               : first.seconds();
@@ -166,9 +168,17 @@ class Lowerer {
         if (tried.empty()) tried = try_all(graph, node, candidates, best);
         if (tried.empty()) return;
         Choice& fastest = fastest_of(tried, best);
-        // A fused op is split only if its parts are faster, or if the user named a lowering.
-        if (best.feasible() && fastest.seconds >= best.seconds && !fastest.candidate->is_named) {
-            best.rejected.push_back({fastest.candidate->text(), "slower than one kernel, by estimate", true});
+        // A fused op is split only if its parts are faster, or if the user named a lowering or prefers a plugin.
+        const bool is_slower = fastest.seconds >= best.seconds;
+        const bool equal = best.preference == fastest.preference;
+        if (best.feasible() && !fastest.candidate->is_named &&
+            (best.preference < fastest.preference || (equal && is_slower))) {
+            const std::string why =
+                equal ? "slower than one kernel" : "plugins.prefer puts the plugin of one kernel first";
+            best.rejected.push_back(
+                {fastest.candidate->text(),
+                 fmt::format("{}, by estimate: {:.3g} ms, not {:.3g}", why, 1e3 * fastest.seconds, 1e3 * best.seconds),
+                 true});
             return;
         }
         // A lowering that writes the op again is chosen by what it is inside of, which the key does not tell.
@@ -317,7 +327,8 @@ class Lowerer {
                 best.rejected.push_back({derive ? "with derived weights" : "as it is", error.what()});
                 continue;
             }
-            double seconds = 0;
+            double seconds = 0, longest = 0;
+            split.preference = candidate.preference;
             const CacheDevices caches = where_.cache_devices(split.written->graph, device, moving_);
             for (const Node& part : split.written->graph.nodes()) {
                 Choice& choice = split.parts.emplace_back(choose(split.written->graph, part, device, caches));
@@ -327,7 +338,13 @@ class Lowerer {
                         if (r.candidate == kAnotherDevice) best.rejected.push_back(r);
                     }
                 }
-                if (part.stage == TSR_STAGE_RUN || !choice.feasible()) seconds += choice.seconds;
+                if (part.stage == TSR_STAGE_RUN || !choice.feasible()) {
+                    seconds += choice.seconds;
+                    if (choice.seconds > longest) {
+                        longest = choice.seconds;
+                        split.preference = std::min(candidate.preference, choice.preference);
+                    }
+                }
             }
             if (seconds < best.seconds) {
                 split.seconds = seconds;

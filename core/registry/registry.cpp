@@ -123,7 +123,7 @@ Registry Registry::load(const Config& config, const Hardware& hardware) {
     return registry;
 }
 
-Registry Registry::of_tables(std::span<const tsr_plugin* const> tables) {
+Registry Registry::of_tables(std::span<const tsr_plugin* const> tables, const std::vector<std::string>& prefer) {
     Registry registry;
     for (const tsr_plugin* table : tables) {
         if (std::string why = table_fault(*table); !why.empty()) {
@@ -137,7 +137,7 @@ Registry Registry::of_tables(std::span<const tsr_plugin* const> tables) {
         record.table = table;
         registry.records_.push_back(std::move(record));
     }
-    registry.index({});
+    registry.index(prefer);
     return registry;
 }
 

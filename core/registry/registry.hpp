@@ -51,8 +51,9 @@ class Registry {
     static Registry load(const Config& config, const Hardware& hardware);
 
     // A registry of tables that are in the process already: tests. They are checked as loaded ones are, in the order
-    // given, and not initialised. Throws Error(TSR_INVALID_ARGUMENT) for one that would be rejected.
-    static Registry of_tables(std::span<const tsr_plugin* const> tables);
+    // given, and not initialised. `prefer`: as in the configuration. Throws Error(TSR_INVALID_ARGUMENT) for one that
+    // would be rejected.
+    static Registry of_tables(std::span<const tsr_plugin* const> tables, const std::vector<std::string>& prefer = {});
 
     // Everything found, in search order.
     std::span<const PluginRecord> plugins() const noexcept { return records_; }

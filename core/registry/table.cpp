@@ -93,6 +93,10 @@ std::string Entries::fault(const tsr_layout& layout) const {
     }
     if (!layout.group_bytes || (!layout.pack && !layout.unpack))
         return fmt::format("layout {}: group_bytes or both of pack and unpack are missing", layout.name);
+    if (layout.group_bytes(&layout, layout.elements_multiple) == 0) {
+        return fmt::format("layout {}: group_bytes gives 0 for rows of {} elements", layout.name,
+                           layout.elements_multiple);
+    }
     if (layout.device_abi == TSR_DEVICE_ABI && (layout.enqueue_pack || layout.enqueue_unpack) &&
         is_empty(layout.interop)) {
         return fmt::format("layout {}: it packs on devices and names no interop", layout.name);

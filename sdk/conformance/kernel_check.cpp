@@ -259,7 +259,11 @@ std::vector<std::byte> unpacked(const Operand& operand, const tsr_layout* layout
 std::string answer_fault(const Setting& setting, const tsr_kernel_plan& plan, const tsr_node& node,
                          std::string_view interop) {
     const auto find = [&](const char* name, std::string_view packs_on) { return find_layout(setting, name, packs_on); };
-    if (const std::string why = sdk::plan_fault(plan, node, interop, find); !why.empty()) return "plan: " + why;
+    const auto group_bytes = [](const tsr_layout& layout, int64_t elements) {
+        return layout.group_bytes(&layout, elements);
+    };
+    if (const std::string why = sdk::plan_fault(plan, node, interop, find, group_bytes); !why.empty())
+        return "plan: " + why;
     if (!plan.supported) return plan.reason[0] ? "" : "plan: it refuses the node without a reason";
     return {};
 }

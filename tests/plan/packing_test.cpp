@@ -110,11 +110,13 @@ tsr_plugin table_of(const char* name) {
     return table;
 }
 
-// A registry of the kernels, and of one plugin for each layout.
+// A registry of the kernels, of one plugin for each layout, and of the plugin "author" with kernels of its own.
 class Plugins {
   public:
-    explicit Plugins(std::vector<tsr_layout> layouts) : layouts_(std::move(layouts)) {
-        tables_.reserve(layouts_.size() + 1);
+    explicit Plugins(std::vector<tsr_layout> layouts, std::vector<Kernel> authors = {},
+                     const std::vector<std::string>& prefer = {})
+        : layouts_(std::move(layouts)), authors_(std::move(authors)) {
+        tables_.reserve(layouts_.size() + 2);
         tables_.push_back(table_of("kernels"));
         tables_[0].providers = kProviders;
         tables_[0].provider_count = 1;
@@ -127,9 +129,13 @@ class Plugins {
             tables_.back().layouts = &pointers_[i];
             tables_.back().layout_count = 1;
         }
+        for (const Kernel& kernel : authors_) authors_list_.push_back(&kernel);
+        tables_.push_back(table_of("author"));
+        tables_.back().kernels = authors_list_.data();
+        tables_.back().kernel_count = static_cast<uint32_t>(authors_list_.size());
         std::vector<const tsr_plugin*> list;
         for (const tsr_plugin& table : tables_) list.push_back(&table);
-        registry = std::make_unique<Registry>(Registry::of_tables(list));
+        registry = std::make_unique<Registry>(Registry::of_tables(list, prefer));
     }
 
     std::unique_ptr<Registry> registry;
@@ -137,6 +143,8 @@ class Plugins {
   private:
     std::vector<tsr_layout> layouts_;
     std::vector<const tsr_layout*> pointers_;
+    std::vector<Kernel> authors_;
+    std::vector<const tsr_kernel*> authors_list_;
     std::vector<tsr_plugin> tables_;
 };
 
@@ -233,6 +241,77 @@ TEST(PackedLayout, ThatNobodyPacksLosesTheKernelItsPlace) {
     const Plugins device({layout_of(8, false, kInterop)});
     EXPECT_EQ(chosen(plan_of(*device.registry, true)), "there.packed");
     EXPECT_EQ(chosen(plan_of(*device.registry, false)), "here.canonical");
+}
+
+TEST(PackedLayout, ThatCannotHoldTheWeightLosesTheKernelItsPlace) {
+    static uint64_t (*const kNothingForLongRows)(const tsr_layout*, int64_t) = [](const tsr_layout*, int64_t elements) {
+        return uint64_t{elements < kElements};
+    };
+    static uint64_t (*const kTooMuchForLongRows)(const tsr_layout*, int64_t) = [](const tsr_layout*, int64_t elements) {
+        return elements < kElements ? uint64_t{1} : ~uint64_t{0};
+    };
+    tsr_layout odd = layout_of(7, true, nullptr), wide = layout_of(8, true, nullptr);
+    wide.elements_multiple = 1000;
+    tsr_layout nothing = layout_of(8, true, nullptr), much = nothing;
+    nothing.group_bytes = kNothingForLongRows;
+    much.group_bytes = kTooMuchForLongRows;
+    const std::pair<tsr_layout, const char*> cases[] = {
+        {odd, "1040 rows of 1024 elements, expected multiples of 7 rows and of 1 elements"},
+        {wide, "expected multiples of 8 rows and of 1000 elements"},
+        {nothing, "for which group_bytes gives 0, expected 1 to"},
+        {much, "for which group_bytes gives 18446744073709551615, expected 1 to"}};
+    for (const auto& [layout, why] : cases) {
+        const Plugins plugins({layout});
+        const Plan plan = plan_of(*plugins.registry, false);
+        EXPECT_EQ(chosen(plan), "here.canonical");
+        ASSERT_EQ(plan.nodes[0].rejected.size(), 1u);
+        EXPECT_THAT(plan.nodes[0].rejected[0].reason,
+                    AllOf(HasSubstr("layouts[1] names packed, which cannot hold "), HasSubstr(why)));
+    }
+}
+
+TEST(PackedLayout, WithGroupsOfNoBytesIsRefused) {
+    tsr_layout layout = layout_of(8, true, nullptr);
+    layout.group_bytes = [](const tsr_layout*, int64_t) { return uint64_t{0}; };
+    try {
+        const Plugins plugins({layout});
+        FAIL() << "it was taken";
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("layout packed: group_bytes gives 0 for rows of 1 elements"));
+    }
+}
+
+// What the user or an author puts first wins over a packed kernel that is faster, and the plan says by how much.
+TEST(PackedLayout, DoesNotOvercomeAPreferenceOrAPriority) {
+    Kernel mine("mine.canonical", "cpu", 5e-3, false);
+    {
+        const Plugins plugins({layout_of(8, true, nullptr)}, {mine});
+        const Plan plan = plan_of(*plugins.registry, false);
+        EXPECT_EQ(chosen(plan), "here.packed");
+        std::vector<std::string> lines;
+        for (const Rejection& r : plan.nodes[0].rejected) lines.push_back(r.candidate + ": " + r.reason);
+        EXPECT_THAT(lines,
+                    testing::UnorderedElementsAre(
+                        "author/mine.canonical: it reads operand 1 as canonical rows, which is kept as 'packed': 5.16 "
+                        "ms, not 0.103 ms, by estimate",
+                        HasSubstr("kernels/here.canonical: it reads operand 1 as canonical rows, which is kept as")));
+    }
+    for (const bool by_priority : {false, true}) {
+        mine.priority = by_priority ? 3 : 0;
+        const Plugins plugins({layout_of(8, true, nullptr)}, {mine},
+                              by_priority ? std::vector<std::string>() : std::vector<std::string>{"author"});
+        const Plan plan = plan_of(*plugins.registry, false);
+        EXPECT_EQ(chosen(plan), "mine.canonical");
+        EXPECT_TRUE(weight_of(plan).layout.empty());
+        std::vector<std::string> lines;
+        for (const Rejection& r : plan.nodes[0].rejected) lines.push_back(r.candidate + ": " + r.reason);
+        EXPECT_THAT(
+            lines,
+            testing::UnorderedElementsAre(
+                HasSubstr("kernels/here.packed: it reads operand 1 as 'packed', which is kept as canonical rows: 0.1"),
+                HasSubstr(by_priority ? "kernels/here.canonical: its priority is 0, that of author/mine.canonical is 3"
+                                      : "kernels/here.canonical: plugins.prefer puts author before it")));
+    }
 }
 
 TEST(PackedLayout, OfAnotherDeviceAbiIsPackedByTheHost) {

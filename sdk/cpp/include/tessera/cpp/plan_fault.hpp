@@ -17,6 +17,8 @@ namespace tessera::sdk {
 
 // No workspace, and no minimum of scratch memory, is larger (kernel.h).
 inline constexpr uint64_t kMaxWorkspaceBytes = uint64_t{1} << 46;
+// Nor are the packed rows of one weight.
+inline constexpr uint64_t kMaxPackedBytes = uint64_t{1} << 46;
 // Nor has a list of layouts more names.
 inline constexpr uint32_t kMaxLayouts = 64;
 
@@ -39,12 +41,27 @@ inline bool packs_on_device(const tsr_layout& layout, std::string_view interop) 
            interop == layout.interop;
 }
 
+// Why `rows` rows of `elements` cannot be packed as `layout`, whose group_bytes gives `group_bytes` for them; empty if
+// they can.
+inline std::string packing_fault(const tsr_layout& layout, uint64_t rows, uint64_t elements, uint64_t group_bytes) {
+    const std::string what = std::to_string(rows) + " rows of " + std::to_string(elements) + " elements";
+    if (rows % layout.group_rows || elements % layout.elements_multiple) {
+        return what + ", expected multiples of " + std::to_string(layout.group_rows) + " rows and of " +
+               std::to_string(layout.elements_multiple) + " elements";
+    }
+    const uint64_t groups = rows / layout.group_rows;
+    if (group_bytes > 0 && (groups == 0 || group_bytes <= kMaxPackedBytes / groups)) return {};
+    return what + ", for which group_bytes gives " + std::to_string(group_bytes) + ", expected 1 to " +
+           std::to_string(kMaxPackedBytes / (groups ? groups : 1));
+}
+
 // What in the list of layouts that an answer gives for operand `index` breaks the rules. find(name, interop): the
 // tsr_layout that the host knows by the name, or nullptr; with an interop that is not empty only one that packs on
-// devices of it. interop: of the device that the answer is for, "" for the CPU.
-template <class FindLayout>
+// devices of it. interop: of the device that the answer is for, "" for the CPU. group_bytes(layout, elements): calls
+// the layout's function.
+template <class FindLayout, class GroupBytes>
 std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uint32_t index, std::string_view interop,
-                          FindLayout&& find) {
+                          FindLayout&& find, GroupBytes&& group_bytes) {
     const char* const* list = plan.layouts[index];
     const tsr_tensor& tensor = operand(node, index);
     const std::string which = "layouts[" + std::to_string(index) + "]";
@@ -65,18 +82,28 @@ std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uin
                    type_name(tensor.type);
         }
         // Pages of a cache are written by kernels alone.
-        if (tensor.role != TSR_ROLE_WEIGHT || layout->pack || (!interop.empty() && find(list[i], interop))) continue;
-        return which + " names " + name + ", into which no loaded plugin can pack rows" +
-               (interop.empty() ? std::string(" (pack is NULL)")
-                                : ": pack is NULL, and so is enqueue_pack for the interop " + std::string(interop));
+        if (tensor.role != TSR_ROLE_WEIGHT) continue;
+        const tsr_layout* there = interop.empty() ? nullptr : find(list[i], interop);
+        if (!there && !layout->pack) {
+            return which + " names " + name + ", into which no loaded plugin can pack rows" +
+                   (interop.empty() ? std::string(" (pack is NULL)")
+                                    : ": pack is NULL, and so is enqueue_pack for the interop " + std::string(interop));
+        }
+        uint64_t rows = 1;
+        for (uint32_t d = 1; d < tensor.rank; ++d) rows *= static_cast<uint64_t>(tensor.dims[d]);
+        const tsr_layout& packs = there ? *there : *layout;
+        const std::string fault =
+            packing_fault(packs, rows, static_cast<uint64_t>(tensor.dims[0]), group_bytes(packs, tensor.dims[0]));
+        if (!fault.empty()) return which + " names " + name + ", which cannot hold " + fault;
     }
     return {};
 }
 
 // What in an answer breaks the rules of kernel.h, what was found and what expected; empty if nothing does. The node has
-// at most TSR_MAX_OPERANDS operands. interop, find: as for layouts_fault.
-template <class FindLayout>
-std::string plan_fault(const tsr_kernel_plan& plan, const tsr_node& node, std::string_view interop, FindLayout&& find) {
+// at most TSR_MAX_OPERANDS operands. interop, find, group_bytes: as for layouts_fault.
+template <class FindLayout, class GroupBytes>
+std::string plan_fault(const tsr_kernel_plan& plan, const tsr_node& node, std::string_view interop, FindLayout&& find,
+                       GroupBytes&& group_bytes) {
     if (plan.supported > 1) return "supported is " + std::to_string(plan.supported) + ", expected 0 or 1";
     if (!std::memchr(plan.reason, '\0', sizeof plan.reason))
         return "reason has no end within its " + std::to_string(sizeof plan.reason) + " bytes";
@@ -103,7 +130,7 @@ std::string plan_fault(const tsr_kernel_plan& plan, const tsr_node& node, std::s
         }
     }
     for (uint32_t i = 0; i < node.input_count + node.output_count; ++i) {
-        if (std::string why = layouts_fault(plan, node, i, interop, find); !why.empty()) return why;
+        if (std::string why = layouts_fault(plan, node, i, interop, find, group_bytes); !why.empty()) return why;
     }
     return {};
 }
