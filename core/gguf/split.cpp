@@ -45,9 +45,10 @@ std::string split_file_name(const SplitName& name) {
 SplitInfo split_info(const Header& header) {
     const Metadata& metadata = header.metadata;
     const auto count = metadata.find_u32("split.count");
-    if (!count) return {0, 1, header.tensors.size()};
+    // Tools that merge parts leave the keys behind and set the count to 0 for "no longer split".
+    if (!count || *count == 0) return {0, 1, header.tensors.size()};
     const SplitInfo info{metadata.get_u32("split.no"), *count, metadata.get_u64("split.tensors.count")};
-    if (info.count == 0 || info.number >= info.count) {
+    if (info.number >= info.count) {
         fail(TSR_CORRUPT_DATA,
              "{}: keys 'split.no' and 'split.count': expected a number below the count, found {} and {}",
              metadata.source(), info.number, info.count);

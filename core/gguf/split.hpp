@@ -30,8 +30,8 @@ struct SplitInfo {
     uint64_t tensors = 0;  // of all parts together
 };
 
-// The part that a header describes; a file without split.count is the only part. Throws Error(TSR_CORRUPT_DATA) for
-// numbers that contradict each other.
+// The part that a header describes; a file without split.count, or with 0 as merged ones have it, is the only part.
+// Throws Error(TSR_CORRUPT_DATA) for numbers that contradict each other.
 SplitInfo split_info(const Header& header);
 
 // Joins all parts, given in order: metadata of the first, tensors of all with TensorEntry::file set, file_bytes

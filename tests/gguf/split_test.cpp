@@ -71,9 +71,18 @@ TEST(Split, WholeFilesNeedNoKeys) {
     EXPECT_EQ(join(part(0, 1, 1, {"a"})).tensors.size(), 1u);
 }
 
+TEST(Split, MergedFilesAreWhole) {
+    // Whatever the other keys still say, or if they are gone.
+    const SplitInfo info = split_info(part(2, 0, 7, {"a"}));
+    EXPECT_EQ(info.number, 0u);
+    EXPECT_EQ(info.count, 1u);
+    EXPECT_EQ(info.tensors, 1u);
+    EXPECT_EQ(join(part(0, 0, 1, {"a"})).tensors.size(), 1u);
+    EXPECT_EQ(split_info(test::parse(preamble(0, 1).u32("split.count", 0))).count, 1u);
+}
+
 TEST(Split, NumbersMustBePossible) {
     expect_error(TSR_CORRUPT_DATA, {"part3", "'split.no'", "found 3 and 3"}, [] { split_info(part(3, 3, 1, {})); });
-    expect_error(TSR_CORRUPT_DATA, {"'split.count'", "found 0 and 0"}, [] { split_info(part(0, 0, 1, {})); });
     expect_error(TSR_CORRUPT_DATA, {"4294967295 and 4294967295"},
                  [] { split_info(part(0xFFFFFFFF, 0xFFFFFFFF, 1, {})); });
     expect_error(TSR_NOT_FOUND, {"'split.no'"}, [] { split_info(test::parse(preamble(0, 1).u32("split.count", 2))); });
