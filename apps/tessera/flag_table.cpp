@@ -59,6 +59,8 @@ constexpr Flag kFlags[] = {
     supported("list-devices", "--list-devices", Takes::kNothing, "", kEngine, Group::kGeneral, "as 'tessera devices'"),
     supported("override-kv", "--override-kv -okv", Takes::kValue, "KEY=TYPE:VALUE", kEngine | kInspect | kTokenize, Group::kGeneral,
              "replace a value of the file's metadata (TYPE: int, float, bool, str); may be repeated"),
+    supported("allow-unused-tensors", "--allow-unused-tensors --allow-unused-keys", Takes::kNothing, "", kEngine | kInspect, Group::kGeneral,
+             "compute a model without those tensors and keys of its file that this version does not know"),
     // Prompt
     supported("prompt", "-p --prompt", Takes::kValue, "TEXT", kModel | kTokenize, Group::kPrompt, "the prompt; in chat the first message"),
     supported("file", "-f --file", Takes::kValue, "FILE", kModel | kTokenize | kPerplexity, Group::kPrompt,

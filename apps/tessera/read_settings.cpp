@@ -161,6 +161,7 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
         engine.scratch_bytes = *cap == 0 ? uint64_t{1} << 50 : static_cast<uint64_t>(*cap) << 20;
     }
     engine.experts = expert_reduction(arguments);
+    engine.allow_unused = arguments.has("allow-unused-tensors");
     engine.cache_type_k = cache_type(arguments, "cache-type-k", engine.cache_type_k);
     engine.cache_type_v = cache_type(arguments, "cache-type-v", engine.cache_type_v);
     engine.hadamard_keys = arguments.has("k-cache-hadamard");

@@ -2,13 +2,20 @@
 #pragma once
 
 #include "core/model/blocks.hpp"
+#include "core/model/unused.hpp"
+
+#include <span>
+#include <string_view>
 
 namespace tessera {
 
-// Each fills in what differs from the common parameters and builds its graph.
-void describe_deepseek2(const gguf::GgufFile& file, ModelInfo& info);
-Graph build_deepseek2(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits);
-Graph build_qwen3moe(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits);
-Graph build_llama(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits);
+struct Architecture {
+    std::string_view name;
+    void (*describe)(ModelFile& model, ModelInfo& info);  // what differs from the common parameters; may be null
+    Graph (*build)(ModelFile& model, const OpSet& ops, const GraphLimits& limits);
+    KnownUnused unused;  // what of its files it knows and does without
+};
+
+extern const Architecture kDeepseek2, kQwen3moe, kLlama;
 
 }  // namespace tessera

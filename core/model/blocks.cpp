@@ -5,6 +5,7 @@
 #include <tessera/cpp/node.hpp>
 #include <tessera/ops.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
@@ -13,70 +14,85 @@ namespace {
 
 using sdk::attribute;
 
-int64_t checked_count(const gguf::Metadata& metadata, const std::string& key, uint64_t value, int64_t minimum) {
-    if (value < static_cast<uint64_t>(minimum) || value > static_cast<uint64_t>(std::numeric_limits<int32_t>::max())) {
-        fail(TSR_CORRUPT_DATA, "{}: {} is {}; expected at least {}", metadata.source(), key, value, minimum);
+// Numbers of expert_gating_func in files.
+constexpr int64_t kNotGiven = 0, kSoftmax = 1, kSigmoid = 2;
+
+// In one of the layers that are computed.
+bool has_selection_bias(const ModelFile& model, int64_t layers) {
+    for (int64_t layer = 0; layer < layers; ++layer) {
+        for (const char* name : {"exp_probs_b.bias", "exp_probs_b"}) {
+            if (model.has_tensor(ModelBuilder::block(layer, name))) return true;
+        }
     }
-    return static_cast<int64_t>(value);
+    return false;
+}
+
+// Only the gating by sigmoids (DeepSeek-V3, arXiv 2412.19437) has a bias on selection.
+int64_t read_gating(ModelFile& model, bool biased) {
+    const int64_t given = model.find_count("expert_gating_func", 0).value_or(kNotGiven);
+    if (given == kSoftmax || given == kSigmoid) return given;
+    if (given != kNotGiven) {
+        fail(TSR_UNSUPPORTED, "{}: {} is {}; 1 (softmax) and 2 (sigmoid) are known", model.source(),
+             model.key("expert_gating_func"), given);
+    }
+    model.say_default("expert_gating_func", biased ? "2 (sigmoid, since there is exp_probs_b)" : "1 (softmax)");
+    return biased ? kSigmoid : kSoftmax;
 }
 
 }  // namespace
 
-int64_t get_count(const gguf::Metadata& metadata, const std::string& key, int64_t minimum) {
-    return checked_count(metadata, key, metadata.get_u64(key), minimum);
-}
-
-int64_t find_count(const gguf::Metadata& metadata, const std::string& key, int64_t otherwise, int64_t minimum) {
-    const auto value = metadata.find_u64(key);
-    return value ? checked_count(metadata, key, *value, minimum) : otherwise;
-}
-
-CommonParameters read_common(const gguf::GgufFile& file) {
-    const gguf::Metadata& metadata = file.metadata();
+CommonParameters read_common(ModelFile& model) {
     CommonParameters common;
-    common.architecture = metadata.get_string("general.architecture");
-    const std::string prefix = common.architecture + ".";
-    common.layers = get_count(metadata, prefix + "block_count");
-    common.embedding = get_count(metadata, prefix + "embedding_length");
-    common.context = get_count(metadata, prefix + "context_length");
-    common.heads = get_count(metadata, prefix + "attention.head_count");
-    common.kv_heads = find_count(metadata, prefix + "attention.head_count_kv", common.heads);
-    common.feed_forward = find_count(metadata, prefix + "feed_forward_length", 0, 0);
-    common.epsilon = metadata.get_f32(prefix + "attention.layer_norm_rms_epsilon");
-    if (!(common.epsilon > 0) || !std::isfinite(common.epsilon)) {
-        fail(TSR_CORRUPT_DATA, "{}: {}attention.layer_norm_rms_epsilon is {}", metadata.source(), prefix,
-             common.epsilon);
+    common.architecture = model.architecture();
+    common.layers = model.get_count("block_count");
+    common.embedding = model.get_count("embedding_length");
+    common.context = model.get_count("context_length");
+    common.heads = model.get_count("attention.head_count");
+    common.kv_heads = model.find_count("attention.head_count_kv").value_or(common.heads);
+    common.feed_forward = model.find_count("feed_forward_length", 0).value_or(0);
+    common.epsilon = model.get_positive("attention.layer_norm_rms_epsilon");
+    const uint64_t rows = model.file().tensor("token_embd.weight").dims[1];
+    if (rows > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
+        fail(TSR_CORRUPT_DATA, "{}: token_embd.weight has {} rows", model.source(), rows);
+    common.vocabulary = static_cast<int64_t>(rows);
+    if (const auto said = model.find_count("vocab_size", 0); said.value_or(common.vocabulary) != common.vocabulary) {
+        model.note(fmt::format("{} is {}; the vocabulary has the {} rows of token_embd.weight", model.key("vocab_size"),
+                               *said, common.vocabulary));
     }
-    const gguf::TensorEntry& table = file.tensor("token_embd.weight");
-    common.vocabulary = checked_count(metadata, "token_embd.weight rows", table.dims[1], 1);
     return common;
 }
 
-ExpertParameters read_experts(const gguf::Metadata& metadata, const std::string& architecture) {
-    const std::string prefix = architecture + ".";
+ExpertParameters read_experts(ModelFile& model, int64_t layers, bool normalize, int64_t feed_forward) {
     ExpertParameters moe;
-    moe.count = get_count(metadata, prefix + "expert_count");
-    moe.used = get_count(metadata, prefix + "expert_used_count");
-    moe.feed_forward = get_count(metadata, prefix + "expert_feed_forward_length");
-    moe.groups = find_count(metadata, prefix + "expert_group_count", 1);
-    moe.groups_used = moe.groups > 1 ? get_count(metadata, prefix + "expert_group_used_count") : 1;
-    const uint32_t gating = metadata.find_u32(prefix + "expert_gating_func").value_or(1);
-    if (gating != 1 && gating != 2) {
-        fail(TSR_UNSUPPORTED, "{}: {}expert_gating_func is {}; 1 (softmax) and 2 (sigmoid) are known",
-             metadata.source(), prefix, gating);
+    moe.count = model.find_count("expert_count", 0).value_or(0);
+    if (moe.count == 0) return moe;
+    moe.used = model.get_count("expert_used_count");
+    if (moe.used > moe.count) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {} of {} experts", model.source(), model.key("expert_used_count"), moe.used,
+             moe.count);
     }
-    moe.sigmoid = gating == 2;
-    moe.normalize = metadata.find_bool(prefix + "expert_weights_norm").value_or(false);
-    moe.scale = metadata.find_f32(prefix + "expert_weights_scale").value_or(1.0f);
+    const auto length = model.find_count("expert_feed_forward_length");
+    if (!length && feed_forward == 0)
+        fail(TSR_NOT_FOUND, "{}: key '{}' is missing", model.source(), model.key("expert_feed_forward_length"));
+    moe.feed_forward = length.value_or(feed_forward);
+    const auto groups = model.find_count("expert_group_count", 0);
+    const auto groups_used = model.find_count("expert_group_used_count", 0);
+    if (!groups && groups_used) model.say_default("expert_group_count", "1");
+    moe.groups = std::max<int64_t>(groups.value_or(1), 1);
+    if (moe.groups > 1) moe.groups_used = model.get_count("expert_group_used_count");
+    const bool biased = has_selection_bias(model, layers);
+    moe.sigmoid = read_gating(model, biased) == kSigmoid;
+    if (moe.sigmoid && !biased)
+        model.note("exp_probs_b.bias is not in the file: experts are selected by their weights alone");
+    moe.normalize = model.or_said("expert_weights_norm", model.find_bool("expert_weights_norm"), normalize);
+    moe.scale = model.or_said("expert_weights_scale", model.find_number("expert_weights_scale"), 1.0);
     if (moe.scale == 0.0) moe.scale = 1.0;  // converters write 0 where the model has no scale
-    if (!std::isfinite(moe.scale))
-        fail(TSR_CORRUPT_DATA, "{}: {}expert_weights_scale is {}", metadata.source(), prefix, moe.scale);
     return moe;
 }
 
-ModelBuilder::ModelBuilder(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits,
+ModelBuilder::ModelBuilder(ModelFile& from, const OpSet& ops, const GraphLimits& limits,
                            const CommonParameters& parameters)
-    : graph(ops), weights(file, graph), common(parameters), reduction_(limits.experts) {
+    : graph(ops), weights(from, graph), common(parameters), model(from), reduction_(limits.experts) {
     const int64_t rows = limits.rows;
     tokens = graph.input(kTokens, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
     positions = graph.input(kPositions, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
@@ -91,8 +107,13 @@ Value ModelBuilder::embed() {
 }
 
 Value ModelBuilder::norm(Value x, const std::string& weight, int64_t length) {
-    return graph.add_one(TSR_OP_RMS_NORM, weight, {x, weights.get(weight, {length})},
+    return graph.add_one(TSR_OP_RMS_NORM, weight, {x, weights.get_vector(weight + ".weight", length)},
                          {attribute("epsilon", common.epsilon)});
+}
+
+Value ModelBuilder::add_bias(Value x, int64_t layer, const char* part, int64_t length) {
+    const Value bias = weights.find_in_layer(layer, std::string(part) + ".bias", length);
+    return bias ? graph.add_one(TSR_OP_ADD, block(layer, part) + "_bias", {x, bias}) : x;
 }
 
 Value ModelBuilder::reshape(Value x, std::initializer_list<int64_t> dims) {
@@ -103,21 +124,40 @@ Value ModelBuilder::reshape(Value x, std::initializer_list<int64_t> dims) {
 
 Value ModelBuilder::dense_ffn(int64_t layer, Value x) {
     if (common.feed_forward == 0) {
-        fail(TSR_NOT_FOUND, "layer {} is dense, but the file has no {}.feed_forward_length", layer,
-             common.architecture);
+        fail(TSR_NOT_FOUND, "{}: layer {} is dense, but key '{}' is missing or 0", model.source(), layer,
+             model.key("feed_forward_length"));
     }
     const int64_t e = common.embedding, f = common.feed_forward;
-    return graph.add_one(TSR_OP_GATED_FFN, block(layer, "ffn"),
-                         {x, weights.get(block(layer, "ffn_gate"), {e, f}), weights.get(block(layer, "ffn_up"), {e, f}),
-                          weights.get(block(layer, "ffn_down"), {f, e})});
+    const Value gate_bias = weights.find_in_layer(layer, "ffn_gate.bias", f);
+    const Value up_bias = weights.find_in_layer(layer, "ffn_up.bias", f);
+    const Value down = gate_bias || up_bias ? biased_ffn(x, layer, gate_bias, up_bias)
+                                            : graph.add_one(TSR_OP_GATED_FFN, block(layer, "ffn"),
+                                                            {x, weights.get(block(layer, "ffn_gate"), {e, f}),
+                                                             weights.get(block(layer, "ffn_up"), {e, f}),
+                                                             weights.get(block(layer, "ffn_down"), {f, e})});
+    return add_bias(down, layer, "ffn_down", e);
+}
+
+// gated_ffn in its parts, between which there is room for biases.
+Value ModelBuilder::biased_ffn(Value x, int64_t layer, Value gate_bias, Value up_bias) {
+    const int64_t e = common.embedding, f = common.feed_forward;
+    const auto both =
+        graph.add(TSR_OP_MATMUL_GROUP, block(layer, "ffn_gate_up"),
+                  {x, weights.get(block(layer, "ffn_gate"), {e, f}), weights.get(block(layer, "ffn_up"), {e, f})});
+    Value gate = both[0], up = both[1];
+    if (gate_bias) gate = graph.add_one(TSR_OP_ADD, block(layer, "ffn_gate_bias"), {gate, gate_bias});
+    if (up_bias) up = graph.add_one(TSR_OP_ADD, block(layer, "ffn_up_bias"), {up, up_bias});
+    const Value active = graph.add_one(TSR_OP_SILU_MUL, block(layer, "ffn_act"), {gate, up});
+    return graph.add_one(TSR_OP_MATMUL, block(layer, "ffn_down"),
+                         {active, weights.get(block(layer, "ffn_down"), {f, e})});
 }
 
 Value ModelBuilder::expert_ffn(int64_t layer, Value x, const ExpertParameters& moe, int64_t shared) {
     const int64_t e = common.embedding, f = moe.feed_forward, n = moe.count;
     const Value logits = graph.add_one(TSR_OP_MATMUL, block(layer, "ffn_gate_inp"),
                                        {x, weights.get(block(layer, "ffn_gate_inp"), {e, n})});
-    Value bias = weights.find_exact(block(layer, "exp_probs_b.bias"), {n});
-    if (!bias) bias = weights.find_exact(block(layer, "exp_probs_b"), {n});
+    // Older converters left ".bias" out.
+    const Value bias = weights.find_in_layer(layer, "exp_probs_b.bias", n, "exp_probs_b");
     const tsr_attribute route[] = {
         attribute("used", moe.used),
         attribute("gating", moe.sigmoid ? "sigmoid" : "softmax"),
@@ -149,8 +189,9 @@ Value ModelBuilder::finish_layer(int64_t layer, Value attention, int64_t width, 
         residual = graph.add_one(TSR_OP_GET_ROWS, block(layer, "output_residual"), {residual, output_rows});
     }
     const Value projected =
-        graph.add_one(TSR_OP_MATMUL, block(layer, "attn_output"),
-                      {attention, weights.get(block(layer, "attn_output"), {width, common.embedding})});
+        add_bias(graph.add_one(TSR_OP_MATMUL, block(layer, "attn_output"),
+                               {attention, weights.get(block(layer, "attn_output"), {width, common.embedding})}),
+                 layer, "attn_output", common.embedding);
     const Value middle = graph.add_one(TSR_OP_ADD, block(layer, "attn_residual"), {projected, residual});
     const Value x = norm(middle, block(layer, "ffn_norm"), common.embedding);
     const Value ffn = moe ? expert_ffn(layer, x, *moe, shared_feed_forward) : dense_ffn(layer, x);
@@ -161,8 +202,15 @@ Graph ModelBuilder::finish(Value x) {
     graph.set_layer(static_cast<int>(common.layers));
     x = norm(x, "output_norm", common.embedding);
     Value matrix = weights.find("output", {common.embedding, common.vocabulary});
-    if (!matrix) matrix = weights.get("token_embd", {common.embedding, common.vocabulary});
-    graph.set_output(kLogits, graph.add_one(TSR_OP_MATMUL, "output", {x, matrix}));
+    if (!matrix) {
+        matrix = weights.get("token_embd", {common.embedding, common.vocabulary});
+        model.note("output.weight is not in the file: token_embd.weight is the output matrix, too");
+    }
+    Value logits = graph.add_one(TSR_OP_MATMUL, "output", {x, matrix});
+    if (const Value bias = weights.find_vector("output.bias", common.vocabulary))
+        logits = graph.add_one(TSR_OP_ADD, "output_bias", {logits, bias});
+    graph.set_output(kLogits, logits);
+    weights.check_layers();
     return std::move(graph);
 }
 

@@ -5,7 +5,9 @@
 #include <tessera/cpp/node.hpp>
 #include <tessera/ops.h>
 
+#include <algorithm>
 #include <cmath>
+#include <vector>
 
 namespace tessera {
 namespace {
@@ -17,47 +19,86 @@ struct Parameters {
     ExpertParameters moe;
     RopeParameters rope;
     int64_t dense_layers = 0;
-    int64_t shared_experts = 0;
-    int64_t q_lora = 0;  // 0: queries are not compressed
+    int64_t shared_length = 0;  // of all shared experts together
+    int64_t q_lora = 0;         // 0: queries are not compressed
     int64_t kv_lora = 0;
     int64_t nope = 0;    // elements of a head's key without rotary embedding
     int64_t rotary = 0;  // elements of a head's key with it
     int64_t v = 0;
-    int64_t skipped_layers = 0;
     double scale = 0;  // of attention scores
 };
 
-Parameters read(const gguf::GgufFile& file) {
-    const gguf::Metadata& metadata = file.metadata();
-    Parameters p;
-    p.common = read_common(file);
-    const std::string prefix = p.common.architecture + ".";
-    p.skipped_layers = find_count(metadata, prefix + "nextn_predict_layers", 0, 0);
-    if (p.skipped_layers >= p.common.layers) {
-        fail(TSR_CORRUPT_DATA, "{}: {}nextn_predict_layers is {} of {} layers", metadata.source(), prefix,
-             p.skipped_layers, p.common.layers);
+// How many of the last layers predict further tokens. Files tell by the key, by the layers' own tensors, or both; some
+// count them in block_count and have dropped their tensors, and some have the key and count the other layers alone.
+int64_t prediction_layers(ModelFile& model, int64_t layers) {
+    const int64_t said = model.find_count("nextn_predict_layers", 0).value_or(0);
+    const auto tensors_of = [&](int64_t layer, std::string_view part) {
+        return std::ranges::any_of(model.file().tensors(), [&](const gguf::TensorEntry& tensor) {
+            return tensor.name.starts_with(ModelBuilder::block(layer, "") + std::string(part));
+        });
+    };
+    int64_t found = 0;
+    while (found < layers) {
+        const int64_t layer = layers - 1 - found;
+        if (!tensors_of(layer, "nextn.") && (found >= said || tensors_of(layer, ""))) break;
+        ++found;
     }
-    p.common.layers -= p.skipped_layers;
-    p.dense_layers = std::min(find_count(metadata, prefix + "leading_dense_block_count", 0, 0), p.common.layers);
-    if (p.dense_layers < p.common.layers) p.moe = read_experts(metadata, p.common.architecture);
-    p.shared_experts = find_count(metadata, prefix + "expert_shared_count", 0, 0);
-    p.q_lora = find_count(metadata, prefix + "attention.q_lora_rank", 0, 0);
-    p.kv_lora = get_count(metadata, prefix + "attention.kv_lora_rank");
+    if (found == layers)
+        fail(TSR_CORRUPT_DATA, "{}: {} is {} of {} layers", model.source(), model.key("nextn_predict_layers"), found,
+             layers);
+    if (found < said) {
+        model.note(fmt::format("{} is {}, but blk.{} has no nextn tensors: it is computed as the others are",
+                               model.key("nextn_predict_layers"), said, layers - 1 - found));
+    }
+    for (int64_t layer = layers - found; layer < layers; ++layer)
+        model.leave_out({fmt::format(R"(^blk\.{}\.)", layer), "layers that predict further tokens are not computed"});
+    return found;
+}
+
+// The length of all shared experts of a layer together; 0: there are none.
+int64_t shared_length(ModelFile& model, int64_t first_layer, const ExpertParameters& moe) {
+    if (const auto count = model.find_count("expert_shared_count", 0)) return *count * moe.feed_forward;
+    const std::string name = ModelBuilder::block(first_layer, "ffn_gate_shexp.weight");
+    if (!model.has_tensor(name)) return 0;
+    const auto length = static_cast<int64_t>(model.file().tensor(name).dims[1]);
+    model.say_default("expert_shared_count", fmt::format("what the {} rows of {} make", length, name));
+    return length;
+}
+
+Parameters read(ModelFile& model) {
+    Parameters p;
+    p.common = read_common(model);
+    p.common.layers -= prediction_layers(model, p.common.layers);
+    p.moe = read_experts(model, p.common.layers, false, 0);
+    const int64_t leading = model.find_count("leading_dense_block_count", 0).value_or(0);
+    p.dense_layers = p.moe.count == 0 ? p.common.layers : std::min(leading, p.common.layers);
+    if (p.dense_layers < p.common.layers) p.shared_length = shared_length(model, p.dense_layers, p.moe);
+    p.q_lora = model.find_count("attention.q_lora_rank", 0).value_or(0);
+    p.kv_lora = model.get_count("attention.kv_lora_rank");
     // Files with the absorbed matrices alone give the latent lengths under the plain names.
-    const bool latent_names = metadata.contains(prefix + "attention.key_length_mla");
-    const int64_t key =
-        get_count(metadata, prefix + (latent_names ? "attention.key_length_mla" : "attention.key_length"));
-    p.v = get_count(metadata, prefix + (latent_names ? "attention.value_length_mla" : "attention.value_length"));
-    p.rotary = get_count(metadata, prefix + "rope.dimension_count");
+    const bool latent_names = model.has_key("attention.key_length_mla");
+    const auto plain_key = model.find_count("attention.key_length"),
+               plain_value = model.find_count("attention.value_length");
+    const int64_t key = latent_names || !plain_key ? model.get_count("attention.key_length_mla") : *plain_key;
+    p.v = latent_names || !plain_value ? model.get_count("attention.value_length_mla") : *plain_value;
+    p.rotary = model.get_count("rope.dimension_count");
     p.nope = key - p.rotary;
     if (p.nope <= 0 || p.rotary % 2 != 0) {
-        fail(TSR_CORRUPT_DATA, "{}: {}rope.dimension_count is {}, the key's length {}", metadata.source(), prefix,
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, the key's length {}", model.source(), model.key("rope.dimension_count"),
              p.rotary, key);
     }
-    p.rope = read_rope(metadata, p.common.architecture, "norm", static_cast<uint32_t>(p.common.context));
+    p.rope = read_rope(model, "norm", p.common.context);
+    if (p.rope.given_attn_factor != 1) {
+        fail(TSR_UNSUPPORTED, "{}: {} is {}; this version computes 1 for '{}'", model.source(),
+             model.key("rope.scaling.attn_factor"), p.rope.given_attn_factor, model.architecture());
+    }
     // YaRN's temperature goes into the scale of the scores as a whole (both of DeepSeek's mscales are equal), not into
     // the rotary part alone, so sine and cosine are not scaled.
-    const double mscale = 1.0 + p.rope.log_multiplier * std::log(p.rope.factor);
+    const bool yarn = p.rope.original_context > 0;
+    const double log_multiplier = yarn ? model.or_said("rope.scaling.yarn_log_multiplier",
+                                                       model.find_number("rope.scaling.yarn_log_multiplier"), 0.0)
+                                       : 0.0;
+    const double mscale = 1.0 + log_multiplier * std::log(p.rope.factor);
     p.rope.attn_factor = 1.0;
     p.scale = mscale * mscale / std::sqrt(static_cast<double>(key));
     return p;
@@ -81,12 +122,12 @@ Value attention(ModelBuilder& b, const Parameters& p, int64_t layer, Value x) {
         q = both[0];
         kv = both[1];
     }
-    const Value kv_norm = b.weights.get(name("attn_kv_a_norm"), {p.kv_lora});
+    const Value kv_norm = b.weights.get_vector(name("attn_kv_a_norm.weight"), p.kv_lora);
     const Value wkv_b = b.weights.find(name("attn_kv_b"), {p.kv_lora, h * (p.nope + p.v)});
     // Absorbed matrices come with three dimensions, from some tools with the last two joined.
     const auto split = [&](const char* part, int64_t in, int64_t out) -> Value {
         const std::string full = name(part) + ".weight";
-        if (!b.weights.has(full)) return 0;
+        if (!b.model.has_tensor(full)) return 0;
         if (b.weights.extent(full, 2) == h || h == 1) return b.weights.get(name(part), {in, out, h});
         return b.weights.get(name(part), {in, out * h});
     };
@@ -106,29 +147,47 @@ Value attention(ModelBuilder& b, const Parameters& p, int64_t layer, Value x) {
         .front();
 }
 
-}  // namespace
-
-void describe_deepseek2(const gguf::GgufFile& file, ModelInfo& info) {
-    const Parameters p = read(file);
-    info.layers = static_cast<uint32_t>(p.common.layers);
-    info.latent_attention = true;
-    if (p.skipped_layers > 0) {
-        info.notes.push_back(fmt::format("{} further-prediction layer(s) of the file are not used", p.skipped_layers));
-    }
+// Factors of 1 are nothing; the op of latent attention takes no others.
+void check_rope_factors(ModelFile& model) {
+    const gguf::TensorEntry* entry = model.file().find_tensor("rope_freqs.weight");
+    if (!entry || entry->type != TSR_TYPE_F32) return;
+    std::vector<float> factors(entry->elements());
+    model.file().read(*entry, 0, std::as_writable_bytes(std::span(factors)));
+    if (std::ranges::all_of(factors, [](float factor) { return factor == 1.0f; }))
+        model.leave_out({"^rope_freqs\\.weight$", "its factors are all 1"});
 }
 
-Graph build_deepseek2(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits) {
-    const Parameters p = read(file);
-    ModelBuilder b(file, ops, limits, p.common);
+void describe(ModelFile& model, ModelInfo& info) {
+    info.layers = static_cast<uint32_t>(read(model).common.layers);
+    info.latent_attention = true;
+}
+
+Graph build(ModelFile& model, const OpSet& ops, const GraphLimits& limits) {
+    const Parameters p = read(model);
+    check_rope_factors(model);
+    ModelBuilder b(model, ops, limits, p.common);
     Value hidden = b.embed();
     for (int64_t layer = 0; layer < p.common.layers; ++layer) {
         b.graph.set_layer(static_cast<int>(layer));
         const Value x = b.norm(hidden, ModelBuilder::block(layer, "attn_norm"), p.common.embedding);
         const Value heads = attention(b, p, layer, x);
         hidden = b.finish_layer(layer, heads, p.common.heads * p.v, hidden, layer < p.dense_layers ? nullptr : &p.moe,
-                                p.shared_experts * p.moe.feed_forward);
+                                p.shared_length);
     }
     return b.finish(hidden);
 }
+
+const UnusedTensors kUnusedTensors[] = {
+    {R"(^blk\.\d+\.indexer\.)", "attention is dense: the indexer of sparse attention is not computed"},
+};
+
+constexpr KeyRule kUnusedKeys[] = {
+    {"attention.indexer.*", "*", "the indexer is not computed"},
+    {"attention.layer_norm_epsilon", "*", "of the indexer's norms"},
+};
+
+}  // namespace
+
+const Architecture kDeepseek2{"deepseek2", describe, build, {kUnusedTensors, kUnusedKeys}};
 
 }  // namespace tessera

@@ -9,22 +9,22 @@
 
 namespace tessera {
 
-GroupedQueryParameters read_grouped_query(const gguf::Metadata& metadata, const CommonParameters& common,
-                                          const char* mode) {
-    const std::string prefix = common.architecture + ".";
+GroupedQueryParameters read_grouped_query(ModelFile& model, const CommonParameters& common, const char* mode) {
     if (common.heads % common.kv_heads != 0) {
-        fail(TSR_CORRUPT_DATA, "{}: {} heads do not divide into {} key-value heads", metadata.source(), common.heads,
+        fail(TSR_CORRUPT_DATA, "{}: {} heads do not divide into {} key-value heads", model.source(), common.heads,
              common.kv_heads);
     }
     GroupedQueryParameters p;
-    p.head_dim = find_count(metadata, prefix + "attention.key_length", common.embedding / common.heads);
-    const int64_t value = find_count(metadata, prefix + "attention.value_length", p.head_dim);
-    const int64_t rotary = find_count(metadata, prefix + "rope.dimension_count", p.head_dim);
+    p.head_dim = model.find_count("attention.key_length").value_or(common.embedding / common.heads);
+    const int64_t value = model.find_count("attention.value_length").value_or(p.head_dim);
+    const int64_t rotary = model.find_count("rope.dimension_count").value_or(p.head_dim);
     if (value != p.head_dim || rotary != p.head_dim || p.head_dim % 2 != 0) {
         fail(TSR_UNSUPPORTED, "{}: keys of {}, values of {} and {} rotary elements a head; they must be equal and even",
-             metadata.source(), p.head_dim, value, rotary);
+             model.source(), p.head_dim, value, rotary);
     }
-    p.rope = read_rope(metadata, common.architecture, mode, static_cast<uint32_t>(common.context));
+    p.scale = model.find_number("attention.scale").value_or(0);
+    if (p.scale == 0) p.scale = 1.0 / std::sqrt(static_cast<double>(p.head_dim));
+    p.rope = read_rope(model, mode, common.context);
     return p;
 }
 
@@ -36,19 +36,20 @@ Value grouped_query_attention(ModelBuilder& b, const GroupedQueryParameters& p, 
         b.graph.add(TSR_OP_MATMUL_GROUP, name("attn_qkv"),
                     {x, b.weights.get(name("attn_q"), {e, d * h}), b.weights.get(name("attn_k"), {e, d * kv}),
                      b.weights.get(name("attn_v"), {e, d * kv})});
-    Value q = b.reshape(projections[0], {d, h, rows}), k = b.reshape(projections[1], {d, kv, rows});
+    Value q = b.reshape(b.add_bias(projections[0], layer, "attn_q", d * h), {d, h, rows});
+    Value k = b.reshape(b.add_bias(projections[1], layer, "attn_k", d * kv), {d, kv, rows});
+    const Value v = b.reshape(b.add_bias(projections[2], layer, "attn_v", d * kv), {d, kv, rows});
     if (p.normalize_heads) {
         q = b.norm(q, name("attn_q_norm"), d);
         k = b.norm(k, name("attn_k_norm"), d);
     }
-    const Value factors = b.weights.find("rope_freqs", {d / 2});
+    const Value factors = b.weights.find_vector("rope_freqs.weight", d / 2);
     const std::vector<tsr_attribute> rope = p.rope.attributes(kRopeNames);
     q = b.graph.add(TSR_OP_ROPE, name("attn_q_rope"), {q, b.positions, factors}, rope).front();
     k = b.graph.add(TSR_OP_ROPE, name("attn_k_rope"), {k, b.positions, factors}, rope).front();
     const Value heads =
-        b.graph.add_one(TSR_OP_CACHED_ATTENTION, name("attn"),
-                        {q, k, b.reshape(projections[2], {d, kv, rows}), b.positions, b.sequences, b.page_table},
-                        {sdk::attribute("scale", 1.0 / std::sqrt(static_cast<double>(d)))});
+        b.graph.add_one(TSR_OP_CACHED_ATTENTION, name("attn"), {q, k, v, b.positions, b.sequences, b.page_table},
+                        {sdk::attribute("scale", p.scale)});
     return b.reshape(heads, {d * h, rows});
 }
 

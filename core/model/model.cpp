@@ -9,33 +9,23 @@
 namespace tessera {
 namespace {
 
-struct Architecture {
-    std::string_view name;
-    void (*describe)(const gguf::GgufFile&, ModelInfo&);  // may be null
-    Graph (*build)(const gguf::GgufFile&, const OpSet&, const GraphLimits&);
-};
+constexpr std::array<const Architecture*, 3> kArchitectures = {&kDeepseek2, &kQwen3moe, &kLlama};
 
-constexpr std::array kArchitectures = {
-    Architecture{"deepseek2", describe_deepseek2, build_deepseek2},
-    Architecture{"qwen3moe", nullptr, build_qwen3moe},
-    Architecture{"llama", nullptr, build_llama},
-};
-
-const Architecture& find_architecture(const gguf::GgufFile& file) {
-    const std::string_view name = file.metadata().get_string("general.architecture");
-    const auto at = std::ranges::find(kArchitectures, name, &Architecture::name);
-    if (at != kArchitectures.end()) return *at;
+const Architecture& find_architecture(const ModelFile& model) {
+    const auto at = std::ranges::find(kArchitectures, std::string_view(model.architecture()), &Architecture::name);
+    if (at != kArchitectures.end()) return **at;
     std::string known;
-    for (const Architecture& a : kArchitectures) known += fmt::format("{}{}", known.empty() ? "" : ", ", a.name);
-    fail(TSR_UNSUPPORTED, "{}: the architecture '{}' is not known to this version; it knows {}",
-         file.metadata().source(), name, known);
+    for (const Architecture* a : kArchitectures) known += fmt::format("{}{}", known.empty() ? "" : ", ", a->name);
+    fail(TSR_UNSUPPORTED, "{}: the architecture '{}' is not known to this version; it knows {}", model.source(),
+         model.architecture(), known);
 }
 
 }  // namespace
 
 ModelInfo read_model_info(const gguf::GgufFile& file) {
-    const Architecture& architecture = find_architecture(file);
-    const CommonParameters common = read_common(file);
+    ModelFile model(file);
+    const Architecture& architecture = find_architecture(model);
+    const CommonParameters common = read_common(model);
     ModelInfo info;
     info.architecture = common.architecture;
     info.name = file.metadata().find_string("general.name").value_or("");
@@ -43,15 +33,19 @@ ModelInfo read_model_info(const gguf::GgufFile& file) {
     info.embedding = static_cast<uint32_t>(common.embedding);
     info.vocabulary = static_cast<uint32_t>(common.vocabulary);
     info.context = static_cast<uint32_t>(common.context);
-    if (file.metadata().find(common.architecture + ".expert_count")) {
-        info.experts_used = static_cast<uint32_t>(read_experts(file.metadata(), common.architecture).used);
-    }
-    if (architecture.describe) architecture.describe(file, info);
+    if (model.find_count("expert_count", 0).value_or(0) > 0)
+        info.experts_used = static_cast<uint32_t>(model.get_count("expert_used_count"));
+    if (architecture.describe) architecture.describe(model, info);
     return info;
 }
 
-Graph build_model(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits) {
-    return find_architecture(file).build(file, ops, limits);
+BuiltModel build_model(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits) {
+    ModelFile model(file);
+    const Architecture& architecture = find_architecture(model);
+    BuiltModel built{architecture.build(model, ops, limits), {}};
+    built.notes = check_unused(model, architecture.unused, limits.allow_unused);
+    for (std::string& note : model.take_notes()) built.notes.push_back(std::move(note));
+    return built;
 }
 
 }  // namespace tessera

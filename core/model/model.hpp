@@ -25,6 +25,7 @@ struct GraphLimits {
     uint32_t sequences = 1;        // in a step
     uint32_t sequence_pages = 64;  // of one sequence
     ExpertReduction experts;
+    bool allow_unused = false;  // tensors and keys of the file that this version would not use do not refuse it
 };
 
 struct ModelInfo {
@@ -35,8 +36,7 @@ struct ModelInfo {
     uint32_t vocabulary = 0;
     uint32_t context = 0;  // tokens that the model was made for
     bool latent_attention = false;
-    uint32_t experts_used = 0;       // routed ones of a row; 0: the model has none
-    std::vector<std::string> notes;  // about tensors and keys of the file that are not used
+    uint32_t experts_used = 0;  // routed ones of a row; 0: the model has none
 };
 
 // Names of the graph's inputs. tokens, positions, sequences: i32 [rows]; page_table: i32 [sequence_pages, sequences];
@@ -52,8 +52,14 @@ inline constexpr const char* kLogits = "logits";
 // are), TSR_NOT_FOUND or TSR_CORRUPT_DATA naming the key.
 ModelInfo read_model_info(const gguf::GgufFile& file);
 
-// Throws what read_model_info throws, and Error(TSR_CORRUPT_DATA) naming a tensor whose shape does not fit the
-// architecture.
-Graph build_model(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits);
+struct BuiltModel {
+    Graph graph;
+    std::vector<std::string> notes;  // what of the file is not used, and what was taken where it says nothing
+};
+
+// Throws what read_model_info throws, and Error naming the tensor or key: TSR_CORRUPT_DATA where a shape does not fit
+// the architecture, TSR_NOT_FOUND for a tensor that is missing, TSR_UNSUPPORTED for tensors and keys that would not be
+// used though results depend on them.
+BuiltModel build_model(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits);
 
 }  // namespace tessera

@@ -1,16 +1,21 @@
 // Qwen3 with experts: grouped queries with normalised heads, experts in every layer.
+#include "core/base/error.hpp"
 #include "core/model/architectures.hpp"
 #include "core/model/grouped_query.hpp"
 
 namespace tessera {
+namespace {
 
-Graph build_qwen3moe(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits) {
-    const CommonParameters common = read_common(file);
-    GroupedQueryParameters attention = read_grouped_query(file.metadata(), common, "neox");
+Graph build(ModelFile& model, const OpSet& ops, const GraphLimits& limits) {
+    const CommonParameters common = read_common(model);
+    GroupedQueryParameters attention = read_grouped_query(model, common, "neox");
     attention.normalize_heads = true;
-    ExpertParameters moe = read_experts(file.metadata(), common.architecture);
-    moe.normalize = file.metadata().find_bool(common.architecture + ".expert_weights_norm").value_or(true);
-    ModelBuilder b(file, ops, limits, common);
+    const ExpertParameters moe = read_experts(model, common.layers, true, 0);
+    if (moe.count == 0) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is missing or 0, but every layer of this architecture has experts",
+             model.source(), model.key("expert_count"));
+    }
+    ModelBuilder b(model, ops, limits, common);
     Value hidden = b.embed();
     for (int64_t layer = 0; layer < common.layers; ++layer) {
         b.graph.set_layer(static_cast<int>(layer));
@@ -20,5 +25,9 @@ Graph build_qwen3moe(const gguf::GgufFile& file, const OpSet& ops, const GraphLi
     }
     return b.finish(hidden);
 }
+
+}  // namespace
+
+const Architecture kQwen3moe{"qwen3moe", nullptr, build, {}};
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "core/model/rope.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 #include <tessera/cpp/node.hpp>
 
@@ -9,42 +10,58 @@
 namespace tessera {
 namespace {
 
-// A factor that must be a finite positive number.
-double positive(const gguf::Metadata& metadata, const std::string& key, double otherwise) {
-    const double value = metadata.find_f32(key).value_or(static_cast<float>(otherwise));
-    if (!(value > 0) || !std::isfinite(value)) {
-        fail(TSR_CORRUPT_DATA, "{}: {} is {}; a positive number is needed", metadata.source(), key, value);
+// By how much positions are divided; the key had another name once. Others' loaders read 0 as "not scaled".
+std::optional<double> scaling_factor(ModelFile& model) {
+    const auto factor = model.find_number("rope.scaling.factor"), old = model.find_number("rope.scale_linear");
+    for (const auto& one : {factor, old}) {
+        if (one && *one < 0) {
+            fail(TSR_CORRUPT_DATA, "{}: {} is {}; a positive number is needed", model.source(),
+                 model.key("rope.scaling.factor"), *one);
+        }
     }
-    return value;
+    if (factor && old && *factor != *old) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, and {}, its name of before, is {}", model.source(),
+             model.key("rope.scaling.factor"), *factor, model.key("rope.scale_linear"), *old);
+    }
+    const std::optional<double> given = factor ? factor : old;
+    return given && *given == 0 ? 1.0 : given;
+}
+
+void read_yarn(ModelFile& model, RopeParameters& rope, int64_t context) {
+    rope.ext_factor = model.find_number("rope.scaling.yarn_ext_factor").value_or(1.0);
+    if (rope.ext_factor < 0) rope.ext_factor = 1.0;  // "not given" in others' files
+    rope.beta_fast = model.find_positive("rope.scaling.yarn_beta_fast").value_or(rope.beta_fast);
+    rope.beta_slow = model.find_positive("rope.scaling.yarn_beta_slow").value_or(rope.beta_slow);
+    rope.original_context = model.or_said("rope.scaling.original_context_length",
+                                          model.find_count("rope.scaling.original_context_length"), context);
+    rope.given_attn_factor = model.find_positive("rope.scaling.attn_factor").value_or(1.0);
+    rope.attn_factor = rope.given_attn_factor * (rope.ext_factor != 0 ? 1.0 + 0.1 * std::log(rope.factor) : 1.0);
 }
 
 }  // namespace
 
-RopeParameters read_rope(const gguf::Metadata& metadata, const std::string& architecture, std::string mode,
-                         uint32_t context) {
-    const std::string prefix = architecture + ".rope.";
+RopeParameters read_rope(ModelFile& model, std::string mode, int64_t context) {
     RopeParameters rope;
     rope.mode = std::move(mode);
-    rope.base = positive(metadata, prefix + "freq_base", 10000.0);
-    const std::string scaling{metadata.find_string(prefix + "scaling.type").value_or("none")};
-    if (scaling == "none") return rope;
-    rope.factor = positive(metadata, prefix + "scaling.factor", 1.0);
+    rope.base = model.or_said("rope.freq_base", model.find_positive("rope.freq_base"), rope.base);
+    const std::optional<double> factor = scaling_factor(model);
+    const auto type = model.find_text("rope.scaling.type");
+    if (type && *type != "none" && *type != "linear" && *type != "yarn") {
+        fail(TSR_UNSUPPORTED, "{}: {} is '{}'; this version knows none, linear and yarn", model.source(),
+             model.key("rope.scaling.type"), printable(*type));
+    }
+    if (type == "none") {
+        if (factor.value_or(1) != 1) {
+            model.note(fmt::format("{} {} not used: {} is none", model.key("rope.scaling.factor"), *factor,
+                                   model.key("rope.scaling.type")));
+        }
+        return rope;
+    }
+    if (!type && factor.value_or(1) == 1) return rope;
+    if (!type) model.say_default("rope.scaling.type", "linear");
+    rope.factor = model.or_said("rope.scaling.factor", factor, 1.0);
     rope.freq_scale = 1.0 / rope.factor;
-    if (scaling == "linear") return rope;
-    if (scaling != "yarn") {
-        fail(TSR_UNSUPPORTED, "{}: {}scaling.type is '{}'; this version knows none, linear and yarn", metadata.source(),
-             prefix, scaling);
-    }
-    rope.ext_factor = 1.0;
-    rope.beta_fast = positive(metadata, prefix + "scaling.yarn_beta_fast", 32.0);
-    rope.beta_slow = positive(metadata, prefix + "scaling.yarn_beta_slow", 1.0);
-    rope.original_context = metadata.find_u32(prefix + "scaling.original_context_length").value_or(context);
-    rope.log_multiplier = metadata.find_f32(prefix + "scaling.yarn_log_multiplier").value_or(0.0f);
-    rope.attn_factor = positive(metadata, prefix + "scaling.attn_factor", 1.0) * (1.0 + 0.1 * std::log(rope.factor));
-    if (!std::isfinite(rope.log_multiplier)) {
-        fail(TSR_CORRUPT_DATA, "{}: {}scaling.yarn_log_multiplier is {}", metadata.source(), prefix,
-             rope.log_multiplier);
-    }
+    if (type == "yarn") read_yarn(model, rope, context);
     return rope;
 }
 

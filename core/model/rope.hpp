@@ -1,7 +1,7 @@
 // The parameters of rotary position embeddings in a file.
 #pragma once
 
-#include "core/gguf/metadata.hpp"
+#include "core/model/model_file.hpp"
 
 #include <tessera/graph.h>
 
@@ -20,17 +20,16 @@ struct RopeParameters {
     double beta_fast = 32.0;
     double beta_slow = 1.0;
     int64_t original_context = 0;
-    double factor = 1.0;        // of the scaling, 1 without
-    double log_multiplier = 0;  // of YaRN, DeepSeek's: 0.1 * mscale_all_dim
+    double factor = 1.0;             // of the scaling, 1 without
+    double given_attn_factor = 1.0;  // what the file says; attn_factor holds YaRN's own beside it
 
     // As attributes of the op "rope", each name with the prefix.
     std::vector<tsr_attribute> attributes(const char* const (&names)[8]) const;
 };
 
-// Reads ARCH.rope.*. Throws Error(TSR_CORRUPT_DATA) naming a key whose value makes no sense, TSR_UNSUPPORTED for a kind
-// of scaling that is not known.
-RopeParameters read_rope(const gguf::Metadata& metadata, const std::string& architecture, std::string mode,
-                         uint32_t context);
+// Reads ARCH.rope.*. `context`: the key context_length. Throws Error(TSR_CORRUPT_DATA) naming a key whose value makes
+// no sense, TSR_UNSUPPORTED for a kind of scaling that is not known.
+RopeParameters read_rope(ModelFile& model, std::string mode, int64_t context);
 
 // Attribute names of the op "rope", and with the prefix "rope_" for ops that hold a rope.
 inline constexpr const char* kRopeNames[8] = {"mode",        "base",      "freq_scale", "ext_factor",

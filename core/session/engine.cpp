@@ -44,6 +44,7 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
         fail(TSR_INVALID_ARGUMENT, "{} sequences do not fit steps of {} rows", asked.sequences, rows);
     }
     granted.limits.experts = asked.experts;
+    granted.limits.allow_unused = asked.allow_unused;
     granted.limits.rows = rows;
     granted.limits.output_rows = std::min(asked.output_rows ? asked.output_rows : asked.sequences, rows);
     granted.limits.sequences = asked.sequences;
@@ -97,12 +98,11 @@ PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, co
     auto ops = std::make_shared<OpSet>();
     for (const tsr_operator* op : registry.operators()) ops->add(op, registry.owner(*op).table->name);
     Granted granted = grant(info, options);
-    const Graph model = build_model(file, *ops, granted.limits);
-    PlannedModel planned{std::move(info), ops, granted.schedule.cache_pages * TSR_PAGE_TOKENS,
-                         make_plan(model, registry, hardware, granted.schedule)};
+    BuiltModel model = build_model(file, *ops, granted.limits);
+    PlannedModel planned{std::move(info), std::move(model.notes), ops, granted.schedule.cache_pages * TSR_PAGE_TOKENS,
+                         make_plan(model.graph, registry, hardware, granted.schedule)};
     auto& notes = planned.plan.notes;
     notes.insert(notes.begin(), granted.notes.begin(), granted.notes.end());
-    notes.insert(notes.begin(), planned.info.notes.begin(), planned.info.notes.end());
     if (const NumaPlacement placement = placement_of(options, hardware); !placement.note.empty())
         notes.push_back(placement.note);
     return planned;
@@ -173,7 +173,7 @@ struct Engine::State {
           threads(threads_of(options, hardware)),
           expand_from(choose_expand_from(options, planned.plan)),
           team(threads.most(), placement_of(options, hardware)),
-          weights(file, options.map_weights),
+          weights(file, planned.plan.graph, options.map_weights),
           executor(std::move(planned.plan), registry, team),
           cache(context / TSR_PAGE_TOKENS) {
         bind_inputs();

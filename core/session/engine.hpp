@@ -48,6 +48,7 @@ struct EngineOptions {
     bool check_order = false;  // checks the order of all accesses on devices in every step (slow)
     NumaMode numa = NumaMode::kNone;
     ExpertReduction experts;
+    bool allow_unused = false;                     // as of GraphLimits
     std::map<std::string, std::string> lowerings;  // abstract op -> lowering: {"mla_attention", "3"} is -mla 3
     PlacementOptions placement;
 };
@@ -56,6 +57,7 @@ struct EngineOptions {
 // `registry` and `hardware` outlive the plan. Throws Error as make_plan does.
 struct PlannedModel {
     ModelInfo info;
+    std::vector<std::string> file_notes;  // BuiltModel::notes
     std::shared_ptr<OpSet> ops;
     uint32_t context = 0;  // as planned: a multiple of TSR_PAGE_TOKENS
     Plan plan;

@@ -2,30 +2,35 @@
 #pragma once
 
 #include "core/gguf/reader.hpp"
+#include "core/graph/graph.hpp"
 #include "core/run/loader.hpp"
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
 
 namespace tessera {
 
 class FileWeights : public WeightSource {
   public:
-    // `file` outlives it. Without `map` the file is only ever read.
-    FileWeights(const gguf::GgufFile& file, bool map) : file_(file), map_(map) {}
+    // `file` outlives it. Without `map` the file is only ever read. Vectors of f16 and bf16 that are f32 in the graph
+    // are read at once and kept converted.
+    FileWeights(const gguf::GgufFile& file, const Graph& graph, bool map);
 
-    void read(const std::string& name, uint64_t offset, std::span<std::byte> to) const override {
-        file_.read(file_.tensor(name), offset, to);
-    }
-    const std::byte* mapped(const std::string& name) const override { return file_.map(file_.tensor(name)).data(); }
-    std::span<const std::byte> acquire(const std::string& name, uint64_t offset, uint64_t bytes) const override {
-        if (!map_) return {};
-        return file_.acquire(file_.tensor(name), offset, bytes);
-    }
-    void release(const std::string& name, uint64_t offset, uint64_t bytes) const override {
-        if (map_) file_.drop_pages(file_.tensor(name), offset, bytes);
-    }
+    void read(const std::string& name, uint64_t offset, std::span<std::byte> to) const override;
+    const std::byte* mapped(const std::string& name) const override;
+    std::span<const std::byte> acquire(const std::string& name, uint64_t offset, uint64_t bytes) const override;
+    void release(const std::string& name, uint64_t offset, uint64_t bytes) const override;
 
   private:
+    // Empty if the file has it as the graph does. Throws Error(TSR_INVALID_ARGUMENT) for a range outside.
+    std::span<const std::byte> converted(const std::string& name, uint64_t offset, uint64_t bytes) const;
+
     const gguf::GgufFile& file_;
     bool map_;
+    std::unordered_map<std::string, std::vector<float>> converted_;
 };
 
 }  // namespace tessera

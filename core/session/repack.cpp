@@ -30,7 +30,7 @@ struct Job {
 class Repacker {
   public:
     Repacker(const gguf::GgufFile& file, const Plan& plan, const Registry& registry)
-        : file_(file), plan_(plan), registry_(registry), source_(file, true) {
+        : file_(file), plan_(plan), registry_(registry), source_(file, plan.graph, true) {
         std::unordered_map<std::string_view, StorageId> storages;
         for (StorageId id = 1; id < plan.graph.storage_count(); ++id) {
             const Storage& storage = plan.graph.storage(id);

@@ -293,6 +293,7 @@ json::object plan_json(const PlanReport& report) {
             {"steps_under_way", plan.step.slots},
             {"actions", actions(plan)},
             {"storages", storages(plan)},
+            {"file_notes", strings(report.planned.file_notes)},
             {"notes", strings(plan.notes)},
             {"remarks", strings(report.remarks)}};
 }

@@ -440,8 +440,11 @@ std::string plan_text(const PlanReport& report, bool why) {
     }
     if (!plan.rules.empty()) text += "\nflags that place the weights so:\n";
     for (const std::string& rule : plan.rules) text += fmt::format("  -ot '{}'\n", rule);
-    if (!plan.notes.empty()) text += "\nnotes:\n";
-    for (const std::string& note : plan.notes) text += "  " + wrapped(note, 2, 4) + '\n';
+    const std::vector<std::string>& of_file = report.planned.file_notes;
+    if (!plan.notes.empty() || !of_file.empty()) text += "\nnotes:\n";
+    for (const auto& notes : {of_file, plan.notes}) {
+        for (const std::string& note : notes) text += "  " + wrapped(note, 2, 4) + '\n';
+    }
     return text;
 }
 

@@ -1,0 +1,231 @@
+#include "core/model/unused.hpp"
+
+#include "core/base/error.hpp"
+#include "core/base/pattern.hpp"
+#include "core/base/text.hpp"
+
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <type_traits>
+
+namespace tessera {
+namespace {
+
+constexpr size_t kNamesShown = 4;
+
+constexpr KeyRule kCommonKeys[] = {
+    {"tensor_data_layout", "*", "the converter's note about its source"},
+    {"rope.scaling.finetuned", "*", "tells how the model was trained"},
+    {"rope.scaling.original_context_length", "*", "YaRN's, where the scaling is another"},
+    {"pooling_type", "*", "of embeddings as results"},
+    {"use_parallel_residual", "false", "residuals follow each other"},
+    {"hidden_activation", "silu", "the activation that is computed"},
+    {"logit_scale", "0 1", "not scaled"},
+    {"residual_scale", "0 1", "not scaled"},
+    {"embedding_scale", "0 1", "not scaled"},
+    {"attn_logit_softcapping", "0", "not capped"},
+    {"router_logit_softcapping", "0", "not capped"},
+    {"final_logit_softcapping", "0", "not capped"},
+    {"swiglu_clamp_exp", "0", "not clamped"},
+    {"swiglu_clamp_shexp", "0", "not clamped"},
+    {"swiglu_limits", "0", "not clamped"},
+    {"swiglu_limits_shared", "0", "not clamped"},
+    {"n_deepstack_layers", "0", "none"},
+    {"nextn_predict_layers", "0", "none"},
+    {"leading_dense_block_count", "0", "none"},
+    {"interleave_moe_layer_step", "0 1", "every layer has experts"},
+    {"moe_every_n_layers", "0 1", "every layer has experts"},
+    {"expert_count", "0", "no experts"},
+    {"expert_used_count", "0", "no experts"},
+    {"expert_feed_forward_length", "0", "no experts"},
+    {"expert_shared_count", "0", "none"},
+    {"expert_shared_feed_forward_length", "0", "none"},
+    {"expert_group_count", "0 1", "one group is no choice of groups"},
+    {"expert_group_used_count", "0 1", "one group is no choice of groups"},
+    {"expert_group_scale", "0 1", "not scaled"},
+    {"attention.causal", "true", "causal it is"},
+    {"attention.sliding_window", "0 context", "all of the context is seen"},
+    {"attention.clamp_kqv", "0", "not clamped"},
+    {"attention.max_alibi_bias", "0", "no bias"},
+    {"attention.scale", "0", "the usual one"},
+    {"attention.output_scale", "0 1", "not scaled"},
+    {"attention.value_scale", "0 1", "not scaled"},
+    {"attention.temperature_scale", "0", "no temperature"},
+    {"attention.temperature_length", "*", "of attention.temperature_scale"},
+    {"attention.shared_kv_layers", "0", "none"},
+    {"attention.relative_buckets_count", "0", "none"},
+    {"attention.q_lora_rank", "0", "queries are not compressed"},
+    {"rope.scaling.attn_factor", "0 1", "not scaled"},
+    {"rope.scaling.yarn_attn_factor", "0 1", "not scaled"},
+    {"rope.scaling.yarn_log_multiplier", "0", "not scaled"},
+    {"rope.scaling.yarn_ext_factor", "0", "no YaRN"},
+    {"rope.scaling.yarn_beta_fast", "*", "YaRN's, where the scaling is another"},
+    {"rope.scaling.yarn_beta_slow", "*", "YaRN's, where the scaling is another"},
+    {"rope.dimension_sections", "0", "none"},
+};
+
+// Parts of names of keys that change what is computed. Whoever invents a key calls it by one of these.
+constexpr std::string_view kTellingParts[] = {
+    "attention", "attn",    "rope",      "rotary",   "expert", "moe",      "router",  "ssm",     "layer",
+    "scale",     "scaling", "temp",      "window",   "bias",   "clamp",    "limit",   "cap",     "norm",
+    "eps",       "sink",    "gat",       "group",    "head",   "residual", "alibi",   "causal",  "activation",
+    "hidden",    "length",  "count",     "factor",   "freq",   "interval", "rank",    "pattern", "hyper",
+    "lora",      "mask",    "embedding", "compress", "shift",  "mix",      "indexer", "act_fn",  "multiplier"};
+
+bool matches(std::string_view rule, std::string_view name) {
+    if (rule.ends_with('*')) return name.starts_with(rule.substr(0, rule.size() - 1));
+    return name == rule;
+}
+
+// Numbers without trailing zeros, so that 0 and 0.0 are one.
+template <typename T>
+std::string plain_text(const T& value) {
+    if constexpr (std::is_floating_point_v<T>)
+        return fmt::format("{:g}", value);
+    else
+        return fmt::format("{}", value);
+}
+
+// One text, or those of an array's elements.
+std::vector<std::string> value_texts(const gguf::Value& value) {
+    std::vector<std::string> texts;
+    const auto add = [&](const auto& one) { texts.push_back(plain_text(one)); };
+    std::visit(
+        [&](const auto& one) {
+            if constexpr (std::is_same_v<std::decay_t<decltype(one)>, gguf::Array>) {
+                std::visit(
+                    [&](const auto& elements) {
+                        if constexpr (!std::is_same_v<std::decay_t<decltype(elements)>, gguf::NoNesting>) {
+                            for (const auto& element : elements) add(element);
+                        }
+                    },
+                    one);
+            } else {
+                add(one);
+            }
+        },
+        value);
+    return texts;
+}
+
+bool is_neutral(const ModelFile& model, const KeyRule& rule, const gguf::Value& value) {
+    if (rule.neutral == "*") return true;
+    const auto neutral = [&](const std::string& text) {
+        for (std::string_view left = rule.neutral; !left.empty();) {
+            const std::string_view one = left.substr(0, left.find(' '));
+            left.remove_prefix(std::min(left.size(), one.size() + 1));
+            if (one == text) return true;
+            if (one != "context") continue;
+            uint64_t number = 0;
+            std::from_chars(text.data(), text.data() + text.size(), number);
+            if (number >= model.metadata().get_u64(model.key("context_length"))) return true;
+        }
+        return false;
+    };
+    return std::ranges::all_of(value_texts(value), neutral);
+}
+
+const KeyRule* find_rule(std::span<const KeyRule> own, std::string_view name) {
+    for (const std::span<const KeyRule> rules : {own, std::span<const KeyRule>(kCommonKeys)}) {
+        for (const KeyRule& rule : rules) {
+            if (matches(rule.name, name)) return &rule;
+        }
+    }
+    return nullptr;
+}
+
+std::string names_text(const std::vector<std::string>& names) {
+    std::string text;
+    for (size_t i = 0; i < std::min(names.size(), kNamesShown); ++i) text += (i ? ", " : "") + printable(names[i], 100);
+    if (names.size() > kNamesShown) text += fmt::format(" and {} more", names.size() - kNamesShown);
+    return text;
+}
+
+struct Keys {
+    std::vector<std::string> refused, unknown;  // "key = value"
+};
+
+Keys unread_keys(const ModelFile& model, const KnownUnused& known) {
+    Keys keys;
+    const std::string prefix = model.architecture() + ".";
+    for (const auto& [key, value] : model.metadata().entries()) {
+        if (!key.starts_with(prefix) || model.was_read(key)) continue;
+        const std::string_view name = std::string_view(key).substr(prefix.size());
+        const KeyRule* rule = find_rule(known.keys, name);
+        if (rule && is_neutral(model, *rule, value)) continue;
+        const bool telling = rule || std::ranges::any_of(kTellingParts, [&](std::string_view part) {
+                                 return name.find(part) != std::string_view::npos;
+                             });
+        std::string line = fmt::format("{} = {}", key, gguf::to_text(value, 4));
+        if (rule && rule->neutral.find_first_not_of("context ") != std::string_view::npos)
+            line += fmt::format(" (computed is {})", rule->neutral.substr(0, rule->neutral.find(' ')));
+        (telling ? keys.refused : keys.unknown).push_back(std::move(line));
+    }
+    return keys;
+}
+
+struct Tensors {
+    std::vector<std::string> unknown;
+    std::vector<std::pair<std::string, std::vector<std::string>>> known;  // reason, names
+};
+
+Tensors unclaimed_tensors(const ModelFile& model, const KnownUnused& known) {
+    Tensors result;
+    std::vector<std::pair<Pattern, const std::string*>> rules;
+    for (const std::span<const UnusedTensors> list :
+         {known.tensors, std::span<const UnusedTensors>(model.left_out())}) {
+        for (const UnusedTensors& one : list) rules.emplace_back(Pattern(one.pattern), &one.reason);
+    }
+    for (const gguf::TensorEntry& tensor : model.file().tensors()) {
+        if (model.is_claimed(tensor.name)) continue;
+        const auto rule = std::ranges::find_if(rules, [&](const auto& r) { return r.first.found_in(tensor.name); });
+        if (rule == rules.end()) {
+            result.unknown.push_back(tensor.name);
+            continue;
+        }
+        auto at = std::ranges::find(result.known, *rule->second, [](const auto& entry) { return entry.first; });
+        if (at == result.known.end()) at = result.known.insert(at, {*rule->second, {}});
+        at->second.push_back(tensor.name);
+    }
+    return result;
+}
+
+}  // namespace
+
+std::vector<std::string> check_unused(const ModelFile& model, const KnownUnused& known, bool allow) {
+    std::vector<std::string> notes;
+    const Tensors tensors = unclaimed_tensors(model, known);
+    const Keys keys = unread_keys(model, known);
+    for (const auto& [reason, names] : tensors.known)
+        notes.push_back(
+            fmt::format("{} not used ({}): {}", counted(names.size(), "tensor"), names_text(names), reason));
+    if (!keys.unknown.empty())
+        notes.push_back(fmt::format("keys that are not known and not used: {}", names_text(keys.unknown)));
+    if (allow) {
+        if (!tensors.unknown.empty()) {
+            notes.push_back(fmt::format("{} of the file not used, as allowed: {}",
+                                        counted(tensors.unknown.size(), "tensor"), names_text(tensors.unknown)));
+        }
+        if (!keys.refused.empty())
+            notes.push_back(fmt::format("keys that are not used, as allowed: {}", names_text(keys.refused)));
+        return notes;
+    }
+    if (!tensors.unknown.empty()) {
+        fail(TSR_UNSUPPORTED,
+             "{}: {} of the file would not be used: {}; what this version computes as '{}' has no such tensor, and "
+             "without it the results would be another model's. --allow-unused-tensors goes on without",
+             model.source(), counted(tensors.unknown.size(), "tensor"), names_text(tensors.unknown),
+             model.architecture());
+    }
+    if (!keys.refused.empty()) {
+        fail(TSR_UNSUPPORTED,
+             "{}: the file asks for what this version does not compute: {}; without it the results would be another "
+             "model's. --override-kv sets another value, --allow-unused-tensors goes on without",
+             model.source(), names_text(keys.refused));
+    }
+    return notes;
+}
+
+}  // namespace tessera

@@ -1,0 +1,427 @@
+// Nothing of a file is ignored in silence: of every golden model one tensor or key is removed, renamed or added, and
+// each time the file is refused, or a note names the change, or it computes what it says.
+#include "core/base/error.hpp"
+#include "tests/model/edited_model.hpp"
+#include "tests/support.hpp"
+#include "tests/temporary_folder.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace tessera::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+struct Machine {
+    Machine()
+        : hardware(Hardware::detect()),
+          registry(Registry::load(plugins_without({"cpu_avx2", "cpu_avx512"}), hardware)) {
+        for (const tsr_operator* op : registry.operators()) ops.add(op, registry.owner(*op).table->name);
+    }
+    Hardware hardware;
+    Registry registry;
+    OpSet ops;
+};
+
+const Machine& machine() {
+    static const Machine one;
+    return one;
+}
+
+fs::path golden(std::string_view name) {
+    return source_dir() / "tests/goldens" / (std::string(name) + ".gguf");
+}
+
+const char* const kGoldens[] = {"llama-gqa", "llama-plain", "qwen3moe-norm", "qwen3moe-plain", "v2-groups",
+                                "v2-plain",  "v3-groups",   "v3-ungrouped",  "v3-yarn-small",  "v3-yarn"};
+
+struct Outcome {
+    std::string error;  // that refused it
+    std::vector<std::string> notes;
+
+    bool names(std::string_view what) const {
+        return std::ranges::any_of(notes,
+                                   [&](const std::string& note) { return note.find(what) != std::string::npos; });
+    }
+};
+
+class Claims : public testing::Test {
+  protected:
+    fs::path write(const EditedModel& model) const { return model.write(folder_.path() / "model.gguf"); }
+
+    Outcome outcome(const EditedModel& model, bool allow = false) const {
+        Outcome outcome;
+        GraphLimits limits;
+        limits.allow_unused = allow;
+        try {
+            outcome.notes = build_model(gguf::GgufFile::open(write(model)), machine().ops, limits).notes;
+        } catch (const Error& error) {
+            outcome.error = error.what();
+        }
+        return outcome;
+    }
+
+    // Of the same few tokens, on the plugin "reference".
+    std::vector<float> logits(const EditedModel& model, bool allow = false) const {
+        EngineOptions options;
+        options.context = 64;
+        options.rows = options.output_rows = 16;
+        options.cache_type_k = options.cache_type_v = TSR_TYPE_F32;
+        options.allow_unused = allow;
+        Engine engine(gguf::GgufFile::open(write(model)), machine().registry, machine().hardware, options);
+        const std::vector<Token> tokens = {0, 17, 200, 45, 91, 3, 120, 7, 66, 251, 14, 33};
+        const BatchEntry entry{engine.cache().create(), tokens, true, true};
+        std::vector<float> all;
+        for (const auto row : engine.step({&entry, 1})) all.insert(all.end(), row.begin(), row.end());
+        return all;
+    }
+
+    void expect_same(const std::vector<float>& a, const std::vector<float>& b, double tolerance = 1e-5) const {
+        ASSERT_EQ(a.size(), b.size());
+        double largest = 0, worst = 0;
+        for (size_t i = 0; i < a.size(); ++i) {
+            largest = std::max(largest, std::abs(double{b[i]}));
+            worst = std::max(worst, std::abs(double{a[i]} - b[i]));
+        }
+        EXPECT_LE(worst, tolerance * largest);
+    }
+
+    // The model refuses, says `name` (of a layer's tensor its part of that: "exp_probs_b.bias"), or computes the same
+    // as before.
+    void expect_honest(const EditedModel& model, const std::string& name, const std::vector<float>& before) const {
+        const Outcome result = outcome(model);
+        const size_t part = name.starts_with("blk.") ? name.find('.', 4) + 1 : 0;
+        if (!result.error.empty() || result.names(name.substr(part))) return;
+        expect_same(logits(model), before);
+    }
+
+  private:
+    TemporaryFolder folder_;
+};
+
+class EveryGolden : public Claims, public testing::WithParamInterface<const char*> {};
+
+TEST_P(EveryGolden, BuildsAsItIs) {
+    const EditedModel model(golden(GetParam()));
+    EXPECT_EQ(outcome(model).error, "");
+}
+
+TEST_P(EveryGolden, NoTensorGoesInSilence) {
+    const EditedModel model(golden(GetParam()));
+    const std::vector<float> before = logits(model);
+    for (size_t i = 0; i < model.tensors.size(); ++i) {
+        const std::string name = model.tensors[i].name;
+        SCOPED_TRACE(name);
+        EditedModel removed = model;
+        removed.tensors.erase(removed.tensors.begin() + static_cast<ptrdiff_t>(i));
+        expect_honest(removed, name, before);
+        EditedModel renamed = model;
+        renamed.tensors[i].name = name + ".renamed";
+        expect_honest(renamed, name, before);
+    }
+}
+
+TEST_P(EveryGolden, NoKeyGoesInSilence) {
+    const EditedModel model(golden(GetParam()));
+    const std::vector<float> before = logits(model);
+    for (size_t i = 0; i < model.keys.size(); ++i) {
+        const std::string key = model.keys[i].first;
+        SCOPED_TRACE(key);
+        EditedModel removed = model;
+        removed.keys.erase(removed.keys.begin() + static_cast<ptrdiff_t>(i));
+        expect_honest(removed, key, before);
+        EditedModel renamed = model;
+        renamed.keys[i].first = key + "_renamed";
+        expect_honest(renamed, key, before);
+    }
+}
+
+TEST_P(EveryGolden, ForeignTensorsRefuse) {
+    const EditedModel model(golden(GetParam()));
+    for (const char* name : {"extra.weight",
+                             "blk.0.attn_sinks.weight",
+                             "blk.0.attn_norm.bias",
+                             "blk.0.ffn_norm.bias",
+                             "blk.1.foo.weight",
+                             "blk.99.attn_norm.weight",
+                             "output_norm.bias",
+                             "token_embd_norm.weight",
+                             "rope_factors_long.weight",
+                             "blk.0.post_attention_norm.weight",
+                             "blk.1.layer_output_scale.weight",
+                             "blk.0.attn_q_norm.bias",
+                             "blk.0.attn_qkv.weight",
+                             "blk.1.ffn_gate_inp.bias",
+                             "blk.1.ffn_up_exps.bias",
+                             "blk.0.attn_q.scale",
+                             "per_layer_token_embd.weight",
+                             "v.blk.0.attn_q.weight",
+                             "blk.0.indexed.weight",
+                             "cls.weight"}) {
+        EditedModel added = model;
+        added.add(name, {64}, std::vector<float>(64, 1.5f));
+        const Outcome result = outcome(added);
+        EXPECT_THAT(result.error, HasSubstr(name));
+        EXPECT_THAT(result.error, HasSubstr("--allow-unused-tensors"));
+        EXPECT_TRUE(outcome(added, true).names(name)) << name;
+    }
+    EditedModel many = model;
+    for (int i = 0; i < 9; ++i) many.add("blk.0.unknown_" + std::to_string(i) + ".weight", {1}, {1});
+    EXPECT_THAT(outcome(many).error, HasSubstr("9 tensors"));
+    EXPECT_THAT(outcome(many).error, HasSubstr("and 5 more"));
+}
+
+struct Foreign {
+    const char* key;
+    gguf::Value changes, neutral;  // neutral: none if it is the same
+};
+
+TEST_P(EveryGolden, ForeignKeysRefuseUnlessTheyAreNeutral) {
+    const EditedModel model(golden(GetParam()));
+    const std::string prefix =
+        std::string(std::get<std::string>(std::ranges::find(model.keys, std::string("general.architecture"),
+                                                            &std::pair<std::string, gguf::Value>::first)
+                                              ->second)) +
+        ".";
+    const gguf::Array clamps = std::vector<float>{0, 7}, none = std::vector<float>{0, 0};
+    const Foreign cases[] = {
+        {"attn_logit_softcapping", 50.0f, 0.0f},
+        {"final_logit_softcapping", 30.0f, 0.0f},
+        {"router_logit_softcapping", 30.0f, 0.0f},
+        {"logit_scale", 0.0625f, 1.0f},
+        {"residual_scale", 0.22f, 1.0f},
+        {"embedding_scale", 12.0f, 0.0f},
+        {"attention.clamp_kqv", 8.0f, 0.0f},
+        {"attention.max_alibi_bias", 8.0f, 0.0f},
+        {"attention.causal", false, true},
+        {"attention.sliding_window", uint32_t{17}, uint32_t{1} << 20},
+        {"attention.temperature_scale", 0.1f, 0.0f},
+        {"attention.output_scale", 0.5f, 1.0f},
+        {"attention.value_scale", 0.5f, 1.0f},
+        {"swiglu_clamp_exp", clamps, none},
+        {"use_parallel_residual", true, false},
+        {"expert_group_scale", 0.05f, 1.0f},
+        {"interleave_moe_layer_step", uint32_t{2}, uint32_t{1}},
+        {"hidden_activation", std::string("gelu"), std::string("silu")},
+        {"rope.dimension_sections", gguf::Array(std::vector<int32_t>{16, 24, 24, 0}), gguf::Value(uint32_t{0})},
+        {"rope.freq_base_swa", 10000.0f, {}},
+        {"rope.scaling.yarn_attn_factor", 1.5f, 1.0f},
+        {"attention.layer_norm_epsilon_of_heads", 1e-5f, {}},
+        {"attention.sink_count", uint32_t{4}, {}},
+        {"some_future_router_bias", true, {}},
+        {"yet_another_gate", uint32_t{1}, {}},
+        {"ssm.conv_kernel", uint32_t{4}, {}},
+    };
+    for (const Foreign& one : cases) {
+        SCOPED_TRACE(one.key);
+        EditedModel added = model;
+        added.set(prefix + one.key, one.changes);
+        const Outcome result = outcome(added);
+        EXPECT_THAT(result.error, HasSubstr(prefix + one.key));
+        EXPECT_TRUE(outcome(added, true).names(prefix + one.key));
+        if (one.neutral == gguf::Value{}) continue;
+        added.set(prefix + one.key, one.neutral);
+        EXPECT_EQ(outcome(added).error, "");
+    }
+    EditedModel harmless = model;
+    harmless.set(prefix + "tensor_data_layout", std::string("Meta AI original pth"));
+    harmless.set(prefix + "remark", std::string("made on a Tuesday"));
+    const Outcome result = outcome(harmless);
+    EXPECT_EQ(result.error, "");
+    EXPECT_TRUE(result.names(prefix + "remark"));
+    EXPECT_FALSE(result.names(prefix + "tensor_data_layout"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryGolden, testing::ValuesIn(kGoldens), [](const auto& instance) {
+    std::string name = instance.param;
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
+
+std::vector<float> random_values(size_t count, float size) {
+    std::mt19937 random(11);
+    std::normal_distribution<float> normal(0, size);
+    std::vector<float> values(count);
+    for (float& value : values) value = normal(random);
+    return values;
+}
+
+TEST_F(Claims, TheOutputsBiasIsAdded) {
+    for (const char* name : {"llama-gqa", "v3-groups", "qwen3moe-norm"}) {
+        const EditedModel model(golden(name));
+        std::vector<float> expected = logits(model);
+        EditedModel biased = model;
+        const size_t vocabulary = expected.size() / 12;
+        const std::vector<float> bias = random_values(vocabulary, 2);
+        biased.add("output.bias", {vocabulary}, bias);
+        for (size_t i = 0; i < expected.size(); ++i) expected[i] += bias[i % vocabulary];
+        expect_same(logits(biased), expected);
+    }
+}
+
+TEST_F(Claims, ABiasOfOneLayerAloneRefuses) {
+    EditedModel model(golden("llama-plain"));
+    model.add("blk.1.attn_q.bias", {64}, random_values(64, 1));
+    EXPECT_THAT(outcome(model).error, HasSubstr("blk.0.attn_q.bias is missing"));
+}
+
+// Weights of attention sum to one, so that a bias of values passes the output matrix unchanged.
+TEST_F(Claims, ABiasOfValuesIsOneOfTheOutput) {
+    EditedModel values(golden("llama-plain")), outputs = values;
+    for (int layer = 0; layer < 3; ++layer) {
+        const std::string block = "blk." + std::to_string(layer) + ".";
+        const std::vector<float> bias = random_values(64, 1);
+        values.add(block + "attn_v.bias", {64}, bias);
+        const EditedModel::Tensor& matrix = values.tensor(block + "attn_output.weight");
+        ASSERT_EQ(matrix.type, static_cast<tsr_type>(TSR_TYPE_F16));
+        std::vector<float> passed(64, 0);
+        for (size_t row = 0; row < 64; ++row) {
+            for (size_t k = 0; k < 64; ++k) {
+                _Float16 weight;
+                std::memcpy(&weight, matrix.bytes.data() + 2 * (64 * row + k), 2);
+                passed[row] += static_cast<float>(weight) * bias[k];
+            }
+        }
+        outputs.add(block + "attn_output.bias", {64}, passed);
+    }
+    const std::vector<float> one = logits(values), other = logits(outputs);
+    expect_same(one, other, 1e-4);
+    EXPECT_NE(one, logits(EditedModel(golden("llama-plain"))));
+}
+
+TEST_F(Claims, OldKeysOfRopeScalingAreTheNewOnes) {
+    EditedModel linear(golden("llama-plain")), old = linear, alone = linear, none = linear;
+    linear.set("llama.rope.scaling.type", std::string("linear"));
+    linear.set("llama.rope.scaling.factor", 4.0f);
+    old.set("llama.rope.scale_linear", 4.0f);
+    alone.set("llama.rope.scaling.factor", 4.0f);
+    const std::vector<float> expected = logits(linear);
+    EXPECT_EQ(logits(old), expected);
+    EXPECT_EQ(logits(alone), expected);
+    EXPECT_NE(logits(none), expected);
+    EXPECT_TRUE(outcome(alone).names("llama.rope.scaling.type linear"));
+    none.set("llama.rope.scaling.factor", 4.0f);
+    none.set("llama.rope.scaling.type", std::string("none"));
+    EXPECT_TRUE(outcome(none).names("llama.rope.scaling.factor 4 not used"));
+    old.set("llama.rope.scaling.factor", 2.0f);
+    EXPECT_THAT(outcome(old).error, HasSubstr("llama.rope.scale_linear"));
+}
+
+TEST_F(Claims, WithoutATypeYarnIsNotLinear) {
+    EditedModel model(golden("v3-yarn"));
+    model.remove_key("deepseek2.rope.scaling.type");
+    EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.rope.scaling.yarn_log_multiplier"));
+}
+
+TEST_F(Claims, GatingFollowsTheBiasOfSelection) {
+    EditedModel model(golden("v3-groups"));
+    const std::vector<float> expected = logits(model);
+    model.remove_key("deepseek2.expert_gating_func");
+    EXPECT_TRUE(outcome(model).names("deepseek2.expert_gating_func 2 (sigmoid"));
+    EXPECT_EQ(logits(model), expected);
+    model.set("deepseek2.expert_gating_func", uint32_t{3});
+    EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.expert_gating_func is 3"));
+}
+
+TEST_F(Claims, SharedExpertsAreThereWithoutTheirCount) {
+    EditedModel model(golden("v2-plain"));
+    const std::vector<float> expected = logits(model);
+    model.remove_key("deepseek2.expert_shared_count");
+    EXPECT_TRUE(outcome(model).names("deepseek2.expert_shared_count"));
+    EXPECT_EQ(logits(model), expected);
+    model.set("deepseek2.expert_shared_count", uint32_t{0});
+    EXPECT_THAT(outcome(model).error, HasSubstr("shexp"));
+}
+
+TEST_F(Claims, NoExpertsIsDense) {
+    EditedModel model(golden("llama-plain"));
+    const std::vector<float> expected = logits(model);
+    model.set("llama.expert_count", uint32_t{0});
+    model.set("llama.expert_used_count", uint32_t{0});
+    EXPECT_EQ(logits(model), expected);
+}
+
+TEST_F(Claims, PredictionLayersAreWhatTheTensorsSay) {
+    EditedModel with(golden("v3-ungrouped"));
+    const std::vector<float> expected = logits(with);
+    EXPECT_TRUE(outcome(with).names("blk.2."));
+    EditedModel unsaid = with, dropped = with;
+    unsaid.remove_key("deepseek2.nextn_predict_layers");
+    EXPECT_EQ(logits(unsaid), expected);
+    dropped.remove_tensors("blk.2.");
+    EXPECT_EQ(logits(dropped), expected);
+
+    EditedModel without(golden("v3-groups"));
+    const std::vector<float> all = logits(without);
+    without.set("deepseek2.nextn_predict_layers", uint32_t{1});
+    EXPECT_TRUE(outcome(without).names("deepseek2.nextn_predict_layers"));
+    EXPECT_EQ(logits(without), all);
+}
+
+TEST_F(Claims, AnIndexerIsKnownAndSaid) {
+    EditedModel model(golden("v3-groups"));
+    const std::vector<float> expected = logits(model);
+    for (int layer = 0; layer < 3; ++layer)
+        model.add("blk." + std::to_string(layer) + ".indexer.k_norm.weight", {16}, random_values(16, 1));
+    model.set("deepseek2.attention.indexer.top_k", uint32_t{2048});
+    EXPECT_TRUE(outcome(model).names("indexer"));
+    EXPECT_EQ(logits(model), expected);
+}
+
+TEST_F(Claims, FactorsOfOneAreNothing) {
+    EditedModel model(golden("v3-groups"));
+    const std::vector<float> expected = logits(model);
+    model.add("rope_freqs.weight", {8}, std::vector<float>(8, 1.0f));
+    EXPECT_EQ(logits(model), expected);
+    EXPECT_TRUE(outcome(model).names("rope_freqs.weight"));
+    model.remove_tensors("rope_freqs");
+    model.add("rope_freqs.weight", {8}, std::vector<float>(8, 2.0f));
+    EXPECT_THAT(outcome(model).error, HasSubstr("rope_freqs.weight"));
+}
+
+// A value of f32 that f16 and bf16 hold, too.
+TEST_F(Claims, SmallVectorsMayBeOfHalfPrecision) {
+    for (const char* name : {"llama-gqa", "v3-groups", "qwen3moe-norm"}) {
+        EditedModel full(golden(name));
+        for (EditedModel::Tensor& tensor : full.tensors) {
+            if (tensor.type != TSR_TYPE_F32 || tensor.dims.size() != 1) continue;
+            std::vector<float> values(tensor.dims[0]);
+            std::memcpy(values.data(), tensor.bytes.data(), tensor.bytes.size());
+            for (float& value : values) value = std::round(value * 32) / 32;
+            std::memcpy(tensor.bytes.data(), values.data(), tensor.bytes.size());
+        }
+        const std::vector<float> expected = logits(full);
+        for (const bool brain : {false, true}) {
+            EditedModel halves = full;
+            for (EditedModel::Tensor& tensor : halves.tensors) {
+                if (tensor.type != TSR_TYPE_F32 || tensor.dims.size() != 1) continue;
+                std::vector<std::byte> bytes(2 * tensor.dims[0]);
+                for (size_t i = 0; i < tensor.dims[0]; ++i) {
+                    float value;
+                    std::memcpy(&value, tensor.bytes.data() + 4 * i, 4);
+                    if (brain) {
+                        std::memcpy(bytes.data() + 2 * i, reinterpret_cast<const std::byte*>(&value) + 2, 2);
+                    } else {
+                        const auto half = static_cast<_Float16>(value);
+                        std::memcpy(bytes.data() + 2 * i, &half, 2);
+                    }
+                }
+                tensor.type = brain ? TSR_TYPE_BF16 : TSR_TYPE_F16;
+                tensor.bytes = std::move(bytes);
+            }
+            EXPECT_EQ(logits(halves), expected) << name;
+        }
+    }
+}
+
+}  // namespace
+}  // namespace tessera::test

@@ -1,0 +1,70 @@
+// A small model file in memory, changed and written again.
+#pragma once
+
+#include "core/gguf/reader.hpp"
+#include "core/gguf/writer.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <cstring>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace tessera::test {
+
+class EditedModel {
+  public:
+    struct Tensor {
+        std::string name;
+        tsr_type type;
+        std::vector<uint64_t> dims;
+        std::vector<std::byte> bytes;
+    };
+
+    explicit EditedModel(const std::filesystem::path& from) {
+        const gguf::GgufFile file = gguf::GgufFile::open(from);
+        for (const auto& [key, value] : file.metadata().entries()) keys.emplace_back(key, value);
+        for (const gguf::TensorEntry& entry : file.tensors()) {
+            Tensor tensor{entry.name, entry.type, {entry.dims.begin(), entry.dims.begin() + entry.rank}, {}};
+            tensor.bytes.resize(entry.bytes);
+            file.read(entry, 0, tensor.bytes);
+            tensors.push_back(std::move(tensor));
+        }
+    }
+
+    void set(std::string_view key, gguf::Value value) {
+        remove_key(key);
+        keys.emplace_back(key, std::move(value));
+    }
+    void remove_key(std::string_view key) {
+        std::erase_if(keys, [&](const auto& entry) { return entry.first == key; });
+    }
+    void remove_tensors(std::string_view part) {
+        std::erase_if(tensors, [&](const Tensor& tensor) { return tensor.name.find(part) != std::string::npos; });
+    }
+    Tensor& tensor(std::string_view name) { return *std::ranges::find(tensors, name, &Tensor::name); }
+    void add(std::string name, std::vector<uint64_t> dims, const std::vector<float>& values) {
+        Tensor tensor{std::move(name), TSR_TYPE_F32, std::move(dims), {}};
+        const auto bytes = std::as_bytes(std::span(values));
+        tensor.bytes.assign(bytes.begin(), bytes.end());
+        tensors.push_back(std::move(tensor));
+    }
+
+    // Returns `path`.
+    std::filesystem::path write(const std::filesystem::path& path) const {
+        gguf::Writer writer(path);
+        for (const auto& [key, value] : keys) writer.add(key, value);
+        for (const Tensor& tensor : tensors) writer.add_tensor(tensor.name, tensor.type, tensor.dims);
+        for (const Tensor& tensor : tensors) writer.write(tensor.bytes);
+        writer.finish();
+        return path;
+    }
+
+    std::vector<std::pair<std::string, gguf::Value>> keys;
+    std::vector<Tensor> tensors;
+};
+
+}  // namespace tessera::test
