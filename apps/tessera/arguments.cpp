@@ -53,22 +53,46 @@ bool append_range(std::string_view text, Words& values) {
     return true;
 }
 
-}  // namespace
-
-Arguments::Arguments(Command command, std::span<const std::string> words) : command_(command) {
-    for (GivenFlag& given : read_words(command, words)) {
-        const Flag& flag = *given.flag;
-        if (is_idle_sampler(flag, command)) {
-            remark(fmt::format("{}: '{}' draws no tokens", given.typed, info_of(command).name));
-            continue;
-        }
-        if (flag.standing == Standing::kIgnored) remark(fmt::format("{}: {}", given.typed, flag.help));
-        if (!given.typed.empty()) typed_.insert_or_assign(std::string(flag.name), std::move(given.typed));
-        values_[std::string(flag.name)].push_back(std::move(given.value));
-    }
+// By the names of the table.
+std::string opposite_of(std::string_view name) {
+    return name.starts_with("no-") ? std::string(name.substr(3)) : fmt::format("no-{}", name);
 }
 
-void Arguments::remark(std::string line) {
+}  // namespace
+
+Arguments::Arguments(Command command, std::span<const std::string> words, std::span<const GivenFlag> environment)
+    : command_(command) {
+    const std::vector<GivenFlag> typed = read_words(command, words);
+    std::string used;
+    for (const GivenFlag& given : environment) {
+        const bool is_typed = std::ranges::any_of(typed, [&](const GivenFlag& one) {
+            return one.flag->name == given.flag->name || one.flag->name == opposite_of(given.flag->name);
+        });
+        if (is_typed) continue;
+        if (given.flag->standing == Standing::kSupported)
+            used += fmt::format("{}{}", used.empty() ? "" : ", ", given.typed);
+        add(given);
+    }
+    if (!used.empty()) remark(fmt::format("read from the environment: {}", used));
+    for (const GivenFlag& given : typed) add(given);
+}
+
+void Arguments::add(const GivenFlag& given) {
+    const Flag& flag = *given.flag;
+    if (is_idle_sampler(flag, command_)) {
+        remark_once(fmt::format("{}: '{}' draws no tokens", given.typed, info_of(command_).name));
+        return;
+    }
+    if (flag.standing == Standing::kIgnored) remark_once(fmt::format("{}: {}", given.typed, flag.help));
+    if (!given.typed.empty()) typed_.insert_or_assign(std::string(flag.name), given.typed);
+    values_[std::string(flag.name)].push_back(given.value);
+}
+
+void Arguments::remark(std::string_view line) {
+    remark_once(as_typed(line));
+}
+
+void Arguments::remark_once(std::string line) {
     if (std::ranges::find(remarks_, line) == remarks_.end()) remarks_.push_back(std::move(line));
 }
 
@@ -88,8 +112,26 @@ std::optional<std::string> Arguments::text(std::string_view name) const {
 }
 
 std::string_view Arguments::typed(std::string_view name) const {
+    return typed(name, shown(flag_named(name)));
+}
+
+std::string_view Arguments::typed(std::string_view name, std::string_view otherwise) const {
     const auto at = typed_.find(name);
-    return at == typed_.end() ? shown(flag_named(name)) : std::string_view(at->second);
+    return at == typed_.end() ? otherwise : std::string_view(at->second);
+}
+
+std::string Arguments::as_typed(std::string_view message) const {
+    const size_t colon = message.find(": ");
+    if (colon == std::string_view::npos || !message.starts_with('-')) return std::string(message);
+    // Words before the colon; each may end with a comma.
+    std::string text;
+    for (const std::string& word : split(message.substr(0, colon), ' ')) {
+        const std::string_view name = std::string_view(word).substr(0, word.find(','));
+        const Flag* const flag = find_flag(name, command_);
+        text += fmt::format("{}{}{}", text.empty() ? "" : " ", flag ? typed(flag->name, name) : name,
+                            std::string_view(word).substr(name.size()));
+    }
+    return text + std::string(message.substr(colon));
 }
 
 void Arguments::reject(std::string_view name, std::string_view expected, std::string_view found) const {

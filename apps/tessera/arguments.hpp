@@ -1,7 +1,7 @@
 // Parses a command line into flags and their values.
 #pragma once
 
-#include "apps/tessera/flags.hpp"
+#include "apps/tessera/command_words.hpp"
 #include "apps/tessera/usage_error.hpp"
 
 #include <cstdint>
@@ -20,8 +20,9 @@ namespace tessera::app {
 // and list().
 class Arguments {
   public:
-    // `words`: the arguments after the command. Throws UsageError for unknown flags and for values that are missing.
-    Arguments(Command command, std::span<const std::string> words);
+    // `words`: the arguments after the command. `environment`: flags that count where `words` have neither them nor
+    // their opposites. Throws UsageError for unknown and refused flags and for values that are missing.
+    Arguments(Command command, std::span<const std::string> words, std::span<const GivenFlag> environment = {});
 
     Command command() const noexcept { return command_; }
     bool has(std::string_view name) const;
@@ -31,6 +32,8 @@ class Arguments {
     void set(std::string_view name) { values_.insert_or_assign(std::string(name), std::vector<std::string>{"1"}); }
     // The flag as typed; its first spelling if it was not given.
     std::string_view typed(std::string_view name) const;
+    // A message that begins with flags by any of their spellings ("-t 8: ...", "-ngl, -ts: ..."), with those as typed.
+    std::string as_typed(std::string_view message) const;
     // Of a list the first number, with a remark, if the flag takes lists in benchmarks.
     std::optional<int64_t> integer(std::string_view name, int64_t minimum, int64_t maximum);
     std::optional<double> number(std::string_view name, double minimum, double maximum);
@@ -51,9 +54,13 @@ class Arguments {
 
     // One line for each flag that was accepted and is ignored, in the order of the command line.
     const std::vector<std::string>& remarks() const noexcept { return remarks_; }
-    void remark(std::string line);
+    // Flags that the line begins with are named as typed.
+    void remark(std::string_view line);
 
   private:
+    void add(const GivenFlag& given);
+    void remark_once(std::string line);
+    std::string_view typed(std::string_view name, std::string_view otherwise) const;
     std::string single(std::string_view name, const std::string& value);
 
     Command command_;

@@ -230,7 +230,7 @@ class Bench {
                                  uint32_t threads) {
         OpenedModel model = open_model(settings.common);
         const std::filesystem::path path = model.path;
-        for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
+        for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
         for (; said_ < arguments.remarks().size(); ++said_) say(arguments.remarks()[said_]);
         EngineOptions options = settings.engine;
         options.context = context_;

@@ -183,7 +183,7 @@ int chat_command(Arguments& arguments) {
         throw UsageError("--raw: a conversation needs a template; 'tessera run' completes raw text");
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
+    for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
     const auto tokenizer = make_tokenizer(model.file);
     const ChatWriter writer(model.file, *tokenizer, settings.chat_template, settings.thinking);
     if (settings.thinking && !writer.can_think())

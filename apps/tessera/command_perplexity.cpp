@@ -139,7 +139,7 @@ int perplexity_command(Arguments& arguments) {
     const Asked asked = read_asked(arguments, settings);
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
+    for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
     for (const std::string& line : arguments.remarks()) say(line);
 
     const auto tokenizer = make_tokenizer(model.file);

@@ -19,7 +19,7 @@ int plan_command(Arguments& arguments) {
     const std::optional<std::filesystem::path> rig = read_rig(arguments);
     const Machine machine(settings.common, rig, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
+    for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
     EngineOptions& options = settings.engine;
     options.sequences = settings.parallel;
     options.context = settings.context.value_or(0);

@@ -24,7 +24,7 @@ int repack_command(Arguments& arguments) {
     const std::filesystem::path target = to_output ? "/dev/stdout" : *to;
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
+    for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
     for (const std::string& line : arguments.remarks()) say(line);
 
     // The layouts of weights do not depend on the context.

@@ -102,6 +102,22 @@ void say_end(const Answer& answer, size_t number, bool numbered, uint32_t limit)
     }
 }
 
+// Whether flags are given that have a meaning in a conversation alone; said where they alone make it one.
+bool needs_template(Arguments& arguments, bool bundled) {
+    for (const std::string_view name : {"chat-template", "system", "system-file"}) {
+        if (!arguments.has(name)) continue;
+        if (arguments.has("raw"))
+            throw UsageError(
+                fmt::format("{} and {} contradict each other: raw text has no template and no system message",
+                            arguments.typed(name), arguments.typed("raw")));
+        if (!arguments.has("chat") && !bundled)
+            arguments.remark(
+                fmt::format("{}: the prompt is put into the chat template, as with --chat", arguments.typed(name)));
+        return true;
+    }
+    return false;
+}
+
 }  // namespace
 
 int run_command(Arguments& arguments) {
@@ -109,10 +125,9 @@ int run_command(Arguments& arguments) {
     const std::vector<std::string> prompts = read_prompts(settings);
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
+    for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
     const bool bundled = model.bundled;
-    const bool chat = settings.chat.value_or(bundled);
-    if (!chat && settings.system) arguments.remark("-sys: only a conversation has a system message; --chat makes one");
+    const bool chat = needs_template(arguments, bundled) || settings.chat.value_or(bundled);
     const auto tokenizer = make_tokenizer(model.file);
     std::vector<std::vector<text::Token>> tokens;
     std::optional<ChatWriter> writer;
@@ -120,7 +135,7 @@ int run_command(Arguments& arguments) {
     if (chat && !settings.add_bos)
         arguments.remark(
             "--no-bos: a conversation has the BOS that its template writes; --raw gives the prompt as it is");
-    if (settings.thinking && !(chat && writer->can_think()))
+    if (settings.thinking && !(chat && (!*settings.thinking || writer->can_think())))
         arguments.remark("--reasoning: no template with such a switch is applied to this prompt");
     for (const std::string& line : arguments.remarks()) say(line);
 

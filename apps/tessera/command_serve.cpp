@@ -80,7 +80,7 @@ int serve_command(Arguments& arguments) {
         const uint32_t made_for = read_model_info(model.file).context;
         options.model.context = made_for ? std::min(made_for, kDefaultContext) : kDefaultContext;
     }
-    for (std::string& line : settle(options.model, model, machine)) arguments.remark(std::move(line));
+    for (const std::string& line : settle(options.model, model, machine)) arguments.remark(line);
     for (const std::string& line : arguments.remarks()) say(line);
     server::serve(options, std::move(model), machine, say);
     return kExitDone;

@@ -96,7 +96,7 @@ std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<st
     ModelSettings settings = read_model_settings(arguments);
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    for (std::string& line : settle(settings, model, machine)) arguments.remark(std::move(line));
+    for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
     const SweepPlan plan = read_plan(arguments, settings, read_model_info(model.file).context);
     for (const std::string& line : arguments.remarks()) say(line);
     std::optional<RowFile> file;

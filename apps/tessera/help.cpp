@@ -16,19 +16,6 @@ struct CommandSet {
     std::string_view name;
 };
 
-std::string commands_text(uint32_t commands) {
-    constexpr CommandSet sets[] = {
-        {kAll, "all"}, {kEngine, "all with a model"}, {kNotServe, "all with a model but serve"}};
-    const auto* const set = std::ranges::find(sets, commands, &CommandSet::commands);
-    if (set != std::end(sets)) return std::string(set->name);
-    std::string names;
-    for (const CommandInfo& info : all_commands()) {
-        if ((commands & static_cast<uint32_t>(info.command)) != 0)
-            names += fmt::format("{}{}", names.empty() ? "" : ", ", info.name);
-    }
-    return names;
-}
-
 // `text` for a cell of a table in Markdown.
 std::string cell(std::string_view text) {
     std::string out;
@@ -47,6 +34,19 @@ std::string table_row(const Flag& flag) {
 }
 
 }  // namespace
+
+std::string commands_text(uint32_t commands) {
+    constexpr CommandSet sets[] = {
+        {kAll, "all"}, {kEngine, "all with a model"}, {kNotServe, "all with a model but serve"}};
+    const auto* const set = std::ranges::find(sets, commands, &CommandSet::commands);
+    if (set != std::end(sets)) return std::string(set->name);
+    std::string names;
+    for (const CommandInfo& info : all_commands()) {
+        if ((commands & static_cast<uint32_t>(info.command)) != 0)
+            names += fmt::format("{}{}", names.empty() ? "" : ", ", info.name);
+    }
+    return names;
+}
 
 std::string help_text(Command command) {
     constexpr size_t column = 30;  // of the descriptions

@@ -15,6 +15,7 @@
 namespace tessera::app {
 
 constexpr std::string_view kPluginTest = "plugin-test";
+constexpr std::string_view kPluginTestSummary = "Tests a plugin against the reference, in processes of its own.";
 
 // A child that says nothing for so long is ended.
 constexpr auto kChildSilence = std::chrono::seconds(15);

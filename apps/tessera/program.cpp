@@ -1,9 +1,13 @@
+#include "apps/tessera/build_commit.hpp"
 #include "apps/tessera/commands.hpp"
+#include "apps/tessera/environment.hpp"
 #include "apps/tessera/help.hpp"
+#include "apps/tessera/other_programs.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/plugin_child.hpp"
 #include "apps/tessera/process_flags.hpp"
 #include "core/base/error.hpp"
+#include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
 
 #include <algorithm>
@@ -17,7 +21,7 @@ std::string general_help() {
     std::string text = "Tessera runs large language models on CPUs and GPUs.\n\nusage: tessera COMMAND [flags]\n\n";
     for (const CommandInfo& info : all_commands())
         text += fmt::format("  {:<12}{}\n", info.name, wrapped(info.summary, 14, 14));
-    text += fmt::format("  {:<12}{}\n", kPluginTest, "Tests a plugin against the reference, in processes of its own.");
+    text += fmt::format("  {:<12}{}\n", kPluginTest, kPluginTestSummary);
     return text +
            "\n'tessera COMMAND --help' lists the flags of a command. First try:\n\n"
            "  tessera run -p \"Count from 1 to 10 in French.\"\n"
@@ -25,7 +29,7 @@ std::string general_help() {
 }
 
 std::string version_text() {
-    return fmt::format("tessera {}\n", TSR_VERSION);
+    return fmt::format("tessera {} (commit {})\n", TSR_VERSION, build_commit());
 }
 
 int dispatch(Command command, Arguments& arguments) {
@@ -79,13 +83,22 @@ const CommandInfo* find_command(std::string_view word) {
 
 [[noreturn]] void fail_command(const std::string& word) {
     std::string names;
-    for (const CommandInfo& known : all_commands()) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
+    for (const CommandInfo& known : all_commands()) names += fmt::format("{}, ", known.name);
+    names += kPluginTest;
+    const std::string plain = with_plain_dashes(word);
+    if (plain != word && plain.starts_with('-'))
+        throw UsageError(fmt::format("{} has another dash than '-', as copied from a page or a document; type {}",
+                                     printable(word, 60), plain));
+    if (const std::string instead = instead_of(word); !instead.empty())
+        throw UsageError(fmt::format("there is no command '{}': {}", printable(word, 60), instead));
     if (word.starts_with('-')) {
         throw UsageError(fmt::format("expected a command ({}), found the flag {}; flags stand after the command", names,
                                      printable(word, 60)));
     }
-    throw UsageError(
-        fmt::format("expected a command ({}), found '{}'; 'tessera --help' says more", names, printable(word, 60)));
+    std::vector<std::string_view> known{kPluginTest};
+    for (const CommandInfo& info : all_commands()) known.push_back(info.name);
+    throw UsageError(fmt::format("expected a command ({}), found '{}'{}; 'tessera --help' says more", names,
+                                 printable(word, 60), did_you_mean(word, known)));
 }
 
 // Flags that all commands have are accepted before the command, too: "tessera --config F run". Moves the command to the
@@ -126,8 +139,8 @@ int start(std::span<const std::string> given) {
         if (words[0] == "help") {
             const std::vector<std::string> help = {"--help"};
             if (words[1] == kPluginTest) return plugin_test_command(help);
-            if (words[1] == "--markdown") {
-                print(flags_page());
+            if (words[1] == "--markdown" || words[1] == "--man") {
+                print(words[1] == "--man" ? man_page(TSR_VERSION) : flags_page());
                 return kExitDone;
             }
             if (!find_command(words[1])) fail_command(words[1]);
@@ -157,9 +170,17 @@ int start(std::span<const std::string> given) {
         print(version_text());
         return kExitDone;
     }
-    Arguments arguments(command, rest);
-    apply_process_flags(arguments);
-    return arguments.has("list-devices") ? devices_command(arguments) : dispatch(command, arguments);
+    std::vector<std::string> remarks;
+    Arguments arguments(command, rest, read_environment(command, llama_variables(), remarks));
+    for (const std::string& line : remarks) arguments.remark(line);
+    try {
+        apply_process_flags(arguments);
+        return arguments.has("list-devices") ? devices_command(arguments) : dispatch(command, arguments);
+    } catch (const UsageError& error) {
+        throw UsageError(arguments.as_typed(error.what()));
+    } catch (const Error& error) {
+        throw Error(error.code(), arguments.as_typed(error.what()));
+    }
 }
 
 }  // namespace

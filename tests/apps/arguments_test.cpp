@@ -3,7 +3,9 @@
 
 #include "apps/tessera/command_words.hpp"
 #include "apps/tessera/commands.hpp"
+#include "apps/tessera/environment.hpp"
 #include "apps/tessera/help.hpp"
+#include "apps/tessera/other_programs.hpp"
 #include "apps/tessera/read_settings.hpp"
 
 #include <gmock/gmock.h>
@@ -256,6 +258,68 @@ TEST(Arguments, FlagsOfSamplingAreIdleWhereNothingIsDrawn) {
         EXPECT_FALSE(arguments.has("seed"));
     }
     EXPECT_THAT(usage_error("--seed 1", Command::kInspect), HasSubstr("is not a flag of"));
+}
+
+Arguments with_environment(const std::vector<Variable>& variables, const std::string& line,
+                           Command command = Command::kRun) {
+    std::vector<std::string> remarks;
+    Arguments arguments(command, words_of(line), read_environment(command, variables, remarks));
+    for (const std::string& remark : remarks) arguments.remark(remark);
+    return arguments;
+}
+
+TEST(Environment, VariablesOfLlamaCppAreFlagsThatTheLineOverrides) {
+    const std::vector<Variable> variables = {{"LLAMA_ARG_CTX_SIZE", "77"},   {"LLAMA_ARG_MMAP", "false"},
+                                             {"LLAMA_ARG_UBATCH", "9"},      {"LLAMA_ARG_PORT", "1"},
+                                             {"LLAMA_API_KEY", "secret"},    {"LLAMA_ARG_LORA", ""},
+                                             {"LLAMA_ARG_FLASH_ATTN", "off"}};
+    Arguments arguments = with_environment(variables, "-ub 8");
+    EXPECT_EQ(arguments.integer("ctx-size", 0, 100), 77);
+    EXPECT_TRUE(arguments.has("no-mmap"));
+    EXPECT_EQ(arguments.integer("ubatch-size", 0, 100), 8);
+    EXPECT_EQ(arguments.on_off("flash-attn"), false);
+    EXPECT_FALSE(arguments.has("port"));
+    EXPECT_THAT(arguments.remarks(),
+                ElementsAre("read from the environment: LLAMA_ARG_CTX_SIZE, LLAMA_ARG_MMAP, LLAMA_ARG_FLASH_ATTN"));
+    EXPECT_FALSE(with_environment(variables, "--mmap").has("no-mmap"));
+    EXPECT_EQ(with_environment(variables, "", Command::kServe).text("api-key"), "secret");
+    EXPECT_TRUE(with_environment(variables, "", Command::kDevices).remarks().empty());
+}
+
+TEST(Environment, WhatIsNotKnownOrRefusedIsSaid) {
+    EXPECT_THAT(with_environment({{"LLAMA_ARG_NONSENSE", "1"}}, "").remarks(),
+                ElementsAre("LLAMA_ARG_NONSENSE: there is no flag --nonsense; the variable is not read"));
+    const auto error = [](const std::vector<Variable>& variables) -> std::string {
+        try {
+            with_environment(variables, "").integer("ctx-size", 0, 100);
+        } catch (const UsageError& usage) {
+            return usage.what();
+        }
+        return "";
+    };
+    EXPECT_THAT(error({{"LLAMA_ARG_HF_REPO", "a/b"}}), testing::StartsWith("LLAMA_ARG_HF_REPO: nothing is downloaded"));
+    EXPECT_THAT(error({{"LLAMA_ARG_CTX_SIZE", "x"}}), testing::StartsWith("LLAMA_ARG_CTX_SIZE: expected"));
+    EXPECT_THAT(error({{"LLAMA_ARG_MMAP", "maybe"}}), HasSubstr("expected 1 or 0, found 'maybe'"));
+    EXPECT_THAT(error({{"LLAMA_ARG_NO_MMAP", "0"}}), HasSubstr("expected 1, found '0'"));
+}
+
+TEST(Arguments, MessagesOfTheCoreNameFlagsAsTyped) {
+    const Arguments arguments = parse("--threads 4 --gpu-layers 3 -fa");
+    EXPECT_EQ(arguments.as_typed("-t 4: there"), "--threads 4: there");
+    EXPECT_EQ(arguments.as_typed("-ngl, -ts: no GPU"), "--gpu-layers, -ts: no GPU");
+    EXPECT_EQ(arguments.as_typed("model.gguf: -t"), "model.gguf: -t");
+    EXPECT_EQ(arguments.as_typed("--unknown: x"), "--unknown: x");
+}
+
+TEST(Commands, OfOtherProgramsSayWhatToUse) {
+    for (const char* word : {"quantize", "llama-quantize", "llama-quantize.exe", "imatrix", "embedding", "llama-cli",
+                             "./build/bin/llama-cli", "server", "llama-server", "llama-bench", "convert",
+                             "convert_hf_to_gguf.py", "gguf-split", "llama-sweep-bench", "pull"}) {
+        EXPECT_NE(instead_of(word), "") << word;
+    }
+    EXPECT_EQ(instead_of("llama-bench"), "use 'tessera bench'");
+    EXPECT_EQ(instead_of("run"), "");
+    EXPECT_EQ(instead_of("nonsense"), "");
 }
 
 TEST(Arguments, UnknownFlagsNameTheNearest) {

@@ -176,7 +176,7 @@ TEST(Flags, MessagesNameFlagsAsTyped) {
     EXPECT_THAT(plan({"--samplers", "top_q"}).err, Not(HasSubstr("samplers: samplers")));
     const Outcome bias = tessera({"run", "-m", kBundled, "-p", "x", "-l", "999999+1"});
     EXPECT_EQ(bias.code, 2);
-    EXPECT_THAT(bias.err, HasSubstr("tessera: --logit-bias: expected a token"));
+    EXPECT_THAT(bias.err, HasSubstr("tessera: -l: expected a token"));
 }
 
 // Flags of today's llama.cpp that change nothing of an answer.

@@ -36,6 +36,49 @@ void expect_narrow(const Outcome& outcome, const std::string& what) {
     for (const std::string& line : lines_of(outcome.out)) EXPECT_LE(columns(line), 80u) << what << ": " << line;
 }
 
+TEST(Text, ThePageOfTheManualIsSound) {
+    if (shell("command -v groff").code != 0) GTEST_SKIP() << "groff is not installed";
+    const Outcome page = shell("$T help --man | groff -man -Tascii -ww -b -P-c -P-b -P-u");
+    EXPECT_EQ(page.code, 0);
+    EXPECT_EQ(page.err, "");
+    for (const char* part : {"plugin-test", "--ctx-size", "--grammar", "LLAMA_ARG_NAME", "EXIT STATUS"})
+        EXPECT_THAT(page.out, HasSubstr(part));
+}
+
+TEST(Text, TheVersionHasItsCommit) {
+    EXPECT_THAT(tessera({"--version"}).out,
+                testing::MatchesRegex("tessera [0-9.]+ \\(commit (unknown|[0-9a-f]+(-dirty)?)\\)\n"));
+}
+
+TEST(Text, CommandsAreListedWhole) {
+    const Outcome wrong = tessera({"nonsense"});
+    EXPECT_EQ(wrong.code, 2);
+    for (const char* command : {"repack", "plugin-test"}) {
+        EXPECT_THAT(wrong.err, HasSubstr(command));
+        EXPECT_THAT(tessera({"--help"}).out, HasSubstr(command));
+    }
+    EXPECT_THAT(tessera({"rn"}).err, HasSubstr("did you mean 'run'?"));
+    EXPECT_THAT(tessera({"llama-server"}).err, HasSubstr("use 'tessera serve'"));
+    EXPECT_EQ(tessera({"quantize", "a", "b"}).code, 2);
+}
+
+TEST(Text, FlagsOfConversationsMakeOne) {
+    const auto tokens = [&](std::vector<std::string> more) {
+        std::vector<std::string> line = {"run", "-m", kBundled, "-p", "one",
+                                         "-n",  "1",  "--temp", "0",  "--verbose-prompt"};
+        line.insert(line.end(), more.begin(), more.end());
+        return tessera(line);
+    };
+    const Outcome raw = tokens({});
+    EXPECT_EQ(raw.code, 0) << raw.err;
+    const Outcome named = tokens({"--chat-template", "chatml"});
+    EXPECT_THAT(named.err, HasSubstr("--chat-template: the prompt is put into the chat template, as with --chat"));
+    EXPECT_GT(lines_of(named.err).size(), lines_of(raw.err).size() + 1);
+    EXPECT_THAT(tokens({"-sys", "Be brief."}).err, HasSubstr("-sys: the prompt is put into"));
+    EXPECT_EQ(tokens({"--raw", "--chat-template", "chatml"}).code, 2);
+    EXPECT_THAT(tokens({"--raw", "-sys", "x"}).err, HasSubstr("-sys and --raw contradict each other"));
+}
+
 TEST(Text, HelpAndTablesFitATerminal) {
     for (const char* command : {"run", "chat", "plan", "devices", "plugins", "inspect", "tokenize", "bench", "sweep",
                                 "perplexity", "repack", "plugin-test"}) {

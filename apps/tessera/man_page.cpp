@@ -1,0 +1,65 @@
+#include "apps/tessera/commands.hpp"
+#include "apps/tessera/help.hpp"
+#include "apps/tessera/plugin_child.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace tessera::app {
+namespace {
+
+// `text` as roff prints it: no character of it is a request or an escape.
+std::string plain(std::string_view text) {
+    std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
+    for (const char c : text) out += c == '\\' ? "\\e" : c == '-' ? "\\-" : std::string(1, c);
+    return out;
+}
+
+std::string item(std::string_view head, std::string_view text) {
+    return fmt::format(".TP\n.B {}\n{}\n", head, plain(text));
+}
+
+std::string flags_of(Group group) {
+    std::string items;
+    for (const Flag& flag : all_flags()) {
+        if (flag.group != group) continue;
+        std::string head;
+        for (const std::string_view spelling : spellings_of(flag))
+            head += fmt::format("{}{}", head.empty() ? "" : ", ", plain(spelling));
+        if (!flag.value.empty()) head += fmt::format(" \\fI{}\\fR", plain(flag.value));
+        items += item(head, fmt::format("({}) {}", commands_text(flag.commands), flag.help));
+    }
+    return items;
+}
+
+}  // namespace
+
+std::string man_page(std::string_view version) {
+    std::string text = fmt::format(".TH TESSERA 1 \"\" \"tessera {}\" \"User Commands\"\n", plain(version));
+    text += ".SH NAME\ntessera, tessera\\-server \\- run large language models on CPUs and GPUs\n";
+    text += ".SH SYNOPSIS\n";
+    for (const CommandInfo& info : all_commands()) text += fmt::format(".B {}\n.br\n", plain(info.usage));
+    text += ".SH DESCRIPTION\n" +
+            plain(
+                "Models are GGUF files. Results go to standard output, everything else to standard error. "
+                "'tessera COMMAND --help' lists the flags of one command.") +
+            "\n.SH COMMANDS\n";
+    for (const CommandInfo& info : all_commands()) text += item(plain(info.name), info.summary);
+    text += item(plain(kPluginTest), kPluginTestSummary);
+    for (size_t g = 0; g <= static_cast<size_t>(Group::kRefused); ++g) {
+        const auto group = static_cast<Group>(g);
+        text += fmt::format(".SH \"FLAGS: {}\"\n{}", plain(group_title(group)), flags_of(group));
+    }
+    text += ".SH ENVIRONMENT\n";
+    text += item("LLAMA_ARG_\\fINAME\\fR",
+                 "the value of the flag of that name, as LLAMA_ARG_CTX_SIZE of --ctx-size, where the command has the "
+                 "flag and the command line does not give it");
+    text += ".SH \"EXIT STATUS\"\n";
+    text += item(std::to_string(kExitDone), "done");
+    text += item(std::to_string(kExitFailed), "failed: the message gives the reason");
+    text += item(std::to_string(kExitUsage), "the command line is wrong, or a flag is refused");
+    text += item(std::to_string(kExitDoesNotFit), "the model does not fit: the message names the device and the bytes");
+    text += item(std::to_string(kExitInterrupted), "ended by Ctrl-C");
+    return text;
+}
+
+}  // namespace tessera::app

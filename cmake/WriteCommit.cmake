@@ -1,0 +1,17 @@
+# Writes OUT, a source with the commit of the clone in SOURCE, if that has changed: cmake -DSOURCE=DIR -DOUT=FILE -P WriteCommit.cmake
+set(commit "")
+if(EXISTS "${SOURCE}/.git")
+    execute_process(COMMAND git -C "${SOURCE}" describe --always --dirty --abbrev=12 --exclude=* OUTPUT_VARIABLE commit
+        OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()
+if(NOT commit MATCHES "^[0-9a-f]+(-dirty)?$")
+    set(commit "unknown")
+endif()
+set(text "#include \"apps/tessera/build_commit.hpp\"\n\nstd::string_view tessera::app::build_commit() noexcept {\n    return \"${commit}\";\n}\n")
+set(before "")
+if(EXISTS "${OUT}")
+    file(READ "${OUT}" before)
+endif()
+if(NOT text STREQUAL before)
+    file(WRITE "${OUT}" "${text}")
+endif()
