@@ -32,15 +32,16 @@ using session::Request;
 // new.
 class Conversation {
   public:
-    Conversation(session::Generator& generator, const ChatWriter& writer, const text::Tokenizer& tokenizer,
-                 const ModelSettings& settings, session::SamplingParameters sampling, uint32_t context, uint32_t rows)
+    Conversation(session::Generator& generator, Engine& engine, const ChatWriter& writer,
+                 const text::Tokenizer& tokenizer, const ModelSettings& settings, session::SamplingParameters sampling,
+                 uint32_t context)
         : generator_(generator),
+          engine_(engine),
           writer_(writer),
           tokenizer_(tokenizer),
           settings_(settings),
           sampling_(std::move(sampling)),
-          context_(context),
-          rows_(rows) {
+          context_(context) {
         clear();
     }
 
@@ -59,7 +60,7 @@ class Conversation {
         bool line_open = false;
         std::vector<text::Token> tokens = tokens_of(chat);
         const uint64_t new_tokens = tokens.size() - std::min(seen_tokens_.size(), tokens.size());
-        PromptProgress progress(generator_, new_tokens, rows_);
+        PromptProgress progress(generator_, new_tokens, engine_.max_rows());
         Request request;
         request.prompt = std::move(tokens);
         request.sampling = sampling_;
@@ -84,7 +85,7 @@ class Conversation {
             say(fmt::format("{}; /clear starts anew", error.what()));
             return;
         }
-        run(generator_, progress, interrupt.flag());
+        run(generator_, engine_, progress, interrupt.flag());
         if (line_open || answer_text.empty()) print("\n");
         if (answer.reason == FinishReason::kContextFull) {
             say(fmt::format("the context is full ({} tokens): the answer ends here; /clear starts anew, -c gives more",
@@ -106,12 +107,12 @@ class Conversation {
     }
 
     session::Generator& generator_;
+    Engine& engine_;
     const ChatWriter& writer_;
     const text::Tokenizer& tokenizer_;
     const ModelSettings& settings_;
     session::SamplingParameters sampling_;
     uint32_t context_;
-    uint32_t rows_;  // of a step
     std::vector<text::ChatMessage> messages_;
     std::string seen_text_;
     std::vector<text::Token> seen_tokens_;
@@ -202,8 +203,8 @@ int chat_command(Arguments& arguments) {
     const auto engine = load_engine(std::move(model), machine, options, !settings.context, 1, settings.common.verbose);
 
     session::Generator generator(*engine, *tokenizer);
-    Conversation conversation(generator, writer, *tokenizer, settings, sampling,
-                              std::min(wish.requests[0], engine->context()), engine->max_rows());
+    Conversation conversation(generator, *engine, writer, *tokenizer, settings, sampling,
+                              std::min(wish.requests[0], engine->context()));
     InterruptScope interrupt;
     const BundledKnowledge knowledge = bundled ? bundled_knowledge() : BundledKnowledge{};
     if (!knowledge.summary.empty()) {

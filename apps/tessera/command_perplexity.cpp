@@ -4,6 +4,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/perplexity.hpp"
 #include "apps/tessera/read_settings.hpp"
+#include "apps/tessera/step_canceller.hpp"
 #include "apps/tessera/text_input.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
@@ -177,6 +178,7 @@ int perplexity_command(Arguments& arguments) {
                     scored_places(head.context).count()));
 
     const InterruptScope interrupt;
+    const StepCanceller canceller(*engine);
     Mean nll;
     Divergence divergence;
     uint32_t chunk = 0;

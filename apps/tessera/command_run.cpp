@@ -195,7 +195,7 @@ int run_command(Arguments& arguments) {
     PromptProgress progress(generator, std::accumulate(lengths.begin(), lengths.end(), uint64_t{0}),
                             engine->max_rows());
     printer.before_output = [&] { progress.finish(); };
-    run(generator, progress, interrupt.flag());
+    run(generator, *engine, progress, interrupt.flag());
     if (settings.timings) {
         say_seed(sampling);
         say_timings(generator.timings(), engine->packing());

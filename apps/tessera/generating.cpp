@@ -1,5 +1,7 @@
 #include "apps/tessera/generating.hpp"
 
+#include "apps/tessera/step_canceller.hpp"
+#include "core/base/error.hpp"
 #include "core/base/text.hpp"
 
 namespace tessera::app {
@@ -22,10 +24,22 @@ void PromptProgress::finish() {
     bar_.reset();
 }
 
-void run(session::Generator& generator, PromptProgress& progress, const std::atomic<bool>& stop) {
-    while (generator.step()) {
+void run(session::Generator& generator, Engine& engine, PromptProgress& progress, const std::atomic<bool>& stop) {
+    const StepCanceller canceller(engine);
+    for (bool more = true, stopping = false; more;) {
+        try {
+            if (!stopping) more = generator.step();
+            stopping = stopping || stop.load(std::memory_order_relaxed);
+            if (stopping) {
+                generator.cancel_all();
+                more = false;
+            }
+        } catch (const Error& error) {
+            // The requests of the step, and of others that were under way, are still to be cancelled.
+            if (error.code() != TSR_CANCELLED || !stop.load(std::memory_order_relaxed)) throw;
+            stopping = true;
+        }
         progress.update();
-        if (stop.load(std::memory_order_relaxed)) generator.cancel_all();
     }
     progress.finish();
 }

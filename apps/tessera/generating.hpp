@@ -27,7 +27,8 @@ class PromptProgress {
     std::optional<ProgressBar> bar_;
 };
 
-// Steps until nothing is left to do; when `stop` becomes true, everything is cancelled.
-void run(session::Generator& generator, PromptProgress& progress, const std::atomic<bool>& stop);
+// Steps until nothing is left to do; when `stop`, the flag of an InterruptScope, becomes true, the step under way ends
+// soon and everything is cancelled. `engine`: that of the generator.
+void run(session::Generator& generator, Engine& engine, PromptProgress& progress, const std::atomic<bool>& stop);
 
 }  // namespace tessera::app

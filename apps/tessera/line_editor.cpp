@@ -1,20 +1,27 @@
 #include "apps/tessera/line_editor.hpp"
 
 #include "apps/tessera/interrupt.hpp"
+#include "apps/tessera/screen_layout.hpp"
 #include "core/text/utf8.hpp"
 
 #include <histedit.h>
 #include <poll.h>
+#include <spdlog/fmt/fmt.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
+#include <charconv>
 #include <clocale>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <cwchar>
+#include <optional>
 #include <string_view>
+#include <utility>
 
 namespace tessera::app {
 namespace {
@@ -24,6 +31,8 @@ constexpr size_t kMaxPasteBytes = size_t{64} << 20;
 // Terminals put pasted text between these sequences on request ("bracketed paste").
 constexpr std::string_view kPasteOn = "\033[?2004h", kPasteOff = "\033[?2004l", kPasteBegin = "\033[200~",
                            kPasteEnd = "\033[201~";
+constexpr std::string_view kAskCursor = "\033[6n";
+constexpr int kMillisecondsToSettle = 50, kMillisecondsToReport = 300;
 
 volatile std::sig_atomic_t g_resized = 0, g_continued = 0;
 
@@ -63,6 +72,11 @@ struct LineEditor::State {
     // The next byte of the input. 0: end of the input, -1: interrupted.
     int next_byte(unsigned char& byte) {
         for (;;) {
+            if (!ahead.empty()) {
+                byte = static_cast<unsigned char>(ahead.front());
+                ahead.erase(0, 1);
+                return 1;
+            }
             std::array<pollfd, 2> awaited = {{{STDIN_FILENO, POLLIN, 0}, {signal_descriptor(), POLLIN, 0}}};
             if (poll(awaited.data(), awaited.size(), -1) < 0 && errno != EINTR) return 0;
             if (!(awaited[1].revents & POLLIN)) {
@@ -78,15 +92,78 @@ struct LineEditor::State {
                 el_set(edit, EL_PREP_TERM, 1);
                 el_set(edit, EL_REFRESH);
             }
-            if (g_resized) {
-                g_resized = 0;
-                el_resize(edit);
-                el_set(edit, EL_REFRESH);
-            }
+            if (g_resized) redraw();
             if (interrupt_pending()) {
                 interrupted = true;
                 return -1;
             }
+        }
+    }
+
+    // Draws the line anew for the terminal's present width. Its first row lies as many rows above the cursor as the
+    // text before the cursor takes: by the former width, or by the present one where the terminal breaks rows anew when
+    // its width changes. The column of the cursor tells which, or has told before. Until then the smaller number is
+    // taken: rows that remain are better than rows of before that are lost.
+    void redraw() {
+        // Whoever drags the edge of a window changes its size many times.
+        pollfd more{signal_descriptor(), POLLIN, 0};
+        while (g_resized) {
+            g_resized = 0;
+            if (poll(&more, 1, kMillisecondsToSettle) > 0) forget_signals();
+        }
+        const size_t before = std::exchange(columns, columns_of_terminal());
+        const LineInfo* const typed = el_line(edit);
+        const std::string text = prompt + std::string(typed->buffer, typed->cursor);
+        const ScreenPlace kept = place_after(text, before), broken = place_after(text, columns);
+        size_t row = std::min(kept.row, broken.row);
+        if (kept.row != broken.row) {
+            const std::optional<size_t> column = cursor_column();
+            const bool may_be_kept = column && *column == std::min(kept.column, columns - 1);
+            if (may_be_kept != (column == broken.column)) breaks_anew = !may_be_kept;
+            if (breaks_anew) row = *breaks_anew ? broken.row : kept.row;
+        }
+        std::string move = "\r";
+        if (row > 0) move += fmt::format("\033[{}A", row);
+        move += "\033[J";
+        std::fwrite(move.data(), 1, move.size(), screen);
+        std::fflush(screen);
+        el_resize(edit);
+        el_set(edit, EL_REFRESH);
+    }
+
+    static size_t columns_of_terminal() {
+        constexpr size_t usual = 80;
+        winsize size{};
+        return ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual;
+    }
+
+    // As the terminal reports it; nothing if it does not. What is typed meanwhile is read later.
+    std::optional<size_t> cursor_column() {
+        if (silent) return std::nullopt;
+        std::fwrite(kAskCursor.data(), 1, kAskCursor.size(), screen);
+        std::fflush(screen);
+        for (;;) {
+            // "\033[ROW;COLUMNR"
+            for (size_t at = ahead.find("\033["); at != std::string::npos; at = ahead.find("\033[", at + 1)) {
+                const size_t end = ahead.find_first_not_of("0123456789;", at + 2);
+                if (end == std::string::npos || ahead[end] != 'R') continue;
+                const std::string_view report = std::string_view(ahead).substr(at + 2, end - at - 2);
+                const std::string_view number = report.substr(report.find(';') + 1);
+                size_t column = 0;
+                std::from_chars(number.data(), number.data() + number.size(), column);
+                ahead.erase(at, end + 1 - at);
+                if (column > 0) return column - 1;
+                return std::nullopt;
+            }
+            pollfd input{STDIN_FILENO, POLLIN, 0};
+            std::array<char, 256> bytes;
+            const ssize_t got =
+                poll(&input, 1, kMillisecondsToReport) > 0 ? ::read(STDIN_FILENO, bytes.data(), bytes.size()) : 0;
+            if (got <= 0) {
+                silent = true;
+                return std::nullopt;
+            }
+            ahead.append(bytes.data(), static_cast<size_t>(got));
         }
     }
 
@@ -148,6 +225,10 @@ struct LineEditor::State {
     History* past = nullptr;
     std::FILE* screen = nullptr;
     std::string prompt;
+    std::string ahead;                // input that was read while something else was awaited
+    size_t columns = 0;               // of the terminal, when the line was drawn
+    bool silent = false;              // the terminal does not report where its cursor is
+    std::optional<bool> breaks_anew;  // whether the terminal does so with rows when its width changes
     bool interrupted = false;
 };
 
@@ -193,6 +274,7 @@ LineEditor::Result LineEditor::read(const std::string& prompt, std::string& line
     State& s = *state_;
     s.prompt = prompt;
     s.interrupted = false;
+    s.columns = State::columns_of_terminal();
     const HandlerScope resize(SIGWINCH, on_resize), resume(SIGCONT, on_continue);
     const TerminalScope terminal(kPasteOff);
     // The library sets the terminal's mode at the first key only, after the prompt: Ctrl-D typed in between would end a

@@ -20,7 +20,7 @@ double seconds_of(const Work& work) {
 }  // namespace
 
 SpeedMeter::SpeedMeter(Engine& engine, const std::atomic<bool>& stop)
-    : engine_(engine), stop_(stop), sequence_(engine.cache().create()), tokens_(engine.context()) {
+    : engine_(engine), stop_(stop), sequence_(engine.cache().create()), tokens_(engine.context()), canceller_(engine) {
     std::mt19937 random(1);
     for (Token& token : tokens_) token = static_cast<Token>(random() % engine.info().vocabulary);
 }

@@ -1,6 +1,7 @@
 // Timed work of a loaded model over random tokens.
 #pragma once
 
+#include "apps/tessera/step_canceller.hpp"
 #include "core/session/engine.hpp"
 
 #include <atomic>
@@ -14,7 +15,7 @@ namespace tessera::app {
 // Error(TSR_CANCELLED) soon after `stop` is set.
 class SpeedMeter {
   public:
-    // Needs an engine of one sequence; `stop` and `engine` outlive the meter.
+    // Needs an engine of one sequence; `stop`, the flag of an InterruptScope, and `engine` outlive the meter.
     SpeedMeter(Engine& engine, const std::atomic<bool>& stop);
     ~SpeedMeter();
     SpeedMeter(const SpeedMeter&) = delete;
@@ -36,6 +37,7 @@ class SpeedMeter {
     const std::atomic<bool>& stop_;
     SequenceId sequence_;
     std::vector<Token> tokens_;
+    StepCanceller canceller_;
 };
 
 struct Spread {

@@ -83,6 +83,35 @@ TEST(ChatAtATerminal, LongLinesArriveWhole) {
     EXPECT_EQ(terminal.wait(), 0) << terminal.shown();
 }
 
+// The line is drawn from its first row on, which lies where the terminal has put it.
+TEST(ChatAtATerminal, ALineOfSeveralRowsIsDrawnAnewAtAnotherWidth) {
+    const std::string text(100, 'a');  // after the prompt two rows of 80 columns: the cursor is in column 22
+    struct Case {
+        unsigned short columns;
+        const char* report;  // of the cursor
+        const char* begin;   // how far up the line begins
+    };
+    for (const Case& one : {Case{50, "\033[9;3R", "\r\033[2A\033[J> a"},       // rows were broken anew
+                            Case{50, "\033[9;23R", "\r\033[1A\033[J> a"},      // they were kept
+                            Case{200, "\033[9;103R", "\r\033[J> a"},           // rows were joined
+                            Case{200, "\033[9;23R", "\r\033[1A\033[J> a"}}) {  // they were not
+        SCOPED_TRACE(one.begin);
+        Terminal terminal({"chat", "-m", kBundled, "--temp", "0", "-n", "1"});
+        ASSERT_TRUE(reads_keys(terminal));
+        terminal.type(text);
+        ASSERT_TRUE(terminal.shows(std::string(20, 'a')));
+        usleep(100'000);
+        terminal.resize(one.columns);
+        ASSERT_TRUE(terminal.shows("\033[6n"));
+        terminal.type("b");  // while the report is awaited
+        terminal.type(one.report);
+        EXPECT_TRUE(terminal.shows(one.begin)) << terminal.shown();
+        terminal.type("\r/exit\r");
+        EXPECT_TRUE(terminal.shows("b"));
+        EXPECT_EQ(terminal.wait(), 0);
+    }
+}
+
 TEST(ChatAtATerminal, CtrlCDropsALineAndThenEnds) {
     Terminal terminal({"chat", "-m", kBundled, "--temp", "0"});
     ASSERT_TRUE(reads_keys(terminal)) << terminal.shown();

@@ -157,6 +157,14 @@ void Terminal::type(const std::string& text) {
     }
 }
 
+void Terminal::resize(unsigned short columns) {
+    winsize size{};
+    size.ws_col = columns;
+    size.ws_row = 24;
+    // The kernel sends SIGWINCH.
+    if (ioctl(terminal_, TIOCSWINSZ, &size) != 0) throw std::runtime_error("the terminal keeps its size");
+}
+
 bool Terminal::shows(const std::string& text) {
     for (;;) {
         const size_t at = shown_.find(text, seen_);

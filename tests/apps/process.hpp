@@ -39,6 +39,7 @@ class Terminal {
     Terminal& operator=(const Terminal&) = delete;
 
     void type(const std::string& text);
+    void resize(unsigned short columns);
     // Waits until `text` has been shown after what was waited for before. False if it is not within a minute, or the
     // program ends.
     bool shows(const std::string& text);
