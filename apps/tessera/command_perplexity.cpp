@@ -8,6 +8,7 @@
 #include "apps/tessera/text_input.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/session/sampler.hpp"
 #include "core/setup/machine.hpp"
 #include "core/setup/prompts.hpp"
 
@@ -133,6 +134,12 @@ void print_divergence(Divergence& d) {
     print(text);
 }
 
+// Logits of -infinity are fine unless the token that follows has one.
+void check_result(const Mean& mean) {
+    if (!std::isfinite(mean.mean()))
+        fail(TSR_INTERNAL, "the result is {}: tokens of the text have no probability", mean.mean());
+}
+
 }  // namespace
 
 int perplexity_command(Arguments& arguments) {
@@ -189,6 +196,7 @@ int perplexity_command(Arguments& arguments) {
         for (; chunk < head.chunks(); ++chunk) {
             score_chunk(*engine, std::span(head.tokens).subspan(size_t{chunk} * head.context, head.context), bos,
                         options.output_rows, interrupt.flag(), [&](std::span<const float> logits, Token next) {
+                            session::check_logits(logits);
                             if (base) {
                                 divergence.add(logits, base->next(), next);
                             } else {
@@ -204,6 +212,7 @@ int perplexity_command(Arguments& arguments) {
         if (error.code() != TSR_CANCELLED) throw;
         say("stopped");
     }
+    check_result(base ? divergence.divergence : nll);
     if (base && divergence.nll.count() > 0) print_divergence(divergence);
     if (!base)
         print(fmt::format("\nFinal estimate: PPL = {} over {}\n", estimate_text(exp_of(nll), 4),

@@ -22,6 +22,18 @@ float finite(float logit) {
 
 }  // namespace
 
+void check_logits(std::span<const float> logits) {
+    constexpr float kInfinity = std::numeric_limits<float>::infinity();
+    bool good = true;
+    for (const float logit : logits) good &= logit < kInfinity;  // false for NaN, too
+    if (good) return;
+    const auto bad = std::ranges::find_if(logits, [](float logit) { return !(logit < kInfinity); });
+    fail(
+        TSR_INTERNAL,
+        "the logit of token {} is {}: the model's output is broken; 'tessera inspect --check' looks for broken weights",
+        bad - logits.begin(), *bad);
+}
+
 Sampler::Sampler(SamplingParameters parameters, size_t vocabulary_size)
     : parameters_(std::move(parameters)), vocabulary_size_(vocabulary_size) {
     check_sampling_parameters(parameters_, vocabulary_size);
@@ -101,12 +113,7 @@ void Sampler::check(std::span<const float> logits) const {
     if (logits.size() != vocabulary_size_)
         fail(TSR_INVALID_ARGUMENT, "expected {} logits, one a token of the vocabulary, found {}", vocabulary_size_,
              logits.size());
-    constexpr float kInfinity = std::numeric_limits<float>::infinity();
-    bool good = true;
-    for (const float logit : logits) good &= logit < kInfinity;  // false for NaN, too
-    if (good) return;
-    const auto bad = std::ranges::find_if(logits, [](float logit) { return !(logit < kInfinity); });
-    fail(TSR_INTERNAL, "the logit of token {} is {}: the model's output is broken", bad - logits.begin(), *bad);
+    check_logits(logits);
 }
 
 void Sampler::collect(std::span<const float> logits, TokenMask allowed, bool penalize, size_t limit) {

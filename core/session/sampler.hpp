@@ -19,6 +19,9 @@
 
 namespace tessera::session {
 
+// Throws Error(TSR_INTERNAL) naming the token if a logit is NaN or +infinity.
+void check_logits(std::span<const float> logits);
+
 // One sequence each; not for several threads at once. Allocates when constructed and never afterwards.
 class Sampler {
   public:
