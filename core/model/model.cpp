@@ -1,6 +1,7 @@
 #include "core/model/model.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/model/architectures.hpp"
 
 #include <algorithm>
@@ -20,6 +21,14 @@ const Architecture& find_architecture(const ModelFile& model) {
          model.architecture(), known);
 }
 
+// Nothing needs it, so that it may be broken: converters cut names of a fixed length within a character.
+std::string model_name(const gguf::Metadata& metadata) {
+    const gguf::Value* value = metadata.find("general.name");
+    const auto* name = value ? std::get_if<std::string>(value) : nullptr;
+    if (!name) return "";
+    return is_utf8(*name) ? *name : printable(*name);
+}
+
 }  // namespace
 
 ModelInfo read_model_info(const gguf::GgufFile& file) {
@@ -28,7 +37,7 @@ ModelInfo read_model_info(const gguf::GgufFile& file) {
     const CommonParameters common = read_common(model);
     ModelInfo info;
     info.architecture = common.architecture;
-    info.name = file.metadata().find_string("general.name").value_or("");
+    info.name = model_name(file.metadata());
     info.layers = static_cast<uint32_t>(common.layers);
     info.embedding = static_cast<uint32_t>(common.embedding);
     info.vocabulary = static_cast<uint32_t>(common.vocabulary);

@@ -1,6 +1,7 @@
 #include "core/setup/prompts.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
 
 #include <algorithm>
@@ -39,7 +40,9 @@ std::vector<std::string> lines_of(std::string_view text) {
 }
 
 std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file) {
-    return std::make_unique<text::Tokenizer>(text::vocabulary_from_gguf(file.metadata()));
+    auto tokenizer = std::make_unique<text::Tokenizer>(text::vocabulary_from_gguf(file.metadata()));
+    for (const std::string& note : tokenizer->notes()) log().warn("{}", note);
+    return tokenizer;
 }
 
 std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, std::string_view text, bool parse_special,

@@ -16,6 +16,7 @@ namespace tessera {
 // The lines that are not blank.
 std::vector<std::string> lines_of(std::string_view text);
 
+// Logs what is wrong with the vocabulary and not needed.
 std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file);
 
 // A text that the model is to continue: with BOS where the vocabulary asks for it and the text does not begin with it,

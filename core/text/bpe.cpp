@@ -1,6 +1,7 @@
 #include "core/text/bpe.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -43,7 +44,7 @@ bool worse(const Candidate& a, const Candidate& b) {
 }  // namespace
 
 BytePairModel::BytePairModel(const VocabularyData& data, const std::vector<std::string>& bytes, bool whole_words,
-                             bool ranks_are_ids)
+                             bool ranks_are_ids, std::vector<std::string>& notes)
     : bytes_(&bytes), whole_words_(whole_words), ranks_are_ids_(ranks_are_ids) {
     byte_tokens_.fill(kNoToken);
     for (size_t id = 0; id < bytes.size(); ++id) {
@@ -55,10 +56,10 @@ BytePairModel::BytePairModel(const VocabularyData& data, const std::vector<std::
         if (whole_words || ranks_are_ids) by_bytes_.emplace(bytes[id], static_cast<Token>(id));
         longest_ = std::max(longest_, bytes[id].size());
     }
-    if (!ranks_are_ids) add_merges(data);
+    if (!ranks_are_ids) add_merges(data, notes);
 }
 
-void BytePairModel::add_merges(const VocabularyData& data) {
+void BytePairModel::add_merges(const VocabularyData& data, std::vector<std::string>& notes) {
     boost::unordered_flat_map<std::string_view, Token> by_text;
     by_text.reserve(data.tokens.size());
     for (size_t id = 0; id < data.tokens.size(); ++id) {
@@ -67,15 +68,11 @@ void BytePairModel::add_merges(const VocabularyData& data) {
         if (!is_new && is_word_part(data, id) && !is_word_part(data, static_cast<size_t>(place->second)))
             place->second = static_cast<Token>(id);
     }
-    const auto token_of = [&](std::string_view text, size_t index) {
+    const auto token_of = [&](std::string_view text) {
         const auto found = by_text.find(text);
-        if (found == by_text.end())
-            fail(TSR_CORRUPT_DATA,
-                 "tokenizer.ggml.merges: entry {} is '{}', which needs the token '{}', but tokenizer.ggml.tokens has "
-                 "none such",
-                 index, data.merges[index], text);
-        return found->second;
+        return found == by_text.end() ? kNoToken : found->second;
     };
+    size_t left_out = 0;
     merges_.reserve(data.merges.size());
     std::string joined;
     for (size_t i = 0; i < data.merges.size(); ++i) {
@@ -86,10 +83,22 @@ void BytePairModel::add_merges(const VocabularyData& data) {
             fail(TSR_CORRUPT_DATA,
                  "tokenizer.ggml.merges: entry {} is '{}', expected two tokens with one blank between them", i, entry);
         joined.assign(entry.substr(0, blank)).append(entry.substr(blank + 1));
-        const Token left = token_of(entry.substr(0, blank), i);
-        const Token right = token_of(entry.substr(blank + 1), i);
-        merges_.emplace(pair_key(left, right), Merge{static_cast<int32_t>(i), token_of(joined, i)});
+        const Token left = token_of(entry.substr(0, blank)), right = token_of(entry.substr(blank + 1));
+        const Token result = token_of(joined);
+        if (left == kNoToken || right == kNoToken || result == kNoToken) {
+            const std::string_view missing = left == kNoToken    ? entry.substr(0, blank)
+                                             : right == kNoToken ? entry.substr(blank + 1)
+                                                                 : std::string_view(joined);
+            if (left_out++ == 0) {
+                notes.push_back(
+                    fmt::format("tokenizer.ggml.merges: entry {} is '{}', but there is no token '{}': left out", i,
+                                printable(entry, 60), printable(missing, 60)));
+            }
+            continue;
+        }
+        merges_.emplace(pair_key(left, right), Merge{static_cast<int32_t>(i), result});
     }
+    if (left_out > 1) notes.back() += fmt::format(", as are {} more of {}", left_out - 1, data.merges.size());
 }
 
 bool BytePairModel::find_merge(Token left, Token right, Merge& found) const {

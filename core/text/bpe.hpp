@@ -19,9 +19,10 @@ class BytePairModel {
     // `data` must have model "gpt2"; `bytes` are its tokens as bytes. Both are read here only; the strings of `bytes`
     // must stay where they are for the life of this object. `whole_words`: a word that is a token is taken as it is.
     // With `ranks_are_ids` and no merges, the rank of a pair is the number of the token that it makes (tiktoken's
-    // rule). Throws Error(TSR_CORRUPT_DATA) for a merge that names what the vocabulary lacks.
+    // rule). A merge that names a token that is missing is left out, with a note. Throws Error(TSR_CORRUPT_DATA) for
+    // one that is not two tokens.
     BytePairModel(const VocabularyData& data, const std::vector<std::string>& bytes, bool whole_words,
-                  bool ranks_are_ids);
+                  bool ranks_are_ids, std::vector<std::string>& notes);
 
     // Appends the tokens of `word` to `out`: about n log n steps for n bytes. Bytes without a token are
     // replaced by what `missing(byte)` returns. Any thread.
@@ -49,7 +50,7 @@ class BytePairModel {
         Token result;
     };
 
-    void add_merges(const VocabularyData& data);
+    void add_merges(const VocabularyData& data, std::vector<std::string>& notes);
     // Joins the tokens out[first..] in place.
     void merge(std::vector<Token>& out, size_t first) const;
     bool find_merge(Token left, Token right, Merge& found) const;

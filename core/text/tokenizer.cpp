@@ -1,6 +1,7 @@
 #include "core/text/tokenizer.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/text/bpe.hpp"
 #include "core/text/byte_level.hpp"
 #include "core/text/pretokenizer.hpp"
@@ -40,12 +41,46 @@ std::string replace_all(std::string_view text, std::string_view from, char to) {
     return out;
 }
 
-void check_id(Token id, const char* key, size_t size) {
-    if (id != kNoToken && (id < 0 || static_cast<size_t>(id) >= size))
-        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.{}: expected a token below {}, found {}", key, size, id);
+// Whether the id is that of a token or none.
+bool is_known(Token id, size_t size) {
+    return id == kNoToken || (id >= 0 && static_cast<size_t>(id) < size);
 }
 
-void check_vocabulary(const VocabularyData& data) {
+// Ends and beginnings shape every text, so that a wrong one is an error; who knows better can say so.
+void check_id(Token id, const char* key, size_t size) {
+    if (is_known(id, size)) return;
+    fail(
+        TSR_CORRUPT_DATA,
+        "tokenizer.ggml.{}: expected a token below {}, found {}; --override-kv tokenizer.ggml.{}=int:N gives the right "
+        "one, N = -1 none",
+        key, size, id, key);
+}
+
+void drop_if_unknown(Token& id, const char* key, size_t size, std::vector<std::string>& notes) {
+    if (is_known(id, size)) return;
+    notes.push_back(fmt::format("tokenizer.ggml.{} is {}, but there are {} tokens: taken as none", key, id, size));
+    id = kNoToken;
+}
+
+void settle_types(VocabularyData& data) {
+    constexpr int32_t kUndefined = 0, kLast = static_cast<int32_t>(TokenType::kByte);
+    size_t undefined = 0;
+    for (size_t id = 0; id < data.types.size(); ++id) {
+        const auto value = static_cast<int32_t>(data.types[id]);
+        if (value < kUndefined || value > kLast)
+            fail(TSR_CORRUPT_DATA, "tokenizer.ggml.token_type: expected 1 to {}, found {} for token {}", kLast, value,
+                 id);
+        if (value != kUndefined) continue;
+        data.types[id] = TokenType::kNormal;
+        if (undefined++ == 0)
+            data.notes.push_back(
+                fmt::format("tokenizer.ggml.token_type is 0 (undefined) for token {}: taken as normal", id));
+    }
+    if (undefined > 1) data.notes.back() += fmt::format(", as are {} more", undefined - 1);
+}
+
+// Checks the vocabulary and mends what is not needed.
+void settle_vocabulary(VocabularyData& data) {
     if (data.model != "gpt2" && data.model != "llama")
         fail(TSR_UNSUPPORTED,
              "tokenizer.ggml.model: expected 'gpt2' (byte-level BPE) or 'llama' (SentencePiece), found '{}'",
@@ -57,17 +92,17 @@ void check_vocabulary(const VocabularyData& data) {
     if (!data.types.empty() && data.types.size() != size)
         fail(TSR_CORRUPT_DATA, "tokenizer.ggml.token_type: expected {} entries, one a token, found {}", size,
              data.types.size());
-    for (size_t id = 0; id < data.types.size(); ++id) {
-        const auto value = static_cast<int32_t>(data.types[id]);
-        if (value < 1 || value > 6)
-            fail(TSR_CORRUPT_DATA, "tokenizer.ggml.token_type: expected 1 to 6, found {} for token {}", value, id);
+    settle_types(data);
+    if (data.add_bos == false) {
+        drop_if_unknown(data.bos, "bos_token_id", size, data.notes);
+    } else {
+        check_id(data.bos, "bos_token_id", size);
     }
-    check_id(data.bos, "bos_token_id", size);
     check_id(data.eos, "eos_token_id", size);
-    check_id(data.eot, "eot_token_id", size);
-    check_id(data.eom, "eom_token_id", size);
-    check_id(data.unk, "unknown_token_id", size);
-    check_id(data.pad, "padding_token_id", size);
+    drop_if_unknown(data.eot, "eot_token_id", size, data.notes);
+    drop_if_unknown(data.eom, "eom_token_id", size, data.notes);
+    drop_if_unknown(data.unk, "unknown_token_id", size, data.notes);
+    drop_if_unknown(data.pad, "padding_token_id", size, data.notes);
     if (data.add_bos.value_or(false) && data.bos == kNoToken)
         fail(TSR_CORRUPT_DATA, "tokenizer.ggml.add_bos_token is true, but there is no tokenizer.ggml.bos_token_id");
     if (data.add_eos.value_or(false) && data.eos == kNoToken)
@@ -91,7 +126,7 @@ struct Tokenizer::State {
     std::optional<SentencePieceModel> pieces;
 
     explicit State(VocabularyData given) : data(std::move(given)) {
-        check_vocabulary(data);
+        settle_vocabulary(data);
         fill_bytes();
         for (size_t id = 0; id < data.tokens.size(); ++id) {
             const auto token = static_cast<Token>(id);
@@ -101,6 +136,7 @@ struct Tokenizer::State {
             if (kind == TokenType::kUserDefined || kind == TokenType::kControl) user_and_control.add(bytes[id], token);
         }
         fill_ends();
+        if (ends.empty()) data.notes.emplace_back("no end token is known: answers end only where they are cut");
         const bool byte_level = data.model == "gpt2";
         bool default_bos = !byte_level;
         if (byte_level) {
@@ -111,7 +147,7 @@ struct Tokenizer::State {
             if (data.merges.empty() && !ranks_are_ids)
                 fail(TSR_CORRUPT_DATA, "tokenizer.ggml.merges: a 'gpt2' vocabulary needs its merges, found none");
             pretokenizer.emplace(patterns.expressions);
-            pairs.emplace(data, bytes, patterns.whole_words, ranks_are_ids);
+            pairs.emplace(data, bytes, patterns.whole_words, ranks_are_ids, data.notes);
         } else {
             pieces.emplace(data);
         }
@@ -243,6 +279,9 @@ std::string Tokenizer::decode(std::span<const Token> tokens, const DecodeOptions
 
 size_t Tokenizer::size() const noexcept {
     return state_->data.tokens.size();
+}
+const std::vector<std::string>& Tokenizer::notes() const noexcept {
+    return state_->data.notes;
 }
 std::string_view Tokenizer::bytes(Token token) const {
     return state_->bytes[state_->index(token)];

@@ -45,6 +45,8 @@ class Tokenizer {
     Tokenizer& operator=(const Tokenizer&) = delete;
 
     size_t size() const noexcept;
+    // What of the vocabulary is wrong but not needed, and what was taken where it says nothing: a line each.
+    const std::vector<std::string>& notes() const noexcept;
 
     // `text` may hold any bytes; what is not UTF-8 is spelt in bytes, or becomes U+FFFD where the vocabulary lacks
     // them. Time is about n log n. Throws Error(TSR_UNSUPPORTED) for a character that the vocabulary cannot spell at

@@ -38,6 +38,7 @@ struct VocabularyData {
     std::optional<bool> add_bos;           // absent: what the model kind does
     std::optional<bool> add_eos;           // absent: no
     std::optional<bool> add_space_prefix;  // absent: yes for "llama"
+    std::vector<std::string> notes;        // for people: what was taken where the source says nothing or nonsense
 };
 
 }  // namespace tessera::text

@@ -60,6 +60,32 @@ TEST(VocabularyFromGguf, MissingOrWrongKeysAreErrors) {
     EXPECT_THROW(Tokenizer(vocabulary_from_gguf(far)), Error);
 }
 
+TEST(VocabularyFromGguf, UnneededIdsMayBeNonsense) {
+    gguf::Metadata metadata = example();
+    metadata.set("tokenizer.ggml.padding_token_id", uint32_t{5});
+    metadata.set("tokenizer.ggml.unknown_token_id", uint64_t{1} << 40);
+    const Tokenizer tokenizer(vocabulary_from_gguf(metadata));
+    EXPECT_EQ(tokenizer.pad(), kNoToken);
+    EXPECT_THAT(tokenizer.notes(),
+                testing::UnorderedElementsAre(testing::HasSubstr("padding_token_id is 5"),
+                                              testing::HasSubstr("unknown_token_id is 1099511627776")));
+}
+
+// As SentencePiece numbers them.
+TEST(VocabularyFromGguf, SentencePieceHasItsUsualIds) {
+    gguf::Metadata metadata("example.gguf");
+    metadata.add("tokenizer.ggml.model", std::string("llama"));
+    metadata.add("tokenizer.ggml.tokens", gguf::Array(strings({"<unk>", "<s>", "</s>", "\u2581a"})));
+    metadata.add("tokenizer.ggml.scores", gguf::Array(std::vector<float>{0, 0, 0, -1}));
+    metadata.add("tokenizer.ggml.token_type", gguf::Array(std::vector<int32_t>{2, 3, 3, 1}));
+    const Tokenizer tokenizer(vocabulary_from_gguf(metadata));
+    EXPECT_THAT(tokenizer.encode("a"), testing::ElementsAre(1, 3));
+    EXPECT_EQ(tokenizer.eos(), 2);
+    EXPECT_EQ(tokenizer.notes().size(), 3u);
+    metadata.add("tokenizer.ggml.bos_token_id", int32_t{-1});
+    EXPECT_THAT(Tokenizer(vocabulary_from_gguf(metadata)).encode("a"), testing::ElementsAre(3));
+}
+
 TEST(VocabularyFromGguf, OverrideOfThePretokenizer) {
     gguf::Metadata metadata = example();
     metadata.set("tokenizer.ggml.pre", std::string("strange"));
