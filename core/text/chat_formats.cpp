@@ -15,9 +15,22 @@ constexpr const char* kDeepSeekAssistant = "<\uff5cAssistant\uff5c>";
 #define TSR_SEPARATOR "<\uff5ctool\u2581sep\uff5c>"
 #define TSR_END "<\uff5cend\u2581of\u2581sentence\uff5c>"
 
-ChatFormat::Tools deepseek3_tools() {
+// The programs of V3 and R1 do not describe tools; this is how vLLM's template for V3 does. Calls and results are those
+// of V3-0324 and R1-0528.
+ChatFormat::Tools deepseek3_tools(ChatFormat::Tools::Program program) {
     ChatFormat::Tools t;
     t.syntax = ToolSyntax::kDeepSeekV3;
+    t.program = program;
+    t.describe = ChatFormat::Tools::Describe::kWhole;
+    t.all.before =
+        "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with "
+        "function "
+        "signatures within <tools></tools> XML tags:\n<tools>";
+    t.each.before = "\n";
+    t.all.after = "\n</tools>\n\nFor function call returns, you should first print " TSR_CALLS_BEGIN
+                  "\n\nFor each function call, you should return object like:\n" TSR_CALL_BEGIN "function" TSR_SEPARATOR
+                  "<function_name>\n```json\n<function_arguments_in_json_format>\n```" TSR_CALL_END
+                  "\n\nAt the end of function call returns, you should print " TSR_CALLS_END TSR_END;
     t.calls = {TSR_CALLS_BEGIN, TSR_CALLS_END};
     t.call = {TSR_CALL_BEGIN "function" TSR_SEPARATOR, "\n```" TSR_CALL_END};
     t.name_after = "\n```json\n";
@@ -30,26 +43,11 @@ ChatFormat::Tools deepseek3_tools() {
     return t;
 }
 
-// The programs of V3 and R1 say nothing of tools; this is how vLLM's template for V3 describes them.
-ChatFormat::Tools deepseek3_described_tools() {
-    ChatFormat::Tools t = deepseek3_tools();
-    t.describe = ChatFormat::Tools::Describe::kWhole;
-    t.all.before =
-        "# Tools\n\nYou may call one or more functions to assist with the user query.\n\nYou are provided with "
-        "function "
-        "signatures within <tools></tools> XML tags:\n<tools>";
-    t.each.before = "\n";
-    t.all.after = "\n</tools>\n\nFor function call returns, you should first print " TSR_CALLS_BEGIN
-                  "\n\nFor each function call, you should return object like:\n" TSR_CALL_BEGIN "function" TSR_SEPARATOR
-                  "<function_name>\n```json\n<function_arguments_in_json_format>\n```" TSR_CALL_END
-                  "\n\nAt the end of function call returns, you should print " TSR_CALLS_END TSR_END;
-    return t;
-}
-
 // Descriptions as the model card of V3.1 has them.
 ChatFormat::Tools deepseek31_tools() {
     ChatFormat::Tools t;
     t.syntax = ToolSyntax::kDeepSeekV31;
+    t.program = ChatFormat::Tools::Program::kCalls;
     t.describe = ChatFormat::Tools::Describe::kParts;
     t.all.before = "## Tools\nYou have access to the following tools:\n\n";
     t.each.after = "\n\n";
@@ -171,23 +169,26 @@ ChatFormat deepseek3(ChatFormat::System place, ChatFormat::Thoughts thoughts, co
     return f;
 }
 
+// The first programs of V3 and R1 leave a single call open and end with the second one.
+ChatFormat deepseek3_with_tools(ChatFormat::System place, ChatFormat::Thoughts thoughts, const char* opening) {
+    ChatFormat f = deepseek3(place, thoughts, opening);
+    f.tools = deepseek3_tools(ChatFormat::Tools::Program::kNothing);
+    f.assistant_before = ChatFormat::When::kNotAfterResults;
+    return f;
+}
+
 ChatFormat deepseek3_0324() {
     ChatFormat f = deepseek3(ChatFormat::System::kJoined, ChatFormat::Thoughts::kKeep, "");
     f.user.after = kDeepSeekAssistant;
     f.assistant.before.clear();
     f.generation_when = ChatFormat::When::kNotAfterUser;
-    f.tools = deepseek3_tools();
+    f.tools = deepseek3_tools(ChatFormat::Tools::Program::kCalls);
     return f;
 }
 
 ChatFormat deepseek_r1_0528() {
     ChatFormat f = deepseek3_0324();
     f.thoughts = ChatFormat::Thoughts::kDropToLastEnd;
-    return f;
-}
-
-ChatFormat with_tools(ChatFormat f) {
-    f.tools = deepseek3_described_tools();
     return f;
 }
 
@@ -308,17 +309,15 @@ const std::vector<NamedChatFormat>& known_chat_formats() {
             {{"deepseek2", "deepseek-v2", "deepseek-llm", "deepseek"}, deepseek2()},
             {{"deepseek-v2.5", "deepseek2.5"}, deepseek3(System::kLast, Thoughts::kKeep, "")},
             {{"deepseek3"}, deepseek3(System::kInPlace, Thoughts::kKeep, "")},
-            {{"deepseek-v3"}, deepseek3(System::kJoined, Thoughts::kKeep, "")},
-            {{"deepseek-v3-0324"}, deepseek3_0324()},
-            {{"deepseek-v3-tools"}, with_tools(deepseek3_0324())},
+            {{"deepseek-v3"}, deepseek3_with_tools(System::kJoined, Thoughts::kKeep, "")},
+            {{"deepseek-v3-0324", "deepseek-v3-tools"}, deepseek3_0324()},
             {{"deepseek-v3.1"}, deepseek3_1()},
             {{"deepseek-v3.1-terminus", "deepseek-v3.2-exp"}, deepseek3_1_terminus()},
             {{"deepseek-v3.2"}, deepseek3_2()},
-            {{"deepseek-r1"}, deepseek3(System::kJoined, Thoughts::kDropToLastEnd, "<think>\n")},
-            {{"deepseek-r1-first"}, deepseek3(System::kLast, Thoughts::kDropToLastEnd, "")},
-            {{"deepseek-r1-distill"}, deepseek3(System::kLast, Thoughts::kDropToLastEnd, "<think>\n")},
-            {{"deepseek-r1-0528"}, deepseek_r1_0528()},
-            {{"deepseek-r1-tools"}, with_tools(deepseek_r1_0528())},
+            {{"deepseek-r1"}, deepseek3_with_tools(System::kJoined, Thoughts::kDropToLastEnd, "<think>\n")},
+            {{"deepseek-r1-first"}, deepseek3_with_tools(System::kLast, Thoughts::kDropToLastEnd, "")},
+            {{"deepseek-r1-distill"}, deepseek3_with_tools(System::kLast, Thoughts::kDropToLastEnd, "<think>\n")},
+            {{"deepseek-r1-0528", "deepseek-r1-tools"}, deepseek_r1_0528()},
             {{"deepseek-coder"}, deepseek_coder()},
             {{"chatml"}, chatml()},
             {{"qwen2"}, chatml_with("You are a helpful assistant.")},

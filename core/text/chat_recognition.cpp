@@ -122,6 +122,19 @@ struct Program {
         return std::ranges::all_of(parts, [&](std::string_view part) { return has(part); });
     }
 
+    // Whether there is such a name, or a text of that word.
+    bool mentions(std::string_view word) const {
+        for (size_t at = 0; (at = text.find(word, at)) != std::string::npos; ++at) {
+            const size_t end = at + word.size();
+            // Without blanks between words, "in tools" is "intools".
+            const bool begins = at == 0 || !is_word(text[at - 1]) ||
+                                text.compare(at - std::min<size_t>(at, 2), 2, "in") == 0 ||
+                                text.compare(at - std::min<size_t>(at, 2), 2, "if") == 0;
+            if (begins && (end == text.size() || !is_word(text[end]))) return true;
+        }
+        return false;
+    }
+
     // What follows the condition of the last `if add_generation_prompt`; empty if there is none.
     std::string_view opening() const {
         const std::string_view all = text;
@@ -187,8 +200,17 @@ std::optional<ChatFormat> recognize_deepseek_coder(const Program& p) {
 #define TSR_RESULT "<\uff5ctool\u2581output\u2581begin\uff5c>"
 #define TSR_RESULT_END "<\uff5ctool\u2581output\u2581end\uff5c>"
 
-// Calls and results of V3-0324 and R1-0528; earlier programs of the family write them in ways of their own, which are
-// not carried on here. What a program says of tools is not known.
+// Whether the program leaves tools to whoever asks for them: it does not name them, and writes no calls, or those of
+// the first programs of V3 and R1, which leave a single call open.
+bool leaves_tools(const Program& p) {
+    const std::string call = TSR_CALL "'+tool['type']+'" TSR_SEP
+                                      "'+tool['function']['name']+'\n'+'```json'+'\n'+tool['function']['arguments']";
+    const bool first = p.has_all({"{{'" TSR_ASSISTANT TSR_CALLS + call, "{{'\n'+'" + call,
+                                  "{{'" TSR_RESULTS TSR_RESULT "'+message['content']+'" TSR_RESULT_END "'}}"});
+    return !p.mentions("tools") && (first || !p.has("\u2581call"));
+}
+
+// Calls and results of V3-0324 and R1-0528. None for a program that describes tools or writes calls in another way.
 ChatFormat::Tools recognize_deepseek3_tools(const Program& p, const ChatFormat::Tools& tools) {
     const std::string call =
         "'+tool['type']+'" TSR_SEP
@@ -203,7 +225,8 @@ ChatFormat::Tools recognize_deepseek3_tools(const Program& p, const ChatFormat::
                    "{%endfor%}{{'" TSR_CALLS_END TSR_END "'}}", "{%ifns.is_tool%}{{'" TSR_RESULTS_END "'}}{%endif%}",
                    "{%setns.is_output_first=true%}"}) &&
         p.opening_condition().find("notns.is_tool") != std::string_view::npos;
-    return known_calls && !p.has("intools%}") ? tools : ChatFormat::Tools();
+    if (known_calls && !p.mentions("tools")) return tools;
+    return leaves_tools(p) ? known("deepseek-v3").tools : ChatFormat::Tools();
 }
 
 ChatFormat::Tools recognize_deepseek31_tools(const Program& p, const ChatFormat::Tools& known_tools) {
@@ -217,7 +240,7 @@ ChatFormat::Tools recognize_deepseek31_tools(const Program& p, const ChatFormat:
                     "{%ifns.is_tool%}{{message['content']+'" TSR_END "'}}"}))
         return {};
     // The published program leaves descriptions to whoever calls it, the model card says how; others have their own.
-    if (p.has("intools%}")) {
+    if (p.mentions("tools")) {
         tools.describe = ChatFormat::Tools::Describe::kNot;
         tools.all = tools.each = {};
     }
@@ -340,6 +363,11 @@ std::optional<ChatFormat> recognize_deepseek3(const Program& p) {
     } else {
         return std::nullopt;
     }
+    const bool v3_or_r1 = f.thoughts != Thoughts::kKeep || f.system_place == ChatFormat::System::kJoined;
+    if (v3_or_r1 && leaves_tools(p)) {
+        f.tools = known("deepseek-v3").tools;
+        f.assistant_before = known("deepseek-v3").assistant_before;
+    }
     return f;
 }
 
@@ -442,6 +470,7 @@ std::optional<ChatFormat> recognize_llama3(const Program& p) {
         if (!knowledge || !today || !p.has("{{bos_token}}") || !p.has("{{system_message}}")) return std::nullopt;
         f = known("llama3.1");
         f.default_system = "Cutting Knowledge Date: " + *knowledge + "Today Date: " + *today + "\n\n";
+        if (p.has("{%setdate_string=strftime_now('%d %b %Y')%}")) f.dated = *today;
         f.tools = recognize_llama_tools(p, f.tools);
     } else if (p.has("{%setcontent=bos_token+content%}")) {
         f.bos = true;
@@ -470,6 +499,14 @@ std::optional<ChatFormat> recognize_kimi(const Program& p) {
 }
 
 }  // namespace
+
+void keep_known_tools(ChatFormat& format, std::string_view program) {
+    const Program p{normalized(program)};
+    const bool kept = format.tools.program == ChatFormat::Tools::Program::kAll     ? true
+                      : format.tools.program == ChatFormat::Tools::Program::kCalls ? !p.mentions("tools")
+                                                                                   : leaves_tools(p);
+    if (!kept) format.tools = {};
+}
 
 std::optional<ChatFormat> recognize_chat_format(std::string_view program) {
     const Program p{normalized(program)};

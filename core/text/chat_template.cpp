@@ -2,6 +2,8 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/text/chat_program.hpp"
+#include "core/text/chat_writer.hpp"
 
 #include <spdlog/fmt/ranges.h>
 
@@ -16,13 +18,121 @@ ChatTemplate ChatTemplate::by_name(std::string_view name) {
     fail(TSR_NOT_FOUND, "chat template: expected one of {}, found '{}'", fmt::join(names(), ", "), printable(name, 60));
 }
 
+std::optional<ChatTemplate> ChatTemplate::find_equal(std::string_view text) {
+    const auto program = std::make_shared<const jinja::Program>(text);
+    using Messages = std::vector<ChatMessage>;
+    const std::array<Messages, 4> probes = {
+        Messages{{"user", " Hello\n"}}, Messages{{"system", " Be brief. "}, {"user", "Hello"}},
+        Messages{{"user", "Hello"}, {"assistant", "\nHi "}, {"user", "Bye"}},
+        Messages{{"user", "Hello"}, {"assistant", "<think>\nHm\n</think>\n\nHi"}, {"user", "Bye"}}};
+    for (const NamedChatFormat& one : known_chat_formats()) {
+        ChatTemplate candidate(one.format);
+        candidate.program_ = program;
+        try {
+            for (const Messages& probe : probes) candidate.write(probe, {.bos = "<bos>", .eos = "<eos>"});
+            keep_known_tools(candidate.format_, text);
+            return candidate;
+        } catch (const Error&) {
+            continue;
+        }
+    }
+    return std::nullopt;
+}
+
 ChatTemplate ChatTemplate::recognize(std::string_view program) {
-    if (auto format = recognize_chat_format(program)) return ChatTemplate(std::move(*format));
+    auto format = recognize_chat_format(program);
+    if (!format) {
+        try {
+            if (auto found = find_equal(program)) return std::move(*found);
+        } catch (const Error&) {
+            // Not readable, which the refusal of one that is not known covers.
+        }
+        fail(TSR_UNSUPPORTED,
+             "tokenizer.chat_template: this template is not known ('{}'); name the form that the model was trained on "
+             "with "
+             "--chat-template, one of {}",
+             printable(program, 80), fmt::join(names(), ", "));
+    }
+    ChatTemplate known(std::move(*format));
+    try {
+        known.program_ = std::make_shared<const jinja::Program>(program);
+    } catch (const Error& error) {
+        fail(TSR_UNSUPPORTED,
+             "tokenizer.chat_template resembles {}, but it cannot be read ({}); --chat-template {} takes it for that "
+             "form",
+             known.name(), error.what(), known.name());
+    }
+    try {
+        known.write(std::vector<ChatMessage>{{"user", "Hello"}}, {.bos = "<bos>", .eos = "<eos>"});
+    } catch (const Error& error) {
+        // One that asks for more messages may still write others.
+        if (error.code() != TSR_INVALID_ARGUMENT) throw;
+    }
+    return known;
+}
+
+void ChatTemplate::check_program(std::span<const ChatMessage> messages, const ChatOptions& options,
+                                 std::string_view written) const {
+    using Program = ChatFormat::Tools::Program;
+    const ChatFormat::Tools& tools = format_.tools;
+    // The part that the program writes.
+    std::vector<ChatMessage> part;
+    ChatOptions asked = options;
+    bool is_part = false;
+    if (tools.program != Program::kAll && !options.tools.empty()) {
+        asked.tools.clear();
+        is_part = true;
+    }
+    const auto is_json = [](const ToolCall& call) {
+        return call.arguments.empty() || parse_python_json(call.arguments).has_value();
+    };
+    const auto changes = [&](const ChatMessage& message) {
+        if (tools.program == Program::kNothing) return message.role == "tool" || !message.tool_calls.empty();
+        return !tools.arguments_as_given && !std::ranges::all_of(message.tool_calls, is_json);
+    };
+    if (std::ranges::any_of(messages, changes)) {
+        is_part = true;
+        for (const ChatMessage& message : messages) {
+            if (tools.program == Program::kNothing && message.role == "tool") continue;
+            ChatMessage& kept = part.emplace_back(message);
+            if (tools.program == Program::kNothing) kept.tool_calls.clear();
+            // What is not JSON is written as it is, which no program can do.
+            for (ToolCall& call : kept.tool_calls)
+                if (!tools.arguments_as_given && !is_json(call)) call.arguments.clear();
+        }
+        messages = part;
+        if (part.empty()) return;
+    }
+    std::string form;
+    if (is_part) {
+        form = write_chat_form(format_, messages, asked).text;
+        written = form;
+    }
+    std::string made;
+    try {
+        made = run_chat_program(*program_, messages, asked, tools.arguments_as_given);
+    } catch (const Error& error) {
+        if (error.code() == TSR_INVALID_ARGUMENT)
+            fail(TSR_INVALID_ARGUMENT, "the model's chat template refuses this conversation: {}", error.what());
+        fail(error.code(),
+             "the model's chat template cannot be run on this conversation ({}); --chat-template {} takes it for that "
+             "form",
+             error.what(), name());
+    }
+    if (made == written) return;
+    const auto [mine, its] = std::ranges::mismatch(written, made);
+    const auto at = static_cast<size_t>(mine - written.begin());
+    // From a few bytes before, so that one sees where it is.
+    const auto shown = [&](std::string_view text) {
+        size_t begin = at < 12 ? 0 : at - 12;
+        while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
+        return printable(text.substr(begin), 60);
+    };
     fail(TSR_UNSUPPORTED,
-         "tokenizer.chat_template: this template is not known ('{}'); name the form that the model was trained on with "
-         "--chat-template, "
-         "one of {}",
-         printable(program, 80), fmt::join(names(), ", "));
+         "the model's chat template is not what it resembles, {}: of this conversation it makes '{}' where that form "
+         "has "
+         "'{}'; --chat-template {} takes it for that form",
+         name(), shown(made), shown(written), name());
 }
 
 std::vector<std::string> ChatTemplate::names() {

@@ -1,13 +1,16 @@
 // Conversations written as the text that a model was trained on.
 //
-// A model file holds its chat template as a Jinja program, which is not run: the formats of known families are data
-// here, each tested against Jinja's output for the published program, and a program is recognised by the literals and
-// conditions that decide its output. A program that is not recognised is an error, never a guess.
+// A model file holds its chat template as a Jinja program. The forms of known families are data here, each tested
+// against Jinja's output for the published program, and say which part of a text is the template's own. A program
+// is recognised by the literals and conditions that decide its output, and then run beside the form: a conversation of
+// which both do not make the same text is an error, never a guess.
 #pragma once
 
 #include "core/text/reply_parser.hpp"
 #include "core/text/tokenizer.hpp"
 
+#include <ctime>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -15,6 +18,10 @@
 #include <vector>
 
 namespace tessera::text {
+
+namespace jinja {
+class Program;
+}
 
 // A call that an assistant made.
 struct ToolCall {
@@ -47,6 +54,7 @@ struct ChatOptions {
     // For models with a switch for thinking before the answer; nothing: the default of the model's own program.
     std::optional<bool> thinking;
     std::vector<ChatTool> tools = {};
+    std::optional<std::time_t> now = {};  // for programs that write the date; nothing: the clock's
 };
 
 // A conversation as text.
@@ -75,13 +83,18 @@ struct ChatFormat {
                        // others in place
     };
     enum class Thoughts { kKeep, kDropToLastEnd, kDropToFirstEnd };  // what goes before "</think>" in an answer
-    enum class When { kAlways, kAfterUser, kNotAfterUser };
+    enum class When { kAlways, kAfterUser, kNotAfterUser, kNotAfterResults };
 
     // How tools are described, and calls and their results are written.
     struct Tools {
         enum class Describe { kNot, kWhole, kFunction, kParts };
 
+        // What published programs of this form write of tools: all that this says; calls and results, but no
+        // descriptions; or nothing that this form keeps, which is then written whatever the program does.
+        enum class Program { kAll, kCalls, kNothing };
+
         ToolSyntax syntax = ToolSyntax::kNone;  // none: tools, calls and results are refused
+        Program program = Program::kAll;
         // What is written of each tool: its JSON, that of its "function", or name, description and parameters. kNot:
         // the form says nothing of tools, which are refused; calls and results in a conversation are written.
         Describe describe = Describe::kNot;
@@ -117,6 +130,7 @@ struct ChatFormat {
     // Written as a system message where the first message is none; the coder's: where there is none at all.
     std::optional<std::string> default_system;
     bool default_system_only_without_any = false;
+    std::string dated;  // the part of default_system that becomes the day, as "26 Jul 2024"; empty: none
     std::optional<std::string> default_system_after;  // instead of system.after
     bool trim = false;                                // contents lose white space at both ends
     Thoughts thoughts = Thoughts::kKeep;
@@ -144,7 +158,7 @@ class ChatTemplate {
     static ChatTemplate by_name(std::string_view name);
 
     // From the program in a file (tokenizer.chat_template). Throws Error(TSR_UNSUPPORTED) that lists the names for one
-    // that is not known.
+    // that is not known, and names the known form for one that writes something else than it.
     static ChatTemplate recognize(std::string_view program);
 
     // Names that by_name() takes, without aliases.
@@ -158,7 +172,8 @@ class ChatTemplate {
 
     // The text, with BOS where the model's program writes it: encode it with parse_special and without add_special.
     // Throws Error: TSR_INVALID_ARGUMENT without messages, for a role that is not known, and for calls, results and
-    // tools that are not well formed; TSR_UNSUPPORTED for tools, calls or results that this form cannot write.
+    // tools that are not well formed, and with the words of a program that refuses the conversation; TSR_UNSUPPORTED
+    // for tools, calls or results that this form cannot write, and where the program of the file makes another text.
     std::string render(std::span<const ChatMessage> messages, const ChatOptions& options) const {
         return write(messages, options).text;
     }
@@ -177,7 +192,15 @@ class ChatTemplate {
     std::string markers() const;
 
   private:
+    // Throws Error(TSR_UNSUPPORTED) if the program makes another text of this conversation than `written`.
+    void check_program(std::span<const ChatMessage> messages, const ChatOptions& options,
+                       std::string_view written) const;
+
+    // The first known form that makes the same text as the program of a few conversations.
+    static std::optional<ChatTemplate> find_equal(std::string_view program);
+
     ChatFormat format_;
+    std::shared_ptr<const jinja::Program> program_;  // null: chosen by name
 };
 
 // Whether a token of this spelling acts as a control token even if its vocabulary does not call it one: <|...|>, the
@@ -186,6 +209,9 @@ bool acts_as_control(std::string_view spelling) noexcept;
 
 // What recognize() rests on; `program` as in the file. Nothing if it is not known.
 std::optional<ChatFormat> recognize_chat_format(std::string_view program);
+
+// Leaves no tools in a form whose tools are not all written by its programs, if this one has its own way with them.
+void keep_known_tools(ChatFormat& format, std::string_view program);
 
 // The data behind by_name(). First of each: its name.
 struct NamedChatFormat {

@@ -1,40 +1,17 @@
-// ChatTemplate::write().
+#include "core/text/chat_writer.hpp"
+
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/text/chat_program.hpp"
 #include "core/text/chat_template.hpp"
 #include "core/text/json_text.hpp"
 #include "core/text/python_json.hpp"
-#include "core/text/utf8.hpp"
+#include "core/text/python_text.hpp"
 
 #include <algorithm>
 
 namespace tessera::text {
 namespace {
-
-// What Python's str.strip() removes.
-bool is_python_space(uint32_t c) {
-    return (c >= 0x09 && c <= 0x0D) || (c >= 0x1C && c <= 0x20) || c == 0x85 || c == 0xA0 || c == 0x1680 ||
-           (c >= 0x2000 && c <= 0x200A) || c == 0x2028 || c == 0x2029 || c == 0x202F || c == 0x205F || c == 0x3000;
-}
-
-std::string_view trimmed(std::string_view text) {
-    while (!text.empty()) {
-        const Utf8Step step = utf8_step(text);
-        if (step.kind != Utf8Kind::kValid || !is_python_space(utf8_decode(text, step.length))) break;
-        text.remove_prefix(step.length);
-    }
-    while (!text.empty()) {
-        size_t at = text.size() - 1;
-        while (at > 0 && text.size() - at < 4 && (static_cast<uint8_t>(text[at]) & 0xC0) == 0x80) --at;
-        const std::string_view last = text.substr(at);
-        const Utf8Step step = utf8_step(last);
-        if (step.kind != Utf8Kind::kValid || step.length != last.size() ||
-            !is_python_space(utf8_decode(last, step.length)))
-            break;
-        text.remove_suffix(last.size());
-    }
-    return text;
-}
 
 constexpr std::string_view kThoughtBegin = "<think>";
 constexpr std::string_view kThoughtEnd = "</think>";
@@ -88,10 +65,6 @@ class ChatText {
 
 bool is_tool_response(std::string_view content) {
     return content.starts_with("<tool_response>") && content.ends_with("</tool_response>");
-}
-
-bool holds(ChatFormat::When when, bool after_user) {
-    return when == ChatFormat::When::kAlways || (when == ChatFormat::When::kAfterUser) == after_user;
 }
 
 // A message with its role checked.
@@ -152,8 +125,21 @@ class Writer {
     using Describe = ChatFormat::Tools::Describe;
 
     bool is(size_t index, Role role) const { return index < roles_.size() && roles_[index] == role; }
+    bool holds(ChatFormat::When when) const {
+        switch (when) {
+            case ChatFormat::When::kAlways:
+                return true;
+            case ChatFormat::When::kAfterUser:
+                return after_user_;
+            case ChatFormat::When::kNotAfterUser:
+                return !after_user_;
+            case ChatFormat::When::kNotAfterResults:
+                return !after_results_;
+        }
+        return true;
+    }
     std::string_view content_of(const ChatMessage& message) const {
-        return f_.trim ? trimmed(message.content) : std::string_view(message.content);
+        return f_.trim ? python_strip(message.content, true, true) : std::string_view(message.content);
     }
 
     void check() {
@@ -215,6 +201,14 @@ class Writer {
         return names;
     }
 
+    // With the day in the place of the form's.
+    std::string dated(std::string text) const {
+        const size_t at = f_.dated.empty() ? text.npos : text.find(f_.dated);
+        if (at != text.npos)
+            text.replace(at, f_.dated.size(), jinja::time_text("%d %b %Y", options_.now.value_or(std::time(nullptr))));
+        return text;
+    }
+
     // All before the messages; returns the first that is not part of it.
     size_t write_beginning() {
         const bool starts_with_system = roles_.front() == Role::kSystem;
@@ -222,7 +216,7 @@ class Writer {
         if (f_.system_place == System::kFirstInBlock) {
             out_.own(f_.system.before);
             if (describes_) out_.own(tools_.system_before);
-            out_.own(f_.default_system.value_or(""));
+            out_.own(dated(f_.default_system.value_or("")));
             if (starts_with_system) out_.content(content_of(messages_.front()));
             out_.own(f_.system.after);
             const size_t first = starts_with_system ? 1 : 0;
@@ -288,7 +282,7 @@ class Writer {
         out_.own(tools_.all.before);
         for (size_t i = 0; i < options_.tools.size(); ++i) {
             const ChatTool& tool = options_.tools[i];
-            const PythonJson whole = whole_of(tool, i);
+            const PythonJson whole = tool_object(tool, i);
             out_.own(tools_.each.before);
             if (tools_.describe == Describe::kParts) {
                 const PythonJson* function = whole.find("function");
@@ -308,27 +302,6 @@ class Writer {
         out_.own(tools_.all.after);
     }
 
-    // The object as given, else made of the parts.
-    static PythonJson whole_of(const ChatTool& tool, size_t index) {
-        using Kind = PythonJson::Kind;
-        const auto parse = [&](const std::string& text, const char* what) {
-            auto value = parse_python_json(text);
-            if (!value || value->kind != Kind::kObject)
-                fail(TSR_INVALID_ARGUMENT, "tool {}: expected {} that is a JSON object, found '{}'", index, what,
-                     printable(text, 60));
-            return std::move(*value);
-        };
-        if (!tool.whole.empty()) return parse(tool.whole, "a definition");
-        PythonJson function{Kind::kObject, {}, {{"name", PythonJson::of_text(tool.name)}}};
-        if (!tool.description.empty())
-            function.members.push_back({"description", PythonJson::of_text(tool.description)});
-        if (!tool.parameters.empty())
-            function.members.push_back({"parameters", parse(tool.parameters, "a schema of parameters")});
-        PythonJson whole{Kind::kObject, {}, {{"type", PythonJson::of_text("function")}}};
-        whole.members.push_back({"function", std::move(function)});
-        return whole;
-    }
-
     void write_system(const ChatMessage& message) {
         if (f_.system_place == System::kLast || f_.system_place == System::kJoined) return;
         out_.own(f_.system.before);
@@ -346,7 +319,7 @@ class Writer {
                 write_deepseek32_thoughts(message, !any_question_ || index > last_question_);
             out_.answer(content);
         } else {
-            if (holds(f_.assistant_before, after_user_)) out_.own(f_.assistant.before);
+            if (holds(f_.assistant_before)) out_.own(f_.assistant.before);
             if (f_.qwen3_thoughts) {
                 content = write_qwen3_answer(message, index > last_question_, index + 1 == messages_.size());
             } else {
@@ -421,7 +394,7 @@ class Writer {
             if (tools_.generation_after->empty()) return;
             out_.own(*tools_.generation_after);
         } else {
-            if (!holds(f_.generation_when, after_user_)) return;
+            if (!holds(f_.generation_when)) return;
             out_.own(f_.generation);
         }
         if (f_.can_think) out_.own(thinking_ ? f_.generation_thinking : f_.generation_direct);
@@ -478,8 +451,14 @@ class Writer {
 
 }  // namespace
 
+WrittenChat write_chat_form(const ChatFormat& format, std::span<const ChatMessage> messages,
+                            const ChatOptions& options) {
+    return Writer(format, messages, options).write();
+}
+
 WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const ChatOptions& options) const {
-    WrittenChat chat = Writer(format_, messages, options).write();
+    WrittenChat chat = write_chat_form(format_, messages, options);
+    if (program_) check_program(messages, options, chat.text);
     chat.reply = reply_syntax(options);
     // By the template's own text alone: a message that ends so is not the model's reasoning.
     const std::string_view text = chat.text;

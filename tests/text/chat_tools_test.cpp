@@ -146,7 +146,7 @@ TEST(ChatTools, FormsWithoutToolsRefuseThem) {
         if (one.format.tools.describe == ChatFormat::Tools::Describe::kNot) {
             const std::string error = refusal(TSR_UNSUPPORTED, chat, {kQuestion}, tools());
             EXPECT_THAT(error, HasSubstr(chat.name()));
-            EXPECT_THAT(error, HasSubstr("deepseek-v3-tools"));
+            EXPECT_THAT(error, HasSubstr("deepseek-v3-0324"));
             ++undescribed;
         }
         if (one.format.tools.syntax == ToolSyntax::kNone) {
@@ -157,8 +157,8 @@ TEST(ChatTools, FormsWithoutToolsRefuseThem) {
             chat.write(std::vector{kQuestion, calling("{}"), kResult}, {});
         }
     }
-    EXPECT_GE(without, 10u);
-    EXPECT_GE(undescribed, without + 2);
+    EXPECT_GE(without, 8u);
+    EXPECT_EQ(undescribed, without);
 }
 
 TEST(ChatTools, BadConversationsAreErrors) {
@@ -265,7 +265,10 @@ TEST(ChatTools, AnswersAreParsedAsTheyAreWritten) {
             .role = "assistant", .content = form.one_call ? "" : "Both.", .tool_calls = {{"c", "weather", first}}};
         if (!form.one_call) answer.tool_calls.push_back({"d", "now", "{}"});
         ChatOptions options{.eos = "<eos>", .thinking = false};
-        const std::string before = chat.render(std::vector{kQuestion}, options);
+        std::string before = chat.render(std::vector{kQuestion}, options);
+        // Earlier answers have lost their thoughts.
+        if (const std::string_view opened = "<think>\n"; before.ends_with(opened))
+            before.resize(before.size() - opened.size());
         options.add_generation_prompt = false;
         const std::string after = chat.render(std::vector{kQuestion, answer}, options);
         ASSERT_TRUE(after.starts_with(before) && after.ends_with(one.format.assistant.after)) << chat.name();

@@ -1,0 +1,49 @@
+// Jinja programs as chat templates are written in it, run as transformers runs them: with trim_blocks, lstrip_blocks,
+// loop controls, raise_exception, strftime_now and a tojson that writes JSON as it is. Nothing but values is reached
+// from a program, and it is bounded in steps, in depth and in the bytes it makes. What is not known is refused, never
+// guessed.
+#pragma once
+
+#include "core/text/jinja/value.hpp"
+
+#include <cstdint>
+#include <ctime>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace tessera::text::jinja {
+
+struct RunOptions {
+    uint64_t steps = 10'000'000;           // expressions and statements
+    uint64_t bytes = uint64_t{256} << 20;  // of texts made on the way, all together
+    std::time_t now = 0;                   // of strftime_now(), in local time
+};
+
+// strftime() in local time and in English, whatever the locale. Throws Error(TSR_UNSUPPORTED) for a part of the format
+// that is not known.
+std::string time_text(std::string_view format, std::time_t now);
+
+// Immutable; any thread.
+class Program {
+  public:
+    // Throws Error(TSR_UNSUPPORTED), with the line.
+    explicit Program(std::string_view text);
+    ~Program();
+    Program(Program&&) noexcept;
+    Program& operator=(Program&&) noexcept;
+
+    using Variables = std::vector<std::pair<std::string, Value>>;
+
+    // What the program writes. Throws Error, with the line: TSR_UNSUPPORTED for what is not known, fails in Python too
+    // or exceeds a limit; TSR_INVALID_ARGUMENT with the program's own words where it calls raise_exception().
+    std::string run(const Variables& variables, const RunOptions& options) const;
+
+  private:
+    struct State;
+    std::unique_ptr<const State> state_;
+};
+
+}  // namespace tessera::text::jinja

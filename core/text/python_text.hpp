@@ -1,0 +1,18 @@
+// Texts as Python's str has them, in UTF-8.
+#pragma once
+
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace tessera::text {
+
+// str.strip(), lstrip() and rstrip(): without white space, or any of the characters in `characters`, at these ends.
+// What is not UTF-8 stays.
+std::string_view python_strip(std::string_view text, bool left, bool right,
+                              std::optional<std::string_view> characters = {});
+
+// Where each character begins, and the end. A byte that is not UTF-8 is a character.
+std::vector<size_t> character_places(std::string_view text);
+
+}  // namespace tessera::text
