@@ -1,6 +1,7 @@
 #include "core/registry/config.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/pattern.hpp"
 #include "core/base/text.hpp"
 #include "core/base/toml.hpp"
 #include "core/hardware/devices.hpp"
@@ -45,12 +46,23 @@ void read_plugins(TomlFile::Table table, Config& config) {
     table.finish();
 }
 
+// Ids of devices are the same in small letters.
+bool same_id(std::string_view a, std::string_view b) {
+    const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+    return std::ranges::equal(a, b, {}, lower, lower);
+}
+
 void read_devices(TomlFile::Table table, Config& config) {
     for (const std::string& id : table.keys()) {
         TomlFile::Table entry = table.need(table.table(id), id);
         const bool is_cpu = id == "CPU" || id == "cpu";
+        for (const auto& [other, unused] : config.devices) {
+            if (same_id(other, id)) table.reject(id, fmt::format("the device has a table already, as '{}'", other));
+        }
         DeviceConfig device;
-        device.plugin = entry.string("plugin").value_or("");
+        const auto plugin = entry.string("plugin");
+        if (plugin && plugin->empty()) entry.reject("plugin", "expected the name of a plugin, found nothing");
+        device.plugin = plugin.value_or("");
         if (!device.plugin.empty() && is_cpu) {
             entry.reject("plugin",
                          "the CPU takes kernels from every plugin: name those that go first in plugins.prefer");
@@ -89,6 +101,11 @@ void read_placement(TomlFile::Table table, Config& config) {
     rule.pattern = table.need(table.string("tensors"), "tensors");
     rule.device = table.need(table.string("device"), "device");
     if (rule.pattern.empty()) table.reject("tensors", "expected a regular expression, found nothing");
+    try {
+        const Pattern pattern(rule.pattern);
+    } catch (const Error& error) {
+        table.reject("tensors", error.what());
+    }
     table.finish();
     config.placement.push_back(std::move(rule));
 }
@@ -134,18 +151,23 @@ std::optional<fs::path> default_config_file() {
     return std::nullopt;
 }
 
+namespace {
+
+void need_device(const Config& config, const Hardware& hardware, std::string_view table, const std::string& id) {
+    if (hardware.find(id)) return;
+    std::string ids;
+    for (const tsr_device_info* info : hardware.devices()) ids += (ids.empty() ? "" : ", ") + std::string(info->id);
+    fail(TSR_NOT_FOUND, "{}: {} names a device that is not here; there are: {}", config.file.string(), table, ids);
+}
+
+}  // namespace
+
 void apply(const Config& config, Hardware& hardware) {
     if (hardware.is_rig()) return;
     for (const DeviceDescription& device : config.simulated) hardware.add(device);
     if (config.threads > 0) hardware.set_threads(config.threads);
     for (const auto& [id, device] : config.devices) {
-        if (!hardware.find(id)) {
-            std::string ids;
-            for (const tsr_device_info* info : hardware.devices())
-                ids += (ids.empty() ? "" : ", ") + std::string(info->id);
-            fail(TSR_NOT_FOUND, "{}: [devices.{}] names a device that is not here; there are: {}", config.file.string(),
-                 printable(id), ids);
-        }
+        need_device(config, hardware, fmt::format("[devices.{}]", printable(id)), id);
         if (device.memory_bytes) hardware.limit_memory(id, *device.memory_bytes);
         if (device.logical.empty()) continue;
         std::vector<uint64_t> parts;
@@ -156,6 +178,8 @@ void apply(const Config& config, Hardware& hardware) {
             fail(error.code(), "{}: [[devices.{}.logical]]: {}", config.file.string(), id, error.what());
         }
     }
+    for (const PlacementRule& rule : config.placement)
+        need_device(config, hardware, fmt::format("[[placement]] device = '{}'", printable(rule.device)), rule.device);
 }
 
 }  // namespace tessera

@@ -58,27 +58,39 @@ Hardware find_hardware(const Config& config, const CommonSettings& settings, con
     return hardware;
 }
 
-// Folders without a usable plugin, and disabled plugins that do not exist.
-std::vector<std::string> idle_names(const CommonSettings& settings, const Config& config, const Registry& registry) {
+// Folders without a usable plugin, disabled plugins that do not exist, and what is not of the rig.
+std::vector<std::string> idle_names(const CommonSettings& settings, const Config& config, const Hardware& hardware,
+                                    const Registry& registry) {
     std::vector<std::string> lines;
     std::vector<std::string_view> names;
     for (const PluginRecord& record : registry.plugins()) {
         if (!record.manifest.name.empty()) names.push_back(record.manifest.name);
     }
-    for (const fs::path& folder : settings.plugin_folders) {
+    // Those of the command line are the last of the configuration's.
+    const size_t of_file = config.plugin_folders.size() - settings.plugin_folders.size();
+    for (size_t i = 0; i < config.plugin_folders.size(); ++i) {
+        const fs::path& folder = config.plugin_folders[i];
+        const std::string named = i < of_file
+                                      ? fmt::format("{}: plugins.folders: {}", config.file.string(), folder.string())
+                                      : fmt::format("--plugin-dir {}", folder.string());
         size_t found = 0, used = 0;
         for (const PluginRecord& record : registry.plugins()) {
             if (record.path.parent_path() != folder && record.path != folder) continue;
             ++found;
             used += record.state == PluginState::kChosen;
         }
-        if (found == 0) {
-            lines.push_back(fmt::format("--plugin-dir {}: holds no plugin", folder.string()));
+        std::error_code unused;
+        if (!fs::is_directory(folder, unused)) {
+            lines.push_back(fmt::format("{}: there is no such folder", named));
+        } else if (found == 0) {
+            lines.push_back(fmt::format("{}: holds no plugin", named));
         } else if (used == 0) {
-            lines.push_back(fmt::format(
-                "--plugin-dir {}: none of its plugins is used; 'tessera plugins --why' says why", folder.string()));
+            lines.push_back(fmt::format("{}: none of its plugins is used; 'tessera plugins --why' says why", named));
         }
     }
+    if (hardware.is_rig() && (config.threads || !config.devices.empty() || !config.simulated.empty()))
+        lines.push_back(fmt::format("{}: threads, devices and simulated are those of this machine, not of the rig",
+                                    config.file.string()));
     for (const std::string& name : config.off) {
         if (std::ranges::find(names, name) != names.end()) continue;
         lines.push_back(fmt::format("{}: plugins.off: there is no plugin '{}'{}", config.file.string(),
@@ -173,7 +185,7 @@ Machine::Machine(const CommonSettings& settings, const std::optional<fs::path>& 
       hardware(find_hardware(config, settings, rig, threads, numa)),
       processors(rig ? Hardware::from_rig(*rig).cpu().threads : static_cast<uint32_t>(allowed_cpus().size())),
       registry(Registry::load(config, hardware)),
-      remarks(idle_names(settings, config, registry)) {}
+      remarks(idle_names(settings, config, hardware, registry)) {}
 
 uint32_t asked_threads(const EngineOptions& options) {
     return std::max(options.threads, options.prompt_threads);

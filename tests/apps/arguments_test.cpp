@@ -350,6 +350,7 @@ TEST(Arguments, MissingAndWrongValues) {
     EXPECT_THAT(usage_error("-ts 1,x"), HasSubstr("-ts: expected numbers"));
     EXPECT_THAT(usage_error("-ts 0,0"), HasSubstr("a share above 0"));
     EXPECT_THAT(usage_error("-sm diagonal"), HasSubstr("-sm: expected layer"));
+    EXPECT_THAT(usage_error("--split_mode row"), testing::StartsWith("--split_mode row: several GPUs share"));
     EXPECT_THAT(usage_error("--samplers top_q"), HasSubstr("top_q"));
     EXPECT_THAT(usage_error("--override-kv nonsense"), HasSubstr("--override-kv"));
     EXPECT_THAT(usage_error("-l 5*3"), HasSubstr("TOKEN+X"));

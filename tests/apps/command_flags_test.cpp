@@ -80,6 +80,16 @@ TEST(Flags, PluginsThatAreOffAndNotThere) {
                 HasSubstr("c.toml: plugins.off: there is no plugin 'cpu_avx22' (did you mean 'cpu_avx2'?)"));
 }
 
+TEST(Configuration, WhatHasNoEffectIsSaid) {
+    const TemporaryFolder folder;
+    const std::string config = folder.write("c.toml", "threads = 1\n[plugins]\nfolders = ['none']\n");
+    EXPECT_THAT(plan({"--config", config}).err,
+                AllOf(HasSubstr("c.toml: plugins.folders: "), HasSubstr("/none: there is no such folder")));
+    const std::string rig = folder.write("rig.toml", kRig);
+    EXPECT_THAT(plan({"--config", config, "--rig", rig}).err,
+                HasSubstr("c.toml: threads, devices and simulated are those of this machine, not of the rig"));
+}
+
 TEST(Flags, UnknownKeysOfOverridesAreSaid) {
     for (const char* command : {"plan", "inspect"}) {
         const Outcome outcome = tessera({command, "-m", kModel, "--override-kv", "general.architectur=str:deepseek2"});

@@ -126,6 +126,11 @@ INSTANTIATE_TEST_SUITE_P(
         BadConfig{"[plugins]\nfolders = ['']", "holds an empty name"},
         BadConfig{"[plugins]\nfolders = [\"a\\u0000b\"]", "holds a control character"},
         BadConfig{"[plugins]\nallowed_sha256 = ['12']", "expected 64 hexadecimal digits, found '12'"},
+        BadConfig{"[[placement]]\ntensors = '('\ndevice = 'CPU'",
+                  "/c.toml:2: key 'placement[0].tensors': '(' is not a"},
+        BadConfig{"[devices.CUDA0]\nplugin = ''", "/c.toml:2: key 'devices.CUDA0.plugin': expected the name"},
+        BadConfig{"[devices.CPU]\n[devices.cpu]", "the device has a table already, as 'CPU'"},
+        BadConfig{"threads = 1\nthreads = 2", "/c.toml:2: not valid TOML"},
         BadConfig{"[plugins]\n[plugins]", "not valid TOML"}, BadConfig{"x = [[[[", "not valid TOML"}));
 
 TEST(Config, ChangesTheHardware) {
@@ -149,6 +154,18 @@ TEST(Config, ChangesTheHardware) {
     } catch (const Error& error) {
         EXPECT_STREQ(error.what(),
                      "/c.toml: [devices.CUDA7] names a device that is not here; there are: CPU, SIM0, SIM1");
+    }
+}
+
+TEST(Config, PlacementNamesDevicesThatAreHere) {
+    Hardware hardware = small_machine({});
+    apply(parse_config("[[placement]]\ntensors = 'x'\ndevice = 'cpu'", "/c.toml"), hardware);
+    try {
+        apply(parse_config("[[placement]]\ntensors = 'x'\ndevice = 'CUDA7'", "/c.toml"), hardware);
+        ADD_FAILURE() << "no error";
+    } catch (const Error& error) {
+        EXPECT_STREQ(error.what(),
+                     "/c.toml: [[placement]] device = 'CUDA7' names a device that is not here; there are: CPU");
     }
 }
 
