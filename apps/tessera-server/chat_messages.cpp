@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 
 namespace tessera::server {
 namespace {
@@ -162,6 +163,26 @@ bool refuses_tools(const Fields& fields) {
     fields.refuse("tool_choice", "only \"auto\" and \"none\" are offered: the model decides");
 }
 
+// Whether the last message is an answer that has been begun: if the request says so, or says nothing and it is the
+// assistant's.
+bool continues(const Fields& fields, std::span<const text::ChatMessage> messages) {
+    const auto asked = fields.boolean("continue_final_message"), opened = fields.boolean("add_generation_prompt");
+    if (asked.value_or(false) && opened.value_or(false))
+        throw ApiError(400,
+                       "continue_final_message: excludes add_generation_prompt: a message is continued or answered",
+                       "continue_final_message");
+    if (asked || opened || messages.back().role != "assistant") return asked.value_or(false);
+    if (!messages.back().tool_calls.empty()) {
+        const std::string path = fmt::format("messages[{}]", messages.size() - 1);
+        throw ApiError(400,
+                       path +
+                           ": the last message calls tools and cannot be continued: send their results, or say what "
+                           "follows with add_generation_prompt",
+                       path);
+    }
+    return true;
+}
+
 }  // namespace
 
 text::WrittenChat write_chat(const Fields& fields, const ModelText& model) {
@@ -178,12 +199,8 @@ text::WrittenChat write_chat(const Fields& fields, const ModelText& model) {
     const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
     if (!options.tools.empty() && !parallel)
         fields.refuse("parallel_tool_calls", "the model decides how many calls an answer has");
-    const bool continued = fields.boolean("continue_final_message").value_or(false);
+    const bool continued = continues(fields, messages);
     options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
-    if (continued && fields.boolean("add_generation_prompt").value_or(false))
-        throw ApiError(400,
-                       "continue_final_message: excludes add_generation_prompt: a message is continued or answered",
-                       "continue_final_message");
     text::WrittenChat chat =
         continued ? model.writer->write_continued(messages, options) : model.writer->write(messages, options);
     // A model that has been given no tools writes text.

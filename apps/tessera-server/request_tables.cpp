@@ -176,8 +176,10 @@ constexpr FieldRow kConversation[] = {
     {"parallel_tool_calls", kHonoured, "true: the model decides how many calls there are"},
     {"chat_template_kwargs", kHonoured, "thinking, enable_thinking"},
     {"reasoning_effort", kHonoured, "none, or minimal to xhigh for thinking"},
-    {"continue_final_message", kHonoured, "the answer goes on where the last message ends, which is the assistant's"},
-    {"add_generation_prompt", kHonoured, "false: the conversation without what makes the model answer"},
+    {"continue_final_message", kHonoured,
+     "the answer goes on where the last message ends, which is the assistant's; the default then"},
+    {"add_generation_prompt", kHonoured,
+     "false: the conversation without what makes the model answer; true: also after an assistant's message"},
 };
 
 constexpr FieldRow kChat[] = {

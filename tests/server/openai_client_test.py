@@ -87,8 +87,18 @@ class OpenAiClient(unittest.TestCase):
         messages = question + [{"role": "assistant", "content": begun}]
         more = {"continue_final_message": True, "add_generation_prompt": False}
         self.assertEqual(begun + self.ask(messages=messages, extra_body=more).choices[0].message.content, whole)
-        prompt = self.server.request("POST", "/apply-template", {"messages": messages, **more})[1]["prompt"]
-        self.assertTrue(prompt.endswith(begun))
+        self.assertEqual(begun + self.ask(messages=messages).choices[0].message.content, whole, "the default")
+
+        def prompt(asked, **fields):
+            return self.server.request("POST", "/apply-template", {"messages": asked, **fields})[1]["prompt"]
+
+        self.assertTrue(prompt(messages, **more).endswith(begun))
+        self.assertTrue(prompt(messages).endswith(begun))
+        closed = prompt(messages, add_generation_prompt=False)
+        self.assertGreater(len(closed), len(prompt(messages)))
+        for fields in ({"add_generation_prompt": True}, {"continue_final_message": False}):
+            answered = prompt(messages, **fields)
+            self.assertTrue(answered.startswith(closed) and answered != closed)
         for wrong in ({"continue_final_message": True, "add_generation_prompt": True}, {"continue_final_message": 1}):
             with self.assertRaises(openai.BadRequestError):
                 self.ask(messages=messages, extra_body=wrong)

@@ -57,7 +57,8 @@ void plain(std::string_view body) {
 std::vector<Place> places() {
     const std::string question = R"({"role":"user","content":"hi"})";
     const std::string calls =
-        R"({"messages":[)" + question + R"(,{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]}]})";
+        R"({"messages":[)" + question +
+        R"(,{"role":"assistant","tool_calls":[{"function":{"name":"f"}}]},{"role":"tool","content":"r"}]})";
     const std::string tools =
         R"({"messages":[)" + question + R"(],"tool_choice":"none","tools":[{"function":{"name":"f"}}]})";
     const std::string messages = R"({"messages":[)" + question + "]}";
