@@ -36,6 +36,18 @@ TEST(Types, UnknownOnesAreRefused) {
     EXPECT_THROW(type_info(0xFFFFFFFF), Error);
 }
 
+TEST(Types, ThoseOfOthersAreNamed) {
+    for (const auto& [id, name] : {std::pair<tsr_type, std::string>{157, "IQ2_KL"}, {34, "TQ1_0"}, {155, "IQ4_KT"}}) {
+        EXPECT_EQ(find_type(id), nullptr);
+        try {
+            type_info(id);
+            ADD_FAILURE() << name;
+        } catch (const Error& error) {
+            EXPECT_NE(std::string(error.what()).find(name), std::string::npos) << error.what();
+        }
+    }
+}
+
 TEST(Types, RowsAreWholeBlocks) {
     EXPECT_EQ(row_bytes(TSR_TYPE_F32, 3), 12u);
     EXPECT_EQ(row_bytes(TSR_TYPE_Q4_0, 64), 36u);
