@@ -1,11 +1,15 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
+#include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
 #include "core/graph/types.hpp"
 #include "core/setup/machine.hpp"
+#include "core/setup/model_check.hpp"
 #include "core/setup/model_sizes.hpp"
+#include "core/text/tokenizer.hpp"
+#include "core/text/vocabulary_from_gguf.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -147,6 +151,48 @@ std::string placement_text(const ModelSizes& sizes) {
     return text;
 }
 
+// What a run would say about the file.
+struct Use {
+    std::vector<std::string> notes;
+    std::string refusal;  // of the model or its vocabulary
+};
+
+Use use_of(const OpenedModel& model, const Machine& machine, bool allow_unused) {
+    Use use;
+    try {
+        use.notes = file_notes(model.file, machine.registry, allow_unused);
+        const text::Tokenizer tokenizer(text::vocabulary_from_gguf(model.file.metadata()));
+        use.notes.insert(use.notes.end(), tokenizer.notes().begin(), tokenizer.notes().end());
+    } catch (const Error& error) {
+        use.refusal = error.what();
+    }
+    return use;
+}
+
+std::string use_text(const Use& use) {
+    if (!use.refusal.empty()) return fmt::format("a run refuses the file:\n  {}\n", wrapped(use.refusal, 2, 4));
+    if (use.notes.empty()) return "all tensors and keys of the model are used\n";
+    std::string text = "what a run says about the file:\n";
+    for (const std::string& line : use.notes) text += "  " + wrapped(line, 2, 4) + '\n';
+    return text;
+}
+
+// Prints what is wrong with the weights; false if anything is.
+bool check_weights(const OpenedModel& model, const Machine& machine) {
+    ProgressBar bar("checking");
+    const ValuesReport report = check_values(model.file, machine.registry, machine.processors,
+                                             [&](uint64_t done, uint64_t total) { bar.update(done, total); });
+    bar.finish();
+    std::string text;
+    for (const std::string& name : report.unreadable)
+        text += fmt::format("{}: not checked, no plugin reads its type\n", name);
+    for (const BadValues& bad : report.bad) text += bad_values_text(bad, model.file) + '\n';
+    text += report.bad.empty() ? "no NaN and no infinity in the weights that were read\n"
+                               : fmt::format("{} broken\n", counted(report.bad.size(), "tensor"));
+    print('\n' + text);
+    return report.bad.empty();
+}
+
 }  // namespace
 
 int inspect_command(Arguments& arguments) {
@@ -161,8 +207,11 @@ int inspect_command(Arguments& arguments) {
     text += (all ? every_tensor(model.file) : folded_tensors(model.file)) + '\n';
     text += sizes_text(sizes);
     if (!sizes.layers.empty()) text += '\n' + layers_text(sizes) + '\n' + placement_text(sizes);
-    print(text);
-    return kExitDone;
+    const Machine machine(settings);
+    const Use use = use_of(model, machine, arguments.has("allow-unused-tensors"));
+    print(text + '\n' + use_text(use));
+    if (!arguments.has("check")) return kExitDone;
+    return check_weights(model, machine) && use.refusal.empty() ? kExitDone : kExitFailed;
 }
 
 }  // namespace tessera::app

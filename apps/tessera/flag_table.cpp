@@ -29,7 +29,7 @@ constexpr CommandInfo kCommands[] = {
     {Command::kDevices, "devices", "", "tessera devices", "Lists the hardware that was found."},
     {Command::kPlugins, "plugins", "", "tessera plugins [--why] [--rig FILE]",
      "Lists the plugins that were found, chosen and rejected."},
-    {Command::kInspect, "inspect", "model", "tessera inspect [-m] MODEL",
+    {Command::kInspect, "inspect", "model", "tessera inspect [-m] MODEL [--check]",
      "Shows the contents of a model file, and patterns for -ot."},
     {Command::kTokenize, "tokenize", "prompt", "tessera tokenize [-m MODEL] [-p] TEXT", "Shows the tokens of a text."},
 };
@@ -61,6 +61,8 @@ constexpr Flag kFlags[] = {
              "replace a value of the file's metadata (TYPE: int, float, bool, str); may be repeated"),
     supported("allow-unused-tensors", "--allow-unused-tensors --allow-unused-keys", Takes::kNothing, "", kEngine | kInspect, Group::kGeneral,
              "compute a model without those tensors and keys of its file that this version does not know"),
+    supported("check-tensors", "--check-tensors -vq --validate-quants", Takes::kNothing, "", kEngine, Group::kGeneral,
+             "read all weights before loading, and refuse NaN and infinity"),
     // Prompt
     supported("prompt", "-p --prompt", Takes::kValue, "TEXT", kModel | kTokenize, Group::kPrompt, "the prompt; in chat the first message"),
     supported("file", "-f --file", Takes::kValue, "FILE", kModel | kTokenize | kPerplexity, Group::kPrompt,
@@ -190,6 +192,7 @@ constexpr Flag kFlags[] = {
     supported("rig", "--rig", Takes::kValue, "FILE", kPlan | kPlugins, Group::kReport, "for the machine that this file describes"),
     supported("json", "--json", Takes::kNothing, "", kPlan, Group::kReport, "print the plan as JSON, every node with its kernel"),
     supported("why", "--why", Takes::kNothing, "", kPlugins | kPlan, Group::kReport, "with the reason of each choice and rejection"),
+    supported("check", "--check", Takes::kNothing, "", kInspect, Group::kReport, "read all weights, list NaN and infinity by tensor and row; fails if a run would refuse the file"),
     supported("all", "--all --tensors", Takes::kNothing, "", kInspect, Group::kReport, "list every tensor, and print long values in full"),
     supported("repack-output", "-o --output", Takes::kValue, "FILE", kRepack, Group::kReport, "the file to write"),
     // Measuring

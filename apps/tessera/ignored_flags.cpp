@@ -125,8 +125,6 @@ constexpr Flag kFlags[] = {
     // Of measurements
     ignored("progress", "--progress", Takes::kNothing, "loading shows its progress on a terminal", kBench),
     ignored("all-logits", "--perplexity --all-logits", Takes::kNothing, "that is what is measured", kPerplexity),
-    // Checks of files
-    ignored("check-tensors", "--check-tensors -vq --validate-quants", Takes::kNothing, "the header is always checked; weights are not"),
     // Positions and samplers
     ignored("rope-scaling",
             "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor "

@@ -162,6 +162,7 @@ void read_engine(Arguments& arguments, ModelSettings& settings) {
     }
     engine.experts = expert_reduction(arguments);
     engine.allow_unused = arguments.has("allow-unused-tensors");
+    settings.check_values = arguments.has("check-tensors");
     engine.cache_type_k = cache_type(arguments, "cache-type-k", engine.cache_type_k);
     engine.cache_type_v = cache_type(arguments, "cache-type-v", engine.cache_type_v);
     engine.hadamard_keys = arguments.has("k-cache-hadamard");

@@ -6,6 +6,7 @@
 #include "core/hardware/measure.hpp"
 #include "core/hardware/numa.hpp"
 #include "core/model/model.hpp"
+#include "core/setup/model_check.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -250,6 +251,7 @@ std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& mode
                               : fmt::format("-ser {},{}: this model uses {} experts a row, so that none is left out",
                                             experts.at_least, experts.ratio, info.experts_used));
     }
+    if (settings.check_values) require_values(model.file, machine.registry, machine.processors);
     for (const PlacementRule& rule : machine.config.placement)
         settings.engine.placement.rules.push_back({rule.pattern, rule.device});
     return remarks;

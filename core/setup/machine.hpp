@@ -48,7 +48,7 @@ std::string unknown_key_line(const std::string& key, const gguf::GgufFile& file)
 
 // Checks settings against the model and the machine, adds the config's placement rules after the user's own, and
 // returns a line for each setting that has no effect. Throws Error: TSR_UNSUPPORTED, TSR_NOT_FOUND without any
-// plugin.
+// plugin, and what require_values throws where values are to be checked.
 std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine);
 
 }  // namespace tessera

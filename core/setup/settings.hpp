@@ -36,6 +36,7 @@ struct ModelSettings {
     std::optional<uint32_t> context;  // -c
     std::optional<int64_t> predict;   // -n: none, or below 0, is until the end
     uint32_t parallel = 1;
+    bool check_values = false;                    // all weights are read before the load, and NaN and infinity refused
     bool value_type_given = false;                // -ctv
     std::optional<std::string> latent_attention;  // lowering of latent attention (-mla)
 
