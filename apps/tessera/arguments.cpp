@@ -121,8 +121,8 @@ std::string_view Arguments::typed(std::string_view name, std::string_view otherw
 }
 
 std::string Arguments::as_typed(std::string_view message) const {
-    const size_t colon = message.find(": ");
-    if (colon == std::string_view::npos || !message.starts_with('-')) return std::string(message);
+    if (!message.starts_with('-')) return std::string(message);
+    const size_t colon = std::min(message.find(": "), message.size());
     // Words before the colon; each may end with a comma.
     std::string text;
     for (const std::string& word : split(message.substr(0, colon), ' ')) {

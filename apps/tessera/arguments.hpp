@@ -32,7 +32,8 @@ class Arguments {
     void set(std::string_view name) { values_.insert_or_assign(std::string(name), std::vector<std::string>{"1"}); }
     // The flag as typed; its first spelling if it was not given.
     std::string_view typed(std::string_view name) const;
-    // A message that begins with flags by any of their spellings ("-t 8: ...", "-ngl, -ts: ..."), with those as typed.
+    // A message that begins with flags by any of their spellings ("-t 8: ...", "-p and -f contradict each other: ..."),
+    // with those as typed.
     std::string as_typed(std::string_view message) const;
     // Of a list the first number, with a remark, if the flag takes lists in benchmarks.
     std::optional<int64_t> integer(std::string_view name, int64_t minimum, int64_t maximum);

@@ -123,6 +123,11 @@ class Reader {
         if (!flag) fail_unknown(typed, command_);
         std::string value = flag->standing == Standing::kRefused ? neutral_value(*flag, typed, std::move(attached))
                                                                  : value_of(*flag, typed, std::move(attached));
+        // Other benchmarks take 0 and 1 after flags that have no value elsewhere.
+        if (command_ == Command::kBench && flag->takes == Takes::kNothing && next() && is_switch_word(*flag, *next())) {
+            const std::string& word = words_[at_++];
+            if (flag->standing == Standing::kSupported && (word == "0" || word == "off" || word == "false")) return;
+        }
         given_.push_back({flag, std::move(value), std::string(typed)});
     }
 
@@ -130,10 +135,6 @@ class Reader {
         if (flag.takes == Takes::kNothing) {
             if (attached)
                 throw UsageError(fmt::format("{} takes no value, found '{}'", typed, printable(*attached, 60)));
-            // Other benchmarks take 0 and 1 after flags that have no value elsewhere.
-            if (command_ == Command::kBench && flag.standing == Standing::kIgnored && next() &&
-                is_switch_word(flag, *next()))
-                ++at_;
             return "1";
         }
         if (attached) return *std::move(attached);

@@ -91,7 +91,8 @@ TEST(Flags, EverySpellingOfOthersHasAStanding) {
     }
 }
 
-// Each line of command_lines.txt is accepted, with remarks on the flags that are ignored and nothing else.
+// Each line of command_lines.txt is accepted, with remarks on the flags that are ignored and nothing else, or refused
+// for the flag after '!'.
 TEST(Arguments, LinesOfOthersAreUnderstood) {
     std::ifstream file(TSR_COMMAND_LINES);
     ASSERT_TRUE(file) << TSR_COMMAND_LINES;
@@ -107,6 +108,12 @@ TEST(Arguments, LinesOfOthersAreUnderstood) {
         const auto info = std::ranges::find(all_commands(), std::string_view(words.front()), &CommandInfo::name);
         ASSERT_NE(info, all_commands().end());
         words.erase(words.begin());
+        if (!said.empty() && said.front() == "!") {
+            std::string refusal;
+            for (const std::string& word : words) refusal += word + ' ';
+            EXPECT_THAT(usage_error(refusal, info->command), testing::StartsWith(said.back()));
+            continue;
+        }
         Arguments arguments(info->command, words);
         std::vector<Arguments> lines{arguments};
         if (info->command == Command::kBench) lines = bench_lines(arguments);
@@ -119,7 +126,7 @@ TEST(Arguments, LinesOfOthersAreUnderstood) {
             found.push_back(remark.substr(0, remark.find_first_of(": ")));
         EXPECT_EQ(found, said);
     }
-    EXPECT_EQ(count, 28u);
+    EXPECT_EQ(count, 68u);
 }
 
 TEST(Arguments, OptionalValuesAreTakenOnlyIfTheyAreSwitchWords) {
@@ -309,6 +316,9 @@ TEST(Arguments, MessagesOfTheCoreNameFlagsAsTyped) {
     EXPECT_EQ(arguments.as_typed("-ngl, -ts: no GPU"), "--gpu-layers, -ts: no GPU");
     EXPECT_EQ(arguments.as_typed("model.gguf: -t"), "model.gguf: -t");
     EXPECT_EQ(arguments.as_typed("--unknown: x"), "--unknown: x");
+    EXPECT_EQ(arguments.as_typed("-t and -ngl contradict each other: no"),
+              "--threads and --gpu-layers contradict each other: no");
+    EXPECT_EQ(arguments.as_typed("-t 4 needs -m"), "--threads 4 needs -m");
 }
 
 TEST(Commands, OfOtherProgramsSayWhatToUse) {

@@ -148,6 +148,14 @@ TEST(Flags, RulesOfPlacementMayBeSeparatedBySemicolons) {
     EXPECT_THAT(plan({"-ot", "attn=CPU;attn_q=CPU"}).out, HasSubstr("all its matches are taken by earlier"));
 }
 
+TEST(Flags, FormsOfResultsThatAreNotWrittenAreRefused) {
+    for (const char* flag : {"-o", "-oe"}) {
+        const Outcome outcome = tessera({"bench", "-m", kBundled, flag, "sql"});
+        EXPECT_EQ(outcome.code, 2);
+        EXPECT_THAT(outcome.err, HasSubstr(": expected md, csv, json or jsonl, found 'sql'"));
+    }
+}
+
 TEST(Flags, BacktrackingOfRulesIsBounded) {
     const auto start = std::chrono::steady_clock::now();
     const Outcome outcome = plan({"-ot", "((.+)+)+x[!]$=CPU"});
