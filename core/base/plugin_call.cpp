@@ -1,7 +1,10 @@
 #include "core/base/plugin_call.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
 #include "core/base/text.hpp"
+
+#include <tessera/cpp/float_state.hpp>
 
 #include <unistd.h>
 
@@ -9,6 +12,8 @@
 #include <array>
 #include <atomic>
 #include <exception>
+#include <mutex>
+#include <set>
 #include <string_view>
 
 namespace tessera {
@@ -147,6 +152,30 @@ CallState look_at(CallSlot& slot, char* text, size_t capacity) noexcept {
     return state;
 }
 
+// How the thread computed before each of the calls that it is in, the innermost last. At the end of a call it does so
+// again, whatever the plugin has set.
+struct FloatStates {
+    std::array<sdk::FloatState, 16> before;
+    size_t depth = 0;
+};
+constinit thread_local FloatStates t_float_states;
+
+// A line for each function of an entry.
+void report_float_state(const PluginCall& call, const std::string& what) noexcept {
+    try {
+        static std::mutex mutex;
+        static std::set<std::string> reported;
+        PluginCall anywhere = call;
+        anywhere.node = nullptr;
+        {
+            const std::scoped_lock lock(mutex);
+            if (!reported.insert(describe(anywhere)).second) return;
+        }
+        log().warn("{} changes how its thread computes: {}; it has been set back", describe(call), what);
+    } catch (const std::exception&) {  // nothing else can be done about it
+    }
+}
+
 constexpr tsr_code kNoCode = UINT32_MAX;
 
 // Statuses are untrusted data, as everything that a plugin returns.
@@ -170,6 +199,8 @@ std::string describe(const PluginCall& call) {
 }
 
 PluginCallScope::PluginCallScope(const PluginCall& call) noexcept : slot_(t_slot ? t_slot : claim_slot()) {
+    const size_t depth = t_float_states.depth++;
+    if (depth < t_float_states.before.size()) t_float_states.before[depth] = sdk::FloatState::of_this_thread();
     if (!slot_) return;
     before_ = call_in(*slot_);
     if (before_.plugin) withdraw(*slot_);
@@ -177,6 +208,14 @@ PluginCallScope::PluginCallScope(const PluginCall& call) noexcept : slot_(t_slot
 }
 
 PluginCallScope::~PluginCallScope() {
+    if (--t_float_states.depth < t_float_states.before.size()) {
+        const sdk::FloatState &before = t_float_states.before[t_float_states.depth],
+                              after = sdk::FloatState::of_this_thread();
+        if (after != before) [[unlikely]] {
+            before.restore();
+            report_float_state(slot_ ? call_in(*slot_) : PluginCall(), before.difference(after));
+        }
+    }
     if (!slot_) return;
     withdraw(*slot_);
     if (before_.plugin) publish(*slot_, before_);

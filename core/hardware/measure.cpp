@@ -1,6 +1,7 @@
 #include "core/hardware/measure.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/folders.hpp"
 #include "core/base/seconds.hpp"
 #include "core/base/toml.hpp"
 
@@ -208,18 +209,9 @@ MachineSpeed measure_speed(const DeviceDescription& cpu) {
 }
 
 std::optional<fs::path> default_speed_file(const DeviceDescription& cpu) {
-    const char* const xdg = std::getenv("XDG_CACHE_HOME");
-    const char* const home = std::getenv("HOME");
-    fs::path folder;
-    std::error_code error;
-    if (xdg && fs::path(xdg).is_absolute()) {
-        folder = xdg;
-    } else if (home && fs::path(home).is_absolute() && fs::is_directory(home, error)) {
-        folder = fs::path(home) / ".cache";
-    } else {
-        return std::nullopt;
-    }
-    return folder / "tessera" / fmt::format("speed-{:016x}-{}.toml", hash_of(cpu.name), cpu.threads);
+    const std::optional<fs::path> folder = user_cache_folder();
+    if (!folder) return std::nullopt;
+    return *folder / fmt::format("speed-{:016x}-{}.toml", hash_of(cpu.name), cpu.threads);
 }
 
 std::optional<MachineSpeed> read_speed(const fs::path& file, const DeviceDescription& cpu) {

@@ -2,6 +2,8 @@
 
 #include "core/base/error.hpp"
 
+#include <tessera/cpp/float_state.hpp>
+
 #include <gmock/gmock.h>
 
 #include <array>
@@ -39,6 +41,21 @@ TEST(PluginCall, ScopesNest) {
         EXPECT_EQ(own_call(), "plugin outer: build");
     }
     EXPECT_EQ(own_call(), "");
+}
+
+TEST(PluginCall, LeavesRoundingAsItWas) {
+    const sdk::FloatState before = sdk::FloatState::of_this_thread();
+    {
+        const PluginCallScope outer({"outer", "build"});
+        const PluginCallScope inner(kRun);
+        __builtin_ia32_ldmxcsr(before.mxcsr | 0x6000 | 0x8040);
+        constexpr uint16_t kUp = 0x0B7F;
+        __asm__ volatile("fldcw %0" : : "m"(kUp));
+    }
+    EXPECT_EQ(sdk::FloatState::of_this_thread(), before);
+    // Flags that operations set are no fault.
+    __builtin_ia32_ldmxcsr(before.mxcsr | 0x20);
+    EXPECT_EQ(sdk::FloatState::of_this_thread(), before);
 }
 
 TEST(PluginCall, IsSeenFromOtherThreads) {
