@@ -16,8 +16,9 @@ function(tessera_plugin name)
     if(TARGET tessera_options)
         target_link_libraries(${target} PRIVATE tessera_options)
     endif()
-    # Two plugins must not find each other's symbols, and unique ones would pin a library even where nobody uses it.
-    target_compile_options(${target} PRIVATE -fvisibility=hidden $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>
+    # Two plugins must not find each other's symbols, and unique ones would pin a library even where nobody uses it. A function of
+    # another signature in a table is only a warning in C, and a crash when it is called.
+    target_compile_options(${target} PRIVATE $<$<COMPILE_LANGUAGE:C>:-Werror=incompatible-pointer-types> -fvisibility=hidden $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>
         $<$<COMPILE_LANGUAGE:CXX>:-fvisibility-inlines-hidden> ${arg_FLAGS})
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME "tessera_${name}" POSITION_INDEPENDENT_CODE ON
         LIBRARY_OUTPUT_DIRECTORY "${folder}")

@@ -1,7 +1,8 @@
 //! A kernel for the op rms_norm on the CPU: y = x / sqrt(mean(x^2) + epsilon) * weight, row by row.
 mod tessera;
 
-use std::ffi::{c_void, CStr};
+use std::ffi::CStr;
+use std::os::raw::c_void;
 use std::mem::size_of;
 use std::ptr::{null, null_mut};
 use tessera::*;
@@ -55,7 +56,7 @@ unsafe extern "C" fn prepare(
     let mut epsilon = 0.0;
     for i in 0..(*node).attribute_count as usize {
         let attribute = &**(*node).attributes.add(i);
-        if CStr::from_ptr(attribute.name) == c"epsilon" && attribute.kind == ATTRIBUTE_FLOAT {
+        if CStr::from_ptr(attribute.name).to_bytes() == b"epsilon" && attribute.kind == ATTRIBUTE_FLOAT {
             epsilon = attribute.f;
         }
     }
@@ -91,9 +92,9 @@ static KERNEL: Kernel = Kernel {
     op_version: 1,
     next: null(),
     context: null(),
-    name: c"rms_norm.example_rust".as_ptr(),
-    op: c"rms_norm".as_ptr(),
-    device_kind: c"cpu".as_ptr(),
+    name: name(b"rms_norm.example_rust\0"),
+    op: name(b"rms_norm\0"),
+    device_kind: name(b"cpu\0"),
     interop: null(),
     priority: 1, // goes before the built-in kernels, whatever it costs; with 0 the estimates decide
     device_abi: 0,
@@ -112,8 +113,8 @@ static PLUGIN: Plugin = Plugin {
     context: null(),
     abi_major: ABI_MAJOR,
     abi_minor: ABI_MINOR,
-    name: c"example_rust".as_ptr(),
-    version: c"1.0.0".as_ptr(),
+    name: name(b"example_rust\0"),
+    version: name(b"1.0.0\0"),
     providers: null(),
     kernels: KERNELS.as_ptr(),
     layouts: null(),

@@ -1,7 +1,7 @@
 //! What of Tessera's C ABI (version 1.0) this plugin uses. The headers in include/tessera say what everything means.
 #![allow(dead_code)]
 
-use std::ffi::{c_char, c_void};
+use std::os::raw::{c_char, c_void};
 
 pub const ABI_MAJOR: u32 = 1;
 pub const ABI_MINOR: u32 = 0;
@@ -174,6 +174,12 @@ pub struct Plugin {
 // Tables are constant and live until the process ends.
 unsafe impl Sync for Kernel {}
 unsafe impl Sync for Plugin {}
+
+/// A constant string as C has it: `text` ends in a NUL.
+pub const fn name(text: &'static [u8]) -> *const c_char {
+    assert!(text[text.len() - 1] == 0);
+    text.as_ptr() as *const c_char
+}
 
 /// Rows of a tensor, over all dimensions but the first, that a run works on.
 ///
