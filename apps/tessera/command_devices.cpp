@@ -18,7 +18,7 @@ int devices_command(Arguments& arguments) {
 int plugins_command(Arguments& arguments) {
     const bool why = arguments.has("why") || arguments.has("verbose");
     const std::optional<std::filesystem::path> rig = read_rig(arguments);
-    if (why) try_plugins_in_children(rig);
+    try_plugins_in_children(why ? TriedFirst::kAll : TriedFirst::kUnknown, rig);
     const Machine machine(read_common(arguments), rig);
     for (const std::string& line : machine.remarks) say(line);
     print(plugins_report(machine.registry, why));

@@ -1,5 +1,6 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
+#include "apps/tessera/plugin_child.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "core/base/text.hpp"
 #include "core/plan/fit.hpp"
@@ -17,6 +18,7 @@ int plan_command(Arguments& arguments) {
     ModelSettings settings = read_model_settings(arguments);
     if (const std::string line = idle_in_plan(arguments); !line.empty()) arguments.remark(line);
     const std::optional<std::filesystem::path> rig = read_rig(arguments);
+    try_plugins_in_children(TriedFirst::kUnknown, rig);
     const Machine machine(settings.common, rig, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
     for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);

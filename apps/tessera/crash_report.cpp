@@ -1,5 +1,6 @@
 #include "apps/tessera/crash_report.hpp"
 
+#include "apps/tessera/commands.hpp"
 #include "core/base/log.hpp"
 #include "core/base/output_file.hpp"
 #include "core/base/plugin_call.hpp"
@@ -93,9 +94,14 @@ bool print_exit(const char* function) noexcept {
     return true;
 }
 
+// What a plugin ended is not done, whatever it says.
+int code_of_exit(int code) noexcept {
+    return code == 0 ? kExitFailed : code;
+}
+
 // Other threads are running: objects that they use must not be destroyed.
 void on_exit_called(int status, void*) {
-    if (print_exit("exit")) end_process(status);
+    if (print_exit("exit")) end_process(code_of_exit(status));
 }
 
 // The handler of a stack overflow needs a stack of its own.
@@ -208,7 +214,7 @@ CallWatch::~CallWatch() {
 // The program's own come before the C library's, for plugins too. Sanitizers need theirs.
 extern "C" {
 [[noreturn]] void _exit(int code) {
-    tessera::app::print_exit("_exit");
+    if (tessera::app::print_exit("_exit")) code = tessera::app::code_of_exit(code);
     for (;;) syscall(SYS_exit_group, code);
 }
 [[noreturn]] void _Exit(int code) noexcept {

@@ -1,9 +1,14 @@
 #include "apps/tessera/plugin_child.hpp"
 
 #include "apps/tessera/commands.hpp"
+#include "apps/tessera/crash_report.hpp"
 #include "apps/tessera/output.hpp"
 #include "core/base/error.hpp"
+#include "core/base/folders.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
 #include "core/hardware/hardware.hpp"
+#include "core/registry/discover.hpp"
 #include "core/registry/registry.hpp"
 #include "core/registry/screen.hpp"
 #include "sdk/conformance/child.hpp"
@@ -13,6 +18,7 @@
 
 #include <charconv>
 #include <cstdio>
+#include <fstream>
 #include <set>
 
 namespace tessera::app {
@@ -38,8 +44,8 @@ Registry load(const std::set<fs::path>& manifests, const Hardware& hardware) {
     std::set<fs::path> folders;
     for (const fs::path& manifest : manifests) folders.insert(manifest.parent_path());
     config.plugin_folders.assign(folders.begin(), folders.end());
-    set_plugin_screen([&](const fs::path& manifest) {
-        return manifests.contains(manifest) ? std::string() : std::string("it is not the one that is asked for");
+    set_plugin_screen([&](const PluginRecord& plugin, const Config&) {
+        return manifests.contains(plugin.path) ? std::string() : std::string("it is not the one that is asked for");
     });
     return Registry::load(config, hardware);
 }
@@ -65,10 +71,11 @@ void say_line(int output, const std::string& line) {
     if (write(output, all.data(), all.size()) < 0) return;  // nobody listens
 }
 
-int run_table(const std::string& rig, const fs::path& manifest) {
+int run_table(const std::string& rig, const fs::path& manifest, const fs::path& config) {
     const int output = take_output();
     try {
-        const Hardware hardware = hardware_of(rig);
+        Hardware hardware = hardware_of(rig);
+        if (!config.empty()) apply(read_config(config), hardware);
         const Registry registry = load({manifest}, hardware);
         const PluginRecord& record = record_of(registry, manifest);
         const tsr_plugin& table = *record.table;
@@ -93,7 +100,8 @@ int run_table(const std::string& rig, const fs::path& manifest) {
         say_line(output, fmt::format("layouts\t{}", table.layout_count));
         say_line(output, "usable");
     } catch (const std::exception& error) {
-        say_line(output, fmt::format("failure\t{}", error.what()));
+        say_line(output, fmt::format("failure\t{}", printable(error.what(), 2000)));
+        end_process(kExitFailed);  // what a plugin that failed has left behind is not destroyed
     }
     return kExitDone;
 }
@@ -131,6 +139,20 @@ std::vector<std::string> split(std::string_view line) {
     }
 }
 
+// Plugins of this project, beside the program.
+bool is_own(const PluginRecord& plugin) {
+    constexpr std::string_view kOwn[] = {"cpu_avx2", "cpu_avx512", "cuda_ampere", "cuda_legacy",
+                                         "mla",      "reference",  "simulated"};
+    return std::ranges::find(kOwn, plugin.manifest.name) != std::end(kOwn) &&
+           plugin.path.parent_path() == default_plugin_folder();
+}
+
+// The file that says that a child survived this library; empty where there is no folder for it.
+fs::path survived_file(const PluginRecord& plugin) {
+    const std::optional<fs::path> folder = user_cache_folder();
+    return folder ? *folder / "tried-plugins" / (TSR_VERSION "-" + plugin.manifest.sha256) : fs::path();
+}
+
 // The line in which the child said of what it dies.
 std::string last_words(const std::string& errors) {
     constexpr std::string_view kOwn = "tessera: ";
@@ -162,7 +184,7 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
     if (words.size() < 4 || words[0] != kChild) return std::nullopt;
     const std::string &what = words[1], &rig = words[2];
     const fs::path manifest = words[3];
-    if (what == "table") return run_table(rig, manifest);
+    if (what == "table") return run_table(rig, manifest, words.size() > 4 ? words[4] : "");
     if (words.size() < 7) return kExitUsage;
     const int output = take_output();
     try {
@@ -193,7 +215,7 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
     }
 }
 
-TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& rig) {
+TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& rig, const fs::path& config) {
     TriedPlugin tried;
     bool usable = false;
     const auto take = [&](std::string_view line) {
@@ -208,7 +230,8 @@ TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& 
         usable = usable || words[0] == "usable";
     };
     const conformance::ChildEnd end = conformance::run_child(
-        {std::string(kChild), "table", rig ? rig->string() : "", manifest.string()}, kChildSilence, take);
+        {std::string(kChild), "table", rig ? rig->string() : "", manifest.string(), config.string()}, kChildSilence,
+        take);
     if (!tried.failure.empty() || (usable && end.exit_code == 0)) return tried;
     const std::string said = last_words(end.errors);
     tried.failure =
@@ -216,9 +239,24 @@ TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& 
     return tried;
 }
 
-void try_plugins_in_children(const std::optional<fs::path>& rig) {
-    if (g_children_allowed)
-        set_plugin_screen([rig](const fs::path& manifest) { return try_plugin(manifest, rig).failure; });
+void try_plugins_in_children(TriedFirst which, const std::optional<fs::path>& rig) {
+    if (!g_children_allowed) return;
+    set_plugin_screen([which, rig](const PluginRecord& plugin, const Config& config) {
+        const fs::path known = which == TriedFirst::kUnknown ? survived_file(plugin) : fs::path();
+        std::error_code error;
+        if (which == TriedFirst::kUnknown && (is_own(plugin) || (!known.empty() && fs::exists(known, error))))
+            return std::string();
+        std::string why = try_plugin(plugin.path, rig, config.file).failure;
+        if (which == TriedFirst::kAll) return why;
+        if (!why.empty()) {
+            log().warn("the plugin {} ({}) is not used: {}", plugin.manifest.name, printable(plugin.path.string()),
+                       why);
+        } else if (!known.empty()) {
+            fs::create_directories(known.parent_path(), error);
+            std::ofstream(known).flush();  // the name says all
+        }
+        return why;
+    });
 }
 
 std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first) {

@@ -17,7 +17,7 @@ namespace tessera::app {
 constexpr std::string_view kPluginTest = "plugin-test";
 constexpr std::string_view kPluginTestSummary = "Tests a plugin against the reference, in processes of its own.";
 
-// A child that says nothing for so long is ended.
+// A child that says nothing for so long is ended: also where a constructor of a library does not end.
 constexpr auto kChildSilence = std::chrono::seconds(15);
 
 // Says that this program's executable understands run_as_child. Without it no child is started: programs that contain
@@ -40,10 +40,18 @@ struct TriedPlugin {
     uint32_t layouts = 0;
     bool for_plans_only = false;  // its kernels cannot run here
 };
-TriedPlugin try_plugin(const std::filesystem::path& manifest, const std::optional<std::filesystem::path>& rig);
+// `config`: of the configuration, which may describe devices of its own; empty: none.
+TriedPlugin try_plugin(const std::filesystem::path& manifest, const std::optional<std::filesystem::path>& rig,
+                       const std::filesystem::path& config = {});
 
-// From now on this process maps a plugin only if a child did so first, for the same machine, and survived it.
-void try_plugins_in_children(const std::optional<std::filesystem::path>& rig);
+enum class TriedFirst {
+    kAll,
+    // All but the project's own plugins beside the program, and libraries that a child has survived before (by their
+    // SHA-256: $XDG_CACHE_HOME/tessera/tried-plugins).
+    kUnknown
+};
+// From now on this process maps such plugins only if a child did so first, for the same machine, and survived it.
+void try_plugins_in_children(TriedFirst which, const std::optional<std::filesystem::path>& rig = std::nullopt);
 
 // `words`: what stands after "plugin-test". Returns the exit code of the process; throws UsageError and Error.
 int plugin_test_command(std::span<const std::string> words);

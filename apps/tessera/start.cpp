@@ -37,6 +37,7 @@ int start_program(int argc, char** argv, std::string_view command) {
     std::vector<std::string> words(argv + (argc > 0 ? 1 : 0), argv + argc);
     allow_children();
     if (const std::optional<int> code = run_as_child(words)) return *code;
+    try_plugins_in_children(TriedFirst::kUnknown);
     if (!command.empty()) words.insert(words.begin(), std::string(command));
     return tessera_main(words);
 }

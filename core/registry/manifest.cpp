@@ -2,6 +2,7 @@
 
 #include "core/base/toml.hpp"
 #include "core/hardware/devices.hpp"
+#include "core/registry/names.hpp"
 #include "core/registry/sha256.hpp"
 #include "core/registry/version.hpp"
 
@@ -12,17 +13,10 @@
 namespace tessera {
 namespace {
 
-bool is_name(std::string_view text) {
-    return !text.empty() && text.size() <= 64 && std::all_of(text.begin(), text.end(), [](char c) {
-        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
-               c == '.';
-    });
-}
-
 std::string read_name(TomlFile::Table& table, std::string_view key) {
     const std::string name = table.need(table.string(key), key);
     if (!is_name(name)) {
-        table.reject(key, fmt::format("expected 1 to 64 letters, digits, '_', '-' and '.', found '{}'", name));
+        table.reject(key, fmt::format("expected {}, found '{}'", kNameRule, name));
     }
     return name;
 }

@@ -1,5 +1,3 @@
-#define BOOST_DLL_USE_STD_FS
-
 #include "core/registry/module.hpp"
 
 #include "core/base/plugin_call.hpp"
@@ -7,7 +5,7 @@
 #include "core/registry/plugin_log.hpp"
 #include "core/registry/table.hpp"
 
-#include <boost/dll/shared_library.hpp>
+#include <dlfcn.h>
 #include <spdlog/fmt/fmt.h>
 
 #include <exception>
@@ -28,7 +26,6 @@ const void* no_extension(const tsr_host*, const char*) {
 const tsr_host kHost = {sizeof(tsr_host), 0, nullptr, nullptr, TSR_ABI_MAJOR, TSR_ABI_MINOR, take_line, no_extension};
 
 struct Mapped {
-    boost::dll::shared_library library;
     std::string sha256;
     Module module;
 };
@@ -37,25 +34,28 @@ std::string start(Mapped& mapped, const std::filesystem::path& path, const Manif
                   const Hardware& hardware) {
     const char* const plugin = manifest.name.c_str();
     const std::string file = path.string();
-    try {
-        const PluginCallScope scope({plugin, "mapping", "library", file.c_str()});  // its constructors run
-        mapped.library.load(path, boost::dll::load_mode::rtld_now | boost::dll::load_mode::rtld_local);
-    } catch (const std::exception& error) {
-        return fmt::format("the dynamic loader refused it: {}", printable(error.what(), 1000));
+    void* library = nullptr;  // never closed: what ran must not be unmapped, not even when the process ends
+    {
+        // Its constructors run; an exception of one ends the process, since dlopen throws none.
+        const PluginCallScope scope({plugin, "mapping", "library", file.c_str()});
+        library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
     }
-    if (!mapped.library.has(TSR_PLUGIN_QUERY)) {
-        return fmt::format("it does not export the function {}", TSR_PLUGIN_QUERY);
+    if (!library) {
+        const char* const said = dlerror();
+        return fmt::format("the dynamic loader refused it: {}", printable(said ? said : "it does not say why", 1000));
     }
-    const auto query = &mapped.library.get<const tsr_plugin*(const tsr_host*)>(TSR_PLUGIN_QUERY);
+    const auto query = reinterpret_cast<tsr_plugin_query_function>(dlsym(library, TSR_PLUGIN_QUERY));
+    if (!query) return fmt::format("it does not export the function {}", TSR_PLUGIN_QUERY);
     std::string why;
     const tsr_plugin* table = nullptr;
     try {
         table = call_plugin({plugin, TSR_PLUGIN_QUERY}, [&] { return query(&kHost); });
         if (!table) return fmt::format("it cannot serve a host of ABI {}.{}", TSR_ABI_MAJOR, TSR_ABI_MINOR);
         // The pointer may be invalid, so reading it counts as a call, too.
-        const PluginCallScope scope({plugin, "reading its table"});
-        why = table_fault(*table);
-        if (why.empty()) why = contradiction(manifest, *table);
+        why = call_plugin({plugin, "reading its table"}, [&] {
+            std::string fault = table_fault(*table);
+            return fault.empty() ? contradiction(manifest, *table) : fault;
+        });
         if (why.empty() && table->initialize) {
             const auto devices = hardware.devices();
             call_checked({plugin, "initialize"}, [&] {
@@ -72,7 +72,7 @@ std::string start(Mapped& mapped, const std::filesystem::path& path, const Manif
 }  // namespace
 
 Module open_module(const std::filesystem::path& library, const Manifest& manifest, const Hardware& hardware) {
-    // Never destroyed: a library that ran must not be unmapped, not even when the process ends.
+    // Never destroyed, as their libraries are never unmapped.
     static auto& mapped_libraries = *new std::map<std::filesystem::path, Mapped>;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);

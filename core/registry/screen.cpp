@@ -16,8 +16,8 @@ void set_plugin_screen(PluginScreen screen) {
     screen_of_process() = std::move(screen);
 }
 
-std::string screen_plugin(const std::filesystem::path& manifest) {
-    return screen_of_process() ? screen_of_process()(manifest) : std::string();
+std::string screen_plugin(const PluginRecord& plugin, const Config& config) {
+    return screen_of_process() ? screen_of_process()(plugin, config) : std::string();
 }
 
 }  // namespace tessera

@@ -1,6 +1,8 @@
 #include "core/registry/table.hpp"
 
+#include "core/base/text.hpp"
 #include "core/graph/op_set.hpp"
+#include "core/registry/names.hpp"
 
 #include <tessera/cpp/abi.hpp>
 #include <tessera/cpp/device_fault.hpp>
@@ -9,8 +11,10 @@
 
 #include <algorithm>
 #include <cstddef>
+#include <cstring>
 #include <set>
 #include <string_view>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -29,10 +33,21 @@ bool is_same(const char* a, const char* b) {
 // and a chain of extensions that can be followed. A longer struct is taken: nothing past what this host knows is read.
 template <typename T>
 std::string struct_fault(const T& value, uint32_t expected, std::string_view what) {
-    if (value.struct_size < expected)
-        return fmt::format("{}: struct_size is {}, expected at least {}", what, value.struct_size, expected);
+    if (value.struct_size < expected) {
+        return fmt::format(
+            "{}: struct_size is {}, expected at least {}, as the ABI that the table declares has it; "
+            "headers from before that version was final had less: build the plugin again with this SDK",
+            what, value.struct_size, expected);
+    }
     if (const char* why = sdk::chain_fault(value.next)) return fmt::format("{}: {}", what, why);
     return {};
+}
+
+// What is wrong with a name that stands for something in reports and on command lines.
+std::string name_fault(const char* name, std::string_view what) {
+    if (name && is_name(name)) return {};
+    return fmt::format("{}: expected a name of {}, found {}", what, kNameRule,
+                       is_empty(name) ? "nothing" : fmt::format("'{}'", printable(name, 100)));
 }
 
 // Faults of the entries of one table.
@@ -61,7 +76,7 @@ std::string Entries::fault(const tsr_device_provider& provider) const {
     if (provider.struct_size < kThroughNumber) return struct_fault(provider, kThroughNumber, "a device provider");
     if (!device_abi_fault(provider).empty()) return {};  // its other fields cannot be read: it is left out
     if (std::string why = struct_fault(provider, sizeof provider, "a device provider"); !why.empty()) return why;
-    if (is_empty(provider.kind)) return "a device provider has no kind";
+    if (std::string why = name_fault(provider.kind, "the kind of a device provider"); !why.empty()) return why;
     if (std::string_view(provider.kind) == "cpu")
         return "a device provider claims the kind cpu, which is the host's own";
     if (is_empty(provider.interop)) return fmt::format("the device provider of kind {} has no interop", provider.kind);
@@ -73,9 +88,10 @@ std::string Entries::fault(const tsr_device_provider& provider) const {
 
 std::string Entries::fault(const tsr_kernel& kernel) const {
     if (std::string why = size_fault(kernel, "a kernel"); !why.empty()) return why;
-    if (is_empty(kernel.name)) return "a kernel has no name";
-    if (is_empty(kernel.op) || is_empty(kernel.device_kind)) {
-        return fmt::format("kernel {}: no op or no device kind", kernel.name);
+    if (std::string why = name_fault(kernel.name, "a kernel"); !why.empty()) return why;
+    for (const auto& [name, what] : {std::pair(kernel.op, "op"), std::pair(kernel.device_kind, "device kind")}) {
+        if (std::string why = name_fault(name, fmt::format("the {} of kernel {}", what, kernel.name)); !why.empty())
+            return why;
     }
     const bool runs = std::string_view(kernel.device_kind) == "cpu" ? kernel.run != nullptr : kernel.enqueue != nullptr;
     if (!kernel.plan || !kernel.prepare || !kernel.release || !runs) {
@@ -87,7 +103,7 @@ std::string Entries::fault(const tsr_kernel& kernel) const {
 
 std::string Entries::fault(const tsr_layout& layout) const {
     if (std::string why = size_fault(layout, "a layout"); !why.empty()) return why;
-    if (is_empty(layout.name)) return "a layout has no name";
+    if (std::string why = name_fault(layout.name, "a layout"); !why.empty()) return why;
     if (layout.group_rows == 0 || layout.elements_multiple == 0) {
         return fmt::format("layout {}: group_rows and elements_multiple must be at least 1", layout.name);
     }
@@ -107,9 +123,10 @@ std::string Entries::fault(const tsr_layout& layout) const {
 std::string Entries::fault(const tsr_lowering& lowering, std::string_view op) const {
     const std::string what = op.empty() ? "a lowering" : fmt::format("a lowering of {}", op);
     if (std::string why = size_fault(lowering, what); !why.empty()) return why;
-    if (is_empty(lowering.name) || is_empty(lowering.op) || (!op.empty() && op != lowering.op)) {
-        return fmt::format("{} has no name, or no op, or is of another op", what);
-    }
+    if (std::string why = name_fault(lowering.name, what); !why.empty()) return why;
+    if (std::string why = name_fault(lowering.op, fmt::format("the op of lowering {}", lowering.name)); !why.empty())
+        return why;
+    if (!op.empty() && op != lowering.op) return fmt::format("{} is of another op, {}", what, lowering.op);
     if (!lowering.build) return fmt::format("lowering {} of {}: build is missing", lowering.name, lowering.op);
     return {};
 }
@@ -128,7 +145,8 @@ std::string list_fault(const T* const* list, uint32_t count, std::string_view wh
 
 std::string Entries::fault(const tsr_operator& op) const {
     if (std::string why = size_fault(op, "an operator"); !why.empty()) return why;
-    if (is_empty(op.name) || !op.infer) return "an operator has no name or no infer";
+    if (std::string why = name_fault(op.name, "an operator"); !why.empty()) return why;
+    if (!op.infer) return fmt::format("operator {} has no infer", op.name);
     if (std::ranges::any_of(builtin_operators(),
                             [&](const tsr_operator* own) { return is_same(own->name, op.name); })) {
         return fmt::format(
@@ -150,6 +168,19 @@ std::string join(const std::set<std::string>& names) {
 std::string other_device_abi(std::string_view what, uint32_t found) {
     return fmt::format("{}: built for device ABI {}, this host drives devices by {} (TSR_DEVICE_ABI)", what, found,
                        TSR_DEVICE_ABI);
+}
+
+// Whether the version stands where tables had it before ABI 1.0 was final, and nonsense (part of a pointer) where they
+// have it since.
+bool has_early_layout(const tsr_plugin& table) {
+    struct Early {
+        uint32_t struct_size;
+        const void* next;
+        uint32_t abi_major, abi_minor;
+    } early;
+    if (table.struct_size < sizeof early || table.abi_major == TSR_ABI_MAJOR) return false;
+    std::memcpy(&early, &table, sizeof early);
+    return early.abi_major == TSR_ABI_MAJOR && early.abi_minor <= TSR_ABI_MINOR;
 }
 
 }  // namespace
@@ -175,6 +206,12 @@ std::string table_fault(const tsr_plugin& table) {
     if (table.struct_size < kThroughVersion) {
         return fmt::format("the table: struct_size is {}, expected at least {}", table.struct_size,
                            +TSR_SIZE_tsr_plugin_0);
+    }
+    if (has_early_layout(table)) {
+        return fmt::format(
+            "the table has the form of ABI {}.{} from before that version was final: build the plugin again "
+            "with this SDK",
+            TSR_ABI_MAJOR, TSR_ABI_MINOR);
     }
     if (table.abi_major != TSR_ABI_MAJOR || table.abi_minor > TSR_ABI_MINOR) {
         return fmt::format("the table is of ABI {}.{}; this host takes {}.0 to {}.{}", table.abi_major, table.abi_minor,

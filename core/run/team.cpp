@@ -224,6 +224,10 @@ void Team::begin_barriers(uint32_t workers) noexcept {
 
 uint32_t Team::piece(void* team, uint32_t worker, uint32_t count) noexcept {
     auto& self = *static_cast<Team*>(team);
+    if (count > Pieces::kMaximum) {
+        self.differed_.store(true, std::memory_order_relaxed);  // the region ends with the call
+        return Pieces::kNone;
+    }
     return self.pieces_.take(self.phase_.load(std::memory_order_relaxed), worker, self.workers_, count);
 }
 

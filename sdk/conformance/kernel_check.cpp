@@ -4,6 +4,7 @@
 #include "random_rows.hpp"
 #include "workers.hpp"
 
+#include <tessera/cpp/float_state.hpp>
 #include <tessera/cpp/plan_fault.hpp>
 
 #include <algorithm>
@@ -101,10 +102,21 @@ class Storage {
     std::set<size_t> written_;
 };
 
+// Calls a function other than run, which must leave the thread as it was.
+template <typename Function>
+void call(const char* name, Function&& function) {
+    const sdk::FloatState before = sdk::FloatState::of_this_thread();
+    take(function(), name);
+    const sdk::FloatState after = sdk::FloatState::of_this_thread();
+    if (after == before) return;
+    before.restore();
+    wrong(std::string(name) + " leaves its thread computing differently: " + before.difference(after));
+}
+
 tsr_kernel_plan ask(const tsr_kernel& kernel, const tsr_node& node, const tsr_device_info& info) {
     tsr_kernel_plan plan{};
     plan.struct_size = sizeof plan;
-    take(kernel.plan(&kernel, &node, &info, &plan), "plan");
+    call("plan", [&] { return kernel.plan(&kernel, &node, &info, &plan); });
     return plan;
 }
 
@@ -112,7 +124,7 @@ tsr_kernel_plan ask(const tsr_kernel& kernel, const tsr_node& node, const tsr_de
 class Prepared {
   public:
     Prepared(const tsr_kernel& kernel, const tsr_node& node, const tsr_device_info& info) : kernel_(kernel) {
-        take(kernel.prepare(&kernel, &node, &info, nullptr, &state_), "prepare");
+        call("prepare", [&] { return kernel.prepare(&kernel, &node, &info, nullptr, &state_); });
     }
     ~Prepared() { kernel_.release(&kernel_, state_); }
     Prepared(const Prepared&) = delete;

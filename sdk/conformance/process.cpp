@@ -78,10 +78,11 @@ ChildEnd end_of(int status) {
     return end;
 }
 
-// What there is to read now.
+// What there is to read now; a part of it where a child writes faster than it is read.
 void take(int descriptor, std::string& to) {
     std::array<char, 8192> buffer;
-    for (ssize_t got; (got = read(descriptor, buffer.data(), buffer.size())) > 0;)
+    ssize_t got = 1;
+    for (int parts = 0; parts < 64 && (got = read(descriptor, buffer.data(), buffer.size())) > 0; ++parts)
         to.append(buffer.data(), static_cast<size_t>(got));
 }
 

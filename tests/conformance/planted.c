@@ -7,6 +7,7 @@
 #include <tessera/ops.h>
 #include <tessera/plugin.h>
 
+#include <immintrin.h>
 #include <math.h>
 #include <unistd.h>
 
@@ -38,6 +39,7 @@ static const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, cons
         static const char* const list[] = {"f32_x8", NULL};
         answer->layouts[0] = list;
     }
+    if (IS(PLAN_ROUNDS)) _mm_setcsr(_mm_getcsr() | 0x2000);
     if (IS(PLAN_FAILS)) return tsr_fail(TSR_INTERNAL, "plan: out of order");
     if (IS(PLAN_THROWS)) throw_here();
     if (IS(PLAN_CRASHES)) abort();
@@ -79,6 +81,17 @@ static const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run*
         if (args->workers != 1 || args->worker != 0) return tsr_fail(TSR_INTERNAL, "run: expected one worker");
         args->barrier(args->team, args->worker);
     }
+    if (args->piece && IS(PIECES_LEFT) && args->worker == 0) args->piece(args->team, args->worker, 100);
+    if (args->piece && IS(PIECES_TOO_MANY)) args->piece(args->team, args->worker, 70000);
+    if (args->piece && (IS(PIECES_AGAIN) || IS(PIECES_DIFFER))) {
+        const uint32_t count = IS(PIECES_DIFFER) ? 8 + args->worker : 8;
+        while (args->piece(args->team, args->worker, count) != UINT32_MAX) {
+        }
+        if (IS(PIECES_AGAIN)) args->piece(args->team, args->worker, count);
+    }
+    if (IS(BARRIER_OF_ANOTHER)) args->barrier(args->team, args->workers - 1 - args->worker);
+    if (IS(RUN_ROUNDS)) _mm_setcsr((_mm_getcsr() & ~0x6000u) | 0x6000);
+    if (IS(RUN_FLUSHES)) _mm_setcsr(_mm_getcsr() | 0x8040);
     for (int64_t r = mine.begin; r < mine.end; ++r) {
         const float* from = tsr_row(x, args->data[0], r);
         float* to = tsr_row(y, args->data[2], r);
@@ -99,7 +112,7 @@ static const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run*
 static const tsr_kernel kernel = {
     .struct_size = sizeof(tsr_kernel),
     .op_version = 1,
-    .name = "rms_norm.planted",
+    .name = IS(NAME_OF_TWO_LINES) ? "rms_norm.\nplanted" : "rms_norm.planted",
     .op = TSR_OP_RMS_NORM,
     .device_kind = "cpu",
     .priority = 10,
@@ -131,6 +144,10 @@ static const tsr_plugin plugin = {
 
 __attribute__((constructor)) static void on_mapping(void) {
     if (IS(CONSTRUCTOR_CRASHES)) *(volatile int*)(uintptr_t)8 = 1;
+    if (IS(CONSTRUCTOR_THROWS)) throw_here();
+    if (IS(CONSTRUCTOR_EXITS)) _exit(0);
+    if (IS(CONSTRUCTOR_HANGS)) pause();
+    if (IS(CONSTRUCTOR_ROUNDS)) _mm_setcsr(_mm_getcsr() | 0x8040);
 }
 
 TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {

@@ -1,8 +1,12 @@
 // Every planted fault is found by plugin-test; a run survives it, or reports it with the plugin's name.
 #include "tests/apps/process.hpp"
+#include "tests/temporary_folder.hpp"
 
 #include <gmock/gmock.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <iterator>
 #include <string>
 #include <string_view>
 
@@ -67,6 +71,18 @@ constexpr Found kFound[] = {
     {"initialize_exits", "_exit was called, which ends the process, in plugin planted: initialize"},
     {"initialize_throws", "plugin planted: initialize threw an exception"},
     {"constructor_crashes", "in plugin planted: mapping of library"},
+    {"constructor_throws", "SIGABRT (abort, or an uncaught exception) in plugin planted: mapping of library"},
+    {"constructor_exits", "_exit was called, which ends the process, in plugin planted: mapping of library"},
+    {"name_of_two_lines",
+     "a kernel: expected a name of 1 to 64 letters, digits, '_', '-' and '.', found 'rms_norm.\\x0apl"},
+    {"plan_rounds", "plan leaves its thread computing differently: rounding (MXCSR 0x1f80 before, 0x3f80 after)"},
+    {"run_rounds", "run leaves its thread computing differently: rounding (MXCSR 0x1f80 before, 0x7f80 after)"},
+    {"run_flushes", "differently: flushing to zero, denormals as zero (MXCSR 0x1f80 before, 0x9fc0 after)"},
+    {"pieces_left", "99 of 100 pieces are taken by no worker"},
+    {"pieces_again", "a worker calls piece again after UINT32_MAX"},
+    {"pieces_differ", "piece is called with counts of "},
+    {"pieces_too_many", "piece is called with a count of 70000, expected at most 65535"},
+    {"barrier_of_another", "barrier is called with worker "},
     {"query_crashes", "SIGABRT"},
 };
 std::string name_of(const testing::TestParamInfo<Found>& info) {
@@ -148,20 +164,86 @@ constexpr Ends kEnds[] = {
     {"run_crashes", 128 + 11,
      "tessera: SIGSEGV (invalid memory access) in plugin planted: run of kernel rms_norm.planted at node"},
     {"run_aborts", 128 + 6, "tessera: SIGABRT"},
-    {"run_exits", 0, "tessera: exit was called, which ends the process, in plugin planted: run of kernel"},
+    {"run_exits", 1, "tessera: exit was called, which ends the process, in plugin planted: run of kernel"},
     {"plan_crashes", 128 + 6, "plan of kernel rms_norm.planted at node"},
-    {"initialize_crashes", 128 + 11, "plugin planted: initialize"},
-    {"initialize_exits", 7, "tessera: _exit was called, which ends the process, in plugin planted: initialize"},
-    {"constructor_crashes", 128 + 11, "mapping of library"},
-    {"query_crashes", 128 + 6, "tessera_plugin_query"},
+    {"pieces_too_many", 1, "its workers did not pass the same barriers"},
 };
 INSTANTIATE_TEST_SUITE_P(Faults, BadRun, testing::ValuesIn(kEnds),
                          [](const auto& info) { return std::string(info.param.fault); });
+
+// A child maps what is not known: one that ends there is not used, and the answer is that of the other plugins.
+class BadLibrary : public testing::TestWithParam<Found> {};
+
+TEST_P(BadLibrary, IsNotUsed) {
+    const Outcome outcome = run(GetParam().fault);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, run("plan_fails").out) << "as without the plugin";
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("warning: the plugin planted ("), HasSubstr(") is not used: "),
+                                   HasSubstr(GetParam().text)));
+}
+
+constexpr Found kLibraries[] = {
+    {"initialize_crashes", "SIGSEGV (invalid memory access) in plugin planted: initialize"},
+    {"initialize_exits", "_exit was called, which ends the process, in plugin planted: initialize"},
+    {"constructor_crashes", "mapping of library"},
+    {"constructor_throws", "mapping of library"},
+    {"constructor_exits", "_exit was called, which ends the process, in plugin planted: mapping of library"},
+    {"constructor_hangs", "did not end and was killed"},
+    {"query_crashes", "tessera_plugin_query"},
+    {"name_of_two_lines", "a kernel: expected a name of"},
+};
+INSTANTIATE_TEST_SUITE_P(Faults, BadLibrary, testing::ValuesIn(kLibraries), name_of);
+
+// What a call leaves behind of the state that decides how its thread computes is undone, and told once.
+class ChangedRounding : public testing::TestWithParam<Found> {};
+
+TEST_P(ChangedRounding, IsUndone) {
+    const Outcome outcome = run(GetParam().fault);
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, run("fault_none").out);
+    const size_t first = outcome.err.find(GetParam().text);
+    ASSERT_NE(first, std::string::npos) << outcome.err;
+    EXPECT_EQ(outcome.err.find(GetParam().text, first + 1), std::string::npos) << "said more than once";
+}
+
+constexpr Found kRounding[] = {
+    {"plan_rounds",
+     "changes how its thread computes: rounding (MXCSR 0x1f80 before, 0x3f80 after); it has been set back"},
+    {"run_flushes", "changes how its thread computes: flushing to zero, denormals as zero (MXCSR"},
+    {"constructor_rounds", "changes how its thread computes: flushing to zero, denormals as zero (MXCSR"},
+};
+INSTANTIATE_TEST_SUITE_P(Faults, ChangedRounding, testing::ValuesIn(kRounding), name_of);
 
 TEST(ShortNode, IsComputedByOneWorker) {
     const Outcome outcome = run("short_shared");
     EXPECT_EQ(outcome.code, 0) << outcome.err;
     EXPECT_EQ(outcome.out, run("fault_none").out);
+}
+
+TEST(TriedPlugin, IsRememberedIfAProcessSurvivedIt) {
+    const TemporaryFolder folder;
+    setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
+    const auto remembered = [&] {
+        const std::filesystem::path tried = folder.path() / "tessera" / "tried-plugins";
+        return std::filesystem::exists(tried) ? std::distance(std::filesystem::directory_iterator(tried), {}) : 0;
+    };
+    run("constructor_exits");
+    EXPECT_EQ(remembered(), 0);
+    run("fault_none");
+    EXPECT_EQ(remembered(), 1) << "no file for the project's own plugins";
+    run("fault_none");
+    EXPECT_EQ(remembered(), 1);
+    unsetenv("XDG_CACHE_HOME");
+}
+
+// The process that tries a plugin knows the devices of the configuration.
+TEST(TriedPlugin, IsTriedWithSimulatedDevices) {
+    const TemporaryFolder folder;
+    const std::string config =
+        folder.write("config.toml", "[[simulated]]\ncompute_capability = '8.6'\nmemory = '1GiB'\n");
+    const Outcome outcome = tessera({"plugins", "--why", "--config", config});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("simulated 0.1.0: chosen"));
 }
 
 TEST(BadPlugin, WhyFindsItAndGoesOn) {

@@ -73,6 +73,13 @@ INSTANTIATE_TEST_SUITE_P(
                     TableCase{"short_kernel", "a kernel: struct_size is 48"},
                     TableCase{"no_run", "kernel add.fixture: a function is missing"},
                     TableCase{"short_status", "a status whose struct_size is 8, expected at least 32"},
+                    TableCase{"early_table",
+                              "has the form of ABI 1.0 from before that version was final: build the "
+                              "plugin again with this SDK"},
+                    TableCase{"odd_name",
+                              "a kernel: expected a name of 1 to 64 letters, digits, '_', '-' and '.', found "
+                              "'add fixture'"},
+                    TableCase{"empty_groups", "layout fixture_rows: group_bytes gives 0 for rows of 4 elements"},
                     TableCase{"cores_op", "operator matmul: the core has an op of this name"},
                     TableCase{"init_fails", "plugin init_fails: initialize: the frobnicator is cold"}),
     [](const auto& test) { return std::string(test.param.fixture); });

@@ -68,14 +68,20 @@ static inline const tsr_status* run(const tsr_kernel* self, void* state, const t
     return NULL;
 }
 
-static const tsr_kernel kAdd = {FIXTURE_KERNEL_SIZE, 1, NULL, NULL,    "add.fixture", "add",       "cpu", NULL,
-                                FIXTURE_PRIORITY,    0, plan, prepare, release,       FIXTURE_RUN, NULL};
+#ifndef FIXTURE_KERNEL
+#define FIXTURE_KERNEL "add.fixture"
+#endif
+static const tsr_kernel kAdd = {FIXTURE_KERNEL_SIZE, 1, NULL, NULL,    FIXTURE_KERNEL, "add",       "cpu", NULL,
+                                FIXTURE_PRIORITY,    0, plan, prepare, release,        FIXTURE_RUN, NULL};
 static const tsr_kernel kMul = {
     sizeof(tsr_kernel), 1, NULL, NULL, "mul.fixture", "mul", "cpu", NULL, 0, 0, plan, prepare, release, run, NULL};
 static const tsr_kernel* const kKernels[] = {&kAdd, &kMul};
 
+#ifndef FIXTURE_GROUP_BYTES
+#define FIXTURE_GROUP_BYTES 4
+#endif
 static uint64_t group_bytes(const tsr_layout* self, int64_t elements) {
-    return self->group_rows * (uint64_t)elements * 4;
+    return self->group_rows * (uint64_t)elements * FIXTURE_GROUP_BYTES;
 }
 static void pack(const tsr_layout* self, int64_t elements, int64_t groups, const void* rows, void* packed) {
     memcpy(packed, rows, group_bytes(self, elements) * (uint64_t)groups);
@@ -166,8 +172,21 @@ static const tsr_plugin kPlugin = {FIXTURE_SIZE,
                                    initialize,
                                    NULL};
 
+#ifdef FIXTURE_EARLY
+/* The start of a table as headers had it before ABI 1.0 was final. */
+static const struct {
+    uint32_t struct_size;
+    const void* next;
+    uint32_t abi_major, abi_minor;
+    const char *name, *version;
+    const void* rest[16];
+} kEarly = {sizeof kEarly, NULL, 1, 0, FIXTURE_NAME, "1.2.0", {NULL}};
+#endif
+
 TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
-#ifdef FIXTURE_DECLINES
+#ifdef FIXTURE_EARLY
+    return host ? (const tsr_plugin*)(const void*)&kEarly : &kPlugin;
+#elif defined FIXTURE_DECLINES
     (void)host;
     return NULL;
 #else
