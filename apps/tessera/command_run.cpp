@@ -10,6 +10,7 @@
 #include "core/gguf/value.hpp"
 #include "core/model/model.hpp"
 #include "core/session/generate.hpp"
+#include "core/session/make_sampler.hpp"
 #include "core/setup/machine.hpp"
 #include "core/setup/prompts.hpp"
 
@@ -167,7 +168,7 @@ int run_command(Arguments& arguments) {
         tokens[i].reserve(std::min<uint64_t>(uint64_t{wish.requests[i]} + 2, tokens[i].size() + (uint64_t{1} << 20)));
         Request request;
         request.prompt = std::move(tokens[i]);
-        request.sampler.emplace(sampling, tokenizer->size());
+        request.sampler.emplace(session::make_sampler(sampling, *tokenizer, wish.requests[i]));
         request.stop = session::StopStrings(settings.stop);
         if (predict >= 0) request.max_new_tokens = static_cast<uint32_t>(predict);
         request.context = wish.requests[i];

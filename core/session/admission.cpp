@@ -1,4 +1,5 @@
 // Which requests take part in steps, and which pages they have.
+#include "core/session/make_sampler.hpp"
 #include "core/session/task.hpp"
 
 #include <algorithm>
@@ -88,7 +89,8 @@ void Generator::admit() {
         const bool others_first = std::ranges::any_of(active_, [](const auto& task) { return task->suspended; });
         const bool place = has_place() && !others_first;
         if (!fits(next) || (!place && !make_place_for(next.request.client))) return;
-        if (!next.request.sampler) next.request.sampler.emplace(next.request.sampling, tokenizer_.size());
+        if (!next.request.sampler)
+            next.request.sampler.emplace(make_sampler(next.request.sampling, tokenizer_, engine_.context()));
         for (const Token token : next.tokens) next.request.sampler->accept(token);
         next.admitted = now;
         active_.push_back(queue_.pop(now));

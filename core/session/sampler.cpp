@@ -1,23 +1,18 @@
 #include "core/session/sampler.hpp"
 
 #include "core/base/error.hpp"
-#include "core/session/sampling_math.hpp"
+#include "core/session/samplers/temperature.hpp"
+#include "core/session/samplers/truncation.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
 
 namespace tessera::session {
 namespace {
 
-// A total order, so that ties do not depend on how the library sorts.
-bool by_logit(const Sampler::Candidate& a, const Sampler::Candidate& b) {
-    return a.logit != b.logit ? a.logit > b.logit : a.token < b.token;
-}
-
-// Extreme penalties, biases and temperatures may overflow; weights need finite logits.
-float finite(float logit) {
-    return std::clamp(logit, std::numeric_limits<float>::lowest(), std::numeric_limits<float>::max());
+// Changes logits by what was accepted, and leaves none out.
+bool adjusts(SamplingStep step) {
+    return step == SamplingStep::kPenalties || step == SamplingStep::kDry;
 }
 
 }  // namespace
@@ -34,79 +29,143 @@ void check_logits(std::span<const float> logits) {
         bad - logits.begin(), *bad);
 }
 
-Sampler::Sampler(SamplingParameters parameters, size_t vocabulary_size)
+Sampler::Sampler(SamplingParameters parameters, size_t vocabulary_size, DryText text)
     : parameters_(std::move(parameters)), vocabulary_size_(vocabulary_size) {
     check_sampling_parameters(parameters_, vocabulary_size);
-    penalties_on_ = parameters_.penalty_last_n != 0 &&
-                    (parameters_.repetition_penalty != 1.0f || parameters_.frequency_penalty != 0.0f ||
-                     parameters_.presence_penalty != 0.0f);
     candidates_.reserve(vocabulary_size);
     if (!parameters_.logit_bias.empty()) {
         bias_.assign(vocabulary_size, 0.0f);
         for (const auto& [token, bias] : parameters_.logit_bias) bias_[static_cast<size_t>(token)] += bias;
     }
-    if (penalties_on_) {
-        counts_.resize(vocabulary_size);
-        if (parameters_.penalty_last_n > 0) window_.resize(static_cast<size_t>(parameters_.penalty_last_n));
-        if (std::ranges::find(parameters_.order, SamplingStep::kPenalties) == parameters_.order.end())
-            parameters_.order.insert(parameters_.order.begin(), SamplingStep::kPenalties);
-    }
+    choose_steps();
+    make_states(std::move(text));
     reset();
+}
+
+bool Sampler::on(SamplingStep step) const {
+    const SamplingParameters& p = parameters_;
+    if (step == SamplingStep::kTemperature) return true;
+    if (step == SamplingStep::kPenalties && p.penalty_last_n == 0) return false;
+    if (step == SamplingStep::kDry && p.dry_last_n == 0) return false;
+    // No two tokens can be that likely.
+    if (step == SamplingStep::kXtc && p.xtc_threshold > 0.5f) return false;
+    return std::ranges::any_of(kSamplingFields,
+                               [&](const SamplingField& field) { return field.step == step && field.turns_on(p); });
+}
+
+void Sampler::choose_steps() {
+    std::vector<SamplingStep>& order = parameters_.order;
+    if (on(SamplingStep::kPenalties) && std::ranges::find(order, SamplingStep::kPenalties) == order.end())
+        order.insert(order.begin(), SamplingStep::kPenalties);
+    for (const SamplingStep step : order) {
+        // Of the draw itself.
+        if (step == SamplingStep::kAdaptiveP) continue;
+        if (parameters_.mirostat != 0 && !adjusts(step)) continue;
+        if (on(step)) steps_.push_back(step);
+    }
+    if (parameters_.mirostat != 0) steps_.push_back(SamplingStep::kTemperature);
+    adjusting_ = static_cast<size_t>(std::ranges::find_if_not(steps_, adjusts) - steps_.begin());
+
+    const bool ranged = parameters_.temperature_range > 0.0f && parameters_.mirostat == 0;
+    const auto at = std::ranges::find(steps_, SamplingStep::kTemperature);
+    if (parameters_.temperature != 0.0f || (ranged && at != steps_.end())) return;
+    // Of what comes before the temperature only these can leave the best token out; nothing after it matters.
+    greedy_ = std::none_of(steps_.begin(), at, [](SamplingStep step) {
+        return step == SamplingStep::kTypical || step == SamplingStep::kXtc;
+    });
+    steps_.erase(at, steps_.end());
+    if (greedy_) {
+        std::erase_if(steps_, [](SamplingStep step) { return !adjusts(step); });
+        adjusting_ = steps_.size();
+    } else {
+        steps_.push_back(SamplingStep::kTemperature);
+    }
+}
+
+void Sampler::make_states(DryText text) {
+    const SamplingParameters& p = parameters_;
+    const auto uses = [&](SamplingStep step) { return std::ranges::find(steps_, step) != steps_.end(); };
+    if (uses(SamplingStep::kPenalties))
+        penalties_.emplace(p.repetition_penalty, p.frequency_penalty, p.presence_penalty,
+                           static_cast<size_t>(std::max(p.penalty_last_n, 0)), vocabulary_size_);
+    if (uses(SamplingStep::kDry)) {
+        if (!text.breakers && !p.dry_sequence_breakers.empty())
+            fail(TSR_INVALID_ARGUMENT, "dry_sequence_breakers: expected them in tokens, too");
+        if (text.context == 0) fail(TSR_INVALID_ARGUMENT, "dry_penalty_last_n: expected the context's size, too");
+        const size_t window = p.dry_last_n < 0 ? text.context : static_cast<size_t>(p.dry_last_n);
+        dry_.emplace(p.dry_multiplier, p.dry_base, p.dry_allowed_length, std::min(window, text.context),
+                     vocabulary_size_, std::move(text.breakers));
+    }
+    if (greedy_) return;
+    if (p.mirostat != 0) {
+        mirostat_.emplace(p.mirostat, p.mirostat_tau, p.mirostat_eta, vocabulary_size_);
+    } else if (on(SamplingStep::kAdaptiveP) && std::ranges::find(p.order, SamplingStep::kAdaptiveP) != p.order.end()) {
+        adaptive_.emplace(p.adaptive_target, p.adaptive_decay);
+    }
 }
 
 void Sampler::reset() {
     random_.seed(parameters_.seed);
-    std::ranges::fill(counts_, 0u);
-    window_fill_ = 0;
-    window_next_ = 0;
     candidates_.clear();
+    drawn_.reset();
+    if (penalties_) penalties_->reset();
+    if (dry_) dry_->reset();
+    if (adaptive_) adaptive_->reset();
+    if (mirostat_) mirostat_->reset();
 }
 
 void Sampler::accept(int32_t token) {
     if (token < 0 || static_cast<size_t>(token) >= vocabulary_size_)
         fail(TSR_INVALID_ARGUMENT, "token {} is not in the vocabulary, which has {}", token, vocabulary_size_);
-    if (!penalties_on_) return;
-    ++counts_[static_cast<size_t>(token)];
-    if (window_.empty()) return;
-    if (window_fill_ == window_.size()) {
-        --counts_[static_cast<size_t>(window_[window_next_])];
-    } else {
-        ++window_fill_;
+    if (penalties_) penalties_->accept(token);
+    if (dry_) dry_->accept(token);
+    if (drawn_ && drawn_->token == token) {
+        if (adaptive_) adaptive_->accept(drawn_->probability);
+        if (mirostat_) mirostat_->accept(drawn_->probability);
     }
-    window_[window_next_] = token;
-    window_next_ = window_next_ + 1 == window_.size() ? 0 : window_next_ + 1;
+    drawn_.reset();
 }
 
 int32_t Sampler::sample(std::span<const float> logits, TokenMask allowed) {
     check(logits);
-    std::span<const SamplingStep> steps = parameters_.order;
-    if (parameters_.temperature == 0.0f) {
-        collect(logits, allowed, penalties_on_, 1);
+    if (dry_) dry_->find_repetitions();
+    if (greedy_) {
+        collect(logits, allowed, 1);
         candidates_.front().weight = 1.0;
         return candidates_.front().token;
     }
     // The first steps of the usual orders need not see the whole vocabulary as candidates.
-    const bool penalize = penalties_on_ && !steps.empty() && steps.front() == SamplingStep::kPenalties;
-    if (!steps.empty() && steps.front() == SamplingStep::kPenalties) steps = steps.subspan(1);
+    auto steps = std::span<const SamplingStep>(steps_).subspan(adjusting_);
     size_t limit = vocabulary_size_;
     if (!steps.empty() && steps.front() == SamplingStep::kTopK) {
-        if (parameters_.top_k > 0) limit = std::min(limit, static_cast<size_t>(parameters_.top_k));
+        limit = std::min(limit, static_cast<size_t>(parameters_.top_k));
         steps = steps.subspan(1);
     }
-    collect(logits, allowed, penalize, limit);
+    collect(logits, allowed, limit);
     for (const SamplingStep step : steps) apply(step);
+    return draw();
+}
 
-    const double total = weigh();
-    const double at = static_cast<double>(random_() >> 11) * 0x1p-53 * total;
+double Sampler::random_share() {
+    return static_cast<double>(random_() >> 11) * 0x1p-53;
+}
+
+int32_t Sampler::draw() {
+    const double total = mirostat_   ? mirostat_->truncate(candidates_)
+                         : adaptive_ ? adaptive_->weigh_near_target(candidates_)
+                                     : weigh(candidates_);
+    const double at = random_share() * total;
     double sum = 0.0;
-    int32_t last = candidates_.front().token;
+    const Candidate* last = &candidates_.front();
     for (const Candidate& one : candidates_) {
         if (one.weight == 0.0) continue;
         sum += one.weight;
-        last = one.token;
+        last = &one;
         if (sum > at) break;
     }
-    return last;
+    if (mirostat_) drawn_ = Drawn{last->token, last->weight / total};
+    if (adaptive_) drawn_ = Drawn{last->token, adaptive_->probability_of(*last)};
+    return last->token;
 }
 
 void Sampler::check(std::span<const float> logits) const {
@@ -116,9 +175,22 @@ void Sampler::check(std::span<const float> logits) const {
     check_logits(logits);
 }
 
-void Sampler::collect(std::span<const float> logits, TokenMask allowed, bool penalize, size_t limit) {
+void Sampler::collect(std::span<const float> logits, TokenMask allowed, size_t limit) {
+    const auto adjusting = std::span(steps_).first(adjusting_);
+    if (adjusting.empty())
+        return collect(logits, allowed, limit, bias_.empty(), [](int32_t, float logit) { return logit; });
+    if (adjusting.size() == 1 && penalties_)
+        return collect(logits, allowed, limit, false,
+                       [&](int32_t token, float logit) { return penalties_->penalized(token, logit); });
+    collect(logits, allowed, limit, false, [&](int32_t token, float logit) {
+        for (const SamplingStep step : adjusting) logit = adjusted(step, token, logit);
+        return logit;
+    });
+}
+
+template <typename Adjust>
+void Sampler::collect(std::span<const float> logits, TokenMask allowed, size_t limit, bool plain, Adjust adjust) {
     candidates_.clear();
-    const bool plain = bias_.empty() && !penalize;
     const bool all = allowed.empty();
     const auto forbidden = [&](size_t i) {
         return i / 32 >= allowed.size() || (allowed[i / 32] >> (i % 32) & 1u) == 0;
@@ -131,8 +203,7 @@ void Sampler::collect(std::span<const float> logits, TokenMask allowed, bool pen
         if (!plain && logit != -std::numeric_limits<float>::infinity()) {
             if (!bias_.empty()) logit += bias_[i];
             if (logit != -std::numeric_limits<float>::infinity()) {
-                logit = finite(logit);
-                if (penalize && counts_[i] != 0) logit = penalized(logit, counts_[i]);
+                logit = adjust(static_cast<int32_t>(i), finite(logit));
             }
         }
         // Of equals the first stays, as in by_logit; what is forbidden is never more than -infinity.
@@ -158,117 +229,39 @@ void Sampler::collect(std::span<const float> logits, TokenMask allowed, bool pen
     if (limit != logits.size()) std::ranges::sort(candidates_, by_logit);
 }
 
+float Sampler::adjusted(SamplingStep step, int32_t token, float logit) const {
+    return step == SamplingStep::kPenalties ? penalties_->penalized(token, logit) : dry_->penalized(token, logit);
+}
+
 void Sampler::apply(SamplingStep step) {
+    const SamplingParameters& p = parameters_;
+    const auto minimum = static_cast<size_t>(p.min_keep);
     switch (step) {
         case SamplingStep::kPenalties:
-            return penalties_on_ ? apply_penalties() : void();
-        case SamplingStep::kTopK:
-            return keep_top_k();
-        case SamplingStep::kTypical:
-            return keep_typical();
-        case SamplingStep::kTopP:
-            return keep_top_p();
-        case SamplingStep::kMinP:
-            return keep_min_p();
-        case SamplingStep::kTemperature:
-            return apply_temperature();
         case SamplingStep::kDry:
+            for (Candidate& one : candidates_) one.logit = adjusted(step, one.token, one.logit);
+            return;
         case SamplingStep::kTopNSigma:
+            return keep_top_n_sigma(candidates_, p.top_n_sigma);
+        case SamplingStep::kTopK:
+            return keep_best(candidates_, static_cast<size_t>(p.top_k));
+        case SamplingStep::kTypical:
+            return keep_typical(candidates_, p.typical_p, minimum);
+        case SamplingStep::kTopP:
+            return keep_top_p(candidates_, p.top_p, minimum);
+        case SamplingStep::kMinP:
+            return keep_min_p(candidates_, p.min_p, minimum);
         case SamplingStep::kXtc:
+            if (random_share() < static_cast<double>(p.xtc_probability))
+                drop_top_choices(candidates_, p.xtc_threshold, minimum);
+            return;
+        case SamplingStep::kTemperature:
+            if (p.temperature_range > 0.0f && p.mirostat == 0)
+                return apply_dynamic_temperature(candidates_, p.temperature, p.temperature_range,
+                                                 p.temperature_exponent);
+            return apply_temperature(candidates_, p.temperature);
         case SamplingStep::kAdaptiveP:
             return;
-    }
-}
-
-float Sampler::penalized(float logit, uint32_t count) const {
-    logit = logit > 0.0f ? logit / parameters_.repetition_penalty : logit * parameters_.repetition_penalty;
-    return finite(logit - (static_cast<float>(count) * parameters_.frequency_penalty + parameters_.presence_penalty));
-}
-
-void Sampler::apply_penalties() {
-    for (Candidate& one : candidates_) {
-        const uint32_t count = counts_[static_cast<size_t>(one.token)];
-        if (count != 0) one.logit = penalized(one.logit, count);
-    }
-}
-
-void Sampler::keep_top_k() {
-    if (parameters_.top_k <= 0) return;
-    const auto k = static_cast<size_t>(parameters_.top_k);
-    if (k >= candidates_.size()) return;
-    std::ranges::nth_element(candidates_, candidates_.begin() + static_cast<ptrdiff_t>(k), by_logit);
-    candidates_.resize(k);
-    // The order after nth_element depends on the library.
-    std::ranges::sort(candidates_, by_logit);
-}
-
-void Sampler::keep_min_p() {
-    if (parameters_.min_p <= 0.0f) return;
-    weigh();
-    std::erase_if(candidates_,
-                  [&](const Candidate& one) { return one.weight < static_cast<double>(parameters_.min_p); });
-}
-
-void Sampler::keep_top_p() {
-    if (parameters_.top_p >= 1.0f) return;
-    keep_until(static_cast<double>(parameters_.top_p) * weigh(), by_logit);
-}
-
-void Sampler::keep_typical() {
-    if (parameters_.typical_p >= 1.0f) return;
-    const double total = weigh();
-    // |-log p - entropy| is how far a logit is from the mean logit: the logarithm of the sum cancels.
-    double mean = 0.0;
-    for (const Candidate& one : candidates_) mean += one.weight * static_cast<double>(one.logit);
-    mean /= total;
-    keep_until(static_cast<double>(parameters_.typical_p) * total, [mean](const Candidate& a, const Candidate& b) {
-        const double left = std::abs(static_cast<double>(a.logit) - mean);
-        const double right = std::abs(static_cast<double>(b.logit) - mean);
-        return left != right ? left < right : a.token < b.token;
-    });
-}
-
-void Sampler::apply_temperature() {
-    // Relative to the best, so that no temperature, however small, overflows.
-    const float best = best_logit();
-    for (Candidate& one : candidates_) one.logit = finite((one.logit - best) / parameters_.temperature);
-}
-
-float Sampler::best_logit() const {
-    float best = candidates_.front().logit;
-    for (const Candidate& one : candidates_) best = std::max(best, one.logit);
-    return best;
-}
-
-double Sampler::weigh() {
-    const auto best = static_cast<double>(best_logit());
-    double total = 0.0;
-    for (Candidate& one : candidates_) {
-        one.weight = exp_of_negative(static_cast<double>(one.logit) - best);
-        total += one.weight;
-    }
-    return total;
-}
-
-template <typename Better>
-void Sampler::keep_until(double target, Better better) {
-    // The head is almost always short, so it is sorted in growing portions instead of sorting the whole vocabulary.
-    size_t sorted = 0;
-    size_t portion = 128;
-    double sum = 0.0;
-    const auto at = [&](size_t i) { return candidates_.begin() + static_cast<ptrdiff_t>(i); };
-    while (sorted < candidates_.size()) {
-        const size_t end = std::min(candidates_.size(), sorted + portion);
-        if (end < candidates_.size()) std::nth_element(at(sorted), at(end), candidates_.end(), better);
-        std::sort(at(sorted), at(end), better);
-        for (; sorted < end; ++sorted) {
-            sum += candidates_[sorted].weight;
-            if (sum >= target) {
-                candidates_.resize(sorted + 1);
-                return;
-            }
-        }
-        portion *= 4;
     }
 }
 

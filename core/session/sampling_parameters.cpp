@@ -151,11 +151,6 @@ void check_sampling_parameters(const SamplingParameters& p, size_t vocabulary_si
         fail(TSR_INVALID_ARGUMENT, "dry_base: expected a number from 1 on beside dry_multiplier {}, found {}",
              p.dry_multiplier, p.dry_base);
     check_breakers(p.dry_sequence_breakers);
-    for (const std::string_view name : {"dry_multiplier", "adaptive_target", "mirostat", "xtc_probability",
-                                        "top_n_sigma", "dynatemp_range", "min_keep"}) {
-        const SamplingField& field = *find_sampling_field(name);
-        if (field.turns_on(p)) fail(TSR_UNSUPPORTED, "{} {}: not in this version", name, field.of(p));
-    }
     for (size_t i = 0; i < p.order.size(); ++i)
         if (std::find(p.order.begin(), p.order.begin() + static_cast<ptrdiff_t>(i), p.order[i]) !=
             p.order.begin() + static_cast<ptrdiff_t>(i))

@@ -3,8 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <memory>
 #include <new>
 
 namespace {
@@ -30,15 +32,26 @@ TEST(Sampler, DoesNotAllocateAfterConstruction) {
     constexpr size_t kVocabulary = 129'280;
     std::vector<float> logits(kVocabulary);
     for (size_t i = 0; i < kVocabulary; ++i) logits[i] = static_cast<float>((i * 7919) % 10007) / 1000.0f;
-    for (const int top_k : {0, 40}) {
+    for (const int variant : {0, 1, 2, 3, 4}) {
         SamplingParameters p;
-        p.top_k = top_k;
+        p.top_k = variant == 1 ? 40 : 0;
         p.typical_p = 0.9f;
         p.repetition_penalty = 1.1f;
         p.logit_bias = {{3, 1.0f}};
-        Sampler sampler(p, kVocabulary);
+        p.dry_multiplier = 1.0f;
+        p.dry_allowed_length = 0;
+        p.dry_last_n = variant == 0 ? -1 : 7;
+        p.top_n_sigma = 2.0f;
+        p.xtc_probability = 0.5f;
+        p.temperature_range = 0.5f;
+        p.mirostat = std::max(variant - 2, 0);
+        p.adaptive_target = variant == 2 ? 0.1f : -1.0f;
+        p.min_keep = variant;
+        auto breakers = std::make_shared<SequenceBreakers>();
+        breakers->add(5, {6, 7});
+        Sampler sampler(p, kVocabulary, {4, breakers});
         const size_t before = allocated_bytes;
-        for (int i = 0; i < 20; ++i) sampler.accept(sampler.sample(logits));
+        for (int i = 0; i < 10; ++i) sampler.accept(sampler.sample(logits));
         sampler.reset();
         EXPECT_EQ(allocated_bytes, before);
     }

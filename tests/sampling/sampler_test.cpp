@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/session/sampling_math.hpp"
+#include "tests/sampling/logits.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,35 +17,6 @@
 
 namespace tessera::session {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-
-// Everything off: a plain draw from the softmax.
-SamplingParameters plain() {
-    SamplingParameters p;
-    p.temperature = 1.0f;
-    p.top_k = 0;
-    p.top_p = 1.0f;
-    p.min_p = 0.0f;
-    return p;
-}
-
-std::vector<float> random_logits(size_t size, uint64_t seed, float spread = 3.0f) {
-    std::mt19937_64 random(seed);
-    std::normal_distribution<float> normal(0.0f, spread);
-    std::vector<float> logits(size);
-    for (float& one : logits) one = normal(random);
-    return logits;
-}
-
-std::vector<double> softmax(const std::vector<float>& logits) {
-    const double best = *std::ranges::max_element(logits);
-    std::vector<double> p(logits.size());
-    double total = 0;
-    for (size_t i = 0; i < p.size(); ++i) total += p[i] = std::exp(logits[i] - best);
-    for (double& one : p) one /= total;
-    return p;
-}
 
 // Token numbers of what a sample was drawn from.
 std::set<int32_t> kept(const SamplingParameters& p, const std::vector<float>& logits) {
@@ -67,6 +39,23 @@ TEST(SamplingMath, ExponentialIsExactToRounding) {
     EXPECT_EQ(exp_of_negative(-kInfinity), 0.0);
     EXPECT_EQ(exp_of_negative(-1e300), 0.0);
     for (double x = 0; x > -708; x -= 0.0371) EXPECT_NEAR(exp_of_negative(x) / std::exp(x), 1.0, 1e-15) << x;
+}
+
+TEST(SamplingMath, LogarithmsAndPowersAreExactToRounding) {
+    EXPECT_EQ(logarithm(1.0), 0.0);
+    for (double x = 1e-300; x < 1e300; x *= 1.37) {
+        EXPECT_NEAR(logarithm(x), std::log(x), 3e-16 * std::max(1.0, std::abs(std::log(x)))) << x;
+    }
+    for (double x = 0.4; x < 2.5; x += 1e-3) EXPECT_NEAR(logarithm(x), std::log(x), 3e-16) << x;
+    EXPECT_EQ(power_below_one(0.0, 0.0), 1.0);
+    EXPECT_EQ(power_below_one(0.0, 2.0), 0.0);
+    EXPECT_EQ(power_below_one(1.0, 1e6), 1.0);
+    for (double x = 0.01; x < 1; x += 0.01)
+        for (const double y : {0.3, 1.0, 2.5, 20.0}) EXPECT_NEAR(power_below_one(x, y) / std::pow(x, y), 1, 1e-13);
+    EXPECT_EQ(whole_power(1.75, 0), 1.0);
+    EXPECT_EQ(whole_power(2.0, 10), 1024.0);
+    EXPECT_NEAR(whole_power(1.75, 40) / std::pow(1.75, 40), 1, 1e-14);
+    EXPECT_EQ(whole_power(1e6, 1000), static_cast<double>(kInfinity));
 }
 
 TEST(Sampler, FrequenciesFollowTheSoftmax) {
