@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -45,6 +46,12 @@ CommonParameters read_common(ModelFile& model) {
     CommonParameters common;
     common.architecture = model.architecture();
     common.layers = model.get_count("block_count");
+    // Every layer has tensors of its own, but for those of prediction, which some converters drop.
+    const size_t tensors = model.file().tensors().size();
+    if (std::cmp_greater(common.layers, tensors + kMaxPredictionLayers)) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, but the file has {} tensors", model.source(), model.key("block_count"),
+             common.layers, tensors);
+    }
     common.embedding = model.get_count("embedding_length");
     common.context = model.get_count("context_length");
     common.heads = model.get_count("attention.head_count");

@@ -35,6 +35,9 @@ struct ExpertParameters {
     double scale = 1.0;
 };
 
+// Of a model; real ones have one to three.
+inline constexpr int64_t kMaxPredictionLayers = 64;
+
 CommonParameters read_common(ModelFile& model);
 
 // `layers`: those that are computed. `normalize`: whether the architecture divides the weights of the chosen experts by

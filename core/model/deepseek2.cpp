@@ -32,20 +32,21 @@ struct Parameters {
 // count them in block_count and have dropped their tensors, and some have the key and count the other layers alone.
 int64_t prediction_layers(ModelFile& model, int64_t layers) {
     const int64_t said = model.find_count("nextn_predict_layers", 0).value_or(0);
+    if (said >= layers || said > kMaxPredictionLayers) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {} of {} layers", model.source(), model.key("nextn_predict_layers"), said,
+             layers);
+    }
     const auto tensors_of = [&](int64_t layer, std::string_view part) {
         return std::ranges::any_of(model.file().tensors(), [&](const gguf::TensorEntry& tensor) {
             return tensor.name.starts_with(ModelBuilder::block(layer, "") + std::string(part));
         });
     };
     int64_t found = 0;
-    while (found < layers) {
+    while (found + 1 < layers) {
         const int64_t layer = layers - 1 - found;
         if (!tensors_of(layer, "nextn.") && (found >= said || tensors_of(layer, ""))) break;
         ++found;
     }
-    if (found == layers)
-        fail(TSR_CORRUPT_DATA, "{}: {} is {} of {} layers", model.source(), model.key("nextn_predict_layers"), found,
-             layers);
     if (found < said) {
         model.note(fmt::format("{} is {}, but blk.{} has no nextn tensors: it is computed as the others are",
                                model.key("nextn_predict_layers"), said, layers - 1 - found));

@@ -12,7 +12,16 @@ namespace {
 
 constexpr std::array<const Architecture*, 3> kArchitectures = {&kDeepseek2, &kQwen3moe, &kLlama};
 
+// GGUF files hold other things, too, which name the architecture of the model that they belong to.
+void check_type(const ModelFile& model) {
+    const auto type = model.metadata().find_string("general.type");
+    if (!type || *type == "model") return;
+    fail(TSR_UNSUPPORTED, "{}: general.type is '{}': expected a model; what belongs to one is not read", model.source(),
+         printable(*type, 40));
+}
+
 const Architecture& find_architecture(const ModelFile& model) {
+    check_type(model);
     const auto at = std::ranges::find(kArchitectures, std::string_view(model.architecture()), &Architecture::name);
     if (at != kArchitectures.end()) return **at;
     std::string known;

@@ -10,7 +10,9 @@ Graph build(ModelFile& model, const OpSet& ops, const GraphLimits& limits) {
     const CommonParameters common = read_common(model);
     GroupedQueryParameters attention = read_grouped_query(model, common, "neox");
     attention.normalize_heads = true;
-    const ExpertParameters moe = read_experts(model, common.layers, true, 0);
+    // Converters of others may leave out the length of an expert, which is a share of the dense one then.
+    const int64_t used = model.find_count("expert_used_count", 0).value_or(0);
+    const ExpertParameters moe = read_experts(model, common.layers, true, used > 0 ? common.feed_forward / used : 0);
     if (moe.count == 0) {
         fail(TSR_CORRUPT_DATA, "{}: {} is missing or 0, but every layer of this architecture has experts",
              model.source(), model.key("expert_count"));

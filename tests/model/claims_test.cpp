@@ -350,6 +350,44 @@ TEST_F(Claims, NoExpertsIsDense) {
     EXPECT_EQ(logits(model), expected);
 }
 
+TEST_F(Claims, AnAdapterIsNoModel) {
+    EditedModel model(golden("llama-plain"));
+    model.set("general.type", std::string("model"));
+    EXPECT_EQ(outcome(model).error, "");
+    model.set("general.type", std::string("adapter"));
+    EXPECT_THAT(outcome(model).error, HasSubstr("general.type is 'adapter'"));
+}
+
+TEST_F(Claims, ArraysOfEqualNumbersAreOneNumber) {
+    EditedModel model(golden("llama-gqa"));
+    const std::vector<float> expected = logits(model);
+    model.set("llama.feed_forward_length", gguf::Array(std::vector<int32_t>{96, 96, 96}));
+    EXPECT_EQ(logits(model), expected);
+    model.set("llama.feed_forward_length", gguf::Array(std::vector<int32_t>{96, 96, 64}));
+    EXPECT_THAT(outcome(model).error, HasSubstr("llama.feed_forward_length differs from layer to layer"));
+}
+
+// Experts that are all the same are one dense network, whatever the router says, as weights are normalised.
+TEST_F(Claims, LlamaFilesMayHaveExperts) {
+    const EditedModel dense(golden("llama-plain"));
+    EditedModel model = dense;
+    model.set("llama.expert_count", uint32_t{4});
+    model.set("llama.expert_used_count", uint32_t{2});
+    for (int layer = 0; layer < 3; ++layer) {
+        const std::string block = "blk." + std::to_string(layer) + ".";
+        for (const char* part : {"ffn_gate", "ffn_up", "ffn_down"}) {
+            EditedModel::Tensor& tensor = model.tensor(block + part + ".weight");
+            tensor.name = block + part + "_exps.weight";
+            tensor.dims.push_back(4);
+            const std::vector<std::byte> one = tensor.bytes;
+            for (int expert = 1; expert < 4; ++expert) tensor.bytes.insert(tensor.bytes.end(), one.begin(), one.end());
+        }
+        model.add(block + "ffn_gate_inp.weight", {64, 4}, random_values(64 * 4, 1));
+    }
+    expect_same(logits(model), logits(dense));
+    EXPECT_TRUE(outcome(model).names("llama.expert_weights_norm true"));
+}
+
 TEST_F(Claims, PredictionLayersAreWhatTheTensorsSay) {
     EditedModel with(golden("v3-ungrouped"));
     const std::vector<float> expected = logits(with);
@@ -365,6 +403,15 @@ TEST_F(Claims, PredictionLayersAreWhatTheTensorsSay) {
     without.set("deepseek2.nextn_predict_layers", uint32_t{1});
     EXPECT_TRUE(outcome(without).names("deepseek2.nextn_predict_layers"));
     EXPECT_EQ(logits(without), all);
+}
+
+// Nor does reading such files take long.
+TEST_F(Claims, ImpossibleNumbersOfLayersRefuse) {
+    EditedModel model(golden("v3-groups"));
+    model.set("deepseek2.nextn_predict_layers", uint32_t{0x7FFFFFFE});
+    EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.nextn_predict_layers"));
+    model.set("deepseek2.block_count", uint32_t{0x7FFFFFFF});
+    EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.block_count"));
 }
 
 TEST_F(Claims, AnIndexerIsKnownAndSaid) {
