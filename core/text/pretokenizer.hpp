@@ -21,6 +21,7 @@ struct PretokenizerPatterns {
     std::vector<std::string> expressions;   // PCRE2 syntax, in order
     bool whole_words;                       // a piece that is itself a token is not merged step by step
     bool adds_bos;                          // default where the file does not say
+    bool nfc = false;                       // the text is brought into Normalization Form C before it is cut
 };
 
 // All that are known.

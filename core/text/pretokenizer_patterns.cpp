@@ -85,7 +85,7 @@ std::vector<PretokenizerPatterns> make_known() {
                    false,
                    false});
     all.push_back({"llama-bpe", {"llama3", "llama-v3"}, {contraction_family("\\p{N}{1,3}")}, true, true});
-    all.push_back({"qwen2", {"deepseek-r1-qwen"}, {contraction_family("\\p{N}")}, false, false});
+    all.push_back({"qwen2", {"deepseek-r1-qwen"}, {contraction_family("\\p{N}")}, false, false, true});
     return all;
 }
 

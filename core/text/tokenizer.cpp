@@ -4,6 +4,7 @@
 #include "core/base/text.hpp"
 #include "core/text/bpe.hpp"
 #include "core/text/byte_level.hpp"
+#include "core/text/nfc.hpp"
 #include "core/text/pretokenizer.hpp"
 #include "core/text/sentencepiece.hpp"
 #include "core/text/special_tokens.hpp"
@@ -121,6 +122,7 @@ struct Tokenizer::State {
     bool add_bos = false;
     bool add_eos = false;
     bool add_space_prefix = false;
+    bool nfc = false;
     std::optional<Pretokenizer> pretokenizer;
     std::optional<BytePairModel> pairs;
     std::optional<SentencePieceModel> pieces;
@@ -142,6 +144,7 @@ struct Tokenizer::State {
         if (byte_level) {
             const PretokenizerPatterns& patterns = find_pretokenizer(data.pre);
             default_bos = patterns.adds_bos;
+            nfc = patterns.nfc;
             // Files of Kimi-K2 may have no merges; its own code ranks a pair by the number of the token it makes.
             const bool ranks_are_ids = data.merges.empty() && patterns.name == "kimi-k2";
             if (data.merges.empty() && !ranks_are_ids)
@@ -210,9 +213,11 @@ struct Tokenizer::State {
                  "token",
                  byte);
         };
+        std::string buffer;
         while (!text.empty()) {
             const size_t valid = utf8_valid_prefix(text);
-            for (const std::string_view word : pretokenizer->split(text.substr(0, valid)))
+            const std::string_view given = text.substr(0, valid);
+            for (const std::string_view word : pretokenizer->split(nfc ? to_nfc(given, buffer) : given))
                 pairs->encode(word, out, missing);
             text.remove_prefix(valid);
             if (text.empty()) break;

@@ -42,6 +42,8 @@ STEPS = {
 }
 # These take a word that is a token as it is ("ignore_merges" of tokenizer.json; tiktoken does so always).
 WHOLE_WORDS = {"kimi-k2", "llama-bpe"}
+# These have a normalizer, NFC, in tokenizer.json.
+NFC_NAMES = {"qwen2"}
 
 
 def cut(name):

@@ -14,6 +14,7 @@ from pathlib import Path
 import sentencepiece
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
+from tokenizers.normalizers import NFC
 from tokenizers.pre_tokenizers import ByteLevel
 from tokenizers.trainers import BpeTrainer
 
@@ -49,6 +50,8 @@ def record_splits(all_texts):
 def bpe_tokenizer(vocabulary, merges, name):
     tokenizer = Tokenizer(BPE(vocab=vocabulary, merges=merges, ignore_merges=name in pipelines.WHOLE_WORDS))
     tokenizer.pre_tokenizer = pipelines.byte_level(name)
+    if name in pipelines.NFC_NAMES:
+        tokenizer.normalizer = NFC()
     return tokenizer
 
 
