@@ -122,7 +122,7 @@ constexpr Flag kFlags[] = {
     sampling("mirostat_tau"),
     sampling("mirostat_eta"),
     supported("samplers", "--samplers", Takes::kValue, "A;B;...", kGenerate, Group::kSampling,
-             "the samplers in order (penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p)"),
+             "the samplers in order (penalties, dry, top_n_sigma, top_k, typ_p, top_p, min_p, xtc, temperature, adaptive_p)"),
     supported("sampler-seq", "--sampler-seq --sampling-seq", Takes::kValue, "LETTERS", kGenerate, Group::kSampling,
              "as --samplers, a letter each (edskypmxta)"),
     supported("dry-sequence-breaker", "--dry-sequence-breaker", Takes::kValue, "TEXT", kGenerate, Group::kSampling,

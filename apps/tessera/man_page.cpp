@@ -35,6 +35,8 @@ std::string flags_of(Group group) {
 
 std::string man_page(std::string_view version) {
     std::string text = fmt::format(".TH TESSERA 1 \"\" \"tessera {}\" \"User Commands\"\n", plain(version));
+    // Spellings of flags are neither hyphenated nor spread over a line.
+    text += ".nh\n.ad l\n";
     text += ".SH NAME\ntessera, tessera\\-server \\- run large language models on CPUs and GPUs\n";
     text += ".SH SYNOPSIS\n";
     for (const CommandInfo& info : all_commands()) text += fmt::format(".B {}\n.br\n", plain(info.usage));
