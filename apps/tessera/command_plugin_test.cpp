@@ -235,15 +235,17 @@ class PluginTest {
                 if (!options_.devices.empty() && std::ranges::find(options_.devices, id) == options_.devices.end())
                     continue;
                 if (options_.kernels.empty() && (!subject_.owner || tried.layouts > 0)) {
-                    groups_.push_back({"device " + id, [this, i, id](size_t first) {
-                                           return device_words(subject_, i, id, "", first);
-                                       }});
+                    groups_.push_back({"device " + id,
+                                       [this, i, id](size_t first) { return device_words(subject_, i, id, "", first); },
+                                       id});
                 }
                 for (const TriedPlugin::Kernel& kernel : tried.kernels) {
                     if (kernel.kind != device->kind || !is_wanted(kernel.name)) continue;
-                    groups_.push_back({kernel.name + " on " + id, [this, i, id, name = kernel.name](size_t first) {
+                    groups_.push_back({kernel.name + " on " + id,
+                                       [this, i, id, name = kernel.name](size_t first) {
                                            return device_words(subject_, i, id, name, first);
-                                       }});
+                                       },
+                                       id});
                 }
             }
             if (!found) {
@@ -285,6 +287,8 @@ class PluginTest {
                 print(fmt::format("failed as expected: {} {}/{}: {}\n", name_, o.group, o.name, o.text));
             } else if (o.kind == Outcome::kNotChecked) {
                 print(fmt::format("not checked: {} {}/{}: {}\n", name_, o.group, o.name, o.text));
+            } else if (o.kind == Outcome::kNotRun) {
+                print(fmt::format("not run: {} {}/{}: {}\n", name_, o.group, o.name, o.text));
             } else if (options_.verbose) {
                 print(fmt::format("{} {} {}/{}{}{}\n", o.kind == Outcome::kPassed ? "passed" : "not claimed", name_,
                                   o.group, o.name, o.text.empty() ? "" : ": ", o.text));
@@ -311,7 +315,7 @@ int plugin_test_command(std::span<const std::string> words) {
                                                        : conformance::ExpectedFailures();
     const fs::path reference = reference_of(options);
     std::vector<conformance::PluginOutcome> results;
-    size_t failed = 0, passed = 0, skipped = 0, unchecked = 0;
+    size_t failed = 0, passed = 0, skipped = 0, unchecked = 0, not_run = 0;
     for (const fs::path& subject : options.subjects) {
         for (const fs::path& manifest : manifests_of(subject)) {
             results.push_back(PluginTest(options, manifest, reference).run(expected));
@@ -321,6 +325,7 @@ int plugin_test_command(std::span<const std::string> words) {
                       conformance::count(outcomes, Outcome::kExpectedFailure);
             skipped += conformance::count(outcomes, Outcome::kSkipped);
             unchecked += conformance::count(outcomes, Outcome::kNotChecked);
+            not_run += conformance::count(outcomes, Outcome::kNotRun);
         }
     }
     if (options.junit) {
@@ -328,8 +333,9 @@ int plugin_test_command(std::span<const std::string> words) {
         out << conformance::junit_xml(results);
         if (!out.flush()) fail(TSR_IO_ERROR, "{} cannot be written", options.junit->string());
     }
-    print(fmt::format("{} passed, {} failed, {} not claimed{}\n", passed, failed, skipped,
-                      unchecked > 0 ? fmt::format(", {} not checked", unchecked) : ""));
+    print(fmt::format("{} passed, {} failed, {} not claimed{}{}\n", passed, failed, skipped,
+                      unchecked > 0 ? fmt::format(", {} not checked", unchecked) : "",
+                      not_run > 0 ? ", others not run" : ""));
     return failed == 0 ? kExitDone : kExitFailed;
 }
 

@@ -24,13 +24,22 @@ class Reporter {
     void run(const std::string& name, Check&& check) {
         const auto is_part = [&](const std::string& text) { return name.find(text) != std::string::npos; };
         if (!setting_.cases.empty() && std::ranges::none_of(setting_.cases, is_part)) return;
-        if (next_++ < first_) return;
+        if (next_++ < first_ || stopped_) return;
         line("begin", name);
         const Verdict verdict = check();
         constexpr const char* kWords[] = {"pass", "fail", "skip"};
-        line(kWords[verdict.kind], verdict.text);
+        line(verdict.lost ? "lost" : kWords[verdict.kind], verdict.text);
+        stopped_ = verdict.lost;  // another process goes on, if it can open the device
     }
-    void end() { line("end", ""); }
+    // Whether cases can run on the device at all.
+    bool can_open(const tsr_device_provider& provider, const tsr_device_info& device) {
+        const std::string why = why_not_opened(provider, device);
+        if (!why.empty()) line("gone", why);
+        return why.empty();
+    }
+    void end() {
+        if (!stopped_) line("end", "");
+    }
 
   private:
     void line(const char* word, const std::string& text) {
@@ -46,6 +55,7 @@ class Reporter {
     const Setting& setting_;
     size_t first_, next_ = 0;
     int descriptor_;
+    bool stopped_ = false;
 };
 
 const tsr_device_provider& provider_of(const Setting& setting, uint32_t index) {
@@ -83,6 +93,7 @@ void run_device_cases(const Setting& setting, uint32_t index, const tsr_device_i
                       const tsr_device_info& peer, size_t first, int descriptor) {
     Reporter reporter(setting, first, descriptor);
     const tsr_device_provider& provider = provider_of(setting, index);
+    if (!reporter.can_open(provider, device)) return;
     if (!setting.owner) {
         for (const DeviceCheck& check : device_checks()) {
             reporter.run(check.name, [&] {
@@ -105,6 +116,7 @@ void run_device_kernel_cases(const Setting& setting, uint32_t index, const tsr_d
                              const std::string& kernel, size_t first, int descriptor) {
     Reporter reporter(setting, first, descriptor);
     const tsr_device_provider& provider = provider_of(setting, index);
+    if (!reporter.can_open(provider, device)) return;
     // Each case opens the device for itself. That one is open all the time keeps what the driver makes for the first.
     std::shared_ptr<const void> kept;
     for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {

@@ -549,9 +549,20 @@ Verdict check_device(const tsr_device_provider& provider, const tsr_device_info&
         if (check.applies && !check.applies(*device)) return {Verdict::kNotClaimed, "the device does not offer it"};
         check.run(*device, *second);
         return {};
+    } catch (const DeviceLost& error) {
+        return {Verdict::kFailed, error.what(), true};
     } catch (const std::exception& error) {
         return {Verdict::kFailed, error.what()};
     }
+}
+
+std::string why_not_opened(const tsr_device_provider& provider, const tsr_device_info& info) noexcept {
+    try {
+        if (why_not_matched(provider, info).empty()) Opened(provider, info);
+    } catch (const std::exception& error) {
+        return error.what();
+    }
+    return {};
 }
 
 std::shared_ptr<const void> keep_open(const tsr_device_provider& provider, const tsr_device_info& info) noexcept {
@@ -585,6 +596,8 @@ Verdict check_device_layout(const tsr_device_provider& provider, const tsr_devic
             compared = functions > 1 && !there.empty();
         });
         return {Verdict::kPassed, compared ? "" : "nothing to compare it with"};
+    } catch (const DeviceLost& error) {
+        return {Verdict::kFailed, error.what(), true};
     } catch (const std::exception& error) {
         return {Verdict::kFailed, error.what()};
     }
@@ -611,11 +624,15 @@ Verdict check_device_kernel(const Setting& setting, const tsr_device_provider& p
             try {
                 const Opened opened(provider, info);
                 run_on_device(*opened, info, kernel, of, node.node(), plan.workspace_bytes, layouts, wanted);
+            } catch (const DeviceLost& error) {
+                throw DeviceLost(layout_text(layouts) + ": " + error.what());
             } catch (const std::runtime_error& error) {
                 wrong(layout_text(layouts) + ": " + error.what());
             }
         }
         return {Verdict::kPassed, not_compared};
+    } catch (const DeviceLost& error) {
+        return {Verdict::kFailed, error.what(), true};
     } catch (const std::exception& error) {
         return {Verdict::kFailed, error.what()};
     }

@@ -20,6 +20,9 @@ std::span<const DeviceCheck> device_checks();
 Verdict check_device(const tsr_device_provider& provider, const tsr_device_info& info, const tsr_device_info& peer,
                      const DeviceCheck& check);
 
+// Why a device that the provider matches cannot be opened; empty if it can, or is not matched.
+std::string why_not_opened(const tsr_device_provider& provider, const tsr_device_info& info) noexcept;
+
 // Opens the device until what it returns is released; nullptr if it cannot be opened.
 std::shared_ptr<const void> keep_open(const tsr_device_provider& provider, const tsr_device_info& info) noexcept;
 

@@ -23,8 +23,17 @@ inline std::string text_of(const tsr_status* status) {
     return text;
 }
 
+// The device failed for good: what is done on it from now on fails for that alone.
+struct DeviceLost : std::runtime_error {
+    using std::runtime_error::runtime_error;
+};
+
 inline void take(const tsr_status* status, const std::string& function) {
-    if (status) wrong(function + " failed: " + text_of(status));
+    if (!status) return;
+    const bool lost = status->code == TSR_DEVICE_LOST;
+    const std::string text = function + " failed: " + text_of(status);
+    if (lost) throw DeviceLost(text);
+    wrong(text);
 }
 
 class Queue {

@@ -16,7 +16,8 @@ namespace tessera::conformance {
 // What a check came to.
 struct Verdict {
     enum Kind { kPassed, kFailed, kNotClaimed } kind = kPassed;
-    std::string text;  // why not; or what could not be compared
+    std::string text;   // why not; or what could not be compared
+    bool lost = false;  // failed because the device is lost: in this process all that follows fails, too
 };
 
 // What the kernels are told of the machine, and where layouts are looked for.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <set>
 
 namespace tessera::conformance {
 namespace {
@@ -66,15 +67,32 @@ std::string escaped(std::string_view text) {
 // The cases of a group, over as many children as it takes.
 class GroupRun {
   public:
-    GroupRun(const Group& group, std::chrono::milliseconds silence) : group_(group), silence_(silence) {}
+    // `lost`: devices on which nothing is to be run any more.
+    GroupRun(const Group& group, std::chrono::milliseconds silence, std::set<std::string>& lost)
+        : group_(group), silence_(silence), lost_devices_(lost) {}
 
     std::vector<Outcome> run() {
+        if (lost_devices_.contains(group_.device)) {
+            give_up("the device " + group_.device + " is lost");
+            return std::move(outcomes_);
+        }
         for (size_t deaths = 0; !ended_;) {
             const size_t before = next_;
             fault_.clear();
-            open_ = false;
+            open_ = lost_ = false;
+            gone_.clear();
             const ChildEnd end = run_child(group_.words(next_), silence_, [&](std::string_view line) { take(line); });
             if (ended_) break;
+            if (!gone_.empty() || lost_again_) {
+                lost_devices_.insert(group_.device);
+                if (outcomes_.empty()) {
+                    current_ = {Outcome::kFailed, group_.name, "start", "", 0};
+                    finish(Outcome::kFailed, gone_);
+                }
+                give_up(gone_.empty() ? "the device is lost again" : "the device cannot be opened any more: " + gone_);
+                break;
+            }
+            if (lost_) continue;
             std::string why = fault_.empty() ? "the process " + describe(end) : fault_;
             if (const std::string said = last_line(end.errors); fault_.empty() && !said.empty()) why += ": " + said;
             if (end.timed_out)
@@ -104,16 +122,29 @@ class GroupRun {
             open_ = true;
             ++next_;
         } else if (word == "pass") {
+            lost_last_ = false;
             finish(Outcome::kPassed, text);
         } else if (word == "skip") {
             finish(Outcome::kSkipped, text);
         } else if (word == "fail") {
             finish(Outcome::kFailed, text);
+        } else if (word == "lost") {
+            // Once is the case's own failure; twice in a row is that of the device.
+            lost_again_ = lost_last_ && open_;
+            finish(lost_again_ ? Outcome::kNotRun : Outcome::kFailed, text);
+            lost_ = lost_last_ = true;
+            return;
+        } else if (word == "gone") {
+            gone_ = text;
         } else if (word == "fault") {
             fault_ = text;
         } else if (word == "end") {
             ended_ = true;
         }
+    }
+    void give_up(const std::string& why) {
+        current_ = {Outcome::kNotRun, group_.name, "the rest", "", 0};
+        finish(Outcome::kNotRun, why);
     }
     void finish(Outcome::Kind kind, const std::string& text) {
         current_.kind = kind;
@@ -126,12 +157,16 @@ class GroupRun {
 
     const Group& group_;
     std::chrono::milliseconds silence_;
+    std::set<std::string>& lost_devices_;
     std::vector<Outcome> outcomes_;
     Outcome current_;
     Clock::time_point began_;
     std::string fault_;
     size_t next_ = 0;
     bool ended_ = false, open_ = false, open_was_ = false;
+    std::string gone_;  // why the child could not open the device
+    // The device was lost in this child, in the last case that was run on it, and in two in a row.
+    bool lost_ = false, lost_last_ = false, lost_again_ = false;
 };
 
 }  // namespace
@@ -155,8 +190,9 @@ bool ExpectedFailures::contains(std::string_view plugin, const Outcome& outcome)
 std::vector<Outcome> run_groups(const std::vector<Group>& groups, std::chrono::milliseconds silence,
                                 const std::function<void(const Group&, const std::vector<Outcome>&)>& done) {
     std::vector<Outcome> all;
+    std::set<std::string> lost;
     for (const Group& group : groups) {
-        std::vector<Outcome> outcomes = GroupRun(group, silence).run();
+        std::vector<Outcome> outcomes = GroupRun(group, silence, lost).run();
         done(group, outcomes);
         std::ranges::move(outcomes, std::back_inserter(all));
     }
@@ -165,7 +201,9 @@ std::vector<Outcome> run_groups(const std::vector<Group>& groups, std::chrono::m
 
 void apply(const ExpectedFailures& expected, std::string_view plugin, std::vector<Outcome>& outcomes) {
     for (Outcome& outcome : outcomes) {
-        if (outcome.kind == Outcome::kSkipped || outcome.kind == Outcome::kNotChecked) continue;
+        if (outcome.kind == Outcome::kSkipped || outcome.kind == Outcome::kNotChecked ||
+            outcome.kind == Outcome::kNotRun)
+            continue;
         if (!expected.contains(plugin, outcome)) continue;
         if (outcome.kind == Outcome::kFailed) {
             outcome.kind = Outcome::kExpectedFailure;
@@ -189,7 +227,7 @@ std::string junit_xml(const std::vector<PluginOutcome>& plugins) {
                std::to_string(count(plugin.outcomes, Outcome::kFailed)) + "\" skipped=\"" +
                std::to_string(count(plugin.outcomes, Outcome::kSkipped) +
                               count(plugin.outcomes, Outcome::kExpectedFailure) +
-                              count(plugin.outcomes, Outcome::kNotChecked)) +
+                              count(plugin.outcomes, Outcome::kNotChecked) + count(plugin.outcomes, Outcome::kNotRun)) +
                "\">\n";
         for (const Outcome& outcome : plugin.outcomes) {
             std::snprintf(number, sizeof number, "%.3f", outcome.seconds);
@@ -204,6 +242,7 @@ std::string junit_xml(const std::vector<PluginOutcome>& plugins) {
                     break;
                 case Outcome::kSkipped:
                 case Outcome::kNotChecked:
+                case Outcome::kNotRun:
                     xml += "><skipped message=\"" + escaped(outcome.text) + "\"/></testcase>\n";
                     break;
                 case Outcome::kExpectedFailure:

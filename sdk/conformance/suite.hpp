@@ -10,8 +10,9 @@
 namespace tessera::conformance {
 
 struct Outcome {
-    // kSkipped: the kernel does not claim the case. kNotChecked: no test covers this part of the plugin.
-    enum Kind { kPassed, kFailed, kSkipped, kExpectedFailure, kNotChecked } kind = kPassed;
+    // kSkipped: the kernel does not claim the case. kNotChecked: no test covers this part of the plugin. kNotRun: what
+    // failed before makes it pointless.
+    enum Kind { kPassed, kFailed, kSkipped, kExpectedFailure, kNotChecked, kNotRun } kind = kPassed;
     std::string group;  // "kernel matmul.q4_0", "layout", "device SIM0", "table"
     std::string name;   // of the case
     std::string text;   // why it failed or was skipped; of a pass what was not compared
@@ -34,10 +35,12 @@ class ExpectedFailures {
 struct Group {
     std::string name;
     std::function<std::vector<std::string>(size_t first)> words;
+    std::string device = {};  // on which they run; empty: on the CPU
 };
 
 // Runs each group in children. One that crashes or hangs fails its case, and another goes on with the next case; after
-// `kMaxDeaths` of a group the rest of it is given up. `done` is called after each group.
+// `kMaxDeaths` of a group the rest of it is given up. A device that is lost is one failure: another child goes on, and
+// where that cannot open the device, or loses it at once, nothing more is run on it. `done` is called after each group.
 constexpr size_t kMaxDeaths = 10;
 std::vector<Outcome> run_groups(const std::vector<Group>& groups, std::chrono::milliseconds silence,
                                 const std::function<void(const Group&, const std::vector<Outcome>&)>& done);

@@ -220,6 +220,41 @@ TEST(ShortNode, IsComputedByOneWorker) {
     EXPECT_EQ(outcome.out, run("fault_none").out);
 }
 
+Outcome test_of_lost(const std::string& way) {
+    return tessera({"plugin-test", folder_of(way), "--rig", TSR_RIG, "--timeout", "20"});
+}
+
+// A lost device is one failure, whatever is left to be run on it.
+TEST(LostDevice, IsOneFailure) {
+    const Outcome outcome = test_of_lost("lost_always");
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("enqueue failed: it is on fire"),
+                                   HasSubstr("not run: lost_device add.example_device on CUDA0/the rest: the device is "
+                                             "lost again"),
+                                   HasSubstr(" passed, 2 failed, "), HasSubstr(", others not run\n")))
+        << "one on each of the two devices";
+}
+
+TEST(LostDevice, IsOpenedAgainForOtherCases) {
+    const Outcome outcome = test_of_lost("lost_once");
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_THAT(outcome.out, AllOf(HasSubstr("add.example_device on CUDA0                 14 passed, 1 failed"),
+                                   testing::Not(HasSubstr("not run"))));
+}
+
+TEST(LostDevice, EndsAllThatWouldRunOnIt) {
+    const TemporaryFolder folder;
+    setenv("TSR_PLANTED_LOST", folder.file("lost").c_str(), 1);
+    const Outcome outcome = test_of_lost("lost_for_good");
+    unsetenv("TSR_PLANTED_LOST");
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_THAT(outcome.out,
+                AllOf(HasSubstr("on CUDA0/the rest: the device cannot be opened any more: open failed: it has "
+                                "burnt down"),
+                      HasSubstr("add.example_device on CUDA1/the rest: the device CUDA1 is lost"),
+                      HasSubstr(" passed, 2 failed, ")));
+}
+
 TEST(TriedPlugin, IsRememberedIfAProcessSurvivedIt) {
     const TemporaryFolder folder;
     setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);
