@@ -6,8 +6,10 @@
 #include <tessera/ops.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string_view>
 #include <utility>
 
@@ -164,21 +166,82 @@ class Placer {
     }
     uint64_t cache_of(size_t layer) const { return layer < room_.layer_cache.size() ? room_.layer_cache[layer] : 0; }
 
-    // Devices are filled with whole layers, one after another. False, with nothing placed, if not all find room.
+    // Devices are filled with whole layers, one after another, the embedding beside the first one if there is room.
+    // False, with nothing placed, if not all layers find room.
     bool whole_layers() {
-        const std::vector<LayerBytes> bytes = layer_bytes();
+        std::vector<LayerBytes> bytes = layer_bytes();
+        const StorageId embedding = embedding_beside_layers();
+        std::optional<std::vector<uint32_t>> found;
+        if (embedding) {
+            bytes[0].always += model_.storage(embedding).bytes;
+            found = assign_whole(bytes);
+            bytes[0].always -= model_.storage(embedding).bytes;
+            if (found) set(embedding, found->front());
+        }
+        if (!found) found = assign_whole(bytes);
+        if (!found) return false;
+        for (size_t layer = 0; layer < layers_; ++layer) put_layer(layer, (*found)[layer], bytes[layer].always);
+        return true;
+    }
+
+    // 0: it is placed already, is the output's matrix, or the CPU has a part of the layers in any case.
+    StorageId embedding_beside_layers() const {
+        const StorageId embedding = find_embedding(model_);
+        if (embedding == 0 || layers_ == 0 || !is_open(embedding) || in_layer(embedding) || asked_.caches_on_cpu)
+            return 0;
+        for (StorageId id = 1; id < model_.storage_count(); ++id) {
+            if (is_weight(id) && in_layer(id) && placement_.storage_device[id] == 0) return 0;
+        }
+        return embedding;
+    }
+
+    // The device of each layer, in Room::order.
+    std::optional<std::vector<uint32_t>> assign_whole(const std::vector<LayerBytes>& bytes) const {
+        std::optional<std::vector<uint32_t>> found = assign_within(bytes, std::numeric_limits<double>::infinity());
+        if (!found || room_.shape != Room::Shape::kBalanced) return found;
+        // The least time that can be kept to by all devices, by bisection.
+        double below = 0, enough = longest(*found);
+        for (int i = 0; i < 40 && below < 0.9999 * enough; ++i) {
+            const double limit = (below + enough) / 2;
+            if (auto better = assign_within(bytes, limit)) {
+                found = std::move(better);
+                enough = longest(*found);
+            } else {
+                below = limit;
+            }
+        }
+        return found;
+    }
+
+    double seconds_of(uint32_t device, size_t layer) const {
+        return room_.layer_seconds.empty() ? 0 : room_.layer_seconds[device][layer];
+    }
+
+    double longest(const std::vector<uint32_t>& device_of_layer) const {
+        std::vector<double> seconds(devices_.size());
+        for (size_t layer = 0; layer < layers_; ++layer)
+            seconds[device_of_layer[layer]] += seconds_of(device_of_layer[layer], layer);
+        return std::ranges::max(seconds);
+    }
+
+    std::optional<std::vector<uint32_t>> assign_within(const std::vector<LayerBytes>& bytes, double limit) const {
         std::vector<uint32_t> found(layers_, 0);
         std::vector<uint64_t> left = free_;
         size_t at = 0;
+        double spent = 0;
         for (size_t layer = 0; layer < layers_; ++layer) {
             const uint64_t wanted = bytes[layer].always + bytes[layer].experts;
-            while (at < room_.order.size() && left[room_.order[at]] < wanted) ++at;
-            if (at == room_.order.size()) return false;
+            while (at < room_.order.size() &&
+                   (left[room_.order[at]] < wanted || spent + seconds_of(room_.order[at], layer) > limit)) {
+                ++at;
+                spent = 0;
+            }
+            if (at == room_.order.size()) return std::nullopt;
             left[room_.order[at]] -= wanted;
+            spent += seconds_of(room_.order[at], layer);
             found[layer] = room_.order[at];
         }
-        for (size_t layer = 0; layer < layers_; ++layer) put_layer(layer, found[layer], bytes[layer].always);
-        return true;
+        return found;
     }
 
     // Each device gets so many neighbouring layers that all devices have room for the same share of their experts.
@@ -330,6 +393,14 @@ class Placer {
 };
 
 }  // namespace
+
+bool Placement::layers_on_devices(const Graph& model) const {
+    for (StorageId id = 1; id < model.storage_count(); ++id) {
+        const Storage& storage = model.storage(id);
+        if (storage.role == TSR_ROLE_WEIGHT && storage.layer >= 0 && storage_device[id] == 0) return false;
+    }
+    return true;
+}
 
 std::vector<bool> find_experts(const Graph& model) {
     std::vector<bool> experts(model.storage_count(), false);

@@ -20,6 +20,9 @@ struct Placement {
     std::vector<uint32_t> layer_device;    // a layer each; the last entry is for nodes past the last layer
     std::vector<std::string> notes;
 
+    // Whether every weight of a layer lies on another device than the CPU.
+    bool layers_on_devices(const Graph& model) const;
+
     uint32_t device_of_layer(int layer) const {
         return layer >= 0 && static_cast<size_t>(layer) < layer_device.size() ? layer_device[layer] : 0;
     }
@@ -35,9 +38,13 @@ struct Room {
     enum class Shape : uint8_t {
         kSpread,   // neighbouring layers on each device, as many as leave its share of the experts room beside them
         kStacked,  // on the first devices alone; the others hold experts
+        // Whole layers, as kSpread where all find room, but so that no device has longer to compute than it must:
+        // pieces of a prompt follow each other as fast as the device with most to do allows. By layer_seconds.
+        kBalanced,
     };
     Shape shape = Shape::kSpread;
-    std::vector<uint32_t> order;  // devices but the CPU, in the order in which they are filled
+    std::vector<std::vector<double>> layer_seconds;  // of a prompt's step, by device and layer
+    std::vector<uint32_t> order;                     // devices but the CPU, in the order in which they are filled
 };
 
 // Places weights whole: a stack of experts is one weight, but gate, up and down of a layer are three. Experts that find

@@ -174,6 +174,7 @@ StepTime step_time(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt)
 }
 
 double step_interval(const Plan& plan, uint32_t rows, uint32_t depth, bool prompt) {
+    if (plan.step.slots == 1) return step_time(plan, rows, depth, prompt).seconds;
     return StepClock(plan, rows, depth, prompt).interval();
 }
 
@@ -192,10 +193,23 @@ std::vector<Speed> predict(const Plan& plan) {
     return speeds;
 }
 
-double typical_seconds(const Plan& plan) {
-    const uint32_t rows = plan.options.max_rows, depth = plan.options.max_tokens / 2;
-    return step_time(plan, 1, depth, false).seconds +
-           kPromptShare * step_time(plan, rows, depth, rows >= plan.prompt_rows_from).seconds;
+TypicalUse typical_use(const Plan& plan) {
+    const uint32_t rows = plan.options.max_rows;
+    const auto at = [&](uint32_t depth) {
+        return TypicalUse::At{step_time(plan, 1, depth, false).seconds,
+                              step_interval(plan, rows, depth, rows >= plan.prompt_rows_from)};
+    };
+    return {at(0), at(plan.options.max_tokens)};
+}
+
+double prompt_seconds(const Plan& plan, const PlannedNode& planned) {
+    const int32_t range = working_range(plan.graph, plan.graph.nodes()[planned.node]);
+    if (range == TSR_RANGE_GENERATION_ROWS) return 0;
+    const NodeEstimate& e = planned.estimate;
+    const bool one_row = range == TSR_RANGE_OUTPUT_ROWS;
+    const double empty = one_row ? e.seconds_one_row : e.seconds_all_rows;
+    const double full = one_row ? e.seconds_one_row_full : e.seconds_all_rows_full;
+    return between(empty, std::max(empty, full), 0.5);
 }
 
 uint32_t rows_of_a_prompt(const Plan& plan) {

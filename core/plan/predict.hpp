@@ -44,9 +44,24 @@ struct Speed {
 };
 std::vector<Speed> predict(const Plan& plan);
 
-// Seconds of a typical use, to compare plans by: a token of generation, and a share of a prompt's step, half of
-// max_tokens being cached.
-double typical_seconds(const Plan& plan);
+// What a typical use takes, half of it with nothing cached and half with max_tokens cached: seconds of a token of
+// generation, and from one step of a long prompt to the next, of max_rows. Plans are compared by `seconds`, to which a
+// prompt's step counts with kPromptShare.
+struct TypicalUse {
+    struct At {
+        double generation = 0, prompt = 0;
+    };
+    At empty, full;
+
+    double seconds() const {
+        return (empty.generation + full.generation + kPromptShare * (empty.prompt + full.prompt)) / 2;
+    }
+};
+TypicalUse typical_use(const Plan& plan);
+
+// Seconds that a node takes in a step of a prompt, half of max_tokens being cached; 0 if it belongs to generation
+// alone.
+double prompt_seconds(const Plan& plan, const PlannedNode& planned);
 
 // From how many new rows on a sequence is better taken as a prompt (rows of TSR_RANGE_PROMPT_ROWS) than row by row as
 // generation is: where the two estimates meet, half of max_tokens being cached. At least 1; max_rows + 1 if never.

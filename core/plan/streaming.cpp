@@ -102,9 +102,12 @@ std::optional<uint32_t> rows_from(const Plan& plan, const StreamedNode& streamed
 
 class Streaming {
   public:
-    Streaming(Plan& plan, const Registry& registry) : plan_(plan), registry_(registry) {}
+    // `any_room`: as if devices had room for whatever is faster so.
+    Streaming(const Plan& plan, const Registry& registry, bool any_room)
+        : plan_(plan), registry_(registry), any_room_(any_room), bytes_(plan.devices.size()) {}
 
     void run() {
+        if (!plan_.options.stream_experts || plan_.devices.size() < 2) return;
         for (uint32_t i = 0; i < plan_.nodes.size(); ++i) {
             const PlannedNode& planned = plan_.nodes[i];
             const Node& node = plan_.graph.nodes()[planned.node];
@@ -112,6 +115,9 @@ class Streaming {
             if (auto best = best_device(i, node)) add(*best);
         }
     }
+
+    std::vector<StreamedNode> take_nodes() { return std::move(nodes_); }
+    const std::vector<uint64_t>& bytes() const { return bytes_; }
 
   private:
     std::optional<StreamedNode> best_device(uint32_t index, const Node& node) const {
@@ -172,23 +178,25 @@ class Streaming {
         const auto fits = [&](DeviceIndex device, uint64_t wanted) {
             const DeviceMemory& memory = plan_.memory[device];
             const uint64_t others = memory.allocated() - memory.streaming;
-            return checked_add(others, std::max(memory.streaming, wanted), "bytes for streaming") <=
+            return checked_add(others, std::max(bytes_[device], wanted), "bytes for streaming") <=
                    usable_bytes(plan_.devices, device);
         };
         return fits(0, host_layout(plan_, streamed).bytes) &&
-               fits(streamed.device, device_layout(plan_, streamed).bytes);
+               (any_room_ || fits(streamed.device, device_layout(plan_, streamed).bytes));
     }
 
     // One node is streamed at a time.
     void add(const StreamedNode& streamed) {
-        uint64_t &host = plan_.memory[0].streaming, &device = plan_.memory[streamed.device].streaming;
-        host = std::max(host, host_layout(plan_, streamed).bytes);
-        device = std::max(device, device_layout(plan_, streamed).bytes);
-        plan_.streamed.push_back(streamed);
+        bytes_[0] = std::max(bytes_[0], host_layout(plan_, streamed).bytes);
+        bytes_[streamed.device] = std::max(bytes_[streamed.device], device_layout(plan_, streamed).bytes);
+        nodes_.push_back(streamed);
     }
 
-    Plan& plan_;
+    const Plan& plan_;
     const Registry& registry_;
+    const bool any_room_;
+    std::vector<StreamedNode> nodes_;
+    std::vector<uint64_t> bytes_;  // by device
 };
 
 }  // namespace
@@ -295,7 +303,17 @@ double streamed_seconds(const Plan& plan, const StreamedNode& streamed, double r
 }
 
 void plan_streaming(Plan& plan, const Registry& registry) {
-    if (plan.options.stream_experts && plan.devices.size() > 1) Streaming(plan, registry).run();
+    Streaming streaming(plan, registry, false);
+    streaming.run();
+    plan.streamed = streaming.take_nodes();
+    for (DeviceIndex device = 0; device < plan.devices.size(); ++device)
+        plan.memory[device].streaming = streaming.bytes()[device];
+}
+
+std::vector<uint64_t> streaming_wish(const Plan& plan, const Registry& registry) {
+    Streaming streaming(plan, registry, true);
+    streaming.run();
+    return streaming.bytes();
 }
 
 }  // namespace tessera

@@ -52,8 +52,11 @@ StreamedGraph graph_of(const Plan& plan, const StreamedNode& streamed);
 // Seconds of a node that is streamed, in a step with so many of its rows.
 double streamed_seconds(const Plan& plan, const StreamedNode& streamed, double rows);
 
-// Fills Plan::streamed and the memory for it: nodes that are faster so for some number of rows up to max_rows, as far
-// as devices and the host have room that nothing else takes.
+// Fills Plan::streamed and the memory for it, anew: nodes that are faster so for some number of rows up to max_rows, as
+// far as devices and the host have room that nothing else takes.
 void plan_streaming(Plan& plan, const Registry& registry);
+
+// Bytes of each device that plan_streaming would take if devices had all room.
+std::vector<uint64_t> streaming_wish(const Plan& plan, const Registry& registry);
 
 }  // namespace tessera

@@ -1,0 +1,400 @@
+// Which placement to take: those that could be best are planned in full, and the best by estimate that fits is kept.
+#include "core/base/error.hpp"
+#include "core/base/text.hpp"
+#include "core/plan/assemble.hpp"
+#include "core/plan/fit.hpp"
+#include "core/plan/layer_seconds.hpp"
+#include "core/plan/layouts.hpp"
+#include "core/plan/lower.hpp"
+#include "core/plan/placement.hpp"
+#include "core/plan/predict.hpp"
+#include "core/plan/streaming.hpp"
+
+#include <algorithm>
+#include <optional>
+#include <set>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// The CPU and every device that a plugin owns.
+std::vector<const tsr_device_info*> usable_devices(const Registry& registry, const Hardware& hardware,
+                                                   std::vector<std::string>& notes) {
+    std::vector<const tsr_device_info*> devices;
+    for (const tsr_device_info* device : hardware.devices()) {
+        std::string why;
+        if (devices.empty() || registry.find_provider(*device, &why)) {
+            devices.push_back(device);
+        } else {
+            notes.push_back(fmt::format("{} ({}) is not used: {}", device->id, device->name,
+                                        why.empty() ? "no plugin owns devices of its kind" : why));
+        }
+    }
+    return devices;
+}
+
+// What devices are asked for beyond what they have, from `first` on.
+uint64_t excess_bytes(const Plan& plan, DeviceIndex first) {
+    uint64_t excess = 0;
+    for (DeviceIndex device = first; device < plan.devices.size(); ++device) {
+        const uint64_t needed = plan.memory[device].allocated(), usable = usable_bytes(plan.devices, device);
+        excess += needed - std::min(needed, usable);
+    }
+    return excess;
+}
+
+struct Candidate {
+    Placement placement;
+    Plan plan;
+    uint64_t excess = 0;         // of all devices
+    uint64_t device_excess = 0;  // of all but the CPU
+    TypicalUse use;
+
+    bool fits() const { return excess == 0; }
+
+    // What does not fit at all should at least fill the devices and no more, so that the CPU alone is to blame.
+    bool better_than(const Candidate& other) const {
+        // A gain that estimates cannot tell from nothing is not worth another arrangement.
+        constexpr double kWorthwhile = 0.995;
+        if (device_excess != other.device_excess) return device_excess < other.device_excess;
+        if (excess != other.excess) return excess < other.excess;
+        return use.seconds() < kWorthwhile * other.use.seconds();
+    }
+};
+
+class Best {
+  public:
+    void offer(Candidate candidate) {
+        if (!best_ || candidate.better_than(*best_)) best_ = std::move(candidate);
+    }
+    bool fits() const { return best_ && best_->fits(); }
+    Candidate take() { return std::move(*best_); }
+
+  private:
+    std::optional<Candidate> best_;
+};
+
+size_t count_layers(const Graph& model) {
+    int last = -1;
+    for (const Node& node : model.nodes()) last = std::max(last, node.layer);
+    return static_cast<size_t>(last + 1);
+}
+
+class Search {
+  public:
+    Search(const Graph& model, const Registry& registry, std::vector<const tsr_device_info*> devices,
+           const ScheduleOptions& options)
+        : model_(model),
+          registry_(registry),
+          devices_(std::move(devices)),
+          options_(options),
+          layers_(count_layers(model)),
+          layer_seconds_(devices_, layers_) {
+        for (DeviceIndex device = 1; device < devices_.size(); ++device) by_speed_.push_back(device);
+    }
+
+    Candidate run() {
+        if (devices_.size() == 1) return planned(place(model_, devices_, options_.placement, room_of({})));
+        Candidate found = search();
+        return options_.placement.first_fit ? std::move(found) : with_embedding(std::move(found));
+    }
+
+    // Bytes of routed experts that lie on the CPU, and of all.
+    uint64_t experts_on_cpu(const Placement& placement, uint64_t* all = nullptr) const {
+        const std::vector<bool> experts = find_experts(model_);
+        uint64_t bytes = 0;
+        for (StorageId id = 1; id < model_.storage_count(); ++id) {
+            if (!experts[id]) continue;
+            if (all) *all += model_.storage(id).bytes;
+            if (placement.storage_device[id] == 0) bytes += model_.storage(id).bytes;
+        }
+        return bytes;
+    }
+
+    const std::vector<const tsr_device_info*>& devices() const { return devices_; }
+
+  private:
+    Candidate search() {
+        const PlacementOptions& asked = options_.placement;
+        if (asked.gpu_layers >= 0) {
+            Room room = room_of({});
+            Candidate first = planned(place_as_asked(model_, devices_, asked, room));
+            room.layer_cache = cache_of(first.plan);  // the split counts it
+            return planned(place_as_asked(model_, devices_, asked, room));
+        }
+        sort_by_speed();
+        Best best;
+        std::set<size_t> counts = cannot_fit_ ? std::set<size_t>{by_speed_.size()} : device_counts();
+        for (auto at = counts.begin(); at != counts.end(); ++at) {
+            const std::vector<DeviceIndex> order(by_speed_.begin(), by_speed_.begin() + static_cast<ptrdiff_t>(*at));
+            const bool whole = fill(order, Room::Shape::kSpread, best);
+            if (cannot_fit_) {
+                if (asked.first_fit || *at == by_speed_.size()) return best.take();
+                best = {};
+                tried_.clear();
+                fill(by_speed_, Room::Shape::kSpread, best);
+                return best.take();
+            }
+            if (best.fits() && (asked.first_fit || !asked.tensor_split.empty())) return best.take();
+            if (*at == 0) continue;
+            fill(order, whole ? Room::Shape::kBalanced : Room::Shape::kStacked, best);
+            // The fewest that hold the whole model are worth finding, since each further one costs generation.
+            if (!whole && enough_ > 0 && *at >= enough_ && *at < by_speed_.size()) counts.insert(*at + 1);
+        }
+        if (asked.tensor_split.empty() && !cannot_fit_ && !asked.first_fit) {
+            without_the_fastest(best);
+            without_a_kind(best);
+        }
+        return best.take();
+    }
+
+    void without_a_kind(Best& best) {
+        for (const DeviceIndex left_out : by_speed_) {
+            std::vector<DeviceIndex> order = by_speed_;
+            std::erase_if(order, [&](DeviceIndex device) { return alike(*devices_[device], *devices_[left_out]); });
+            if (order.empty()) return;
+            const bool whole = fill(order, Room::Shape::kSpread, best);
+            fill(order, whole ? Room::Shape::kBalanced : Room::Shape::kStacked, best);
+        }
+    }
+
+    // A few slower devices that hold everything may do better than more faster and smaller ones.
+    void without_the_fastest(Best& best) {
+        for (size_t first = 1; first < by_speed_.size(); ++first) {
+            if (alike(*devices_[by_speed_[first]], *devices_[by_speed_[first - 1]])) continue;
+            const size_t enough = enough_from(first);
+            if (enough == 0) return;
+            for (size_t last = first + enough; last <= by_speed_.size(); ++last) {
+                const std::vector<DeviceIndex> order(by_speed_.begin() + static_cast<ptrdiff_t>(first),
+                                                     by_speed_.begin() + static_cast<ptrdiff_t>(last));
+                if (!fill(order, Room::Shape::kSpread, best)) continue;
+                fill(order, Room::Shape::kBalanced, best);
+                break;
+            }
+        }
+    }
+
+    // How many devices from that one on in by_speed_ have room for the weights of all layers; 0 if all do not.
+    size_t enough_from(size_t first) const {
+        uint64_t wanted = 0, room = 0;
+        for (StorageId id = 1; id < model_.storage_count(); ++id) {
+            if (model_.storage(id).role == TSR_ROLE_WEIGHT && model_.storage(id).layer >= 0)
+                wanted += model_.storage(id).bytes;
+        }
+        for (size_t at = first; at < by_speed_.size(); ++at) {
+            room += usable_bytes(devices_, by_speed_[at]);
+            if (room >= wanted) return at - first + 1;
+        }
+        return 0;
+    }
+
+    // By what a typical use takes if the device computes all layers, as if it had room for them.
+    void sort_by_speed() {
+        seconds_.assign(devices_.size(), 0);
+        const auto same = [&](DeviceIndex device) { return alike(*devices_[device], *devices_[1]); };
+        if (options_.placement.first_fit || std::ranges::all_of(by_speed_, same)) return;
+        for (const DeviceIndex device : by_speed_) {
+            for (DeviceIndex other = 1; other < device && seconds_[device] == 0; ++other) {
+                if (alike(*devices_[device], *devices_[other])) seconds_[device] = seconds_[other];
+            }
+            if (seconds_[device] > 0) continue;
+            Room room = room_of({device});
+            room.bytes[device] = UINT64_MAX;
+            const Candidate alone = planned(place(model_, devices_, options_.placement, room));
+            layer_seconds_.observe(alone.plan);
+            seconds_[device] = alone.use.seconds();
+            cannot_fit_ = cannot_fit_ || exceeds_all_memory(alone.plan);
+            if (cannot_fit_) return;
+        }
+        std::ranges::stable_sort(by_speed_, {}, [&](DeviceIndex device) { return seconds_[device]; });
+    }
+
+    // How many of the devices to try, the fastest first: as few as hold everything, all, those of each speed, and none
+    // where the host's memory is not much slower than theirs.
+    std::set<size_t> device_counts() {
+        std::set<size_t> counts{by_speed_.size()};
+        if (!options_.placement.tensor_split.empty()) return counts;
+        enough_ = enough_from(0);
+        if (enough_ > 0) counts.insert(enough_);
+        for (size_t i = 1; i < by_speed_.size(); ++i) {
+            if (!alike(*devices_[by_speed_[i]], *devices_[by_speed_[i - 1]])) counts.insert(i);
+        }
+        if (devices_[0]->memory_bandwidth > 0.5 * devices_[by_speed_.front()]->memory_bandwidth) counts.insert(0);
+        return counts;
+    }
+
+    Room room_of(const std::vector<DeviceIndex>& order) const {
+        Room room;
+        room.bytes.assign(devices_.size(), 0);
+        room.layer_cache = layer_cache_;
+        room.order.assign(order.begin(), order.end());
+        for (const DeviceIndex device : order) room.bytes[device] = usable_bytes(devices_, device);
+        return room;
+    }
+
+    // Whether no placement fits: weights for which the host has to allocate memory in this plan, or in any if it maps
+    // none, take as much wherever they lie.
+    bool exceeds_all_memory(const Plan& plan) const {
+        std::vector<bool> counted(plan.graph.storage_count(), false);
+        uint64_t bytes = 0, usable = 0;
+        for (const Instance& it : plan.instances) {
+            const bool may_be_mapped = it.mapped || (it.device != 0 && options_.map_weights);
+            if (it.storage == 0 || may_be_mapped || it.loading || counted[it.storage]) continue;
+            const Storage& storage = plan.graph.storage(it.storage);
+            if (storage.role != TSR_ROLE_WEIGHT || storage.derived) continue;
+            counted[it.storage] = true;
+            bytes += storage.bytes;
+        }
+        for (DeviceIndex device = 0; device < devices_.size(); ++device) usable += usable_bytes(devices_, device);
+        return bytes > usable;
+    }
+
+    // Fills the devices' memory. Where experts stay on the CPU that a card could compute for prompts, also with room
+    // left for them to be copied there. Whether the devices hold all layers.
+    bool fill(const std::vector<DeviceIndex>& order, Room::Shape shape, Best& all) {
+        std::vector<uint64_t> kept(devices_.size());
+        std::optional<Candidate> found = filled(order, shape, kept);
+        if (!found) return !order.empty();
+        const bool whole = !order.empty() && found->fits() && found->placement.layers_on_devices(model_);
+        if (!whole && found->fits() && !options_.placement.first_fit && !order.empty()) {
+            kept = streaming_wish(found->plan, registry_);
+            all.offer(std::move(*found));
+            if (std::ranges::none_of(order, [&](DeviceIndex device) { return kept[device] > 0; })) return false;
+            found = filled(order, shape, kept);
+            if (!found) return false;
+        }
+        all.offer(std::move(*found));
+        return whole;
+    }
+
+    // With `kept` bytes of each device left. The bytes of activations, workspaces and layouts are known only from the
+    // plan, so the room for weights and the plan are computed in alternation until they agree. Nothing if all that
+    // comes of it was planned before.
+    std::optional<Candidate> filled(const std::vector<DeviceIndex>& order, Room::Shape shape,
+                                    const std::vector<uint64_t>& kept) {
+        constexpr int kRounds = 5;
+        Room room = room_of(order);
+        room.shape = shape;
+        for (const DeviceIndex device : order) room.bytes[device] -= std::min(room.bytes[device], kept[device]);
+        std::optional<Candidate> best;
+        for (int round = 0; round < kRounds; ++round) {
+            if (shape == Room::Shape::kBalanced) room.layer_seconds = layer_seconds_.all();
+            Placement placement = place(model_, devices_, options_.placement, room);
+            if (!tried_.insert(placement.storage_device).second) break;
+            Candidate candidate = planned(std::move(placement));
+            layer_seconds_.observe(candidate.plan);
+            layer_cache_ = room.layer_cache = cache_of(candidate.plan);
+            bool changed = shape == Room::Shape::kBalanced;
+            for (const DeviceIndex device : order) {
+                const uint64_t needed =
+                    candidate.plan.memory[device].allocated() - candidate.plan.memory[device].streaming;
+                const uint64_t beside =
+                    kept[device] + needed - std::min(counted(candidate.placement, room, device), needed);
+                const uint64_t usable = usable_bytes(devices_, device), now = usable - std::min(usable, beside);
+                changed |= now != room.bytes[device];
+                room.bytes[device] = now;
+            }
+            const bool fits = candidate.fits();
+            cannot_fit_ = cannot_fit_ || (round == 0 && !fits && exceeds_all_memory(candidate.plan));
+            // Then it is enough that the devices are not to blame.
+            const bool is_enough = cannot_fit_ && (candidate.device_excess == 0 || options_.placement.first_fit);
+            if (!best || candidate.better_than(*best)) best = std::move(candidate);
+            if (is_enough) break;
+            if (!changed || (fits && options_.placement.first_fit)) break;
+        }
+        return best;
+    }
+
+    // Rows of the embedding are looked up on the CPU, which costs no memory of a card. But where cards compute all
+    // else, that copies twice to the first one, and a step that the host takes part in holds up the next: there the
+    // embedding goes to the card of the first layer, if it has room.
+    Candidate with_embedding(Candidate found) const {
+        const StorageId embedding = find_embedding(model_);
+        const DeviceIndex first = found.placement.device_of_layer(0);
+        if (embedding == 0 || first == 0 || found.device_excess > 0 || found.placement.storage_device[embedding] != 0 ||
+            found.placement.storage_rule[embedding] >= 0)
+            return found;
+        for (const PlannedNode& node : found.plan.nodes) {
+            if (node.device == 0 && found.plan.graph.nodes()[node.node].layer >= 0) return found;
+        }
+        Placement placement = found.placement;
+        placement.storage_device[embedding] = first;
+        Candidate moved = planned(std::move(placement));
+        const auto on_host = [](const PlannedNode& node) { return node.device == 0; };
+        const bool gains =
+            moved.device_excess == 0 && moved.excess <= found.excess && std::ranges::none_of(moved.plan.nodes, on_host);
+        return gains ? std::move(moved) : std::move(found);
+    }
+
+    // What the placement thinks that it puts on the device.
+    uint64_t counted(const Placement& placement, const Room& room, DeviceIndex device) const {
+        uint64_t bytes = 0;
+        for (StorageId id = 1; id < model_.storage_count(); ++id) {
+            if (model_.storage(id).role == TSR_ROLE_WEIGHT && placement.storage_device[id] == device)
+                bytes += model_.storage(id).bytes;
+        }
+        for (size_t layer = 0; layer < room.layer_cache.size(); ++layer) {
+            if (placement.layer_device[layer] == device) bytes += room.layer_cache[layer];
+        }
+        return bytes;
+    }
+
+    std::vector<uint64_t> cache_of(const Plan& plan) const {
+        std::vector<uint64_t> bytes(layers_, 0);
+        for (InstanceId id = 1; id < plan.instances.size(); ++id) {
+            const Storage& storage = plan.graph.storage(plan.instances[id].storage);
+            if (storage.role == TSR_ROLE_CACHE && storage.layer >= 0 && static_cast<size_t>(storage.layer) < layers_)
+                bytes[static_cast<size_t>(storage.layer)] += plan.instances[id].bytes;
+        }
+        return bytes;
+    }
+
+    Candidate planned(Placement placement) const {
+        LoweredGraph lowered = lower_graph(model_, placement, registry_, devices_, options_);
+        std::deque<ChosenNode> chosen =
+            choose_kernels(lowered, registry_, devices_, options_.pack_weights != PackWeights::kNever);
+        Plan plan = assemble(std::move(lowered), std::move(chosen), registry_, devices_, options_);
+        plan.prompt_rows_from = rows_of_a_prompt(plan);
+        Candidate candidate{std::move(placement), std::move(plan)};
+        if (!options_.placement.first_fit) plan_streaming(candidate.plan, registry_);
+        candidate.excess = excess_bytes(candidate.plan, 0);
+        candidate.device_excess = excess_bytes(candidate.plan, 1);
+        candidate.use = typical_use(candidate.plan);
+        return candidate;
+    }
+
+    const Graph& model_;
+    const Registry& registry_;
+    std::vector<const tsr_device_info*> devices_;
+    const ScheduleOptions& options_;
+    const size_t layers_;
+    LayerSeconds layer_seconds_;
+    std::vector<DeviceIndex> by_speed_;      // all but the CPU
+    std::vector<double> seconds_;            // of a typical use, by device; 0 where all are alike
+    size_t enough_ = 0;                      // of them, the fastest, that have room for all weights; 0: all have not
+    std::vector<uint64_t> layer_cache_;      // of the last plan
+    std::set<std::vector<uint32_t>> tried_;  // Placement::storage_device of what was planned
+    bool cannot_fit_ = false;                // the weights take more than all devices have together
+};
+
+}  // namespace
+
+Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options) {
+    std::vector<std::string> notes;
+    Search search(model, registry, usable_devices(registry, hardware, notes), options);
+    Candidate found = search.run();
+    Plan plan = std::move(found.plan);
+    plan.rules = placement_rules(model, found.placement, plan.devices);
+    notes.insert(notes.end(), hardware.notes().begin(), hardware.notes().end());
+    uint64_t all = 0;
+    const uint64_t on_cpu = search.experts_on_cpu(found.placement, &all);
+    if (plan.devices.size() > 1 && on_cpu > 0) {
+        notes.push_back(fmt::format("{} of {} of routed experts lie on the CPU", size_text(on_cpu), size_text(all)));
+    }
+    plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());
+    plan.notes.insert(plan.notes.end(), found.placement.notes.begin(), found.placement.notes.end());
+    return plan;
+}
+
+}  // namespace tessera
