@@ -105,7 +105,10 @@ void settle_vocabulary(VocabularyData& data) {
     drop_if_unknown(data.unk, "unknown_token_id", size, data.notes);
     drop_if_unknown(data.pad, "padding_token_id", size, data.notes);
     if (data.add_bos.value_or(false) && data.bos == kNoToken)
-        fail(TSR_CORRUPT_DATA, "tokenizer.ggml.add_bos_token is true, but there is no tokenizer.ggml.bos_token_id");
+        fail(TSR_CORRUPT_DATA,
+             "tokenizer.ggml.add_bos_token is true, but there is no tokenizer.ggml.bos_token_id: give it with "
+             "--override-kv "
+             "tokenizer.ggml.bos_token_id=int:N, or go without with tokenizer.ggml.add_bos_token=bool:false");
     if (data.add_eos.value_or(false) && data.eos == kNoToken)
         fail(TSR_CORRUPT_DATA, "tokenizer.ggml.add_eos_token is true, but there is no tokenizer.ggml.eos_token_id");
 }
