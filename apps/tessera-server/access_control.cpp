@@ -1,6 +1,7 @@
 #include "apps/tessera-server/access_control.hpp"
 
 #include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/crowd.hpp"
 #include "apps/tessera-server/http_text.hpp"
 #include "core/base/error.hpp"
 
@@ -162,7 +163,7 @@ Headers AccessControl::cors_headers(const HttpRequest& request) const {
 Sender AccessControl::sender_of(const HttpRequest& request) const {
     const std::scoped_lock lock(mutex_);
     const Key* const key = key_of(request);
-    if (!key) return {request.address, {}, settings_.client_limits};
+    if (!key) return {network_of(request.address), {}, settings_.client_limits};
     const std::string name = fmt::format("key {}", key->number);
     return {name, name, key->limits};
 }

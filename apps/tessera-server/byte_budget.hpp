@@ -46,6 +46,7 @@ class HeldBytes {
     }
 
     uint64_t bytes() const noexcept { return bytes_; }
+    uint64_t limit() const noexcept { return budget_->limit(); }  // of the budget
     bool add(uint64_t bytes) noexcept {
         if (!budget_->take(bytes)) return false;
         bytes_ += bytes;

@@ -145,7 +145,7 @@ std::optional<ApiError> ClientAccounts::refusal(const Account& account, uint32_t
                             std::min(static_cast<double>(wanted - allowed) * each, kLongestForPlace));
         }
     }
-    if (const double seconds = wait(account.requests, limits.requests_per_minute, 1); seconds > 0)
+    if (const double seconds = wait(account.requests, limits.requests_per_minute, answers); seconds > 0)
         return too_many(fmt::format("this client may send {} requests a minute", *limits.requests_per_minute), seconds);
     if (const double seconds = wait(account.tokens, limits.tokens_per_minute, std::max<uint64_t>(prompt_tokens, 1));
         seconds > 0)
@@ -164,7 +164,7 @@ std::unique_ptr<ClientAccounts::Ticket> ClientAccounts::admit(const std::string&
     }
     std::unique_ptr<Ticket> ticket(new Ticket(*this, client, answers, now));
     account.answers += answers;
-    take(account.requests, limits.requests_per_minute, 1);
+    take(account.requests, limits.requests_per_minute, answers);
     take(account.tokens, limits.tokens_per_minute, prompt_tokens);
     return ticket;
 }

@@ -18,8 +18,8 @@ namespace tessera::server {
 struct ClientLimits {
     std::optional<uint32_t> running;  // answers in steps at once; more of them wait
     std::optional<uint32_t> waiting;  // answers that wait; without `running`, beside as many as the server works on
-    std::optional<uint64_t> requests_per_minute;
-    std::optional<uint64_t> tokens_per_minute;  // of prompts and answers, cached ones included
+    std::optional<uint64_t> requests_per_minute;  // each of `n` answers is one
+    std::optional<uint64_t> tokens_per_minute;    // of prompts and answers, cached ones included
 
     bool operator==(const ClientLimits&) const = default;
 };

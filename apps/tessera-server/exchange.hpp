@@ -52,6 +52,10 @@ class Exchange {
 
     virtual const HttpRequest& request() const noexcept = 0;
 
+    // Called by who is about to read the body. False: the request was refused meanwhile and its body is gone; there is
+    // nothing to be done.
+    virtual bool begin_work() = 0;
+
     // The request's body has been read and is empty from now on: it counts among the memory that all requests share.
     virtual void drop_body() = 0;
 

@@ -35,6 +35,8 @@ std::string_view reason(unsigned status) {
             return "Content Too Large";
         case 415:
             return "Unsupported Media Type";
+        case 417:
+            return "Expectation Failed";
         case 421:
             return "Misdirected Request";
         case 429:

@@ -1,10 +1,11 @@
 #include "apps/tessera-server/json_fields.hpp"
 
 #include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/json_memory.hpp"
 #include "core/base/text.hpp"
 #include "core/text/utf8.hpp"
 
-#include <boost/json/parse.hpp>
+#include <boost/json/parser.hpp>
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
 
@@ -46,8 +47,13 @@ json::object parse_object(std::string_view body) {
     json::parse_options options;
     options.max_depth = kMaximumDepth;
     boost::system::error_code error;
-    json::value value = json::parse(json::string_view(body.data(), body.size()), error, {}, options);
+    const json::storage_ptr storage = JsonMemory::storage();
+    // What is not complete yet counts as well.
+    json::parser parser(storage, options);
+    parser.reset(storage);
+    parser.write(json::string_view(body.data(), body.size()), error);
     if (error) throw ApiError(400, fmt::format("the request's body is not JSON: {}", error.message()));
+    json::value value = parser.release();
     if (!value.is_object())
         throw ApiError(400, fmt::format("the request's body: expected a JSON object, found {}", shown(value)));
     if (written_members(body) != members_of(value))

@@ -7,6 +7,7 @@
 #include "apps/tessera-server/generation_api.hpp"
 #include "apps/tessera-server/http_text.hpp"
 #include "apps/tessera-server/info_api.hpp"
+#include "apps/tessera-server/json_memory.hpp"
 #include "apps/tessera-server/page.hpp"
 #include "apps/tessera-server/request_workers.hpp"
 #include "apps/tessera-server/text_api.hpp"
@@ -18,7 +19,10 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
+#include <fcntl.h>
+#include <malloc.h>
 #include <pthread.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -40,11 +44,24 @@ using Tcp = asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 
 struct Route {
+    enum class Work {
+        kNone,      // a look at the server's state
+        kText,      // parsing and tokenising, by a worker
+        kGenerate,  // the same and an answer by the engine
+    };
     bool needs_key = true;
-    bool on_worker = false;
-    bool limited = false;  // by what each client may use
+    Work work = Work::kNone;
+    bool always = false;  // answered where there is no place for others
     Handler handler;
 };
+
+constexpr uint32_t kReservedConnections = 64;
+constexpr size_t kSpareDescriptors = 8;
+// Of requests that have no use for it.
+constexpr uint64_t kUnusedBody = 64 << 10;
+constexpr uint64_t kLargeBody = 1 << 20;
+constexpr uint64_t kLeastJson = 128 << 20;  // bytes for parsed JSON
+constexpr uint64_t kBytesOfToken = 4;       // of a text that is not generated from
 
 // Endpoints that other servers have, of which clients should hear more than that they are not found.
 bool is_not_offered(std::string_view path) {
@@ -66,13 +83,16 @@ struct Server::State {
     void generate(std::string path, Generate make);
     void add(const std::string& method, const std::string& path, Route route);
 
-    std::optional<HttpResponse> check(const HttpRequest& request);
+    Admission check(const HttpRequest& request, bool reserved);
+    std::optional<HttpResponse> refusal(const HttpRequest& request, const Route* route, bool reserved);
     ServerStatus status() const;
     const Route* route_of(const HttpRequest& request) const;
     std::string path_of(const HttpRequest& request) const;
     void handle(const std::shared_ptr<Exchange>& exchange);
     void accept();
-    bool make_room();
+    void accepted(Tcp::socket socket);
+    void keep_spares();
+    void give_memory_back();
     void tick();
     void wait_for_signal();
     void begin_draining();
@@ -84,8 +104,9 @@ struct Server::State {
     AccessControl access;
     ClientAccounts accounts;
     AccessLog log_file;
+    ByteBudget json_memory;
+    std::vector<int> spares;  // descriptors, so that /health is answered where all others are in use
     ConnectionContext context;
-    uint64_t closed_for_others = 0;  // connections
     asio::io_context io{1};
     Tcp::acceptor acceptor{io};
     asio::steady_timer retry{io}, timer{io};
@@ -99,6 +120,7 @@ struct Server::State {
     // it.
     std::list<std::weak_ptr<Exchange>> unanswered;
     bool draining = false, ended = false;
+    std::atomic<bool> freed_large{false};  // by workers
     Clock::time_point drain_until;
     RequestWorkers workers;
     std::thread thread;
@@ -110,12 +132,14 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
       name(std::move(model_name)),
       access(given),
       log_file(given.access_log),
-      context{settings,
-              [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
-              [this](const HttpRequest& request) { return check(request); },
-              log_file,
-              ByteBudget(given.held_bytes),
-              ByteBudget(given.held_bytes)} {
+      json_memory(std::max(given.held_bytes, kLeastJson)),
+      context{settings, [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
+              [this](const HttpRequest& request, bool reserved) { return check(request, reserved); }, log_file,
+              Crowd({.connections = given.connections,
+                     .of_network = given.network_connections,
+                     .reserved = kReservedConnections,
+                     .body_bytes = given.held_bytes,
+                     .unread_bytes = given.held_bytes})} {
     boost::system::error_code error;
     Tcp::resolver resolver(io);
     const auto found = resolver.resolve(settings.host, std::to_string(settings.port),
@@ -139,6 +163,7 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
     add_routes();
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals.add(signal);
     wait_for_signal();
+    keep_spares();
     accept();
     tick();
     thread = std::thread([this] {
@@ -158,7 +183,12 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
 void Server::State::accept() {
     acceptor.async_accept([this](const boost::system::error_code& error, Tcp::socket socket) {
         if (error == asio::error::operation_aborted) return;
-        if (error == asio::error::no_descriptors && make_room()) return accept();
+        if (error == asio::error::no_descriptors && !spares.empty()) {
+            close(spares.back());
+            spares.pop_back();
+            return accept();
+        }
+        if (error == asio::error::no_descriptors && context.crowd.make_room()) return accept();
         if (error) {
             // Others may be closed meanwhile.
             retry.expires_after(std::chrono::milliseconds(100));
@@ -168,15 +198,26 @@ void Server::State::accept() {
             return;
         }
         accept();  // first, so that a connection that fails is the only one
-        if (context.open < settings.connections || make_room()) serve_connection(std::move(socket), context);
+        accepted(std::move(socket));
     });
 }
 
-// Who sends no request takes nobody's place.
-bool Server::State::make_room() {
-    if (!close_longest_arriving(context)) return false;
-    ++closed_for_others;
-    return true;
+void Server::State::accepted(Tcp::socket socket) {
+    boost::system::error_code error;
+    const Tcp::endpoint remote = socket.remote_endpoint(error);
+    if (error) return;  // it has gone
+    const bool full = spares.size() < kSpareDescriptors;
+    const auto place = context.crowd.place_for(network_of(remote.address().to_string()), full);
+    keep_spares();
+    serve_connection(std::move(socket), context, place == Crowd::Place::kReserved);
+}
+
+void Server::State::keep_spares() {
+    while (spares.size() < kSpareDescriptors) {
+        const int spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
+        if (spare < 0) return;
+        spares.push_back(spare);
+    }
 }
 
 void Server::State::tick() {
@@ -184,6 +225,8 @@ void Server::State::tick() {
     timer.async_wait([this](const boost::system::error_code& cancelled) {
         if (cancelled) return;
         tick();
+        keep_spares();
+        give_memory_back();
         const std::scoped_lock lock(mutex);
         std::erase_if(answers, [](const auto& weak) { return weak.expired(); });
         for (const auto& weak : answers) {
@@ -195,6 +238,13 @@ void Server::State::tick() {
             changed.notify_all();
         }
     });
+}
+
+// What large requests and answers were made of; libraries keep it for later ones, which may be of other sizes.
+void Server::State::give_memory_back() {
+    if (!std::exchange(context.freed_large, false) && !freed_large.exchange(false)) return;
+    // By a worker, since it takes a while; that of this second's frees again at the next.
+    workers.post({}, 0, [] { malloc_trim(0); });
 }
 
 void Server::State::wait_for_signal() {
@@ -247,8 +297,14 @@ const Route* Server::State::route_of(const HttpRequest& request) const {
 }
 
 // By the header alone, before a body is read.
-std::optional<HttpResponse> Server::State::check(const HttpRequest& request) {
+Admission Server::State::check(const HttpRequest& request, bool reserved) {
     const Route* const route = route_of(request);
+    Admission admission{refusal(request, route, reserved), access.sender_of(request).client, kUnusedBody};
+    if (route && route->work != Route::Work::kNone) admission.body_bytes = settings.body_bytes;
+    return admission;
+}
+
+std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, const Route* route, bool reserved) {
     const bool asks = request.method == "OPTIONS";  // a browser, before the request itself
     if (auto refusal = access.refusal(request, !asks && (!route || route->needs_key))) return refusal;
     if (asks) {
@@ -281,7 +337,12 @@ std::optional<HttpResponse> Server::State::check(const HttpRequest& request) {
         if (!type || lower_case(std::string_view(*type).substr(0, type->find_first_of("; \t"))) != "application/json")
             return to_response(ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type"));
     }
-    if (const auto model = route->limited ? host.peek() : nullptr) {
+    if (reserved && !route->always) {
+        ApiError error(503, "there are more connections than the server serves at once", {}, "overloaded");
+        error.retry_after = 1;
+        return to_response(error);
+    }
+    if (const auto model = route->work != Route::Work::kNone ? host.peek() : nullptr) {
         const Sender sender = access.sender_of(request);
         if (const auto refused = accounts.refusal(sender.client, sender.limits, model->engine->max_sequences())) {
             HttpResponse response = to_response(*refused);
@@ -293,22 +354,35 @@ std::optional<HttpResponse> Server::State::check(const HttpRequest& request) {
 }
 
 void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
-    const Route* const route = route_of(exchange->request());
-    exchange->set_headers(access.cors_headers(exchange->request()));
-    if (!route->on_worker) return route->handler(exchange);
+    const HttpRequest& request = exchange->request();
+    const Route* const route = route_of(request);
+    exchange->set_headers(access.cors_headers(request));
+    if (route->work == Route::Work::kNone) return route->handler(exchange);
+    const Sender sender = access.sender_of(request);
+    // An answer by the engine gets its own when its prompt is known.
+    std::shared_ptr<ClientAccounts::Ticket> ticket;
+    if (const auto model = route->work == Route::Work::kText ? host.peek() : nullptr)
+        ticket = accounts.admit(sender.client, sender.limits, model->engine->max_sequences(), 1,
+                                request.body.size() / kBytesOfToken);
     {
         const std::scoped_lock lock(mutex);
         unanswered.push_back(exchange);
     }
-    const HttpRequest& request = exchange->request();
-    workers.post(access.sender_of(request).client, request.body.size(), [exchange, route] {
+    workers.post(sender.client, request.body.size(), [this, exchange, route, ticket]() mutable {
+        if (!exchange->begin_work()) return;
+        const bool large = exchange->request().body.size() > kLargeBody;
         try {
+            const JsonMemory::Scope counted(large ? &json_memory : nullptr);
             route->handler(exchange);
         } catch (...) {
             const ApiError error = current_api_error();
             exchange->note({0, 0, 0, 0, error.code().empty() ? "refused" : error.code()});
+            // The client's place is free before it hears of it.
+            ticket.reset();
+            exchange->drop_body();
             exchange->respond(to_response(error));
         }
+        if (large) freed_large = true;
     });
 }
 
@@ -317,19 +391,24 @@ void Server::State::add(const std::string& method, const std::string& path, Rout
 }
 
 void Server::State::get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make) {
-    add("GET", path, {needs_key, false, false, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
-                          exchange->respond(make(exchange->request()));
-                      }});
+    add("GET", path,
+        {needs_key, Route::Work::kNone, path.ends_with("/health"),
+         [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
+             exchange->respond(make(exchange->request()));
+         }});
 }
 
 void Server::State::post(std::string path, std::function<HttpResponse(const HttpRequest&)> make) {
-    add("POST", path, {true, true, false, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
-                           exchange->respond(make(exchange->request()));
-                       }});
+    add("POST", path,
+        {true, Route::Work::kText, false, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
+             HttpResponse response = make(exchange->request());
+             exchange->drop_body();
+             exchange->respond(std::move(response));
+         }});
 }
 
 void Server::State::generate(std::string path, Generate make) {
-    add("POST", path, {true, true, true, [this, make](const std::shared_ptr<Exchange>& exchange) {
+    add("POST", path, {true, Route::Work::kGenerate, false, [this, make](const std::shared_ptr<Exchange>& exchange) {
                            const auto answering =
                                make(exchange, host.model(), access.sender_of(exchange->request()), accounts);
                            const std::scoped_lock lock(mutex);
@@ -375,8 +454,13 @@ void Server::State::add_routes() {
 
 // On the thread of I/O.
 ServerStatus Server::State::status() const {
-    return {context.open,          closed_for_others,  context.requests,  context.bodies.used(),
-            context.unread.used(), accounts.refused(), log_file.dropped()};
+    return {static_cast<uint32_t>(context.crowd.size()),
+            context.crowd.sent_away(),
+            context.requests,
+            context.crowd.held_bodies(),
+            context.crowd.unread().used(),
+            accounts.refused(),
+            log_file.dropped()};
 }
 
 Server::Server(const ServerSettings& settings, ModelHost& host, std::string name)
@@ -386,6 +470,7 @@ Server::~Server() {
     state_->workers.stop();
     state_->io.stop();
     state_->thread.join();
+    for (const int spare : state_->spares) close(spare);
 }
 
 uint16_t Server::port() const noexcept {

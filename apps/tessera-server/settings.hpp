@@ -31,8 +31,10 @@ struct ServerSettings {
     uint32_t waiting_requests = 256;  // of all clients, until the next is refused with 429
     uint64_t waiting_tokens = 1 << 22;
     uint32_t connections = 4096;
+    uint32_t network_connections = 1024;  // of these, from one address; see network_of()
     uint64_t body_bytes = 64ull << 20;
-    uint64_t held_bytes = 256ull << 20;    // of all requests' bodies; the same of answers that clients have not read
+    uint64_t held_bytes =
+        256ull << 20;  // of all requests' bodies; of answers that clients have not read; of parsed JSON
     std::chrono::seconds header_time{30};  // until a request's header has been read
     std::chrono::seconds idle_time{300};   // until a connection without a request is closed
     std::chrono::seconds write_time{600};  // that a client may take to accept what is written (--timeout)

@@ -101,6 +101,11 @@ class Generator {
 
     size_t waiting() const noexcept { return queue_.size(); }
     uint64_t waiting_tokens() const noexcept { return queue_.cost(); }
+    // Calls `see(client, requests, tokens)` for each client that has some.
+    template <typename See>
+    void each_waiting_client(See see) const {
+        queue_.each_client(see);
+    }
     size_t active() const noexcept { return active_.size(); }
     uint32_t piece_rows() const noexcept { return piece_rows_; }
     const PrefixTree& prefixes() const noexcept { return tree_; }

@@ -39,22 +39,40 @@ RequestId Service::submit(std::vector<Request> requests) {
     const std::scoped_lock lock(mutex_);
     if (closed_) fail(TSR_CANCELLED, "no more requests are accepted");
     if (status_.lost) fail(TSR_DEVICE_LOST, "nothing can be computed any more: {}", status_.last_error);
-    const size_t waiting = status_.waiting + inbox_.size();
-    const uint64_t waiting_tokens = status_.waiting_tokens + inbox_tokens_;
-    const bool full = waiting >= options_.waiting_requests ||
-                      (waiting > 0 && (requests.size() > options_.waiting_requests - waiting ||
-                                       waiting_tokens + tokens > options_.waiting_tokens));
-    if (full) {
+    const std::string& client = requests.front().client;
+    if (!has_room(client, {requests.size(), tokens})) {
         const GeneratorCounters& c = status_.counters;
         const double each = c.finished ? c.busy_seconds / static_cast<double>(c.finished) : 1;
-        throw QueueFull(fmt::format("{} requests with {} tokens wait already", waiting, waiting_tokens),
+        throw QueueFull(fmt::format("{} requests with {} tokens wait already", status_.waiting + inbox_.size(),
+                                    status_.waiting_tokens + inbox_tokens_),
                         std::clamp(each, 1.0, 60.0));
     }
+    Waiting& own = inbox_by_client_[client];
+    own.requests += requests.size();
+    own.tokens += tokens;
     const RequestId first = next_id_;
     for (Request& request : requests) inbox_.emplace_back(next_id_++, std::move(request));
     inbox_tokens_ += tokens;
     changed_.notify_one();
     return first;
+}
+
+// With mutex_ held.
+bool Service::has_room(const std::string& client, const Waiting& more) const {
+    const Waiting all{status_.waiting + inbox_.size(), status_.waiting_tokens + inbox_tokens_};
+    if (all.requests == 0) return true;
+    const Waiting limit{options_.waiting_requests, options_.waiting_tokens};
+    if (all.requests + more.requests <= limit.requests && all.tokens + more.tokens <= limit.tokens) return true;
+    Waiting own = more;
+    for (const auto* clients : {&status_.waiting_by_client, &inbox_by_client_}) {
+        if (const auto found = clients->find(client); found != clients->end()) {
+            own.requests += found->second.requests;
+            own.tokens += found->second.tokens;
+        }
+    }
+    const size_t left = 2 * limit.requests - std::min(all.requests, 2 * limit.requests);
+    const uint64_t tokens_left = 2 * limit.tokens - std::min(all.tokens, 2 * limit.tokens);
+    return left > 0 && own.requests <= std::max<size_t>(left / 2, 1) && own.tokens <= tokens_left;
 }
 
 void Service::cancel(RequestId id) {
@@ -101,6 +119,11 @@ void Service::take_inbox() {
         // They wait until the next status says otherwise.
         status_.waiting += inbox.size();
         status_.waiting_tokens += std::exchange(inbox_tokens_, 0);
+        for (const auto& [client, more] : std::exchange(inbox_by_client_, {})) {
+            Waiting& own = status_.waiting_by_client[client];
+            own.requests += more.requests;
+            own.tokens += more.tokens;
+        }
         cancelled.swap(cancelled_);
         stopped = stopped_;
     }
@@ -115,6 +138,9 @@ void Service::publish() {
     status.running = generator_.states();
     status.waiting = generator_.waiting();
     status.waiting_tokens = generator_.waiting_tokens();
+    generator_.each_waiting_client([&](const std::string& client, size_t requests, uint64_t tokens) {
+        status.waiting_by_client[client] = {requests, tokens};
+    });
     const PagedCache& cache = engine_.cache();
     status.pages = cache.page_count();
     status.free_pages = cache.free_pages();

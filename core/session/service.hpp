@@ -6,6 +6,8 @@
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
+#include <functional>
+#include <map>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -16,8 +18,15 @@ namespace tessera::session {
 
 struct ServiceOptions {
     GeneratorOptions generator;  // on_step and contain_errors are the service's
+    // Of all clients, until the queue is full; as much again is for those who have little of it, see Service::submit().
     size_t waiting_requests = 256;
     uint64_t waiting_tokens = 1 << 22;  // as FairQueue::cost
+};
+
+// What waits, of one client or of all.
+struct Waiting {
+    size_t requests = 0;
+    uint64_t tokens = 0;
 };
 
 // The queue is full; nothing is wrong with the request.
@@ -37,6 +46,7 @@ struct ServiceStatus {
     std::vector<RequestState> running;
     size_t waiting = 0;  // requests
     uint64_t waiting_tokens = 0;
+    std::map<std::string, Waiting, std::less<>> waiting_by_client;
     uint32_t pages = 0, free_pages = 0;
     uint64_t prefix_pages = 0, evictable_pages = 0, evictions = 0;
     uint32_t piece_rows = 0;
@@ -60,8 +70,10 @@ class Service {
     // Throws QueueFull, or what Generator::add throws; Error(TSR_CANCELLED) after close(), Error(TSR_DEVICE_LOST) once
     // a device is lost.
     RequestId submit(Request request);
-    // All of them or, if it throws, none; at least one. Their ids follow each other; the first is returned. Where
-    // nothing waits, there is room for any number.
+    // All of them or, if it throws, none; at least one, all of one client. Their ids follow each other; the first is
+    // returned. Where nothing waits, there is room for any number. In a full queue there is room for one request of
+    // each client that has none in it, and for half of what is left of the second half of the queue: so nobody's many
+    // requests take the last place of another.
     RequestId submit(std::vector<Request> requests);
 
     // Ends a request with kCancelled: at the next node of the step if that works for requests alone that have been
@@ -76,6 +88,7 @@ class Service {
     ServiceStatus status() const;
 
   private:
+    bool has_room(const std::string& client, const Waiting& more) const;
     void take_inbox();
     void publish();
     // With mutex_ held: ends the step early if nobody waits for it any more.
@@ -87,6 +100,7 @@ class Service {
     std::condition_variable changed_;
     std::vector<std::pair<RequestId, Request>> inbox_;
     uint64_t inbox_tokens_ = 0;
+    std::map<std::string, Waiting, std::less<>> inbox_by_client_;
     std::set<RequestId> cancelled_;
     std::vector<RequestId> stepping_;  // requests of the step that runs
     bool closed_ = false, stopped_ = false;

@@ -88,8 +88,9 @@ class Access(unittest.TestCase):
                     self.assertEqual(answer["error"]["type"], "rate_limit_error")
                     self.assertIn("1 tokens a minute", answer["error"]["message"])
                     self.assertGreater(int(server.headers["Retry-After"]), 60)
-                # What generates nothing is not limited, nor are other keys.
-                self.assertEqual(server.request("POST", "/tokenize", {"content": "x"}, {"Authorization": "Bearer one"})[0], 200)
+                # So is what generates nothing; other keys are not.
+                self.assertEqual(server.request("POST", "/tokenize", {"content": "x"}, {"Authorization": "Bearer one"})[0], 429)
+                self.assertEqual(server.request("POST", "/tokenize", {"content": "x"}, {"Authorization": "Bearer two"})[0], 200)
                 self.assertEqual(ask("two")[0], 200)
                 # Two at once, one of which waits.
                 self.assertEqual(ask("two", n=2)[0], 200)
@@ -97,7 +98,7 @@ class Access(unittest.TestCase):
                 self.assertEqual(ask("three")[0], 200)
                 self.assertEqual(ask("three", n=2)[0], 400)
                 metrics = server.request("GET", "/metrics", None, {"Authorization": "Bearer two"})[1].decode()
-                self.assertIn("tessera_requests_limited_total 2\n", metrics)
+                self.assertIn("tessera_requests_limited_total 3\n", metrics)
 
     def test_limits_that_are_none(self):
         for flags in (("--client-limits", "speed=1"), ("--client-limits", "running=0")):

@@ -13,6 +13,7 @@ namespace json = boost::json;
 class Received final : public Exchange {
   public:
     const HttpRequest& request() const noexcept override { return request_; }
+    bool begin_work() override { return true; }
     void drop_body() override {}
     void set_headers(Headers) override {}
     void respond(HttpResponse response) override { answer = std::move(response.body); }

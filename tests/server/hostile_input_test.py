@@ -259,8 +259,10 @@ class Memory(unittest.TestCase):
             first = begin(3 * mebibyte)
             second = begin(3 * mebibyte, b"Transfer-Encoding: chunked\r\n", lambda data: b"%x\r\n%s\r\n" % (len(data), data))
             server.wait_for_metric("http_body_bytes", lambda value: value > 5.9 * mebibyte)
+            # Of one client the slowest goes.
+            time.sleep(1)
             third = begin(5 * mebibyte // 2)
-            answer = third.recv(65536)
+            answer = first.recv(65536)
             self.assertIn(b" 503 ", answer)
             self.assertIn(b"Retry-After: ", answer)
             self.assertIn(b'"code":"overloaded"', answer)
@@ -285,8 +287,9 @@ class Memory(unittest.TestCase):
             head = self.HEAD.replace(b"tokenize", b"detokenize")
             connection.sendall(head + b"Content-Length: %d\r\n\r\n" % len(tokens) + tokens)
             server.wait_for_metric("http_unread_bytes", lambda value: value > 11 * mebibyte)
-            status, answer = server.request("POST", "/detokenize", tokens)
-            self.assertEqual((status, answer["error"]["code"]), (503, "overloaded"))
+            # Whoever does not read goes.
+            self.assertEqual(server.request("POST", "/detokenize", tokens)[0], 200)
+            server.wait_for_metric("http_unread_bytes", lambda value: value < mebibyte)
             self.assertEqual(server.request("POST", "/detokenize", {"tokens": piece})[0], 200)
             connection.close()
             server.wait_for_metric("http_unread_bytes", lambda value: value == 0)
