@@ -179,7 +179,10 @@ int start(std::span<const std::string> given) {
     } catch (const UsageError& error) {
         throw UsageError(arguments.as_typed(error.what()));
     } catch (const Error& error) {
-        throw Error(error.code(), arguments.as_typed(error.what()));
+        const std::string message = arguments.as_typed(error.what());
+        const bool of_flag = error.code() == TSR_NOT_FOUND || error.code() == TSR_INVALID_ARGUMENT;
+        if (of_flag && std::string_view(error.what()).starts_with('-')) throw UsageError(message);
+        throw Error(error.code(), message);
     }
 }
 

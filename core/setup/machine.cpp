@@ -30,7 +30,13 @@ Config read_configuration(const CommonSettings& settings) {
 }
 
 void apply(const DeviceChoice& choice, Hardware& hardware) {
-    if (choice.gpus) hardware.keep_gpus(*choice.gpus);
+    if (choice.gpus) {
+        try {
+            hardware.keep_gpus(*choice.gpus);
+        } catch (const Error& error) {
+            fail(error.code(), "-dev: {}", error.what());
+        }
+    }
     if (choice.only && hardware.devices().size() > 1) {
         const auto gpus = hardware.devices().subspan(1);
         if (*choice.only >= gpus.size()) {
@@ -179,6 +185,17 @@ void check_plugins(const Registry& registry) {
          any ? "no plugin that can be used was" : "no plugins", folders);
 }
 
+void check_devices(const std::vector<TensorRule>& rules, const Hardware& hardware) {
+    for (const TensorRule& rule : rules) {
+        if (hardware.find(rule.device)) continue;
+        std::string ids;
+        for (const tsr_device_info* device : hardware.devices())
+            ids += fmt::format("{}{}", ids.empty() ? "" : ", ", device->id);
+        fail(TSR_NOT_FOUND, "-ot {}={}: names a device that is not here; there are: {}", printable(rule.pattern, 60),
+             printable(rule.device, 60), ids);
+    }
+}
+
 }  // namespace
 
 Machine::Machine(const CommonSettings& settings, const std::optional<fs::path>& rig, uint32_t threads, NumaMode numa)
@@ -227,6 +244,7 @@ std::string unknown_key_line(const std::string& key, const gguf::GgufFile& file)
 
 std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine) {
     check_plugins(machine.registry);
+    check_devices(settings.engine.placement.rules, machine.hardware);
     std::vector<std::string> remarks = machine.remarks;
     std::ranges::move(idle_on_machine(settings, machine), std::back_inserter(remarks));
     std::ranges::move(unused_gpus(machine), std::back_inserter(remarks));

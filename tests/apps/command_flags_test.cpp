@@ -156,6 +156,20 @@ TEST(Flags, FormsOfResultsThatAreNotWrittenAreRefused) {
     }
 }
 
+TEST(Flags, DevicesThatAreNotHereAreRefusedWithThoseThatAre) {
+    const TemporaryFolder folder;
+    const std::string config =
+        folder.write("c.toml", "[[simulated]]\ncompute_capability = \"8.6\"\nmemory = \"1GiB\"\n");
+    const Outcome rule = plan({"--config", config, "--override-tensor", "exps=CUDA3"});
+    EXPECT_EQ(rule.code, 2);
+    EXPECT_THAT(rule.err,
+                HasSubstr("--override-tensor exps=CUDA3: names a device that is not here; there are: CPU, SIM0"));
+    const Outcome gpu = plan({"--config", config, "--device", "CUDA1"});
+    EXPECT_EQ(gpu.code, 2);
+    EXPECT_THAT(gpu.err, HasSubstr("--device: no GPU 'CUDA1' here; there are: SIM0"));
+    EXPECT_EQ(plan({"--config", config, "-sm", "none", "-mg", "3"}).code, 2);
+}
+
 TEST(Flags, BacktrackingOfRulesIsBounded) {
     const auto start = std::chrono::steady_clock::now();
     const Outcome outcome = plan({"-ot", "((.+)+)+x[!]$=CPU"});
