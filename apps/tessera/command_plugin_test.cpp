@@ -1,16 +1,19 @@
 #include "apps/tessera/commands.hpp"
+#include "apps/tessera/model_shapes.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/plugin_child.hpp"
 #include "core/base/error.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/registry/discover.hpp"
 #include "sdk/conformance/case.hpp"
+#include "sdk/conformance/shapes.hpp"
 #include "sdk/conformance/suite.hpp"
 
 #include <algorithm>
 #include <charconv>
 #include <fstream>
 #include <sstream>
+#include <stdexcept>
 
 namespace tessera::app {
 namespace {
@@ -25,6 +28,9 @@ constexpr std::string_view kHelp =
     "  --kernel TEXT      only kernels whose name contains TEXT; may be repeated\n"
     "  --without TEXT     no kernels whose name contains TEXT; may be repeated\n"
     "  --case TEXT        only cases whose name contains TEXT; may be repeated\n"
+    "  --shape SHAPE      cases of this shape, such as matmul:q4_0:2048x512, instead\n"
+    "                     of those that are always the same; may be repeated\n"
+    "  --model FILE       cases of the shapes of this model (GGUF)\n"
     "  --device ID        only this device of the plugin's providers; may be repeated\n"
     "  --group NAME       only the group of exactly this name; may be repeated\n"
     "  --list             print the names of groups, run nothing\n"
@@ -43,12 +49,20 @@ constexpr std::string_view kHelp =
 
 struct Options {
     std::vector<fs::path> subjects;
-    std::vector<std::string> kernels, without, cases, devices, groups;
+    std::vector<std::string> kernels, without, cases, devices, groups, shapes;
     bool list = false;
     std::optional<fs::path> rig, reference, provider, expected, junit;
     std::chrono::seconds timeout{60};
     bool verbose = false;
 };
+
+void add_shape(Options& options, const std::string& text) {
+    try {
+        options.shapes.push_back(conformance::parse_shape(text).text());
+    } catch (const std::invalid_argument& error) {
+        throw UsageError(fmt::format("plugin-test: --shape: {}", error.what()));
+    }
+}
 
 Options parse(std::span<const std::string> words) {
     Options options;
@@ -68,6 +82,10 @@ Options parse(std::span<const std::string> words) {
             options.devices.push_back(value());
         } else if (word == "--group") {
             options.groups.push_back(value());
+        } else if (word == "--shape") {
+            add_shape(options, value());
+        } else if (word == "--model") {
+            for (const conformance::Shape& shape : model_shapes(value())) options.shapes.push_back(shape.text());
         } else if (word == "--list") {
             options.list = true;
         } else if (word == "--rig") {
@@ -135,7 +153,7 @@ std::string read_text(const fs::path& file) {
 class PluginTest {
   public:
     PluginTest(const Options& options, const fs::path& manifest, const fs::path& reference)
-        : options_(options), subject_{manifest, reference, options.rig, {}, options.cases} {
+        : options_(options), subject_{manifest, reference, options.rig, {}, options.cases, options.shapes} {
         if (options.provider) subject_.owner = manifests_of(*options.provider).front();
     }
 
@@ -169,7 +187,12 @@ class PluginTest {
                 groups_, options_.timeout, [&](const conformance::Group& group, const std::vector<Outcome>& outcomes) {
                     report_group(group, outcomes, expected);
                 });
-            if (options_.cases.empty()) {
+            if (!options_.shapes.empty()) {
+                const bool any =
+                    std::ranges::any_of(more, [](const Outcome& o) { return o.kind != Outcome::kSkipped; });
+                if (!any && !options_.list)
+                    more.push_back({Outcome::kFailed, "shapes", "claims", "no kernel claims one of the shapes", 0});
+            } else if (options_.cases.empty()) {
                 add_unclaimed(more);
             } else if (more.empty() && !options_.list) {
                 more.push_back({Outcome::kFailed, "cases", "names", "no case has a name with what --case says", 0});
@@ -195,6 +218,12 @@ class PluginTest {
         return options_.kernels.empty() || std::ranges::any_of(options_.kernels, is_part);
     }
 
+    bool has_shapes_of(const std::string& op) const {
+        return options_.shapes.empty() || std::ranges::any_of(options_.shapes, [&](const std::string& shape) {
+                   return shape.starts_with(op + ":");
+               });
+    }
+
     void add_groups(const TriedPlugin& tried, const Hardware& hardware, std::vector<Outcome>& all) {
         // The ABI has no reference for these: what they mean is known to the plugin alone.
         for (const std::string& name : tried.operators) {
@@ -212,7 +241,7 @@ class PluginTest {
         }
         const std::vector<std::string> known = conformance::ops_with_cases();
         for (const TriedPlugin::Kernel& kernel : tried.kernels) {
-            if (kernel.kind != "cpu" || !is_wanted(kernel.name)) continue;
+            if (kernel.kind != "cpu" || !is_wanted(kernel.name) || !has_shapes_of(kernel.op)) continue;
             const std::string group = "kernel " + kernel.name;
             if (std::ranges::find(known, kernel.op) == known.end()) {
                 all.push_back({Outcome::kNotChecked, group, kernel.op,
@@ -222,7 +251,7 @@ class PluginTest {
             groups_.push_back(
                 {group, [this, name = kernel.name](size_t first) { return kernel_words(subject_, name, first); }});
         }
-        if (tried.layouts > 0 && options_.kernels.empty())
+        if (tried.layouts > 0 && options_.kernels.empty() && options_.shapes.empty())
             groups_.push_back({"layouts", [this](size_t first) { return layout_words(subject_, first); }});
         const std::vector<std::string> provider_kinds =
             subject_.owner ? try_plugin(*subject_.owner, options_.rig).provider_kinds : tried.provider_kinds;
@@ -234,13 +263,13 @@ class PluginTest {
                 const std::string id = device->id;
                 if (!options_.devices.empty() && std::ranges::find(options_.devices, id) == options_.devices.end())
                     continue;
-                if (options_.kernels.empty() && (!subject_.owner || tried.layouts > 0)) {
+                if (options_.kernels.empty() && options_.shapes.empty() && (!subject_.owner || tried.layouts > 0)) {
                     groups_.push_back({"device " + id,
                                        [this, i, id](size_t first) { return device_words(subject_, i, id, "", first); },
                                        id});
                 }
                 for (const TriedPlugin::Kernel& kernel : tried.kernels) {
-                    if (kernel.kind != device->kind || !is_wanted(kernel.name)) continue;
+                    if (kernel.kind != device->kind || !is_wanted(kernel.name) || !has_shapes_of(kernel.op)) continue;
                     groups_.push_back({kernel.name + " on " + id,
                                        [this, i, id, name = kernel.name](size_t first) {
                                            return device_words(subject_, i, id, name, first);

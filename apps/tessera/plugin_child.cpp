@@ -167,11 +167,16 @@ std::string last_words(const std::string& errors) {
     return last;
 }
 
+std::string joined(const std::vector<std::string>& words) {
+    std::string all;
+    for (const std::string& word : words) all += (all.empty() ? "" : "\t") + word;
+    return all;
+}
+
 std::vector<std::string> words_of(std::string_view what, const TestSubject& subject) {
-    std::string cases;
-    for (const std::string& text : subject.cases) cases += (cases.empty() ? "" : "\t") + text;
     return {std::string(kChild),       std::string(what),          subject.rig ? subject.rig->string() : "",
-            subject.manifest.string(), subject.reference.string(), cases};
+            subject.manifest.string(), subject.reference.string(), joined(subject.cases),
+            joined(subject.shapes)};
 }
 
 }  // namespace
@@ -185,27 +190,31 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
     const std::string &what = words[1], &rig = words[2];
     const fs::path manifest = words[3];
     if (what == "table") return run_table(rig, manifest, words.size() > 4 ? words[4] : "");
-    if (words.size() < 7) return kExitUsage;
+    if (words.size() < 8) return kExitUsage;
     const int output = take_output();
     try {
-        const bool is_device = what == "device" && words.size() == 11;
-        Loaded loaded(rig, manifest, words[4], is_device ? words[9] : "");
+        const bool is_device = what == "device" && words.size() == 12;
+        Loaded loaded(rig, manifest, words[4], is_device ? words[10] : "");
         if (!words[5].empty()) loaded.setting.cases = split(words[5]);
+        if (!words[6].empty()) {
+            for (const std::string& shape : split(words[6]))
+                loaded.setting.shapes.push_back(conformance::parse_shape(shape));
+        }
         const size_t first = number_of(words.back());
-        if (what == "kernel") conformance::run_kernel_cases(loaded.setting, words[6], first, output);
+        if (what == "kernel") conformance::run_kernel_cases(loaded.setting, words[7], first, output);
         if (what == "layouts") conformance::run_layout_cases(loaded.setting, first, output);
         if (is_device) {
-            const tsr_device_info* device = loaded.hardware.find(words[7]);
-            if (!device) fail(TSR_NOT_FOUND, "there is no device {}", words[7]);
+            const tsr_device_info* device = loaded.hardware.find(words[8]);
+            if (!device) fail(TSR_NOT_FOUND, "there is no device {}", words[8]);
             const tsr_device_info* peer = device;
             for (const tsr_device_info* other : loaded.hardware.devices()) {
                 if (other != device && std::string_view(other->kind) == device->kind) peer = other;
             }
-            const auto provider = static_cast<uint32_t>(number_of(words[6]));
-            if (words[8].empty()) {
+            const auto provider = static_cast<uint32_t>(number_of(words[7]));
+            if (words[9].empty()) {
                 conformance::run_device_cases(loaded.setting, provider, *device, *peer, first, output);
             } else {
-                conformance::run_device_kernel_cases(loaded.setting, provider, *device, words[8], first, output);
+                conformance::run_device_kernel_cases(loaded.setting, provider, *device, words[9], first, output);
             }
         }
         return kExitDone;

@@ -61,7 +61,9 @@ struct TestSubject {
     std::filesystem::path manifest, reference;
     std::optional<std::filesystem::path> rig;
     std::optional<std::filesystem::path> owner = std::nullopt;  // on whose devices its kernels are tested
-    std::vector<std::string> cases = {};  // only cases whose name contains one of these; empty: all
+    std::vector<std::string> cases = {};   // only cases whose name contains one of these; empty: all
+    std::vector<std::string> shapes = {};  // of cases, as conformance::parse_shape takes them; empty: those that are
+                                           // always the same
 };
 std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first);
 std::vector<std::string> layout_words(const TestSubject& subject, size_t first);

@@ -8,6 +8,17 @@
 
 namespace tessera::conformance {
 
+double tolerance_of(tsr_type type) {
+    if (type == TSR_TYPE_F32) return 1e-4;
+    if (type == TSR_TYPE_F16) return 2e-3;
+    if (type == TSR_TYPE_BF16) return 1e-2;
+    return 2.5e-2;
+}
+
+float weight_size(int64_t row) {
+    return 1 / std::sqrt(static_cast<float>(row));
+}
+
 namespace {
 
 constexpr int32_t kRows = TSR_RANGE_GENERATION_ROWS;  // a range that may begin anywhere
@@ -34,18 +45,6 @@ std::vector<int64_t> lengths_of_many_rows(tsr_type type) {
         default:
             return {96};
     }
-}
-
-// Kernels may round what they multiply weights of a type with.
-double tolerance_of(tsr_type type) {
-    if (type == TSR_TYPE_F32) return 1e-4;
-    if (type == TSR_TYPE_F16) return 2e-3;
-    if (type == TSR_TYPE_BF16) return 1e-2;
-    return 2.5e-2;
-}
-
-float weight_size(int64_t row) {
-    return 1 / std::sqrt(static_cast<float>(row));
 }
 
 std::string text(const char* format, auto... values) {

@@ -62,6 +62,14 @@ const tsr_device_provider& provider_of(const Setting& setting, uint32_t index) {
     return *(setting.owner ? setting.owner : setting.plugin)->providers[index];
 }
 
+void cases_of(const Setting& setting, const std::string& op, const std::function<void(Case&)>& use) {
+    if (setting.shapes.empty()) {
+        for_each_case(op, use);
+    } else {
+        for_each_shape_case(op, setting.shapes, use);
+    }
+}
+
 bool is_matched(const tsr_device_provider& provider, const tsr_device_info& info) {
     char reason[TSR_REASON_BYTES] = "";
     return provider.match(&provider, &info, reason, sizeof reason) == 1;
@@ -74,8 +82,8 @@ void run_kernel_cases(const Setting& setting, const std::string& kernel, size_t 
     for (uint32_t i = 0; i < setting.plugin->kernel_count; ++i) {
         const tsr_kernel& found = *setting.plugin->kernels[i];
         if (kernel != found.name || std::strcmp(found.device_kind, "cpu") != 0) continue;
-        for_each_case(found.op,
-                      [&](Case& c) { reporter.run(c.name, [&] { return check_kernel(setting, found, c); }); });
+        cases_of(setting, found.op,
+                 [&](Case& c) { reporter.run(c.name, [&] { return check_kernel(setting, found, c); }); });
     }
     reporter.end();
 }
@@ -124,7 +132,7 @@ void run_device_kernel_cases(const Setting& setting, uint32_t index, const tsr_d
         if (kernel != found.name || std::strcmp(found.device_kind, provider.kind) != 0 || !found.interop ||
             std::strcmp(found.interop, provider.interop) != 0)
             continue;
-        for_each_case(found.op, [&](Case& c) {
+        cases_of(setting, found.op, [&](Case& c) {
             reporter.run(c.name, [&] {
                 if (!kept) kept = keep_open(provider, device);
                 const Verdict verdict = check_device_kernel(setting, provider, device, found, c);

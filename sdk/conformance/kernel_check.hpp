@@ -3,6 +3,7 @@
 #pragma once
 
 #include "case.hpp"
+#include "shapes.hpp"
 
 #include <tessera/plugin.h>
 
@@ -27,6 +28,7 @@ struct Setting {
     const tsr_plugin* owner = nullptr;      // on whose devices its kernels are tested; nullptr: on its own
     const tsr_device_info* cpu = nullptr;   // its `threads` are the workers of the largest team
     std::vector<std::string> cases;         // only cases whose name contains one of these; empty: all
+    std::vector<Shape> shapes;              // cases of these instead of those that are always the same
 };
 
 // nullptr if neither plugin brings it; with an interop that is not empty, one that packs on devices of it.

@@ -220,6 +220,27 @@ TEST(ShortNode, IsComputedByOneWorker) {
     EXPECT_EQ(outcome.out, run("fault_none").out);
 }
 
+TEST(Shapes, OfTheUserOrAModelAreTested) {
+    const Outcome one = tessera({"plugin-test", folder_of("fault_none"), "--shape", "rms_norm:f32:5120", "-v"});
+    EXPECT_EQ(one.code, 0) << one.out << one.err;
+    EXPECT_THAT(one.out, AllOf(HasSubstr("passed planted kernel rms_norm.planted/rms_norm:f32:5120 rows=33"),
+                               HasSubstr("4 passed, 0 failed")));
+    const Outcome wrong = tessera({"plugin-test", folder_of("writes_past"), "--shape", "rms_norm:f32:5120"});
+    EXPECT_EQ(wrong.code, 1);
+    EXPECT_THAT(wrong.out,
+                HasSubstr("rms_norm:f32:5120 rows=1: canonical layouts, rows 0 to 1, 1 workers: output 0 (out)"));
+    const Outcome other = tessera({"plugin-test", folder_of("fault_none"), "--shape", "matmul:q4_0:64x8"});
+    EXPECT_EQ(other.code, 1);
+    EXPECT_THAT(other.out, HasSubstr("no kernel claims one of the shapes"));
+    const Outcome usage = tessera({"plugin-test", folder_of("fault_none"), "--shape", "matmul:q4_0"});
+    EXPECT_EQ(usage.code, 2);
+    EXPECT_THAT(usage.err, HasSubstr("--shape: the shape 'matmul:q4_0': expected one of"));
+    // The bundled model normalises rows of several lengths.
+    const Outcome model = tessera({"plugin-test", folder_of("fault_none"), "--model", TSR_MODEL, "-v"});
+    EXPECT_EQ(model.code, 0) << model.out << model.err;
+    EXPECT_THAT(model.out, HasSubstr("passed planted kernel rms_norm.planted/rms_norm:f32:"));
+}
+
 Outcome test_of_lost(const std::string& way) {
     return tessera({"plugin-test", folder_of(way), "--rig", TSR_RIG, "--timeout", "20"});
 }
