@@ -100,8 +100,9 @@ std::string run_chat_program(const jinja::Program& program, std::span<const Chat
         variables.emplace_back("thinking", *options.thinking);
         variables.emplace_back("enable_thinking", *options.thinking);
     }
-    return program.run(variables, {.steps = kSteps + kStepsOfMessage * count,
-                                   .bytes = kBytes + kBytesOfByte * bytes_of(messages, options),
+    const uint64_t bytes = bytes_of(messages, options);
+    return program.run(variables, {.steps = kSteps + kStepsOfMessage * count + bytes,
+                                   .bytes = kBytes + kBytesOfByte * bytes,
                                    .now = options.now.value_or(std::time(nullptr))});
 }
 

@@ -27,6 +27,7 @@ std::string changed_case(std::string_view text, bool upper) {
 }
 
 Value replaced(std::string_view text, std::string_view from, std::string_view to, Budget& budget) {
+    budget.scan(text);
     if (from.empty()) fail(TSR_UNSUPPORTED, "replace of an empty text");
     std::string out;
     for (size_t hit; (hit = text.find(from)) != std::string_view::npos; text.remove_prefix(hit + from.size())) {
@@ -53,8 +54,9 @@ Value joined(std::string_view separator, const std::vector<Value>& items, bool t
 Value split(const Text& text, const std::optional<Text>& separator, int64_t limit, Budget& budget) {
     std::vector<Value> parts;
     std::string_view rest = text.view();
+    budget.scan(rest);
     const auto add = [&](std::string_view part) {
-        budget.step();
+        budget.items(1);
         parts.emplace_back(text.part(part));
     };
     const auto more = [&] { return limit < 0 || parts.size() < static_cast<size_t>(limit); };
@@ -76,15 +78,16 @@ const Text& text_of(std::string_view what, const Value& value) {
     return *text;
 }
 
-Value pairs_of(const Dictionary& dictionary, bool keys, bool values) {
+Value pairs_of(const Dictionary& dictionary, bool keys, bool values, Budget& budget) {
+    budget.items(3 * dictionary.members.size());
     std::vector<Value> items;
     for (const auto& [key, member] : dictionary.members) {
         if (keys && values)
-            items.push_back(Value::list({Value::text(key), member}));
+            items.push_back(Value::list({Value::text(key), member}, List::Kind::kTuple));
         else
             items.push_back(keys ? Value::text(key) : member);
     }
-    return Value::list(std::move(items));
+    return Value::list(std::move(items), List::Kind::kIterator);
 }
 
 Value integer_of(const Value& value) {
@@ -92,7 +95,8 @@ Value integer_of(const Value& value) {
     refuse("the filter int", value);
 }
 
-Value length_of(const Value& value) {
+Value length_of(const Value& value, Budget& budget) {
+    budget.scan(value.view());
     value.refuse_iterator();
     if (const List* list = value.list()) return static_cast<int64_t>(list->items.size());
     if (const Dictionary* dictionary = value.dictionary()) return static_cast<int64_t>(dictionary->members.size());
@@ -112,11 +116,11 @@ Value json_of(const Value& value, Arguments& arguments) {
 }
 
 // A member by a path with dots.
-Value attribute_of(const Value& value, std::string_view path) {
+Value attribute_of(const Value& value, std::string_view path, Budget& budget) {
     Value found = value;
     while (true) {
         const size_t dot = path.find('.');
-        found = item_of(found, Value::text(path.substr(0, dot)));
+        found = item_of(found, Value::text(path.substr(0, dot)), budget);
         if (dot == std::string_view::npos) return found;
         path.remove_prefix(dot + 1);
     }
@@ -133,11 +137,12 @@ Value selected(const Value& value, bool wanted, bool by_attribute, Arguments& ar
     arguments.finish();
     std::vector<Value> kept;
     for (Value& item : items_of(value, budget)) {
-        const Value tested = attribute ? attribute_of(item, attribute->view()) : item;
+        const Value tested = attribute ? attribute_of(item, attribute->view(), budget) : item;
         Arguments own = others;
-        if ((test ? call_test(test->view(), tested, own) : tested.truth()) == wanted) kept.push_back(std::move(item));
+        if ((test ? call_test(test->view(), tested, own, budget) : tested.truth()) == wanted)
+            kept.push_back(std::move(item));
     }
-    return Value::iterator(std::move(kept));
+    return Value::list(std::move(kept), List::Kind::kIterator);
 }
 
 // A member of each item, or each item through a filter.
@@ -147,8 +152,8 @@ Value mapped(const Value& value, Arguments& arguments, Budget& budget) {
         const auto attribute = arguments.take_text(0, "attribute");
         arguments.finish();
         if (!attribute) fail(TSR_UNSUPPORTED, "map without a name");
-        for (Value& item : items) item = attribute_of(item, attribute->view());
-        return Value::iterator(std::move(items));
+        for (Value& item : items) item = attribute_of(item, attribute->view(), budget);
+        return Value::list(std::move(items), List::Kind::kIterator);
     }
     const auto filter = arguments.take_text(0, "");
     Arguments others;
@@ -158,18 +163,20 @@ Value mapped(const Value& value, Arguments& arguments, Budget& budget) {
         Arguments own = others;
         item = call_filter(filter ? filter->view() : "", std::move(item), own, budget);
     }
-    return Value::iterator(std::move(items));
+    return Value::list(std::move(items), List::Kind::kIterator);
 }
 
 // Pairs by key, letters of both cases alike, as Python's dictsort.
-Value sorted(const Value& value) {
+Value sorted(const Value& value, Budget& budget) {
     const Dictionary* dictionary = value.dictionary();
     if (!dictionary) refuse("dictsort", value);
+    budget.items(3 * dictionary->members.size());
     std::vector<std::pair<std::string, const std::pair<std::string, Value>*>> order;
     for (const auto& member : dictionary->members) order.emplace_back(changed_case(member.first, false), &member);
     std::ranges::stable_sort(order, {}, [](const auto& one) -> const std::string& { return one.first; });
     std::vector<Value> items;
-    for (const auto& [key, member] : order) items.push_back(Value::list({Value::text(member->first), member->second}));
+    for (const auto& [key, member] : order)
+        items.push_back(Value::list({Value::text(member->first), member->second}, List::Kind::kTuple));
     return Value::list(std::move(items));
 }
 
@@ -178,6 +185,11 @@ Value sorted(const Value& value) {
 void Budget::step(uint64_t count) {
     if (count > steps_) fail(TSR_UNSUPPORTED, "more steps than a template may take");
     steps_ -= count;
+}
+
+void Budget::items(uint64_t count) {
+    step(count);
+    bytes(count * sizeof(Value));
 }
 
 void Budget::bytes(uint64_t count) {
@@ -230,7 +242,7 @@ Value call_filter(std::string_view name, Value value, Arguments& arguments, Budg
     if (name == "map") return mapped(value, arguments, budget);
     if (name == "dictsort") {
         arguments.finish();
-        return sorted(value);
+        return sorted(value, budget);
     }
     if (name == "default" || name == "d") {
         Value fallback = arguments.take(0, "default_value");
@@ -243,6 +255,7 @@ Value call_filter(std::string_view name, Value value, Arguments& arguments, Budg
         const auto characters = arguments.take_text(0, "chars");
         arguments.finish();
         const Text text = value.is_text() ? *value.get<Text>() : Text(value.written());
+        budget.scan(text.view());
         return text.part(
             python_strip(text.view(), true, true, characters ? std::optional(characters->view()) : std::nullopt));
     }
@@ -259,8 +272,9 @@ Value call_filter(std::string_view name, Value value, Arguments& arguments, Budg
     }
     arguments.finish();
     if (name == "int") return integer_of(value);
-    if (name == "length" || name == "count") return length_of(value);
+    if (name == "length" || name == "count") return length_of(value, budget);
     if (name == "string") return value.is_text() ? value : Value(Text(value.written()));
+    budget.bytes(value.view().size());
     if (name == "upper" || name == "lower") return Text(changed_case(value.written(), name == "upper"));
     if (name == "capitalize") {
         std::string text = changed_case(value.written(), false);
@@ -271,7 +285,7 @@ Value call_filter(std::string_view name, Value value, Arguments& arguments, Budg
     if (name == "items" || name == "keys" || name == "values") {
         const Dictionary* dictionary = value.dictionary();
         if (!dictionary) refuse(name, value);
-        return pairs_of(*dictionary, name != "values", name != "keys");
+        return pairs_of(*dictionary, name != "values", name != "keys", budget);
     }
     if (name != "list" && name != "reverse" && name != "first" && name != "last")
         fail(TSR_UNSUPPORTED, "the filter '{}' is not known", name);
@@ -279,19 +293,19 @@ Value call_filter(std::string_view name, Value value, Arguments& arguments, Budg
     if (name == "list") return Value::list(std::move(items));
     if (name == "reverse" && value.list()) {
         std::ranges::reverse(items);
-        return Value::iterator(std::move(items));
+        return Value::list(std::move(items), List::Kind::kIterator);
     }
     if (name == "first") return items.empty() ? Value() : items.front();
     if (name == "last") return items.empty() ? Value() : items.back();
     refuse(name, value);
 }
 
-bool call_test(std::string_view name, const Value& value, Arguments& arguments) {
+bool call_test(std::string_view name, const Value& value, Arguments& arguments, Budget& budget) {
     if (name == "in" || name == "eq" || name == "equalto" || name == "ne") {
         const Value other = arguments.take(0, "");
         arguments.finish();
-        if (name == "in") return holds(other, value);
-        return value.equals(other) == (name != "ne");
+        if (name == "in") return holds(other, value, budget);
+        return are_equal(value, other, budget) == (name != "ne");
     }
     arguments.finish();
     if (name == "defined") return !value.is_undefined();
@@ -305,8 +319,9 @@ bool call_test(std::string_view name, const Value& value, Arguments& arguments) 
     if (name == "number") return value.get<int64_t>() || value.get<OtherNumber>() || value.get<bool>();
     if (name == "mapping") return value.dictionary() != nullptr;
     if (name == "iterable" || name == "sequence")
-        return value.is_text() || (value.list() && !(value.list()->lazy && name == "sequence")) || value.dictionary() ||
-               value.is_undefined();
+        return value.is_text() ||
+               (value.list() && !(value.list()->kind == List::Kind::kIterator && name == "sequence")) ||
+               value.dictionary() || value.is_undefined();
     if (name == "odd" || name == "even") {
         const int64_t* number = value.get<int64_t>();
         if (!number) refuse(name, value);
@@ -326,11 +341,12 @@ Value call_method(std::string_view name, const Value& value, Arguments& argument
         }
         arguments.finish();
         if (name == "items" || name == "keys" || name == "values")
-            return pairs_of(*dictionary, name != "values", name != "keys");
+            return pairs_of(*dictionary, name != "values", name != "keys", budget);
     }
     const Text* text = value.get<Text>();
     if (!text) fail(TSR_UNSUPPORTED, "{} has no method '{}' that is known", value.kind(), name);
     const std::string_view view = text->view();
+    budget.scan(view);
     if (name == "strip" || name == "lstrip" || name == "rstrip") {
         const auto characters = arguments.take_text(0, "");
         arguments.finish();
@@ -361,18 +377,21 @@ Value call_method(std::string_view name, const Value& value, Arguments& argument
         return joined(view, items_of(list, budget), true, budget);
     }
     arguments.finish();
+    budget.bytes(view.size());
     if (name == "upper" || name == "lower") return Text(changed_case(view, name == "upper"));
     fail(TSR_UNSUPPORTED, "{} has no method '{}' that is known", value.kind(), name);
 }
 
-Value item_of(const Value& value, const Value& index) {
+Value item_of(const Value& value, const Value& index, Budget& budget) {
     if (value.is_undefined()) fail(TSR_UNSUPPORTED, "a member of a variable that is not defined");
     if (const Dictionary* dictionary = value.dictionary()) {
         const Value* found = index.is_text() ? dictionary->find(index.view()) : nullptr;
         return found ? *found : Value();
     }
     value.refuse_iterator();
-    const int64_t* number = index.get<int64_t>();
+    const bool* truth = index.get<bool>();  // which Python takes for a number
+    const int64_t as_number = truth && *truth ? 1 : 0;
+    const int64_t* number = truth ? &as_number : index.get<int64_t>();
     if (!number || !(value.list() || value.is_text())) return {};
     const auto place = [&](size_t size) -> std::optional<size_t> {
         const auto count = static_cast<int64_t>(size);
@@ -383,14 +402,19 @@ Value item_of(const Value& value, const Value& index) {
         const auto found = place(list->items.size());
         return found ? list->items[*found] : Value();
     }
+    budget.scan(value.view());
+    budget.bytes(value.view().size());
     const std::vector<size_t> places = character_places(value.view());
     const auto found = place(places.size() - 1);
     if (!found) return {};
     return value.get<Text>()->part(value.view().substr(places[*found], places[*found + 1] - places[*found]));
 }
 
-Value slice_of(const Value& value, std::optional<int64_t> begin, std::optional<int64_t> end, int64_t step) {
+Value slice_of(const Value& value, std::optional<int64_t> begin, std::optional<int64_t> end, int64_t step,
+               Budget& budget) {
     value.refuse_iterator();
+    budget.scan(value.view());
+    budget.bytes(value.view().size());
     if (!value.list() && !value.is_text()) refuse("a slice", value);
     std::vector<size_t> places;
     if (value.is_text()) places = character_places(value.view());
@@ -406,38 +430,49 @@ Value slice_of(const Value& value, std::optional<int64_t> begin, std::optional<i
         return value.get<Text>()->part(value.view().substr(from, places[static_cast<size_t>(last)] - from));
     }
     const auto& items = value.list()->items;
+    budget.items(static_cast<uint64_t>(last - first));
     std::vector<Value> part(items.begin() + first, items.begin() + last);
     if (step == -1) std::ranges::reverse(part);
-    return Value::list(std::move(part));
+    return Value::list(std::move(part), value.list()->kind);
 }
 
 std::vector<Value> items_of(const Value& value, Budget& budget) {
     std::vector<Value> items;
     if (value.is_undefined()) return items;
     if (const List* list = value.list()) {
-        budget.step(list->items.size());
+        budget.items(list->items.size());
         return list->items;
     }
     if (const Dictionary* dictionary = value.dictionary()) {
-        budget.step(dictionary->members.size());
+        budget.items(dictionary->members.size());
         for (const auto& member : dictionary->members) items.push_back(Value::text(member.first));
         return items;
     }
     if (!value.is_text()) refuse("the items", value);
+    budget.scan(value.view());
+    budget.bytes(value.view().size());
     const std::vector<size_t> places = character_places(value.view());
-    budget.step(places.size());
+    budget.items(places.size());
     for (size_t i = 0; i + 1 < places.size(); ++i)
         items.emplace_back(value.get<Text>()->part(value.view().substr(places[i], places[i + 1] - places[i])));
     return items;
 }
 
-bool holds(const Value& whole, const Value& part) {
-    if (const List* list = whole.list())
-        return std::ranges::any_of(list->items, [&](const Value& item) { return item.equals(part); });
+bool holds(const Value& whole, const Value& part, Budget& budget) {
+    budget.scan(whole.view());
+    if (const List* list = whole.list()) {
+        budget.step(list->items.size());
+        return std::ranges::any_of(list->items, [&](const Value& item) { return are_equal(item, part, budget); });
+    }
     if (const Dictionary* dictionary = whole.dictionary()) return part.is_text() && dictionary->find(part.view());
     if (whole.is_text()) return whole.view().find(text_of("in", part).view()) != std::string_view::npos;
     if (whole.is_undefined()) return false;
     refuse("in", whole);
+}
+
+bool are_equal(const Value& left, const Value& right, Budget& budget) {
+    if (left.is_text() && right.is_text() && left.view().size() == right.view().size()) budget.scan(left.view());
+    return left.equals(right);
 }
 
 }  // namespace tessera::text::jinja

@@ -16,6 +16,11 @@ class Budget {
     Budget(uint64_t steps, uint64_t bytes) : steps_(steps), bytes_(bytes) {}
     void step(uint64_t count = 1);
     void bytes(uint64_t count);
+    void items(uint64_t count);       // values that are made
+    void scan(std::string_view text)  // a text is gone through
+    {
+        step(text.size() / 64);
+    }
 
   private:
     uint64_t steps_;
@@ -43,14 +48,16 @@ class Arguments {
 
 // All throw Error(TSR_UNSUPPORTED) for what is not known, and for types that Python refuses.
 Value call_filter(std::string_view name, Value value, Arguments& arguments, Budget& budget);
-bool call_test(std::string_view name, const Value& value, Arguments& arguments);
+bool call_test(std::string_view name, const Value& value, Arguments& arguments, Budget& budget);
 Value call_method(std::string_view name, const Value& value, Arguments& arguments, Budget& budget);
 
 // value[index], or a member of that name; undefined if there is none.
-Value item_of(const Value& value, const Value& index);
-Value slice_of(const Value& value, std::optional<int64_t> begin, std::optional<int64_t> end, int64_t step);
-// What a loop goes over. `values` must outlive the result if it is a list.
+Value item_of(const Value& value, const Value& index, Budget& budget);
+Value slice_of(const Value& value, std::optional<int64_t> begin, std::optional<int64_t> end, int64_t step,
+               Budget& budget);
+// What a loop goes over.
 std::vector<Value> items_of(const Value& value, Budget& budget);
-bool holds(const Value& whole, const Value& part);  // part in whole
+bool holds(const Value& whole, const Value& part, Budget& budget);  // part in whole
+bool are_equal(const Value& left, const Value& right, Budget& budget);
 
 }  // namespace tessera::text::jinja

@@ -242,7 +242,7 @@ class Parser {
     ExpressionPtr parse_list_or_expression() {
         ExpressionPtr first = parse_expression();
         if (!is_symbol(",")) return first;
-        ExpressionPtr list = combine(Operation::kList, std::move(first));
+        ExpressionPtr list = combine(Operation::kTuple, std::move(first));
         while (take_symbol(",")) {
             if (peek().kind == Kind::kPrintEnd || peek().kind == Kind::kBlockEnd) break;
             add_operand(*list, parse_expression());
@@ -372,10 +372,10 @@ class Parser {
                 break;
         }
         if (take_symbol("(")) {
-            if (take_symbol(")")) return make(Operation::kList);
+            if (take_symbol(")")) return make(Operation::kTuple);
             ExpressionPtr inner = parse_expression();
             if (is_symbol(",")) {
-                inner = combine(Operation::kList, std::move(inner));
+                inner = combine(Operation::kTuple, std::move(inner));
                 while (take_symbol(","))
                     if (!is_symbol(")")) add_operand(*inner, parse_expression());
             }

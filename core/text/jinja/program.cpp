@@ -81,10 +81,11 @@ class Runner {
 
     // --- variables ---
 
-    const Value* find(std::string_view name) const {
+    const Value* find(std::string_view name) {
         for (size_t i = scopes_.size(); i-- > 0;) {
             if (i < floor_ && i > 0) continue;
             const auto& variables = scopes_[i].variables;
+            budget_.step(variables.size() / 16);
             const auto found = std::ranges::find(variables, name, &std::pair<std::string_view, Value>::first);
             if (found != variables.end()) return &found->second;
         }
@@ -92,6 +93,7 @@ class Runner {
     }
     void set(std::string_view name, Value value) {
         auto& variables = scopes_.back().variables;
+        budget_.step(variables.size() / 16);
         const auto found = std::ranges::find(variables, name, &std::pair<std::string_view, Value>::first);
         if (found != variables.end()) {
             found->second = std::move(value);
@@ -182,6 +184,7 @@ class Runner {
         if (!space) fail(TSR_UNSUPPORTED, "'{}' is no namespace", s.targets[0]);
         if (value.get<std::shared_ptr<Namespace>>()) fail(TSR_UNSUPPORTED, "a namespace within another");
         auto& members = (*space)->members;
+        budget_.step(members.size() / 16);
         const auto found = std::ranges::find(members, s.targets[1], &std::pair<std::string, Value>::first);
         if (found != members.end()) {
             found->second = std::move(value);
@@ -236,10 +239,12 @@ class Runner {
                 return e.value;
             case Operation::kName:
                 return evaluate_name(e);
+            case Operation::kTuple:
             case Operation::kList: {
                 std::vector<Value> items;
                 for (const ExpressionPtr& operand : e.operands) items.push_back(evaluate(*operand));
-                return Value::list(std::move(items));
+                return Value::list(std::move(items),
+                                   e.operation == Operation::kTuple ? List::Kind::kTuple : List::Kind::kList);
             }
             case Operation::kDictionary:
                 return evaluate_dictionary(e);
@@ -247,7 +252,7 @@ class Runner {
                 return evaluate_attribute(e);
             case Operation::kSubscript: {
                 const Value whole = evaluate(*e.operands[0]);
-                return item_of(whole, evaluate(*e.operands[1]));
+                return item_of(whole, evaluate(*e.operands[1]), budget_);
             }
             case Operation::kSlice:
                 return evaluate_slice(e);
@@ -261,7 +266,7 @@ class Runner {
             case Operation::kTest: {
                 const Value value = evaluate(*e.operands[0]);
                 Arguments arguments = evaluate_arguments(e);
-                return call_test(e.name, value, arguments);
+                return call_test(e.name, value, arguments, budget_);
             }
             case Operation::kNot:
                 return !evaluate(*e.operands[0]).truth();
@@ -293,10 +298,10 @@ class Runner {
             }
             case Operation::kEqual:
             case Operation::kNotEqual:
-                return left.equals(right) == (operation == Operation::kEqual);
+                return are_equal(left, right, budget_) == (operation == Operation::kEqual);
             case Operation::kIn:
             case Operation::kNotIn:
-                return holds(right, left) == (operation == Operation::kIn);
+                return holds(right, left, budget_) == (operation == Operation::kIn);
             case Operation::kLess:
             case Operation::kLessEqual:
             case Operation::kGreater:
@@ -314,11 +319,13 @@ class Runner {
 
     Value add(Value left, const Value& right) {
         if (left.is_text() && right.is_text()) return append(std::move(left), right.view());
-        if (left.list() && right.list()) {
+        left.refuse_iterator();
+        right.refuse_iterator();
+        if (left.list() && right.list() && left.list()->kind == right.list()->kind) {
             std::vector<Value> items = left.list()->items;
-            budget_.step(items.size() + right.list()->items.size());
+            budget_.items(items.size() + right.list()->items.size());
             items.insert(items.end(), right.list()->items.begin(), right.list()->items.end());
-            return Value::list(std::move(items));
+            return Value::list(std::move(items), right.list()->kind);
         }
         return calculate(Operation::kAdd, integer(left), integer(right));
     }
@@ -368,7 +375,7 @@ class Runner {
         }
     }
 
-    Value evaluate_name(const Expression& e) const {
+    Value evaluate_name(const Expression& e) {
         const Value* found = find(e.name);
         if (!found && e.name == "loop" && find_loop()) fail(TSR_UNSUPPORTED, "the variable loop but for its members");
         return found ? *found : Value();
@@ -401,6 +408,7 @@ class Runner {
                  whole.name.empty() ? "" : " ('" + whole.name + "')");
         if (const auto* space = value.get<std::shared_ptr<Namespace>>()) {
             const auto& members = (*space)->members;
+            budget_.step(members.size() / 16);
             const auto found = std::ranges::find(members, e.name, &std::pair<std::string, Value>::first);
             return found == members.end() ? Value() : found->second;
         }
@@ -438,8 +446,7 @@ class Runner {
             return integer(value);
         };
         const auto begin = bound(1), end = bound(2), step = bound(3);
-        if (whole.list()) budget_.step(whole.list()->items.size());
-        return slice_of(whole, begin, end, step.value_or(1));
+        return slice_of(whole, begin, end, step.value_or(1), budget_);
     }
 
     Arguments evaluate_arguments(const Expression& e) {
@@ -498,7 +505,7 @@ class Runner {
         std::vector<Value> numbers;
         const int64_t end = second.value_or(*first);
         for (int64_t at = second ? *first : 0; step > 0 ? at < end : at > end;) {
-            budget_.step();
+            budget_.items(1);
             numbers.emplace_back(at);
             if (__builtin_add_overflow(at, step, &at)) break;
         }

@@ -17,6 +17,7 @@ using ExpressionPtr = std::unique_ptr<Expression>;
 enum class Operation : uint8_t {
     kConstant,      // value
     kName,          // name
+    kTuple,         // operands
     kList,          // operands
     kDictionary,    // operands: key, value, key, value
     kAttribute,     // operands[0].name

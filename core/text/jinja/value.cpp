@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 
 namespace tessera::text::jinja {
 namespace {
@@ -46,33 +47,38 @@ size_t Text::append(std::string_view more) {
 }
 
 const Value* Dictionary::find(std::string_view key) const noexcept {
-    const auto found = std::ranges::find(members, key, [](const auto& one) -> std::string_view { return one.first; });
+    const auto key_of = [](const auto& member) -> std::string_view { return member.first; };
+    if (!order.empty()) {
+        const auto by_key = [&](uint32_t index) { return key_of(members[index]); };
+        const auto found = std::ranges::lower_bound(order, key, {}, by_key);
+        return found == order.end() || by_key(*found) != key ? nullptr : &members[*found].second;
+    }
+    const auto found = std::ranges::find(members, key, key_of);
     return found == members.end() ? nullptr : &found->second;
 }
 
-Value Value::list(std::vector<Value> items) {
+Value Value::list(std::vector<Value> items, List::Kind kind) {
     auto made = std::make_shared<List>();
     for (const Value& item : items) raise_depth(made->depth, item);
     made->items = std::move(items);
-    return std::shared_ptr<const List>(std::move(made));
-}
-
-Value Value::iterator(std::vector<Value> items) {
-    auto made = std::make_shared<List>();
-    for (const Value& item : items) raise_depth(made->depth, item);
-    made->items = std::move(items);
-    made->lazy = true;
+    made->kind = kind;
     return std::shared_ptr<const List>(std::move(made));
 }
 
 void Value::refuse_iterator() const {
-    if (list() && list()->lazy) fail(TSR_UNSUPPORTED, "an iterator, which needs the filter list first");
+    if (list() && list()->kind == List::Kind::kIterator)
+        fail(TSR_UNSUPPORTED, "an iterator, which needs the filter list first");
 }
 
 Value Value::dictionary(std::vector<std::pair<std::string, Value>> members) {
     auto made = std::make_shared<Dictionary>();
     for (const auto& [key, member] : members) raise_depth(made->depth, member);
     made->members = std::move(members);
+    if (constexpr size_t few = 16; made->members.size() > few) {
+        made->order.resize(made->members.size());
+        std::iota(made->order.begin(), made->order.end(), 0u);
+        std::ranges::sort(made->order, {}, [&](uint32_t i) -> std::string_view { return made->members[i].first; });
+    }
     return std::shared_ptr<const Dictionary>(std::move(made));
 }
 
@@ -117,14 +123,15 @@ std::string_view Value::view() const noexcept {
     return text ? text->view() : std::string_view();
 }
 
-bool Value::truth() const noexcept {
+bool Value::truth() const {
+    refuse_iterator();
     if (is_undefined() || is_none()) return false;
     if (const bool* value = get<bool>()) return *value;
     if (const int64_t* value = get<int64_t>()) return *value != 0;
     if (const OtherNumber* value = get<OtherNumber>())
         return value->text.find_first_of("123456789IN") != std::string::npos;
     if (is_text()) return !view().empty();
-    if (const List* value = list()) return value->lazy || !value->items.empty();
+    if (const List* value = list()) return !value->items.empty();
     if (const Dictionary* value = dictionary()) return !value->members.empty();
     return true;
 }
@@ -139,6 +146,7 @@ std::string Value::written() const {
 }
 
 void Value::write_repr(std::string& out) const {
+    refuse_iterator();
     if (is_none()) {
         out += "None";
     } else if (const bool* value = get<bool>()) {
@@ -165,12 +173,13 @@ void Value::write_repr(std::string& out) const {
         }
         out += quote;
     } else if (const List* items = list()) {
-        out += '[';
+        const bool tuple = items->kind == List::Kind::kTuple;
+        out += tuple ? '(' : '[';
         for (size_t i = 0; i < items->items.size(); ++i) {
             if (i > 0) out += ", ";
             items->items[i].write_repr(out);
         }
-        out += ']';
+        out += tuple && items->items.size() == 1 ? ",)" : tuple ? ")" : "]";
     } else if (const Dictionary* members = dictionary()) {
         out += '{';
         for (size_t i = 0; i < members->members.size(); ++i) {
@@ -231,15 +240,14 @@ bool Value::equals(const Value& other) const {
     if (storage_.index() != other.storage_.index()) return false;
     if (is_text()) return view() == other.view();
     if (const OtherNumber* value = get<OtherNumber>()) return value->text == other.get<OtherNumber>()->text;
-    if (const List* value = list())
-        return std::ranges::equal(value->items, other.list()->items,
-                                  [](const Value& a, const Value& b) { return a.equals(b); });
+    if (const List* value = list()) {
+        if (value->kind != other.list()->kind) return false;
+        if (value->items.empty() || other.list()->items.empty())
+            return value->items.size() == other.list()->items.size();
+    }
     if (const Dictionary* value = dictionary()) {
-        return value->members.size() == other.dictionary()->members.size() &&
-               std::ranges::all_of(value->members, [&](const auto& member) {
-                   const Value* found = other.dictionary()->find(member.first);
-                   return found && member.second.equals(*found);
-               });
+        const size_t size = other.dictionary()->members.size();
+        if (value->members.empty() || size == 0) return value->members.size() == size;
     }
     if (is_undefined() || is_none()) return true;
     fail(TSR_UNSUPPORTED, "{} compared", kind());

@@ -46,10 +46,16 @@ struct OtherNumber {
 struct List {
     std::vector<Value> items;
     uint32_t depth = 1;
-    bool lazy = false;  // an iterator of Python's: it is true, and has neither a length nor JSON
+    enum class Kind : uint8_t {
+        kList,
+        kTuple,
+        kIterator  // what Python makes as it goes: that it has a length, a truth or JSON is refused
+    };
+    Kind kind = Kind::kList;
 };
 struct Dictionary {
     std::vector<std::pair<std::string, Value>> members;  // keys are different
+    std::vector<uint32_t> order;                         // of members by key; empty for few
     uint32_t depth = 1;
 
     const Value* find(std::string_view key) const noexcept;
@@ -76,8 +82,7 @@ class Value {
     static Value text(std::string_view text) { return Text(std::string(text)); }
     static Value none() { return None(); }
     // Throw Error(TSR_UNSUPPORTED) for what is nested too deeply, or holds a namespace.
-    static Value list(std::vector<Value> items);
-    static Value iterator(std::vector<Value> items);
+    static Value list(std::vector<Value> items, List::Kind kind = List::Kind::kList);
     static Value dictionary(std::vector<std::pair<std::string, Value>> members);
     static Value json(const PythonJson& value);
 
@@ -95,12 +100,13 @@ class Value {
     bool is_text() const noexcept { return get<Text>() != nullptr; }
     std::string_view view() const noexcept;  // of a text, else nothing
 
-    bool truth() const noexcept;
+    bool truth() const;  // throws Error(TSR_UNSUPPORTED) for an iterator
     // str(); repr() of what is in a list. Throws Error(TSR_UNSUPPORTED) for what a template has no reason to write.
     std::string written() const;
     // json.dumps(value, ensure_ascii=False). Throws Error(TSR_UNSUPPORTED) for what JSON does not have.
     std::string dumps(uint32_t indent) const;
-    // As Python: what is of different types differs, but for numbers.
+    // As Python: what is of different types differs, but for numbers. Throws Error(TSR_UNSUPPORTED) for two lists or
+    // dictionaries that both hold something.
     bool equals(const Value& other) const;
     // "a text", "a list", ...
     const char* kind() const noexcept;

@@ -1,0 +1,127 @@
+// The interpreter of templates against Python's Jinja (tools/record_tokenizer_goldens/record_jinja.py), and its limits.
+#include "core/base/error.hpp"
+#include "core/text/jinja/program.hpp"
+#include "tests/text/goldens.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace tessera::text::jinja {
+namespace {
+
+namespace json = boost::json;
+using testing::HasSubstr;
+
+std::string run(std::string_view program, const Program::Variables& variables = {}, RunOptions options = {}) {
+    return Program(program).run(variables, options);
+}
+
+TEST(Jinja, EqualsPythons) {
+    const json::value file = golden("jinja.json");
+    Program::Variables variables;
+    const auto given = parse_python_json(json::serialize(file.at("variables")));
+    ASSERT_TRUE(given);
+    for (const auto& [name, value] : given->members) variables.emplace_back(name, Value::json(value));
+    // What Python does and this does not is refused.
+    const std::vector<std::string> missing = {
+        "{{ 'a' * 2 }}",          "{{ 1 / 2 }}",
+        "{{ 2 ** 3 }}",           "{{ 1 < 2 < 3 }}",
+        "{{ '%d' % 3 }}",         "{{ 1.5 + 1 }}",
+        "{{ map.items }}",        "{{ map | items | list | length if map.items() }}",
+        "{{ [1, 2] == [1, 2] }}", "{{ ('<' | safe) + '<' }}"};
+    size_t equal = 0, refused = 0;
+    for (const json::value& row : file.at("programs").as_array()) {
+        const auto program = json::value_to<std::string>(row.at(0));
+        try {
+            const std::string text = run(program, variables);
+            ASSERT_TRUE(row.at(1).is_string()) << program << " gives " << text;
+            EXPECT_EQ(text, json::value_to<std::string>(row.at(1))) << program;
+            ++equal;
+        } catch (const Error& error) {
+            EXPECT_TRUE(row.at(1).is_null() || std::ranges::find(missing, program) != missing.end())
+                << program << ": " << error.what();
+            EXPECT_THAT(error.what(), HasSubstr("line ")) << program;
+            ++refused;
+        }
+    }
+    EXPECT_GE(equal, 187u);
+    EXPECT_GT(refused, 20u);
+}
+
+std::string refusal(std::string_view program, RunOptions options = {.steps = 500'000, .bytes = 4 << 20}) {
+    try {
+        run(program, {}, options);
+    } catch (const Error& error) {
+        return error.what();
+    }
+    ADD_FAILURE() << "no error";
+    return "";
+}
+
+TEST(Jinja, ErrorsSayTheLine) {
+    EXPECT_THAT(refusal("a\n\n{{ x.y }}"), HasSubstr("line 3"));
+    EXPECT_THAT(refusal("{{ '\n\n' }}\n{% nobody %}"), HasSubstr("line 4: the statement 'nobody'"));
+    EXPECT_THAT(refusal("{{ 1 | nobody }}"), HasSubstr("the filter 'nobody'"));
+    EXPECT_THAT(refusal("{{ raise_exception('own words') }}"), HasSubstr("own words"));
+}
+
+TEST(Jinja, EndlessOnesEnd) {
+    const std::string loops =
+        "{% for a in range(9000) %}{% for b in range(9000) %}{% for c in range(9000) %}{% endfor %}{% endfor %}{% "
+        "endfor %}";
+    EXPECT_THAT(refusal(loops, {.steps = 500'000}), HasSubstr("more steps than"));
+    EXPECT_THAT(refusal("{{ range(999999999999) }}"), HasSubstr("more "));
+    EXPECT_THAT(refusal("{% macro f() %}{{ f() }}{% endmacro %}{{ f() }}"), HasSubstr("nested deeper"));
+    const std::string doubling =
+        "{% set n = namespace(x='ab') %}{% for i in range(99) %}{% set n.x = n.x + n.x %}{% endfor %}";
+    EXPECT_THAT(refusal(doubling), HasSubstr("more bytes than"));
+    EXPECT_THAT(refusal("{% set n = namespace(x=[1]) %}{% for i in range(99) %}{% set n.x = n.x + n.x %}{% endfor %}"),
+                HasSubstr("more "));
+    EXPECT_THAT(
+        refusal("{% set n = namespace(x='a') %}{% for i in range(99) %}{% set n.x = n.x.replace('a', 'aaaaaaaa') "
+                "%}{% endfor %}"),
+        HasSubstr("more "));
+    EXPECT_THAT(
+        refusal("{% for i in range(999999) %}{{ 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' }}{% endfor %}",
+                {.bytes = 1 << 20}),
+        HasSubstr("more bytes than"));
+    EXPECT_THAT(refusal("{% set n = namespace(x=[]) %}{% for i in range(9999) %}{% set n.x = [n.x] %}{% endfor %}"),
+                HasSubstr("nested deeper"));
+    EXPECT_THAT(refusal("{% set n = namespace() %}{% set n.x = n %}"), HasSubstr("namespace"));
+    EXPECT_THAT(refusal("{% set n = namespace() %}{% set n.x = [n] %}"), HasSubstr("namespace"));
+}
+
+TEST(Jinja, DeepOnesAreRefused) {
+    const auto times = [](std::string_view text, size_t count) {
+        std::string all;
+        for (size_t i = 0; i < count; ++i) all += text;
+        return all;
+    };
+    for (const std::string& program :
+         {"{{ " + times("(", 20'000), "{{ " + times("(", 20'000) + "1" + times(")", 20'000) + " }}",
+          times("{% if 1 %}", 20'000), times("{% if 1 %}", 20'000) + times("{% endif %}", 20'000),
+          "{{ 1" + times(" + 1", 20'000) + " }}", "{{ x" + times(".x", 20'000) + " }}",
+          "{{ x" + times("[0]", 20'000) + " }}", "{{ x" + times("|list", 20'000) + " }}",
+          "{{ " + times("not ", 20'000) + "1 }}", "{{ " + times("-", 20'000) + "1 }}",
+          "{{ " + times("[", 20'000) + " }}", "{{ 1" + times(" if 1 else 1", 20'000) + " }}",
+          "{{ x" + times("()", 20'000) + " }}", "{{ 1" + times(" ~ 1", 20'000) + " }}",
+          times("{% for x in y %}", 20'000), times("{% macro f() %}", 20'000),
+          "{{ 1" + times(" is odd", 20'000) + " }}"})
+        EXPECT_THAT(refusal(program), HasSubstr("line 1: ")) << program.substr(0, 30);
+    EXPECT_EQ(run("{{ 1" + times(" + 1", 100) + " }}"), "101");
+    EXPECT_EQ(run(times("{% if 1 %}", 60) + "x" + times("{% endif %}", 60)), "x");
+}
+
+TEST(Jinja, TimesAreEnglishAndKnown) {
+    const std::string text = time_text("%d|%m|%Y|%b|%B|%a|%A|%H|%M|%S|%%", 1'000'000'000);
+    EXPECT_THAT(text, HasSubstr("|09|2001|Sep|September|"));
+    EXPECT_TRUE(text.ends_with("|%"));
+    EXPECT_THROW(time_text("%Z", 0), Error);
+    EXPECT_THROW(time_text("%", 0), Error);
+    EXPECT_EQ(run("{{ strftime_now('%Y') }}", {}, {.now = 1'000'000'000}), "2001");
+}
+
+}  // namespace
+}  // namespace tessera::text::jinja
