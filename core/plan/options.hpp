@@ -18,7 +18,7 @@ struct TensorRule {
 struct PlacementOptions {
     std::vector<TensorRule> rules;     // the first that matches a weight places it
     int gpu_layers = -1;               // this many of the last layers go to GPUs (-ngl); -1: as many as fit
-    std::vector<double> tensor_split;  // shares of the layers of each GPU (-ts); empty: by free memory
+    std::vector<double> tensor_split;  // shares of the layers of each device but the CPU (-ts); empty: by free memory
     int cpu_expert_layers = 0;   // routed experts of this many first layers stay on the CPU (--n-cpu-moe); -1: all
     bool caches_on_cpu = false;  // all, and attention with them (-nkvo)
     bool first_fit = false;      // any placement that fits will do: to ask whether one does

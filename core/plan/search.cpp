@@ -1,6 +1,7 @@
 // Which placement to take: those that could be best are planned in full, and the best by estimate that fits is kept.
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/plan/asked_devices.hpp"
 #include "core/plan/assemble.hpp"
 #include "core/plan/fit.hpp"
 #include "core/plan/layer_seconds.hpp"
@@ -18,17 +19,16 @@
 namespace tessera {
 namespace {
 
-// The CPU and every device that a plugin owns.
+// The CPU and every device that a plugin owns, and the others.
 std::vector<const tsr_device_info*> usable_devices(const Registry& registry, const Hardware& hardware,
-                                                   std::vector<std::string>& notes) {
+                                                   std::vector<UnusableDevice>& others) {
     std::vector<const tsr_device_info*> devices;
     for (const tsr_device_info* device : hardware.devices()) {
         std::string why;
         if (devices.empty() || registry.find_provider(*device, &why)) {
             devices.push_back(device);
         } else {
-            notes.push_back(fmt::format("{} ({}) is not used: {}", device->id, device->name,
-                                        why.empty() ? "no plugin owns devices of its kind" : why));
+            others.push_back({device->id, device->name, why.empty() ? "no plugin owns devices of its kind" : why});
         }
     }
     return devices;
@@ -380,9 +380,15 @@ class Search {
 
 }  // namespace
 
-Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options) {
+Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& asked) {
+    std::vector<UnusableDevice> unusable;
+    std::vector<const tsr_device_info*> devices = usable_devices(registry, hardware, unusable);
+    ScheduleOptions options = asked;
+    options.placement = of_usable(asked.placement, hardware, unusable);
     std::vector<std::string> notes;
-    Search search(model, registry, usable_devices(registry, hardware, notes), options);
+    for (const UnusableDevice& device : unusable)
+        notes.push_back(fmt::format("{} ({}) is not used: {}", device.id, device.name, device.why));
+    Search search(model, registry, std::move(devices), options);
     Candidate found = search.run();
     Plan plan = std::move(found.plan);
     plan.rules = placement_rules(model, found.placement, plan.devices);

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <span>
 #include <vector>
 
 namespace tessera {
@@ -29,6 +30,18 @@ Config read_configuration(const CommonSettings& settings) {
     return config;
 }
 
+using Gpus = std::span<const tsr_device_info* const>;
+
+std::string count_of(Gpus gpus) {
+    return gpus.size() == 1 ? "is 1 GPU" : fmt::format("are {} GPUs", gpus.size());
+}
+
+std::string ids_of(Gpus gpus) {
+    std::string ids;
+    for (const tsr_device_info* gpu : gpus) ids += (ids.empty() ? "" : ", ") + std::string(gpu->id);
+    return ids;
+}
+
 void apply(const DeviceChoice& choice, Hardware& hardware) {
     if (choice.gpus) {
         try {
@@ -40,12 +53,17 @@ void apply(const DeviceChoice& choice, Hardware& hardware) {
     if (choice.only && hardware.devices().size() > 1) {
         const auto gpus = hardware.devices().subspan(1);
         if (*choice.only >= gpus.size()) {
-            fail(TSR_NOT_FOUND, "-mg {}: there {} here; they are numbered from 0", *choice.only,
-                 gpus.size() == 1 ? "is 1 GPU" : fmt::format("are {} GPUs", gpus.size()));
+            fail(TSR_NOT_FOUND, "-mg {}: there {} here, numbered from 0: {}", *choice.only, count_of(gpus),
+                 ids_of(gpus));
         }
         hardware.keep_gpus(std::vector<std::string>{gpus[*choice.only]->id});
     }
     if (choice.margins.empty()) return;
+    const auto all = hardware.devices().subspan(1);
+    if (!all.empty() && choice.margins.size() > all.size()) {
+        fail(TSR_INVALID_ARGUMENT, "-fitt has {} margins, but there {}: {}; give at most one for each",
+             choice.margins.size(), count_of(all), ids_of(all));
+    }
     size_t at = 0;
     for (const tsr_device_info* gpu : hardware.devices().subspan(1)) {
         const uint64_t margin = choice.margins[std::min(at++, choice.margins.size() - 1)];
@@ -126,6 +144,17 @@ std::vector<std::string> idle_on_machine(const ModelSettings& settings, const Ma
     if (!flags.empty() && !has_gpu(machine))
         lines.push_back(fmt::format("{}: no GPU is used here, so that all layers are on the CPU", flags));
     return lines;
+}
+
+// Throws Error(TSR_UNSUPPORTED) if one of the GPUs that the user names cannot be used.
+void check_chosen(const DeviceChoice& choice, const Machine& machine) {
+    if (!choice.gpus && !choice.only) return;
+    for (const tsr_device_info* gpu : machine.hardware.devices().subspan(1)) {
+        std::string why;
+        if (machine.registry.find_provider(*gpu, &why)) continue;
+        fail(TSR_UNSUPPORTED, "{} ({}), which {} names, cannot be used: {}", gpu->id, printable(gpu->name),
+             choice.only ? "-mg" : "-dev", why.empty() ? "no plugin owns devices of its kind" : why);
+    }
 }
 
 // GPUs that no plugin uses, those with one name and one reason in one line.
@@ -246,6 +275,7 @@ std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& mode
     check_plugins(machine.registry);
     check_devices(settings.engine.placement.rules, machine.hardware);
     std::vector<std::string> remarks = machine.remarks;
+    check_chosen(settings.common.devices, machine);
     std::ranges::move(idle_on_machine(settings, machine), std::back_inserter(remarks));
     std::ranges::move(unused_gpus(machine), std::back_inserter(remarks));
     if (machine.hardware.is_rig()) std::ranges::move(plugins_without_flags(machine), std::back_inserter(remarks));

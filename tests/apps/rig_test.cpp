@@ -26,14 +26,15 @@ constexpr const char* kAvx2 = "'avx2', 'fma', 'f16c'";
 
 class Rigs : public testing::Test {
   protected:
-    std::string rig(const std::string& flags, int cards = 0, const std::string& capability = "'8.6'") {
+    std::string rig(const std::string& flags, int cards = 0, const std::string& capability = "'8.6'",
+                    const std::string& more = "") {
         std::string text = "[cpu]\nname = 'a processor'\nflags = [" + flags + "]\nthreads = 8\nmemory = '64GiB'\n";
         if (cards > 0) {
             text +=
                 "[[gpu]]\nkind = 'simulated'\nname = 'a card'\nmemory = '8GiB'\ncompute_capability = " + capability +
                 "\ncount = " + std::to_string(cards) + "\n";
         }
-        return folder_.write("rig.toml", text);
+        return folder_.write("rig.toml", text + more);
     }
     static std::set<std::string> texts(const boost::json::value& list, const char* key) {
         std::set<std::string> all;
@@ -126,6 +127,35 @@ TEST_F(Rigs, ListsThePluginsOfSuchAMachine) {
 }
 
 // Cards of simulated kind, so that every build has a plugin for them.
+// GPU 1 is too old for any plugin; -ts, -ot, -dev and -mg count it all the same.
+TEST_F(Rigs, NumberGpusThatCannotBeUsedToo) {
+    const auto gpu = [](const std::string& name, const std::string& capability) {
+        return "[[gpu]]\nkind = 'simulated'\nname = '" + name + "'\nmemory = '4GiB'\ncompute_capability = '" +
+               capability + "'\n";
+    };
+    const std::string machine = rig(kAvx2, 0, "", gpu("a", "8.6") + gpu("old", "5.2") + gpu("b", "8.9"));
+    const auto with = [&](std::vector<std::string> words) {
+        words.insert(words.begin(), {"plan", "--json", "--rig", machine, "-ngl", "99"});
+        return tessera(words);
+    };
+    const auto bytes = [&](const Outcome& outcome, std::string_view id) {
+        const boost::json::value made = plan(outcome);
+        for (const auto& device : made.at("devices").as_array()) {
+            if (device.at("id").as_string() == id) return device.at("weights").to_number<double>();
+        }
+        return 0.0;
+    };
+    const Outcome split = with({"-ts", "1,0,3"});
+    ASSERT_EQ(split.code, 0) << split.err;
+    EXPECT_GT(bytes(split, "CUDA2"), 1.5 * bytes(split, "CUDA0"));
+    EXPECT_THAT(with({"-ts", "1,1,3"}).err,
+                AllOf(HasSubstr("-ts gives a share to CUDA1 (old), which cannot be used: "), HasSubstr("give it 0")));
+    EXPECT_THAT(with({"-ot", "ffn=CUDA1"}).err, HasSubstr("names a device that cannot be used: CUDA1 (old): "));
+    EXPECT_THAT(with({"-dev", "CUDA0,CUDA1"}).err, HasSubstr("CUDA1 (old), which -dev names, cannot be used: "));
+    EXPECT_THAT(with({"-sm", "none", "-mg", "1"}).err, HasSubstr("CUDA1 (old), which -mg names, cannot be used: "));
+    EXPECT_EQ(with({"-dev", "CUDA0,CUDA2", "-ts", "1,3"}).code, 0);
+}
+
 TEST_F(Rigs, UseTheGpusThatAreChosen) {
     const std::string machine = rig(kAvx2, 3);
     const auto with = [&](std::vector<std::string> words) {
@@ -144,7 +174,12 @@ TEST_F(Rigs, UseTheGpusThatAreChosen) {
 
     EXPECT_THAT(with({"-dev", "CUDA1,CUDA7"}).err, HasSubstr("no GPU 'CUDA7' here; there are: CUDA0, CUDA1, CUDA2"));
     EXPECT_THAT(with({"-dev", "CPU"}).err, HasSubstr("no GPU 'CPU' here"));
-    EXPECT_THAT(with({"-sm", "none", "-mg", "3"}).err, HasSubstr("-mg 3: there are 3 GPUs here"));
+    EXPECT_THAT(with({"-sm", "none", "-mg", "3"}).err,
+                HasSubstr("-mg 3: there are 3 GPUs here, numbered from 0: CUDA0, CUDA1, CUDA2"));
+    EXPECT_THAT(with({"-ts", "1,1,1,1"}).err, HasSubstr("-ts has 4 shares, but there are 3 GPUs: CUDA0, CUDA1, CUDA2"));
+    EXPECT_THAT(with({"-fitt", "1,1,1,1"}).err,
+                HasSubstr("-fitt has 4 margins, but there are 3 GPUs: CUDA0, CUDA1, CUDA2"));
+    EXPECT_THAT(with({"-ot", "exps=CUDA7"}).err, HasSubstr("there are: CPU, CUDA0, CUDA1, CUDA2"));
     const Outcome idle = with({"-mg", "1"});
     EXPECT_EQ(idle.code, 0);
     EXPECT_THAT(idle.err, HasSubstr("-mg 1: has an effect with -sm none alone"));
