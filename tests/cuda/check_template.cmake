@@ -28,9 +28,9 @@ run(${CMAKE_COMMAND} -C "${WORK}/archs.cmake" -S "${WORK}/source" -B "${WORK}/bu
     "-DCMAKE_PREFIX_PATH=${WORK}/prefix" -DTSR_CUDA=ON "-DTSR_CUDA_TOOLKIT=${TOOLKIT}"
     "-DCMAKE_CXX_FLAGS=-Wall -Wextra -Wpedantic -Werror" -DTSR_CUDA_EMULATOR=ON)
 run(${CMAKE_COMMAND} --build "${WORK}/build")
-# With the emulated driver of the installed SDK; the devices are those of this build's plugins, and so are their kernels.
+# With the emulated driver of the installed SDK and its kernels of the project's plugins, which own the devices.
 set(plugins "${WORK}/build/lib/tessera/plugins")
-set(emulated "${WORK}/prefix/bin/with_emulated_gpus" --kernels "${WORK}/build/lib/tessera/emulated" --kernels "${BUILD}/lib/tessera/emulated")
+set(emulated "${WORK}/prefix/bin/with_emulated_gpus" --kernels "${WORK}/build/lib/tessera/emulated")
 foreach(card ampere:8.6 legacy:6.1)
     string(REGEX MATCH "([a-z]+):(.*)" ignored "${card}")
     set(gpu "${CMAKE_MATCH_2}:1GiB")
