@@ -30,6 +30,7 @@ int repack_command(Arguments& arguments) {
     // The layouts of weights do not depend on the context.
     settings.engine.context = TSR_PAGE_TOKENS;
     const PlannedModel planned = plan_model(model.file, machine.registry, machine.hardware, settings.engine);
+    for (const std::string& note : planned.file_notes) say(note);
     const InterruptScope interrupt;
     ProgressBar bar("packing");
     try {

@@ -26,6 +26,9 @@ std::optional<int64_t> ModelFile::find_count(std::string_view name, int64_t mini
     if (!found) return std::nullopt;
     uint64_t value = 0;
     if (const auto* array = std::get_if<gguf::Array>(found); array && gguf::array_size(*array) > 0) {
+        constexpr size_t kMaxLayers = 1 << 16;
+        if (gguf::array_size(*array) > kMaxLayers)
+            fail(TSR_CORRUPT_DATA, "{}: {} has {} elements", source(), full, gguf::array_size(*array));
         const auto values = metadata().get_array<uint64_t>(full);
         value = values.front();
         if (std::ranges::any_of(values, [&](uint64_t other) { return other != value; })) {

@@ -88,26 +88,30 @@ std::string plain_text(const T& value) {
         return fmt::format("{}", value);
 }
 
-// One text, or those of an array's elements.
-std::vector<std::string> value_texts(const gguf::Value& value) {
-    std::vector<std::string> texts;
-    const auto add = [&](const auto& one) { texts.push_back(plain_text(one)); };
-    std::visit(
+// Whether `holds` of the value's text, or of those of all elements of an array. Arrays may be long: it ends at the
+// first of which it does not.
+template <typename Predicate>
+bool all_texts(const gguf::Value& value, const Predicate& holds) {
+    return std::visit(
         [&](const auto& one) {
             if constexpr (std::is_same_v<std::decay_t<decltype(one)>, gguf::Array>) {
-                std::visit(
+                return std::visit(
                     [&](const auto& elements) {
-                        if constexpr (!std::is_same_v<std::decay_t<decltype(elements)>, gguf::NoNesting>) {
-                            for (const auto& element : elements) add(element);
+                        if constexpr (std::is_same_v<std::decay_t<decltype(elements)>, gguf::NoNesting>) {
+                            return false;
+                        } else {
+                            for (const auto& element : elements) {
+                                if (!holds(plain_text(element))) return false;
+                            }
+                            return true;
                         }
                     },
                     one);
             } else {
-                add(one);
+                return holds(plain_text(one));
             }
         },
         value);
-    return texts;
 }
 
 bool is_neutral(const ModelFile& model, const KeyRule& rule, const gguf::Value& value) {
@@ -124,7 +128,7 @@ bool is_neutral(const ModelFile& model, const KeyRule& rule, const gguf::Value& 
         }
         return false;
     };
-    return std::ranges::all_of(value_texts(value), neutral);
+    return all_texts(value, neutral);
 }
 
 const KeyRule* find_rule(std::span<const KeyRule> own, std::string_view name) {
