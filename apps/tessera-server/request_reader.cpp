@@ -208,6 +208,8 @@ void RequestReader::parse() {
     boost::system::error_code error;
     while (!parser_->is_done() && buffer_.size() > 0) {
         const bool header = parser_->is_header_done();
+        // Of chunks at least the last one follows, which has five bytes; Beast asserts that it gets them together.
+        if (header && parser_->chunked() && buffer_.size() < 5) return;
         const size_t taken = parser_->put(buffer_.cdata(), error);
         buffer_.consume(taken);
         if (error == http::error::need_more) return;
