@@ -72,6 +72,7 @@ ApiError current_api_error() {
             case TSR_INVALID_ARGUMENT:
             case TSR_UNSUPPORTED:
             case TSR_NOT_FOUND:
+            case TSR_DOES_NOT_FIT:
                 return ApiError(400, error.what());
             case TSR_DEVICE_LOST:
                 return ApiError(503, error.what(), {}, "device_lost");

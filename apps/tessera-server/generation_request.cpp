@@ -19,10 +19,13 @@ std::vector<text::Token> tokens_of_prompt(const Fields& fields, const ModelText&
     const json::value* const prompt = fields.find("prompt");
     if (!prompt) fields.reject("prompt", "a text or a list of tokens");
     const text::Tokenizer& tokenizer = *model.tokenizer;
-    if (prompt->is_string()) return tokens_to_continue(tokenizer, std::string_view(prompt->get_string()), true);
+    const auto tokens_of = [&](std::string_view text) {
+        check_length(text, model);
+        return tokens_to_continue(tokenizer, text, true);
+    };
+    if (prompt->is_string()) return tokens_of(prompt->get_string());
     const json::array* list = fields.array("prompt", kMaximumPromptTokens);
-    if (list->size() == 1 && list->front().is_string())
-        return tokens_to_continue(tokenizer, std::string_view(list->front().get_string()), true);
+    if (list->size() == 1 && list->front().is_string()) return tokens_of(list->front().get_string());
     if (list->size() == 1 && list->front().is_array()) list = &list->front().get_array();
     for (const json::value& value : *list) {
         if (value.is_string() || value.is_array())
@@ -49,6 +52,7 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     }
     read.chat.probabilities = request.probabilities;
     const text::WrittenChat written = write_chat(fields, model);
+    check_length(written.text, model);
     request.prompt = model.writer->tokens(written);
     read.chat.syntax = written.reply;
     // What separates reasoning, content and calls may be control tokens.

@@ -17,6 +17,7 @@ struct ModelText {
     std::string writer_fault;              // why
     session::SamplingParameters sampling;  // where a request says nothing
     bool random_seed = true;               // each request that says none gets another
+    size_t longest_token = 0;              // bytes; 0: not known
     uint32_t context = 0;                  // tokens that the engine's cache holds
 };
 

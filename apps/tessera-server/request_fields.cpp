@@ -174,6 +174,20 @@ session::Request read_request(const Fields& fields, const ModelText& model, std:
     return request;
 }
 
+void check_length(std::string_view text, const ModelText& model) {
+    // A tokenizer may compose characters first (NFC), which makes a text three times shorter at most.
+    constexpr uint64_t kShorter = 3;
+    if (model.longest_token == 0) return;
+    const uint64_t tokens = text.size() / kShorter / model.longest_token;
+    if (tokens <= model.context) return;
+    throw ApiError(
+        400,
+        fmt::format("the prompt has {} bytes, which are more than {} tokens, the context holds {}: shorten it "
+                    "or give more with -c; the request exceeds the available context size",
+                    text.size(), tokens, model.context),
+        {}, "context_length_exceeded");
+}
+
 std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const json::array& list,
                                      const text::Tokenizer& tokenizer) {
     std::vector<text::Token> tokens;

@@ -31,6 +31,10 @@ std::vector<std::string> read_stops(const Fields& fields);
 session::Request read_request(const Fields& fields, const ModelText& model,
                               std::optional<uint32_t> default_tokens = {});
 
+// Throws ApiError(400, "context_length_exceeded") for a text of which the context would not hold the tokens even if all
+// were as long as can be: before it is tokenised, which takes seconds and much memory for what is that long.
+void check_length(std::string_view text, const ModelText& model);
+
 // Numbers of tokens in the list of a field. Throws ApiError(400) for one that is outside the vocabulary.
 std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const boost::json::array& list,
                                      const text::Tokenizer& tokenizer);

@@ -118,10 +118,16 @@ bool BytePairModel::find_merge(Token left, Token right, Merge& found) const {
     return true;
 }
 
+void BytePairModel::refuse_word(size_t bytes) {
+    fail(TSR_DOES_NOT_FIT,
+         "a single word of {} bytes, without a blank or a change of kind, is more than the {} that "
+         "the tokenizer takes",
+         bytes, kLongestWord);
+}
+
 void BytePairModel::merge(std::vector<Token>& out, size_t first) const {
     const size_t count = out.size() - first;
     if (count < 2) return;
-    if (count >= kEnd) fail(TSR_DOES_NOT_FIT, "a single word of {} bytes is more than the tokenizer can take", count);
     std::vector<Symbol> symbols(count);
     std::vector<Candidate> heap;
     heap.reserve(count);

@@ -26,6 +26,7 @@ class BytePairModel {
 
     // Appends the tokens of `word` to `out`: about n log n steps for n bytes. Bytes without a token are
     // replaced by what `missing(byte)` returns. Any thread.
+    // Throws Error(TSR_DOES_NOT_FIT) for more than kLongestWord bytes, for each of which merging takes 40.
     template <typename Missing>
     void encode(std::string_view word, std::vector<Token>& out, Missing&& missing) const {
         if (whole_words_) {
@@ -34,6 +35,7 @@ class BytePairModel {
                 return;
             }
         }
+        if (word.size() > kLongestWord) refuse_word(word.size());
         const size_t first = out.size();
         for (const char c : word) {
             const Token token = byte_tokens_[static_cast<uint8_t>(c)];
@@ -41,6 +43,8 @@ class BytePairModel {
         }
         merge(out, first);
     }
+
+    static constexpr size_t kLongestWord = 8 << 20;
 
     Token byte_token(uint8_t byte) const noexcept { return byte_tokens_[byte]; }
 
@@ -51,6 +55,7 @@ class BytePairModel {
     };
 
     void add_merges(const VocabularyData& data, std::vector<std::string>& notes);
+    [[noreturn]] static void refuse_word(size_t bytes);
     // Joins the tokens out[first..] in place.
     void merge(std::vector<Token>& out, size_t first) const;
     bool find_merge(Token left, Token right, Merge& found) const;
