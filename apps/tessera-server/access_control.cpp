@@ -4,22 +4,23 @@
 #include "apps/tessera-server/crowd.hpp"
 #include "apps/tessera-server/http_text.hpp"
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 #include <boost/asio/ip/address.hpp>
+#include <fcntl.h>
 #include <spdlog/fmt/fmt.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
-#include <fstream>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+#include <system_error>
+#include <utility>
 
 namespace tessera::server {
 namespace {
-
-bool is_loopback(const std::string& host) {
-    if (host == "localhost") return true;
-    boost::system::error_code error;
-    const auto address = boost::asio::ip::make_address(host, error);
-    return !error && address.is_loopback();
-}
 
 // Without the port; of "[::1]:8080" what stands in brackets.
 std::string_view host_name(std::string_view host) {
@@ -45,7 +46,73 @@ std::string_view given_key(const HttpRequest& request) {
     return {};
 }
 
+// The text of a regular file. Opening another kind could wait for whoever writes to it, and reading for ever.
+std::string read_key_file(const std::filesystem::path& path) {
+    constexpr off_t most = 16 << 20;
+    const int descriptor = open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    if (descriptor < 0)
+        fail(TSR_NOT_FOUND, "--api-key-file {}: the file cannot be read: {}", path.string(),
+             std::generic_category().message(errno));
+    struct Closing {
+        int descriptor;
+        ~Closing() { close(descriptor); }
+    } const closing{descriptor};
+    struct stat status {};
+    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+        fail(TSR_INVALID_ARGUMENT, "--api-key-file {}: expected a regular file, found {}; write the keys to a file",
+             path.string(),
+             S_ISDIR(status.st_mode)    ? "a directory"
+             : S_ISFIFO(status.st_mode) ? "a pipe"
+             : S_ISSOCK(status.st_mode) ? "a socket"
+                                        : "a device");
+    }
+    if (status.st_size > most)
+        fail(TSR_INVALID_ARGUMENT, "--api-key-file {}: has {} bytes, expected {} at most", path.string(),
+             status.st_size, most);
+    std::string text;
+    char part[65536];
+    for (ssize_t bytes; (bytes = read(descriptor, part, sizeof part)) != 0;) {
+        if (bytes < 0 && errno == EINTR) continue;
+        if (bytes < 0)
+            fail(TSR_IO_ERROR, "--api-key-file {}: the file cannot be read: {}", path.string(),
+                 std::generic_category().message(errno));
+        text.append(part, static_cast<size_t>(bytes));
+        if (text.size() > static_cast<size_t>(most)) break;  // it has grown meanwhile
+    }
+    return text;
+}
+
 }  // namespace
+
+bool is_loopback(const std::string& host) {
+    if (host == "localhost") return true;
+    boost::system::error_code error;
+    const auto address = boost::asio::ip::make_address(host, error);
+    return !error && address.is_loopback();
+}
+
+std::string parse_origin(std::string_view given) {
+    if (given == "*" || given == "null") return std::string(given);
+    std::string origin = lower_case(given.ends_with('/') ? given.substr(0, given.size() - 1) : given);
+    const size_t scheme = origin.find("://");
+    const std::string_view rest = scheme == std::string::npos ? "" : std::string_view(origin).substr(scheme + 3);
+    if (scheme == 0 || rest.empty() || rest.find_first_of("/?#@ \t,") != rest.npos) {
+        fail(TSR_INVALID_ARGUMENT,
+             "--cors-origin: expected a scheme, a name and perhaps a port, as https://example.org:8443, without a "
+             "path; found '{}'",
+             printable(given, 80));
+    }
+    // Browsers leave them out.
+    for (const auto& [name, port] : {std::pair("http://", ":80"), std::pair("https://", ":443")}) {
+        if (origin.starts_with(name) && origin.ends_with(port)) origin.resize(origin.size() - std::strlen(port));
+    }
+    return origin;
+}
+
+bool AccessControl::needs_keys() const {
+    const std::scoped_lock lock(mutex_);
+    return !keys_.empty();
+}
 
 AccessControl::AccessControl(const ServerSettings& settings)
     : settings_(settings), loopback_(is_loopback(settings.host)) {
@@ -56,8 +123,7 @@ std::vector<AccessControl::Key> AccessControl::read_keys() const {
     std::vector<Key> keys;
     for (const std::string& key : settings_.keys) keys.push_back({key, settings_.client_limits});
     if (!settings_.key_file) return keys;
-    std::ifstream file(*settings_.key_file);
-    if (!file) fail(TSR_NOT_FOUND, "--api-key-file {}: the file cannot be read", settings_.key_file->string());
+    std::istringstream file(read_key_file(*settings_.key_file));
     const size_t before = keys.size();
     size_t number = 0;
     for (std::string line; std::getline(file, line);) {

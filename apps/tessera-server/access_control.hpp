@@ -24,10 +24,17 @@ struct Sender {
     ClientLimits limits;
 };
 
+// An address of this machine that no other can reach; false for what is no address and not "localhost".
+bool is_loopback(const std::string& host);
+
+// The origin of a page as browsers send it: "https://example.org:8443", in small letters, without a default port or
+// a slash at its end. Throws Error(TSR_INVALID_ARGUMENT) for what is no origin; "*" and "null" are taken as they are.
+std::string parse_origin(std::string_view given);
+
 // Any thread.
 class AccessControl {
   public:
-    // Throws Error if the key file cannot be read, has no keys, or limits that are not valid.
+    // Throws Error if the key file cannot be read, is no regular file, has no keys, or limits that are not valid.
     explicit AccessControl(const ServerSettings& settings);
 
     // Reads the key file again. Throws as the constructor does; the keys are as before then.
@@ -41,6 +48,8 @@ class AccessControl {
     Headers cors_headers(const HttpRequest& request) const;
 
     Sender sender_of(const HttpRequest& request) const;
+
+    bool needs_keys() const;
 
   private:
     bool known_host(std::string_view host) const;

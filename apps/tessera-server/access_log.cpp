@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <spdlog/fmt/chrono.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -54,6 +55,7 @@ std::string line_of(const Access& access) {
 AccessLog::AccessLog(const std::optional<std::filesystem::path>& file) : path_(file) {
     if (!path_) return;
     descriptor_ = open_file();
+    torn_ = ends_within_line();
     thread_ = std::thread([this] { run(); });
 }
 
@@ -85,7 +87,6 @@ void AccessLog::write(const Access& access) {
         return;
     }
     waiting_ += line;
-    ++lines_;
     changed_.notify_one();
 }
 
@@ -109,48 +110,65 @@ void AccessLog::run() {
     pthread_sigmask(SIG_BLOCK, &pipe, nullptr);
     for (;;) {
         std::string text;
-        size_t lines = 0;
         bool reopening = false;
         {
             std::unique_lock lock(mutex_);
             changed_.wait(lock, [&] { return reopen_ || end_ || !waiting_.empty(); });
             if (end_ && waiting_.empty()) return;
             text.swap(waiting_);
-            lines = std::exchange(lines_, 0);
             reopening = std::exchange(reopen_, false);
         }
-        if (!write_all(text)) {
+        // What could not be ended before, on a full disk perhaps, does not spoil the next line.
+        if (torn_ && !text.empty()) text.insert(0, "\n");
+        const std::string_view left = write_all(text);
+        if (left.size() < text.size()) torn_ = text[text.size() - left.size() - 1] != '\n';
+        if (!left.empty()) {
             const std::scoped_lock lock(mutex_);
             if (dropped_ == 0) log().error("lines of the access log cannot be written and are dropped");
-            dropped_ += lines;
+            dropped_ += static_cast<uint64_t>(
+                std::ranges::count(left == text && text[0] == '\n' ? left.substr(1) : left, '\n'));
         }
         if (!reopening) continue;
         try {
             const int opened = open_file();
             if (descriptor_ > STDOUT_FILENO) close(descriptor_);
             descriptor_ = opened;
+            torn_ = ends_within_line();
         } catch (const Error& error) {
             log().error("{}", error.what());
         }
     }
 }
 
-bool AccessLog::write_all(std::string_view text) {
+// As after a disk was full, or the machine went off.
+bool AccessLog::ends_within_line() const {
+    struct stat status {};
+    if (*path_ == "-" || fstat(descriptor_, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0)
+        return false;
+    const int reading = open(path_->c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (reading < 0) return false;
+    char last = '\n';
+    if (pread(reading, &last, 1, status.st_size - 1) != 1) last = '\n';
+    close(reading);
+    return last != '\n';
+}
+
+std::string_view AccessLog::write_all(std::string_view text) {
     while (!text.empty()) {
         pollfd ready{descriptor_, POLLOUT, 0};
         const int count = poll(&ready, 1, kPollMilliseconds);
         {
             const std::scoped_lock lock(mutex_);
-            if (end_ && Clock::now() >= *end_) return false;
+            if (end_ && Clock::now() >= *end_) return text;
         }
         if (count == 0 || (count < 0 && errno == EINTR)) continue;
         // As much as a pipe that is ready takes without a wait, whoever else uses it.
         const ssize_t written = ::write(descriptor_, text.data(), std::min<size_t>(text.size(), PIPE_BUF));
         if (written < 0 && (errno == EINTR || errno == EAGAIN)) continue;
-        if (written <= 0) return false;
+        if (written <= 0) return text;
         text.remove_prefix(static_cast<size_t>(written));
     }
-    return true;
+    return {};
 }
 
 }  // namespace tessera::server

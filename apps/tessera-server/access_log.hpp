@@ -41,15 +41,16 @@ class AccessLog {
   private:
     int open_file() const;
     void run();
-    // False: it could not be written, or the log ends and nobody reads.
-    bool write_all(std::string_view text);
+    // What is left: it could not be written, or the log ends and nobody reads.
+    std::string_view write_all(std::string_view text);
+    bool ends_within_line() const;
 
     const std::optional<std::filesystem::path> path_;
     int descriptor_ = -1;  // of the thread that writes
+    bool torn_ = false;    // of the thread that writes: the file ends within a line
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::string waiting_;
-    size_t lines_ = 0;  // that wait
     uint64_t dropped_ = 0;
     bool reopen_ = false;
     std::optional<std::chrono::steady_clock::time_point> end_;  // the log ends

@@ -18,7 +18,7 @@ HttpResponse slots_response(const ServedModel& model, const std::string& client)
 // What metrics show beside the model.
 struct ServerStatus {
     uint32_t connections;
-    uint64_t closed_connections;        // before a request had come, to make room for others
+    uint64_t closed_connections;        // to make room for others
     uint64_t requests;                  // received so far
     uint64_t body_bytes, unread_bytes;  // held of requests, and of answers that clients have not read
     uint64_t limited;                   // requests refused as their client had used up its share

@@ -38,7 +38,7 @@ HttpResponse metrics_response(const ModelHost& host, const ServerStatus& server)
     m.add("loaded_ratio", "gauge", "How much of the model has been loaded.",
           health.state == ModelHost::State::kReady ? 1.0 : health.loaded());
     m.add("http_connections", "gauge", "Connections that are open.", server.connections);
-    m.add("http_connections_closed_total", "counter", "Connections closed before a request had come, for others' sake.",
+    m.add("http_connections_closed_total", "counter", "Connections closed to make room for others.",
           server.closed_connections);
     m.add("http_requests_total", "counter", "Requests that were received.", server.requests);
     m.add("http_body_bytes", "gauge", "Bytes of requests that are held.", server.body_bytes);

@@ -160,6 +160,12 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
     check_step("open");
     acceptor.listen(asio::socket_base::max_listen_connections, error);
     check_step("listen at");
+    if (!endpoint.address().is_loopback() && !access.needs_keys()) {
+        log().warn(
+            "the server listens at {} and needs no key: whoever reaches that address may use it, give --api-key-file, "
+            "or --host 127.0.0.1 with a proxy in front",
+            settings.host);
+    }
     add_routes();
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals.add(signal);
     wait_for_signal();

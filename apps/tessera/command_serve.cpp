@@ -1,8 +1,11 @@
+#include "apps/tessera-server/access_control.hpp"
 #include "apps/tessera-server/serve.hpp"
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "core/setup/machine.hpp"
+
+#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 
@@ -56,7 +59,12 @@ server::ServerSettings read_server(Arguments& arguments) {
     const std::string page = arguments.text("webui").value_or("on");
     settings.page = !arguments.has("no-webui") && page != "none" && page != "off" && page != "0" && page != "false";
     if (const auto file = arguments.text("access-log")) settings.access_log = *file;
-    settings.origins = list_of(arguments, "cors-origin");
+    for (const std::string& given : list_of(arguments, "cors-origin")) {
+        settings.origins.push_back(server::parse_origin(given));
+        if (settings.origins.back() != given)
+            arguments.remark(
+                fmt::format("--cors-origin {}: browsers send {}, which is taken", given, settings.origins.back()));
+    }
     settings.hosts = list_of(arguments, "allowed-host");
     return settings;
 }

@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace {
@@ -25,11 +27,21 @@ void open_standard_streams() {
     }
 }
 
+// SIGHUP asks a server to read its keys again. One that has not read them yet is not to end of it.
+void keep_early_hangups_harmless() {
+    struct sigaction action {};
+    action.sa_handler = [](int) {};
+    action.sa_flags = SA_RESTART;
+    sigaction(SIGHUP, &action, nullptr);
+}
+
 }  // namespace
 
 namespace tessera::app {
 
 int start_program(int argc, char** argv, std::string_view command) {
+    // Before all that takes time.
+    if (command == "serve" || (argc > 1 && std::string_view(argv[1]) == "serve")) keep_early_hangups_harmless();
     open_standard_streams();
     install_crash_report();
     remove_unfinished_files_on_signals();

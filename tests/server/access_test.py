@@ -106,6 +106,52 @@ class Access(unittest.TestCase):
             self.assertNotEqual(failed.returncode, 0)
             self.assertIn("expected", failed.stderr)
 
+    def test_key_files_that_are_no_files(self):
+        with tempfile.TemporaryDirectory() as folder:
+            pipe, keys = os.path.join(folder, "pipe"), os.path.join(folder, "keys")
+            os.mkfifo(pipe)
+            for path, kind in ((pipe, "a pipe"), (folder, "a directory"), ("/dev/zero", "a device"), (keys, "No such file")):
+                failed = subprocess.run([running_server.PROGRAM, "--port", "0", "--api-key-file", path], capture_output=True, text=True, timeout=60)
+                self.assertNotEqual(failed.returncode, 0)
+                self.assertIn("--api-key-file", failed.stderr)
+                self.assertIn(kind, failed.stderr)
+            with open(keys, "w") as file:
+                file.write("one\n")
+            with RunningServer("--api-key-file", keys) as server:
+                os.remove(keys)
+                os.mkfifo(keys)
+                server.process.send_signal(signal.SIGHUP)
+                end = time.time() + 20
+                while not any("expected a regular file, found a pipe" in line for line in server.lines):
+                    self.assertLess(time.time(), end, "nothing was said")
+                    time.sleep(0.02)
+                self.assertEqual(server.request("GET", "/v1/models", None, {"Authorization": "Bearer one"})[0], 200)
+                server.process.send_signal(signal.SIGTERM)
+                self.assertEqual(server.process.wait(20), 0)
+
+    def test_a_server_for_all_without_keys_is_told(self):
+        for flags, told in ((("--host", "0.0.0.0"), True), (("--host", "0.0.0.0", "--api-key", "one"), False), ((), False)):
+            with RunningServer(*flags) as server:
+                self.assertEqual(any("needs no key" in line for line in server.lines), told, flags)
+
+    def test_origins_as_browsers_send_them(self):
+        given = "https://Allowed.example/,http://localhost:5173,https://other.example:443"
+        with RunningServer("--cors-origin", given) as server:
+            self.assertTrue(any("https://Allowed.example/" in line for line in server.lines))
+            for origin in ("https://allowed.example", "http://localhost:5173", "https://other.example"):
+                self.assertEqual(server.request("GET", "/v1/models", None, {"Origin": origin})[0], 200, origin)
+                self.assertEqual(server.headers["Access-Control-Allow-Origin"], origin)
+        for wrong in ("allowed.example", "https://allowed.example/path", "https://", "://x", "https://allowed.example/?", "https://a b"):
+            failed = subprocess.run([running_server.PROGRAM, "--port", "0", "--cors-origin", wrong], capture_output=True, text=True, timeout=60)
+            self.assertNotEqual(failed.returncode, 0, wrong)
+            self.assertIn("--cors-origin", failed.stderr)
+
+    def test_keys_do_not_travel_in_the_clear_silently(self):
+        for flag in ("--ssl-key-file", "--ssl-cert-file"):
+            failed = subprocess.run([running_server.PROGRAM, "--port", "0", flag, "file"], capture_output=True, text=True, timeout=60)
+            self.assertNotEqual(failed.returncode, 0)
+            self.assertIn("proxy", failed.stderr)
+
     def test_names_and_pages(self):
         with RunningServer("--cors-origin", "https://allowed.example", "--allowed-host", "box.lan") as server:
             def status(**headers):
@@ -188,6 +234,18 @@ class Access(unittest.TestCase):
                     self.assertLess(time.time(), end, "the log was not opened again")
                     time.sleep(0.02)
                 self.assertEqual(server.request("GET", "/v1/models", None, {"Authorization": "Bearer one"})[0], 200)
+
+    def test_a_line_that_was_cut_spoils_no_other(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "access")
+            with open(path, "w") as file:
+                file.write('{"time":"2026-')
+            with RunningServer("--access-log", path) as server:
+                server.request("GET", "/health")
+            with open(path) as file:
+                lines = file.read().splitlines()
+            self.assertEqual(lines[0], '{"time":"2026-')
+            self.assertEqual(json.loads(lines[1])["path"], "/health")
 
     def test_a_log_that_nobody_reads_delays_nobody(self):
         with tempfile.TemporaryDirectory() as folder:

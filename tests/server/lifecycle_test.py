@@ -209,6 +209,28 @@ class Lifecycle(unittest.TestCase):
                     return
         self.fail("no signal ended loading before the model was ready")
 
+    def test_hangups_before_the_server_is_ready(self):
+        hangup = 1 << (signal.SIGHUP - 1)
+        for _ in range(3):
+            process = subprocess.Popen([running_server.PROGRAM, "--port", "0"], stderr=subprocess.PIPE, text=True)
+            # From the first instant at which the program can have done something about it.
+            end = time.time() + 20
+            while time.time() < end:
+                with open(f"/proc/{process.pid}/status") as file:
+                    caught = next(line for line in file if line.startswith("SigCgt"))
+                if int(caught.split()[1], 16) & hangup:
+                    break
+            for _ in range(50):
+                process.send_signal(signal.SIGHUP)
+                time.sleep(0.005)
+            for line in process.stderr:
+                if line.startswith("ready after"):
+                    break
+            process.send_signal(signal.SIGTERM)
+            process.stderr.read()
+            self.assertEqual(process.wait(60), 0)
+            process.stderr.close()
+
     def test_health_answers_during_prompts(self):
         with RunningServer("--parallel", "1") as server:
             # No two begin alike, so that each is computed.
