@@ -12,8 +12,6 @@ constexpr std::string_view kTuning = "a way of computing in other programs; Tess
 constexpr std::string_view kGraphMode = "a detail of -sm graph, which is not supported";
 constexpr std::string_view kNoImages = "a detail of images and sound, of which none are read";
 constexpr std::string_view kCheckpoints = "the pages of a prefix are kept as long as there is room";
-constexpr std::string_view kFromFile =
-    "rope scaling comes from the model file; --override-kv changes what the file says";
 
 // One flag an entry, on one line or two.
 // clang-format off
@@ -126,9 +124,7 @@ constexpr Flag kFlags[] = {
     ignored("progress", "--progress", Takes::kNothing, "loading shows its progress on a terminal", kBench),
     ignored("all-logits", "--perplexity --all-logits", Takes::kNothing, "that is what is measured", kPerplexity),
     // Positions and samplers
-    ignored("rope-scaling",
-            "--rope-scaling --rope-scale --rope-freq-base --rope-freq-scale --yarn-orig-ctx --yarn-ext-factor "
-            "--yarn-attn-factor --yarn-beta-fast --yarn-beta-slow -gan --grp-attn-n -gaw --grp-attn-w", Takes::kValue, kFromFile),
+    ignored("grp-attn-w", "-gaw --grp-attn-w", Takes::kValue, "a part of --grp-attn-n"),
     ignored("penalize-nl", "--penalize-nl", Takes::kNothing, "penalties treat a new line as any token"),
 };
 // clang-format on

@@ -20,7 +20,7 @@ namespace {
 
 constexpr int64_t kMaximumTokens = 1 << 26;
 constexpr int64_t kMaximumThreads = 4096;
-constexpr double kFar = 1e6;
+constexpr double kFar = 1e6, kFarthestRope = 1e12;
 constexpr double kMaximumExperts = 1 << 20;
 
 template <typename T, typename Value>
@@ -373,6 +373,40 @@ std::optional<std::filesystem::path> read_rig(const Arguments& arguments) {
     return std::nullopt;
 }
 
+// A number above 0; what other programs take for "as the model file says" is nothing: 0, or a negative number where
+// `zero` is a value.
+std::optional<float> rope_number(Arguments& arguments, std::string_view name, bool zero = false) {
+    const auto value = arguments.number(name, zero ? -kFar : 0, kFarthestRope);
+    if (!value || (zero ? *value < 0 : *value == 0)) return std::nullopt;
+    return static_cast<float>(*value);
+}
+
+RopeSettings read_rope(Arguments& arguments) {
+    RopeSettings rope;
+    constexpr std::array<std::string_view, 3> kinds = {"none", "linear", "yarn"};
+    rope.scaling = arguments.choice("rope-scaling", kinds);
+    rope.base = rope_number(arguments, "rope-freq-base");
+    rope.factor = rope_number(arguments, "rope-scale");
+    if (const auto share = rope_number(arguments, "rope-freq-scale")) {
+        if (rope.factor) {
+            throw UsageError(fmt::format("{} and {} contradict each other: one is 1 divided by the other; give one",
+                                         arguments.typed("rope-scale"), arguments.typed("rope-freq-scale")));
+        }
+        rope.factor = 1 / *share;
+    }
+    if (const auto n = arguments.integer("yarn-orig-ctx", 0, kMaximumTokens); n && *n > 0) rope.original_context = *n;
+    rope.ext_factor = rope_number(arguments, "yarn-ext-factor", true);
+    rope.attn_factor = rope_number(arguments, "yarn-attn-factor", true);
+    rope.beta_fast = rope_number(arguments, "yarn-beta-fast", true);
+    rope.beta_slow = rope_number(arguments, "yarn-beta-slow", true);
+    for (const auto& [name, value] : {std::pair("yarn-attn-factor", rope.attn_factor),
+                                      {"yarn-beta-fast", rope.beta_fast},
+                                      {"yarn-beta-slow", rope.beta_slow}}) {
+        if (value == 0) arguments.reject(name, "a number above 0, or -1: as the model file says", "0");
+    }
+    return rope;
+}
+
 CommonSettings read_common(Arguments& arguments) {
     CommonSettings common;
     common.verbose = arguments.has("verbose");
@@ -390,6 +424,7 @@ CommonSettings read_common(Arguments& arguments) {
         if (file->empty()) throw UsageError("-m: expected a file, found an empty name");
         common.model = *file;
     }
+    if (flag_named("rope-scaling").of(arguments.command())) common.rope = read_rope(arguments);
     for (const std::string& text : arguments.all("override-kv")) {
         try {
             common.overrides.push_back(gguf::parse_override(text));

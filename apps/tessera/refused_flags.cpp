@@ -123,6 +123,8 @@ constexpr Flag kFlags[] = {
             "--val-split -epochs --epochs -opt --optimizer", Takes::kValue, "", kOtherTool),
     refused("other-switches", "-pps -tgs --tts-use-guide-tokens --diffusion-visual --diffusion-add-gumbel-noise", Takes::kNothing, "", kOtherTool),
     refused("completion-script", "--completion-bash --license", Takes::kNothing, "", "the program prints neither; see LICENSE in its sources"),
+    // Positions
+    refused("grp-attn-n", "-gan --grp-attn-n", Takes::kValue, "1", "attention does not group positions; --rope-scaling extends a context"),
     // Samplers
     refused("tfs", "--tfs", Takes::kValue, "1 1.0", "there is no tail-free sampling; --min-p cuts off the tail, too", kGenerate),
 };

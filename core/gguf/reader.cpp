@@ -91,6 +91,10 @@ GgufFile GgufFile::open(const std::filesystem::path& path, std::span<const Overr
     return file;
 }
 
+void GgufFile::override_metadata(std::span<const Override> overrides) {
+    for (const Override& one : overrides) header_.metadata.set(one.key, one.value);
+}
+
 const std::filesystem::path& GgufFile::file_path(size_t i) const {
     return parts_.at(i)->file.path();
 }

@@ -33,7 +33,10 @@ class GgufFile {
     size_t file_count() const noexcept { return parts_.size(); }
     const std::filesystem::path& file_path(size_t i) const;
 
-    // Keys of overrides that the files do not have.
+    // Replaces more metadata; what views of it showed is no longer valid.
+    void override_metadata(std::span<const Override> overrides);
+
+    // Keys of overrides given to open() that the files do not have.
     std::span<const std::string> added_keys() const noexcept { return added_keys_; }
 
     // nullptr, or Error(TSR_NOT_FOUND) naming file and tensor, if there is none of that name. Entries live as long as

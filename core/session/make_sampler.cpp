@@ -64,13 +64,13 @@ std::shared_ptr<const SequenceBreakers> find_sequence_breakers(std::span<const s
     std::array<std::vector<Breaker>, 256> by_first_byte;
     for (const std::string& text : texts)
         if (!text.empty()) by_first_byte[static_cast<unsigned char>(text[0])].emplace_back(text, tokenizer);
+    std::array<size_t, 256> looked{};  // at breakers of this first byte, within the tokens before this number
     for (size_t i = 0; i < tokenizer.size(); ++i) {
         const auto token = static_cast<text::Token>(i);
         const std::string_view bytes = tokenizer.bytes(token);
-        std::array<bool, 256> seen{};
         for (const char byte : bytes) {
             const auto first = static_cast<unsigned char>(byte);
-            if (by_first_byte[first].empty() || std::exchange(seen[first], true)) continue;
+            if (by_first_byte[first].empty() || std::exchange(looked[first], i + 1) == i + 1) continue;
             for (Breaker& breaker : by_first_byte[first]) breaker.find_in(token, bytes, *breakers);
         }
     }

@@ -259,6 +259,7 @@ OpenedModel open_model(const CommonSettings& settings) {
     const bool bundled = !settings.model;
     fs::path path = bundled ? bundled_model() : *settings.model;
     gguf::GgufFile file = gguf::GgufFile::open(path, settings.overrides);
+    file.override_metadata(rope_overrides(settings.rope, file.metadata()));
     return {std::move(path), bundled, std::move(file)};
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "core/gguf/metadata.hpp"
+#include "core/model/rope_settings.hpp"
 #include "core/session/engine.hpp"
 #include "core/session/sampler.hpp"
 
@@ -27,6 +28,7 @@ struct CommonSettings {
     std::vector<std::filesystem::path> plugin_folders;
     std::optional<std::filesystem::path> model;  // none: the bundled one
     std::vector<gguf::Override> overrides;
+    RopeSettings rope;
     DeviceChoice devices;
 };
 

@@ -106,6 +106,118 @@ TEST(Settings, Sampling) {
     EXPECT_EQ(s.stop, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(Settings, SamplersOfLlamaCpp) {
+    const session::SamplingParameters p = settings_of({"--dynatemp-range",
+                                                       "0.5",
+                                                       "--dynatemp-exp",
+                                                       "2",
+                                                       "--top-n-sigma",
+                                                       "1.5",
+                                                       "--xtc-probability",
+                                                       "0.3",
+                                                       "--xtc-threshold",
+                                                       "0.2",
+                                                       "--dry-multiplier",
+                                                       "0.8",
+                                                       "--dry-base",
+                                                       "2",
+                                                       "--dry-allowed-length",
+                                                       "3",
+                                                       "--dry-penalty-last-n",
+                                                       "-1",
+                                                       "--dry-sequence-breaker",
+                                                       "\\n",
+                                                       "--dry-sequence-breaker",
+                                                       "User:",
+                                                       "--adaptive-target",
+                                                       "0.4",
+                                                       "--adaptive-decay",
+                                                       "0.99",
+                                                       "--mirostat",
+                                                       "2",
+                                                       "--mirostat-ent",
+                                                       "4",
+                                                       "--mirostat-lr",
+                                                       "0.2",
+                                                       "--sampler-seq",
+                                                       "edskypmxt"})
+                                              .sampling;
+    EXPECT_FLOAT_EQ(p.temperature_range, 0.5f);
+    EXPECT_FLOAT_EQ(p.temperature_exponent, 2.0f);
+    EXPECT_FLOAT_EQ(p.top_n_sigma, 1.5f);
+    EXPECT_FLOAT_EQ(p.xtc_probability, 0.3f);
+    EXPECT_FLOAT_EQ(p.xtc_threshold, 0.2f);
+    EXPECT_FLOAT_EQ(p.dry_multiplier, 0.8f);
+    EXPECT_FLOAT_EQ(p.dry_base, 2.0f);
+    EXPECT_EQ(p.dry_allowed_length, 3);
+    EXPECT_EQ(p.dry_last_n, -1);
+    EXPECT_EQ(p.dry_sequence_breakers, (std::vector<std::string>{"\n", "User:"}));
+    EXPECT_FLOAT_EQ(p.adaptive_target, 0.4f);
+    EXPECT_FLOAT_EQ(p.adaptive_decay, 0.99f);
+    EXPECT_EQ(p.mirostat, 2);
+    EXPECT_FLOAT_EQ(p.mirostat_tau, 4.0f);
+    EXPECT_FLOAT_EQ(p.mirostat_eta, 0.2f);
+    EXPECT_EQ(session::format_sampling_order(p.order),
+              "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature");
+    EXPECT_TRUE(settings_of({"--dry-sequence-breaker", "none"}).sampling.dry_sequence_breakers.empty());
+    EXPECT_EQ(settings_of({"--temp", "-1"}).sampling.temperature, 0.0f);
+    for (const std::vector<std::string>& bad : {std::vector<std::string>{"--mirostat", "3"},
+                                                {"--xtc-probability", "1.5"},
+                                                {"--adaptive-decay", "1"},
+                                                {"--sampler-seq", "z"},
+                                                {"--sampler-seq", "k", "--samplers", "top_k"},
+                                                {"--samplers", "infill"},
+                                                {"--dry-sequence-breaker", ""},
+                                                {"--tfs", "0.5"}}) {
+        EXPECT_THROW(settings_of(bad), UsageError) << bad[0];
+    }
+}
+
+TEST(Settings, SamplersThatAreLeftOutAreSaid) {
+    const auto remarks = [](std::vector<std::string> words) {
+        Arguments arguments(Command::kRun, words);
+        read_model_settings(arguments);
+        return arguments.remarks();
+    };
+    EXPECT_TRUE(remarks({"--xtc-probability", "0.5"}).empty());
+    EXPECT_TRUE(remarks({"--samplers", "top_k;temperature", "--repeat-penalty", "1.1"}).empty());
+    const auto said = remarks({"--samplers", "top_k;temperature", "--xtc-probability", "0.5"});
+    ASSERT_EQ(said.size(), 1u);
+    EXPECT_EQ(said[0], "--xtc-probability: without effect, since xtc is not among the samplers");
+}
+
+TEST(Settings, RopeInPlaceOfTheFile) {
+    const RopeSettings rope = settings_of({"--rope-scaling", "yarn", "--rope-scale", "4", "--rope-freq-base", "5e5",
+                                           "--yarn-orig-ctx", "4096", "--yarn-ext-factor", "0", "--yarn-attn-factor",
+                                           "1.5", "--yarn-beta-fast", "16", "--yarn-beta-slow", "2"})
+                                  .common.rope;
+    EXPECT_EQ(rope.scaling, "yarn");
+    EXPECT_EQ(rope.factor, 4.0f);
+    EXPECT_EQ(rope.base, 5e5f);
+    EXPECT_EQ(rope.original_context, 4096);
+    EXPECT_EQ(rope.ext_factor, 0.0f);
+    EXPECT_EQ(rope.attn_factor, 1.5f);
+    EXPECT_EQ(rope.beta_fast, 16.0f);
+    EXPECT_EQ(rope.beta_slow, 2.0f);
+    EXPECT_EQ(settings_of({"--rope-freq-scale", "0.25"}).common.rope.factor, 4.0f);
+    // What others take for "as the file says".
+    const RopeSettings none =
+        settings_of({"--rope-freq-base", "0", "--rope-freq-scale", "0", "--yarn-orig-ctx", "0", "--yarn-ext-factor",
+                     "-1", "--yarn-attn-factor", "-1", "--yarn-beta-fast", "-1", "--yarn-beta-slow", "-1"})
+            .common.rope;
+    EXPECT_FALSE(none.factor || none.base || none.original_context || none.ext_factor || none.attn_factor ||
+                 none.beta_fast || none.beta_slow || none.scaling);
+    for (const std::vector<std::string>& bad : {std::vector<std::string>{"--rope-scaling", "ntk"},
+                                                {"--rope-scale", "-2"},
+                                                {"--rope-freq-base", "nan"},
+                                                {"--rope-scale", "4", "--rope-freq-scale", "0.25"},
+                                                {"--yarn-beta-fast", "0"},
+                                                {"--yarn-orig-ctx", "-1"},
+                                                {"--grp-attn-n", "2"}}) {
+        EXPECT_THROW(settings_of(bad), UsageError) << bad[0];
+    }
+}
+
 TEST(Settings, TensorRulesSplitAtCommasBetweenRules) {
     const auto check = [](const char* text, std::vector<std::pair<std::string, std::string>> expected) {
         SCOPED_TRACE(text);
