@@ -58,7 +58,7 @@ constexpr Flag kFlags[] = {
     supported("no-perf", "--no-perf --no-show-timings", Takes::kNothing, "", kModel, Group::kGeneral, "no timings at the end"),
     supported("list-devices", "--list-devices", Takes::kNothing, "", kEngine, Group::kGeneral, "as 'tessera devices'"),
     supported("override-kv", "--override-kv -okv", Takes::kValue, "KEY=TYPE:VALUE", kEngine | kInspect | kTokenize, Group::kGeneral,
-             "replace a value of the file's metadata (TYPE: int, float, bool, str); may be repeated"),
+             "replace a value of the file's metadata (TYPE: int, float, bool, str); separated by commas, may be repeated"),
     supported("allow-unused-tensors", "--allow-unused-tensors --allow-unused-keys", Takes::kNothing, "", kEngine | kInspect, Group::kGeneral,
              "compute a model without those tensors and keys of its file that this version does not know"),
     supported("check-tensors", "--check-tensors -vq --validate-quants", Takes::kNothing, "", kEngine, Group::kGeneral,

@@ -368,6 +368,23 @@ std::string unescape(std::string_view text) {
     return out;
 }
 
+std::vector<std::string> split_overrides(std::string_view text) {
+    std::vector<std::string> overrides;
+    for (const std::string& part : split(text, ',')) {
+        const size_t equals = part.find('=');
+        const std::string_view typed = std::string_view(part).substr(equals == std::string::npos ? 0 : equals + 1);
+        constexpr std::array<std::string_view, 4> types = {"int:", "float:", "bool:", "str:"};
+        const bool begins = equals != std::string::npos && equals > 0 &&
+                            std::ranges::any_of(types, [&](std::string_view type) { return typed.starts_with(type); });
+        if (begins || overrides.empty()) {
+            overrides.push_back(part);
+        } else {
+            overrides.back() += ',' + part;
+        }
+    }
+    return overrides;
+}
+
 std::optional<std::filesystem::path> read_rig(const Arguments& arguments) {
     if (const auto file = arguments.text("rig")) return *file;
     return std::nullopt;
@@ -427,7 +444,7 @@ CommonSettings read_common(Arguments& arguments) {
     if (flag_named("rope-scaling").of(arguments.command())) common.rope = read_rope(arguments);
     for (const std::string& text : arguments.all("override-kv")) {
         try {
-            common.overrides.push_back(gguf::parse_override(text));
+            for (const std::string& one : split_overrides(text)) common.overrides.push_back(gguf::parse_override(one));
         } catch (const Error& error) {
             throw UsageError(fmt::format("--override-kv: {}", error.what()));
         }

@@ -14,6 +14,15 @@ ModelSettings settings_of(std::vector<std::string> words) {
     return read_model_settings(arguments);
 }
 
+TEST(Overrides, SeveralAreSeparatedByCommasThatAKeyFollows) {
+    EXPECT_EQ(split_overrides("a=int:1"), (std::vector<std::string>{"a=int:1"}));
+    EXPECT_EQ(split_overrides("a=str:x,y,b.c=bool:true,d=str:"),
+              (std::vector<std::string>{"a=str:x,y", "b.c=bool:true", "d=str:"}));
+    EXPECT_EQ(split_overrides("a=str:k=v,w"), (std::vector<std::string>{"a=str:k=v,w"}));
+    EXPECT_EQ(split_overrides(""), (std::vector<std::string>{""}));
+    EXPECT_EQ(split_overrides(",="), (std::vector<std::string>{",="}));
+}
+
 TEST(Settings, EngineOptions) {
     const ModelSettings s = settings_of({"-c",   "8192", "-ub",  "1024", "-b",        "256",     "-t",   "6",
                                          "-tb",  "12",   "-fa",  "off",  "-mla",      "2",       "-amb", "256",
