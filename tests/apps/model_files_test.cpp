@@ -54,6 +54,15 @@ TEST_F(ModelFiles, AWholeModelPassesTheCheck) {
     EXPECT_THAT(checked.out, HasSubstr("no NaN and no infinity"));
 }
 
+TEST_F(ModelFiles, PackedRowsAreChecked) {
+    TemporaryFolder folder;
+    const std::string packed = folder.file("packed.gguf");
+    ASSERT_EQ(tessera({"repack", "-m", TSR_TEST_MODEL, "-o", packed}).code, 0);
+    const Outcome checked = tessera({"inspect", packed, "--check"});
+    EXPECT_EQ(checked.code, 0) << checked.out;
+    EXPECT_THAT(checked.out, Not(HasSubstr("not checked")));
+}
+
 TEST_F(ModelFiles, AllCommandsAgreeAboutWhatIsNotUsed) {
     model_.add("blk.0.foreign.weight", {4}, {1, 2, 3, 4});
     const std::string file = write(model_);

@@ -367,6 +367,8 @@ TEST_F(Claims, ArraysOfEqualNumbersAreOneNumber) {
     EXPECT_EQ(logits(model), expected);
     model.set("llama.feed_forward_length", gguf::Array(std::vector<int32_t>{96, 96, 64}));
     EXPECT_THAT(outcome(model).error, HasSubstr("llama.feed_forward_length differs from layer to layer"));
+    model.set("llama.feed_forward_length", gguf::Array(std::vector<uint8_t>(100000, 96)));
+    EXPECT_THAT(outcome(model).error, HasSubstr("llama.feed_forward_length has 100000 elements"));
 }
 
 // Experts that are all the same are one dense network, whatever the router says, as weights are normalised.
