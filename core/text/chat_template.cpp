@@ -21,19 +21,23 @@ ChatTemplate ChatTemplate::by_name(std::string_view name) {
 std::optional<ChatTemplate> ChatTemplate::find_equal(std::string_view text) {
     const auto program = std::make_shared<const jinja::Program>(text);
     using Messages = std::vector<ChatMessage>;
-    const std::array<Messages, 4> probes = {
+    // The last one tells forms apart that differ in rare conversations alone; it need not be equal.
+    const std::array<Messages, 5> probes = {
         Messages{{"user", " Hello\n"}}, Messages{{"system", " Be brief. "}, {"user", "Hello"}},
         Messages{{"user", "Hello"}, {"assistant", "\nHi "}, {"user", "Bye"}},
-        Messages{{"user", "Hello"}, {"assistant", "<think>\nHm\n</think>\n\nHi"}, {"user", "Bye"}}};
-    for (const NamedChatFormat& one : known_chat_formats()) {
-        ChatTemplate candidate(one.format);
-        candidate.program_ = program;
-        try {
-            for (const Messages& probe : probes) candidate.write(probe, {.bos = "<bos>", .eos = "<eos>"});
+        Messages{{"user", "Hello"}, {"assistant", "<think>\nHm\n</think>\n\nHi"}, {"user", "Bye"}},
+        Messages{{"system", "Be brief."}, {"system", "Be kind."}, {"user", "Hello"}}};
+    for (const size_t needed : {probes.size(), probes.size() - 1}) {
+        for (const NamedChatFormat& one : known_chat_formats()) {
+            ChatTemplate candidate(one.format);
+            candidate.program_ = program;
+            try {
+                for (size_t i = 0; i < needed; ++i) candidate.write(probes[i], {.bos = "<bos>", .eos = "<eos>"});
+            } catch (const Error&) {
+                continue;
+            }
             keep_known_tools(candidate.format_, text);
             return candidate;
-        } catch (const Error&) {
-            continue;
         }
     }
     return std::nullopt;

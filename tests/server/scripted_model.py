@@ -19,12 +19,12 @@ def byte_tokens():
     return [texts[b] for b in range(256)]
 
 
-def write_model(path, chains, name="scripted"):
+def write_model(path, chains, name="scripted", template=None):
     """`chains`: lists of texts, each of which is followed by the next one of its list, wherever it is. What begins with '<' is a control
-    token, and the last one of a list is followed by the end. Texts must be such that no prompt has them by chance."""
+    token, and the last one of a list is followed by the end. `template`: the file's chat template. Texts must be such that no prompt has them by chance."""
     of_byte = byte_tokens()
     spoken = list(dict.fromkeys(text for chain in chains for text in chain))
-    controls = [BEGIN, END, "<｜User｜>", "<｜Assistant｜>"] + [text for text in spoken if text.startswith("<")]
+    controls = list(dict.fromkeys([BEGIN, END, "<｜User｜>", "<｜Assistant｜>"] + [text for text in spoken if text.startswith("<")]))
     words = [text for text in spoken if not text.startswith("<")]
     words.insert(0, "\x00\x01")  # A vocabulary of this kind has at least one merge; no prompt has these bytes.
     tokens = of_byte + ["".join(of_byte[b] for b in word.encode()) for word in words] + controls
@@ -48,6 +48,8 @@ def write_model(path, chains, name="scripted"):
     writer.add_token_merges([f"{of_byte[0]} {of_byte[1]}"])
     writer.add_bos_token_id(number[BEGIN])
     writer.add_eos_token_id(number[END])
+    if template:
+        writer.add_chat_template(template)
 
     output = numpy.zeros((len(tokens), WIDTH), numpy.float32)
     following = numpy.full(len(tokens), number[END])

@@ -103,5 +103,37 @@ class ToolCalls(unittest.TestCase):
         self.assertEqual(choice.finish_reason, "length")
 
 
+class DescribedByDefault(unittest.TestCase):
+    """A file whose template is of DeepSeek V3's kind, which says nothing of tools."""
+
+    TEMPLATE = ("{% set ns = namespace(system='', first=true) %}{% for m in messages %}{% if m['role'] == 'system' %}"
+                "{% if ns.first %}{% set ns.system = m['content'] %}{% set ns.first = false %}{% else %}"
+                "{% set ns.system = ns.system + '\\n\\n' + m['content'] %}{% endif %}{% endif %}{% endfor %}{{ bos_token }}{{ ns.system }}"
+                "{% for m in messages %}{% if m['role'] == 'user' %}{{ '<｜User｜>' + m['content'] }}{% elif m['role'] == 'assistant' %}"
+                "{{ '<｜Assistant｜>' + m['content'] + '<｜end▁of▁sentence｜>' }}{% endif %}{% endfor %}"
+                "{% if add_generation_prompt %}{{ '<｜Assistant｜>' }}{% endif %}")
+    SCRIPT = [
+        ["<｜Assistant｜>", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "function", "<｜tool▁sep｜>", "get_weather", "\n```json\n", '{"city": ', '"Par', 'is"}',
+         "\n```", "<｜tool▁call▁end｜>", "<｜tool▁calls▁end｜>"],
+        ["<｜tool▁outputs▁end｜>", "It is ", "sunny."]]
+
+    def test_a_call_and_the_answer_to_its_result(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "scripted.gguf")
+            write_model(path, self.SCRIPT, template=self.TEMPLATE)
+            with RunningServer("-m", path, "--temp", "0") as server:
+                prompt = server.request("POST", "/apply-template", {"messages": [QUESTION], "tools": [TOOL]})[1]["prompt"]
+                self.assertIn("# Tools", prompt)
+                self.assertIn('"get_weather"', prompt)
+                body = {"messages": [QUESTION], "tools": [TOOL]}
+                status, answer = server.request("POST", "/v1/chat/completions", body)[:2]
+                self.assertEqual(status, 200, answer)
+                message = answer["choices"][0]["message"]
+                [call] = message["tool_calls"]
+                self.assertEqual((call["function"]["name"], json.loads(call["function"]["arguments"])), ("get_weather", {"city": "Paris"}))
+                body["messages"] += [message, {"role": "tool", "tool_call_id": call["id"], "content": "sunny"}]
+                self.assertEqual(server.request("POST", "/v1/chat/completions", body)[1]["choices"][0]["message"]["content"], "It is sunny.")
+
+
 if __name__ == "__main__":
     running_server.main()
