@@ -1,5 +1,6 @@
 #include "core/session/generate.hpp"
 
+#include "core/session/make_sampler.hpp"
 #include "core/session/probabilities.hpp"
 #include "core/session/task.hpp"
 
@@ -78,6 +79,17 @@ void Generator::check(const Request& request) const {
     if (request.prompt.size() > limit) {
         fail(TSR_DOES_NOT_FIT, "the prompt has {} tokens, the context holds {}: shorten it or give more with -c",
              request.prompt.size(), limit);
+    }
+}
+
+void Generator::find_breakers(std::span<Request> requests) const {
+    const Request* last = nullptr;
+    for (Request& request : requests) {
+        const SamplingParameters& p = request.sampling;
+        if (p.dry_multiplier == 0.0f || request.sampler || request.breakers) continue;
+        const bool same = last && last->sampling.dry_sequence_breakers == p.dry_sequence_breakers;
+        request.breakers = same ? last->breakers : find_sequence_breakers(p.dry_sequence_breakers, tokenizer_);
+        last = &request;
     }
 }
 

@@ -82,6 +82,8 @@ class Generator {
     RequestId add(Request request);
     // What add() checks. Any thread.
     void check(const Request& request) const;
+    // Fills in Request::breakers where they are needed. Any thread.
+    void find_breakers(std::span<Request> requests) const;
     // With an id that the caller has chosen, after check().
     void add(Request request, RequestId id);
 

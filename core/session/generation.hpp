@@ -92,6 +92,8 @@ struct Request {
     // Made by the caller if nothing large may be allocated when the request is admitted: it holds buffers as large as
     // the vocabulary.
     std::optional<Sampler> sampler;
+    // Of `sampling`, in tokens; null: looked for when the request is admitted, which takes milliseconds of a step.
+    std::shared_ptr<const SequenceBreakers> breakers;
 };
 
 // Time that steps took: a step with rows of prompts counts as a prompt's.

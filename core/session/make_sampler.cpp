@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -29,14 +30,15 @@ class Breaker {
     Breaker(const std::string& text, const text::Tokenizer& tokenizer)
         : text_(text), tokenizer_(tokenizer), ends_(text.size()) {}
 
-    void find_in(text::Token token, std::string_view bytes, SequenceBreakers& breakers) {
-        if (bytes.find(text_) != std::string_view::npos) return breakers.add(token, {});
-        const size_t longest = std::min(bytes.size(), text_.size() - 1);
-        for (size_t shared = longest; shared > 0; --shared) {
-            if (!bytes.ends_with(std::string_view(text_).substr(0, shared))) continue;
-            const std::vector<text::Token>& end = end_after(shared);
-            if (!end.empty()) breakers.add(token, end);
-        }
+    // `bytes` from where they begin as the text does: whether they hold it whole. Where they end within it, `token`
+    // begins a sequence.
+    bool found_at(text::Token token, std::string_view bytes, SequenceBreakers& breakers) {
+        const size_t shared = std::min(bytes.size(), text_.size());
+        if (std::string_view(text_).substr(0, shared) != bytes.substr(0, shared)) return false;
+        if (shared == text_.size()) return true;
+        const std::vector<text::Token>& end = end_after(shared);
+        if (!end.empty()) breakers.add(token, end);
+        return false;
     }
 
   private:
@@ -64,24 +66,25 @@ std::shared_ptr<const SequenceBreakers> find_sequence_breakers(std::span<const s
     std::array<std::vector<Breaker>, 256> by_first_byte;
     for (const std::string& text : texts)
         if (!text.empty()) by_first_byte[static_cast<unsigned char>(text[0])].emplace_back(text, tokenizer);
-    std::array<size_t, 256> looked{};  // at breakers of this first byte, within the tokens before this number
     for (size_t i = 0; i < tokenizer.size(); ++i) {
         const auto token = static_cast<text::Token>(i);
         const std::string_view bytes = tokenizer.bytes(token);
-        for (const char byte : bytes) {
-            const auto first = static_cast<unsigned char>(byte);
-            if (by_first_byte[first].empty() || std::exchange(looked[first], i + 1) == i + 1) continue;
-            for (Breaker& breaker : by_first_byte[first]) breaker.find_in(token, bytes, *breakers);
+        bool whole = false;
+        for (size_t at = 0; at < bytes.size(); ++at) {
+            for (Breaker& breaker : by_first_byte[static_cast<unsigned char>(bytes[at])])
+                whole |= breaker.found_at(token, bytes.substr(at), *breakers);
         }
+        if (whole) breakers->add(token, {});
     }
     return breakers;
 }
 
-Sampler make_sampler(const SamplingParameters& parameters, const text::Tokenizer& tokenizer, size_t context) {
+Sampler make_sampler(const SamplingParameters& parameters, const text::Tokenizer& tokenizer, size_t context,
+                     std::shared_ptr<const SequenceBreakers> breakers) {
     if (parameters.dry_multiplier == 0.0f) return Sampler(parameters, tokenizer.size());
     check_sampling_parameters(parameters, tokenizer.size());
-    return Sampler(parameters, tokenizer.size(),
-                   {context, find_sequence_breakers(parameters.dry_sequence_breakers, tokenizer)});
+    if (!breakers) breakers = find_sequence_breakers(parameters.dry_sequence_breakers, tokenizer);
+    return Sampler(parameters, tokenizer.size(), {context, std::move(breakers)});
 }
 
 }  // namespace tessera::session

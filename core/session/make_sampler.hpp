@@ -16,7 +16,9 @@ namespace tessera::session {
 std::shared_ptr<const SequenceBreakers> find_sequence_breakers(std::span<const std::string> texts,
                                                                const text::Tokenizer& tokenizer);
 
-// `context`: tokens that the text may hold. Throws what check_sampling_parameters throws.
-Sampler make_sampler(const SamplingParameters& parameters, const text::Tokenizer& tokenizer, size_t context);
+// `context`: tokens that the text may hold. `breakers`: those of the parameters, where they are known already. Throws
+// what check_sampling_parameters throws.
+Sampler make_sampler(const SamplingParameters& parameters, const text::Tokenizer& tokenizer, size_t context,
+                     std::shared_ptr<const SequenceBreakers> breakers = nullptr);
 
 }  // namespace tessera::session

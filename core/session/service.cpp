@@ -36,6 +36,7 @@ RequestId Service::submit(std::vector<Request> requests) {
         generator_.check(request);
         tokens += request.prompt.size();
     }
+    generator_.find_breakers(requests);
     const std::scoped_lock lock(mutex_);
     if (closed_) fail(TSR_CANCELLED, "no more requests are accepted");
     if (status_.lost) fail(TSR_DEVICE_LOST, "nothing can be computed any more: {}", status_.last_error);
