@@ -58,7 +58,7 @@ class Flood:
             with contextlib.suppress(OSError):
                 connection = self.connect()
                 connection.sendall(head)
-                while self.running() and self.sent < 4096 * MIB:
+                while self.running() and self.sent < 1024 * MIB:
                     connection.sendall(block)
                     self.sent += len(block)
             time.sleep(0.01)
@@ -141,7 +141,7 @@ class Asking:
 
 
 def measure(name, flood_with, seconds, keys):
-    with RunningServer("--api-key-file", keys) as server:
+    with RunningServer("--api-key-file", keys, "-c", "16384") as server:
         key = {"Authorization": "Bearer other"}
         server.request("POST", CHAT, chat(max_tokens=1), key)
         before = resident(server)
