@@ -20,11 +20,38 @@ double per_token(uint64_t tokens, double seconds) {
     return tokens > 0 ? seconds * 1000 / static_cast<double>(tokens) : 0;
 }
 
+struct Timings {
+    uint32_t prompt_tokens, reused_tokens;
+    double prompt_seconds;
+    uint32_t new_tokens;
+    double generation_seconds;
+    const std::optional<session::PrefixDifference>& difference;
+    bool tells_cached;
+};
+
+// As llama-server has them.
+std::string timings_text(const Timings& t) {
+    const uint64_t computed = t.prompt_tokens - std::min(t.reused_tokens, t.prompt_tokens);
+    std::string json = fmt::format(
+        R"({{"cache_n":{},"prompt_n":{},"prompt_ms":{:.3f},"prompt_per_token_ms":{:.4f},"prompt_per_second":{:.3f},)"
+        R"("predicted_n":{},"predicted_ms":{:.3f},"predicted_per_token_ms":{:.4f},"predicted_per_second":{:.3f})",
+        t.reused_tokens, computed, t.prompt_seconds * 1000, per_token(computed, t.prompt_seconds),
+        per_second(computed, t.prompt_seconds), t.new_tokens, t.generation_seconds * 1000,
+        per_token(t.new_tokens, t.generation_seconds), per_second(t.new_tokens, t.generation_seconds));
+    if (t.difference) {
+        json +=
+            fmt::format(R"(,"cache_differs":{{"position":{},"prompt":{})", t.difference->position, t.difference->given);
+        if (t.tells_cached) json += fmt::format(R"(,"cached":{})", t.difference->cached);
+        json += '}';
+    }
+    return json + '}';
+}
+
 }  // namespace
 
 std::string_view finish_word(session::FinishReason reason) noexcept {
     using enum session::FinishReason;
-    return reason == kLength || reason == kContextFull ? "length" : "stop";
+    return reason == kEndOfText || reason == kStopString ? "stop" : "length";
 }
 
 std::string new_id(std::string_view kind) {
@@ -33,40 +60,51 @@ std::string new_id(std::string_view kind) {
     return fmt::format("{}-{:016x}{:08x}", kind, start, ++count);
 }
 
-Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form)
+Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+                     size_t prompts)
     : id_(new_id("")),
       created_(std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
                    .count()),
       exchange_(std::move(exchange)),
       model_(std::move(model)),
-      form_(form) {}
+      form_(form),
+      choices_(static_cast<uint32_t>(prompts) * form.choices),
+      counted_(prompts) {}
 
-void Answering::start(session::Request request, const ClientLimits& limits, ClientAccounts& accounts) {
+void Answering::start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts) {
     const auto self = shared_from_this();
-    ticket_ =
-        accounts.admit(request.client, limits, model_->engine->max_sequences(), form_.choices, request.prompt.size());
-    left_ = form_.choices;
+    uint64_t prompt_tokens = 0;
+    for (const session::Request& prompt : prompts) {
+        prompt_tokens += prompt.prompt.size();
+        const uint32_t context = prompt.context ? prompt.context : model_->context;
+        if (prompt.prompt.size() > context) throw context_exceeded(prompt.prompt.size(), context);
+    }
+    ticket_ = accounts.admit(prompts.front().client, limits, model_->engine->max_sequences(), choices_, prompt_tokens);
+    left_ = choices_;
     // Without keys what is cached may be another client's.
-    tells_cached_ = !request.space.empty();
+    tells_cached_ = !prompts.front().space.empty();
     exchange_->when_gone([weak = weak_from_this()] {
         if (const auto answering = weak.lock()) answering->cancel();
     });
     std::vector<session::Request> requests;
-    for (uint32_t i = 1; i < form_.choices; ++i) {
-        session::Request& copy = requests.emplace_back();
-        copy = request;
-        copy.sampling.seed += i;
+    for (session::Request& prompt : prompts) {
+        for (uint32_t i = 0; i + 1 < form_.choices; ++i) {
+            requests.push_back(prompt);
+            ++prompt.sampling.seed;
+        }
+        requests.push_back(std::move(prompt));
     }
-    requests.insert(requests.begin(), std::move(request));
     for (size_t i = 0; i < requests.size(); ++i) {
         session::Request& each = requests[i];
-        if (each.probabilities) {
-            each.on_probabilities = [self, i](const session::TokenProbabilities& token) {
-                self->on_probabilities(i, token);
+        each.on_token = [self, i](const session::ShownToken& token, const session::Answer& so_far) {
+            self->on_token(i, token, self->form_.timings ? "\"timings\":" + self->timings_json(so_far) : std::string());
+        };
+        each.on_finish = [self, i](const session::Answer& answer) { self->finished(i, answer); };
+        if (each.prompt_probabilities) {
+            each.on_prompt_probabilities = [self, i](const session::TokenProbabilities& token) {
+                self->on_prompt_probabilities(i, token);
             };
         }
-        each.on_text = [self, i](std::string_view text) { self->on_text(i, text); };
-        each.on_finish = [self, i](const session::Answer& answer) { self->finished(i, answer); };
     }
     if (form_.stream && form_.progress) {
         requests.front().on_prompt = [self](const session::PromptProgress& progress) {
@@ -90,11 +128,6 @@ void Answering::start(session::Request request, const ClientLimits& limits, Clie
         error.retry_after = static_cast<unsigned>(std::ceil(full.seconds()));
         throw error;
     } catch (const Error& error) {
-        if (error.code() == TSR_DOES_NOT_FIT) {
-            // Clients that shorten conversations by themselves look for llama-server's words, not for the code.
-            throw ApiError(400, std::string(error.what()) + "; the request exceeds the available context size", {},
-                           "context_length_exceeded");
-        }
         if (error.code() == TSR_CANCELLED) throw ApiError(503, error.what(), {}, "stopping");
         throw;
     }
@@ -107,12 +140,16 @@ void Answering::cancel() {
 }
 
 void Answering::cancel_all() {
-    for (uint32_t i = 0; first_ && i < form_.choices; ++i) model_->service->cancel(*first_ + i);
+    for (uint32_t i = 0; first_ && i < choices_; ++i) model_->service->cancel(*first_ + i);
 }
 
 void Answering::finished(size_t choice, const session::Answer& answer) {
-    usage_.prompt_tokens = answer.prompt_tokens;
-    usage_.reused_tokens = std::max(usage_.reused_tokens, answer.reused_tokens);
+    using enum session::FinishReason;
+    if (!counted_[prompt_of(choice)]) {
+        counted_[prompt_of(choice)] = true;
+        usage_.prompt_tokens += answer.prompt_tokens;
+        usage_.reused_tokens += answer.reused_tokens;
+    }
     usage_.new_tokens += answer.new_tokens;
     if (choice == 0) {
         usage_.first_token_seconds = answer.first_token_seconds;
@@ -122,22 +159,17 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
     usage_.finish = reason_name(answer.reason);
     prompt_seconds_ = std::max(prompt_seconds_, answer.prompt_seconds);
     generation_seconds_ = std::max(generation_seconds_, answer.seconds - answer.first_token_seconds);
-    if (answer.reason == session::FinishReason::kFailed) {
+    bool gone;
+    {
+        const std::scoped_lock lock(mutex_);
+        gone = gone_;
+    }
+    if (answer.reason == kFailed) {
         const bool lost = answer.error_code == TSR_DEVICE_LOST;
-        if (!failed_) {
-            const std::string json =
-                error_json(lost ? 503 : 500, answer.error, {}, lost ? "device_lost" : "step_failed");
-            usage_.finish = "failed";
-            exchange_->note(usage_);
-            if (form_.stream) {
-                send(json);
-                exchange_->end();
-            } else {
-                exchange_->respond({lost ? 503u : 500u, "application/json", json, {}});
-            }
-        }
-        // Nobody reads what the other choices would become.
-        if (!std::exchange(failed_, true)) cancel();
+        fail(lost ? 503 : 500, answer.error, lost ? "device_lost" : "step_failed");
+    } else if (answer.reason == kCancelled) {
+        // Whatever has been sent is not all of it.
+        if (!gone) fail(503, "the server was stopped before this answer was complete", "stopping");
     } else if (!failed_) {
         on_finish(choice, answer);
     }
@@ -145,7 +177,22 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
     ticket_->use(usage_.new_tokens);
     ticket_.reset();
     exchange_->note(usage_);
-    if (!failed_) on_end();
+    if (!failed_ && answer.reason != kCancelled) on_end();
+}
+
+// Instead of the end of the answer.
+void Answering::fail(unsigned status, const std::string& message, std::string_view code) {
+    if (std::exchange(failed_, true)) return;
+    const std::string json = json_of(ApiError(status, message, {}, std::string(code)));
+    exchange_->note(usage_);
+    if (form_.stream) {
+        send(json);
+        exchange_->end();
+    } else {
+        exchange_->respond({status, "application/json", json, {}});
+    }
+    // Nobody reads what the other choices would become.
+    cancel();
 }
 
 void Answering::open() {
@@ -187,20 +234,13 @@ void Answering::ping(std::chrono::steady_clock::duration silence) {
 }
 
 std::string Answering::timings_json() const {
-    const uint64_t computed = usage_.prompt_tokens - std::min(usage_.reused_tokens, usage_.prompt_tokens);
-    std::string json = fmt::format(
-        R"({{"cache_n":{},"prompt_n":{},"prompt_ms":{:.3f},"prompt_per_token_ms":{:.4f},"prompt_per_second":{:.3f},)"
-        R"("predicted_n":{},"predicted_ms":{:.3f},"predicted_per_token_ms":{:.4f},"predicted_per_second":{:.3f})",
-        usage_.reused_tokens, computed, prompt_seconds_ * 1000, per_token(computed, prompt_seconds_),
-        per_second(computed, prompt_seconds_), usage_.new_tokens, generation_seconds_ * 1000,
-        per_token(usage_.new_tokens, generation_seconds_), per_second(usage_.new_tokens, generation_seconds_));
-    if (difference_) {
-        json +=
-            fmt::format(R"(,"cache_differs":{{"position":{},"prompt":{})", difference_->position, difference_->given);
-        if (tells_cached_) json += fmt::format(R"(,"cached":{})", difference_->cached);
-        json += '}';
-    }
-    return json + '}';
+    return timings_text({usage_.prompt_tokens, usage_.reused_tokens, prompt_seconds_, usage_.new_tokens,
+                         generation_seconds_, difference_, tells_cached_});
+}
+
+std::string Answering::timings_json(const session::Answer& answer) const {
+    return timings_text({answer.prompt_tokens, answer.reused_tokens, answer.prompt_seconds, answer.new_tokens,
+                         answer.seconds - answer.first_token_seconds, answer.difference, tells_cached_});
 }
 
 }  // namespace tessera::server

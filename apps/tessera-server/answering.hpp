@@ -21,19 +21,24 @@ namespace tessera::server {
 // methods that derived classes define are called by the engine's thread.
 class Answering : public std::enable_shared_from_this<Answering> {
   public:
-    Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form);
+    // `prompts`: how many of them start() is given.
+    Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+              size_t prompts = 1);
     virtual ~Answering() = default;
 
-    // Once. `request` for each choice, with seeds one after the other. Throws ApiError if the client has used up its
-    // share or the queue is full, and what Service::submit throws; nothing is generated then. `accounts` outlive this.
-    void start(session::Request request, const ClientLimits& limits, ClientAccounts& accounts);
+    // Once. The choices of the first prompt come first; those of one prompt have seeds one after the other. Throws
+    // ApiError if a prompt is longer than the context, the client has used up its share or the queue is full, and what
+    // Service::submit throws; nothing is generated then. `accounts` outlive this.
+    void start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts);
 
     // Sends a comment if a stream has been silent for that long.
     void ping(std::chrono::steady_clock::duration silence);
 
   protected:
-    virtual void on_probabilities(size_t choice, const session::TokenProbabilities& token) = 0;
-    virtual void on_text(size_t choice, std::string_view text) = 0;
+    // A part of the answer's text. `timings`: a field of JSON, if the request wants them with each part.
+    virtual void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) = 0;
+    // Of the prompt, in order, if its request wants them.
+    virtual void on_prompt_probabilities(size_t, const session::TokenProbabilities&) {}
     // Does not end the exchange: other choices may be running, and its log line is not complete.
     virtual void on_finish(size_t choice, const session::Answer& answer) = 0;
     // After the last choice has finished; ends the exchange. The client's place is free by then.
@@ -44,6 +49,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
     virtual std::string opening_json() { return {}; }
 
     bool streams() const noexcept { return form_.stream; }
+    size_t choices() const noexcept { return choices_; }
+    size_t prompt_of(size_t choice) const noexcept { return choice / form_.choices; }
     const AnswerForm& form() const noexcept { return form_; }
     const ServedModel& model() const noexcept { return *model_; }
     Exchange& exchange() noexcept { return *exchange_; }
@@ -53,13 +60,16 @@ class Answering : public std::enable_shared_from_this<Answering> {
 
     const std::string id_;  // random
     const int64_t created_;
-    // Of all choices; the prompt counts once.
+    // Of all choices; each prompt counts once.
     Usage usage_;
-    double prompt_seconds_ = 0, generation_seconds_ = 0;
+    // Of all choices together, an object of JSON.
     std::string timings_json() const;
+    // The same of one.
+    std::string timings_json(const session::Answer& answer) const;
 
   private:
     void finished(size_t choice, const session::Answer& answer);
+    void fail(unsigned status, const std::string& message, std::string_view code);
     void cancel();
     void cancel_all();  // with mutex_ held
     void open();
@@ -68,11 +78,14 @@ class Answering : public std::enable_shared_from_this<Answering> {
     const std::shared_ptr<Exchange> exchange_;
     const std::shared_ptr<const ServedModel> model_;
     const AnswerForm form_;
+    const uint32_t choices_;  // of all prompts
+    double prompt_seconds_ = 0, generation_seconds_ = 0;
     std::unique_ptr<ClientAccounts::Ticket> ticket_;  // until the last choice has finished
     uint32_t left_ = 0;
     bool failed_ = false;
     bool tells_cached_ = false;
     std::optional<session::PrefixDifference> difference_;  // of the first choice
+    std::vector<bool> counted_;                            // prompts
     std::once_flag opened_;
     std::mutex mutex_;                         // of all below
     std::optional<session::RequestId> first_;  // of the choices, whose ids follow each other; none: not submitted yet
@@ -80,8 +93,11 @@ class Answering : public std::enable_shared_from_this<Answering> {
     std::chrono::steady_clock::time_point last_sent_ = std::chrono::steady_clock::now();
 };
 
-// "stop" or "length".
+// "stop" or "length", of an answer that is whole.
 std::string_view finish_word(session::FinishReason reason) noexcept;
+
+// What the OpenAI API calls the configuration that answers come from.
+inline constexpr std::string_view kFingerprint = "tessera-" TSR_VERSION;
 
 // "chatcmpl-" and the like, with a number that no other answer has.
 std::string new_id(std::string_view kind);

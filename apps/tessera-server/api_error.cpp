@@ -4,6 +4,8 @@
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 
+#include <spdlog/fmt/fmt.h>
+
 #include <new>
 
 namespace tessera::server {
@@ -38,23 +40,33 @@ void append_or_null(std::string& out, std::string_view text) {
 
 }  // namespace
 
-std::string error_json(unsigned status, std::string_view message, std::string_view parameter, std::string_view code) {
+std::string json_of(const ApiError& error) {
     std::string out = R"({"error":{"message":)";
-    append_json(out, message);
+    append_json(out, error.what());
     out += R"(,"type":)";
-    append_json(out, type_of(status));
+    append_json(out, error.type.empty() ? type_of(error.status()) : std::string_view(error.type));
     out += R"(,"param":)";
-    append_or_null(out, parameter);
+    append_or_null(out, error.parameter());
     out += R"(,"code":)";
-    append_or_null(out, code);
-    out += "}}";
-    return out;
+    append_or_null(out, error.code());
+    return out + error.more + "}}";
+}
+
+ApiError context_exceeded(uint64_t prompt_tokens, uint32_t context, bool at_least) {
+    ApiError error(400,
+                   fmt::format("the prompt has {}{} tokens and the context holds {}: the request exceeds the available "
+                               "context size; shorten it",
+                               at_least ? "at least " : "", prompt_tokens, context),
+                   {}, "context_length_exceeded");
+    error.type = "exceed_context_size_error";
+    error.more = fmt::format(R"(,"n_prompt_tokens":{},"n_ctx":{})", prompt_tokens, context);
+    return error;
 }
 
 HttpResponse to_response(const ApiError& error) {
     HttpResponse response;
     response.status = error.status();
-    response.body = error_json(error.status(), error.what(), error.parameter(), error.code());
+    response.body = json_of(error);
     if (error.retry_after) response.headers.emplace_back("Retry-After", std::to_string(error.retry_after));
     // The openai client tries again after every other 5xx; this server will offer no more the next time.
     if (error.status() == 501) response.headers.emplace_back("X-Should-Retry", "false");

@@ -22,6 +22,10 @@ class ApiError : public std::runtime_error {
 
     // Seconds after which trying again makes sense; 0: not told.
     unsigned retry_after = 0;
+    // In place of the type that follows from the status; empty: that one.
+    std::string type;
+    // Further fields of the error's object, as JSON with a comma before each.
+    std::string more;
 
   private:
     unsigned status_;
@@ -29,8 +33,11 @@ class ApiError : public std::runtime_error {
 };
 
 // {"error":{"message":...,"type":...,"param":...,"code":...}}.
-std::string error_json(unsigned status, std::string_view message, std::string_view parameter = {},
-                       std::string_view code = {});
+std::string json_of(const ApiError& error);
+
+// A request with a prompt of so many tokens, or `at_least` so many, for a context of fewer; llama-server's words, type and numbers, which
+// clients that shorten conversations by themselves look for.
+ApiError context_exceeded(uint64_t prompt_tokens, uint32_t context, bool at_least = false);
 
 HttpResponse to_response(const ApiError& error);
 

@@ -13,8 +13,8 @@ ChatAnswer::ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const
 }
 
 std::string ChatAnswer::head(std::string_view object) const {
-    return fmt::format(R"({{"id":"chatcmpl{}","object":"{}","created":{},"model":{},)", id_, object, created_,
-                       json_string(model().name));
+    return fmt::format(R"({{"id":"chatcmpl{}","object":"{}","created":{},"model":{},"system_fingerprint":"{}",)", id_,
+                       object, created_, json_string(model().name), kFingerprint);
 }
 
 std::string ChatAnswer::usage_json() const {
@@ -30,26 +30,21 @@ std::string ChatAnswer::opening_json() {
             R"({}{{"index":{},"delta":{{"role":"assistant","content":""}},"logprobs":null,"finish_reason":null}})",
             i ? "," : "", i);
     }
-    return head("chat.completion.chunk") + R"("choices":[)" + choices + "]}";
+    return head("chat.completion.chunk") + R"("choices":[)" + choices + "]" + std::string(no_usage()) + "}";
 }
 
 std::string ChatAnswer::progress_json(std::string_view progress) {
     return fmt::format(R"({}"choices":[],{}}})", head("chat.completion.chunk"), progress);
 }
 
-void ChatAnswer::on_probabilities(size_t index, const session::TokenProbabilities& token) {
-    std::string& out = choices_[index].probabilities;
-    if (!out.empty()) out += ',';
-    append_chat_probabilities(out, token, *model().tokenizer);
-}
-
-void ChatAnswer::on_text(size_t index, std::string_view text) {
+void ChatAnswer::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
+    if (token.probabilities) choices_[index].probabilities.add(*token.probabilities, *model().tokenizer);
     std::vector<text::ReplyEvent> events;
-    choices_[index].parser.push(text, events);
-    take(index, events);
+    choices_[index].parser.push(token.text, events);
+    take(index, events, timings);
 }
 
-void ChatAnswer::take(size_t index, std::span<const text::ReplyEvent> events) {
+void ChatAnswer::take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings) {
     Choice& choice = choices_[index];
     for (const text::ReplyEvent& event : events) {
         std::string delta;
@@ -74,24 +69,22 @@ void ChatAnswer::take(size_t index, std::span<const text::ReplyEvent> events) {
                                     json_string(event.text));
                 break;
         }
-        if (streams()) send_delta(index, delta);
+        if (streams()) send_delta(index, delta, timings);
     }
 }
 
-void ChatAnswer::send_delta(size_t index, std::string_view delta, std::string_view finish) {
-    std::string& probabilities = choices_[index].probabilities;
+void ChatAnswer::send_delta(size_t index, std::string_view delta, std::string_view timings, std::string_view finish) {
+    ProbabilitiesJson& probabilities = choices_[index].probabilities;
     std::string json = head("chat.completion.chunk");
     json += fmt::format(R"("choices":[{{"index":{},"delta":{{{}}},"logprobs":)", index, delta);
-    if (chat_.probabilities && !probabilities.empty()) {
-        json += R"({"content":[)" + probabilities + R"(],"refusal":null})";
-        probabilities.clear();
-    } else {
-        json += "null";
-    }
+    json += chat_.probabilities && !probabilities.list.empty()
+                ? R"({"content":)" + probabilities.take() + R"(,"refusal":null})"
+                : "null";
     json += R"(,"finish_reason":)";
     json += finish.empty() ? "null" : json_string(finish);
     json += "}]";
-    if (!finish.empty()) json += R"(,"timings":)" + timings_json();
+    json += no_usage();
+    if (!timings.empty()) (json += ",") += timings;
     json += "}";
     send(json);
 }
@@ -103,7 +96,7 @@ void ChatAnswer::on_finish(size_t index, const session::Answer& answer) {
     take(index, events);
     choice.finish = finish_word(answer.reason);
     if (choice.finish == "stop" && !choice.calls.empty()) choice.finish = "tool_calls";
-    if (streams()) send_delta(index, {}, choice.finish);
+    if (streams()) send_delta(index, {}, "\"timings\":" + timings_json(answer), choice.finish);
 }
 
 std::string ChatAnswer::message_json(const Choice& choice) const {
@@ -132,9 +125,9 @@ void ChatAnswer::on_end() {
     }
     std::string json = head("chat.completion") + R"("choices":[)";
     for (size_t i = 0; i < choices_.size(); ++i) {
-        const Choice& choice = choices_[i];
+        Choice& choice = choices_[i];
         json += fmt::format(R"({}{{"index":{},"message":{},"logprobs":)", i ? "," : "", i, message_json(choice));
-        json += chat_.probabilities ? R"({"content":[)" + choice.probabilities + R"(],"refusal":null})" : "null";
+        json += chat_.probabilities ? R"({"content":)" + choice.probabilities.take() + R"(,"refusal":null})" : "null";
         json += fmt::format(R"(,"finish_reason":"{}"}})", choice.finish);
     }
     json += "]," + usage_json() + R"(,"timings":)" + timings_json() + "}";

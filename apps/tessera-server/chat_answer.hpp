@@ -18,8 +18,7 @@ class ChatAnswer final : public Answering {
                ChatForm chat);
 
     // As of Answering; public so that tests can play the engine.
-    void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
-    void on_text(size_t choice, std::string_view text) override;
+    void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
     void on_finish(size_t choice, const session::Answer& answer) override;
     void on_end() override;
 
@@ -31,15 +30,17 @@ class ChatAnswer final : public Answering {
         text::ReplyParser parser;
         std::string reasoning, content;  // of an answer in one piece
         std::vector<Call> calls;
-        std::string probabilities;  // that have not been sent, JSON objects
+        ProbabilitiesJson probabilities;  // that have not been sent
         std::string finish;
     };
 
     std::string progress_json(std::string_view progress) override;
     std::string opening_json() override;
 
-    void take(size_t index, std::span<const text::ReplyEvent> events);
-    void send_delta(size_t index, std::string_view delta, std::string_view finish = {});
+    void take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings = {});
+    void send_delta(size_t index, std::string_view delta, std::string_view timings, std::string_view finish = {});
+    // What all chunks with choices have behind those.
+    std::string_view no_usage() const noexcept { return form().usage_in_stream ? ",\"usage\":null" : ""; }
     std::string head(std::string_view object) const;
     std::string usage_json() const;
     std::string message_json(const Choice& choice) const;

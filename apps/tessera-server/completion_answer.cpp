@@ -1,26 +1,44 @@
 #include "apps/tessera-server/completion_answer.hpp"
 
 #include "apps/tessera-server/json_text.hpp"
-#include "apps/tessera-server/probabilities_json.hpp"
+#include "core/text/detokenizer.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
 
-#include <span>
+#include <algorithm>
 
 namespace tessera::server {
-CompletionAnswer::CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model,
-                                   AnswerForm form, bool probabilities, std::string echo)
-    : Answering(std::move(exchange), std::move(model), form),
-      probabilities_(probabilities),
-      echo_(std::move(echo)),
-      choices_(form.choices) {
-    for (Choice& choice : choices_) choice.text = echo_;
+namespace {
+
+// Of UTF-8: Unicode characters.
+size_t characters(std::string_view text) {
+    return static_cast<size_t>(
+        std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+CompletionAnswer::CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
+                                   AnswerForm form_given, CompletionForm completion)
+    : Answering(std::move(exchange), std::move(model_given), form_given, completion.echoes.size()),
+      completion_(std::move(completion)),
+      choices_(choices()) {
+    for (size_t i = 0; i < choices_.size(); ++i) {
+        choices_[i].text = completion_.echoes[prompt_of(i)];
+        if (completion_.echoed.empty()) continue;
+        const CompletionForm::EchoedTokens& prompt = completion_.echoed[prompt_of(i)];
+        text::StreamingDetokenizer detokenizer(*model().tokenizer, true);
+        for (const text::Token token : prompt.tokens) choices_[i].echo.push_back(detokenizer.push(token));
+        if (!choices_[i].echo.empty()) choices_[i].echo.back() += detokenizer.finish();
+        if (!prompt.after_bos) echo_token(i, nullptr);
+    }
 }
 
 std::string CompletionAnswer::head() const {
-    return fmt::format(R"({{"id":"cmpl{}","object":"text_completion","created":{},"model":{},"choices":[)", id_,
-                       created_, json_string(model().name));
+    return fmt::format(
+        R"({{"id":"cmpl{}","object":"text_completion","created":{},"model":{},"system_fingerprint":"{}","choices":[)",
+        id_, created_, json_string(model().name), kFingerprint);
 }
 
 std::string CompletionAnswer::tail() const {
@@ -34,55 +52,72 @@ std::string CompletionAnswer::progress_json(std::string_view progress) {
     return fmt::format(R"({}],{}}})", head(), progress);
 }
 
-void CompletionAnswer::on_probabilities(size_t index, const session::TokenProbabilities& token) {
-    choices_[index].probabilities.push_back(token);
+void CompletionAnswer::echo_token(size_t index, const session::TokenProbabilities* probabilities) {
+    Choice& choice = choices_[index];
+    if (choice.echoed == choice.echo.size()) return;
+    Shown& shown = choice.tokens.emplace_back();
+    shown.text = std::move(choice.echo[choice.echoed++]);
+    if (probabilities) shown.probabilities = *probabilities;
 }
 
-void CompletionAnswer::on_text(size_t index, std::string_view text) {
-    Choice& choice = choices_[index];
-    choice.text += text;
-    if (!streams()) return;
-    send(head() + choice_json(index, choice.text) + "]}");
-    choice.text.clear();
+void CompletionAnswer::on_prompt_probabilities(size_t index, const session::TokenProbabilities& token) {
+    echo_token(index, &token);
 }
 
-std::string CompletionAnswer::choice_json(size_t index, std::string_view text) {
+void CompletionAnswer::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
     Choice& choice = choices_[index];
-    std::string json = fmt::format(R"({{"index":{},"text":{},"logprobs":)", index, json_string(text));
-    if (probabilities_) {
-        std::string tokens, values, best;
-        std::vector<size_t> offsets;
-        for (const session::TokenProbabilities& token : choice.probabilities) {
-            const std::string_view bytes = model().tokenizer->bytes(token.token);
-            const bool first = offsets.empty();
-            offsets.push_back(choice.offset);
-            choice.offset += bytes.size();
-            tokens += (first ? "" : ",") + json_string(bytes);
-            values += first ? "" : ",";
-            append_json(values, static_cast<double>(token.log_probability));
-            best += first ? "{" : ",{";
-            for (const auto& [other, probability] : token.best) {
-                if (&other != &token.best.front().first) best += ',';
-                best += json_string(model().tokenizer->bytes(other)) + ":";
-                append_json(best, static_cast<double>(probability));
-            }
-            best += '}';
+    choice.text += token.text;
+    if (token.probabilities) choice.tokens.push_back({std::string(token.text), *token.probabilities});
+    if (streams() && (!choice.text.empty() || !choice.tokens.empty())) send_choice(index, timings);
+}
+
+void CompletionAnswer::send_choice(size_t index, std::string_view timings) {
+    std::string json = head() + choice_json(index) + "]";
+    if (form().usage_in_stream) json += R"(,"usage":null)";
+    if (!timings.empty()) (json += ",") += timings;
+    send(json + "}");
+    choices_[index].text.clear();
+}
+
+std::string CompletionAnswer::probabilities_json(Choice& choice) const {
+    std::string tokens, values, best;
+    std::vector<size_t> offsets;
+    for (const Shown& token : choice.tokens) {
+        const bool first = offsets.empty();
+        offsets.push_back(choice.offset);
+        choice.offset += characters(token.text);
+        tokens += (first ? "" : ",") + json_string(token.text);
+        values += first ? "" : ",";
+        best += first ? "" : ",";
+        if (!token.probabilities) {
+            values += "null";
+            best += "null";
+            continue;
         }
-        json += fmt::format(R"({{"tokens":[{}],"token_logprobs":[{}],"top_logprobs":[{}],"text_offset":[{}]}})", tokens,
-                            values, best, fmt::join(offsets, ","));
-        choice.probabilities.clear();
-    } else {
-        json += "null";
+        append_json(values, static_cast<double>(token.probabilities->log_probability));
+        best += '{';
+        for (const auto& [other, probability] : token.probabilities->best) {
+            if (&other != &token.probabilities->best.front().first) best += ',';
+            best += json_string(model().tokenizer->bytes(other)) + ":";
+            append_json(best, static_cast<double>(probability));
+        }
+        best += '}';
     }
-    return json + fmt::format(R"(,"finish_reason":{}}})", choice.finish.empty() ? "null" : json_string(choice.finish));
+    choice.tokens.clear();
+    return fmt::format(R"({{"tokens":[{}],"token_logprobs":[{}],"top_logprobs":[{}],"text_offset":[{}]}})", tokens,
+                       values, best, fmt::join(offsets, ","));
+}
+
+std::string CompletionAnswer::choice_json(size_t index) {
+    Choice& choice = choices_[index];
+    return fmt::format(R"({{"index":{},"text":{},"logprobs":{},"finish_reason":{}}})", index, json_string(choice.text),
+                       completion_.probabilities ? probabilities_json(choice) : "null",
+                       choice.finish.empty() ? "null" : json_string(choice.finish));
 }
 
 void CompletionAnswer::on_finish(size_t index, const session::Answer& answer) {
-    Choice& choice = choices_[index];
-    choice.finish = finish_word(answer.reason);
-    if (!streams()) return;
-    send(head() + choice_json(index, choice.text) + "]}");
-    choice.text.clear();
+    choices_[index].finish = finish_word(answer.reason);
+    if (streams()) send_choice(index, "\"timings\":" + timings_json(answer));
 }
 
 void CompletionAnswer::on_end() {
@@ -91,59 +126,8 @@ void CompletionAnswer::on_end() {
         return send_end();
     }
     std::string json = head();
-    for (size_t i = 0; i < choices_.size(); ++i) json += (i ? "," : "") + choice_json(i, choices_[i].text);
+    for (size_t i = 0; i < choices_.size(); ++i) json += (i ? "," : "") + choice_json(i);
     exchange().respond({200, "application/json", json + "]," + tail(), {}});
-}
-
-PlainAnswer::PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                         std::string prompt, std::vector<std::string> stops, bool tokens)
-    : Answering(std::move(exchange), std::move(model), form),
-      prompt_(std::move(prompt)),
-      stops_(std::move(stops)),
-      tokens_(tokens) {}
-
-std::string PlainAnswer::progress_json(std::string_view progress) {
-    return fmt::format(R"({{"index":0,"content":"","stop":false,{}}})", progress);
-}
-
-void PlainAnswer::on_probabilities(size_t, const session::TokenProbabilities& token) {
-    if (!probabilities_.empty()) probabilities_ += ',';
-    append_chat_probabilities(probabilities_, token, *model().tokenizer);
-}
-
-void PlainAnswer::on_text(size_t, std::string_view text) {
-    if (!streams()) {
-        text_ += text;
-        return;
-    }
-    std::string json = fmt::format(R"({{"index":0,"content":{},"stop":false)", json_string(text));
-    if (!probabilities_.empty()) json += R"(,"completion_probabilities":[)" + probabilities_ + "]";
-    probabilities_.clear();
-    send(json + "}");
-}
-
-void PlainAnswer::on_finish(size_t, const session::Answer& answer) {
-    using enum session::FinishReason;
-    const std::string_view type = answer.reason == kEndOfText ? "eos" : answer.reason == kStopString ? "word" : "limit";
-    const std::string_view word =
-        answer.stop_string < 0 ? std::string_view() : stops_[static_cast<size_t>(answer.stop_string)];
-    last_ = fmt::format(R"({{"index":0,"content":{},"stop":true,"stop_type":"{}","stopping_word":{},"truncated":false,)"
-                        R"("tokens_predicted":{},"tokens_evaluated":{},"tokens_cached":{},"model":{},)",
-                        json_string(text_), type, json_string(word), answer.new_tokens, answer.prompt_tokens,
-                        answer.reused_tokens, json_string(model().name));
-    if (!streams()) last_ += fmt::format(R"("prompt":{},)", json_string(prompt_));
-    if (!probabilities_.empty()) last_ += R"("completion_probabilities":[)" + probabilities_ + "],";
-    if (tokens_) {
-        last_ +=
-            fmt::format(R"("tokens":[{}],)", fmt::join(std::span(answer.tokens).subspan(answer.prompt_tokens), ","));
-    }
-    last_ += R"("timings":)" + timings_json() + "}";
-}
-
-void PlainAnswer::on_end() {
-    if (!streams()) return exchange().respond({200, "application/json", std::move(last_), {}});
-    send(last_);
-    exchange().end();
 }
 
 }  // namespace tessera::server

@@ -1,8 +1,10 @@
-// Answers of /v1/completions, and of /completion as llama-server has it.
+// Answers of /v1/completions.
 #pragma once
 
 #include "apps/tessera-server/answering.hpp"
+#include "apps/tessera-server/generation_request.hpp"
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,51 +13,39 @@ namespace tessera::server {
 
 class CompletionAnswer final : public Answering {
   public:
-    // `echo`: what stands before each text.
     CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                     bool probabilities, std::string echo);
+                     CompletionForm completion);
 
-  private:
-    struct Choice {
-        std::string text;
-        std::vector<session::TokenProbabilities> probabilities;  // that have not been sent
-        std::string finish;
-        size_t offset = 0;  // bytes of the tokens whose probabilities have been sent
-    };
-
-    void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
-    void on_text(size_t choice, std::string_view text) override;
+    // As of Answering; public so that tests can play the engine.
+    void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
+    void on_prompt_probabilities(size_t choice, const session::TokenProbabilities& token) override;
     void on_finish(size_t choice, const session::Answer& answer) override;
     void on_end() override;
-    std::string progress_json(std::string_view progress) override;
 
-    std::string choice_json(size_t index, std::string_view text);
+  private:
+    struct Shown {
+        std::string text;
+        std::optional<session::TokenProbabilities> probabilities;  // nothing: the first of all
+    };
+    struct Choice {
+        std::string text;
+        std::vector<Shown> tokens;  // that have not been sent
+        std::string finish;
+        size_t offset = 0;              // characters of the tokens that have been sent
+        size_t echoed = 0;              // tokens of the prompt that have been taken
+        std::vector<std::string> echo;  // their texts
+    };
+
+    std::string progress_json(std::string_view progress) override;
+    void echo_token(size_t choice, const session::TokenProbabilities* probabilities);
+    void send_choice(size_t index, std::string_view timings);
+    std::string choice_json(size_t index);
+    std::string probabilities_json(Choice& choice) const;
     std::string head() const;
     std::string tail() const;
 
-    const bool probabilities_;
-    const std::string echo_;
+    const CompletionForm completion_;
     std::vector<Choice> choices_;
-};
-
-// The form of llama-server's own clients.
-class PlainAnswer final : public Answering {
-  public:
-    PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                std::string prompt, std::vector<std::string> stops, bool tokens);
-
-  private:
-    void on_probabilities(size_t choice, const session::TokenProbabilities& token) override;
-    void on_text(size_t choice, std::string_view text) override;
-    void on_finish(size_t choice, const session::Answer& answer) override;
-    void on_end() override;
-    std::string progress_json(std::string_view progress) override;
-
-    const std::string prompt_;
-    const std::vector<std::string> stops_;
-    const bool tokens_;
-    std::string text_, probabilities_;
-    std::string last_;  // the last event, or the whole answer
 };
 
 }  // namespace tessera::server

@@ -3,17 +3,19 @@
 #include "apps/tessera-server/chat_answer.hpp"
 #include "apps/tessera-server/completion_answer.hpp"
 #include "apps/tessera-server/generation_request.hpp"
+#include "apps/tessera-server/plain_answer.hpp"
 
 namespace tessera::server {
 namespace {
 
-template <typename Answer>
-std::shared_ptr<Answering> start(std::shared_ptr<Answer> answer, session::Request request, const Sender& sender,
-                                 ClientAccounts& accounts) {
-    request.client = sender.client;
-    request.space = sender.space;
-    request.client_running = sender.limits.running.value_or(0);
-    answer->start(std::move(request), sender.limits, accounts);
+std::shared_ptr<Answering> start(std::shared_ptr<Answering> answer, std::vector<session::Request> prompts,
+                                 const Sender& sender, ClientAccounts& accounts) {
+    for (session::Request& prompt : prompts) {
+        prompt.client = sender.client;
+        prompt.space = sender.space;
+        prompt.client_running = sender.limits.running.value_or(0);
+    }
+    answer->start(std::move(prompts), sender.limits, accounts);
     return answer;
 }
 
@@ -24,8 +26,10 @@ std::shared_ptr<Answering> answer_chat(const std::shared_ptr<Exchange>& exchange
                                        ClientAccounts& accounts) {
     ChatRequest read = read_chat(exchange->request().body, *model);
     exchange->drop_body();
+    std::vector<session::Request> prompts;
+    prompts.push_back(std::move(read.request));
     return start(std::make_shared<ChatAnswer>(exchange, std::move(model), read.form, std::move(read.chat)),
-                 std::move(read.request), sender, accounts);
+                 std::move(prompts), sender, accounts);
 }
 
 std::shared_ptr<Answering> answer_completion(const std::shared_ptr<Exchange>& exchange,
@@ -33,9 +37,8 @@ std::shared_ptr<Answering> answer_completion(const std::shared_ptr<Exchange>& ex
                                              ClientAccounts& accounts) {
     CompletionRequest read = read_completion(exchange->request().body, *model);
     exchange->drop_body();
-    return start(std::make_shared<CompletionAnswer>(exchange, std::move(model), read.form,
-                                                    read.request.probabilities.has_value(), std::move(read.echo)),
-                 std::move(read.request), sender, accounts);
+    return start(std::make_shared<CompletionAnswer>(exchange, std::move(model), read.form, std::move(read.completion)),
+                 std::move(read.prompts), sender, accounts);
 }
 
 std::shared_ptr<Answering> answer_plain_completion(const std::shared_ptr<Exchange>& exchange,
@@ -43,9 +46,8 @@ std::shared_ptr<Answering> answer_plain_completion(const std::shared_ptr<Exchang
                                                    ClientAccounts& accounts) {
     PlainRequest read = read_plain_completion(exchange->request().body, *model);
     exchange->drop_body();
-    return start(std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.prompt),
-                                               std::move(read.stops), read.tokens),
-                 std::move(read.request), sender, accounts);
+    return start(std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.plain)),
+                 std::move(read.prompts), sender, accounts);
 }
 
 }  // namespace tessera::server

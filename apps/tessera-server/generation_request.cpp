@@ -2,6 +2,8 @@
 
 #include "apps/tessera-server/api_error.hpp"
 #include "apps/tessera-server/chat_messages.hpp"
+#include "apps/tessera-server/generation_settings.hpp"
+#include "apps/tessera-server/prompts_of_request.hpp"
 #include "apps/tessera-server/request_tables.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -11,27 +13,38 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr int64_t kMaximumProbabilities = 20;
-constexpr size_t kMaximumPromptTokens = 1 << 24;
+constexpr int64_t kMaximumProbabilities = 20, kMaximumPlainProbabilities = 100;
+constexpr size_t kMaximumResponseFields = 128;
 
-// A text, whose control tokens are parsed as in other programs, or numbers of tokens; each alone or in a list.
-std::vector<text::Token> tokens_of_prompt(const Fields& fields, const ModelText& model) {
-    const json::value* const prompt = fields.find("prompt");
-    if (!prompt) fields.reject("prompt", "a text or a list of tokens");
-    const text::Tokenizer& tokenizer = *model.tokenizer;
-    const auto tokens_of = [&](std::string_view text) {
-        check_length(text, model);
-        return tokens_to_continue(tokenizer, text, true);
-    };
-    if (prompt->is_string()) return tokens_of(prompt->get_string());
-    const json::array* list = fields.array("prompt", kMaximumPromptTokens);
-    if (list->size() == 1 && list->front().is_string()) return tokens_of(list->front().get_string());
-    if (list->size() == 1 && list->front().is_array()) list = &list->front().get_array();
-    for (const json::value& value : *list) {
-        if (value.is_string() || value.is_array())
-            fields.refuse("prompt", "several prompts in one request are not offered; send one request for each");
+// Control tokens are a part of the text: true unless skip_special_tokens says otherwise.
+bool shows_control(const Fields& fields) {
+    return !fields.boolean("skip_special_tokens").value_or(true);
+}
+
+// `request` for each of the prompts.
+std::vector<session::Request> requests_of(const session::Request& request, std::vector<Prompt> prompts,
+                                          const AnswerForm& form) {
+    if (prompts.size() * form.choices > kMaximumChoices)
+        throw ApiError(400,
+                       fmt::format("n: {} answers to {} prompts; at most {} in all are accepted", form.choices,
+                                   prompts.size(), kMaximumChoices),
+                       "n");
+    std::vector<session::Request> requests;
+    for (Prompt& prompt : prompts) {
+        requests.push_back(request);
+        requests.back().prompt = std::move(prompt.tokens);
     }
-    return read_tokens(fields, "prompt", *list, tokenizer);
+    return requests;
+}
+
+std::vector<std::string> read_texts(const Fields& fields, std::string_view name, size_t maximum) {
+    std::vector<std::string> texts;
+    const json::array* const list = fields.array(name, maximum);
+    for (size_t i = 0; list && i < list->size(); ++i) {
+        if (!(*list)[i].is_string()) fields.reject(name, "a list of texts");
+        texts.emplace_back((*list)[i].get_string());
+    }
+    return texts;
 }
 
 }  // namespace
@@ -52,7 +65,7 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     }
     read.chat.probabilities = request.probabilities;
     const text::WrittenChat written = write_chat(fields, model);
-    check_length(written.text, model);
+    check_length(written.text.size(), model);
     request.prompt = model.writer->tokens(written);
     read.chat.syntax = written.reply;
     // What separates reasoning, content and calls may be control tokens.
@@ -67,18 +80,30 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
     const Fields fields(object, completion_table());
     read_response_format(fields);
     CompletionRequest read{read_form(fields), {}, {}};
-    if (const auto best = fields.integer("best_of", 1, 128); best && *best > static_cast<int64_t>(read.form.choices))
+    if (const auto best = fields.integer("best_of", 1, kMaximumChoices);
+        best && *best > static_cast<int64_t>(read.form.choices))
         fields.refuse("best_of", "answers are not ranked; use n");
     // The API's own default.
-    session::Request& request = read.request = read_request(fields, model, 16);
+    session::Request request = read_request(fields, model, 16);
+    request.show_control = shows_control(fields);
+    request.show_end = false;
     if (const auto count = fields.integer("logprobs", 0, kMaximumProbabilities))
         request.probabilities = static_cast<uint32_t>(*count);
-    request.prompt = tokens_of_prompt(fields, model);
-    if (fields.boolean("echo").value_or(false)) {
-        if (request.probabilities) fields.refuse("echo", "log probabilities of the prompt are not offered");
-        read.echo = model.tokenizer->decode(request.prompt);
-    }
+    CompletionForm& form = read.completion;
+    form.probabilities = request.probabilities.has_value();
+    const bool echo = fields.boolean("echo").value_or(false);
+    std::vector<Prompt> prompts = read_prompts(fields, model);
     fields.check_read();
+    for (Prompt& prompt : prompts) form.echoes.push_back(echo ? std::move(prompt.text) : std::string());
+    if (echo && form.probabilities) {
+        request.prompt_probabilities = request.probabilities;
+        request.reuse = false;
+        for (const Prompt& prompt : prompts) {
+            form.echoed.push_back(
+                {{prompt.tokens.begin() + (prompt.bos_added ? 1 : 0), prompt.tokens.end()}, prompt.bos_added});
+        }
+    }
+    read.prompts = requests_of(request, std::move(prompts), read.form);
     return read;
 }
 
@@ -88,18 +113,25 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
     PlainRequest read;
     read.form = read_form(fields);
     // Not as an initialiser: if one behind another throws, GCC 12 destroys members that were never made.
-    read.stops = read_stops(fields);
-    if (read.form.choices > 1) fields.refuse("n", "use /v1/completions for several answers");
-    session::Request& request = read.request = read_request(fields, model);
-    if (const auto count = fields.integer("n_probs", 0, kMaximumProbabilities); count && *count > 0)
+    PlainForm& form = read.plain;
+    form.stops = read_stops(fields);
+    session::Request request = read_request(fields, model);
+    request.show_control = shows_control(fields);
+    request.show_end = false;
+    if (const auto count =
+            read_any(fields, {"n_probs", "logprobs"},
+                     [&](std::string_view name) { return fields.integer(name, 0, kMaximumPlainProbabilities); });
+        count && *count > 0)
         request.probabilities = static_cast<uint32_t>(*count);
-    request.prompt = tokens_of_prompt(fields, model);
-    if (!read.form.stream) {
-        const json::value* const prompt = fields.find("prompt");
-        read.prompt = prompt->is_string() ? std::string(prompt->get_string()) : model.tokenizer->decode(request.prompt);
-    }
-    read.tokens = fields.boolean("return_tokens").value_or(false);
+    form.probabilities = request.probabilities.has_value();
+    form.sampled = request.sampled_probabilities = fields.boolean("post_sampling_probs").value_or(false);
+    form.tokens = fields.boolean("return_tokens").value_or(false);
+    form.fields = read_texts(fields, "response_fields", kMaximumResponseFields);
+    std::vector<Prompt> prompts = read_prompts(fields, model);
     fields.check_read();
+    for (Prompt& prompt : prompts) form.prompts.push_back(std::move(prompt.text));
+    form.settings = generation_settings_json(request, read.form, form.stops, *model.tokenizer);
+    read.prompts = requests_of(request, std::move(prompts), read.form);
     return read;
 }
 

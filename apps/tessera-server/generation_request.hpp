@@ -24,18 +24,40 @@ struct ChatRequest {
     ChatForm chat;
 };
 
+// How a text is continued; vectors have an element a prompt.
+struct CompletionForm {
+    bool probabilities = false;
+    // What stands before the answer: the prompt, or nothing.
+    std::vector<std::string> echoes;
+    // With both: the tokens of the prompt, without one that was added.
+    struct EchoedTokens {
+        std::vector<text::Token> tokens;
+        bool after_bos = false;  // the first has a probability, too
+    };
+    std::vector<EchoedTokens> echoed;
+};
+
 struct CompletionRequest {
     AnswerForm form;
-    session::Request request;
-    std::string echo;  // stands before the answer
+    std::vector<session::Request> prompts;
+    CompletionForm completion;
+};
+
+// As llama-server has it; vectors have an element a prompt.
+struct PlainForm {
+    std::vector<std::string> prompts;  // as texts; of an answer in one piece alone
+    std::vector<std::string> stops;
+    bool tokens = false;  // the answer has its tokens, too
+    bool probabilities = false;
+    bool sampled = false;             // probabilities are those that samplers have left
+    std::string settings;             // generation_settings, JSON
+    std::vector<std::string> fields;  // of the answer, by path; none: all
 };
 
 struct PlainRequest {
     AnswerForm form;
-    session::Request request;
-    std::string prompt;  // as text; of an answer in one piece alone
-    std::vector<std::string> stops;
-    bool tokens = false;  // the answer has its tokens, too
+    std::vector<session::Request> prompts;
+    PlainForm plain;
 };
 
 // Callbacks, client and space of the session's requests are the caller's. All throw ApiError, and Error for what the

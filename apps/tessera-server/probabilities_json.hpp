@@ -8,8 +8,17 @@
 
 namespace tessera::server {
 
-// {"token":...,"logprob":...,"bytes":[...],"top_logprobs":[...]} of a chat.
-void append_chat_probabilities(std::string& out, const session::TokenProbabilities& token,
-                               const text::Tokenizer& tokenizer);
+// {"id":...,"token":...,"logprob":...,"bytes":[...],"top_logprobs":[...]}. `linear`: probabilities in place of their
+// logarithms, as "prob" and "top_probs".
+void append_probabilities(std::string& out, const session::TokenProbabilities& token, const text::Tokenizer& tokenizer,
+                          bool linear = false);
+
+// A list of those.
+struct ProbabilitiesJson {
+    std::string list;  // without brackets
+    void add(const session::TokenProbabilities& token, const text::Tokenizer& tokenizer, bool linear = false);
+    // Empties it.
+    std::string take();
+};
 
 }  // namespace tessera::server

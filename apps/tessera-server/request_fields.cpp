@@ -9,16 +9,16 @@
 #include <charconv>
 #include <limits>
 #include <random>
+#include <span>
 
 namespace tessera::server {
 namespace {
 
 namespace json = boost::json;
 
-constexpr double kFar = 1e6;
+constexpr double kFar = 1e6, kLongestMilliseconds = 1e12;
 constexpr int64_t kMaximumTokens = std::numeric_limits<uint32_t>::max();
 constexpr size_t kMaximumStops = 128, kMaximumStopBytes = 16 << 10, kMaximumBiases = 4096;
-constexpr int64_t kMaximumChoices = 128;
 
 template <typename T, typename Value>
 void set(T& to, const std::optional<Value>& value) {
@@ -36,36 +36,46 @@ float bias_of(const Fields& fields, const json::value& value) {
     return bias <= -100 ? -std::numeric_limits<float>::infinity() : static_cast<float>(bias);
 }
 
-int32_t token_of(const Fields& fields, std::string_view text) {
-    int32_t token = -1;
+// The number of a token, or a text, which stands for all of its tokens.
+std::vector<text::Token> tokens_of_text(const Fields& fields, std::string_view text, const text::Tokenizer& tokenizer) {
+    int64_t token = -1;
     const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), token);
-    if (error != std::errc() || end != text.data() + text.size() || token < 0)
-        fields.reject("logit_bias", "numbers of tokens");
-    return token;
+    if (end == text.data() + text.size() && !text.empty()) {
+        if (error != std::errc()) token = -1;
+        return {read_token(fields, "logit_bias", token, tokenizer)};
+    }
+    std::vector<text::Token> tokens = tokenizer.encode(text, {.add_special = false, .parse_special = true});
+    if (tokens.empty()) fields.reject("logit_bias", "numbers or texts of tokens");
+    return tokens;
 }
 
-// {"15": -100}, or as llama-server [[15, -1.0], [16, false]].
-std::vector<std::pair<int32_t, float>> read_bias(const Fields& fields) {
+// {"15": -100, " yes": 2}, or as llama-server [[15, -1.0], [" yes", false]].
+std::vector<std::pair<int32_t, float>> read_bias(const Fields& fields, const text::Tokenizer& tokenizer) {
     std::vector<std::pair<int32_t, float>> biases;
+    const auto add = [&](std::span<const text::Token> tokens, const json::value& value) {
+        const float bias = bias_of(fields, value);
+        for (const text::Token token : tokens) biases.emplace_back(token, bias);
+        if (biases.size() > kMaximumBiases)
+            throw ApiError(400, fmt::format("logit_bias: more than {} tokens", kMaximumBiases), "logit_bias");
+    };
     const json::value* const given = fields.find("logit_bias");
     if (!given) return biases;
     if (given->is_object()) {
         for (const auto& [key, value] : given->get_object())
-            biases.emplace_back(token_of(fields, std::string_view(key.data(), key.size())), bias_of(fields, value));
-    } else if (const json::array* list = fields.array("logit_bias", kMaximumBiases)) {
-        for (const json::value& pair : *list) {
-            if (!pair.is_array() || pair.get_array().size() != 2 || !pair.get_array()[0].is_int64())
-                fields.reject("logit_bias", "an object, or pairs of a token and a number");
-            const int64_t token = pair.get_array()[0].get_int64();
-            if (token < 0 || token > std::numeric_limits<int32_t>::max())
-                fields.reject("logit_bias", "numbers of tokens");
-            biases.emplace_back(static_cast<int32_t>(token), bias_of(fields, pair.get_array()[1]));
+            add(tokens_of_text(fields, {key.data(), key.size()}, tokenizer), value);
+        return biases;
+    }
+    for (const json::value& pair : *fields.array("logit_bias", kMaximumBiases)) {
+        if (!pair.is_array() || pair.get_array().size() != 2)
+            fields.reject("logit_bias", "an object, or pairs of a token and a number");
+        const json::value& token = pair.get_array()[0];
+        if (token.is_string()) {
+            add(tokens_of_text(fields, {token.get_string().data(), token.get_string().size()}, tokenizer),
+                pair.get_array()[1]);
+        } else {
+            add({{read_token(fields, "logit_bias", token, tokenizer)}}, pair.get_array()[1]);
         }
     }
-    if (biases.size() > kMaximumBiases)
-        throw ApiError(400,
-                       fmt::format("logit_bias: {} tokens; at most {} are accepted", biases.size(), kMaximumBiases),
-                       "logit_bias");
     return biases;
 }
 
@@ -96,7 +106,9 @@ AnswerForm read_form(const Fields& fields) {
         given.check_read();
     }
     form.progress = fields.boolean("return_progress").value_or(false);
-    set(form.choices, fields.integer("n", 1, kMaximumChoices));
+    form.timings = fields.boolean("timings_per_token").value_or(false) && form.stream;
+    set(form.choices, read_any(fields, {"n", "n_cmpl"},
+                               [&](std::string_view name) { return fields.integer(name, 1, kMaximumChoices); }));
     return form;
 }
 
@@ -154,7 +166,7 @@ session::Request read_request(const Fields& fields, const ModelText& model, std:
         seed && *seed >= 0)
         p.seed = static_cast<uint64_t>(*seed);
     if (fields.has("samplers")) p.order = read_order(fields);
-    for (const auto& bias : read_bias(fields)) p.logit_bias.push_back(bias);
+    for (const auto& bias : read_bias(fields, *model.tokenizer)) p.logit_bias.push_back(bias);
     const auto boolean = [&](std::string_view name) { return fields.boolean(name); };
     if (read_any(fields, {"ignore_eos", "ban_eos_token"}, boolean).value_or(false)) {
         for (const text::Token end : model.tokenizer->generation_ends())
@@ -169,33 +181,35 @@ session::Request read_request(const Fields& fields, const ModelText& model, std:
     } else if (default_tokens) {
         request.max_new_tokens = *default_tokens;
     }
+    if (const auto milliseconds = fields.number("t_max_predict_ms", -kFar, kLongestMilliseconds);
+        milliseconds && *milliseconds > 0)
+        request.line_seconds = *milliseconds / 1000;
+    request.context = model.request_context;
     request.reuse = fields.boolean("cache_prompt").value_or(true);
     session::check_sampling_parameters(p, model.tokenizer->size());
     return request;
 }
 
-void check_length(std::string_view text, const ModelText& model) {
+void check_length(uint64_t bytes, const ModelText& model) {
     // A tokenizer may compose characters first (NFC), which makes a text three times shorter at most.
     constexpr uint64_t kShorter = 3;
     if (model.longest_token == 0) return;
-    const uint64_t tokens = text.size() / kShorter / model.longest_token;
-    if (tokens <= model.context) return;
-    throw ApiError(
-        400,
-        fmt::format("the prompt has {} bytes, which are more than {} tokens, the context holds {}: shorten it "
-                    "or give more with -c; the request exceeds the available context size",
-                    text.size(), tokens, model.context),
-        {}, "context_length_exceeded");
+    const uint64_t tokens = bytes / kShorter / model.longest_token;
+    const uint32_t context = model.request_context ? model.request_context : model.context;
+    if (tokens > context) throw context_exceeded(tokens, context, true);
+}
+
+text::Token read_token(const Fields& fields, std::string_view name, const json::value& value,
+                       const text::Tokenizer& tokenizer) {
+    if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() >= static_cast<int64_t>(tokenizer.size()))
+        fields.reject(name, fmt::format("tokens from 0 to {}", tokenizer.size() - 1));
+    return static_cast<text::Token>(value.get_int64());
 }
 
 std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const json::array& list,
                                      const text::Tokenizer& tokenizer) {
     std::vector<text::Token> tokens;
-    for (const json::value& value : list) {
-        if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() >= static_cast<int64_t>(tokenizer.size()))
-            fields.reject(name, fmt::format("tokens from 0 to {}", tokenizer.size() - 1));
-        tokens.push_back(static_cast<text::Token>(value.get_int64()));
-    }
+    for (const json::value& value : list) tokens.push_back(read_token(fields, name, value, tokenizer));
     return tokens;
 }
 

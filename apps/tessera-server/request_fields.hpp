@@ -13,12 +13,15 @@
 
 namespace tessera::server {
 
+inline constexpr uint32_t kMaximumChoices = 128;  // of all prompts of a request
+
 // How an answer is to be sent.
 struct AnswerForm {
     bool stream = false;
     bool usage_in_stream = false;  // a last part with the usage
     bool progress = false;         // of the prompt, in a stream
-    uint32_t choices = 1;
+    bool timings = false;          // with each part of a stream
+    uint32_t choices = 1;          // of each prompt
 };
 
 AnswerForm read_form(const Fields& fields);
@@ -31,11 +34,16 @@ std::vector<std::string> read_stops(const Fields& fields);
 session::Request read_request(const Fields& fields, const ModelText& model,
                               std::optional<uint32_t> default_tokens = {});
 
-// Throws ApiError(400, "context_length_exceeded") for a text of which the context would not hold the tokens even if all
-// were as long as can be: before it is tokenised, which takes seconds and much memory for what is that long.
-void check_length(std::string_view text, const ModelText& model);
+// Throws ApiError(400, "context_length_exceeded") for a text of so many bytes of which the context would not hold the
+// tokens even if all were as long as can be: before it is tokenised, which takes seconds and much memory for what is
+// that long.
+void check_length(uint64_t bytes, const ModelText& model);
 
-// Numbers of tokens in the list of a field. Throws ApiError(400) for one that is outside the vocabulary.
+// The number of a token. Throws ApiError(400) for one that is outside the vocabulary.
+text::Token read_token(const Fields& fields, std::string_view name, const boost::json::value& value,
+                       const text::Tokenizer& tokenizer);
+
+// Those in the list of a field.
 std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const boost::json::array& list,
                                      const text::Tokenizer& tokenizer);
 

@@ -23,7 +23,10 @@ constexpr FieldRow kGeneration[] = {
     {"stream", kHonoured, "server-sent events"},
     {"stream_options", kHonoured, "include_usage"},
     {"return_progress", kHonoured, "a stream tells how much of the prompt has been computed"},
-    {"n", kHonoured, "number of answers, each with the next seed"},
+    {"n", kHonoured, "number of answers to each prompt, each with the next seed; 128 in all at most"},
+    {"n_cmpl", kHonoured, "as n"},
+    {"timings_per_token", kHonoured, "each part of a stream has timings"},
+    {"t_max_predict_ms", kHonoured, "the answer ends at a line when so long has passed since its first token"},
     {"stop", kHonoured, "a text or a list of texts that end the answer; empty ones are none"},
     {"stopping_strings", kHonoured, "as stop"},
     {"max_tokens", kHonoured, "tokens of the answer at most; negative: until the context is full"},
@@ -34,7 +37,8 @@ constexpr FieldRow kGeneration[] = {
     {"cache_prompt", kHonoured, "false: nothing that is cached is used"},
     {"ignore_eos", kHonoured, "tokens that end the answer are never drawn"},
     {"ban_eos_token", kHonoured, "as ignore_eos"},
-    {"logit_bias", kHonoured, "added to logits; -100 and below, and false, forbid the token"},
+    {"logit_bias", kHonoured,
+     "added to the logits of tokens, which are numbers or texts; -100 and below, and false, forbid"},
     {"seed", kHonoured, "of the random numbers; -1: random"},
     {"sampler_seed", kHonoured, "as seed"},
     {"samplers", kHonoured, "order of the samplers"},
@@ -70,7 +74,6 @@ constexpr FieldRow kGeneration[] = {
     {"service_tier", kHarmless, kServedAlike},
     {"priority", kHarmless, kServedAlike},
     {"keep_alive", kHarmless, "the model stays loaded"},
-    {"timings_per_token", kHarmless, "timings are in the last part of a stream"},
     {"n_keep", kHarmless, kNeverShifted},
     {"n_discard", kHarmless, kNeverShifted},
     {"num_ctx", kHarmless, kContext},
@@ -155,7 +158,6 @@ constexpr FieldRow kGeneration[] = {
     {"min_tokens", kRefused, "answers end where the model ends them"},
     {"min_length", kRefused, "answers end where the model ends them"},
     {"max_tokens_second", kRefused, "answers come as fast as they are computed"},
-    {"t_max_predict_ms", kRefused, "answers end by tokens alone", kNotPositive},
     {"prompt_logprobs", kRefused, "use echo and logprobs of /v1/completions", "[]"},
     {"return_token_ids", kRefused, "use return_tokens of /completion"},
     {"return_tokens_as_token_ids", kRefused, "use return_tokens of /completion"},
@@ -215,28 +217,29 @@ constexpr FieldRow kChat[] = {
 
 // Of a text that is to be continued.
 constexpr FieldRow kText[] = {
-    {"prompt", kHonoured, "a text or tokens"},
+    {"prompt", kHonoured, "a text, a list of tokens and texts, or a list of prompts"},
+    {"skip_special_tokens", kHonoured, "false: control tokens are shown"},
     {"add_bos_token", kRefused, "give tokens to begin without BOS", "[true]"},
     {"add_special_tokens", kRefused, "give tokens to begin without BOS", "[true]"},
-    {"skip_special_tokens", kRefused, "control tokens are not shown", "[true]"},
     {"include_reasoning", kHarmless, "reasoning is not told apart from the text"},
     {"suffix", kRefused, "this version has no insertion"},
 };
 
 constexpr FieldRow kCompletion[] = {
-    {"echo", kHonoured, "the text begins with the prompt"},
+    {"echo", kHonoured, "the text begins with the prompt, and logprobs with those of its tokens"},
     {"logprobs", kHonoured, "each token with its log probability and so many of the most likely ones, 20 at most"},
     {"best_of", kHonoured, "no more than n"},
     {"response_format", kHonoured, "type text"},
 };
 
 constexpr FieldRow kPlain[] = {
-    {"n_probs", kHonoured, "each token with its log probability and so many of the most likely ones"},
+    {"n_probs", kHonoured, "each token with its log probability and so many of the most likely ones, 100 at most"},
+    {"logprobs", kHonoured, "as n_probs"},
+    {"post_sampling_probs", kHonoured, "probabilities that the samplers leave, in place of the model's own"},
     {"return_tokens", kHonoured, "the answer's tokens"},
+    {"response_fields", kHonoured, "fields of the answer, by path; all others are left out"},
     {"image_data", kRefused, kTextAlone},
     {"multimodal_data", kRefused, kTextAlone},
-    {"response_fields", kRefused, "answers have all fields"},
-    {"post_sampling_probs", kRefused, "probabilities are the model's own"},
     {"n_indent", kRefused, "no line is required to be indented"},
     {"system_prompt", kRefused, "begin the prompt with it", R"([""])"},
     {"best_of", kRefused, "answers are not ranked", "[1]"},

@@ -108,6 +108,7 @@ void serve(const ServeOptions& options, OpenedModel model, const Machine& machin
     stopping = true;
     if (const auto model_now = host.peek()) model_now->service->stop();
     engine.join();
+    server.flush(std::chrono::seconds(2));
     if (failure) std::rethrow_exception(failure);
     say("stopped");
 }

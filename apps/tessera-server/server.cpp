@@ -489,6 +489,16 @@ void Server::wait() {
     state_->changed.wait(lock, [&] { return state_->ended; });
 }
 
+void Server::flush(std::chrono::milliseconds limit) {
+    const auto end = Clock::now() + limit;
+    std::unique_lock lock(state_->mutex);
+    while (state_->count_unanswered() > 0 && Clock::now() < end) {
+        lock.unlock();
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        lock.lock();
+    }
+}
+
 void Server::stop() {
     asio::post(state_->io, [state = state_.get()] { state->begin_draining(); });
 }

@@ -4,6 +4,7 @@
 #include "apps/tessera-server/model_host.hpp"
 #include "apps/tessera-server/settings.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -25,6 +26,8 @@ class Server {
     // Waits for SIGINT or SIGTERM; then no new requests are accepted, and it returns when all answers have ended, after
     // settings.drain_time or at the next such signal. SIGHUP reads keys again. Returns at once if stop() was called.
     void wait();
+    // Waits until all answers have been written, so that clients hear of those that were cut, for so long at most.
+    void flush(std::chrono::milliseconds limit);
     // Ends wait() as a signal does. Any thread.
     void stop();
 

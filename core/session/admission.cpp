@@ -199,10 +199,12 @@ std::vector<Generator::Part> Generator::choose_parts() {
         if (!task->sequence && !start(*task)) continue;
         const uint32_t begin = cached(*task);
         const auto size = static_cast<uint32_t>(task->tokens.size());
-        const uint32_t end = std::min(size, cuts_.after(begin));
+        uint32_t end = std::min(size, cuts_.after(begin));
+        const bool scores = task->scores() && begin + 1 == task->scored;
+        if (task->scores()) end = scores ? begin + 1 : std::min(end, task->scored - 1);
         const double share = static_cast<double>(end - begin) / cuts_.rows_at(begin);
         if (end - begin > rows || share > pieces) continue;
-        parts.push_back({task, end - begin, end == size});
+        parts.push_back({task, end - begin, end == size || scores});
         rows -= end - begin;
         pieces -= share;
     }

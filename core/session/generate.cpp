@@ -29,6 +29,8 @@ std::string_view reason_name(FinishReason reason) noexcept {
             return "length";
         case FinishReason::kContextFull:
             return "context full";
+        case FinishReason::kTimeUp:
+            return "time up";
         case FinishReason::kCancelled:
             return "cancelled";
         case FinishReason::kFailed:
@@ -294,7 +296,10 @@ void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
     for (size_t i = 0; i < entries_.size(); ++i) {
         if (entries_[i].output) sampling.emplace_back(tasks_[i], outputs[output++]);
     }
-    const auto work = [&](size_t i) { sample(*sampling[i].first, sampling[i].second); };
+    const auto work = [&](size_t i) {
+        const auto& [task, logits] = sampling[i];
+        task->scores() ? score(*task, logits) : sample(*task, logits);
+    };
     if (sampling.size() == 1) {
         work(0);
     } else {
@@ -312,8 +317,22 @@ void Generator::sample(Task& task, std::span<const float> logits) const {
         task.sampled = task.request.sampler->sample(known, task.constraint ? task.constraint->allowed() : TokenMask());
         task.request.sampler->accept(task.sampled);
         if (task.constraint) task.constraint->accept(task.sampled);
-        if (task.request.probabilities)
-            task.probabilities = probabilities_of(known, task.sampled, *task.request.probabilities);
+        if (task.request.probabilities) {
+            task.probabilities =
+                task.request.sampled_probabilities
+                    ? probabilities_of(task.request.sampler->candidates(), task.sampled, *task.request.probabilities)
+                    : probabilities_of(known, task.sampled, *task.request.probabilities);
+        }
+    } catch (const Error& error) {
+        task.error = error;
+    }
+}
+
+// Of the prompt's next token.
+void Generator::score(Task& task, std::span<const float> logits) const {
+    try {
+        task.probabilities = probabilities_of(logits.first(tokenizer_.size()), task.tokens[task.scored],
+                                              *task.request.prompt_probabilities);
     } catch (const Error& error) {
         task.error = error;
     }
@@ -327,6 +346,11 @@ void Generator::take(Task& task) {
         answer.error_code = task.error->code();
         return finish(task, FinishReason::kFailed);
     }
+    if (task.scores()) {
+        ++task.scored;
+        if (task.request.on_prompt_probabilities) task.request.on_prompt_probabilities(task.probabilities);
+        return;
+    }
     if (task.request.max_new_tokens == 0) return finish(task, FinishReason::kLength);
     const Token token = task.sampled;
     if (answer.new_tokens++ == 0) {
@@ -334,22 +358,58 @@ void Generator::take(Task& task) {
         answer.prompt_seconds = seconds_since(task.admitted);
     }
     const bool ends = tokenizer_.ends_generation(token);
-    if (task.request.on_probabilities && !ends) task.request.on_probabilities(task.probabilities);
     if (ends) {
         if (task.request.show_control && task.request.show_end) show(task, task.detokenizer.push(token));
         return finish(task, FinishReason::kEndOfText);
     }
     task.tokens.push_back(token);
-    show(task, task.detokenizer.push(token));
+    show(task, task.detokenizer.push(token), token);
     if (task.request.stop.stopped()) return finish(task, FinishReason::kStopString);
     if (answer.new_tokens >= task.request.max_new_tokens) return finish(task, FinishReason::kLength);
     if (task.tokens.size() > task.limit) return finish(task, FinishReason::kContextFull);
+    if (answer.has_new_line && seconds_since(task.arrived) - answer.first_token_seconds > task.request.line_seconds)
+        return finish(task, FinishReason::kTimeUp);
 }
 
-void Generator::show(Task& task, std::string_view text) {
+void Generator::show(Task& task, std::string_view text, std::optional<Token> token) {
     task.text.clear();
     task.request.stop.push(text, task.text);
+    task.answer.has_new_line |= task.text.find('\n') != std::string::npos;
     if (!task.text.empty() && task.request.on_text) task.request.on_text(task.text);
+    if (!task.request.on_token) return;
+    if (token) task.unshown.push_back({*token, std::string(text), task.detokenizer.holds(), task.probabilities});
+    task.known += task.text;
+    show_tokens(task, false);
+}
+
+// Gives out tokens whose text is known in full, those that share a character together; at the end of the text, `last`,
+// all of them.
+void Generator::show_tokens(Task& task, bool last) {
+    Answer& answer = task.answer;
+    const auto give = [&](const ShownToken& token) {
+        answer.seconds = seconds_since(task.arrived);
+        task.request.on_token(token, answer);
+    };
+    std::string_view known = task.known;
+    while (!task.unshown.empty()) {
+        size_t count = 0, bytes = 0;
+        do {
+            bytes += task.unshown[count].text.size();
+        } while (task.unshown[count++].incomplete && count < task.unshown.size());
+        if (bytes > known.size() || (task.unshown[count - 1].incomplete && !last)) break;
+        for (; count > 0; --count) {
+            const Task::Unshown& first = task.unshown.front();
+            give({first.token, known.substr(0, first.text.size()),
+                  task.request.probabilities ? &first.probabilities : nullptr});
+            known.remove_prefix(first.text.size());
+            task.unshown.pop_front();
+        }
+    }
+    if (last && !known.empty()) {
+        give({{}, known});
+        known = {};
+    }
+    task.known.erase(0, task.known.size() - known.size());
 }
 
 void Generator::finish(Task& task, FinishReason reason) {
@@ -357,8 +417,12 @@ void Generator::finish(Task& task, FinishReason reason) {
         show(task, task.detokenizer.finish());
         task.text.clear();
         task.request.stop.finish(task.text);
+        task.answer.has_new_line |= task.text.find('\n') != std::string::npos;
         if (!task.text.empty() && task.request.on_text) task.request.on_text(task.text);
+        task.known += task.text;
     }
+    // Behind a stop string tokens are left that nobody is shown.
+    if (task.request.on_token) show_tokens(task, true);
     // A stop string may be complete only now.
     Answer& answer = task.answer;
     answer.reason = task.request.stop.stopped() ? FinishReason::kStopString : reason;
@@ -374,27 +438,46 @@ void Generator::finish(Task& task, FinishReason reason) {
 }
 
 void Generator::cancel(RequestId id) {
+    end(id, nullptr);
+}
+
+void Generator::cancel_all() {
+    end_all(nullptr);
+}
+
+void Generator::fail_all(const Error& error) {
+    end_all(&error);
+}
+
+void Generator::give_up(Task& task, const Error* error) {
+    if (!error) return finish(task, FinishReason::kCancelled);
+    task.answer.error = error->what();
+    task.answer.error_code = error->code();
+    finish(task, FinishReason::kFailed);
+}
+
+void Generator::end(RequestId id, const Error* error) {
     const auto is_it = [&](const auto& task) { return task->answer.id == id; };
     if (const auto at = std::ranges::find_if(active_, is_it); at != active_.end()) {
         if ((*at)->under_way > 0) {
             contained([&] { settle(); });
             count_busy(accounted_, true);  // only pieces of prompts are under way
         }
-        if (!(*at)->done) finish(**at, FinishReason::kCancelled);
+        if (!(*at)->done) give_up(**at, error);
         active_.erase(at);
         return;
     }
     std::unique_ptr<Task> waiting;
     queue_.erase_if(is_it, [&](std::unique_ptr<Task> task) { waiting = std::move(task); });
-    if (waiting) finish(*waiting, FinishReason::kCancelled);
+    if (waiting) give_up(*waiting, error);
 }
 
-void Generator::cancel_all() {
-    while (!active_.empty()) cancel(active_.front()->answer.id);
+void Generator::end_all(const Error* error) {
+    while (!active_.empty()) end(active_.front()->answer.id, error);
     Tasks waiting;
     queue_.erase_if([](const auto&) { return true; },
                     [&](std::unique_ptr<Task> task) { waiting.push_back(std::move(task)); });
-    for (const auto& task : waiting) finish(*task, FinishReason::kCancelled);
+    for (const auto& task : waiting) give_up(*task, error);
 }
 
 void Generator::run(const std::atomic<bool>* cancelled) {

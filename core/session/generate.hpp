@@ -96,6 +96,8 @@ class Generator {
     // just have ended. Not from inside a callback. Throws what step() throws if such a step fails.
     void cancel(RequestId id);
     void cancel_all();
+    // Ends all requests as cancel_all() does, with kFailed and this error.
+    void fail_all(const Error& error);
 
     // Steps until there is nothing left to do; when `cancelled` becomes true, between two steps, everything is
     // cancelled.
@@ -159,8 +161,14 @@ class Generator {
     void progress(Task& task);
     void take_outputs(std::span<const std::span<const float>> outputs);
     void sample(Task& task, std::span<const float> logits) const;
+    void score(Task& task, std::span<const float> logits) const;
     void take(Task& task);
-    void show(Task& task, std::string_view text);
+    // Without an error: with kCancelled.
+    void give_up(Task& task, const Error* error);
+    void end(RequestId id, const Error* error);
+    void end_all(const Error* error);
+    void show(Task& task, std::string_view text, std::optional<Token> token = {});
+    void show_tokens(Task& task, bool last);
     void remember(Task& task);
     void finish(Task& task, FinishReason reason);
     void fail_step(const Error& error);

@@ -24,11 +24,12 @@ enum class FinishReason : uint8_t {
     kStopString,   // one of the request's
     kLength,       // max_new_tokens
     kContextFull,  // the sequence holds as many tokens as it may
+    kTimeUp,       // Request::line_seconds
     kCancelled,
     kFailed,  // Answer::error says why
 };
 
-// "end of text", "stop string", "length", "context full", "cancelled", "failed".
+// "end of text", "stop string", "length", "context full", "time up", "cancelled", "failed".
 std::string_view reason_name(FinishReason reason) noexcept;
 
 // Where a prompt stopped being like what was cached.
@@ -46,19 +47,29 @@ struct Answer {
     uint32_t reused_tokens = 0;                  // of the prompt, found in the cache
     uint32_t recomputed_tokens = 0;              // since its pages had to be given to others in between
     uint32_t new_tokens = 0;                     // sampled, with the one that ended it
+    bool has_new_line = false;                   // in the text that was shown
     double prompt_seconds = 0;                   // from admission to the first sampled token
     double first_token_seconds = 0;              // from add() to the first sampled token
-    double seconds = 0;                          // from add() to the end
+    double seconds = 0;                          // from add() to the end, or so far
     std::optional<PrefixDifference> difference;  // why no more was reused; nothing: the cached text ended there
     std::string error;                           // of kFailed
     tsr_code error_code = TSR_OK;
 };
 
-// A sampled token with the model's own probabilities: before bias, penalties and temperature.
+// A token with the model's own probabilities: before bias, penalties and temperature.
 struct TokenProbabilities {
     Token token = 0;
     float log_probability = 0;
     std::vector<std::pair<Token, float>> best;  // the most likely ones with their log probabilities, best first
+};
+
+// A part of an answer's text and the token that it is of.
+struct ShownToken {
+    // Nothing: the text before a stop string that begins within its token, or that of bytes that never became a
+    // character.
+    std::optional<Token> token;
+    std::string_view text;  // whole UTF-8 characters; empty where others complete the character
+    const TokenProbabilities* probabilities = nullptr;  // of `token`, if the request wants them
 };
 
 // How far a prompt has been computed.
@@ -77,16 +88,24 @@ struct Request {
     bool reuse = true;          // uses what others have computed; what it computes is there for others in any case
     bool show_control = false;  // control tokens are part of the text
     bool show_end = true;       // with show_control also the token that ends the text
-    std::optional<uint32_t> probabilities;  // on_probabilities is called, with so many of the most likely tokens
-    std::string client;                     // requests of different clients share the engine fairly
-    uint32_t client_running = 0;            // of the client's requests that are worked on at once; 0: any number
-    std::string space;                      // requests of different spaces share no cached prefixes
+    std::optional<uint32_t> probabilities;  // of shown tokens, with so many of the most likely ones
+    bool sampled_probabilities = false;     // those that the samplers have left, in place of the model's own
+    // As `probabilities`, of the prompt's tokens but the first; takes a step for each of them. Without `reuse`.
+    std::optional<uint32_t> prompt_probabilities;
+    // The answer ends when so much time has passed since its first token and a line is complete.
+    double line_seconds = std::numeric_limits<double>::infinity();
+    std::string client;           // requests of different clients share the engine fairly
+    uint32_t client_running = 0;  // of the client's requests that are worked on at once; 0: any number
+    std::string space;            // requests of different spaces share no cached prefixes
     // Makes what limits the tokens of the answer; nothing: no limit. Called once, by a worker of the team before the
     // first token is sampled: what takes long is done before. An Error that it throws ends the request as failed.
     std::function<std::unique_ptr<TokenConstraint>()> make_constraint;
     // Called inside Generator::step, in this order for a token.
-    std::function<void(const TokenProbabilities& token)> on_probabilities;
-    std::function<void(std::string_view text)> on_text;             // whole UTF-8 characters
+    std::function<void(std::string_view text)> on_text;  // whole UTF-8 characters
+    // The same text token by token, each as soon as all of its text may be shown: no token whose text belongs to a stop
+    // string is. `so_far`: without tokens and reason.
+    std::function<void(const ShownToken& token, const Answer& so_far)> on_token;
+    std::function<void(const TokenProbabilities& token)> on_prompt_probabilities;  // in the order of the prompt
     std::function<void(const PromptProgress& progress)> on_prompt;  // after each of the steps that compute the prompt
     std::function<void(const Answer& answer)> on_finish;            // once
     // Made by the caller if nothing large may be allocated when the request is admitted: it holds buffers as large as

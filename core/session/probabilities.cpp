@@ -30,4 +30,21 @@ TokenProbabilities probabilities_of(std::span<const float> logits, Token token, 
     return result;
 }
 
+TokenProbabilities probabilities_of(std::span<const Sampler::Candidate> candidates, Token token, uint32_t count) {
+    double sum = 0;
+    for (const Sampler::Candidate& one : candidates) sum += one.weight;
+    if (!(sum > 0)) fail(TSR_INTERNAL, "no token was left to be drawn");
+    const auto log_probability = [&](double weight) { return static_cast<float>(std::log(weight / sum)); };
+    const auto drawn = std::ranges::find(candidates, token, &Sampler::Candidate::token);
+    TokenProbabilities result{token, log_probability(drawn == candidates.end() ? 0 : drawn->weight), {}};
+    std::vector<Sampler::Candidate> best(std::min<size_t>(count, candidates.size()));
+    std::ranges::partial_sort_copy(candidates, best, [](const auto& a, const auto& b) {
+        return a.weight > b.weight || (a.weight == b.weight && a.token < b.token);
+    });
+    for (const Sampler::Candidate& one : best) {
+        if (one.weight > 0) result.best.emplace_back(one.token, log_probability(one.weight));
+    }
+    return result;
+}
+
 }  // namespace tessera::session

@@ -11,4 +11,8 @@ namespace tessera::session {
 // Error(TSR_INTERNAL) if all are -infinity.
 TokenProbabilities probabilities_of(std::span<const float> logits, Token token, uint32_t count);
 
+// The same of what samplers have left, which sum to 1; a token that is not among them has -infinity. Throws
+// Error(TSR_INTERNAL) if there are none.
+TokenProbabilities probabilities_of(std::span<const Sampler::Candidate> candidates, Token token, uint32_t count);
+
 }  // namespace tessera::session

@@ -178,7 +178,7 @@ void Service::run() {
             more = true;
         } catch (const std::bad_alloc&) {
             log().error("the system gave no more memory; all requests are ended");
-            generator_.cancel_all();
+            generator_.fail_all(Error(TSR_DOES_NOT_FIT, "the system gave no more memory"));
         }
         publish();
         if (more) continue;

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <deque>
 #include <optional>
 
 namespace tessera::session {
@@ -36,11 +37,26 @@ struct Generator::Task {
 
     std::unique_ptr<TokenConstraint> constraint;  // made when the first token is sampled
 
+    // Tokens whose text waits until it is known not to begin a stop string, and text that is known but whose token is
+    // not complete. With on_token alone.
+    struct Unshown {
+        Token token;
+        std::string text;
+        bool incomplete;  // ends within a character
+        TokenProbabilities probabilities;
+    };
+    std::deque<Unshown> unshown;
+    std::string known;
+    uint32_t scored = 1;  // tokens of the prompt whose probabilities are known; the first has none
+
     // Of the current step.
     Token sampled = 0;
     TokenProbabilities probabilities;
     std::optional<Error> error;
     std::string text;
+
+    // Rows of the prompt are computed one by one for their probabilities.
+    bool scores() const { return request.prompt_probabilities && scored < prompt_size; }
 
     Task(Request given, RequestId id, const text::Tokenizer& tokenizer, uint32_t engine_context)
         : request(std::move(given)),

@@ -19,6 +19,9 @@ class StreamingDetokenizer {
     // Throws Error(TSR_INVALID_ARGUMENT) for a token outside the vocabulary; the stream can go on afterwards.
     std::string push(Token token);
 
+    // Whether bytes of a character are held back.
+    bool holds() const noexcept { return !held_.empty(); }
+
     // What was held back: U+FFFD if a character was begun, else nothing. The stream starts anew afterwards.
     std::string finish();
 

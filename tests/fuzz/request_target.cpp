@@ -104,6 +104,11 @@ void check_request(const session::Request& request, const ModelText& model) {
     stop.finish(shown);
 }
 
+void check_requests(std::span<const session::Request> prompts, const AnswerForm& form, const ModelText& model) {
+    expect(!prompts.empty() && prompts.size() * form.choices <= kMaximumChoices, "a number of answers");
+    for (const session::Request& prompt : prompts) check_request(prompt, model);
+}
+
 size_t control_tokens(const ModelText& model, std::span<const text::Token> tokens) {
     return static_cast<size_t>(std::ranges::count_if(
         tokens, [&](text::Token token) { return model.tokenizer->type(token) == text::TokenType::kControl; }));
@@ -138,12 +143,15 @@ void use_body(uint8_t kind, std::string_view body, const ModelText& model) {
             }
             case 1: {
                 const CompletionRequest read = read_completion(body, model);
-                check_request(read.request, model);
+                check_requests(read.prompts, read.form, model);
                 break;
             }
             case 2: {
                 const PlainRequest read = read_plain_completion(body, model);
-                check_request(read.request, model);
+                check_requests(read.prompts, read.form, model);
+                boost::system::error_code error;
+                json::parse(read.plain.settings, error);
+                expect(!error, "settings are JSON");
                 break;
             }
             case 3:

@@ -53,7 +53,7 @@ Played play(const text::ReplySyntax& syntax, const std::vector<std::string>& pie
         AnswerForm form;
         form.stream = stream;
         const auto answer = std::make_shared<ChatAnswer>(received, model, form, ChatForm{syntax, {}});
-        for (const std::string& piece : pieces) answer->on_text(0, piece);
+        for (const std::string& piece : pieces) answer->on_token(0, {{}, piece}, {});
         session::Answer end;
         end.reason = session::FinishReason::kEndOfText;
         answer->on_finish(0, end);

@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <future>
 #include <random>
 #include <thread>
@@ -520,7 +521,7 @@ TEST_F(ServiceTest, ProbabilitiesAreThoseOfTheModel) {
     serve({}, [&](Service& service) {
         Request made = request(question(2), result, 8);
         made.probabilities = 3;
-        made.on_probabilities = [&](const TokenProbabilities& token) { tokens.push_back(token); };
+        made.on_token = [&](const ShownToken& token, const Answer&) { tokens.push_back(*token.probabilities); };
         service.submit(std::move(made));
     });
     ASSERT_EQ(tokens.size(), 8u);
@@ -531,6 +532,138 @@ TEST_F(ServiceTest, ProbabilitiesAreThoseOfTheModel) {
         EXPECT_EQ(tokens[i].best[0].second, tokens[i].log_probability);
         EXPECT_LE(tokens[i].log_probability, 0);
     }
+}
+
+TEST_F(ServiceTest, ProbabilitiesOfWhatSamplersLeaveSumToOne) {
+    load(64, 1, 1024);
+    Result result;
+    std::vector<TokenProbabilities> tokens;
+    serve({}, [&](Service& service) {
+        Request made = request(question(2), result, 8);
+        made.sampling.temperature = 2;
+        made.sampling.top_k = 3;
+        made.sampling.min_p = 0;
+        made.sampling.top_p = 1;
+        made.probabilities = 5;
+        made.sampled_probabilities = true;
+        made.on_token = [&](const ShownToken& token, const Answer&) { tokens.push_back(*token.probabilities); };
+        service.submit(std::move(made));
+    });
+    ASSERT_FALSE(tokens.empty());
+    for (const TokenProbabilities& one : tokens) {
+        ASSERT_EQ(one.best.size(), 3u);
+        double sum = 0;
+        for (const auto& [token, probability] : one.best) sum += std::exp(static_cast<double>(probability));
+        EXPECT_NEAR(sum, 1, 1e-6);
+        EXPECT_TRUE(std::ranges::any_of(
+            one.best, [&](const auto& pair) { return pair.first == one.token && pair.second == one.log_probability; }));
+    }
+}
+
+// Tokens are told as their text is, and none that has a part of a stop string, wherever that begins and ends.
+TEST_F(ServiceTest, TokensOfAStopStringAreNotShown) {
+    load(64, 1, 1024);
+    const std::string prompt = "<｜User｜>Count from 1 to 10 in French.<｜Assistant｜>";
+    Result whole;
+    Generator generator(engine(), *tokenizer_);
+    generator.add(request(prompt, whole, 40));
+    generator.run();
+    ASSERT_GT(whole.text.size(), 20u);
+    size_t cut = 0;
+    for (size_t begin = 0; begin + 1 < whole.text.size(); ++begin) {
+        for (const size_t length : {size_t{1}, size_t{3}, size_t{9}}) {
+            const std::string stop = whole.text.substr(begin, length);
+            const size_t end = whole.text.find(stop);
+            if (end != begin) continue;
+            Result result;
+            std::string text, spelled;
+            std::vector<Token> tokens;
+            Request made = request(prompt, result, 40);
+            made.stop = StopStrings(std::span(&stop, 1));
+            made.probabilities = 0;
+            made.on_token = [&](const ShownToken& token, const Answer&) {
+                text += token.text;
+                if (!token.token) return;
+                tokens.push_back(*token.token);
+                spelled += tokenizer_->bytes(*token.token);
+                EXPECT_EQ(token.probabilities->token, *token.token);
+            };
+            generator.add(std::move(made));
+            generator.run();
+            EXPECT_EQ(result.text, whole.text.substr(0, end)) << stop;
+            EXPECT_EQ(text, result.text);
+            EXPECT_TRUE(text.starts_with(spelled)) << stop;
+            EXPECT_LT(text.size() - spelled.size(), 12u) << "only the token in which the string begins is missing";
+            cut += text.size() > spelled.size();
+            EXPECT_TRUE(std::ranges::equal(
+                tokens, std::span(whole.answer.tokens).subspan(whole.answer.prompt_tokens).first(tokens.size())));
+        }
+    }
+    EXPECT_GT(cut, 0u) << "some string begins within a token";
+}
+
+TEST_F(ServiceTest, ProbabilitiesOfAPromptAreThoseOfItsContinuation) {
+    load(64, 2, 1024);
+    const std::string prompt = "<｜User｜>Count from 1 to 10 in French.<｜Assistant｜>";
+    Result said, other;
+    std::vector<TokenProbabilities> made, scored;
+    Generator generator(engine(), *tokenizer_);
+    Request first = request(prompt, said, 12);
+    first.probabilities = 2;
+    first.on_token = [&](const ShownToken& token, const Answer&) { made.push_back(*token.probabilities); };
+    generator.add(std::move(first));
+    generator.run();
+    Result result;
+    Request again = request("", result, 0);
+    again.prompt = said.answer.tokens;
+    again.reuse = false;
+    again.prompt_probabilities = 2;
+    again.on_prompt_probabilities = [&](const TokenProbabilities& token) { scored.push_back(token); };
+    generator.add(std::move(again));
+    generator.add(request(question(3), other, 12));  // company changes nothing
+    generator.run();
+    EXPECT_EQ(result.answer.reason, FinishReason::kLength);
+    ASSERT_EQ(scored.size() + 1, said.answer.tokens.size());
+    for (size_t i = 0; i < scored.size(); ++i) EXPECT_EQ(scored[i].token, said.answer.tokens[i + 1]);
+    for (size_t i = 0; i < made.size(); ++i) {
+        const TokenProbabilities& one = scored[said.answer.prompt_tokens - 1 + i];
+        EXPECT_EQ(one.token, made[i].token);
+        EXPECT_NEAR(one.log_probability, made[i].log_probability, 1e-3);
+        EXPECT_EQ(one.best.size(), 2u);
+    }
+}
+
+TEST_F(ServiceTest, TimeEndsAnAnswerBehindALine) {
+    load(64, 1, 1024);
+    for (const char* allowed : {"un", "\n"}) {
+        Result result;
+        Generator generator(engine(), *tokenizer_);
+        Request made = request(question(2), result, 30);
+        made.line_seconds = 0;
+        const Token token = tokenizer_->encode(allowed, {.add_special = false}).back();
+        made.sampling.logit_bias = {{token, 1e6f}};
+        generator.add(std::move(made));
+        generator.run();
+        const bool line = *allowed == '\n';
+        EXPECT_EQ(result.answer.has_new_line, line);
+        EXPECT_EQ(result.answer.reason, line ? FinishReason::kTimeUp : FinishReason::kLength) << allowed;
+        EXPECT_EQ(result.answer.new_tokens < 30, line);
+    }
+}
+
+TEST_F(ServiceTest, AllRequestsFailWithTheirError) {
+    load(64, 1, 1024);
+    std::vector<Result> results(3);
+    Generator generator(engine(), *tokenizer_);
+    for (Result& result : results) generator.add(request(question(2), result, 30));
+    for (int i = 0; i < 4; ++i) generator.step();
+    generator.fail_all(Error(TSR_DOES_NOT_FIT, "no memory"));
+    for (const Result& result : results) {
+        EXPECT_EQ(result.answer.reason, FinishReason::kFailed);
+        EXPECT_EQ(result.answer.error, "no memory");
+        EXPECT_EQ(result.answer.error_code, TSR_DOES_NOT_FIT);
+    }
+    EXPECT_FALSE(generator.step());
 }
 
 TEST_F(ServiceTest, OfAClientNoMoreRunThanItMay) {

@@ -1,0 +1,227 @@
+"""What clients of llama-server and of the OpenAI API's completions look for: prompts in every form, echoes, probabilities, fields of answers."""
+
+import json
+import signal
+import threading
+import time
+import unittest
+
+import running_server
+from running_server import CHAT, RunningServer, chat
+
+PROMPT = "Count from 1 to 10 in French."
+
+
+def events_of(answer):
+    return [line[6:] for line in answer.decode().splitlines() if line.startswith("data: ")]
+
+
+class Completions(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = RunningServer().__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__()
+
+    def ask(self, path="/v1/completions", **fields):
+        asked = {} if "messages" in fields else {"prompt": PROMPT}
+        status, answer = self.server.request("POST", path, {**asked, "temperature": 0, "max_tokens": 6, **fields})
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def plain(self, **fields):
+        return self.ask("/completion", **fields)
+
+    def stream(self, path, **fields):
+        return [json.loads(event) for event in events_of(self.ask(path, stream=True, **fields)) if event != "[DONE]"]
+
+    def tokens(self, text, **fields):
+        return self.server.request("POST", "/tokenize", {"content": text, **fields})[1]["tokens"]
+
+    def test_prompts_of_every_form(self):
+        alone = self.ask()["choices"][0]["text"]
+        ids = self.tokens(PROMPT, add_special=True)
+        self.assertEqual(self.ask(prompt=ids)["choices"][0]["text"], alone)
+        self.assertEqual(self.ask(prompt=[PROMPT])["choices"][0]["text"], alone)
+        begin, end = ids[:4], PROMPT[len(self.server.request("POST", "/detokenize", {"tokens": ids[1:4]})[1]["content"]):]
+        self.assertEqual(self.ask(prompt=begin + [end], echo=True)["usage"]["prompt_tokens"], len(begin) + len(self.tokens(end)))
+        for prompts in ([PROMPT, ids], [ids, ids], [ids, PROMPT, [PROMPT]]):
+            answer = self.ask(prompt=prompts, n=2)
+            self.assertEqual([choice["index"] for choice in answer["choices"]], list(range(2 * len(prompts))))
+            self.assertEqual({choice["text"] for choice in answer["choices"]}, {alone})
+            self.assertEqual(answer["usage"]["prompt_tokens"], len(prompts) * len(ids))
+        different = self.ask(prompt=[PROMPT, "What is 3 plus 4?"])["choices"]
+        self.assertEqual([choice["text"] for choice in different], [alone, self.ask(prompt="What is 3 plus 4?")["choices"][0]["text"]])
+        texts = ["", ""]
+        for part in self.stream("/v1/completions", prompt=[PROMPT, "What is 3 plus 4?"]):
+            for choice in part["choices"]:
+                texts[choice["index"]] += choice["text"]
+        self.assertEqual(texts, [choice["text"] for choice in different])
+        answers = self.plain(prompt=[PROMPT, ids, "What is 3 plus 4?"])
+        self.assertEqual([answer["index"] for answer in answers], [0, 1, 2])
+        self.assertEqual([answer["content"] for answer in answers], [alone, alone, different[1]["text"]])
+        self.assertEqual(answers[2]["prompt"], "What is 3 plus 4?")
+        for wrong in ([], [[]], [[1], []], [[1], 2], [[[1]]], [None], [1.5], ["a"] * 129, {"a": 1}, [10**9]):
+            status, answer = self.server.request("POST", "/completion", {"prompt": wrong, "n_predict": 1})
+            self.assertEqual(status, 400, wrong)
+            self.assertTrue(answer["error"]["message"], wrong)
+        self.assertEqual(self.server.request("POST", "/completion", {"prompt": ["a"] * 20, "n": 20})[0], 400)
+
+    def test_an_echo_is_the_prompt(self):
+        for prompt in (PROMPT, "<｜User｜>hi<｜Assistant｜>", "a  b\n", "🙂"):
+            answer = self.ask(prompt=prompt, echo=True)["choices"][0]["text"]
+            self.assertTrue(answer.startswith(prompt), (prompt, answer))
+            self.assertEqual(answer, prompt + self.ask(prompt=prompt)["choices"][0]["text"])
+        ids = self.tokens("<｜User｜>hi", add_special=True)
+        spelled = self.server.request("POST", "/detokenize", {"tokens": ids})[1]["content"]
+        self.assertTrue(self.ask(prompt=ids, echo=True)["choices"][0]["text"].startswith(spelled))
+        shown = self.plain(prompt="<｜User｜>hi<｜Assistant｜>", skip_special_tokens=False, logit_bias={"<｜User｜>": 1e6}, n_predict=3, max_tokens=3)
+        self.assertEqual(shown["content"], "<｜User｜>" * 3)
+
+    def test_an_echo_with_probabilities(self):
+        said = self.ask(logprobs=2, max_tokens=4)["choices"][0]
+        whole = PROMPT + said["text"]
+        for fields in ({}, {"stream": True}, {"prompt": self.tokens(PROMPT, add_special=True)}):
+            fields = {"echo": True, "logprobs": 2, "max_tokens": 4, **fields}
+            if fields.pop("stream", False):
+                parts = [part["choices"][0]["logprobs"] for part in self.stream("/v1/completions", **fields)]
+                found = {key: [value for part in parts for value in part[key]] for key in parts[0]}
+            else:
+                choice = self.ask(**fields)["choices"][0]
+                found = choice["logprobs"]
+                self.assertEqual("".join(found["tokens"]), choice["text"])
+            offset = 0
+            for token, position in zip(found["tokens"], found["text_offset"]):
+                self.assertEqual(position, offset)
+                offset += len(token)
+            self.assertEqual(len({len(values) for values in found.values()}), 1)
+            self.assertEqual(found["tokens"][-4:], said["logprobs"]["tokens"])
+            # The first token of a prompt of tokens follows none.
+            first = 1 if isinstance(fields.get("prompt"), list) else 0
+            self.assertEqual(found["token_logprobs"][:first], [None] * first)
+            for token, value, best in list(zip(found["tokens"], found["token_logprobs"], found["top_logprobs"]))[first:]:
+                self.assertLessEqual(value, 0)
+                self.assertLessEqual(len(best), 2)
+                self.assertLessEqual(value, max(best.values()))
+        # What the model says of a text is the same whether it is the prompt or the answer.
+        scored = self.ask(prompt=whole, echo=True, logprobs=0, max_tokens=0)["choices"][0]
+        self.assertEqual(scored["text"], whole)
+        self.assertEqual(scored["finish_reason"], "length")
+        for a, b in zip(scored["logprobs"]["token_logprobs"][-4:], said["logprobs"]["token_logprobs"]):
+            self.assertAlmostEqual(a, b, delta=0.02)
+
+    def test_nothing_of_a_stop_string_is_told(self):
+        whole = self.plain(n_predict=30, max_tokens=30, n_probs=1, return_tokens=True)
+        text = whole["content"]
+        for begin in range(0, len(text) - 5, 3):
+            stop = text[begin:begin + 5]
+            kept = text[:text.index(stop)]
+            for stream in (False, True):
+                fields = {"max_tokens": 30, "stop": [stop], "n_probs": 1, "return_tokens": True}
+                parts = self.stream("/completion", **fields) if stream else [self.plain(**fields)]
+                self.assertEqual("".join(part["content"] for part in parts), kept)
+                tokens = [token for part in parts for token in part["tokens"]]
+                spelled = self.server.request("POST", "/detokenize", {"tokens": tokens})[1]["content"]
+                self.assertTrue(kept.startswith(spelled), (kept, spelled))
+                told = [token["id"] for part in parts for token in part.get("completion_probabilities", [])]
+                self.assertEqual(told, tokens)
+            answer = self.ask(max_tokens=30, stop=[stop], logprobs=0)["choices"][0]
+            self.assertTrue(answer["text"].startswith("".join(answer["logprobs"]["tokens"])))
+            status, answer = self.server.request("POST", CHAT, chat(stop=[stop], logprobs=True, temperature=0))
+            content = answer["choices"][0]["message"]["content"]
+            self.assertTrue(content.startswith("".join(token["token"] for token in answer["choices"][0]["logprobs"]["content"])))
+
+    def test_each_part_has_its_tokens(self):
+        parts = self.stream("/completion", n_probs=3, return_tokens=True, timings_per_token=True)
+        for part in parts[:-1]:
+            self.assertEqual(len(part["tokens"]), 1)
+            self.assertEqual([token["id"] for token in part["completion_probabilities"]], part["tokens"])
+            self.assertEqual(len(part["completion_probabilities"][0]["top_logprobs"]), 3)
+        self.assertEqual([part["timings"]["predicted_n"] for part in parts], [1, 2, 3, 4, 5, 6, 6])
+        whole = self.plain(n_probs=3, return_tokens=True)
+        self.assertEqual(whole["tokens"], [token for part in parts for token in part["tokens"]])
+        self.assertEqual(self.plain()["tokens"], [])
+        for part in self.stream(CHAT, messages=chat()["messages"], timings_per_token=True, stream_options={"include_usage": True})[1:-1]:
+            self.assertIn("timings", part)
+            self.assertIsNone(part["usage"])
+
+    def test_probabilities_after_the_samplers(self):
+        answer = self.plain(n_probs=5, post_sampling_probs=True, temperature=1, top_k=3, top_p=1, min_p=0, ignore_eos=True)
+        for token in answer["completion_probabilities"]:
+            self.assertEqual(len(token["top_probs"]), 3)
+            self.assertAlmostEqual(sum(one["prob"] for one in token["top_probs"]), 1, places=5)
+            self.assertIn(token["id"], [one["id"] for one in token["top_probs"]])
+        self.assertEqual([token["prob"] for token in self.plain(n_probs=1, post_sampling_probs=True)["completion_probabilities"]], [1] * 6)
+        self.assertEqual(len(self.plain(n_probs=50)["completion_probabilities"][0]["top_logprobs"]), 50)
+
+    def test_fields_of_an_answer(self):
+        answer = self.plain(seed=7, top_k=5, stop=["x"], ignore_eos=True, logit_bias=[["un", -5]])
+        settings = answer["generation_settings"]
+        self.assertEqual((settings["seed"], settings["top_k"], settings["stop"], settings["n_predict"], settings["ignore_eos"]), (7, 5, ["x"], 6, True))
+        self.assertIn({"token": self.tokens("un")[0], "bias": -5}, settings["logit_bias"])
+        self.assertFalse(answer["has_new_line"])
+        self.assertTrue(self.plain(logit_bias=[["\n", 1e6]])["has_new_line"])
+        chosen = self.plain(response_fields=["content", "timings/predicted_n", "generation_settings/seed", "nothing", "content/x", ""], seed=9)
+        self.assertEqual(chosen, {"content": chosen["content"], "timings/predicted_n": 6, "generation_settings/seed": 9})
+        for path in ("/v1/completions", CHAT):
+            fields = {"messages": chat()["messages"]} if path == CHAT else {}
+            self.assertTrue(self.ask(path, **fields)["system_fingerprint"])
+            self.assertTrue(self.stream(path, **fields)[0]["system_fingerprint"])
+
+    def test_time_ends_an_answer_at_a_line(self):
+        answer = self.plain(max_tokens=200, ignore_eos=True, t_max_predict_ms=1, logit_bias=[["\n", 1e6]])
+        self.assertLess(answer["tokens_predicted"], 200)
+        self.assertEqual(answer["stop_type"], "limit")
+        self.assertEqual(self.plain(max_tokens=40, ignore_eos=True, t_max_predict_ms=1, logit_bias=[["\n", False]])["tokens_predicted"], 40)
+
+    def test_a_prompt_beyond_the_context(self):
+        for path, body in (("/completion", {"prompt": "box " * 5000}), ("/v1/completions", {"prompt": ["a", "box " * 5000]}), (CHAT, chat("box " * 5000))):
+            status, answer = self.server.request("POST", path, body)
+            error = answer["error"]
+            self.assertEqual((status, error["type"], error["code"]), (400, "exceed_context_size_error", "context_length_exceeded"))
+            self.assertGreater(error["n_prompt_tokens"], error["n_ctx"])
+            self.assertEqual(error["n_ctx"], self.server.request("GET", "/props")[1]["default_generation_settings"]["n_ctx"])
+
+
+class Cut(unittest.TestCase):
+    """An answer that the server ends before it is complete says so."""
+
+    def test_a_second_signal(self):
+        bodies = [(CHAT, chat(max_tokens=100000, ignore_eos=True, stream=stream, n=n)) for stream in (False, True) for n in (1, 2)]
+        bodies += [(path, {"prompt": [PROMPT, "a"], "max_tokens": 100000, "ignore_eos": True, "stream": stream})
+                   for stream in (False, True) for path in ("/v1/completions", "/completion")]
+        with RunningServer("-c", "65536") as server:
+            answers = {}
+
+            def ask(i):
+                answers[i] = server.request("POST", *bodies[i])
+
+            threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
+            for thread in threads:
+                thread.start()
+            server.wait_for_metric("generated_tokens_total", lambda value: value > 60)
+            server.process.send_signal(signal.SIGTERM)
+            time.sleep(0.1)
+            server.process.send_signal(signal.SIGTERM)
+            for thread in threads:
+                thread.join()
+            self.assertEqual(server.process.wait(30), 0)
+        for i, (path, body) in enumerate(bodies):
+            status, answer = answers[i]
+            if not body["stream"]:
+                self.assertEqual((status, answer["error"]["code"]), (503, "stopping"), path)
+                continue
+            self.assertEqual(status, 200)
+            events = events_of(answer)
+            self.assertEqual(json.loads(events[-1])["error"]["code"], "stopping", path)
+            for event in events[:-1]:
+                event = json.loads(event)
+                self.assertFalse(event.get("stop"), event)
+                for choice in event.get("choices", []):
+                    self.assertIsNone(choice["finish_reason"], event)
+
+
+if __name__ == "__main__":
+    running_server.main()
