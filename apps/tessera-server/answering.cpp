@@ -76,7 +76,7 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
     uint64_t prompt_tokens = 0;
     for (const session::Request& prompt : prompts) {
         prompt_tokens += prompt.prompt.size();
-        const uint32_t context = prompt.context ? prompt.context : model_->context;
+        const uint32_t context = model_->context_of_request();
         if (prompt.prompt.size() > context) throw context_exceeded(prompt.prompt.size(), context);
     }
     ticket_ = accounts.admit(prompts.front().client, limits, model_->engine->max_sequences(), choices_, prompt_tokens);

@@ -23,7 +23,7 @@ std::string generation_settings_json(const session::Request& request, const Answ
     constexpr uint32_t kNoLimit = std::numeric_limits<uint32_t>::max();
     const int64_t tokens = request.max_new_tokens == kNoLimit ? -1 : int64_t{request.max_new_tokens};
     const auto ends = tokenizer.generation_ends();
-    std::string samplers, words, bias;
+    std::string numbers, breakers, samplers, words, bias;
     bool ignores_end = !ends.empty();
     for (const text::Token end : ends) {
         ignores_end = ignores_end && std::ranges::any_of(p.logit_bias, [&](const auto& one) {
@@ -31,21 +31,24 @@ std::string generation_settings_json(const session::Request& request, const Answ
                       });
     }
     for (const session::SamplingStep step : p.order)
-        samplers += (samplers.empty() ? "" : ",") + json_string(session::format_sampling_order({&step, 1}));
+        samplers += (samplers.empty() ? "" : ",") + json_string(session::name_of(step));
+    for (const session::SamplingField& field : session::kSamplingFields) {
+        numbers += fmt::format(R"("{}":{},)", field.name,
+                               field.is_integer() ? fmt::format("{}", p.*field.integer) : number(p.*field.number));
+    }
+    for (const std::string& text : p.dry_sequence_breakers)
+        breakers += (breakers.empty() ? "" : ",") + json_string(text);
     for (const std::string& stop : stops) words += (words.empty() ? "" : ",") + json_string(stop);
     for (const auto& [token, value] : p.logit_bias) {
         bias += fmt::format(R"({}{{"token":{},"bias":{}}})", bias.empty() ? "" : ",", token,
                             std::isinf(value) ? "false" : number(value));
     }
     return fmt::format(
-        R"({{"n_predict":{},"max_tokens":{},"seed":{},"temperature":{},"top_k":{},"top_p":{},"min_p":{},)"
-        R"("typical_p":{},"repeat_last_n":{},"repeat_penalty":{},"presence_penalty":{},"frequency_penalty":{},)"
-        R"("samplers":[{}],"stop":[{}],"logit_bias":[{}],"ignore_eos":{},"stream":{},"n_probs":{},)"
-        R"("post_sampling_probs":{},"timings_per_token":{},"cache_prompt":{}}})",
-        tokens, tokens, p.seed, number(p.temperature), p.top_k, number(p.top_p), number(p.min_p), number(p.typical_p),
-        p.penalty_last_n, number(p.repetition_penalty), number(p.presence_penalty), number(p.frequency_penalty),
-        samplers, words, bias, ignores_end, form.stream, request.probabilities.value_or(0),
-        request.sampled_probabilities, form.timings, request.reuse);
+        R"({{{}"n_predict":{},"max_tokens":{},"seed":{},"dry_sequence_breakers":[{}],"samplers":[{}],"stop":[{}],)"
+        R"("logit_bias":[{}],"ignore_eos":{},"stream":{},"n_probs":{},"post_sampling_probs":{},)"
+        R"("timings_per_token":{},"cache_prompt":{}}})",
+        numbers, tokens, tokens, p.seed, breakers, samplers, words, bias, ignores_end, form.stream,
+        request.probabilities.value_or(0), request.sampled_probabilities, form.timings, request.reuse);
 }
 
 }  // namespace tessera::server

@@ -118,4 +118,19 @@ void split_target(std::string_view target, std::string& path, std::string& query
     query = question == std::string_view::npos ? std::string_view() : target.substr(question + 1);
 }
 
+std::string percent_decoded(std::string_view text) {
+    std::string out;
+    for (size_t i = 0; i < text.size(); ++i) {
+        uint8_t byte = 0;
+        const char* const digits = text.data() + i + 1;
+        if (text[i] == '%' && i + 2 < text.size() && std::from_chars(digits, digits + 2, byte, 16).ptr == digits + 2) {
+            out += static_cast<char>(byte);
+            i += 2;
+        } else {
+            out += text[i];
+        }
+    }
+    return out;
+}
+
 }  // namespace tessera::server

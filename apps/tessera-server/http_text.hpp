@@ -20,4 +20,7 @@ std::string lower_case(std::string_view text);
 // "/path?query", also of "http://host/path?query".
 void split_target(std::string_view target, std::string& path, std::string& query);
 
+// Bytes that are written as %41; what is no such is left as it is.
+std::string percent_decoded(std::string_view text);
+
 }  // namespace tessera::server

@@ -1,9 +1,13 @@
 #include "apps/tessera-server/info_api.hpp"
 
 #include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/generation_settings.hpp"
 #include "apps/tessera-server/json_text.hpp"
+#include "core/base/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
 
 namespace tessera::server {
 namespace {
@@ -48,42 +52,67 @@ HttpResponse health_response(const ModelHost& host) {
     return to_response(ApiError(503, "the model could not be loaded: " + health.message, {}, "load_failed"));
 }
 
-HttpResponse models_response(const ModelHost& host, const std::string& name) {
+namespace {
+
+std::string model_json(const ModelHost& host, const std::string& name) {
     const auto model = host.peek();
     std::string meta = "null";
     if (model) {
         const ModelInfo& info = model->engine->info();
         meta = fmt::format(R"({{"n_vocab":{},"n_ctx_train":{},"n_ctx":{},"size":{}}})", model->tokenizer->size(),
-                           info.context, model->engine->context(), model->engine->file().file_bytes());
+                           info.context, model->context_of_request(), model->engine->file().file_bytes());
     }
-    return json_response(fmt::format(
-        R"({{"object":"list","data":[{{"id":{},"object":"model","created":{},"owned_by":"tessera","meta":{}}}]}})",
-        json_string(name), model ? model->created : 0, meta));
+    return fmt::format(
+        R"({{"id":{},"object":"model","created":{},"owned_by":"tessera","aliases":[],"tags":[],"meta":{}}})",
+        json_string(name), model ? model->created : 0, meta);
+}
+
+}  // namespace
+
+HttpResponse models_response(const ModelHost& host, const std::string& name) {
+    return json_response(fmt::format(R"({{"object":"list","data":[{}]}})", model_json(host, name)));
+}
+
+HttpResponse model_response(const ModelHost& host, const std::string& name, std::string_view id) {
+    if (id == name) return json_response(model_json(host, name));
+    return to_response(
+        ApiError(404, fmt::format("there is no model '{}'; the one that is served is '{}'", printable(id, 100), name),
+                 "model", "model_not_found"));
 }
 
 HttpResponse props_response(const ServedModel& model, const ServerSettings& settings) {
-    const session::SamplingParameters& s = model.sampling;
+    session::Request defaults;
+    defaults.sampling = model.sampling;
+    // Of a random seed there is none yet.
+    const std::string params = generation_settings_json(defaults, {}, {}, *model.tokenizer);
     return json_response(fmt::format(
-        R"({{"default_generation_settings":{{"n_ctx":{},"params":{{"temperature":{},"top_k":{},"top_p":{},"min_p":{},)"
-        R"("typical_p":{},"repeat_penalty":{},"repeat_last_n":{},"presence_penalty":{},"frequency_penalty":{}}}}},)"
-        R"("total_slots":{},"model_alias":{},"chat_template":{},"chat_template_name":{},"bos_token":{},"eos_token":{},)"
-        R"("can_think":{},"endpoint_slots":{},"endpoint_metrics":{},)"
+        R"({{"default_generation_settings":{{"n_ctx":{},"params":{}}},"total_slots":{},"model_alias":{},)"
+        R"("model_path":{},"modalities":{{"vision":false,"audio":false}},"chat_template":{},"chat_template_name":{},)"
+        R"("bos_token":{},"eos_token":{},"can_think":{},"endpoint_slots":{},"endpoint_metrics":{},)"
         R"("build_info":"tessera {}"}})",
-        model.engine->context(), s.temperature, s.top_k, s.top_p, s.min_p, s.typical_p, s.repetition_penalty,
-        s.penalty_last_n, s.presence_penalty, s.frequency_penalty, model.engine->max_sequences(),
-        json_string(model.name), json_string(model.chat_template),
+        model.context_of_request(), params, model.engine->max_sequences(), json_string(model.name),
+        json_string(model.path), json_string(model.chat_template),
         json_string(model.writer ? model.writer->name() : ""), token_json(*model.tokenizer, model.tokenizer->bos()),
         token_json(*model.tokenizer, model.tokenizer->eos()), model.writer && model.writer->can_think(), settings.slots,
         settings.metrics, TSR_VERSION));
 }
 
+// Requests that gave up their place to others stand behind the slots.
 HttpResponse slots_response(const ServedModel& model, const std::string& client) {
-    const session::ServiceStatus status = model.service->status();
+    session::ServiceStatus status = model.service->status();
+    std::ranges::stable_partition(status.running, [](const session::RequestState& state) { return !state.paused; });
     std::string slots;
-    for (const session::RequestState& state : status.running) {
-        if (!slots.empty()) slots += ',';
-        slots +=
-            fmt::format(R"({{"id":{},"is_processing":{},"mine":{})", state.id, !state.paused, state.client == client);
+    size_t id = 0;
+    for (; id < std::max<size_t>(model.engine->max_sequences(), status.running.size()); ++id) {
+        slots += fmt::format(R"({}{{"id":{},"n_ctx":{},"speculative":false,)", id ? "," : "", id,
+                             model.context_of_request());
+        if (id >= status.running.size()) {
+            slots += R"("is_processing":false})";
+            continue;
+        }
+        const session::RequestState& state = status.running[id];
+        slots += fmt::format(R"("id_task":{},"is_processing":{},"mine":{})", state.id, !state.paused,
+                             state.client == client);
         if (state.client == client) {
             slots += fmt::format(
                 R"(,"prompt_tokens":{},"cached_tokens":{},"reused_tokens":{},"n_decoded":{},"state":"{}","seconds":{:.3f})",
@@ -96,6 +125,10 @@ HttpResponse slots_response(const ServedModel& model, const std::string& client)
         slots += '}';
     }
     return json_response("[" + slots + "]");
+}
+
+HttpResponse adapters_response() {
+    return json_response("[]");
 }
 
 }  // namespace tessera::server

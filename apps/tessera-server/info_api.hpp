@@ -6,14 +6,21 @@
 #include "apps/tessera-server/settings.hpp"
 
 #include <string>
+#include <string_view>
 
 namespace tessera::server {
 
 HttpResponse health_response(const ModelHost& host);
 HttpResponse models_response(const ModelHost& host, const std::string& name);
+// `id`: as asked for.
+HttpResponse model_response(const ModelHost& host, const std::string& name, std::string_view id);
 HttpResponse props_response(const ServedModel& model, const ServerSettings& settings);
-// Requests of `client`; of all others their numbers alone.
+// As many as the server works on at once; of requests of `client` how far they are, of all others only that they are
+// there.
 HttpResponse slots_response(const ServedModel& model, const std::string& client);
+
+// Adapters that are loaded: none.
+HttpResponse adapters_response();
 
 // What metrics show beside the model.
 struct ServerStatus {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -62,7 +63,7 @@ class Fields {
 // What `read`, which is given a name, returns for the one of several names of a field that is given. Throws
 // ApiError(400) where two are given and say different things.
 template <typename Read>
-auto read_any(const Fields& fields, std::initializer_list<std::string_view> names, const Read& read)
+auto read_any(const Fields& fields, std::span<const std::string_view> names, const Read& read)
     -> decltype(read(std::string_view())) {
     decltype(read(std::string_view())) found;
     std::string_view from;
@@ -74,6 +75,11 @@ auto read_any(const Fields& fields, std::initializer_list<std::string_view> name
         found = std::move(value);
     }
     return found;
+}
+
+template <typename Read>
+auto read_any(const Fields& fields, std::initializer_list<std::string_view> names, const Read& read) {
+    return read_any(fields, std::span(names.begin(), names.size()), read);
 }
 
 // How a message shows a value that was not expected: `"abc"`, `a list`, `12`.

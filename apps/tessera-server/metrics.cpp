@@ -68,6 +68,10 @@ HttpResponse metrics_response(const ModelHost& host, const ServerStatus& server)
         m.add("generated_tokens_per_second", "gauge", "Of all steps, since the start.",
               rate(c.generated_tokens, c.busy_seconds), "predicted_tokens_seconds");
         m.add("steps_total", "counter", "Steps of the engine.", c.steps, "n_decode_total");
+        m.add("step_sequences", "gauge", "Generations in a step in the mean, since the start.",
+              rate(c.sequences, static_cast<double>(c.steps)), "n_busy_slots_per_decode");
+        m.add("sequence_tokens_max", "gauge", "Tokens that a generation has held at most.", c.most_tokens,
+              "n_tokens_max");
         m.add("busy_seconds_total", "counter", "Time in which the engine worked.", c.busy_seconds);
         m.add("failed_steps_total", "counter", "Steps that failed.", c.failed_steps);
         m.add("requests_finished_total", "counter", "Generations that ended.", c.finished);

@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 
 #include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
 
 #include <charconv>
 #include <limits>
@@ -79,18 +80,59 @@ std::vector<std::pair<int32_t, float>> read_bias(const Fields& fields, const tex
     return biases;
 }
 
+// What `read` throws of the core is the field's fault.
+template <typename Read>
+auto of_field(const Fields& fields, std::string_view name, const Read& read) {
+    try {
+        return read();
+    } catch (const Error& error) {
+        throw ApiError(400, error.what(), fields.path(name));
+    }
+}
+
+std::vector<std::string> read_text_list(const Fields& fields, std::string_view name, size_t maximum) {
+    std::vector<std::string> texts;
+    for (const json::value& value : *fields.array(name, maximum)) {
+        if (!value.is_string()) fields.reject(name, "a list of texts");
+        texts.emplace_back(value.get_string());
+    }
+    return texts;
+}
+
 std::vector<session::SamplingStep> read_order(const Fields& fields) {
     const json::value* const given = fields.find("samplers");
-    std::string names;
-    if (given->is_array()) {
-        for (const json::value& name : *fields.array("samplers", 16)) {
-            if (!name.is_string()) fields.reject("samplers", "names of samplers");
-            names += fmt::format("{}{}", names.empty() ? "" : ";", std::string_view(name.get_string()));
+    return of_field(fields, "samplers", [&] {
+        if (given->is_array())
+            return session::parse_sampling_order(
+                fmt::format("{}", fmt::join(read_text_list(fields, "samplers", 32), ";")));
+        const std::string_view text = *fields.text("samplers");
+        try {
+            return session::parse_sampling_order(text);
+        } catch (const Error&) {
+            // As llama-server reads a text, if it is one of letters.
+            if (text.find_first_of(";,_") != std::string_view::npos) throw;
+            return session::parse_sampling_letters(text);
         }
-    } else {
-        names = *fields.text("samplers");
+    });
+}
+
+void read_sampling(const Fields& fields, const ModelText& model, session::SamplingParameters& p) {
+    constexpr double kAny = std::numeric_limits<double>::max();
+    for (const session::SamplingField& field : session::kSamplingFields) {
+        std::vector<std::string_view> names = session::aliases_of(field);
+        names.insert(names.begin(), field.name);
+        const auto value =
+            read_any(fields, names, [&](std::string_view name) { return fields.number(name, -kAny, kAny); });
+        if (value) of_field(fields, field.name, [&] { field.set(p, *value); });
     }
-    return session::parse_sampling_order(names);
+    // No text is longer than the context; a window of that length would only take memory.
+    for (int32_t* const last : {&p.penalty_last_n, &p.dry_last_n}) {
+        if (*last > int64_t{model.context}) *last = -1;
+    }
+    if (fields.has("dry_sequence_breakers")) {
+        p.dry_sequence_breakers = read_text_list(fields, "dry_sequence_breakers", session::kMaximumBreakers);
+    }
+    if (fields.has("samplers")) p.order = read_order(fields);
 }
 
 }  // namespace
@@ -142,30 +184,13 @@ session::Request read_request(const Fields& fields, const ModelText& model, std:
     session::Request request;
     session::SamplingParameters& p = request.sampling = model.sampling;
     if (model.random_seed) p.seed = std::random_device()();
-    const auto number = [&](double minimum, double maximum) {
-        return [&fields, minimum, maximum](std::string_view name) { return fields.number(name, minimum, maximum); };
-    };
     const auto integer = [&](int64_t minimum, int64_t maximum) {
         return [&fields, minimum, maximum](std::string_view name) { return fields.integer(name, minimum, maximum); };
     };
-    if (const auto t = fields.number("temperature", -kFar, kFar)) p.temperature = static_cast<float>(std::max(*t, 0.0));
-    set(p.top_p, fields.number("top_p", 0, 1));
-    set(p.top_k, fields.integer("top_k", -1, std::numeric_limits<int32_t>::max()));
-    set(p.min_p, fields.number("min_p", 0, 1));
-    set(p.typical_p, read_any(fields, {"typical_p", "typical", "typ_p"}, number(0, 1)));
-    set(p.repetition_penalty,
-        read_any(fields, {"repeat_penalty", "repetition_penalty", "rep_pen"}, number(1e-6, kFar)));
-    if (const auto last =
-            read_any(fields, {"repeat_last_n", "rep_pen_range", "repetition_penalty_range"}, integer(-1, 1 << 24))) {
-        // No text is longer than the context; a window of that length would only take memory.
-        p.penalty_last_n = *last > int64_t{model.context} ? -1 : static_cast<int32_t>(*last);
-    }
-    set(p.presence_penalty, fields.number("presence_penalty", -kFar, kFar));
-    set(p.frequency_penalty, fields.number("frequency_penalty", -kFar, kFar));
+    read_sampling(fields, model, p);
     if (const auto seed = read_any(fields, {"seed", "sampler_seed"}, integer(-1, std::numeric_limits<int64_t>::max()));
         seed && *seed >= 0)
         p.seed = static_cast<uint64_t>(*seed);
-    if (fields.has("samplers")) p.order = read_order(fields);
     for (const auto& bias : read_bias(fields, *model.tokenizer)) p.logit_bias.push_back(bias);
     const auto boolean = [&](std::string_view name) { return fields.boolean(name); };
     if (read_any(fields, {"ignore_eos", "ban_eos_token"}, boolean).value_or(false)) {

@@ -1,5 +1,12 @@
 #include "apps/tessera-server/request_tables.hpp"
 
+#include "core/session/sampling_parameters.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <string>
+#include <vector>
+
 namespace tessera::server {
 namespace {
 
@@ -41,22 +48,8 @@ constexpr FieldRow kGeneration[] = {
      "added to the logits of tokens, which are numbers or texts; -100 and below, and false, forbid"},
     {"seed", kHonoured, "of the random numbers; -1: random"},
     {"sampler_seed", kHonoured, "as seed"},
-    {"samplers", kHonoured, "order of the samplers"},
-    {"temperature", kHonoured, "0: always the most likely token"},
-    {"top_k", kHonoured, "the k most likely tokens; 0 and below: all"},
-    {"top_p", kHonoured, "the most likely tokens that together have this probability"},
-    {"min_p", kHonoured, "tokens of at least this share of the most likely one's probability"},
-    {"typical_p", kHonoured, "locally typical tokens"},
-    {"typical", kHonoured, "as typical_p"},
-    {"typ_p", kHonoured, "as typical_p"},
-    {"repeat_penalty", kHonoured, "divides the logits of tokens that have occurred"},
-    {"repetition_penalty", kHonoured, "as repeat_penalty"},
-    {"rep_pen", kHonoured, "as repeat_penalty"},
-    {"repeat_last_n", kHonoured, "tokens that penalties look back on; 0: none, -1: all"},
-    {"rep_pen_range", kHonoured, "as repeat_last_n"},
-    {"repetition_penalty_range", kHonoured, "as repeat_last_n"},
-    {"presence_penalty", kHonoured, "taken from the logits of tokens that have occurred"},
-    {"frequency_penalty", kHonoured, "the same, times how often they have"},
+    {"samplers", kHonoured, "order of the samplers: a list of names, or a text of names or letters as for the command"},
+    {"dry_sequence_breakers", kHonoured, "texts over which no repetition that dry_multiplier penalises extends"},
 
     {"model", kHarmless, "the one model answers, whatever it is called"},
     {"user", kHarmless, kBookkeeping},
@@ -87,15 +80,6 @@ constexpr FieldRow kGeneration[] = {
     {"temperature_last", kHarmless, "samplers says the order; temperature is the last one by default"},
     {"smoothing_curve", kHarmless, "a part of smoothing_factor"},
     {"negative_prompt", kHarmless, "a part of guidance_scale"},
-    {"mirostat_tau", kHarmless, "a part of mirostat"},
-    {"mirostat_eta", kHarmless, "a part of mirostat"},
-    {"dry_base", kHarmless, "a part of dry_multiplier"},
-    {"dry_allowed_length", kHarmless, "a part of dry_multiplier"},
-    {"dry_penalty_last_n", kHarmless, "a part of dry_multiplier"},
-    {"dry_sequence_breakers", kHarmless, "a part of dry_multiplier"},
-    {"xtc_threshold", kHarmless, "a part of xtc_probability"},
-    {"adaptive_decay", kHarmless, "a part of adaptive_target"},
-    {"dynatemp_exponent", kHarmless, "a part of dynatemp_range"},
     {"dynatemp_low", kHarmless, "a part of dynatemp"},
     {"dynatemp_high", kHarmless, "a part of dynatemp"},
     {"dynatemp_mode", kHarmless, "a part of dynatemp"},
@@ -116,15 +100,7 @@ constexpr FieldRow kGeneration[] = {
     {"structured_outputs", kRefused, kStructure},
     {"regex", kRefused, kStructure},
     {"ebnf", kRefused, kStructure},
-    {"mirostat", kRefused, kNoSampler},
-    {"mirostat_mode", kRefused, kNoSampler},
-    {"dry_multiplier", kRefused, kNoSampler},
-    {"xtc_probability", kRefused, kNoSampler},
-    {"dynatemp_range", kRefused, kNoSampler},
     {"dynatemp", kRefused, kNoSampler},
-    {"top_n_sigma", kRefused, kNoSampler, kNotPositive},
-    {"nsigma", kRefused, kNoSampler, kNotPositive},
-    {"adaptive_target", kRefused, kNoSampler, kNotPositive},
     {"smoothing_factor", kRefused, kNoSampler},
     {"skew", kRefused, kNoSampler},
     {"top_a", kRefused, kNoSampler},
@@ -138,7 +114,6 @@ constexpr FieldRow kGeneration[] = {
     {"repetition_decay", kRefused, kNoSampler},
     {"rep_pen_slope", kRefused, kNoSampler, "[0, 1]"},
     {"penalize_nl", kRefused, "penalties count every token alike", "[true]"},
-    {"min_keep", kRefused, "samplers keep one token at least, not a number of them", "[0, 1]"},
     {"do_sample", kRefused, "use a temperature of 0 for the most likely tokens", "[true]"},
     {"sampler_order", kRefused, "use samplers"},
     {"sampler_priority", kRefused, "use samplers"},
@@ -169,6 +144,27 @@ constexpr FieldRow kGeneration[] = {
     {"cache_salt", kRefused, "clients with keys of their own share nothing that is cached"},
     {"speculative_ngram", kRefused, "this version has no speculative decoding"},
 };
+
+// Numbers of sampling, under all of their names.
+Rows sampling_rows() {
+    static const std::vector<std::string> texts = [] {
+        std::vector<std::string> made;
+        for (const session::SamplingField& field : session::kSamplingFields)
+            made.push_back(fmt::format("as {}", field.name));
+        return made;
+    }();
+    static const std::vector<FieldRow> rows = [] {
+        std::vector<FieldRow> made;
+        for (size_t i = 0; i < session::kSamplingFields.size(); ++i) {
+            const session::SamplingField& field = session::kSamplingFields[i];
+            made.push_back({field.name, kHonoured, field.help});
+            for (const std::string_view alias : session::aliases_of(field))
+                made.push_back({alias, kHonoured, texts[i]});
+        }
+        return made;
+    }();
+    return rows;
+}
 
 // Of a conversation.
 constexpr FieldRow kConversation[] = {
@@ -331,7 +327,7 @@ constexpr FieldRow kToolFunction[] = {
 // All rows of a chat that the template does not read are checked by the chat's own endpoint.
 std::vector<FieldRow> rows_beside_conversation() {
     std::vector<FieldRow> rows;
-    for (const Rows part : {Rows(kGeneration), Rows(kChat)}) {
+    for (const Rows part : {Rows(kGeneration), sampling_rows(), Rows(kChat)}) {
         for (FieldRow row : part) {
             if (row.standing == kHonoured) row = {row.name, kHarmless, "no text is generated"};
             rows.push_back(row);
@@ -343,17 +339,17 @@ std::vector<FieldRow> rows_beside_conversation() {
 }  // namespace
 
 const FieldTable& chat_table() {
-    static const FieldTable table("/v1/chat/completions", {kConversation, kChat, kGeneration});
+    static const FieldTable table("/v1/chat/completions", {kConversation, kChat, kGeneration, sampling_rows()});
     return table;
 }
 
 const FieldTable& completion_table() {
-    static const FieldTable table("/v1/completions", {kText, kCompletion, kGeneration});
+    static const FieldTable table("/v1/completions", {kText, kCompletion, kGeneration, sampling_rows()});
     return table;
 }
 
 const FieldTable& plain_completion_table() {
-    static const FieldTable table("/completion", {kText, kPlain, kGeneration});
+    static const FieldTable table("/completion", {kText, kPlain, kGeneration, sampling_rows()});
     return table;
 }
 

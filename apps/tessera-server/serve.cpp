@@ -7,6 +7,7 @@
 
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <exception>
@@ -25,6 +26,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
                                   ModelHost& host, const std::atomic<bool>& stopping, const LineSink& say) {
     auto served = std::make_shared<ServedModel>();
     served->name = model_name(options.server, model);
+    served->path = model.path.string();
     served->tokenizer = make_tokenizer(model.file);
     for (size_t id = 0; id < served->tokenizer->size(); ++id) {
         const size_t bytes = served->tokenizer->bytes(static_cast<text::Token>(id)).size();
@@ -52,6 +54,8 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
                                      host.progress(done, total);
                                  });
     served->context = served->engine->context();
+    served->request_context =
+        std::min(served->context, options.server.request_context.value_or(served->engine->info().context));
     session::ServiceOptions service;
     service.generator.piece_rows = options.piece_rows;
     service.generator.piece_seconds = options.piece_seconds;
@@ -90,9 +94,9 @@ void serve(const ServeOptions& options, OpenedModel model, const Machine& machin
         try {
             served = load(options, std::move(model), machine, host, stopping, say);
             host.ready(served);
-            say(fmt::format("ready after {:.1f} s: model {}, {} requests at once, context {} tokens",
+            say(fmt::format("ready after {:.1f} s: model {}, {} requests at once, context {} tokens, of one request {}",
                             std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), name,
-                            served->engine->max_sequences(), served->engine->context()));
+                            served->engine->max_sequences(), served->context, served->request_context));
             notify_service_manager("READY=1");
             // A signal that came at the end of loading has found no service to stop.
             if (stopping) served->service->stop();

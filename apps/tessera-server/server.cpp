@@ -70,6 +70,13 @@ bool is_not_offered(std::string_view path) {
     return std::ranges::find(kPaths, path) != std::end(kPaths);
 }
 
+constexpr std::string_view kModels = "/v1/models/";
+
+// The name at the end of a model's path; empty: this is none.
+std::string model_of(std::string_view path) {
+    return path.starts_with(kModels) ? percent_decoded(path.substr(kModels.size())) : std::string();
+}
+
 }  // namespace
 
 struct Server::State {
@@ -291,10 +298,10 @@ size_t Server::State::count_unanswered() {
 }
 
 std::string Server::State::path_of(const HttpRequest& request) const {
-    const std::string_view path = request.path;
-    if (settings.prefix.empty()) return request.path;
     // No route's path is without a slash but the prefix itself.
-    return path.starts_with(settings.prefix) ? std::string(path.substr(settings.prefix.size())) : "outside";
+    if (!request.path.starts_with(settings.prefix)) return "outside";
+    const std::string path = request.path.substr(settings.prefix.size());
+    return model_of(path).empty() ? path : std::string(kModels) + "{id}";
 }
 
 const Route* Server::State::route_of(const HttpRequest& request) const {
@@ -439,6 +446,10 @@ void Server::State::add_routes() {
     get("/v1/health", false, [this](const HttpRequest&) { return health_response(host); });
     for (const char* path : {"/v1/models", "/models"})
         get(path, true, [this](const HttpRequest&) { return models_response(host, name); });
+    get(std::string(kModels) + "{id}", true, [this](const HttpRequest& request) {
+        return model_response(host, name, model_of(std::string_view(request.path).substr(settings.prefix.size())));
+    });
+    get("/lora-adapters", true, [](const HttpRequest&) { return adapters_response(); });
     get("/props", true, [this](const HttpRequest&) { return props_response(*host.model(), settings); });
     get("/tessera/machine", true, [this](const HttpRequest&) { return machine_response(*host.model()); });
     if (settings.slots) {

@@ -30,6 +30,8 @@ struct ServerSettings {
     ClientLimits client_limits;  // of each key that has none of its own in the key file; without keys, of each address
     uint32_t waiting_requests = 256;  // of all clients, until the next is refused with 429
     uint64_t waiting_tokens = 1 << 22;
+    // Tokens of one request at most, prompt and answer; nothing: as many as the model was made for.
+    std::optional<uint32_t> request_context;
     uint32_t connections = 4096;
     uint32_t network_connections = 1024;  // of these, from one address; see network_of()
     uint64_t body_bytes = 64ull << 20;

@@ -4,6 +4,7 @@
 #include "apps/tessera-server/json_text.hpp"
 #include "apps/tessera-server/request_fields.hpp"
 #include "apps/tessera-server/request_tables.hpp"
+#include "core/base/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
 #include <spdlog/fmt/ranges.h>
@@ -17,6 +18,14 @@ constexpr size_t kMaximumTokens = 1 << 24;
 
 HttpResponse json_response(std::string body) {
     return {200, "application/json", std::move(body), {}};
+}
+
+// A text, or its bytes where it ends within a character.
+std::string piece_json(std::string_view piece) {
+    if (is_utf8(piece)) return json_string(piece);
+    const std::vector<unsigned> bytes(reinterpret_cast<const unsigned char*>(piece.data()),
+                                      reinterpret_cast<const unsigned char*>(piece.data()) + piece.size());
+    return fmt::format("[{}]", fmt::join(bytes, ","));
 }
 
 }  // namespace
@@ -35,7 +44,7 @@ HttpResponse tokenize_response(std::string_view body, const ModelText& model) {
     std::string pieces;
     for (const text::Token token : tokens) {
         pieces += fmt::format(R"({}{{"id":{},"piece":{}}})", pieces.empty() ? "" : ",", token,
-                              json_string(model.tokenizer->bytes(token)));
+                              piece_json(model.tokenizer->bytes(token)));
     }
     return json_response(fmt::format(R"({{"tokens":[{}]}})", pieces));
 }

@@ -50,6 +50,8 @@ server::ServerSettings read_server(Arguments& arguments) {
         static_cast<uint32_t>(arguments.integer("queue", 1, 1 << 20).value_or(settings.waiting_requests));
     if (const auto mebibytes = arguments.integer("body-limit", 1, 1 << 20))
         settings.body_bytes = uint64_t(*mebibytes) << 20;
+    if (const auto tokens = arguments.integer("request-context", 1, 1 << 30))
+        settings.request_context = static_cast<uint32_t>(*tokens);
     if (const auto mebibytes = arguments.integer("held-limit", 1, 1 << 20))
         settings.held_bytes = uint64_t(*mebibytes) << 20;
     if (const auto limits = arguments.text("client-limits"))

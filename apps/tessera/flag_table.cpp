@@ -239,6 +239,8 @@ constexpr Flag kFlags[] = {
     supported("queue", "--queue", Takes::kValue, "N", kServe, Group::kServer, "requests that may wait; others get 429 (256)"),
     supported("client-limits", "--client-limits", Takes::kValue, "NAME=N,...", kServe, Group::kServer,
              "what each key, or address without keys, may use: running, waiting, requests-per-minute, tokens-per-minute"),
+    supported("request-context", "--request-context", Takes::kValue, "N", kServe, Group::kServer,
+             "tokens of one request at most, prompt and answer; more than the model was made for only if said here (the model's maximum)"),
     supported("body-limit", "--body-limit", Takes::kValue, "MIB", kServe, Group::kServer, "largest body of a request (64)"),
     supported("held-limit", "--held-limit", Takes::kValue, "MIB", kServe, Group::kServer,
              "bodies of all requests that are being read, and as much of answers that clients have not read (256)"),

@@ -144,8 +144,12 @@ bool Generator::step() {
 
 void Generator::do_step() {
     uint64_t prompt_tokens = 0, generated_tokens = 0;
-    for (size_t i = 0; i < entries_.size(); ++i)
-        (computes_prompt(*tasks_[i]) ? prompt_tokens : generated_tokens) += entries_[i].tokens.size();
+    const size_t sequences = entries_.size();
+    for (size_t i = 0; i < entries_.size(); ++i) {
+        const size_t tokens = entries_[i].tokens.size();
+        (computes_prompt(*tasks_[i]) ? prompt_tokens : generated_tokens) += tokens;
+        counters_.most_tokens = std::max(counters_.most_tokens, cached(*tasks_[i]) + static_cast<uint32_t>(tokens));
+    }
     // The time of a step with generation says how large the next pieces may be.
     const bool only_settles = entries_.empty() || (generated_tokens > 0 && !under_way_.empty());
     const auto start = under_way_.empty() ? Clock::now() : accounted_;
@@ -154,6 +158,7 @@ void Generator::do_step() {
     if (only_settles) return;
     if (prompt_tokens == 0) timings_.generated_tokens += generated_tokens;
     ++counters_.steps;
+    counters_.sequences += sequences;
     counters_.generated_tokens += generated_tokens;
     adapt_piece(seconds, prompt_tokens > 0 && generated_tokens > 0);
 }

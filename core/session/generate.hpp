@@ -38,6 +38,8 @@ struct GeneratorOptions {
 // Sums since the start.
 struct GeneratorCounters {
     uint64_t steps = 0, failed_steps = 0;
+    uint64_t sequences = 0;    // of all steps
+    uint32_t most_tokens = 0;  // that a sequence has held
     double busy_seconds = 0;
     uint64_t prompt_tokens = 0, reused_tokens = 0, recomputed_tokens = 0, generated_tokens = 0;
     double prompt_seconds = 0, generation_seconds = 0;

@@ -132,6 +132,16 @@ std::string format_sampling_order(std::span<const SamplingStep> order) {
     return text;
 }
 
+std::vector<std::string_view> aliases_of(const SamplingField& field) {
+    std::vector<std::string_view> names;
+    for (std::string_view rest = field.aliases; !rest.empty();) {
+        const size_t end = std::min(rest.find(' '), rest.size());
+        names.push_back(rest.substr(0, end));
+        rest.remove_prefix(std::min(end + 1, rest.size()));
+    }
+    return names;
+}
+
 void SamplingField::set(SamplingParameters& p, double value) const {
     if (negative_is_zero && value < 0) value = 0;
     check_field(*this, value);

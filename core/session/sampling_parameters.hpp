@@ -150,10 +150,10 @@ inline constexpr auto kSamplingFields = std::to_array<SamplingField>({
     {.name = "min_p", .aliases = "", .flags = "--min-p", .step = SamplingStep::kMinP,
      .number = &SamplingParameters::min_p, .minimum = 0, .maximum = 1,
      .off = SamplingOff::kEqual, .help = "sample from tokens with at least X times the largest probability; 0: off (0.05)"},
-    {.name = "typical_p", .aliases = "typ_p", .flags = "--typical --typical-p", .step = SamplingStep::kTypical,
+    {.name = "typical_p", .aliases = "typ_p typical", .flags = "--typical --typical-p", .step = SamplingStep::kTypical,
      .number = &SamplingParameters::typical_p, .minimum = 0, .maximum = 1,
      .off = SamplingOff::kEqual, .off_value = 1, .help = "locally typical sampling; 1: off (1)"},
-    {.name = "top_n_sigma", .aliases = "", .flags = "--top-n-sigma --top-nsigma", .step = SamplingStep::kTopNSigma,
+    {.name = "top_n_sigma", .aliases = "nsigma", .flags = "--top-n-sigma --top-nsigma", .step = SamplingStep::kTopNSigma,
      .number = &SamplingParameters::top_n_sigma, .minimum = -kFarthestSampling, .maximum = kFarthestSampling,
      .off = SamplingOff::kAtMost, .help = "sample from tokens at most X standard deviations of the logits below the best; 0 and less: off (-1)"},
     {.name = "xtc_probability", .aliases = "", .flags = "--xtc-probability", .step = SamplingStep::kXtc,
@@ -162,10 +162,10 @@ inline constexpr auto kSamplingFields = std::to_array<SamplingField>({
     {.name = "xtc_threshold", .aliases = "", .flags = "--xtc-threshold", .step = SamplingStep::kXtc,
      .number = &SamplingParameters::xtc_threshold, .minimum = 0, .maximum = 1,
      .help = "probability of tokens that --xtc-probability leaves out; above 0.5: none (0.1)"},
-    {.name = "repeat_last_n", .aliases = "", .flags = "--repeat-last-n", .step = SamplingStep::kPenalties,
+    {.name = "repeat_last_n", .aliases = "rep_pen_range repetition_penalty_range", .flags = "--repeat-last-n", .step = SamplingStep::kPenalties,
      .integer = &SamplingParameters::penalty_last_n, .minimum = -1, .maximum = kLongestWindow,
      .help = "number of last tokens that penalties consider; -1: all (64)"},
-    {.name = "repeat_penalty", .aliases = "repetition_penalty", .flags = "--repeat-penalty", .step = SamplingStep::kPenalties,
+    {.name = "repeat_penalty", .aliases = "repetition_penalty rep_pen", .flags = "--repeat-penalty", .step = SamplingStep::kPenalties,
      .number = &SamplingParameters::repetition_penalty, .minimum = 1e-6, .maximum = kFarthestSampling,
      .off = SamplingOff::kEqual, .off_value = 1, .help = "penalty of repeated tokens; 1: off (1)"},
     {.name = "presence_penalty", .aliases = "", .flags = "--presence-penalty", .step = SamplingStep::kPenalties,
@@ -206,6 +206,9 @@ inline constexpr auto kSamplingFields = std::to_array<SamplingField>({
      .help = "tokens that typ_p, top_p, min_p and xtc leave at least"},
 });
 // clang-format on
+
+// The words of SamplingField::aliases.
+std::vector<std::string_view> aliases_of(const SamplingField& field);
 
 // By name or alias, nullptr if there is none.
 constexpr const SamplingField* find_sampling_field(std::string_view name) noexcept {

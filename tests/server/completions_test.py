@@ -170,6 +170,30 @@ class Completions(unittest.TestCase):
             self.assertTrue(self.ask(path, **fields)["system_fingerprint"])
             self.assertTrue(self.stream(path, **fields)[0]["system_fingerprint"])
 
+    def test_what_the_server_tells_of_itself(self):
+        props = self.server.request("GET", "/props")[1]
+        self.assertTrue(props["model_path"].endswith(".gguf"))
+        self.assertEqual(props["modalities"], {"vision": False, "audio": False})
+        params = props["default_generation_settings"]["params"]
+        self.assertEqual((params["temperature"], params["top_k"], params["dry_multiplier"], params["samplers"][0]), (0, 40, 0, "penalties"))
+        models = self.server.request("GET", "/v1/models")[1]["data"]
+        self.assertEqual((models[0]["aliases"], models[0]["tags"]), ([], []))
+        status, model = self.server.request("GET", "/v1/models/" + models[0]["id"].replace("-", "%2D"))
+        self.assertEqual((status, model), (200, models[0]))
+        status, answer = self.server.request("GET", "/v1/models/other%20one")
+        self.assertEqual((status, answer["error"]["code"]), (404, "model_not_found"))
+        self.assertIn(models[0]["id"], answer["error"]["message"])
+        self.assertEqual(self.server.request("GET", "/lora-adapters"), (200, []))
+        slots = self.server.request("GET", "/slots")[1]
+        self.assertEqual([slot["id"] for slot in slots], list(range(16)))
+        self.assertFalse(any(slot["is_processing"] for slot in slots))
+        pieces = self.server.request("POST", "/tokenize", {"content": "a🙂", "with_pieces": True})[1]["tokens"]
+        spelled = b"".join(p["piece"].encode() if isinstance(p["piece"], str) else bytes(p["piece"]) for p in pieces)
+        self.assertEqual(spelled.decode(), "a🙂")
+        self.assertTrue(any(isinstance(p["piece"], list) for p in pieces))
+        self.assertGreater(self.server.metric("step_sequences"), 0)
+        self.assertGreater(self.server.metric("sequence_tokens_max"), 0)
+
     def test_time_ends_an_answer_at_a_line(self):
         answer = self.plain(max_tokens=200, ignore_eos=True, t_max_predict_ms=1, logit_bias=[["\n", 1e6]])
         self.assertLess(answer["tokens_predicted"], 200)
@@ -183,6 +207,37 @@ class Completions(unittest.TestCase):
             self.assertEqual((status, error["type"], error["code"]), (400, "exceed_context_size_error", "context_length_exceeded"))
             self.assertGreater(error["n_prompt_tokens"], error["n_ctx"])
             self.assertEqual(error["n_ctx"], self.server.request("GET", "/props")[1]["default_generation_settings"]["n_ctx"])
+
+
+    def test_a_request_stays_within_what_the_model_was_made_for(self):
+        answer = self.plain(max_tokens=-1, ignore_eos=True)
+        self.assertEqual(answer["tokens_evaluated"] + answer["tokens_predicted"], 1024 + 1)
+        self.assertEqual(answer["stop_type"], "limit")
+        with RunningServer("--request-context", "1200") as server:
+            self.assertEqual(server.request("GET", "/props")[1]["default_generation_settings"]["n_ctx"], 1200)
+            answer = server.request("POST", "/completion", {"prompt": PROMPT, "ignore_eos": True})[1]
+            self.assertEqual(answer["tokens_evaluated"] + answer["tokens_predicted"], 1200 + 1)
+
+    def test_defaults_of_front_ends(self):
+        """All that SillyTavern and llama-server's page send by themselves is accepted."""
+        off = {"temperature": 0.7, "top_p": 0.5, "typical_p": 1, "typical": 1, "min_p": 0, "repetition_penalty": 1.2, "repeat_penalty": 1.2,
+               "rep_pen": 1.2, "rep_pen_range": 0, "repetition_penalty_range": 0, "repeat_last_n": 0, "frequency_penalty": 0,
+               "presence_penalty": 0, "top_k": 40, "skew": 0, "min_tokens": 0, "add_bos_token": True, "smoothing_factor": 0,
+               "smoothing_curve": 1, "dry_allowed_length": 2, "dry_multiplier": 0, "dry_base": 1.75, "dry_sequence_breakers": ["\n", ":"],
+               "dry_penalty_last_n": 0, "max_tokens_second": 0, "stopping_strings": ["\nUser:"], "stop": ["\nUser:"],
+               "truncation_length": 2048, "ban_eos_token": False, "skip_special_tokens": True, "include_reasoning": True, "top_a": 0,
+               "tfs": 1, "mirostat_mode": 0, "mirostat": 0, "mirostat_tau": 5, "mirostat_eta": 0.1, "custom_token_bans": "",
+               "banned_strings": [], "api_type": "llamacpp", "api_server": "http://127.0.0.1", "xtc_threshold": 0.1, "xtc_probability": 0,
+               "nsigma": 0, "top_n_sigma": 0, "min_keep": 0, "adaptive_target": -0.01, "adaptive_decay": 0.9, "guidance_scale": 1,
+               "negative_prompt": "", "num_ctx": 2048, "ignore_eos": False, "rep_pen_slope": 1, "n": 1, "logit_bias": [], "grammar": "",
+               "max_new_tokens": 6, "n_predict": 6, "num_predict": 6,
+               "samplers": ["penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature", "adaptive_p"]}
+        self.assertLessEqual(len(self.stream("/completion", **off)), 7)
+        self.assertTrue(self.stream(CHAT, messages=chat()["messages"], reasoning_format="auto", dynatemp_range=0, dynatemp_exponent=1,
+                                    samplers=["penalties", "dry", "top_n_sigma", "top_k", "typ_p", "top_p", "min_p", "xtc", "temperature"],
+                                    typ_p=1, xtc_probability=0, timings_per_token=True, return_progress=True, dry_penalty_last_n=-1))
+        self.assertEqual(self.plain(samplers="top_k;temperature")["generation_settings"]["samplers"], ["top_k", "temperature"])
+        self.assertEqual(self.plain(samplers="kt")["generation_settings"]["samplers"], ["top_k", "temperature"])
 
 
 class Cut(unittest.TestCase):

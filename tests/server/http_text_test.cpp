@@ -15,6 +15,11 @@ TEST(HttpText, WholeAnswersSayTheirLength) {
     EXPECT_EQ(response_head({204, "text/plain", "", {}}, true).find("Content-Length"), std::string::npos);
 }
 
+TEST(HttpText, PercentsAreDecoded) {
+    EXPECT_EQ(percent_decoded("a%2Fb%20c%c3%A9"), "a/b c\u00e9");
+    EXPECT_EQ(percent_decoded("%%4x%4%-1%"), "%%4x%4%-1%");
+}
+
 TEST(HttpText, StreamsAreInChunks) {
     EXPECT_NE(stream_head("text/event-stream", {{"Vary", "Origin"}}, true, true).find("Transfer-Encoding: chunked"),
               std::string::npos);

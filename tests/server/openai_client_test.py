@@ -31,6 +31,9 @@ class OpenAiClient(unittest.TestCase):
         names = [model.id for model in self.client.models.list()]
         self.assertEqual(len(names), 1)
         self.assertTrue(names[0].startswith("demo-"))
+        self.assertEqual(self.client.models.retrieve(names[0]).id, names[0])
+        with self.assertRaises(openai.NotFoundError):
+            self.client.models.retrieve("other")
 
     def test_chat(self):
         answer = self.ask()
@@ -142,7 +145,7 @@ class OpenAiClient(unittest.TestCase):
         self.assertEqual((raised.exception.status_code, raised.exception.body["code"]), (501, "not_supported"))
         self.assertEqual(raised.exception.response.headers["x-should-retry"], "false")
         for field, value in (("json_schema", {}), ("guided_json", {"type": "object"}), ("structured_outputs", {"regex": "a"}),
-                             ("top_n_sigma", 1.5), ("t_max_predict_ms", 100)):
+                             ("no_such_field", 1), ("smoothing_factor", 0.5)):
             with self.assertRaises(openai.APIStatusError) as raised:
                 self.ask(extra_body={field: value})
             self.assertEqual((raised.exception.status_code, raised.exception.param), (400, field))
@@ -157,7 +160,7 @@ class OpenAiClient(unittest.TestCase):
     def test_properties(self):
         status, properties = self.server.request("GET", "/props")
         self.assertEqual(status, 200)
-        self.assertEqual(properties["default_generation_settings"]["n_ctx"], 1984)
+        self.assertEqual(properties["default_generation_settings"]["n_ctx"], 1024)
         # Clients of llama-server look for what the template does in its text.
         self.assertIn("messages", properties["chat_template"])
         for name in ("bos_token", "eos_token"):
@@ -213,7 +216,7 @@ class OpenAiClient(unittest.TestCase):
         self.assertGreater(again.usage.prompt_tokens_details.cached_tokens, first.usage.prompt_tokens - 2)
 
     def test_progress_of_a_prompt(self):
-        stream = self.ask(messages=[{"role": "user", "content": "progress " * 300}], stream=True, max_tokens=2,
+        stream = self.ask(messages=[{"role": "user", "content": "progress " * 150}], stream=True, max_tokens=2,
                           extra_body={"return_progress": True})
         shown = [part.model_extra["prompt_progress"] for part in stream if "prompt_progress" in part.model_extra]
         self.assertGreater(len(shown), 1)
@@ -221,7 +224,7 @@ class OpenAiClient(unittest.TestCase):
             self.assertEqual(sorted(p[field] for p in shown), [p[field] for p in shown])
         self.assertEqual({(p["total"], p["cache"]) for p in shown}, {(shown[0]["total"], shown[0]["cache"])})
         self.assertEqual(shown[-1]["processed"], shown[-1]["total"])
-        again = self.ask(messages=[{"role": "user", "content": "progress " * 300}], stream=True, max_tokens=1,
+        again = self.ask(messages=[{"role": "user", "content": "progress " * 150}], stream=True, max_tokens=1,
                          extra_body={"return_progress": True})
         shown_again = [part.model_extra["prompt_progress"] for part in again if "prompt_progress" in part.model_extra]
         self.assertEqual(shown_again[-1]["cache"], shown[-1]["total"] - 1)
