@@ -218,6 +218,22 @@ class Completions(unittest.TestCase):
             answer = server.request("POST", "/completion", {"prompt": PROMPT, "ignore_eos": True})[1]
             self.assertEqual(answer["tokens_evaluated"] + answer["tokens_predicted"], 1200 + 1)
 
+    def test_samplers_are_honoured(self):
+        base = {"temperature": 1.5, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 3, "ignore_eos": True, "max_tokens": 40}
+        text = self.plain(**base)["content"]
+        self.assertEqual(self.plain(**base)["content"], text)
+        for more in ({"top_n_sigma": 0.5}, {"xtc_probability": 1, "xtc_threshold": 0.01}, {"mirostat": 1, "mirostat_tau": 1}, {"mirostat": 2, "mirostat_tau": 1},
+                     {"dynatemp_range": 1.4}, {"adaptive_target": 0.9}, {"dry_multiplier": 20, "dry_allowed_length": 0, "dry_sequence_breakers": []}):
+            answer = self.plain(**{**base, **more})
+            self.assertNotEqual(answer["content"], text, more)
+            for name, value in more.items():
+                self.assertEqual(answer["generation_settings"][name], value)
+        for field, value in (("xtc_probability", 2), ("mirostat", 3), ("mirostat", 1.5), ("dry_sequence_breakers", [""]), ("dry_sequence_breakers", "x"),
+                             ("adaptive_decay", 1), ("dry_penalty_last_n", -2), ("temperature", "hot"), ("samplers", ["top_k", "top_k"])):
+            status, answer = self.server.request("POST", "/completion", {"prompt": "a", field: value})
+            self.assertEqual(status, 400, (field, answer))
+            self.assertIn(field, answer["error"]["message"])
+
     def test_defaults_of_front_ends(self):
         """All that SillyTavern and llama-server's page send by themselves is accepted."""
         off = {"temperature": 0.7, "top_p": 0.5, "typical_p": 1, "typical": 1, "min_p": 0, "repetition_penalty": 1.2, "repeat_penalty": 1.2,
