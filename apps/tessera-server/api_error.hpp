@@ -35,8 +35,8 @@ class ApiError : public std::runtime_error {
 // {"error":{"message":...,"type":...,"param":...,"code":...}}.
 std::string json_of(const ApiError& error);
 
-// A request with a prompt of so many tokens, or `at_least` so many, for a context of fewer; llama-server's words, type and numbers, which
-// clients that shorten conversations by themselves look for.
+// A request with a prompt of so many tokens, or `at_least` so many, for a context of fewer; llama-server's words, type
+// and numbers, which clients that shorten conversations by themselves look for.
 ApiError context_exceeded(uint64_t prompt_tokens, uint32_t context, bool at_least = false);
 
 HttpResponse to_response(const ApiError& error);
