@@ -29,6 +29,7 @@ struct Choice {
     DeviceIndex device = 0;
     double seconds = kInfinite;                  // infinite: it cannot be computed
     uint32_t preference = UINT32_MAX;            // of the plugin that computes it, or most of its parts
+    bool preferred = false;                      // by plugins.prefer rather than by estimate
     std::optional<LoweringCandidate> candidate;  // none: by a kernel
     std::unique_ptr<Written> written;
     std::vector<Choice> parts;
@@ -161,6 +162,7 @@ class Lowerer {
             const auto candidate = std::ranges::find(candidates, known->second.lowering, &LoweringCandidate::lowering);
             Choice choice = try_lowering(graph, node, best.device, *candidate);
             if (choice.feasible()) {
+                choice.preferred = known->second.preferred;
                 tried.push_back(std::move(choice));
                 best.rejected = for_layer(known->second, node.layer);
             }
@@ -179,11 +181,23 @@ class Lowerer {
                 {fastest.candidate->text(),
                  fmt::format("{}, by estimate: {:.3g} ms, not {:.3g}", why, 1e3 * fastest.seconds, 1e3 * best.seconds),
                  true});
+            best.preferred = !is_slower;
             return;
         }
         // A lowering that writes the op again is chosen by what it is inside of, which the key does not tell.
         if (known == decided_.end() && !moving_ && entered_.empty())
-            decided_[key] = {fastest.candidate->lowering, node.layer, best.rejected};
+            decided_[key] = {fastest.candidate->lowering, node.layer, fastest.preferred, best.rejected};
+        if (best.feasible()) {
+            const bool named = fastest.candidate->is_named;
+            fastest.preferred = fastest.preferred || (!named && is_slower);
+            const std::string why = named       ? "a lowering was asked for"
+                                    : is_slower ? "plugins.prefer puts another plugin first"
+                                                : "slower than " + fastest.candidate->text();
+            best.rejected.push_back(
+                {"one kernel",
+                 fmt::format("{}, by estimate: {:.3g} ms, not {:.3g}", why, 1e3 * best.seconds, 1e3 * fastest.seconds),
+                 true});
+        }
         fastest.rejected = std::move(best.rejected);
         best = std::move(fastest);
     }
@@ -193,7 +207,11 @@ class Lowerer {
                                 Choice& best) {
         std::vector<Choice> tried;
         for (const LoweringCandidate& candidate : candidates) {
-            if (!tried.empty() && is_decided(*graph.ops().find(node.op), *tried.front().candidate, candidate)) break;
+            if (!tried.empty() && is_decided(*graph.ops().find(node.op), *tried.front().candidate, candidate)) {
+                for (Choice& choice : tried)
+                    choice.preferred = !choice.candidate->is_named && choice.preference < candidate.preference;
+                break;
+            }
             Choice choice = try_lowering(graph, node, best.device, candidate);
             if (choice.feasible()) {
                 tried.push_back(std::move(choice));
@@ -247,6 +265,7 @@ class Lowerer {
     struct Decided {
         const tsr_lowering* lowering;
         int layer;
+        bool preferred;
         std::vector<Rejection> rejected;
     };
 
@@ -390,6 +409,7 @@ class Lowerer {
             line.family = choice.candidate->lowering->family ? printable(choice.candidate->lowering->family) : "";
             line.asked = choice.candidate->is_named;
         }
+        line.preferred = choice.preferred;
         line.rejected = choice.rejected;
         if (named && !line.asked && noted_.insert({node.op, choice.device}).second) {
             std::string why;

@@ -36,11 +36,12 @@ struct LoweringChoice {
     std::string op;
     int layer = -1;
     DeviceIndex device = 0;
-    std::string lowering;  // "3", "parts"; "kernel" if one kernel computes the whole node
-    std::string plugin;    // that brings the lowering: its name; "core" for the core's own, "" for a kernel
-    std::string summary;   // one line that says what the lowering does
-    std::string family;    // of what it caches; "" for nothing
-    bool asked = false;    // the user named it
+    std::string lowering;    // "3", "parts"; "kernel" if one kernel computes the whole node
+    std::string plugin;      // that brings the lowering: its name; "core" for the core's own, "" for a kernel
+    std::string summary;     // one line that says what the lowering does
+    std::string family;      // of what it caches; "" for nothing
+    bool asked = false;      // the user named it
+    bool preferred = false;  // by plugins.prefer, although another one is faster by estimate, or was not tried
     std::vector<Rejection> rejected;
 };
 

@@ -108,9 +108,10 @@ class LayerTexts {
             choice.op + (choice.plugin.empty() ? " by one kernel"
                          : parts               ? " in its parts"
                                                : fmt::format(": variant {} of {}", choice.lowering, choice.plugin));
-        const std::string reason = choice.asked ? "asked for"
-                                   : parts      ? "faster, by estimate"
-                                                : "the fastest, by estimate";
+        const std::string reason = choice.asked       ? "asked for"
+                                   : choice.preferred ? "its plugin comes first in plugins.prefer"
+                                   : parts            ? "faster, by estimate"
+                                                      : "the fastest, by estimate";
         std::string text = fmt::format("  {:<18} ", without_layer(choice.node, choice.layer));
         text += wrapped(fmt::format("{} ({})", how, reason), text.size(), 21) + '\n';
         if (why_ && !choice.summary.empty()) text += fmt::format("  {:<18}   that is: {}\n", "", choice.summary);

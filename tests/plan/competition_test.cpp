@@ -292,6 +292,7 @@ TEST(Competition, ThePreferredPluginDecidesBetweenAKernelAndALowering) {
     EXPECT_EQ(plan_of("squeeze", registry_of({&owner, &slow})).lowerings[0].lowering, "adds");
     const Plan kernel = plan_of("squeeze", registry_of({&owner, &slow}, {"slow"}));
     EXPECT_EQ(kernel.lowerings[0].lowering, "kernel");
+    EXPECT_TRUE(kernel.lowerings[0].preferred);
     EXPECT_THAT(rejected(kernel.lowerings[0].rejected),
                 ElementsAre("lowering owner/adds (additions): plugins.prefer puts the plugin of one kernel first, by "
                             "estimate: 2.06 ms, not 5.16"));
@@ -300,6 +301,9 @@ TEST(Competition, ThePreferredPluginDecidesBetweenAKernelAndALowering) {
     const Plan split = plan_of("squeeze", registry_of({&owner, &slow, &parts}, {"parts"}));
     EXPECT_EQ(split.lowerings[0].lowering, "adds");
     EXPECT_STREQ(split.nodes[0].kernel->name, "add.parts");
+    EXPECT_TRUE(split.lowerings[0].preferred);
+    EXPECT_THAT(rejected(split.lowerings[0].rejected),
+                ElementsAre("one kernel: plugins.prefer puts another plugin first, by estimate: 5.16 ms, not 18.6"));
 }
 
 TEST(Competition, ALoweringThatWritesItsOwnOpEnds) {
