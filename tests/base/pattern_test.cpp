@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include <chrono>
 #include <string>
 
 namespace tessera {
@@ -46,11 +45,10 @@ TEST(Pattern, SaysWhatIsWrongWithAnExpression) {
 }
 
 TEST(Pattern, BoundsBacktracking) {
-    const auto start = std::chrono::steady_clock::now();
+    // Without a bound each takes longer than a test may.
     EXPECT_EQ(code_of("(a+)+$", std::string(60, 'a') + "!"), TSR_UNSUPPORTED);
     EXPECT_EQ(code_of("((a|aa)*)*$", std::string(60, 'a') + "!"), TSR_UNSUPPORTED);
     EXPECT_EQ(code_of("(?:.|\\n)*?(?:.|\\n)*?(?:.|\\n)*?[!?]", std::string(1 << 16, 'a')), TSR_UNSUPPORTED);
-    EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(10));
     // A long subject alone is no reason to give up, and takes no stack.
     EXPECT_TRUE(Pattern("!").found_in(std::string(1 << 22, 'a') + "!"));
 }

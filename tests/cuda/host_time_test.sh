@@ -4,7 +4,8 @@
 # token), and with them the executor's way from the wait to the first node, from node to node, and from the last one to the next call.
 set -u
 tool=$1 build=$2
-most=30 # microseconds
+# Microseconds, far more than a transition takes on a slow machine: what this is to find is a wait that sleeps, or a list that is searched each time.
+most=300
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 

@@ -87,7 +87,7 @@ TEST(CudaProvider, MatchesTheCardsOfItsRange) {
 
 TEST(CudaProvider, ACardThatIsNotTheDescribedOneIsRefused) {
     const auto cards = cards_or_skip();
-    if (cards.empty()) GTEST_SKIP() << "no card here";
+    if (cards.empty()) GTEST_SKIP() << "no card here; the test cuda_provider_emulated runs this on emulated cards";
     tsr_device_info info = cards[0]->info;
     info.compute_capability += 10;
     EXPECT_THAT(open(info).message, AllOf(HasSubstr("CUDA0"), HasSubstr(cuda::capability_text(info.compute_capability)),
@@ -104,7 +104,7 @@ TEST(CudaProvider, ACardThatIsNotTheDescribedOneIsRefused) {
 
 TEST(CudaProvider, MemoryThatCannotBeHadIsToldInBytes) {
     const auto cards = cards_or_skip();
-    if (cards.empty()) GTEST_SKIP() << "no card here";
+    if (cards.empty()) GTEST_SKIP() << "no card here; the test cuda_provider_emulated runs this on emulated cards";
     Card card(cards[0]->info);
     void* address = nullptr;
     const Told refused = told(card.device().allocate(&card.device(), uint64_t{1} << 50, &address));
@@ -120,7 +120,8 @@ TEST(CudaProvider, MemoryThatCannotBeHadIsToldInBytes) {
 TEST(CudaProvider, ALostCardEndsAllDevicesOnIt) {
     const char* const faults = std::getenv("TESSERA_EMULATED_FAULTS");
     const auto cards = faults ? cards_or_skip() : decltype(cards_or_skip())();
-    if (cards.size() < 2) GTEST_SKIP() << "no card that is lost here";
+    if (cards.size() < 2)
+        GTEST_SKIP() << "no card that is lost here; the test cuda_provider_lost runs this on emulated cards";
     Card first(cards[0]->info), second(cards[0]->info), other(cards[1]->info);
     const auto allocate = [](Card& card) {
         void* address = nullptr;
@@ -140,7 +141,7 @@ TEST(CudaProvider, ALostCardEndsAllDevicesOnIt) {
 
 TEST(CudaProvider, AModuleWithoutAnImageForTheCardIsRefused) {
     const auto cards = cards_or_skip();
-    if (cards.empty()) GTEST_SKIP() << "no card here";
+    if (cards.empty()) GTEST_SKIP() << "no card here; the test cuda_provider_emulated runs this on emulated cards";
     Card card(cards[0]->info);
     static const cuda::Image kNone[] = {{99990, false, nullptr, nullptr}};
     static const cuda::Module kModule = {"nothing", kNone, 1};
@@ -155,7 +156,7 @@ TEST(CudaProvider, AModuleWithoutAnImageForTheCardIsRefused) {
 
 TEST(CudaProvider, ARecordingInWhichACallFailedCannotBeUsed) {
     const auto cards = cards_or_skip();
-    if (cards.empty()) GTEST_SKIP() << "no card here";
+    if (cards.empty()) GTEST_SKIP() << "no card here; the test cuda_provider_emulated runs this on emulated cards";
     Card card(cards[0]->info);
     tsr_device& device = card.device();
     void* address = nullptr;
