@@ -91,7 +91,7 @@ void Generator::admit() {
         if (!fits(next) || (!place && !make_place_for(next.request.client))) return;
         if (!next.request.sampler)
             next.request.sampler.emplace(
-                make_sampler(next.request.sampling, tokenizer_, engine_.context(), next.request.breakers));
+                make_sampler(next.request.sampling, tokenizer_, engine_.sequence_tokens(), next.request.breakers));
         for (const Token token : next.tokens) next.request.sampler->accept(token);
         next.admitted = now;
         active_.push_back(queue_.pop(now));

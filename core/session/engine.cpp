@@ -26,6 +26,7 @@ size_t outputs_of(const BatchEntry& entry) {
 struct Granted {
     GraphLimits limits;
     ScheduleOptions schedule;
+    uint32_t sequence_tokens = 0;
     std::vector<std::string> notes;
 };
 
@@ -55,6 +56,8 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     schedule.max_sequences = asked.sequences;
     schedule.max_tokens = checked_cast<uint32_t>(pages * TSR_PAGE_TOKENS, "tokens of the cache");
     schedule.cache_pages = granted.limits.sequence_pages;
+    granted.sequence_tokens = schedule.max_tokens;
+    if (info.context > 0) granted.sequence_tokens = std::min(schedule.max_tokens, std::max(info.context, context));
     schedule.cache_type_k = asked.cache_type_k;
     schedule.cache_type_v = asked.cache_type_v;
     schedule.hadamard_keys = asked.hadamard_keys;
@@ -99,7 +102,11 @@ PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, co
     for (const tsr_operator* op : registry.operators()) ops->add(op, registry.owner(*op).table->name);
     Granted granted = grant(info, options);
     BuiltModel model = build_model(file, *ops, granted.limits);
-    PlannedModel planned{std::move(info), std::move(model.notes), ops, granted.schedule.cache_pages * TSR_PAGE_TOKENS,
+    PlannedModel planned{std::move(info),
+                         std::move(model.notes),
+                         ops,
+                         granted.schedule.cache_pages * TSR_PAGE_TOKENS,
+                         granted.sequence_tokens,
                          make_plan(model.graph, registry, hardware, granted.schedule)};
     auto& notes = planned.plan.notes;
     notes.insert(notes.begin(), granted.notes.begin(), granted.notes.end());
@@ -146,7 +153,7 @@ struct Engine::State {
     gguf::GgufFile file;
     ModelInfo info;
     std::shared_ptr<OpSet> ops;
-    uint32_t context;
+    uint32_t context, sequence_tokens;
     GraphLimits limits;
     Threads threads;
     uint32_t expand_from;
@@ -170,6 +177,7 @@ struct Engine::State {
           info(std::move(planned.info)),
           ops(std::move(planned.ops)),
           context(planned.context),
+          sequence_tokens(planned.sequence_tokens),
           threads(threads_of(options, hardware)),
           expand_from(choose_expand_from(options, planned.plan)),
           team(threads.most(), placement_of(options, hardware)),
@@ -344,6 +352,9 @@ const gguf::GgufFile& Engine::file() const noexcept {
 }
 uint32_t Engine::context() const noexcept {
     return state_->context;
+}
+uint32_t Engine::sequence_tokens() const noexcept {
+    return state_->sequence_tokens;
 }
 uint32_t Engine::max_rows() const noexcept {
     return state_->limits.rows;

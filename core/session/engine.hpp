@@ -60,6 +60,8 @@ struct PlannedModel {
     std::vector<std::string> file_notes;  // BuiltModel::notes
     std::shared_ptr<OpSet> ops;
     uint32_t context = 0;  // as planned: a multiple of TSR_PAGE_TOKENS
+    // That one sequence may hold: what the model was made for, or the context that was asked for, where that is more.
+    uint32_t sequence_tokens = 0;
     Plan plan;
 };
 PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, const Hardware& hardware,
@@ -91,8 +93,9 @@ class Engine {
     // What loading found out about the devices, a line each.
     std::span<const std::string> notes() const noexcept;
     const gguf::GgufFile& file() const noexcept;
-    uint32_t context() const noexcept;   // tokens that the cache holds in all
-    uint32_t max_rows() const noexcept;  // of one step
+    uint32_t context() const noexcept;          // tokens that the cache holds in all
+    uint32_t sequence_tokens() const noexcept;  // PlannedModel::sequence_tokens
+    uint32_t max_rows() const noexcept;         // of one step
     uint32_t max_sequences() const noexcept;
 
     // Maximum of threads of the next steps; 0: as it is. Where others hold the processors, fewer take part

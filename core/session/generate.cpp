@@ -77,11 +77,18 @@ void Generator::check(const Request& request) const {
         }
     }
     if (!request.sampler) check_sampling_parameters(request.sampling, tokenizer_.size());
-    const uint32_t limit = request.context == 0 ? engine_.context() : std::min(request.context, engine_.context());
-    if (request.prompt.size() > limit) {
-        fail(TSR_DOES_NOT_FIT, "the prompt has {} tokens, the context holds {}: shorten it or give more with -c",
+    const uint32_t most = engine_.sequence_tokens();
+    const uint32_t limit = request.context == 0 ? most : std::min(request.context, most);
+    if (request.prompt.size() <= limit) return;
+    if (limit == most && most < engine_.context()) {
+        fail(TSR_DOES_NOT_FIT,
+             "the prompt has {} tokens, but the model was made for {} and one request gets no more: shorten it, or "
+             "allow "
+             "more with a larger -c",
              request.prompt.size(), limit);
     }
+    fail(TSR_DOES_NOT_FIT, "the prompt has {} tokens, the context holds {}: shorten it or give more with -c",
+         request.prompt.size(), limit);
 }
 
 void Generator::find_breakers(std::span<Request> requests) const {
@@ -104,7 +111,7 @@ RequestId Generator::add(Request request) {
 void Generator::add(Request request, RequestId id) {
     const std::string client = request.client;
     const uint64_t cost = request.prompt.size() + std::min<uint64_t>(request.max_new_tokens, kAnswerCost);
-    queue_.push(client, cost, std::make_unique<Task>(std::move(request), id, tokenizer_, engine_.context()),
+    queue_.push(client, cost, std::make_unique<Task>(std::move(request), id, tokenizer_, engine_.sequence_tokens()),
                 Clock::now());
 }
 

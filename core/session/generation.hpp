@@ -84,7 +84,7 @@ struct Request {
     SamplingParameters sampling;  // without effect if `sampler` is given
     StopStrings stop = StopStrings(std::span<const std::string>());
     uint32_t max_new_tokens = std::numeric_limits<uint32_t>::max();
-    uint32_t context = 0;       // tokens that it may hold in the cache; 0: as many as the engine's
+    uint32_t context = 0;       // tokens that it may hold in the cache; 0, and at most: Engine::sequence_tokens
     bool reuse = true;          // uses what others have computed; what it computes is there for others in any case
     bool show_control = false;  // control tokens are part of the text
     bool show_end = true;       // with show_control also the token that ends the text

@@ -58,12 +58,12 @@ struct Generator::Task {
     // Rows of the prompt are computed one by one for their probabilities.
     bool scores() const { return request.prompt_probabilities && scored < prompt_size; }
 
-    Task(Request given, RequestId id, const text::Tokenizer& tokenizer, uint32_t engine_context)
+    Task(Request given, RequestId id, const text::Tokenizer& tokenizer, uint32_t most)
         : request(std::move(given)),
           detokenizer(tokenizer, request.show_control),
           tokens(std::move(request.prompt)),
           prompt_size(static_cast<uint32_t>(tokens.size())),
-          limit(request.context == 0 ? engine_context : std::min(request.context, engine_context)) {
+          limit(request.context == 0 ? most : std::min(request.context, most)) {
         answer.id = id;
         answer.prompt_tokens = prompt_size;
     }

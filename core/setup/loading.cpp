@@ -55,6 +55,7 @@ void report_plan(const PlannedModel& planned, const OpenedModel& model, const Ma
     say(fmt::format("{}: {} layers ({}), {}; context {} tokens, cached as {}",
                     info.name.empty() ? model.path.filename().string() : printable(info.name), info.layers,
                     info.architecture, size_text(model.file.file_bytes()), planned.context, cache_types(plan)));
+    if (const std::string line = further_pages(plan); !line.empty()) say(line);
     for (const std::string& note : planned.file_notes) say(note);
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
         if (plan.memory[device].allocated() + plan.memory[device].mapped > 0) say(memory_line(plan, device));

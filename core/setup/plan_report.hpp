@@ -40,6 +40,8 @@ boost::json::object plan_json(const PlanReport& report);
 
 // Element types that the caches have: "q8_0", "q8_0 and f16".
 std::string cache_types(const Plan& plan);
+// Why the cache holds more than the context that was asked for; empty where it does not.
+std::string further_pages(const Plan& plan);
 // Bytes of each device by what they are for, as a table.
 std::string memory_text(const Plan& plan);
 // "mla_attention: variant 3 of mla, layers 0-26, CPU", ..., one line each.

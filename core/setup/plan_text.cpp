@@ -179,6 +179,7 @@ std::string head_text(const PlanReport& report) {
     text += line("machine", report.machine.empty() ? "this one" : report.machine);
     text += line("context", fmt::format("{} tokens for {}, cached as {}", report.planned.context,
                                         counted(options.max_sequences, "sequence"), cache_types(report.planned.plan)));
+    if (const std::string further = further_pages(report.planned.plan); !further.empty()) text += line("", further);
     text +=
         line("steps", fmt::format("at most {} rows; attention scratch at most {}", options.max_rows,
                                   options.scratch_bytes >> 40 ? "what it needs" : size_text(options.scratch_bytes)));
@@ -403,6 +404,14 @@ std::string init_text(const Plan& plan) {
 }
 
 }  // namespace
+
+std::string further_pages(const Plan& plan) {
+    const uint32_t further = plan.options.max_sequences - 1;
+    if (further == 0) return {};
+    return fmt::format(
+        "of the context, {} are a page of {} for each further sequence: each fills its last page in part",
+        counted(uint64_t{further} * TSR_PAGE_TOKENS, "token"), TSR_PAGE_TOKENS);
+}
 
 std::string plan_text(const PlanReport& report, bool why) {
     const Plan& plan = report.planned.plan;

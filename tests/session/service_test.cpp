@@ -748,5 +748,30 @@ TEST_F(ServiceTest, ConstraintsDecideEachToken) {
     EXPECT_EQ(after.text, alone.text);
 }
 
+// The bundled model was made for 1,024 tokens. A cache for many is no permission for one.
+TEST_F(ServiceTest, OneRequestGetsWhatTheModelWasMadeFor) {
+    load(64, 4, 0);
+    EXPECT_GT(engine().context(), 1024u) << "a page for each further sequence";
+    EXPECT_EQ(engine().sequence_tokens(), 1024u);
+    {
+        Generator generator(engine(), *tokenizer_);
+        Request long_one;
+        long_one.prompt.assign(1025, 1);
+        try {
+            generator.check(long_one);
+            ADD_FAILURE() << "a prompt past the model's own context was taken";
+        } catch (const Error& error) {
+            EXPECT_EQ(error.code(), TSR_DOES_NOT_FIT);
+            EXPECT_NE(std::string(error.what()).find("the model was made for 1024 and one request gets no more"),
+                      std::string::npos)
+                << error.what();
+        }
+        long_one.prompt.resize(1024);
+        generator.check(long_one);
+    }
+    load(64, 4, 2048);
+    EXPECT_EQ(engine().sequence_tokens(), 2048u) << "asked for with -c";
+}
+
 }  // namespace
 }  // namespace tessera::session
