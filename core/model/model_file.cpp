@@ -87,6 +87,10 @@ const gguf::TensorEntry* ModelFile::claim_tensor(std::string_view name) {
     return entry;
 }
 
+void ModelFile::note(std::string_view line) {
+    notes_.emplace_back(line);
+}
+
 std::vector<std::string> ModelFile::take_notes() {
     std::vector<std::string> notes = std::move(notes_);
     if (!defaults_.empty())

@@ -65,7 +65,7 @@ class ModelFile {
     const std::vector<UnusedTensors>& left_out() const noexcept { return unused_; }
 
     // Lines for people about what was taken, left out or assumed.
-    void note(std::string line) { notes_.push_back(std::move(line)); }
+    void note(std::string_view line);
     std::vector<std::string> take_notes();
 
   private:

@@ -169,21 +169,21 @@ std::vector<Generator::Task*> Generator::prompts_in_turn() const {
         uint64_t& last = served[task->request.client];
         last = std::max(last, task->prompt_step);
     }
-    struct Candidate {
+    struct Turn {
         size_t rank;
         uint64_t served;
         Task* task;
     };
     std::map<std::string_view, size_t> ranks;
-    std::vector<Candidate> candidates;
+    std::vector<Turn> turns;
     for (const auto& task : active_) {
         if (task->suspended || !computes_prompt(*task)) continue;
         const std::string_view client = task->request.client;
-        candidates.push_back({ranks[client]++, served[client], task.get()});
+        turns.push_back({ranks[client]++, served[client], task.get()});
     }
-    std::ranges::stable_sort(candidates, {}, [](const Candidate& c) { return std::pair(c.rank, c.served); });
+    std::ranges::stable_sort(turns, {}, [](const Turn& turn) { return std::pair(turn.rank, turn.served); });
     std::vector<Task*> tasks;
-    for (const Candidate& candidate : candidates) tasks.push_back(candidate.task);
+    for (const Turn& turn : turns) tasks.push_back(turn.task);
     return tasks;
 }
 
