@@ -54,8 +54,8 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
                                      host.progress(done, total);
                                  });
     served->context = served->engine->context();
-    served->request_context =
-        std::min(served->context, options.server.request_context.value_or(served->engine->info().context));
+    const uint32_t most = served->engine->sequence_tokens(), made_for = served->engine->info().context;
+    served->request_context = std::min(most, options.server.request_context.value_or(made_for ? made_for : most));
     session::ServiceOptions service;
     service.generator.piece_rows = options.piece_rows;
     service.generator.piece_seconds = options.piece_seconds;

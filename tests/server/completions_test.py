@@ -213,7 +213,7 @@ class Completions(unittest.TestCase):
         answer = self.plain(max_tokens=-1, ignore_eos=True)
         self.assertEqual(answer["tokens_evaluated"] + answer["tokens_predicted"], 1024 + 1)
         self.assertEqual(answer["stop_type"], "limit")
-        with RunningServer("--request-context", "1200") as server:
+        with RunningServer("-c", "2048", "--request-context", "1200") as server:
             self.assertEqual(server.request("GET", "/props")[1]["default_generation_settings"]["n_ctx"], 1200)
             answer = server.request("POST", "/completion", {"prompt": PROMPT, "ignore_eos": True})[1]
             self.assertEqual(answer["tokens_evaluated"] + answer["tokens_predicted"], 1200 + 1)
