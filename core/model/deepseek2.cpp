@@ -57,8 +57,10 @@ int64_t prediction_layers(ModelFile& model, int64_t layers) {
 }
 
 // The length of all shared experts of a layer together; 0: there are none.
-int64_t shared_length(ModelFile& model, int64_t first_layer, const ExpertParameters& moe) {
-    if (const auto count = model.find_count("expert_shared_count", 0)) return *count * moe.feed_forward;
+int64_t shared_length(ModelFile& model, int64_t first_layer, int64_t layers, const ExpertParameters& moe) {
+    const auto count = model.find_count("expert_shared_count", 0);
+    if (first_layer >= layers) return 0;
+    if (count) return *count * moe.feed_forward;
     const std::string name = ModelBuilder::block(first_layer, "ffn_gate_shexp.weight");
     if (!model.has_tensor(name)) return 0;
     const auto length = static_cast<int64_t>(model.file().tensor(name).dims[1]);
@@ -73,7 +75,7 @@ Parameters read(ModelFile& model) {
     p.moe = read_experts(model, p.common.layers, false, 0);
     const int64_t leading = model.find_count("leading_dense_block_count", 0).value_or(0);
     p.dense_layers = p.moe.count == 0 ? p.common.layers : std::min(leading, p.common.layers);
-    if (p.dense_layers < p.common.layers) p.shared_length = shared_length(model, p.dense_layers, p.moe);
+    p.shared_length = shared_length(model, p.dense_layers, p.common.layers, p.moe);
     p.q_lora = model.find_count("attention.q_lora_rank", 0).value_or(0);
     p.kv_lora = model.get_count("attention.kv_lora_rank");
     // Files with the absorbed matrices alone give the latent lengths under the plain names.
@@ -184,7 +186,6 @@ const UnusedTensors kUnusedTensors[] = {
 
 constexpr KeyRule kUnusedKeys[] = {
     {"attention.indexer.*", "*", "the indexer is not computed"},
-    {"attention.layer_norm_epsilon", "*", "of the indexer's norms"},
 };
 
 }  // namespace

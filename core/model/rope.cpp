@@ -50,6 +50,8 @@ RopeParameters read_rope(ModelFile& model, std::string mode, int64_t context) {
         fail(TSR_UNSUPPORTED, "{}: {} is '{}'; this version knows none, linear and yarn", model.source(),
              model.key("rope.scaling.type"), printable(*type));
     }
+    // Of YaRN alone: a file that names another kind, or a user who does, means to be without it.
+    if (type && type != "yarn") model.find_number("rope.scaling.yarn_log_multiplier");
     if (type == "none") {
         if (factor.value_or(1) != 1) {
             model.note(fmt::format("{} {} not used: {} is none", model.key("rope.scaling.factor"), *factor,

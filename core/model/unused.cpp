@@ -37,15 +37,13 @@ constexpr KeyRule kCommonKeys[] = {
     {"leading_dense_block_count", "0", "none"},
     {"interleave_moe_layer_step", "0 1", "every layer has experts"},
     {"moe_every_n_layers", "0 1", "every layer has experts"},
-    {"expert_count", "0", "no experts"},
-    {"expert_used_count", "0", "no experts"},
-    {"expert_feed_forward_length", "0", "no experts"},
     {"expert_shared_count", "0", "none"},
     {"expert_shared_feed_forward_length", "0", "none"},
     {"expert_group_count", "0 1", "one group is no choice of groups"},
     {"expert_group_used_count", "0 1", "one group is no choice of groups"},
     {"expert_group_scale", "0 1", "not scaled"},
     {"attention.causal", "true", "causal it is"},
+    {"attention.layer_norm_epsilon", "*", "of norms that subtract the mean; those computed have their own key"},
     {"attention.sliding_window", "0 context", "all of the context is seen"},
     {"attention.clamp_kqv", "0", "not clamped"},
     {"attention.max_alibi_bias", "0", "no bias"},
@@ -64,6 +62,18 @@ constexpr KeyRule kCommonKeys[] = {
     {"rope.scaling.yarn_beta_fast", "*", "YaRN's, where the scaling is another"},
     {"rope.scaling.yarn_beta_slow", "*", "YaRN's, where the scaling is another"},
     {"rope.dimension_sections", "0", "none"},
+};
+
+// Where no layer has experts, keys about them change nothing; tensors of experts refuse the file by their names.
+constexpr KeyRule kKeysOfExperts[] = {
+    {"expert_*", "*", "there are no experts"},
+    {"leading_dense_block_count", "*", "there are no experts"},
+    {"interleave_moe_layer_step", "*", "there are no experts"},
+    {"moe_every_n_layers", "*", "there are no experts"},
+    {"moe_latent_size", "*", "there are no experts"},
+    {"router_logit_softcapping", "*", "there are no experts"},
+    {"swiglu_clamp_exp", "*", "there are no experts"},
+    {"swiglu_clamp_shexp", "*", "there are no experts"},
 };
 
 // Parts of names of keys that change what is computed. Whoever invents a key calls it by one of these.
@@ -131,8 +141,14 @@ bool is_neutral(const ModelFile& model, const KeyRule& rule, const gguf::Value& 
     return all_texts(value, neutral);
 }
 
-const KeyRule* find_rule(std::span<const KeyRule> own, std::string_view name) {
-    for (const std::span<const KeyRule> rules : {own, std::span<const KeyRule>(kCommonKeys)}) {
+bool has_experts(const ModelFile& model) {
+    const gguf::Value* count = model.metadata().find(model.key("expert_count"));
+    return count && !all_texts(*count, [](std::string_view text) { return text == "0"; });
+}
+
+const KeyRule* find_rule(std::span<const KeyRule> own, bool experts, std::string_view name) {
+    const std::span<const KeyRule> of_experts = kKeysOfExperts, common = kCommonKeys;
+    for (const std::span<const KeyRule> rules : {own, experts ? std::span<const KeyRule>() : of_experts, common}) {
         for (const KeyRule& rule : rules) {
             if (matches(rule.name, name)) return &rule;
         }
@@ -154,10 +170,11 @@ struct Keys {
 Keys unread_keys(const ModelFile& model, const KnownUnused& known) {
     Keys keys;
     const std::string prefix = model.architecture() + ".";
+    const bool experts = has_experts(model);
     for (const auto& [key, value] : model.metadata().entries()) {
         if (!key.starts_with(prefix) || model.was_read(key)) continue;
         const std::string_view name = std::string_view(key).substr(prefix.size());
-        const KeyRule* rule = find_rule(known.keys, name);
+        const KeyRule* rule = find_rule(known.keys, experts, name);
         if (rule && is_neutral(model, *rule, value)) continue;
         const bool telling = rule || std::ranges::any_of(kTellingParts, [&](std::string_view part) {
                                  return name.find(part) != std::string_view::npos;

@@ -13,6 +13,7 @@
 #include <filesystem>
 #include <iterator>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -223,7 +224,12 @@ TEST_P(EveryGolden, ForeignKeysRefuseUnlessTheyAreNeutral) {
         {"yet_another_gate", uint32_t{1}, {}},
         {"ssm.conv_kernel", uint32_t{4}, {}},
     };
+    const bool dense = std::ranges::none_of(
+        model.tensors, [](const EditedModel::Tensor& tensor) { return tensor.name.find("exps") != std::string::npos; });
+    const std::set<std::string_view> of_experts = {"router_logit_softcapping", "swiglu_clamp_exp", "expert_group_scale",
+                                                   "interleave_moe_layer_step"};
     for (const Foreign& one : cases) {
+        if (dense && of_experts.contains(one.key)) continue;
         SCOPED_TRACE(one.key);
         EditedModel added = model;
         added.set(prefix + one.key, one.changes);
@@ -350,6 +356,73 @@ TEST_F(Claims, NoExpertsIsDense) {
     model.set("llama.expert_count", uint32_t{0});
     model.set("llama.expert_used_count", uint32_t{0});
     EXPECT_EQ(logits(model), expected);
+}
+
+struct Converter {
+    const char* writes;
+    const char* golden;
+    std::vector<std::pair<std::string, gguf::Value>> keys;
+};
+
+TEST_F(Claims, KeysThatConvertersWriteAreNoObstacle) {
+    const std::vector<std::pair<std::string, gguf::Value>> of_every_text_model = {
+        {"attention.layer_norm_epsilon", 1e-5f},
+        {"expert_used_count", uint32_t{2}},
+        {"expert_group_count", uint32_t{8}},
+        {"expert_group_used_count", uint32_t{4}},
+        {"expert_gating_func", uint32_t{1}},
+        {"expert_weights_norm", false},
+        {"expert_weights_scale", 1.0f},
+        {"leading_dense_block_count", uint32_t{1}},
+        {"expert_feed_forward_length", uint32_t{96}}};
+    const Converter converters[] = {
+        {"a dense model with the keys of experts", "llama-plain", of_every_text_model},
+        {"and with their number", "llama-gqa", {{"expert_count", uint32_t{0}}, {"expert_used_count", uint32_t{0}}}},
+        {"gating that is computed for no one", "llama-gqa", {{"expert_gating_func", uint32_t{0}}}},
+        {"both epsilons", "qwen3moe-norm", {{"attention.layer_norm_epsilon", 1e-5f}}},
+        {"both epsilons", "v2-plain", {{"attention.layer_norm_epsilon", 1e-6f}}},
+    };
+    for (const Converter& one : converters) {
+        SCOPED_TRACE(one.writes);
+        EditedModel model(golden(one.golden));
+        const std::vector<float> before = logits(model);
+        const std::string architecture(
+            gguf::GgufFile::open(golden(one.golden)).metadata().get_string("general.architecture"));
+        for (const auto& [key, value] : one.keys) model.set(architecture + "." + key, value);
+        EXPECT_EQ(outcome(model).error, "");
+        expect_same(logits(model), before);
+    }
+}
+
+// As llama.cpp's converter writes a dense model of latent attention: lengths of experts, but no experts.
+TEST_F(Claims, LatentAttentionMayBeDense) {
+    EditedModel model(golden("v2-plain"));
+    std::erase_if(model.tensors, [](const EditedModel::Tensor& tensor) {
+        return tensor.name.find("exps") != std::string::npos || tensor.name.find("shexp") != std::string::npos ||
+               tensor.name.find("gate_inp") != std::string::npos;
+    });
+    model.set("deepseek2.feed_forward_length", uint32_t{96});
+    const size_t embedding = gguf::GgufFile::open(golden("v2-plain")).tensor("token_embd.weight").dims[0];
+    for (int layer = 0; layer < 8; ++layer) {
+        const std::string block = "blk." + std::to_string(layer) + ".";
+        const auto has = [&](const std::string& name) {
+            return std::ranges::find(model.tensors, name, &EditedModel::Tensor::name) != model.tensors.end();
+        };
+        if (!has(block + "attn_norm.weight")) break;
+        for (const char* part : {"ffn_gate", "ffn_up", "ffn_down"}) {
+            const std::string name = block + part + ".weight";
+            std::erase_if(model.tensors, [&](const EditedModel::Tensor& tensor) { return tensor.name == name; });
+            const bool down = std::string_view(part) == "ffn_down";
+            model.add(name, {down ? 96 : embedding, down ? embedding : 96}, std::vector<float>(96 * embedding, 0.01f));
+        }
+    }
+    model.remove_key("deepseek2.expert_count");
+    model.set("deepseek2.expert_shared_count", uint32_t{0});
+    model.set("deepseek2.expert_feed_forward_length", uint32_t{96});
+    model.set("deepseek2.expert_weights_scale", 1.0f);
+    model.set("deepseek2.expert_gating_func", uint32_t{1});
+    model.set("deepseek2.leading_dense_block_count", uint32_t{1});
+    EXPECT_EQ(outcome(model).error, "");
 }
 
 TEST_F(Claims, AnAdapterIsNoModel) {

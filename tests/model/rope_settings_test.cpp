@@ -105,6 +105,16 @@ TEST(RopeSettings, ReplaceWhatTheFileSays) {
               logits_of_keys("v3-yarn", {{"deepseek2.rope.scaling.yarn_beta_fast", 4.0f}}));
 }
 
+TEST(RopeSettings, AnotherKindTakesYarnFromAFile) {
+    const auto yarn = logits(gguf::GgufFile::open(golden("v3-yarn")));
+    const auto none = logits_with("v3-yarn", {.scaling = "none"}),
+               linear = logits_with("v3-yarn", {.scaling = "linear"});
+    EXPECT_NE(none, yarn);
+    EXPECT_NE(linear, yarn);
+    EXPECT_NE(none, linear);
+    EXPECT_EQ(none, logits_with("v3-yarn", {.scaling = "linear", .factor = 1.0f}));
+}
+
 std::map<std::string, gguf::Value> overrides(const RopeSettings& settings, const Keys& keys) {
     gguf::Metadata metadata;
     metadata.add("general.architecture", std::string("llama"));
