@@ -6,7 +6,9 @@
 #include <tessera/ops.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 namespace tessera {
@@ -28,6 +30,30 @@ struct Parameters {
     double scale = 0;  // of attention scores
 };
 
+// What the tensors of one of the last layers tell.
+struct LayerTensors {
+    bool any = false, predicts = false;
+};
+
+// Of the last layers, the last first: as many as may predict, and one more. The file is gone through once.
+std::vector<LayerTensors> tensors_of_last_layers(const ModelFile& model, int64_t layers) {
+    std::vector<LayerTensors> last(static_cast<size_t>(std::min(layers, kMaxPredictionLayers + 1)));
+    for (const gguf::TensorEntry& tensor : model.file().tensors()) {
+        std::string_view name = tensor.name;
+        if (!name.starts_with("blk.")) continue;
+        name.remove_prefix(4);
+        int64_t layer = -1;
+        const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), layer);
+        if (error != std::errc() || layer < 0 || layer >= layers) continue;
+        name.remove_prefix(static_cast<size_t>(end - name.data()));
+        const auto from_last = static_cast<size_t>(layers - 1 - layer);
+        if (!name.starts_with('.') || from_last >= last.size()) continue;
+        last[from_last].any = true;
+        if (name.starts_with(".nextn.")) last[from_last].predicts = true;
+    }
+    return last;
+}
+
 // How many of the last layers predict further tokens. Files tell by the key, by the layers' own tensors, or both; some
 // count them in block_count and have dropped their tensors, and some have the key and count the other layers alone.
 int64_t prediction_layers(ModelFile& model, int64_t layers) {
@@ -36,23 +62,32 @@ int64_t prediction_layers(ModelFile& model, int64_t layers) {
         fail(TSR_CORRUPT_DATA, "{}: {} is {} of {} layers", model.source(), model.key("nextn_predict_layers"), said,
              layers);
     }
-    const auto tensors_of = [&](int64_t layer, std::string_view part) {
-        return std::ranges::any_of(model.file().tensors(), [&](const gguf::TensorEntry& tensor) {
-            return tensor.name.starts_with(ModelBuilder::block(layer, "") + std::string(part));
-        });
-    };
-    int64_t found = 0;
-    while (found + 1 < layers) {
-        const int64_t layer = layers - 1 - found;
-        if (!tensors_of(layer, "nextn.") && (found >= said || tensors_of(layer, ""))) break;
+    const std::vector<LayerTensors> last = tensors_of_last_layers(model, layers);
+    int64_t found = 0, dropped = 0;
+    while (found + 1 < layers && found <= kMaxPredictionLayers) {
+        const LayerTensors& tensors = last[static_cast<size_t>(found)];
+        if (!tensors.predicts && (found >= said || tensors.any)) break;
+        if (!tensors.any) ++dropped;
         ++found;
+    }
+    if (found > kMaxPredictionLayers) {
+        fail(TSR_CORRUPT_DATA, "{}: more than {} of the last layers have nextn tensors", model.source(),
+             kMaxPredictionLayers);
     }
     if (found < said) {
         model.note(fmt::format("{} is {}, but blk.{} has no nextn tensors: it is computed as the others are",
                                model.key("nextn_predict_layers"), said, layers - 1 - found));
     }
+    if (dropped > 0) {
+        model.note(fmt::format("{} is {}, but {} of these layers have no tensors in the file: they are not computed",
+                               model.key("nextn_predict_layers"), said, dropped));
+    }
+    std::string numbers;
     for (int64_t layer = layers - found; layer < layers; ++layer)
-        model.leave_out({fmt::format(R"(^blk\.{}\.)", layer), "layers that predict further tokens are not computed"});
+        numbers += (numbers.empty() ? "" : "|") + std::to_string(layer);
+    if (found > 0)
+        model.leave_out(
+            {fmt::format(R"(^blk\.(?:{})\.)", numbers), "layers that predict further tokens are not computed"});
     return found;
 }
 
@@ -151,9 +186,9 @@ Value attention(ModelBuilder& b, const Parameters& p, int64_t layer, Value x) {
 }
 
 // Factors of 1 are nothing; the op of latent attention takes no others.
-void check_rope_factors(ModelFile& model) {
+void check_rope_factors(ModelFile& model, int64_t rotary) {
     const gguf::TensorEntry* entry = model.file().find_tensor("rope_freqs.weight");
-    if (!entry || entry->type != TSR_TYPE_F32) return;
+    if (!entry || entry->type != TSR_TYPE_F32 || std::cmp_not_equal(entry->elements(), rotary / 2)) return;
     std::vector<float> factors(entry->elements());
     model.file().read(*entry, 0, std::as_writable_bytes(std::span(factors)));
     if (std::ranges::all_of(factors, [](float factor) { return factor == 1.0f; }))
@@ -167,7 +202,7 @@ void describe(ModelFile& model, ModelInfo& info) {
 
 Graph build(ModelFile& model, const OpSet& ops, const GraphLimits& limits) {
     const Parameters p = read(model);
-    check_rope_factors(model);
+    check_rope_factors(model, p.rotary);
     ModelBuilder b(model, ops, limits, p.common);
     Value hidden = b.embed();
     for (int64_t layer = 0; layer < p.common.layers; ++layer) {

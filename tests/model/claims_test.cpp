@@ -473,6 +473,7 @@ TEST_F(Claims, PredictionLayersAreWhatTheTensorsSay) {
     unsaid.remove_key("deepseek2.nextn_predict_layers");
     EXPECT_EQ(logits(unsaid), expected);
     dropped.remove_tensors("blk.2.");
+    EXPECT_TRUE(outcome(dropped).names("deepseek2.nextn_predict_layers is 1, but 1 of these layers have no tensors"));
     EXPECT_EQ(logits(dropped), expected);
 
     EditedModel without(golden("v3-groups"));
@@ -489,6 +490,12 @@ TEST_F(Claims, ImpossibleNumbersOfLayersRefuse) {
     EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.nextn_predict_layers"));
     model.set("deepseek2.block_count", uint32_t{0x7FFFFFFF});
     EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.block_count"));
+
+    EditedModel many(golden("v3-groups"));
+    constexpr uint32_t kLayers = 20'000;
+    for (uint32_t layer = 3; layer < kLayers; ++layer) many.add("blk." + std::to_string(layer) + ".nextn.x", {1}, {1});
+    many.set("deepseek2.block_count", kLayers);
+    EXPECT_THAT(outcome(many).error, HasSubstr("more than 64 of the last layers have nextn tensors"));
 }
 
 TEST_F(Claims, AnIndexerIsKnownAndSaid) {
@@ -507,9 +514,11 @@ TEST_F(Claims, FactorsOfOneAreNothing) {
     model.add("rope_freqs.weight", {8}, std::vector<float>(8, 1.0f));
     EXPECT_EQ(logits(model), expected);
     EXPECT_TRUE(outcome(model).names("rope_freqs.weight"));
-    model.remove_tensors("rope_freqs");
-    model.add("rope_freqs.weight", {8}, std::vector<float>(8, 2.0f));
-    EXPECT_THAT(outcome(model).error, HasSubstr("rope_freqs.weight"));
+    for (const auto& [count, factor] : {std::pair<size_t, float>{8, 2.0f}, {4, 1.0f}, {16, 1.0f}}) {
+        model.remove_tensors("rope_freqs");
+        model.add("rope_freqs.weight", {count}, std::vector<float>(count, factor));
+        EXPECT_THAT(outcome(model).error, HasSubstr("rope_freqs.weight"));
+    }
 }
 
 // A value of f32 that f16 and bf16 hold, too.
