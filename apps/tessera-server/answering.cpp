@@ -164,6 +164,10 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
         const std::scoped_lock lock(mutex_);
         gone = gone_;
     }
+    // Before its last event: a client goes on at once, and what is used must be known by then.
+    ticket_->use(answer.new_tokens);
+    ticket_->give_back(1);
+    if (--left_ == 0) ticket_.reset();
     if (answer.reason == kFailed) {
         const bool lost = answer.error_code == TSR_DEVICE_LOST;
         fail(lost ? 503 : 500, answer.error, lost ? "device_lost" : "step_failed");
@@ -173,9 +177,7 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
     } else if (!failed_) {
         on_finish(choice, answer);
     }
-    if (--left_ > 0) return;
-    ticket_->use(usage_.new_tokens);
-    ticket_.reset();
+    if (left_ > 0) return;
     exchange_->note(usage_);
     if (!failed_ && answer.reason != kCancelled) on_end();
 }
@@ -185,6 +187,7 @@ void Answering::fail(unsigned status, const std::string& message, std::string_vi
     if (std::exchange(failed_, true)) return;
     const std::string json = json_of(ApiError(status, message, {}, std::string(code)));
     exchange_->note(usage_);
+    if (ticket_) ticket_->give_back();
     if (form_.stream) {
         send(json);
         exchange_->end();

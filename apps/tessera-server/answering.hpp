@@ -39,9 +39,10 @@ class Answering : public std::enable_shared_from_this<Answering> {
     virtual void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) = 0;
     // Of the prompt, in order, if its request wants them.
     virtual void on_prompt_probabilities(size_t, const session::TokenProbabilities&) {}
-    // Does not end the exchange: other choices may be running, and its log line is not complete.
+    // Does not end the exchange: other choices may be running, and its log line is not complete. The choice's place is
+    // free by then.
     virtual void on_finish(size_t choice, const session::Answer& answer) = 0;
-    // After the last choice has finished; ends the exchange. The client's place is free by then.
+    // After the last choice has finished; ends the exchange.
     virtual void on_end() = 0;
     // The event that tells `progress`, a field of JSON.
     virtual std::string progress_json(std::string_view progress) = 0;
@@ -80,7 +81,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
     const AnswerForm form_;
     const uint32_t choices_;  // of all prompts
     double prompt_seconds_ = 0, generation_seconds_ = 0;
-    std::unique_ptr<ClientAccounts::Ticket> ticket_;  // until the last choice has finished
+    std::unique_ptr<ClientAccounts::Ticket> ticket_;  // each choice gives back its place
     uint32_t left_ = 0;
     bool failed_ = false;
     bool tells_cached_ = false;

@@ -91,9 +91,16 @@ ClientLimits parse_client_limits(std::string_view text, const ClientLimits& base
 }
 
 ClientAccounts::Ticket::~Ticket() {
+    give_back();
+}
+
+void ClientAccounts::Ticket::give_back(uint32_t answers) {
+    if (answers_ == 0) return;
     const std::scoped_lock lock(accounts_.mutex_);
     Account& account = accounts_.accounts_[client_];
-    account.answers -= answers_;
+    account.answers -= std::min(answers, answers_);
+    answers_ -= std::min(answers, answers_);
+    if (answers_ > 0) return;
     const double seconds = std::max(0.0, std::chrono::duration<double>(Clock::now() - since_).count());
     account.place_seconds = std::lerp(account.place_seconds.value_or(seconds), seconds, kNewest);
 }

@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,7 +36,8 @@ class ClientAccounts {
   public:
     using Clock = std::chrono::steady_clock;
 
-    // A request that was accepted; its places are free again when this is destroyed.
+    // A request that was accepted; the places of its answers are free again when they are given back, or this is
+    // destroyed.
     class Ticket {
       public:
         ~Ticket();
@@ -43,6 +45,8 @@ class ClientAccounts {
         Ticket& operator=(const Ticket&) = delete;
         // Tokens of answers count.
         void use(uint64_t tokens);
+        // The places of so many answers, or of those that still have theirs.
+        void give_back(uint32_t answers = std::numeric_limits<uint32_t>::max());
 
       private:
         friend class ClientAccounts;
@@ -50,7 +54,7 @@ class ClientAccounts {
             : accounts_(accounts), client_(std::move(client)), answers_(answers), since_(since) {}
         ClientAccounts& accounts_;
         const std::string client_;
-        const uint32_t answers_;
+        uint32_t answers_;  // that have their places
         const Clock::time_point since_;
     };
 

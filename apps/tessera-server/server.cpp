@@ -52,7 +52,8 @@ struct Route {
     bool needs_key = true;
     Work work = Work::kNone;
     bool always = false;  // answered where there is no place for others
-    Handler handler;
+    // The answer; nothing: it is made later, by the engine.
+    std::function<std::optional<HttpResponse>(const std::shared_ptr<Exchange>&)> handler;
 };
 
 constexpr uint32_t kReservedConnections = 64;
@@ -370,7 +371,7 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
     const HttpRequest& request = exchange->request();
     const Route* const route = route_of(request);
     exchange->set_headers(access.cors_headers(request));
-    if (route->work == Route::Work::kNone) return route->handler(exchange);
+    if (route->work == Route::Work::kNone) return exchange->respond(*route->handler(exchange));
     const Sender sender = access.sender_of(request);
     // An answer by the engine gets its own when its prompt is known.
     std::shared_ptr<ClientAccounts::Ticket> ticket;
@@ -381,19 +382,23 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
         const std::scoped_lock lock(mutex);
         unanswered.push_back(exchange);
     }
-    workers.post(sender.client, request.body.size(), [this, exchange, route, ticket]() mutable {
+    workers.post(sender.client, request.body.size(), [this, exchange, route, ticket = std::move(ticket)]() mutable {
         if (!exchange->begin_work()) return;
         const bool large = exchange->request().body.size() > kLargeBody;
+        std::optional<HttpResponse> response;
         try {
             const JsonMemory::Scope counted(large ? &json_memory : nullptr);
-            route->handler(exchange);
+            response = route->handler(exchange);
         } catch (...) {
             const ApiError error = current_api_error();
             exchange->note({0, 0, 0, 0, error.code().empty() ? "refused" : error.code()});
-            // The client's place is free before it hears of it.
-            ticket.reset();
+            response = to_response(error);
+        }
+        // The client's place is free before it hears of it.
+        ticket.reset();
+        if (response) {
             exchange->drop_body();
-            exchange->respond(to_response(error));
+            exchange->respond(std::move(*response));
         }
         if (large) freed_large = true;
     });
@@ -406,18 +411,13 @@ void Server::State::add(const std::string& method, const std::string& path, Rout
 void Server::State::get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make) {
     add("GET", path,
         {needs_key, Route::Work::kNone, path.ends_with("/health"),
-         [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
-             exchange->respond(make(exchange->request()));
-         }});
+         [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) { return make(exchange->request()); }});
 }
 
 void Server::State::post(std::string path, std::function<HttpResponse(const HttpRequest&)> make) {
     add("POST", path,
-        {true, Route::Work::kText, false, [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) {
-             HttpResponse response = make(exchange->request());
-             exchange->drop_body();
-             exchange->respond(std::move(response));
-         }});
+        {true, Route::Work::kText, false,
+         [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) { return make(exchange->request()); }});
 }
 
 void Server::State::generate(std::string path, Generate make) {
@@ -426,6 +426,7 @@ void Server::State::generate(std::string path, Generate make) {
                                make(exchange, host.model(), access.sender_of(exchange->request()), accounts);
                            const std::scoped_lock lock(mutex);
                            answers.push_back(answering);
+                           return std::nullopt;
                        }});
 }
 

@@ -1,5 +1,6 @@
 """Keys, names and pages of other sites."""
 
+import http.client
 import json
 import os
 import signal
@@ -36,7 +37,7 @@ class Access(unittest.TestCase):
                 with open(path, "w") as file:
                     file.write("third\n")
                 server.process.send_signal(signal.SIGHUP)
-                for _ in range(100):
+                for _ in range(60):
                     if status(body=question, Authorization="Bearer third") == 200:
                         break
                     time.sleep(0.05)
@@ -99,6 +100,36 @@ class Access(unittest.TestCase):
                 self.assertEqual(ask("three", n=2)[0], 400)
                 metrics = server.request("GET", "/metrics", None, {"Authorization": "Bearer two"})[1].decode()
                 self.assertIn("tessera_requests_limited_total 3\n", metrics)
+
+    def test_a_place_is_free_when_the_client_has_its_answer(self):
+        with RunningServer("--client-limits", "running=1 waiting=0") as server:
+            connection, other = (http.client.HTTPConnection("127.0.0.1", server.port, timeout=60) for _ in range(2))
+
+            def post(path, body, connection=connection):
+                connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json"})
+                return connection.getresponse()
+
+            for path, fields in ((CHAT, chat()), ("/v1/completions", {"prompt": "a"}), ("/completion", {"prompt": "a"})):
+                for round in range(40):
+                    answer = post(path, {**fields, "max_tokens": 1, "stream": True})
+                    self.assertEqual(answer.status, 200, (path, round))
+                    # Another connection asks as soon as the event that ends the choice is here.
+                    text = b""
+                    while b'"timings"' not in text:
+                        part = answer.read1()
+                        self.assertTrue(part, (path, round, text))
+                        text += part
+                    tokens = post("/tokenize", {"content": "a"}, other)
+                    tokens.read()
+                    self.assertEqual(tokens.status, 200, (path, round))
+                    answer.read()
+            for path, body in (("/tokenize", {"content": "a"}), ("/detokenize", {"tokens": [5]}), ("/apply-template", chat()), (CHAT, chat(max_tokens=1))):
+                for round in range(100):
+                    answer = post(path, body)
+                    answer.read()
+                    self.assertEqual(answer.status, 200, (path, round))
+            connection.close()
+            other.close()
 
     def test_limits_that_are_none(self):
         for flags in (("--client-limits", "speed=1"), ("--client-limits", "running=0")):
