@@ -42,13 +42,18 @@ Packing::Packing(const Storage& weight, const std::string& name, const tsr_devic
     on = layout ? PackedOn::kDevice : PackedOn::kHost;
     if (!layout) layout = known;
     group_rows = layout->group_rows;
-    packed_bytes = call_plugin(registry.call(*layout, "group_bytes"),
-                               [&] { return layout->group_bytes(layout, static_cast<int64_t>(elements)); });
     if (layout->type != weight.type) {
         fail(TSR_INTERNAL, "{}: rows of {} cannot be packed as '{}', a layout of {}", weight.name,
              type_info(weight.type).name, name, type_info(layout->type).name);
     }
-    if (std::string why = sdk::packing_fault(*layout, rows, elements, packed_bytes); !why.empty())
+    if (on == PackedOn::kHost && !layout->pack)
+        fail(TSR_INTERNAL, "{}: no plugin packs rows as '{}' for {}", weight.name, name, device.id);
+    const auto group_bytes = [&] {
+        packed_bytes = call_plugin(registry.call(*layout, "group_bytes"),
+                                   [&] { return layout->group_bytes(layout, static_cast<int64_t>(elements)); });
+        return packed_bytes;
+    };
+    if (std::string why = sdk::packing_fault(*layout, rows, elements, group_bytes); !why.empty())
         fail(TSR_INTERNAL, "{}: layout '{}' cannot hold {}", weight.name, name, why);
     canonical_bytes = checked_mul(row, group_rows, "bytes of a group of rows");
     call = registry.call(*layout, on == PackedOn::kDevice ? "enqueue_pack" : "pack");

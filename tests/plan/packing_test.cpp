@@ -58,10 +58,11 @@ struct Kernel : tsr_kernel {
         tsr_kernel::plan = [](const tsr_kernel* self, const tsr_node*, const tsr_device_info*,
                               tsr_kernel_plan* answer) {
             static const char* const kLists[] = {"packed", nullptr};
+            static const char* const kEither[] = {"packed", "", nullptr};
             const Kernel& kernel = *static_cast<const Kernel*>(self);
             answer->supported = 1;
             answer->seconds_one_row = answer->seconds_all_rows = kernel.seconds;
-            if (kernel.packed) answer->layouts[1] = kLists;
+            if (kernel.packed) answer->layouts[1] = kernel.either ? kEither : kLists;
             return static_cast<const tsr_status*>(nullptr);
         };
         prepare = [](const tsr_kernel*, const tsr_node*, const tsr_device_info*, tsr_device*, void**) {
@@ -80,6 +81,7 @@ struct Kernel : tsr_kernel {
     }
     double seconds;
     bool packed;
+    bool either = false;  // it takes canonical rows, too
 };
 
 uint32_t match_all(const tsr_device_provider*, const tsr_device_info*, char*, uint32_t) {
@@ -268,6 +270,31 @@ TEST(PackedLayout, ThatCannotHoldTheWeightLosesTheKernelItsPlace) {
         EXPECT_THAT(plan.nodes[0].rejected[0].reason,
                     AllOf(HasSubstr("layouts[1] names packed, which cannot hold "), HasSubstr(why)));
     }
+}
+
+// The list is one of preferences: the kernel is used with the next that holds the weight.
+TEST(PackedLayout, ThatCannotHoldTheWeightIsPassedOver) {
+    Kernel either("mine.either", "cpu", 1e-5, true);
+    either.either = true;
+    for (const bool packs : {true, false}) {
+        const Plugins plugins({layout_of(packs ? 7 : 8, packs, nullptr)}, {either});
+        const Plan plan = plan_of(*plugins.registry, false);
+        EXPECT_EQ(chosen(plan), "mine.either");
+        EXPECT_TRUE(weight_of(plan).layout.empty());
+    }
+    const Plugins plugins({layout_of(8, true, nullptr)}, {either});
+    EXPECT_EQ(weight_of(plan_of(*plugins.registry, false)).layout, "packed");
+}
+
+TEST(PackedLayout, IsAskedOnlyForRowsThatItHolds) {
+    tsr_layout wide = layout_of(8, true, nullptr);
+    wide.elements_multiple = 1000;
+    wide.group_bytes = [](const tsr_layout*, int64_t elements) {
+        EXPECT_EQ(elements % 1000, 0);
+        return uint64_t{16};
+    };
+    const Plugins plugins({wide});
+    EXPECT_EQ(chosen(plan_of(*plugins.registry, false)), "here.canonical");
 }
 
 TEST(PackedLayout, WithGroupsOfNoBytesIsRefused) {

@@ -41,21 +41,23 @@ inline bool packs_on_device(const tsr_layout& layout, std::string_view interop) 
            interop == layout.interop;
 }
 
-// Why `rows` rows of `elements` cannot be packed as `layout`, whose group_bytes gives `group_bytes` for them; empty if
-// they can.
-inline std::string packing_fault(const tsr_layout& layout, uint64_t rows, uint64_t elements, uint64_t group_bytes) {
+// Why `rows` rows of `elements` cannot be packed as `layout`; empty if they can. group_bytes(): calls the layout's
+// function for such rows, once; not called for rows of which the layout holds none.
+template <class GroupBytes>
+std::string packing_fault(const tsr_layout& layout, uint64_t rows, uint64_t elements, GroupBytes&& group_bytes) {
     const std::string what = std::to_string(rows) + " rows of " + std::to_string(elements) + " elements";
     if (rows % layout.group_rows || elements % layout.elements_multiple) {
         return what + ", expected multiples of " + std::to_string(layout.group_rows) + " rows and of " +
                std::to_string(layout.elements_multiple) + " elements";
     }
-    const uint64_t groups = rows / layout.group_rows;
-    if (group_bytes > 0 && (groups == 0 || group_bytes <= kMaxPackedBytes / groups)) return {};
-    return what + ", for which group_bytes gives " + std::to_string(group_bytes) + ", expected 1 to " +
+    const uint64_t groups = rows / layout.group_rows, bytes = group_bytes();
+    if (bytes > 0 && (groups == 0 || bytes <= kMaxPackedBytes / groups)) return {};
+    return what + ", for which group_bytes gives " + std::to_string(bytes) + ", expected 1 to " +
            std::to_string(kMaxPackedBytes / (groups ? groups : 1));
 }
 
-// What in the list of layouts that an answer gives for operand `index` breaks the rules. find(name, interop): the
+// What in the list of layouts that an answer gives for operand `index` breaks the rules. Layouts that cannot hold the
+// operand are a fault only if none of the list can: otherwise the host takes another. find(name, interop): the
 // tsr_layout that the host knows by the name, or nullptr; with an interop that is not empty only one that packs on
 // devices of it. interop: of the device that the answer is for, "" for the CPU. group_bytes(layout, elements): calls
 // the layout's function.
@@ -65,10 +67,13 @@ std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uin
     const char* const* list = plan.layouts[index];
     const tsr_tensor& tensor = operand(node, index);
     const std::string which = "layouts[" + std::to_string(index) + "]";
+    std::string unusable;  // why the first such name is
+    bool any = !list || !list[0];
     for (uint32_t i = 0; list && list[i]; ++i) {
         if (i == kMaxLayouts)
             return which + " has no end: expected at most " + std::to_string(kMaxLayouts) + " names and then NULL";
         const std::string name(list[i], ::strnlen(list[i], 100));
+        any = any || name.empty();
         if (name.empty()) continue;
         if (tensor.role != TSR_ROLE_WEIGHT && tensor.role != TSR_ROLE_CACHE) {
             return which + " asks for the layout " + name + " of " +
@@ -82,21 +87,25 @@ std::string layouts_fault(const tsr_kernel_plan& plan, const tsr_node& node, uin
                    type_name(tensor.type);
         }
         // Pages of a cache are written by kernels alone.
-        if (tensor.role != TSR_ROLE_WEIGHT) continue;
+        const bool is_weight = tensor.role == TSR_ROLE_WEIGHT;
         const tsr_layout* there = interop.empty() ? nullptr : find(list[i], interop);
-        if (!there && !layout->pack) {
-            return which + " names " + name + ", into which no loaded plugin can pack rows" +
-                   (interop.empty() ? std::string(" (pack is NULL)")
-                                    : ": pack is NULL, and so is enqueue_pack for the interop " + std::string(interop));
+        std::string why;
+        if (is_weight && !there && !layout->pack) {
+            why = ", into which no loaded plugin can pack rows" +
+                  (interop.empty() ? std::string(" (pack is NULL)")
+                                   : ": pack is NULL, and so is enqueue_pack for the interop " + std::string(interop));
+        } else if (is_weight) {
+            uint64_t rows = 1;
+            for (uint32_t d = 1; d < tensor.rank; ++d) rows *= static_cast<uint64_t>(tensor.dims[d]);
+            const tsr_layout& packs = there ? *there : *layout;
+            why = packing_fault(packs, rows, static_cast<uint64_t>(tensor.dims[0]),
+                                [&] { return group_bytes(packs, tensor.dims[0]); });
+            if (!why.empty()) why = ", which cannot hold " + why;
         }
-        uint64_t rows = 1;
-        for (uint32_t d = 1; d < tensor.rank; ++d) rows *= static_cast<uint64_t>(tensor.dims[d]);
-        const tsr_layout& packs = there ? *there : *layout;
-        const std::string fault =
-            packing_fault(packs, rows, static_cast<uint64_t>(tensor.dims[0]), group_bytes(packs, tensor.dims[0]));
-        if (!fault.empty()) return which + " names " + name + ", which cannot hold " + fault;
+        any = any || why.empty();
+        if (unusable.empty() && !why.empty()) unusable = which + " names " + name + why;
     }
-    return {};
+    return any ? std::string() : unusable;
 }
 
 // What in an answer breaks the rules of kernel.h, what was found and what expected; empty if nothing does. The node has
