@@ -64,6 +64,13 @@ void add_shape(Options& options, const std::string& text) {
     }
 }
 
+void add_model(Options& options, const std::string& file) {
+    const ModelShapes found = model_shapes(file);
+    for (const std::string& why : found.skipped) say(fmt::format("plugin-test: --model {}: not tested: {}", file, why));
+    if (found.shapes.empty()) throw UsageError(fmt::format("plugin-test: --model {}: has no shapes to test", file));
+    options.shapes.insert(options.shapes.end(), found.shapes.begin(), found.shapes.end());
+}
+
 Options parse(std::span<const std::string> words) {
     Options options;
     for (size_t i = 0; i < words.size(); ++i) {
@@ -85,7 +92,7 @@ Options parse(std::span<const std::string> words) {
         } else if (word == "--shape") {
             add_shape(options, value());
         } else if (word == "--model") {
-            for (const conformance::Shape& shape : model_shapes(value())) options.shapes.push_back(shape.text());
+            add_model(options, value());
         } else if (word == "--list") {
             options.list = true;
         } else if (word == "--rig") {

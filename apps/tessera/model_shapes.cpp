@@ -3,11 +3,14 @@
 #include "core/hardware/hardware.hpp"
 #include "core/model/model.hpp"
 #include "core/registry/registry.hpp"
+#include "sdk/conformance/shapes.hpp"
 
 #include <tessera/ops.h>
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <stdexcept>
 #include <string>
 #include <string_view>
 
@@ -54,22 +57,27 @@ std::vector<conformance::Shape> shapes_of(const Graph& graph, const Node& node) 
 
 }  // namespace
 
-std::vector<conformance::Shape> model_shapes(const std::filesystem::path& file) {
+ModelShapes model_shapes(const std::filesystem::path& file) {
     const gguf::GgufFile model = gguf::GgufFile::open(file);
     const Hardware hardware = Hardware::detect();
     const Registry registry = Registry::load({}, hardware);  // operators of models
     OpSet ops;
     for (const tsr_operator* op : registry.operators()) ops.add(op, registry.owner(*op).table->name);
     const BuiltModel built = build_model(model, ops, {});
-    std::vector<conformance::Shape> shapes;
+    ModelShapes found;
+    std::set<std::string> known;
     for (const Node& node : built.graph.nodes()) {
-        for (conformance::Shape& shape : shapes_of(built.graph, node)) {
-            const bool known = std::ranges::any_of(
-                shapes, [&](const conformance::Shape& other) { return other.text() == shape.text(); });
-            if (!known) shapes.push_back(std::move(shape));
+        for (const conformance::Shape& shape : shapes_of(built.graph, node)) {
+            const std::string text = shape.text();
+            if (!known.insert(text).second) continue;
+            try {
+                found.shapes.push_back(conformance::parse_shape(text).text());
+            } catch (const std::invalid_argument& error) {
+                found.skipped.emplace_back(error.what());
+            }
         }
     }
-    return shapes;
+    return found;
 }
 
 }  // namespace tessera::app

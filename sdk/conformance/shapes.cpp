@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <numeric>
 #include <stdexcept>
 
 namespace tessera::conformance {
@@ -63,9 +64,14 @@ void check_rows(const Shape& shape, size_t weight, int64_t elements, std::string
                      formats::format_name(shape.types[weight]) + " (" + std::to_string(block) + ")");
 }
 
+// Of one weight, or of all weights of a group, whose rows are of one length; kMaxElements + 1 if there are
+// more.
 int64_t elements_of(const Shape& shape) {
+    std::vector<int64_t> factors = shape.sizes;
+    if (shape.op == TSR_OP_MATMUL_GROUP)
+        factors = {shape.sizes[0], std::accumulate(shape.sizes.begin() + 1, shape.sizes.end(), int64_t{0})};
     int64_t product = 1;
-    for (const int64_t size : shape.sizes) product = size > kMaxElements / product ? kMaxElements + 1 : product * size;
+    for (const int64_t size : factors) product = size > kMaxElements / product ? kMaxElements + 1 : product * size;
     return product;
 }
 

@@ -38,7 +38,7 @@ TEST(ExpectedFailures, TurnFailuresAroundAndPassesToo) {
 TEST(Shape, IsReadAndWritten) {
     for (const char* text :
          {"matmul:q4_0:2048x512", "matmul_group:q4_K,q6_K:256x16x24", "moe_ffn:q4_K,q4_K,q6_K:512x256x8",
-          "gated_ffn:f16:40x24", "get_rows:q8_0:64x1000", "rms_norm:f32:7"})
+          "matmul_group:f16:4096x4096x1024x1024", "gated_ffn:f16:40x24", "get_rows:q8_0:64x1000", "rms_norm:f32:7"})
         EXPECT_EQ(parse_shape(text).text(), text);
     EXPECT_EQ(parse_shape("gated_ffn:f16,f16,f16:40x24").text(), "gated_ffn:f16:40x24");
 }
@@ -60,6 +60,8 @@ TEST(Shape, IsRefusedWithItsReason) {
     EXPECT_THAT(why("moe_ffn:q4_K:256x128x4"), HasSubstr("rows of 128 elements are not whole blocks of q4_K (256)"));
     EXPECT_THAT(why("moe_ffn:q4_K,q4_K:256x256x4"), HasSubstr("expected 1 or 3 types, found 2"));
     EXPECT_THAT(why("matmul:f32:2147483648x2147483648"), HasSubstr("more than 2^31 elements"));
+    EXPECT_THAT(why("matmul_group:f32:65536x16384x16385"), HasSubstr("more than 2^31 elements"));
+    EXPECT_THAT(why("matmul_group:f32:2147483648x2147483648x2147483648"), HasSubstr("more than 2^31 elements"));
     EXPECT_THAT(why("add:q8_0:64"), HasSubstr("activations of f32 only"));
 }
 
@@ -73,6 +75,13 @@ TEST(Shape, MakesCasesOfItsOpOnly) {
     });
     EXPECT_THAT(names, testing::ElementsAre("moe_ffn:f32:8x4x1 rows=1", "moe_ffn:f32:8x4x1 rows=6",
                                             "moe_ffn:f32:8x4x1 rows=33"));
+}
+
+TEST(Shape, OfAGroupIsAsLargeAsItsWeightsTogether) {
+    const std::vector<Shape> shapes = {parse_shape("matmul_group:q4_0:1024x1024x256x256")};
+    std::vector<std::string> names;
+    for_each_shape_case("matmul_group", shapes, [&](Case& c) { names.push_back(c.name); });
+    EXPECT_EQ(names.size(), 3u) << "the case of many rows is for all but the largest";
 }
 
 TEST(Junit, SaysWhatCameOfEachCase) {
