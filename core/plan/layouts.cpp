@@ -189,8 +189,11 @@ class Chooser {
             return true;
         });
         if (!possible.empty()) return possible;
-        fail(TSR_UNSUPPORTED, "{}: {}: {}", lowered_.graph.nodes()[use.node].name, dropped_[use.node].back().name,
-             dropped_[use.node].back().reason);
+        const std::vector<Dropped>& dropped = dropped_[use.node];  // all of them: there was at least one candidate
+        std::string why;
+        for (const Dropped& one : dropped) why += fmt::format("\n  {}: {}", one.name, one.reason);
+        fail(TSR_UNSUPPORTED, "{}: no kernel takes {} as it can be kept on {}:{}",
+             lowered_.graph.nodes()[use.node].name, what.name, devices_[lowered_.node_device[use.node]]->id, why);
     }
 
     void settle(StorageId storage, const std::vector<Use>& uses) {

@@ -19,7 +19,8 @@ struct ChosenNode {
 };
 
 // One for each node of the lowered graph. Without `pack`, weights stay as their source has them where every reader can
-// read that. Throws Error(TSR_UNSUPPORTED) naming storage and kernels if no layout serves a cache.
+// read that. Throws Error(TSR_UNSUPPORTED) naming storage and kernels if no layout serves a cache, or if no kernel of a
+// node takes an operand as it can be kept.
 std::deque<ChosenNode> choose_kernels(const LoweredGraph& lowered, const Registry& registry,
                                       std::span<const tsr_device_info* const> devices, bool pack);
 

@@ -12,6 +12,8 @@
 #include "core/plan/streaming.hpp"
 
 #include <algorithm>
+#include <exception>
+#include <limits>
 #include <optional>
 #include <set>
 #include <utility>
@@ -69,6 +71,7 @@ class Best {
         if (!best_ || candidate.better_than(*best_)) best_ = std::move(candidate);
     }
     bool fits() const { return best_ && best_->fits(); }
+    bool empty() const { return !best_; }
     Candidate take() { return std::move(*best_); }
 
   private:
@@ -95,7 +98,7 @@ class Search {
     }
 
     Candidate run() {
-        if (devices_.size() == 1) return planned(place(model_, devices_, options_.placement, room_of({})));
+        if (devices_.size() == 1) return the_only(place(model_, devices_, options_.placement, room_of({})));
         Candidate found = search();
         return options_.placement.first_fit ? std::move(found) : with_embedding(std::move(found));
     }
@@ -119,9 +122,9 @@ class Search {
         const PlacementOptions& asked = options_.placement;
         if (asked.gpu_layers >= 0) {
             Room room = room_of({});
-            Candidate first = planned(place_as_asked(model_, devices_, asked, room));
+            Candidate first = the_only(place_as_asked(model_, devices_, asked, room));
             room.layer_cache = cache_of(first.plan);  // the split counts it
-            return planned(place_as_asked(model_, devices_, asked, room));
+            return the_only(place_as_asked(model_, devices_, asked, room));
         }
         sort_by_speed();
         Best best;
@@ -130,11 +133,11 @@ class Search {
             const std::vector<DeviceIndex> order(by_speed_.begin(), by_speed_.begin() + static_cast<ptrdiff_t>(*at));
             const bool whole = fill(order, Room::Shape::kSpread, best);
             if (cannot_fit_) {
-                if (asked.first_fit || *at == by_speed_.size()) return best.take();
+                if (asked.first_fit || *at == by_speed_.size()) return best_of(best);
                 best = {};
                 tried_.clear();
                 fill(by_speed_, Room::Shape::kSpread, best);
-                return best.take();
+                return best_of(best);
             }
             if (best.fits() && (asked.first_fit || !asked.tensor_split.empty())) return best.take();
             if (*at == 0) continue;
@@ -146,7 +149,20 @@ class Search {
             without_the_fastest(best);
             without_a_kind(best);
         }
+        return best_of(best);
+    }
+
+    // Where kernels can compute none of what was tried, the CPU alone may do.
+    Candidate best_of(Best& best) {
+        if (best.empty() && options_.placement.tensor_split.empty()) fill({}, Room::Shape::kSpread, best);
+        if (best.empty()) std::rethrow_exception(why_not_);
         return best.take();
+    }
+
+    Candidate the_only(Placement placement) {
+        std::optional<Candidate> found = planned(std::move(placement));
+        if (!found) std::rethrow_exception(why_not_);
+        return std::move(*found);
     }
 
     void without_a_kind(Best& best) {
@@ -201,10 +217,14 @@ class Search {
             if (seconds_[device] > 0) continue;
             Room room = room_of({device});
             room.bytes[device] = UINT64_MAX;
-            const Candidate alone = planned(place(model_, devices_, options_.placement, room));
-            layer_seconds_.observe(alone.plan);
-            seconds_[device] = alone.use.seconds();
-            cannot_fit_ = cannot_fit_ || exceeds_all_memory(alone.plan);
+            const std::optional<Candidate> alone = planned(place(model_, devices_, options_.placement, room));
+            if (!alone) {
+                seconds_[device] = std::numeric_limits<double>::infinity();
+                continue;
+            }
+            layer_seconds_.observe(alone->plan);
+            seconds_[device] = alone->use.seconds();
+            cannot_fit_ = cannot_fit_ || exceeds_all_memory(alone->plan);
             if (cannot_fit_) return;
         }
         std::ranges::stable_sort(by_speed_, {}, [&](DeviceIndex device) { return seconds_[device]; });
@@ -255,7 +275,7 @@ class Search {
     bool fill(const std::vector<DeviceIndex>& order, Room::Shape shape, Best& all) {
         std::vector<uint64_t> kept(devices_.size());
         std::optional<Candidate> found = filled(order, shape, kept);
-        if (!found) return !order.empty();
+        if (!found) return !infeasible_ && !order.empty();
         const bool whole = !order.empty() && found->fits() && found->placement.layers_on_devices(model_);
         if (!whole && found->fits() && !options_.placement.first_fit && !order.empty()) {
             kept = streaming_wish(found->plan, registry_);
@@ -270,7 +290,7 @@ class Search {
 
     // With `kept` bytes of each device left. The bytes of activations, workspaces and layouts are known only from the
     // plan, so the room for weights and the plan are computed in alternation until they agree. Nothing if all that
-    // comes of it was planned before.
+    // comes of it was planned before, or if kernels cannot compute it: infeasible_ tells.
     std::optional<Candidate> filled(const std::vector<DeviceIndex>& order, Room::Shape shape,
                                     const std::vector<uint64_t>& kept) {
         constexpr int kRounds = 5;
@@ -278,11 +298,17 @@ class Search {
         room.shape = shape;
         for (const DeviceIndex device : order) room.bytes[device] -= std::min(room.bytes[device], kept[device]);
         std::optional<Candidate> best;
+        infeasible_ = false;
         for (int round = 0; round < kRounds; ++round) {
             if (shape == Room::Shape::kBalanced) room.layer_seconds = layer_seconds_.all();
             Placement placement = place(model_, devices_, options_.placement, room);
             if (!tried_.insert(placement.storage_device).second) break;
-            Candidate candidate = planned(std::move(placement));
+            std::optional<Candidate> made = planned(std::move(placement));
+            if (!made) {
+                infeasible_ = true;
+                break;
+            }
+            Candidate candidate = std::move(*made);
             layer_seconds_.observe(candidate.plan);
             layer_cache_ = room.layer_cache = cache_of(candidate.plan);
             bool changed = shape == Room::Shape::kBalanced;
@@ -309,7 +335,7 @@ class Search {
     // Rows of the embedding are looked up on the CPU, which costs no memory of a card. But where cards compute all
     // else, that copies twice to the first one, and a step that the host takes part in holds up the next: there the
     // embedding goes to the card of the first layer, if it has room.
-    Candidate with_embedding(Candidate found) const {
+    Candidate with_embedding(Candidate found) {
         const StorageId embedding = find_embedding(model_);
         const DeviceIndex first = found.placement.device_of_layer(0);
         if (embedding == 0 || first == 0 || found.device_excess > 0 || found.placement.storage_device[embedding] != 0 ||
@@ -320,11 +346,11 @@ class Search {
         }
         Placement placement = found.placement;
         placement.storage_device[embedding] = first;
-        Candidate moved = planned(std::move(placement));
+        std::optional<Candidate> moved = planned(std::move(placement));
         const auto on_host = [](const PlannedNode& node) { return node.device == 0; };
-        const bool gains =
-            moved.device_excess == 0 && moved.excess <= found.excess && std::ranges::none_of(moved.plan.nodes, on_host);
-        return gains ? std::move(moved) : std::move(found);
+        const bool gains = moved && moved->device_excess == 0 && moved->excess <= found.excess &&
+                           std::ranges::none_of(moved->plan.nodes, on_host);
+        return gains ? std::move(*moved) : std::move(found);
     }
 
     // What the placement thinks that it puts on the device.
@@ -350,10 +376,18 @@ class Search {
         return bytes;
     }
 
-    Candidate planned(Placement placement) const {
+    // Nothing, and the reason in why_not_, if no kernels compute all nodes where they lie with operands in layouts that
+    // all accept: elsewhere others may.
+    std::optional<Candidate> planned(Placement placement) {
         LoweredGraph lowered = lower_graph(model_, placement, registry_, devices_, options_);
-        std::deque<ChosenNode> chosen =
-            choose_kernels(lowered, registry_, devices_, options_.pack_weights != PackWeights::kNever);
+        std::deque<ChosenNode> chosen;
+        try {
+            chosen = choose_kernels(lowered, registry_, devices_, options_.pack_weights != PackWeights::kNever);
+        } catch (const Error& error) {
+            if (error.code() != TSR_UNSUPPORTED) throw;
+            if (!why_not_) why_not_ = std::current_exception();
+            return std::nullopt;
+        }
         Plan plan = assemble(std::move(lowered), std::move(chosen), registry_, devices_, options_);
         plan.prompt_rows_from = rows_of_a_prompt(plan);
         Candidate candidate{std::move(placement), std::move(plan)};
@@ -376,6 +410,8 @@ class Search {
     std::vector<uint64_t> layer_cache_;      // of the last plan
     std::set<std::vector<uint32_t>> tried_;  // Placement::storage_device of what was planned
     bool cannot_fit_ = false;                // the weights take more than all devices have together
+    bool infeasible_ = false;                // what was to be filled last; then why_not_ is set
+    std::exception_ptr why_not_;             // of the first placement that kernels cannot compute
 };
 
 }  // namespace

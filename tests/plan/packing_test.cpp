@@ -100,7 +100,7 @@ const Kernel kKernels[] = {{"there.packed", "test", 1e-4, true},
                            {"there.canonical", "test", 1e-3, false},
                            {"here.packed", "cpu", 1e-4, true},
                            {"here.canonical", "cpu", 1e-3, false}};
-const tsr_kernel* const kKernelList[] = {&kKernels[0], &kKernels[1], &kKernels[2], &kKernels[3]};
+const tsr_kernel* const kKernelList[] = {&kKernels[1], &kKernels[0], &kKernels[2], &kKernels[3]};
 
 tsr_plugin table_of(const char* name) {
     tsr_plugin table{};
@@ -116,14 +116,15 @@ tsr_plugin table_of(const char* name) {
 class Plugins {
   public:
     explicit Plugins(std::vector<tsr_layout> layouts, std::vector<Kernel> authors = {},
-                     const std::vector<std::string>& prefer = {})
+                     const std::vector<std::string>& prefer = {}, bool canonical_there = true)
         : layouts_(std::move(layouts)), authors_(std::move(authors)) {
         tables_.reserve(layouts_.size() + 2);
         tables_.push_back(table_of("kernels"));
         tables_[0].providers = kProviders;
         tables_[0].provider_count = 1;
-        tables_[0].kernels = kKernelList;
-        tables_[0].kernel_count = std::size(kKernelList);
+        const size_t first = canonical_there ? 0 : 1;
+        tables_[0].kernels = kKernelList + first;
+        tables_[0].kernel_count = static_cast<uint32_t>(std::size(kKernelList) - first);
         static constexpr const char* kNames[] = {"one", "two"};
         for (const tsr_layout& layout : layouts_) pointers_.push_back(&layout);
         for (size_t i = 0; i < layouts_.size(); ++i) {
@@ -284,6 +285,34 @@ TEST(PackedLayout, ThatCannotHoldTheWeightIsPassedOver) {
     }
     const Plugins plugins({layout_of(8, true, nullptr)}, {either});
     EXPECT_EQ(weight_of(plan_of(*plugins.registry, false)).layout, "packed");
+}
+
+// A view of the weight fits the layout, the weight does not: where the card has no other kernel, the node is computed
+// elsewhere unless a rule of the user forbids that.
+TEST(PackedLayout, ThatCannotHoldTheWholeWeightLeavesOtherDevices) {
+    const Plugins plugins({layout_of(8, true, nullptr)}, {}, {}, false);
+    static const OpSet ops;
+    Graph graph(ops);
+    const Value x = graph.input("x", {TSR_TYPE_F32, {kElements, 4}, TSR_RANGE_ROWS});
+    graph.set_layer(0);
+    const Value weight = graph.weight("w", {TSR_TYPE_F16, {kElements, kRows + 1}});
+    tsr_tensor most = graph.tensor(weight);
+    most.dims[1] = kRows;
+    graph.set_output("logits", graph.add_one(TSR_OP_MATMUL, "product", {x, graph.view(weight, most)}));
+    ScheduleOptions options;
+    options.max_rows = 4;
+    const Plan plan = make_plan(graph, *plugins.registry, machine(), options);
+    EXPECT_EQ(chosen(plan), "here.canonical");
+    options.placement.rules = {{"w", "TEST0"}};
+    try {
+        make_plan(graph, *plugins.registry, machine(), options);
+        FAIL() << "it was planned";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
+        EXPECT_THAT(error.what(), AllOf(HasSubstr("product: no kernel takes w as it can be kept on TEST0"),
+                                        HasSubstr("kernels/there.packed: it reads operand 1 as 'packed', which cannot "
+                                                  "hold all of w")));
+    }
 }
 
 TEST(PackedLayout, IsAskedOnlyForRowsThatItHolds) {
