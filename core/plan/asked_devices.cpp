@@ -24,7 +24,8 @@ std::string ids_of(std::span<const tsr_device_info* const> devices) {
 
 PlacementOptions of_usable(PlacementOptions asked, const Hardware& hardware,
                            const std::vector<UnusableDevice>& unusable) {
-    for (const TensorRule& rule : asked.rules) {
+    for (TensorRule& rule : asked.rules) {
+        if (const tsr_device_info* device = hardware.find(rule.device)) rule.device = device->id;
         if (const UnusableDevice* device = find(unusable, rule.device))
             fail(TSR_NOT_FOUND, "the rule '{}={}' names a device that cannot be used: {} ({}): {}", rule.pattern,
                  rule.device, device->id, device->name, device->why);

@@ -149,6 +149,20 @@ TEST_F(PlanTest, RulesPlaceTensors) {
     EXPECT_GT(planned.plan.step.actions.size(), 6u) << "layers go back and forth";
 }
 
+TEST_F(PlanTest, RulesNameDevicesInLettersOfAnyCase) {
+    const auto placed = [&](const char* device) {
+        EngineOptions options;
+        options.placement.rules = {{"exps", device}};
+        const PlannedModel planned = plan("v3-groups.gguf", options, {simulated_gpu("SIM0", 860, 1ull << 30)});
+        std::vector<uint32_t> devices;
+        for (const Instance& instance : planned.plan.instances) devices.push_back(instance.device);
+        return devices;
+    };
+    EXPECT_EQ(placed("cpu"), placed("CPU"));
+    EXPECT_EQ(placed("sim0"), placed("SIM0"));
+    EXPECT_NE(placed("cpu"), placed("sim0"));
+}
+
 TEST_F(PlanTest, BadRulesAreRefused) {
     EngineOptions options;
     options.placement.rules = {{"exps", "CUDA7"}};
