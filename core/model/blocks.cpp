@@ -93,7 +93,6 @@ ExpertParameters read_experts(ModelFile& model, int64_t layers, bool normalize, 
         model.note("exp_probs_b.bias is not in the file: experts are selected by their weights alone");
     moe.normalize = model.or_said("expert_weights_norm", model.find_bool("expert_weights_norm"), normalize);
     moe.scale = model.or_said("expert_weights_scale", model.find_number("expert_weights_scale"), 1.0);
-    if (moe.scale == 0.0) moe.scale = 1.0;  // converters write 0 where the model has no scale
     return moe;
 }
 

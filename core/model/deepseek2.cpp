@@ -220,7 +220,7 @@ const UnusedTensors kUnusedTensors[] = {
 };
 
 constexpr KeyRule kUnusedKeys[] = {
-    {"attention.indexer.*", "*", "the indexer is not computed"},
+    {"attention.indexer.*", "*", "the indexer is not computed", true},
 };
 
 }  // namespace

@@ -22,8 +22,7 @@ GroupedQueryParameters read_grouped_query(ModelFile& model, const CommonParamete
         fail(TSR_UNSUPPORTED, "{}: keys of {}, values of {} and {} rotary elements a head; they must be equal and even",
              model.source(), p.head_dim, value, rotary);
     }
-    p.scale = model.find_number("attention.scale").value_or(0);
-    if (p.scale == 0) p.scale = 1.0 / std::sqrt(static_cast<double>(p.head_dim));
+    p.scale = model.find_number("attention.scale").value_or(1.0 / std::sqrt(static_cast<double>(p.head_dim)));
     p.rope = read_rope(model, mode, common.context);
     return p;
 }

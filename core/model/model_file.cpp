@@ -7,12 +7,55 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
+#include <type_traits>
 
 namespace tessera {
+namespace {
+
+// Numbers by which files say that a key has no value, as if it were missing.
+struct NotGiven {
+    std::string_view name;
+    bool zero, negative;
+};
+constexpr NotGiven kNotGiven[] = {
+    {"attention.scale", true, false},
+    {"attention.sliding_window", true, true},
+    {"expert_gating_func", true, false},
+    {"expert_weights_scale", true, false},
+    {"rope.scale_linear", true, false},
+    {"rope.scaling.attn_factor", true, false},
+    {"rope.scaling.factor", true, false},
+    {"rope.scaling.original_context_length", true, true},
+    {"rope.scaling.yarn_attn_factor", true, false},
+    {"rope.scaling.yarn_beta_fast", false, true},
+    {"rope.scaling.yarn_beta_slow", false, true},
+    {"rope.scaling.yarn_ext_factor", false, true},
+};
+
+bool is_number_not_given(const NotGiven& rule, const gguf::Value& value) {
+    return std::visit(
+        [&](const auto& number) {
+            using T = std::decay_t<decltype(number)>;
+            if constexpr (std::is_arithmetic_v<T> && !std::is_same_v<T, bool>)
+                return (rule.zero && number == T{0}) || (rule.negative && number < T{0});
+            else
+                return false;
+        },
+        value);
+}
+
+}  // namespace
 
 ModelFile::ModelFile(const gguf::GgufFile& file)
     : file_(file), architecture_(file.metadata().get_string("general.architecture")) {}
+
+bool ModelFile::is_given(std::string_view name) const {
+    const gguf::Value* value = metadata().find(key(name));
+    const auto* rule = std::ranges::find(kNotGiven, name, &NotGiven::name);
+    return value && (rule == std::end(kNotGiven) || !is_number_not_given(*rule, *value));
+}
 
 std::string ModelFile::read_key(std::string_view name) {
     std::string full = key(name);
@@ -22,8 +65,8 @@ std::string ModelFile::read_key(std::string_view name) {
 
 std::optional<int64_t> ModelFile::find_count(std::string_view name, int64_t minimum) {
     const std::string full = read_key(name);
+    if (!is_given(name)) return std::nullopt;
     const gguf::Value* found = metadata().find(full);
-    if (!found) return std::nullopt;
     uint64_t value = 0;
     if (const auto* array = std::get_if<gguf::Array>(found); array && gguf::array_size(*array) > 0) {
         constexpr size_t kMaxLayers = 1 << 16;
@@ -39,7 +82,8 @@ std::optional<int64_t> ModelFile::find_count(std::string_view name, int64_t mini
         value = metadata().get_u64(full);
     }
     if (value < static_cast<uint64_t>(minimum) || value > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
-        fail(TSR_CORRUPT_DATA, "{}: {} is {}; expected at least {}", source(), full, value, minimum);
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}; expected {} to {}", source(), full, value, minimum,
+             std::numeric_limits<int32_t>::max());
     return static_cast<int64_t>(value);
 }
 
@@ -50,6 +94,7 @@ int64_t ModelFile::get_count(std::string_view name, int64_t minimum) {
 
 std::optional<double> ModelFile::find_number(std::string_view name) {
     const std::string full = read_key(name);
+    if (!is_given(name)) return std::nullopt;
     const auto value = metadata().find_f32(full);
     if (value && !std::isfinite(*value))
         fail(TSR_CORRUPT_DATA, "{}: {} is {}; a finite number is needed", source(), full, *value);

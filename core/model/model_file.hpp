@@ -33,6 +33,9 @@ class ModelFile {
 
     // Reads nothing.
     bool has_key(std::string_view name) const { return metadata().contains(key(name)); }
+    // Whether the key is there with a value that means one: some have numbers that stand for none (a scale of 0), which
+    // the functions below take as missing.
+    bool is_given(std::string_view name) const;
     bool was_read(std::string_view full_key) const { return read_.contains(std::string(full_key)); }
 
     // Throw Error naming the key: TSR_NOT_FOUND if get finds none, TSR_CORRUPT_DATA for another type or a value out of

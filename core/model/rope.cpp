@@ -10,7 +10,7 @@
 namespace tessera {
 namespace {
 
-// By how much positions are divided; the key had another name once. Others' loaders read 0 as "not scaled".
+// By how much positions are divided; the key had another name once.
 std::optional<double> scaling_factor(ModelFile& model) {
     const auto factor = model.find_number("rope.scaling.factor"), old = model.find_number("rope.scale_linear");
     for (const auto& one : {factor, old}) {
@@ -23,13 +23,11 @@ std::optional<double> scaling_factor(ModelFile& model) {
         fail(TSR_CORRUPT_DATA, "{}: {} is {}, and {}, its name of before, is {}", model.source(),
              model.key("rope.scaling.factor"), *factor, model.key("rope.scale_linear"), *old);
     }
-    const std::optional<double> given = factor ? factor : old;
-    return given && *given == 0 ? 1.0 : given;
+    return factor ? factor : old;
 }
 
 void read_yarn(ModelFile& model, RopeParameters& rope, int64_t context) {
     rope.ext_factor = model.find_number("rope.scaling.yarn_ext_factor").value_or(1.0);
-    if (rope.ext_factor < 0) rope.ext_factor = 1.0;  // "not given" in others' files
     rope.beta_fast = model.find_positive("rope.scaling.yarn_beta_fast").value_or(rope.beta_fast);
     rope.beta_slow = model.find_positive("rope.scaling.yarn_beta_slow").value_or(rope.beta_slow);
     rope.original_context = model.or_said("rope.scaling.original_context_length",

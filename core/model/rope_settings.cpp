@@ -47,7 +47,7 @@ std::vector<gguf::Override> rope_overrides(const RopeSettings& settings, const g
     if (const auto& x = settings.ext_factor) of_yarn("--yarn-ext-factor", *x == 0, "scaling.yarn_ext_factor", *x);
     if (const auto& x = settings.attn_factor) {
         const float given = metadata.find_f32(prefix + "scaling.attn_factor").value_or(1);
-        of_yarn("--yarn-attn-factor", *x == 1, "scaling.attn_factor", *x * given);
+        of_yarn("--yarn-attn-factor", *x == 1, "scaling.attn_factor", given == 0 ? *x : *x * given);  // 0: not given
     }
     if (const auto& x = settings.beta_fast) of_yarn("--yarn-beta-fast", false, "scaling.yarn_beta_fast", *x);
     if (const auto& x = settings.beta_slow) of_yarn("--yarn-beta-slow", false, "scaling.yarn_beta_slow", *x);

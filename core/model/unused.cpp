@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
 #include <type_traits>
 
 namespace tessera {
@@ -18,13 +19,14 @@ constexpr size_t kNamesShown = 4;
 constexpr KeyRule kCommonKeys[] = {
     {"tensor_data_layout", "*", "the converter's note about its source"},
     {"rope.scaling.finetuned", "*", "tells how the model was trained"},
-    {"rope.scaling.original_context_length", "*", "YaRN's, where the scaling is another"},
-    {"pooling_type", "*", "of embeddings as results"},
-    {"use_parallel_residual", "false", "residuals follow each other"},
-    {"hidden_activation", "silu", "the activation that is computed"},
-    {"logit_scale", "0 1", "not scaled"},
-    {"residual_scale", "0 1", "not scaled"},
-    {"embedding_scale", "0 1", "not scaled"},
+    {"rope.scaling.original_context_length", "*", "YaRN's, and the scaling is another", true},
+    {"pooling_type", "*", "embeddings are not results of this model", true},
+    {"use_parallel_residual", "false", "residuals one after the other"},
+    {"hidden_activation", "silu", "silu"},
+    {"hidden_act", "silu", "silu"},
+    {"logit_scale", "1 0", "not scaled"},
+    {"residual_scale", "1 0", "not scaled"},
+    {"embedding_scale", "1 0", "not scaled"},
     {"attn_logit_softcapping", "0", "not capped"},
     {"router_logit_softcapping", "0", "not capped"},
     {"final_logit_softcapping", "0", "not capped"},
@@ -35,32 +37,32 @@ constexpr KeyRule kCommonKeys[] = {
     {"n_deepstack_layers", "0", "none"},
     {"nextn_predict_layers", "0", "none"},
     {"leading_dense_block_count", "0", "none"},
-    {"interleave_moe_layer_step", "0 1", "every layer has experts"},
-    {"moe_every_n_layers", "0 1", "every layer has experts"},
+    {"interleave_moe_layer_step", "1 0", "experts in every layer"},
+    {"moe_every_n_layers", "1 0", "experts in every layer"},
     {"expert_shared_count", "0", "none"},
     {"expert_shared_feed_forward_length", "0", "none"},
-    {"expert_group_count", "0 1", "one group is no choice of groups"},
-    {"expert_group_used_count", "0 1", "one group is no choice of groups"},
-    {"expert_group_scale", "0 1", "not scaled"},
-    {"attention.causal", "true", "causal it is"},
+    {"expert_group_count", "1 0", "one group"},
+    {"expert_group_used_count", "1 0", "one group"},
+    {"expert_group_scale", "1 0", "not scaled"},
+    {"attention.causal", "true", "causal attention"},
     {"attention.layer_norm_epsilon", "*", "of norms that subtract the mean; those computed have their own key"},
-    {"attention.sliding_window", "0 context", "all of the context is seen"},
+    {"attention.sliding_window", "context", "attention to all of the context"},
     {"attention.clamp_kqv", "0", "not clamped"},
     {"attention.max_alibi_bias", "0", "no bias"},
-    {"attention.scale", "0", "the usual one"},
-    {"attention.output_scale", "0 1", "not scaled"},
-    {"attention.value_scale", "0 1", "not scaled"},
+    {"attention.scale", "0", "1 / sqrt of a head's length"},
+    {"attention.output_scale", "1 0", "not scaled"},
+    {"attention.value_scale", "1 0", "not scaled"},
     {"attention.temperature_scale", "0", "no temperature"},
     {"attention.temperature_length", "*", "of attention.temperature_scale"},
     {"attention.shared_kv_layers", "0", "none"},
     {"attention.relative_buckets_count", "0", "none"},
-    {"attention.q_lora_rank", "0", "queries are not compressed"},
-    {"rope.scaling.attn_factor", "0 1", "not scaled"},
-    {"rope.scaling.yarn_attn_factor", "0 1", "not scaled"},
+    {"attention.q_lora_rank", "0", "queries that are not compressed"},
+    {"rope.scaling.attn_factor", "1 0", "not scaled"},
+    {"rope.scaling.yarn_attn_factor", "1 0", "not scaled"},
     {"rope.scaling.yarn_log_multiplier", "0", "not scaled"},
     {"rope.scaling.yarn_ext_factor", "0", "no YaRN"},
-    {"rope.scaling.yarn_beta_fast", "*", "YaRN's, where the scaling is another"},
-    {"rope.scaling.yarn_beta_slow", "*", "YaRN's, where the scaling is another"},
+    {"rope.scaling.yarn_beta_fast", "*", "YaRN's, and the scaling is another", true},
+    {"rope.scaling.yarn_beta_slow", "*", "YaRN's, and the scaling is another", true},
     {"rope.dimension_sections", "0", "none"},
 };
 
@@ -164,7 +166,8 @@ std::string names_text(const std::vector<std::string>& names) {
 }
 
 struct Keys {
-    std::vector<std::string> refused, unknown;  // "key = value"
+    std::vector<std::string> refused, unknown;                          // "key = value"
+    std::map<std::string_view, std::vector<std::string>> not_computed;  // keys, by the reason
 };
 
 Keys unread_keys(const ModelFile& model, const KnownUnused& known) {
@@ -175,13 +178,16 @@ Keys unread_keys(const ModelFile& model, const KnownUnused& known) {
         if (!key.starts_with(prefix) || model.was_read(key)) continue;
         const std::string_view name = std::string_view(key).substr(prefix.size());
         const KeyRule* rule = find_rule(known.keys, experts, name);
-        if (rule && is_neutral(model, *rule, value)) continue;
+        if (!model.is_given(name)) continue;
+        if (rule && is_neutral(model, *rule, value)) {
+            if (rule->is_said) keys.not_computed[rule->reason].push_back(key);
+            continue;
+        }
         const bool telling = rule || std::ranges::any_of(kTellingParts, [&](std::string_view part) {
                                  return name.find(part) != std::string_view::npos;
                              });
         std::string line = fmt::format("{} = {}", key, gguf::to_text(value, 4));
-        if (rule && rule->neutral.find_first_not_of("context ") != std::string_view::npos)
-            line += fmt::format(" (computed is {})", rule->neutral.substr(0, rule->neutral.find(' ')));
+        if (rule) line += fmt::format(" (computed: {})", rule->reason);
         (telling ? keys.refused : keys.unknown).push_back(std::move(line));
     }
     return keys;
@@ -222,6 +228,8 @@ std::vector<std::string> check_unused(const ModelFile& model, const KnownUnused&
     for (const auto& [reason, names] : tensors.known)
         notes.push_back(
             fmt::format("{} not used ({}): {}", counted(names.size(), "tensor"), names_text(names), reason));
+    for (const auto& [reason, names] : keys.not_computed)
+        notes.push_back(fmt::format("{} not used ({}): {}", counted(names.size(), "key"), names_text(names), reason));
     if (!keys.unknown.empty())
         notes.push_back(fmt::format("keys that are not known and not used: {}", names_text(keys.unknown)));
     if (allow) {

@@ -15,7 +15,8 @@ struct KeyRule {
     std::string_view name;     // without the prefix; a final '*' stands for any rest
     std::string_view neutral;  // values separated by blanks ("0 1", "false"), all elements of an array; "context": at
                                // least the key context_length; "*": any value; empty: none
-    std::string_view reason;   // why those change nothing
+    std::string_view reason;   // what is computed, or why those change nothing
+    bool is_said = false;      // its value is of something that is not computed: a note says so
 };
 
 // An architecture's own lists. The keys are looked up before those that are common to all.

@@ -425,6 +425,43 @@ TEST_F(Claims, LatentAttentionMayBeDense) {
     EXPECT_EQ(outcome(model).error, "");
 }
 
+TEST_F(Claims, NumbersThatStandForNoneAreAsMissing) {
+    const std::pair<std::string, gguf::Value> none[] = {
+        {"rope.scaling.yarn_ext_factor", -1.0f},
+        {"rope.scaling.original_context_length", uint32_t{0}},
+        {"rope.scaling.original_context_length", int32_t{-1}},
+        {"rope.scaling.attn_factor", 0.0f},
+        {"rope.scaling.yarn_beta_fast", -1.0f},
+        {"attention.sliding_window", int32_t{-1}},
+        {"attention.sliding_window", uint32_t{0}},
+        {"attention.scale", 0.0f},
+        {"hidden_act", std::string("silu")},
+        {"hidden_activation", std::string("silu")},
+    };
+    EditedModel plain(golden("llama-plain")), yarn = plain;
+    yarn.set("llama.rope.scaling.type", std::string("yarn"));
+    yarn.set("llama.rope.scaling.factor", 4.0f);
+    for (const EditedModel& model : {plain, yarn}) {
+        const std::vector<float> expected = logits(model);
+        for (const auto& [key, value] : none) {
+            SCOPED_TRACE(key);
+            EditedModel with = model;
+            with.set("llama." + key, value);
+            EXPECT_EQ(outcome(with).error, "");
+            EXPECT_EQ(logits(with), expected);
+        }
+    }
+}
+
+TEST_F(Claims, ARefusedKeySaysWhatIsComputed) {
+    EditedModel model(golden("llama-plain"));
+    model.set("llama.rope.scaling.attn_factor", 0.5f);
+    EXPECT_THAT(outcome(model).error, HasSubstr("llama.rope.scaling.attn_factor = 0.5 (computed: not scaled)"));
+    model.set("llama.rope.scaling.attn_factor", 1.0f);
+    model.set("llama.embedding_length", uint32_t{0xFFFFFFFF});
+    EXPECT_THAT(outcome(model).error, HasSubstr("expected 1 to 2147483647"));
+}
+
 TEST_F(Claims, AnAdapterIsNoModel) {
     EditedModel model(golden("llama-plain"));
     model.set("general.type", std::string("model"));
@@ -505,6 +542,7 @@ TEST_F(Claims, AnIndexerIsKnownAndSaid) {
         model.add("blk." + std::to_string(layer) + ".indexer.k_norm.weight", {16}, random_values(16, 1));
     model.set("deepseek2.attention.indexer.top_k", uint32_t{2048});
     EXPECT_TRUE(outcome(model).names("indexer"));
+    EXPECT_TRUE(outcome(model).names("deepseek2.attention.indexer.top_k"));
     EXPECT_EQ(logits(model), expected);
 }
 

@@ -128,6 +128,9 @@ TEST(RopeSettings, AttentionIsMultipliedAndOldKeysFollow) {
     const auto yarn =
         overrides({.attn_factor = 2.0f}, {{"scaling.type", std::string("yarn")}, {"scaling.attn_factor", 1.5f}});
     EXPECT_EQ(std::get<float>(yarn.at("llama.rope.scaling.attn_factor")), 3.0f);
+    const auto zero =
+        overrides({.attn_factor = 2.0f}, {{"scaling.type", std::string("yarn")}, {"scaling.attn_factor", 0.0f}});
+    EXPECT_EQ(std::get<float>(zero.at("llama.rope.scaling.attn_factor")), 2.0f);
     const auto old = overrides({.factor = 2.0f}, {{"scale_linear", 8.0f}});
     EXPECT_EQ(std::get<float>(old.at("llama.rope.scale_linear")), 2.0f);
     EXPECT_TRUE(overrides({}, {{"scaling.type", std::string("yarn")}}).empty());
