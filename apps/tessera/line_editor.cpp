@@ -14,8 +14,10 @@
 #include <array>
 #include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <clocale>
 #include <csignal>
+#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cwchar>
@@ -32,6 +34,8 @@ constexpr size_t kMaxPasteBytes = size_t{64} << 20;
 constexpr std::string_view kPasteOn = "\033[?2004h", kPasteOff = "\033[?2004l", kPasteBegin = "\033[200~",
                            kPasteEnd = "\033[201~";
 constexpr std::string_view kAskCursor = "\033[6n";
+// What may be read while a report of the cursor is awaited.
+constexpr size_t kMaxAheadBytes = size_t{64} << 10;
 constexpr int kMillisecondsToSettle = 50, kMillisecondsToReport = 300;
 
 volatile std::sig_atomic_t g_resized = 0, g_continued = 0;
@@ -60,6 +64,27 @@ class HandlerScope {
     int signal_;
     struct sigaction before_ {};
 };
+
+// "\033[ROW;COLUMNR", counted from 1.
+struct CursorReport {
+    size_t begin, end, column;
+    bool may_be_key;  // F3 with Shift, Ctrl or others is "\033[1;2R" to "\033[1;16R"
+};
+
+std::optional<CursorReport> find_cursor_report(std::string_view input, size_t from) {
+    for (size_t at = input.find("\033[", from); at != std::string_view::npos; at = input.find("\033[", at + 1)) {
+        const char* const last = input.data() + input.size();
+        uint16_t row = 0, column = 0;
+        const auto rows = std::from_chars(input.data() + at + 2, last, row);
+        if (rows.ec != std::errc() || rows.ptr == last || *rows.ptr != ';') continue;
+        const auto columns = std::from_chars(rows.ptr + 1, last, column);
+        if (columns.ec != std::errc() || columns.ptr == last || *columns.ptr != 'R' || row == 0 || column == 0)
+            continue;
+        return CursorReport{at, static_cast<size_t>(columns.ptr + 1 - input.data()), column,
+                            row == 1 && column >= 2 && column <= 16};
+    }
+    return std::nullopt;
+}
 
 }  // namespace
 
@@ -137,34 +162,43 @@ struct LineEditor::State {
         return ioctl(STDIN_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : usual;
     }
 
-    // As the terminal reports it; nothing if it does not. What is typed meanwhile is read later.
+    // As the terminal reports it; nothing if it does not in time. What is typed meanwhile is read later.
     std::optional<size_t> cursor_column() {
+        using Clock = std::chrono::steady_clock;
         if (silent) return std::nullopt;
+        read_ahead(std::chrono::milliseconds(0));  // of keys that were typed before
+        size_t from = ahead.size();
         std::fwrite(kAskCursor.data(), 1, kAskCursor.size(), screen);
         std::fflush(screen);
+        const Clock::time_point deadline = Clock::now() + std::chrono::milliseconds(kMillisecondsToReport);
+        std::optional<CursorReport> doubtful;
         for (;;) {
-            // "\033[ROW;COLUMNR"
-            for (size_t at = ahead.find("\033["); at != std::string::npos; at = ahead.find("\033[", at + 1)) {
-                const size_t end = ahead.find_first_not_of("0123456789;", at + 2);
-                if (end == std::string::npos || ahead[end] != 'R') continue;
-                const std::string_view report = std::string_view(ahead).substr(at + 2, end - at - 2);
-                const std::string_view number = report.substr(report.find(';') + 1);
-                size_t column = 0;
-                std::from_chars(number.data(), number.data() + number.size(), column);
-                ahead.erase(at, end + 1 - at);
-                if (column > 0) return column - 1;
-                return std::nullopt;
+            while (const std::optional<CursorReport> report = find_cursor_report(ahead, from)) {
+                if (!report->may_be_key) return take(*report);
+                doubtful = report;
+                from = report->end;
             }
-            pollfd input{STDIN_FILENO, POLLIN, 0};
-            std::array<char, 256> bytes;
-            const ssize_t got =
-                poll(&input, 1, kMillisecondsToReport) > 0 ? ::read(STDIN_FILENO, bytes.data(), bytes.size()) : 0;
-            if (got <= 0) {
-                silent = true;
-                return std::nullopt;
-            }
-            ahead.append(bytes.data(), static_cast<size_t>(got));
+            const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+            if (left.count() <= 0 || !read_ahead(left)) break;
         }
+        if (doubtful) return take(*doubtful);
+        silent = true;
+        return std::nullopt;
+    }
+
+    size_t take(const CursorReport& report) {
+        ahead.erase(report.begin, report.end - report.begin);
+        return report.column - 1;
+    }
+
+    // Whether more input came in that time. More than anyone types stays with the terminal.
+    bool read_ahead(std::chrono::milliseconds time) {
+        std::array<char, 256> bytes;
+        pollfd input{STDIN_FILENO, POLLIN, 0};
+        if (ahead.size() >= kMaxAheadBytes || poll(&input, 1, static_cast<int>(time.count())) <= 0) return false;
+        const ssize_t got = ::read(STDIN_FILENO, bytes.data(), bytes.size());
+        if (got > 0) ahead.append(bytes.data(), static_cast<size_t>(got));
+        return got > 0;
     }
 
     static State& of(EditLine* edit) {

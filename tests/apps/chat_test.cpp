@@ -4,7 +4,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <chrono>
 #include <string>
+#include <thread>
 
 namespace tessera::test {
 namespace {
@@ -110,6 +112,44 @@ TEST(ChatAtATerminal, ALineOfSeveralRowsIsDrawnAnewAtAnotherWidth) {
         EXPECT_TRUE(terminal.shows("b"));
         EXPECT_EQ(terminal.wait(), 0);
     }
+}
+
+// Keys that look like the report are none, and input without an end does not put the answer off.
+TEST(ChatAtATerminal, KeysAreNoReportOfTheCursor) {
+    Terminal terminal({"chat", "-m", kBundled, "--temp", "0", "-n", "1"});
+    ASSERT_TRUE(reads_keys(terminal));
+    terminal.type(std::string(100, 'a'));
+    ASSERT_TRUE(terminal.shows(std::string(20, 'a')));
+    usleep(100'000);
+    terminal.resize(50);
+    ASSERT_TRUE(terminal.shows("\033[6n"));
+    terminal.type("\033[1;2R");  // Shift and F3
+    terminal.type("\033[9;3R");
+    EXPECT_TRUE(terminal.shows("\r\033[2A\033[J> a")) << terminal.shown();
+    terminal.type("\r/exit\r");
+    EXPECT_EQ(terminal.wait(), 0);
+}
+
+TEST(ChatAtATerminal, InputWithoutAnEndDoesNotPutOffTheLine) {
+    Terminal terminal({"chat", "-m", kBundled, "--temp", "0", "-n", "1"});
+    ASSERT_TRUE(reads_keys(terminal));
+    terminal.type(std::string(100, 'a'));
+    ASSERT_TRUE(terminal.shows(std::string(20, 'a')));
+    usleep(100'000);
+    terminal.resize(50);
+    ASSERT_TRUE(terminal.shows("\033[6n"));
+    const auto begin = std::chrono::steady_clock::now();
+    std::jthread keys([&] {
+        for (int i = 0; i < 40; ++i) {  // one each 100 ms, and no report
+            terminal.type("b");
+            usleep(100'000);
+        }
+    });
+    EXPECT_TRUE(terminal.shows("\033[J> a")) << terminal.shown();
+    EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(3));
+    keys.join();
+    terminal.type("\r/exit\r");
+    EXPECT_EQ(terminal.wait(), 0);
 }
 
 TEST(ChatAtATerminal, CtrlCDropsALineAndThenEnds) {
