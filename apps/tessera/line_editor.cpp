@@ -166,7 +166,8 @@ struct LineEditor::State {
     std::optional<size_t> cursor_column() {
         using Clock = std::chrono::steady_clock;
         if (silent) return std::nullopt;
-        read_ahead(std::chrono::milliseconds(0));  // of keys that were typed before
+        while (read_ahead(std::chrono::milliseconds(0))) {  // keys that were typed before
+        }
         size_t from = ahead.size();
         std::fwrite(kAskCursor.data(), 1, kAskCursor.size(), screen);
         std::fflush(screen);
@@ -182,7 +183,7 @@ struct LineEditor::State {
             if (left.count() <= 0 || !read_ahead(left)) break;
         }
         if (doubtful) return take(*doubtful);
-        silent = true;
+        silent = ahead.size() < kMaxAheadBytes;  // else the report may be among what was not read
         return std::nullopt;
     }
 
