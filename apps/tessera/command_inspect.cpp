@@ -177,20 +177,19 @@ std::string use_text(const Use& use) {
     return text;
 }
 
-// Prints what is wrong with the weights; false if anything is.
+// Prints what is wrong with the weights; false if anything is, or could not be checked.
 bool check_weights(const OpenedModel& model, const Machine& machine) {
     ProgressBar bar("checking");
     const ValuesReport report = check_values(model.file, machine.registry, machine.processors,
                                              [&](uint64_t done, uint64_t total) { bar.update(done, total); });
     bar.finish();
     std::string text;
-    for (const std::string& name : report.unreadable)
-        text += fmt::format("{}: not checked, no plugin reads its type\n", name);
+    for (const std::string& name : report.unreadable) text += unreadable_text(name) + '\n';
     for (const BadValues& bad : report.bad) text += bad_values_text(bad, model.file) + '\n';
     text += report.bad.empty() ? "no NaN and no infinity in the weights that were read\n"
                                : fmt::format("{} broken\n", counted(report.bad.size(), "tensor"));
     print('\n' + text);
-    return report.bad.empty();
+    return report.bad.empty() && report.unreadable.empty();
 }
 
 }  // namespace

@@ -300,7 +300,10 @@ std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& mode
                               : fmt::format("-ser {},{}: this model uses {} experts a row, so that none is left out",
                                             experts.at_least, experts.ratio, info.experts_used));
     }
-    if (settings.check_values) require_values(model.file, machine.registry, machine.processors);
+    if (settings.check_values) {
+        std::ranges::move(require_values(model.file, machine.registry, machine.processors),
+                          std::back_inserter(remarks));
+    }
     for (const PlacementRule& rule : machine.config.placement)
         settings.engine.placement.rules.push_back({rule.pattern, rule.device});
     return remarks;

@@ -25,6 +25,8 @@ struct BadValues {
 };
 std::string bad_values_text(const BadValues& bad, const gguf::GgufFile& file);
 
+std::string unreadable_text(const std::string& tensor);
+
 struct ValuesReport {
     std::vector<BadValues> bad;           // in the order of the file
     std::vector<std::string> unreadable;  // tensors of types that neither the program nor a plugin can read
@@ -35,7 +37,8 @@ struct ValuesReport {
 ValuesReport check_values(const gguf::GgufFile& file, const Registry& registry, uint32_t threads,
                           const std::function<void(uint64_t done, uint64_t total)>& progress = {});
 
-// Throws Error(TSR_CORRUPT_DATA) naming the first tensor and row with such values. As check_values otherwise.
-void require_values(const gguf::GgufFile& file, const Registry& registry, uint32_t threads);
+// Throws Error(TSR_CORRUPT_DATA) naming the first tensor and row with such values; as check_values otherwise. Returns a
+// line for each tensor that could not be checked.
+std::vector<std::string> require_values(const gguf::GgufFile& file, const Registry& registry, uint32_t threads);
 
 }  // namespace tessera
