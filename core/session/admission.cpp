@@ -189,22 +189,25 @@ std::vector<Generator::Task*> Generator::prompts_in_turn() const {
 
 std::vector<Generator::Part> Generator::choose_parts() {
     std::vector<Part> parts;
+    // A token of a prompt that is scored is a row of its own, like an answer's, and takes nothing of the piece.
+    const auto scores = [this](const Task& task) { return task.scores() && cached(task) + 1 == task.scored; };
     for (const auto& task : active_) {
-        if (!task->suspended && task->sequence && !computes_prompt(*task)) parts.push_back({task.get(), 1, true});
+        if (!task->suspended && task->sequence && (!computes_prompt(*task) || scores(*task)))
+            parts.push_back({task.get(), 1, true});
     }
     size_t rows = engine_.max_rows() - parts.size();
     // Pieces far into a prompt have fewer rows and take as long, so what is left of a step is counted in pieces.
     double pieces = 1 + 1e-6;
     for (Task* task : prompts_in_turn()) {
-        if (!task->sequence && !start(*task)) continue;
+        if (task->sequence ? scores(*task) : !start(*task)) continue;
         const uint32_t begin = cached(*task);
         const auto size = static_cast<uint32_t>(task->tokens.size());
         uint32_t end = std::min(size, cuts_.after(begin));
-        const bool scores = task->scores() && begin + 1 == task->scored;
-        if (task->scores()) end = scores ? begin + 1 : std::min(end, task->scored - 1);
+        const bool first_score = scores(*task);  // of one that has just been given its sequence
+        if (task->scores()) end = first_score ? begin + 1 : std::min(end, task->scored - 1);
         const double share = static_cast<double>(end - begin) / cuts_.rows_at(begin);
         if (end - begin > rows || share > pieces) continue;
-        parts.push_back({task, end - begin, end == size || scores});
+        parts.push_back({task, end - begin, end == size || first_score});
         rows -= end - begin;
         pieces -= share;
     }
