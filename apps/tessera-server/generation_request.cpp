@@ -66,7 +66,8 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
     read.chat.probabilities = request.probabilities;
     const text::WrittenChat written = write_chat(fields, model);
     check_length(written.text.size(), model);
-    request.prompt = model.writer->tokens(written);
+    request.prompt = model.writer->tokens(written, 0, most_prompt_tokens(model));
+    check_prompt_tokens(request.prompt.size(), model);
     read.chat.syntax = written.reply;
     // What separates reasoning, content and calls may be control tokens.
     request.show_control = written.reply.reasoning || written.reply.tools != text::ToolSyntax::kNone;
@@ -92,9 +93,9 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
     CompletionForm& form = read.completion;
     form.probabilities = request.probabilities.has_value();
     const bool echo = fields.boolean("echo").value_or(false);
-    std::vector<Prompt> prompts = read_prompts(fields, model);
+    std::vector<Prompt> prompts = read_prompts(fields, model, echo);
     fields.check_read();
-    for (Prompt& prompt : prompts) form.echoes.push_back(echo ? std::move(prompt.text) : std::string());
+    for (Prompt& prompt : prompts) form.echoes.push_back(std::move(prompt.text));
     if (echo && form.probabilities) {
         request.prompt_probabilities = request.probabilities;
         request.reuse = false;
@@ -127,7 +128,7 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
     form.sampled = request.sampled_probabilities = fields.boolean("post_sampling_probs").value_or(false);
     form.tokens = fields.boolean("return_tokens").value_or(false);
     form.fields = read_texts(fields, "response_fields", kMaximumResponseFields);
-    std::vector<Prompt> prompts = read_prompts(fields, model);
+    std::vector<Prompt> prompts = read_prompts(fields, model, true);
     fields.check_read();
     for (Prompt& prompt : prompts) form.prompts.push_back(std::move(prompt.text));
     form.settings = generation_settings_json(request, read.form, form.stops, *model.tokenizer);

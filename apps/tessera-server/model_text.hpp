@@ -17,7 +17,6 @@ struct ModelText {
     std::string writer_fault;              // why
     session::SamplingParameters sampling;  // where a request says nothing
     bool random_seed = true;               // each request that says none gets another
-    size_t longest_token = 0;              // bytes; 0: not known
     uint32_t context = 0;                  // tokens that the engine's cache holds
     uint32_t request_context = 0;          // those of one request at most; 0: as many as the cache
     uint32_t context_of_request() const noexcept { return request_context ? request_context : context; }

@@ -69,10 +69,9 @@ void PendingAnswer::respond(HttpResponse response) {
     }
     unread_.add_always(response.body.size());
     response.headers.insert(response.headers.end(), headers_.begin(), headers_.end());
-    std::string text = response_head(response, keep_alive_);
-    if (request_.method != "HEAD") text += response.body;
+    pending_ += response_head(response, keep_alive_);
+    if (request_.method != "HEAD") pending_ += response.body;
     status_ = response.status;
-    pending_ += text;
     started_ = ended_ = true;
     schedule();
 }

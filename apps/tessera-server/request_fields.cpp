@@ -45,7 +45,8 @@ std::vector<text::Token> tokens_of_text(const Fields& fields, std::string_view t
         if (error != std::errc()) token = -1;
         return {read_token(fields, "logit_bias", token, tokenizer)};
     }
-    std::vector<text::Token> tokens = tokenizer.encode(text, {.add_special = false, .parse_special = true});
+    std::vector<text::Token> tokens =
+        tokenizer.encode(text, {.add_special = false, .parse_special = true, .most_tokens = kMaximumBiases});
     if (tokens.empty()) fields.reject("logit_bias", "numbers or texts of tokens");
     return tokens;
 }
@@ -216,12 +217,17 @@ session::Request read_request(const Fields& fields, const ModelText& model, std:
 }
 
 void check_length(uint64_t bytes, const ModelText& model) {
-    // A tokenizer may compose characters first (NFC), which makes a text three times shorter at most.
-    constexpr uint64_t kShorter = 3;
-    if (model.longest_token == 0) return;
-    const uint64_t tokens = bytes / kShorter / model.longest_token;
-    const uint32_t context = model.request_context ? model.request_context : model.context;
+    const uint64_t tokens = model.tokenizer->fewest_tokens(bytes);
+    const uint32_t context = model.context_of_request();
     if (tokens > context) throw context_exceeded(tokens, context, true);
+}
+
+size_t most_prompt_tokens(const ModelText& model) {
+    return 2 * size_t{model.context_of_request()};
+}
+
+void check_prompt_tokens(size_t tokens, const ModelText& model) {
+    if (tokens > most_prompt_tokens(model)) throw context_exceeded(tokens, model.context_of_request(), true);
 }
 
 text::Token read_token(const Fields& fields, std::string_view name, const json::value& value,
@@ -229,13 +235,6 @@ text::Token read_token(const Fields& fields, std::string_view name, const json::
     if (!value.is_int64() || value.get_int64() < 0 || value.get_int64() >= static_cast<int64_t>(tokenizer.size()))
         fields.reject(name, fmt::format("tokens from 0 to {}", tokenizer.size() - 1));
     return static_cast<text::Token>(value.get_int64());
-}
-
-std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const json::array& list,
-                                     const text::Tokenizer& tokenizer) {
-    std::vector<text::Token> tokens;
-    for (const json::value& value : list) tokens.push_back(read_token(fields, name, value, tokenizer));
-    return tokens;
 }
 
 void read_response_format(const Fields& fields) {

@@ -39,13 +39,16 @@ session::Request read_request(const Fields& fields, const ModelText& model,
 // that long.
 void check_length(uint64_t bytes, const ModelText& model);
 
+// Tokens at which reading a prompt may stop: of one that is a little too long a client is told how many it has.
+size_t most_prompt_tokens(const ModelText& model);
+
+// Throws ApiError(400, "context_length_exceeded") for a prompt of more than most_prompt_tokens(), of which the rest may
+// not have been read.
+void check_prompt_tokens(size_t tokens, const ModelText& model);
+
 // The number of a token. Throws ApiError(400) for one that is outside the vocabulary.
 text::Token read_token(const Fields& fields, std::string_view name, const boost::json::value& value,
                        const text::Tokenizer& tokenizer);
-
-// Those in the list of a field.
-std::vector<text::Token> read_tokens(const Fields& fields, std::string_view name, const boost::json::array& list,
-                                     const text::Tokenizer& tokenizer);
 
 // Throws ApiError(400) for a form other than text.
 void read_response_format(const Fields& fields);

@@ -28,10 +28,6 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     served->name = model_name(options.server, model);
     served->path = model.path.string();
     served->tokenizer = make_tokenizer(model.file);
-    for (size_t id = 0; id < served->tokenizer->size(); ++id) {
-        const size_t bytes = served->tokenizer->bytes(static_cast<text::Token>(id)).size();
-        served->longest_token = std::max(served->longest_token, bytes);
-    }
     served->chat_template = options.model.chat_template.value_or(
         std::string(model.file.metadata().find_string("tokenizer.chat_template").value_or("")));
     try {

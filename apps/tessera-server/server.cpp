@@ -112,7 +112,7 @@ struct Server::State {
     AccessControl access;
     ClientAccounts accounts;
     AccessLog log_file;
-    ByteBudget json_memory;
+    ByteBudget json_memory;   // and of answers that follow from it
     std::vector<int> spares;  // descriptors, so that /health is answered where all others are in use
     ConnectionContext context;
     asio::io_context io{1};
@@ -460,9 +460,10 @@ void Server::State::add_routes() {
     }
     if (settings.metrics)
         get("/metrics", true, [this](const HttpRequest&) { return metrics_response(host, status()); });
-    post("/tokenize", [this](const HttpRequest& request) { return tokenize_response(request.body, *host.model()); });
+    post("/tokenize",
+         [this](const HttpRequest& request) { return tokenize_response(request.body, *host.model(), json_memory); });
     post("/detokenize",
-         [this](const HttpRequest& request) { return detokenize_response(request.body, *host.model()); });
+         [this](const HttpRequest& request) { return detokenize_response(request.body, *host.model(), json_memory); });
     post("/apply-template",
          [this](const HttpRequest& request) { return apply_template_response(request.body, *host.model()); });
     for (const char* path : {"/v1/chat/completions", "/chat/completions"}) generate(path, answer_chat);

@@ -1,6 +1,7 @@
 // The endpoints that turn text to tokens and back, without generation.
 #pragma once
 
+#include "apps/tessera-server/byte_budget.hpp"
 #include "apps/tessera-server/exchange.hpp"
 #include "apps/tessera-server/model_text.hpp"
 
@@ -8,9 +9,10 @@
 
 namespace tessera::server {
 
-// `body`: of the request. All throw ApiError, and Error for what the template refuses.
-HttpResponse tokenize_response(std::string_view body, const ModelText& model);
-HttpResponse detokenize_response(std::string_view body, const ModelText& model);
+// `body`: of the request; `memory`: that of large answers counts in while they are made. All throw ApiError, and Error
+// for what the template refuses.
+HttpResponse tokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory);
+HttpResponse detokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory);
 HttpResponse apply_template_response(std::string_view body, const ModelText& model);
 
 }  // namespace tessera::server

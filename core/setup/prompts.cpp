@@ -46,10 +46,10 @@ std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file) {
 }
 
 std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, std::string_view text, bool parse_special,
-                                            bool add_bos) {
-    if (!add_bos) return tokenizer.encode(text, {.add_special = false, .parse_special = parse_special});
-    std::vector<text::Token> tokens = tokenizer.encode(text, {.add_special = true, .parse_special = parse_special});
-    if (tokenizer.adds_eos() && tokens.size() > 1 && tokens.back() == tokenizer.eos()) tokens.pop_back();
+                                            bool add_bos, size_t most) {
+    std::vector<text::Token> tokens =
+        tokenizer.encode(text, {.add_special = add_bos, .parse_special = parse_special, .most_tokens = most});
+    if (add_bos && tokenizer.adds_eos() && tokens.size() > 1 && tokens.back() == tokenizer.eos()) tokens.pop_back();
     return tokens;
 }
 
@@ -81,14 +81,16 @@ text::WrittenChat ChatWriter::write_continued(std::span<const text::ChatMessage>
     return template_.write_continued(messages, options);
 }
 
-std::vector<text::Token> ChatWriter::tokens(const text::WrittenChat& chat, size_t begin) const {
+std::vector<text::Token> ChatWriter::tokens(const text::WrittenChat& chat, size_t begin, size_t most) const {
     std::vector<text::TextRange> contents;
     for (const text::TextRange& range : chat.contents) {
         if (range.end > begin) contents.push_back({std::max(range.begin, begin) - begin, range.end - begin});
     }
-    return tokenizer_.encode(
-        std::string_view(chat.text).substr(begin),
-        {.add_special = false, .parse_special = true, .plain = contents, .not_in_plain = markers_});
+    return tokenizer_.encode(std::string_view(chat.text).substr(begin), {.add_special = false,
+                                                                         .parse_special = true,
+                                                                         .plain = contents,
+                                                                         .not_in_plain = markers_,
+                                                                         .most_tokens = most});
 }
 
 }  // namespace tessera

@@ -6,6 +6,8 @@
 #include "core/text/chat_template.hpp"
 #include "core/text/tokenizer.hpp"
 
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,9 +22,9 @@ std::vector<std::string> lines_of(std::string_view text);
 std::unique_ptr<text::Tokenizer> make_tokenizer(const gguf::GgufFile& file);
 
 // A text that the model is to continue: with BOS where the vocabulary asks for it and the text does not begin with it,
-// unless `add_bos` is false; without EOS in any case.
+// unless `add_bos` is false; without EOS in any case. `most`: EncodeOptions::most_tokens.
 std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, std::string_view text, bool parse_special,
-                                            bool add_bos = true);
+                                            bool add_bos = true, size_t most = SIZE_MAX);
 
 // Conversations of one model as tokens.
 class ChatWriter {
@@ -42,8 +44,8 @@ class ChatWriter {
     text::WrittenChat write_continued(std::span<const text::ChatMessage> messages,
                                       const text::ChatOptions& options) const;
     // The tokens from byte `begin` of the text on. Control tokens in contents are text, and so are tokens that the
-    // vocabulary has for text but templates of any family use as control tokens.
-    std::vector<text::Token> tokens(const text::WrittenChat& chat, size_t begin = 0) const;
+    // vocabulary has for text but templates of any family use as control tokens. `most`: EncodeOptions::most_tokens.
+    std::vector<text::Token> tokens(const text::WrittenChat& chat, size_t begin = 0, size_t most = SIZE_MAX) const;
 
   private:
     const text::Tokenizer& tokenizer_;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -21,12 +22,18 @@ std::string pcre2_message(int code) {
 using MatchData = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
 using MatchContext = std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)>;
 
-// Appends the matches of `code` in `piece`, and the gaps between them, to `out`.
-void split_piece(const pcre2_code* code, pcre2_match_data* match, pcre2_match_context* context, std::string_view piece,
-                 std::vector<std::string_view>& out) {
+// Gives `use` the matches of the first of `codes` in `piece`, and the gaps between them, each of them cut by the other
+// codes first. False: `use` has had enough.
+bool split_piece(std::span<pcre2_code* const> codes, pcre2_match_data* match, pcre2_match_context* context,
+                 std::string_view piece, const std::function<bool(std::string_view)>& use) {
+    if (codes.empty()) return use(piece);
+    const pcre2_code* const code = codes.front();
+    const auto pass_on = [&](std::string_view part) {
+        return split_piece(codes.subspan(1), match, context, part, use);
+    };
     const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
     size_t from = 0;     // where the search continues
-    size_t pending = 0;  // start of the gap that is not yet in `out`
+    size_t pending = 0;  // start of the gap that has not been passed on
     while (from < piece.size()) {
         int rc = pcre2_match(code, subject, piece.size(), from, PCRE2_NO_UTF_CHECK, match, context);
         if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
@@ -46,11 +53,11 @@ void split_piece(const pcre2_code* code, pcre2_match_data* match, pcre2_match_co
             while (from < piece.size() && (static_cast<unsigned char>(piece[from]) & 0xC0) == 0x80) ++from;
             continue;
         }
-        if (begin > pending) out.push_back(piece.substr(pending, begin - pending));
-        out.push_back(piece.substr(begin, end - begin));
+        if (begin > pending && !pass_on(piece.substr(pending, begin - pending))) return false;
+        if (!pass_on(piece.substr(begin, end - begin))) return false;
         from = pending = end;
     }
-    if (pending < piece.size()) out.push_back(piece.substr(pending));
+    return pending == piece.size() || pass_on(piece.substr(pending));
 }
 
 }  // namespace
@@ -86,7 +93,15 @@ Pretokenizer& Pretokenizer::operator=(Pretokenizer&& other) noexcept {
 
 std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
     std::vector<std::string_view> pieces;
-    if (text.empty()) return pieces;
+    split(text, [&](std::string_view piece) {
+        pieces.push_back(piece);
+        return true;
+    });
+    return pieces;
+}
+
+void Pretokenizer::split(std::string_view text, const std::function<bool(std::string_view)>& use) const {
+    if (text.empty()) return;
     const MatchData match(pcre2_match_data_create(1, nullptr), &pcre2_match_data_free);
     const MatchContext context(pcre2_match_context_create(nullptr), &pcre2_match_context_free);
     if (!match || !context) fail(TSR_DOES_NOT_FIT, "no memory for a regular expression match");
@@ -96,15 +111,7 @@ std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
     const size_t steps = std::min<size_t>(text.size() * 16, UINT32_MAX);
     pcre2_set_match_limit(context.get(), std::max(kDefaultLimit, static_cast<uint32_t>(steps)));
 
-    pieces.push_back(text);
-    std::vector<std::string_view> next;
-    for (const pcre2_code* code : codes_) {
-        next.clear();
-        next.reserve(pieces.size() + pieces.size() / 2);
-        for (const std::string_view piece : pieces) split_piece(code, match.get(), context.get(), piece, next);
-        pieces.swap(next);
-    }
-    return pieces;
+    split_piece(codes_, match.get(), context.get(), text, use);
 }
 
 }  // namespace tessera::text

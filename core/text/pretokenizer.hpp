@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -42,6 +43,8 @@ class Pretokenizer {
     // The pieces of `text`, which must be valid UTF-8, in order: concatenated they are the text. None is empty.
     // Time is linear in the text for the known expressions. Throws Error(TSR_UNSUPPORTED) if PCRE2 gives up.
     std::vector<std::string_view> split(std::string_view text) const;
+    // The same, one at a time, so that no list of them is held; `use` returns whether to go on.
+    void split(std::string_view text, const std::function<bool(std::string_view)>& use) const;
 
   private:
     std::vector<pcre2_real_code_8*> codes_;  // owned

@@ -126,6 +126,7 @@ struct Tokenizer::State {
     bool add_eos = false;
     bool add_space_prefix = false;
     bool nfc = false;
+    size_t longest = 4;  // bytes of a token, or of a character that an unknown token stands for
     std::optional<Pretokenizer> pretokenizer;
     std::optional<BytePairModel> pairs;
     std::optional<SentencePieceModel> pieces;
@@ -189,6 +190,7 @@ struct Tokenizer::State {
                 // A text outside the byte-level alphabet is taken literally.
                 if (auto decoded = byte_level_decode(text)) text = std::move(*decoded);
             }
+            longest = std::max(longest, text.size());
             bytes.push_back(std::move(text));
         }
     }
@@ -203,10 +205,11 @@ struct Tokenizer::State {
         ends.erase(repeated.begin(), repeated.end());
     }
 
-    // Plain text, no special tokens in it. `at_start`: nothing or a special token precedes it.
-    void encode_plain(std::string_view text, std::vector<Token>& out) const {
+    // Plain text, no special tokens in it, until there are more than `most` in `out`.
+    void encode_plain(std::string_view text, size_t most, std::vector<Token>& out) const {
+        if (out.size() > most) return;
         if (pieces) {
-            pieces->encode(text, add_space_prefix, out);
+            pieces->encode(text, add_space_prefix, most - out.size(), out);
             return;
         }
         const auto missing = [&](uint8_t byte) -> Token {
@@ -217,11 +220,13 @@ struct Tokenizer::State {
                  byte);
         };
         std::string buffer;
-        while (!text.empty()) {
+        while (!text.empty() && out.size() <= most) {
             const size_t valid = utf8_valid_prefix(text);
             const std::string_view given = text.substr(0, valid);
-            for (const std::string_view word : pretokenizer->split(nfc ? to_nfc(given, buffer) : given))
+            pretokenizer->split(nfc ? to_nfc(given, buffer) : given, [&](std::string_view word) {
                 pairs->encode(word, out, missing);
+                return out.size() <= most;
+            });
             text.remove_prefix(valid);
             if (text.empty()) break;
             const size_t bad = utf8_step(text).length;
@@ -244,7 +249,9 @@ Tokenizer::~Tokenizer() = default;
 std::vector<Token> Tokenizer::encode(std::string_view text, const EncodeOptions& options) const {
     const State& s = *state_;
     std::vector<Token> out;
-    out.reserve(text.size() / 3 + 2);
+    // One more, since a BOS may be taken away.
+    const size_t most = options.most_tokens == SIZE_MAX ? SIZE_MAX : options.most_tokens + 1;
+    out.reserve(std::min(text.size() / 3, most) + 2);
     if (options.add_special && s.add_bos) out.push_back(s.data.bos);
     const SpecialTokens& whole = options.parse_special ? s.user_and_control : s.user_defined;
     const auto accepts = [&](const SpecialTokens::Hit& hit) {
@@ -256,15 +263,21 @@ std::vector<Token> Tokenizer::encode(std::string_view text, const EncodeOptions&
                !std::ranges::binary_search(options.not_in_plain, hit.token);
     };
     size_t at = 0;
-    for (SpecialTokens::Hit hit{}; whole.find(text, at, hit, accepts); at = hit.begin + hit.length) {
-        s.encode_plain(text.substr(at, hit.begin - at), out);
+    SpecialTokens::Hit hit{};
+    for (; out.size() <= most && whole.find(text, at, hit, accepts); at = hit.begin + hit.length) {
+        s.encode_plain(text.substr(at, hit.begin - at), most, out);
         out.push_back(hit.token);
     }
-    s.encode_plain(text.substr(at), out);
+    s.encode_plain(text.substr(at), most, out);
     // Prompts that are copied from a template begin with BOS, and no model was trained on two.
     if (options.add_special && s.add_bos && out.size() > 1 && out[1] == s.data.bos) out.erase(out.begin());
     if (options.add_special && s.add_eos) out.push_back(s.data.eos);
     return out;
+}
+
+size_t Tokenizer::fewest_tokens(size_t bytes) const noexcept {
+    // Composing characters makes a text three times shorter at most.
+    return bytes / state_->longest / (state_->nfc ? 3 : 1);
 }
 
 std::string Tokenizer::decode(std::span<const Token> tokens, const DecodeOptions& options) const {

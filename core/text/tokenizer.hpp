@@ -4,6 +4,7 @@
 #include "core/text/vocabulary.hpp"
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
@@ -26,6 +27,9 @@ struct EncodeOptions {
     // order) that are otherwise taken whole.
     std::span<const TextRange> plain;
     std::span<const Token> not_in_plain;
+    // What of the text is left when there are more tokens than these may be left out: the result is then more than
+    // these, and what else it is has no meaning.
+    size_t most_tokens = SIZE_MAX;
 };
 
 struct DecodeOptions {
@@ -52,6 +56,9 @@ class Tokenizer {
     // them. Time is about n log n. Throws Error(TSR_UNSUPPORTED) for a character that the vocabulary cannot spell at
     // all.
     std::vector<Token> encode(std::string_view text, const EncodeOptions& options = {}) const;
+
+    // No text of so many bytes has fewer tokens.
+    size_t fewest_tokens(size_t bytes) const noexcept;
 
     // The text of `tokens` as UTF-8; what is not becomes U+FFFD. Throws Error(TSR_INVALID_ARGUMENT) for a token outside
     // the vocabulary.

@@ -132,6 +132,8 @@ void check_control(std::string_view body, const ModelText& model, std::span<cons
     expect(control_tokens(model, tokens) == own, "control tokens are the template's own");
 }
 
+ByteBudget memory(1 << 30);
+
 void use_body(uint8_t kind, std::string_view body, const ModelText& model) {
     try {
         switch (kind) {
@@ -155,9 +157,9 @@ void use_body(uint8_t kind, std::string_view body, const ModelText& model) {
                 break;
             }
             case 3:
-                return check_answer(tokenize_response(body, model));
+                return check_answer(tokenize_response(body, model, memory));
             case 4:
-                return check_answer(detokenize_response(body, model));
+                return check_answer(detokenize_response(body, model, memory));
             default:
                 return check_answer(apply_template_response(body, model));
         }

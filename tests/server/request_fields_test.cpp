@@ -36,6 +36,8 @@ const ModelText& model() {
     return text;
 }
 
+ByteBudget memory(1 << 20);
+
 // An object of a request: its table, the least that an endpoint accepts, and where the object lies in that.
 struct Place {
     const FieldTable* table;
@@ -67,9 +69,12 @@ std::vector<Place> places() {
         {&completion_table(), completion, R"({"prompt":"a"})", {}},
         {&plain_completion_table(), plain, R"({"prompt":"a"})", {}},
         {&template_table(), [](std::string_view body) { apply_template_response(body, model()); }, messages, {}},
-        {&tokenize_table(), [](std::string_view body) { tokenize_response(body, model()); }, R"({"content":"a"})", {}},
+        {&tokenize_table(),
+         [](std::string_view body) { tokenize_response(body, model(), memory); },
+         R"({"content":"a"})",
+         {}},
         {&detokenize_table(),
-         [](std::string_view body) { detokenize_response(body, model()); },
+         [](std::string_view body) { detokenize_response(body, model(), memory); },
          R"({"tokens":[5]})",
          {}},
         {&stream_options_table(),
