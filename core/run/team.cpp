@@ -189,7 +189,7 @@ void Team::arrive(bool ends, bool waits) noexcept {
         const uint32_t left = left_.load(std::memory_order_relaxed);
         const uint32_t at_end = arrived / kArrivalAtEnd;
         const bool differ = at_end != 0 && at_end != workers_ - left;
-        if (differ) differed_.store(true, std::memory_order_relaxed);
+        if (differ || misused_.load(std::memory_order_relaxed)) differed_.store(true, std::memory_order_relaxed);
         open_.store(differ || (at_end == 0 && open_.load(std::memory_order_relaxed)), std::memory_order_relaxed);
         waiting_.store(left * kArrival, std::memory_order_relaxed);
         phase_.store(phase + 1, std::memory_order_release);
@@ -220,12 +220,13 @@ void Team::begin_barriers(uint32_t workers) noexcept {
     left_.store(0, std::memory_order_relaxed);
     open_.store(false, std::memory_order_relaxed);
     differed_.store(false, std::memory_order_relaxed);
+    misused_.store(false, std::memory_order_relaxed);
 }
 
 uint32_t Team::piece(void* team, uint32_t worker, uint32_t count) noexcept {
     auto& self = *static_cast<Team*>(team);
     if (count > Pieces::kMaximum) {
-        self.differed_.store(true, std::memory_order_relaxed);  // the region ends with the call
+        self.misused_.store(true, std::memory_order_relaxed);
         return Pieces::kNone;
     }
     return self.pieces_.take(self.phase_.load(std::memory_order_relaxed), worker, self.workers_, count);

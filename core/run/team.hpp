@@ -93,8 +93,11 @@ class Team {
     static constexpr uint32_t kArrival = 1, kArrivalAtEnd = 1 << 16;
     uint32_t workers_ = 1;
     std::atomic<uint32_t> left_{0};
-    std::atomic<bool> differed_{false};  // workers did not pass the same barriers in a call of this region
-    std::atomic<bool> open_{false};      // barrier() returns at once
+    // Workers did not pass the same barriers in a call of this region, or misused pieces. Stored by the last worker to
+    // arrive alone, so that all workers find the same at the end of a call.
+    std::atomic<bool> differed_{false};
+    std::atomic<bool> misused_{false};  // a worker asked for more pieces than there can be
+    std::atomic<bool> open_{false};     // barrier() returns at once
     alignas(64) std::atomic<uint32_t> waiting_{0};
     alignas(64) std::atomic<uint32_t> phase_{0};
     alignas(64) std::atomic<uint64_t> waiting_nanoseconds_{0};  // of all workers
