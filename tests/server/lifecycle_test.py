@@ -67,9 +67,9 @@ class Lifecycle(unittest.TestCase):
     def test_what_generates_nothing_is_answered_before_the_server_ends(self):
         with RunningServer() as server, concurrent.futures.ThreadPoolExecutor(1) as pool:
             received = server.metric("http_requests_total")
-            answer = pool.submit(server.request, "POST", "/tokenize", {"content": "some words " * (4 << 20)})
+            answer = pool.submit(server.request, "POST", "/tokenize", {"content": "some words " * (3 << 19)})
             server.wait_for_metric("http_requests_total", lambda value: value > received + 1)
-            server.wait_for_metric("http_body_bytes", lambda value: value > 40 << 20)
+            server.wait_for_metric("http_body_bytes", lambda value: value > 15 << 20)
             time.sleep(0.2)
             server.process.send_signal(signal.SIGTERM)
             self.assertEqual(answer.result()[0], 200)
