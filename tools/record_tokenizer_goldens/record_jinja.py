@@ -24,6 +24,15 @@ EXPRESSIONS = [
     "not 1 is odd", "1 is odd and 2 is even", "map.a.x[4].y", "map.a['x'][1]", "words.0", "'%s' | length", "'a' * 2", "1 / 2", "missing.x", "none + 'a'", "1 + 'a'", "[] + words", "words | nobody", "words is nobody", "words.append(1)", "map.pop('b')",
     "{'a': {'b': 1}}.a.b", "map.items", "(words | map('upper')) | length", "words[yes]", "text.x.y", "7 // 0", "'a' in none", "'%d' % 3", "1 < 'a'", "raise_exception('own words')", "words('x')", "[1, 2] == [1, 2]", "1.5 + 1", "2 ** 3", "1 < 2 < 3",
     "'a' | tojson | safe", "('<' | safe) + '<'"]
+# Numbers at the ends of 64 bits; Python has no such ends.
+LEAST, MOST = "(-9223372036854775807 - 1)", "9223372036854775807"
+EXPRESSIONS += [
+    LEAST, MOST, f"-{MOST}", f"-{LEAST}", f"- -{MOST}", f"{MOST} + 1", f"{LEAST} - 1", f"{MOST} * 2", f"{LEAST} * -1", f"{LEAST} // -1", f"{LEAST} % -1", f"{LEAST} // 1", f"{LEAST} % 3", f"{MOST} // -1", f"7 % {LEAST}", f"-7 // {MOST}",
+    "9223372036854775808", "-9223372036854775808", "-big", "big + 1", f"{LEAST} < {MOST}", f"{LEAST} == {MOST}", f"{LEAST} is odd", f"{MOST} is odd", f"{LEAST} | string", f"{LEAST} | int", f"{LEAST} | tojson", f"{LEAST} | abs", "-3 | abs",
+    f"words[{MOST}]", f"words[{LEAST}]", f"text[{MOST}]", f"text[{LEAST}]", f"words[{LEAST}:]", f"words[{MOST}:]", f"words[:{LEAST}]", f"words[:{MOST}]", f"text[{LEAST}:{MOST}]", f"text[{MOST}:{LEAST}]", f"words[::{MOST}]", f"words[::{LEAST}]",
+    f"words[::-{MOST}]", "words[0:3:2]", "words[::0]", f"range({MOST} - 2, {MOST}) | list", f"range({MOST} - 7, {MOST}, 5) | list", f"range({LEAST} + 7, {LEAST}, -5) | list", f"range(0, {MOST}, 4611686018427387904) | list", f"range({LEAST}, {MOST}, {MOST}) | list",
+    f"range({MOST}, {LEAST}) | list", f"range({LEAST}) | list", "range(0, 5, 0) | list", f"range({MOST}, {LEAST}, {LEAST}) | list", f"'a,b,c'.split(',', {MOST})", f"'a,b,c'.split(',', {LEAST})", "'a,b,c'.split(',', 0)", "'a' * 0", "'a' * -1", "[1] * 2", "2 * 'ab'",
+    f"'a' * {LEAST}", "'12' | int", "'x' | int", "'99999999999999999999' | int", "1.5 | int", "2.5 | round", "1234 | round(-2)", "'a\nb' | indent(2)", "'a\nb' | indent(0)", "map | tojson(indent=0)", "'abc' | center(9)", "'abcdef' | truncate(3)", "words | batch(2) | list"]
 PROGRAMS = [
     "a\n{% if yes %}\n  b\n{% endif %}\nc\n", "a\n  {%- if yes -%}  \n b {%- endif -%}\n c", " {% if yes %}x{% endif %} \n", "x {#- c -#} y", "x\n{# c #}\ny", "x {# c #} y\n", "{{ 1 }}\n\n{{ 2 }}\n", "{{- 1 }} {{ 2 -}}  3",
     "a {%+ if yes %} b{% endif +%}\nc", "\r\na\rb\r\n", "{% for x in words %}{{ loop.index }}{{ loop.index0 }}{{ loop.first }}{{ loop.last }}{{ loop.length }}{{ loop.revindex }}{{ x }}{% endfor %}",

@@ -43,7 +43,7 @@ Value joined(std::string_view separator, const std::vector<Value>& items, bool t
     std::string out;
     for (size_t i = 0; i < items.size(); ++i) {
         if (texts_alone && !items[i].is_text()) refuse("join", items[i]);
-        const std::string one = items[i].written();
+        const std::string one = written(items[i], budget);
         budget.bytes(one.size() + separator.size());
         if (i > 0) out += separator;
         out += one;
@@ -105,13 +105,18 @@ Value length_of(const Value& value, Budget& budget) {
     refuse("the length", value);
 }
 
-Value json_of(const Value& value, Arguments& arguments) {
+Value json_of(const Value& value, Arguments& arguments, Budget& budget) {
     const Value indent = arguments.take(0, "indent");
     const Value ascii = arguments.take(9, "ensure_ascii");
     if (!ascii.is_undefined() && ascii.truth()) fail(TSR_UNSUPPORTED, "tojson with ensure_ascii");
+    budget.bytes(value.extent());
     if (indent.is_undefined() || indent.is_none()) return Text(value.dumps(0));
     const int64_t* width = indent.get<int64_t>();
-    if (!width || *width < 1 || *width > 16) fail(TSR_UNSUPPORTED, "tojson with this indent");
+    constexpr int64_t kWidest = 16;
+    if (!width || *width < 1 || *width > kWidest) fail(TSR_UNSUPPORTED, "tojson with this indent");
+    // Lines of values may be mostly indentation; the extent is within the budget, so the product is small enough.
+    const uint64_t deepest = value.list() ? value.list()->depth : value.dictionary() ? value.dictionary()->depth : 0;
+    budget.bytes(value.extent() / kExtent * deepest * static_cast<uint64_t>(*width));
     return Text(value.dumps(static_cast<uint32_t>(*width)));
 }
 
@@ -197,6 +202,11 @@ void Budget::bytes(uint64_t count) {
     bytes_ -= count;
 }
 
+std::string written(const Value& value, Budget& budget) {
+    budget.bytes(value.extent());
+    return value.written();
+}
+
 Value Arguments::take(size_t position, std::string_view name) {
     if (position < positional.size()) {
         taken_ |= uint64_t{1} << std::min<size_t>(position, 63);
@@ -232,9 +242,8 @@ void Arguments::finish() const {
 
 Value call_filter(std::string_view name, Value value, Arguments& arguments, Budget& budget) {
     if (name == "tojson") {
-        Value json = json_of(value, arguments);
+        Value json = json_of(value, arguments, budget);
         arguments.finish();
-        budget.bytes(json.view().size());
         return json;
     }
     if (name == "select" || name == "reject" || name == "selectattr" || name == "rejectattr")
@@ -254,7 +263,7 @@ Value call_filter(std::string_view name, Value value, Arguments& arguments, Budg
     if (name == "trim") {
         const auto characters = arguments.take_text(0, "chars");
         arguments.finish();
-        const Text text = value.is_text() ? *value.get<Text>() : Text(value.written());
+        const Text text = value.is_text() ? *value.get<Text>() : Text(written(value, budget));
         budget.scan(text.view());
         return text.part(
             python_strip(text.view(), true, true, characters ? std::optional(characters->view()) : std::nullopt));
@@ -273,11 +282,11 @@ Value call_filter(std::string_view name, Value value, Arguments& arguments, Budg
     arguments.finish();
     if (name == "int") return integer_of(value);
     if (name == "length" || name == "count") return length_of(value, budget);
-    if (name == "string") return value.is_text() ? value : Value(Text(value.written()));
+    if (name == "string") return value.is_text() ? value : Value(Text(written(value, budget)));
     budget.bytes(value.view().size());
-    if (name == "upper" || name == "lower") return Text(changed_case(value.written(), name == "upper"));
+    if (name == "upper" || name == "lower") return Text(changed_case(written(value, budget), name == "upper"));
     if (name == "capitalize") {
-        std::string text = changed_case(value.written(), false);
+        std::string text = changed_case(written(value, budget), false);
         if (!text.empty()) text.front() = changed_case(text.substr(0, 1), true).front();
         return Text(std::move(text));
     }

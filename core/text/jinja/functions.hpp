@@ -46,6 +46,9 @@ class Arguments {
     uint64_t named_taken_ = 0;
 };
 
+// Value::written(), of what is not larger than the budget.
+std::string written(const Value& value, Budget& budget);
+
 // All throw Error(TSR_UNSUPPORTED) for what is not known, and for types that Python refuses.
 Value call_filter(std::string_view name, Value value, Arguments& arguments, Budget& budget);
 bool call_test(std::string_view name, const Value& value, Arguments& arguments, Budget& budget);

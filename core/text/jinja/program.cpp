@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <optional>
 
 namespace tessera::text::jinja {
@@ -130,7 +129,7 @@ class Runner {
                 const bool safe = s.expression->operation == Operation::kFilter && s.expression->name == "safe" &&
                                   s.expression->operands.size() == 1;
                 const Value value = evaluate(safe ? *s.expression->operands[0] : *s.expression);
-                value.is_text() ? write(value.view()) : write(value.written());
+                value.is_text() ? write(value.view()) : write(written(value, budget_));
                 break;
             }
             case Kind::kIf:
@@ -271,7 +270,7 @@ class Runner {
             case Operation::kNot:
                 return !evaluate(*e.operands[0]).truth();
             case Operation::kNegate:
-                return -integer(evaluate(*e.operands[0]));
+                return calculate(Operation::kSubtract, 0, integer(evaluate(*e.operands[0])));
             case Operation::kAnd:
             case Operation::kOr: {
                 Value left = evaluate(*e.operands[0]);
@@ -293,8 +292,8 @@ class Runner {
             case Operation::kAdd:
                 return add(std::move(left), right);
             case Operation::kConcatenate: {
-                if (!left.is_text()) left = Text(left.written());
-                return append(std::move(left), right.is_text() ? right.view() : right.written());
+                if (!left.is_text()) left = Text(written(left, budget_));
+                return append(std::move(left), right.is_text() ? right.view() : written(right, budget_));
             }
             case Operation::kEqual:
             case Operation::kNotEqual:
@@ -345,8 +344,13 @@ class Runner {
                 break;
             default: {
                 // Python rounds down, and the rest has the sign of the divisor.
-                fails = right == 0 || (right == -1 && left == std::numeric_limits<int64_t>::min());
+                fails = right == 0;
                 if (fails) break;
+                // Division by -1 is negation, which the processor's division of the least number is not.
+                if (right == -1) {
+                    if (operation != Operation::kModulo) fails = __builtin_sub_overflow(0, left, &result);
+                    break;
+                }
                 const int64_t rest = left % right;
                 const bool down = rest != 0 && (rest < 0) != (right < 0);
                 result = operation == Operation::kModulo ? rest + (down ? right : 0) : left / right - (down ? 1 : 0);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <numeric>
 
 namespace tessera::text::jinja {
@@ -19,6 +20,10 @@ uint32_t depth_of(const Value& value) {
 void raise_depth(uint32_t& depth, const Value& value) {
     depth = std::max(depth, depth_of(value) + 1);
     if (depth > kMaximumDepth) fail(TSR_UNSUPPORTED, "values nested deeper than {}", kMaximumDepth);
+}
+
+uint64_t saturating_sum(uint64_t a, uint64_t b) {
+    return a > std::numeric_limits<uint64_t>::max() - b ? std::numeric_limits<uint64_t>::max() : a + b;
 }
 
 }  // namespace
@@ -59,7 +64,11 @@ const Value* Dictionary::find(std::string_view key) const noexcept {
 
 Value Value::list(std::vector<Value> items, List::Kind kind) {
     auto made = std::make_shared<List>();
-    for (const Value& item : items) raise_depth(made->depth, item);
+    made->extent = kExtent;
+    for (const Value& item : items) {
+        raise_depth(made->depth, item);
+        made->extent = saturating_sum(made->extent, item.extent());
+    }
     made->items = std::move(items);
     made->kind = kind;
     return std::shared_ptr<const List>(std::move(made));
@@ -72,7 +81,11 @@ void Value::refuse_iterator() const {
 
 Value Value::dictionary(std::vector<std::pair<std::string, Value>> members) {
     auto made = std::make_shared<Dictionary>();
-    for (const auto& [key, member] : members) raise_depth(made->depth, member);
+    made->extent = kExtent;
+    for (const auto& [key, member] : members) {
+        raise_depth(made->depth, member);
+        made->extent = saturating_sum(made->extent, saturating_sum(kExtent + key.size(), member.extent()));
+    }
     made->members = std::move(members);
     if (constexpr size_t few = 16; made->members.size() > few) {
         made->order.resize(made->members.size());
@@ -121,6 +134,12 @@ const Dictionary* Value::dictionary() const noexcept {
 std::string_view Value::view() const noexcept {
     const Text* text = get<Text>();
     return text ? text->view() : std::string_view();
+}
+
+uint64_t Value::extent() const noexcept {
+    if (const List* items = list()) return items->extent;
+    if (const Dictionary* members = dictionary()) return members->extent;
+    return kExtent + view().size();
 }
 
 bool Value::truth() const {

@@ -42,10 +42,12 @@ struct OtherNumber {
     std::string text;
 };
 
-// Lists and dictionaries do not change once they are made; `depth` is that of what they hold, at most kMaximumDepth.
+// Lists and dictionaries do not change once they are made; `depth` is that of what they hold, at most kMaximumDepth,
+// and `extent` is Value::extent().
 struct List {
     std::vector<Value> items;
     uint32_t depth = 1;
+    uint64_t extent = 0;
     enum class Kind : uint8_t {
         kList,
         kTuple,
@@ -57,6 +59,7 @@ struct Dictionary {
     std::vector<std::pair<std::string, Value>> members;  // keys are different
     std::vector<uint32_t> order;                         // of members by key; empty for few
     uint32_t depth = 1;
+    uint64_t extent = 0;
 
     const Value* find(std::string_view key) const noexcept;
 };
@@ -67,6 +70,7 @@ struct Namespace {
 enum class Function : uint8_t { kRange, kNamespace, kRaise, kTime, kDictionary };
 
 inline constexpr uint32_t kMaximumDepth = 300;
+inline constexpr uint64_t kExtent = 64;  // Value::extent() of what is no text
 
 class Value {
   public:
@@ -99,6 +103,10 @@ class Value {
     bool is_none() const noexcept { return get<None>() != nullptr; }
     bool is_text() const noexcept { return get<Text>() != nullptr; }
     std::string_view view() const noexcept;  // of a text, else nothing
+
+    // About how many bytes it takes to write the value out. What is shared counts as often as it is held: a few
+    // statements make lists that are larger than any memory when they are written.
+    uint64_t extent() const noexcept;
 
     bool truth() const;  // throws Error(TSR_UNSUPPORTED) for an iterator
     // str(); repr() of what is in a list. Throws Error(TSR_UNSUPPORTED) for what a template has no reason to write.
