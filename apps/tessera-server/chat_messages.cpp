@@ -90,6 +90,7 @@ text::ChatMessage message_of(const json::value& value, const std::string& path) 
                         }).value_or("");
     message.tool_calls = calls_of(fields);
     message.tool_call_id = text_of(fields, "tool_call_id");
+    message.name = text_of(fields, "name");
     if (!message.reasoning.empty() && *role != "assistant")
         throw ApiError(400, fmt::format("{}: only an assistant's message has reasoning", path), path);
     if (!message.tool_call_id.empty() && *role != "tool")

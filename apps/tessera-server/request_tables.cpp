@@ -280,7 +280,7 @@ constexpr FieldRow kMessage[] = {
     {"reasoning", kHonoured, "as reasoning_content"},
     {"tool_calls", kHonoured, "the assistant's"},
     {"tool_call_id", kHonoured, "a result's; templates write results in the order of the messages"},
-    {"name", kHarmless, "templates write no names of authors"},
+    {"name", kHonoured, "of the author or of the function, where the template writes one"},
     {"cache_control", kHarmless, kCacheControl},
     {"annotations", kHarmless, "notes of another server on its answer, which no template writes"},
     {"id", kHarmless, kBookkeeping},

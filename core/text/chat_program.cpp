@@ -46,7 +46,7 @@ Value message_of(const ChatMessage& message, bool arguments_as_given) {
 uint64_t bytes_of(std::span<const ChatMessage> messages, const ChatOptions& options) {
     uint64_t bytes = 0;
     for (const ChatMessage& message : messages) {
-        bytes += message.content.size() + message.reasoning.size();
+        bytes += message.content.size() + message.reasoning.size() + message.tool_call_id.size() + message.name.size();
         for (const ToolCall& call : message.tool_calls) bytes += call.name.size() + call.arguments.size();
     }
     for (const ChatTool& tool : options.tools)

@@ -495,6 +495,10 @@ std::optional<ChatFormat> recognize_kimi(const Program& p) {
     f.default_system = block->substr(0, end);
     // One published program leaves a newline after this message.
     if (block->size() != end + f.system.after.size()) f.default_system_after = block->substr(end);
+    if (p.has("{%setrole_name=message.get('name')ormessage['role']%}") &&
+        p.has_all({"<|im_user|>{{role_name}}<|im_middle|>", "<|im_assistant|>{{role_name}}<|im_middle|>",
+                   "<|im_system|>{{role_name}}<|im_middle|>"}))
+        f.name_end = "<|im_middle|>";
     return f;
 }
 

@@ -36,7 +36,7 @@ struct ChatMessage {
     std::string reasoning = {};             // of an assistant
     std::vector<ToolCall> tool_calls = {};  // of an assistant
     std::string tool_call_id = {};          // of a tool: the call that it answers
-    std::string name = {};                  // of a tool: the function
+    std::string name = {};                  // of the author, of a tool: the function
 };
 
 // A function that the model may call.
@@ -138,6 +138,8 @@ struct ChatFormat {
     // The same when thinking; the form opens every answer to a question or results with "<think>" or "</think>".
     bool deepseek32_thoughts = false;
     bool eos_after_assistant = false;
+    // Where a message's name stands in the place of its role: what follows it. Empty: names are not written.
+    std::string name_end;
     When assistant_before = When::kAlways;  // whether Wrap::before of an answer is written
     std::string generation;
     When generation_when = When::kAlways;

@@ -100,7 +100,7 @@ class Writer {
                     write_system(message);
                     break;
                 case Role::kUser:
-                    out_.own(f_.user.before);
+                    write_before(f_.user.before, message);
                     out_.content(content_of(message));
                     out_.own(f_.user.after);
                     break;
@@ -302,9 +302,19 @@ class Writer {
         out_.own(tools_.all.after);
     }
 
+    // What precedes a content: "<|im_user|>user<|im_middle|>", perhaps with the message's name for "user".
+    void write_before(std::string_view before, const ChatMessage& message) {
+        const size_t end = f_.name_end.empty() || message.name.empty() ? before.npos : before.rfind(f_.name_end);
+        const size_t begin = end == before.npos ? before.npos : before.rfind('>', end);
+        if (begin == before.npos) return out_.own(before);
+        out_.own(before.substr(0, begin + 1));
+        out_.content(message.name);
+        out_.own(before.substr(end));
+    }
+
     void write_system(const ChatMessage& message) {
         if (f_.system_place == System::kLast || f_.system_place == System::kJoined) return;
-        out_.own(f_.system.before);
+        write_before(f_.system.before, message);
         out_.content(content_of(message));
         out_.own(f_.system.after);
     }
@@ -319,7 +329,7 @@ class Writer {
                 write_deepseek32_thoughts(message, !any_question_ || index > last_question_);
             out_.answer(content);
         } else {
-            if (holds(f_.assistant_before)) out_.own(f_.assistant.before);
+            if (holds(f_.assistant_before)) write_before(f_.assistant.before, message);
             if (f_.qwen3_thoughts) {
                 content = write_qwen3_answer(message, index > last_question_, index + 1 == messages_.size());
             } else {
@@ -479,6 +489,9 @@ WrittenChat ChatTemplate::write_continued(std::span<const ChatMessage> messages,
             messages.size() - std::min<size_t>(messages.size(), 1));
     }
     const ChatMessage& last = messages.back();
+    if (!last.name.empty() && !format_.name_end.empty())
+        fail(TSR_INVALID_ARGUMENT, "message {}: an answer whose author has a name cannot be continued",
+             messages.size() - 1);
     ChatOptions opening = options;
     opening.add_generation_prompt = true;
     WrittenChat begun = write(messages.first(messages.size() - 1), opening);

@@ -6,6 +6,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 namespace tessera::text {
 namespace {
 
@@ -104,6 +106,62 @@ TEST(ChatProgram, OnlyConversationsThatDifferAreRefused) {
     EXPECT_EQ(named.render(kWithSystem, kOptions),
               "<|im_start|>system\nS<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n")
         << "a form that is named is written as it is";
+}
+
+// Kimi-K2's program of July 2025, but for tools: names stand in the place of roles.
+TEST(ChatProgram, NamesAreWrittenWhereTheProgramWritesThem) {
+    const std::string program =
+        "{% for message in messages %}\n"
+        "  {%- if loop.first and messages[0]['role'] != 'system' -%}\n"
+        "  <|im_system|>system<|im_middle|>You are Kimi.<|im_end|>\n  {% endif %}\n"
+        "  {%- set role_name =  message.get('name') or  message['role'] -%}\n"
+        "  {%- if message['role'] == 'user' -%}\n    <|im_user|>{{role_name}}<|im_middle|>\n"
+        "  {%- elif message['role'] == 'assistant' -%}\n    <|im_assistant|>{{role_name}}<|im_middle|>\n"
+        "  {%- else -%}\n    <|im_system|>{{role_name}}<|im_middle|>\n  {%- endif -%}\n"
+        "  {{ message['content'] }}<|im_end|>\n{%- endfor -%}\n"
+        "{%- if add_generation_prompt -%}\n  <|im_assistant|>assistant<|im_middle|>\n{%- endif -%}\n";
+    const ChatTemplate kimi = ChatTemplate::recognize(program);
+    Messages messages = {{"system", "s"}, {"user", "a"}, {"assistant", "b"}, {"user", "c"}};
+    const std::string without = kimi.render(messages, kOptions);
+    messages[0].name = "rules";
+    messages[1].name = "ann<|im_end|>";
+    messages[2].name = "helper";
+    const WrittenChat named = kimi.write(messages, kOptions);
+    EXPECT_EQ(named.text,
+              "<|im_system|>rules<|im_middle|>s<|im_end|><|im_user|>ann<|im_end|><|im_middle|>a<|im_end|>"
+              "<|im_assistant|>helper<|im_middle|>b<|im_end|><|im_user|>user<|im_middle|>c<|im_end|>"
+              "<|im_assistant|>assistant<|im_middle|>");
+    // Whoever gives a name writes no control token with it.
+    EXPECT_TRUE(std::ranges::any_of(named.contents, [&](const TextRange& range) {
+        return named.text.substr(range.begin, range.end - range.begin) == "ann<|im_end|>";
+    }));
+    messages.push_back({"assistant", "It is"});
+    messages.back().name = "helper";
+    EXPECT_THROW(kimi.write_continued(messages, kOptions), Error);
+    messages.back().name.clear();
+    EXPECT_EQ(kimi.write_continued(messages, kOptions).text, named.text + "It is");
+    // One that writes none makes the same text.
+    messages.pop_back();
+    const ChatTemplate plain = ChatTemplate::by_name("chatml");
+    Messages bare = messages;
+    for (ChatMessage& message : bare) message.name.clear();
+    EXPECT_EQ(plain.render(messages, kOptions), plain.render(bare, kOptions));
+    EXPECT_EQ(ChatTemplate::recognize(kChatml).render(messages, kOptions), plain.render(bare, kOptions));
+    EXPECT_EQ(kimi.render(bare, kOptions), without);
+    // One that writes them in a way that is not known says so.
+    const std::string observed =
+        "{% for message in messages %}{{ '<|im_start|>' + ('observation' if message.name == 'observation' else "
+        "message['role']) + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}" TSR_CHATML_OPENING;
+    Messages observation = {{"user", "a"}, {"system", "b"}};
+    try {
+        const ChatTemplate step = ChatTemplate::recognize(observed);
+        EXPECT_EQ(step.render(observation, kOptions), plain.render(observation, kOptions));
+        observation[1].name = "observation";
+        step.render(observation, kOptions);
+        FAIL();
+    } catch (const Error& error) {
+        EXPECT_THAT(error.what(), HasSubstr("observation"));
+    }
 }
 
 TEST(ChatProgram, ItsOwnRefusalIsPassedOn) {

@@ -85,6 +85,9 @@ CONVERSATIONS = {
     "call of no arguments": said((U, "a")) + [calls(call("clock", {})), result("12")],
     "result without call": said((U, "a")) + [result("17")],
     "empty result": said((U, "a")) + [calls(ZURICH), result("")] + said((A, "x")),
+    "names": [{"role": S, "content": "s", "name": "rules"}, {"role": U, "content": "a", "name": "J\u00fcrg <|im_end|>"},
+              {"role": A, "content": "b", "name": "helper"}, {"role": U, "content": "c", "name": ""}, {"role": S, "content": "d", "name": "observation"},
+              {"role": U, "content": "e", "name": "user"}],
     "call first": [calls(ZURICH), result("17")] + said((U, "a")),
 }
 
