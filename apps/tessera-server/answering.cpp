@@ -86,23 +86,26 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
     exchange_->when_gone([weak = weak_from_this()] {
         if (const auto answering = weak.lock()) answering->cancel();
     });
+    first_seed_ = prompts.front().sampling.seed;
     std::vector<session::Request> requests;
     for (session::Request& prompt : prompts) {
-        for (uint32_t i = 0; i + 1 < form_.choices; ++i) {
-            requests.push_back(prompt);
-            ++prompt.sampling.seed;
+        for (uint32_t i = 0; i < form_.choices; ++i) {
+            session::Request& each = requests.emplace_back(prompt);
+            // One of them scores the prompt for all, for which it computes all of it.
+            if (i > 0) each.prompt_probabilities.reset();
+            if (each.prompt_probabilities) each.reuse = false;
         }
-        requests.push_back(std::move(prompt));
     }
     for (size_t i = 0; i < requests.size(); ++i) {
         session::Request& each = requests[i];
+        each.sampling.seed = seed_of(i);
         each.on_token = [self, i](const session::ShownToken& token, const session::Answer& so_far) {
             self->on_token(i, token, self->form_.timings ? "\"timings\":" + self->timings_json(so_far) : std::string());
         };
         each.on_finish = [self, i](const session::Answer& answer) { self->finished(i, answer); };
         if (each.prompt_probabilities) {
             each.on_prompt_probabilities = [self, i](const session::TokenProbabilities& token) {
-                self->on_prompt_probabilities(i, token);
+                self->on_prompt_probabilities(self->prompt_of(i), token);
             };
         }
     }

@@ -26,9 +26,9 @@ class Answering : public std::enable_shared_from_this<Answering> {
               size_t prompts = 1);
     virtual ~Answering() = default;
 
-    // Once. The choices of the first prompt come first; those of one prompt have seeds one after the other. Throws
-    // ApiError if a prompt is longer than the context, the client has used up its share or the queue is full, and what
-    // Service::submit throws; nothing is generated then. `accounts` outlive this.
+    // Once. The choices of the first prompt come first. Throws ApiError if a prompt is longer than the context, the
+    // client has used up its share or the queue is full, and what Service::submit throws; nothing is generated then.
+    // `accounts` outlive this.
     void start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts);
 
     // Sends a comment if a stream has been silent for that long.
@@ -37,8 +37,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
   protected:
     // A part of the answer's text. `timings`: a field of JSON, if the request wants them with each part.
     virtual void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) = 0;
-    // Of the prompt, in order, if its request wants them.
-    virtual void on_prompt_probabilities(size_t, const session::TokenProbabilities&) {}
+    // Of a prompt, in order, if its request wants them. Its choices may have tokens before.
+    virtual void on_prompt_probabilities(size_t /*prompt*/, const session::TokenProbabilities&) {}
     // Does not end the exchange: other choices may be running, and its log line is not complete. The choice's place is
     // free by then.
     virtual void on_finish(size_t choice, const session::Answer& answer) = 0;
@@ -52,6 +52,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
     bool streams() const noexcept { return form_.stream; }
     size_t choices() const noexcept { return choices_; }
     size_t prompt_of(size_t choice) const noexcept { return choice / form_.choices; }
+    // The choices of one prompt have seeds one after the other.
+    uint64_t seed_of(size_t choice) const noexcept { return first_seed_ + choice % form_.choices; }
     const AnswerForm& form() const noexcept { return form_; }
     const ServedModel& model() const noexcept { return *model_; }
     Exchange& exchange() noexcept { return *exchange_; }
@@ -80,6 +82,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
     const std::shared_ptr<const ServedModel> model_;
     const AnswerForm form_;
     const uint32_t choices_;  // of all prompts
+    uint64_t first_seed_ = 0;
     double prompt_seconds_ = 0, generation_seconds_ = 0;
     std::unique_ptr<ClientAccounts::Ticket> ticket_;  // each choice gives back its place
     uint32_t left_ = 0;

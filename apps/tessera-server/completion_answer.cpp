@@ -7,6 +7,7 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::server {
 namespace {
@@ -23,15 +24,16 @@ CompletionAnswer::CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shar
                                    AnswerForm form_given, CompletionForm completion)
     : Answering(std::move(exchange), std::move(model_given), form_given, completion.echoes.size()),
       completion_(std::move(completion)),
-      choices_(choices()) {
-    for (size_t i = 0; i < choices_.size(); ++i) {
-        choices_[i].text = completion_.echoes[prompt_of(i)];
-        if (completion_.echoed.empty()) continue;
-        const CompletionForm::EchoedTokens& prompt = completion_.echoed[prompt_of(i)];
+      choices_(choices()),
+      echoes_(completion_.echoes.size()) {
+    for (size_t i = 0; i < choices_.size(); ++i) choices_[i].text = completion_.echoes[prompt_of(i)];
+    for (size_t i = 0; i < completion_.echoed.size(); ++i) {
+        const CompletionForm::EchoedTokens& prompt = completion_.echoed[i];
+        Echo& echo = echoes_[i];
         text::StreamingDetokenizer detokenizer(*model().tokenizer, true);
-        for (const text::Token token : prompt.tokens) choices_[i].echo.push_back(detokenizer.push(token));
-        if (!choices_[i].echo.empty()) choices_[i].echo.back() += detokenizer.finish();
-        if (!prompt.after_bos) echo_token(i, nullptr);
+        for (const text::Token token : prompt.tokens) echo.texts.push_back(detokenizer.push(token));
+        if (!echo.texts.empty()) echo.texts.back() += detokenizer.finish();
+        if (!prompt.after_bos) echo_token(echo, nullptr);
     }
 }
 
@@ -52,16 +54,19 @@ std::string CompletionAnswer::progress_json(std::string_view progress) {
     return fmt::format(R"({}],{}}})", head(), progress);
 }
 
-void CompletionAnswer::echo_token(size_t index, const session::TokenProbabilities* probabilities) {
-    Choice& choice = choices_[index];
-    if (choice.echoed == choice.echo.size()) return;
-    Shown& shown = choice.tokens.emplace_back();
-    shown.text = std::move(choice.echo[choice.echoed++]);
+void CompletionAnswer::echo_token(Echo& echo, const session::TokenProbabilities* probabilities) {
+    if (echo.complete()) return;
+    Shown& shown = echo.tokens.emplace_back();
+    shown.text = std::move(echo.texts[echo.tokens.size() - 1]);
     if (probabilities) shown.probabilities = *probabilities;
 }
 
-void CompletionAnswer::on_prompt_probabilities(size_t index, const session::TokenProbabilities& token) {
-    echo_token(index, &token);
+void CompletionAnswer::on_prompt_probabilities(size_t prompt, const session::TokenProbabilities& token) {
+    echo_token(echoes_[prompt], &token);
+    if (!echoes_[prompt].complete()) return;
+    for (size_t i = 0; i < choices_.size(); ++i) {
+        if (prompt_of(i) == prompt && choices_[i].waiting) send_choice(i, choices_[i].timings);
+    }
 }
 
 void CompletionAnswer::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
@@ -71,18 +76,26 @@ void CompletionAnswer::on_token(size_t index, const session::ShownToken& token, 
     if (streams() && (!choice.text.empty() || !choice.tokens.empty())) send_choice(index, timings);
 }
 
+// Where the prompt's probabilities are still computed, with them.
 void CompletionAnswer::send_choice(size_t index, std::string_view timings) {
+    Choice& choice = choices_[index];
+    choice.waiting = !echoes_[prompt_of(index)].complete();
+    if (choice.waiting) {
+        choice.timings = timings;
+        return;
+    }
     std::string json = head() + choice_json(index) + "]";
     if (form().usage_in_stream) json += R"(,"usage":null)";
     if (!timings.empty()) (json += ",") += timings;
     send(json + "}");
-    choices_[index].text.clear();
+    choice.text.clear();
 }
 
-std::string CompletionAnswer::probabilities_json(Choice& choice) const {
+std::string CompletionAnswer::probabilities_json(size_t index) {
+    Choice& choice = choices_[index];
     std::string tokens, values, best;
     std::vector<size_t> offsets;
-    for (const Shown& token : choice.tokens) {
+    const auto add = [&](const Shown& token) {
         const bool first = offsets.empty();
         offsets.push_back(choice.offset);
         choice.offset += characters(token.text);
@@ -92,7 +105,7 @@ std::string CompletionAnswer::probabilities_json(Choice& choice) const {
         if (!token.probabilities) {
             values += "null";
             best += "null";
-            continue;
+            return;
         }
         append_json(values, static_cast<double>(token.probabilities->log_probability));
         best += '{';
@@ -102,7 +115,9 @@ std::string CompletionAnswer::probabilities_json(Choice& choice) const {
             append_json(best, static_cast<double>(probability));
         }
         best += '}';
-    }
+    };
+    if (!std::exchange(choice.echoed, true)) std::ranges::for_each(echoes_[prompt_of(index)].tokens, add);
+    std::ranges::for_each(choice.tokens, add);
     choice.tokens.clear();
     return fmt::format(R"({{"tokens":[{}],"token_logprobs":[{}],"top_logprobs":[{}],"text_offset":[{}]}})", tokens,
                        values, best, fmt::join(offsets, ","));
@@ -111,7 +126,7 @@ std::string CompletionAnswer::probabilities_json(Choice& choice) const {
 std::string CompletionAnswer::choice_json(size_t index) {
     Choice& choice = choices_[index];
     return fmt::format(R"({{"index":{},"text":{},"logprobs":{},"finish_reason":{}}})", index, json_string(choice.text),
-                       completion_.probabilities ? probabilities_json(choice) : "null",
+                       completion_.probabilities ? probabilities_json(index) : "null",
                        choice.finish.empty() ? "null" : json_string(choice.finish));
 }
 

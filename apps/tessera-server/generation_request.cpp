@@ -98,7 +98,6 @@ CompletionRequest read_completion(std::string_view body, const ModelText& model)
     for (Prompt& prompt : prompts) form.echoes.push_back(std::move(prompt.text));
     if (echo && form.probabilities) {
         request.prompt_probabilities = request.probabilities;
-        request.reuse = false;
         for (const Prompt& prompt : prompts) {
             form.echoed.push_back(
                 {{prompt.tokens.begin() + (prompt.bos_added ? 1 : 0), prompt.tokens.end()}, prompt.bos_added});

@@ -1,6 +1,8 @@
 // What a client receives of an answer with reasoning and tool calls, in one piece and as a stream.
 #include "apps/tessera-server/chat_answer.hpp"
 
+#include "tests/server/received.hpp"
+
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -9,28 +11,6 @@ namespace tessera::server {
 namespace {
 
 namespace json = boost::json;
-
-class Received final : public Exchange {
-  public:
-    const HttpRequest& request() const noexcept override { return request_; }
-    bool begin_work() override { return true; }
-    void drop_body() override {}
-    void set_headers(Headers) override {}
-    void respond(HttpResponse response) override { answer = std::move(response.body); }
-    void begin_stream(std::string_view) override { ++begun; }
-    void send(std::string part) override { events.push_back(std::move(part)); }
-    void end() override { ended = true; }
-    void when_gone(std::function<void()>) override {}
-    void note(Usage) override {}
-
-    std::string answer;
-    std::vector<std::string> events;
-    int begun = 0;
-    bool ended = false;
-
-  private:
-    HttpRequest request_;
-};
 
 struct Played {
     std::shared_ptr<Received> received = std::make_shared<Received>();

@@ -1,0 +1,19 @@
+// What requests need of the bundled model, without an engine.
+#pragma once
+
+#include "apps/tessera-server/model_text.hpp"
+
+namespace tessera::server {
+
+// `form`: of chats, by name.
+inline ModelText small_model(const char* form = "qwen3") {
+    static const gguf::GgufFile file = gguf::GgufFile::open(TSR_TEST_MODEL);
+    ModelText made;
+    made.name = "test";
+    made.context = 512;
+    made.tokenizer = make_tokenizer(file);
+    made.writer = std::make_unique<ChatWriter>(file, *made.tokenizer, form);
+    return made;
+}
+
+}  // namespace tessera::server
