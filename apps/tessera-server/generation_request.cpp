@@ -2,11 +2,15 @@
 
 #include "apps/tessera-server/api_error.hpp"
 #include "apps/tessera-server/chat_messages.hpp"
-#include "apps/tessera-server/generation_settings.hpp"
+#include "apps/tessera-server/json_text.hpp"
 #include "apps/tessera-server/prompts_of_request.hpp"
 #include "apps/tessera-server/request_tables.hpp"
 
+#include <boost/json/parse.hpp>
+#include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
 
 namespace tessera::server {
 namespace {
@@ -37,17 +41,44 @@ std::vector<session::Request> requests_of(const session::Request& request, std::
     return requests;
 }
 
-std::vector<std::string> read_texts(const Fields& fields, std::string_view name, size_t maximum) {
-    std::vector<std::string> texts;
-    const json::array* const list = fields.array(name, maximum);
-    for (size_t i = 0; list && i < list->size(); ++i) {
-        if (!(*list)[i].is_string()) fields.reject(name, "a list of texts");
-        texts.emplace_back((*list)[i].get_string());
+// Nothing if all of the answer is wanted.
+std::optional<std::vector<AskedField>> read_asked_fields(const Fields& fields, const GenerationSettings& settings) {
+    const json::array* const list = fields.array("response_fields", kMaximumResponseFields);
+    if (!list || list->empty()) return std::nullopt;
+    std::vector<AskedField> asked;
+    json::value parsed;
+    for (const json::value& value : *list) {
+        if (!value.is_string()) fields.reject("response_fields", "a list of texts");
+        AskedField field{std::string(value.get_string()), {}, {}, {}};
+        if (std::ranges::find(asked, field.path, &AskedField::path) != asked.end()) continue;
+        field.name = field.path.substr(0, field.path.find('/'));
+        field.member = field.path.substr(std::min(field.name.size() + 1, field.path.size()));
+        if (field.name == "generation_settings" && !field.member.empty() && field.member != "seed") {
+            if (parsed.is_null()) parsed = json::parse(settings.json(0));
+            field.known = json_member(parsed, field.member);
+            if (!field.known) continue;
+        }
+        asked.push_back(std::move(field));
     }
-    return texts;
+    return asked;
+}
+
+bool tells(const PlainForm& form, std::string_view name) {
+    return !form.fields ||
+           std::ranges::any_of(*form.fields, [&](const AskedField& field) { return field.name == name; });
 }
 
 }  // namespace
+
+std::optional<std::string> json_member(const json::value& whole, std::string_view path) {
+    const json::value* at = &whole;
+    while (at && !path.empty()) {
+        const std::string_view key = path.substr(0, path.find('/'));
+        path.remove_prefix(std::min(key.size() + 1, path.size()));
+        at = at->is_object() ? at->get_object().if_contains(json::string_view(key.data(), key.size())) : nullptr;
+    }
+    return at ? std::optional(json::serialize(*at)) : std::nullopt;
+}
 
 ChatRequest read_chat(std::string_view body, const ModelText& model) {
     const json::object object = parse_object(body);
@@ -126,11 +157,12 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
     form.probabilities = request.probabilities.has_value();
     form.sampled = request.sampled_probabilities = fields.boolean("post_sampling_probs").value_or(false);
     form.tokens = fields.boolean("return_tokens").value_or(false);
-    form.fields = read_texts(fields, "response_fields", kMaximumResponseFields);
-    std::vector<Prompt> prompts = read_prompts(fields, model, true);
+    form.settings = GenerationSettings(request, read.form, form.stops, *model.tokenizer);
+    form.fields = read_asked_fields(fields, form.settings);
+    const bool told = !read.form.stream && tells(form, "prompt");
+    std::vector<Prompt> prompts = read_prompts(fields, model, told);
     fields.check_read();
-    for (Prompt& prompt : prompts) form.prompts.push_back(std::move(prompt.text));
-    form.settings = generation_settings_json(request, read.form, form.stops, *model.tokenizer);
+    for (const Prompt& prompt : prompts) form.prompts.push_back(told ? json_string(prompt.text) : std::string());
     read.prompts = requests_of(request, std::move(prompts), read.form);
     return read;
 }

@@ -1,9 +1,12 @@
 // Bodies of requests for text, read and written as tokens, without anything of the engine.
 #pragma once
 
+#include "apps/tessera-server/generation_settings.hpp"
 #include "apps/tessera-server/model_text.hpp"
 #include "apps/tessera-server/request_fields.hpp"
 #include "core/text/reply_parser.hpp"
+
+#include <boost/json/value.hpp>
 
 #include <optional>
 #include <string>
@@ -43,16 +46,27 @@ struct CompletionRequest {
     CompletionForm completion;
 };
 
-// As llama-server has it; vectors have an element a prompt.
+// A field of the answer that a request asks for.
+struct AskedField {
+    std::string path;                  // "timings/predicted_n"; its name in the answer
+    std::string name;                  // "timings"
+    std::string member;                // "predicted_n", or a path; empty: all of the field
+    std::optional<std::string> known;  // JSON of what the request alone decides
+};
+
+// As llama-server has it.
 struct PlainForm {
-    std::vector<std::string> prompts;  // as texts; of an answer in one piece alone
+    std::vector<std::string> prompts;  // JSON, by prompt; empty where the answer does not tell it
     std::vector<std::string> stops;
     bool tokens = false;  // the answer has its tokens, too
     bool probabilities = false;
-    bool sampled = false;             // probabilities are those that samplers have left
-    std::string settings;             // generation_settings, JSON
-    std::vector<std::string> fields;  // of the answer, by path; none: all
+    bool sampled = false;  // probabilities are those that samplers have left
+    GenerationSettings settings;
+    std::optional<std::vector<AskedField>> fields;  // of the answer; nothing: all
 };
+
+// The JSON of the member at a path of keys, as "a/b". Nothing if there is none.
+std::optional<std::string> json_member(const boost::json::value& whole, std::string_view path);
 
 struct PlainRequest {
     AnswerForm form;

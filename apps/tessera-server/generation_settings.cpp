@@ -17,8 +17,8 @@ std::string number(float value) {
 
 }  // namespace
 
-std::string generation_settings_json(const session::Request& request, const AnswerForm& form,
-                                     std::span<const std::string> stops, const text::Tokenizer& tokenizer) {
+GenerationSettings::GenerationSettings(const session::Request& request, const AnswerForm& form,
+                                       std::span<const std::string> stops, const text::Tokenizer& tokenizer) {
     const session::SamplingParameters& p = request.sampling;
     constexpr uint32_t kNoLimit = std::numeric_limits<uint32_t>::max();
     const int64_t tokens = request.max_new_tokens == kNoLimit ? -1 : int64_t{request.max_new_tokens};
@@ -43,12 +43,16 @@ std::string generation_settings_json(const session::Request& request, const Answ
         bias += fmt::format(R"({}{{"token":{},"bias":{}}})", bias.empty() ? "" : ",", token,
                             std::isinf(value) ? "false" : number(value));
     }
-    return fmt::format(
-        R"({{{}"n_predict":{},"max_tokens":{},"seed":{},"dry_sequence_breakers":[{}],"samplers":[{}],"stop":[{}],)"
-        R"("logit_bias":[{}],"ignore_eos":{},"stream":{},"n_probs":{},"post_sampling_probs":{},)"
-        R"("timings_per_token":{},"cache_prompt":{}}})",
-        numbers, tokens, tokens, p.seed, breakers, samplers, words, bias, ignores_end, form.stream,
-        request.probabilities.value_or(0), request.sampled_probabilities, form.timings, request.reuse);
+    before_ = fmt::format(R"({{{}"n_predict":{},"max_tokens":{},"seed":)", numbers, tokens, tokens);
+    after_ = fmt::format(
+        R"(,"dry_sequence_breakers":[{}],"samplers":[{}],"stop":[{}],"logit_bias":[{}],"ignore_eos":{},"stream":{},)"
+        R"("n_probs":{},"post_sampling_probs":{},"timings_per_token":{},"cache_prompt":{}}})",
+        breakers, samplers, words, bias, ignores_end, form.stream, request.probabilities.value_or(0),
+        request.sampled_probabilities, form.timings, request.reuse);
+}
+
+std::string GenerationSettings::json(uint64_t seed) const {
+    return fmt::format("{}{}{}", before_, seed, after_);
 }
 
 }  // namespace tessera::server

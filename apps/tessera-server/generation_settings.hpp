@@ -3,12 +3,24 @@
 
 #include "apps/tessera-server/request_fields.hpp"
 
+#include <cstdint>
 #include <span>
 #include <string>
 
 namespace tessera::server {
 
-std::string generation_settings_json(const session::Request& request, const AnswerForm& form,
-                                     std::span<const std::string> stops, const text::Tokenizer& tokenizer);
+// Of all choices of a request, which differ in their seeds.
+class GenerationSettings {
+  public:
+    GenerationSettings() = default;
+    GenerationSettings(const session::Request& request, const AnswerForm& form, std::span<const std::string> stops,
+                       const text::Tokenizer& tokenizer);
+
+    // An object of JSON.
+    std::string json(uint64_t seed) const;
+
+  private:
+    std::string before_, after_;  // the seed
+};
 
 }  // namespace tessera::server

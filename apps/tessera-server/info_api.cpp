@@ -83,8 +83,8 @@ HttpResponse model_response(const ModelHost& host, const std::string& name, std:
 HttpResponse props_response(const ServedModel& model, const ServerSettings& settings) {
     session::Request defaults;
     defaults.sampling = model.sampling;
-    // Of a random seed there is none yet.
-    const std::string params = generation_settings_json(defaults, {}, {}, *model.tokenizer);
+    const std::string params = GenerationSettings(defaults, {}, {}, *model.tokenizer)
+                                   .json(model.random_seed ? session::kRandomSeed : defaults.sampling.seed);
     return json_response(fmt::format(
         R"({{"default_generation_settings":{{"n_ctx":{},"params":{}}},"total_slots":{},"model_alias":{},)"
         R"("model_path":{},"modalities":{{"vision":false,"audio":false}},"chat_template":{},"chat_template_name":{},)"

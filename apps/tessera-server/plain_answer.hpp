@@ -18,10 +18,15 @@ class PlainAnswer final : public Answering {
 
   private:
     struct Choice {
-        std::string text;
-        ProbabilitiesJson probabilities;  // that have not been sent
+        std::string text;                 // that has not been sent
+        ProbabilitiesJson probabilities;  // likewise
         std::vector<text::Token> tokens;  // likewise
         std::string last;                 // the last event, or the whole answer
+    };
+    // A field of the last event: its JSON; empty: this answer has no such field.
+    struct Field {
+        std::string_view name;
+        std::string (*json)(const PlainAnswer&, size_t choice, const session::Answer&);
     };
 
     void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
@@ -29,9 +34,11 @@ class PlainAnswer final : public Answering {
     void on_end() override;
     std::string progress_json(std::string_view progress) override;
 
-    // Fields of every event.
-    std::string beginning(size_t index, std::string_view text, bool stop);
-    std::string chosen_fields(const std::string& json) const;
+    static const std::vector<Field>& fields();
+    // Every event of the text.
+    std::string event(size_t index, std::string_view text);
+    std::string last_event(size_t index, const session::Answer& answer) const;
+    std::string asked_json(const AskedField& asked, size_t index, const session::Answer& answer) const;
 
     const PlainForm plain_;
     std::vector<Choice> choices_;

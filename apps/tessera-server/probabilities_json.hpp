@@ -17,6 +17,7 @@ void append_probabilities(std::string& out, const session::TokenProbabilities& t
 struct ProbabilitiesJson {
     std::string list;  // without brackets
     void add(const session::TokenProbabilities& token, const text::Tokenizer& tokenizer, bool linear = false);
+    std::string json() const { return "[" + list + "]"; }
     // Empties it.
     std::string take();
 };

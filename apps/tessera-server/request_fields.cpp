@@ -5,11 +5,10 @@
 #include "core/base/error.hpp"
 
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
 
+#include <algorithm>
 #include <charconv>
 #include <limits>
-#include <random>
 #include <span>
 
 namespace tessera::server {
@@ -104,8 +103,7 @@ std::vector<session::SamplingStep> read_order(const Fields& fields) {
     const json::value* const given = fields.find("samplers");
     return of_field(fields, "samplers", [&] {
         if (given->is_array())
-            return session::parse_sampling_order(
-                fmt::format("{}", fmt::join(read_text_list(fields, "samplers", 32), ";")));
+            return session::parse_sampling_names(read_text_list(fields, "samplers", session::kMaximumSamplers));
         const std::string_view text = *fields.text("samplers");
         try {
             return session::parse_sampling_order(text);
@@ -115,6 +113,19 @@ std::vector<session::SamplingStep> read_order(const Fields& fields) {
             return session::parse_sampling_letters(text);
         }
     });
+}
+
+// Of text-generation-webui: a word on the order.
+void read_temperature_last(const Fields& fields, std::span<const session::SamplingStep> order) {
+    using enum session::SamplingStep;
+    const auto asked = fields.boolean("temperature_last");
+    const auto temperature = std::ranges::find(order, kTemperature);
+    if (!asked || temperature == order.end()) return;
+    // Adaptive-p is the draw itself, wherever it is named.
+    const bool last = std::all_of(temperature + 1, order.end(), [](auto step) { return step == kAdaptiveP; });
+    if (*asked && !last) fields.refuse("temperature_last", "in the order of the samplers others follow temperature");
+    if (!*asked && last)
+        fields.refuse("temperature_last", "temperature is the last of the samplers; say with samplers where it stands");
 }
 
 void read_sampling(const Fields& fields, const ModelText& model, session::SamplingParameters& p) {
@@ -134,6 +145,7 @@ void read_sampling(const Fields& fields, const ModelText& model, session::Sampli
         p.dry_sequence_breakers = read_text_list(fields, "dry_sequence_breakers", session::kMaximumBreakers);
     }
     if (fields.has("samplers")) p.order = read_order(fields);
+    read_temperature_last(fields, p.order);
 }
 
 }  // namespace
@@ -184,14 +196,15 @@ std::vector<std::string> read_stops(const Fields& fields) {
 session::Request read_request(const Fields& fields, const ModelText& model, std::optional<uint32_t> default_tokens) {
     session::Request request;
     session::SamplingParameters& p = request.sampling = model.sampling;
-    if (model.random_seed) p.seed = std::random_device()();
     const auto integer = [&](int64_t minimum, int64_t maximum) {
         return [&fields, minimum, maximum](std::string_view name) { return fields.integer(name, minimum, maximum); };
     };
     read_sampling(fields, model, p);
-    if (const auto seed = read_any(fields, {"seed", "sampler_seed"}, integer(-1, std::numeric_limits<int64_t>::max()));
-        seed && *seed >= 0)
-        p.seed = static_cast<uint64_t>(*seed);
+    const auto seed = read_any(fields, {"seed", "sampler_seed"}, integer(-1, std::numeric_limits<int64_t>::max()));
+    if (seed || model.random_seed) {
+        const auto given = seed ? session::given_seed(*seed) : std::nullopt;
+        p.seed = given ? *given : session::random_seed();
+    }
     for (const auto& bias : read_bias(fields, *model.tokenizer)) p.logit_bias.push_back(bias);
     const auto boolean = [&](std::string_view name) { return fields.boolean(name); };
     if (read_any(fields, {"ignore_eos", "ban_eos_token"}, boolean).value_or(false)) {

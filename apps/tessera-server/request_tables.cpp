@@ -46,9 +46,12 @@ constexpr FieldRow kGeneration[] = {
     {"ban_eos_token", kHonoured, "as ignore_eos"},
     {"logit_bias", kHonoured,
      "added to the logits of tokens, which are numbers or texts; -100 and below, and false, forbid"},
-    {"seed", kHonoured, "of the random numbers; -1: random"},
+    {"seed", kHonoured, "of the random numbers; -1 or 4294967295: random, whatever the server's is"},
     {"sampler_seed", kHonoured, "as seed"},
-    {"samplers", kHonoured, "order of the samplers: a list of names, or a text of names or letters as for the command"},
+    {"samplers", kHonoured,
+     "order of the samplers: a list of names, or a text of names or letters as for the command; tfs, which may not be "
+     "on, is left out"},
+    {"temperature_last", kHonoured, "must be so in the order of the samplers, by default true"},
     {"dry_sequence_breakers", kHonoured, "texts over which no repetition that dry_multiplier penalises extends"},
 
     {"model", kHarmless, "the one model answers, whatever it is called"},
@@ -76,8 +79,6 @@ constexpr FieldRow kGeneration[] = {
     {"speculative.n_min", kHarmless, kNoDrafts},
     {"speculative.p_min", kHarmless, kNoDrafts},
     {"speculative.type", kHarmless, kNoDrafts},
-    {"spaces_between_special_tokens", kHarmless, "tokens are written with the spaces of their own"},
-    {"temperature_last", kHarmless, "samplers says the order; temperature is the last one by default"},
     {"smoothing_curve", kHarmless, "a part of smoothing_factor"},
     {"negative_prompt", kHarmless, "a part of guidance_scale"},
     {"dynatemp_low", kHarmless, "a part of dynatemp"},
@@ -113,6 +114,8 @@ constexpr FieldRow kGeneration[] = {
     {"encoder_repetition_penalty", kRefused, kNoSampler, "[1]"},
     {"repetition_decay", kRefused, kNoSampler},
     {"rep_pen_slope", kRefused, kNoSampler, "[0, 1]"},
+    {"spaces_between_special_tokens", kRefused, "tokens are written with the spaces of their own, as both values ask",
+     "[true, false]"},
     {"penalize_nl", kRefused, "penalties count every token alike", "[true]"},
     {"do_sample", kRefused, "use a temperature of 0 for the most likely tokens", "[true]"},
     {"sampler_order", kRefused, "use samplers"},
@@ -217,7 +220,7 @@ constexpr FieldRow kText[] = {
     {"skip_special_tokens", kHonoured, "false: control tokens are shown"},
     {"add_bos_token", kRefused, "give tokens to begin without BOS", "[true]"},
     {"add_special_tokens", kRefused, "give tokens to begin without BOS", "[true]"},
-    {"include_reasoning", kHarmless, "reasoning is not told apart from the text"},
+    {"include_reasoning", kRefused, "reasoning is a part of the text", "[true]"},
     {"suffix", kRefused, "this version has no insertion"},
 };
 

@@ -97,7 +97,7 @@ constexpr Flag kFlags[] = {
     supported("no-parse-special", "--no-parse-special", Takes::kNothing, "", kTokenize | kModel, Group::kPrompt,
              "take control tokens that are written out as plain text (in chat always)"),
     // Sampling
-    supported("seed", "-s --seed", Takes::kValue, "N", kGenerate, Group::kSampling, "seed of the random numbers; -1: a new one each time"),
+    supported("seed", "-s --seed", Takes::kValue, "N", kGenerate, Group::kSampling, "seed of the random numbers; -1 or 4294967295: a new one each time"),
     sampling("temperature"),
     sampling("dynatemp_range"),
     sampling("dynatemp_exponent"),

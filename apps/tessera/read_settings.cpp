@@ -13,7 +13,6 @@
 #include <charconv>
 #include <cmath>
 #include <limits>
-#include <random>
 
 namespace tessera::app {
 namespace {
@@ -105,8 +104,9 @@ void read_sampling(Arguments& arguments, ModelSettings& settings) {
         }
     }
     const auto seed = arguments.integer("seed", -1, std::numeric_limits<int64_t>::max());
-    settings.seed_given = seed && *seed >= 0;
-    p.seed = settings.seed_given ? static_cast<uint64_t>(*seed) : std::random_device()();
+    const auto given = seed ? session::given_seed(*seed) : std::nullopt;
+    settings.seed_given = given.has_value();
+    p.seed = given ? *given : session::random_seed();
     read_order(arguments, p);
     read_breakers(arguments, p);
     for (const std::string& text : arguments.all("logit-bias")) {

@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <limits>
+#include <random>
 
 namespace tessera::session {
 namespace {
@@ -46,11 +47,30 @@ constexpr std::string_view kDefaultOrder =
     fail(TSR_UNSUPPORTED, "samplers: infill, for text between two others, is not in this version; leave it out");
 }
 
-void append(std::vector<SamplingStep>& order, const StepName& named) {
-    if (!named.step) return;
-    if (std::ranges::find(order, *named.step) != order.end())
-        fail(TSR_INVALID_ARGUMENT, "samplers: '{}' is named twice; each step runs once", named.name);
-    order.push_back(*named.step);
+// Steps in the order in which they are named.
+class Order {
+  public:
+    void add(const StepName& named) {
+        // What is left out counts, too.
+        if (std::ranges::find(named_, named.step) != named_.end())
+            fail(TSR_INVALID_ARGUMENT, "samplers: '{}' is named twice; each step runs once", named.name);
+        named_.push_back(named.step);
+    }
+    std::vector<SamplingStep> steps() const {
+        std::vector<SamplingStep> steps;
+        for (const std::optional<SamplingStep>& step : named_) {
+            if (step) steps.push_back(*step);
+        }
+        return steps;
+    }
+
+  private:
+    std::vector<std::optional<SamplingStep>> named_;
+};
+
+void check_count(size_t count) {
+    if (count > kMaximumSamplers)
+        fail(TSR_INVALID_ARGUMENT, "samplers: expected {} names at most, found more", kMaximumSamplers);
 }
 
 [[noreturn]] void reject(const SamplingField& field, double value) {
@@ -81,38 +101,48 @@ void check_breakers(std::span<const std::string> breakers) {
 
 }  // namespace
 
+std::vector<SamplingStep> parse_sampling_names(std::span<const std::string> names) {
+    check_count(names.size());
+    Order order;
+    for (const std::string& name : names) {
+        std::string plain = name;
+        std::ranges::replace(plain, '-', '_');
+        if (plain == "infill") refuse_infill();
+        const auto found = std::ranges::find(kStepNames, plain, &StepName::name);
+        if (found == kStepNames.end())
+            fail(TSR_INVALID_ARGUMENT, "samplers: expected names of {}, found '{}'", kDefaultOrder,
+                 printable(name, 40));
+        order.add(*found);
+    }
+    return order.steps();
+}
+
 std::vector<SamplingStep> parse_sampling_order(std::string_view text) {
-    std::vector<SamplingStep> order;
-    while (!text.empty()) {
+    std::vector<std::string> names;
+    for (size_t count = 1; !text.empty(); ++count) {
+        check_count(count);
         const size_t end = std::min(text.find_first_of(";,"), text.size());
         std::string_view name = text.substr(0, end);
         text.remove_prefix(std::min(end + 1, text.size()));
         while (name.starts_with(' ')) name.remove_prefix(1);
         while (name.ends_with(' ')) name.remove_suffix(1);
-        if (name.empty()) continue;
-        std::string plain(name);
-        std::ranges::replace(plain, '-', '_');
-        if (plain == "infill") refuse_infill();
-        const auto found = std::ranges::find(kStepNames, plain, &StepName::name);
-        if (found == kStepNames.end())
-            fail(TSR_INVALID_ARGUMENT, "samplers: expected names of {}, separated by ';', found '{}'", kDefaultOrder,
-                 printable(name, 40));
-        append(order, *found);
+        if (!name.empty()) names.emplace_back(name);
     }
-    return order;
+    return parse_sampling_names(names);
 }
 
 std::vector<SamplingStep> parse_sampling_letters(std::string_view letters) {
-    std::vector<SamplingStep> order;
+    check_count(letters.size());
+    Order order;
     for (const char letter : letters) {
         if (letter == 'i') refuse_infill();
         const auto found = std::ranges::find(kStepNames, letter, &StepName::letter);
         if (letter == 0 || found == kStepNames.end())
             fail(TSR_INVALID_ARGUMENT, "samplers: expected letters of edskypmxta, one a step, found '{}'",
                  printable(std::string_view(&letter, 1), 40));
-        append(order, *found);
+        order.add(*found);
     }
-    return order;
+    return order.steps();
 }
 
 std::vector<SamplingStep> default_sampling_order() {
@@ -130,6 +160,10 @@ std::string format_sampling_order(std::span<const SamplingStep> order) {
         text += name_of(step);
     }
     return text;
+}
+
+uint64_t random_seed() {
+    return std::random_device()() % kRandomSeed;
 }
 
 std::vector<std::string_view> aliases_of(const SamplingField& field) {

@@ -30,10 +30,14 @@ enum class SamplingStep : uint8_t {
     kAdaptiveP,    // near a target probability (llama.cpp pull request 17927); the draw itself, wherever it is named
 };
 
-// "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p", the separator being ';' or ','; '-'
-// counts as '_'. Others: typical, typical_p and typ (typ_p), nucleus (top_p), temp (temperature); tfs_z and tfs are
-// known and left out, since no parameter can turn them on. Throws Error(TSR_INVALID_ARGUMENT) for an unknown or
-// repeated name.
+inline constexpr size_t kMaximumSamplers = 32;  // names in an order, empty ones included
+
+// Names of steps in order; '-' counts as '_'. Those of format_sampling_order() and typical, typical_p and typ (typ_p),
+// nucleus (top_p), temp (temperature); tfs_z and tfs are known and left out: callers accept no parameter that would
+// turn them on. Throws Error(TSR_INVALID_ARGUMENT) for an unknown or repeated name, and for too many.
+std::vector<SamplingStep> parse_sampling_names(std::span<const std::string> names);
+// The same of "penalties;dry;top_n_sigma;top_k;typ_p;top_p;min_p;xtc;temperature;adaptive_p", the separator being ';'
+// or ',', beside which blanks are left out.
 std::vector<SamplingStep> parse_sampling_order(std::string_view text);
 // "edskypmxta", a letter a step. Throws likewise.
 std::vector<SamplingStep> parse_sampling_letters(std::string_view letters);
@@ -41,6 +45,16 @@ std::vector<SamplingStep> parse_sampling_letters(std::string_view letters);
 std::vector<SamplingStep> default_sampling_order();
 std::string format_sampling_order(std::span<const SamplingStep> order);
 std::string_view name_of(SamplingStep step) noexcept;
+
+// Asks for a random seed, as -1 does, in llama.cpp's requests and answers.
+inline constexpr uint64_t kRandomSeed = std::numeric_limits<uint32_t>::max();
+// The seed that a user gives; nothing where that is -1 or kRandomSeed.
+constexpr std::optional<uint64_t> given_seed(int64_t given) noexcept {
+    if (given < 0 || static_cast<uint64_t>(given) == kRandomSeed) return std::nullopt;
+    return static_cast<uint64_t>(given);
+}
+// A new one, below kRandomSeed, so that it repeats an answer when it is given.
+uint64_t random_seed();
 
 // Ranges: kSamplingFields.
 struct SamplingParameters {

@@ -41,7 +41,7 @@ TEST(SamplingOrder, ReadsLetters) {
     EXPECT_EQ(format_sampling_order(parse_sampling_letters("dkfypmxntw")),
               "dry;top_k;typ_p;top_p;min_p;xtc;top_n_sigma;temperature;adaptive_p");
     EXPECT_TRUE(parse_sampling_letters("").empty());
-    for (const std::string bad : {"kk", "sn", "z", "k;t", "i", "K"})
+    for (const std::string bad : {"kk", "sn", "z", "k;t", "i", "K", "ff"})
         EXPECT_THROW(parse_sampling_letters(bad), Error) << bad;
     EXPECT_THROW(parse_sampling_letters(std::string_view("\0", 1)), Error);
 }
@@ -56,6 +56,45 @@ TEST(SamplingOrder, UnknownAndRepeatedNamesAreErrors) {
     }
     EXPECT_THROW(parse_sampling_order("temp;temperature"), Error);
     EXPECT_THROW(parse_sampling_order("top_k;infill"), Error);
+    // A step that is left out runs no more often than others.
+    EXPECT_THROW(parse_sampling_order("tfs_z;tfs_z"), Error);
+    EXPECT_THROW(parse_sampling_order("tfs;top_k;tfs-z"), Error);
+}
+
+TEST(SamplingOrder, ANameIsOneName) {
+    using Names = std::vector<std::string>;
+    EXPECT_EQ(parse_sampling_names(Names{"top-k", "tfs_z", "temp"}),
+              (std::vector{SamplingStep::kTopK, SamplingStep::kTemperature}));
+    EXPECT_TRUE(parse_sampling_names(Names{}).empty());
+    for (const Names& wrong : {Names{"top_k;top_p"}, Names{"top_k,top_p"}, Names{""}, Names{" top_k"}, Names{"top_k "},
+                               Names{"k"}, Names{"top_k", "top_k"}})
+        EXPECT_THROW(parse_sampling_names(wrong), Error) << wrong.front();
+}
+
+TEST(SamplingOrder, IsBounded) {
+    EXPECT_TRUE(parse_sampling_order(std::string(kMaximumSamplers, ';')).empty());
+    for (const std::string& many : {std::string(kMaximumSamplers + 1, ';'), std::string(1 << 20, ',')}) {
+        try {
+            parse_sampling_order(many);
+            FAIL();
+        } catch (const Error& error) {
+            EXPECT_THAT(error.what(), HasSubstr("32 names at most"));
+        }
+    }
+    EXPECT_THROW(parse_sampling_letters(std::string(kMaximumSamplers + 1, 'f')), Error);
+    EXPECT_THROW(parse_sampling_names(std::vector<std::string>(kMaximumSamplers + 1, "tfs")), Error);
+}
+
+TEST(SamplingSeed, SaysWhenItIsRandom) {
+    EXPECT_EQ(given_seed(0), 0u);
+    EXPECT_EQ(given_seed(42), 42u);
+    EXPECT_EQ(given_seed(int64_t{1} << 40), uint64_t{1} << 40);
+    EXPECT_FALSE(given_seed(-1));
+    EXPECT_FALSE(given_seed(4294967295));
+    std::set<uint64_t> seeds;
+    for (int i = 0; i < 64; ++i) seeds.insert(random_seed());
+    EXPECT_GT(seeds.size(), 60u);
+    EXPECT_LT(*seeds.rbegin(), kRandomSeed);
 }
 
 TEST(SamplingFields, NamesAreUniqueAndLeadToTheirField) {

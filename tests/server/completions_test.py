@@ -112,6 +112,53 @@ class Completions(unittest.TestCase):
         for a, b in zip(scored["logprobs"]["token_logprobs"][-4:], said["logprobs"]["token_logprobs"]):
             self.assertAlmostEqual(a, b, delta=0.02)
 
+    def test_a_prompt_is_scored_once_for_all_of_its_answers(self):
+        prompt = PROMPT + " seed words of this test " * 60
+        tokens = len(self.tokens(prompt))
+        fields = {"prompt": prompt, "echo": True, "logprobs": 1, "max_tokens": 3, "temperature": 1.5, "seed": 11}
+        alone = self.ask(**fields)["choices"][0]
+        before = self.server.metric("prompt_tokens_total")
+        several = self.ask(**fields, n=6)["choices"]
+        computed = self.server.metric("prompt_tokens_total") - before
+        # One page is not shared where a prompt ends within it.
+        self.assertLess(computed, 2 * tokens + 6 * 64)
+        self.assertEqual(several[0], alone)
+        for choice in several:
+            echoed = len(alone["logprobs"]["tokens"]) - 3
+            for key, values in choice["logprobs"].items():
+                self.assertEqual(values[:echoed], alone["logprobs"][key][:echoed], key)
+            self.assertEqual("".join(choice["logprobs"]["tokens"]), choice["text"])
+        texts = [""] * 6
+        for part in self.stream("/v1/completions", **fields, n=6):
+            for choice in part["choices"]:
+                texts[choice["index"]] += choice["text"]
+                self.assertTrue(texts[choice["index"]].startswith(prompt))
+        self.assertEqual(texts, [choice["text"] for choice in several])
+
+    def test_answers_tell_the_seeds_that_repeat_them(self):
+        fields = {"temperature": 1.5, "top_k": 0, "top_p": 1, "min_p": 0, "ignore_eos": True}
+        answers = self.plain(n=4, seed=7, prompt=[PROMPT, "a"], **fields)
+        seeds = [answer["generation_settings"]["seed"] for answer in answers]
+        self.assertEqual(seeds, [7, 8, 9, 10] * 2)
+        for prompt, answer in zip([PROMPT] * 4 + ["a"] * 4, answers):
+            self.assertEqual(self.plain(prompt=prompt, seed=answer["generation_settings"]["seed"], **fields)["content"], answer["content"])
+        streamed = {part["index"]: part["generation_settings"]["seed"] for part in self.stream("/completion", n=4, seed=7, **fields) if part["stop"]}
+        self.assertEqual(streamed, {0: 7, 1: 8, 2: 9, 3: 10})
+        chosen = self.plain(n=3, seed=7, response_fields=["generation_settings/seed"])
+        self.assertEqual(chosen, [{"generation_settings/seed": seed} for seed in (7, 8, 9)])
+        drawn = self.plain(n=2, **fields)
+        self.assertEqual(drawn[1]["generation_settings"]["seed"], drawn[0]["generation_settings"]["seed"] + 1)
+        self.assertEqual(self.plain(seed=drawn[0]["generation_settings"]["seed"], **fields)["content"], drawn[0]["content"])
+        self.assertEqual(self.server.request("GET", "/props")[1]["default_generation_settings"]["params"]["seed"], 4294967295)
+        with RunningServer("--seed", "42") as server:
+            def seed(**more):
+                return server.request("POST", "/completion", {"prompt": "a", "n_predict": 1, **more})[1]["generation_settings"]["seed"]
+
+            self.assertEqual(server.request("GET", "/props")[1]["default_generation_settings"]["params"]["seed"], 42)
+            self.assertEqual((seed(), seed(seed=None), seed(seed=5)), (42, 42, 5))
+            for random in (-1, 4294967295):
+                self.assertNotEqual({seed(seed=random), seed(seed=random)}, {42})
+
     def test_nothing_of_a_stop_string_is_told(self):
         whole = self.plain(n_predict=30, max_tokens=30, n_probs=1, return_tokens=True)
         text = whole["content"]
@@ -165,6 +212,18 @@ class Completions(unittest.TestCase):
         self.assertTrue(self.plain(logit_bias=[["\n", 1e6]])["has_new_line"])
         chosen = self.plain(response_fields=["content", "timings/predicted_n", "generation_settings/seed", "nothing", "content/x", ""], seed=9)
         self.assertEqual(chosen, {"content": chosen["content"], "timings/predicted_n": 6, "generation_settings/seed": 9})
+        asked = ["timings", "prompt", "generation_settings/top_k", "generation_settings/stop", "generation_settings/none", "generation_settings",
+                 "timings/none", "index", "completion_probabilities", "model/x", "tokens", "stop_type", "index"]
+        whole = self.plain(seed=9, n_probs=2, return_tokens=True, n=2)
+        chosen = self.plain(seed=9, n_probs=2, return_tokens=True, n=2, response_fields=asked)
+        for all_of_it, part in zip(whole, chosen):
+            self.assertEqual(set(part), {"timings", "prompt", "generation_settings/top_k", "generation_settings/stop", "generation_settings", "index",
+                                         "completion_probabilities", "tokens", "stop_type"})
+            self.assertEqual(set(part["timings"]), set(all_of_it["timings"]))
+            self.assertEqual((part["generation_settings/top_k"], part["generation_settings/stop"]), (40, []))
+            for name in ("prompt", "generation_settings", "index", "completion_probabilities", "tokens", "stop_type"):
+                self.assertEqual(part[name], all_of_it[name], name)
+        self.assertEqual([*self.stream("/completion", response_fields=["stop", "content"])[-1]], ["stop", "content"])
         for path in ("/v1/completions", CHAT):
             fields = {"messages": chat()["messages"]} if path == CHAT else {}
             self.assertTrue(self.ask(path, **fields)["system_fingerprint"])

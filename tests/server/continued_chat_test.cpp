@@ -1,6 +1,7 @@
 // Conversations that end with the assistant's message: continued, or what the request says; never answered silently.
 #include "apps/tessera-server/api_error.hpp"
 #include "apps/tessera-server/text_api.hpp"
+#include "tests/server/small_model.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/value_to.hpp>
@@ -15,12 +16,7 @@ using testing::EndsWith;
 using testing::HasSubstr;
 
 std::string prompt_of(const std::string& messages, const std::string& fields = "", const char* form = "qwen3") {
-    static const gguf::GgufFile file = gguf::GgufFile::open(TSR_TEST_MODEL);
-    ModelText model;
-    model.name = "test";
-    model.context = 512;
-    model.tokenizer = make_tokenizer(file);
-    model.writer = std::make_unique<ChatWriter>(file, *model.tokenizer, form);
+    const ModelText model = small_model(form);
     const std::string body = R"({"messages":[)" + messages + "]" + (fields.empty() ? "" : "," + fields) + "}";
     return json::value_to<std::string>(json::parse(apply_template_response(body, model).body).at("prompt"));
 }
@@ -50,9 +46,32 @@ TEST(ContinuedChat, TheLastAnswerGoesOnByDefault) {
     EXPECT_EQ(prompt_of(kBegun), opened + "It is");
     EXPECT_EQ(prompt_of(kBegun, R"("continue_final_message":true)"), opened + "It is");
     EXPECT_EQ(prompt_of(kBegun, R"("continue_final_message":true,"add_generation_prompt":false)"), opened + "It is");
-    for (const char* form : {"deepseek-v3", "deepseek-v3-0324", "deepseek-r1", "llama3", "chatml"})
-        EXPECT_EQ(prompt_of(kBegun, "", form).substr(0, prompt_of(kQuestion, "", form).size()),
-                  prompt_of(kQuestion, "", form));
+}
+
+TEST(ContinuedChat, EveryFormGoesOnWithTheGivenText) {
+    size_t reasoning = 0;
+    for (const std::string& form : text::ChatTemplate::names()) {
+        SCOPED_TRACE(form);
+        for (const char* thinking :
+             {"", R"("chat_template_kwargs":{"thinking":true})", R"("chat_template_kwargs":{"thinking":false})"}) {
+            std::string opened;
+            try {
+                opened = prompt_of(kQuestion, thinking, form.c_str());
+            } catch (const ApiError& error) {
+                EXPECT_THAT(error.what(), HasSubstr("no switch for thinking"));
+                continue;
+            }
+            // An answer that begins with reasoning has ended it where there is content.
+            std::string between;
+            if (opened.ends_with("<think>")) between = "</think>";
+            if (opened.ends_with("<think>\n")) between = "\n</think>\n\n";
+            reasoning += !between.empty();
+            EXPECT_EQ(prompt_of(kBegun, thinking, form.c_str()), opened + between + "It is");
+            const std::string blank = kQuestion + R"(,{"role":"assistant","content":" \nIt is "})";
+            EXPECT_EQ(prompt_of(blank, thinking, form.c_str()), opened + between + " \nIt is ");
+        }
+    }
+    EXPECT_GT(reasoning, 3u);
 }
 
 TEST(ContinuedChat, ARequestMayAskForAnotherAnswer) {
