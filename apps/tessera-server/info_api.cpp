@@ -98,9 +98,12 @@ HttpResponse props_response(const ServedModel& model, const ServerSettings& sett
 }
 
 // Requests that gave up their place to others stand behind the slots.
-HttpResponse slots_response(const ServedModel& model, const std::string& client) {
+HttpResponse slots_response(const ServedModel& model, const std::string& client, bool idle_needed) {
     session::ServiceStatus status = model.service->status();
-    std::ranges::stable_partition(status.running, [](const session::RequestState& state) { return !state.paused; });
+    const auto paused =
+        std::ranges::stable_partition(status.running, [](const session::RequestState& state) { return !state.paused; });
+    if (idle_needed && status.running.size() - paused.size() >= model.engine->max_sequences())
+        return to_response(ApiError(503, "no slot is idle", {}, "no_slot"));
     std::string slots;
     size_t id = 0;
     for (; id < std::max<size_t>(model.engine->max_sequences(), status.running.size()); ++id) {

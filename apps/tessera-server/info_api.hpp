@@ -16,8 +16,8 @@ HttpResponse models_response(const ModelHost& host, const std::string& name);
 HttpResponse model_response(const ModelHost& host, const std::string& name, std::string_view id);
 HttpResponse props_response(const ServedModel& model, const ServerSettings& settings);
 // As many as the server works on at once; of requests of `client` how far they are, of all others only that they are
-// there.
-HttpResponse slots_response(const ServedModel& model, const std::string& client);
+// there. `idle_needed`: 503 where all are in use.
+HttpResponse slots_response(const ServedModel& model, const std::string& client, bool idle_needed);
 
 // Adapters that are loaded: none.
 HttpResponse adapters_response();

@@ -9,6 +9,7 @@
 #include "apps/tessera-server/info_api.hpp"
 #include "apps/tessera-server/json_memory.hpp"
 #include "apps/tessera-server/page.hpp"
+#include "apps/tessera-server/query.hpp"
 #include "apps/tessera-server/request_workers.hpp"
 #include "apps/tessera-server/text_api.hpp"
 #include "core/base/error.hpp"
@@ -52,6 +53,7 @@ struct Route {
     bool needs_key = true;
     Work work = Work::kNone;
     bool always = false;  // answered where there is no place for others
+    bool page = false;    // a file of the chat page
     // The answer; nothing: it is made later, by the engine.
     std::function<std::optional<HttpResponse>(const std::shared_ptr<Exchange>&)> handler;
 };
@@ -71,6 +73,23 @@ bool is_not_offered(std::string_view path) {
     return std::ranges::find(kPaths, path) != std::end(kPaths);
 }
 
+// Browsers say where a request comes from; other programs have no reason to.
+bool is_of_browser(const HttpRequest& request) {
+    return std::ranges::any_of(request.headers, [](const auto& header) {
+        const std::string& name = header.first;
+        return name == "origin" || name == "referer" || name == "cookie" || name.starts_with("sec-");
+    });
+}
+
+// By its type. A page of another site can make a browser send any type but that of JSON without asking. Curl calls
+// what it is given a form.
+bool has_json(const HttpRequest& request) {
+    const std::string* const given = request.header("content-type");
+    if (!given) return false;
+    const std::string type = lower_case(std::string_view(*given).substr(0, given->find_first_of("; \t")));
+    return type == "application/json" || (type == "application/x-www-form-urlencoded" && !is_of_browser(request));
+}
+
 constexpr std::string_view kModels = "/v1/models/";
 
 // The name at the end of a model's path; empty: this is none.
@@ -84,7 +103,7 @@ struct Server::State {
     State(const ServerSettings& given, ModelHost& model_host, std::string model_name);
 
     void add_routes();
-    void get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make);
+    void get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make, bool page = false);
     void post(std::string path, std::function<HttpResponse(const HttpRequest&)> make);
     using Generate = std::shared_ptr<Answering> (*)(const std::shared_ptr<Exchange>&,
                                                     std::shared_ptr<const ServedModel>, const Sender&, ClientAccounts&);
@@ -345,12 +364,15 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
         response.headers.emplace_back("Allow", allowed);
         return response;
     }
-    if (request.method == "POST") {
-        // A page of another site can make a browser send any other type without asking.
-        const std::string* const type = request.header("content-type");
-        if (!type || lower_case(std::string_view(*type).substr(0, type->find_first_of("; \t"))) != "application/json")
-            return to_response(ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type"));
+    if (!route->page) {
+        try {
+            check_query(path_of(request), request.query);
+        } catch (const ApiError& error) {
+            return to_response(error);
+        }
     }
+    if (request.method == "POST" && !has_json(request))
+        return to_response(ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type"));
     if (reserved && !route->always) {
         ApiError error(503, "there are more connections than the server serves at once", {}, "overloaded");
         error.retry_after = 1;
@@ -408,39 +430,44 @@ void Server::State::add(const std::string& method, const std::string& path, Rout
     routes.emplace(std::pair(method, path), std::move(route));
 }
 
-void Server::State::get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make) {
+void Server::State::get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make,
+                        bool page) {
     add("GET", path,
-        {needs_key, Route::Work::kNone, path.ends_with("/health"),
+        {needs_key, Route::Work::kNone, path.ends_with("/health"), page,
          [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) { return make(exchange->request()); }});
 }
 
 void Server::State::post(std::string path, std::function<HttpResponse(const HttpRequest&)> make) {
     add("POST", path,
-        {true, Route::Work::kText, false,
+        {true, Route::Work::kText, false, false,
          [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) { return make(exchange->request()); }});
 }
 
 void Server::State::generate(std::string path, Generate make) {
-    add("POST", path, {true, Route::Work::kGenerate, false, [this, make](const std::shared_ptr<Exchange>& exchange) {
-                           const auto answering =
-                               make(exchange, host.model(), access.sender_of(exchange->request()), accounts);
-                           const std::scoped_lock lock(mutex);
-                           answers.push_back(answering);
-                           return std::nullopt;
-                       }});
+    add("POST", path,
+        {true, Route::Work::kGenerate, false, false, [this, make](const std::shared_ptr<Exchange>& exchange) {
+             const auto answering = make(exchange, host.model(), access.sender_of(exchange->request()), accounts);
+             const std::scoped_lock lock(mutex);
+             answers.push_back(answering);
+             return std::nullopt;
+         }});
 }
 
 void Server::State::add_routes() {
     if (settings.page) {
         for (const PageFile& file : page_files()) {
-            get(std::string(file.path), false,
-                [&file](const HttpRequest& request) { return page_response(file, request); });
+            get(
+                std::string(file.path), false,
+                [&file](const HttpRequest& request) { return page_response(file, request); }, true);
         }
         // The page's own addresses are relative to the slash.
         if (!settings.prefix.empty()) {
-            get("", false, [this](const HttpRequest&) {
-                return HttpResponse{308, "text/plain", {}, {{"Location", settings.prefix + "/"}}};
-            });
+            get(
+                "", false,
+                [this](const HttpRequest&) {
+                    return HttpResponse{308, "text/plain", {}, {{"Location", settings.prefix + "/"}}};
+                },
+                true);
         }
     }
     get("/health", false, [this](const HttpRequest&) { return health_response(host); });
@@ -455,7 +482,7 @@ void Server::State::add_routes() {
     get("/tessera/machine", true, [this](const HttpRequest&) { return machine_response(*host.model()); });
     if (settings.slots) {
         get("/slots", true, [this](const HttpRequest& request) {
-            return slots_response(*host.model(), access.sender_of(request).client);
+            return slots_response(*host.model(), access.sender_of(request).client, fails_on_no_slot(request.query));
         });
     }
     if (settings.metrics)

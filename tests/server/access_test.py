@@ -220,8 +220,43 @@ class Access(unittest.TestCase):
             self.assertEqual(server.request("POST", "/llm/v1/embeddings", {"input": "x"})[0], 501)
             for kind in ("Application/JSON", "application/json;charset=utf-8", "application/json ; charset=utf-8"):
                 self.assertEqual(server.request("POST", "/llm" + CHAT, chat(max_tokens=1), {"Content-Type": kind})[0], 200)
-            for kind in ("text/plain", "application/x-www-form-urlencoded", "multipart/form-data"):
+            for kind in ("text/plain", "multipart/form-data", "", "x-www-form-urlencoded"):
                 self.assertEqual(server.request("POST", "/llm" + CHAT, "{}", {"Content-Type": kind})[0], 415)
+            # As curl -d sends JSON, and no browser.
+            form, body = {"Content-Type": "application/x-www-form-urlencoded"}, json.dumps(chat(max_tokens=1))
+            self.assertEqual(server.request("POST", "/llm" + CHAT, body, form)[0], 200)
+            for header, value in (("Origin", f"http://127.0.0.1:{server.port}"), ("Referer", "http://evil.example/"), ("Cookie", "a=b"),
+                                  ("Sec-Fetch-Site", "cross-site"), ("sec-ch-ua", "x"), ("Referer", "")):
+                self.assertEqual(server.request("POST", "/llm" + CHAT, body, {**form, header: value})[0], 415, header)
+            self.assertEqual(server.request("POST", "/llm" + CHAT, body, {**form, "Origin": "http://evil.example"})[0], 403)
+
+    def test_parameters_of_addresses(self):
+        with RunningServer("--parallel", "1", "-c", "65536", "--request-context", "60000") as server:
+            def refused(path, name, method="GET", body=None):
+                status, answer = server.request(method, path, body)
+                self.assertEqual((status, answer["error"]["param"]), (400, name), path)
+
+            for path in ("/health", "/v1/health", "/metrics", "/props", "/slots", "/v1/models", "/lora-adapters", "/tessera/machine"):
+                self.assertEqual(server.request("GET", path + "?_=1700000000&model=any")[0], 200)
+                refused(path + "?_=1&no_such=1", "no_such")
+            refused("/health?include_slots=1", "include_slots")
+            refused("/metrics?x", "x")
+            refused("/tokenize?a=b", "a", "POST", {"content": "a"})
+            refused(CHAT + "?temperature=0", "temperature", "POST", chat())
+            self.assertEqual(server.request("POST", CHAT + "?api-version=2024-06-01", chat(max_tokens=1))[0], 200)
+            self.assertEqual(server.request("GET", "/?anything=1")[0], 200)
+            self.assertEqual(server.request("GET", "/slots?fail_on_no_slot=1")[0], 200)
+            refused("/slots?fail_on_no_slot=perhaps", "fail_on_no_slot")
+            stream = http.client.HTTPConnection("127.0.0.1", server.port, timeout=60)
+            stream.request("POST", CHAT, json.dumps(chat(stream=True, ignore_eos=True, max_tokens=50000)), {"Content-Type": "application/json"})
+            answer = stream.getresponse()
+            for _ in range(4):
+                answer.readline()
+            server.wait_for_metric("requests_running", lambda value: value == 1)
+            self.assertEqual(server.request("GET", "/slots?fail_on_no_slot=1")[1]["error"]["code"], "no_slot")
+            self.assertEqual(server.request("GET", "/slots?fail_on_no_slot=0")[0], 200)
+            stream.close()
+            answer.close()
 
     def test_nothing_of_a_prompt_is_logged(self):
         with tempfile.TemporaryDirectory() as folder:

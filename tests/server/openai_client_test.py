@@ -144,6 +144,18 @@ class OpenAiClient(unittest.TestCase):
             self.client.embeddings.create(model="any", input="hi")
         self.assertEqual((raised.exception.status_code, raised.exception.body["code"]), (501, "not_supported"))
         self.assertEqual(raised.exception.response.headers["x-should-retry"], "false")
+        # A client as most are made tries again where it is told nothing.
+        with openai.OpenAI(base_url=str(self.client.base_url), api_key="none") as client:
+            self.assertGreater(client.max_retries, 0)
+            for ask in (lambda: client.embeddings.create(model="any", input="hi"),
+                        lambda: client.post("/rerank", body={"query": "a", "documents": ["b"]}, cast_to=object),
+                        lambda: client.chat.completions.create(model="any", messages=QUESTION, response_format={"type": "json_object"}),
+                        lambda: client.chat.completions.create(model="any", messages=QUESTION, extra_body={"no_such_field": 1})):
+                before = self.server.metric("http_requests_total")
+                with self.assertRaises(openai.APIStatusError):
+                    ask()
+                # That of the metric itself is the second.
+                self.assertEqual(self.server.metric("http_requests_total") - before, 2)
         for field, value in (("json_schema", {}), ("guided_json", {"type": "object"}), ("structured_outputs", {"regex": "a"}),
                              ("no_such_field", 1), ("smoothing_factor", 0.5)):
             with self.assertRaises(openai.APIStatusError) as raised:

@@ -1,10 +1,12 @@
 // Every field of a request is read, on the list of harmless ones, or refused by name; the documentation says which.
 #include "apps/tessera-server/api_error.hpp"
 #include "apps/tessera-server/generation_request.hpp"
+#include "apps/tessera-server/query.hpp"
 #include "apps/tessera-server/request_tables.hpp"
 #include "apps/tessera-server/text_api.hpp"
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "tests/server/small_model.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -24,15 +26,7 @@ namespace json = boost::json;
 using testing::HasSubstr;
 
 const ModelText& model() {
-    static const gguf::GgufFile file = gguf::GgufFile::open(TSR_TEST_MODEL);
-    static const ModelText text = [] {
-        ModelText made;
-        made.name = "test";
-        made.context = 512;
-        made.tokenizer = make_tokenizer(file);
-        made.writer = std::make_unique<ChatWriter>(file, *made.tokenizer, "qwen3");
-        return made;
-    }();
+    static const ModelText text = small_model();
     return text;
 }
 
@@ -230,6 +224,40 @@ TEST(RequestFields, NamesOfOneFieldMayNotContradict) {
     EXPECT_EQ(two(R"("repeat_penalty":1.1,"rep_pen":1.2)")->parameter(), "rep_pen");
 }
 
+TEST(RequestQuery, ParametersAreKnownOrRefusedByName) {
+    const auto fault = [](std::string_view path, std::string_view query) -> std::optional<ApiError> {
+        try {
+            check_query(path, query);
+            return std::nullopt;
+        } catch (const ApiError& error) {
+            return error;
+        }
+    };
+    for (const char* path : {"/slots", "/health", "/metrics", "/v1/models", "/props", "/completion"}) {
+        for (const char* query : {"", "&", "_=1700000000", "t=1&v=2", "model=any", "api-version=2024-02-01", "nocache"})
+            EXPECT_FALSE(fault(path, query)) << path << "?" << query;
+        for (const char* query : {"x", "x=1", "_=1&x=1", "%78=1", "=1", "X=", "a b", "%ff", "_%3d1"}) {
+            const auto error = fault(path, query);
+            ASSERT_TRUE(error) << path << "?" << query;
+            EXPECT_EQ(error->status(), 400u);
+            EXPECT_EQ(error->code(), "unknown_parameter");
+        }
+        EXPECT_THAT(fault(path, "_=1&_=2")->what(), HasSubstr("twice"));
+    }
+    EXPECT_EQ(fault("/metrics", "%78%79=1")->parameter(), "xy");
+    EXPECT_FALSE(fault("/slots", "fail_on_no_slot=1"));
+    EXPECT_TRUE(fault("/metrics", "fail_on_no_slot=1"));
+    for (const char* off : {"include_slots", "include_slots=0", "include_slots=false", "fail_on_no_slot="})
+        EXPECT_FALSE(fault("/health", off)) << off;
+    EXPECT_EQ(fault("/health", "include_slots=1")->code(), "not_supported");
+    EXPECT_EQ(fault("/v1/health", "fail_on_no_slot=1")->parameter(), "fail_on_no_slot");
+    EXPECT_TRUE(fails_on_no_slot("fail_on_no_slot=1&_=5"));
+    EXPECT_TRUE(fails_on_no_slot("fail_on_no_slot=true"));
+    for (const char* off : {"", "fail_on_no_slot", "fail_on_no_slot=0", "fail_on_no_slot=false"})
+        EXPECT_FALSE(fails_on_no_slot(off)) << off;
+    EXPECT_THROW(fails_on_no_slot("fail_on_no_slot=2"), ApiError);
+}
+
 // The text of docs/server.md between its two marks.
 std::string documented() {
     struct Row {
@@ -241,14 +269,19 @@ std::string documented() {
     const auto same = [](const FieldRow& a, const FieldRow& b) {
         return a.standing == b.standing && a.text == b.text && a.neutral == b.neutral;
     };
-    const auto is_endpoint = [](const FieldTable* table) { return table->name().starts_with('/'); };
-    for (const FieldTable* table : request_tables()) {
+    std::vector<const FieldTable*> all(request_tables().begin(), request_tables().end());
+    all.insert(all.end(), query_tables().begin(), query_tables().end());
+    const auto kind = [](const FieldTable* table) {
+        return table->name().starts_with('/') ? 1 : table->name().starts_with("the query") ? 2 : 0;
+    };
+    for (const FieldTable* table : all) {
         for (const FieldRow& row : table->rows()) {
-            // Endpoints share rows; the first of them brings a row.
+            // Endpoints share rows, and so do their queries; the first of them brings a row.
             std::vector<const FieldTable*> sharing;
-            for (const FieldTable* other : request_tables()) {
+            for (const FieldTable* other : all) {
                 const auto at = other->index_of(row.name);
-                if (other == table || (is_endpoint(table) && is_endpoint(other) && at && same(other->rows()[*at], row)))
+                if (other == table ||
+                    (kind(table) != 0 && kind(table) == kind(other) && at && same(other->rows()[*at], row)))
                     sharing.push_back(other);
             }
             if (sharing.front() != table) continue;
