@@ -181,6 +181,15 @@ bool continues(const Fields& fields, std::span<const text::ChatMessage> messages
                            "follows with add_generation_prompt",
                        path);
     }
+    // As llama-server has it: templates do not say which of them the model would go on with.
+    if (messages.size() > 1 && messages[messages.size() - 2].role == "assistant") {
+        const std::string path = fmt::format("messages[{}]", messages.size() - 1);
+        throw ApiError(400,
+                       path +
+                           ": the last two messages are the assistant's: make them one, or say with "
+                           "continue_final_message or add_generation_prompt what follows",
+                       path);
+    }
     return true;
 }
 

@@ -23,6 +23,7 @@ constexpr std::string_view kContext = "the context is the server's (-c); prompts
 constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
 constexpr std::string_view kServedAlike = "all requests of a client are served alike";
 constexpr std::string_view kTextAlone = "this version reads and makes text alone";
+constexpr std::string_view kWithoutRange = "of no effect without dynatemp, which is refused; use dynatemp_range";
 constexpr std::string_view kBias = "use logit_bias to forbid tokens";
 
 // Of every request that generates text.
@@ -49,8 +50,8 @@ constexpr FieldRow kGeneration[] = {
     {"seed", kHonoured, "of the random numbers; -1 or 4294967295: random, whatever the server's is"},
     {"sampler_seed", kHonoured, "as seed"},
     {"samplers", kHonoured,
-     "order of the samplers: a list of names, or a text of names or letters as for the command; tfs, which may not be "
-     "on, is left out"},
+     "order of the samplers: a list of names, or a text of names or letters as for the command; one that is not named "
+     "does not run, whatever its fields say; tfs, which may not be on, is left out"},
     {"temperature_last", kHonoured, "must be so in the order of the samplers, by default true"},
     {"dry_sequence_breakers", kHonoured, "texts over which no repetition that dry_multiplier penalises extends"},
 
@@ -79,12 +80,12 @@ constexpr FieldRow kGeneration[] = {
     {"speculative.n_min", kHarmless, kNoDrafts},
     {"speculative.p_min", kHarmless, kNoDrafts},
     {"speculative.type", kHarmless, kNoDrafts},
-    {"smoothing_curve", kHarmless, "a part of smoothing_factor"},
-    {"negative_prompt", kHarmless, "a part of guidance_scale"},
-    {"dynatemp_low", kHarmless, "a part of dynatemp"},
-    {"dynatemp_high", kHarmless, "a part of dynatemp"},
-    {"dynatemp_mode", kHarmless, "a part of dynatemp"},
-    {"early_stopping", kHarmless, "a part of num_beams"},
+    {"smoothing_curve", kHarmless, "of no effect without smoothing_factor, which is refused"},
+    {"negative_prompt", kHarmless, "of no effect without guidance_scale, which is refused"},
+    {"dynatemp_low", kHarmless, kWithoutRange},
+    {"dynatemp_high", kHarmless, kWithoutRange},
+    {"dynatemp_mode", kHarmless, kWithoutRange},
+    {"early_stopping", kHarmless, "of no effect without num_beams, which is refused"},
 
     {"grammar", kRefused, "this version has no grammars"},
     {"grammar_string", kRefused, "this version has no grammars"},
@@ -96,8 +97,8 @@ constexpr FieldRow kGeneration[] = {
     {"guided_regex", kRefused, kStructure},
     {"guided_choice", kRefused, kStructure},
     {"guided_grammar", kRefused, kStructure},
-    {"guided_decoding_backend", kHarmless, "there is no guided decoding that it could serve"},
-    {"guided_whitespace_pattern", kHarmless, "there is no guided decoding that it could serve"},
+    {"guided_decoding_backend", kHarmless, "of no effect without guided decoding, which is refused"},
+    {"guided_whitespace_pattern", kHarmless, "of no effect without guided decoding, which is refused"},
     {"structured_outputs", kRefused, kStructure},
     {"regex", kRefused, kStructure},
     {"ebnf", kRefused, kStructure},
@@ -306,7 +307,7 @@ constexpr FieldRow kCall[] = {
     {"id", kHonoured, "a text"},
     {"type", kHonoured, "function"},
     {"function", kHonoured, "its name and arguments"},
-    {"index", kHarmless, "calls stand in the order of the list"},
+    {"index", kHarmless, "calls stand in the order of the list, whose positions streams count"},
 };
 
 constexpr FieldRow kCalledFunction[] = {
@@ -324,7 +325,7 @@ constexpr FieldRow kToolFunction[] = {
     {"name", kHonoured, "a text"},
     {"description", kHonoured, "a text"},
     {"parameters", kHonoured, "a JSON schema, for the model to read"},
-    {"strict", kHarmless, "arguments are what the model writes; clients ask for it by themselves"},
+    {"strict", kHarmless, "arguments are what the model writes and may break the schema; clients ask for it unasked"},
 };
 
 // All rows of a chat that the template does not read are checked by the chat's own endpoint.

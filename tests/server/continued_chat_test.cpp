@@ -82,6 +82,14 @@ TEST(ContinuedChat, ARequestMayAskForAnotherAnswer) {
         EXPECT_EQ(prompt_of(kBegun, fields), closed + "<|im_start|>assistant\n");
 }
 
+TEST(ContinuedChat, TwoAnswersAtTheEndNeedAWord) {
+    const std::string two = kBegun + R"(,{"role":"assistant","content":" so"})";
+    EXPECT_THAT(fault_of(two), HasSubstr("messages[2]: the last two messages are the assistant's"));
+    EXPECT_THAT(prompt_of(two, R"("continue_final_message":true)"), EndsWith("<|im_start|>assistant\n so"));
+    EXPECT_THAT(prompt_of(two, R"("add_generation_prompt":true)"), EndsWith(" so<|im_end|>\n<|im_start|>assistant\n"));
+    EXPECT_THAT(prompt_of(two, R"("add_generation_prompt":false)"), EndsWith(" so<|im_end|>\n"));
+}
+
 TEST(ContinuedChat, WhatCannotBeContinuedIsRefused) {
     EXPECT_THAT(fault_of(kCalls), HasSubstr("messages[1]"));
     EXPECT_THAT(fault_of(R"({"role":"assistant","content":"a"})"), HasSubstr("message 0"));
