@@ -40,6 +40,11 @@ constexpr FieldRow kSlots[] = {
     {"fail_on_no_slot", kHonoured, "1: 503 where all slots are in use"},
 };
 
+constexpr FieldRow kModels[] = {
+    {"limit", kHarmless, "the list has one model"},
+    {"order", kHarmless, "the list has one model"},
+};
+
 constexpr FieldRow kHealth[] = {
     {"include_slots", kRefused, "/slots tells of slots", kQueryOff},
     {"fail_on_no_slot", kRefused, "/slots takes it", kQueryOff},
@@ -57,6 +62,11 @@ const FieldTable& slots_table() {
 
 const FieldTable& health_table() {
     static const FieldTable table("the query of /health", {kHealth, kEvery});
+    return table;
+}
+
+const FieldTable& models_table() {
+    static const FieldTable table("the query of /v1/models", {kModels, kEvery});
     return table;
 }
 
@@ -87,11 +97,12 @@ json::object parse_query(std::string_view query) {
 
 const FieldTable& query_table(std::string_view path) {
     if (path == "/slots") return slots_table();
+    if (path == "/models" || path == "/v1/models") return models_table();
     return path == "/health" || path == "/v1/health" ? health_table() : every_table();
 }
 
 std::span<const FieldTable* const> query_tables() {
-    static const FieldTable* const tables[] = {&slots_table(), &health_table(), &every_table()};
+    static const FieldTable* const tables[] = {&slots_table(), &models_table(), &health_table(), &every_table()};
     return tables;
 }
 

@@ -115,6 +115,17 @@ TEST(Settings, Sampling) {
     EXPECT_EQ(s.stop, (std::vector<std::string>{"a", "b"}));
 }
 
+TEST(Settings, SeedsThatAreRandom) {
+    for (const char* random : {"-1", "4294967295"}) {
+        const ModelSettings a = settings_of({"-s", random}), b = settings_of({"-s", random});
+        EXPECT_FALSE(a.seed_given) << random;
+        EXPECT_NE(a.sampling.seed, b.sampling.seed) << random;
+        EXPECT_LT(a.sampling.seed, session::kRandomSeed);
+    }
+    EXPECT_TRUE(settings_of({"-s", "4294967294"}).seed_given);
+    EXPECT_EQ(settings_of({"-s", "4294967296"}).sampling.seed, 4294967296u);
+}
+
 TEST(Settings, SamplersOfLlamaCpp) {
     const session::SamplingParameters p = settings_of({"--dynatemp-range",
                                                        "0.5",

@@ -246,6 +246,8 @@ TEST(RequestQuery, ParametersAreKnownOrRefusedByName) {
     }
     EXPECT_EQ(fault("/metrics", "%78%79=1")->parameter(), "xy");
     EXPECT_FALSE(fault("/slots", "fail_on_no_slot=1"));
+    EXPECT_FALSE(fault("/models", "limit=20&order=desc"));
+    EXPECT_TRUE(fault("/v1/models", "after=x"));
     EXPECT_TRUE(fault("/metrics", "fail_on_no_slot=1"));
     for (const char* off : {"include_slots", "include_slots=0", "include_slots=false", "fail_on_no_slot="})
         EXPECT_FALSE(fault("/health", off)) << off;
