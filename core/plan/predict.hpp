@@ -3,6 +3,7 @@
 
 #include "core/plan/plan.hpp"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -46,12 +47,14 @@ std::vector<Speed> predict(const Plan& plan);
 
 // What a typical use takes, half of it with nothing cached and half with max_tokens cached: seconds of a token of
 // generation, and from one step of a long prompt to the next, of max_rows. Plans are compared by `seconds`, to which a
-// prompt's step counts with kPromptShare.
+// prompt's step counts with kPromptShare, and by the four figures.
 struct TypicalUse {
     struct At {
         double generation = 0, prompt = 0;
     };
     At empty, full;
+
+    std::array<double, 4> figures() const { return {empty.generation, full.generation, empty.prompt, full.prompt}; }
 
     double seconds() const {
         return (empty.generation + full.generation + kPromptShare * (empty.prompt + full.prompt)) / 2;

@@ -1,4 +1,5 @@
-// Which placement to take: those that could be best are planned in full, and the best by estimate that fits is kept.
+// Which placement to take: those that could be best are planned in full, and of those that fit one is kept that is
+// nearly the fastest by estimate and in no figure much slower than another.
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/plan/asked_devices.hpp"
@@ -12,7 +13,9 @@
 #include "core/plan/streaming.hpp"
 
 #include <algorithm>
+#include <array>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -46,6 +49,9 @@ uint64_t excess_bytes(const Plan& plan, DeviceIndex first) {
     return excess;
 }
 
+// A gain that estimates cannot tell from nothing is not worth another arrangement.
+constexpr double kWorthwhile = 0.995;
+
 struct Candidate {
     Placement placement;
     Plan plan;
@@ -57,8 +63,6 @@ struct Candidate {
 
     // What does not fit at all should at least fill the devices and no more, so that the CPU alone is to blame.
     bool better_than(const Candidate& other) const {
-        // A gain that estimates cannot tell from nothing is not worth another arrangement.
-        constexpr double kWorthwhile = 0.995;
         if (device_excess != other.device_excess) return device_excess < other.device_excess;
         if (excess != other.excess) return excess < other.excess;
         return use.seconds() < kWorthwhile * other.use.seconds();
@@ -70,12 +74,56 @@ class Best {
     void offer(Candidate candidate) {
         if (!best_ || candidate.better_than(*best_)) best_ = std::move(candidate);
     }
+    // Of one that fits, what it comes to: for steadiest().
+    void note(const Candidate& candidate) { fitting_.push_back({candidate.placement, candidate.use}); }
+
     bool fits() const { return best_ && best_->fits(); }
     bool empty() const { return !best_; }
     Candidate take() { return std::move(*best_); }
 
+    // Which of several placements takes the least time for a typical use may turn with a little more context or memory,
+    // and prompts or generation alone then be slower by much. So of those that take at most kNearly of that time, the
+    // one whose slowest figure is the least slower than the best of that figure: where a machine can do more, each
+    // figure falls by no more than that. nullptr: what take() returns.
+    const Placement* steadiest() const {
+        if (!fits()) return nullptr;
+        constexpr double kNearly = 1.2;
+        const double limit = kNearly * best_->use.seconds();
+        const auto is_near = [&](const Noted& noted) { return noted.use.seconds() <= limit; };
+        Figures least = best_->use.figures();
+        for (const Noted& noted : fitting_) {
+            if (!is_near(noted)) continue;
+            for (size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], noted.use.figures()[i]);
+        }
+        double slowest = slowest_ratio(best_->use.figures(), least);
+        const Placement* found = nullptr;
+        for (const Noted& noted : fitting_) {
+            if (!is_near(noted)) continue;
+            const double ratio = slowest_ratio(noted.use.figures(), least);
+            if (ratio >= kWorthwhile * slowest) continue;
+            slowest = ratio;
+            found = &noted.placement;
+        }
+        return found;
+    }
+
   private:
+    using Figures = std::array<double, 4>;
+    struct Noted {
+        Placement placement;
+        TypicalUse use;
+    };
+
+    static double slowest_ratio(const Figures& figures, const Figures& least) {
+        double slowest = 1;
+        for (size_t i = 0; i < least.size(); ++i) {
+            if (least[i] > 0) slowest = std::max(slowest, figures[i] / least[i]);
+        }
+        return slowest;
+    }
+
     std::optional<Candidate> best_;
+    std::vector<Noted> fitting_;
 };
 
 size_t count_layers(const Graph& model) {
@@ -156,7 +204,8 @@ class Search {
     Candidate best_of(Best& best) {
         if (best.empty() && options_.placement.tensor_split.empty()) fill({}, Room::Shape::kSpread, best);
         if (best.empty()) std::rethrow_exception(why_not_);
-        return best.take();
+        const Placement* steadiest = options_.placement.first_fit ? nullptr : best.steadiest();
+        return steadiest ? the_only(*steadiest) : best.take();
     }
 
     Candidate the_only(Placement placement) {
@@ -205,9 +254,12 @@ class Search {
         return 0;
     }
 
-    // By what a typical use takes if the device computes all layers, as if it had room for them.
+    // By what a typical use takes if the device computes all layers, as if it had room for them; of those that are
+    // alike, the one with most room is first, which may hold alone what several others hold.
     void sort_by_speed() {
         seconds_.assign(devices_.size(), 0);
+        std::ranges::stable_sort(by_speed_, std::greater(),
+                                 [&](DeviceIndex device) { return usable_bytes(devices_, device); });
         const auto same = [&](DeviceIndex device) { return alike(*devices_[device], *devices_[1]); };
         if (options_.placement.first_fit || std::ranges::all_of(by_speed_, same)) return;
         for (const DeviceIndex device : by_speed_) {
@@ -274,25 +326,26 @@ class Search {
     // left for them to be copied there. Whether the devices hold all layers.
     bool fill(const std::vector<DeviceIndex>& order, Room::Shape shape, Best& all) {
         std::vector<uint64_t> kept(devices_.size());
-        std::optional<Candidate> found = filled(order, shape, kept);
+        std::optional<Candidate> found = filled(order, shape, kept, all);
         if (!found) return !infeasible_ && !order.empty();
         const bool whole = !order.empty() && found->fits() && found->placement.layers_on_devices(model_);
         if (!whole && found->fits() && !options_.placement.first_fit && !order.empty()) {
             kept = streaming_wish(found->plan, registry_);
             all.offer(std::move(*found));
             if (std::ranges::none_of(order, [&](DeviceIndex device) { return kept[device] > 0; })) return false;
-            found = filled(order, shape, kept);
+            found = filled(order, shape, kept, all);
             if (!found) return false;
         }
         all.offer(std::move(*found));
         return whole;
     }
 
-    // With `kept` bytes of each device left. The bytes of activations, workspaces and layouts are known only from the
-    // plan, so the room for weights and the plan are computed in alternation until they agree. Nothing if all that
-    // comes of it was planned before, or if kernels cannot compute it: infeasible_ tells.
+    // With `kept` bytes of each device left; what fits on the way is noted in `all`. The bytes of activations,
+    // workspaces and layouts are known only from the plan, so the room for weights and the plan are computed in
+    // alternation until they agree. Nothing if all that comes of it was planned before, or if kernels cannot compute
+    // it: infeasible_ tells.
     std::optional<Candidate> filled(const std::vector<DeviceIndex>& order, Room::Shape shape,
-                                    const std::vector<uint64_t>& kept) {
+                                    const std::vector<uint64_t>& kept, Best& all) {
         constexpr int kRounds = 5;
         Room room = room_of(order);
         room.shape = shape;
@@ -325,6 +378,7 @@ class Search {
             cannot_fit_ = cannot_fit_ || (round == 0 && !fits && exceeds_all_memory(candidate.plan));
             // Then it is enough that the devices are not to blame.
             const bool is_enough = cannot_fit_ && (candidate.device_excess == 0 || options_.placement.first_fit);
+            if (fits) all.note(candidate);
             if (!best || candidate.better_than(*best)) best = std::move(candidate);
             if (is_enough) break;
             if (!changed || (fits && options_.placement.first_fit)) break;

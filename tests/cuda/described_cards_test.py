@@ -35,9 +35,10 @@ devices = " ".join(tessera(unequal, "devices").split())
 for text in ("pcie4x16, EE00:01:00.0", "pcie3x1, EE00:02:00.0"):
     check(text in devices, f'devices: expected "{text}" in: {devices}')
 # Activations cross the link to experts on the CPU and back. By sysfs alone both links would be taken for the same.
-# The host's own share of a copy is as slow as this machine's memory, so that only the order of the two is certain.
-copies = [plan(unequal, device, "--cpu-moe")[0].get("speed", [{"prompt_step": {"copies": 0}}])[0]["prompt_step"]["copies"] for device in ("CUDA0", "CUDA1")]
-check(0 < copies[0] < copies[1], f"experts on the CPU: expected longer copies of a prompt over pcie3x1 than over pcie4x16, found {copies[1]} s and {copies[0]} s")
+# Without weights that are streamed, since the time of those has the speed of this machine's memory in it: nothing that is measured enters.
+copies = [plan(unequal, device, "--cpu-moe", "--no-op-offload")[0].get("speed", [{"prompt_step": {"copies": 0}}])[0]["prompt_step"]["copies"]
+          for device in ("CUDA0", "CUDA1")]
+check(0 < 10 * copies[0] < copies[1], f"experts on the CPU: expected longer copies of a prompt over pcie3x1 than over pcie4x16, found {copies[1]} s and {copies[0]} s")
 
 free = plan(["8.6:24GiB"], "CUDA0")[1].get("usable_bytes", 0)
 left = plan(["8.6:24GiB:taken=8GiB"], "CUDA0")[1].get("usable_bytes", 0)

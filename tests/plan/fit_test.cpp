@@ -102,9 +102,12 @@ TEST(RoomOfDevices, CardsAreToldApartByKindAndIndex) {
 
 constexpr uint64_t kRoom = uint64_t{1} << 30;
 
+// Copies over such links take longer than what is computed.
 TEST_F(FitTest, OneCardIsNotSpreadOverFour) {
-    const PlannedModel planned = plan({}, {card("CUDA0", "RTX 3090", kRoom), card("CUDA1", "RTX 3090", kRoom),
-                                           card("CUDA2", "RTX 3090", kRoom), card("CUDA3", "RTX 3090", kRoom)});
+    std::vector<DeviceDescription> cards;
+    for (const char* id : {"CUDA0", "CUDA1", "CUDA2", "CUDA3"})
+        cards.emplace_back(card(id, "RTX 3090", kRoom)).link = "pcie1x1";
+    const PlannedModel planned = plan({}, cards);
     for (const auto& [name, device] : places(planned.plan)) {
         if (name.starts_with("blk.") && is_expert(name)) {
             EXPECT_EQ(device, "CUDA0") << name;
@@ -116,8 +119,7 @@ TEST_F(FitTest, OneCardIsNotSpreadOverFour) {
 
 TEST_F(FitTest, TheFasterCardIsTaken) {
     const PlannedModel planned = plan({}, {card("CUDA0", "Tesla P40", kRoom), card("CUDA1", "RTX 3090", kRoom)});
-    EXPECT_EQ(planned.plan.memory[1].weights, 0u);
-    EXPECT_GT(planned.plan.memory[2].weights, 0u);
+    EXPECT_GT(planned.plan.memory[2].weights, planned.plan.memory[1].weights);
 }
 
 // Cards of every size between too small and large enough: never is there room for what lies on the CPU.
