@@ -23,7 +23,7 @@ std::shared_ptr<Answering> start(std::shared_ptr<Answering> answer, std::vector<
 
 std::shared_ptr<Answering> answer_chat(const std::shared_ptr<Exchange>& exchange,
                                        std::shared_ptr<const ServedModel> model, const Sender& sender,
-                                       ClientAccounts& accounts) {
+                                       ClientAccounts& accounts, RequestWorkers&) {
     ChatRequest read = read_chat(exchange->request().body, *model);
     exchange->drop_body();
     std::vector<session::Request> prompts;
@@ -34,7 +34,7 @@ std::shared_ptr<Answering> answer_chat(const std::shared_ptr<Exchange>& exchange
 
 std::shared_ptr<Answering> answer_completion(const std::shared_ptr<Exchange>& exchange,
                                              std::shared_ptr<const ServedModel> model, const Sender& sender,
-                                             ClientAccounts& accounts) {
+                                             ClientAccounts& accounts, RequestWorkers&) {
     CompletionRequest read = read_completion(exchange->request().body, *model);
     exchange->drop_body();
     return start(std::make_shared<CompletionAnswer>(exchange, std::move(model), read.form, std::move(read.completion)),
@@ -43,10 +43,13 @@ std::shared_ptr<Answering> answer_completion(const std::shared_ptr<Exchange>& ex
 
 std::shared_ptr<Answering> answer_plain_completion(const std::shared_ptr<Exchange>& exchange,
                                                    std::shared_ptr<const ServedModel> model, const Sender& sender,
-                                                   ClientAccounts& accounts) {
+                                                   ClientAccounts& accounts, RequestWorkers& workers) {
     PlainRequest read = read_plain_completion(exchange->request().body, *model);
     exchange->drop_body();
-    return start(std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.plain)),
+    const auto later = [&workers, client = sender.client](uint64_t bytes, std::function<void()> work) {
+        workers.post(client, bytes, std::move(work));
+    };
+    return start(std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.plain), later),
                  std::move(read.prompts), sender, accounts);
 }
 

@@ -5,6 +5,7 @@
 #include "apps/tessera-server/answering.hpp"
 #include "apps/tessera-server/exchange.hpp"
 #include "apps/tessera-server/model_host.hpp"
+#include "apps/tessera-server/request_workers.hpp"
 
 #include <memory>
 #include <string>
@@ -12,15 +13,15 @@
 namespace tessera::server {
 
 // Each reads the request, submits what it asks for and returns the answer in the making. Called by workers. `accounts`
-// outlive the answer. Throws ApiError and Error.
+// and `workers` outlive the answer. Throws ApiError and Error.
 std::shared_ptr<Answering> answer_chat(const std::shared_ptr<Exchange>& exchange,
                                        std::shared_ptr<const ServedModel> model, const Sender& sender,
-                                       ClientAccounts& accounts);
+                                       ClientAccounts& accounts, RequestWorkers& workers);
 std::shared_ptr<Answering> answer_completion(const std::shared_ptr<Exchange>& exchange,
                                              std::shared_ptr<const ServedModel> model, const Sender& sender,
-                                             ClientAccounts& accounts);
+                                             ClientAccounts& accounts, RequestWorkers& workers);
 std::shared_ptr<Answering> answer_plain_completion(const std::shared_ptr<Exchange>& exchange,
                                                    std::shared_ptr<const ServedModel> model, const Sender& sender,
-                                                   ClientAccounts& accounts);
+                                                   ClientAccounts& accounts, RequestWorkers& workers);
 
 }  // namespace tessera::server

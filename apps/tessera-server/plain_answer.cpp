@@ -1,5 +1,6 @@
 #include "apps/tessera-server/plain_answer.hpp"
 
+#include "apps/tessera-server/api_error.hpp"
 #include "apps/tessera-server/json_text.hpp"
 
 #include <boost/json/parse.hpp>
@@ -12,9 +13,10 @@
 namespace tessera::server {
 
 PlainAnswer::PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
-                         AnswerForm form_given, PlainForm plain)
+                         AnswerForm form_given, PlainForm plain, Later later)
     : Answering(std::move(exchange), std::move(model_given), form_given, plain.prompts.size()),
       plain_(std::move(plain)),
+      later_(std::move(later)),
       choices_(choices()) {}
 
 std::string PlainAnswer::progress_json(std::string_view progress) {
@@ -113,17 +115,36 @@ std::string PlainAnswer::last_event(size_t index, const session::Answer& answer)
 }
 
 void PlainAnswer::on_finish(size_t index, const session::Answer& answer) {
-    Choice& choice = choices_[index];
-    choice.last = last_event(index, answer);
-    if (streams()) send(choice.last);
+    if (streams()) return send(last_event(index, answer));
+    choices_[index].answer = answer;
+    choices_[index].answer.tokens = {};
+}
+
+uint64_t PlainAnswer::bytes_of_whole() const {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < choices_.size(); ++i)
+        bytes += choices_[i].text.size() + choices_[i].probabilities.list.size() + plain_.prompts[prompt_of(i)].size();
+    return bytes;
+}
+
+// A list where there are several, in the order of prompts.
+std::string PlainAnswer::whole() const {
+    std::string json = choices_.size() > 1 ? "[" : "";
+    for (size_t i = 0; i < choices_.size(); ++i) json += (i ? "," : "") + last_event(i, choices_[i].answer);
+    return json + (choices_.size() > 1 ? "]" : "");
 }
 
 void PlainAnswer::on_end() {
     if (streams()) return exchange().end();
-    // A list where there are several, in the order of prompts.
-    std::string json = choices_.size() > 1 ? "[" : "";
-    for (const Choice& choice : choices_) json += (&choice == &choices_.front() ? "" : ",") + choice.last;
-    exchange().respond({200, "application/json", json + (choices_.size() > 1 ? "]" : ""), {}});
+    later_(bytes_of_whole(), [self = std::static_pointer_cast<PlainAnswer>(shared_from_this())] {
+        HttpResponse response{200, "application/json", {}, {}};
+        try {
+            response.body = self->whole();
+        } catch (...) {
+            response = to_response(current_api_error());
+        }
+        self->exchange().respond(std::move(response));
+    });
 }
 
 }  // namespace tessera::server

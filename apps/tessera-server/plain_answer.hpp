@@ -5,6 +5,8 @@
 #include "apps/tessera-server/generation_request.hpp"
 #include "apps/tessera-server/probabilities_json.hpp"
 
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -13,15 +15,24 @@ namespace tessera::server {
 
 class PlainAnswer final : public Answering {
   public:
+    // Calls `work`, which concerns so many bytes, on another thread. Any thread.
+    using Later = std::function<void(uint64_t bytes, std::function<void()> work)>;
+
+    // An answer in one piece is put together `later`: prompts may be long, and the engine's thread serves everybody.
     PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                PlainForm plain);
+                PlainForm plain, Later later);
+
+    // As of Answering; public so that tests can play the engine.
+    void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
+    void on_finish(size_t choice, const session::Answer& answer) override;
+    void on_end() override;
 
   private:
     struct Choice {
         std::string text;                 // that has not been sent
         ProbabilitiesJson probabilities;  // likewise
         std::vector<text::Token> tokens;  // likewise
-        std::string last;                 // the last event, or the whole answer
+        session::Answer answer;           // without tokens
     };
     // A field of the last event: its JSON; empty: this answer has no such field.
     struct Field {
@@ -29,18 +40,18 @@ class PlainAnswer final : public Answering {
         std::string (*json)(const PlainAnswer&, size_t choice, const session::Answer&);
     };
 
-    void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
-    void on_finish(size_t choice, const session::Answer& answer) override;
-    void on_end() override;
     std::string progress_json(std::string_view progress) override;
 
     static const std::vector<Field>& fields();
     // Every event of the text.
     std::string event(size_t index, std::string_view text);
     std::string last_event(size_t index, const session::Answer& answer) const;
+    std::string whole() const;
+    uint64_t bytes_of_whole() const;  // about
     std::string asked_json(const AskedField& asked, size_t index, const session::Answer& answer) const;
 
     const PlainForm plain_;
+    const Later later_;
     std::vector<Choice> choices_;
 };
 

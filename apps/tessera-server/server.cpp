@@ -106,7 +106,8 @@ struct Server::State {
     void get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make, bool page = false);
     void post(std::string path, std::function<HttpResponse(const HttpRequest&)> make);
     using Generate = std::shared_ptr<Answering> (*)(const std::shared_ptr<Exchange>&,
-                                                    std::shared_ptr<const ServedModel>, const Sender&, ClientAccounts&);
+                                                    std::shared_ptr<const ServedModel>, const Sender&, ClientAccounts&,
+                                                    RequestWorkers&);
     void generate(std::string path, Generate make);
     void add(const std::string& method, const std::string& path, Route route);
 
@@ -446,7 +447,8 @@ void Server::State::post(std::string path, std::function<HttpResponse(const Http
 void Server::State::generate(std::string path, Generate make) {
     add("POST", path,
         {true, Route::Work::kGenerate, false, false, [this, make](const std::shared_ptr<Exchange>& exchange) {
-             const auto answering = make(exchange, host.model(), access.sender_of(exchange->request()), accounts);
+             const auto answering =
+                 make(exchange, host.model(), access.sender_of(exchange->request()), accounts, workers);
              const std::scoped_lock lock(mutex);
              answers.push_back(answering);
              return std::nullopt;
