@@ -17,6 +17,7 @@
 #include <exception>
 #include <functional>
 #include <limits>
+#include <map>
 #include <optional>
 #include <set>
 #include <utility>
@@ -355,25 +356,21 @@ class Search {
         for (int round = 0; round < kRounds; ++round) {
             if (shape == Room::Shape::kBalanced) room.layer_seconds = layer_seconds_.all();
             Placement placement = place(model_, devices_, options_.placement, room);
-            if (!tried_.insert(placement.storage_device).second) break;
-            std::optional<Candidate> made = planned(std::move(placement));
+            if (const auto known = tried_.find(placement.storage_device); known != tried_.end()) {
+                if (!fit_room(room, known->second, placement, kept)) break;
+                continue;
+            }
+            std::optional<Candidate> made = planned(placement);
             if (!made) {
                 infeasible_ = true;
                 break;
             }
             Candidate candidate = std::move(*made);
             layer_seconds_.observe(candidate.plan);
-            layer_cache_ = room.layer_cache = cache_of(candidate.plan);
-            bool changed = shape == Room::Shape::kBalanced;
-            for (const DeviceIndex device : order) {
-                const uint64_t needed =
-                    candidate.plan.memory[device].allocated() - candidate.plan.memory[device].streaming;
-                const uint64_t beside =
-                    kept[device] + needed - std::min(counted(candidate.placement, room, device), needed);
-                const uint64_t usable = usable_bytes(devices_, device), now = usable - std::min(usable, beside);
-                changed |= now != room.bytes[device];
-                room.bytes[device] = now;
-            }
+            const Needs& needs =
+                tried_.emplace(candidate.placement.storage_device, needs_of(candidate.plan)).first->second;
+            const bool changed = fit_room(room, needs, candidate.placement, kept) || shape == Room::Shape::kBalanced;
+            layer_cache_ = room.layer_cache;
             const bool fits = candidate.fits();
             cannot_fit_ = cannot_fit_ || (round == 0 && !fits && exceeds_all_memory(candidate.plan));
             // Then it is enough that the devices are not to blame.
@@ -384,6 +381,31 @@ class Search {
             if (!changed || (fits && options_.placement.first_fit)) break;
         }
         return best;
+    }
+
+    // What a plan takes of each device but for streaming, and each layer's cache.
+    struct Needs {
+        std::vector<uint64_t> bytes, layer_cache;
+    };
+    Needs needs_of(const Plan& plan) const {
+        Needs needs{std::vector<uint64_t>(devices_.size()), cache_of(plan)};
+        for (DeviceIndex device = 0; device < devices_.size(); ++device)
+            needs.bytes[device] = plan.memory[device].allocated() - plan.memory[device].streaming;
+        return needs;
+    }
+
+    // Leaves room for what the plan of the placement takes beside weights and caches. Whether that changed it.
+    bool fit_room(Room& room, const Needs& needs, const Placement& placement, const std::vector<uint64_t>& kept) const {
+        room.layer_cache = needs.layer_cache;
+        bool changed = false;
+        for (const DeviceIndex device : room.order) {
+            const uint64_t needed = needs.bytes[device];
+            const uint64_t beside = kept[device] + needed - std::min(counted(placement, room, device), needed);
+            const uint64_t usable = usable_bytes(devices_, device), now = usable - std::min(usable, beside);
+            changed |= now != room.bytes[device];
+            room.bytes[device] = now;
+        }
+        return changed;
     }
 
     // Rows of the embedding are looked up on the CPU, which costs no memory of a card. But where cards compute all
@@ -458,14 +480,14 @@ class Search {
     const ScheduleOptions& options_;
     const size_t layers_;
     LayerSeconds layer_seconds_;
-    std::vector<DeviceIndex> by_speed_;      // all but the CPU
-    std::vector<double> seconds_;            // of a typical use, by device; 0 where all are alike
-    size_t enough_ = 0;                      // of them, the fastest, that have room for all weights; 0: all have not
-    std::vector<uint64_t> layer_cache_;      // of the last plan
-    std::set<std::vector<uint32_t>> tried_;  // Placement::storage_device of what was planned
-    bool cannot_fit_ = false;                // the weights take more than all devices have together
-    bool infeasible_ = false;                // what was to be filled last; then why_not_ is set
-    std::exception_ptr why_not_;             // of the first placement that kernels cannot compute
+    std::vector<DeviceIndex> by_speed_;  // all but the CPU
+    std::vector<double> seconds_;        // of a typical use, by device; 0 where all are alike
+    size_t enough_ = 0;                  // of them, the fastest, that have room for all weights; 0: all have not
+    std::vector<uint64_t> layer_cache_;  // of the last plan
+    std::map<std::vector<uint32_t>, Needs> tried_;  // of what was planned, by Placement::storage_device
+    bool cannot_fit_ = false;                       // the weights take more than all devices have together
+    bool infeasible_ = false;                       // what was to be filled last; then why_not_ is set
+    std::exception_ptr why_not_;                    // of the first placement that kernels cannot compute
 };
 
 }  // namespace

@@ -109,25 +109,44 @@ std::string rig_of_nine() {
     return made.string();
 }
 
-// Four figures: prompts and generation, with nothing and with the whole context cached.
+// Prompts and generation, with nothing and with the whole context cached.
+std::vector<double> speeds_of(const std::string& model, const std::string& rig, const char* context) {
+    const Outcome outcome = tessera({"plan", model, "--json", "-c", context, "--rig", rig});
+    EXPECT_EQ(outcome.code, 0) << outcome.err;
+    std::vector<double> speeds;
+    const boost::json::object plan = json_of(outcome);
+    for (const auto& speed : plan.at("speed").as_array()) {
+        speeds.push_back(speed.at("prompt").to_number<double>());
+        speeds.push_back(speed.at("generation").to_number<double>());
+    }
+    return speeds;
+}
+
 TEST(PlanV3, LessContextIsNotSlower) {
     for (const std::string& machine : {std::string(TSR_SHARED "/rigs/fifteen-3090.toml"), rig_of_nine()}) {
         const std::string rig = simulated_rig(machine);
         std::vector<double> before;
         for (const char* context : {"100000", "65536", "32768", "8192"}) {
-            const Outcome outcome =
-                tessera({"plan", sparse_model("v3", "q2_K"), "--json", "-c", context, "--rig", rig});
-            ASSERT_EQ(outcome.code, 0) << outcome.err;
-            std::vector<double> speeds;
-            const boost::json::object plan = json_of(outcome);
-            for (const auto& speed : plan.at("speed").as_array()) {
-                speeds.push_back(speed.at("prompt").to_number<double>());
-                speeds.push_back(speed.at("generation").to_number<double>());
-            }
+            const std::vector<double> speeds = speeds_of(sparse_model("v3", "q2_K"), rig, context);
             for (size_t i = 0; i < before.size(); ++i)
                 EXPECT_GE(speeds[i], 0.95 * before[i]) << machine << ", " << context << ", figure " << i;
             before = speeds;
         }
+    }
+}
+
+// Whatever the size of the card, room is left for experts of the CPU that are copied to it.
+TEST(PlanV3, MoreMemoryIsNotSlower) {
+    std::vector<double> before;
+    for (const char* memory : {"26GiB", "28GiB", "34GiB", "41GiB"}) {
+        const fs::path rig = fs::path(TSR_BINARY_DIR) / "tests" / "apps" / "one-card.toml";
+        std::ofstream(rig) << "[cpu]\nname = 'EPYC 7402, 24 cores'\nflags = ['avx2', 'fma', 'f16c']\nthreads = 24\n"
+                              "memory = '512GiB'\n[[gpu]]\nkind = 'simulated'\nname = 'RTX 5090'\nlink = 'pcie5x16'\n"
+                              "compute_capability = '12.0'\nmemory = '"
+                           << memory << "'\n";
+        const std::vector<double> speeds = speeds_of(sparse_model("v3", "q2_K"), rig.string(), "65536");
+        for (size_t i = 0; i < before.size(); ++i) EXPECT_GE(speeds[i], 0.98 * before[i]) << memory << ", figure " << i;
+        before = speeds;
     }
 }
 
