@@ -77,14 +77,13 @@ HttpResponse metrics_response(const ModelHost& host, const ServerStatus& server)
         m.add("requests_finished_total", "counter", "Generations that ended.", c.finished);
         m.add("requests_cancelled_total", "counter", "Generations that clients gave up.", c.cancelled);
         m.add("requests_failed_total", "counter", "Generations that failed.", c.failed);
-        m.add("requests_preempted_total", "counter", "Generations that gave up their pages to older ones.",
-              c.preempted);
+        m.add("requests_preempted_total", "counter", "Generations that gave up their pages to others.", c.preempted);
         m.add("requests_paused_total", "counter", "Generations that gave up their place to another client's.",
               c.paused);
         m.add("requests_running", "gauge", "Generations in steps.", generating + prompts, "requests_processing");
         m.add("requests_in_prompt", "gauge", "Generations whose prompts are being computed.", prompts);
-        m.add("requests_waiting", "gauge", "Generations that wait.", s.waiting + paused, "requests_deferred");
-        m.add("waiting_tokens", "gauge", "Tokens of prompts that wait.", s.waiting_tokens);
+        m.add("requests_waiting", "gauge", "Generations that wait.", s.waiting.requests + paused, "requests_deferred");
+        m.add("waiting_tokens", "gauge", "Tokens of prompts that wait.", s.waiting.tokens);
         m.add("cache_pages", "gauge", "Pages of the cache.", s.pages);
         m.add("cache_free_pages", "gauge", "Pages that hold nothing.", s.free_pages);
         m.add("cache_prefix_pages", "gauge", "Pages that later requests may share.", s.prefix_pages);

@@ -18,16 +18,22 @@ uint64_t Generator::available_pages() const {
     return engine_.cache().free_pages() + tree_.evictable();
 }
 
-bool Generator::has_place() const {
-    const auto running = std::ranges::count_if(active_, [](const auto& task) { return !task->suspended; });
-    return static_cast<size_t>(running) < engine_.max_sequences();
+size_t Generator::running() const {
+    return static_cast<size_t>(std::ranges::count_if(active_, [](const auto& task) { return !task->suspended; }));
 }
 
-// Whether the pages that the task needs at once can be had without taking any from others, and one more for each of
-// those that run.
-bool Generator::fits(const Task& task) {
-    const auto running = std::ranges::count_if(active_, [](const auto& other) { return !other->suspended; });
-    if (running == 0) return true;
+bool Generator::has_place() const {
+    return running() < engine_.max_sequences();
+}
+
+// Whether any request of the client takes part in steps.
+bool Generator::has_any(const std::string& client) const {
+    return std::ranges::any_of(active_,
+                               [&](const auto& task) { return !task->suspended && task->request.client == client; });
+}
+
+// Of those that available_pages() counts, those that the task takes at once.
+uint64_t Generator::pages_needed(const Task& task) {
     uint64_t needed = uint64_t{pages_for(task.tokens.size())} + 1;
     if (task.sequence) {
         needed -= pages_for(cached(task));
@@ -37,35 +43,81 @@ bool Generator::fits(const Task& task) {
         needed -= match.node->depth_tokens() / TSR_PAGE_TOKENS;
         needed += PrefixTree::evictable_before(*match.node);
     }
-    return needed + static_cast<uint64_t>(running) <= available_pages();
+    return needed;
 }
 
-// Those that run have priority by age, and so have those that are to run again.
+// Whether the pages that the task needs at once can be had without taking any from others, and one more for each of
+// those that run.
+bool Generator::fits(const Task& task) {
+    return running() == 0 || pages_needed(task) + running() <= available_pages();
+}
+
+// Pages that available_pages() would count if the task were suspended, and perhaps some that others share with it.
+uint64_t Generator::pages_given_back(const Task& task) const {
+    if (!task.sequence) return 0;
+    return pages_for(cached(task)) - task.tail->depth_tokens() / TSR_PAGE_TOKENS + PrefixTree::pinned_alone(*task.tail);
+}
+
+// Those of clients that have nothing in steps go first, then the oldest.
 void Generator::resume() {
-    for (const auto& task : active_) {
-        if (!task->suspended) continue;
-        if (!has_place() || !fits(*task)) return;
-        task->suspended = false;
+    for (const bool newcomers : {true, false}) {
+        for (const auto& task : active_) {
+            if (!task->suspended || (newcomers && has_any(task->request.client))) continue;
+            const bool free = has_place() && fits(*task);
+            if (!free && !(newcomers && make_room_for(*task))) return;
+            task->suspended = false;
+        }
     }
 }
 
-// A client without any request in steps gets the place of the youngest request of the one that has the most.
-bool Generator::make_place_for(const std::string& client) {
+// For a task of a client without any request in steps: a place and pages of the youngest requests of those clients that
+// have the most, one of which each of them keeps; of requests that are paused, pages first. False: that would not be
+// enough, and nothing has changed.
+bool Generator::make_room_for(const Task& next) {
     std::map<std::string_view, size_t> places;
-    for (const auto& task : active_) {
-        if (task->request.client == client) return false;
+    for (const auto& task : active_)
         if (!task->suspended) ++places[task->request.client];
-    }
-    const auto most = std::ranges::max_element(places, {}, [](const auto& pair) { return pair.second; });
-    if (most == places.end() || most->second < 2) return false;
-    for (auto at = active_.rbegin(); at != active_.rend(); ++at) {
-        Task& task = **at;
-        if (task.suspended || task.request.client != most->first) continue;
-        task.suspended = true;
-        ++counters_.paused;
+    // Who would take part in no more steps, and who would give its pages back.
+    std::vector<Task*> paused, emptied;
+    uint64_t pages = available_pages();
+    const auto pause_one = [&] {
+        const auto most = std::ranges::max_element(places, {}, [](const auto& pair) { return pair.second; });
+        if (most == places.end() || most->second < 2) return false;
+        const auto youngest = std::ranges::find_if(active_.rbegin(), active_.rend(), [&](const auto& task) {
+            return !task->suspended && task->request.client == most->first &&
+                   std::ranges::find(paused, task.get()) == paused.end();
+        });
+        --most->second;
+        paused.push_back(youngest->get());
         return true;
+    };
+    const auto empty = [&](Task& task) {
+        pages += pages_given_back(task);
+        emptied.push_back(&task);
+    };
+    if (!has_place() && !pause_one()) return false;
+    const uint64_t needed = pages_needed(next);
+    const auto enough = [&] { return needed + running() - paused.size() <= pages; };
+    for (auto at = active_.rbegin(); at != active_.rend() && !enough(); ++at)
+        if ((*at)->suspended && (*at)->sequence && at->get() != &next) empty(**at);
+    for (size_t i = 0; !enough(); ++i) {
+        if (i == paused.size() && !pause_one()) return false;
+        empty(*paused[i]);
     }
-    return false;
+    // No request gives up pages that steps under way write to.
+    if (!emptied.empty() && !under_way_.empty()) {
+        waits_for_pages_ = true;
+        return false;
+    }
+    for (Task* const task : paused) {
+        task->suspended = true;
+        ++counters_.paused;
+    }
+    for (Task* const task : emptied) {
+        suspend(*task);
+        ++counters_.preempted;
+    }
+    return true;
 }
 
 void Generator::admit() {
@@ -85,16 +137,22 @@ void Generator::admit() {
         std::unique_ptr<Task>* const first = queue_.front(now, may);
         if (!first) return;
         Task& next = **first;
-        // Suspended requests are older; only a client that has nothing at all goes before them.
-        const bool others_first = std::ranges::any_of(active_, [](const auto& task) { return task->suspended; });
-        const bool place = has_place() && !others_first;
-        if (!fits(next) || (!place && !make_place_for(next.request.client))) return;
+        // Suspended requests are older; a client that has nothing at all goes before those of clients that have some in
+        // steps.
+        const bool newcomer = std::ranges::none_of(
+            active_, [&](const auto& task) { return task->request.client == next.request.client; });
+        const bool others_first = std::ranges::any_of(
+            active_, [&](const auto& task) { return task->suspended && !(newcomer && has_any(task->request.client)); });
+        if (others_first) return;
+        const bool free = has_place() && fits(next);
+        if (!free && !(newcomer && make_room_for(next))) return;
         if (!next.request.sampler)
             next.request.sampler.emplace(
                 make_sampler(next.request.sampling, tokenizer_, engine_.sequence_tokens(), next.request.breakers));
         for (const Token token : next.tokens) next.request.sampler->accept(token);
         next.admitted = now;
         active_.push_back(queue_.pop(now));
+        waited(*active_.back());
     }
 }
 
@@ -214,17 +272,32 @@ std::vector<Generator::Part> Generator::choose_parts() {
     return parts;
 }
 
+// Who gives up its pages to `task`: of the requests that are younger than it the youngest that is paused, else the
+// youngest of the client that has the most, else the youngest. Nobody where that is the only one of its client and
+// `task` is one of several of another, but not the oldest of all.
+Generator::Task* Generator::victim_for(const Task& task) const {
+    std::map<std::string_view, size_t> holding;
+    for (const auto& other : active_)
+        if (other->sequence) ++holding[other->request.client];
+    Task* found = nullptr;
+    const auto count = [&](const Task& other) { return other.suspended ? SIZE_MAX : holding[other.request.client]; };
+    for (auto at = active_.rbegin(); at->get() != &task; ++at) {
+        Task& other = **at;
+        if (other.sequence && (!found || count(other) > count(*found))) found = &other;
+    }
+    const bool spared = found && count(*found) == 1 && holding[task.request.client] > 1;
+    return spared && &task != active_.front().get() ? nullptr : found;
+}
+
 // Frees pages until so many are free beside those reserved; of requests only from those that are younger than `task`,
 // and from none while steps are under way.
 bool Generator::make_room(const Task& task, uint64_t pages, uint64_t reserved) {
     const PagedCache& cache = engine_.cache();
     while (cache.free_pages() < reserved + pages) {
         if (tree_.evict_one()) continue;
-        const auto victim = std::ranges::find_if(active_.rbegin(), active_.rend(), [&](const auto& other) {
-            return other.get() == &task || other->sequence.has_value();
-        });
-        if (victim->get() == &task || !under_way_.empty()) return false;
-        suspend(**victim);
+        Task* const victim = victim_for(task);
+        if (!victim || !under_way_.empty()) return false;
+        suspend(*victim);
         ++counters_.preempted;
     }
     return true;

@@ -38,16 +38,6 @@ class FairQueue {
     // Of all requests that wait.
     uint64_t cost() const noexcept { return cost_; }
 
-    // Calls `see(client, items, cost)` for each client.
-    template <typename See>
-    void each_client(See see) const {
-        for (const Client& client : clients_) {
-            uint64_t cost = 0;
-            for (const Entry& entry : client.waiting) cost += entry.cost;
-            see(client.name, client.waiting.size(), cost);
-        }
-    }
-
     // The next to be served; the same until prefer(), pop() or erase_if(). Clients for whose oldest request `may(item)`
     // is false are passed over; nullptr if that leaves none.
     template <typename May>

@@ -143,7 +143,12 @@ bool Generator::step() {
     resume();
     admit();
     if (active_.empty()) return false;
-    gather();
+    if (std::exchange(waits_for_pages_, false)) {
+        entries_.clear();
+        tasks_.clear();
+    } else {
+        gather();
+    }
     if (!entries_.empty() || !under_way_.empty()) do_step();
     erase_done();
     return !active_.empty() || !queue_.empty();
@@ -461,6 +466,10 @@ void Generator::fail_all(const Error& error) {
     end_all(&error);
 }
 
+void Generator::waited(const Task& task) const {
+    if (options_.on_waited) options_.on_waited(task.request.client, task.prompt_size);
+}
+
 void Generator::give_up(Task& task, const Error* error) {
     if (!error) return finish(task, FinishReason::kCancelled);
     task.answer.error = error->what();
@@ -481,7 +490,9 @@ void Generator::end(RequestId id, const Error* error) {
     }
     std::unique_ptr<Task> waiting;
     queue_.erase_if(is_it, [&](std::unique_ptr<Task> task) { waiting = std::move(task); });
-    if (waiting) give_up(*waiting, error);
+    if (!waiting) return;
+    waited(*waiting);
+    give_up(*waiting, error);
 }
 
 void Generator::end_all(const Error* error) {
@@ -489,7 +500,10 @@ void Generator::end_all(const Error* error) {
     Tasks waiting;
     queue_.erase_if([](const auto&) { return true; },
                     [&](std::unique_ptr<Task> task) { waiting.push_back(std::move(task)); });
-    for (const auto& task : waiting) give_up(*task, error);
+    for (const auto& task : waiting) {
+        waited(*task);
+        give_up(*task, error);
+    }
 }
 
 void Generator::run(const std::atomic<bool>* cancelled) {

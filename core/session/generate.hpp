@@ -33,6 +33,8 @@ struct GeneratorOptions {
     bool contain_errors = false;
     // Called before a step with its requests and those of other steps under way, and with none after it.
     std::function<void(std::span<const RequestId> requests)> on_step;
+    // Called when a request waits no longer: its work begins, or it has ended.
+    std::function<void(const std::string& client, uint32_t prompt_tokens)> on_waited;
 };
 
 // Sums since the start.
@@ -44,7 +46,7 @@ struct GeneratorCounters {
     uint64_t prompt_tokens = 0, reused_tokens = 0, recomputed_tokens = 0, generated_tokens = 0;
     double prompt_seconds = 0, generation_seconds = 0;
     uint64_t finished = 0, cancelled = 0, failed = 0;
-    uint64_t preempted = 0;  // requests that gave up their pages to older ones
+    uint64_t preempted = 0;  // requests that gave up their pages to others
     uint64_t paused = 0;     // requests that gave up their place in steps to another client's
 };
 
@@ -64,7 +66,8 @@ struct RequestState {
 // wait in a queue that is fair by client. One is admitted when the pages of its prompt and one more can be had; it
 // grows by pages. When none is free, cached prefixes that no request uses are forgotten first, those used longest ago;
 // then the youngest requests give up theirs and are computed again later, of which the client notices only the delay.
-// So the oldest request always progresses.
+// So the oldest request always progresses. A client that has nothing in steps gets a place, and pages, of the youngest
+// requests of clients that have several; only what holds more than these could give makes it wait.
 //
 // Where devices alone compute, steps with pieces of prompts alone, of which no output is wanted, are not waited for: as
 // many as the plan allows are under way at once, and before each of them others come in. Their tokens count as computed
@@ -106,12 +109,6 @@ class Generator {
     void run(const std::atomic<bool>* cancelled = nullptr);
 
     size_t waiting() const noexcept { return queue_.size(); }
-    uint64_t waiting_tokens() const noexcept { return queue_.cost(); }
-    // Calls `see(client, requests, tokens)` for each client that has some.
-    template <typename See>
-    void each_waiting_client(See see) const {
-        queue_.each_client(see);
-    }
     size_t active() const noexcept { return active_.size(); }
     uint32_t piece_rows() const noexcept { return piece_rows_; }
     const PrefixTree& prefixes() const noexcept { return tree_; }
@@ -139,7 +136,11 @@ class Generator {
     void admit();
     void resume();
     bool has_place() const;
-    bool make_place_for(const std::string& client);
+    size_t running() const;
+    bool has_any(const std::string& client) const;
+    bool make_room_for(const Task& task);
+    uint64_t pages_needed(const Task& task);
+    uint64_t pages_given_back(const Task& task) const;
     bool fits(const Task& task);
     bool start(Task& task);
     bool worth_waiting(const Task& task, uint32_t found) const;
@@ -148,6 +149,7 @@ class Generator {
     void gather();
     std::vector<Part> choose_parts();
     std::vector<Task*> prompts_in_turn() const;
+    Task* victim_for(const Task& task) const;
     bool make_room(const Task& task, uint64_t pages, uint64_t reserved);
 
     void do_step();
@@ -165,6 +167,7 @@ class Generator {
     void sample(Task& task, std::span<const float> logits) const;
     void score(Task& task, std::span<const float> logits) const;
     void take(Task& task);
+    void waited(const Task& task) const;
     // Without an error: with kCancelled.
     void give_up(Task& task, const Error* error);
     void end(RequestId id, const Error* error);
@@ -188,6 +191,7 @@ class Generator {
     std::vector<BatchEntry> entries_;                  // of the current step
     std::vector<Task*> tasks_;                         // an entry each
     std::deque<Begun> under_way_;                      // steps, the oldest first
+    bool waits_for_pages_ = false;                     // no further step is begun until those have ended
     std::chrono::steady_clock::time_point accounted_;  // up to when steps under way have been counted as busy
     RequestId next_id_ = 1;
     GeneratorCounters counters_;

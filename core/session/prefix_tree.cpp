@@ -134,6 +134,12 @@ uint64_t PrefixTree::evictable_before(const Node& node) noexcept {
     return pages;
 }
 
+uint64_t PrefixTree::pinned_alone(const Node& node) noexcept {
+    uint64_t pages = 0;
+    for (const Node* at = &node; !at->is_root() && at->pins_ == 1; at = at->parent_) ++pages;
+    return pages;
+}
+
 bool PrefixTree::evict_one() {
     if (idle_.empty()) return false;
     Node* const node = idle_.begin()->second;

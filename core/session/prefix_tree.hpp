@@ -60,6 +60,8 @@ class PrefixTree {
     uint64_t evictable() const noexcept { return nodes_ - pinned_; }
     // Of the pages up to `node` those that evictable() counts.
     static uint64_t evictable_before(const Node& node) noexcept;
+    // Of the pages up to `node`, which is pinned, those that evictable() would count without one of its pins.
+    static uint64_t pinned_alone(const Node& node) noexcept;
     // Pages of all nodes.
     uint64_t size() const noexcept { return nodes_; }
     uint64_t evictions() const noexcept { return evictions_; }

@@ -17,6 +17,9 @@ Service::Service(Engine& engine, const text::Tokenizer& tokenizer, ServiceOption
               stepping_.assign(requests.begin(), requests.end());
               cancel_step();
           };
+          made.on_waited = [this](const std::string& client, uint32_t prompt_tokens) {
+              waited_.push_back({client, {1, prompt_tokens}});
+          };
           return made;
       }()) {
     publish();
@@ -44,33 +47,26 @@ RequestId Service::submit(std::vector<Request> requests) {
     if (!has_room(client, {requests.size(), tokens})) {
         const GeneratorCounters& c = status_.counters;
         const double each = c.finished ? c.busy_seconds / static_cast<double>(c.finished) : 1;
-        throw QueueFull(fmt::format("{} requests with {} tokens wait already", status_.waiting + inbox_.size(),
-                                    status_.waiting_tokens + inbox_tokens_),
-                        std::clamp(each, 1.0, 60.0));
+        throw QueueFull(
+            fmt::format("{} requests with {} tokens wait already", waiting_.all().requests, waiting_.all().tokens),
+            std::clamp(each, 1.0, 60.0));
     }
-    Waiting& own = inbox_by_client_[client];
-    own.requests += requests.size();
-    own.tokens += tokens;
+    waiting_.add(client, {requests.size(), tokens});
     const RequestId first = next_id_;
     for (Request& request : requests) inbox_.emplace_back(next_id_++, std::move(request));
-    inbox_tokens_ += tokens;
     changed_.notify_one();
     return first;
 }
 
 // With mutex_ held.
 bool Service::has_room(const std::string& client, const Waiting& more) const {
-    const Waiting all{status_.waiting + inbox_.size(), status_.waiting_tokens + inbox_tokens_};
+    const Waiting& all = waiting_.all();
     if (all.requests == 0) return true;
     const Waiting limit{options_.waiting_requests, options_.waiting_tokens};
     if (all.requests + more.requests <= limit.requests && all.tokens + more.tokens <= limit.tokens) return true;
-    Waiting own = more;
-    for (const auto* clients : {&status_.waiting_by_client, &inbox_by_client_}) {
-        if (const auto found = clients->find(client); found != clients->end()) {
-            own.requests += found->second.requests;
-            own.tokens += found->second.tokens;
-        }
-    }
+    Waiting own = waiting_.of(client);
+    own.requests += more.requests;
+    own.tokens += more.tokens;
     const size_t left = 2 * limit.requests - std::min(all.requests, 2 * limit.requests);
     const uint64_t tokens_left = 2 * limit.tokens - std::min(all.tokens, 2 * limit.tokens);
     return left > 0 && own.requests <= std::max<size_t>(left / 2, 1) && own.tokens <= tokens_left;
@@ -105,9 +101,13 @@ void Service::stop() {
 ServiceStatus Service::status() const {
     const std::scoped_lock lock(mutex_);
     ServiceStatus status = status_;
-    status.waiting += inbox_.size();
-    status.waiting_tokens += inbox_tokens_;
+    status.waiting = waiting_.all();
     return status;
+}
+
+Waiting Service::waiting_of(std::string_view client) const {
+    const std::scoped_lock lock(mutex_);
+    return waiting_.of(client);
 }
 
 void Service::take_inbox() {
@@ -117,14 +117,6 @@ void Service::take_inbox() {
     {
         const std::scoped_lock lock(mutex_);
         inbox.swap(inbox_);
-        // They wait until the next status says otherwise.
-        status_.waiting += inbox.size();
-        status_.waiting_tokens += std::exchange(inbox_tokens_, 0);
-        for (const auto& [client, more] : std::exchange(inbox_by_client_, {})) {
-            Waiting& own = status_.waiting_by_client[client];
-            own.requests += more.requests;
-            own.tokens += more.tokens;
-        }
         cancelled.swap(cancelled_);
         stopped = stopped_;
     }
@@ -137,11 +129,6 @@ void Service::publish() {
     ServiceStatus status;
     status.counters = generator_.counters();
     status.running = generator_.states();
-    status.waiting = generator_.waiting();
-    status.waiting_tokens = generator_.waiting_tokens();
-    generator_.each_waiting_client([&](const std::string& client, size_t requests, uint64_t tokens) {
-        status.waiting_by_client[client] = {requests, tokens};
-    });
     const PagedCache& cache = engine_.cache();
     status.pages = cache.page_count();
     status.free_pages = cache.free_pages();
@@ -161,6 +148,8 @@ void Service::publish() {
         status.last_error = std::move(status_.last_error);
     }
     status_ = std::move(status);
+    for (const auto& [client, waited] : waited_) waiting_.remove(client, waited);
+    waited_.clear();
 }
 
 void Service::run() {

@@ -2,31 +2,27 @@
 #pragma once
 
 #include "core/session/generate.hpp"
+#include "core/session/waiting_counts.hpp"
 
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <mutex>
 #include <set>
 #include <stdexcept>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tessera::session {
 
 struct ServiceOptions {
-    GeneratorOptions generator;  // on_step and contain_errors are the service's
+    GeneratorOptions generator;  // on_step, on_waited and contain_errors are the service's
     // Of all clients, until the queue is full; as much again is for those who have little of it, see Service::submit().
     size_t waiting_requests = 256;
-    uint64_t waiting_tokens = 1 << 22;  // as FairQueue::cost
-};
-
-// What waits, of one client or of all.
-struct Waiting {
-    size_t requests = 0;
-    uint64_t tokens = 0;
+    uint64_t waiting_tokens = 1 << 22;  // of prompts
 };
 
 // The queue is full; nothing is wrong with the request.
@@ -40,13 +36,11 @@ class QueueFull : public std::runtime_error {
     double seconds_;
 };
 
-// What metrics show; of the end of the last step.
+// What metrics show; of the end of the last step, but what waits: of now.
 struct ServiceStatus {
     GeneratorCounters counters;
     std::vector<RequestState> running;
-    size_t waiting = 0;  // requests
-    uint64_t waiting_tokens = 0;
-    std::map<std::string, Waiting, std::less<>> waiting_by_client;
+    Waiting waiting;
     uint32_t pages = 0, free_pages = 0;
     uint64_t prefix_pages = 0, evictable_pages = 0, evictions = 0;
     uint32_t piece_rows = 0;
@@ -86,6 +80,7 @@ class Service {
     void stop();
 
     ServiceStatus status() const;
+    Waiting waiting_of(std::string_view client) const;
 
   private:
     bool has_room(const std::string& client, const Waiting& more) const;
@@ -99,13 +94,13 @@ class Service {
     mutable std::mutex mutex_;
     std::condition_variable changed_;
     std::vector<std::pair<RequestId, Request>> inbox_;
-    uint64_t inbox_tokens_ = 0;
-    std::map<std::string, Waiting, std::less<>> inbox_by_client_;
+    WaitingCounts waiting_;  // the inbox, and what the status does not show as running or ended
     std::set<RequestId> cancelled_;
     std::vector<RequestId> stepping_;  // requests of the step that runs
     bool closed_ = false, stopped_ = false;
     RequestId next_id_ = 1;
     ServiceStatus status_;
+    std::vector<std::pair<std::string, Waiting>> waited_;  // since the last status; of the thread of run()
     Generator generator_;
 };
 
