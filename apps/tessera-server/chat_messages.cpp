@@ -195,7 +195,8 @@ bool continues(const Fields& fields, std::span<const text::ChatMessage> messages
 
 }  // namespace
 
-text::WrittenChat write_chat(const Fields& fields, const ModelText& model) {
+text::WrittenChat write_chat(const Fields& fields, const ModelText& model,
+                             const std::function<void(uint64_t fewest_bytes)>& check) {
     if (!model.writer) throw ApiError(400, model.writer_fault, "messages");
     const json::array* const given = fields.array("messages", kMaximumMessages);
     if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
@@ -217,5 +218,6 @@ text::WrittenChat write_chat(const Fields& fields, const ModelText& model) {
     if (options.tools.empty()) chat.reply.tools = text::ToolSyntax::kNone;
     return chat;
 }
+    check(model.writer->fewest_bytes(messages, options));
 
 }  // namespace tessera::server

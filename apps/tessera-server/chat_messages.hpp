@@ -4,12 +4,15 @@
 #include "apps/tessera-server/json_fields.hpp"
 #include "apps/tessera-server/model_text.hpp"
 
-#include <vector>
+#include <cstdint>
+#include <functional>
 
 namespace tessera::server {
 
-// The conversation, its tools and options as the model's template writes them. Throws ApiError, and what
-// ChatTemplate::write throws.
-text::WrittenChat write_chat(const Fields& fields, const ModelText& model);
+// The conversation, its tools and options as the model's template writes them. `check` is called before, with the bytes
+// that the text has at least: writing takes several times as many. Throws ApiError, and what `check` and
+// ChatTemplate::write throw.
+text::WrittenChat write_chat(const Fields& fields, const ModelText& model,
+                             const std::function<void(uint64_t fewest_bytes)>& check);
 
 }  // namespace tessera::server

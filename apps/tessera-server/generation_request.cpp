@@ -95,7 +95,7 @@ ChatRequest read_chat(std::string_view body, const ModelText& model) {
         request.probabilities = 0;
     }
     read.chat.probabilities = request.probabilities;
-    const text::WrittenChat written = write_chat(fields, model);
+    const text::WrittenChat written = write_chat(fields, model, [&](uint64_t bytes) { check_length(bytes, model); });
     check_length(written.text.size(), model);
     request.prompt = model.writer->tokens(written, 0, most_prompt_tokens(model));
     check_prompt_tokens(request.prompt.size(), model);

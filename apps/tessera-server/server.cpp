@@ -493,8 +493,9 @@ void Server::State::add_routes() {
          [this](const HttpRequest& request) { return tokenize_response(request.body, *host.model(), json_memory); });
     post("/detokenize",
          [this](const HttpRequest& request) { return detokenize_response(request.body, *host.model(), json_memory); });
-    post("/apply-template",
-         [this](const HttpRequest& request) { return apply_template_response(request.body, *host.model()); });
+    post("/apply-template", [this](const HttpRequest& request) {
+        return apply_template_response(request.body, *host.model(), json_memory);
+    });
     for (const char* path : {"/v1/chat/completions", "/chat/completions"}) generate(path, answer_chat);
     generate("/v1/completions", answer_completion);
     for (const char* path : {"/completion", "/completions"}) generate(path, answer_plain_completion);

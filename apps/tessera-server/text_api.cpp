@@ -83,12 +83,17 @@ HttpResponse detokenize_response(std::string_view body, const ModelText& model, 
     return json_response(answer.take());
 }
 
-HttpResponse apply_template_response(std::string_view body, const ModelText& model) {
+HttpResponse apply_template_response(std::string_view body, const ModelText& model, ByteBudget& memory) {
     const json::object object = parse_object(body);
     const Fields fields(object, template_table());
-    const text::WrittenChat chat = write_chat(fields, model);
+    // Of any length, as far as memory goes: nothing is generated.
+    const text::WrittenChat chat = write_chat(fields, model, [](uint64_t) {});
     fields.check_read();
-    return json_response(fmt::format(R"({{"prompt":{}}})", json_string(chat.text)));
+    CountedBody answer(memory, "messages");
+    answer.append(R"({"prompt":)");
+    answer.append(json_string(chat.text));
+    answer.append("}");
+    return json_response(answer.take());
 }
 
 }  // namespace tessera::server

@@ -13,6 +13,6 @@ namespace tessera::server {
 // for what the template refuses.
 HttpResponse tokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory);
 HttpResponse detokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory);
-HttpResponse apply_template_response(std::string_view body, const ModelText& model);
+HttpResponse apply_template_response(std::string_view body, const ModelText& model, ByteBudget& memory);
 
 }  // namespace tessera::server

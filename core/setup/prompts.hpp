@@ -43,6 +43,10 @@ class ChatWriter {
     // As ChatTemplate::write_continued.
     text::WrittenChat write_continued(std::span<const text::ChatMessage> messages,
                                       const text::ChatOptions& options) const;
+    // As ChatTemplate::fewest_bytes.
+    uint64_t fewest_bytes(std::span<const text::ChatMessage> messages, const text::ChatOptions& options) const {
+        return template_.fewest_bytes(messages, options);
+    }
     // The tokens from byte `begin` of the text on. Control tokens in contents are text, and so are tokens that the
     // vocabulary has for text but templates of any family use as control tokens. `most`: EncodeOptions::most_tokens.
     std::vector<text::Token> tokens(const text::WrittenChat& chat, size_t begin = 0, size_t most = SIZE_MAX) const;

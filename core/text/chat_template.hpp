@@ -187,6 +187,9 @@ class ChatTemplate {
     // TSR_INVALID_ARGUMENT also for a last message that cannot be continued.
     WrittenChat write_continued(std::span<const ChatMessage> messages, const ChatOptions& options) const;
 
+    // Bytes that the text of either has at least: in one pass over the messages, with no copy of them.
+    uint64_t fewest_bytes(std::span<const ChatMessage> messages, const ChatOptions& options) const;
+
     // How the model answers a conversation that ends with a user's message.
     ReplySyntax reply_syntax(const ChatOptions& options) const;
 

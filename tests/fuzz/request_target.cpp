@@ -117,7 +117,7 @@ size_t control_tokens(const ModelText& model, std::span<const text::Token> token
 // Only what the template itself wrote becomes control tokens.
 void check_control(std::string_view body, const ModelText& model, std::span<const text::Token> tokens) {
     const json::object object = parse_object(body);
-    const text::WrittenChat chat = write_chat(Fields(object, template_table()), model);
+    const text::WrittenChat chat = write_chat(Fields(object, template_table()), model, [](uint64_t) {});
     size_t own = 0, at = 0;
     const auto count = [&](size_t end) {
         own += control_tokens(model, model.tokenizer->encode(std::string_view(chat.text).substr(at, end - at),
@@ -161,7 +161,7 @@ void use_body(uint8_t kind, std::string_view body, const ModelText& model) {
             case 4:
                 return check_answer(detokenize_response(body, model, memory));
             default:
-                return check_answer(apply_template_response(body, model));
+                return check_answer(apply_template_response(body, model, memory));
         }
     } catch (const ApiError& error) {
         expect(error.status() == 400, "the client's fault");

@@ -17,8 +17,9 @@ using testing::HasSubstr;
 
 std::string prompt_of(const std::string& messages, const std::string& fields = "", const char* form = "qwen3") {
     const ModelText model = small_model(form);
+    ByteBudget memory(1 << 20);
     const std::string body = R"({"messages":[)" + messages + "]" + (fields.empty() ? "" : "," + fields) + "}";
-    return json::value_to<std::string>(json::parse(apply_template_response(body, model).body).at("prompt"));
+    return json::value_to<std::string>(json::parse(apply_template_response(body, model, memory).body).at("prompt"));
 }
 
 std::string fault_of(const std::string& messages, const std::string& fields = "") {

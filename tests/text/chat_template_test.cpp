@@ -44,7 +44,9 @@ void expect_cases(const ChatTemplate& chat, const json::value& entry) {
         options.eos = text_of(recorded().at("eos"));
         options.add_generation_prompt = one.at("prompt").as_bool();
         if (one.at("thinking").is_bool()) options.thinking = one.at("thinking").as_bool();
-        EXPECT_EQ(chat.render(conversation(one.at("conversation").as_int64()), options), text_of(one.at("text")))
+        const std::vector<ChatMessage> messages = conversation(one.at("conversation").as_int64());
+        EXPECT_LE(chat.fewest_bytes(messages, options), text_of(one.at("text")).size());
+        EXPECT_EQ(chat.render(messages, options), text_of(one.at("text")))
             << chat.name() << ", conversation " << one.at("conversation").as_int64() << ", thinking "
             << json::serialize(one.at("thinking"));
     }
@@ -65,6 +67,19 @@ TEST(ChatTemplate, RecognisedProgramRendersAsJinjaDoes) {
             EXPECT_EQ(chat.name(), name_of(entry));
         }
         expect_cases(chat, entry);
+    }
+}
+
+// What is long is known to be before it is written, wherever it stands.
+TEST(ChatTemplate, LongConversationsAreKnownBeforeTheyAreWritten) {
+    const std::string text(100'000, 'x');
+    for (const std::string& name : ChatTemplate::names()) {
+        const ChatTemplate chat = ChatTemplate::by_name(name);
+        for (const char* role : {"system", "user", "assistant"}) {
+            const std::vector<ChatMessage> messages = {{role, text}, {"user", "a"}};
+            EXPECT_GE(chat.fewest_bytes(messages, {}), text.size()) << name << ", " << role;
+            EXPECT_LE(chat.fewest_bytes(messages, {}), chat.render(messages, {}).size()) << name << ", " << role;
+        }
     }
 }
 

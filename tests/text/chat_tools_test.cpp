@@ -61,9 +61,11 @@ ChatOptions options_of(const json::value& one) {
 
 void expect_cases(const ChatTemplate& chat, const json::value& entry) {
     ASSERT_GE(entry.at("cases").as_array().size(), 15u);
-    for (const json::value& one : entry.at("cases").as_array())
-        ASSERT_EQ(chat.render(conversation(one.at("conversation")), options_of(one)), text_of(one.at("text")))
-            << json::serialize(one);
+    for (const json::value& one : entry.at("cases").as_array()) {
+        const std::vector<ChatMessage> messages = conversation(one.at("conversation"));
+        ASSERT_EQ(chat.render(messages, options_of(one)), text_of(one.at("text"))) << json::serialize(one);
+        ASSERT_LE(chat.fewest_bytes(messages, options_of(one)), text_of(one.at("text")).size());
+    }
 }
 
 TEST(ChatTools, ByNameRendersAsJinjaDoes) {
@@ -84,6 +86,37 @@ TEST(ChatTools, RecognisedProgramRendersAsJinjaDoes) {
         ++count;
     }
     EXPECT_GE(count, 9u);
+}
+
+TEST(ChatTools, LongCallsAndToolsAreKnownBeforeTheyAreWritten) {
+    std::string escapes, spaced = "{\"a\": [";
+    for (int i = 0; i < 10'000; ++i) {
+        escapes += "\\u0061";
+        spaced += "  1 ,\n 2,";
+    }
+    spaced += "3]}";
+    const std::string lists = "{\"a\": [" + spaced + "]}", quoted = "{\"a\": \"" + escapes + "\"}";
+    for (const json::value& entry : recorded().at("templates").as_array()) {
+        if (!entry.at("by_name").as_bool()) continue;
+        const ChatTemplate chat = ChatTemplate::by_name(text_of(entry.at("name")));
+        for (const std::string& value : {lists, quoted}) {
+            const std::vector<ChatMessage> calls = {
+                {"user", "q"}, {.role = "assistant", .content = "", .tool_calls = {{"id", "f", value}}}};
+            EXPECT_GE(chat.fewest_bytes(calls, {}), 10'000u) << chat.name();
+            EXPECT_LE(chat.fewest_bytes(calls, {}), chat.render(calls, {}).size()) << chat.name();
+            const std::vector<ChatMessage> question = {{"user", "q"}};
+            const ChatOptions options{
+                .tools = {
+                    {"f", "d", value,
+                     R"({"type":"function","function":{"name":"f","description":"d","parameters":)" + value + "}}"}}};
+            EXPECT_GE(chat.fewest_bytes(question, options), 10'000u) << chat.name();
+            try {
+                EXPECT_LE(chat.fewest_bytes(question, options), chat.render(question, options).size()) << chat.name();
+            } catch (const Error& error) {
+                EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
+            }
+        }
+    }
 }
 
 // What decides how calls are written, changed by a letter: the program is refused, or its tools are.

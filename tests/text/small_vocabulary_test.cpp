@@ -5,6 +5,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdint>
+#include <ctime>
+#include <string>
 
 namespace tessera::text {
 namespace {
@@ -15,6 +18,36 @@ TEST_P(SmallBpe, TokensEqualThoseOfTheTokenizersPackage) {
     const Tokenizer tokenizer(small_bpe(GetParam()));
     expect_recorded_tokens(tokenizer, golden("small_bpe_ids.json").at(GetParam()), 200);
     expect_round_trips(tokenizer, find_pretokenizer(GetParam()).nfc);
+}
+
+// What is far too long is not read to its end.
+void expect_stops(const Tokenizer& tokenizer) {
+    constexpr size_t kMost = 50;
+    const auto cpu = [&](const std::string& text, size_t most, size_t& tokens) {
+        const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
+        tokens = tokenizer.encode(text, {.add_special = true, .parse_special = true, .most_tokens = most}).size();
+        return static_cast<double>(std::clock() - start);
+    };
+    for (const char* unit : {"a b", "a, \n", "0 1\t"}) {
+        std::string text;
+        for (int i = 0; i < 300'000; ++i) text += unit;
+        size_t all = 0, some = 0;
+        const double whole = cpu(text, SIZE_MAX, all), part = cpu(text, kMost, some);
+        EXPECT_GT(all, 1000 * kMost);
+        EXPECT_GT(some, kMost);
+        EXPECT_LT(some, all / 100) << "of a text of which more need not be known";
+        EXPECT_LT(part, whole / 2) << unit;
+        cpu(text, all, some);
+        EXPECT_EQ(some, all) << "a text that is not too long is read whole";
+    }
+}
+
+TEST_P(SmallBpe, StopsWhereThereAreTooManyTokens) {
+    expect_stops(Tokenizer(small_bpe(GetParam())));
+}
+
+TEST(SmallSentencePiece, StopsWhereThereAreTooManyTokens) {
+    expect_stops(Tokenizer(small_spm()));
 }
 
 INSTANTIATE_TEST_SUITE_P(All, SmallBpe,
