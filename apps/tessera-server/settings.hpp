@@ -41,7 +41,7 @@ struct ServerSettings {
     std::chrono::seconds idle_time{300};   // until a connection without a request is closed
     std::chrono::seconds write_time{600};  // that a client may take to accept what is written (--timeout)
     std::chrono::seconds ping_time{10};    // between lines that keep a waiting stream alive
-    std::chrono::seconds drain_time{600};  // for running requests after SIGTERM
+    std::chrono::seconds drain_time{600};  // for running requests after SIGTERM (--drain-time)
 };
 
 }  // namespace tessera::server

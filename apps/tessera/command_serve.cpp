@@ -46,6 +46,8 @@ server::ServerSettings read_server(Arguments& arguments) {
     }
     if (const auto seconds = arguments.integer("timeout", 1, 1 << 20))
         settings.write_time = std::chrono::seconds(*seconds);
+    if (const auto seconds = arguments.integer("drain-time", 0, 1 << 20))
+        settings.drain_time = std::chrono::seconds(*seconds);
     settings.waiting_requests =
         static_cast<uint32_t>(arguments.integer("queue", 1, 1 << 20).value_or(settings.waiting_requests));
     if (const auto mebibytes = arguments.integer("body-limit", 1, 1 << 20))

@@ -244,6 +244,7 @@ constexpr Flag kFlags[] = {
     supported("body-limit", "--body-limit", Takes::kValue, "MIB", kServe, Group::kServer, "largest body of a request (64)"),
     supported("held-limit", "--held-limit", Takes::kValue, "MIB", kServe, Group::kServer,
              "bodies of all requests that are being read, and as much of answers that clients have not read (256)"),
+    supported("drain-time", "--drain-time", Takes::kValue, "SECONDS", kServe, Group::kServer, "running answers may take so long after SIGTERM or SIGINT (600)"),
     supported("itl-target", "--itl-target", Takes::kValue, "MS", kServe, Group::kServer, "size pieces of prompts so that running answers get a token in this time; 0: pieces are of -ub rows (0)"),
     supported("slots", "--slots", Takes::kNothing, "", kServe, Group::kServer, "answer /slots (the default)"),
     supported("no-slots", "--no-slots", Takes::kNothing, "", kServe, Group::kServer, "do not answer /slots"),

@@ -111,7 +111,7 @@ constexpr Flag kFlags[] = {
     // Of servers
     ignored("server-only",
             "--host --port -a --alias -to --timeout --api-prefix --access-log --cors-origin --cors-origins --allowed-host "
-            "--itl-target --queue --client-limits --request-context --body-limit --held-limit", Takes::kValue, kServerOnly, kNotServe),
+            "--itl-target --queue --client-limits --request-context --body-limit --held-limit --drain-time", Takes::kValue, kServerOnly, kNotServe),
     ignored("server-switches", "--metrics --slots --no-slots --no-metrics --no-webui --no-ui --props", Takes::kNothing, kServerOnly, kNotServe),
     ignored("server-webui", "--webui --ui", Takes::kSwitch, kServerOnly, kNotServe),
     ignored("server-props", "--props", Takes::kNothing, "/props is answered; a client that would change them gets an error", kServe),

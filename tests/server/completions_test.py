@@ -3,11 +3,10 @@
 import json
 import signal
 import threading
-import time
 import unittest
 
 import running_server
-from running_server import CHAT, RunningServer, chat
+from running_server import CHAT, LIMIT, RunningServer, chat
 
 PROMPT = "Count from 1 to 10 in French."
 
@@ -318,11 +317,13 @@ class Completions(unittest.TestCase):
 class Cut(unittest.TestCase):
     """An answer that the server ends before it is complete says so."""
 
-    def test_a_second_signal(self):
-        bodies = [(CHAT, chat(max_tokens=100000, ignore_eos=True, stream=stream, n=n)) for stream in (False, True) for n in (1, 2)]
-        bodies += [(path, {"prompt": [PROMPT, "a"], "max_tokens": 100000, "ignore_eos": True, "stream": stream})
+    def check(self, drain, signals):
+        """Of answers that are being made and of others that wait."""
+        bodies = [(CHAT, chat(max_tokens=30000, ignore_eos=True, stream=stream, n=n)) for stream in (False, True) for n in (1, 2)]
+        bodies += [(path, {"prompt": [PROMPT, "a"], "max_tokens": 30000, "ignore_eos": True, "stream": stream})
                    for stream in (False, True) for path in ("/v1/completions", "/completion")]
-        with RunningServer("-c", "65536") as server:
+        # Far longer than the test, on any machine.
+        with RunningServer("-c", "300000", "--request-context", "32000", "--parallel", "6", "--drain-time", str(drain)) as server:
             answers = {}
 
             def ask(i):
@@ -331,13 +332,16 @@ class Cut(unittest.TestCase):
             threads = [threading.Thread(target=ask, args=(i,)) for i in range(len(bodies))]
             for thread in threads:
                 thread.start()
+            server.wait_for_metric("requests_running", lambda value: value == 6)
+            server.wait_for_metric("requests_waiting", lambda value: value == 8)
             server.wait_for_metric("generated_tokens_total", lambda value: value > 60)
             server.process.send_signal(signal.SIGTERM)
-            time.sleep(0.1)
-            server.process.send_signal(signal.SIGTERM)
+            if signals == 2:
+                server.wait_for_line("are being finished")
+                server.process.send_signal(signal.SIGTERM)
             for thread in threads:
                 thread.join()
-            self.assertEqual(server.process.wait(30), 0)
+            self.assertEqual(server.process.wait(LIMIT), 0)
         for i, (path, body) in enumerate(bodies):
             status, answer = answers[i]
             if not body["stream"]:
@@ -351,6 +355,12 @@ class Cut(unittest.TestCase):
                 self.assertFalse(event.get("stop"), event)
                 for choice in event.get("choices", []):
                     self.assertIsNone(choice["finish_reason"], event)
+
+    def test_by_a_second_signal(self):
+        self.check(600, 2)
+
+    def test_by_the_end_of_the_time_to_drain(self):
+        self.check(0, 1)
 
 
 if __name__ == "__main__":
