@@ -104,7 +104,7 @@ std::string parse_origin(std::string_view given) {
     }
     // Browsers leave them out.
     for (const auto& [name, port] : {std::pair("http://", ":80"), std::pair("https://", ":443")}) {
-        if (origin.starts_with(name) && origin.ends_with(port)) origin.resize(origin.size() - std::strlen(port));
+        if (origin.starts_with(name) && origin.ends_with(port)) origin.erase(origin.size() - std::strlen(port));
     }
     return origin;
 }
@@ -123,7 +123,10 @@ std::vector<AccessControl::Key> AccessControl::read_keys() const {
     std::vector<Key> keys;
     for (const std::string& key : settings_.keys) keys.push_back({key, settings_.client_limits});
     if (!settings_.key_file) return keys;
-    std::istringstream file(read_key_file(*settings_.key_file));
+    std::string text = read_key_file(*settings_.key_file);
+    // Editors of some systems begin every file with it.
+    if (text.starts_with("\xEF\xBB\xBF")) text.erase(0, 3);
+    std::istringstream file(std::move(text));
     const size_t before = keys.size();
     size_t number = 0;
     for (std::string line; std::getline(file, line);) {
@@ -132,8 +135,16 @@ std::vector<AccessControl::Key> AccessControl::read_keys() const {
         if (begin == std::string::npos || line[begin] == '#') continue;
         const size_t end = std::min(line.find_first_of(" \t\r", begin), line.size());
         try {
-            keys.push_back({line.substr(begin, end - begin),
-                            parse_client_limits(std::string_view(line).substr(end), settings_.client_limits)});
+            Key key{line.substr(begin, end - begin),
+                    parse_client_limits(std::string_view(line).substr(end), settings_.client_limits)};
+            if (std::ranges::any_of(key.text, [](char c) { return (c >= 0 && c < ' ') || c == '\x7f'; }))
+                fail(TSR_INVALID_ARGUMENT,
+                     "a key has a character that no header can carry; the file is one of UTF-8 or ASCII text");
+            const auto known =
+                std::ranges::find(keys.begin() + static_cast<std::ptrdiff_t>(before), keys.end(), key.text, &Key::text);
+            if (known != keys.end() && known->limits != key.limits)
+                fail(TSR_INVALID_ARGUMENT, "this key is in the file already, with other limits");
+            keys.push_back(std::move(key));
         } catch (const Error& error) {
             fail(TSR_INVALID_ARGUMENT, "--api-key-file {}, line {}: {}", settings_.key_file->string(), number,
                  error.what());
@@ -189,9 +200,11 @@ const AccessControl::Key* AccessControl::key_of(const HttpRequest& request) cons
 }
 
 std::optional<HttpResponse> AccessControl::refusal(const HttpRequest& request, bool needs_key) const {
-    // A proxy in front may have gone by another of them (RFC 9112, 3.2).
-    if (std::ranges::count(request.headers, "host", &Headers::value_type::first) > 1)
-        return to_response(ApiError(400, "the header Host is there more than once", "Host"));
+    // A proxy in front may have gone by another of them (RFC 9112, 3.2; RFC 9110, 5.3).
+    for (const char* name : {"Host", "Origin", "Authorization", "X-Api-Key", "Content-Type"}) {
+        if (std::ranges::count(request.headers, lower_case(name), &Headers::value_type::first) > 1)
+            return to_response(ApiError(400, fmt::format("the header {} is there more than once", name), name));
+    }
     const std::string* const host = request.header("host");
     if (!host && request.version >= 11) return to_response(ApiError(400, "HTTP/1.1 needs the header Host", "Host"));
     if (host && !known_host(*host)) {
@@ -202,6 +215,10 @@ std::optional<HttpResponse> AccessControl::refusal(const HttpRequest& request, b
         return to_response(ApiError(
             403, fmt::format("pages of {} may not use this server; --cors-origin allows them", *origin), "Origin"));
     }
+    needs_key = needs_key && needs_keys();
+    if (const std::string* const other = request.header("x-api-key");
+        needs_key && other && given_key(request) != *other)
+        return to_response(ApiError(400, "Authorization and X-Api-Key have different keys: send one", "X-Api-Key"));
     bool refused = false;
     if (needs_key) {
         const std::scoped_lock lock(mutex_);

@@ -17,6 +17,8 @@ namespace json = boost::json;
 
 constexpr size_t kMaximumMessages = 100'000, kMaximumParts = 10'000, kMaximumTools = 1024, kMaximumCalls = 1024;
 
+constexpr std::string_view kContent = "a text, or a list of parts that are texts";
+
 const json::object& object_of(const json::value& value, const std::string& path) {
     if (!value.is_object()) throw ApiError(400, path + ": expected an object, found " + shown(value), path);
     return value.get_object();
@@ -27,6 +29,7 @@ std::string content_of(const Fields& message) {
     const json::value* const content = message.find("content");
     if (!content) return {};
     if (content->is_string()) return std::string(content->get_string());
+    if (!content->is_array()) message.reject("content", kContent);
     std::string text;
     const json::array* const parts = message.array("content", kMaximumParts);
     for (size_t i = 0; i < parts->size(); ++i) {
@@ -91,6 +94,9 @@ text::ChatMessage message_of(const json::value& value, const std::string& path) 
     message.tool_calls = calls_of(fields);
     message.tool_call_id = text_of(fields, "tool_call_id");
     message.name = text_of(fields, "name");
+    // An assistant's may be calls or reasoning alone.
+    if (!fields.has("content") && message.tool_calls.empty() && message.reasoning.empty())
+        fields.reject("content", kContent);
     if (!message.reasoning.empty() && *role != "assistant")
         throw ApiError(400, fmt::format("{}: only an assistant's message has reasoning", path), path);
     if (!message.tool_call_id.empty() && *role != "tool")
@@ -212,12 +218,12 @@ text::WrittenChat write_chat(const Fields& fields, const ModelText& model,
         fields.refuse("parallel_tool_calls", "the model decides how many calls an answer has");
     const bool continued = continues(fields, messages);
     options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
+    check(model.writer->fewest_bytes(messages, options));
     text::WrittenChat chat =
         continued ? model.writer->write_continued(messages, options) : model.writer->write(messages, options);
     // A model that has been given no tools writes text.
     if (options.tools.empty()) chat.reply.tools = text::ToolSyntax::kNone;
     return chat;
 }
-    check(model.writer->fewest_bytes(messages, options));
 
 }  // namespace tessera::server

@@ -3,6 +3,7 @@
 #include <spdlog/fmt/chrono.h>
 #include <spdlog/fmt/fmt.h>
 
+#include <algorithm>
 #include <charconv>
 #include <ctime>
 
@@ -64,6 +65,11 @@ void append_common(std::string& out, std::string_view type, bool keep_alive) {
                    utc, type, keep_alive ? "keep-alive" : "close");
 }
 
+std::string_view trimmed(std::string_view text) {
+    const size_t begin = std::min(text.find_first_not_of(" \t"), text.size());
+    return text.substr(begin, text.find_last_not_of(" \t") + 1 - begin);
+}
+
 void append_headers(std::string& out, const Headers& headers) {
     for (const auto& [name, value] : headers) out += fmt::format("{}: {}\r\n", name, value);
 }
@@ -108,14 +114,39 @@ std::string lower_case(std::string_view text) {
     return lower;
 }
 
-void split_target(std::string_view target, std::string& path, std::string& query) {
-    if (const size_t scheme = target.find("://"); scheme != std::string_view::npos && !target.starts_with('/')) {
-        const size_t slash = target.find('/', scheme + 3);
-        target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+std::string_view split_target(std::string_view target, std::string& path, std::string& query) {
+    std::string_view host;
+    if (const size_t scheme = target.find("://"); scheme != std::string_view::npos) {
+        const std::string name = lower_case(target.substr(0, scheme));
+        if (name == "http" || name == "https") {
+            target.remove_prefix(scheme + 3);
+            host = target.substr(0, target.find_first_of("/?"));
+            target.remove_prefix(host.size());
+        }
     }
     const size_t question = target.find('?');
     path = target.substr(0, question);
+    if (path.empty() && !host.empty()) path = "/";
     query = question == std::string_view::npos ? std::string_view() : target.substr(question + 1);
+    return host;
+}
+
+std::string media_type(std::string_view value) {
+    return lower_case(trimmed(value.substr(0, value.find(';'))));
+}
+
+std::string media_parameter(std::string_view value, std::string_view name) {
+    for (size_t at = value.find(';'); at != std::string_view::npos; at = value.find(';')) {
+        value.remove_prefix(at + 1);
+        const std::string_view parameter = value.substr(0, value.find(';'));
+        const size_t equals = parameter.find('=');
+        if (equals == std::string_view::npos || lower_case(trimmed(parameter.substr(0, equals))) != name) continue;
+        std::string_view given = trimmed(parameter.substr(equals + 1));
+        if (given.size() >= 2 && given.starts_with('"') && given.ends_with('"'))
+            given = given.substr(1, given.size() - 2);
+        return lower_case(given);
+    }
+    return {};
 }
 
 std::string percent_decoded(std::string_view text) {

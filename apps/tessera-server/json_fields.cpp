@@ -41,6 +41,14 @@ size_t written_members(std::string_view text) {
     return count;
 }
 
+std::string fault_of(std::string_view body, const boost::system::error_code& error) {
+    if (body.empty()) return "it is empty";
+    for (const std::string_view mark : {"\xEF\xBB\xBF", "\xFF\xFE", "\xFE\xFF"}) {
+        if (body.starts_with(mark)) return "it begins with a byte order mark; send UTF-8 without one";
+    }
+    return is_utf8(body) ? error.message() : "it is not UTF-8";
+}
+
 }  // namespace
 
 json::object parse_object(std::string_view body) {
@@ -52,7 +60,7 @@ json::object parse_object(std::string_view body) {
     json::parser parser(storage, options);
     parser.reset(storage);
     parser.write(json::string_view(body.data(), body.size()), error);
-    if (error) throw ApiError(400, fmt::format("the request's body is not JSON: {}", error.message()));
+    if (error) throw ApiError(400, fmt::format("the request's body is not JSON: {}", fault_of(body, error)));
     json::value value = parser.release();
     if (!value.is_object())
         throw ApiError(400, fmt::format("the request's body: expected a JSON object, found {}", shown(value)));

@@ -124,9 +124,13 @@ bool RequestReader::read_header() {
     auto& message = parser_->get();
     request_.version = message.version();
     request_.method = std::string(view(message.method_string()));
-    split_target(view(message.target()), request_.path, request_.query);
+    const std::string_view host = split_target(view(message.target()), request_.path, request_.query);
     for (const auto& field : message)
         request_.headers.emplace_back(lower_case(view(field.name_string())), std::string(view(field.value())));
+    // A target that names a host is what counts (RFC 9112, 3.2.2).
+    for (auto& [name, value] : request_.headers) {
+        if (name == "host" && !host.empty()) value = host;
+    }
     check_framing();
     has_body_ = !parser_->is_done();
     keep_alive_ = parser_->keep_alive();
@@ -146,6 +150,8 @@ void RequestReader::check_first_line() {
     const std::string_view line = text.substr(0, end);
     const size_t blank = std::min(line.find(' '), line.size());
     bool valid = std::ranges::all_of(line.substr(0, blank), is_token_character) || line == "\r";
+    // Lines end in both; whoever sends one alone would wait for an answer.
+    valid = valid && line.find('\n') == std::string_view::npos;
     if (end != std::string_view::npos) {
         valid = valid && blank > 0 && (line.ends_with(" HTTP/1.1") || line.ends_with(" HTTP/1.0"));
         first_line_checked_ = true;

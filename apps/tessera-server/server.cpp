@@ -14,6 +14,7 @@
 #include "apps/tessera-server/text_api.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
+#include "core/base/text.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <boost/asio/ip/tcp.hpp>
@@ -81,13 +82,22 @@ bool is_of_browser(const HttpRequest& request) {
     });
 }
 
-// By its type. A page of another site can make a browser send any type but that of JSON without asking. Curl calls
-// what it is given a form.
-bool has_json(const HttpRequest& request) {
+// Why a body is no JSON, by what the header says of it. A page of another site can make a browser send any type but that
+// of JSON without asking. Curl calls what it is given a form.
+std::optional<ApiError> fault_of_type(const HttpRequest& request) {
     const std::string* const given = request.header("content-type");
-    if (!given) return false;
-    const std::string type = lower_case(std::string_view(*given).substr(0, given->find_first_of("; \t")));
-    return type == "application/json" || (type == "application/x-www-form-urlencoded" && !is_of_browser(request));
+    const std::string type = given ? media_type(*given) : std::string();
+    if (type != "application/json" && (type != "application/x-www-form-urlencoded" || is_of_browser(request)))
+        return ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type");
+    const std::string charset = media_parameter(*given, "charset");
+    if (!charset.empty() && charset != "utf-8" && charset != "utf8" && charset != "us-ascii")
+        return ApiError(415, fmt::format("Content-Type: charset '{}'; JSON is sent as UTF-8", printable(charset, 40)),
+                        "Content-Type");
+    const std::string* const coding = request.header("content-encoding");
+    if (!coding || lower_case(*coding) == "identity") return std::nullopt;
+    return ApiError(415,
+                    fmt::format("Content-Encoding: '{}' is not read; send the body as it is", printable(*coding, 40)),
+                    "Content-Encoding");
 }
 
 constexpr std::string_view kModels = "/v1/models/";
@@ -372,8 +382,7 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
             return to_response(error);
         }
     }
-    if (request.method == "POST" && !has_json(request))
-        return to_response(ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type"));
+    if (const auto fault = request.method == "POST" ? fault_of_type(request) : std::nullopt) return to_response(*fault);
     if (reserved && !route->always) {
         ApiError error(503, "there are more connections than the server serves at once", {}, "overloaded");
         error.retry_after = 1;

@@ -98,8 +98,16 @@ TEST(AccessControl, KeysHaveLimitsAndStayTheSameClients) {
     access.reload();
     EXPECT_EQ(sender_of("beta").space, beta);
     EXPECT_NE(sender_of("gamma").space, alpha);
-    write("gamma speed=9\n");
-    EXPECT_THROW(access.reload(), Error);
+    // What no client could send, and what could be meant in two ways.
+    for (const char* wrong : {"gamma speed=9\n", "alpha\n\x01gamma\n", "alpha running=1\nbeta\nalpha running=2\n"}) {
+        write(wrong);
+        EXPECT_THROW(access.reload(), Error) << wrong;
+    }
+    write(
+        "\xEF\xBB\xBF"
+        "gamma\ngamma\n");
+    access.reload();
+    EXPECT_NE(sender_of("gamma").space, "") << "a byte order mark is no part of a key";
     write("alpha\n");
     access.reload();
     EXPECT_EQ(sender_of("alpha").space, alpha);

@@ -12,7 +12,7 @@ import time
 import unittest
 
 import running_server
-from running_server import CHAT, RunningServer, chat
+from running_server import CHAT, LIMIT, RunningServer, chat
 
 
 class HostileInput(unittest.TestCase):
@@ -83,13 +83,46 @@ class HostileInput(unittest.TestCase):
         self.refused({}, path="/tokenize")
 
     def test_http_that_is_none(self):
-        for data in (b"\r\n\r\n\r\n", b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00",
+        for data in (b"GET /health HTTP/1.1\nHost: localhost\n\n", b"nonsense\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"GET\r\n\r\n", b"\x16\x03\x01\x02\x00\x01\x00",
                      b"GET / HTTP/1.1\r\nBad Header: x\r\n\r\n", b"GET / HTTP/1.1\r\nContent-Length: -5\r\n\r\n",
                      b"POST /completion HTTP/1.1\r\nContent-Length: 99999999999999999999\r\n\r\n",
                      b"POST /completion HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n",
                      b"POST /completion HTTP/1.1\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n"):
-            answer = self.server.raw(data, timeout=3)
-            self.assertTrue(answer == b"" or answer.startswith(b"HTTP/1.1 4"), (data, answer[:100]))
+            answer = self.server.raw(data)
+            self.assertTrue(answer.startswith(b"HTTP/1.1 4"), (data, answer[:100]))
+        self.assertTrue(self.server.raw(b"\r\n\r\n\r\nGET /health HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").startswith(b"HTTP/1.1 200 "))
+
+    def test_targets_that_name_a_host(self):
+        """RFC 9112, 3.2.2: it counts in place of Host."""
+        for target, host, status in ((b"http://localhost/health", b"localhost", 200), (b"http://localhost", b"localhost", 200),
+                                     (b"http://evil.example/health", b"localhost", 421), (b"http://localhost@evil.example/health", b"localhost", 421),
+                                     (b"http://localhost/health", b"evil.example", 200), (b"http://localhost/nowhere", b"localhost", 404)):
+            answer = self.server.raw(b"GET %s HTTP/1.1\r\nHost: %s\r\nConnection: close\r\n\r\n" % (target, host))
+            self.assertTrue(answer.startswith(b"HTTP/1.1 %d " % status), (target, host, answer[:100]))
+
+    def test_what_a_body_is_said_to_be(self):
+        body = b'{"content":"a"}'
+        for headers, status in ((b"Content-Type: application/json", 200), (b"Content-Type: Application/JSON ; Charset=\"UTF-8\"", 200),
+                                (b"Content-Type: application/json; charset=iso-8859-1", 415), (b"Content-Type: application/json; v=1; charset=utf-16", 415),
+                                (b"Content-Type: application/json; boundary=x", 200), (b"Content-Type: application/jsonx", 415), (b"X: y", 415),
+                                (b"Content-Type: application/json\r\nContent-Type: text/plain", 400),
+                                (b"Content-Type: application/json\r\nContent-Encoding: identity", 200),
+                                (b"Content-Type: application/json\r\nContent-Encoding: gzip", 415),
+                                (b"Content-Type: application/json\r\nContent-Encoding: identity, br", 415)):
+            answer = self.server.raw(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n%s\r\nContent-Length: %d\r\n\r\n%s"
+                                     % (headers, len(body), body))
+            self.assertTrue(answer.startswith(b"HTTP/1.1 %d " % status), (headers, answer))
+
+    def test_texts_that_are_not_utf_8(self):
+        text = json.dumps(chat("caf\xe9", max_tokens=1), ensure_ascii=False)
+        for body, said in ((text.encode("latin-1"), "not UTF-8"), (text.encode("utf-16"), "byte order mark"), (text.encode("utf-8-sig"), "byte order mark"), (b"", "empty")):
+            self.assertIn(said, self.refused(body)["message"])
+
+    def test_messages_without_content(self):
+        for message in ({"role": "user"}, {"role": "user", "content": None}, {"role": "system"}, {"role": "assistant"}, {"role": "assistant", "content": None, "tool_calls": []}):
+            error = self.refused({"messages": [message, {"role": "user", "content": "a"}]})
+            self.assertEqual(error["param"], "messages[0].content")
+        self.assertIn("a text, or a list of parts", self.refused({"messages": [{"role": "user", "content": True}]})["message"])
 
     def test_the_name_of_the_server(self):
         """RFC 9112, 3.2: one Host, which only HTTP/1.0 may leave out."""
@@ -109,7 +142,7 @@ class HostileInput(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "access")
             with RunningServer("--access-log", path, "--body-limit", "1") as server:
-                with socket.create_connection(("127.0.0.1", server.port), timeout=60) as connection:
+                with socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT) as connection:
                     connection.sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                                        b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n")
                     # Others come in between: the server's own count of requests has this one as well.
@@ -128,7 +161,7 @@ class HostileInput(unittest.TestCase):
             connections = []
             try:
                 for number in range(count):
-                    connections.append(socket.create_connection(("127.0.0.1", server.port), timeout=60))
+                    connections.append(socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT))
                     if number % 2:
                         connections[-1].sendall(b"POST /tokenize HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
                                                 b"Content-Length: 50000000\r\n\r\n{")
@@ -159,7 +192,7 @@ class HostileInput(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "access")
             with RunningServer("--access-log", path) as server, concurrent.futures.ThreadPoolExecutor(len(late)) as pool:
-                for answer in pool.map(lambda data: server.raw(data, timeout=60), late):
+                for answer in pool.map(lambda data: server.raw(data), late):
                     self.assertTrue(answer.startswith(b"HTTP/1.1 408 "), answer)
                     self.assertIn(b"did not arrive in time", answer)
             with open(path) as file:
@@ -168,11 +201,11 @@ class HostileInput(unittest.TestCase):
         self.assertEqual(len({line["id"] for line in lines} - {0}), 3)
         self.assertEqual(sorted(line["path"] for line in lines), ["", "", "/tokenize"])
         for line in lines:
-            self.assertLess(abs(line["seconds"] - 30), 15)
+            self.assertGreater(line["seconds"], 29)
 
     def test_large_bodies_do_not_hold_up_small_ones(self):
         large = json.dumps(chat("some words of text " * (1 << 20))).encode()
-        connections = [socket.create_connection(("127.0.0.1", self.server.port), timeout=60) for _ in range(6)]
+        connections = [socket.create_connection(("127.0.0.1", self.server.port), timeout=LIMIT) for _ in range(6)]
         for connection in connections:
             connection.sendall(b"POST %s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"
                                % (CHAT.encode(), len(large), large))
@@ -248,7 +281,7 @@ class Memory(unittest.TestCase):
         mebibyte = 1 << 20
         with RunningServer("--body-limit", "4", "--held-limit", "8") as server:
             def begin(sent, head=b"Content-Length: %d\r\n" % (4 * mebibyte), frame=lambda data: data):
-                connection = socket.create_connection(("127.0.0.1", server.port), timeout=120)
+                connection = socket.create_connection(("127.0.0.1", server.port), timeout=LIMIT)
                 connection.sendall(self.HEAD + head + b"\r\n" + frame(b" " * sent))
                 return connection
 
@@ -260,7 +293,6 @@ class Memory(unittest.TestCase):
             second = begin(3 * mebibyte, b"Transfer-Encoding: chunked\r\n", lambda data: b"%x\r\n%s\r\n" % (len(data), data))
             server.wait_for_metric("http_body_bytes", lambda value: value > 5.9 * mebibyte)
             # Of one client the slowest goes.
-            time.sleep(1)
             third = begin(5 * mebibyte // 2)
             answer = first.recv(65536)
             self.assertIn(b" 503 ", answer)

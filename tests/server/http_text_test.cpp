@@ -43,6 +43,20 @@ TEST(HttpText, TargetsAreSplit) {
     EXPECT_EQ(split("/a?u=http://x/y"), "/a|u=http://x/y");
     EXPECT_EQ(split("*"), "*|");
     EXPECT_EQ(split(""), "|");
+    EXPECT_EQ(split("http://host?a/b"), "/|a/b");
+    EXPECT_EQ(split("a?u=http://x/y"), "a|u=http://x/y");
+    EXPECT_EQ(split_target("http://host:80?a", path, query), "host:80");
+    EXPECT_EQ(split_target("HTTPS://a@host/", path, query), "a@host");
+    EXPECT_EQ(split_target("/http://host/", path, query), "");
+}
+
+TEST(HttpText, MediaTypesHaveParameters) {
+    EXPECT_EQ(media_type("Application/JSON ; charset=x"), "application/json");
+    EXPECT_EQ(media_type(""), "");
+    EXPECT_EQ(media_parameter("application/json; v=1;Charset = \"UTF-8\" ", "charset"), "utf-8");
+    EXPECT_EQ(media_parameter("application/json; charset", "charset"), "");
+    EXPECT_EQ(media_parameter("application/json; xcharset=a", "charset"), "");
+    EXPECT_EQ(media_parameter("charset=a", "charset"), "");
 }
 
 }  // namespace
