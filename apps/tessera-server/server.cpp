@@ -82,8 +82,8 @@ bool is_of_browser(const HttpRequest& request) {
     });
 }
 
-// Why a body is no JSON, by what the header says of it. A page of another site can make a browser send any type but that
-// of JSON without asking. Curl calls what it is given a form.
+// Why a body is no JSON, by what the header says of it. A page of another site can make a browser send any type but
+// that of JSON without asking. Curl calls what it is given a form.
 std::optional<ApiError> fault_of_type(const HttpRequest& request) {
     const std::string* const given = request.header("content-type");
     const std::string type = given ? media_type(*given) : std::string();

@@ -180,13 +180,15 @@ int Terminal::wait() {
     while (read_more(30'000)) {
     }
     int status = 0;
-    if (waitpid(child_, &status, WNOHANG) == 0) {
-        // It closed the terminal, or says nothing any more and does not end either.
-        usleep(1'000'000);
-        if (waitpid(child_, &status, WNOHANG) == 0) {
-            kill(child_, SIGKILL);
-            waitpid(child_, &status, 0);
+    // It closes the terminal before it ends; what says nothing any more and does not end either is killed.
+    for (int i = 0; waitpid(child_, &status, WNOHANG) == 0; ++i) {
+        if (i < 30'000) {
+            usleep(1000);
+            continue;
         }
+        kill(child_, SIGKILL);
+        waitpid(child_, &status, 0);
+        break;
     }
     child_ = -1;
     return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);

@@ -21,7 +21,7 @@ std::string text_of(const fs::path& path) {
 }
 
 bool soon(auto test) {
-    for (int i = 0; i < 2000; ++i) {
+    for (int i = 0; i < 60'000; ++i) {
         if (test()) return true;
         std::this_thread::sleep_for(std::chrono::milliseconds(5));
     }

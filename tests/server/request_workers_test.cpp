@@ -69,6 +69,7 @@ TEST(RequestWorkers, WhatRunsIsFinishedAndNothingIsKept) {
         RequestWorkers workers;
         workers.post("a", kLarge, [&] {
             begun.set_value();
+            // So that it is likely to be at work when it is to stop; the outcome is the same if not.
             std::this_thread::sleep_for(std::chrono::milliseconds(20));
             finished = true;
         });

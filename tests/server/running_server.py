@@ -14,6 +14,16 @@ import time
 import unittest
 
 PROGRAM = None
+LIMIT = 300  # seconds for what takes moments: no machine is so slow
+
+
+def wait_for(test, what):
+    """Until it holds; `what` says why it should."""
+    end = time.monotonic() + LIMIT
+    while not test():
+        if time.monotonic() > end:
+            raise AssertionError(what() if callable(what) else what)
+        time.sleep(0.01)
 
 
 class RunningServer:
@@ -42,7 +52,7 @@ class RunningServer:
 
         self.reader = threading.Thread(target=read, daemon=True)
         self.reader.start()
-        ready.wait(120)
+        ready.wait(LIMIT)
         if self.port is None:
             raise RuntimeError("the server did not start: " + "".join(self.lines))
         return self
@@ -50,12 +60,11 @@ class RunningServer:
     def __exit__(self, *_):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-            time.sleep(0.05)
             try:
                 self.process.wait(30)
             except subprocess.TimeoutExpired:
                 self.process.send_signal(signal.SIGTERM)
-                self.process.wait(30)
+                self.process.wait(LIMIT)
         self.reader.join(10)
         self.process.stderr.close()
         self.log.close()
@@ -65,7 +74,7 @@ class RunningServer:
 
     def request(self, method, path, body=None, headers=None):
         """Status and body, as JSON where it is."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT)
         sent = {"Content-Type": "application/json"} if body is not None else {}
         sent.update(headers or {})
         if body is not None and not isinstance(body, (bytes, str)):
@@ -80,30 +89,33 @@ class RunningServer:
         except ValueError:
             return answer.status, text
 
-    def raw(self, data, timeout=60):
-        """All that the server answers to these bytes before it closes the connection, or nothing comes for so many seconds."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=timeout) as connection:
+    def raw(self, data):
+        """All that the server answers to these bytes before it closes the connection, which it has to do."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=LIMIT) as connection:
             connection.sendall(data)
             answer = b""
             try:
                 while part := connection.recv(65536):
                     answer += part
             except TimeoutError:
-                pass
+                raise AssertionError(f"the connection stays open behind {answer[-200:]}") from None
             return answer
+
+    def unread(self):
+        """Bytes that have arrived at the server and that it has not read."""
+        with open("/proc/net/tcp") as file:
+            rows = [line.split() for line in file.readlines()[1:]]
+        return sum(int(row[4].split(":")[1], 16) for row in rows if int(row[1].split(":")[1], 16) == self.port and row[3] == "01")
 
     def metric(self, name):
         text = self.request("GET", "/metrics")[1].decode()
         return float(re.search(rf"^tessera_{name} (\S+)$", text, re.M).group(1))
 
-    def wait_for_metric(self, name, test, seconds=60):
-        end = time.time() + seconds
-        while time.time() < end:
-            value = self.metric(name)
-            if test(value):
-                return value
-            time.sleep(0.02)
-        raise AssertionError(f"{name} is {value}")
+    def wait_for_metric(self, name, test):
+        wait_for(lambda: test(self.metric(name)), lambda: f"{name} is {self.metric(name)}")
+
+    def wait_for_line(self, part):
+        wait_for(lambda: any(part in line for line in self.lines), lambda: f"'{part}' was not said: {self.lines}")
 
 
 CHAT = "/v1/chat/completions"
