@@ -12,6 +12,9 @@
 namespace tessera::server {
 namespace {
 
+// Writing as many bytes takes less than a step of the engine.
+constexpr uint64_t kLongAnswer = 64 << 10;
+
 double per_second(uint64_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
@@ -227,6 +230,19 @@ void Answering::write(std::string_view json) {
 void Answering::send_end() {
     exchange_->send("data: [DONE]\n\n");
     exchange_->end();
+}
+
+void Answering::respond_later(uint64_t bytes, std::function<std::string()> make) {
+    const auto work = [self = shared_from_this(), make = std::move(make)] {
+        HttpResponse response{200, "application/json", {}, {}};
+        try {
+            response.body = make();
+        } catch (...) {
+            response = to_response(current_api_error());
+        }
+        self->exchange_->respond(std::move(response));
+    };
+    later_&& bytes > kLongAnswer ? later_(bytes, work) : work();
 }
 
 void Answering::ping(std::chrono::steady_clock::duration silence) {

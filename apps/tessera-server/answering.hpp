@@ -9,6 +9,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -30,6 +31,11 @@ class Answering : public std::enable_shared_from_this<Answering> {
     // client has used up its share or the queue is full, and what Service::submit throws; nothing is generated then.
     // `accounts` outlive this.
     void start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts);
+
+    // Calls `work`, which concerns so many bytes, on another thread, and must not throw. Any thread.
+    using Later = std::function<void(uint64_t bytes, std::function<void()> work)>;
+    // How long answers in one piece are put together; at once if this is not called. Before start().
+    void make_whole_by(Later later) { later_ = std::move(later); }
 
     // Sends a comment if a stream has been silent for that long.
     void ping(std::chrono::steady_clock::duration silence);
@@ -60,6 +66,9 @@ class Answering : public std::enable_shared_from_this<Answering> {
     // One event of the stream, which begins with the first.
     void send(std::string_view json);
     void send_end();
+    // Responds with JSON of about so many bytes: prompts and their probabilities may be long, and the engine's thread
+    // serves everybody.
+    void respond_later(uint64_t bytes, std::function<std::string()> make);
 
     const std::string id_;  // random
     const int64_t created_;
@@ -81,6 +90,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
     const std::shared_ptr<Exchange> exchange_;
     const std::shared_ptr<const ServedModel> model_;
     const AnswerForm form_;
+    Later later_;
     const uint32_t choices_;  // of all prompts
     uint64_t first_seed_ = 0;
     double prompt_seconds_ = 0, generation_seconds_ = 0;

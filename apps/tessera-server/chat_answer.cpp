@@ -123,6 +123,13 @@ void ChatAnswer::on_end() {
                  "}");
         return send_end();
     }
+    uint64_t bytes = 0;
+    for (const Choice& choice : choices_)
+        bytes += choice.content.size() + choice.reasoning.size() + choice.probabilities.list.size();
+    respond_later(bytes, [this] { return whole(); });
+}
+
+std::string ChatAnswer::whole() {
     std::string json = head("chat.completion") + R"("choices":[)";
     for (size_t i = 0; i < choices_.size(); ++i) {
         Choice& choice = choices_[i];
@@ -131,7 +138,7 @@ void ChatAnswer::on_end() {
         json += fmt::format(R"(,"finish_reason":"{}"}})", choice.finish);
     }
     json += "]," + usage_json() + R"(,"timings":)" + timings_json() + "}";
-    exchange().respond({200, "application/json", std::move(json), {}});
+    return json;
 }
 
 }  // namespace tessera::server

@@ -43,6 +43,7 @@ class ChatAnswer final : public Answering {
     std::string_view no_usage() const noexcept { return form().usage_in_stream ? ",\"usage\":null" : ""; }
     std::string head(std::string_view object) const;
     std::string usage_json() const;
+    std::string whole();
     std::string message_json(const Choice& choice) const;
 
     const ChatForm chat_;

@@ -4,7 +4,6 @@
 #include "core/text/detokenizer.hpp"
 
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 #include <utility>
@@ -34,7 +33,46 @@ CompletionAnswer::CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shar
         for (const text::Token token : prompt.tokens) echo.texts.push_back(detokenizer.push(token));
         if (!echo.texts.empty()) echo.texts.back() += detokenizer.finish();
         if (!prompt.after_bos) echo_token(echo, nullptr);
+        size_t end = 0;
+        for (const std::string& text : echo.texts) end += characters(text);
+        for (size_t j = 0; j < form_given.choices; ++j) choices_[i * form_given.choices + j].tokens.end = end;
     }
+}
+
+void CompletionAnswer::Tokens::add(std::string_view text, const session::TokenProbabilities* probabilities,
+                                   const text::Tokenizer& tokenizer) {
+    const char* const comma = empty() ? "" : ",";
+    for (std::string* const list : {&texts, &values, &best, &offsets}) *list += comma;
+    append_json(texts, text);
+    offsets += fmt::to_string(end);
+    end += characters(text);
+    if (!probabilities) {
+        values += "null";
+        best += "null";
+        return;
+    }
+    append_json(values, static_cast<double>(probabilities->log_probability));
+    best += '{';
+    for (const auto& [other, probability] : probabilities->best) {
+        if (&other != &probabilities->best.front().first) best += ',';
+        append_json(best, tokenizer.bytes(other));
+        best += ':';
+        append_json(best, static_cast<double>(probability));
+    }
+    best += '}';
+}
+
+void CompletionAnswer::Tokens::append(const Tokens& more) {
+    const char* const comma = empty() || more.empty() ? "" : ",";
+    for (std::string Tokens::*const list : {&Tokens::texts, &Tokens::values, &Tokens::best, &Tokens::offsets})
+        (this->*list += comma) += more.*list;
+}
+
+std::string CompletionAnswer::Tokens::take() {
+    std::string json = fmt::format(R"({{"tokens":[{}],"token_logprobs":[{}],"top_logprobs":[{}],"text_offset":[{}]}})",
+                                   texts, values, best, offsets);
+    for (std::string* const list : {&texts, &values, &best, &offsets}) list->clear();
+    return json;
 }
 
 std::string CompletionAnswer::head() const {
@@ -56,9 +94,7 @@ std::string CompletionAnswer::progress_json(std::string_view progress) {
 
 void CompletionAnswer::echo_token(Echo& echo, const session::TokenProbabilities* probabilities) {
     if (echo.complete()) return;
-    Shown& shown = echo.tokens.emplace_back();
-    shown.text = std::move(echo.texts[echo.tokens.size() - 1]);
-    if (probabilities) shown.probabilities = *probabilities;
+    echo.tokens.add(echo.texts[echo.known++], probabilities, *model().tokenizer);
 }
 
 void CompletionAnswer::on_prompt_probabilities(size_t prompt, const session::TokenProbabilities& token) {
@@ -72,7 +108,7 @@ void CompletionAnswer::on_prompt_probabilities(size_t prompt, const session::Tok
 void CompletionAnswer::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
     Choice& choice = choices_[index];
     choice.text += token.text;
-    if (token.probabilities) choice.tokens.push_back({std::string(token.text), *token.probabilities});
+    if (token.probabilities) choice.tokens.add(token.text, token.probabilities, *model().tokenizer);
     if (streams() && (!choice.text.empty() || !choice.tokens.empty())) send_choice(index, timings);
 }
 
@@ -91,43 +127,18 @@ void CompletionAnswer::send_choice(size_t index, std::string_view timings) {
     choice.text.clear();
 }
 
-std::string CompletionAnswer::probabilities_json(size_t index) {
-    Choice& choice = choices_[index];
-    std::string tokens, values, best;
-    std::vector<size_t> offsets;
-    const auto add = [&](const Shown& token) {
-        const bool first = offsets.empty();
-        offsets.push_back(choice.offset);
-        choice.offset += characters(token.text);
-        tokens += (first ? "" : ",") + json_string(token.text);
-        values += first ? "" : ",";
-        best += first ? "" : ",";
-        if (!token.probabilities) {
-            values += "null";
-            best += "null";
-            return;
-        }
-        append_json(values, static_cast<double>(token.probabilities->log_probability));
-        best += '{';
-        for (const auto& [other, probability] : token.probabilities->best) {
-            if (&other != &token.probabilities->best.front().first) best += ',';
-            best += json_string(model().tokenizer->bytes(other)) + ":";
-            append_json(best, static_cast<double>(probability));
-        }
-        best += '}';
-    };
-    if (!std::exchange(choice.echoed, true)) std::ranges::for_each(echoes_[prompt_of(index)].tokens, add);
-    std::ranges::for_each(choice.tokens, add);
-    choice.tokens.clear();
-    return fmt::format(R"({{"tokens":[{}],"token_logprobs":[{}],"top_logprobs":[{}],"text_offset":[{}]}})", tokens,
-                       values, best, fmt::join(offsets, ","));
-}
-
 std::string CompletionAnswer::choice_json(size_t index) {
     Choice& choice = choices_[index];
+    std::string probabilities = "null";
+    if (completion_.probabilities) {
+        Tokens tokens;
+        if (!std::exchange(choice.echoed, true)) tokens = echoes_[prompt_of(index)].tokens;
+        tokens.append(choice.tokens);
+        choice.tokens.take();
+        probabilities = tokens.take();
+    }
     return fmt::format(R"({{"index":{},"text":{},"logprobs":{},"finish_reason":{}}})", index, json_string(choice.text),
-                       completion_.probabilities ? probabilities_json(index) : "null",
-                       choice.finish.empty() ? "null" : json_string(choice.finish));
+                       probabilities, choice.finish.empty() ? "null" : json_string(choice.finish));
 }
 
 void CompletionAnswer::on_finish(size_t index, const session::Answer& answer) {
@@ -140,9 +151,21 @@ void CompletionAnswer::on_end() {
         if (form().usage_in_stream) send(head() + "]," + tail());
         return send_end();
     }
-    std::string json = head();
-    for (size_t i = 0; i < choices_.size(); ++i) json += (i ? "," : "") + choice_json(i);
-    exchange().respond({200, "application/json", json + "]," + tail(), {}});
+    respond_later(bytes_of_whole(), [this] {
+        std::string json = head();
+        for (size_t i = 0; i < choices_.size(); ++i) json += (i ? "," : "") + choice_json(i);
+        return json + "]," + tail();
+    });
+}
+
+uint64_t CompletionAnswer::bytes_of_whole() const {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < choices_.size(); ++i) {
+        bytes += choices_[i].text.size();
+        for (const Tokens* const tokens : {&choices_[i].tokens, &echoes_[prompt_of(i)].tokens})
+            bytes += tokens->texts.size() + tokens->values.size() + tokens->best.size() + tokens->offsets.size();
+    }
+    return bytes;
 }
 
 }  // namespace tessera::server

@@ -4,7 +4,8 @@
 #include "apps/tessera-server/answering.hpp"
 #include "apps/tessera-server/generation_request.hpp"
 
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -23,30 +24,39 @@ class CompletionAnswer final : public Answering {
     void on_end() override;
 
   private:
-    struct Shown {
-        std::string text;
-        std::optional<session::TokenProbabilities> probabilities;  // nothing: the first of all
+    // Tokens with their probabilities: lists of JSON without brackets.
+    struct Tokens {
+        std::string texts, values, best, offsets;
+        size_t end = 0;  // characters up to the last one's end
+
+        bool empty() const { return texts.empty(); }
+        // `probabilities`: null of the first token of all.
+        void add(std::string_view text, const session::TokenProbabilities* probabilities,
+                 const text::Tokenizer& tokenizer);
+        void append(const Tokens& more);
+        // Empties it.
+        std::string take();
     };
     struct Choice {
         std::string text;
-        std::vector<Shown> tokens;  // that have not been sent
+        Tokens tokens;  // that have not been sent
         std::string finish, timings;
-        size_t offset = 0;     // characters of the tokens that have been sent
         bool echoed = false;   // the prompt's tokens have been sent
         bool waiting = false;  // for the prompt's probabilities
     };
     // The tokens of a prompt, of all of its choices.
     struct Echo {
         std::vector<std::string> texts;
-        std::vector<Shown> tokens;  // those whose probabilities are known
-        bool complete() const { return tokens.size() == texts.size(); }
+        size_t known = 0;  // of them have probabilities
+        Tokens tokens;     // those
+        bool complete() const { return known == texts.size(); }
     };
 
     std::string progress_json(std::string_view progress) override;
     void echo_token(Echo& echo, const session::TokenProbabilities* probabilities);
     void send_choice(size_t index, std::string_view timings);
     std::string choice_json(size_t index);
-    std::string probabilities_json(size_t index);
+    uint64_t bytes_of_whole() const;  // about
     std::string head() const;
     std::string tail() const;
 

@@ -9,7 +9,10 @@ namespace tessera::server {
 namespace {
 
 std::shared_ptr<Answering> start(std::shared_ptr<Answering> answer, std::vector<session::Request> prompts,
-                                 const Sender& sender, ClientAccounts& accounts) {
+                                 const Sender& sender, ClientAccounts& accounts, RequestWorkers& workers) {
+    answer->make_whole_by([&workers, client = sender.client](uint64_t bytes, std::function<void()> work) {
+        workers.post(client, bytes, std::move(work));
+    });
     for (session::Request& prompt : prompts) {
         prompt.client = sender.client;
         prompt.space = sender.space;
@@ -23,22 +26,22 @@ std::shared_ptr<Answering> start(std::shared_ptr<Answering> answer, std::vector<
 
 std::shared_ptr<Answering> answer_chat(const std::shared_ptr<Exchange>& exchange,
                                        std::shared_ptr<const ServedModel> model, const Sender& sender,
-                                       ClientAccounts& accounts, RequestWorkers&) {
+                                       ClientAccounts& accounts, RequestWorkers& workers) {
     ChatRequest read = read_chat(exchange->request().body, *model);
     exchange->drop_body();
     std::vector<session::Request> prompts;
     prompts.push_back(std::move(read.request));
     return start(std::make_shared<ChatAnswer>(exchange, std::move(model), read.form, std::move(read.chat)),
-                 std::move(prompts), sender, accounts);
+                 std::move(prompts), sender, accounts, workers);
 }
 
 std::shared_ptr<Answering> answer_completion(const std::shared_ptr<Exchange>& exchange,
                                              std::shared_ptr<const ServedModel> model, const Sender& sender,
-                                             ClientAccounts& accounts, RequestWorkers&) {
+                                             ClientAccounts& accounts, RequestWorkers& workers) {
     CompletionRequest read = read_completion(exchange->request().body, *model);
     exchange->drop_body();
     return start(std::make_shared<CompletionAnswer>(exchange, std::move(model), read.form, std::move(read.completion)),
-                 std::move(read.prompts), sender, accounts);
+                 std::move(read.prompts), sender, accounts, workers);
 }
 
 std::shared_ptr<Answering> answer_plain_completion(const std::shared_ptr<Exchange>& exchange,
@@ -46,11 +49,8 @@ std::shared_ptr<Answering> answer_plain_completion(const std::shared_ptr<Exchang
                                                    ClientAccounts& accounts, RequestWorkers& workers) {
     PlainRequest read = read_plain_completion(exchange->request().body, *model);
     exchange->drop_body();
-    const auto later = [&workers, client = sender.client](uint64_t bytes, std::function<void()> work) {
-        workers.post(client, bytes, std::move(work));
-    };
-    return start(std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.plain), later),
-                 std::move(read.prompts), sender, accounts);
+    return start(std::make_shared<PlainAnswer>(exchange, std::move(model), read.form, std::move(read.plain)),
+                 std::move(read.prompts), sender, accounts, workers);
 }
 
 }  // namespace tessera::server

@@ -1,6 +1,5 @@
 #include "apps/tessera-server/plain_answer.hpp"
 
-#include "apps/tessera-server/api_error.hpp"
 #include "apps/tessera-server/json_text.hpp"
 
 #include <boost/json/parse.hpp>
@@ -13,10 +12,9 @@
 namespace tessera::server {
 
 PlainAnswer::PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
-                         AnswerForm form_given, PlainForm plain, Later later)
+                         AnswerForm form_given, PlainForm plain)
     : Answering(std::move(exchange), std::move(model_given), form_given, plain.prompts.size()),
       plain_(std::move(plain)),
-      later_(std::move(later)),
       choices_(choices()) {}
 
 std::string PlainAnswer::progress_json(std::string_view progress) {
@@ -136,15 +134,7 @@ std::string PlainAnswer::whole() const {
 
 void PlainAnswer::on_end() {
     if (streams()) return exchange().end();
-    later_(bytes_of_whole(), [self = std::static_pointer_cast<PlainAnswer>(shared_from_this())] {
-        HttpResponse response{200, "application/json", {}, {}};
-        try {
-            response.body = self->whole();
-        } catch (...) {
-            response = to_response(current_api_error());
-        }
-        self->exchange().respond(std::move(response));
-    });
+    respond_later(bytes_of_whole(), [this] { return whole(); });
 }
 
 }  // namespace tessera::server

@@ -6,7 +6,6 @@
 #include "apps/tessera-server/probabilities_json.hpp"
 
 #include <cstdint>
-#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -15,12 +14,8 @@ namespace tessera::server {
 
 class PlainAnswer final : public Answering {
   public:
-    // Calls `work`, which concerns so many bytes, on another thread. Any thread.
-    using Later = std::function<void(uint64_t bytes, std::function<void()> work)>;
-
-    // An answer in one piece is put together `later`: prompts may be long, and the engine's thread serves everybody.
     PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
-                PlainForm plain, Later later);
+                PlainForm plain);
 
     // As of Answering; public so that tests can play the engine.
     void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) override;
@@ -51,7 +46,6 @@ class PlainAnswer final : public Answering {
     std::string asked_json(const AskedField& asked, size_t index, const session::Answer& answer) const;
 
     const PlainForm plain_;
-    const Later later_;
     std::vector<Choice> choices_;
 };
 
