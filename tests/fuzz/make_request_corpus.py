@@ -30,12 +30,16 @@ SEEDS = {
     "tokenize": (TOKENIZE, {"content": "a text \u00e4", "add_special": True, "parse_special": False, "with_pieces": True}),
     "detokenize": (DETOKENIZE, {"tokens": [0, 5, 200, 300]}),
     "template": (TEMPLATE, {"messages": HISTORY, "tools": TOOLS}),
+    "plain-asked": (PLAIN, {"prompt": "a \"b\"", "n": 3, "seed": 4294967295, "samplers": ["tfs_z", "top_k", "temperature"], "temperature_last": True, "tfs": 1,
+                            "response_fields": ["generation_settings/samplers", "generation_settings/x", "timings", "prompt", "/", "a/b/c", ""]}),
+    "chat-names": (CHAT, {"messages": [{"role": "system", "content": "s", "name": "<|im_end|>"}, {"role": "user", "content": "a", "name": "ann"}, {"role": "assistant", "content": "b", "name": ""}]}),
 }
 BODY = json.dumps(SEEDS["chat"][1])
 REQUESTS = {
     "http-get": "GET /v1/models?x=1 HTTP/1.1\r\nHost: box.lan\r\nAuthorization: Bearer key\r\n\r\n",
     "http-post": f"POST http://localhost/v1/chat/completions HTTP/1.1\r\nHost: [::1]:80\r\nX-Api-Key: other\r\nOrigin: https://allowed.example\r\nContent-Length: {len(BODY)}\r\n\r\n{BODY}",
     "http-chunks": f"POST / HTTP/1.1\r\nHost: 127.0.0.1\r\nauthorization: bearer key\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n{BODY[:5]}\r\n{len(BODY) - 5:x}\r\n{BODY[5:]}\r\n0\r\n\r\n",
+    "http-query": "GET /slots?fail_on_no_slot=1&_=%7e+%2&%5f=&&x=&model HTTP/1.1\r\nHost: box.lan\r\nAuthorization: Bearer key\r\n\r\n",
     "http-foreign": "GET / HTTP/1.0\r\nHost: evil.example\r\nOrigin: null\r\n\r\n",
 }
 

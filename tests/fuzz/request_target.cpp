@@ -5,6 +5,7 @@
 #include "apps/tessera-server/chat_messages.hpp"
 #include "apps/tessera-server/generation_request.hpp"
 #include "apps/tessera-server/http_text.hpp"
+#include "apps/tessera-server/query.hpp"
 #include "apps/tessera-server/request_tables.hpp"
 #include "apps/tessera-server/text_api.hpp"
 #include "core/base/error.hpp"
@@ -152,8 +153,13 @@ void use_body(uint8_t kind, std::string_view body, const ModelText& model) {
                 const PlainRequest read = read_plain_completion(body, model);
                 check_requests(read.prompts, read.form, model);
                 boost::system::error_code error;
-                json::parse(read.plain.settings, error);
+                json::parse(read.plain.settings.json(read.prompts.front().sampling.seed), error);
                 expect(!error, "settings are JSON");
+                for (const std::string& prompt : read.plain.prompts) {
+                    if (prompt.empty()) continue;
+                    json::parse(prompt, error);
+                    expect(!error, "prompts are JSON");
+                }
                 break;
             }
             case 3:
@@ -200,6 +206,12 @@ void use_http(std::string_view input, const ModelText& model) {
     request.version = message.version();
     split_target(std::string_view(message.target().data(), message.target().size()), request.path, request.query);
     expect(request.path.find('?') == std::string::npos, "a path without query");
+    try {
+        check_query(request.path, request.query);
+        if (request.path == "/slots") fails_on_no_slot(request.query);
+    } catch (const ApiError& fault) {
+        check_answer(to_response(fault));
+    }
     for (const auto& field : message) {
         request.headers.emplace_back(lower_case({field.name_string().data(), field.name_string().size()}),
                                      std::string(field.value()));
