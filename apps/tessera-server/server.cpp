@@ -198,6 +198,8 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
     check_step("open");
     acceptor.listen(asio::socket_base::max_listen_connections, error);
     check_step("listen at");
+    acceptor.non_blocking(true, error);
+    check_step("listen at");
     if (!endpoint.address().is_loopback() && !access.needs_keys()) {
         log().warn(
             "the server listens at {} and needs no key: whoever reaches that address may use it, give --api-key-file, "
@@ -224,20 +226,26 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
     });
 }
 
+// Waits first: without a free descriptor the system refuses to accept whether or not anybody waits, and nobody has to
+// make room for nobody.
 void Server::State::accept() {
-    acceptor.async_accept([this](const boost::system::error_code& error, Tcp::socket socket) {
-        if (error == asio::error::operation_aborted) return;
+    acceptor.async_wait(Tcp::acceptor::wait_read, [this](const boost::system::error_code& waited) {
+        if (waited == asio::error::operation_aborted) return;
+        boost::system::error_code error;
+        Tcp::socket socket(io);
+        acceptor.accept(socket, error);
         if (error == asio::error::no_descriptors && !spares.empty()) {
             close(spares.back());
             spares.pop_back();
             return accept();
         }
         if (error == asio::error::no_descriptors && context.crowd.make_room()) return accept();
+        if (error == asio::error::would_block || error == asio::error::connection_aborted) return accept();
         if (error) {
             // Others may be closed meanwhile.
             retry.expires_after(std::chrono::milliseconds(100));
-            retry.async_wait([this](const boost::system::error_code& cancelled) {
-                if (!cancelled) accept();
+            retry.async_wait([this](const boost::system::error_code& gone) {
+                if (!gone) accept();
             });
             return;
         }

@@ -110,7 +110,7 @@ class Access(unittest.TestCase):
                 return connection.getresponse()
 
             for path, fields in ((CHAT, chat()), ("/v1/completions", {"prompt": "a"}), ("/completion", {"prompt": "a"})):
-                for round in range(40):
+                for round in range(150):
                     answer = post(path, {**fields, "max_tokens": 1, "stream": True})
                     self.assertEqual(answer.status, 200, (path, round))
                     # Another connection asks as soon as the event that ends the choice is here.
