@@ -1,10 +1,10 @@
 #!/usr/bin/env bash
 # run_on_cards_test.sh TOOL BUILD CARDS CPU ARGUMENT...: the bundled model answers on emulated cards ("8.6:24GiB 6.1:24GiB") as it does on
-# the CPU alone, and each card takes part. CPU: "idle", it has no node and no weight; "works", it has both in the layers; "any".
+# the CPU alone, and each card takes part. EMULATED_OPTIONS: further options of TOOL. CPU: "idle", it has no node and no weight; "works", it has both in the layers; "any".
 set -u
 tool=$1 build=$2 cards=$3 cpu=$4
 shift 4
-options=(--build "$build")
+options=(--build "$build" ${EMULATED_OPTIONS:-})
 for card in $cards; do options+=(--gpu "$card"); done
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT

@@ -97,6 +97,10 @@ void compile(const Options& options) {
         images.push_back({newest, newest, true, ptx_for(newest)});
     }
     write_embedding(options.name, images, options.output);
+    if (!options.ptx_folder.empty()) {
+        for (const auto& [architecture, text] : ptx)
+            update_file(options.ptx_folder / (options.name + "." + std::to_string(architecture) + ".ptx"), text);
+    }
     if (!options.statistics.empty()) update_file(options.statistics, statistics);
     if (!options.dependencies.empty()) {
         std::string rule = escaped(options.output.string()) + ":";

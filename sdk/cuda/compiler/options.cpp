@@ -38,7 +38,8 @@ const char* const kUsage =
     "  --output FILE.cpp     its images lie beside it\n"
     "  --cache FOLDER        results by content\n"
     "  --dependencies FILE   for make or Ninja\n"
-    "  --statistics FILE     registers, spills and shared memory of each kernel\n";
+    "  --statistics FILE     registers, spills and shared memory of each kernel\n"
+    "  --ptx-folder FOLDER   puts the PTX of each target there, as NAME.VIRTUAL.ptx, for the emulated driver\n";
 
 Target parse_target(const std::string& text) {
     const size_t at = text.find('@');
@@ -87,6 +88,8 @@ Options parse_options(int count, const char* const* arguments) {
             options.dependencies = value;
         else if (option == "--statistics")
             options.statistics = value;
+        else if (option == "--ptx-folder")
+            options.ptx_folder = value;
         else
             throw std::runtime_error("unknown option " + std::string(option) + " (--help lists those there are)");
     }

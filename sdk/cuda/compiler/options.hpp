@@ -24,6 +24,7 @@ struct Options {
     std::filesystem::path output;        // the C++ source that embeds the images
     std::filesystem::path dependencies;  // optional: a makefile's rule for `output`
     std::filesystem::path statistics;    // optional: registers, spills and shared memory of each kernel, one a line
+    std::filesystem::path ptx_folder;    // optional: where the PTX of each virtual architecture is put, too
 };
 
 // Throws std::runtime_error that says what was expected.

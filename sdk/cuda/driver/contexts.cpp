@@ -78,12 +78,12 @@ void write_counters() {
     const std::lock_guard lock(d.mutex);
     std::vector<std::string> lines = {
         "kernel\tlaunches\tblocks\tswitches\tmatrix products\taccesses\tshared requests\tshared wavefronts\t"
-        "shared ideal\tglobal requests\tglobal sectors\tglobal sectors ideal"};
+        "shared ideal\tglobal requests\tglobal sectors\tglobal sectors ideal\tinstructions of PTX"};
     for (const auto& [kernel, c] : d.counters) {
         std::string line = kernel;
         for (const uint64_t value :
              {c.launches, c.blocks, c.switches, c.matrix_products, c.accesses, c.shared_requests, c.shared_wavefronts,
-              c.shared_ideal, c.global_requests, c.global_sectors, c.global_sectors_ideal})
+              c.shared_ideal, c.global_requests, c.global_sectors, c.global_sectors_ideal, c.instructions})
             line += "\t" + std::to_string(value);
         lines.push_back(line);
     }
@@ -170,7 +170,11 @@ Result initialize(Driver& d) {
         std::string folders = environment("TESSERA_EMULATED_KERNELS");
         for (size_t i = 0; i < folders.size();) {
             const size_t end = std::min(folders.find(':', i), folders.size());
-            if (end > i) d.kernel_folders.push_back(folders.substr(i, end - i));
+            const std::string folder = folders.substr(i, end - i);
+            if (folder == "ptx")
+                d.run_ptx = true;
+            else if (!folder.empty())
+                d.kernel_folders.push_back(folder);
             i = end + 1;
         }
     } catch (const std::exception& e) {

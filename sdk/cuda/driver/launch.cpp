@@ -1,10 +1,7 @@
-// Modules, functions and launches. A cubin is read for what the real driver reads of it; its kernels are those of the
-// emulated library of the same module.
+// Modules, functions and launches.
+#include "../ptx/executor.hpp"
+#include "modules.hpp"
 #include "state.hpp"
-
-#include <dlfcn.h>
-#include <link.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstring>
@@ -14,103 +11,6 @@ namespace {
 
 constexpr uint32_t kSharedWithoutAsking = 48 << 10;
 constexpr uint32_t kRegisterUnit = 256;  // registers are given to warps in such units
-constexpr uint32_t kReservedOnHopper = 1024;
-
-// What else a failed load has to say; shown by cuGetErrorString.
-Result refuse(Driver& d, Result result, const std::string& why) {
-    d.report = why;
-    return result;
-}
-
-// Where the library lies in memory.
-void find_extent(void* library, Module& module) {
-    link_map* map = nullptr;
-    if (dlinfo(library, RTLD_DI_LINKMAP, &map) != 0 || !map) return;
-    struct Found {
-        uintptr_t base;
-        Module& module;
-    } found{map->l_addr, module};
-    dl_iterate_phdr(
-        [](dl_phdr_info* info, size_t, void* data) {
-            auto& wanted = *static_cast<Found*>(data);
-            if (info->dlpi_addr != wanted.base) return 0;
-            uintptr_t begin = UINTPTR_MAX, end = 0;
-            for (int i = 0; i < info->dlpi_phnum; ++i) {
-                if (info->dlpi_phdr[i].p_type != PT_LOAD) continue;
-                begin = std::min<uintptr_t>(begin, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
-                end =
-                    std::max<uintptr_t>(end, info->dlpi_addr + info->dlpi_phdr[i].p_vaddr + info->dlpi_phdr[i].p_memsz);
-            }
-            wanted.module.library_begin = begin;
-            wanted.module.library_end = end;
-            return 1;
-        },
-        &found);
-}
-
-std::string version(uint32_t capability) {
-    return std::to_string(capability / 100) + "." + std::to_string(capability / 10 % 10);
-}
-
-// Makes of PTX what the real driver's compiler would make of it, as far as it shows: an image for the card.
-Result compile(Driver& d, const CardDescription& card, Image& image) {
-    if (image.ptx_version > card.ptx_version)
-        return refuse(d, CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
-                      "PTX of version " + version(image.ptx_version * 10) + " for a driver that reads up to " +
-                          version(card.ptx_version * 10));
-    const bool runs = image.this_card_alone ? image.capability == card.capability : image.capability <= card.capability;
-    if (!runs)
-        return refuse(d, CUDA_ERROR_INVALID_PTX,
-                      "PTX for " + version(image.capability) + (image.this_card_alone ? " alone" : " or later") +
-                          " on a card of " + version(card.capability));
-    image.capability = card.capability;
-    // The compiler takes some of each block for the system on these cards.
-    for (ImageKernel& kernel : image.kernels) kernel.static_shared += card.capability >= 900 ? kReservedOnHopper : 0;
-    return CUDA_SUCCESS;
-}
-
-Result load(Driver& d, Context& context, const void* data, std::shared_ptr<Module>& loaded) {
-    auto module = std::make_shared<Module>();
-    module->context = &context;
-    std::string reason;
-    if (is_ptx(data)) {
-        if (!read_ptx(data, module->image, reason)) return refuse(d, CUDA_ERROR_INVALID_PTX, reason);
-        if (const Result result = compile(d, context.card->description, module->image); result != CUDA_SUCCESS)
-            return result;
-    } else if (!read_image(data, module->image, reason)) {
-        return refuse(d, CUDA_ERROR_INVALID_IMAGE, reason);
-    }
-    const Image& image = module->image;
-    const uint32_t capability = context.card->description.capability;
-    if (image.capability / 100 != capability / 100 || image.capability > capability)
-        return refuse(d, CUDA_ERROR_NO_BINARY_FOR_GPU,
-                      "a cubin for " + version(image.capability) + " on a card of " + version(capability));
-    if (image.module.empty())
-        return refuse(d, CUDA_ERROR_INVALID_IMAGE,
-                      "the image has no symbol tessera_module_NAME: not made with simt.hpp");
-    const uint32_t virtual_arch = image.virtual_arch >= 800 ? 80 : image.virtual_arch >= 610 ? 61 : 60;
-    const std::string name = image.module + "." + std::to_string(virtual_arch) + ".emulated.so";
-    std::string tried;
-    for (const std::string& folder : d.kernel_folders) {
-        const std::string path = folder + "/" + name;
-        if (access(path.c_str(), R_OK) != 0) {
-            tried += (tried.empty() ? "" : ", ") + folder;
-            continue;
-        }
-        module->library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-        if (!module->library) return refuse(d, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, dlerror());
-        module->kernels = emulator::attach(module->library, reason);
-        if (!module->kernels) return refuse(d, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED, path + ": " + reason);
-        find_extent(module->library, *module);
-        if (const Result result = take_for_code(*context.card, *module, image.data_bytes); result != CUDA_SUCCESS)
-            return result;
-        loaded = std::move(module);
-        return CUDA_SUCCESS;
-    }
-    return refuse(d, CUDA_ERROR_SHARED_OBJECT_INIT_FAILED,
-                  "expected the emulated kernels " + name + " in a folder of TESSERA_EMULATED_KERNELS; it is not in " +
-                      (tried.empty() ? "any, since none is named" : tried));
-}
 
 uint32_t rounded(uint32_t value, uint32_t unit) {
     return (value + unit - 1) / unit * unit;
@@ -133,18 +33,18 @@ struct Parameters {
     std::vector<void*> pointers;
     uint64_t bytes = 0;
 
-    Parameters(const simt::emulated::Kernel& kernel, void* const* from) {
+    Parameters(const std::vector<uint32_t>& sizes, void* const* from) {
         std::vector<uint64_t> offsets;
-        for (uint32_t i = 0; i < kernel.parameter_count; ++i) {
+        for (const uint32_t size : sizes) {
             bytes = (bytes + 15) / 16 * 16;
             offsets.push_back(bytes);
-            bytes += kernel.parameter_bytes[i];
+            bytes += size;
         }
         storage.resize(bytes / 8 + 3);
         auto* const begin = reinterpret_cast<char*>((reinterpret_cast<uintptr_t>(storage.data()) + 15) / 16 * 16);
-        for (uint32_t i = 0; i < kernel.parameter_count; ++i) {
+        for (size_t i = 0; i < sizes.size(); ++i) {
             pointers.push_back(begin + offsets[i]);
-            std::memcpy(pointers.back(), from[i], kernel.parameter_bytes[i]);
+            std::memcpy(pointers.back(), from[i], sizes[i]);
         }
     }
 };
@@ -179,7 +79,9 @@ Work work_of(std::shared_ptr<Function> function, const Extents& extents, std::sh
             options.collect = d.check_streams && options.check_races;
             options.seed = d.seed * 0x9E3779B97F4A7C15 + card.number * 1000003 + ++stream.launches;
         }
-        const emulator::Outcome outcome = emulator::run(launch, options);
+        const emulator::Outcome outcome = function->program
+                                              ? ptx::run(*function->module->ptx, *function->program, launch, options)
+                                              : emulator::run(launch, options);
         {
             const std::lock_guard lock(d.mutex);
             d.counters[std::string(function->module->image.module) + "." + function->image->name].add(outcome.counters);
@@ -216,7 +118,7 @@ TSR_EXPORT Result cuModuleLoadData(void** made, const void* image) {
     Driver& d = call.d;
     if (!made || !image) return CUDA_ERROR_INVALID_VALUE;
     std::shared_ptr<Module> module;
-    if (const Result result = load(d, *call.context, image, module); result != CUDA_SUCCESS) return result;
+    if (const Result result = load_module(d, *call.context, image, module); result != CUDA_SUCCESS) return result;
     *made = module.get();
     d.modules.emplace(module.get(), std::move(module));
     return CUDA_SUCCESS;
@@ -254,25 +156,14 @@ TSR_EXPORT Result cuModuleGetFunction(void** made, void* handle, const char* nam
     const auto& images = module->image.kernels;
     const auto image = std::find_if(images.begin(), images.end(), [&](const ImageKernel& k) { return k.name == name; });
     if (image == images.end()) return CUDA_ERROR_NOT_FOUND;
-    const auto* const begin = module->kernels->kernels;
-    const auto* const end = begin + module->kernels->kernel_count;
-    const auto* const kernel = std::find_if(begin, end, [&](const auto& k) { return std::strcmp(k.name, name) == 0; });
-    if (kernel == end) {
-        d.report = "the cubin has a kernel " + std::string(name) + ", the emulated library of " + module->image.module +
-                   " has not: build it again";
-        return CUDA_ERROR_NOT_FOUND;
-    }
-    if (!std::equal(image->parameters.begin(), image->parameters.end(), kernel->parameter_bytes,
-                    kernel->parameter_bytes + kernel->parameter_count)) {
-        d.report = "the parameters of " + std::string(name) + " differ between the cubin and the emulated library of " +
-                   module->image.module + ": the same types must have the same size on both sides";
-        return CUDA_ERROR_INVALID_IMAGE;
-    }
+    const simt::emulated::Kernel* kernel = nullptr;
+    const tessera::cuda::ptx::Program* program = nullptr;
+    if (const Result result = find_kernel(d, *module, *image, kernel, program); result != CUDA_SUCCESS) return result;
     if (const Result result = take_for_code(*module->context->card, *module, image->code_bytes); result != CUDA_SUCCESS)
         return result;
     const uint32_t shared = kSharedWithoutAsking - std::min(image->static_shared, kSharedWithoutAsking);
-    auto function = std::make_shared<Function>(
-        Function{module, &*image, kernel, shared, std::make_shared<const std::string>("kernel " + std::string(name))});
+    auto function = std::make_shared<Function>(Function{
+        module, &*image, kernel, program, shared, std::make_shared<const std::string>("kernel " + std::string(name))});
     *made = function.get();
     d.functions.emplace(function.get(), std::move(function));
     return CUDA_SUCCESS;
@@ -369,8 +260,8 @@ TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y,
         dynamic_shared > function->maximum_dynamic_shared)
         return CUDA_ERROR_INVALID_VALUE;
     if (threads > maximum_threads(image, card.description.limits)) return CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES;
-    if (function->kernel->parameter_count > 0 && !parameters) return CUDA_ERROR_INVALID_VALUE;
-    for (uint32_t i = 0; i < function->kernel->parameter_count; ++i) {
+    if (!image.parameters.empty() && !parameters) return CUDA_ERROR_INVALID_VALUE;
+    for (size_t i = 0; i < image.parameters.size(); ++i) {
         if (!parameters[i]) return CUDA_ERROR_INVALID_VALUE;
     }
     if (!stream->capture) {
@@ -382,7 +273,7 @@ TSR_EXPORT Result cuLaunchKernel(void* handle, unsigned grid_x, unsigned grid_y,
     Work work = fails ? Work([](const Execution&) -> Ended {
         return {CUDA_ERROR_LAUNCH_FAILED, "a launch fails, as was asked for"};
     })
-                      : work_of(function, extents, std::make_shared<Parameters>(*function->kernel, parameters));
+                      : work_of(function, extents, std::make_shared<Parameters>(image.parameters, parameters));
     Node node;
     node.kind = Node::kKernel;
     node.work = std::move(work);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "../emulator/emulator.hpp"
+#include "../ptx/module.hpp"
 #include "description.hpp"
 #include "history.hpp"
 #include "image.hpp"
@@ -52,13 +53,16 @@ struct Module {
     void* library = nullptr;  // of dlopen; stays open
     const simt::emulated::Module* kernels = nullptr;
     uintptr_t library_begin = 0, library_end = 0;
-    uint64_t resident = 0;  // bytes of the card that its data and the code of its functions take
+    std::unique_ptr<ptx::Module> ptx;  // that is run instead of a library's kernels
+    uint64_t resident = 0;             // bytes of the card that its data and the code of its functions take
 };
 
 struct Function {
     std::shared_ptr<Module> module;
     const ImageKernel* image;
+    // One of these executes it; the other is null.
     const simt::emulated::Kernel* kernel;
+    const ptx::Program* program;
     uint32_t maximum_dynamic_shared;          // bytes that a launch may ask for
     std::shared_ptr<const std::string> what;  // "kernel scale"
 };
@@ -205,6 +209,7 @@ struct Driver {
     std::string statistics_file;
     std::map<std::string, emulator::Counters> counters;
     std::string counters_file;
+    bool run_ptx = false;  // else kernels of emulated libraries
     std::vector<std::string> kernel_folders;
 };
 

@@ -17,6 +17,7 @@ void Counters::add(const Counters& other) noexcept {
     global_requests += other.global_requests;
     global_sectors += other.global_sectors;
     global_sectors_ideal += other.global_sectors_ideal;
+    instructions += other.instructions;
 }
 
 uint32_t wavefronts(const uint64_t* offsets, uint32_t lanes, uint32_t bytes, uint32_t& ideal) {

@@ -17,7 +17,8 @@
 
 namespace tessera::cuda::emulator {
 
-// What the kernels of one name did. All but the first four need Options::count.
+// What the kernels of one name did. All but the first four and the last need Options::count. Of kernels run from PTX,
+// requests are not counted.
 struct Counters {
     uint64_t launches = 0, blocks = 0, switches = 0, matrix_products = 0;
     uint64_t accesses = 0;              // loads and stores that were checked
@@ -27,6 +28,7 @@ struct Counters {
     uint64_t global_requests = 0;       // the same of global memory
     uint64_t global_sectors = 0;        // 32-byte sectors that they touch
     uint64_t global_sectors_ideal = 0;  // the minimum for as many bytes
+    uint64_t instructions = 0;          // of PTX that warps have executed
     void add(const Counters& other) noexcept;
 };
 
