@@ -1,6 +1,8 @@
 #include "core/run/recordings.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
 #include "core/run/work_text.hpp"
 
 #include <algorithm>
@@ -8,6 +10,9 @@
 
 namespace tessera {
 namespace {
+
+// What the host needs for a launch, assumed.
+constexpr double kLaunchSeconds = 5e-6;
 
 // The ranges of a generation step of `rows` rows: one of each sequence, each with an output. Where prompts begin at one
 // row (if nothing is computed differently for them, or that is faster), they are rows of prompts.
@@ -22,10 +27,20 @@ bool covers(const RowBounds& bounds, const RowBounds& wanted) {
     return std::ranges::equal(wanted.rows, bounds.rows, [](int32_t want, int32_t have) { return want <= have; });
 }
 
+// tools/gpu_acceptance looks for "refuses to record".
+void warn_of_refusal(const Plan& plan, DeviceIndex device, const std::string& why) {
+    const auto nodes = static_cast<size_t>(
+        std::ranges::count_if(plan.nodes, [&](const PlannedNode& node) { return node.device == device; }));
+    log().warn(
+        "{} refuses to record: in each step of generation the host launches the kernels of its {} one by one, which "
+        "takes some {:.2g} ms of a token at an assumed {:g} us each ({})",
+        plan.devices[device]->id, counted(nodes, "node"), static_cast<double>(nodes) * kLaunchSeconds * 1e3,
+        kLaunchSeconds * 1e6, why);
+}
+
 }  // namespace
 
-void Recordings::record(const Plan& plan, const Lanes& lanes, int32_t maximum_rows, const Enqueue& enqueue,
-                        std::vector<std::string>& notes) {
+void Recordings::record(const Plan& plan, const Lanes& lanes, int32_t maximum_rows, const Enqueue& enqueue) {
     const Step& step = plan.step;
     std::set<DeviceIndex> refused;
     std::vector<int32_t> sizes;
@@ -55,7 +70,7 @@ void Recordings::record(const Plan& plan, const Lanes& lanes, int32_t maximum_ro
                     fmt::format("recording {}: {}", nodes_text(plan, action.first, action.count), error.what());
                 if (error.code() == TSR_DEVICE_LOST) fail(error.code(), "{}", why);
                 refused.insert(index);
-                notes.push_back(fmt::format("{}: kernels are launched one by one: {}", plan.devices[index]->id, why));
+                warn_of_refusal(plan, index, why);
             }
         }
         buckets_.push_back(std::move(bucket));

@@ -24,9 +24,8 @@ class Recordings {
     using Enqueue = std::function<void(ActionId, const RowBounds&)>;
 
     // Records what `enqueue` does for steps of 1, 2, 4, ... rows up to `maximum_rows`, on every device that offers it.
-    // A device that refuses has none, which is a line in `notes`. Called when each node has run once.
-    void record(const Plan& plan, const Lanes& lanes, int32_t maximum_rows, const Enqueue& enqueue,
-                std::vector<std::string>& notes);
+    // A device that refuses has none, which is a warning in the log. Called when each node has run once.
+    void record(const Plan& plan, const Lanes& lanes, int32_t maximum_rows, const Enqueue& enqueue);
 
     // The bounds to which a step of these ranges is rounded up; exact where nothing is recorded for it.
     RowBounds bounds_of(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const;

@@ -1,12 +1,10 @@
 // The lines that plugins log: none waits, none is torn, those that find no room are counted.
 #include "core/registry/plugin_log.hpp"
 
-#include "core/base/log.hpp"
+#include "tests/captured_log.hpp"
 
 #include <gtest/gtest.h>
-#include <spdlog/sinks/ostream_sink.h>
 
-#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -102,26 +100,8 @@ TEST(PluginLog, ManyThreads) {
     EXPECT_EQ(dropped, refused);
 }
 
-class Captured {
-  public:
-    Captured() : sink_(std::make_shared<spdlog::sinks::ostream_sink_mt>(text_)) {
-        before_ = log().sinks();
-        log().sinks() = {sink_};
-    }
-    ~Captured() { log().sinks() = before_; }
-    std::string text() {
-        log().flush();
-        return text_.str();
-    }
-
-  private:
-    std::ostringstream text_;
-    std::shared_ptr<spdlog::sinks::sink> sink_;
-    std::vector<spdlog::sink_ptr> before_;
-};
-
 TEST(PluginLog, WorkersInAStepOnlyLeaveTheirLines) {
-    Captured captured;
+    CapturedLog captured;
     log_for_plugin(TSR_LOG_WARNING, "early", "printed at once");
     EXPECT_NE(captured.text().find("early: printed at once"), std::string::npos);
     {

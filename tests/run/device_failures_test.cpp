@@ -1,6 +1,7 @@
 // Failures of devices through the whole engine: errors name the device, nothing is leaked, and where the device still
 // works the same step succeeds afterwards.
 #include "core/base/error.hpp"
+#include "tests/captured_log.hpp"
 #include "tests/run/simulated_rig.hpp"
 
 #include <gmock/gmock.h>
@@ -13,7 +14,9 @@
 namespace tessera {
 namespace {
 
+using testing::ContainsRegex;
 using testing::HasSubstr;
+using testing::Not;
 
 const tsr_simulated_failures& failures() {
     return test::simulated_failures();
@@ -382,6 +385,18 @@ TEST(DeviceParts, AreDoneWithout) {
             failures().fail("SIM0", o, nullptr, after, TSR_SIMULATED_ALWAYS);
             EXPECT_EQ(step(*Rig::load()->engine), wanted);
         }
+    }
+}
+
+TEST(DeviceParts, ThatRefuseToRecordAreWarnedOfWithTheCost) {
+    for (const tsr_simulated_operation o : {TSR_SIMULATED_BEGIN_RECORDING, TSR_SIMULATED_END_RECORDING}) {
+        const Rig rig(TSR_SIMULATED_RANDOM);
+        failures().fail("SIM0", o, nullptr, 0, TSR_SIMULATED_ALWAYS);
+        CapturedLog log;
+        Rig::load();
+        EXPECT_THAT(log.text(), ContainsRegex("warning. SIM0 refuses to record: .* of its [0-9]+ nodes one by one, "
+                                              "which takes some [0-9.]+ ms of a token"));
+        EXPECT_THAT(log.text(), Not(HasSubstr("SIM1 refuses")));
     }
 }
 
