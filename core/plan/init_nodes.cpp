@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/packing.hpp"
+#include "core/plan/predict.hpp"
 
 #include <algorithm>
 #include <iterator>
@@ -17,8 +18,6 @@ namespace tessera {
 namespace {
 
 constexpr uint64_t kDeviceAlignment = 256;
-// Of a copy to a device, beside its bytes.
-constexpr double kCopySeconds = 10e-6;
 
 class InitPlanner {
   public:

@@ -124,8 +124,6 @@ std::string NodeDevices::rule_that_holds(const Graph& graph, const Node& node) c
 }
 
 double NodeDevices::crossing_seconds(const Graph& graph, const Node& node, DeviceIndex from, DeviceIndex to) const {
-    // Two copies: of what it reads, and of what it writes.
-    constexpr double kCopies = 2 * 10e-6;
     double bytes = 0;
     for (const auto* list : {&node.inputs, &node.outputs}) {
         for (const Value value : *list) {
@@ -136,7 +134,7 @@ double NodeDevices::crossing_seconds(const Graph& graph, const Node& node, Devic
             bytes += static_cast<double>(storage.row_bytes) + static_cast<double>(storage.bytes) * kPromptShare;
         }
     }
-    double seconds = kCopies;
+    double seconds = 2 * kCopySeconds;  // of what it reads, and of what it writes
     for (const DeviceIndex end : {from, to}) {
         if (end && devices_[end]->link_bandwidth > 0) seconds += bytes / devices_[end]->link_bandwidth;
     }

@@ -12,8 +12,6 @@
 namespace tessera {
 namespace {
 
-// What a copy between two devices costs beside its bytes: an event that a queue waits for, or a host that is woken.
-constexpr double kCopySeconds = 10e-6;
 // A node that does less than this is bound by its call.
 constexpr double kCallSeconds = 8e-6;
 

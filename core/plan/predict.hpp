@@ -17,6 +17,10 @@ int32_t working_range(const Graph& graph, const Node& node);
 // token were generated for every 32nd of a step of max_rows.
 constexpr double kPromptShare = 1.0 / 32;
 
+// What a copy between two devices is assumed to cost beside its bytes: an event that a queue waits for, or a host that
+// is woken.
+constexpr double kCopySeconds = 10e-6;
+
 // Seconds of one step. Devices work side by side where no node waits for another, so `seconds` is the longest path
 // through the graph, and the sum of `busy` may be larger.
 struct StepTime {

@@ -242,6 +242,18 @@ json::array speeds(const Plan& plan) {
     return all;
 }
 
+json::array assumed(const PlanReport& report) {
+    json::array all;
+    for (const AssumedConstant& constant : assumed_constants(report)) {
+        all.push_back(json::object{{"plugin", constant.plugin},
+                                   {"device", constant.device},
+                                   {"name", constant.name},
+                                   {"unit", constant.unit},
+                                   {"value", constant.value}});
+    }
+    return all;
+}
+
 json::array strings(const std::vector<std::string>& lines) {
     return json::array(lines.begin(), lines.end());
 }
@@ -284,6 +296,7 @@ json::object plan_json(const PlanReport& report) {
             {"largest_context", report.largest_context},
             {"devices", devices(plan)},
             {"speed", speeds(plan)},
+            {"assumed", assumed(report)},
             {"prompt_rows_from", plan.prompt_rows_from},
             {"rules", strings(plan.rules)},
             {"lowerings", lowerings(plan)},

@@ -35,6 +35,17 @@ uint64_t minimum_scratch(const Plan& plan);
 // Whether mapped weights are more than what the CPU's memory has left beside what is allocated, by how many bytes.
 uint64_t mapped_excess(const Plan& plan);
 
+// A constant of the prediction that nobody has measured on such a device: of kernels' estimates, as their plugin says
+// (tessera/extensions/estimate_constants.h), or the core's own.
+struct AssumedConstant {
+    std::string plugin, device;  // "core", "" of the core's
+    std::string name, unit;      // "graph node", "us"
+    double value;
+};
+std::vector<AssumedConstant> assumed_constants(const PlanReport& report);
+// All of them as one line; empty if there are none.
+std::string assumed_line(const PlanReport& report);
+
 std::string plan_text(const PlanReport& report, bool why);
 boost::json::object plan_json(const PlanReport& report);
 

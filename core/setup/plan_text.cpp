@@ -415,7 +415,9 @@ std::string further_pages(const Plan& plan) {
 
 std::string plan_text(const PlanReport& report, bool why) {
     const Plan& plan = report.planned.plan;
-    std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n' + speed_text(plan) + '\n';
+    std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n' + speed_text(plan);
+    if (const std::string assumed = assumed_line(report); !assumed.empty()) text += wrapped(assumed, 0, 2) + '\n';
+    text += '\n';
     text += LayerTexts(report, why).text();
     size_t copies = 0, runs = 0;
     uint64_t bytes = 0;

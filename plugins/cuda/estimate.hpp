@@ -19,6 +19,9 @@ struct Cost {
     // How often the largest operand is read with the maximum of rows.
     double passes_all_rows = 1;
     double bytes_of_a_pass = 0;
+    // Of sums of spans that one launch writes and another one joins, where max_tokens are cached.
+    double partial_bytes_one_row_full = 0;
+    double partial_bytes_all_rows_full = 0;
 };
 
 // Multiply-adds a clock and multiprocessor of attention, with one row and with many: of heads over a latent row

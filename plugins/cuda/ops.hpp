@@ -54,6 +54,9 @@ struct Build {
 // The plugin's table; the first call makes it, for one build a library. nullptr if there is no memory.
 const tsr_plugin* plugin_table(const Build& build) noexcept;
 
+// Of both plugins' tables: tsr_plugin.get_extension.
+const void* get_extension(const tsr_plugin* self, const char* tag) noexcept;
+
 // The kernel's context is the build.
 inline const Build& build_of(const tsr_kernel* kernel) noexcept {
     return *static_cast<const Build*>(kernel->context);

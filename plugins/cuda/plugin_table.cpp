@@ -55,6 +55,7 @@ struct Table {
         plugin.provider_count = 1;
         plugin.kernels = kernel_list;
         plugin.kernel_count = kKernelCount;
+        plugin.get_extension = get_extension;
     }
 
     Build build;

@@ -1,5 +1,6 @@
 #include "tile_product.hpp"
 
+#include "card_constants.hpp"
 #include "estimate.hpp"
 #include "few_rows.hpp"
 #include "kernels/block_formats.hpp"
@@ -247,28 +248,29 @@ Dp4aShares dp4a_shares(tsr_type weight) noexcept {
 }
 
 // Multiply-adds a clock and multiprocessor of tiles that are full: the rate of the unit that multiplies, times the
-// share that the instructions beside it allow, times 0.8 for what no instruction count shows.
+// share that the instructions beside it allow, times one for what no instruction count shows.
 double tile_macs_a_clock(tsr_type weight, int64_t k, const Card& card) noexcept {
-    constexpr double kWaiting = 0.8;
+    const double waiting = constants_of(card.capability).product_share.value;
     const RowForm form = row_form(weight, k, card);
     const uint32_t capability = card.capability;
     const bool geforce = is_geforce(capability);
     const bool hopper = !geforce && capability >= 900;
     // f32: 64 or 128 lanes; per 16 multiply-adds of a thread four loads from shared memory go by.
     if (form == RowForm::kFloats)
-        return kWaiting * 0.7 * (geforce || (capability >= 610 && capability < 700) ? 128 : 64);
+        return waiting * 0.7 * (geforce || (capability >= 610 && capability < 700) ? 128 : 64);
     // dp4a: four in each of 128 lanes on 6.1, of 64 later.
     if (card.instructions < kTensorCores) {
         const Dp4aShares shares = dp4a_shares(weight);
-        return kWaiting * (capability < 700 ? 512 * shares.pascal : 256 * shares.volta);
+        return waiting * (capability < 700 ? 512 * shares.pascal : 256 * shares.volta);
     }
     if (form == RowForm::kHalves || form == RowForm::kBrainHalves) {
-        const double rate = geforce ? 256 : hopper ? 1270 : 1024;  // with sums in f32
-        return kWaiting * 0.9 * rate / half_parts(form == RowForm::kBrainHalves);
+        // With sums in f32.
+        const double rate = geforce ? 256 : hopper ? 2048 * constants_of(capability).mma_share.value : 1024;
+        return waiting * 0.9 * rate / half_parts(form == RowForm::kBrainHalves);
     }
     const Shares shares = form == RowForm::kBlocks ? shares_of_blocks(weight) : shares_of_segments(weight);
-    if (geforce) return kWaiting * 1024 * shares.geforce;
-    return kWaiting * (hopper ? 4096 * shares.hopper : 2048 * shares.a100);
+    if (geforce) return waiting * 1024 * shares.geforce;
+    return waiting * (hopper ? 4096 * shares.hopper : 2048 * shares.a100);
 }
 
 }  // namespace

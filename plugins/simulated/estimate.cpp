@@ -1,7 +1,10 @@
 #include "estimate.hpp"
 
+#include <tessera/extensions/estimate_constants.h>
+
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
 
 namespace tessera::simulated {
 namespace {
@@ -41,6 +44,28 @@ void write_estimate(const cpu::Work& work, const tsr_device_info& device, tsr_ke
     cpu::write_estimates(work, plan, [&](double macs, double bytes) {
         return kLaunchSeconds + std::max(macs / rates.macs, bytes / rates.bytes);
     });
+}
+
+namespace {
+
+uint32_t list_constants(const tsr_estimate_constants*, const tsr_device_info*, tsr_estimate_constant* constants,
+                        uint32_t room) {
+    constexpr tsr_estimate_constant kAll[] = {
+        {"graph node", "us", kLaunchSeconds * 1e6, nullptr},
+        {"share of the memory's bandwidth", "", kMemoryShare, nullptr},
+        {"share of the rate of products", "", kArithmeticShare, nullptr},
+    };
+    const auto count = std::min(room, static_cast<uint32_t>(std::size(kAll)));
+    std::copy_n(kAll, count, constants);
+    return count;
+}
+
+constexpr tsr_estimate_constants kConstants = {sizeof(tsr_estimate_constants), 0, nullptr, list_constants};
+
+}  // namespace
+
+const void* estimate_constants() noexcept {
+    return &kConstants;
 }
 
 }  // namespace tessera::simulated

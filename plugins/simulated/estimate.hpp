@@ -7,4 +7,7 @@ namespace tessera::simulated {
 
 void write_estimate(const cpu::Work& work, const tsr_device_info& device, tsr_kernel_plan& plan) noexcept;
 
+// The extension TSR_ESTIMATE_CONSTANTS.
+const void* estimate_constants() noexcept;
+
 }  // namespace tessera::simulated

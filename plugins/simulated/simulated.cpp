@@ -3,9 +3,11 @@
 // where none can be had. README.md says what it claims.
 #include "control.hpp"
 #include "device.hpp"
+#include "estimate.hpp"
 #include "kernels.hpp"
 #include "layouts.hpp"
 
+#include <tessera/extensions/estimate_constants.h>
 #include <tessera/plugin.h>
 
 #include <string_view>
@@ -15,7 +17,9 @@ namespace {
 using namespace tessera::simulated;
 
 const void* get_extension(const tsr_plugin*, const char* tag) {
-    return tag && std::string_view(tag) == TSR_SIMULATED_FAILURES ? failure_table() : nullptr;
+    if (!tag) return nullptr;
+    if (std::string_view(tag) == TSR_SIMULATED_FAILURES) return failure_table();
+    return std::string_view(tag) == TSR_ESTIMATE_CONSTANTS ? estimate_constants() : nullptr;
 }
 
 constexpr const tsr_device_provider* kProviders[] = {&kProvider};

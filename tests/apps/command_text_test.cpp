@@ -188,6 +188,33 @@ TEST(Text, PlansSayWhereWeightsForDevicesArePacked) {
     EXPECT_EQ(json.find("\"packing\":0", cpu + 1), std::string::npos) << "of the card it is not 0";
 }
 
+TEST(Text, PlansSayWhichConstantsOfAPredictionAreAssumed) {
+    const TemporaryFolder folder;
+    const std::string config =
+        folder.write("c.toml",
+                     "[[simulated]]\nname = \"a\"\ncompute_capability = \"8.6\"\nmemory = \"256MiB\"\n"
+                     "[[simulated]]\nname = \"b\"\ncompute_capability = \"8.6\"\nmemory = \"256MiB\"\n");
+    const std::string plan = "\"$T\" plan " + kGoldens + "v3-groups.gguf -c 256 --config " + config;
+    const auto unwrapped = [](const std::string& text) {
+        std::string line;
+        for (const std::string& one : lines_of(text))
+            line += (line.empty() ? "" : " ") +
+                    one.substr(one.find_first_not_of(' ') == std::string::npos ? 0 : one.find_first_not_of(' '));
+        return line;
+    };
+    const std::string both = plan + " -ngl 99 -ts 1,1";
+    EXPECT_THAT(unwrapped(shell(both).out),
+                HasSubstr("assumed, not measured on such a device: SIM0, SIM1: graph node 3 us, share of the memory's "
+                          "bandwidth 0.75, share of the rate of products 0.25; a copy between devices 10 us "));
+    EXPECT_THAT(shell(both + " --json").out,
+                AllOf(HasSubstr("{\"plugin\":\"simulated\",\"device\":\"SIM1\",\"name\":\"graph node\",\"unit\":\"us\","
+                                "\"value\":3E0}"),
+                      HasSubstr("{\"plugin\":\"core\",\"device\":\"\",\"name\":\"a copy between devices\"")));
+    const std::string none = plan + " -ngl 0 -dev none";
+    EXPECT_THAT(shell(none).out, Not(HasSubstr("assumed")));
+    EXPECT_THAT(shell(none + " --json").out, HasSubstr("\"assumed\":[]"));
+}
+
 TEST(Text, PluginsThatAreNotUsedSayWhyInALine) {
     const Outcome outcome = tessera({"plugins"});
     EXPECT_THAT(outcome.out, HasSubstr("simulated 0.1.0: not used (no device of kind simulated here)"));

@@ -1,8 +1,16 @@
 // Estimates of products of many rows on cards before 8.0: the rate of dp4a, the share of it that each format reaches
 // (docs/measurements/cuda-products.md), and 0.8 for what no instruction count shows.
+#include "plugins/cuda/card_constants.hpp"
+#include "plugins/cuda/estimate.hpp"
+#include "plugins/cuda/ops.hpp"
 #include "plugins/cuda/tile_product.hpp"
 
+#include <tessera/extensions/estimate_constants.h>
+
 #include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
 
 namespace tessera::cuda_ops {
 namespace {
@@ -53,6 +61,64 @@ TEST(ProductEstimates, OfOtherUnitsHaveNoPartInIt) {
     EXPECT_NEAR(macs_a_clock(TSR_TYPE_Q2_K, {600, 600}), 0.8 * 0.7 * 64, 0.01);
     EXPECT_NEAR(macs_a_clock(TSR_TYPE_F32, {610, 610}), 0.8 * 0.7 * 128, 0.01);
     EXPECT_NEAR(macs_a_clock(TSR_TYPE_Q4_0, {800, 860}), 0.8 * 1024, 0.01);
+}
+
+TEST(CardConstants, AreOfTheRowOfTheArchitecture) {
+    for (size_t i = 1; i < std::size(kCardConstants); ++i)
+        EXPECT_LT(kCardConstants[i - 1].capability, kCardConstants[i].capability);
+    EXPECT_EQ(constants_of(0).capability, 600u);
+    EXPECT_EQ(constants_of(610).capability, 610u);
+    EXPECT_EQ(constants_of(720).capability, 700u);
+    EXPECT_EQ(constants_of(870).capability, 860u);
+    EXPECT_EQ(constants_of(900).capability, 900u);
+    EXPECT_EQ(constants_of(1210).capability, 1200u);
+}
+
+TEST(CardConstants, AreListedForTheHost) {
+    EXPECT_EQ(get_extension(nullptr, nullptr), nullptr);
+    EXPECT_EQ(get_extension(nullptr, "org.example/1"), nullptr);
+    const auto* extension = static_cast<const tsr_estimate_constants*>(get_extension(nullptr, TSR_ESTIMATE_CONSTANTS));
+    ASSERT_NE(extension, nullptr);
+    tsr_device_info device{};
+    for (const auto [capability, expected] : {std::pair{610u, 7u}, std::pair{900u, 8u}}) {
+        device.compute_capability = capability;
+        tsr_estimate_constant listed[16] = {};
+        ASSERT_EQ(extension->list(extension, &device, listed, 16), expected);
+        EXPECT_STREQ(listed[0].name, "graph node");
+        EXPECT_EQ(listed[0].value, constants_of(capability).graph_node.value * 1e6);
+        for (uint32_t i = 0; i < expected; ++i) {
+            EXPECT_TRUE(std::isfinite(listed[i].value));
+            // A card and a date, or nothing.
+            if (listed[i].measured) EXPECT_NE(std::strstr(listed[i].measured, ", 20"), nullptr) << listed[i].measured;
+        }
+        EXPECT_EQ(extension->list(extension, &device, listed, 3), 3u);
+    }
+}
+
+TEST(Estimates, CountWhatJoinsPartialSums) {
+    tsr_device_info device{};
+    device.processors = 132;
+    device.clock_hz = 1.98e9;
+    device.memory_bandwidth = 3350e9;
+    device.compute_capability = 900;
+    device.l2_bytes = 50 << 20;
+    cpu::Work work;
+    work.bytes_one_row = work.bytes_all_rows = 1000;
+    work.bytes_one_row_full = work.bytes_all_rows_full = 70e6;
+    Cost cost;
+    cost.launches = 2;
+    tsr_kernel_plan without{}, with{};
+    write_estimate(work, cost, device, without);
+    cost.partial_bytes_one_row_full = 264.0 * 16 * 514 * 4;  // of 60 k tokens on this card
+    write_estimate(work, cost, device, with);
+    EXPECT_EQ(with.seconds_one_row, without.seconds_one_row);
+    EXPECT_EQ(with.seconds_all_rows_full, without.seconds_all_rows_full);
+    EXPECT_NEAR(with.seconds_one_row_full - without.seconds_one_row_full,
+                2 * 600e-9 + 2 * cost.partial_bytes_one_row_full / (3350e9 * 0.75 * 2), 1e-9);
+    device.l2_bytes = 6 << 20;  // has no room for them
+    tsr_kernel_plan uncached{};
+    write_estimate(work, cost, device, uncached);
+    EXPECT_GT(uncached.seconds_one_row_full, with.seconds_one_row_full + 2e-6);
 }
 
 }  // namespace

@@ -1,0 +1,102 @@
+#include "core/base/error.hpp"
+#include "core/base/plugin_call.hpp"
+#include "core/base/text.hpp"
+#include "core/hardware/hardware.hpp"
+#include "core/plan/predict.hpp"
+#include "core/setup/plan_report.hpp"
+
+#include <tessera/extensions/estimate_constants.h>
+
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace tessera {
+namespace {
+
+constexpr uint32_t kMostConstants = 32;  // of a plugin and a device
+constexpr size_t kMostText = 64;
+
+// Of a plugin's estimates for a device; none where the plugin does not say. What it says is not trusted.
+std::vector<AssumedConstant> of_plugin(const PluginRecord& plugin, const tsr_device_info& device) {
+    const tsr_plugin& table = *plugin.table;
+    if (!table.get_extension) return {};
+    const PluginCall call{table.name, "get_extension", nullptr, nullptr, nullptr};
+    std::array<tsr_estimate_constant, kMostConstants> listed{};
+    const uint32_t count = call_plugin(call, [&]() -> uint32_t {
+        const auto* extension =
+            static_cast<const tsr_estimate_constants*>(table.get_extension(&table, TSR_ESTIMATE_CONSTANTS));
+        if (!extension || extension->struct_size < sizeof *extension || !extension->list) return 0;
+        return extension->list(extension, &device, listed.data(), kMostConstants);
+    });
+    std::vector<AssumedConstant> assumed;
+    for (uint32_t i = 0; i < std::min(count, kMostConstants); ++i) {
+        const tsr_estimate_constant& constant = listed[i];
+        if (constant.measured || !constant.name || !std::isfinite(constant.value)) continue;
+        assumed.push_back({plugin.manifest.name, device.id, printable(constant.name, kMostText),
+                           printable(constant.unit ? constant.unit : "", kMostText), constant.value});
+    }
+    return assumed;
+}
+
+bool has_transfers(const Plan& plan) {
+    return std::ranges::any_of(plan.step.actions, [](const Action& action) { return action.maximum_bytes > 0; });
+}
+
+std::string list_text(const std::vector<AssumedConstant>& constants) {
+    std::string text;
+    for (const AssumedConstant& constant : constants) {
+        text += fmt::format("{}{} {:.3g}{}{}", text.empty() ? "" : ", ", constant.name, constant.value,
+                            constant.unit.empty() ? "" : " ", constant.unit);
+    }
+    return text;
+}
+
+}  // namespace
+
+std::vector<AssumedConstant> assumed_constants(const PlanReport& report) {
+    const Plan& plan = report.planned.plan;
+    std::vector<AssumedConstant> all;
+    std::set<std::pair<const PluginRecord*, DeviceIndex>> asked;
+    for (const PlannedNode& node : plan.nodes) {
+        if (node.device == 0) continue;
+        const PluginRecord& plugin = report.registry.owner(*node.kernel);
+        if (!asked.emplace(&plugin, node.device).second) continue;
+        for (AssumedConstant& constant : of_plugin(plugin, *plan.devices[node.device]))
+            all.push_back(std::move(constant));
+    }
+    if (has_transfers(plan)) all.push_back({"core", "", "a copy between devices", "us", kCopySeconds * 1e6});
+    return all;
+}
+
+std::string assumed_line(const PlanReport& report) {
+    // Devices with the same constants are named together.
+    std::vector<std::pair<std::string, std::vector<std::string>>> devices;
+    std::map<std::string, std::vector<AssumedConstant>> by_device;
+    std::vector<std::string> order;
+    for (AssumedConstant& constant : assumed_constants(report)) {
+        auto& list = by_device[constant.device];
+        if (list.empty()) order.push_back(constant.device);
+        list.push_back(std::move(constant));
+    }
+    for (const std::string& device : order) {
+        std::string text = list_text(by_device[device]);
+        const auto same = std::ranges::find(devices, text, &std::pair<std::string, std::vector<std::string>>::first);
+        if (same != devices.end()) {
+            same->second.push_back(device);
+        } else {
+            devices.push_back({std::move(text), {device}});
+        }
+    }
+    std::string line;
+    for (const auto& [text, names] : devices)
+        line += (line.empty() ? "" : "; ") +
+                (names.front().empty() ? "" : fmt::format("{}: ", fmt::join(names, ", "))) + text;
+    return line.empty() ? line : "assumed, not measured on such a device: " + line;
+}
+
+}  // namespace tessera
