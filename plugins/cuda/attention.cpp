@@ -6,6 +6,7 @@
 #include "estimate.hpp"
 #include "flash.hpp"
 #include "kernel_of.hpp"
+#include "kernels/combine.hpp"
 #include "splits.hpp"
 
 #include <tessera/cuda/launch.hpp>
@@ -80,6 +81,15 @@ Splits splits_of(const tsr_node& node, const tsr_device_info& device, const Flas
             cpu::scratch_cap(node)};
 }
 
+// Parts of a row's heads, each of a block of its own: as many as two blocks a multiprocessor take, since a block waits
+// for memory most of the time.
+uint32_t combine_parts(const AttentionShape& shape, int64_t rows, const tsr_device_info& device) noexcept {
+    const int64_t processors = device.processors > 0 ? device.processors : 30;
+    const int64_t blocks = std::max<int64_t>(shape.heads * rows, 1);
+    const int64_t parts = (shape.dv + cuda_kernels::kCombineColumns - 1) / cuda_kernels::kCombineColumns;
+    return static_cast<uint32_t>(std::clamp<int64_t>((2 * processors + blocks - 1) / blocks, 1, parts));
+}
+
 void estimate(const tsr_node& node, const tsr_device_info& device, const FlashKernels& kernels,
               tsr_kernel_plan& plan) noexcept {
     const AttentionShape shape(node);
@@ -107,6 +117,13 @@ void estimate(const tsr_node& node, const tsr_device_info& device, const FlashKe
     Cost cost;
     cost.launches = 2;
     set_attention_rates(device, kernels, shape.dk > 256, cost);
+    const Splits splits = splits_of(node, device, kernels);
+    const auto partial = [&](double of_rows) {
+        const auto spans = static_cast<double>(splits.of(static_cast<int64_t>(of_rows)));
+        return spans > 1 ? of_rows * spans * static_cast<double>(shape.heads * (shape.dv + 2)) * sizeof(float) : 0;
+    };
+    cost.partial_bytes_one_row_full = partial(1);
+    cost.partial_bytes_all_rows_full = partial(rows);
     write_estimate(work, cost, device, plan);
 }
 
@@ -143,6 +160,7 @@ class CachedAttention {
           shape_(node),
           kernels_(chosen_kernels(node, build, info)),
           splits_(splits_of(node, info, kernels_)),
+          info_(info),
           combine_(device, *build.attention, "combine") {
         const auto make = [&](std::optional<cuda::Kernel>& made, const FlashKernel& kernel) {
             made.emplace(device, *kernel.module, (std::string(kernel.name) + cache_suffix(node, kernels_)).c_str(),
@@ -181,7 +199,8 @@ class CachedAttention {
                          static_cast<uint32_t>(kernel.threads), p, static_cast<uint32_t>(kernel.shared_bytes));
         }
         if (grid_splits > 1)
-            combine_.launch(launch.queue, {static_cast<uint32_t>(p.heads), grid_rows, 1},
+            combine_.launch(launch.queue,
+                            {static_cast<uint32_t>(p.heads), grid_rows, combine_parts(shape_, grid_rows, info_)},
                             cuda_kernels::kAttentionThreads, p);
     }
 
@@ -220,6 +239,7 @@ class CachedAttention {
     AttentionShape shape_;
     FlashKernels kernels_;
     Splits splits_;
+    const tsr_device_info& info_;
     cuda::Kernel combine_;
     std::optional<cuda::Kernel> attention_, small_, large_;
 };

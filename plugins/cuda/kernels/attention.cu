@@ -1,6 +1,7 @@
 // Attention in f32 with a running maximum and sum over tiles of tokens (arXiv 2205.14135), in its plain and its prefix
 // form. A block computes up to four heads that share keys, of one row and, with several splits, of a part of the
 // tokens; `combine` joins the parts. Each tile of the cache is decoded to shared memory once for all heads.
+#include "combine.hpp"
 #include "spans.hpp"
 
 namespace tessera::cuda_kernels {
@@ -205,12 +206,18 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
     }
 }
 
-// Joins the spans of rows that have several. Grid: x the heads, y the maximum of rows or fewer.
+// Joins the spans of rows that have several. Grid: x the heads, y the maximum of rows or fewer, z the parts of
+// kCombineColumns elements of a head or fewer. A warp adds every fourth span of a part; the order of sums does not depend
+// on the grid.
 SIMT_KERNEL(kAttentionThreads, 8) combine(Attention p) {
+    constexpr int kWarps = kThreads / 32;
+    static_assert(kCombineColumns == 32, "a lane each");
     SIMT_SHARED(float, factors, kMaximumSplits);
-    SIMT_SHARED(float, of_warps, 2 * kThreads / 32);
+    SIMT_SHARED(float, of_warps, 2 * kWarps);
+    SIMT_SHARED(float, sums, kThreads);
     const RowRange range = actual_rows(p.rows);
     const int head = static_cast<int>(block_index().x), thread = static_cast<int>(thread_index().x);
+    const int w = static_cast<int>(warp()), l = static_cast<int>(lane());
     for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
          row += static_cast<int>(grid_size().y)) {
         const int spans = span_of_row(p, row, 0).spans;
@@ -222,23 +229,33 @@ SIMT_KERNEL(kAttentionThreads, 8) combine(Attention p) {
         for (int i = thread; i < spans; i += kThreads) largest = fmaxf(largest, parts[i * stride + p.dv]);
         largest = warp_maximum(largest);
         sync_block();  // the row before is done
-        if (lane() == 0) of_warps[warp()] = largest;
+        if (l == 0) of_warps[w] = largest;
         sync_block();
         SIMT_UNROLL
-        for (int w = 0; w < kThreads / 32; ++w) largest = fmaxf(largest, of_warps[w]);
+        for (int i = 0; i < kWarps; ++i) largest = fmaxf(largest, of_warps[i]);
         for (int i = thread; i < spans; i += kThreads) {
             factors[i] = exp2f(parts[i * stride + p.dv] - largest);
             sum = fmaf(factors[i], parts[i * stride + p.dv + 1], sum);
         }
         sum = warp_sum(sum);
-        if (lane() == 0) of_warps[kThreads / 32 + warp()] = sum;
+        if (l == 0) of_warps[kWarps + w] = sum;
         sync_block();
         sum = 0;
         SIMT_UNROLL
-        for (int w = 0; w < kThreads / 32; ++w) sum += of_warps[kThreads / 32 + w];
-        for (int e = thread; e < p.dv; e += kThreads) {
+        for (int i = 0; i < kWarps; ++i) sum += of_warps[kWarps + i];
+        for (int first = static_cast<int>(block_index().z) * kCombineColumns; first < p.dv;
+             first += static_cast<int>(grid_size().z) * kCombineColumns) {
+            const int e = first + l;
             float value = 0;
-            for (int i = 0; i < spans; ++i) value = fmaf(factors[i], parts[i * stride + e], value);
+            if (e < p.dv) {
+                for (int i = w; i < spans; i += kWarps) value = fmaf(factors[i], parts[i * stride + e], value);
+            }
+            sync_block();  // the part before has been read
+            sums[thread] = value;
+            sync_block();
+            if (w > 0 || e >= p.dv) continue;
+            SIMT_UNROLL
+            for (int i = 1; i < kWarps; ++i) value += sums[i * 32 + l];
             at<float>(p.y, head * p.y_head + row * p.y_row)[e] = value / sum;
         }
     }
