@@ -1,4 +1,5 @@
-"""tools/gpu_acceptance gathers what a machine with a card needs: acceptance_folder_test.py SOURCE BUILD FOLDER. FOLDER is made anew, and stays."""
+"""tools/gpu_acceptance packs what a machine with a card needs beside the tree, and the two can be carried: acceptance_folder_test.py SOURCE BUILD
+FOLDER. FOLDER, which is TMPDIR, is made anew, and stays."""
 
 import os
 import pathlib
@@ -9,7 +10,15 @@ import sys
 import tomllib
 import unittest
 
-SOURCE, BUILD, FOLDER = map(pathlib.Path, sys.argv[1:4])
+SOURCE, BUILD, MADE = map(pathlib.Path, sys.argv[1:4])
+FILE = MADE / "gpu.tar.xz"
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(SOURCE / "tools"))
+
+from acceptance import build  # noqa: E402
+
+# That of a build for more cards than are carried for, little compressed.
+MOST = 32
 # Of the C library: those are the machine's own.
 SYSTEM = re.compile(r"(ld-linux|libc|libm|libdl|libpthread|librt|libresolv)[-.]")
 
@@ -21,21 +30,34 @@ def manifests(folder):
 class Gathered(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        shutil.rmtree(FOLDER, ignore_errors=True)
-        subprocess.run([sys.executable, SOURCE / "tools/gpu_acceptance", "gather", BUILD, FOLDER], check=True)
+        global FOLDER
+        shutil.rmtree(MADE, ignore_errors=True)
+        MADE.mkdir()
+        cls.packed = subprocess.run([sys.executable, SOURCE / "tools/gpu_acceptance", "pack", BUILD, FILE, "--most", str(MOST), "--preset", "0"],
+                                    check=True, capture_output=True, text=True).stdout
+        FOLDER = build.unpack(FILE)
+        assert FOLDER.parent == MADE, FOLDER
+
+    def test_it_can_be_carried_with_the_tree(self):
+        # Checked by the command, too: with one that is larger it fails.
+        self.assertLessEqual(FILE.stat().st_size + build.tree_bytes(), build.MOST_CARRIED)
+        self.assertIn("of 60 MiB", self.packed)
+
+    def test_the_command_to_type_is_said(self):
+        self.assertIn(f"python3 tools/gpu_acceptance run {FILE.relative_to(SOURCE) if FILE.is_relative_to(SOURCE) else FILE} --minutes 4", self.packed)
 
     def test_programs_run_from_it(self):
-        for name in ("bin/tessera", "bin/measure_card", "bin/measure_steps", "gpu_acceptance"):
+        for name in ("bin/tessera", "bin/measure_card", "bin/measure_steps"):
             self.assertTrue(os.access(FOLDER / name, os.X_OK), name)
         self.assertTrue(list((FOLDER / "bin").glob("cuda_wrappers_*_test")))
-        self.assertTrue(list((FOLDER / "share").glob("demo-*.gguf")))
-        self.assertTrue((FOLDER / "acceptance/report.py").exists())
-        done = subprocess.run([FOLDER / "bin/tessera", "plugins"], capture_output=True, text=True)
+        self.assertEqual(list(FOLDER.rglob("*.gguf")), [])  # the tree's own are used
+        done = subprocess.run([FOLDER / "bin/tessera", "plugins", "--why"], capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertNotIn("the manifest says", done.stdout)
 
     def test_plugins_and_their_manifests(self):
         built, gathered = manifests(BUILD), manifests(FOLDER)
-        self.assertEqual(set(built), set(gathered))
+        self.assertEqual(set(built) - {"tessera_simulated.toml"}, set(gathered))
         self.assertIn("tessera_reference.toml", gathered)
         self.assertTrue({"tessera_cuda_ampere.toml", "tessera_cuda_legacy.toml"} & set(gathered))
         for name, manifest in gathered.items():

@@ -1,18 +1,26 @@
-"""On the machine that builds: everything that is carried to the one with a card."""
+"""On the machine that builds: one file with what is built, which is carried beside the tree to the machine with a card."""
 
+import hashlib
+import json
+import lzma
+import os
 import pathlib
 import re
 import shutil
 import subprocess
-import sys
-import zipfile
+import tarfile
+import tempfile
+import time
 
 from .process import Done, die
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
+PACKED = SOURCE / "build" / "gpu.tar.xz"
 PROGRAMS = ["tessera", "measure_card", "measure_steps"]
-# compute-sanitizer, from PyPI: the machine with a card has the driver alone.
-SANITIZER = "nvidia-cuda-sanitizer-api-cu12==12.9.79"
+MIB = 1 << 20
+BUILT = "build.json"  # for which architectures, and from which commit
+# Bytes of the file, and of the file and the tree together: what can be sent to a machine that is lent for minutes.
+MOST, MOST_CARRIED = 26 * MIB, 60 * MIB
 
 
 def libraries_of(program):
@@ -24,11 +32,14 @@ def libraries_of(program):
     return [pathlib.Path(p) for p in re.findall(r"=> (/\S+)", done.out) if not keep.search(p)]
 
 
+def archs_of(binary):
+    found = re.search(r"(?m)^TSR_CUDA_ARCHS:\w+=(.*)$", (binary / "CMakeCache.txt").read_text())
+    return found.group(1).split(";") if found else []
+
+
 def newest_trial(binary):
     """The newest architecture of which cuda_legacy has code that was made from an older virtual one (90 of 90@61), as a compute capability."""
-    cache = (binary / "CMakeCache.txt").read_text()
-    found = re.search(r"(?m)^TSR_CUDA_ARCHS:\w+=(.*)$", cache)
-    trials = [int(arch.split("@")[0]) for arch in (found.group(1).split(";") if found else []) if "@" in arch and int(arch.split("@")[1]) < 80]
+    trials = [int(arch.split("@")[0]) for arch in archs_of(binary) if "@" in arch and int(arch.split("@")[1]) < 80]
     return f"{max(trials) // 10}.{max(trials) % 10}" if trials else None
 
 
@@ -41,67 +52,109 @@ def serve_up_to(manifest, capability):
 
 
 def gather(binary, folder):
-    """What was built in `binary`, with what it needs, in a new folder."""
-    if folder.exists():
-        die(f"{folder} is there already: remove it, or name another")
+    """What was built in `binary`, with the libraries that it needs, in a new folder. Models and scripts are the tree's."""
     wrappers = sorted(p.name for p in (binary / "bin").glob("cuda_wrappers_*_test"))
     absent = [name for name in PROGRAMS if not (binary / "bin" / name).exists()] + ([] if wrappers else ["cuda_wrappers_*_test"])
     if absent:
         die(f"there is no {', '.join(absent)} in {binary / 'bin'}: build the target tessera_gpu_acceptance")
-    for part in ("bin", "lib/tessera/plugins", "lib/carried", "share"):
+    for part in ("bin", "lib/tessera/plugins", "lib/carried"):
         (folder / part).mkdir(parents=True)
-    programs = PROGRAMS + wrappers
-    for name in programs:
-        shutil.copy2(binary / "bin" / name, folder / "bin" / name)
-    for file in (binary / "lib/tessera/plugins").iterdir():
-        shutil.copy2(file, folder / "lib/tessera/plugins" / file.name)
+    made = [binary / "bin" / name for name in PROGRAMS + wrappers]
+    made += [file for file in (binary / "lib/tessera/plugins").iterdir() if not file.name.startswith("tessera_simulated")]
+    for file in made:
+        shutil.copy2(file, folder / file.relative_to(binary))
     legacy, newest = folder / "lib/tessera/plugins/tessera_cuda_legacy.toml", newest_trial(binary)
     if legacy.exists() and newest:
         serve_up_to(legacy, newest)
-    shutil.copytree(binary / "share", folder / "share", dirs_exist_ok=True)
-    for program in [folder / "bin" / name for name in programs] + list((folder / "lib/tessera/plugins").glob("*.so")):
-        for library in libraries_of(program):
-            if not (folder / "lib/carried" / library.name).exists():
-                shutil.copy2(library, folder / "lib/carried" / library.name)
-    for model in (SOURCE / "models").glob("demo-*.gguf"):
-        shutil.copy2(model, folder / "share" / model.name)
-    shutil.copy2(SOURCE / "tools/gpu_acceptance", folder / "gpu_acceptance")
-    shutil.copytree(SOURCE / "tools/acceptance", folder / "acceptance", ignore=shutil.ignore_patterns("__pycache__"))
+    carried = {library.name: library for file in made if file.suffix != ".toml" for library in libraries_of(file)}
+    for name, library in carried.items():
+        shutil.copy2(library, folder / "lib/carried" / name)
+    strip = shutil.which("strip")
+    for file in [*(folder / "bin").iterdir(), *(folder / "lib/carried").iterdir()] if strip else ():  # manifests have the hashes of plugins
+        subprocess.run([strip, "--strip-unneeded", file], check=True)
+    (folder / BUILT).write_text(json.dumps({"archs": archs_of(binary), "commit": commit()}))
 
 
-def unpack_sanitizer(wheel, folder):
-    """The program looks for its libraries beside itself."""
-    folder.mkdir()
-    with zipfile.ZipFile(wheel) as archive:
-        for name in archive.namelist():
-            if re.search(r"/(bin|lib)/[^/]+$|/licenses/[^/]+$", name):
-                (folder / pathlib.PurePosixPath(name).name).write_bytes(archive.read(name))
-    program = folder / "compute-sanitizer"
-    if not program.exists():
-        die(f"{wheel}: there is no compute-sanitizer in it")
-    program.chmod(0o755)
+def built(folder):
+    """What stands in BUILT, of a folder that was unpacked or of a build."""
+    if (folder / BUILT).exists():
+        return json.loads((folder / BUILT).read_text())
+    return {"archs": archs_of(folder), "commit": commit()}
 
 
-def carry_sanitizer(binary, folder):
-    """Without network it is not carried, and the report says that it was left out."""
-    wheels = binary / "wheels"
-    python = SOURCE / ".venv/bin/python"
-    done = Done([python if python.exists() else sys.executable, "-m", "pip", "download", "-q", "--disable-pip-version-check", "--no-deps", "--only-binary",
-                 ":all:", "--dest", wheels, SANITIZER], timeout=120)
-    found = sorted(wheels.glob("*sanitizer*.whl"))
-    if done.status != 0 or not found:
-        print(f"note: compute-sanitizer is not carried: pip could not download {SANITIZER}: {done.all.strip()}", file=sys.stderr)
-        return
-    unpack_sanitizer(found[-1], folder / "compute-sanitizer")
+def journal_of(folder):
+    """Where the journal of runs on this machine is kept for the next one."""
+    return pathlib.Path(tempfile.gettempdir()) / f"tessera-gpu-{hashlib.sha256(str(folder).encode()).hexdigest()[:16]}-{os.getuid()}.jsonl"
 
 
-def finish(binary, folder, sanitizer):
-    gather(binary, folder)
-    if sanitizer:
-        carry_sanitizer(binary, folder)
-    size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
-    print(f"{folder}: {size / 1e6:.0f} MB; carry it, and run  python3 {folder.name}/gpu_acceptance run {folder.name}")
+def commit():
+    done = Done(["git", "-C", SOURCE, "describe", "--always", "--dirty"])
+    return done.out.strip() if done.status == 0 else "unknown"
+
+
+def tree_bytes():
+    """Of the files that travel with the tree: tracked, and new ones that git does not ignore; 0 where there is no git."""
+    done = Done(["git", "-C", SOURCE, "ls-files", "-z", "--cached", "--others", "--exclude-standard"])
+    paths = [SOURCE / name for name in done.out.split("\0") if name] if done.status == 0 else []
+    return sum(path.lstat().st_size for path in paths if path.is_symlink() or path.is_file())
+
+
+def compress(folder, file, preset):
+    """A tar of what is in the folder, the same for the same contents."""
+    filters = [{"id": lzma.FILTER_X86}, {"id": lzma.FILTER_LZMA2, "preset": preset}]
+
+    def plain(member):
+        member.mtime, member.uid, member.gid, member.uname, member.gname = 0, 0, 0, "", ""
+        return member
+
+    file.parent.mkdir(parents=True, exist_ok=True)
+    unfinished = file.with_name(file.name + ".unfinished")
+    with lzma.open(unfinished, "wb", filters=filters) as output, tarfile.open(fileobj=output, mode="w|", format=tarfile.GNU_FORMAT) as archive:
+        for path in sorted(folder.rglob("*")):
+            archive.add(path, path.relative_to(folder), recursive=False, filter=plain)
+    os.replace(unfinished, file)
+
+
+def check_size(file, size, tree, most):
+    """Ends the program if the file cannot be carried."""
+    if size > most:
+        die(f"{file}: {size / MIB:.1f} MiB; expected at most {most / MIB:g} MiB. Build for fewer architectures (--archs)")
+    if tree + size > MOST_CARRIED:
+        die(f"{file}: {size / MIB:.1f} MiB, with the tree of {tree / MIB:.1f} MiB more than {MOST_CARRIED / MIB:g} MiB: make the tree smaller")
+
+
+def pack(binary, file, most=MOST / MIB, preset=6):
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="gpu-pack-") as work:
+        gather(binary, pathlib.Path(work) / "gpu")
+        compress(pathlib.Path(work) / "gpu", file, preset)
+    size, tree = file.stat().st_size, tree_bytes()
+    check_size(file, size, tree, most * MIB)
+    shown = file.relative_to(SOURCE) if file.is_relative_to(SOURCE) else file
+    run = f"python3 tools/gpu_acceptance run {shown} --minutes 4 --output gpu.md"
+    print(f"{shown}: {size / MIB:.1f} MiB for {' '.join(archs_of(binary))}, packed in {time.monotonic() - begin:.0f} s; with the tree, which is carried too, "
+          f"{(size + tree) / MIB:.1f} of {MOST_CARRIED / MIB:g} MiB.\nOn the machine with a card, in the tree:\n\n    {run}\n\nand for what that has no time for, "
+          f"there again:\n\n    {run} --continue\n")
     return 0
+
+
+def unpack(file):
+    """The folder with what is in the file, beside those of other files; what is unpacked already stays, with the journal of runs."""
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+    folder = pathlib.Path(tempfile.gettempdir()) / f"tessera-gpu-{digest}-{os.getuid()}"
+    if folder.exists():
+        if folder.lstat().st_uid != os.getuid():
+            die(f"{folder} belongs to another user: remove it, or set TMPDIR")
+        return folder
+    unfinished = pathlib.Path(tempfile.mkdtemp(prefix="tessera-gpu-"))
+    try:
+        with tarfile.open(file, "r:xz") as archive:
+            archive.extractall(unfinished, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))
+        os.rename(unfinished, folder)
+    except (OSError, tarfile.TarError, lzma.LZMAError) as error:
+        shutil.rmtree(unfinished, ignore_errors=True)
+        die(f"{file}: {error}")
+    return folder
 
 
 def build(options):
@@ -114,4 +167,4 @@ def build(options):
         print(" ".join(map(str, words)), flush=True)
         if subprocess.run([str(w) for w in words], cwd=SOURCE).returncode != 0:
             die("the build failed")
-    return finish(binary, options.folder, not options.emulated)
+    return pack(binary, PACKED)

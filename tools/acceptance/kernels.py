@@ -1,7 +1,6 @@
 """Kernels: wrappers bit by bit, then every kernel and the devices against the reference, then the sanitizer."""
 
 import collections
-import concurrent.futures
 import os
 import re
 import shutil
@@ -11,6 +10,7 @@ from . import random_model
 from .process import timed_out
 from .report import last_lines, table
 from .scale import TINY
+from .steps import FAILED, LEFT_OUT, NO_TIME, Outcome, Part, Step, failure
 
 # Element types that occur in names of cases.
 TYPE = re.compile(r"\b(f32|f16|bf16|mxfp4|i?q\d\w*)\b")
@@ -19,14 +19,19 @@ FUSED = re.compile(r"matmul_group|_ffn")
 FUSED_REFERENCE = "tessera_cpu_avx2.toml"
 
 
-def wrappers(machine, report):
-    """Whether all wrappers do what they should on the cards of each plugin: nothing can be trusted after one that does not."""
-    passed = []
-    for name in machine.owners():
-        test = machine.program(f"cuda_wrappers_{name.removeprefix('cuda_')}_test")
-        limit = 90 if not machine.emulated else 900
-        passed.append(report.step(f"Wrappers: {name}", [test], machine.environment, keep=last_lines(3), limit=limit))
-    return all(passed)
+def wrappers(machine, scale):
+    """Whether all wrappers do what they should on the cards of each plugin: nothing that is built on one that does not can be trusted."""
+
+    def step(name):
+        def do(call):
+            outcome, done = call.judged([machine.program(f"cuda_wrappers_{name.removeprefix('cuda_')}_test")], scale.wrapper_seconds)
+            if outcome.verdict != FAILED:
+                outcome.rows = [[name, " ".join(last_lines(done.out, 3).split()), f"{done.seconds:.1f}"]]
+            return outcome
+
+        return Step(name, do)
+
+    return Part("wrappers", "Wrappers of simt.hpp", lambda: [step(name) for name in machine.owners()], most=60, head=("plugin", "", "s"))
 
 
 def case_type(name):
@@ -51,77 +56,93 @@ def summary(file):
     return counts, failures, unclaimed
 
 
-def groups_of(machine, report, name):
-    """Names of the groups of cases that plugin-test has for the plugin's first card: the device's own, and one a kernel."""
-    done, _ = report.command(machine.tessera("plugin-test", f"{machine.plugins[name]}.toml", "--device", machine.cards[name][0]["card"], "--list"),
-                             machine.environment, 120)
-    return re.findall(r"(?m)^group: (.*)$", done.out)
+class Groups:
+    """plugin-test of one plugin on its first card, a process a group of cases: the device's own, and one a kernel."""
 
+    def __init__(self, machine, scale, name):
+        self.machine, self.scale, self.name = machine, scale, name
+        self.plugin, self.card = machine.plugins[name], machine.card(name)["card"]
 
-def plugin_test(machine, report, name, scale):
-    """Every kernel of the plugin on the first card that it owns, each in a process of its own and several at once."""
-    plugin, card = machine.plugins[name], machine.cards[name][0]["card"]
-    report.heading(f"Kernels and devices: {name} on {card}")
-    groups = [group for group in groups_of(machine, report, name)
-              if not scale.kernels or group.startswith("device ") or group.split(" on ")[0] in scale.kernels]
-    if not groups:
-        report.fail(f"kernels of {name}", "plugin-test lists none")
-        return
-    fused_reference = plugin.parent / FUSED_REFERENCE
-    if not fused_reference.exists():
-        report.leave_out(f"fused kernels of {name}", f"there is no {FUSED_REFERENCE} to compare them with")
-        groups = [group for group in groups if not FUSED.search(group)]
+    def steps(self, wanted):
+        """Of the groups for which `wanted` is true."""
+        machine = self.machine
+        done = machine.done(machine.tessera("plugin-test", f"{self.plugin}.toml", "--device", self.card, "--list"), 120)
+        groups = [group for group in re.findall(r"(?m)^group: (.*)$", done.out)
+                  if not self.scale.kernels or group.startswith("device ") or group.split(" on ")[0] in self.scale.kernels]
+        if not groups:
+            raise RuntimeError(f"plugin-test lists no groups of cases:\n{done.all}")
+        return [Step(group, lambda call, group=group: self.test(call, group)) for group in groups if wanted(group)]
 
-    def one(group):
-        file = machine.work / f"{name}-{group.replace(' ', '-')}.xml"
-        words = ["--device", card, "--group", group, "--timeout", scale.case_seconds, "--junit", file]
+    def test(self, call, group):
+        machine, scale = self.machine, self.scale
+        fused_reference = self.plugin.parent / FUSED_REFERENCE
+        if FUSED.search(group) and not fused_reference.exists():
+            return Outcome(LEFT_OUT, f"there is no {FUSED_REFERENCE} to compare it with")
+        file = machine.work / f"{self.name}-{group.replace(' ', '-')}.xml"
+        words = ["--device", self.card, "--group", group, "--timeout", scale.case_seconds, "--junit", file]
         for part in scale.cases.get(group.split(" on ")[0], ()):
             words += ["--case", part]
         if FUSED.search(group):
             words += ["--reference", fused_reference]
-        return group, file, *report.command(machine.tessera("plugin-test", f"{plugin}.toml", *words), machine.environment, scale.kernel_seconds)
+        done, late = call.command(machine.tessera("plugin-test", f"{self.plugin}.toml", *words), scale.kernel_seconds)
+        if late:
+            return Outcome(LEFT_OUT, NO_TIME)
+        if not file.exists():
+            outcome = failure(done)
+            outcome.why = f"it did not finish\n{outcome.why}"
+            return outcome
+        counts, failures, unclaimed = summary(file)
+        data = {"counts": [[op, of, dict(counter)] for (op, of), counter in counts.items()], "seconds": done.seconds}
+        if failures or done.status != 0:
+            return Outcome(FAILED, "\n".join(failures[:12]) or done.all[-1500:], data=data)
+        if not any(counter["passed"] for counter in counts.values()):
+            return Outcome(FAILED, f"not one case passed; the first that it does not claim: {unclaimed or 'none'}", data=data)
+        return Outcome(data=data)
 
-    counts, rows = collections.defaultdict(collections.Counter), []
-    longest = ("", 0.0)
-    with concurrent.futures.ThreadPoolExecutor(machine.at_once()) as pool:
-        for group, file, done, late in pool.map(one, groups):
-            what = f"{group} of {name}"
-            if late:
-                report.leave_out(what)
-                continue
-            if not file.exists():
-                report.fail(what, f"it did not finish: status {done.status}\n{done.all[-1500:]}")
-                continue
-            longest = max(longest, (group, done.seconds), key=lambda pair: pair[1])
-            found, failures, unclaimed = summary(file)
-            for key, counter in found.items():
-                counts[key].update(counter)
-            if failures or done.status != 0:
-                report.fail(what, "\n".join(failures[:12]) or done.all[-1500:])
-            elif not any(counter["passed"] for counter in found.values()):
-                report.fail(what, f"not one case passed; the first that it does not claim: {unclaimed or 'none'}")
+
+def counted(entries):
+    """A table of the cases of all groups, by kernel."""
     by_op = collections.defaultdict(lambda: collections.defaultdict(collections.Counter))
-    for (op, of), counter in counts.items():
-        by_op[op][of].update(counter)
+    longest = ("none", 0.0)
+    for entry in entries:
+        data = entry.get("data", {})
+        longest = max(longest, (entry["step"], data.get("seconds", 0)), key=lambda pair: pair[1])
+        for op, of, counter in data.get("counts", []):
+            by_op[op][of].update(counter)
+    rows = []
     for op in sorted(by_op):
         total = sum(by_op[op].values(), collections.Counter())
         passed = sorted(of for of, counter in by_op[op].items() if counter["passed"] and of != "-")
         never = sorted(of for of, counter in by_op[op].items() if counter["not claimed"] and not counter["passed"] and of != "-")
         rows.append([op, total["passed"], total["failed"], total["not claimed"], " ".join(passed), " ".join(never)])
-    report.text(f"Against the reference plugin, and fused kernels against cpu_avx2; the longest: {longest[0]}, {longest[1]:.0f} s.\n")
-    report.text(table(["kernel", "passed", "failed", "not claimed", "types", "types not offered"], rows))
-    report.text()
+    return [f"Against the reference plugin, and fused kernels against cpu_avx2; the longest: {longest[0]}, {longest[1]:.0f} s.", "",
+            table(["kernel", "passed", "failed", "not claimed", "types", "types not offered"], rows)]
 
 
-def sanitizer_program(machine):
-    carried = machine.folder / "compute-sanitizer" / "compute-sanitizer"
-    if os.access(carried, os.X_OK):
-        return carried
-    found = shutil.which("compute-sanitizer")
+def plugin_test(machine, scale, name, most):
+    """The device first and alone, since it looks at the memory that is free; then the kernels, several at once."""
+    groups = Groups(machine, scale, name)
+    card = machine.card(name)["card"]
+    return [Part(f"device of {name}", f"Device: {name} on {card}", lambda: groups.steps(lambda group: group.startswith("device ")), most=20, render=counted),
+            Part(f"kernels of {name}", f"Kernels: {name} on {card}", lambda: groups.steps(lambda group: not group.startswith("device ")), most=most,
+                 at_once=machine.at_once(), render=counted)]
+
+
+def find_tool(machine, name, *patterns):
+    """A profiler: the machine's own fits its driver, and comes before one that was carried."""
+    found = shutil.which(name)
     if found:
         return found
-    root = machine.toolkits
-    return next((path for path in sorted(root.glob("cuda*/bin/compute-sanitizer")) + sorted(root.glob("cuda*/compute-sanitizer/compute-sanitizer"))), None)
+    for root, pattern in [(machine.toolkits, pattern) for pattern in patterns] + [(machine.folder, f"*/{name}")]:
+        paths = sorted(path for path in root.glob(pattern) if os.access(path, os.X_OK))
+        if paths:
+            return paths[-1]
+    return None
+
+
+def carried_libraries(machine, words):
+    """The words of a program that a profiler starts: the profiler itself runs with the machine's own libraries."""
+    return ["/usr/bin/env", f"LD_LIBRARY_PATH={machine.environment.get('LD_LIBRARY_PATH', '')}", *words]
 
 
 def sanitizer_verdict(done):
@@ -133,42 +154,38 @@ def sanitizer_verdict(done):
     if done.status == 9 or any(summaries):
         return False, done.all
     if not summaries:
-        return None, "it did not run: " + " ".join(last_lines(3)(done.all).split())[:300]
+        return None, "it did not run: " + " ".join(last_lines(done.all, 3).split())[:300]
     return done.status == 0, done.all
 
 
-def sanitizer(machine, report):
-    """compute-sanitizer on each kernel with few rows (measure_card --small) and on a tiny model. Processes at once, since each takes one core."""
-    report.heading("compute-sanitizer")
-    if machine.emulated:
-        report.text("Not for emulated cards: the emulator checks each access itself.\n")
-        return
-    program = sanitizer_program(machine)
-    if not program:
-        report.leave_out("compute-sanitizer", "it is neither carried nor installed")
-        return
-    path = machine.work / "sanitized.gguf"
-    random_model.write(path, TINY, "q8_0")
-    tried = []
-    for name in machine.owners():
-        every_kernel = [machine.program("measure_card"), f"{machine.plugins[name]}.so", "--card", machine.cards[name][0]["card"], "--small"]
-        model = machine.tessera("run", "--config", machine.configuration(name), "-m", path, "--temp", "0", "-n", "2", "-p", "abc")
-        tried += [(f"memcheck, each kernel of {name}", "memcheck", every_kernel), (f"racecheck, each kernel of {name}", "racecheck", every_kernel),
-                  (f"memcheck, a tiny model on {name}", "memcheck", model)]
+def sanitizer(machine):
+    """compute-sanitizer on each kernel with few rows (measure_card --small) and on a tiny model. Not for emulated cards: the emulator checks each
+    access itself. Processes at once, since each takes one core."""
 
-    def one(case):
-        title, tool, words = case
-        done, _ = report.command([program, "--tool", tool, "--error-exitcode", "9", *words], machine.environment, 120)
-        return title, done
+    def steps():
+        if machine.emulated:
+            return []
+        path = machine.work / "sanitized.gguf"
+        random_model.write(path, TINY, "q8_0")
+        tried = []
+        for name in machine.owners():
+            every_kernel = [machine.program("measure_card"), f"{machine.plugins[name]}.so", "--card", machine.card(name)["card"], "--small"]
+            model = machine.tessera("run", "--config", machine.configuration(name), "-m", path, "--temp", "0", "-n", "2", "-p", "abc")
+            tried += [(f"memcheck, each kernel of {name}", "memcheck", every_kernel), (f"racecheck, each kernel of {name}", "racecheck", every_kernel),
+                      (f"memcheck, a tiny model on {name}", "memcheck", model)]
+        return [Step(title, lambda call, tool=tool, words=words: check(call, tool, words)) for title, tool, words in tried]
 
-    rows = []
-    with concurrent.futures.ThreadPoolExecutor(machine.at_once()) as pool:
-        for title, done in pool.map(one, tried):
-            passed, why = sanitizer_verdict(done)
-            rows.append([title, {True: "passed", False: "FAILED", None: "left out"}[passed], f"{done.seconds:.1f}"])
-            if passed is None:
-                report.leave_out(f"compute-sanitizer: {title}", why)
-            elif not passed:
-                report.fail(f"compute-sanitizer: {title}", why)
-    report.text(table(["what", "", "s"], rows))
-    report.text()
+    def check(call, tool, words):
+        program = find_tool(machine, "compute-sanitizer", "cuda*/bin/compute-sanitizer", "cuda*/compute-sanitizer/compute-sanitizer")
+        if not program:
+            return Outcome(LEFT_OUT, "compute-sanitizer is neither installed nor carried")
+        done, late = call.command([program, "--target-processes", "all", "--tool", tool, "--error-exitcode", "9", *carried_libraries(machine, words)], 120,
+                                  machine.own_environment)
+        if late:
+            return Outcome(LEFT_OUT, NO_TIME)
+        passed, why = sanitizer_verdict(done)
+        if passed is None:
+            return Outcome(LEFT_OUT, why)
+        return Outcome() if passed else Outcome(FAILED, why)
+
+    return Part("sanitizer", "compute-sanitizer", steps, most=60, at_once=machine.at_once())

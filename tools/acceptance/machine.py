@@ -4,6 +4,7 @@ import os
 import pathlib
 import re
 
+from .context import why_gone
 from .process import Done, die
 
 SOURCE = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -16,12 +17,13 @@ class Machine:
         self.work = work
         self.emulated = "TESSERA_EMULATED_GPUS" in os.environ
         self.toolkits = pathlib.Path("/usr/local")  # where toolkits are installed
-        self.environment = dict(os.environ, XDG_CONFIG_HOME=str(work / "no-configuration"), XDG_CACHE_HOME=str(work / "cache"))
+        self.own_environment = dict(os.environ, XDG_CONFIG_HOME=str(work / "no-configuration"), XDG_CACHE_HOME=str(work / "cache"))
+        self.environment = dict(self.own_environment)  # of what was built
         if (folder / "lib" / "carried").is_dir():
             self.environment["LD_LIBRARY_PATH"] = f"{os.environ.get('LD_LIBRARY_PATH', '')}:{folder / 'lib' / 'carried'}".lstrip(":")
-        models = sorted((folder / "share").glob("demo-*.gguf")) + sorted((SOURCE / "models").glob("demo-*.gguf"))
+        models = sorted((SOURCE / "models").glob("demo-*.gguf"))
         if not models:
-            die(f"there is no demo-*.gguf in {folder / 'share'}")
+            die(f"there is no demo-*.gguf in {SOURCE / 'models'}: run the tree's tools/gpu_acceptance, not a copy of it")
         self.model = models[0]
         here = folder / "lib/tessera/plugins"
         self.plugins = {name: here / f"tessera_{name}" for name in NAMES if (here / f"tessera_{name}.so").exists()}
@@ -30,12 +32,19 @@ class Machine:
         self.cards = {}    # of each plugin: what measure_card says of the cards that it owns
         self.lost = {}     # plugins that own no card here, and why
         for name, plugin in self.plugins.items():
-            done = Done([self.program("measure_card"), f"{plugin}.so", "--list"], self.environment, 120)
+            done = self.done([self.program("measure_card"), f"{plugin}.so", "--list"], 120)
             found = [line for line in done.lines() if line["topic"] == "card"]
             if done.status == 0 and found:
                 self.cards[name] = found
             else:
                 self.lost[name] = done.err.strip()
+
+    def why_gone(self):
+        """Empty if the cards can be opened."""
+        return why_gone(self.environment)
+
+    def done(self, words, limit):
+        return Done(words, self.environment, limit)
 
     def program(self, name):
         return self.folder / "bin" / name
@@ -45,6 +54,10 @@ class Machine:
 
     def owners(self):
         return list(self.cards)
+
+    def card(self, name):
+        """The first card of a plugin."""
+        return self.cards[name][0]
 
     def card_name(self):
         for cards in self.cards.values():

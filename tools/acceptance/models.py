@@ -1,18 +1,17 @@
 """Whole models against the CPU: all lowerings of latent attention and types of cache, and a mixed rig."""
 
-import concurrent.futures
 import json
 import os
 import pathlib
 import random
 import re
+import threading
 import typing
 
 from . import random_model
 from .machine import cards_used
-from .process import Done
-from .report import table
 from .scale import CACHES
+from .steps import FAILED, LEFT_OUT, NO_TIME, REFUSED, Outcome, Part, Step, failure
 
 BUNDLED_LAYERS = 3
 # Kullback-Leibler divergence from the CPU's prediction, mean and median over tokens. With quantised weights both round activations, by which
@@ -54,9 +53,14 @@ class Comparison:
         if not machine.emulated:
             self.flags += ["-t", max(1, (os.cpu_count() or 1) // machine.at_once())]
         self.text = text_for(machine)
+        self.name = f"{model.name}, -mla {lowering}, cache {cache}, {self.as_what()}"
 
-    def expect(self, machine):
-        return Done(machine.tessera("perplexity", "--config", machine.configuration(), "-f", self.text, *self.flags), machine.environment, 300)
+    def as_what(self):
+        return "token by token" if self.rows == 1 else "prompt"
+
+    def expect(self, call):
+        """What the CPU says, in `base`."""
+        return call.command(call.machine.tessera("perplexity", "--config", call.machine.configuration(), "-f", self.text, *self.flags), 300)
 
     def words(self, machine, configuration, placement):
         return machine.tessera("perplexity", "--config", configuration, "--kl-divergence", *self.flags, *placement)
@@ -69,8 +73,8 @@ def value(done, name):
 
 def attention_of(machine, configuration, model, lowering, cache, placement=()):
     """Which kernels compute attention, and where: "flash_attention.cuda on CUDA0"."""
-    done = Done(machine.tessera("plan", "--json", "--config", configuration, "-m", model, "-c", "4096", "-mla", lowering, "-ctk", cache, "-ctv", cache,
-                                *placement), machine.environment, 120)
+    done = machine.done(machine.tessera("plan", "--json", "--config", configuration, "-m", model, "-c", "4096", "-mla", lowering, "-ctk", cache, "-ctv",
+                                        cache, *placement), 120)
     try:
         nodes = json.loads(done.out)["nodes"]
     except (ValueError, KeyError):
@@ -89,59 +93,55 @@ def is_refusal(done):
     return done.status in (1, 2, 3) and "lost" not in done.err and "failed" not in done.err
 
 
-def compare_all(machine, report, title, comparisons, configuration, placement, devices):
-    """Runs the comparisons, several at once; a row each in a table."""
-    report.heading(title)
-    rows = []
-    kernels = {}
+HEAD = ("model", "-mla", "cache", "as", "mean KLD", "median", "same token", "attention", "")
 
-    def one(c):
-        if report.left() < 5:
-            return c, None, None
-        key = (c.model.path, c.lowering, c.cache)
-        if key not in kernels:
-            kernels[key] = attention_of(machine, configuration, *key, placement)
-        if not c.base.exists():
-            expected = c.expect(machine)
-            if expected.status != 0:
-                return c, expected, None
-        done, late = report.command(c.words(machine, configuration, placement), machine.environment, 180 if not machine.emulated else 1800)
-        return c, None, None if late else done
 
-    with concurrent.futures.ThreadPoolExecutor(machine.at_once()) as pool:
-        done_all = list(pool.map(one, comparisons))
-    late = []
-    for c, expected, done in done_all:
-        name = f"{c.model.name}, -mla {c.lowering}, cache {c.cache}, {'token by token' if c.rows == 1 else 'prompt'}"
-        if done is None and expected is None:
-            late.append(name)
-            continue
-        if expected is not None:
-            report.fail(f"on the CPU: {name}", expected.all)
-            continue
-        mean, median, top = (value(done, what) for what in ("Mean KLD", "Median KLD", "Same top p"))
-        limits = LIMITS[c.cache]
-        used = cards_used(done)
-        verdict = "passed"
-        if done.status != 0 and is_refusal(done):
-            verdict = "refused: " + (done.err.strip().splitlines() or ["?"])[-1][:200]
-            report.refused.append(name)
-        elif done.status != 0 or mean is None or median is None:
-            verdict = "FAILED"
-            report.fail(name, done.all)
-        elif mean > limits[0] or median > limits[1]:
-            verdict = "FAILED"
-            report.fail(name, f"divergence: mean {mean}, median {median}; expected at most {limits[0]} and {limits[1]}")
-        elif not set(devices) <= used:
-            verdict = "FAILED"
-            report.fail(name, f"expected work on {', '.join(devices)}; found it on {', '.join(sorted(used)) or 'none'}\n{done.err}")
-        rows.append([c.model.name, c.lowering, c.cache, "token by token" if c.rows == 1 else "prompt",
-                     "" if mean is None else f"{mean:.6f}", "" if median is None else f"{median:.6f}", "" if top is None else f"{top:.0f} %",
-                     kernels[c.model.path, c.lowering, c.cache], verdict])
-    report.text(table(["model", "-mla", "cache", "as", "mean KLD", "median", "same token", "attention", ""], rows))
-    report.text()
+class Bases:
+    """What the CPU says, computed once for all devices that are compared with it."""
+
+    def __init__(self):
+        self.lock, self.of = threading.Lock(), {}
+
+    def begin(self, path):
+        with self.lock:
+            return self.of.setdefault(path, threading.Lock())
+
+
+def compare(call, comparison, bases, configuration, placement, devices):
+    machine = call.machine
+    with bases.begin(comparison.base):
+        if not comparison.base.exists():
+            done, late = comparison.expect(call)
+            if late:
+                return Outcome(LEFT_OUT, NO_TIME)
+            if done.status != 0:
+                outcome = failure(done)
+                outcome.why = f"on the CPU: {outcome.why}"
+                return outcome
+    attention = attention_of(machine, configuration, comparison.model.path, comparison.lowering, comparison.cache, placement)
+    done, late = call.command(comparison.words(machine, configuration, placement), 180 if not machine.emulated else 1800)
     if late:
-        report.leave_out(f"{title}: {len(late)} of {len(comparisons)}", "no time was left, among others for " + late[0])
+        return Outcome(LEFT_OUT, NO_TIME)
+    mean, median, top = (value(done, what) for what in ("Mean KLD", "Median KLD", "Same top p"))
+    limits, used = LIMITS[comparison.cache], cards_used(done)
+    outcome = Outcome()
+    if done.status != 0 and is_refusal(done):
+        outcome = Outcome(REFUSED, (done.err.strip().splitlines() or ["?"])[-1][:200])
+    elif done.status != 0 or mean is None or median is None:
+        outcome = failure(done)
+    elif mean > limits[0] or median > limits[1]:
+        outcome = Outcome(FAILED, f"divergence: mean {mean}, median {median}; expected at most {limits[0]} and {limits[1]}")
+    elif not set(devices) <= used:
+        outcome = Outcome(FAILED, f"expected work on {', '.join(devices)}; found it on {', '.join(sorted(used)) or 'none'}\n{done.err}")
+    outcome.rows = [[comparison.model.name, comparison.lowering, comparison.cache, comparison.as_what(), "" if mean is None else f"{mean:.6f}",
+                     "" if median is None else f"{median:.6f}", "" if top is None else f"{top:.0f} %", attention, outcome.verdict]]
+    return outcome
+
+
+def comparing(tried, bases, configuration, placement, devices):
+    """A step each."""
+    return [Step(comparison.name, lambda call, comparison=comparison: compare(call, comparison, bases, configuration, placement, devices))
+            for comparison in tried]
 
 
 def comparisons(machine, scale, all_models):
@@ -159,38 +159,57 @@ def comparisons(machine, scale, all_models):
     return found
 
 
-def answers(machine, report, scale):
+def answers(machine, scale, name, most=30):
     """The bundled model's answers to questions, to the letter."""
-    report.heading("Answers of the bundled model")
-    rows = []
-    for prompt in scale.prompts:
+
+    def answer(call, prompt):
         words = ["-m", machine.model, "--temp", "0", "-n", scale.answer_tokens, "-p", prompt]
-        expected = report.run(f"the CPU's answer to {prompt}", machine.tessera("run", "--config", machine.configuration(), *words), machine.environment, 60)
+        outcome, expected = call.judged(machine.tessera("run", "--config", machine.configuration(), *words), 60)
         if expected.status != 0:
-            continue
-        rows.append(["CPU", prompt, expected.out.strip().replace("\n", " ")])
-        for name in machine.owners():
-            done = report.run(f"{name}'s answer to {prompt}", machine.tessera("run", "--config", machine.configuration(name), *words),
-                              machine.environment, 60 if not machine.emulated else 1800,
-                              lambda d: d.status == 0 and d.out.strip() == expected.out.strip() and cards_used(d) - {"CPU"})
-            rows.append([name, prompt, done.out.strip().replace("\n", " ")])
-    report.text(table(["on", "question", "answer"], rows))
-    report.text()
+            return outcome
+        outcome, done = call.judged(machine.tessera("run", "--config", machine.configuration(name), *words), 60 if not machine.emulated else 1800,
+                                    lambda d: d.status == 0 and d.out.strip() == expected.out.strip() and cards_used(d) - {"CPU"})
+        outcome.rows = [[where, prompt, found.out.strip()] for where, found in (("CPU", expected), (name, done))]
+        return outcome
+
+    return Part(f"answers of {name}", f"Answers of the bundled model: {name}",
+                lambda: [Step(prompt, lambda call, prompt=prompt: answer(call, prompt)) for prompt in scale.prompts], most, head=("on", "question", "answer"))
 
 
-def rig(machine, report, scale, all_models):
-    """Both plugins and the CPU at once, on one card where both own it."""
-    made = machine.rig()
-    if not made:
-        report.heading("Mixed rig")
-        report.leave_out("the mixed rig", "it takes cards of both plugins; owners of cards here: " + (", ".join(machine.owners()) or "none"))
-        return
-    configuration, devices = made
-    where = f"{devices[0]} (cuda_ampere), {devices[1]} (cuda_legacy) and the CPU"
-    for model in report.in_turn(all_models[:2]):
-        tried = []
-        for i, (lowering, cache) in enumerate(scale.rig_cases):
-            for rows in (512, 1) if scale.both else ((512, 1)[i % 2],):
-                tried.append(Comparison(machine, model, lowering, cache, rows, scale.single_tokens if rows == 1 else scale.prompt_tokens))
-        # All but the first layer on the two devices, in equal parts; the first and what is left on the CPU.
-        compare_all(machine, report, f"Mixed rig, {model.name}: {where}", tried, configuration, ["-ts", "1,1", "-ngl", model.layers], [*devices, "CPU"])
+class Models:
+    """The models that are compared, written when they are needed first."""
+
+    def __init__(self, machine, scale):
+        self.machine, self.scale, self.bases, self.written = machine, scale, Bases(), None
+
+    def all(self):
+        if self.written is None:
+            self.written = models(self.machine, self.scale)
+        return self.written
+
+    def part(self, name, most):
+        machine = self.machine
+        return Part(f"models on {name}", f"Models in all lowerings and caches: {name}",
+                    lambda: comparing(comparisons(machine, self.scale, self.all()), self.bases, machine.configuration(name), [], [machine.card(name)["card"]]),
+                    most, HEAD, machine.at_once())
+
+    def rig(self, most):
+        """Both plugins and the CPU at once, on one card where both own it."""
+        machine, scale = self.machine, self.scale
+
+        def steps():
+            made = machine.rig()
+            if not made:
+                why = "it takes cards of both plugins; owners of cards here: " + (", ".join(machine.owners()) or "none")
+                return [Step("mixed rig", lambda call: Outcome(LEFT_OUT, why))]
+            configuration, devices = made
+            tried = []
+            for model in self.all()[:2]:
+                for i, (lowering, cache) in enumerate(scale.rig_cases):
+                    for rows in (512, 1) if scale.both else ((512, 1)[i % 2],):
+                        tried.append(Comparison(machine, model, lowering, cache, rows, scale.single_tokens if rows == 1 else scale.prompt_tokens))
+            # All but the first layer on the two devices, in equal parts; the first and what is left on the CPU.
+            return [step for comparison in tried
+                    for step in comparing([comparison], self.bases, configuration, ["-ts", "1,1", "-ngl", comparison.model.layers], [*devices, "CPU"])]
+
+        return Part("models on a mixed rig", "Mixed rig: a device of each plugin, and the CPU", steps, most, HEAD, machine.at_once())

@@ -1,16 +1,52 @@
-"""What measure_card says of kernels, as tables: beside the card's own rates, the plan's estimate and the goals."""
+"""What measure_card says of cards and kernels, as tables: beside the card's own rates, the plan's estimate and the constants that it rests on."""
 
-from .process import Done
 from .report import table
+from .steps import FAILED, LEFT_OUT, MEASURED, NO_TIME, Outcome, Part, Step, failure
 
-# Share of the measured rate: at least, aim. The experts' is the goal of the static model, since no other is set for a card.
-GOALS = {"576/512, one token": (0.6, 0.9), "576/512, 128 heads": (0.45, 0.6), "one-row product": (0.75, 0.9), "experts, 128 rows each": (0.4, 0.7)}
-ESTIMATE = 1.3  # measured over estimated, either way
-TITLES = {"attention": "Attention", "product": "Products", "experts": "Experts", "rows": "Rows"}
+NEAR = 1.3  # measured over estimated, either way: a prediction that is worth having
+TOPICS = {"products": "product", "attention": "attention", "experts": "experts", "rows": "rows"}  # of the command, and of its lines
+RATES = {"copy": "copies within the card (read and written)", "f32": "multiply-adds of f32", "dp4a": "dp4a", "f16": "mma.sync m16n8k16, f16",
+         "s8": "mma.sync m16n8k32, int8"}
 
 
 def rate_text(unit, rate):
     return f"{rate / 1e9:.0f} GB/s" if unit == "copy" else f"{rate / 1e12:.1f} T/s"
+
+
+def measure_card(machine, name, *words):
+    return [machine.program("measure_card"), f"{machine.plugins[name]}.so", "--card", machine.card(name)["card"], *words]
+
+
+def rates(machine, scale):
+    """Of the first card of each plugin that owns one by itself: what it copies and multiplies, and what each launch costs."""
+
+    def measure(call, name):
+        small = ["--small"] if scale.small_speed else []
+        done, late = call.command(measure_card(machine, name, "--topics", "rates", *small), scale.rates_seconds)
+        lines = done.lines()
+        found = [line for line in lines if line["topic"] in ("rate", "latency")]
+        if late and not found:
+            return Outcome(LEFT_OUT, NO_TIME)
+        if done.status != 0 or not found:
+            return failure(done)
+        by_unit = {line["unit"]: line["rate"] for line in found if line["topic"] == "rate"}
+        card = machine.card(name)
+        described = {"copy": card["described_bandwidth"]}
+        rows = [[name, RATES.get(unit, unit), rate_text(unit, rate), rate_text(unit, described[unit]) if unit in described else "",
+                 f"{rate / described[unit]:.2f}" if unit in described else ""] for unit, rate in by_unit.items()]
+        for line in found:
+            if line["topic"] != "latency":
+                continue
+            assumed = line.get("assumed", 0)
+            rows.append([name, line["what"], f"{line['seconds'] * 1e6:.2f} us", f"{assumed * 1e6:.2f} us, {line['source']}" if assumed else "",
+                         f"{line['seconds'] / assumed:.2f}" if assumed else ""])
+        return Outcome(MEASURED, rows=rows, data={"rates": by_unit, "latencies": {line["what"]: line["seconds"] for line in found if "what" in line}})
+
+    def steps():
+        names = [name for name in machine.owners() if name == machine.owners()[0] or not machine.is_trial(name)]
+        return [Step(name, lambda call, name=name: measure(call, name)) for name in names]
+
+    return Part("rates", "Rates and latencies", steps, most=30, head=("plugin", "what", "measured", "the plan takes", "measured / taken"))
 
 
 def achieved(line):
@@ -29,103 +65,58 @@ def refusals(lines):
     return [f"- {what}, {' '.join(types)}, rows {' '.join(rows)}: {why}" for (what, why), (types, rows) in by_reason.items()]
 
 
-# Operations of a multiprocessor in a clock, for figures that are made up.
-OPERATIONS = {"f32": 256, "dp4a": 1024, "f16": 2048, "s8": 4096}
-
-
-def made_up(lines, card):
-    """Rates and times for the plan's lines: the rates that the card is described with, and the estimates as times."""
-    rates = {"copy": card["described_bandwidth"]} | {unit: card["processors"] * card["clock"] * count for unit, count in OPERATIONS.items()}
-    return rates, [dict(line, seconds=line["estimated"]) if "kernel" in line else line for line in lines if line.get("estimated", 1)]
-
-
-def judge(report, name, lines, rates, goals=True):
-    """Tables of the lines that measure_card printed, with the goals."""
-    names = {"copy": "copies within the card (read and written)", "f32": "multiply-adds of f32", "dp4a": "dp4a", "f16": "mma.sync m16n8k16, f16",
-             "s8": "mma.sync m16n8k32, int8"}
-    if rates:
-        report.text(table(["rate", "measured"], [[names.get(unit, unit), rate_text(unit, rate)] for unit, rate in rates.items()]))
-        report.text()
-    worst, off, estimated = {}, [], 0
-    for topic, title in TITLES.items():
-        rows, refused, late = [], [], []
-        for line in lines:
-            if line["topic"] != topic:
-                continue
-            what = f"{line['what']}, {line['type']}, {line['rows']} row{'s' if line['rows'] > 1 else ''}"
-            if "refused" in line:
-                refused.append(line)
-                continue
-            if "left_out" in line:
-                late.append(what)
-                continue
-            if "failed" in line:
-                report.fail(f"{what} of {name}", line["failed"])
-                continue
-            rate = rates.get(line["unit"])
-            share = achieved(line) / rate if rate else None
+def judge(lines, rates_of_card):
+    """An outcome of the lines that measure_card printed of one topic."""
+    rows, refused, failed, late, ratios = [], [], [], [], []
+    for line in lines:
+        what = f"{line['what']}, {line['type']}, {line['rows']} row{'s' if line['rows'] > 1 else ''}"
+        if "refused" in line:
+            refused.append(line)
+        elif "left_out" in line:
+            late.append(what)
+        elif "failed" in line:
+            failed.append(f"{what}: {line['failed']}")
+        else:
+            rate = rates_of_card.get(line["unit"])
             ratio = line["seconds"] / line["estimated"] if line["estimated"] else None
             if ratio is not None:
-                estimated += 1
-                if not 1 / ESTIMATE <= ratio <= ESTIMATE:
-                    off.append((what, ratio))
-            goal = GOALS.get(line["goal"])
-            mark = ""
-            if goals and goal and share is not None:
-                mark = "met" if share >= goal[0] else "missed"
-                if line["goal"] not in worst or share < worst[line["goal"]][0]:
-                    worst[line["goal"]] = (share, what)
+                ratios.append((what, ratio))
             rows.append([what, line["kernel"].removesuffix(".cuda"), f"{line['seconds'] * 1e6:.1f}", f"{line['bytes'] / line['seconds'] / 1e9:.1f}",
-                         f"{line['operations'] / line['seconds'] / 1e12:.2f}", line["unit"], "" if share is None else f"{share:.2f}",
-                         f"{line['estimated'] * 1e6:.1f}", "" if ratio is None else f"{ratio:.2f}", mark])
-        if rows or refused:
-            report.text(f"### {title}, {name}\n")
-        if rows:
-            report.text(table(["what", "kernel", "us", "GB/s", "T/s", "bound by", "share of that rate", "estimated us", "measured / estimated", "goal"], rows))
-            report.text()
-        if refused:
-            report.text("Not offered:\n")
-            report.text("\n".join(refusals(refused)))
-            report.text()
-        if late:
-            report.leave_out(f"speed of {name}, {title.lower()}: {len(late)} of {len(late) + len(rows)}", "no time was left, from " + late[0] + " on")
-    if estimated:
-        report.text(f"Of {estimated} estimates {estimated - len(off)} are within a factor of {ESTIMATE} of the measured time"
-                    + (": all but " + "; ".join(f"{what} ({ratio:.2f})" for what, ratio in off) if off else "") + ".\n")
-    if not goals:
-        return
-    for goal, limits in GOALS.items():
-        if goal in worst:
-            share, what = worst[goal]
-            report.goal(f"{goal} ({name})", share, *limits, f"lowest: {what}")
-        else:
-            report.leave_out(f"goal of {name}: {goal}", "nothing was measured that it is set for")
-    if estimated:
-        report.goal(f"estimates within {ESTIMATE} ({name})", (estimated - len(off)) / estimated, 1, None, "share of those measured")
-    else:
-        report.leave_out(f"goal of {name}: estimates within {ESTIMATE}", "there is no estimate with a time")
+                         f"{line['operations'] / line['seconds'] / 1e12:.2f}", line["unit"], "" if not rate else f"{achieved(line) / rate:.2f}",
+                         f"{line['estimated'] * 1e6:.1f}", "" if ratio is None else f"{ratio:.2f}"])
+    text = []
+    if ratios:
+        off = [f"{what} ({ratio:.2f})" for what, ratio in ratios if not 1 / NEAR <= ratio <= NEAR]
+        text += [f"Of {len(ratios)} estimates {len(ratios) - len(off)} are within a factor of {NEAR} of the measured time"
+                 + (": all but " + "; ".join(off) if off else "") + "."]
+    if refused:
+        text += ["Not offered:", "", *refusals(refused)]
+    if late:
+        text += [f"No time was left for {len(late)} of {len(late) + len(rows)}, from {late[0]} on."]
+    if failed:
+        return Outcome(FAILED, "\n".join(failed), rows, text)
+    if not rows and not refused:
+        return Outcome(LEFT_OUT, NO_TIME)
+    return Outcome(MEASURED, "", rows, text)
 
 
-def measure(machine, report, name, scale):
-    """Rates of the card and of the plugin's kernels; the rates by unit."""
-    report.heading(f"Speed: {name}")
-    card = machine.cards[name][0]
-    words = [machine.program("measure_card"), f"{machine.plugins[name]}.so", "--card", card["card"]]
-    seconds = max(report.left() - 10, 1)
-    # It ends by itself when its time is up; what comes after the seconds is what it has begun.
-    done = Done(words + ["--seconds", f"{seconds:.0f}"] + (["--small"] if scale.small_speed else []), machine.environment, seconds + 60)
-    lines = done.lines()
-    if done.status != 0 or not lines:
-        report.fail(f"speed of {name}", f"status {done.status}\n{done.err}")
-    rates = {line["unit"]: line["rate"] for line in lines if line["topic"] == "rate"}
-    if machine.is_trial(name):
-        report.text("It does not serve this card: its code was made from an older virtual architecture, to try it. No goals.\n")
-    judge(report, name, lines, rates, goals=not scale.small_speed and not machine.is_trial(name))
-    if scale.made_goals and not machine.is_trial(name):
-        report.heading(f"Speed, made up: {name}")
-        report.text("What would be measured on a card, with the plan's estimates in place of times and the card's description in place of rates: it shows\n"
-                    "that goals are computed, and says nothing about a card.\n")
-        planned = report.run(f"plans of {name}", words + ["--plan"], machine.environment, 300)
-        made_rates, made_lines = made_up(planned.lines(), card)
-        judge(report, f"{name}, made up", made_lines, made_rates)
-    return rates
+def speed(machine, scale, run_data, name, most):
+    """Products, attention, experts and rows of a plugin, a process each. `run_data`: of steps that have ended (Run.data)."""
+
+    def measure(call, topic):
+        of_card = run_data("rates", name).get("rates") or run_data("rates", machine.owners()[0]).get("rates", {})
+        # It ends by itself when its time is up; what comes after the seconds is what it has begun.
+        seconds = max(min(call.left() - 5, most / 2), 1)
+        words = ["--topics", topic, "--seconds", f"{seconds:.0f}"] + (["--small"] if scale.small_speed else [])
+        done, _ = call.command(measure_card(machine, name, *words), seconds + 60)
+        lines = [line for line in done.lines() if line["topic"] == TOPICS[topic]]
+        if not lines:
+            return failure(done)
+        outcome = judge(lines, of_card)
+        if done.status != 0 and outcome.verdict != FAILED:
+            return Outcome(FAILED, failure(done).why, outcome.rows, outcome.text)
+        return outcome
+
+    title = f"Speed: {name}" + (", which does not serve this card: its code is tried on it" if machine.is_trial(name) else "")
+    return Part(f"speed of {name}", title, lambda: [Step(topic, lambda call, topic=topic: measure(call, topic)) for topic in TOPICS], most,
+                head=("what", "kernel", "us", "GB/s", "T/s", "bound by", "share of that rate", "estimated us", "measured / estimated"))

@@ -70,11 +70,7 @@ void attention(Bench& bench, const Shape& shape, const Format& cache, int64_t ro
         row.bytes = static_cast<double>(token_bytes * tokens) +
                     4.0 * static_cast<double>(rows * shape.heads * (shape.dk + shape.dv));
         row.operations = 2 * macs;
-        const bool latent = !plain && !shape.latent;
         row.unit = rows == 1 && shape.heads <= 32 ? "copy" : bench.scale().tensor_cores ? "f16" : "f32";
-        // Short contexts are bound by the time of a launch.
-        const bool deep = latent && depth >= kMiddle;
-        row.goal = deep && shape.heads == 128 ? "576/512, 128 heads" : deep && rows == 1 ? "576/512, one token" : "";
         bench.report(row, node, tokens, depth > 0 ? Depth::kFull : Depth::kEmpty);
         return;
     }

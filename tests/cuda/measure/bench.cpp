@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstring>
 #include <random>
+#include <regex>
 #include <stdexcept>
 
 namespace tessera::test {
@@ -248,9 +249,13 @@ std::optional<Measured> Bench::measure(Described& described, int64_t rows, int64
 
 void Bench::report(const Row& row, Described& described, int64_t tokens, Depth depth) {
     if (scale_.only_offered && !offers(described.node().op)) return;
+    if (!scale_.what.empty() && !std::regex_search(row.what + ", " + row.type + ", " + std::to_string(row.rows) +
+                                                       (row.rows > 1 ? " rows" : " row"),
+                                                   std::regex(scale_.what)))
+        return;
     boost::json::object line = {{"topic", row.topic}, {"what", row.what},   {"type", row.type},
                                 {"rows", row.rows},   {"bytes", row.bytes}, {"operations", row.operations},
-                                {"unit", row.unit},   {"goal", row.goal}};
+                                {"unit", row.unit}};
     if (out_of_time()) {
         line["left_out"] = "no time left";
         return print(line);
@@ -279,6 +284,15 @@ void Bench::report(const Row& row, Described& described, int64_t tokens, Depth d
 
 void Bench::report_rate(std::string_view unit, double a_second) {
     print({{"topic", "rate"}, {"unit", unit}, {"rate", a_second}});
+}
+
+void Bench::report_latency(std::string_view what, double seconds, const cuda_ops::CardConstant* assumed) {
+    boost::json::object line = {{"topic", "latency"}, {"what", what}, {"seconds", seconds}};
+    if (assumed) {
+        line["assumed"] = assumed->value;
+        line["source"] = assumed->measured ? "measured (" + std::string(assumed->measured) + ")" : "assumed";
+    }
+    print(line);
 }
 
 }  // namespace tessera::test

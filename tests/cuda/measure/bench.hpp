@@ -3,6 +3,7 @@
 
 #include "../card.hpp"
 #include "described.hpp"
+#include "plugins/cuda/card_constants.hpp"
 
 #include <tessera/plugin.h>
 
@@ -24,6 +25,7 @@ struct Scale {
     int64_t matrix_bytes;       // of a weight that products of few rows read: four times the second-level cache
     int64_t content_bytes;      // of memory full of numbers, from which operands are taken in turn
     double seconds = 1e9;       // after which nothing more is measured
+    std::string what;           // regular expression that descriptions of what is measured contain
 };
 
 // Which estimate of a plan the measured time is compared with.
@@ -72,11 +74,12 @@ class Bench {
         double bytes = 0;       // that have to be read and written at least
         double operations = 0;  // multiplications and additions
         std::string unit;       // whose rate bounds it: "copy", "f16", "s8", "dp4a", "f32"
-        std::string goal;       // which goal of tools/gpu_acceptance it has, if any
     };
     // Measures and prints it, or why it was not measured. Throws sdk::Failure if the card is lost.
     void report(const Row& row, Described& described, int64_t tokens, Depth depth);
     void report_rate(std::string_view unit, double a_second);
+    // `assumed`: what plans take for it; nullptr: nothing.
+    void report_latency(std::string_view what, double seconds, const cuda_ops::CardConstant* assumed);
     bool out_of_time() const;
     // Whether a kernel failed at what it had claimed.
     bool failed() const noexcept { return failed_; }

@@ -1,9 +1,11 @@
-// measure_card PLUGIN.so [--small] [--seconds N] [--card ID] [--list] [--plan]: what a card does with a CUDA plugin's
-// kernels, a JSON object a line: rates of the card (copies, multiplications by each instruction), then kernels, each
-// with what it has to read and to compute, its time and the time that the plugin's plan had estimated. --list: the
-// cards alone; --plan: estimates alone. Uses the plugin through the C ABI. For tools/gpu_acceptance, which makes tables
-// of it, and for authors: a plugin that owns no cards, but has kernels for them, is measured on all that the driver
-// lists, what it has no kernels for left out. Exit code: 1 if a kernel failed, 3 if there is no card for the plugin.
+// measure_card PLUGIN.so [--small] [--seconds N] [--card ID] [--topics LIST] [--what REGEX] [--list] [--plan]: what a
+// card does with a CUDA plugin's kernels, a JSON object a line: rates of the card (copies, multiplications by each
+// instruction) and what launches cost, then kernels, each with what it has to read and to compute, its time and the
+// time that the plugin's plan had estimated. --topics: of rates, attention, products, experts, rows, all unless given;
+// --what: kernels whose description, "576/512, 16 heads, 61439 cached, f16, 1 row", contains it; --list: the cards
+// alone; --plan: estimates alone. Uses the plugin through the C ABI. For tools/gpu_acceptance, which makes tables of
+// it, and for authors: a plugin that owns no cards, but has kernels for them, is measured on all that the driver lists,
+// what it has no kernels for left out. Exit code: 1 if a kernel failed, 3 if there is no card for the plugin.
 #include "core/hardware/hardware.hpp"
 #include "topics.hpp"
 
@@ -13,6 +15,8 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <iterator>
+#include <sstream>
 #include <stdexcept>
 
 #ifdef TSR_RATES_LEGACY
@@ -67,12 +71,39 @@ struct Options {
     std::string card;
     bool small = false, list = false, plan = false;
     double seconds = 1e9;
+    std::vector<std::string> topics;  // empty: all
+    std::string what;
 };
+
+struct Topic {
+    const char* name;
+    void (*measure)(Bench&);
+};
+constexpr Topic kTopics[] = {{"attention", measure_attention},
+                             {"products", measure_products},
+                             {"experts", measure_experts},
+                             {"rows", measure_rows}};
+constexpr const char* kRates = "rates";
+
+std::vector<std::string> topics_of(const std::string& list) {
+    std::vector<std::string> topics;
+    std::istringstream words(list);
+    for (std::string word; std::getline(words, word, ',');) {
+        const auto* const known = std::ranges::find(kTopics, word, &Topic::name);
+        if (word != kRates && known == std::end(kTopics))
+            throw std::runtime_error("--topics: expected some of rates, attention, products, experts, rows; found " +
+                                     word);
+        topics.push_back(word);
+    }
+    return topics;
+}
 
 Options parse(int count, char** words) {
     if (count < 2)
-        throw std::runtime_error("usage: measure_card PLUGIN.so [--small] [--seconds N] [--card ID] [--list] [--plan]");
-    Options options{words[1], "", false, false, false, 1e9};
+        throw std::runtime_error(
+            "usage: measure_card PLUGIN.so [--small] [--seconds N] [--card ID] [--topics LIST] [--what REGEX] [--list] "
+            "[--plan]");
+    Options options{words[1], "", false, false, false, 1e9, {}, ""};
     for (int i = 2; i < count; ++i) {
         const std::string_view word = words[i];
         const auto value = [&] {
@@ -89,6 +120,10 @@ Options parse(int count, char** words) {
             options.seconds = std::stod(value());
         else if (word == "--card")
             options.card = value();
+        else if (word == "--topics")
+            options.topics = topics_of(value());
+        else if (word == "--what")
+            options.what = value();
         else
             throw std::runtime_error("unknown option " + std::string(word));
     }
@@ -103,6 +138,7 @@ Scale scale_of(const Options& options, const tsr_plugin& plugin, const tsr_devic
     scale.only_offered = plugin.provider_count == 0;
     scale.plan_only = options.plan;
     scale.seconds = options.seconds;
+    scale.what = options.what;
     scale.matrix_bytes = std::max<int64_t>(4 * static_cast<int64_t>(info.l2_bytes), 64 * kMebi);
     // Room for three stacks of experts of 200 MB, which the second-level cache must not hold either.
     scale.content_bytes = options.small ? 4 * kMebi : std::max<int64_t>(scale.matrix_bytes + kMebi, 1024 * kMebi);
@@ -131,11 +167,16 @@ int run(int count, char** words) {
                                 .c_str());
         if (options.list) continue;
         Bench bench(plugin, *info, scale_of(options, plugin, *info));
-        if (!options.plan) measure_rates(bench, rates_of(is_legacy(plugin, *info)));
-        measure_attention(bench);
-        measure_products(bench);
-        measure_experts(bench);
-        measure_rows(bench);
+        const auto wanted = [&](const char* topic) {
+            return options.topics.empty() || std::ranges::find(options.topics, topic) != options.topics.end();
+        };
+        if (!options.plan && wanted(kRates)) {
+            measure_rates(bench, rates_of(is_legacy(plugin, *info)));
+            measure_latencies(bench, rates_of(is_legacy(plugin, *info)));
+        }
+        for (const Topic& topic : kTopics) {
+            if (wanted(topic.name)) topic.measure(bench);
+        }
         failed = failed || bench.failed();
     }
     if (measured == 0) {

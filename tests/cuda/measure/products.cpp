@@ -28,7 +28,6 @@ void product(Bench& bench, const Format& format, int64_t k, int64_t n, int64_t r
     row.bytes = static_cast<double>(row_bytes_of(format.type, k) * n + 4 * (k + n) * rows);
     row.operations = 2.0 * static_cast<double>(k) * static_cast<double>(n) * static_cast<double>(rows);
     row.unit = few ? "copy" : unit_of(bench, format);
-    row.goal = rows == 1 ? "one-row product" : "";
     bench.report(row, node, 1, Depth::kEmpty);
 }
 

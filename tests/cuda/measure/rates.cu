@@ -4,6 +4,7 @@
 
 #include <tessera/cuda/simt.hpp>
 
+using tessera::test::ChaseArguments;
 using tessera::test::kRateChains;
 using tessera::test::kRateThreads;
 using tessera::test::RateArguments;
@@ -15,6 +16,19 @@ SIMT_DEVICE unsigned place() {
 }
 
 }  // namespace
+
+// Does nothing: what is left is what a kernel costs.
+SIMT_KERNEL(32, 1) no_work(RateArguments r) {
+    (void)r;
+}
+
+// One thread, of which each load waits for the one before; goes on where the launch before has ended.
+SIMT_KERNEL(32, 1) chase_loads(ChaseArguments c) {
+    if (simt::thread_index().x > 0) return;
+    unsigned at = *c.at;
+    for (int step = 0; step < c.steps; ++step) at = c.next[at];
+    *c.at = at;
+}
 
 SIMT_KERNEL(256, 2) f32_rate(RateArguments r) {
     using namespace simt;

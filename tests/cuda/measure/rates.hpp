@@ -8,6 +8,13 @@ struct RateArguments {
     int steps;
 };
 
+struct ChaseArguments {
+    const unsigned* next;  // indices into itself, a cycle
+    unsigned* at;          // the one to begin with, then the one to go on with
+    int steps;
+    int reserved;
+};
+
 constexpr int kRateThreads = 256;
 constexpr int kRateChains = 8;  // independent sums of a warp, so that none waits for its own
 

@@ -11,6 +11,7 @@
 #include <malloc.h>
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <cstdio>
 #include <memory>
@@ -127,6 +128,14 @@ class Mixer {
     uint64_t rows_ = 0;
 };
 
+// At most: of steps of 1, 2, 4 .. rows up to one of each sequence.
+uint64_t recordings_of(const Plan& plan, DeviceIndex device) {
+    const auto runs = std::ranges::count_if(plan.step.actions, [&](const Action& action) {
+        return action.kind == ActionKind::kNodes && plan.step.device_of(action) == device;
+    });
+    return static_cast<uint64_t>(runs) * (1 + std::bit_width(plan.options.max_sequences - 1));
+}
+
 int run(int count, char** words) {
     Options options = parse(count, words);
     const Machine machine(options.common);
@@ -165,12 +174,13 @@ int run(int count, char** words) {
 
     const Plan& plan = engine->plan();
     for (const Watched& gpu : gpus) {
-        uint64_t planned = 0, weights = 0, cache = 0;
+        uint64_t planned = 0, weights = 0, cache = 0, recordings = 0;
         for (DeviceIndex i = 1; i < plan.devices.size(); ++i) {
             if (std::string_view(plan.devices[i]->id) != gpu.info->id) continue;
             planned = plan.memory[i].allocated() - plan.memory[i].loading;
             weights = plan.memory[i].weights;
             cache = plan.memory[i].cache;
+            recordings += recordings_of(plan, i);
         }
         print({{"topic", "memory"},
                {"device", gpu.info->id},
@@ -178,6 +188,7 @@ int run(int count, char** words) {
                {"planned", planned},
                {"weights", weights},
                {"cache", cache},
+               {"recordings", recordings},
                {"free_opened", gpu.opened},
                {"free_loaded", gpu.loaded},
                {"free_warm", gpu.warm},

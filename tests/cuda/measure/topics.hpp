@@ -19,6 +19,8 @@ const std::vector<Format>& common_formats();
 
 // Copies within the card; multiply-adds by each instruction that `module`, or one of nullptr, has a kernel for.
 void measure_rates(Bench& bench, const cuda::Module* module);
+// What kernels, copies and loads cost beside their work. `module` as above.
+void measure_latencies(Bench& bench, const cuda::Module* module);
 // Products of one, few and many rows; norms and sums.
 void measure_products(Bench& bench);
 void measure_rows(Bench& bench);
