@@ -56,8 +56,9 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     schedule.max_sequences = asked.sequences;
     schedule.max_tokens = checked_cast<uint32_t>(pages * TSR_PAGE_TOKENS, "tokens of the cache");
     schedule.cache_pages = granted.limits.sequence_pages;
-    granted.sequence_tokens = schedule.max_tokens;
-    if (info.context > 0) granted.sequence_tokens = std::min(schedule.max_tokens, std::max(info.context, context));
+    // The further pages are for what sequences fill in part, not for a longer one.
+    granted.sequence_tokens = pages_for(context) * TSR_PAGE_TOKENS;
+    if (info.context > 0) granted.sequence_tokens = std::min(granted.sequence_tokens, std::max(info.context, context));
     schedule.cache_type_k = asked.cache_type_k;
     schedule.cache_type_v = asked.cache_type_v;
     schedule.hadamard_keys = asked.hadamard_keys;

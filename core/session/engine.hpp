@@ -59,8 +59,9 @@ struct PlannedModel {
     ModelInfo info;
     std::vector<std::string> file_notes;  // BuiltModel::notes
     std::shared_ptr<OpSet> ops;
-    uint32_t context = 0;  // as planned: a multiple of TSR_PAGE_TOKENS
-    // That one sequence may hold: what the model was made for, or the context that was asked for, where that is more.
+    uint32_t context = 0;  // as planned: whole pages, with one more for each sequence but the first
+    // That one sequence may hold: what the model was made for, or the context that was asked for, where that is more;
+    // of the context that was asked for, whole pages.
     uint32_t sequence_tokens = 0;
     Plan plan;
 };

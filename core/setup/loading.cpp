@@ -81,11 +81,11 @@ ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std:
         uint64_t own = predict >= 0 ? prompt + static_cast<uint64_t>(predict)
                                     : std::max<uint64_t>(kDefaultContext, prompt + kRoomForAnswer);
         if (all) {
-            // Of unlimited answers each gets an equal share; a single one gets all.
+            // A single unlimited answer gets all. Of several each gets an equal share, but what is given to all does
+            // not say that one may have more than the model was made for.
             if (predict < 0)
-                own = at_once == 1
-                          ? all
-                          : std::max<uint64_t>(whole_pages(all / at_once), std::min<uint64_t>(prompt + 1, all));
+                own =
+                    at_once == 1 ? all : std::max<uint64_t>(std::min(whole_pages(all / at_once), made_for), prompt + 1);
             own = std::min(own, all);
         } else {
             own = std::min(own, made_for);

@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <regex>
 #include <string>
 
 namespace tessera::test {
@@ -216,6 +217,42 @@ TEST(Run, AFullContextSaysSo) {
         {"run", "-m", kModel, "-p", "one two three four five six seven eight nine ten eleven twelve", "-c", "5"});
     EXPECT_EQ(too_long.code, 3);
     EXPECT_THAT(too_long.err, HasSubstr("the context holds 5"));
+}
+
+// Only -c, -p or the model itself lead past it, and then a line says so.
+TEST(Run, AnAnswerStaysWithinWhatTheModelWasMadeFor) {
+    const std::string past = "the model was made for 1024 tokens; a sequence that grows past them may err";
+    const Outcome usual = tessera({"run", "-p", "Count", "-n", "1400", "--ignore-eos", "--temp", "0"});
+    EXPECT_EQ(usual.code, 0) << usual.err;
+    EXPECT_THAT(usual.err, HasSubstr("the context is full (1024 tokens)"));
+    EXPECT_THAT(usual.err, Not(HasSubstr(past)));
+    const Outcome chat = tessera({"chat", "-n", "1400", "--ignore-eos", "--temp", "0"}, "Count\n");
+    EXPECT_EQ(chat.code, 0) << chat.err;
+    EXPECT_THAT(chat.err, HasSubstr("the context is full (1024 tokens)"));
+    EXPECT_THAT(tessera({"run", "-p", "Count", "-n", "1", "-c", "2048"}).err, HasSubstr(past));
+    EXPECT_THAT(tessera({"bench", "-p", "1025", "-n", "0", "-r", "1"}).err, HasSubstr(past));
+    EXPECT_THAT(tessera({"bench", "-p", "1024", "-n", "0", "-r", "1"}).err, Not(HasSubstr(past)));
+    TemporaryFolder folder;
+    const std::string text = folder.write("text", std::string(20000, 'a'));
+    EXPECT_THAT(tessera({"perplexity", "-f", text, "-c", "1088"}).err, HasSubstr(past));
+    EXPECT_THAT(tessera({"perplexity", "-f", text, "--chunks", "1"}).err, Not(HasSubstr(past)));
+    EXPECT_THAT(tessera({"sweep", "-c", "1088", "-ub", "512", "-n", "1"}).err, HasSubstr(past));
+}
+
+// What -np adds to -c is said, and no request gets it.
+TEST(Run, WhatParallelSequencesAddToTheContextIsSaid) {
+    const std::string said = "of the context, 960 tokens are a page of 64 for each further sequence";
+    const Outcome planned = tessera({"plan", "-c", "8192", "-np", "16"});
+    EXPECT_THAT(planned.out, HasSubstr("9152 tokens for 16 sequences"));
+    EXPECT_THAT(std::regex_replace(planned.out, std::regex("\\s+"), " "), HasSubstr(said));
+    TemporaryFolder folder;
+    std::string prompts;
+    for (int i = 0; i < 16; ++i) prompts += "Count\n";
+    const Outcome run =
+        tessera({"run", "-f", folder.write("prompts", prompts), "-np", "16", "-c", "8192", "-n", "1", "--temp", "0"});
+    EXPECT_EQ(run.code, 0) << run.err;
+    EXPECT_THAT(run.err, HasSubstr(said));
+    EXPECT_THAT(tessera({"run", "-p", "Count", "-c", "512", "-n", "1"}).err, Not(HasSubstr("of the context, ")));
 }
 
 TEST(Run, AnInterruptEndsTheGenerationCleanly) {

@@ -276,6 +276,19 @@ class Completions(unittest.TestCase):
             answer = server.request("POST", "/completion", {"prompt": PROMPT, "ignore_eos": True})[1]
             self.assertEqual(answer["tokens_evaluated"] + answer["tokens_predicted"], 1200 + 1)
 
+    def test_a_request_stays_within_the_context(self):
+        """Pages beyond -c, one for each further sequence, are for what sequences fill in part."""
+        with RunningServer("-c", "512", "--parallel", "16") as server:
+            properties = server.request("GET", "/props")[1]
+            self.assertEqual((properties["default_generation_settings"]["n_ctx"], properties["total_slots"]), (512, 16))
+            self.assertEqual({slot["n_ctx"] for slot in server.request("GET", "/slots")[1]}, {512})
+            self.assertEqual(server.request("GET", "/v1/models")[1]["data"][0]["meta"]["n_ctx"], 512)
+            answer = server.request("POST", "/completion", {"prompt": PROMPT, "ignore_eos": True})[1]
+            self.assertEqual(answer["tokens_evaluated"] + answer["tokens_predicted"], 512 + 1)
+            error = server.request("POST", "/completion", {"prompt": "box " * 300})[1]["error"]
+            self.assertEqual(error["n_ctx"], 512)
+            self.assertTrue(any("of the context, 960 tokens are a page of 64 for each further sequence" in line for line in server.lines), server.lines)
+
     def test_samplers_are_honoured(self):
         base = {"temperature": 1.5, "top_k": 0, "top_p": 1, "min_p": 0, "seed": 3, "ignore_eos": True, "max_tokens": 40}
         text = self.plain(**base)["content"]

@@ -29,6 +29,11 @@ TEST(Context, IsWhatPromptAndAnswerNeed) {
     EXPECT_EQ(wish({10, 20, 30}, 2, {}, 100, 163840).all, 4096u);
     EXPECT_EQ(wish({10, 10, 10}, 3, {}, -1, 1024).all, 3072u);
     EXPECT_EQ(wish({10, 10, 10, 10}, 2, 1024u, -1, 163840).requests[3], 512u);
+    // More than the model was made for is for one that is alone, or whose prompt or -n says it.
+    EXPECT_EQ(wish({10}, 1, 2048u, -1, 1024).requests[0], 2048u);
+    EXPECT_EQ(wish({10, 10}, 2, 4096u, -1, 1024).requests[0], 1024u);
+    EXPECT_EQ(wish({10, 10}, 2, 4096u, 1500, 1024).requests[0], 1510u);
+    EXPECT_EQ(wish({1500, 10}, 2, 4096u, -1, 1024).requests[0], 1501u);
 }
 
 TEST(ModelSizes, KindsAndLayers) {
