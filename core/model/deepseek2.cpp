@@ -91,11 +91,18 @@ int64_t prediction_layers(ModelFile& model, int64_t layers) {
     return found;
 }
 
-// The length of all shared experts of a layer together; 0: there are none.
+// The length of all shared experts of a layer together; 0: there are none. Two keys may tell it.
 int64_t shared_length(ModelFile& model, int64_t first_layer, int64_t layers, const ExpertParameters& moe) {
     const auto count = model.find_count("expert_shared_count", 0);
+    const auto together = model.find_count("expert_shared_feed_forward_length", 0);
     if (first_layer >= layers) return 0;
+    if (count && together && *together != 0 && *together != *count * moe.feed_forward) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, but {} of {} make {}", model.source(),
+             model.key("expert_shared_feed_forward_length"), *together, model.key("expert_shared_count"),
+             moe.feed_forward, *count * moe.feed_forward);
+    }
     if (count) return *count * moe.feed_forward;
+    if (together && *together != 0) return *together;
     const std::string name = ModelBuilder::block(first_layer, "ffn_gate_shexp.weight");
     if (!model.has_tensor(name)) return 0;
     const auto length = static_cast<int64_t>(model.file().tensor(name).dims[1]);
@@ -135,7 +142,7 @@ Parameters read(ModelFile& model) {
     const bool yarn = p.rope.original_context > 0;
     const double log_multiplier = yarn ? model.or_said("rope.scaling.yarn_log_multiplier",
                                                        model.find_number("rope.scaling.yarn_log_multiplier"), 0.0)
-                                       : 0.0;
+                                       : p.rope.log_multiplier;
     const double mscale = 1.0 + log_multiplier * std::log(p.rope.factor);
     p.rope.attn_factor = 1.0;
     p.scale = mscale * mscale / std::sqrt(static_cast<double>(key));

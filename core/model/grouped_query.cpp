@@ -11,16 +11,18 @@ namespace tessera {
 
 GroupedQueryParameters read_grouped_query(ModelFile& model, const CommonParameters& common, const char* mode) {
     if (common.heads % common.kv_heads != 0) {
-        fail(TSR_CORRUPT_DATA, "{}: {} heads do not divide into {} key-value heads", model.source(), common.heads,
-             common.kv_heads);
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, which is not a multiple of {}, {}", model.source(),
+             model.key("attention.head_count"), common.heads, model.key("attention.head_count_kv"), common.kv_heads);
     }
     GroupedQueryParameters p;
     p.head_dim = model.find_count("attention.key_length").value_or(common.embedding / common.heads);
     const int64_t value = model.find_count("attention.value_length").value_or(p.head_dim);
     const int64_t rotary = model.find_count("rope.dimension_count").value_or(p.head_dim);
     if (value != p.head_dim || rotary != p.head_dim || p.head_dim % 2 != 0) {
-        fail(TSR_UNSUPPORTED, "{}: keys of {}, values of {} and {} rotary elements a head; they must be equal and even",
-             model.source(), p.head_dim, value, rotary);
+        fail(TSR_UNSUPPORTED,
+             "{}: {} is {}, {} {} and {} {}; what this version computes as '{}' needs them equal and even",
+             model.source(), model.key("attention.key_length"), p.head_dim, model.key("attention.value_length"), value,
+             model.key("rope.dimension_count"), rotary, model.architecture());
     }
     p.scale = model.find_number("attention.scale").value_or(1.0 / std::sqrt(static_cast<double>(p.head_dim)));
     p.rope = read_rope(model, mode, common.context);

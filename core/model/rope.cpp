@@ -26,14 +26,13 @@ std::optional<double> scaling_factor(ModelFile& model) {
     return factor ? factor : old;
 }
 
-void read_yarn(ModelFile& model, RopeParameters& rope, int64_t context) {
-    rope.ext_factor = model.find_number("rope.scaling.yarn_ext_factor").value_or(1.0);
+void read_yarn(ModelFile& model, RopeParameters& rope, double ext_factor, int64_t context) {
+    rope.ext_factor = ext_factor;
     rope.beta_fast = model.find_positive("rope.scaling.yarn_beta_fast").value_or(rope.beta_fast);
     rope.beta_slow = model.find_positive("rope.scaling.yarn_beta_slow").value_or(rope.beta_slow);
     rope.original_context = model.or_said("rope.scaling.original_context_length",
                                           model.find_count("rope.scaling.original_context_length"), context);
-    rope.given_attn_factor = model.find_positive("rope.scaling.attn_factor").value_or(1.0);
-    rope.attn_factor = rope.given_attn_factor * (rope.ext_factor != 0 ? 1.0 + 0.1 * std::log(rope.factor) : 1.0);
+    if (rope.ext_factor != 0) rope.attn_factor *= 1.0 + 0.1 * std::log(rope.factor);
 }
 
 }  // namespace
@@ -45,11 +44,17 @@ RopeParameters read_rope(ModelFile& model, std::string mode, int64_t context) {
     const std::optional<double> factor = scaling_factor(model);
     const auto type = model.find_text("rope.scaling.type");
     if (type && *type != "none" && *type != "linear" && *type != "yarn") {
-        fail(TSR_UNSUPPORTED, "{}: {} is '{}'; this version knows none, linear and yarn", model.source(),
-             model.key("rope.scaling.type"), printable(*type));
+        fail(
+            TSR_UNSUPPORTED,
+            "{}: {} is '{}'; this version computes none, linear and yarn, and --rope-scaling takes one of them instead",
+            model.source(), model.key("rope.scaling.type"), printable(*type));
     }
-    // Of YaRN alone: a file that names another kind, or a user who does, means to be without it.
-    if (type && type != "yarn") model.find_number("rope.scaling.yarn_log_multiplier");
+    if (type && type != "yarn")
+        rope.log_multiplier = model.find_number("rope.scaling.yarn_log_multiplier").value_or(0.0);
+    // As in llama.cpp, both belong to no type: sine and cosine are scaled with any, and linear positions with an
+    // ext_factor are mixed with those that are not scaled, as YaRN's are. Without a scale there is nothing to mix.
+    rope.attn_factor = rope.given_attn_factor = model.find_positive("rope.scaling.attn_factor").value_or(1.0);
+    const double ext_factor = model.find_number("rope.scaling.yarn_ext_factor").value_or(type == "yarn" ? 1.0 : 0.0);
     if (type == "none") {
         if (factor.value_or(1) != 1) {
             model.note(fmt::format("{} {} not used: {} is none", model.key("rope.scaling.factor"), *factor,
@@ -61,7 +66,7 @@ RopeParameters read_rope(ModelFile& model, std::string mode, int64_t context) {
     if (!type) model.say_default("rope.scaling.type", "linear");
     rope.factor = model.or_said("rope.scaling.factor", factor, 1.0);
     rope.freq_scale = 1.0 / rope.factor;
-    if (type == "yarn") read_yarn(model, rope, context);
+    if (type == "yarn" || ext_factor != 0) read_yarn(model, rope, ext_factor, context);
     return rope;
 }
 

@@ -22,6 +22,8 @@ struct RopeParameters {
     int64_t original_context = 0;
     double factor = 1.0;             // of the scaling, 1 without
     double given_attn_factor = 1.0;  // what the file says; attn_factor holds YaRN's own beside it
+    double log_multiplier =
+        0.0;  // of the temperature of DeepSeek's scores, where the file names another type than YaRN
 
     // As attributes of the op "rope", each name with the prefix.
     std::vector<tsr_attribute> attributes(const char* const (&names)[8]) const;

@@ -16,12 +16,19 @@ namespace {
 
 constexpr size_t kNamesShown = 4;
 
+// Beginnings of keys that are no architecture's: about the file, its text, its parts and how it was made.
+constexpr std::string_view kOtherPrefixes[] = {"general.", "tokenizer.", "split.", "quantize.", "imatrix."};
+
 constexpr KeyRule kCommonKeys[] = {
     {"tensor_data_layout", "*", "the converter's note about its source"},
     {"rope.scaling.finetuned", "*", "tells how the model was trained"},
     {"rope.scaling.original_context_length", "*", "YaRN's, and the scaling is another", true},
     {"pooling_type", "*", "embeddings are not results of this model", true},
     {"use_parallel_residual", "false", "residuals one after the other"},
+    {"swin_norm", "false", "norms before attention and feed-forward"},
+    {"decoder_start_token_id", "*", "of models with an encoder"},
+    {"decoder_block_count", "0", "there is no decoder beside the layers"},
+    {"embedding_length_per_layer_input", "0", "none"},
     {"hidden_activation", "silu", "silu"},
     {"hidden_act", "silu", "silu"},
     {"logit_scale", "1 0", "not scaled"},
@@ -175,7 +182,13 @@ Keys unread_keys(const ModelFile& model, const KnownUnused& known) {
     const std::string prefix = model.architecture() + ".";
     const bool experts = has_experts(model);
     for (const auto& [key, value] : model.metadata().entries()) {
-        if (!key.starts_with(prefix) || model.was_read(key)) continue;
+        if (model.was_read(key)) continue;
+        if (!key.starts_with(prefix)) {
+            const bool other =
+                std::ranges::any_of(kOtherPrefixes, [&](std::string_view one) { return key.starts_with(one); });
+            if (!other) keys.unknown.push_back(fmt::format("{} = {}", key, gguf::to_text(value, 4)));
+            continue;
+        }
         const std::string_view name = std::string_view(key).substr(prefix.size());
         const KeyRule* rule = find_rule(known.keys, experts, name);
         if (!model.is_given(name)) continue;

@@ -21,6 +21,7 @@ namespace tessera::test {
 namespace {
 
 namespace fs = std::filesystem;
+using testing::AllOf;
 using testing::HasSubstr;
 
 struct Machine {
@@ -111,41 +112,42 @@ class Claims : public testing::Test {
     TemporaryFolder folder_;
 };
 
-class EveryGolden : public Claims, public testing::WithParamInterface<const char*> {};
+class EveryGolden : public Claims, public testing::WithParamInterface<const char*> {
+  protected:
+    template <typename Parts, typename Name>
+    void expect_no_silence(Parts EditedModel::*parts, const Name& name, const char* renamed_by);
+};
 
 TEST_P(EveryGolden, BuildsAsItIs) {
     const EditedModel model(golden(GetParam()));
     EXPECT_EQ(outcome(model).error, "");
 }
 
-TEST_P(EveryGolden, NoTensorGoesInSilence) {
+// Each part of a list of the model is taken away and renamed; `name` is that of a part.
+template <typename Parts, typename Name>
+void EveryGolden::expect_no_silence(Parts EditedModel::*parts, const Name& name, const char* renamed_by) {
     const EditedModel model(golden(GetParam()));
     const std::vector<float> before = logits(model);
-    for (size_t i = 0; i < model.tensors.size(); ++i) {
-        const std::string name = model.tensors[i].name;
-        SCOPED_TRACE(name);
+    for (size_t i = 0; i < (model.*parts).size(); ++i) {
+        const std::string is = name((model.*parts)[i]);
+        SCOPED_TRACE(is);
         EditedModel removed = model;
-        removed.tensors.erase(removed.tensors.begin() + static_cast<ptrdiff_t>(i));
-        expect_honest(removed, name, before);
+        (removed.*parts).erase((removed.*parts).begin() + static_cast<ptrdiff_t>(i));
+        expect_honest(removed, is, before);
         EditedModel renamed = model;
-        renamed.tensors[i].name = name + ".renamed";
-        expect_honest(renamed, name, before);
+        name((renamed.*parts)[i]) += renamed_by;
+        expect_honest(renamed, is, before);
     }
 }
 
+TEST_P(EveryGolden, NoTensorGoesInSilence) {
+    expect_no_silence(
+        &EditedModel::tensors, [](auto& tensor) -> auto& { return tensor.name; }, ".renamed");
+}
+
 TEST_P(EveryGolden, NoKeyGoesInSilence) {
-    const EditedModel model(golden(GetParam()));
-    const std::vector<float> before = logits(model);
-    for (size_t i = 0; i < model.keys.size(); ++i) {
-        const std::string key = model.keys[i].first;
-        SCOPED_TRACE(key);
-        EditedModel removed = model;
-        removed.keys.erase(removed.keys.begin() + static_cast<ptrdiff_t>(i));
-        expect_honest(removed, key, before);
-        EditedModel renamed = model;
-        renamed.keys[i].first = key + "_renamed";
-        expect_honest(renamed, key, before);
-    }
+    expect_no_silence(
+        &EditedModel::keys, [](auto& key) -> auto& { return key.first; }, "_renamed");
 }
 
 TEST_P(EveryGolden, ForeignTensorsRefuse) {
@@ -190,11 +192,7 @@ struct Foreign {
 
 TEST_P(EveryGolden, ForeignKeysRefuseUnlessTheyAreNeutral) {
     const EditedModel model(golden(GetParam()));
-    const std::string prefix =
-        std::string(std::get<std::string>(std::ranges::find(model.keys, std::string("general.architecture"),
-                                                            &std::pair<std::string, gguf::Value>::first)
-                                              ->second)) +
-        ".";
+    const std::string prefix = model.architecture() + ".";
     const gguf::Array clamps = std::vector<float>{0, 7}, none = std::vector<float>{0, 0};
     const Foreign cases[] = {
         {"attn_logit_softcapping", 50.0f, 0.0f},
@@ -212,6 +210,8 @@ TEST_P(EveryGolden, ForeignKeysRefuseUnlessTheyAreNeutral) {
         {"attention.value_scale", 0.5f, 1.0f},
         {"swiglu_clamp_exp", clamps, none},
         {"use_parallel_residual", true, false},
+        {"swin_norm", true, false},
+        {"decoder_block_count", uint32_t{4}, uint32_t{0}},
         {"expert_group_scale", 0.05f, 1.0f},
         {"interleave_moe_layer_step", uint32_t{2}, uint32_t{1}},
         {"hidden_activation", std::string("gelu"), std::string("silu")},
@@ -386,9 +386,7 @@ TEST_F(Claims, KeysThatConvertersWriteAreNoObstacle) {
         SCOPED_TRACE(one.writes);
         EditedModel model(golden(one.golden));
         const std::vector<float> before = logits(model);
-        const std::string architecture(
-            gguf::GgufFile::open(golden(one.golden)).metadata().get_string("general.architecture"));
-        for (const auto& [key, value] : one.keys) model.set(architecture + "." + key, value);
+        for (const auto& [key, value] : one.keys) model.set(model.architecture() + "." + key, value);
         EXPECT_EQ(outcome(model).error, "");
         expect_same(logits(model), before);
     }
@@ -453,11 +451,74 @@ TEST_F(Claims, NumbersThatStandForNoneAreAsMissing) {
     }
 }
 
+// As in llama.cpp: whatever the type, the one scales sine and cosine, and the other mixes scaled positions with plain
+// ones. Without a scale there is nothing to mix.
+TEST_F(Claims, FactorsOfYarnBelongToEveryType) {
+    for (const char* name : {"llama-plain", "qwen3moe-norm"}) {
+        const EditedModel plain(golden(name));
+        const std::string rope = plain.architecture() + ".rope.scaling.";
+        const auto with = [&](const char* type, float ext_factor, float attn_factor) {
+            EditedModel model = plain;
+            model.set(rope + "type", std::string(type));
+            model.set(rope + "factor", 4.0f);
+            model.set(rope + "yarn_ext_factor", ext_factor);
+            model.set(rope + "attn_factor", attn_factor);
+            return model;
+        };
+        const std::vector<float> none = logits(plain), linear = logits(with("linear", 0, 1));
+        EXPECT_EQ(logits(with("none", 1, 1)), none);
+        EXPECT_NE(logits(with("none", 1, 0.5f)), none);
+        EXPECT_EQ(logits(with("linear", 1, 1)), logits(with("yarn", 1, 1)));
+        EXPECT_NE(logits(with("linear", 1, 1)), linear);
+        EXPECT_NE(logits(with("linear", 0, 0.5f)), linear);
+        EXPECT_EQ(logits(with("linear", 0, 0.5f)), logits(with("yarn", 0, 0.5f)));
+    }
+}
+
+TEST_F(Claims, RefusalsNameTheKeyAndSayWhatToDo) {
+    EditedModel model(golden("llama-plain"));
+    model.set("llama.rope.dimension_count", uint32_t{8});
+    EXPECT_THAT(outcome(model).error, HasSubstr("llama.rope.dimension_count 8"));
+    model = EditedModel(golden("llama-plain"));
+    model.set("llama.attention.head_count_kv", uint32_t{3});
+    EXPECT_THAT(outcome(model).error, HasSubstr("not a multiple of llama.attention.head_count_kv, 3"));
+    model = EditedModel(golden("llama-plain"));
+    for (const char* type : {"longrope", "llama3", "dynamic"}) {
+        model.set("llama.rope.scaling.type", std::string(type));
+        EXPECT_THAT(outcome(model).error, AllOf(HasSubstr("llama.rope.scaling.type is '" + std::string(type)),
+                                                HasSubstr("--rope-scaling takes one of them")));
+    }
+}
+
+TEST_F(Claims, KeysOfOtherPrefixesAreSaid) {
+    EditedModel model(golden("llama-plain"));
+    model.set("mistral.attention.sliding_window", uint32_t{4096});
+    model.set("quantize.imatrix.entries_count", int32_t{7});
+    const Outcome result = outcome(model);
+    EXPECT_EQ(result.error, "");
+    EXPECT_TRUE(result.names("mistral.attention.sliding_window = 4096"));
+    EXPECT_FALSE(result.names("imatrix"));
+}
+
+TEST_F(Claims, SharedExpertsMayBeToldByTheirLengthTogether) {
+    EditedModel model(golden("v2-plain"));
+    const std::vector<float> expected = logits(model);
+    const auto length = static_cast<uint32_t>(model.tensor("blk.1.ffn_gate_shexp.weight").dims[1]);
+    model.set("deepseek2.expert_shared_feed_forward_length", length);
+    EXPECT_EQ(logits(model), expected);
+    model.remove_key("deepseek2.expert_shared_count");
+    EXPECT_EQ(logits(model), expected);
+    model.set("deepseek2.expert_shared_feed_forward_length", length + 32);
+    EXPECT_THAT(outcome(model).error, HasSubstr("shexp"));
+    model.set("deepseek2.expert_shared_count", uint32_t{1});
+    EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.expert_shared_feed_forward_length is "));
+}
+
 TEST_F(Claims, ARefusedKeySaysWhatIsComputed) {
     EditedModel model(golden("llama-plain"));
-    model.set("llama.rope.scaling.attn_factor", 0.5f);
-    EXPECT_THAT(outcome(model).error, HasSubstr("llama.rope.scaling.attn_factor = 0.5 (computed: not scaled)"));
-    model.set("llama.rope.scaling.attn_factor", 1.0f);
+    model.set("llama.logit_scale", 0.5f);
+    EXPECT_THAT(outcome(model).error, HasSubstr("llama.logit_scale = 0.5 (computed: not scaled)"));
+    model.set("llama.logit_scale", 1.0f);
     model.set("llama.embedding_length", uint32_t{0xFFFFFFFF});
     EXPECT_THAT(outcome(model).error, HasSubstr("expected 1 to 2147483647"));
 }

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tessera::test {
@@ -35,6 +36,10 @@ class EditedModel {
         }
     }
 
+    std::string architecture() const {
+        return std::get<std::string>(
+            std::ranges::find(keys, "general.architecture", &std::pair<std::string, gguf::Value>::first)->second);
+    }
     void set(std::string_view key, gguf::Value value) {
         remove_key(key);
         keys.emplace_back(key, std::move(value));
