@@ -37,7 +37,8 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
         served->writer_fault = error.what();
         say(fmt::format("/v1/chat/completions is not offered: {}", error.what()));
     }
-    served->sampling = sampling_parameters(options.model, model.bundled, *served->tokenizer);
+    served->sampling =
+        sampling_parameters(options.model, model.bundled, *served->tokenizer, model.file.metadata(), say);
     served->random_seed = !options.model.seed_given;
     EngineOptions engine = options.model.engine;
     engine.sequences = options.model.parallel;

@@ -191,7 +191,7 @@ int chat_command(Arguments& arguments) {
         arguments.remark(fmt::format("--reasoning: the template {} has no switch for it", writer.name()));
     for (const std::string& line : arguments.remarks()) say(line);
     const bool bundled = model.bundled;
-    const session::SamplingParameters sampling = sampling_for(settings, bundled, *tokenizer);
+    const session::SamplingParameters sampling = sampling_for(settings, model, *tokenizer);
     std::optional<std::string> first = settings.prompt;
     if (settings.file) first = first ? *first + '\n' + read_text(*settings.file) : read_text(*settings.file);
 

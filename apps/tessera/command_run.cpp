@@ -162,7 +162,7 @@ int run_command(Arguments& arguments) {
 
     // Buffers as large as a vocabulary or an answer are allocated before loading; nothing large is allocated after it.
     Printer printer(prompts.size());
-    const session::SamplingParameters sampling = sampling_for(settings, bundled, *tokenizer);
+    const session::SamplingParameters sampling = sampling_for(settings, model, *tokenizer);
     std::vector<Request> requests;
     for (size_t i = 0; i < prompts.size(); ++i) {
         tokens[i].reserve(std::min<uint64_t>(uint64_t{wish.requests[i]} + 2, tokens[i].size() + (uint64_t{1} << 20)));

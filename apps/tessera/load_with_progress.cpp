@@ -23,10 +23,10 @@ void say_seed(const session::SamplingParameters& sampling) {
     if (sampling.temperature > 0) say(fmt::format("seed: {}", sampling.seed));
 }
 
-session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled,
+session::SamplingParameters sampling_for(const ModelSettings& settings, const OpenedModel& model,
                                          const text::Tokenizer& tokenizer) {
     try {
-        return sampling_parameters(settings, bundled, tokenizer);
+        return sampling_parameters(settings, model.bundled, tokenizer, model.file.metadata(), say);
     } catch (const Error& error) {
         // "top_p: expected ..." is about --top-p.
         std::string text = error.what();

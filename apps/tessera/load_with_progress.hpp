@@ -19,6 +19,7 @@ void say_timings(const session::GenerationTimings& timings, const PackingProgres
 void say_seed(const session::SamplingParameters& sampling);
 
 // tessera::sampling_parameters; throws UsageError, since the values come from flags.
-session::SamplingParameters sampling_for(const ModelSettings& settings, bool bundled, const text::Tokenizer& tokenizer);
+session::SamplingParameters sampling_for(const ModelSettings& settings, const OpenedModel& model,
+                                         const text::Tokenizer& tokenizer);
 
 }  // namespace tessera::app

@@ -57,11 +57,13 @@ ExpertReduction expert_reduction(Arguments& arguments) {
     return none ? ExpertReduction{} : ExpertReduction{static_cast<uint32_t>(v[0]), v[1]};
 }
 
-void read_order(Arguments& arguments, session::SamplingParameters& p) {
+void read_order(Arguments& arguments, ModelSettings& settings) {
+    session::SamplingParameters& p = settings.sampling;
     if (arguments.has("samplers") && arguments.has("sampler-seq")) {
         throw UsageError(fmt::format("{} and {} contradict each other: give one of them", arguments.typed("samplers"),
                                      arguments.typed("sampler-seq")));
     }
+    if (arguments.has("samplers") || arguments.has("sampler-seq")) settings.sampling_given.emplace_back("sequence");
     try {
         if (const auto names = arguments.text("samplers")) p.order = session::parse_sampling_order(*names);
         if (const auto letters = arguments.text("sampler-seq")) p.order = session::parse_sampling_letters(*letters);
@@ -90,9 +92,9 @@ void read_breakers(const Arguments& arguments, session::SamplingParameters& p) {
 
 void read_sampling(Arguments& arguments, ModelSettings& settings) {
     session::SamplingParameters& p = settings.sampling;
-    settings.temperature_given = arguments.has("temp");
     for (const session::SamplingField& field : session::kSamplingFields) {
         if (field.flags.empty()) continue;
+        if (arguments.has(field.flag())) settings.sampling_given.push_back(field.name);
         // In other programs a negative temperature means the best token.
         const double minimum = field.negative_is_zero ? -session::kFarthestSampling : field.minimum;
         if (field.is_integer()) {
@@ -107,7 +109,7 @@ void read_sampling(Arguments& arguments, ModelSettings& settings) {
     const auto given = seed ? session::given_seed(*seed) : std::nullopt;
     settings.seed_given = given.has_value();
     p.seed = given ? *given : session::random_seed();
-    read_order(arguments, p);
+    read_order(arguments, settings);
     read_breakers(arguments, p);
     for (const std::string& text : arguments.all("logit-bias")) {
         const size_t sign = text.find_first_of("+-");

@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/types.hpp"
+#include "core/setup/file_sampling.hpp"
 #include "core/setup/plan_report.hpp"
 
 #include <algorithm>
@@ -147,10 +148,13 @@ std::vector<std::string> timing_lines(const session::GenerationTimings& t, const
 }
 
 session::SamplingParameters sampling_parameters(const ModelSettings& settings, bool bundled,
-                                                const text::Tokenizer& tokenizer) {
+                                                const text::Tokenizer& tokenizer, const gguf::Metadata& metadata,
+                                                const LineSink& say) {
     session::SamplingParameters p = settings.sampling;
+    for (const std::string& line : take_file_sampling(metadata, tokenizer.size(), settings, p)) say(line);
     // The bundled model is small enough that its second choice is often a wrong one.
-    if (bundled && !settings.temperature_given) p.temperature = 0;
+    const auto& given = settings.sampling_given;
+    if (bundled && std::ranges::find(given, "temperature") == given.end()) p.temperature = 0;
     if (settings.ignore_end) {
         for (const text::Token end : tokenizer.generation_ends())
             p.logit_bias.emplace_back(end, -std::numeric_limits<float>::infinity());

@@ -38,8 +38,9 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
 // Prompt and generation in tokens a second, and what packing took of that: a line each.
 std::vector<std::string> timing_lines(const session::GenerationTimings& timings, const PackingProgress& packing);
 
-// Sampling as the settings and the model's default have it. Throws Error(TSR_INVALID_ARGUMENT).
+// Sampling as the settings have it, what they leave open as the file recommends it. Throws Error(TSR_INVALID_ARGUMENT).
 session::SamplingParameters sampling_parameters(const ModelSettings& settings, bool bundled,
-                                                const text::Tokenizer& tokenizer);
+                                                const text::Tokenizer& tokenizer, const gguf::Metadata& metadata,
+                                                const LineSink& say);
 
 }  // namespace tessera

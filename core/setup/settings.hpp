@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera {
@@ -43,7 +44,7 @@ struct ModelSettings {
     std::optional<std::string> latent_attention;  // lowering of latent attention (-mla)
 
     session::SamplingParameters sampling;
-    bool temperature_given = false;
+    std::vector<std::string_view> sampling_given;  // what the user set of it: names of fields, and "sequence"
     bool seed_given = false;
     bool ignore_end = false;
     std::vector<std::string> stop;

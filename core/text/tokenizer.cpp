@@ -19,7 +19,7 @@ namespace tessera::text {
 namespace {
 
 // Ends of a turn or an answer, whatever the file says about them.
-constexpr std::array<std::string_view, 9> kEndNames = {
+constexpr std::array kEndNames = std::to_array<std::string_view>({
     "<\uff5cend\u2581of\u2581sentence\uff5c>",  // DeepSeek
     "<|EOT|>",                                  // DeepSeek-Coder
     "<|im_end|>",                               // ChatML
@@ -27,9 +27,21 @@ constexpr std::array<std::string_view, 9> kEndNames = {
     "<|eot_id|>",
     "<|eom_id|>",
     "<|end_of_text|>",  // Llama 3
+    "<|end|>",          // Phi
+    "<end_of_turn>",    // Gemma
+    "<end_of_utterance>",
     "[EOS]",
     "[EOT]",  // Kimi
-};
+    // After an infilled text: padding, and the name of the next repository or file.
+    "<|fim_pad|>",
+    "<|fim_repo|>",
+    "<|repo_name|>",
+    "<|file_sep|>",
+});
+// The same where they are special tokens; plain ones of these texts may be part of an answer.
+constexpr std::array kEndNamesOfSpecial =
+    std::to_array<std::string_view>({"</s>", "<eos>", "<EOT>", "_<EOT>", "\u2581<EOT>", "<fim-pad>", "<fim_pad>",
+                                     "<PAD>", "[PAD]", "<fim-repo>", "<REPO>", "<reponame>"});
 
 std::string replace_all(std::string_view text, std::string_view from, char to) {
     std::string out;
@@ -104,6 +116,8 @@ void settle_vocabulary(VocabularyData& data) {
     drop_if_unknown(data.eom, "eom_token_id", size, data.notes);
     drop_if_unknown(data.unk, "unknown_token_id", size, data.notes);
     drop_if_unknown(data.pad, "padding_token_id", size, data.notes);
+    for (Token& id : data.other_ends) drop_if_unknown(id, "fim_*_token_id", size, data.notes);
+    std::erase(data.other_ends, kNoToken);
     if (data.add_bos.value_or(false) && data.bos == kNoToken)
         fail(TSR_CORRUPT_DATA,
              "tokenizer.ggml.add_bos_token is true, but there is no tokenizer.ggml.bos_token_id: give it with "
@@ -198,8 +212,15 @@ struct Tokenizer::State {
     void fill_ends() {
         for (const Token token : {data.eos, data.eot, data.eom})
             if (token != kNoToken) ends.push_back(token);
+        ends.insert(ends.end(), data.other_ends.begin(), data.other_ends.end());
         for (const std::string_view name : kEndNames)
             if (const auto found = by_spelling.find(name); found != by_spelling.end()) ends.push_back(found->second);
+        for (const std::string_view name : kEndNamesOfSpecial) {
+            const auto found = by_spelling.find(name);
+            if (found == by_spelling.end()) continue;
+            const TokenType kind = type(found->second);
+            if (kind == TokenType::kControl || kind == TokenType::kUserDefined) ends.push_back(found->second);
+        }
         std::ranges::sort(ends);
         const auto repeated = std::ranges::unique(ends);
         ends.erase(repeated.begin(), repeated.end());

@@ -35,6 +35,7 @@ struct VocabularyData {
     Token eom = kNoToken;  // end of message
     Token unk = kNoToken;
     Token pad = kNoToken;
+    std::vector<Token> other_ends;         // padding, names of files and repositories: what infilled text ends with
     std::optional<bool> add_bos;           // absent: what the model kind does
     std::optional<bool> add_eos;           // absent: no
     std::optional<bool> add_space_prefix;  // absent: yes for "llama"

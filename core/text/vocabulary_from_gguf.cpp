@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/text/vocabulary_keys.hpp"
 
 #include <algorithm>
 #include <limits>
@@ -63,6 +64,7 @@ void fill_usual(const gguf::Metadata& metadata, VocabularyData& data) {
 
 VocabularyData vocabulary_from_gguf(const gguf::Metadata& metadata) {
     VocabularyData data;
+    data.notes = check_vocabulary_keys(metadata);
     data.model = metadata.get_string("tokenizer.ggml.model");
     data.pre = metadata.find_string("tokenizer.ggml.pre").value_or("");
     copy_strings(metadata.get_strings("tokenizer.ggml.tokens"), data.tokens);
@@ -79,6 +81,10 @@ VocabularyData vocabulary_from_gguf(const gguf::Metadata& metadata) {
     data.eom = find_unneeded(metadata, "tokenizer.ggml.eom_token_id", data);
     data.unk = find_unneeded(metadata, "tokenizer.ggml.unknown_token_id", data);
     data.pad = find_unneeded(metadata, "tokenizer.ggml.padding_token_id", data);
+    for (const char* name : {"fim_pad", "fim_rep", "fim_sep"}) {
+        const Token token = find_unneeded(metadata, fmt::format("tokenizer.ggml.{}_token_id", name), data);
+        if (token != kNoToken) data.other_ends.push_back(token);
+    }
     data.add_bos = metadata.find_bool("tokenizer.ggml.add_bos_token");
     data.add_eos = metadata.find_bool("tokenizer.ggml.add_eos_token");
     data.add_space_prefix = metadata.find_bool("tokenizer.ggml.add_space_prefix");

@@ -6,8 +6,12 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
 
 namespace tessera::test {
 namespace {
@@ -61,6 +65,107 @@ TEST_F(ModelFiles, PackedRowsAreChecked) {
     const Outcome checked = tessera({"inspect", packed, "--check"});
     EXPECT_EQ(checked.code, 0) << checked.out;
     EXPECT_THAT(checked.out, Not(HasSubstr("not checked")));
+}
+
+// Of a type that a plugin packs, in an installation without it.
+TEST_F(ModelFiles, WhatCannotBeCheckedIsSaid) {
+    TemporaryFolder folder;
+    const std::string packed = folder.file("packed.gguf");
+    ASSERT_EQ(tessera({"repack", "-m", TSR_TEST_MODEL, "-o", packed}).code, 0);
+    EditedModel from(packed);
+    const auto tensor = std::ranges::find_if(
+        from.tensors, [&](const EditedModel::Tensor& one) { return one.type != model_.tensor(one.name).type; });
+    ASSERT_NE(tensor, from.tensors.end());
+    tensor->name = "blk.0.foreign.weight";
+    model_.tensors.push_back(*tensor);
+    const std::string file = write(model_),
+                      config = folder.write("c.toml", "[plugins]\noff = ['cpu_avx2', 'cpu_avx512']\n");
+    const char* const line = "blk.0.foreign.weight: not checked, neither the program nor a plugin reads its type";
+    std::vector<std::string> run = {"run", "-m", file,       "-p",   "a",
+                                    "-n",  "1",  "--config", config, "--allow-unused-tensors"};
+    EXPECT_THAT(tessera(run).err, Not(HasSubstr("not checked")));
+    run.emplace_back("--check-tensors");
+    const Outcome checked = tessera(run);
+    EXPECT_EQ(checked.code, 0) << checked.err;
+    EXPECT_THAT(checked.err, HasSubstr(line));
+    const Outcome inspected = tessera({"inspect", file, "--check", "--config", config, "--allow-unused-tensors"});
+    EXPECT_EQ(inspected.code, 1);
+    EXPECT_THAT(inspected.out, HasSubstr(line));
+}
+
+TEST_F(ModelFiles, SamplingIsAsTheFileRecommends) {
+    const auto run = [&](const EditedModel& model, std::vector<std::string> flags) {
+        flags.insert(flags.begin(), {"run", "-m", write(model), "--chat", "-p", "Count from 1 to 5.", "-n", "8", "-s",
+                                     "7", "-t", "1"});
+        return tessera(flags);
+    };
+    const Outcome plain = run(model_, {}),
+                  hot = run(model_, {"--temp", "5", "--top-k", "0", "--top-p", "1", "--min-p", "0"});
+    EditedModel recommended = model_;
+    recommended.set("general.sampling.temp", 5.0f);
+    recommended.set("general.sampling.top_k", int32_t{0});
+    recommended.set("general.sampling.min_p", 0.0);
+    recommended.set("general.sampling.top_p", 1.0f);
+    recommended.set("general.sampling.xtc_threshold", std::string("high"));
+    const Outcome taken = run(recommended, {});
+    EXPECT_EQ(taken.out, hot.out);
+    EXPECT_NE(taken.out, plain.out);
+    EXPECT_THAT(taken.err, HasSubstr("sampling as the file recommends it: temp 5, top_k 0, min_p 0, top_p 1"));
+    EXPECT_THAT(taken.err, HasSubstr("general.sampling.xtc_threshold \"high\" is not used: expected a number"));
+    // What is given goes first.
+    EXPECT_EQ(run(recommended, {"--temp", "0"}).out, run(model_, {"--temp", "0"}).out);
+    recommended.set("general.sampling.sequence", std::string("top_k;temperature"));
+    EXPECT_THAT(run(recommended, {"--samplers", "temperature"}).err, Not(HasSubstr("sequence")));
+}
+
+TEST_F(ModelFiles, TokensThatTheFileForbidsAreNotSampled) {
+    const auto answer = [&](const EditedModel& model) {
+        return tessera({"run", "-m", write(model), "--chat", "-p", "Count from 1 to 5.", "-n", "1", "--temp", "0"});
+    };
+    const std::string before = answer(model_).out;
+    std::vector<int32_t> tokens;
+    const auto& texts = std::get<gguf::StringArray>(std::get<gguf::Array>(
+        std::ranges::find(model_.keys, "tokenizer.ggml.tokens", &std::pair<std::string, gguf::Value>::first)->second));
+    for (size_t i = 0; i < texts.size(); ++i) {
+        if (before.starts_with(texts[i])) tokens.push_back(static_cast<int32_t>(i));
+    }
+    tokens.push_back(1 << 30);
+    model_.set("tokenizer.ggml.suppress_tokens", gguf::Array(tokens));
+    const Outcome after = answer(model_);
+    EXPECT_EQ(after.code, 0) << after.err;
+    EXPECT_NE(after.out, before);
+    EXPECT_THAT(after.err, HasSubstr("tokenizer.ggml.suppress_tokens names the token 1073741824"));
+}
+
+// Each changes how a text becomes tokens.
+TEST_F(ModelFiles, KeysOfOtherTokenizersRefuse) {
+    const auto run = [&](const EditedModel& model, std::vector<std::string> flags = {}) {
+        flags.insert(flags.begin(), {"run", "-m", write(model), "-p", "a", "-n", "1"});
+        return tessera(flags);
+    };
+    for (const auto& [key, value, off] :
+         {std::tuple<const char*, gguf::Value, const char*>{"tokenizer.ggml.remove_extra_whitespaces", true,
+                                                            "bool:false"},
+          {"tokenizer.ggml.normalizer.lowercase", true, "bool:false"},
+          {"tokenizer.ggml.precompiled_charsmap", gguf::Array(std::vector<uint8_t>{1, 2, 3}), "str:"}}) {
+        EditedModel model = model_;
+        model.set(key, value);
+        const Outcome refused = run(model);
+        EXPECT_EQ(refused.code, 1) << key;
+        EXPECT_THAT(refused.err, HasSubstr(std::string("--override-kv ") + key + "=" + off));
+        EXPECT_EQ(run(model, {"--override-kv", std::string(key) + "=" + off}).code, 0) << key;
+    }
+    EditedModel said = model_;
+    said.set("tokenizer.chat_template.tool_use", std::string("{{ messages }}"));
+    said.set("tokenizer.chat_templates", gguf::Array(gguf::StringArray()));
+    said.set("tokenizer.ggml.new_key", true);
+    said.set("tokenizer.ggml.add_sep_token", true);
+    said.set("tokenizer.ggml.remove_extra_whitespaces", false);
+    const Outcome loaded = run(said);
+    EXPECT_EQ(loaded.code, 0) << loaded.err;
+    EXPECT_THAT(loaded.err, HasSubstr("chat templates of other names are not used (tool_use)"));
+    EXPECT_THAT(loaded.err, HasSubstr("not known and not used: tokenizer.ggml.new_key"));
+    EXPECT_THAT(loaded.err, Not(HasSubstr("add_sep_token")));
 }
 
 TEST_F(ModelFiles, AllCommandsAgreeAboutWhatIsNotUsed) {

@@ -86,6 +86,21 @@ TEST(VocabularyFromGguf, SentencePieceHasItsUsualIds) {
     EXPECT_THAT(Tokenizer(vocabulary_from_gguf(metadata)).encode("a"), testing::ElementsAre(3));
 }
 
+// Names that end answers whatever the file's own keys say; where a text may hold them, special tokens alone.
+TEST(VocabularyFromGguf, EndsAreKnownByTheirNames) {
+    gguf::Metadata metadata = example();
+    metadata.set("tokenizer.ggml.tokens",
+                 gguf::Array(strings({"<s>", "<|eos|>", "a", "b", "ab", "<|end|>", "<end_of_turn>", "<|file_sep|>",
+                                      "[PAD]", "</s>", "<EOT>", "<pad>"})));
+    metadata.set("tokenizer.ggml.token_type", gguf::Array(std::vector<int32_t>{3, 3, 1, 1, 1, 3, 3, 4, 3, 1, 3, 3}));
+    EXPECT_THAT(Tokenizer(vocabulary_from_gguf(metadata)).generation_ends(), testing::ElementsAre(1, 5, 6, 7, 8, 10));
+    metadata.set("tokenizer.ggml.fim_pad_token_id", uint32_t{11});
+    metadata.set("tokenizer.ggml.fim_rep_token_id", uint32_t{99});
+    const Tokenizer tokenizer(vocabulary_from_gguf(metadata));
+    EXPECT_TRUE(tokenizer.ends_generation(11));
+    EXPECT_THAT(tokenizer.notes(), testing::ElementsAre(testing::HasSubstr("fim_*_token_id is 99")));
+}
+
 TEST(VocabularyFromGguf, OverrideOfThePretokenizer) {
     gguf::Metadata metadata = example();
     metadata.set("tokenizer.ggml.pre", std::string("strange"));
