@@ -119,7 +119,7 @@ void AccessLog::run() {
             reopening = std::exchange(reopen_, false);
         }
         // What could not be ended before, on a full disk perhaps, does not spoil the next line.
-        if (torn_ && !text.empty()) text.insert(0, "\n");
+        if (torn_ && !text.empty()) text = '\n' + text;
         const std::string_view left = write_all(text);
         if (left.size() < text.size()) torn_ = text[text.size() - left.size() - 1] != '\n';
         if (!left.empty()) {

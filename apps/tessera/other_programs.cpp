@@ -47,7 +47,7 @@ constexpr Other kOthers[] = {
 std::string instead_of(std::string_view word) {
     std::string name(word.substr(word.rfind('/') + 1));
     for (const std::string_view end : {".exe", ".py", ".cpp"}) {
-        if (name.ends_with(end)) name.resize(name.size() - end.size());
+        if (name.ends_with(end)) name.erase(name.rfind('.'));
     }
     std::ranges::replace(name, '_', '-');
     if (name.starts_with("llama-")) name.erase(0, 6);
