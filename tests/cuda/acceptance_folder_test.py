@@ -15,7 +15,7 @@ FILE = MADE / "gpu.tar.xz"
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(SOURCE / "tools"))
 
-from acceptance import build  # noqa: E402
+from acceptance import build, profile  # noqa: E402
 
 # That of a build for more cards than are carried for, little compressed.
 MOST = 32
@@ -71,6 +71,18 @@ class Gathered(unittest.TestCase):
         if legacy:
             most = f"{max(tried) // 10}.{max(tried) % 10}" if tried else "7.5"
             self.assertIn(f"'maximum_compute_capability': '{most}'", str(legacy))
+
+    def test_kernels_that_are_profiled_are_there_and_are_started_by_what_is_measured(self):
+        cards = {"cuda_ampere": "8.6:24GiB", "cuda_legacy": "6.1:24GiB"}
+        for name, kernels in profile.KERNELS.items():
+            made = {line.split()[2] for path in (BUILD / "plugins" / name).rglob("*.statistics") for line in path.read_text().splitlines()}
+            for pattern, topic, what in kernels:
+                with self.subTest(plugin=name, kernel=pattern):
+                    self.assertTrue([kernel for kernel in made if re.fullmatch(pattern, kernel)], sorted(made)[:5])
+                    words = [SOURCE / "tools/with_emulated_gpus", "--build", BUILD, "--gpu", cards[name], "--", FOLDER / "bin/measure_card",
+                             FOLDER / f"lib/tessera/plugins/tessera_{name}.so", "--topics", topic, "--what", what, "--plan"]
+                    done = subprocess.run(words, capture_output=True, text=True)
+                    self.assertEqual((done.returncode, done.stdout.count('"estimated"')), (0, 1), done.stdout + done.stderr)
 
     def test_libraries_come_from_it(self):
         environment = dict(os.environ, LD_LIBRARY_PATH=str(FOLDER / "lib/carried"))

@@ -160,11 +160,13 @@ def unpack(file):
 def build(options):
     binary = SOURCE / "build" / "gpu-acceptance"
     archs = ";".join(options.archs.split())
+    # As tools/build does: compiled once, found again from any other clone of the same sources.
+    environment = dict(os.environ, CCACHE_BASEDIR=str(SOURCE), CCACHE_NOHASHDIR="1", CCACHE_SLOPPINESS="pch_defines,time_macros")
     for words in (["cmake", "--preset", "release", "-B", binary, "-DTSR_CUDA=ON", f"-DTSR_CUDA_ARCHS={archs}",
                    f"-DTSR_CUDA_EMULATOR={'ON' if options.emulated else 'OFF'}"],
                   ["cmake", "--build", binary, "--target", "tessera_gpu_acceptance"]
                   + (["tessera_emulated_cuda", "tessera_emulated_nvml"] if options.emulated else [])):
         print(" ".join(map(str, words)), flush=True)
-        if subprocess.run([str(w) for w in words], cwd=SOURCE).returncode != 0:
+        if subprocess.run([str(w) for w in words], cwd=SOURCE, env=environment).returncode != 0:
             die("the build failed")
     return pack(binary, PACKED)

@@ -131,7 +131,7 @@ def steps(call, title, model, configuration, count, context, devices):
     machine, scale = call.machine, call.scale
     words = [machine.program("measure_steps"), "--config", configuration, "--steps", count, "-c", context, "--rows", scale.step_rows,
              "--sequences", scale.step_sequences, model]
-    outcome, done = call.judged(words, 240 if not machine.emulated else 7200)
+    outcome, done = call.judged(words, 90 if not machine.emulated else 7200)
     return outcome if outcome.verdict in (FAILED, LEFT_OUT) else judge_steps(title, done.lines(), devices, machine.emulated)
 
 
@@ -197,7 +197,7 @@ def sweeps(machine, scale, run_data, lite, name, most):
         context, stride = depth + rows, max(depth // rows, 1)
         outcome, done = call.judged(machine.tessera("sweep", "-m", lite.path, "--config", machine.configuration(name), "-c", context, "-ub", rows, "-n",
                                                     scale.lite_generation, "--sweep-stride", stride, "--output-format", "jsonl"),
-                                    150 if not machine.emulated else 7200)
+                                    90 if not machine.emulated else 7200)
         if outcome.verdict in (FAILED, LEFT_OUT):
             return outcome
         plan, assumed = predicted(machine, machine.configuration(name), lite.path, context, rows)

@@ -41,7 +41,7 @@ class Machine:
 
     def why_gone(self):
         """Empty if the cards can be opened."""
-        return why_gone(self.environment)
+        return why_gone(self.own_environment)
 
     def done(self, words, limit):
         return Done(words, self.environment, limit)

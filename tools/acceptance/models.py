@@ -119,7 +119,7 @@ def compare(call, comparison, bases, configuration, placement, devices):
                 outcome.why = f"on the CPU: {outcome.why}"
                 return outcome
     attention = attention_of(machine, configuration, comparison.model.path, comparison.lowering, comparison.cache, placement)
-    done, late = call.command(comparison.words(machine, configuration, placement), 180 if not machine.emulated else 1800)
+    done, late = call.command(comparison.words(machine, configuration, placement), 60 if not machine.emulated else 1800)
     if late:
         return Outcome(LEFT_OUT, NO_TIME)
     mean, median, top = (value(done, what) for what in ("Mean KLD", "Median KLD", "Same top p"))

@@ -38,7 +38,7 @@ class Part:
     key: str
     title: str
     steps: typing.Callable           # gives the list of Steps; asked when it is the part's turn
-    most: float                      # seconds, until all other parts have had their turn
+    most: float                      # seconds after which it begins no further step until all other parts have had their turn
     head: tuple = ()                 # of the table of rows
     at_once: int = 1
     render: typing.Callable = None   # of the entries of its steps that ended: further lines of the report
@@ -120,7 +120,7 @@ class Run:
         return [step for step in steps if results.get((part.key, step.name), {}).get("verdict", LEFT_OUT) == LEFT_OUT]
 
     def turn(self, part, steps, end):
-        """Begins steps until the time is up, several at once; gives those that did not end."""
+        """Begins steps until `end`, several at once; gives those that did not end in the time of the run."""
         if not steps:
             return []
         print(f"-- {part.title} ({time.monotonic() - self.begun:.0f} s)", flush=True)
@@ -132,7 +132,7 @@ class Run:
                     if not waiting or self.gone or time.monotonic() >= end:
                         return
                     step = waiting.pop(0)
-                if not self.one(part, step, end):
+                if not self.one(part, step):
                     late.append(step)
 
         with concurrent.futures.ThreadPoolExecutor(part.at_once) as pool:
@@ -140,10 +140,10 @@ class Run:
                 worker.result()
         return [step for step in steps if step in late or step in waiting]
 
-    def one(self, part, step, end):
+    def one(self, part, step):
         """False if there was no time for it."""
         self.journal.add({"part": part.key, "step": step.name, "begun": round(time.time())})
-        call, begin = Call(self, end), time.monotonic()
+        call, begin = Call(self, self.end), time.monotonic()
         try:
             outcome = step.do(call)
         except Exception:
