@@ -153,7 +153,7 @@ SIMT_DEVICE void multiply_by_id(const MatmulId& m) {
 using namespace tessera::cuda_kernels;
 
 #define TESSERA_MATMUL(name, type, tile) \
-    SIMT_KERNEL(32 * kMatmulWarps, 4) matmul_##name##_tile##tile(Matmul a) { multiply<type, tile>(a); }
+    SIMT_KERNEL(32 * kMatmulWarps, (tile) == 8 ? 3 : 4) matmul_##name##_tile##tile(Matmul a) { multiply<type, tile>(a); }
 #define TESSERA_MATMUL_TILES(name, type) \
     TESSERA_MATMUL(name, type, 1)        \
     TESSERA_MATMUL(name, type, 2)        \

@@ -311,26 +311,29 @@ struct alignas(16) Float4 {
 template <class T>
 SIMT_DEVICE T load_global(const void* from) {
     static_assert(sizeof(T) == 1 || sizeof(T) == 2 || sizeof(T) == 4 || sizeof(T) == 8 || sizeof(T) == 16);
+    // volatile, for compilers move other assembly before the condition under which its operands are valid.
     const size_t at = __cvta_generic_to_global(from);
     if constexpr (sizeof(T) == 16) {
         UInt4 v;
-        asm("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(at));
+        asm volatile("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "l"(at));
         return __builtin_bit_cast(T, v);
     } else if constexpr (sizeof(T) == 8) {
         UInt2 v;
-        asm("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(at));
+        asm volatile("ld.global.nc.v2.u32 {%0, %1}, [%2];" : "=r"(v.x), "=r"(v.y) : "l"(at));
         return __builtin_bit_cast(T, v);
     } else if constexpr (sizeof(T) == 4) {
         uint32_t v;
-        asm("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(at));
+        asm volatile("ld.global.nc.u32 %0, [%1];" : "=r"(v) : "l"(at));
         return __builtin_bit_cast(T, v);
     } else if constexpr (sizeof(T) == 2) {
         uint16_t v;
-        asm("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(at));
+        asm volatile("ld.global.nc.u16 %0, [%1];" : "=h"(v) : "l"(at));
         return __builtin_bit_cast(T, v);
     } else {
         unsigned v;  // no register has 8 bits
-        asm("ld.global.nc.u8 %0, [%1];" : "=r"(v) : "l"(at));
+        asm volatile("ld.global.nc.u8 %0, [%1];" : "=r"(v) : "l"(at));
         return __builtin_bit_cast(T, static_cast<uint8_t>(v));
     }
 }
