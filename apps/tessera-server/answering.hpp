@@ -59,7 +59,9 @@ class Answering : public std::enable_shared_from_this<Answering> {
     size_t choices() const noexcept { return choices_; }
     size_t prompt_of(size_t choice) const noexcept { return choice / form_.choices; }
     // The choices of one prompt have seeds one after the other.
-    uint64_t seed_of(size_t choice) const noexcept { return first_seed_ + choice % form_.choices; }
+    uint64_t seed_of(size_t choice) const noexcept {
+        return session::following_seed(first_seed_, choice % form_.choices);
+    }
     const AnswerForm& form() const noexcept { return form_; }
     const ServedModel& model() const noexcept { return *model_; }
     Exchange& exchange() noexcept { return *exchange_; }

@@ -53,6 +53,11 @@ constexpr std::optional<uint64_t> given_seed(int64_t given) noexcept {
     if (given < 0 || static_cast<uint64_t>(given) == kRandomSeed) return std::nullopt;
     return static_cast<uint64_t>(given);
 }
+// The seed `count` behind `first`, without kRandomSeed, which would not repeat what came of it.
+constexpr uint64_t following_seed(uint64_t first, uint64_t count) noexcept {
+    const uint64_t seed = first + count;
+    return seed + (first < kRandomSeed && seed >= kRandomSeed ? 1 : 0);
+}
 // A new one, below kRandomSeed, so that it repeats an answer when it is given.
 uint64_t random_seed();
 

@@ -91,6 +91,11 @@ TEST(SamplingSeed, SaysWhenItIsRandom) {
     EXPECT_EQ(given_seed(int64_t{1} << 40), uint64_t{1} << 40);
     EXPECT_FALSE(given_seed(-1));
     EXPECT_FALSE(given_seed(4294967295));
+    EXPECT_EQ(following_seed(7, 0), 7u);
+    EXPECT_EQ(following_seed(7, 2), 9u);
+    EXPECT_EQ(following_seed(4294967294, 1), 4294967296u);
+    EXPECT_EQ(following_seed(4294967293, 1), 4294967294u);
+    EXPECT_EQ(following_seed(4294967296, 1), 4294967297u);
     std::set<uint64_t> seeds;
     for (int i = 0; i < 64; ++i) seeds.insert(random_seed());
     EXPECT_GT(seeds.size(), 60u);

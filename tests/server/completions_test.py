@@ -145,6 +145,8 @@ class Completions(unittest.TestCase):
         self.assertEqual(streamed, {0: 7, 1: 8, 2: 9, 3: 10})
         chosen = self.plain(n=3, seed=7, response_fields=["generation_settings/seed"])
         self.assertEqual(chosen, [{"generation_settings/seed": seed} for seed in (7, 8, 9)])
+        last = self.plain(n=3, seed=4294967294, response_fields=["generation_settings/seed"])
+        self.assertEqual([answer["generation_settings/seed"] for answer in last], [4294967294, 4294967296, 4294967297])
         drawn = self.plain(n=2, **fields)
         self.assertEqual(drawn[1]["generation_settings"]["seed"], drawn[0]["generation_settings"]["seed"] + 1)
         self.assertEqual(self.plain(seed=drawn[0]["generation_settings"]["seed"], **fields)["content"], drawn[0]["content"])

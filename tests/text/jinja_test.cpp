@@ -116,8 +116,9 @@ TEST(Jinja, SharedValuesCountWhereTheyAreWritten) {
           "{{ [n.x] | map('string') | list }}", "{{ [n.x, n.x] | map('tojson') | join }}"}) {
         EXPECT_THAT(refusal(list + use), HasSubstr("more bytes than")) << use;
         // Its keys are joined.
-        if (std::string_view(use).find("n.x | join") == std::string_view::npos)
+        if (std::string_view(use).find("n.x | join") == std::string_view::npos) {
             EXPECT_THAT(refusal(dictionary + use), HasSubstr("more bytes than")) << use;
+        }
     }
     EXPECT_EQ(run(list + "{{ n.x | length }}"), "2");
     // Indentation is most of what this would write.
