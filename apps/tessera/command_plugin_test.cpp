@@ -29,7 +29,9 @@ constexpr std::string_view kHelp =
     "  --without TEXT     no kernels whose name contains TEXT; may be repeated\n"
     "  --case TEXT        only cases whose name contains TEXT; may be repeated\n"
     "  --shape SHAPE      cases of this shape, such as matmul:q4_0:2048x512, instead\n"
-    "                     of those that are always the same; may be repeated\n"
+    "                     of those that are always the same; may be repeated; of\n"
+    "                     products, networks, get_rows, norms and sums, not of\n"
+    "                     attention, caches, rope and routing\n"
     "  --model FILE       cases of the shapes of this model (GGUF)\n"
     "  --device ID        only this device of the plugin's providers; may be repeated\n"
     "  --group NAME       only the group of exactly this name; may be repeated\n"
@@ -225,10 +227,15 @@ class PluginTest {
         return options_.kernels.empty() || std::ranges::any_of(options_.kernels, is_part);
     }
 
-    bool has_shapes_of(const std::string& op) const {
-        return options_.shapes.empty() || std::ranges::any_of(options_.shapes, [&](const std::string& shape) {
-                   return shape.starts_with(op + ":");
-               });
+    // Of a group whose op has no shapes it is told in `all`.
+    bool has_shapes_of(const std::string& op, const std::string& group, std::vector<Outcome>& all) const {
+        if (options_.shapes.empty()) return true;
+        if (!conformance::has_shapes(op)) {
+            all.push_back({Outcome::kNotChecked, group, op,
+                           "no shape of this op can be named: leave --shape and --model away to test it", 0});
+        }
+        return std::ranges::any_of(options_.shapes,
+                                   [&](const std::string& shape) { return shape.starts_with(op + ":"); });
     }
 
     void add_groups(const TriedPlugin& tried, const Hardware& hardware, std::vector<Outcome>& all) {
@@ -248,8 +255,8 @@ class PluginTest {
         }
         const std::vector<std::string> known = conformance::ops_with_cases();
         for (const TriedPlugin::Kernel& kernel : tried.kernels) {
-            if (kernel.kind != "cpu" || !is_wanted(kernel.name) || !has_shapes_of(kernel.op)) continue;
             const std::string group = "kernel " + kernel.name;
+            if (kernel.kind != "cpu" || !is_wanted(kernel.name) || !has_shapes_of(kernel.op, group, all)) continue;
             if (std::ranges::find(known, kernel.op) == known.end()) {
                 all.push_back({Outcome::kNotChecked, group, kernel.op,
                                "no cases of this op are known: it is not one of the core's", 0});
@@ -276,8 +283,10 @@ class PluginTest {
                                        id});
                 }
                 for (const TriedPlugin::Kernel& kernel : tried.kernels) {
-                    if (kernel.kind != device->kind || !is_wanted(kernel.name) || !has_shapes_of(kernel.op)) continue;
-                    groups_.push_back({kernel.name + " on " + id,
+                    const std::string group = kernel.name + " on " + id;
+                    if (kernel.kind != device->kind || !is_wanted(kernel.name) || !has_shapes_of(kernel.op, group, all))
+                        continue;
+                    groups_.push_back({group,
                                        [this, i, id, name = kernel.name](size_t first) {
                                            return device_words(subject_, i, id, name, first);
                                        },
@@ -285,8 +294,12 @@ class PluginTest {
                 }
             }
             if (!found) {
-                all.push_back({Outcome::kNotChecked, "device", provider_kinds[i],
-                               fmt::format("no device of kind {} here: --rig describes one", provider_kinds[i]), 0});
+                const bool is_described = std::ranges::find(kDeviceKinds, provider_kinds[i]) != kDeviceKinds.end();
+                all.push_back(
+                    {Outcome::kNotChecked, "device", provider_kinds[i],
+                     fmt::format("no device of kind {} here: {}", provider_kinds[i],
+                                 is_described ? "--rig describes one" : "this version finds and describes none"),
+                     0});
             }
         }
     }

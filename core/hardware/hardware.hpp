@@ -6,6 +6,7 @@
 
 #include <tessera/device.h>
 
+#include <array>
 #include <cstdint>
 #include <filesystem>
 #include <memory>
@@ -20,6 +21,9 @@ namespace tessera {
 // What is free of the card of each device now, all processes counted, without making a context there. Nothing for a
 // device whose driver does not say.
 std::vector<std::optional<uint64_t>> free_gpu_memory(std::span<const tsr_device_info* const> devices);
+
+// Kinds of devices that are found or described; plugins may be made for others, too.
+inline constexpr std::array<std::string_view, 3> kDeviceKinds = {"cpu", "cuda", "simulated"};
 
 // A device in owned strings; the fields are those of tsr_device_info. `index` is given by Hardware.
 struct DeviceDescription {

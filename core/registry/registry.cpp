@@ -12,6 +12,8 @@
 #include <tessera/sizes.h>
 
 #include <algorithm>
+#include <set>
+#include <string_view>
 #include <tuple>
 
 namespace tessera {
@@ -171,6 +173,7 @@ void Registry::index(const std::vector<std::string>& prefer) {
         }
         index_layouts(i);
         index_operators(i);
+        note_unknown_kinds(i);
     }
     index_lowerings(order);
     const auto key = [&](const tsr_kernel* kernel) {
@@ -192,6 +195,23 @@ bool Registry::is_used(size_t record, const Part& part) {
     if (why.empty()) return true;
     records_[record].left_out.push_back(std::move(why));
     return false;
+}
+
+// They are kept for hosts that describe such devices themselves.
+void Registry::note_unknown_kinds(size_t record) {
+    const tsr_plugin& table = *records_[record].table;
+    std::set<std::string_view> kinds;
+    for (uint32_t i = 0; i < table.provider_count; ++i) {
+        if (device_abi_fault(*table.providers[i]).empty()) kinds.insert(table.providers[i]->kind);
+    }
+    for (uint32_t i = 0; i < table.kernel_count; ++i) kinds.insert(table.kernels[i]->device_kind);
+    for (const std::string_view kind : kinds) {
+        if (std::ranges::find(kDeviceKinds, kind) != kDeviceKinds.end()) continue;
+        records_[record].left_out.push_back(
+            fmt::format("what is for devices of kind {}: this version finds none of them, only cuda ones, and "
+                        "simulated ones that the configuration or a rig file describes",
+                        kind));
+    }
 }
 
 void Registry::index_layouts(size_t record) {

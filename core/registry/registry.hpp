@@ -121,6 +121,7 @@ class Registry {
     };
     Registry() = default;
     void index(const std::vector<std::string>& prefer);
+    void note_unknown_kinds(size_t record);
     void index_layouts(size_t record);
     void index_operators(size_t record);
     void index_lowerings(const std::vector<size_t>& order);

@@ -1,5 +1,7 @@
 #include "core/registry/table.hpp"
 
+#include "core/base/error.hpp"
+#include "core/base/plugin_call.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/op_set.hpp"
 #include "core/registry/names.hpp"
@@ -53,7 +55,7 @@ std::string name_fault(const char* name, std::string_view what) {
 // Faults of the entries of one table.
 class Entries {
   public:
-    explicit Entries(uint32_t abi_minor) : minor_(abi_minor) {}
+    explicit Entries(const tsr_plugin& table) : plugin_(table.name), minor_(table.abi_minor) {}
 
     std::string fault(const tsr_device_provider& provider) const;
     std::string fault(const tsr_kernel& kernel) const;
@@ -68,6 +70,7 @@ class Entries {
         return struct_fault(value, sdk::size_in_version<T>(minor_), what);
     }
 
+    const char* plugin_;
     uint32_t minor_;
 };
 
@@ -109,7 +112,14 @@ std::string Entries::fault(const tsr_layout& layout) const {
     }
     if (!layout.group_bytes || (!layout.pack && !layout.unpack))
         return fmt::format("layout {}: group_bytes or both of pack and unpack are missing", layout.name);
-    if (layout.group_bytes(&layout, layout.elements_multiple) == 0) {
+    uint64_t bytes = 0;
+    try {
+        bytes = call_plugin({plugin_, "group_bytes", "layout", layout.name},
+                            [&] { return layout.group_bytes(&layout, layout.elements_multiple); });
+    } catch (const Error& error) {
+        return error.what();
+    }
+    if (bytes == 0) {
         return fmt::format("layout {}: group_bytes gives 0 for rows of {} elements", layout.name,
                            layout.elements_multiple);
     }
@@ -221,7 +231,7 @@ std::string table_fault(const tsr_plugin& table) {
     if (std::string why = struct_fault(table, expected, "the table"); !why.empty()) return why;
     if (is_empty(table.name) || is_empty(table.version)) return "the table has no name or no version";
 
-    const Entries entries(table.abi_minor);
+    const Entries entries(table);
     const auto check = [&](const auto& entry) { return entries.fault(entry); };
     if (std::string why = list_fault(table.providers, table.provider_count, "providers", check); !why.empty())
         return why;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tessera/cpp/device_fault.hpp>
+#include <tessera/cpp/float_state.hpp>
 #include <tessera/device.h>
 
 #include <algorithm>
@@ -28,7 +29,16 @@ struct DeviceLost : std::runtime_error {
     using std::runtime_error::runtime_error;
 };
 
+// How this process computes; calls must leave it so.
+inline const sdk::FloatState kUsualFloats = sdk::FloatState::of_this_thread();
+
+// Of a call that has returned to this thread.
 inline void take(const tsr_status* status, const std::string& function) {
+    if (const sdk::FloatState after = sdk::FloatState::of_this_thread(); after != kUsualFloats) {
+        kUsualFloats.restore();
+        if (status) text_of(status);
+        wrong(function + " leaves its thread computing differently: " + kUsualFloats.difference(after));
+    }
     if (!status) return;
     const bool lost = status->code == TSR_DEVICE_LOST;
     const std::string text = function + " failed: " + text_of(status);

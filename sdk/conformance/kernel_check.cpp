@@ -454,10 +454,16 @@ Verdict check_layout(const tsr_layout& layout) {
     try {
         if (!layout.pack) return {Verdict::kNotClaimed, "it cannot pack"};
         for_each_packable(layout, [&](const Operand& rows) {
+            const sdk::FloatState before = sdk::FloatState::of_this_thread();
             const std::vector<std::byte> once = packed(rows, &layout);
             if (packed(rows, &layout) != once) wrong("pack gives other bytes the second time");
             if (layout.unpack && unpacked(rows, &layout, once.data()) != rows.bytes)
                 wrong("unpack does not give back the rows that were packed");
+            if (const sdk::FloatState after = sdk::FloatState::of_this_thread(); after != before) {
+                before.restore();
+                wrong("group_bytes, pack or unpack leaves its thread computing differently: " +
+                      before.difference(after));
+            }
         });
         return {};
     } catch (const std::exception& error) {

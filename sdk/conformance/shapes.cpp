@@ -156,6 +156,10 @@ std::string_view shape_forms() {
            "weights, or one each: q4_K,q4_K,q6_K";
 }
 
+bool has_shapes(std::string_view op) {
+    return std::ranges::find(kForms, op, &Form::op) != std::end(kForms);
+}
+
 Shape parse_shape(std::string_view text) {
     const std::vector<std::string_view> parts = split(text, ':');
     const auto form = std::ranges::find(kForms, parts[0], &Form::op);

@@ -24,6 +24,9 @@ struct Shape {
 // What can be named, a line each, for help and errors.
 std::string_view shape_forms();
 
+// Whether shapes of an op can be named.
+bool has_shapes(std::string_view op);
+
 // Throws std::invalid_argument that says what is wrong with the text: its form, an unknown type, rows that are not
 // whole blocks, more than 2^31 elements.
 Shape parse_shape(std::string_view text);

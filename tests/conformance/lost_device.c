@@ -1,12 +1,13 @@
-/* The template's devices with a kernel that loses them: in every case (LOST_ALWAYS), in that of one element
- * (LOST_ONCE), or so that they cannot be opened again (LOST_FOR_GOOD: the file that TSR_PLANTED_LOST names is there
- * then). */
+/* The template's devices with a kernel that changes how its thread rounds (LOST_ROUNDING), or that loses them: in every
+ * case (LOST_ALWAYS), in that of one element (LOST_ONCE), or so that they cannot be opened again (LOST_FOR_GOOD: the
+ * file that TSR_PLANTED_LOST names is there then). */
 #define _GNU_SOURCE
 #include "sdk/template/device/device.h"
 
 #include <tessera/helpers.h>
 #include <tessera/plugin.h>
 
+#include <immintrin.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -19,6 +20,10 @@ static const tsr_status* lose(const tsr_kernel* self, void* state, const tsr_lau
 #if defined LOST_ONCE
     if (node->inputs[0]->dims[0] != 1 || launch->data[2] == launch->data[0] || node->inputs[1]->rank == 1)
         return example_add.enqueue(self, state, launch);
+#elif defined LOST_ROUNDING
+    (void)node;
+    _mm_setcsr(_mm_getcsr() | 0x2000);
+    return example_add.enqueue(self, state, launch);
 #elif defined LOST_FOR_GOOD
     FILE* file = fopen(getenv("TSR_PLANTED_LOST"), "w");
     if (file) fclose(file);

@@ -123,6 +123,32 @@ static const tsr_kernel kernel = {
 };
 static const tsr_kernel* const kernels[] = {&kernel};
 
+/* Asked for when the table is read. */
+static uint64_t group_bytes(const tsr_layout* self, int64_t elements) {
+    (void)self;
+    if (IS(GROUP_BYTES_CRASHES)) *(volatile int*)(uintptr_t)8 = 1;
+    if (IS(GROUP_BYTES_THROWS)) throw_here();
+    if (IS(GROUP_BYTES_ROUNDS)) _mm_setcsr(_mm_getcsr() | 0x2000);
+    return (uint64_t)elements * sizeof(float);
+}
+
+static void pack(const tsr_layout* self, int64_t elements, int64_t groups, const void* rows, void* packed) {
+    (void)self;
+    memcpy(packed, rows, (size_t)(elements * groups) * sizeof(float));
+}
+
+static const tsr_layout layout = {
+    .struct_size = sizeof(tsr_layout),
+    .type = TSR_TYPE_F32,
+    .name = "f32_planted",
+    .group_rows = 1,
+    .elements_multiple = 1,
+    .group_bytes = group_bytes,
+    .pack = pack,
+    .unpack = pack,
+};
+static const tsr_layout* const layouts[] = {&layout};
+
 static const tsr_status* initialize(const tsr_plugin* self, const tsr_device_info* const* devices, uint32_t count) {
     (void)self, (void)devices, (void)count;
     if (IS(INITIALIZE_CRASHES)) *(volatile int*)(uintptr_t)8 = 1;
@@ -139,6 +165,8 @@ static const tsr_plugin plugin = {
     .version = "1.0.0",
     .kernels = kernels,
     .kernel_count = 1,
+    .layouts = layouts,
+    .layout_count = IS(GROUP_BYTES_CRASHES) || IS(GROUP_BYTES_THROWS) || IS(GROUP_BYTES_ROUNDS),
     .initialize = initialize,
 };
 

@@ -75,6 +75,9 @@ constexpr Found kFound[] = {
     {"constructor_exits", "_exit was called, which ends the process, in plugin planted: mapping of library"},
     {"name_of_two_lines",
      "a kernel: expected a name of 1 to 64 letters, digits, '_', '-' and '.', found 'rms_norm.\\x0apl"},
+    {"group_bytes_crashes", "SIGSEGV (invalid memory access) in plugin planted: group_bytes of layout f32_planted"},
+    {"group_bytes_throws", "plugin planted: group_bytes of layout f32_planted threw an exception"},
+    {"group_bytes_rounds", "group_bytes, pack or unpack leaves its thread computing differently: rounding (MXCSR"},
     {"plan_rounds", "plan leaves its thread computing differently: rounding (MXCSR 0x1f80 before, 0x3f80 after)"},
     {"run_rounds", "run leaves its thread computing differently: rounding (MXCSR 0x1f80 before, 0x7f80 after)"},
     {"run_flushes", "differently: flushing to zero, denormals as zero (MXCSR 0x1f80 before, 0x9fc0 after)"},
@@ -209,6 +212,8 @@ TEST_P(ChangedRounding, IsUndone) {
 constexpr Found kRounding[] = {
     {"plan_rounds",
      "changes how its thread computes: rounding (MXCSR 0x1f80 before, 0x3f80 after); it has been set back"},
+    {"group_bytes_rounds",
+     "plugin planted: group_bytes of layout f32_planted changes how its thread computes: rounding"},
     {"run_flushes", "changes how its thread computes: flushing to zero, denormals as zero (MXCSR"},
     {"constructor_rounds", "changes how its thread computes: flushing to zero, denormals as zero (MXCSR"},
 };
@@ -235,6 +240,10 @@ TEST(Shapes, OfTheUserOrAModelAreTested) {
     const Outcome usage = tessera({"plugin-test", folder_of("fault_none"), "--shape", "matmul:q4_0"});
     EXPECT_EQ(usage.code, 2);
     EXPECT_THAT(usage.err, HasSubstr("--shape: the shape 'matmul:q4_0': expected one of"));
+    // Ops whose shapes cannot be named are named themselves.
+    const Outcome attention =
+        tessera({"plugin-test", TSR_REFERENCE, "--shape", "rms_norm:f32:64", "--kernel", "moe_route"});
+    EXPECT_THAT(attention.out, HasSubstr("moe_route: no shape of this op can be named"));
     // The bundled model normalises rows of several lengths.
     const Outcome model = tessera({"plugin-test", folder_of("fault_none"), "--model", TSR_MODEL, "-v"});
     EXPECT_EQ(model.code, 0) << model.out << model.err;
@@ -254,6 +263,14 @@ TEST(LostDevice, IsOneFailure) {
                                              "lost again"),
                                    HasSubstr(" passed, 2 failed, "), HasSubstr(", others not run\n")))
         << "one on each of the two devices";
+}
+
+// Rounding is that of the thread that puts work on a queue.
+TEST(DeviceKernel, ThatChangesItsThreadIsFound) {
+    const Outcome outcome = test_of_lost("lost_rounding");
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_THAT(outcome.out, HasSubstr("enqueue leaves its thread computing differently: rounding (MXCSR 0x1f80 "
+                                       "before, 0x3f80 after)"));
 }
 
 TEST(LostDevice, IsOpenedAgainForOtherCases) {

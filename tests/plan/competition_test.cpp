@@ -352,6 +352,18 @@ TEST(Competition, ALoweringOfAnUnknownOpIsLeftOut) {
     EXPECT_THAT(registry.plugins()[0].left_out, ElementsAre("lowering way of nobodys: no plugin provides this op"));
 }
 
+TEST(Competition, KindsOfDevicesThatAreNeverFoundAreSaid) {
+    Plugin owner("owner"), kernels("kernels"), usual("usual");
+    owner.provider("npu", "npu-driver/1");
+    kernels.kernel("add.npu", TSR_OP_ADD, 1e-3, "npu").interop = "npu-driver/1";
+    usual.provider("cuda", "cuda-driver/1");
+    const Registry registry = registry_of({&owner, &kernels, &usual});
+    for (const size_t i : {0, 1})
+        EXPECT_THAT(registry.plugins()[i].left_out,
+                    ElementsAre(HasSubstr("devices of kind npu: this version finds none")));
+    EXPECT_THAT(registry.plugins()[2].left_out, IsEmpty());
+}
+
 // One plugin's kernels would read the addresses of another one's device as something that they are not.
 TEST(Interop, BindsKernelsToTheirDevices) {
     Plugin owner("owner"), fitting("fitting"), foreign("foreign"), silent("silent");

@@ -19,7 +19,7 @@ extern "C" {
 
 /* What a kernel answers about a node. The host zeroes it and sets struct_size. Estimates are seconds on the device as
  * described, finite and not negative; a kernel whose plan breaks this, or asks for a workspace of more than 2^46 bytes
- * or for layouts that no plugin brings, is not used for the node. */
+ * or for layouts that no plugin brings or of which none can hold the operand, is not used for the node. */
 typedef struct tsr_kernel_plan {
     uint32_t struct_size;
     uint32_t supported; /* 1 or 0 */
@@ -39,8 +39,8 @@ typedef struct tsr_kernel_plan {
      * or arithmetic bounds a node. */
     double bytes_one_row;
     double bytes_all_rows;
-    /* For each operand (inputs, then outputs) the layouts that it may have, best first, ended by NULL; "" is the
-     * canonical one. NULL: canonical only. Lists live until the process ends. */
+    /* For each operand (inputs, then outputs) the layouts that it may have, best first, ended by NULL; one that cannot
+     * hold it is passed over. "" is the canonical one. NULL: canonical only. Lists live until the process ends. */
     const char* const* layouts[TSR_MAX_OPERANDS];
 } tsr_kernel_plan;
 
