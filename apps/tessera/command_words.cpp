@@ -107,7 +107,15 @@ class Reader {
     void read_positional() {
         const std::string& word = words_[at_++];
         const std::string_view positional = info_of(command_).positional;
-        if (positional.empty() || word.empty()) fail_bare_word(word);
+        if (positional.empty() || word.empty()) {
+            // After a switch without a value it was meant as that.
+            if (!given_.empty() && given_.back().flag->takes == Takes::kSwitch &&
+                given_.back().typed == words_[at_ - 2])
+                throw UsageError(fmt::format(
+                    "{}: expected {}, found '{}'", given_.back().typed,
+                    given_.back().flag->value.empty() ? "on or off" : given_.back().flag->value, printable(word, 60)));
+            fail_bare_word(word);
+        }
         given_.push_back({&flag_named(positional), word, {}});
     }
 

@@ -24,6 +24,7 @@ struct Named {
 // Variables that are not named like their flags.
 constexpr std::array kOtherNames = {
     Named{"LLAMA_ARG_BATCH", "--batch-size"},
+    Named{"LLAMA_ARG_MODEL_ALIAS", "--alias"},
     Named{"LLAMA_ARG_UBATCH", "--ubatch-size"},
     Named{"LLAMA_ARG_N_PARALLEL", "--parallel"},
     Named{"LLAMA_ARG_ROPE_SCALING_TYPE", "--rope-scaling"},

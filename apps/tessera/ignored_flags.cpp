@@ -98,6 +98,7 @@ constexpr Flag kFlags[] = {
     ignored("no-perf-elsewhere", "--no-perf --no-show-timings", Takes::kNothing, "no timings of a prompt and its answer are printed", kEngine & ~kModel),
     ignored("log-colors", "--log-colors", Takes::kSwitch, kPlainLog),
     ignored("log-prefix", "--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --minilog --log-jsonl --no-log-jsonl", Takes::kNothing, kPlainLog),
+    ignored("log-enable", "--log-enable --log-new", Takes::kNothing, "messages are printed unless --log-disable is given, and --log-file writes a new file"),
     ignored("log-format", "--log-format", Takes::kValue, kPlainLog),
     ignored("print-token-count", "-ptc --print-token-count", Takes::kValue, "tokens are counted in the timings at the end"),
     ignored("dump-kv-cache", "-dkvc --dump-kv-cache", Takes::kNothing, "the state of the cache is not printed"),
@@ -121,6 +122,7 @@ constexpr Flag kFlags[] = {
             "--no-webui-mcp-proxy --no-models-autoload", Takes::kNothing, "what the server does anyway"),
     ignored("cont-batching", "-cb --cont-batching -nocb --no-cont-batching", Takes::kNothing, "prompts and generations always share steps"),
     // Of measurements
+    ignored("sweep-memory", "--sweep-memory", Takes::kNothing, "memory is what 'tessera plan' says", kSweep),
     ignored("progress", "--progress", Takes::kNothing, "loading shows its progress on a terminal", kBench),
     ignored("all-logits", "--perplexity --all-logits", Takes::kNothing, "that is what is measured", kPerplexity),
     // Positions and samplers

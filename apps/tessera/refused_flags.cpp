@@ -77,6 +77,7 @@ constexpr Flag kFlags[] = {
     refused("prompt-cache", "--prompt-cache", Takes::kValue, "", kNoCacheFile),
     refused("prompt-cache-all", "--prompt-cache-all --prompt-cache-ro", Takes::kNothing, "", kNoCacheFile),
     refused("logdir", "-ld --logdir --log-prompts-dir", Takes::kValue, "", "messages can be copied to one file: --log-file FILE"),
+    refused("log-append", "--log-append", Takes::kNothing, "", "--log-file writes a new file; the shell appends: 2>> FILE"),
     refused("sequences", "-ns --sequences -ps --p-split", Takes::kValue, "", "several prompts are answered at once with --parallel N -f FILE"),
     refused("embedding", "--embedding --embeddings --rerank --reranking", Takes::kNothing, "", kNoEmbeddings, kEngine & ~kBench),
     refused("pooling", "--pooling", Takes::kValue, "none", kNoEmbeddings),
@@ -121,7 +122,7 @@ constexpr Flag kFlags[] = {
             "--diffusion-steps --diffusion-eps --diffusion-algorithm --diffusion-alg-temp --diffusion-block-length --diffusion-cfg-scale "
             "-lr --learning-rate -lr-min --learning-rate-min -decay-epochs --learning-rate-decay-epochs -wd --weight-decay -val-split "
             "--val-split -epochs --epochs -opt --optimizer", Takes::kValue, "", kOtherTool),
-    refused("other-switches", "-pps -tgs --tts-use-guide-tokens --diffusion-visual --diffusion-add-gumbel-noise", Takes::kNothing, "", kOtherTool),
+    refused("other-switches", "-pps -tgs --log-test --tts-use-guide-tokens --diffusion-visual --diffusion-add-gumbel-noise", Takes::kNothing, "", kOtherTool),
     refused("completion-script", "--completion-bash --license", Takes::kNothing, "", "the program prints neither; see LICENSE in its sources"),
     // Positions
     refused("grp-attn-n", "-gan --grp-attn-n", Takes::kValue, "1", "attention does not group positions; --rope-scaling extends a context"),

@@ -126,7 +126,7 @@ TEST(Arguments, LinesOfOthersAreUnderstood) {
             found.push_back(remark.substr(0, remark.find_first_of(": ")));
         EXPECT_EQ(found, said);
     }
-    EXPECT_EQ(count, 68u);
+    EXPECT_EQ(count, 69u);
 }
 
 TEST(Arguments, OptionalValuesAreTakenOnlyIfTheyAreSwitchWords) {

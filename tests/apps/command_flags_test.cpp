@@ -89,6 +89,16 @@ TEST(Configuration, WhatHasNoEffectIsSaid) {
                 HasSubstr("c.toml: threads, devices and simulated are those of this machine, not of the rig"));
 }
 
+// What a run is about has flags alone.
+TEST(Configuration, FlagsAreNoKeys) {
+    const TemporaryFolder folder;
+    for (const char* key : {"allow_unused_tensors = true", "ctx_size = 4096", "temp = 0.5", "[sampling]"}) {
+        const Outcome outcome = plan({"--config", folder.write("c.toml", std::string(key) + "\n")});
+        EXPECT_NE(outcome.code, 0) << key;
+        EXPECT_THAT(outcome.err, HasSubstr("c.toml:1: unknown key '")) << key;
+    }
+}
+
 TEST(Flags, UnknownKeysOfOverridesAreSaid) {
     for (const char* command : {"plan", "inspect"}) {
         const Outcome outcome = tessera({command, "-m", kModel, "--override-kv", "general.architectur=str:deepseek2"});
