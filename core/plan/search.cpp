@@ -83,12 +83,11 @@ class Best {
     Candidate take() { return std::move(*best_); }
 
     // Which of several placements takes the least time for a typical use may turn with a little more context or memory,
-    // and prompts or generation alone then be slower by much. So of those that take at most kNearly of that time, the
-    // one whose slowest figure is the least slower than the best of that figure: where a machine can do more, each
-    // figure falls by no more than that. nullptr: what take() returns.
+    // and prompts alone then be slower by much. So of those that take at most kNearly of that time, the one whose
+    // slowest figure is the least slower than the best of that figure. nullptr: what take() returns.
     const Placement* steadiest() const {
         if (!fits()) return nullptr;
-        constexpr double kNearly = 1.2;
+        constexpr double kNearly = 1.1;
         const double limit = kNearly * best_->use.seconds();
         const auto is_near = [&](const Noted& noted) { return noted.use.seconds() <= limit; };
         Figures least = best_->use.figures();

@@ -11,10 +11,9 @@
 namespace tessera {
 namespace {
 
-// Of the sum that plans are compared by, and of each of the figures that it is of: prompts and generation, with nothing
-// and with the whole context cached. For models as small as these a copy between two cards takes about as long as a
-// layer, so that prompts gain from a further card what generation loses.
-constexpr double kLeast = 0.875;
+// Of the sum that plans are compared by, and of generation. Prompts alone may fall where generation gains more: for
+// models as small as these a copy between two cards takes about as long as a layer.
+constexpr double kLeast = 0.9;
 
 struct Outcome {
     bool fits = false;
@@ -38,10 +37,10 @@ bool expect_not_slower(const Outcome& better, const Outcome& than, const std::st
     if (!than.fits) return false;
     EXPECT_TRUE(better.fits) << what;
     EXPECT_GE(than.use.seconds(), kLeast * better.use.seconds()) << what << better.text << " |" << than.text;
-    for (size_t i = 0; i < than.use.figures().size(); ++i) {
-        EXPECT_GE(than.use.figures()[i], kLeast * better.use.figures()[i])
-            << what << ", figure " << i << better.text << " |" << than.text;
-    }
+    EXPECT_GE(than.use.empty.generation, kLeast * better.use.empty.generation)
+        << what << better.text << " |" << than.text;
+    EXPECT_GE(than.use.full.generation, kLeast * better.use.full.generation)
+        << what << better.text << " |" << than.text;
     return true;
 }
 
