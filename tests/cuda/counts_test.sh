@@ -50,6 +50,12 @@ expect $((2 * layers + 1)) cuGraphLaunch
 expect 0 cuLaunchKernel
 expect $((2 + layers)) cuMemcpyHtoDAsync_v2
 expect $((1 + 3 * layers)) cuMemcpyDtoHAsync_v2
+expect $((3 * layers)) cuEventSynchronize
+for name in cuMemAlloc_v2 cuMemAllocHost_v2 cuMemHostRegister_v2 cuEventCreate cuEventQuery cuStreamQuery cuStreamSynchronize; do expect 0 $name; done
+# Of all functions, so that none is called in a loop: a transition takes 19.
+found=$(awk -F'\t' 'FNR > 1 && $2 !~ /^node/ { calls[FILENAME] += $3 } END { print (calls[ARGV[2]] - calls[ARGV[1]]) / 3 }' "$folder/2" "$folder/5")
+awk -v found="$found" -v most=$((20 * 2 * layers)) 'BEGIN { exit !(found > 0 && found <= most) }' ||
+    { echo "$title: expected at most 20 calls of the driver a transition, $((20 * 2 * layers)) a token, found $found"; failed=1; }
 
 # Rows of a prompt find their experts on the card: of each step only logits come back.
 title="with a prompt of more than 128 tokens"

@@ -89,8 +89,6 @@ if(80 IN_LIST archs)
     add_test(NAME cuda_made_after_loading COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/made_after_loading_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus"
         "${CMAKE_BINARY_DIR}")
     set_tests_properties(cuda_made_after_loading PROPERTIES TIMEOUT 600)
-    add_test(NAME cuda_host_time COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/host_time_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
-    set_tests_properties(cuda_host_time PROPERTIES TIMEOUT 900)
     add_test(NAME cuda_faults COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/faults_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
     set_tests_properties(cuda_faults PROPERTIES TIMEOUT 600)
     add_test(NAME cuda_free_memory COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/free_memory_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")

@@ -1,11 +1,9 @@
 #!/usr/bin/env bash
-# host_time_test.sh TOOL BUILD: the host's own time of a transition between a card and the CPU, with experts on the CPU: processor time of the thread
+# host_time.sh TOOL BUILD: prints the host's own time of a transition between a card and the CPU, with experts on the CPU: processor time of the thread
 # between calls of the driver, which do not count. Left out is what follows a wait, up to the next call: the nodes of the CPU (or the choice of the
 # token), and with them the executor's way from the wait to the first node, from node to node, and from the last one to the next call.
 set -u
 tool=$1 build=$2
-# Microseconds, far more than a transition takes on a slow machine: what this is to find is a wait that sleeps, or a list that is searched each time.
-most=300
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 
@@ -17,7 +15,7 @@ run() {
 layers=$("$tool" --build "$build" --gpu 8.6:24GiB -- "$build/bin/tessera" plan --json --cpu-moe -ngl 99 2>/dev/null |
     grep -o '"name": *"blk\.[0-9]*\.ffn_gate_exps' | sort -u | wc -l)
 [ "$layers" -gt 0 ] || { echo "the plan tells no layer of experts"; exit 1; }
-# What else runs on the machine leaves its traces in caches: the best of a few.
+# What else runs on the machine leaves its traces in caches: the best of a few counts.
 for attempt in 1 2 3; do
     run 5
     run 25
@@ -29,7 +27,4 @@ for attempt in 1 2 3; do
         END { if (launches < transitions) print "no"; else print 1e6 * seconds / transitions }' "$folder/5" "$folder/25")
     [ "$found" != no ] || { echo "fewer graphs were launched than there are transitions"; cat "$folder/25"; exit 1; }
     echo "$found us a transition"
-    awk -v found="$found" -v most=$most 'BEGIN { exit !(found > 0 && found <= most) }' && exit 0
 done
-echo "expected at most $most us"
-exit 1
