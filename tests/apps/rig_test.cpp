@@ -185,6 +185,39 @@ TEST_F(Rigs, UseTheGpusThatAreChosen) {
     EXPECT_THAT(idle.err, HasSubstr("-mg 1: has an effect with -sm none alone"));
 }
 
+// Letter case of a device does not matter; a device that is not there is named together with those that are.
+TEST_F(Rigs, DevicesAreFoundHoweverTheirIdsAreWritten) {
+    const std::string machine = rig(kAvx2, 2);
+    const auto with = [&](const std::string& flag, const std::string& value) {
+        return tessera({"plan", "--json", "--rig", machine, "-ngl", "99", flag, value});
+    };
+    const auto holders = [&](const std::string& rule) {
+        std::set<std::string> ids;
+        const boost::json::value made = plan(with("-ot", rule));
+        for (const auto& device : made.at("devices").as_array()) {
+            if (device.at("weights").to_number<double>() > 0) ids.emplace(device.at("id").as_string());
+        }
+        return ids;
+    };
+    for (const char* rule : {"exps=CPU", "exps=cpu", "exps=Cpu"})
+        EXPECT_THAT(holders(rule), ElementsAre("CPU", "CUDA0", "CUDA1")) << rule;
+    for (const char* rule : {".=CUDA1", ".=cuda1", "attn=cuda1,.=Cuda1"})
+        EXPECT_THAT(holders(rule), ElementsAre("CUDA1")) << rule;
+    for (const char* id : {"SIM0", "sim0", "CUDA2", "GPU", "CUDA", "CUDA_Host", "CPU_REPACK"}) {
+        const Outcome outcome = with("-ot", std::string("exps=") + id);
+        EXPECT_EQ(outcome.code, 2) << id;
+        EXPECT_THAT(outcome.err, HasSubstr(std::string("-ot exps=") + id +
+                                           ": names a device that is not here; there are: CPU, CUDA0, CUDA1"));
+    }
+    EXPECT_THAT(texts(plan(with("-dev", "cuda1")).at("devices"), "id"), ElementsAre("CPU", "CUDA1"));
+    for (const char* id : {"SIM0", "cpu", "CUDA2"})
+        EXPECT_THAT(with("-dev", id).err, HasSubstr(std::string("-dev: no GPU '") + id + "' here; there are: CUDA0"));
+    for (const char* shares : {"0,0", "-1,2", "a", ","}) EXPECT_EQ(with("-ts", shares).code, 2) << shares;
+    EXPECT_THAT(with("-ts", "1,1,0").err, HasSubstr("-ts has 3 shares, but there are 2 GPUs"));
+    EXPECT_EQ(with("-ts", "0,1").code, 0);
+    EXPECT_EQ(with("-mg", "-1").code, 2);
+}
+
 TEST_F(Rigs, LeaveTheMemoryFreeThatIsAskedFor) {
     const std::string machine = rig(kAvx2, 3);
     const auto available = [&](const std::vector<std::string>& margins) {

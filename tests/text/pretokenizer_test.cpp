@@ -6,8 +6,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ctime>
-
 namespace tessera::text {
 namespace {
 
@@ -29,7 +27,7 @@ TEST_P(Splits, EqualThoseOfThePublishedExpressions) {
     }
 }
 
-// Texts that make a careless expression quadratic or exhaust a stack.
+// Texts that make a careless expression quadratic, which would take hours and meet ctest's limit, or exhaust a stack.
 TEST_P(Splits, LongTextsTakeLinearTime) {
     const Pretokenizer pretokenizer(find_pretokenizer(GetParam()).expressions);
     constexpr size_t kSize = size_t{1} << 20;
@@ -38,13 +36,9 @@ TEST_P(Splits, LongTextsTakeLinearTime) {
         std::string text;
         while (text.size() < kSize) text += unit;
         text += "x";
-        const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
         size_t total = 0;
         for (const std::string_view piece : pretokenizer.split(text)) total += piece.size();
-        const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
         EXPECT_EQ(total, text.size());
-        // A second would be a hundred times what it takes; sanitizers and a busy machine take some of that.
-        EXPECT_LT(seconds, 20.0) << "1 MiB of '" << unit << "'";
     }
 }
 

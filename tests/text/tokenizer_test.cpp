@@ -10,7 +10,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <ctime>
 #include <functional>
 #include <limits>
 #include <random>
@@ -276,7 +275,8 @@ TEST(SentencePiece, WithoutBytesUnknownOrAnError) {
     EXPECT_THAT(Tokenizer(data).encode("ab"), ElementsAre(1, 2, 3));
 }
 
-// One word of half a megabyte: no step may look at all of it for each of its bytes.
+// One word of half a megabyte: no step may look at all of it for each of its bytes. That would take an hour a text,
+// where ctest's limit ends it.
 TEST(Tokenizer, LongWordsTakeAboutLinearTime) {
     const Tokenizer bpe(small_bpe("deepseek-v3"));
     const Tokenizer spm(small_spm());
@@ -284,12 +284,8 @@ TEST(Tokenizer, LongWordsTakeAboutLinearTime) {
         std::string text;
         while (text.size() < (size_t{1} << 19)) text += unit;
         for (const Tokenizer* tokenizer : {&bpe, &spm}) {
-            const std::clock_t start = std::clock();  // of this process: others may keep the machine busy
             const std::vector<Token> tokens = tokenizer->encode(text, {.add_special = false});
-            const double seconds = static_cast<double>(std::clock() - start) / CLOCKS_PER_SEC;
             EXPECT_FALSE(tokens.empty());
-            // About a tenth of a second; quadratic would be an hour.
-            EXPECT_LT(seconds, 60.0) << "512 KiB of '" << unit << "'";
         }
     }
 }
