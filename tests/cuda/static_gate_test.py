@@ -22,11 +22,13 @@ KERNELS = {
     ("cuda_legacy__few_rows_small", 61, "matmul_q4_0_tile1_by16"): [128, 120, 0, 0, 18432, 0],
 }
 SHAPES = {"HMMA.16816.F32": "HMMA.16816.F32 R4, R8, R12, R4", "IMMA.16832.S8.S8": "IMMA.16832.S8.S8 R4, R8, R12, R4", "FFMA": "FFMA R1, R2, R3, R1",
-          "IMAD.HI.U32": "IMAD.HI.U32 R1, R2, R3, RZ", "BAR.SYNC": "BAR.SYNC 0x0", "EXIT": "EXIT", "IDP.4A.S8.S8": "IDP.4A.S8.S8 R1, R2, R3, R1", "IADD3": "IADD3 R1, R2, R3, RZ", "LDG.E.128": "LDG.E.128 R4, desc[UR4][R2.64]"}
+          "IMAD.HI.U32": "IMAD.HI.U32 R1, R2, R3, RZ", "BAR.SYNC": "BAR.SYNC 0x0", "EXIT": "EXIT", "IDP.4A.S8.S8": "IDP.4A.S8.S8 R1, R2, R3, R1", "IADD3": "IADD3 R1, R2, R3, RZ", "LDG.E.128": "LDG.E.128 R4, desc[UR4][R2.64]",
+          "LDSM.16.MT88.4": "LDSM.16.MT88.4 R4, [R2]", "LDGSTS.E.BYPASS.128": "LDGSTS.E.BYPASS.128 [R2], desc[UR4][R4.64]"}
+LOADS = {"LDSM.16.MT88.4": 1, "LDGSTS.E.BYPASS.128": 1}
 # module, kernel: instructions of the loop
 LOOPS = {
-    ("cuda_ampere__flash_mla", "flash_mla_large_f16"): {"HMMA.16816.F32": 32, "FFMA": 100},
-    ("cuda_ampere__flash_mla_wide", "flash_mla_large_wide_f16"): {"HMMA.16816.F32": 32, "FFMA": 100},
+    ("cuda_ampere__flash_mla", "flash_mla_large_f16"): {"HMMA.16816.F32": 32, "FFMA": 100, **LOADS},
+    ("cuda_ampere__flash_mla_wide", "flash_mla_large_wide_f16"): {"HMMA.16816.F32": 32, "FFMA": 100, **LOADS},
     ("cuda_ampere__products_small", "product_q4_0_128"): {"IMMA.16832.S8.S8": 32, "FFMA": 250},
     ("cuda_ampere__few_rows_small", "matmul_q4_0_tile1_by16"): {"IDP.4A.S8.S8": 64, "IADD3": 100},
 }
@@ -104,6 +106,11 @@ class Gate(unittest.TestCase):
         self.build(kernels, loops)
         status, text = self.gate("--check")
         self.assertEqual(status, 0, text)
+
+    def test_attention_without_its_instructions(self):
+        for operation in ("HMMA.16816.F32", *LOADS):
+            self.with_loop(("cuda_ampere__flash_mla_wide", "flash_mla_large_wide_f16"), operation, 0)
+            self.assert_fails("flash_mla_large_wide_f16, sm_80: no instruction " + operation.split(".")[0])
 
     def test_a_spill(self):
         self.with_kernel(("cuda_ampere__flash_mla", 80, "flash_mla_large_f16"), 3, 4)
