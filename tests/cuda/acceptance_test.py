@@ -134,6 +134,23 @@ class Runs(Quiet):
         self.assertEqual([entry["call"] for entry in report.entries(parts[0])], [1, 2, 2])
         self.assertEqual((report.status(), report.verdict()), (0, "all passed"))
 
+    def test_parts_that_were_not_begun_are_left_out_until_they_are(self):
+        def parts():
+            return [part(("a", lambda call: time.sleep(0.3) or Outcome())), part(("b", passes), key="other"), Part("none", "None", lambda: [], 60)]
+
+        report = self.run_parts(parts(), 0.2)
+        self.assertEqual(self.verdicts(report), {"a": PASSED, "all of it": LEFT_OUT})
+        self.assertIn("other: all of it; none: all of it", report.verdict())
+        report = self.run_parts(parts(), 60, Journal.read(self.folder / "journal"))
+        self.assertEqual((self.verdicts(report), report.status()), ({"a": PASSED, "b": PASSED}, 0))
+
+    def test_a_list_of_steps_that_fails_may_succeed_in_the_next_call(self):
+        broken = Part("part", "Part", lambda: 1 / 0, 60)
+        report = self.run_parts([broken])
+        self.assertEqual(self.verdicts(report), {"all of it": FAILED})
+        report = self.run_parts([part(("a", passes))], 60, Journal.read(self.folder / "journal"))
+        self.assertEqual(self.verdicts(report), {"a": PASSED})
+
     def test_a_part_that_takes_long_lets_the_others_go_first(self):
         order = []
 
@@ -181,7 +198,7 @@ class Runs(Quiet):
         report = self.run_parts([part(lost, ("next", passes))])
         self.assertEqual(self.verdicts(report), {"lost": FAILED, "next": PASSED})
         report = self.run_parts([part(lost, ("next", passes)), part(("other", passes), key="other")], why_gone=lambda: "no card")
-        self.assertEqual(self.verdicts(report), {"lost": FAILED, "next": LEFT_OUT})
+        self.assertEqual(self.verdicts(report), {"lost": FAILED, "next": LEFT_OUT, "all of it": LEFT_OUT})
         self.assertIn("no card", "\n".join(report.lines()))
 
 
@@ -355,7 +372,7 @@ printf '{JUNIT}' "$cases" >"$file"''')
     def test_a_plugin_test_that_lists_nothing(self):
         self.script("bin/tessera", "exit 1")
         report = self.run_parts(kernels.plugin_test(self.machine(), scale.CARD, "cuda_ampere", 60))
-        self.assertEqual(self.verdicts(report), {"list of steps": FAILED})
+        self.assertEqual(self.verdicts(report), {"all of it": FAILED})
 
 
 MEMCHECK = "========= COMPUTE-SANITIZER\\n========= ERROR SUMMARY: %d error%s\\n"

@@ -4,10 +4,12 @@ import json
 import os
 import threading
 
+ALL_STEPS = "all of it"  # the step of a part whose steps could not be listed, or were not for want of time
+
 
 class Journal:
-    """Entries: {"part", "step", "verdict", "seconds", "call", ...} of a step that has ended, {"part", "step", "begun"} of one that has begun, and
-    {"call", ...}, the first of each call of gpu_acceptance. `paths`: each gets all of it."""
+    """Entries: {"part", "step", "verdict", "seconds", "call", ...} of a step that has ended, {"part", "step", "begun"} of one that has begun,
+    {"part", "listed"}: how many steps it has, and {"call", ...}, the first of each call of gpu_acceptance. `paths`: each gets all of it."""
 
     def __init__(self, paths, entries=()):
         self.lock = threading.Lock()
@@ -41,8 +43,14 @@ class Journal:
 
     def results(self):
         """The last entry of each step that has ended, by (part, step), in the order in which they ended first."""
+        found = {}
         with self.lock:
-            return {(entry["part"], entry["step"]): entry for entry in self.entries if "verdict" in entry}
+            for entry in self.entries:
+                if "verdict" in entry:
+                    found[entry["part"], entry["step"]] = entry
+                elif "listed" in entry:
+                    found.pop((entry["part"], ALL_STEPS), None)
+        return found
 
     def unfinished(self):
         """Steps that began in a call before and did not end."""

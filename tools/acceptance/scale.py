@@ -81,4 +81,4 @@ QUICK = dataclasses.replace(
     EMULATED, kernels=("rms_norm.cuda", "weighted_sum.cuda", "gated_ffn.cuda"), cases={"gated_ffn.cuda": ("q8_0",)}, case_seconds=300,
     prompts=PROMPTS[:1], answer_tokens=3, bundled=False, random_models=(RandomModel(4, "q8_0", ("f16",), FEW_LAYERS),),
     lowerings=("0", "1", "3"), prompt_tokens=8, single_tokens=8, rig_cases=(("1", "f16"),), rig_steps=6, lite_written=False, lite=(TINY, "q8_0"),
-    lite_depth=32, lite_rows=(16, 32), lite_generation=1, lite_steps=6, step_rows=8)
+    lite_depth=16, lite_rows=(8, 16), lite_generation=1, lite_steps=6, step_rows=8)

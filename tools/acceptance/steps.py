@@ -9,6 +9,7 @@ import time
 import traceback
 import typing
 
+from .journal import ALL_STEPS
 from .process import Done, timed_out
 
 PASSED, MEASURED, REFUSED, FAILED, LEFT_OUT = "passed", "measured", "refused", "FAILED", "left out"
@@ -111,11 +112,18 @@ class Run:
 
     def wanted(self, part):
         """Steps that have not ended."""
-        try:
-            steps = part.steps() if self.left() > 0 and not self.gone else []
-        except Exception:
-            self.record(part, Step("list of steps", None), Outcome(FAILED, traceback.format_exc()), 0)
+        if self.left() <= 0 or self.gone:
+            # All that was listed in a call before is left out by name.
+            named = any(key == part.key for key, _ in self.journal.results())
+            if not named:
+                self.record(part, Step(ALL_STEPS, None), Outcome(LEFT_OUT, self.gone or NO_TIME), 0)
             return []
+        try:
+            steps = part.steps()
+        except Exception:
+            self.record(part, Step(ALL_STEPS, None), Outcome(FAILED, traceback.format_exc()), 0)
+            return []
+        self.journal.add({"part": part.key, "listed": len(steps)})
         results = self.journal.results()
         return [step for step in steps if results.get((part.key, step.name), {}).get("verdict", LEFT_OUT) == LEFT_OUT]
 
