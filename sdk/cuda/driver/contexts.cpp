@@ -11,6 +11,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <numeric>
 #include <stdexcept>
 
@@ -87,7 +88,11 @@ void write_counters() {
             line += "\t" + std::to_string(value);
         lines.push_back(line);
     }
-    write_lines(d.counters_file, lines);
+    // A folder: processes one after another, each with a file of its own.
+    std::error_code ignored;
+    const bool folder = std::filesystem::is_directory(d.counters_file, ignored);
+    if (folder && d.counters.empty()) return;
+    write_lines(folder ? d.counters_file + "/" + std::to_string(getpid()) : d.counters_file, lines);
 }
 
 void write_statistics() {

@@ -69,7 +69,7 @@ void translate_barrier(Coder& coder) {
         coder.read(coder.operand(0), kB32);
         return coder.emit(both([](Warp& warp, const Instruction& i, uint32_t lanes) {
             uint32_t members = 0;
-            gathered_by_mask(warp, i, lanes, i.places[0], members);
+            if (gathered_by_mask(warp, i, lanes, i.places[0], members)) warp.executor->order_lanes(warp);
         }));
     }
     coder.accept("cta");

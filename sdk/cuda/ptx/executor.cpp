@@ -13,6 +13,7 @@ namespace {
 
 constexpr uint32_t kMaximumThreads = 1024;
 constexpr uint8_t kPoison = 0xFE;
+constexpr uint32_t kLastClock = 1u << 31;
 constexpr uint64_t kQuantum = 1 << 16;  // instructions of loops after which other warps are to go on
 
 std::string index_text(uint64_t x, uint64_t y, uint64_t z) {
@@ -34,7 +35,7 @@ emulator::Outcome run(const Module& module, const Program& program, const emulat
     return executor_of_thread->run(module, program, launch, options);
 }
 
-Executor::Executor() : bytes_(kSharedBytes, kNone) {
+Executor::Executor() : bytes_(kSharedBytes, kNone), cells_(kSharedBytes / 4) {
     void* const memory =
         mmap(nullptr, kSharedBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory == MAP_FAILED) throw std::bad_alloc();
@@ -65,6 +66,11 @@ emulator::Outcome Executor::run(const Module& module, const Program& program, co
     if (random_state_ == 0) random_state_ = 1;
     recent_ = nullptr;
     touches_.clear();
+    if (clocks_.block_first > kLastClock) {
+        cells_.assign(cells_.size(), {});
+        pool_.clear();
+        clocks_.begin_launch();
+    }
     threads_ = launch.block[0] * launch.block[1] * launch.block[2];
     const uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
     if (threads_ == 0 || threads_ > kMaximumThreads || blocks == 0 ||
@@ -161,6 +167,7 @@ void Executor::run_block(uint64_t block) {
     begin_array(kDynamicShared, launch_->dynamic_shared);
     barriers_.fill({});
     const uint32_t warps = (threads_ + kLanes - 1) / kLanes;
+    clocks_.begin_block(warps);
     if (program_->local_bytes) std::memset(local_.data(), kPoison, size_t{warps} * kLanes * program_->local_bytes);
     ready_ = 0;
     steps_ = steps_before_ = 0;
@@ -264,6 +271,9 @@ void Executor::arrive(Warp& warp, const Instruction& instruction, uint32_t lanes
         fail("the warp comes to barrier " + std::to_string(number) + " again before the others have come once: " +
              std::to_string(barrier.arrived) + " of " + std::to_string(barrier.expected) + " threads");
     barrier.came |= 1u << warp.number;
+    clocks_.advance(warp.number);
+    for (uint32_t v = 0; v < clocks_.warps; ++v)
+        barrier.joined[v] = std::max(barrier.joined[v], clocks_.known[warp.number][v]);
     barrier.expected = threads;
     barrier.arrived += kLanes;
     if (threads && barrier.arrived > threads)
@@ -298,6 +308,8 @@ void Executor::check_barrier(uint32_t number) {
 void Executor::release(Barrier& barrier) {
     for (uint32_t w = 0; w < warps_.size(); ++w) {
         if (!(barrier.waiting >> w & 1)) continue;
+        for (uint32_t v = 0; v < clocks_.warps; ++v)
+            clocks_.known[w][v] = std::max(clocks_.known[w][v], barrier.joined[v]);
         warps_[w].state = State::kReady;
         warps_[w].limit = 0;  // asks who goes on
         ready_ |= 1u << w;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../emulator/emulator.hpp"
+#include "../emulator/shadow.hpp"
 #include "module.hpp"
 #include "touches.hpp"
 #include "warp.hpp"
@@ -58,6 +59,8 @@ class Executor {
     void arrive(Warp& warp, const Instruction& instruction, uint32_t lanes, uint32_t barrier, uint32_t threads,
                 bool waits);
     void end_lanes(Warp& warp, uint32_t lanes);
+    // What lanes of the warp have done is ordered before what they do from here on.
+    void order_lanes(const Warp& warp) noexcept { clocks_.advance(warp.number); }
     // A jump back by so many instructions.
     void went_back(Warp& warp, uint32_t distance);
 
@@ -68,7 +71,7 @@ class Executor {
         uint32_t arrived = 0, expected = 0;  // threads; expected 0: all that have not ended
         uint32_t waiting = 0;                // bit w: warp w
         uint32_t came = 0;
-        uint32_t true_lanes = 0;  // of bar.red
+        std::array<uint32_t, emulator::kMaximumWarps> joined{};  // what the warps that came know
     };
 
     void run_block(uint64_t block);
@@ -79,11 +82,14 @@ class Executor {
     std::string who_waits() const;
 
     uint8_t* global(uint64_t address, uint32_t bytes, Access access, uint32_t lane);
-    uint8_t* shared(uint64_t address, uint32_t bytes, Access access, uint32_t lane, bool landing);
+    uint8_t* shared(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane, bool landing);
     uint8_t* local(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane);
     uint8_t* parameter(uint64_t address, uint32_t bytes, Access access, uint32_t lane);
     const emulator::Range* find_range(uint64_t address, uint64_t bytes, Access access, uint32_t lane);
     void note_global(const emulator::Range* range, uint64_t address, uint64_t bytes, Access access, uint32_t lane);
+    void check_race(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane);
+    void check_race(emulator::Cell& cell, uint64_t address, uint32_t bytes, const emulator::Accessor& me,
+                    uint32_t lane);
     template <uint32_t Bytes>
     bool load_run(const uint64_t* addresses, Access access, void* values);
     template <uint32_t Bytes>
@@ -96,6 +102,10 @@ class Executor {
     // ---- memory that lasts ----
     uint8_t* shared_memory_ = nullptr;
     std::vector<uint8_t> bytes_;  // Byte of each of shared memory
+    // Who accessed which four bytes of it; clocks go on from launch to launch, so that nothing need be cleared.
+    std::vector<emulator::Cell> cells_;
+    emulator::Clocks clocks_;
+    emulator::ShadowPool pool_;
     std::vector<Line> registers_;
     std::vector<uint8_t> local_;
 

@@ -133,7 +133,47 @@ uint8_t* Executor::global(uint64_t address, uint32_t bytes, Access access, uint3
     return reinterpret_cast<uint8_t*>(address);
 }
 
-uint8_t* Executor::shared(uint64_t address, uint32_t bytes, Access access, uint32_t lane, bool landing) {
+void Executor::check_race(emulator::Cell& cell, uint64_t address, uint32_t bytes, const emulator::Accessor& me,
+                          uint32_t lane) {
+    const emulator::Conflict conflict = emulator::note(cell, me, clocks_, pool_, [](uint32_t) { return true; });
+    if (!conflict) return;
+    const uint32_t* const block = launch_->block;
+    const uint32_t other = conflict.thread;
+    throw Trap{Fault::kLaunchFailed,
+               "race: " +
+                   what(me.atomic  ? Access::kAtomic
+                        : me.write ? Access::kWrite
+                                   : Access::kRead,
+                        bytes) +
+                   " at " + place_text(address, Space::kShared) + " is not ordered after a " +
+                   (conflict.kind == emulator::Conflict::kWithWrite ? "write" : "read") + " by thread (" +
+                   std::to_string(other % block[0]) + "," + std::to_string(other / block[0] % block[1]) + "," +
+                   std::to_string(other / block[0] / block[1]) + ") of the same block",
+               lane};
+}
+
+void Executor::check_race(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane) {
+    const emulator::Accessor me{warp.number * kLanes + lane, warp.number, writes(access), access == Access::kAtomic,
+                                clocks_.block_first};
+    for (uint64_t word = address & ~uint64_t{3}; word < address + bytes; word += 4) {
+        emulator::Cell& cell = cells_[word / 4];
+        if (!(cell.flags & emulator::Cell::kSplit)) {
+            if (word >= address && word + 4 <= address + bytes) {
+                check_race(cell, word, 4, me, lane);
+                continue;
+            }
+            const uint32_t index = pool_.split(cell);
+            cell = {};
+            cell.flags = emulator::Cell::kSplit;
+            cell.write_clock = index;
+        }
+        for (uint64_t byte = std::max(word, address); byte < std::min(word + 4, address + bytes); ++byte)
+            check_race(pool_.cells(cell.write_clock)[byte & 3], byte, 1, me, lane);
+    }
+}
+
+uint8_t* Executor::shared(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane,
+                          bool landing) {
     const auto where = [&](uint64_t at) { return place_text(at, Space::kShared); };
     if (address > kSharedBytes - bytes)
         throw Trap{Fault::kIllegalAddress,
@@ -155,6 +195,7 @@ uint8_t* Executor::shared(uint64_t address, uint32_t bytes, Access access, uint3
                        what(access, bytes) + " of unwritten shared memory, at " + where(address + i), lane};
         if (writes(access)) byte = kWritten;
     }
+    if (options_.check_races) check_race(warp, address, bytes, access, lane);
     return shared_memory_ + address;
 }
 
@@ -186,7 +227,7 @@ uint8_t* Executor::place(Warp& warp, Space space, uint64_t address, uint32_t byt
     }
     switch (space) {
         case Space::kShared:
-            return shared(address, bytes, access, lane, false);
+            return shared(warp, address, bytes, access, lane, false);
         case Space::kLocal:
             return local(warp, address, bytes, access, lane);
         case Space::kParam:
@@ -231,8 +272,12 @@ void Executor::load(Warp& warp, Space space, const uint64_t* addresses, uint32_t
             const uint64_t address = addresses[l];
             const bool usual =
                 address <= kSharedBytes - Bytes && address % Bytes == 0 && all_are<Bytes>(&bytes_[address], kWritten);
-            std::memcpy(to + l * Bytes, usual ? shared_memory_ + address : shared(address, Bytes, access, l, false),
-                        Bytes);
+            if (!usual) {
+                std::memcpy(to + l * Bytes, shared(warp, address, Bytes, access, l, false), Bytes);
+                continue;
+            }
+            if (options_.check_races) check_race(warp, address, Bytes, access, l);
+            std::memcpy(to + l * Bytes, shared_memory_ + address, Bytes);
         }
         return;
     }
@@ -278,7 +323,7 @@ void Executor::copy_later(Warp& warp, uint32_t lane, uint64_t to, uint64_t from,
             misaligned(Access::kWrite, size,
                        place_text(to % size ? to : from, to % size ? Space::kShared : Space::kGlobal), lane);
     }
-    shared(to, size, Access::kWrite, lane, false);
+    shared(warp, to, size, Access::kWrite, lane, false);
     if (bytes > 0) note_global(find_range(from, bytes, Access::kRead, lane), from, bytes, Access::kRead, lane);
     std::fill_n(&bytes_[to], size, kInFlight);
     std::memset(shared_memory_ + to, 0xFE, size);
@@ -287,11 +332,11 @@ void Executor::copy_later(Warp& warp, uint32_t lane, uint64_t to, uint64_t from,
 }
 
 // What is copied is read as late as this.
-void Executor::land(Warp&, const PendingCopy& copy) {
+void Executor::land(Warp& warp, const PendingCopy& copy) {
     if (copy.bytes > 0)
         note_global(find_range(copy.from, copy.bytes, Access::kRead, copy.lane), copy.from, copy.bytes, Access::kRead,
                     copy.lane);
-    uint8_t* const to = shared(copy.to, copy.size, Access::kWrite, copy.lane, true);
+    uint8_t* const to = shared(warp, copy.to, copy.size, Access::kWrite, copy.lane, true);
     std::memset(to, 0, copy.size);
     std::memcpy(to, reinterpret_cast<const void*>(copy.from), copy.bytes);
 }

@@ -86,6 +86,34 @@ TEST(PtxFaults, OfBlocksOfSeveralWarps) {
         EXPECT_THAT(run(module_of(body), numbers(64), numbers(64), 64).outcome.report, HasSubstr(expected)) << body;
 }
 
+// In every order: the other warp may have written long before.
+TEST(PtxFaults, RacesInSharedMemoryAreNamed) {
+    const std::string places =
+        ".shared .b32 s[64]; mov.u32 %r1, s; mad.lo.u32 %r2, %r0, 4, %r1; xor.b32 %r3, %r0, 32;\n"
+        "mad.lo.u32 %r3, %r3, 4, %r1; xor.b32 %r4, %r0, 1; mad.lo.u32 %r4, %r4, 4, %r1; st.shared.u32 [%r2], %r0;\n";
+    const std::tuple<const char*, const char*> cases[] = {
+        {"bar.sync 0; ld.shared.u32 %r5, [%r3]; bar.sync 0; st.shared.u32 [%r2], %r5;", ""},
+        {"bar.sync 0; ld.shared.u32 %r5, [%r3]; st.shared.u32 [%r2], %r5;", "race: "},
+        {"bar.sync 0; st.shared.u32 [%r3], %r0; st.shared.u32 [%r2], %r0;", "race: write of 4 bytes"},
+        {"bar.warp.sync -1; ld.shared.u32 %r5, [%r4];", ""},
+        {"ld.shared.u32 %r5, [%r4];", "race: read of 4 bytes at byte"},
+        {"setp.lt.u32 %p1, %r0, 32; @%p1 bra L; bar.sync 1, 64; ld.shared.u32 %r5, [%r3]; ret; L: bar.arrive 1, 64;",
+         ""},
+        {"setp.lt.u32 %p1, %r0, 32; @%p1 bra L; bar.arrive 1, 64; ld.shared.u32 %r5, [%r3]; ret; L: bar.sync 1, 64;",
+         "race: read of 4 bytes"},
+    };
+    for (const auto& [body, expected] : cases) {
+        emulator::Options options;
+        for (options.seed = 1; options.seed < 9; ++options.seed) {
+            const Ran ran = run(module_of(places + body), numbers(64), numbers(64), 64, 1, 0, options);
+            if (*expected)
+                EXPECT_THAT(ran.outcome.report, testing::AnyOf(HasSubstr(expected), HasSubstr("unwritten"))) << body;
+            else
+                EXPECT_EQ(ran.outcome.report, "") << body;
+        }
+    }
+}
+
 TEST(PtxLanes, PartAndMeet) {
     // Each lane loops as often as its number says, some through another way, and all shuffle behind it.
     const Ran ran = run(module_of("mov.u32 %r1, 0; mov.u32 %r2, 0;\n"

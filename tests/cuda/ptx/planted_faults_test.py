@@ -81,6 +81,24 @@ GROUPS = [
     plugin_test("ampere", "8.6:1GiB", "rms_norm", ["--kernel", "rms_norm", "--case", "in place"], [
         Mistake(".nc of what the kernel writes", "rms_norm", (r"ld\.global\.(v4\.)?f32", r"ld.global.nc.\1f32"), "read-only"),
     ]),
+    plugin_test("ampere", "8.6:1GiB", "flash_mla", ["--kernel", "flash_attention", "--case", "prefix 576/512 cache f16, 2 sequences"], [
+        Mistake("attention: .trans left out", ".*", (r"\.trans", "")),
+        Mistake("attention: a group too few is waited for", ".*", (r"wait_group \t?(\d)", lambda m: f"wait_group {int(m[1]) + 1}"), "has not been waited for"),
+        Mistake("attention: no barriers", ".*", (r"bar\.sync\s+0;", ""), "has not been waited for|unwritten shared memory|" + WRONG),
+        Mistake("attention: the least score for the greatest", ".*", (r"max\.f32", "min.f32")),
+        Mistake("attention: no zeros behind what is read", ".*", (r"(cp\.async\.cg\.shared\.global \[%r\d+\], \[%rd\d+\], 16), %r\d+;", r"\1;")),
+        Mistake("attention: registers of b exchanged", ".*", (r"(mma\.sync.*?\}, \{.*?\}, \{)(%r\d+), (%r\d+)\}", r"\1\3, \2}")),
+    ]),
+    plugin_test("ampere", "8.0:1GiB", "products_blocks", ["--kernel", "matmul.cuda", "--case", "q8_0 signs"], [
+        Mistake("products: one group too few is waited for", ".*", (r"wait_group \t?(\d)", lambda m: f"wait_group {int(m[1]) + 1}"), "has not been waited for"),
+        Mistake("products: int8 without signs", ".*", (r"s32\.s8\.s8", "s32.u8.s8")),
+        Mistake("products: no barriers", ".*", (r"bar\.sync\s+0;", ""), "has not been waited for|unwritten shared memory|" + WRONG),
+    ]),
+    plugin_test("legacy", "6.1:1GiB", "few_rows_small", ["--kernel", "matmul.cuda", "--case", "q8_0 k=1408 n=37"], [
+        Mistake("one row: dp4a without signs", ".*", (r"dp4a\.s32\.s32", "dp4a.u32.u32")),
+        Mistake("one row: a shuffle less", ".*", (r"shfl\.sync\.bfly\.b32 \t(%r\d+)\|%p\d+, (%r\d+), %r\d+, %r\d+, %r\d+;", r"mov.b32 \1, \2;")),
+        Mistake("one row: loads of the neighbour", ".*", (r"(ld\.global\.nc\.v4\.u32 \{.*?\}, \[%rd\d+)\]", r"\1+16]"), "out of bounds|nobody has written|" + WRONG),
+    ]),
 ]
 
 
