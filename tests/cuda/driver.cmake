@@ -18,3 +18,11 @@ foreach(seed 2 3 4)
 endforeach()
 add_test(NAME with_emulated_gpus COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/with_emulated_gpus_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
 set_tests_properties(with_emulated_gpus PROPERTIES TIMEOUT 120)
+# The numbers of the Driver API, where a toolkit or tools/setup --cuda has installed its header.
+find_file(TSR_CUDA_HEADER cuda.h PATHS "${TSR_CUDA_TOOLKIT}/include" "${CMAKE_SOURCE_DIR}/.cuda/include" /usr/local/cuda/include)
+if(TSR_CUDA_HEADER)
+    add_test(NAME cuda_driver_constants COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/driver_constants_test.py" "${CMAKE_SOURCE_DIR}"
+        "${TSR_CUDA_HEADER}")
+else()
+    message(STATUS "No test cuda_driver_constants: no cuda.h (tools/setup --cuda installs it)")
+endif()

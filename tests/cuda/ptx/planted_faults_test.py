@@ -62,6 +62,8 @@ GROUPS = [
         Mistake("bar.arrive with another count", "wrapper_named_barriers", (r"(bar\.arrive %r\d+), %r\d+", r"\1, 64"), "expect"),
         Mistake("bar.sync of another barrier", "wrapper_named_barriers", (r"bar\.sync %r\d+", "bar.sync 2"), "deadlock"),
         Mistake("no barrier before reading", "wrapper_shared", (r"bar\.sync\s+0;", ""), "unwritten shared memory|" + WRONG),
+        Mistake("an instruction that is not known", "wrapper_shared", (r"bar\.sync\s+0;", "frobnicate.b32 %r1;"),
+                r"CUDA_ERROR_INVALID_PTX.*line \d+ of the PTX: unknown or unsupported instruction frobnicate\.b32"),
         Mistake("a barrier for half the block", "wrapper_shared", (r"bar\.sync\s+0;", "bar.sync 0, 64;"), "more threads arrive|" + WRONG),
         Mistake("shared memory past the end", "wrapper_shared", (r"st\.shared\.u32 \t\[(%rd\d+)\]", r"st.shared.u32 [\1+4]"), "after the end|" + WRONG),
         Mistake("shfl without half of its members", "wrapper_warp", (r"mov\.u32 \t(%r\d+), -1;", r"mov.u32 \1, 65535;"), "not in its own mask"),
