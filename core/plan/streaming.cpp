@@ -15,8 +15,6 @@ using Operands = ExpertOperands;
 constexpr size_t kMatrices = StreamedGraph::kMatrices;
 
 constexpr uint64_t kAlignment = 256;
-// What a part costs beside its bytes: two launches, events, and the team that fills the next one.
-constexpr double kPartSeconds = 50e-6;
 
 uint64_t aligned(uint64_t bytes) {
     return checked_align_up(bytes, kAlignment, "bytes for streaming");
@@ -299,7 +297,7 @@ double streamed_seconds(const Plan& plan, const StreamedNode& streamed, double r
                         link;
     const double parts = std::ceil(named / streamed.experts_at_once);
     // The first part is copied before anything is computed.
-    return ends + copying / std::max(parts, 1.0) + std::max(copying, computing) + parts * kPartSeconds;
+    return ends + copying / std::max(parts, 1.0) + std::max(copying, computing) + parts * kStreamedPartSeconds;
 }
 
 void plan_streaming(Plan& plan, const Registry& registry) {

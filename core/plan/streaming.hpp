@@ -12,6 +12,9 @@
 
 namespace tessera {
 
+// What a part is assumed to cost beside its bytes: two launches, events, and the team that fills the next one.
+constexpr double kStreamedPartSeconds = 50e-6;
+
 // What a card computes of a node of the op moe_ffn: one part of its experts. A graph of its own, whose last node adds
 // the part to those before it.
 class StreamedGraph {

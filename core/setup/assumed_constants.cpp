@@ -3,6 +3,7 @@
 #include "core/base/text.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/plan/predict.hpp"
+#include "core/plan/streaming.hpp"
 #include "core/setup/plan_report.hpp"
 
 #include <tessera/extensions/estimate_constants.h>
@@ -70,6 +71,8 @@ std::vector<AssumedConstant> assumed_constants(const PlanReport& report) {
             all.push_back(std::move(constant));
     }
     if (has_transfers(plan)) all.push_back({"core", "", "a copy between devices", "us", kCopySeconds * 1e6});
+    if (!plan.streamed.empty())
+        all.push_back({"core", "", "a part of streamed experts", "us", kStreamedPartSeconds * 1e6});
     return all;
 }
 

@@ -6,7 +6,6 @@
 #include "estimate.hpp"
 #include "flash.hpp"
 #include "kernel_of.hpp"
-#include "kernels/combine.hpp"
 #include "splits.hpp"
 
 #include <tessera/cuda/launch.hpp>
@@ -79,15 +78,6 @@ Splits splits_of(const tsr_node& node, const tsr_device_info& device, const Flas
             shape.rows,
             static_cast<uint64_t>(shape.heads * (shape.dv + 2)) * sizeof(float),
             cpu::scratch_cap(node)};
-}
-
-// Parts of a row's heads, each of a block of its own: as many as two blocks a multiprocessor take, since a block waits
-// for memory most of the time.
-uint32_t combine_parts(const AttentionShape& shape, int64_t rows, const tsr_device_info& device) noexcept {
-    const int64_t processors = device.processors > 0 ? device.processors : 30;
-    const int64_t blocks = std::max<int64_t>(shape.heads * rows, 1);
-    const int64_t parts = (shape.dv + cuda_kernels::kCombineColumns - 1) / cuda_kernels::kCombineColumns;
-    return static_cast<uint32_t>(std::clamp<int64_t>((2 * processors + blocks - 1) / blocks, 1, parts));
 }
 
 void estimate(const tsr_node& node, const tsr_device_info& device, const FlashKernels& kernels,
@@ -200,7 +190,8 @@ class CachedAttention {
         }
         if (grid_splits > 1)
             combine_.launch(launch.queue,
-                            {static_cast<uint32_t>(p.heads), grid_rows, combine_parts(shape_, grid_rows, info_)},
+                            {static_cast<uint32_t>(p.heads), grid_rows,
+                             combine_parts(shape_.heads * grid_rows, shape_.dv, info_.processors)},
                             cuda_kernels::kAttentionThreads, p);
     }
 

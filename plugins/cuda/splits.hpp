@@ -2,6 +2,7 @@
 #pragma once
 
 #include "kernels/cache.hpp"
+#include "kernels/combine.hpp"
 
 #include <algorithm>
 #include <cstdint>
@@ -45,5 +46,15 @@ class Splits {
     int64_t first_ = 1, rows_ = 1;
     uint64_t row_bytes_ = 0;
 };
+
+// Into how many parts, each of a block of its own, the kernel that joins spans cuts a head of `dv` elements: as many as
+// two blocks a multiprocessor take together with those of all rows and heads (`blocks`), since a block waits for memory
+// most of the time.
+inline uint32_t combine_parts(int64_t blocks, int64_t dv, uint32_t processors) noexcept {
+    const int64_t wanted = 2 * static_cast<int64_t>(processors > 0 ? processors : 30);
+    const int64_t parts = (dv + cuda_kernels::kCombineColumns - 1) / cuda_kernels::kCombineColumns;
+    blocks = std::max<int64_t>(blocks, 1);
+    return static_cast<uint32_t>(std::clamp<int64_t>((wanted + blocks - 1) / blocks, 1, parts));
+}
 
 }  // namespace tessera::cuda_ops

@@ -3,6 +3,7 @@
 #include "plugins/cuda/card_constants.hpp"
 #include "plugins/cuda/estimate.hpp"
 #include "plugins/cuda/ops.hpp"
+#include "plugins/cuda/splits.hpp"
 #include "plugins/cuda/tile_product.hpp"
 
 #include <tessera/extensions/estimate_constants.h>
@@ -93,6 +94,19 @@ TEST(CardConstants, AreListedForTheHost) {
         }
         EXPECT_EQ(extension->list(extension, &device, listed, 3), 3u);
     }
+}
+
+TEST(CombineParts, FillTheCard) {
+    // One token of 16 heads of 512: all of the card's multiprocessors have a block, on each card.
+    for (const uint32_t processors : {30u, 82u, 108u, 132u, 170u}) {
+        EXPECT_GE(16 * combine_parts(16, 512, processors), processors);
+        EXPECT_LE(16 * combine_parts(16, 512, processors), 2 * processors + 16);
+    }
+    EXPECT_EQ(combine_parts(16, 512, 132), 16u);
+    EXPECT_EQ(combine_parts(128, 512, 132), 3u);
+    EXPECT_EQ(combine_parts(4 * 128, 512, 132), 1u);
+    EXPECT_EQ(combine_parts(1, 64, 132), 2u);  // no more than there are
+    EXPECT_EQ(combine_parts(0, 7, 0), 1u);
 }
 
 TEST(Estimates, CountWhatJoinsPartialSums) {
