@@ -122,14 +122,20 @@ void translate_atomic(Coder& coder) {
 void nothing(Warp&, const Instruction&, uint32_t) {}
 
 void memory_barrier(Coder& coder) {
-    if (!coder.accept("cta") && !coder.accept("gl")) coder.expect("sys");
+    if (!coder.accept("cta")) {
+        if (!coder.accept("gl")) coder.expect("sys");
+        coder.translation().program.has_device_fence = true;
+    }
     coder.expect_count(0);
     coder.emit(both(nothing));
 }
 
 void fence(Coder& coder) {
     if (!coder.accept("sc")) coder.accept("acq_rel");
-    if (!coder.accept("cta") && !coder.accept("gpu")) coder.expect("sys");
+    if (!coder.accept("cta")) {
+        if (!coder.accept("gpu")) coder.expect("sys");
+        coder.translation().program.has_device_fence = true;
+    }
     coder.expect_count(0);
     coder.emit(both(nothing));
 }

@@ -168,6 +168,7 @@ void Executor::run_block(uint64_t block) {
     barriers_.fill({});
     const uint32_t warps = (threads_ + kLanes - 1) / kLanes;
     clocks_.begin_block(warps);
+    touches_.begin_block();
     if (program_->local_bytes) std::memset(local_.data(), kPoison, size_t{warps} * kLanes * program_->local_bytes);
     ready_ = 0;
     steps_ = steps_before_ = 0;

@@ -85,6 +85,7 @@ class Executor {
     uint8_t* shared(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane, bool landing);
     uint8_t* local(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane);
     uint8_t* parameter(uint64_t address, uint32_t bytes, Access access, uint32_t lane);
+    void check_blocks(const emulator::Range& range, uint64_t address, uint64_t bytes, Access access, uint32_t lane);
     const emulator::Range* find_range(uint64_t address, uint64_t bytes, Access access, uint32_t lane);
     void note_global(const emulator::Range* range, uint64_t address, uint64_t bytes, Access access, uint32_t lane);
     void check_race(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane);

@@ -94,6 +94,24 @@ const emulator::Range* Executor::find_range(uint64_t address, uint64_t bytes, Ac
     return recent_ = range;
 }
 
+// Blocks run one after another here, in no order that a kernel may rely on. With fences they may order what they do.
+void Executor::check_blocks(const emulator::Range& range, uint64_t address, uint64_t bytes, Access access,
+                            uint32_t lane) {
+    const bool atomic = access == Access::kAtomic;
+    const char* other = nullptr;
+    if (touches_.any_elsewhere(address, bytes, Touches::kWritten))
+        other = "write";
+    else if (!atomic && touches_.any_elsewhere(address, bytes, Touches::kAtomic))
+        other = "atomic access";
+    else if (writes(access) && touches_.any_elsewhere(address, bytes, Touches::kRead))
+        other = "read";
+    if (other)
+        throw Trap{Fault::kLaunchFailed,
+                   "race: " + what(access, bytes) + " at " + emulator::describe(range, address) +
+                       " is not ordered after a " + other + " by another block",
+                   lane};
+}
+
 void Executor::note_global(const emulator::Range* range, uint64_t address, uint64_t bytes, Access access,
                            uint32_t lane) {
     if (!range) return;  // a variable of the module
@@ -111,20 +129,22 @@ void Executor::note_global(const emulator::Range* range, uint64_t address, uint6
         if (writes(access)) range->written->mark(offset, bytes);
     }
     if (access == Access::kReadOnly) {
-        if (touches_.any(address, bytes, Touches::kWritten))
+        if (touches_.any(address, bytes, Touches::kWritten) || touches_.any(address, bytes, Touches::kAtomic))
             throw Trap{Fault::kLaunchFailed,
                        "read-only load (.nc) of " + std::to_string(bytes) + " bytes at " +
                            emulator::describe(*range, address) + ", which the kernel has written",
                        lane};
         return touches_.note(address, bytes, Touches::kReadOnly);
     }
+    if (options_.check_races && outcome_.counters.blocks > 1 && !program_->has_device_fence)
+        check_blocks(*range, address, bytes, access, lane);
     if (!writes(access)) return touches_.note(address, bytes, Touches::kRead);
     if (touches_.any(address, bytes, Touches::kReadOnly))
         throw Trap{Fault::kLaunchFailed,
                    what(access, bytes) + " at " + emulator::describe(*range, address) +
                        ", which the kernel has loaded through the read-only cache (.nc)",
                    lane};
-    touches_.note(address, bytes, Touches::kWritten);
+    touches_.note(address, bytes, access == Access::kAtomic ? Touches::kAtomic : Touches::kWritten);
 }
 
 uint8_t* Executor::global(uint64_t address, uint32_t bytes, Access access, uint32_t lane) {

@@ -11,11 +11,15 @@ void Touches::clear() {
 
 Touches::Page& Touches::page(uint64_t number) {
     Page*& recent = recent_[number % recent_.size()];
-    if (recent && recent->number == number) return *recent;
-    Page& found = pages_[number];
-    found.number = number;
-    recent = &found;
-    return found;
+    if (!recent || recent->number != number) {
+        recent = &pages_[number];
+        recent->number = number;
+    }
+    if (recent->block != block_) {
+        recent->block = block_;
+        recent->own = {};
+    }
+    return *recent;
 }
 
 template <class Act>
@@ -23,7 +27,9 @@ bool Touches::for_words(uint64_t address, uint64_t bytes, Kind kind, const Act& 
     while (bytes > 0) {
         const uint64_t first = address % 64, part = std::min<uint64_t>(bytes, 64 - first);
         const uint64_t mask = (part == 64 ? ~0ull : (1ull << part) - 1) << first;
-        if (act(page(address / kPageBytes).bits[kind][address % kPageBytes / 64], mask)) return true;
+        Page& of = page(address / kPageBytes);
+        const uint64_t word = address % kPageBytes / 64;
+        if (act(of.bits[kind][word], of.own[kind][word], mask)) return true;
         address += part;
         bytes -= part;
     }
@@ -31,14 +37,21 @@ bool Touches::for_words(uint64_t address, uint64_t bytes, Kind kind, const Act& 
 }
 
 void Touches::note(uint64_t address, uint64_t bytes, Kind kind) {
-    for_words(address, bytes, kind, [](uint64_t& word, uint64_t mask) {
+    for_words(address, bytes, kind, [](uint64_t& word, uint64_t& own, uint64_t mask) {
         word |= mask;
+        own |= mask;
         return false;
     });
 }
 
 bool Touches::any(uint64_t address, uint64_t bytes, Kind kind) {
-    return for_words(address, bytes, kind, [](uint64_t word, uint64_t mask) { return (word & mask) != 0; });
+    return for_words(address, bytes, kind, [](uint64_t word, uint64_t, uint64_t mask) { return (word & mask) != 0; });
+}
+
+// What both touched counts as the block's own.
+bool Touches::any_elsewhere(uint64_t address, uint64_t bytes, Kind kind) {
+    return for_words(address, bytes, kind,
+                     [](uint64_t word, uint64_t own, uint64_t mask) { return (word & ~own & mask) != 0; });
 }
 
 std::vector<emulator::Touched> Touches::collect() const {
@@ -54,7 +67,7 @@ std::vector<emulator::Touched> Touches::collect() const {
     };
     for (const Page* const page : sorted) {
         for (uint64_t w = 0; w < kPageBytes / 64; ++w) {
-            const uint64_t written = page->bits[kWritten][w];
+            const uint64_t written = page->bits[kWritten][w] | page->bits[kAtomic][w];
             const uint64_t read = (page->bits[kRead][w] | page->bits[kReadOnly][w]) & ~written;
             const uintptr_t begin = page->number * kPageBytes + w * 64;
             for (uint64_t i = 0; i < 64;) {

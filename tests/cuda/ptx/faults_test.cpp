@@ -114,6 +114,27 @@ TEST(PtxFaults, RacesInSharedMemoryAreNamed) {
     }
 }
 
+TEST(PtxFaults, RacesBetweenBlocksAreNamed) {
+    const std::string own =
+        "mov.u32 %r1, %ctaid.x; mad.wide.u32 %rd4, %r1, 128, %rd3; xor.b32 %r2, %r1, 1;\n"
+        "mad.wide.u32 %rd5, %r2, 128, %rd3; st.global.u32 [%rd4], %r0;\n";
+    const std::pair<const char*, const char*> cases[] = {
+        {"ld.global.u32 %r3, [%rd4];", ""},
+        {"ld.global.u32 %r3, [%rd5];", "race: "},
+        {"st.global.u32 [%rd5], %r0;", "race: "},
+        {"ld.global.u32 %r3, [%rd0]; red.global.add.u32 [%rd0+4], 1;", ""},
+        {"red.global.add.u32 [%rd0], 1; ld.global.u32 %r3, [%rd0];", "race: "},
+        {"membar.gl; ld.global.u32 %r3, [%rd5];", ""},
+    };
+    for (const auto& [body, expected] : cases) {
+        const Ran ran = run(module_of(own + body), numbers(32), numbers(64), 32, 2);
+        if (*expected)
+            EXPECT_THAT(ran.outcome.report, HasSubstr(expected)) << body;
+        else
+            EXPECT_EQ(ran.outcome.report, "") << body;
+    }
+}
+
 TEST(PtxLanes, PartAndMeet) {
     // Each lane loops as often as its number says, some through another way, and all shuffle behind it.
     const Ran ran = run(module_of("mov.u32 %r1, 0; mov.u32 %r2, 0;\n"
