@@ -102,5 +102,40 @@ TEST(PtxRefusals, DamagedTextNeverEndsTheProcess) {
     }
 }
 
+// Nor does running what has become of it, whatever it does.
+TEST(PtxRefusals, DamagedKernelsNeverEndTheProcess) {
+    const std::string head = module_of("@@", ".extern .shared .align 16 .b8 memory[];\n");
+    const std::string body =
+        ".shared .align 16 .b8 s[512]; .local .align 8 .b8 l[16]; mov.u64 %rd4, l; st.local.u32 [%rd4+4], %r0;\n"
+        "mov.u32 %r1, s; mad.lo.u32 %r2, %r0, 16, %r1; cp.async.cg.shared.global [%r2], [%rd0], 16, 8;\n"
+        "cp.async.commit_group; cp.async.wait_group 0; bar.warp.sync -1; ld.shared.v4.u32 {%r3, %r4, %r5, %r6}, "
+        "[%r2];\n"
+        "ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%r7, %r8, %r9, %r10}, [%r2];\n"
+        "mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f1, %f2, %f3, %f4}, {%r7, %r8, %r9, %r10}, {%r3, %r4}, "
+        "{%f1, %f2, %f3, %f4};\nL: setp.lt.u32 %p1, %r11, %r0; @%p1 bra M; add.u32 %r11, %r11, 7; bra L;\n"
+        "M: shfl.sync.idx.b32 %r12|%p2, %r3, 5, 31, -1; red.shared.add.u32 [memory], 1; st.global.u32 [%rd3], %r12;\n"
+        "cvta.shared.u64 %rd5, %rd4; ld.u32 %r13, [%rd5+8]; bar.sync 0;";
+    ASSERT_EQ(refused(std::string(head).replace(head.find("@@"), 2, body)), "");
+    std::mt19937 random(2);
+    emulator::Options options;
+    options.patience = 1000;
+    int ran = 0;
+    for (int i = 0; i < 4000; ++i) {
+        std::string text = body;
+        // Digits: other registers, numbers and sizes.
+        for (int k = 0; k < 3;) {
+            char& digit = text[random() % text.size()];
+            if (digit < '0' || digit > '9') continue;
+            digit = static_cast<char>('0' + random() % 10);
+            ++k;
+        }
+        const std::string whole = std::string(head).replace(head.find("@@"), 2, text);
+        if (!refused(whole).empty()) continue;
+        ++ran;
+        run(whole, Words(32, 7), Words(32), 32, 2, 64, options);
+    }
+    EXPECT_GT(ran, 400);
+}
+
 }  // namespace
 }  // namespace tessera::cuda::ptx
