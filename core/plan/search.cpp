@@ -83,8 +83,9 @@ class Best {
     Candidate take() { return std::move(*best_); }
 
     // Which of several placements takes the least time for a typical use may turn with a little more context or memory,
-    // and prompts alone then be slower by much. So of those that take at most kNearly of that time, the one whose
-    // slowest figure is the least slower than the best of that figure. nullptr: what take() returns.
+    // and prompts alone then be slower by much. So of those that take at most kNearly of that time, the one of the
+    // least maximum regret, which is by how much a placement's worst figure is slower than the best of that figure
+    // found. nullptr: what take() returns.
     const Placement* steadiest() const {
         if (!fits()) return nullptr;
         constexpr double kNearly = 1.1;
@@ -95,11 +96,11 @@ class Best {
             if (!is_near(noted)) continue;
             for (size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], noted.use.figures()[i]);
         }
-        double slowest = slowest_ratio(best_->use.figures(), least);
+        double slowest = regret(best_->use.figures(), least);
         const Placement* found = nullptr;
         for (const Noted& noted : fitting_) {
             if (!is_near(noted)) continue;
-            const double ratio = slowest_ratio(noted.use.figures(), least);
+            const double ratio = regret(noted.use.figures(), least);
             if (ratio >= kWorthwhile * slowest) continue;
             slowest = ratio;
             found = &noted.placement;
@@ -114,7 +115,7 @@ class Best {
         TypicalUse use;
     };
 
-    static double slowest_ratio(const Figures& figures, const Figures& least) {
+    static double regret(const Figures& figures, const Figures& least) {
         double slowest = 1;
         for (size_t i = 0; i < least.size(); ++i) {
             if (least[i] > 0) slowest = std::max(slowest, figures[i] / least[i]);
