@@ -334,8 +334,9 @@ class Cost(unittest.TestCase):
             read = self.seconds(server, "/completion", json.dumps({"no_such_field": letters}), "unknown_parameter")
             for path, fields in requests:
                 body = json.dumps(fields)
-                # A tool is kept as it came, too.
-                with self.subTest(path, body=body[:60]), self.grows_at_most(server, (400 if "tools" in fields else 250) * MIB):
+                # Tools are kept as they came, too, and arguments as text and as JSON.
+                kept_twice = "tools" in fields or "tool_calls" in body
+                with self.subTest(path, body=body[:60]), self.grows_at_most(server, (400 if kept_twice else 250) * MIB):
                     self.assertLess(self.seconds(server, path, body, "context_length_exceeded"), 10 * read)
 
     # Much work for a worker, whether it is refused in the end or not.
