@@ -81,7 +81,7 @@ TEST(CardConstants, AreListedForTheHost) {
     const auto* extension = static_cast<const tsr_estimate_constants*>(get_extension(nullptr, TSR_ESTIMATE_CONSTANTS));
     ASSERT_NE(extension, nullptr);
     tsr_device_info device{};
-    for (const auto [capability, expected] : {std::pair{610u, 7u}, std::pair{900u, 8u}}) {
+    for (const auto& [capability, expected] : {std::pair{610u, 7u}, std::pair{900u, 8u}}) {
         device.compute_capability = capability;
         tsr_estimate_constant listed[16] = {};
         ASSERT_EQ(extension->list(extension, &device, listed, 16), expected);
@@ -90,7 +90,9 @@ TEST(CardConstants, AreListedForTheHost) {
         for (uint32_t i = 0; i < expected; ++i) {
             EXPECT_TRUE(std::isfinite(listed[i].value));
             // A card and a date, or nothing.
-            if (listed[i].measured) EXPECT_NE(std::strstr(listed[i].measured, ", 20"), nullptr) << listed[i].measured;
+            if (listed[i].measured) {
+                EXPECT_NE(std::strstr(listed[i].measured, ", 20"), nullptr) << listed[i].measured;
+            }
         }
         EXPECT_EQ(extension->list(extension, &device, listed, 3), 3u);
     }

@@ -137,8 +137,9 @@ TEST_F(Wrappers, HalvesAreRoundedOnce) {
                 };
                 const uint16_t wanted = nearest_half(of(0) * of(1) + of(2));
                 // Zeros may have either sign.
-                if (uint16_t got = static_cast<uint16_t>(out[i] >> shift); got != wanted)
+                if (const auto got = static_cast<uint16_t>(out[i] >> shift); got != wanted) {
                     ASSERT_EQ((got | wanted) & 0x7FFFu, 0u) << of(0) << " " << of(1) << " " << of(2);
+                }
             }
         }
     });

@@ -347,7 +347,6 @@ TSR_EXPORT Result cuEventSynchronize(void* handle) {
 
 TSR_EXPORT Result cuEventElapsedTime(float* milliseconds, void* begin_handle, void* end_handle) {
     const Call call(Call::kNothing);
-    Driver& d = call.d;
     std::shared_ptr<Event> begin, end;
     if (const Result result = find_event(call, begin_handle, begin); result != CUDA_SUCCESS) return result;
     if (const Result result = find_event(call, end_handle, end); result != CUDA_SUCCESS) return result;
