@@ -38,16 +38,19 @@ std::string_view python_strip(std::string_view text, bool left, bool right,
     return text;
 }
 
-std::vector<size_t> character_places(std::string_view text) {
-    std::vector<size_t> places;
-    places.reserve(text.size() + 1);
-    for (size_t at = 0; at < text.size();) {
-        places.push_back(at);
+size_t character_place(std::string_view text, size_t character) {
+    size_t at = 0;
+    for (; character > 0 && at < text.size(); --character) {
         const Utf8Step step = utf8_step(text.substr(at));
         at += step.kind == Utf8Kind::kValid ? step.length : 1;
     }
-    places.push_back(text.size());
-    return places;
+    return at;
+}
+
+size_t character_count(std::string_view text) {
+    size_t count = 0;
+    for (; !text.empty(); ++count) text.remove_prefix(character_place(text, 1));
+    return count;
 }
 
 }  // namespace tessera::text

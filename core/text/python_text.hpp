@@ -12,7 +12,8 @@ namespace tessera::text {
 std::string_view python_strip(std::string_view text, bool left, bool right,
                               std::optional<std::string_view> characters = {});
 
-// Where each character begins, and the end. A byte that is not UTF-8 is a character.
-std::vector<size_t> character_places(std::string_view text);
+// Where a character begins, in bytes; the end, if there are not so many. A byte that is not UTF-8 is a character.
+size_t character_place(std::string_view text, size_t character);
+size_t character_count(std::string_view text);
 
 }  // namespace tessera::text

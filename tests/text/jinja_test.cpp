@@ -104,6 +104,41 @@ TEST(Jinja, EndlessOnesEnd) {
     EXPECT_THAT(refusal("{% set n = namespace() %}{% set n.x = [n] %}"), HasSubstr("namespace"));
 }
 
+// What is made counts as it is made, whatever it is made from.
+TEST(Jinja, WhatIsMadeIsCounted) {
+    const std::string text = "{% set t = '" + std::string(200'000, 'a') + "' %}";
+    const RunOptions options{.steps = 5'000'000, .bytes = 4 << 20};
+    const auto each = [&](const std::string& what) {
+        return text +
+               "{% set d = {t: 1} %}{% set n = namespace(x=none) %}{% for i in range(100) %}{% set n.x = [n.x, " +
+               what + "] %}{% endfor %}";
+    };
+    for (const char* made : {"{t: 1}", "d.items()", "d.keys()", "d | list", "d | dictsort", "t | list",
+                             "t.replace('b', 'c')", "t | replace('b', 'c')", "t | tojson", "strftime_now(t)"})
+        EXPECT_THAT(refusal(each(made), options), HasSubstr("more bytes than")) << made;
+    // Parts are shared, and nothing else is made to find them.
+    for (const char* shared : {"t", "t[7]", "t[7:9]", "t | length", "t.split('b')", "t | trim", "d.get('a')"})
+        EXPECT_EQ(run(each(shared), {}, options), "") << shared;
+    std::string literals = "{% set n = namespace(x=[]) %}{% for i in range(280) %}{% set n.x = [n.x";
+    for (int i = 0; i < 1000; ++i) literals += ",[]";
+    EXPECT_THAT(refusal(literals + "] %}{% endfor %}", options), HasSubstr("more bytes than"));
+    // A long number is shared as a text is.
+    const auto number = parse_python_json(std::string(200'000, '1'));
+    ASSERT_TRUE(number);
+    EXPECT_EQ(run("{% set n = namespace(x=[]) %}{% for i in range(100) %}{% set n.x = [n.x, t] %}{% endfor %}",
+                  {{"t", Value::json(*number)}}, options),
+              "");
+}
+
+// A search is at worst as long as both texts multiplied.
+TEST(Jinja, SearchesForLongTextsAreCounted) {
+    const std::string texts =
+        "{% set t = '" + std::string(400'000, 'a') + "' %}{% set u = '" + std::string(200'000, 'a') + "b' %}";
+    for (const char* search : {"{{ u in t }}", "{{ t.split(u) }}", "{{ t.replace(u, '') }}", "{{ t | replace(u, '') }}",
+                               "{{ t.strip(u) }}", "{{ t | trim(u) }}"})
+        EXPECT_THAT(refusal(texts + search, {}), HasSubstr("more steps than")) << search;
+}
+
 // Lists that hold one another twice are small until they are written.
 TEST(Jinja, SharedValuesCountWhereTheyAreWritten) {
     const std::string list =

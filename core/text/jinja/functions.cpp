@@ -27,7 +27,7 @@ std::string changed_case(std::string_view text, bool upper) {
 }
 
 Value replaced(std::string_view text, std::string_view from, std::string_view to, Budget& budget) {
-    budget.scan(text);
+    budget.scan(text, from);
     if (from.empty()) fail(TSR_UNSUPPORTED, "replace of an empty text");
     std::string out;
     for (size_t hit; (hit = text.find(from)) != std::string_view::npos; text.remove_prefix(hit + from.size())) {
@@ -35,6 +35,7 @@ Value replaced(std::string_view text, std::string_view from, std::string_view to
         out += text.substr(0, hit);
         out += to;
     }
+    budget.text(text.size());
     out += text;
     return Text(std::move(out));
 }
@@ -54,7 +55,8 @@ Value joined(std::string_view separator, const std::vector<Value>& items, bool t
 Value split(const Text& text, const std::optional<Text>& separator, int64_t limit, Budget& budget) {
     std::vector<Value> parts;
     std::string_view rest = text.view();
-    budget.scan(rest);
+    budget.scan(rest, separator ? separator->view() : std::string_view());
+    budget.container(0);
     const auto add = [&](std::string_view part) {
         budget.items(1);
         parts.emplace_back(text.part(part));
@@ -79,9 +81,11 @@ const Text& text_of(std::string_view what, const Value& value) {
 }
 
 Value pairs_of(const Dictionary& dictionary, bool keys, bool values, Budget& budget) {
-    budget.items(3 * dictionary.members.size());
+    budget.container(dictionary.members.size());
     std::vector<Value> items;
     for (const auto& [key, member] : dictionary.members) {
+        if (keys && values) budget.container(2);
+        if (keys) budget.text(key.size());
         if (keys && values)
             items.push_back(Value::list({Value::text(key), member}, List::Kind::kTuple));
         else
@@ -100,7 +104,7 @@ Value length_of(const Value& value, Budget& budget) {
     value.refuse_iterator();
     if (const List* list = value.list()) return static_cast<int64_t>(list->items.size());
     if (const Dictionary* dictionary = value.dictionary()) return static_cast<int64_t>(dictionary->members.size());
-    if (value.is_text()) return static_cast<int64_t>(character_places(value.view()).size() - 1);
+    if (value.is_text()) return static_cast<int64_t>(character_count(value.view()));
     if (value.is_undefined()) return int64_t{0};
     refuse("the length", value);
 }
@@ -110,14 +114,20 @@ Value json_of(const Value& value, Arguments& arguments, Budget& budget) {
     const Value ascii = arguments.take(9, "ensure_ascii");
     if (!ascii.is_undefined() && ascii.truth()) fail(TSR_UNSUPPORTED, "tojson with ensure_ascii");
     budget.bytes(value.extent());
-    if (indent.is_undefined() || indent.is_none()) return Text(value.dumps(0));
+    // The extent is of values; what is written has escapes too, of at most six bytes for one.
+    const auto dumped = [&](uint32_t width) {
+        std::string json = value.dumps(width);
+        budget.text(json.size());
+        return Text(std::move(json));
+    };
+    if (indent.is_undefined() || indent.is_none()) return dumped(0);
     const int64_t* width = indent.get<int64_t>();
     constexpr int64_t kWidest = 16;
     if (!width || *width < 1 || *width > kWidest) fail(TSR_UNSUPPORTED, "tojson with this indent");
     // Lines of values may be mostly indentation; the extent is within the budget, so the product is small enough.
     const uint64_t deepest = value.list() ? value.list()->depth : value.dictionary() ? value.dictionary()->depth : 0;
     budget.bytes(value.extent() / kExtent * deepest * static_cast<uint64_t>(*width));
-    return Text(value.dumps(static_cast<uint32_t>(*width)));
+    return dumped(static_cast<uint32_t>(*width));
 }
 
 // A member by a path with dots.
@@ -147,6 +157,7 @@ Value selected(const Value& value, bool wanted, bool by_attribute, Arguments& ar
         if ((test ? call_test(test->view(), tested, own, budget) : tested.truth()) == wanted)
             kept.push_back(std::move(item));
     }
+    budget.container(kept.size());
     return Value::list(std::move(kept), List::Kind::kIterator);
 }
 
@@ -175,9 +186,13 @@ Value mapped(const Value& value, Arguments& arguments, Budget& budget) {
 Value sorted(const Value& value, Budget& budget) {
     const Dictionary* dictionary = value.dictionary();
     if (!dictionary) refuse("dictsort", value);
-    budget.items(3 * dictionary->members.size());
+    budget.container(2 * dictionary->members.size());
     std::vector<std::pair<std::string, const std::pair<std::string, Value>*>> order;
-    for (const auto& member : dictionary->members) order.emplace_back(changed_case(member.first, false), &member);
+    for (const auto& member : dictionary->members) {
+        budget.container(2);
+        budget.text(2 * member.first.size());
+        order.emplace_back(changed_case(member.first, false), &member);
+    }
     std::ranges::stable_sort(order, {}, [](const auto& one) -> const std::string& { return one.first; });
     std::vector<Value> items;
     for (const auto& [key, member] : order)
@@ -195,6 +210,20 @@ void Budget::step(uint64_t count) {
 void Budget::items(uint64_t count) {
     step(count);
     bytes(count * sizeof(Value));
+}
+
+void Budget::container(uint64_t count) {
+    constexpr uint64_t kOwn = 96;  // at least a list's or dictionary's own, with its counts of owners
+    static_assert(kOwn >= sizeof(List) + 2 * sizeof(uint64_t));
+    static_assert(kOwn >= sizeof(Dictionary) + 2 * sizeof(uint64_t));
+    items(count);
+    bytes(kOwn);
+}
+
+void Budget::text(uint64_t size) {
+    constexpr uint64_t kOwn = sizeof(std::string) + 2 * sizeof(uint64_t);
+    bytes(kOwn);
+    bytes(size);
 }
 
 void Budget::bytes(uint64_t count) {
@@ -264,7 +293,7 @@ Value call_filter(std::string_view name, Value value, Arguments& arguments, Budg
         const auto characters = arguments.take_text(0, "chars");
         arguments.finish();
         const Text text = value.is_text() ? *value.get<Text>() : Text(written(value, budget));
-        budget.scan(text.view());
+        budget.scan(text.view(), characters ? characters->view() : std::string_view());
         return text.part(
             python_strip(text.view(), true, true, characters ? std::optional(characters->view()) : std::nullopt));
     }
@@ -359,6 +388,7 @@ Value call_method(std::string_view name, const Value& value, Arguments& argument
     if (name == "strip" || name == "lstrip" || name == "rstrip") {
         const auto characters = arguments.take_text(0, "");
         arguments.finish();
+        if (characters) budget.scan(view, characters->view());
         return text->part(python_strip(view, name != "rstrip", name != "lstrip",
                                        characters ? std::optional(characters->view()) : std::nullopt));
     }
@@ -412,22 +442,18 @@ Value item_of(const Value& value, const Value& index, Budget& budget) {
         return found ? list->items[*found] : Value();
     }
     budget.scan(value.view());
-    budget.bytes(value.view().size());
-    const std::vector<size_t> places = character_places(value.view());
-    const auto found = place(places.size() - 1);
+    const auto found = place(character_count(value.view()));
     if (!found) return {};
-    return value.get<Text>()->part(value.view().substr(places[*found], places[*found + 1] - places[*found]));
+    const std::string_view rest = value.view().substr(character_place(value.view(), *found));
+    return value.get<Text>()->part(rest.substr(0, character_place(rest, 1)));
 }
 
 Value slice_of(const Value& value, std::optional<int64_t> begin, std::optional<int64_t> end, int64_t step,
                Budget& budget) {
     value.refuse_iterator();
     budget.scan(value.view());
-    budget.bytes(value.view().size());
     if (!value.list() && !value.is_text()) refuse("a slice", value);
-    std::vector<size_t> places;
-    if (value.is_text()) places = character_places(value.view());
-    const auto count = static_cast<int64_t>(value.list() ? value.list()->items.size() : places.size() - 1);
+    const auto count = static_cast<int64_t>(value.list() ? value.list()->items.size() : character_count(value.view()));
     if (step != 1 && !(step == -1 && !begin && !end && value.list())) fail(TSR_UNSUPPORTED, "a slice with steps");
     const auto place = [&](std::optional<int64_t> at, int64_t otherwise) {
         if (!at) return otherwise;
@@ -435,11 +461,11 @@ Value slice_of(const Value& value, std::optional<int64_t> begin, std::optional<i
     };
     const int64_t first = place(begin, 0), last = std::max(first, place(end, count));
     if (value.is_text()) {
-        const size_t from = places[static_cast<size_t>(first)];
-        return value.get<Text>()->part(value.view().substr(from, places[static_cast<size_t>(last)] - from));
+        const std::string_view rest = value.view().substr(character_place(value.view(), static_cast<size_t>(first)));
+        return value.get<Text>()->part(rest.substr(0, character_place(rest, static_cast<size_t>(last - first))));
     }
     const auto& items = value.list()->items;
-    budget.items(static_cast<uint64_t>(last - first));
+    budget.container(static_cast<uint64_t>(last - first));
     std::vector<Value> part(items.begin() + first, items.begin() + last);
     if (step == -1) std::ranges::reverse(part);
     return Value::list(std::move(part), value.list()->kind);
@@ -454,21 +480,25 @@ std::vector<Value> items_of(const Value& value, Budget& budget) {
     }
     if (const Dictionary* dictionary = value.dictionary()) {
         budget.items(dictionary->members.size());
-        for (const auto& member : dictionary->members) items.push_back(Value::text(member.first));
+        for (const auto& member : dictionary->members) {
+            budget.text(member.first.size());
+            items.push_back(Value::text(member.first));
+        }
         return items;
     }
     if (!value.is_text()) refuse("the items", value);
     budget.scan(value.view());
-    budget.bytes(value.view().size());
-    const std::vector<size_t> places = character_places(value.view());
-    budget.items(places.size());
-    for (size_t i = 0; i + 1 < places.size(); ++i)
-        items.emplace_back(value.get<Text>()->part(value.view().substr(places[i], places[i + 1] - places[i])));
+    budget.container(character_count(value.view()));
+    for (std::string_view rest = value.view(); !rest.empty();) {
+        const size_t length = character_place(rest, 1);
+        items.emplace_back(value.get<Text>()->part(rest.substr(0, length)));
+        rest.remove_prefix(length);
+    }
     return items;
 }
 
 bool holds(const Value& whole, const Value& part, Budget& budget) {
-    budget.scan(whole.view());
+    budget.scan(whole.view(), part.view());
     if (const List* list = whole.list()) {
         budget.step(list->items.size());
         return std::ranges::any_of(list->items, [&](const Value& item) { return are_equal(item, part, budget); });

@@ -16,10 +16,12 @@ class Budget {
     Budget(uint64_t steps, uint64_t bytes) : steps_(steps), bytes_(bytes) {}
     void step(uint64_t count = 1);
     void bytes(uint64_t count);
-    void items(uint64_t count);       // values that are made
-    void scan(std::string_view text)  // a text is gone through
-    {
-        step(text.size() / 64);
+    void items(uint64_t count);      // values that are made
+    void container(uint64_t count);  // a list or dictionary of so many values
+    void text(uint64_t size);        // a text of its own
+    // A text is gone through, at worst once for each 64 bytes of what is looked for.
+    void scan(std::string_view text, std::string_view wanted = {}) {
+        step(text.size() / 64 * (1 + wanted.size() / 64));
     }
 
   private:

@@ -359,7 +359,7 @@ class Parser {
                 auto number = parse_python_json(lexeme.text);
                 if (!number) refuse("a number of a kind that is not known");
                 take();
-                return constant(OtherNumber{number->text});
+                return constant(OtherNumber{Text(std::string(number->text))});
             }
             case Kind::kString: {
                 std::string text = take().text;

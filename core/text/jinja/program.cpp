@@ -241,6 +241,7 @@ class Runner {
             case Operation::kTuple:
             case Operation::kList: {
                 std::vector<Value> items;
+                budget_.container(e.operands.size());
                 for (const ExpressionPtr& operand : e.operands) items.push_back(evaluate(*operand));
                 return Value::list(std::move(items),
                                    e.operation == Operation::kTuple ? List::Kind::kTuple : List::Kind::kList);
@@ -321,8 +322,8 @@ class Runner {
         left.refuse_iterator();
         right.refuse_iterator();
         if (left.list() && right.list() && left.list()->kind == right.list()->kind) {
+            budget_.container(left.list()->items.size() + right.list()->items.size());
             std::vector<Value> items = left.list()->items;
-            budget_.items(items.size() + right.list()->items.size());
             items.insert(items.end(), right.list()->items.begin(), right.list()->items.end());
             return Value::list(std::move(items), right.list()->kind);
         }
@@ -386,10 +387,13 @@ class Runner {
     }
 
     Value evaluate_dictionary(const Expression& e) {
+        budget_.container(e.operands.size() / 2);
         std::vector<std::pair<std::string, Value>> members;
         for (size_t i = 0; i + 1 < e.operands.size(); i += 2) {
             const Value key = evaluate(*e.operands[i]);
             if (!key.is_text()) fail(TSR_UNSUPPORTED, "{} as a key", key.kind());
+            budget_.text(key.view().size());
+            budget_.step(members.size() / 16);
             Value value = evaluate(*e.operands[i + 1]);
             const auto found =
                 std::ranges::find(members, key.view(), [](const auto& one) -> std::string_view { return one.first; });
@@ -481,8 +485,12 @@ class Runner {
     Value call_function(Function function, Arguments& arguments) {
         if (function == Function::kNamespace || function == Function::kDictionary) {
             if (!arguments.positional.empty()) fail(TSR_UNSUPPORTED, "an argument without a name");
+            budget_.container(arguments.named.size());
             std::vector<std::pair<std::string, Value>> members;
-            for (const auto& [name, value] : arguments.named) members.emplace_back(name, value);
+            for (const auto& [name, value] : arguments.named) {
+                budget_.text(name.size());
+                members.emplace_back(name, value);
+            }
             if (function == Function::kDictionary) return Value::dictionary(std::move(members));
             for (const auto& member : members)
                 if (member.second.get<std::shared_ptr<Namespace>>())
@@ -496,6 +504,7 @@ class Runner {
         arguments.finish();
         if (!text) fail(TSR_UNSUPPORTED, "a call without a text");
         if (function == Function::kRaise) fail(TSR_INVALID_ARGUMENT, "{}", text->view());
+        budget_.text(5 * text->view().size());  // a name of a day or month for two bytes
         return Text(time_text(text->view(), now_));
     }
 
@@ -506,6 +515,7 @@ class Runner {
         if (!first) fail(TSR_UNSUPPORTED, "range without a number");
         const int64_t step = third.value_or(1);
         if (step == 0) fail(TSR_UNSUPPORTED, "range with steps of 0");
+        budget_.container(0);
         std::vector<Value> numbers;
         const int64_t end = second.value_or(*first);
         for (int64_t at = second ? *first : 0; step > 0 ? at < end : at > end;) {

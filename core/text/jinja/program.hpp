@@ -18,7 +18,7 @@ namespace tessera::text::jinja {
 
 struct RunOptions {
     uint64_t steps = 10'000'000;           // expressions and statements
-    uint64_t bytes = uint64_t{256} << 20;  // of texts made on the way, all together
+    uint64_t bytes = uint64_t{256} << 20;  // of texts, lists and dictionaries made on the way
     std::time_t now = 0;                   // of strftime_now(), in local time
 };
 

@@ -118,7 +118,7 @@ Value Value::json(const PythonJson& value) {
     int64_t number = 0;
     const auto read = std::from_chars(plain.data(), plain.data() + plain.size(), number);
     if (read.ec == std::errc() && read.ptr == plain.data() + plain.size()) return number;
-    return OtherNumber{plain};
+    return OtherNumber{Text(plain)};
 }
 
 const List* Value::list() const noexcept {
@@ -139,6 +139,7 @@ std::string_view Value::view() const noexcept {
 uint64_t Value::extent() const noexcept {
     if (const List* items = list()) return items->extent;
     if (const Dictionary* members = dictionary()) return members->extent;
+    if (const OtherNumber* number = get<OtherNumber>()) return kExtent + number->text.view().size();
     return kExtent + view().size();
 }
 
@@ -148,7 +149,7 @@ bool Value::truth() const {
     if (const bool* value = get<bool>()) return *value;
     if (const int64_t* value = get<int64_t>()) return *value != 0;
     if (const OtherNumber* value = get<OtherNumber>())
-        return value->text.find_first_of("123456789IN") != std::string::npos;
+        return value->text.view().find_first_of("123456789IN") != std::string::npos;
     if (is_text()) return !view().empty();
     if (const List* value = list()) return !value->items.empty();
     if (const Dictionary* value = dictionary()) return !value->members.empty();
@@ -173,7 +174,7 @@ void Value::write_repr(std::string& out) const {
     } else if (const int64_t* number = get<int64_t>()) {
         out += std::to_string(*number);
     } else if (const OtherNumber* other = get<OtherNumber>()) {
-        out += other->text;
+        out += other->text.view();
     } else if (is_text()) {
         const std::string_view text = view();
         const char quote = text.find('\'') != text.npos && text.find('"') == text.npos ? '"' : '\'';
@@ -258,7 +259,8 @@ bool Value::equals(const Value& other) const {
     }
     if (storage_.index() != other.storage_.index()) return false;
     if (is_text()) return view() == other.view();
-    if (const OtherNumber* value = get<OtherNumber>()) return value->text == other.get<OtherNumber>()->text;
+    if (const OtherNumber* value = get<OtherNumber>())
+        return value->text.view() == other.get<OtherNumber>()->text.view();
     if (const List* value = list()) {
         if (value->kind != other.list()->kind) return false;
         if (value->items.empty() || other.list()->items.empty())

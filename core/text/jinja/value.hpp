@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -37,9 +38,10 @@ class Text {
     size_t length_ = 0;
 };
 
-// A number that is not an integer of 64 bits, as Python writes it.
+// A number that is not an integer of 64 bits, as Python writes it. Copies share the text, which a request may make
+// long.
 struct OtherNumber {
-    std::string text;
+    Text text;
 };
 
 // Lists and dictionaries do not change once they are made; `depth` is that of what they hold, at most kMaximumDepth,
@@ -72,6 +74,12 @@ enum class Function : uint8_t { kRange, kNamespace, kRaise, kTime, kDictionary }
 inline constexpr uint32_t kMaximumDepth = 300;
 inline constexpr uint64_t kExtent = 64;  // Value::extent() of what is no text
 
+// Whether T is one of a variant's types. std::constructible_from would ask whether a Value can be made of T.
+template <typename T, typename Variant>
+struct IsAlternative : std::false_type {};
+template <typename T, typename... Types>
+struct IsAlternative<T, std::variant<Types...>> : std::disjunction<std::is_same<T, Types>...> {};
+
 class Value {
   public:
     struct Undefined {};
@@ -81,7 +89,7 @@ class Value {
 
     Value() = default;  // undefined
     template <typename T>
-    requires std::constructible_from<Storage, std::in_place_type_t<T>, T> Value(T value)
+    requires IsAlternative<T, Storage>::value Value(T value)
         : storage_(std::in_place_type<T>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
     static Value text(std::string_view text) { return Text(std::string(text)); }
     static Value none() { return None(); }
