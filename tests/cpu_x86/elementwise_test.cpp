@@ -343,6 +343,20 @@ TEST(MoeRoute, LogitsFarApart) {
         1e-6);
 }
 
+// Broken logits do not make weights that look like others.
+TEST(MoeRoute, SoftmaxOfNanIsNan) {
+    compare(
+        TSR_OP_MOE_ROUTE,
+        [](NodeCase& node) {
+            add_route(node, {.experts = 20, .used = 3, .sigmoid = false}, [](Operand& logits) {
+                for (int64_t r = 0; r < kAll; ++r)
+                    std::fill_n(logits.floats() + r * logits.tensor.strides[1] / 4, 20,
+                                std::numeric_limits<float>::quiet_NaN());
+            });
+        },
+        1e-6);
+}
+
 TEST(CacheWrite, WritesTheSameBytesAsTheReference) {
     for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0, TSR_TYPE_Q5_0,
                                 TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL}) {

@@ -58,7 +58,8 @@ void softmax(const float* logits, int64_t n, float* p) noexcept {
     const auto top = Isa::splat(largest);
     map(logits, n, p, [&](auto x) { return cpu::exp_not_positive<Isa>(Isa::subtract(x, top)); });
     double sum = 0;
-    for (int64_t e = 0; e < n; ++e) sum += static_cast<double>(p[e]);
+    // The exponential bounds its argument, which makes a number of NaN: broken logits must not look like others.
+    for (int64_t e = 0; e < n; ++e) sum += static_cast<double>(logits[e] == logits[e] ? p[e] : logits[e]);
     const auto inverse = Isa::splat(static_cast<float>(1 / sum));
     map(p, n, p, [&](auto x) { return Isa::multiply(x, inverse); });
 }
