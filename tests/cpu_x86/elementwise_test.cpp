@@ -343,15 +343,14 @@ TEST(MoeRoute, LogitsFarApart) {
         1e-6);
 }
 
-// Broken logits do not make weights that look like others.
+// One broken logit breaks the sum that all weights are divided by, and with a bias all scores.
 TEST(MoeRoute, SoftmaxOfNanIsNan) {
     compare(
         TSR_OP_MOE_ROUTE,
         [](NodeCase& node) {
-            add_route(node, {.experts = 20, .used = 3, .sigmoid = false}, [](Operand& logits) {
+            add_route(node, {.experts = 20, .used = 3, .sigmoid = false, .bias = true}, [](Operand& logits) {
                 for (int64_t r = 0; r < kAll; ++r)
-                    std::fill_n(logits.floats() + r * logits.tensor.strides[1] / 4, 20,
-                                std::numeric_limits<float>::quiet_NaN());
+                    logits.floats()[r * logits.tensor.strides[1] / 4 + r] = std::numeric_limits<float>::quiet_NaN();
             });
         },
         1e-6);
