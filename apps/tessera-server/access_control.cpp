@@ -229,10 +229,7 @@ std::optional<HttpResponse> AccessControl::refusal(const HttpRequest& request, b
                        given_key(request).empty() ? "a key is needed: send the header 'Authorization: Bearer KEY'"
                                                   : "the key is not valid",
                        {}, "invalid_api_key");
-        HttpResponse response = to_response(error);
-        // A browser shows the page of an allowed site why it was refused.
-        for (auto& header : cors_headers(request)) response.headers.push_back(std::move(header));
-        return response;
+        return to_response(error);
     }
     return std::nullopt;
 }

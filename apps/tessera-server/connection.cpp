@@ -67,6 +67,7 @@ class Connection final : public Occupant, public AnswerSink, public std::enable_
 
     void flush(const std::shared_ptr<PendingAnswer>& answer) override;
     void overflowed(const std::shared_ptr<PendingAnswer>& answer) override;
+    void given_up(const std::shared_ptr<PendingAnswer>& answer) override;
 
   private:
     using Late = void (Connection::*)();
@@ -94,7 +95,7 @@ class Connection final : public Occupant, public AnswerSink, public std::enable_
     void lose();
     void close();
     void log_access(const PendingAnswer& answer);
-    std::shared_ptr<PendingAnswer> make_answer(HeldBytes body);
+    std::shared_ptr<PendingAnswer> make_answer(Headers headers, HeldBytes body);
     // Calls `late` unless deadline_ changes before.
     void set_deadline(std::chrono::milliseconds time, Late late);
 
@@ -226,13 +227,15 @@ void Connection::late_request() {
     refuse(to_response(ApiError(408, "the request did not arrive in time")));
 }
 
-std::shared_ptr<PendingAnswer> Connection::make_answer(HeldBytes body) {
+std::shared_ptr<PendingAnswer> Connection::make_answer(Headers headers, HeldBytes body) {
     return std::make_shared<PendingAnswer>(shared_from_this(), socket_.get_executor(), std::move(reader_.request()),
-                                           std::move(body), context_.crowd.unread(), keep_alive_, chunked_);
+                                           std::move(headers), std::move(body), context_.crowd.unread(), keep_alive_,
+                                           chunked_);
 }
 
 // Answers without having read all of the request; the connection ends.
 void Connection::refuse(HttpResponse response) {
+    Headers headers = context_.headers(reader_.request());
     if (!reader_.has_header()) {
         // For a line in the log and an answer: it has a number and a sender alone.
         reader_.request() = {};
@@ -246,7 +249,7 @@ void Connection::refuse(HttpResponse response) {
     boost::system::error_code unused;
     socket_.cancel(unused);
     body_.reset();
-    answer_ = make_answer(context_.crowd.no_body());
+    answer_ = make_answer(std::move(headers), context_.crowd.no_body());
     answer_->respond(std::move(response));
     reader_.clear();
 }
@@ -268,7 +271,7 @@ void Connection::handle() {
     enter(Stage::kAnswer);
     ++deadline_;
     if (body_.bytes() > kLargeBytes) context_.freed_large = true;
-    answer_ = make_answer(std::move(body_));
+    answer_ = make_answer(context_.headers(reader_.request()), std::move(body_));
     body_ = context_.crowd.no_body();
     unread_ = false;
     reader_.begin();
@@ -383,6 +386,13 @@ void Connection::late_reader() {
 void Connection::overflowed(const std::shared_ptr<PendingAnswer>& answer) {
     if (answer_ != answer) return;
     log().warn("request {}: {} does not read its answer and was disconnected", answer->request().number, address_);
+    lose();
+}
+
+void Connection::given_up(const std::shared_ptr<PendingAnswer>& answer) {
+    if (answer_ != answer) return;
+    log().error("request {}: {} was disconnected: the server has no memory left for its answer",
+                answer->request().number, address_);
     lose();
 }
 

@@ -28,6 +28,8 @@ struct ConnectionContext {
     Handler handler;
     // `reserved`: the connection has a place for requests that cost nothing.
     std::function<Admission(const HttpRequest&, bool reserved)> check;
+    // Of every answer to the request, whatever it says; its header may be empty if it could not be read.
+    std::function<Headers(const HttpRequest&)> headers;
     AccessLog& log;
     Crowd crowd;
     uint64_t requests = 0;     // received so far

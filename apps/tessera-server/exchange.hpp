@@ -59,10 +59,7 @@ class Exchange {
     // The request's body has been read and is empty from now on: it counts among the memory that all requests share.
     virtual void drop_body() = 0;
 
-    // Headers of the answer beside its own. Once, before it begins.
-    virtual void set_headers(Headers headers) = 0;
-
-    // The whole answer.
+    // The whole answer. Where there is no memory for it, or for a part, the connection is closed; neither throws then.
     virtual void respond(HttpResponse response) = 0;
 
     // An answer in parts, with status 200. Each is written at once; a client that does not read for long is

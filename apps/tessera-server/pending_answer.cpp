@@ -6,7 +6,6 @@
 #include <boost/asio/post.hpp>
 
 #include <algorithm>
-#include <iterator>
 #include <utility>
 
 namespace tessera::server {
@@ -17,17 +16,20 @@ constexpr unsigned kClientGone = 499;
 }  // namespace
 
 PendingAnswer::PendingAnswer(std::shared_ptr<AnswerSink> sink, boost::asio::any_io_executor executor,
-                             HttpRequest request, HeldBytes body, ByteBudget& unread, bool keep_alive, bool chunked)
+                             HttpRequest request, Headers headers, HeldBytes body, ByteBudget& unread, bool keep_alive,
+                             bool chunked)
     : sink_(std::move(sink)),
       executor_(std::move(executor)),
       request_(std::move(request)),
       keep_alive_(keep_alive),
       chunked_(chunked),
+      headers_(std::move(headers)),
       body_(std::move(body)),
       unread_(unread),
-      headers_{{"X-Request-Id", std::to_string(request_.number)}},
       status_(kClientGone),
-      most_unread_(unread.limit()) {}
+      most_unread_(unread.limit()) {
+    headers_.emplace_back("X-Request-Id", std::to_string(request_.number));
+}
 
 // The last reference may be the engine's; a connection ends on the thread of I/O.
 PendingAnswer::~PendingAnswer() {
@@ -55,12 +57,8 @@ bool PendingAnswer::give_up_body() {
     return true;
 }
 
-void PendingAnswer::set_headers(Headers headers) {
-    const std::scoped_lock lock(mutex_);
-    std::ranges::move(headers, std::back_inserter(headers_));
-}
-
-void PendingAnswer::respond(HttpResponse response) {
+// Its callers are threads that serve everybody: want of memory for one answer ends that one alone.
+void PendingAnswer::respond(HttpResponse response) try {
     const std::scoped_lock lock(mutex_);
     if (ended_ || started_) return;
     if (response.body.size() > most_unread_) {
@@ -74,6 +72,8 @@ void PendingAnswer::respond(HttpResponse response) {
     status_ = response.status;
     started_ = ended_ = true;
     schedule();
+} catch (const std::exception&) {
+    give_up();
 }
 
 void PendingAnswer::begin_stream(std::string_view type) {
@@ -85,7 +85,7 @@ void PendingAnswer::begin_stream(std::string_view type) {
     schedule();
 }
 
-void PendingAnswer::send(std::string part) {
+void PendingAnswer::send(std::string part) try {
     const std::scoped_lock lock(mutex_);
     if (ended_ || !started_ || part.empty()) return;
     unread_.add_always(part.size());
@@ -96,6 +96,8 @@ void PendingAnswer::send(std::string part) {
         pending_ += part;
     }
     schedule();
+} catch (const std::exception&) {
+    give_up();
 }
 
 void PendingAnswer::end() {
@@ -181,9 +183,21 @@ uint64_t PendingAnswer::unread_bytes() const {
 void PendingAnswer::schedule() {
     if (std::exchange(scheduled_, true)) return;
     boost::asio::post(executor_, [self = shared_from_this()] {
+        if (self->given_up_) return self->sink_->given_up(self);
         if (self->overflow_) return self->sink_->overflowed(self);
         self->sink_->flush(self);
     });
+}
+
+// Part of an answer would look like all of it, so the connection ends.
+void PendingAnswer::give_up() noexcept {
+    given_up_ = true;
+    try {
+        // Whether or not one is on its way already: that one may not have come to it.
+        boost::asio::post(executor_, [self = shared_from_this()] { self->sink_->given_up(self); });
+    } catch (const std::exception&) {
+        // What was written last finds the flag.
+    }
 }
 
 }  // namespace tessera::server

@@ -27,21 +27,23 @@ class AnswerSink {
     virtual void flush(const std::shared_ptr<PendingAnswer>& answer) = 0;
     // The client has left more unread than one may.
     virtual void overflowed(const std::shared_ptr<PendingAnswer>& answer) = 0;
+    // There was no memory for what it was to be sent.
+    virtual void given_up(const std::shared_ptr<PendingAnswer>& answer) = 0;
 };
 
 class PendingAnswer final : public Exchange, public std::enable_shared_from_this<PendingAnswer> {
   public:
     static constexpr size_t kUnreadBytes = 16 << 20;  // of a stream that the client does not read
 
-    // `unread` outlives the answer; so does what `executor` runs on, which is the thread of I/O.
+    // `headers`: of the answer, beside its own. `unread` outlives the answer; so does what `executor` runs on, which is
+    // the thread of I/O.
     PendingAnswer(std::shared_ptr<AnswerSink> sink, boost::asio::any_io_executor executor, HttpRequest request,
-                  HeldBytes body, ByteBudget& unread, bool keep_alive, bool chunked);
+                  Headers headers, HeldBytes body, ByteBudget& unread, bool keep_alive, bool chunked);
     ~PendingAnswer() override;
 
     const HttpRequest& request() const noexcept override { return request_; }
     bool begin_work() override;
     void drop_body() override;
-    void set_headers(Headers headers) override;
     void respond(HttpResponse response) override;
     void begin_stream(std::string_view type) override;
     void send(std::string part) override;
@@ -69,19 +71,20 @@ class PendingAnswer final : public Exchange, public std::enable_shared_from_this
   private:
     enum class Work { kWaits, kBegun, kDropped };
     void schedule();
+    void give_up() noexcept;
 
     std::shared_ptr<AnswerSink> sink_;
     const boost::asio::any_io_executor executor_;
     HttpRequest request_;
     const bool keep_alive_, chunked_;
+    Headers headers_;
     uint64_t written_ = 0;      // of the thread of I/O
     mutable std::mutex mutex_;  // of all below
     HeldBytes body_, unread_;
     Work work_ = Work::kWaits;
-    Headers headers_;
     std::string pending_;
     bool started_ = false, ended_ = false, gone_ = false, scheduled_ = false;
-    std::atomic<bool> overflow_{false};
+    std::atomic<bool> overflow_{false}, given_up_{false};
     std::function<void()> on_gone_;
     unsigned status_;
     std::optional<Usage> usage_;

@@ -1,8 +1,11 @@
 #include "apps/tessera-server/request_workers.hpp"
 
+#include "core/base/log.hpp"
+
 #include <pthread.h>
 
 #include <chrono>
+#include <exception>
 #include <utility>
 
 namespace tessera::server {
@@ -53,7 +56,11 @@ void RequestWorkers::run(bool takes_large) {
         if (stopped_) return;
         Work work = (takes_large && !large_.empty() ? large_ : small_).pop(Clock::now());
         lock.unlock();
-        work();
+        try {
+            work();
+        } catch (const std::exception& failure) {
+            log().error("work on a request was given up: {}", failure.what());
+        }
         // What it holds ends without the lock.
         work = nullptr;
         lock.lock();

@@ -24,7 +24,8 @@ class RequestWorkers {
     RequestWorkers(const RequestWorkers&) = delete;
     RequestWorkers& operator=(const RequestWorkers&) = delete;
 
-    // `work` is called by one of the threads and must not throw; never, if stop() comes before. Any thread.
+    // `work` is called by one of the threads; never, if stop() comes before. What it throws is logged and ends nothing
+    // else: it should have told its client. Any thread.
     void post(const std::string& client, uint64_t bytes, std::function<void()> work);
 
     // Finishes what the threads are at and drops what waits. Not by one of the threads.

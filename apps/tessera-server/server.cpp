@@ -171,8 +171,11 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
       access(given),
       log_file(given.access_log),
       json_memory(std::max(given.held_bytes, kLeastJson)),
-      context{settings, [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
-              [this](const HttpRequest& request, bool reserved) { return check(request, reserved); }, log_file,
+      context{settings,
+              [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
+              [this](const HttpRequest& request, bool reserved) { return check(request, reserved); },
+              [this](const HttpRequest& request) { return access.cors_headers(request); },
+              log_file,
               Crowd({.connections = given.connections,
                      .of_network = given.network_connections,
                      .reserved = kReservedConnections,
@@ -360,7 +363,7 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
     const bool asks = request.method == "OPTIONS";  // a browser, before the request itself
     if (auto refusal = access.refusal(request, !asks && (!route || route->needs_key))) return refusal;
     if (asks) {
-        HttpResponse response{204, "text/plain", {}, access.cors_headers(request)};
+        HttpResponse response{204, "text/plain", {}, {}};
         response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
         // Clients for browsers send headers of their own; the star is all but the first.
         response.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, *");
@@ -398,11 +401,8 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
     }
     if (const auto model = route->work != Route::Work::kNone ? host.peek() : nullptr) {
         const Sender sender = access.sender_of(request);
-        if (const auto refused = accounts.refusal(sender.client, sender.limits, model->engine->max_sequences())) {
-            HttpResponse response = to_response(*refused);
-            for (auto& header : access.cors_headers(request)) response.headers.push_back(std::move(header));
-            return response;
-        }
+        if (const auto refused = accounts.refusal(sender.client, sender.limits, model->engine->max_sequences()))
+            return to_response(*refused);
     }
     return std::nullopt;
 }
@@ -410,7 +410,6 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
 void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
     const HttpRequest& request = exchange->request();
     const Route* const route = route_of(request);
-    exchange->set_headers(access.cors_headers(request));
     if (route->work == Route::Work::kNone) return exchange->respond(*route->handler(exchange));
     const Sender sender = access.sender_of(request);
     // An answer by the engine gets its own when its prompt is known.

@@ -205,6 +205,48 @@ class Access(unittest.TestCase):
             self.assertEqual(server.headers["Access-Control-Allow-Headers"], "Authorization, *")
             self.assertEqual(server.request("OPTIONS", CHAT, None, {"Origin": "https://evil.example"})[0], 403)
 
+    def test_pages_of_allowed_sites_see_why_they_are_refused(self):
+        site = "http://site.example"
+        flags = ("--cors-origin", site, "--api-key", "one", "--body-limit", "1", "--no-slots")
+        with RunningServer(*flags) as server:
+            def check(expected, method, path, body=None, **headers):
+                sent = {"Origin": site, "Authorization": "Bearer one", **{name.replace("_", "-"): value for name, value in headers.items()}}
+                status, answer = server.request(method, path, body, sent)
+                self.assertEqual(status, expected, (path, answer))
+                told = [value for name, value in server.header_list if name == "Access-Control-Allow-Origin"]
+                self.assertEqual(told, [site], (expected, path, body))
+                self.assertEqual(server.headers["Vary"], "Origin")
+                return answer
+
+            check(200, "GET", "/v1/models")
+            check(204, "OPTIONS", CHAT)
+            check(400, "GET", "/props?x=1")
+            check(400, "POST", CHAT, "{")
+            check(400, "POST", CHAT, chat(no_such_field=1))
+            check(400, "GET", "/props", None, X_Api_Key="two")
+            check(401, "GET", "/props", None, Authorization="Bearer two")
+            check(404, "GET", "/nothing")
+            check(404, "GET", "/slots")
+            check(405, "GET", CHAT)
+            check(413, "POST", CHAT, "x" * (3 << 19))
+            check(413, "GET", "/health", "x" * (1 << 17))
+            check(415, "POST", "/completion", "{}", Content_Type="text/plain")
+            check(417, "POST", CHAT, "{}", Expect="nothing")
+            check(421, "GET", "/props", None, Host="evil.example")
+            check(501, "POST", "/v1/embeddings", {"input": "x"})
+            # The header is complete, and says what the body's length is in a way that is refused.
+            check(400, "POST", CHAT, "{}", Content_Length="2,2")
+            check(501, "POST", CHAT, "{}", Transfer_Encoding="gzip")
+        with RunningServer("--cors-origin", site, "--client-limits", "requests-per-minute=1") as server:
+            for status in (200, 429):
+                self.assertEqual(server.request("POST", CHAT, chat(max_tokens=1), {"Origin": site})[0], status)
+                self.assertEqual(server.headers["Access-Control-Allow-Origin"], site)
+        with RunningServer("--cors-origin", site, wait=False) as server:
+            # While the model is loaded, or when it has been.
+            status = server.request("POST", CHAT, chat(max_tokens=1), {"Origin": site})[0]
+            self.assertIn(status, (200, 503))
+            self.assertEqual(server.headers["Access-Control-Allow-Origin"], site)
+
     def test_types_methods_and_paths(self):
         with RunningServer("--api-prefix", "/llm", "--no-slots", "--no-metrics") as server:
             self.assertEqual(server.request("GET", "/health")[0], 404)

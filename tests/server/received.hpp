@@ -16,7 +16,6 @@ class Received final : public Exchange {
     const HttpRequest& request() const noexcept override { return request_; }
     bool begin_work() override { return true; }
     void drop_body() override {}
-    void set_headers(Headers) override {}
     void respond(HttpResponse response) override { answer = std::move(response.body); }
     void begin_stream(std::string_view) override { ++begun; }
     void send(std::string part) override { events.push_back(std::move(part)); }

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <future>
 #include <memory>
+#include <new>
 #include <thread>
 
 namespace tessera::server {
@@ -58,6 +59,15 @@ TEST(RequestWorkers, ClientsTakeTurns) {
     occupation.release();
     done.get_future().wait();
     EXPECT_LT(before, 5);
+    workers.stop();
+}
+
+TEST(RequestWorkers, WorkThatThrowsEndsNothingElse) {
+    RequestWorkers workers;
+    std::promise<void> done;
+    for (int i = 0; i < 3; ++i) workers.post("a", 1, [] { throw std::bad_alloc(); });
+    workers.post("a", 1, [&] { done.set_value(); });
+    done.get_future().wait();
     workers.stop();
 }
 

@@ -82,7 +82,8 @@ class RunningServer:
         connection.request(method, path, body, sent)
         answer = connection.getresponse()
         text = answer.read()
-        self.headers = dict(answer.getheaders())
+        self.header_list = answer.getheaders()
+        self.headers = dict(self.header_list)
         connection.close()
         try:
             return answer.status, json.loads(text)
