@@ -26,7 +26,7 @@ void say_seed(const session::SamplingParameters& sampling) {
 session::SamplingParameters sampling_for(const ModelSettings& settings, const OpenedModel& model,
                                          const text::Tokenizer& tokenizer) {
     try {
-        return sampling_parameters(settings, model.bundled, tokenizer, model.file.metadata(), say);
+        session::check_sampling_parameters(settings.sampling, tokenizer.size());
     } catch (const Error& error) {
         // "top_p: expected ..." is about --top-p.
         std::string text = error.what();
@@ -34,6 +34,7 @@ session::SamplingParameters sampling_for(const ModelSettings& settings, const Op
                      '-');
         throw UsageError("--" + text);
     }
+    return sampling_parameters(settings, model.bundled, tokenizer, model.file.metadata(), say);
 }
 
 }  // namespace tessera::app

@@ -18,7 +18,7 @@ void say_timings(const session::GenerationTimings& timings, const PackingProgres
 // The seed that repeats an answer; nothing where the best token is always taken.
 void say_seed(const session::SamplingParameters& sampling);
 
-// tessera::sampling_parameters; throws UsageError, since the values come from flags.
+// tessera::sampling_parameters; throws UsageError for what flags say, and Error for what is wrong in the file.
 session::SamplingParameters sampling_for(const ModelSettings& settings, const OpenedModel& model,
                                          const text::Tokenizer& tokenizer);
 

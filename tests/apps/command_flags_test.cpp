@@ -110,6 +110,16 @@ TEST(Flags, UnknownKeysOfOverridesAreSaid) {
     EXPECT_THAT(plan({"--override-kv", "general.architecture=str:deepseek2"}).err, Not(HasSubstr("no such key")));
 }
 
+TEST(Flags, AFaultOfTheFileIsToldAsNoFlag) {
+    const Outcome outcome = tessera(
+        {"run", "-m", TSR_TEST_MODEL, "-p", "a", "-n", "1", "--override-kv", "tokenizer.ggml.suppress_tokens=int:5"});
+    EXPECT_EQ(outcome.code, 1) << outcome.err;
+    EXPECT_THAT(outcome.err, HasSubstr("tessera: " TSR_TEST_MODEL ": key 'tokenizer.ggml.suppress_tokens'"));
+    const Outcome flag = tessera({"run", "-m", TSR_TEST_MODEL, "-p", "a", "-n", "1", "--logit-bias", "99999999+1"});
+    EXPECT_EQ(flag.code, 2) << flag.err;
+    EXPECT_THAT(flag.err, HasSubstr("tessera: --logit-bias: "));
+}
+
 TEST(Flags, ASecondModelOrTextIsRefused) {
     for (const auto& line : std::vector<std::vector<std::string>>{{"plan", "a.gguf", "b.gguf"},
                                                                   {"plan", "a.gguf", "-m", "b.gguf"},
