@@ -172,7 +172,7 @@ constexpr Ends kEnds[] = {
     {"pieces_too_many", 1, "its workers did not pass the same barriers"},
 };
 INSTANTIATE_TEST_SUITE_P(Faults, BadRun, testing::ValuesIn(kEnds),
-                         [](const auto& info) { return std::string(info.param.fault); });
+                         [](const auto& one) { return std::string(one.param.fault); });
 
 // A child maps what is not known: one that ends there is not used, and the answer is that of the other plugins.
 class BadLibrary : public testing::TestWithParam<Found> {};
