@@ -51,7 +51,7 @@ bool FieldTable::is_neutral(size_t row, const json::value& value) const {
     return std::ranges::any_of(neutral_[row], [&](const json::value& one) { return equal(one, value); });
 }
 
-void FieldTable::check(const json::object& object, std::string_view path) const {
+void FieldTable::check(const json::object& object, std::string_view path, std::string_view name) const {
     for (const auto& [key, value] : object) {
         const std::string_view field(key.data(), key.size());
         const auto row = index_of(field);
@@ -62,8 +62,8 @@ void FieldTable::check(const json::object& object, std::string_view path) const 
             }
             const std::string where = path_of(path, printable(field, 60));
             throw ApiError(400,
-                           fmt::format("{}: no field of this name is known in {}{}; leave it out", where, name_,
-                                       did_you_mean(field, names)),
+                           fmt::format("{}: no field of this name is known in {}{}; leave it out", where,
+                                       name.empty() ? name_ : name, did_you_mean(field, names)),
                            where, "unknown_parameter");
         }
         if (rows_[*row].standing != Standing::kRefused || is_neutral(*row, value)) continue;

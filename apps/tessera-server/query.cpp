@@ -107,7 +107,7 @@ std::span<const FieldTable* const> query_tables() {
 }
 
 void check_query(std::string_view path, std::string_view query) {
-    if (!query.empty()) query_table(path).check(parse_query(query), {});
+    if (!query.empty()) query_table(path).check(parse_query(query), {}, fmt::format("the query of {}", path));
 }
 
 bool fails_on_no_slot(std::string_view query) {

@@ -115,17 +115,15 @@ std::vector<session::SamplingStep> read_order(const Fields& fields) {
     });
 }
 
-// Of text-generation-webui: a word on the order.
+// Of text-generation-webui: moves temperature behind all others. Without it, it stays where the order has it.
 void read_temperature_last(const Fields& fields, std::span<const session::SamplingStep> order) {
     using enum session::SamplingStep;
     const auto asked = fields.boolean("temperature_last");
     const auto temperature = std::ranges::find(order, kTemperature);
-    if (!asked || temperature == order.end()) return;
+    if (!asked.value_or(false) || temperature == order.end()) return;
     // Adaptive-p is the draw itself, wherever it is named.
     const bool last = std::all_of(temperature + 1, order.end(), [](auto step) { return step == kAdaptiveP; });
-    if (*asked && !last) fields.refuse("temperature_last", "in the order of the samplers others follow temperature");
-    if (!*asked && last)
-        fields.refuse("temperature_last", "temperature is the last of the samplers; say with samplers where it stands");
+    if (!last) fields.refuse("temperature_last", "in the order of the samplers others follow temperature");
 }
 
 void read_sampling(const Fields& fields, const ModelText& model, session::SamplingParameters& p) {

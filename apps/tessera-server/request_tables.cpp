@@ -52,7 +52,8 @@ constexpr FieldRow kGeneration[] = {
     {"samplers", kHonoured,
      "order of the samplers: a list of names, or a text of names or letters as for the command; one that is not named "
      "does not run, whatever its fields say; tfs, which may not be on, is left out"},
-    {"temperature_last", kHonoured, "must be so in the order of the samplers, by default true"},
+    {"temperature_last", kHonoured,
+     "true: must be so in the order of the samplers, as it is by default; false: wherever the order has it"},
     {"dry_sequence_breakers", kHonoured, "texts over which no repetition that dry_multiplier penalises extends"},
 
     {"model", kHarmless, "the one model answers, whatever it is called"},

@@ -244,6 +244,7 @@ TEST(RequestQuery, ParametersAreKnownOrRefusedByName) {
             ASSERT_TRUE(error) << path << "?" << query;
             EXPECT_EQ(error->status(), 400u);
             EXPECT_EQ(error->code(), "unknown_parameter");
+            EXPECT_THAT(error->what(), HasSubstr(fmt::format("in the query of {};", path)));
         }
         EXPECT_THAT(fault(path, "_=1&_=2")->what(), HasSubstr("twice"));
     }
