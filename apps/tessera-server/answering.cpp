@@ -265,4 +265,9 @@ std::string Answering::timings_json(const session::Answer& answer) const {
                          answer.seconds - answer.first_token_seconds, answer.difference, tells_cached_});
 }
 
+std::string Answering::every_timing_json() {
+    const std::optional<session::PrefixDifference> difference{{0, 0, 0}};
+    return timings_text({0, 0, 0, 0, 0, difference, true});
+}
+
 }  // namespace tessera::server

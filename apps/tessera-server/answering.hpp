@@ -80,6 +80,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
     std::string timings_json() const;
     // The same of one.
     std::string timings_json(const session::Answer& answer) const;
+    // Of no generation, with every field that one may have.
+    static std::string every_timing_json();
 
   private:
     void finished(size_t choice, const session::Answer& answer);

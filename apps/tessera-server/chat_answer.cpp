@@ -124,8 +124,10 @@ void ChatAnswer::on_end() {
         return send_end();
     }
     uint64_t bytes = 0;
-    for (const Choice& choice : choices_)
+    for (const Choice& choice : choices_) {
         bytes += choice.content.size() + choice.reasoning.size() + choice.probabilities.list.size();
+        for (const Call& call : choice.calls) bytes += call.name.size() + call.arguments.size();
+    }
     respond_later(bytes, [this] { return whole(); });
 }
 

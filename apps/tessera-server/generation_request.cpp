@@ -56,7 +56,6 @@ std::optional<std::vector<AskedField>> read_asked_fields(const Fields& fields, c
         if (field.name == "generation_settings" && !field.member.empty() && field.member != "seed") {
             if (parsed.is_null()) parsed = json::parse(settings.json(0));
             field.known = json_member(parsed, field.member);
-            if (!field.known) continue;
         }
         asked.push_back(std::move(field));
     }

@@ -48,10 +48,11 @@ struct CompletionRequest {
 
 // A field of the answer that a request asks for.
 struct AskedField {
-    std::string path;                  // "timings/predicted_n"; its name in the answer
-    std::string name;                  // "timings"
-    std::string member;                // "predicted_n", or a path; empty: all of the field
-    std::optional<std::string> known;  // JSON of what the request alone decides
+    std::string path;    // "timings/predicted_n"; its name in the answer
+    std::string name;    // "timings"
+    std::string member;  // "predicted_n", or a path; empty: all of the field
+    // JSON of what the request alone decides: a member of generation_settings, if there is one of that name.
+    std::optional<std::string> known;
 };
 
 // As llama-server has it.

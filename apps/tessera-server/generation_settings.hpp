@@ -18,8 +18,10 @@ class GenerationSettings {
 
     // An object of JSON.
     std::string json(uint64_t seed) const;
+    uint64_t bytes() const noexcept { return before_.size() + after_.size(); }  // of it, about
 
   private:
+    // Made once, of a request's many biases and stop strings, and copied for each choice.
     std::string before_, after_;  // the seed
 };
 

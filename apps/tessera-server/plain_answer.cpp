@@ -1,6 +1,9 @@
 #include "apps/tessera-server/plain_answer.hpp"
 
+#include "apps/tessera-server/api_error.hpp"
 #include "apps/tessera-server/json_text.hpp"
+#include "core/base/nearest.hpp"
+#include "core/base/text.hpp"
 
 #include <boost/json/parse.hpp>
 #include <spdlog/fmt/fmt.h>
@@ -10,12 +13,52 @@
 #include <utility>
 
 namespace tessera::server {
+namespace {
+
+constexpr std::string_view kSettings = "generation_settings", kSeed = "seed", kTimings = "timings";
+constexpr uint64_t kNumberBytes = 8;    // of a token
+constexpr uint64_t kFieldBytes = 1024;  // of all fields that have one length
+
+}  // namespace
 
 PlainAnswer::PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
                          AnswerForm form_given, PlainForm plain)
     : Answering(std::move(exchange), std::move(model_given), form_given, plain.prompts.size()),
       plain_(std::move(plain)),
-      choices_(choices()) {}
+      choices_(choices()) {
+    check_asked();
+    repeated_bytes_ = kFieldBytes;
+    if (!plain_.fields) {
+        repeated_bytes_ += plain_.settings.bytes();
+        return;
+    }
+    for (const AskedField& asked : *plain_.fields) {
+        repeated_bytes_ += asked.path.size();
+        if (asked.known) {
+            repeated_bytes_ += asked.known->size();
+        } else if (asked.name == kSettings) {
+            repeated_bytes_ += plain_.settings.bytes();
+        }
+    }
+}
+
+// A field that is left out in silence looks like one that has no value.
+void PlainAnswer::check_asked() const {
+    if (!plain_.fields) return;
+    std::vector<std::string_view> names;
+    for (const Field& field : fields()) names.push_back(field.name);
+    const auto timings = boost::json::parse(every_timing_json());
+    for (const AskedField& asked : *plain_.fields) {
+        const bool known = std::ranges::find(names, asked.name) != names.end();
+        if (known && (asked.member.empty() || asked.known || (asked.name == kSettings && asked.member == kSeed) ||
+                      (asked.name == kTimings && json_member(timings, asked.member))))
+            continue;
+        throw ApiError(400,
+                       fmt::format("response_fields: no answer has a field '{}'{}; leave it out",
+                                   printable(asked.path, 60), known ? "" : did_you_mean(asked.name, names)),
+                       "response_fields", "unknown_parameter");
+    }
+}
 
 std::string PlainAnswer::progress_json(std::string_view progress) {
     return fmt::format(R"({{"index":0,"content":"","tokens":[],"stop":false,{}}})", progress);
@@ -75,28 +118,26 @@ const std::vector<PlainAnswer::Field>& PlainAnswer::fields() {
         {"tokens_evaluated", [](This, size_t, const Answer& a) { return fmt::to_string(a.prompt_tokens); }},
         {"tokens_cached", [](This, size_t, const Answer& a) { return fmt::to_string(a.reused_tokens); }},
         {"model", [](This of, size_t, const Answer&) { return json_string(of.model().name); }},
-        {"generation_settings",
-         [](This of, size_t i, const Answer&) { return of.plain_.settings.json(of.seed_of(i)); }},
+        {kSettings, [](This of, size_t i, const Answer&) { return of.plain_.settings.json(of.seed_of(i)); }},
         {"prompt", [](This of, size_t i, const Answer&) { return of.plain_.prompts[of.prompt_of(i)]; }},
-        {"timings", [](This of, size_t, const Answer& answer) { return of.timings_json(answer); }},
+        {kTimings, [](This of, size_t, const Answer& answer) { return of.timings_json(answer); }},
     };
     return fields;
 }
 
-// Empty: there is no such field.
+// Empty: this answer has no such field.
 std::string PlainAnswer::asked_json(const AskedField& asked, size_t index, const session::Answer& answer) const {
     if (asked.known) return *asked.known;
-    if (asked.name == "generation_settings" && asked.member == "seed") return fmt::to_string(seed_of(index));
+    if (asked.name == kSettings && asked.member == kSeed) return fmt::to_string(seed_of(index));
     const auto field = std::ranges::find(fields(), asked.name, &Field::name);
-    if (field == fields().end()) return {};
     if (asked.member.empty()) return field->json(*this, index, answer);
-    // No other field of an answer has members.
-    if (asked.name != "timings") return {};
+    // Of the timings: no other field of an answer has members.
     return json_member(boost::json::parse(field->json(*this, index, answer)), asked.member).value_or("");
 }
 
 std::string PlainAnswer::last_event(size_t index, const session::Answer& answer) const {
     std::string json = "{";
+    json.reserve(bytes_of(index));
     const auto add = [&](std::string_view name, const std::string& value) {
         if (value.empty()) return;
         if (json.size() > 1) json += ',';
@@ -118,11 +159,10 @@ void PlainAnswer::on_finish(size_t index, const session::Answer& answer) {
     choices_[index].answer.tokens = {};
 }
 
-uint64_t PlainAnswer::bytes_of_whole() const {
-    uint64_t bytes = 0;
-    for (size_t i = 0; i < choices_.size(); ++i)
-        bytes += choices_[i].text.size() + choices_[i].probabilities.list.size() + plain_.prompts[prompt_of(i)].size();
-    return bytes;
+uint64_t PlainAnswer::bytes_of(size_t index) const {
+    const Choice& choice = choices_[index];
+    return choice.text.size() + choice.probabilities.list.size() + choice.tokens.size() * kNumberBytes +
+           plain_.prompts[prompt_of(index)].size() + repeated_bytes_;
 }
 
 // A list where there are several, in the order of prompts.
@@ -134,7 +174,9 @@ std::string PlainAnswer::whole() const {
 
 void PlainAnswer::on_end() {
     if (streams()) return exchange().end();
-    respond_later(bytes_of_whole(), [this] { return whole(); });
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < choices_.size(); ++i) bytes += bytes_of(i);
+    respond_later(bytes, [this] { return whole(); });
 }
 
 }  // namespace tessera::server

@@ -14,6 +14,7 @@ namespace tessera::server {
 
 class PlainAnswer final : public Answering {
   public:
+    // Throws ApiError(400) for a field that is asked and that no answer has.
     PlainAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
                 PlainForm plain);
 
@@ -42,10 +43,13 @@ class PlainAnswer final : public Answering {
     std::string event(size_t index, std::string_view text);
     std::string last_event(size_t index, const session::Answer& answer) const;
     std::string whole() const;
-    uint64_t bytes_of_whole() const;  // about
+    // About; of all that is in an answer, its text and what every choice repeats.
+    uint64_t bytes_of(size_t index) const;
+    void check_asked() const;
     std::string asked_json(const AskedField& asked, size_t index, const session::Answer& answer) const;
 
     const PlainForm plain_;
+    uint64_t repeated_bytes_ = 0;  // of every choice's last event, about
     std::vector<Choice> choices_;
 };
 

@@ -239,7 +239,8 @@ constexpr FieldRow kPlain[] = {
     {"post_sampling_probs", kHonoured, "probabilities that the samplers leave, in place of the model's own"},
     {"return_tokens", kHonoured, "the answer's tokens"},
     {"response_fields", kHonoured,
-     "fields of the answer, in a stream of its last part, by path; all others are left out"},
+     "fields of the answer, in a stream of its last part, by path; all others are left out; 400 for one that no answer "
+     "has"},
     {"image_data", kRefused, kTextAlone},
     {"multimodal_data", kRefused, kTextAlone},
     {"n_indent", kRefused, "no line is required to be indented"},

@@ -211,10 +211,10 @@ class Completions(unittest.TestCase):
         self.assertIn({"token": self.tokens("un")[0], "bias": -5}, settings["logit_bias"])
         self.assertFalse(answer["has_new_line"])
         self.assertTrue(self.plain(logit_bias=[["\n", 1e6]])["has_new_line"])
-        chosen = self.plain(response_fields=["content", "timings/predicted_n", "generation_settings/seed", "nothing", "content/x", ""], seed=9)
+        chosen = self.plain(response_fields=["content", "timings/predicted_n", "generation_settings/seed"], seed=9)
         self.assertEqual(chosen, {"content": chosen["content"], "timings/predicted_n": 6, "generation_settings/seed": 9})
-        asked = ["timings", "prompt", "generation_settings/top_k", "generation_settings/stop", "generation_settings/none", "generation_settings",
-                 "timings/none", "index", "completion_probabilities", "model/x", "tokens", "stop_type", "index"]
+        asked = ["timings", "prompt", "generation_settings/top_k", "generation_settings/stop", "generation_settings",
+                 "timings/cache_differs", "index", "completion_probabilities", "tokens", "stop_type", "index"]
         whole = self.plain(seed=9, n_probs=2, return_tokens=True, n=2)
         chosen = self.plain(seed=9, n_probs=2, return_tokens=True, n=2, response_fields=asked)
         for all_of_it, part in zip(whole, chosen):
@@ -225,6 +225,10 @@ class Completions(unittest.TestCase):
             for name in ("prompt", "generation_settings", "index", "completion_probabilities", "tokens", "stop_type"):
                 self.assertEqual(part[name], all_of_it[name], name)
         self.assertEqual([*self.stream("/completion", response_fields=["stop", "content"])[-1]], ["stop", "content"])
+        for name in ("nothing", "generation_settings/nope", "tims"):
+            status, answer = self.server.request("POST", "/completion", {"prompt": PROMPT, "n_predict": 1, "response_fields": ["content", name]})
+            self.assertEqual((status, answer["error"]["param"]), (400, "response_fields"))
+            self.assertIn(f"'{name}'", answer["error"]["message"])
         for path in ("/v1/completions", CHAT):
             fields = {"messages": chat()["messages"]} if path == CHAT else {}
             self.assertTrue(self.ask(path, **fields)["system_fingerprint"])
