@@ -1,5 +1,6 @@
 // The interpreter of templates against Python's Jinja (tools/record_tokenizer_goldens/record_jinja.py), and its limits.
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/text/jinja/program.hpp"
 #include "tests/text/goldens.hpp"
 
@@ -76,6 +77,16 @@ TEST(Jinja, ErrorsSayTheLine) {
     EXPECT_THAT(refusal("{{ '\n\n' }}\n{% nobody %}"), HasSubstr("line 4: the statement 'nobody'"));
     EXPECT_THAT(refusal("{{ 1 | nobody }}"), HasSubstr("the filter 'nobody'"));
     EXPECT_THAT(refusal("{{ raise_exception('own words') }}"), HasSubstr("own words"));
+}
+
+// Words of a template in a message cannot change a terminal or a log.
+TEST(Jinja, ErrorsAreFitToPrint) {
+    for (const char* program : {"{{ [1, n ', \\r\\u001b[2J'] }}", "{{ [1] | map('a\\r') | list }}",
+                                "{{ raise_exception('a\\r') }}", "{{ [1] | select('a\\r') | list }}"}) {
+        const std::string error = refusal(program);
+        EXPECT_EQ(printable(error, SIZE_MAX), error);
+        EXPECT_THAT(error, HasSubstr("\\x0")) << program;
+    }
 }
 
 TEST(Jinja, EndlessOnesEnd) {

@@ -1,6 +1,7 @@
 #include "core/text/jinja/functions.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/text/jinja/syntax.hpp"
 #include "core/text/python_text.hpp"
 
@@ -326,7 +327,7 @@ Value call_filter(std::string_view name, Value value, Arguments& arguments, Budg
         return pairs_of(*dictionary, name != "values", name != "keys", budget);
     }
     if (name != "list" && name != "reverse" && name != "first" && name != "last")
-        fail(TSR_UNSUPPORTED, "the filter '{}' is not known", name);
+        fail(TSR_UNSUPPORTED, "the filter '{}' is not known", printable(name));
     std::vector<Value> items = items_of(value, budget);
     if (name == "list") return Value::list(std::move(items));
     if (name == "reverse" && value.list()) {
@@ -365,7 +366,7 @@ bool call_test(std::string_view name, const Value& value, Arguments& arguments, 
         if (!number) refuse(name, value);
         return (*number % 2 != 0) == (name == "odd");
     }
-    fail(TSR_UNSUPPORTED, "the test '{}' is not known", name);
+    fail(TSR_UNSUPPORTED, "the test '{}' is not known", printable(name));
 }
 
 Value call_method(std::string_view name, const Value& value, Arguments& arguments, Budget& budget) {

@@ -1,4 +1,5 @@
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/text/jinja/lexer.hpp"
 #include "core/text/jinja/syntax.hpp"
 
@@ -36,7 +37,9 @@ class Parser {
         if (at_ + 1 < lexemes_.size()) ++at_;
         return lexeme;
     }
-    [[noreturn]] void refuse(const std::string& what) const { fail(TSR_UNSUPPORTED, "line {}: {}", peek().line, what); }
+    [[noreturn]] void refuse(const std::string& what) const {
+        fail(TSR_UNSUPPORTED, "line {}: {}", peek().line, printable(what));
+    }
 
     bool is_symbol(std::string_view symbol) const { return peek().kind == Kind::kSymbol && peek().text == symbol; }
     bool is_word(std::string_view word) const { return peek().kind == Kind::kName && peek().text == word; }

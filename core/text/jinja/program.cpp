@@ -1,6 +1,7 @@
 #include "core/text/jinja/program.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/text/jinja/functions.hpp"
 #include "core/text/jinja/syntax.hpp"
 
@@ -503,7 +504,7 @@ class Runner {
         const auto text = arguments.take_text(0, function == Function::kRaise ? "message" : "format");
         arguments.finish();
         if (!text) fail(TSR_UNSUPPORTED, "a call without a text");
-        if (function == Function::kRaise) fail(TSR_INVALID_ARGUMENT, "{}", text->view());
+        if (function == Function::kRaise) fail(TSR_INVALID_ARGUMENT, "{}", printable(text->view(), 2000));
         budget_.text(5 * text->view().size());  // a name of a day or month for two bytes
         return Text(time_text(text->view(), now_));
     }
