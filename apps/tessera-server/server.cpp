@@ -2,6 +2,7 @@
 
 #include "apps/tessera-server/access_control.hpp"
 #include "apps/tessera-server/api_error.hpp"
+#include "apps/tessera-server/body_type.hpp"
 #include "apps/tessera-server/client_limits.hpp"
 #include "apps/tessera-server/connection.hpp"
 #include "apps/tessera-server/generation_api.hpp"
@@ -11,6 +12,7 @@
 #include "apps/tessera-server/page.hpp"
 #include "apps/tessera-server/query.hpp"
 #include "apps/tessera-server/request_workers.hpp"
+#include "apps/tessera-server/spare_descriptors.hpp"
 #include "apps/tessera-server/text_api.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
@@ -21,10 +23,8 @@
 #include <boost/asio/post.hpp>
 #include <boost/asio/signal_set.hpp>
 #include <boost/asio/steady_timer.hpp>
-#include <fcntl.h>
 #include <malloc.h>
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
@@ -36,7 +36,6 @@
 #include <map>
 #include <mutex>
 #include <thread>
-#include <vector>
 
 namespace tessera::server {
 namespace {
@@ -74,32 +73,6 @@ bool is_not_offered(std::string_view path) {
     return std::ranges::find(kPaths, path) != std::end(kPaths);
 }
 
-// Browsers say where a request comes from; other programs have no reason to.
-bool is_of_browser(const HttpRequest& request) {
-    return std::ranges::any_of(request.headers, [](const auto& header) {
-        const std::string& name = header.first;
-        return name == "origin" || name == "referer" || name == "cookie" || name.starts_with("sec-");
-    });
-}
-
-// Why a body is no JSON, by what the header says of it. A page of another site can make a browser send any type but
-// that of JSON without asking. Curl calls what it is given a form.
-std::optional<ApiError> fault_of_type(const HttpRequest& request) {
-    const std::string* const given = request.header("content-type");
-    const std::string type = given ? media_type(*given) : std::string();
-    if (type != "application/json" && (type != "application/x-www-form-urlencoded" || is_of_browser(request)))
-        return ApiError(415, "expected the header 'Content-Type: application/json'", "Content-Type");
-    const std::string charset = media_parameter(*given, "charset");
-    if (!charset.empty() && charset != "utf-8" && charset != "utf8" && charset != "us-ascii")
-        return ApiError(415, fmt::format("Content-Type: charset '{}'; JSON is sent as UTF-8", printable(charset, 40)),
-                        "Content-Type");
-    const std::string* const coding = request.header("content-encoding");
-    if (!coding || lower_case(*coding) == "identity") return std::nullopt;
-    return ApiError(415,
-                    fmt::format("Content-Encoding: '{}' is not read; send the body as it is", printable(*coding, 40)),
-                    "Content-Encoding");
-}
-
 constexpr std::string_view kModels = "/v1/models/";
 
 // The name at the end of a model's path; empty: this is none.
@@ -129,7 +102,6 @@ struct Server::State {
     void handle(const std::shared_ptr<Exchange>& exchange);
     void accept();
     void accepted(Tcp::socket socket);
-    void keep_spares();
     void give_memory_back();
     void tick();
     void wait_for_signal();
@@ -142,8 +114,8 @@ struct Server::State {
     AccessControl access;
     ClientAccounts accounts;
     AccessLog log_file;
-    ByteBudget json_memory;   // and of answers that follow from it
-    std::vector<int> spares;  // descriptors, so that /health is answered where all others are in use
+    ByteBudget json_memory;                      // and of answers that follow from it
+    SpareDescriptors spares{kSpareDescriptors};  // so that /health is answered where all others are in use
     ConnectionContext context;
     asio::io_context io{1};
     Tcp::acceptor acceptor{io};
@@ -212,7 +184,7 @@ Server::State::State(const ServerSettings& given, ModelHost& model_host, std::st
     add_routes();
     for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals.add(signal);
     wait_for_signal();
-    keep_spares();
+    spares.fill();
     accept();
     tick();
     thread = std::thread([this] {
@@ -237,12 +209,7 @@ void Server::State::accept() {
         boost::system::error_code error;
         Tcp::socket socket(io);
         acceptor.accept(socket, error);
-        if (error == asio::error::no_descriptors && !spares.empty()) {
-            close(spares.back());
-            spares.pop_back();
-            return accept();
-        }
-        if (error == asio::error::no_descriptors && context.crowd.make_room()) return accept();
+        if (error == asio::error::no_descriptors && (spares.free_one() || context.crowd.make_room())) return accept();
         if (error == asio::error::would_block || error == asio::error::connection_aborted) return accept();
         if (error) {
             // Others may be closed meanwhile.
@@ -261,18 +228,9 @@ void Server::State::accepted(Tcp::socket socket) {
     boost::system::error_code error;
     const Tcp::endpoint remote = socket.remote_endpoint(error);
     if (error) return;  // it has gone
-    const bool full = spares.size() < kSpareDescriptors;
-    const auto place = context.crowd.place_for(network_of(remote.address().to_string()), full);
-    keep_spares();
+    const auto place = context.crowd.place_for(network_of(remote.address().to_string()), spares.lacking());
+    spares.fill();
     serve_connection(std::move(socket), context, place == Crowd::Place::kReserved);
-}
-
-void Server::State::keep_spares() {
-    while (spares.size() < kSpareDescriptors) {
-        const int spare = open("/dev/null", O_RDONLY | O_CLOEXEC);
-        if (spare < 0) return;
-        spares.push_back(spare);
-    }
 }
 
 void Server::State::tick() {
@@ -280,7 +238,7 @@ void Server::State::tick() {
     timer.async_wait([this](const boost::system::error_code& cancelled) {
         if (cancelled) return;
         tick();
-        keep_spares();
+        spares.fill();
         give_memory_back();
         const std::scoped_lock lock(mutex);
         std::erase_if(answers, [](const auto& weak) { return weak.expired(); });
@@ -535,7 +493,6 @@ Server::~Server() {
     state_->workers.stop();
     state_->io.stop();
     state_->thread.join();
-    for (const int spare : state_->spares) close(spare);
 }
 
 uint16_t Server::port() const noexcept {
