@@ -195,7 +195,7 @@ bool Generator::start(Task& task) {
 void Generator::suspend(Task& task) {
     task.suspended = true;
     if (!task.sequence) return;
-    remember(task);
+    remember(task, true);
     PagedCache& cache = engine_.cache();
     const uint32_t length = cache.length(*task.sequence), whole = task.tail->depth_tokens();
     if (length > whole)
@@ -207,13 +207,16 @@ void Generator::suspend(Task& task) {
     task.sequence.reset();
 }
 
-// Whole pages become available to others as soon as they have been computed.
-void Generator::remember(Task& task) {
+// Whole pages become available to others as soon as they have been computed; those behind tokens of which another
+// request holds a page of its own, when that has ended or the task `leaves` its sequence.
+void Generator::remember(Task& task, bool leaves) {
     const PagedCache& cache = engine_.cache();
     for (uint32_t begin = task.tail->depth_tokens(); computed(task) - begin >= TSR_PAGE_TOKENS;
          begin += TSR_PAGE_TOKENS) {
-        PrefixTree::Node* const node = tree_.insert(*task.tail, std::span(task.tokens).subspan(begin, TSR_PAGE_TOKENS),
-                                                    cache.pages(*task.sequence)[begin / TSR_PAGE_TOKENS]);
+        const PageId page = cache.pages(*task.sequence)[begin / TSR_PAGE_TOKENS];
+        PrefixTree::Node* const node =
+            tree_.insert(*task.tail, std::span(task.tokens).subspan(begin, TSR_PAGE_TOKENS), page);
+        if (node->page() != page && !leaves) return;
         tree_.move_pin(*task.tail, *node);
         task.tail = node;
     }
@@ -324,8 +327,14 @@ void Generator::gather() {
                 return;
             }
             if (&task != active_.front().get()) continue;
-            // All others have given up theirs.
-            finish(task, FinishReason::kContextFull);
+            // All others have given up theirs, so pages are held by nobody who is known here.
+            const Error error(
+                TSR_DOES_NOT_FIT,
+                fmt::format("{} more pages of the cache are needed, {} of {} are free and no other can be "
+                            "had",
+                            pages, engine_.cache().free_pages() - reserved, engine_.cache().page_count()));
+            if (!options_.contain_errors) throw Error(error);
+            give_up(task, &error);
             continue;
         }
         reserved += pages;

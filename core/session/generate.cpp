@@ -76,6 +76,10 @@ void Generator::check(const Request& request) const {
                  tokenizer_.size());
         }
     }
+    if (request.prompt_probabilities && request.reuse) {
+        fail(TSR_INVALID_ARGUMENT,
+             "prompt_probabilities with reuse: what is found in the cache has no probabilities; set reuse to false");
+    }
     if (!request.sampler) check_sampling_parameters(request.sampling, tokenizer_.size());
     const uint32_t most = engine_.sequence_tokens();
     const uint32_t limit = request.context == 0 ? most : std::min(request.context, most);

@@ -174,7 +174,7 @@ class Generator {
     void end_all(const Error* error);
     void show(Task& task, std::string_view text, std::optional<Token> token = {});
     void show_tokens(Task& task, bool last);
-    void remember(Task& task);
+    void remember(Task& task, bool leaves = false);
     void finish(Task& task, FinishReason reason);
     void fail_step(const Error& error);
     void adapt_piece(double seconds, bool mixed);

@@ -90,7 +90,8 @@ struct Request {
     bool show_end = true;       // with show_control also the token that ends the text
     std::optional<uint32_t> probabilities;  // of shown tokens, with so many of the most likely ones
     bool sampled_probabilities = false;     // those that the samplers have left, in place of the model's own
-    // As `probabilities`, of the prompt's tokens but the first; takes a step for each of them. Without `reuse`.
+    // As `probabilities`, of the prompt's tokens but the first; takes a step for each of them. Refused
+    // with `reuse`.
     std::optional<uint32_t> prompt_probabilities;
     // The answer ends when so much time has passed since its first token and a line is complete.
     double line_seconds = std::numeric_limits<double>::infinity();

@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace tessera::session {
 namespace {
@@ -75,8 +76,13 @@ PrefixTree::Node* PrefixTree::insert(Node& parent, std::span<const Token> tokens
     if (tokens.empty() || tokens.size() > TSR_PAGE_TOKENS || !whole_parent || parent.pins_ == 0)
         fail(TSR_INTERNAL, "a page of {} tokens cannot follow this one", tokens.size());
     if (const auto same = parent.children_.find(tokens); same != parent.children_.end()) {
-        touch(*same->second);
-        return same->second.get();
+        Node& node = *same->second;
+        touch(node);
+        if (node.pins_ == 0 && node.page_ != page) {
+            cache_.retain(page);
+            cache_.release(std::exchange(node.page_, page));
+        }
+        return &node;
     }
     auto node = std::make_unique<Node>();
     node->parent_ = &parent;

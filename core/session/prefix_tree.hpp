@@ -44,8 +44,8 @@ class PrefixTree {
     Match find(const std::string& space, std::span<const Token> tokens);
 
     // Adds the page that holds `tokens`, 1 to TSR_PAGE_TOKENS, after those of `parent`, which is a whole page or a root
-    // and pinned. If the same tokens are there already, that node is returned and `page` is not used. Nodes of fewer
-    // tokens than a page have no children.
+    // and pinned. If the same tokens are there already, that node is returned; while it is pinned it keeps its page,
+    // else `page` takes the place of that one. Nodes of fewer tokens than a page have no children.
     Node* insert(Node& parent, std::span<const Token> tokens, PageId page);
 
     // A pinned node is not evicted, nor are those before it. Each pin() is undone by one unpin().
@@ -87,6 +87,8 @@ class PrefixTree::Node {
     bool is_root() const noexcept { return !parent_; }
     // Before and with this node.
     uint32_t depth_tokens() const noexcept { return depth_tokens_; }
+    // Of a node that is not a root.
+    PageId page() const noexcept { return page_; }
 
   private:
     friend class PrefixTree;

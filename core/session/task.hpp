@@ -23,7 +23,8 @@ struct Generator::Task {
     uint32_t prompt_size;
     uint32_t limit;  // tokens in the cache
 
-    // While it has a sequence; the pages of all whole pages before `tail` are in the tree.
+    // While it has a sequence; the tree's pages up to `tail` are the sequence's own, so that a pin never holds a page
+    // beside another of the same tokens.
     std::optional<SequenceId> sequence;
     PrefixTree::Node* tail = nullptr;  // pinned
 

@@ -107,6 +107,23 @@ TEST(PrefixTree, PinnedPathsStay) {
     EXPECT_EQ(tree.evictable(), 2u);
 }
 
+TEST(PrefixTree, APageOfTheSameTokensTakesThePlaceOfOneThatIsNotPinned) {
+    PagedCache cache(16);
+    PrefixTree tree(cache);
+    const Tokens a = tokens_from(0, 128);
+    store(cache, tree, a);
+    const std::vector<PageId> before = tree.find("", a).pages;
+    const PrefixTree::Match first = tree.find("", std::span(a).first(64));
+    tree.pin(*first.node);
+    store(cache, tree, a);
+    tree.unpin(*first.node);
+    const std::vector<PageId> after = tree.find("", a).pages;
+    EXPECT_EQ(after[0], before[0]);
+    EXPECT_NE(after[1], before[1]);
+    EXPECT_EQ(tree.size(), 2u);
+    EXPECT_EQ(cache.free_pages(), 14u);
+}
+
 // Against a plain list of all sequences that were stored.
 TEST(PrefixTree, AgreesWithComparingAllSequences) {
     std::mt19937 random(5);
