@@ -71,8 +71,7 @@ Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const S
       exchange_(std::move(exchange)),
       model_(std::move(model)),
       form_(form),
-      choices_(static_cast<uint32_t>(prompts) * form.choices),
-      counted_(prompts) {}
+      choices_(static_cast<uint32_t>(prompts) * form.choices) {}
 
 void Answering::start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts) {
     const auto self = shared_from_this();
@@ -151,8 +150,8 @@ void Answering::cancel_all() {
 
 void Answering::finished(size_t choice, const session::Answer& answer) {
     using enum session::FinishReason;
-    if (!counted_[prompt_of(choice)]) {
-        counted_[prompt_of(choice)] = true;
+    // Others find what this one has computed.
+    if (is_first(choice)) {
         usage_.prompt_tokens += answer.prompt_tokens;
         usage_.reused_tokens += answer.reused_tokens;
     }
@@ -188,7 +187,6 @@ void Answering::finished(size_t choice, const session::Answer& answer) {
     if (!failed_ && answer.reason != kCancelled) on_end();
 }
 
-// Instead of the end of the answer.
 void Answering::fail(unsigned status, const std::string& message, std::string_view code) {
     if (std::exchange(failed_, true)) return;
     const std::string json = json_of(ApiError(status, message, {}, std::string(code)));

@@ -58,6 +58,8 @@ class Answering : public std::enable_shared_from_this<Answering> {
     bool streams() const noexcept { return form_.stream; }
     size_t choices() const noexcept { return choices_; }
     size_t prompt_of(size_t choice) const noexcept { return choice / form_.choices; }
+    // Of its prompt; the one that scores it, if any does.
+    bool is_first(size_t choice) const noexcept { return choice % form_.choices == 0; }
     // The choices of one prompt have seeds one after the other.
     uint64_t seed_of(size_t choice) const noexcept {
         return session::following_seed(first_seed_, choice % form_.choices);
@@ -68,13 +70,15 @@ class Answering : public std::enable_shared_from_this<Answering> {
     // One event of the stream, which begins with the first.
     void send(std::string_view json);
     void send_end();
+    // The error instead of the end of the answer; cancels what is still generated. Again: without effect.
+    void fail(unsigned status, const std::string& message, std::string_view code);
     // Responds with JSON of about so many bytes: prompts and their probabilities may be long, and the engine's thread
     // serves everybody.
     void respond_later(uint64_t bytes, std::function<std::string()> make);
 
     const std::string id_;  // random
     const int64_t created_;
-    // Of all choices; each prompt counts once.
+    // Of all choices; each prompt counts once, as its first choice found it.
     Usage usage_;
     // Of all choices together, an object of JSON.
     std::string timings_json() const;
@@ -85,7 +89,6 @@ class Answering : public std::enable_shared_from_this<Answering> {
 
   private:
     void finished(size_t choice, const session::Answer& answer);
-    void fail(unsigned status, const std::string& message, std::string_view code);
     void cancel();
     void cancel_all();  // with mutex_ held
     void open();
@@ -103,7 +106,6 @@ class Answering : public std::enable_shared_from_this<Answering> {
     bool failed_ = false;
     bool tells_cached_ = false;
     std::optional<session::PrefixDifference> difference_;  // of the first choice
-    std::vector<bool> counted_;                            // prompts
     std::once_flag opened_;
     std::mutex mutex_;                         // of all below
     std::optional<session::RequestId> first_;  // of the choices, whose ids follow each other; none: not submitted yet

@@ -126,6 +126,17 @@ TEST_P(EchoedPrompt, IsThereForEachAnswerWheneverItIsScored) {
     }
 }
 
+TEST_P(EchoedPrompt, ThatIsNotScoredWhenItsAnswerEndsIsAnError) {
+    token(1, " b", -0.5f);
+    finish(1);
+    answer_->on_prompt_probabilities(0, {5, -1, {}});
+    ASSERT_GT(sizes_[1], 1u);
+    finish(2);
+    const std::string text = GetParam() ? received_->events.back().substr(6) : received_->answer;
+    EXPECT_EQ(json::parse(text).at("error").at("code"), "step_failed");
+    EXPECT_EQ(received_->ended, GetParam());
+}
+
 INSTANTIATE_TEST_SUITE_P(Streams, EchoedPrompt, testing::Bool());
 
 }  // namespace

@@ -333,6 +333,48 @@ class Completions(unittest.TestCase):
         self.assertEqual(self.plain(samplers="kt")["generation_settings"]["samplers"], ["top_k", "temperature"])
 
 
+class Repeated(unittest.TestCase):
+    """A prompt that is computed again, though it is cached and there is no room for both."""
+
+    SENTENCE = "Once upon a time there was a dog. "
+
+    def post(self, server, path, **fields):
+        status, answer = server.request("POST", path, {"temperature": 0, "ignore_eos": True, **fields})
+        self.assertEqual(status, 200, answer)
+        return answer
+
+    def test_without_the_cache(self):
+        with RunningServer("--parallel", "1", "-c", "512") as server:
+            answers = [self.post(server, "/completion", prompt=self.SENTENCE * 20, n_predict=5, cache_prompt=False) for _ in range(3)]
+            self.assertGreater(answers[0]["tokens_evaluated"], 256)
+            for answer in answers:
+                self.assertEqual(answer["tokens_predicted"], 5)
+                self.assertEqual(answer["content"], answers[0]["content"])
+
+    def test_with_its_scores(self):
+        fields = {"prompt": self.SENTENCE * 29, "echo": True, "logprobs": 0, "max_tokens": 5}
+        with RunningServer("--parallel", "1", "-c", "512") as server:
+            first = self.post(server, "/v1/completions", **fields)
+            self.assertEqual(first["usage"]["completion_tokens"], 5)
+            self.assertEqual(self.post(server, "/v1/completions", **fields)["choices"], first["choices"])
+            parts = [json.loads(event) for event in events_of(self.post(server, "/v1/completions", stream=True, **fields))[:-1]]
+            values = [value for part in parts for choice in part["choices"] for value in choice["logprobs"]["token_logprobs"]]
+            self.assertEqual(values, first["choices"][0]["logprobs"]["token_logprobs"])
+
+    def test_with_the_scores_of_several_answers(self):
+        fields = {"prompt": self.SENTENCE * 20, "echo": True, "logprobs": 0, "max_tokens": 5}
+        with RunningServer("--parallel", "2", "-c", "512") as server:
+            first = None
+            for n in (1, 2, 1, 2, 2, 1):
+                answer = self.post(server, "/v1/completions", n=n, **fields)
+                self.assertEqual(answer["usage"]["completion_tokens"], 5 * n)
+                # The others find what the one that scores has computed.
+                self.assertEqual(answer["usage"]["prompt_tokens_details"]["cached_tokens"], 0)
+                self.assertEqual(answer["timings"]["cache_n"], 0)
+                first = first or answer["choices"][0]
+                self.assertEqual(answer["choices"][0], first)
+
+
 class Cut(unittest.TestCase):
     """An answer that the server ends before it is complete says so."""
 
