@@ -1,5 +1,6 @@
 """What tools/gpu_acceptance makes of made-up measurements, of commands that hang, and of runs that are killed: acceptance_test.py SOURCE."""
 
+import concurrent.futures
 import contextlib
 import io
 import json
@@ -122,6 +123,14 @@ class Runs(Quiet):
         self.assertEqual(report.status(), 1)
         self.assertIn("FAILED: part: fails, breaks, hangs", report.verdict())
         self.assertIn("ValueError: broken", "\n".join(report.lines()))
+
+    def test_steps_that_end_at_once_write_whole_reports(self):
+        report = self.run_parts([part(("passes", passes))])
+        path = self.folder / "report.md"
+        with concurrent.futures.ThreadPoolExecutor(8) as pool:
+            for written in [pool.submit(report.write, path) for _ in range(400)]:
+                written.result()
+        self.assertEqual(path.read_text(), "\n".join(report.lines()))
 
     def test_what_has_no_time_is_left_out_and_done_by_the_next_call(self):
         parts = [part(("first", passes), ("long", lambda call: call.judged(["sleep", "60"])[0]), ("second", passes))]

@@ -1,6 +1,7 @@
 """The report, in Markdown: made anew from the journal after each step."""
 
 import os
+import threading
 
 from .steps import FAILED, LEFT_OUT, MEASURED, PASSED, REFUSED
 
@@ -20,7 +21,7 @@ class Report:
     """`parts`: all of a run, in the order of the report."""
 
     def __init__(self, title, journal, parts):
-        self.title, self.journal, self.parts = title, journal, parts
+        self.title, self.journal, self.parts, self.lock = title, journal, parts, threading.Lock()
 
     def entries(self, part):
         return [entry for (key, _), entry in self.journal.results().items() if key == part.key]
@@ -90,10 +91,11 @@ class Report:
         return lines
 
     def write(self, path, unfinished=""):
-        """Whole or not at all, so that one that is killed while it writes leaves the report of before."""
+        """Whole or not at all, so that one that is killed while it writes leaves the report of before. Several steps may end at once."""
         unwritten = f"{path}.unfinished"
-        with open(unwritten, "w") as file:
-            file.write("\n".join(self.lines(unfinished)))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(unwritten, path)
+        with self.lock:
+            with open(unwritten, "w") as file:
+                file.write("\n".join(self.lines(unfinished)))
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(unwritten, path)
