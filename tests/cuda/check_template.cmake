@@ -46,6 +46,7 @@ foreach(card ampere:8.6 legacy:6.1)
     run(${emulated} --gpu ${gpu} -- "${PROGRAM}" run --plugin-dir "${plugins}" -ngl 99 -n 2 --temp 0 --raw -p Count)
     run(${emulated} --gpu ${gpu} -- "${WORK}/prefix/bin/measure_card" "${plugins}/tessera_example_cuda.so" --small)
     expect("\"kernel\":\"add.example_cuda\"[^\n]*\"seconds\":")
+    expect("\"unit\":\"f32\",\"rate\":")
 endforeach()
 
 set(tools "${WORK}/prefix/share/tessera/tools")

@@ -98,6 +98,13 @@ if(TSR_CUDA)
     endforeach()
     # For authors too; not in builds of a few targets.
     install(TARGETS measure_card RUNTIME DESTINATION "${CMAKE_INSTALL_BINDIR}" COMPONENT sdk OPTIONAL)
+    cmake_path(GET TSR_PLUGIN_FOLDER PARENT_PATH beside)
+    foreach(rates legacy_60 legacy_61 ampere_80)
+        set(target "tessera_emulated_measure_card__rates_${rates}")
+        if(TARGET ${target})
+            install(TARGETS ${target} LIBRARY DESTINATION "${beside}/emulated" COMPONENT sdk OPTIONAL)
+        endif()
+    endforeach()
     # Memory that the drivers count, planned and after many steps.
     add_executable(measure_steps measure/steps.cpp)
     target_link_libraries(measure_steps PRIVATE tessera_options tessera_setup Boost::json)
