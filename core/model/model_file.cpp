@@ -69,9 +69,12 @@ std::optional<int64_t> ModelFile::find_count(std::string_view name, int64_t mini
     const gguf::Value* found = metadata().find(full);
     uint64_t value = 0;
     if (const auto* array = std::get_if<gguf::Array>(found); array && gguf::array_size(*array) > 0) {
-        constexpr size_t kMaxLayers = 1 << 16;
-        if (gguf::array_size(*array) > kMaxLayers)
-            fail(TSR_CORRUPT_DATA, "{}: {} has {} elements", source(), full, gguf::array_size(*array));
+        // Throws if that is an array itself.
+        const uint64_t layers = metadata().get_u64(key("block_count"));
+        if (gguf::array_size(*array) != layers) {
+            fail(TSR_CORRUPT_DATA, "{}: {} has {} elements; expected a number, or one for each of {} layers", source(),
+                 full, gguf::array_size(*array), layers);
+        }
         const auto values = metadata().get_array<uint64_t>(full);
         value = values.front();
         if (std::ranges::any_of(values, [&](uint64_t other) { return other != value; })) {

@@ -540,6 +540,11 @@ TEST_F(Claims, ArraysOfEqualNumbersAreOneNumber) {
     EXPECT_THAT(outcome(model).error, HasSubstr("llama.feed_forward_length differs from layer to layer"));
     model.set("llama.feed_forward_length", gguf::Array(std::vector<uint8_t>(100000, 96)));
     EXPECT_THAT(outcome(model).error, HasSubstr("llama.feed_forward_length has 100000 elements"));
+    model.set("llama.feed_forward_length", gguf::Array(std::vector<int32_t>{96, 96}));
+    EXPECT_THAT(outcome(model).error, HasSubstr("2 elements; expected a number, or one for each of 3 layers"));
+    model.set("llama.feed_forward_length", int32_t{96});
+    model.set("llama.block_count", gguf::Array(std::vector<int32_t>{3, 3, 3}));
+    EXPECT_THAT(outcome(model).error, HasSubstr("llama.block_count"));
 }
 
 // Experts that are all the same are one dense network, whatever the router says, as weights are normalised.
