@@ -146,6 +146,13 @@ void Coder::write_predicate(const Operand& operand) {
     add(operand.reg, true);
 }
 
+void Coder::write_joined_predicate(bool given) {
+    if (given)
+        write_predicate(operand(1));
+    else
+        write_nothing(kPredicate);
+}
+
 void Coder::read_predicate(const Operand& operand) {
     if (operand.form == Form::kInteger) return add(translation_.constant(operand.bits != 0 ? kAllLanes : 0, 0), false);
     if (operand.form != Form::kRegister || operand.type != kPredicate) refuse("expected a predicate");

@@ -123,10 +123,7 @@ void set_predicate(Coder& coder) {
     const size_t pair = coder.count() > 1 && coder.operand(1).joined ? 1 : 0;
     coder.expect_count(3 + pair + (combine ? 1 : 0));
     coder.write_predicate(coder.operand(0));
-    if (pair)
-        coder.write_predicate(coder.operand(1));
-    else
-        coder.write_nothing(kPredicate);
+    coder.write_joined_predicate(pair);
     coder.read(coder.operand(1 + pair), type);
     coder.read(coder.operand(2 + pair), type);
     if (combine) {

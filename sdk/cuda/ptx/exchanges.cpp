@@ -54,10 +54,7 @@ void translate_shuffle(Coder& coder) {
     const size_t pair = coder.count() > 1 && coder.operand(1).joined ? 1 : 0;
     coder.expect_count(5 + pair);
     coder.write(coder.operand(0), kB32);
-    if (pair)
-        coder.write_predicate(coder.operand(1));
-    else
-        coder.write_nothing(kPredicate);
+    coder.write_joined_predicate(pair);
     for (size_t k = 1; k < 5; ++k) coder.read(coder.operand(k + pair), kB32);
     if (mode == "up") return coder.emit(both(shuffle<Shuffle::kUp>));
     if (mode == "down") return coder.emit(both(shuffle<Shuffle::kDown>));
@@ -135,10 +132,7 @@ void translate_match(Coder& coder) {
     const size_t pair = all && coder.count() > 1 && coder.operand(1).joined ? 1 : 0;
     coder.expect_count(3 + pair);
     coder.write(coder.operand(0), kB32);
-    if (pair)
-        coder.write_predicate(coder.operand(1));
-    else
-        coder.write_nothing(kPredicate);
+    coder.write_joined_predicate(pair);
     coder.read(coder.operand(1 + pair), type);
     coder.read(coder.operand(2 + pair), kB32);
     if (all) return coder.emit(both(type == kB32 ? match<uint32_t, true> : match<uint64_t, true>));

@@ -79,6 +79,7 @@ class Coder {
     void read(const Operand& operand, Type type);
     void read_wide(const Operand& operand, Type type);
     void write_predicate(const Operand& operand);
+    void write_joined_predicate(bool given);      // operand 1 of "d|p"; if not given, to where nobody reads
     void read_predicate(const Operand& operand);  // not negated
     void write_nothing(Type type);                // a register that nobody reads
     void read_constant(uint64_t bits, uint32_t bytes);
