@@ -329,7 +329,7 @@ void Executor::copy_async(void* to, const void* from, uint32_t bytes, const Site
     if (bytes > 0) check(source, bytes, kRead | kUnaligned, nullptr, false);
     for_cells(target, 16, true, [](Cell& cell, uintptr_t, uint64_t) { cell.flags |= Cell::kInFlight; });
     AsyncCopy copy{static_cast<uint8_t*>(to), static_cast<const uint8_t*>(from), bytes, site, false};
-    if (options_.arrival == CopyArrival::kEarly || (options_.arrival == CopyArrival::kRandom && random() % 2 == 0)) {
+    if (options_.arrival == CopyArrival::kEarly || (options_.arrival == CopyArrival::kRandom && random_() % 2 == 0)) {
         std::memset(to, 0, 16);
         std::memcpy(to, from, bytes);
         copy.landed = true;

@@ -6,7 +6,6 @@
 #include <bit>
 #include <cstring>
 #include <new>
-#include <numeric>
 
 namespace tessera::cuda::emulator {
 namespace {
@@ -26,12 +25,6 @@ std::string index_text(uint32_t x, uint32_t y, uint32_t z) {
 bool same(const Site& a, const Site& b) {
     const auto equal = [](const char* x, const char* y) { return x == y || std::strcmp(x, y) == 0; };
     return a.line == b.line && equal(a.file, b.file) && equal(a.operation, b.operation);
-}
-
-// The number of the n-th bit that is set, from 0 on.
-uint32_t nth_bit(uint32_t bits, uint32_t n) {
-    for (; n > 0; --n) bits &= bits - 1;
-    return static_cast<uint32_t>(std::countr_zero(bits));
 }
 
 uint8_t* map(uint64_t bytes) {
@@ -68,21 +61,12 @@ Executor::~Executor() {
     munmap(shared_memory_, kSharedBytes);
 }
 
-// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", 2016).
-uint32_t Executor::random() noexcept {
-    random_state_ ^= random_state_ >> 12;
-    random_state_ ^= random_state_ << 25;
-    random_state_ ^= random_state_ >> 27;
-    return static_cast<uint32_t>(random_state_ * 0x2545F4914F6CDD1D >> 32);
-}
-
 Outcome Executor::run(const Launch& launch, const Options& options) {
     launch_ = &launch;
     options_ = options;
     outcome_ = {};
     outcome_.counters.launches = 1;
-    random_state_ = options.seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03;
-    if (random_state_ == 0) random_state_ = 1;
+    random_ = Random(options.seed);
     clocks_.begin_launch();
     counting_.begin(options.count);
     std::fill(shared_cells_.begin(), shared_cells_.end(), Cell{});
@@ -95,15 +79,9 @@ Outcome Executor::run(const Launch& launch, const Options& options) {
             "a launch of " + std::to_string(blocks) + " blocks of " + std::to_string(threads_) + " threads";
         return std::move(outcome_);
     }
-    // A random order of any number of blocks without a list of them: steps that share no factor with their number.
-    uint64_t at = 0, step = 1;
-    if (!options.ordered && blocks > 1) {
-        at = random() % blocks;
-        do step = 1 + random() % blocks;
-        while (std::gcd(step, blocks) != 1);
-    }
+    BlockOrder order(blocks, options.ordered, random_);
     running = this;
-    for (uint64_t i = 0; i < blocks && outcome_.fault == Fault::kNone; ++i, at = (at + step) % blocks) run_block(at);
+    for (uint64_t i = 0; i < blocks && outcome_.fault == Fault::kNone; ++i) run_block(order.next());
     running = nullptr;
     if (options.collect && outcome_.fault == Fault::kNone) collect();
 
@@ -201,7 +179,7 @@ Fiber* Executor::choose() {
         warp = fiber_->position.warp;
         from = warps_[warp].first ? warps_[warp].first - 1 : fiber_->position.lane + 1;
     } else {
-        const uint32_t drawn = options_.ordered ? 0 : random();
+        const uint32_t drawn = options_.ordered ? 0 : random_();
         warp = nth_bit(ready_warps_, drawn % static_cast<uint32_t>(std::popcount(ready_warps_)));
         from = drawn >> 27;
     }
@@ -236,7 +214,7 @@ void Executor::make_ready(uint32_t w) {
     warp.wait = Wait::kNothing;
     warp.blocked = false;
     warp.ready = warp.alive;
-    warp.first = options_.ordered ? 1 : 1 + random() % 32;
+    warp.first = options_.ordered ? 1 : 1 + random_() % 32;
     if (warp.ready) ready_warps_ |= 1u << w;
 }
 

@@ -3,6 +3,7 @@
 
 #include "counting.hpp"
 #include "emulator.hpp"
+#include "order.hpp"
 #include "shadow.hpp"
 
 #include <boost/context/detail/fcontext.hpp>
@@ -133,7 +134,6 @@ class Executor {
     void release_barrier(Barrier& barrier);
     void check_block_barrier();
     void make_ready(uint32_t warp);
-    uint32_t random() noexcept;
     std::string who_waits() const;
 
     // warp_operations.cpp
@@ -178,7 +178,7 @@ class Executor {
     const Launch* launch_ = nullptr;
     Options options_;
     Outcome outcome_;
-    uint64_t random_state_ = 1;
+    Random random_;
     Clocks clocks_;
     ShadowPool pool_;
     std::vector<std::unique_ptr<Cell[]>> used_pages_;

@@ -6,23 +6,16 @@
 #include <bit>
 #include <cstring>
 #include <new>
-#include <numeric>
 
 namespace tessera::cuda::ptx {
 namespace {
 
-constexpr uint32_t kMaximumThreads = 1024;
 constexpr uint8_t kPoison = 0xFE;
 constexpr uint32_t kLastClock = 1u << 31;
 constexpr uint64_t kQuantum = 1 << 16;  // instructions of loops after which other warps are to go on
 
 std::string index_text(uint64_t x, uint64_t y, uint64_t z) {
     return "(" + std::to_string(x) + "," + std::to_string(y) + "," + std::to_string(z) + ")";
-}
-
-uint32_t nth_bit(uint32_t bits, uint32_t n) {
-    for (; n > 0; --n) bits &= bits - 1;
-    return static_cast<uint32_t>(std::countr_zero(bits));
 }
 
 thread_local std::unique_ptr<Executor> executor_of_thread;
@@ -46,14 +39,6 @@ Executor::~Executor() {
     munmap(shared_memory_, kSharedBytes);
 }
 
-// xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators, scrambled", 2016).
-uint32_t Executor::random() noexcept {
-    random_state_ ^= random_state_ >> 12;
-    random_state_ ^= random_state_ << 25;
-    random_state_ ^= random_state_ >> 27;
-    return static_cast<uint32_t>(random_state_ * 0x2545F4914F6CDD1D >> 32);
-}
-
 emulator::Outcome Executor::run(const Module& module, const Program& program, const emulator::Launch& launch,
                                 const emulator::Options& options) {
     module_ = &module;
@@ -62,8 +47,7 @@ emulator::Outcome Executor::run(const Module& module, const Program& program, co
     options_ = options;
     outcome_ = {};
     outcome_.counters.launches = 1;
-    random_state_ = options.seed * 0x9E3779B97F4A7C15 + 0xD1B54A32D192ED03;
-    if (random_state_ == 0) random_state_ = 1;
+    random_ = emulator::Random(options.seed);
     recent_ = nullptr;
     touches_.clear();
     if (clocks_.block_first > kLastClock) {
@@ -73,7 +57,7 @@ emulator::Outcome Executor::run(const Module& module, const Program& program, co
     }
     threads_ = launch.block[0] * launch.block[1] * launch.block[2];
     const uint64_t blocks = uint64_t{launch.grid[0]} * launch.grid[1] * launch.grid[2];
-    if (threads_ == 0 || threads_ > kMaximumThreads || blocks == 0 ||
+    if (threads_ == 0 || threads_ > emulator::kMaximumThreads || blocks == 0 ||
         launch.dynamic_shared > kSharedBytes - kDynamicShared) {
         outcome_.fault = Fault::kLaunchFailed;
         outcome_.report = "a launch of " + std::to_string(blocks) + " blocks of " + std::to_string(threads_) +
@@ -88,17 +72,11 @@ emulator::Outcome Executor::run(const Module& module, const Program& program, co
     local_.resize(std::max<size_t>(local_.size(), warps * kLanes * program.local_bytes));
     warps_.resize(std::max<size_t>(warps_.size(), warps));
 
-    // A random order of any number of blocks without a list of them: steps that share no factor with their number.
-    uint64_t at = 0, step = 1;
-    if (!options.ordered && blocks > 1) {
-        at = random() % blocks;
-        do step = 1 + random() % blocks;
-        while (std::gcd(step, blocks) != 1);
-    }
-    for (uint64_t i = 0; i < blocks && outcome_.fault == Fault::kNone; ++i, at = (at + step) % blocks) {
+    emulator::BlockOrder order(blocks, options.ordered, random_);
+    for (uint64_t i = 0; i < blocks && outcome_.fault == Fault::kNone; ++i) {
         running_ = nullptr;
         try {
-            run_block(at);
+            run_block(order.next());
         } catch (const Trap& trap) {
             outcome_.fault = trap.fault;
             outcome_.report = report(trap, running_);
@@ -180,8 +158,8 @@ void Executor::run_block(uint64_t block) {
     try {
         while (ended < warps) {
             if (ready_ == 0) throw Trap{Fault::kLaunchFailed, "deadlock: " + who_waits()};
-            const uint32_t drawn = options_.ordered ? 0 : random();
-            Warp& warp = warps_[nth_bit(ready_, drawn % static_cast<uint32_t>(std::popcount(ready_)))];
+            const uint32_t drawn = options_.ordered ? 0 : random_();
+            Warp& warp = warps_[emulator::nth_bit(ready_, drawn % static_cast<uint32_t>(std::popcount(ready_)))];
             running_ = &warp;
             outcome_.counters.switches += 1;
             run_warp(warp);

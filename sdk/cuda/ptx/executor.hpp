@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../emulator/emulator.hpp"
+#include "../emulator/order.hpp"
 #include "../emulator/shadow.hpp"
 #include "module.hpp"
 #include "touches.hpp"
@@ -97,7 +98,6 @@ class Executor {
     bool store_run(const uint64_t* addresses, const void* values);
     std::string place_text(uint64_t address, Space space) const;
 
-    uint32_t random() noexcept;
     std::string report(const Trap& trap, const Warp* warp) const;
 
     // ---- memory that lasts ----
@@ -116,7 +116,7 @@ class Executor {
     const emulator::Launch* launch_ = nullptr;
     emulator::Options options_;
     emulator::Outcome outcome_;
-    uint64_t random_state_ = 1;
+    emulator::Random random_;
     std::vector<uint8_t> parameters_;
     Touches touches_;
     const emulator::Range* recent_ = nullptr;
