@@ -138,6 +138,8 @@ class Checker:
                          for folder, plugins in SHARED_BY_PLUGINS.items())
             if not own and not shared and target[0] != "sdk":
                 self.report(path, line, f"a plugin includes the SDK and itself only, not {where}")
+        if parts[:2] == ("apps", "server") and target[:2] == ("apps", "tessera"):
+            self.report(path, line, f"the server is a library that the program uses: it must not include {where}")
         if area == "apps" and target[0] == "plugins":
             self.report(path, line, f"applications reach plugins through the registry only, not by {where}")
 

@@ -1,5 +1,5 @@
-#include "apps/tessera-server/access_control.hpp"
-#include "apps/tessera-server/serve.hpp"
+#include "apps/server/access_control.hpp"
+#include "apps/server/serve.hpp"
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"

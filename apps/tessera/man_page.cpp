@@ -55,6 +55,22 @@ std::string man_page(std::string_view version) {
     text += item("LLAMA_ARG_\\fINAME\\fR",
                  "the value of the flag of that name, as LLAMA_ARG_CTX_SIZE of --ctx-size, where the command has the "
                  "flag and the command line does not give it");
+    text += item("NOTIFY_SOCKET", "set by systemd: serve tells when it is ready");
+    text += ".SH \"SIGNALS OF SERVE\"\n";
+    text +=
+        item("SIGTERM, SIGINT", "accept no more requests, finish running answers, end; the second ends them at once");
+    text += item("SIGHUP", "read keys again and reopen the access log");
+    text += ".SH FILES\n";
+    text += item("share/tessera/examples",
+                 "a configuration file, flags for systemd, and keys with limits, beside the program's folder");
+    text += item("NOTIFY_SOCKET", "set by systemd: serve tells when it is ready");
+    text += ".SH \"SIGNALS OF SERVE\"\n";
+    text +=
+        item("SIGTERM, SIGINT", "accept no more requests, finish running answers, end; the second ends them at once");
+    text += item("SIGHUP", "read keys again and reopen the access log");
+    text += ".SH FILES\n";
+    text += item("share/tessera/examples",
+                 "a configuration file, flags for systemd, and keys with limits, beside the program's folder");
     text += ".SH \"EXIT STATUS\"\n";
     text += item(std::to_string(kExitDone), "done");
     text += item(std::to_string(kExitFailed), "failed: the message gives the reason");

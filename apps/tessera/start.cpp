@@ -10,6 +10,7 @@
 
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,9 +40,10 @@ void keep_early_hangups_harmless() {
 
 namespace tessera::app {
 
-int start_program(int argc, char** argv, std::string_view command) {
+int start_program(int argc, char** argv) {
+    const bool is_server = argc > 0 && std::filesystem::path(argv[0]).filename() == "tessera-server";
     // Before all that takes time.
-    if (command == "serve" || (argc > 1 && std::string_view(argv[1]) == "serve")) keep_early_hangups_harmless();
+    if (is_server || (argc > 1 && std::string_view(argv[1]) == "serve")) keep_early_hangups_harmless();
     open_standard_streams();
     install_crash_report();
     remove_unfinished_files_on_signals();
@@ -50,7 +52,7 @@ int start_program(int argc, char** argv, std::string_view command) {
     allow_children();
     if (const std::optional<int> code = run_as_child(words)) return *code;
     try_plugins_in_children(TriedFirst::kUnknown);
-    if (!command.empty()) words.insert(words.begin(), std::string(command));
+    if (is_server) words.insert(words.begin(), "serve");
     return tessera_main(words);
 }
 

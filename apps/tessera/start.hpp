@@ -1,12 +1,10 @@
-// What main() of a program does.
+// What main() does.
 #pragma once
-
-#include <string_view>
 
 namespace tessera::app {
 
-// Prepares the process and runs the command line. `command`: stands before the arguments, if it is not empty. Returns
+// Prepares the process and runs the command line; a program that is called tessera-server is `tessera serve`. Returns
 // the exit code.
-int start_program(int argc, char** argv, std::string_view command = {});
+int start_program(int argc, char** argv);
 
 }  // namespace tessera::app

@@ -101,7 +101,7 @@ if(61 IN_LIST archs AND 80 IN_LIST archs)
         "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}" "${PROJECT_SOURCE_DIR}/models/demo-tessera-10m.gguf" 8.6:2GiB 6.1:2GiB)
     set_tests_properties(cuda_memory_of_steps PROPERTIES TIMEOUT 300)
     add_test(NAME cuda_lost_card_server COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:2GiB --gpu 6.1:2GiB
-        --faults 1:cuGraphLaunch@10 -- "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/lost_card_server_test.py" "$<TARGET_FILE:tessera-server>")
+        --faults 1:cuGraphLaunch@10 -- "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/lost_card_server_test.py" "$<TARGET_FILE_DIR:tessera>/tessera-server")
     set_tests_properties(cuda_lost_card_server PROPERTIES TIMEOUT 120)
     add_test(NAME cuda_pipeline COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/pipeline_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" "${CMAKE_BINARY_DIR}")
     set_tests_properties(cuda_pipeline PROPERTIES TIMEOUT 600)

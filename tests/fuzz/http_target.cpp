@@ -1,7 +1,7 @@
 #include "tests/fuzz/http_target.hpp"
 
-#include "apps/tessera-server/api_error.hpp"
-#include "apps/tessera-server/request_reader.hpp"
+#include "apps/server/api_error.hpp"
+#include "apps/server/request_reader.hpp"
 
 #include <algorithm>
 #include <cstring>

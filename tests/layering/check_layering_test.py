@@ -87,6 +87,7 @@ class Rules(unittest.TestCase):
             ("plugins/one/b.cpp", '"plugins/cpu_x86/a.hpp"', "a plugin includes the SDK and itself only"),
             ("plugins/cpu_avx2/b.cpp", '"plugins/reference/oracle/a.hpp"', "a plugin includes the SDK and itself only"),
             ("plugins/simulated/b.cpp", '"plugins/reference/a.hpp"', "a plugin includes the SDK and itself only"),
+            ("apps/server/b.cpp", '"apps/tessera/main.cpp"', "the server is a library that the program uses"),
             ("apps/tessera/b.cpp", '"plugins/one/a.hpp"', "through the registry only"),
         ]:
             with self.subTest(include=include):
@@ -125,6 +126,7 @@ class Rules(unittest.TestCase):
             ("core/base/b.cpp", "// types as llama.cpp writes them; a formula; std::snprintf(text, 8, x);"),
             ("core/base/b.cpp", "static_assert(sizeof(int) == 4); on_exit_(1); // never abort()"),
             ("plugins/one/b.cpp", "x = _mm256_add_ps(a, b);"),
+            ("apps/tessera/b.cpp", '#include "apps/server/a.hpp"'),
             ("plugins/cpu_avx2/b.cpp", '#include "plugins/cpu_x86/a.hpp"'),
             ("plugins/simulated/b.cpp", '#include "plugins/reference/oracle/a.hpp"'),
             ("tests/one/b.cpp", '#include "plugins/one/a.hpp"\n#include "core/text/a.hpp"'),

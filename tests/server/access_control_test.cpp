@@ -1,4 +1,4 @@
-#include "apps/tessera-server/access_control.hpp"
+#include "apps/server/access_control.hpp"
 
 #include "core/base/error.hpp"
 #include "tests/temporary_folder.hpp"

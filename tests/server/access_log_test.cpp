@@ -1,4 +1,4 @@
-#include "apps/tessera-server/access_log.hpp"
+#include "apps/server/access_log.hpp"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

@@ -1,6 +1,6 @@
-#include "apps/tessera-server/client_limits.hpp"
+#include "apps/server/client_limits.hpp"
 
-#include "apps/tessera-server/byte_budget.hpp"
+#include "apps/server/byte_budget.hpp"
 #include "core/base/error.hpp"
 
 #include <gmock/gmock.h>

@@ -1,4 +1,4 @@
-#include "apps/tessera-server/crowd.hpp"
+#include "apps/server/crowd.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "apps/tessera-server/http_text.hpp"
+#include "apps/server/http_text.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
-#include "apps/tessera-server/api_error.hpp"
-#include "apps/tessera-server/json_fields.hpp"
-#include "apps/tessera-server/json_text.hpp"
+#include "apps/server/api_error.hpp"
+#include "apps/server/json_fields.hpp"
+#include "apps/server/json_text.hpp"
 
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>

@@ -166,7 +166,7 @@ class Lifecycle(unittest.TestCase):
             self.assertEqual(server.request("POST", CHAT, history)[0], 200)
 
     def test_the_examples_that_are_installed(self):
-        share = pathlib.Path(__file__).parents[2] / "apps" / "tessera-server" / "share"
+        share = pathlib.Path(__file__).parents[2] / "apps" / "server" / "share"
         with tempfile.TemporaryDirectory() as folder:
             keys = pathlib.Path(folder, "keys")
             keys.write_text((share / "keys").read_text())

@@ -1,6 +1,6 @@
-#include "apps/tessera-server/model_host.hpp"
+#include "apps/server/model_host.hpp"
 
-#include "apps/tessera-server/api_error.hpp"
+#include "apps/server/api_error.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // openapi.yaml says of sampling what the table of its fields says.
-#include "apps/tessera-server/request_tables.hpp"
+#include "apps/server/request_tables.hpp"
 #include "core/base/file.hpp"
 #include "core/session/sampling_parameters.hpp"
 
@@ -16,7 +16,7 @@
 namespace tessera::server {
 namespace {
 
-const std::string kPath = std::string(TSR_SOURCE_DIR) + "/apps/tessera-server/openapi.yaml";
+const std::string kPath = std::string(TSR_SOURCE_DIR) + "/apps/server/openapi.yaml";
 
 std::string document() {
     const File file(kPath);

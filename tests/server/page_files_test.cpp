@@ -1,4 +1,4 @@
-#include "apps/tessera-server/page.hpp"
+#include "apps/server/page.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ std::string header(const HttpResponse& response, std::string_view name) {
 
 TEST(PageFiles, AreTheFilesOfTheSource) {
     size_t count = 0;
-    for (const auto& entry : std::filesystem::directory_iterator(TSR_SOURCE_DIR "/apps/tessera-server/page")) {
+    for (const auto& entry : std::filesystem::directory_iterator(TSR_SOURCE_DIR "/apps/server/page")) {
         std::ifstream stream(entry.path(), std::ios::binary);
         const std::string bytes{std::istreambuf_iterator<char>(stream), {}};
         const std::string name = entry.path().filename();

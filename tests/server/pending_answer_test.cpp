@@ -1,4 +1,4 @@
-#include "apps/tessera-server/pending_answer.hpp"
+#include "apps/server/pending_answer.hpp"
 
 #include <boost/asio/io_context.hpp>
 #include <gtest/gtest.h>

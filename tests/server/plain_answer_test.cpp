@@ -1,7 +1,7 @@
 // Answers of /completion in one piece: which fields they have, and on whose thread they are made.
-#include "apps/tessera-server/plain_answer.hpp"
+#include "apps/server/plain_answer.hpp"
 
-#include "apps/tessera-server/api_error.hpp"
+#include "apps/server/api_error.hpp"
 #include "tests/server/received.hpp"
 #include "tests/server/small_model.hpp"
 

@@ -1,7 +1,7 @@
 // An exchange that keeps what a client would receive.
 #pragma once
 
-#include "apps/tessera-server/exchange.hpp"
+#include "apps/server/exchange.hpp"
 
 #include <functional>
 #include <string>

@@ -1,6 +1,6 @@
 // What requests say of random numbers and of the order of the samplers.
-#include "apps/tessera-server/api_error.hpp"
-#include "apps/tessera-server/generation_request.hpp"
+#include "apps/server/api_error.hpp"
+#include "apps/server/generation_request.hpp"
 #include "core/base/error.hpp"
 #include "tests/server/small_model.hpp"
 

@@ -1,4 +1,4 @@
-#include "apps/tessera-server/request_workers.hpp"
+#include "apps/server/request_workers.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

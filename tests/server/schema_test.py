@@ -11,7 +11,7 @@ import yaml
 import running_server
 from running_server import RunningServer
 
-DOCUMENT = pathlib.Path(__file__).parents[2] / "apps" / "tessera-server" / "openapi.yaml"
+DOCUMENT = pathlib.Path(__file__).parents[2] / "apps" / "server" / "openapi.yaml"
 EXAMPLES = int(sys.argv.pop(2)) if len(sys.argv) > 2 and sys.argv[2].isdigit() else 15  # of each operation and kind
 
 

@@ -1,7 +1,7 @@
 // What requests need of the bundled model, without an engine.
 #pragma once
 
-#include "apps/tessera-server/model_text.hpp"
+#include "apps/server/model_text.hpp"
 
 namespace tessera::server {
 

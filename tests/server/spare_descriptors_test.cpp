@@ -1,4 +1,4 @@
-#include "apps/tessera-server/spare_descriptors.hpp"
+#include "apps/server/spare_descriptors.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,0 +1,271 @@
+#include "apps/server/answering.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "core/base/error.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <atomic>
+#include <cmath>
+#include <random>
+
+namespace tessera::server {
+namespace {
+
+// Writing as many bytes takes less than a step of the engine.
+constexpr uint64_t kLongAnswer = 64 << 10;
+
+double per_second(uint64_t tokens, double seconds) {
+    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+double per_token(uint64_t tokens, double seconds) {
+    return tokens > 0 ? seconds * 1000 / static_cast<double>(tokens) : 0;
+}
+
+struct Timings {
+    uint32_t prompt_tokens, reused_tokens;
+    double prompt_seconds;
+    uint32_t new_tokens;
+    double generation_seconds;
+    const std::optional<session::PrefixDifference>& difference;
+    bool tells_cached;
+};
+
+// As llama-server has them.
+std::string timings_text(const Timings& t) {
+    const uint64_t computed = t.prompt_tokens - std::min(t.reused_tokens, t.prompt_tokens);
+    std::string json = fmt::format(
+        R"({{"cache_n":{},"prompt_n":{},"prompt_ms":{:.3f},"prompt_per_token_ms":{:.4f},"prompt_per_second":{:.3f},)"
+        R"("predicted_n":{},"predicted_ms":{:.3f},"predicted_per_token_ms":{:.4f},"predicted_per_second":{:.3f})",
+        t.reused_tokens, computed, t.prompt_seconds * 1000, per_token(computed, t.prompt_seconds),
+        per_second(computed, t.prompt_seconds), t.new_tokens, t.generation_seconds * 1000,
+        per_token(t.new_tokens, t.generation_seconds), per_second(t.new_tokens, t.generation_seconds));
+    if (t.difference) {
+        json +=
+            fmt::format(R"(,"cache_differs":{{"position":{},"prompt":{})", t.difference->position, t.difference->given);
+        if (t.tells_cached) json += fmt::format(R"(,"cached":{})", t.difference->cached);
+        json += '}';
+    }
+    return json + '}';
+}
+
+}  // namespace
+
+std::string_view finish_word(session::FinishReason reason) noexcept {
+    using enum session::FinishReason;
+    return reason == kEndOfText || reason == kStopString ? "stop" : "length";
+}
+
+std::string new_id(std::string_view kind) {
+    static const uint64_t start = std::random_device()() | uint64_t{std::random_device()()} << 32;
+    static std::atomic<uint64_t> count{0};
+    return fmt::format("{}-{:016x}{:08x}", kind, start, ++count);
+}
+
+Answering::Answering(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
+                     size_t prompts)
+    : id_(new_id("")),
+      created_(std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch())
+                   .count()),
+      exchange_(std::move(exchange)),
+      model_(std::move(model)),
+      form_(form),
+      choices_(static_cast<uint32_t>(prompts) * form.choices) {}
+
+void Answering::start(std::vector<session::Request> prompts, const ClientLimits& limits, ClientAccounts& accounts) {
+    const auto self = shared_from_this();
+    uint64_t prompt_tokens = 0;
+    for (const session::Request& prompt : prompts) {
+        prompt_tokens += prompt.prompt.size();
+        const uint32_t context = model_->context_of_request();
+        if (prompt.prompt.size() > context) throw context_exceeded(prompt.prompt.size(), context);
+    }
+    ticket_ = accounts.admit(prompts.front().client, limits, model_->engine->max_sequences(), choices_, prompt_tokens);
+    left_ = choices_;
+    // Without keys what is cached may be another client's.
+    tells_cached_ = !prompts.front().space.empty();
+    exchange_->when_gone([weak = weak_from_this()] {
+        if (const auto answering = weak.lock()) answering->cancel();
+    });
+    first_seed_ = prompts.front().sampling.seed;
+    std::vector<session::Request> requests;
+    for (session::Request& prompt : prompts) {
+        for (uint32_t i = 0; i < form_.choices; ++i) {
+            session::Request& each = requests.emplace_back(prompt);
+            // One of them scores the prompt for all, for which it computes all of it.
+            if (i > 0) each.prompt_probabilities.reset();
+            if (each.prompt_probabilities) each.reuse = false;
+        }
+    }
+    for (size_t i = 0; i < requests.size(); ++i) {
+        session::Request& each = requests[i];
+        each.sampling.seed = seed_of(i);
+        each.on_token = [self, i](const session::ShownToken& token, const session::Answer& so_far) {
+            self->on_token(i, token, self->form_.timings ? "\"timings\":" + self->timings_json(so_far) : std::string());
+        };
+        each.on_finish = [self, i](const session::Answer& answer) { self->finished(i, answer); };
+        if (each.prompt_probabilities) {
+            each.on_prompt_probabilities = [self, i](const session::TokenProbabilities& token) {
+                self->on_prompt_probabilities(self->prompt_of(i), token);
+            };
+        }
+    }
+    if (form_.stream && form_.progress) {
+        requests.front().on_prompt = [self](const session::PromptProgress& progress) {
+            self->send(self->progress_json(
+                fmt::format(R"("prompt_progress":{{"total":{},"cache":{},"processed":{},"time_ms":{:.3f}}})",
+                            progress.total, progress.reused, progress.done, progress.seconds * 1000)));
+        };
+    }
+    try {
+        const session::RequestId first = model_->service->submit(std::move(requests));
+        {
+            const std::scoped_lock lock(mutex_);
+            first_ = first;
+            // What came before was of no effect.
+            if (gone_) cancel_all();
+        }
+        // The client learns at once that its request was accepted.
+        if (form_.stream) open();
+    } catch (const session::QueueFull& full) {
+        ApiError error(429, full.what(), {}, "queue_full");
+        error.retry_after = static_cast<unsigned>(std::ceil(full.seconds()));
+        throw error;
+    } catch (const Error& error) {
+        if (error.code() == TSR_CANCELLED) throw ApiError(503, error.what(), {}, "stopping");
+        throw;
+    }
+}
+
+void Answering::cancel() {
+    const std::scoped_lock lock(mutex_);
+    gone_ = true;
+    cancel_all();
+}
+
+void Answering::cancel_all() {
+    for (uint32_t i = 0; first_ && i < choices_; ++i) model_->service->cancel(*first_ + i);
+}
+
+void Answering::finished(size_t choice, const session::Answer& answer) {
+    using enum session::FinishReason;
+    // Others find what this one has computed.
+    if (is_first(choice)) {
+        usage_.prompt_tokens += answer.prompt_tokens;
+        usage_.reused_tokens += answer.reused_tokens;
+    }
+    usage_.new_tokens += answer.new_tokens;
+    if (choice == 0) {
+        usage_.first_token_seconds = answer.first_token_seconds;
+        difference_ = answer.difference;
+        if (difference_) usage_.differs_at = difference_->position;
+    }
+    usage_.finish = reason_name(answer.reason);
+    prompt_seconds_ = std::max(prompt_seconds_, answer.prompt_seconds);
+    generation_seconds_ = std::max(generation_seconds_, answer.seconds - answer.first_token_seconds);
+    bool gone;
+    {
+        const std::scoped_lock lock(mutex_);
+        gone = gone_;
+    }
+    // Before its last event: a client goes on at once, and what is used must be known by then.
+    ticket_->use(answer.new_tokens);
+    ticket_->give_back(1);
+    if (--left_ == 0) ticket_.reset();
+    if (answer.reason == kFailed) {
+        const bool lost = answer.error_code == TSR_DEVICE_LOST;
+        fail(lost ? 503 : 500, answer.error, lost ? "device_lost" : "step_failed");
+    } else if (answer.reason == kCancelled) {
+        // Whatever has been sent is not all of it.
+        if (!gone) fail(503, "the server was stopped before this answer was complete", "stopping");
+    } else if (!failed_) {
+        on_finish(choice, answer);
+    }
+    if (left_ > 0) return;
+    exchange_->note(usage_);
+    if (!failed_ && answer.reason != kCancelled) on_end();
+}
+
+void Answering::fail(unsigned status, const std::string& message, std::string_view code) {
+    if (std::exchange(failed_, true)) return;
+    const std::string json = json_of(ApiError(status, message, {}, std::string(code)));
+    exchange_->note(usage_);
+    if (ticket_) ticket_->give_back();
+    if (form_.stream) {
+        send(json);
+        exchange_->end();
+    } else {
+        exchange_->respond({status, "application/json", json, {}});
+    }
+    // Nobody reads what the other choices would become.
+    cancel();
+}
+
+void Answering::open() {
+    std::call_once(opened_, [&] {
+        exchange_->begin_stream("text/event-stream");
+        if (const std::string opening = opening_json(); !opening.empty()) write(opening);
+    });
+}
+
+void Answering::send(std::string_view json) {
+    open();
+    write(json);
+}
+
+void Answering::write(std::string_view json) {
+    std::string event;
+    event.reserve(json.size() + 8);
+    event += "data: ";
+    event += json;
+    event += "\n\n";
+    exchange_->send(std::move(event));
+    const std::scoped_lock lock(mutex_);
+    last_sent_ = std::chrono::steady_clock::now();
+}
+
+void Answering::send_end() {
+    exchange_->send("data: [DONE]\n\n");
+    exchange_->end();
+}
+
+void Answering::respond_later(uint64_t bytes, std::function<std::string()> make) {
+    const auto work = [self = shared_from_this(), make = std::move(make)] {
+        HttpResponse response{200, "application/json", {}, {}};
+        try {
+            response.body = make();
+        } catch (...) {
+            response = to_response(current_api_error());
+        }
+        self->exchange_->respond(std::move(response));
+    };
+    later_&& bytes > kLongAnswer ? later_(bytes, work) : work();
+}
+
+void Answering::ping(std::chrono::steady_clock::duration silence) {
+    {
+        const std::scoped_lock lock(mutex_);
+        const auto now = std::chrono::steady_clock::now();
+        if (!form_.stream || now - last_sent_ < silence) return;
+        last_sent_ = now;
+    }
+    exchange_->send(": waiting\n\n");
+}
+
+std::string Answering::timings_json() const {
+    return timings_text({usage_.prompt_tokens, usage_.reused_tokens, prompt_seconds_, usage_.new_tokens,
+                         generation_seconds_, difference_, tells_cached_});
+}
+
+std::string Answering::timings_json(const session::Answer& answer) const {
+    return timings_text({answer.prompt_tokens, answer.reused_tokens, answer.prompt_seconds, answer.new_tokens,
+                         answer.seconds - answer.first_token_seconds, answer.difference, tells_cached_});
+}
+
+std::string Answering::every_timing_json() {
+    const std::optional<session::PrefixDifference> difference{{0, 0, 0}};
+    return timings_text({0, 0, 0, 0, 0, difference, true});
+}
+
+}  // namespace tessera::server

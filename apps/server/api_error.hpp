@@ -1,0 +1,48 @@
+// Errors that a client is told, in the form of the OpenAI API.
+#pragma once
+
+#include "apps/server/exchange.hpp"
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace tessera::server {
+
+class ApiError : public std::runtime_error {
+  public:
+    // `parameter`: the field of the request that is meant; empty: none. `code`: for programs, as
+    // "context_length_exceeded"; empty: none.
+    ApiError(unsigned status, const std::string& message, std::string parameter = {}, std::string code = {})
+        : std::runtime_error(message), status_(status), parameter_(std::move(parameter)), code_(std::move(code)) {}
+
+    unsigned status() const noexcept { return status_; }
+    const std::string& parameter() const noexcept { return parameter_; }
+    const std::string& code() const noexcept { return code_; }
+
+    // Seconds after which trying again makes sense; 0: not told.
+    unsigned retry_after = 0;
+    // In place of the type that follows from the status; empty: that one.
+    std::string type;
+    // Further fields of the error's object, as JSON with a comma before each.
+    std::string more;
+
+  private:
+    unsigned status_;
+    std::string parameter_, code_;
+};
+
+// {"error":{"message":...,"type":...,"param":...,"code":...}}.
+std::string json_of(const ApiError& error);
+
+// A request with a prompt of so many tokens, or `at_least` so many, for a context of fewer; llama-server's words, type
+// and numbers, which clients that shorten conversations by themselves look for.
+ApiError context_exceeded(uint64_t prompt_tokens, uint32_t context, bool at_least = false);
+
+HttpResponse to_response(const ApiError& error);
+
+// From whatever is being caught: an ApiError as it is; an Error of the core, invalid JSON, lack of memory as what they
+// mean for the client; all else 500.
+ApiError current_api_error();
+
+}  // namespace tessera::server

@@ -1,0 +1,229 @@
+#include "apps/server/chat_messages.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/request_tables.hpp"
+
+#include <boost/json/serialize.hpp>
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <iterator>
+#include <span>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kMaximumMessages = 100'000, kMaximumParts = 10'000, kMaximumTools = 1024, kMaximumCalls = 1024;
+
+constexpr std::string_view kContent = "a text, or a list of parts that are texts";
+
+const json::object& object_of(const json::value& value, const std::string& path) {
+    if (!value.is_object()) throw ApiError(400, path + ": expected an object, found " + shown(value), path);
+    return value.get_object();
+}
+
+// A text, or a list of parts that are texts.
+std::string content_of(const Fields& message) {
+    const json::value* const content = message.find("content");
+    if (!content) return {};
+    if (content->is_string()) return std::string(content->get_string());
+    if (!content->is_array()) message.reject("content", kContent);
+    std::string text;
+    const json::array* const parts = message.array("content", kMaximumParts);
+    for (size_t i = 0; i < parts->size(); ++i) {
+        const std::string path = fmt::format("{}[{}]", message.path("content"), i);
+        const json::object& part = object_of((*parts)[i], path);
+        // Before other fields are looked at, which parts of other types have of their own.
+        const json::value* const type = part.if_contains("type");
+        if (!type || *type != "text")
+            throw ApiError(400,
+                           fmt::format("{}: parts of type {} are not read; this version reads text alone", path,
+                                       type ? shown(*type) : "nothing"),
+                           path, "not_supported");
+        const Fields fields(part, part_table(), path);
+        fields.text("type");
+        const auto given = fields.text("text");
+        if (!given) fields.reject("text", "a text");
+        text += *given;
+        fields.check_read();
+    }
+    return text;
+}
+
+std::string text_of(const Fields& fields, std::string_view name) {
+    return std::string(fields.text(name).value_or(""));
+}
+
+// A text, or JSON that is written as one: some clients send arguments as an object.
+std::string arguments_of(const Fields& function) {
+    const json::value* const arguments = function.find("arguments");
+    if (!arguments) return "{}";
+    if (!arguments->is_string() && !arguments->is_object())
+        function.reject("arguments", "JSON as a text, or an object");
+    return arguments->is_string() ? std::string(arguments->get_string()) : json::serialize(*arguments);
+}
+
+std::vector<text::ToolCall> calls_of(const Fields& message) {
+    std::vector<text::ToolCall> calls;
+    const json::array* const given = message.array("tool_calls", kMaximumCalls);
+    for (size_t i = 0; given && i < given->size(); ++i) {
+        const std::string path = fmt::format("{}[{}]", message.path("tool_calls"), i);
+        const Fields call(object_of((*given)[i], path), call_table(), path);
+        if (call.text("type").value_or("function") != "function") call.refuse("type", "functions alone are called");
+        const json::object* const function = call.object("function");
+        if (!function) call.reject("function", "an object");
+        const Fields fields(*function, called_function_table(), path + ".function");
+        if (!fields.text("name")) fields.reject("name", "the name of a function");
+        calls.push_back({text_of(call, "id"), text_of(fields, "name"), arguments_of(fields)});
+        fields.check_read();
+        call.check_read();
+    }
+    return calls;
+}
+
+text::ChatMessage message_of(const json::value& value, const std::string& path) {
+    const Fields fields(object_of(value, path), message_table(), path);
+    const auto role = fields.text("role");
+    if (!role) fields.reject("role", "system, developer, user, assistant or tool");
+    text::ChatMessage message{std::string(*role), content_of(fields)};
+    message.reasoning = read_any(fields, {"reasoning_content", "reasoning"}, [&](std::string_view name) {
+                            return fields.text(name);
+                        }).value_or("");
+    message.tool_calls = calls_of(fields);
+    message.tool_call_id = text_of(fields, "tool_call_id");
+    message.name = text_of(fields, "name");
+    // An assistant's may be calls or reasoning alone.
+    if (!fields.has("content") && message.tool_calls.empty() && message.reasoning.empty())
+        fields.reject("content", kContent);
+    if (!message.reasoning.empty() && *role != "assistant")
+        throw ApiError(400, fmt::format("{}: only an assistant's message has reasoning", path), path);
+    if (!message.tool_call_id.empty() && *role != "tool")
+        throw ApiError(400, fmt::format("{}: only a message of the role tool answers a call", path), path);
+    fields.check_read();
+    return message;
+}
+
+std::vector<text::ChatTool> tools_of(const Fields& fields) {
+    std::vector<text::ChatTool> tools;
+    const json::array* const given = fields.array("tools", kMaximumTools);
+    for (size_t i = 0; given && i < given->size(); ++i) {
+        const std::string path = fmt::format("tools[{}]", i);
+        const Fields tool(object_of((*given)[i], path), tool_table(), path);
+        if (tool.text("type").value_or("function") != "function")
+            tool.refuse("type", "this version knows functions alone");
+        const json::object* const function = tool.object("function");
+        if (!function) tool.reject("function", "an object");
+        const Fields described(*function, tool_function_table(), path + ".function");
+        if (!described.text("name") || described.text("name")->empty())
+            described.reject("name", "the name of a function");
+        const json::object* const parameters = described.object("parameters");
+        tools.push_back({text_of(described, "name"), text_of(described, "description"),
+                         parameters ? json::serialize(*parameters) : "{}", json::serialize((*given)[i])});
+        described.check_read();
+        tool.check_read();
+    }
+    return tools;
+}
+
+// The OpenAI API's field: all of its values but "none" ask for reasoning, since templates have one kind of it.
+std::optional<bool> thinking_of_effort(const Fields& fields, const ModelText& model) {
+    const auto effort = fields.text("reasoning_effort");
+    if (!effort) return model.writer->options().thinking;
+    if (*effort == "none") return false;
+    static constexpr std::string_view kEfforts[] = {"minimal", "low", "medium", "high", "xhigh"};
+    if (std::ranges::find(kEfforts, *effort) == std::end(kEfforts))
+        fields.reject("reasoning_effort", R"("none", "minimal", "low", "medium", "high" or "xhigh")");
+    if (!model.writer->can_think())
+        throw ApiError(
+            400, fmt::format("reasoning_effort: the template {} has no switch for thinking", model.writer->name()),
+            "reasoning_effort");
+    return true;
+}
+
+// What templates of other servers take as variables.
+std::optional<bool> thinking_of(const Fields& fields, const ModelText& model) {
+    const std::optional<bool> by_effort = thinking_of_effort(fields, model);
+    const json::object* const given = fields.object("chat_template_kwargs");
+    if (!given) return by_effort;
+    const Fields variables(*given, template_variables_table(), fields.path("chat_template_kwargs"));
+    const auto thinking = read_any(variables, {"thinking", "enable_thinking"},
+                                   [&](std::string_view name) { return variables.boolean(name); });
+    variables.check_read();
+    if (!thinking) return by_effort;
+    if (fields.has("reasoning_effort") && by_effort != thinking)
+        fields.contradict("chat_template_kwargs", "reasoning_effort");
+    if (*thinking && !model.writer->can_think())
+        throw ApiError(
+            400, fmt::format("chat_template_kwargs: the template {} has no switch for thinking", model.writer->name()),
+            "chat_template_kwargs");
+    return thinking;
+}
+
+// The choice of tools: true if there are to be none.
+bool refuses_tools(const Fields& fields) {
+    const json::value* const choice = fields.find("tool_choice");
+    if (!choice) return false;
+    if (choice->is_string() && choice->get_string() == "none") return true;
+    if (choice->is_string() && choice->get_string() == "auto") return false;
+    fields.refuse("tool_choice", "only \"auto\" and \"none\" are offered: the model decides");
+}
+
+// Whether the last message is an answer that has been begun: if the request says so, or says nothing and it is the
+// assistant's.
+bool continues(const Fields& fields, std::span<const text::ChatMessage> messages) {
+    const auto asked = fields.boolean("continue_final_message"), opened = fields.boolean("add_generation_prompt");
+    if (asked.value_or(false) && opened.value_or(false))
+        throw ApiError(400,
+                       "continue_final_message: excludes add_generation_prompt: a message is continued or answered",
+                       "continue_final_message");
+    if (asked || opened || messages.back().role != "assistant") return asked.value_or(false);
+    if (!messages.back().tool_calls.empty()) {
+        const std::string path = fmt::format("messages[{}]", messages.size() - 1);
+        throw ApiError(400,
+                       path +
+                           ": the last message calls tools and cannot be continued: send their results, or say what "
+                           "follows with add_generation_prompt",
+                       path);
+    }
+    // As llama-server has it: templates do not say which of them the model would go on with.
+    if (messages.size() > 1 && messages[messages.size() - 2].role == "assistant") {
+        const std::string path = fmt::format("messages[{}]", messages.size() - 1);
+        throw ApiError(400,
+                       path +
+                           ": the last two messages are the assistant's: make them one, or say with "
+                           "continue_final_message or add_generation_prompt what follows",
+                       path);
+    }
+    return true;
+}
+
+}  // namespace
+
+text::WrittenChat write_chat(const Fields& fields, const ModelText& model,
+                             const std::function<void(uint64_t fewest_bytes)>& check) {
+    if (!model.writer) throw ApiError(400, model.writer_fault, "messages");
+    const json::array* const given = fields.array("messages", kMaximumMessages);
+    if (!given || given->empty()) throw ApiError(400, "messages: expected a list of at least one message", "messages");
+    std::vector<text::ChatMessage> messages;
+    for (size_t i = 0; i < given->size(); ++i)
+        messages.push_back(message_of((*given)[i], fmt::format("messages[{}]", i)));
+    text::ChatOptions options = model.writer->options();
+    options.thinking = thinking_of(fields, model);
+    options.tools = tools_of(fields);
+    if (refuses_tools(fields)) options.tools.clear();
+    const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
+    if (!options.tools.empty() && !parallel)
+        fields.refuse("parallel_tool_calls", "the model decides how many calls an answer has");
+    const bool continued = continues(fields, messages);
+    options.add_generation_prompt = fields.boolean("add_generation_prompt").value_or(true);
+    check(model.writer->fewest_bytes(messages, options));
+    text::WrittenChat chat =
+        continued ? model.writer->write_continued(messages, options) : model.writer->write(messages, options);
+    // A model that has been given no tools writes text.
+    if (options.tools.empty()) chat.reply.tools = text::ToolSyntax::kNone;
+    return chat;
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,178 @@
+#include "apps/server/completion_answer.hpp"
+
+#include "apps/server/json_text.hpp"
+#include "core/text/detokenizer.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace tessera::server {
+namespace {
+
+// Of UTF-8: Unicode characters.
+size_t characters(std::string_view text) {
+    return static_cast<size_t>(
+        std::ranges::count_if(text, [](char c) { return (static_cast<uint8_t>(c) & 0xC0) != 0x80; }));
+}
+
+}  // namespace
+
+CompletionAnswer::CompletionAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model_given,
+                                   AnswerForm form_given, CompletionForm completion)
+    : Answering(std::move(exchange), std::move(model_given), form_given, completion.echoes.size()),
+      completion_(std::move(completion)),
+      choices_(choices()),
+      echoes_(completion_.echoes.size()) {
+    for (size_t i = 0; i < choices_.size(); ++i) choices_[i].text = completion_.echoes[prompt_of(i)];
+    for (size_t i = 0; i < completion_.echoed.size(); ++i) {
+        const CompletionForm::EchoedTokens& prompt = completion_.echoed[i];
+        Echo& echo = echoes_[i];
+        text::StreamingDetokenizer detokenizer(*model().tokenizer, true);
+        for (const text::Token token : prompt.tokens) echo.texts.push_back(detokenizer.push(token));
+        if (!echo.texts.empty()) echo.texts.back() += detokenizer.finish();
+        if (!prompt.after_bos) echo_token(echo, nullptr);
+        size_t end = 0;
+        for (const std::string& text : echo.texts) end += characters(text);
+        for (size_t j = 0; j < form_given.choices; ++j) choices_[i * form_given.choices + j].tokens.end = end;
+    }
+}
+
+void CompletionAnswer::Tokens::add(std::string_view text, const session::TokenProbabilities* probabilities,
+                                   const text::Tokenizer& tokenizer) {
+    const char* const comma = empty() ? "" : ",";
+    for (std::string* const list : {&texts, &values, &best, &offsets}) *list += comma;
+    append_json(texts, text);
+    offsets += fmt::to_string(end);
+    end += characters(text);
+    if (!probabilities) {
+        values += "null";
+        best += "null";
+        return;
+    }
+    append_json(values, static_cast<double>(probabilities->log_probability));
+    best += '{';
+    for (const auto& [other, probability] : probabilities->best) {
+        if (&other != &probabilities->best.front().first) best += ',';
+        append_json(best, tokenizer.bytes(other));
+        best += ':';
+        append_json(best, static_cast<double>(probability));
+    }
+    best += '}';
+}
+
+void CompletionAnswer::Tokens::append(const Tokens& more) {
+    const char* const comma = empty() || more.empty() ? "" : ",";
+    for (std::string Tokens::*const list : {&Tokens::texts, &Tokens::values, &Tokens::best, &Tokens::offsets})
+        (this->*list += comma) += more.*list;
+}
+
+std::string CompletionAnswer::Tokens::take() {
+    std::string json = fmt::format(R"({{"tokens":[{}],"token_logprobs":[{}],"top_logprobs":[{}],"text_offset":[{}]}})",
+                                   texts, values, best, offsets);
+    for (std::string* const list : {&texts, &values, &best, &offsets}) list->clear();
+    return json;
+}
+
+std::string CompletionAnswer::head() const {
+    return fmt::format(
+        R"({{"id":"cmpl{}","object":"text_completion","created":{},"model":{},"system_fingerprint":"{}","choices":[)",
+        id_, created_, json_string(model().name), kFingerprint);
+}
+
+std::string CompletionAnswer::tail() const {
+    return fmt::format(R"("usage":{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
+                       R"("prompt_tokens_details":{{"cached_tokens":{}}}}},"timings":{}}})",
+                       usage_.prompt_tokens, usage_.new_tokens, usage_.prompt_tokens + usage_.new_tokens,
+                       usage_.reused_tokens, timings_json());
+}
+
+std::string CompletionAnswer::progress_json(std::string_view progress) {
+    return fmt::format(R"({}],{}}})", head(), progress);
+}
+
+void CompletionAnswer::echo_token(Echo& echo, const session::TokenProbabilities* probabilities) {
+    if (echo.complete()) return;
+    echo.tokens.add(echo.texts[echo.known++], probabilities, *model().tokenizer);
+}
+
+void CompletionAnswer::on_prompt_probabilities(size_t prompt, const session::TokenProbabilities& token) {
+    echo_token(echoes_[prompt], &token);
+    if (!echoes_[prompt].complete()) return;
+    for (size_t i = 0; i < choices_.size(); ++i) {
+        if (prompt_of(i) == prompt && choices_[i].waiting) send_choice(i, choices_[i].timings);
+    }
+}
+
+void CompletionAnswer::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
+    Choice& choice = choices_[index];
+    choice.text += token.text;
+    if (token.probabilities) choice.tokens.add(token.text, token.probabilities, *model().tokenizer);
+    if (streams() && (!choice.text.empty() || !choice.tokens.empty())) send_choice(index, timings);
+}
+
+// Where the prompt's probabilities are still computed, with them.
+void CompletionAnswer::send_choice(size_t index, std::string_view timings) {
+    Choice& choice = choices_[index];
+    choice.waiting = !echoes_[prompt_of(index)].complete();
+    if (choice.waiting) {
+        choice.timings = timings;
+        return;
+    }
+    std::string json = head() + choice_json(index) + "]";
+    if (form().usage_in_stream) json += R"(,"usage":null)";
+    if (!timings.empty()) (json += ",") += timings;
+    send(json + "}");
+    choice.text.clear();
+}
+
+std::string CompletionAnswer::choice_json(size_t index) {
+    Choice& choice = choices_[index];
+    std::string probabilities = "null";
+    if (completion_.probabilities) {
+        Tokens tokens;
+        if (!std::exchange(choice.echoed, true)) tokens = echoes_[prompt_of(index)].tokens;
+        tokens.append(choice.tokens);
+        choice.tokens.take();
+        probabilities = tokens.take();
+    }
+    return fmt::format(R"({{"index":{},"text":{},"logprobs":{},"finish_reason":{}}})", index, json_string(choice.text),
+                       probabilities, choice.finish.empty() ? "null" : json_string(choice.finish));
+}
+
+void CompletionAnswer::on_finish(size_t index, const session::Answer& answer) {
+    const Echo& echo = echoes_[prompt_of(index)];
+    if (is_first(index) && !echo.complete()) {
+        return fail(500,
+                    fmt::format("the answer ended ({}) when {} of the prompt's {} tokens had been scored",
+                                session::reason_name(answer.reason), echo.known, echo.texts.size()),
+                    "step_failed");
+    }
+    choices_[index].finish = finish_word(answer.reason);
+    if (streams()) send_choice(index, "\"timings\":" + timings_json(answer));
+}
+
+void CompletionAnswer::on_end() {
+    if (streams()) {
+        if (form().usage_in_stream) send(head() + "]," + tail());
+        return send_end();
+    }
+    respond_later(bytes_of_whole(), [this] {
+        std::string json = head();
+        for (size_t i = 0; i < choices_.size(); ++i) json += (i ? "," : "") + choice_json(i);
+        return json + "]," + tail();
+    });
+}
+
+uint64_t CompletionAnswer::bytes_of_whole() const {
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < choices_.size(); ++i) {
+        bytes += choices_[i].text.size();
+        for (const Tokens* const tokens : {&choices_[i].tokens, &echoes_[prompt_of(i)].tokens})
+            bytes += tokens->texts.size() + tokens->values.size() + tokens->best.size() + tokens->offsets.size();
+    }
+    return bytes;
+}
+
+}  // namespace tessera::server

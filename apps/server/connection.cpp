@@ -1,0 +1,431 @@
+#include "apps/server/connection.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/http_text.hpp"
+#include "apps/server/pending_answer.hpp"
+#include "apps/server/request_reader.hpp"
+#include "core/base/log.hpp"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <boost/asio/write.hpp>
+#include <poll.h>
+
+#include <algorithm>
+#include <chrono>
+#include <memory>
+#include <utility>
+
+namespace tessera::server {
+namespace {
+
+namespace asio = boost::asio;
+using Tcp = asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+
+constexpr size_t kReadAheadBytes = 16 << 10;  // of what follows a request, while it is answered
+constexpr size_t kDiscardBytes = 1 << 20;     // read after an early answer, so that the client gets to see it
+constexpr uint64_t kSlowestBytes = 16 << 10;  // of a body, a second
+constexpr size_t kKeptBytes = 64 << 10;       // of a buffer between writes
+constexpr size_t kLargeBytes = 1 << 20;       // of a body or an answer
+constexpr std::chrono::milliseconds kEndPoll(500);
+
+ApiError overloaded(const std::string& message) {
+    ApiError error(503, message, {}, "overloaded");
+    error.retry_after = 1;
+    return error;
+}
+
+class Connection final : public Occupant, public AnswerSink, public std::enable_shared_from_this<Connection> {
+  public:
+    Connection(Tcp::socket socket, ConnectionContext& context, bool in_reserve)
+        : socket_(std::move(socket)),
+          timer_(socket_.get_executor()),
+          end_timer_(socket_.get_executor()),
+          context_(context),
+          body_(context.crowd.no_body()) {
+        boost::system::error_code error;
+        const auto remote = socket_.remote_endpoint(error);
+        if (!error) address_ = remote.address().to_string();
+        socket_.set_option(Tcp::no_delay(true), error);
+        client = network = network_of(address_);
+        reserved = in_reserve;
+        context_.crowd.add(*this);
+    }
+    ~Connection() override { leave_crowd(); }
+
+    void read_request();
+
+    uint64_t body_bytes() const override { return answer_ ? answer_->body_bytes() : body_.bytes(); }
+    uint64_t unread_bytes() const override { return answer_ ? answer_->unread_bytes() : 0; }
+    void leave() override {
+        const auto self = shared_from_this();
+        lose();
+    }
+    bool give_up_body() override;
+
+    void flush(const std::shared_ptr<PendingAnswer>& answer) override;
+    void overflowed(const std::shared_ptr<PendingAnswer>& answer) override;
+    void given_up(const std::shared_ptr<PendingAnswer>& answer) override;
+
+  private:
+    using Late = void (Connection::*)();
+
+    void leave_crowd() {
+        if (std::exchange(in_crowd_, false)) context_.crowd.remove(*this);
+    }
+
+    void read_some();
+    void parse();
+    void header_read();
+    void read_body();
+    void watch_body();
+    void body_window_ended();
+    void late_request();
+    void refuse(HttpResponse response);
+    void handle();
+    void watch();
+    bool read_ahead();
+    void watch_end();
+    void written(const std::shared_ptr<PendingAnswer>& answer, const boost::system::error_code& error, size_t bytes);
+    void answered();
+    void discard();
+    void late_reader();
+    void lose();
+    void close();
+    void log_access(const PendingAnswer& answer);
+    std::shared_ptr<PendingAnswer> make_answer(Headers headers, HeldBytes body);
+    // Calls `late` unless deadline_ changes before.
+    void set_deadline(std::chrono::milliseconds time, Late late);
+
+    Tcp::socket socket_;
+    asio::steady_timer timer_, end_timer_;
+    ConnectionContext& context_;
+    std::string address_;
+    RequestReader reader_;
+    HeldBytes body_;
+    uint64_t window_bytes_ = 0;              // of the body, when its deadline was set
+    std::shared_ptr<PendingAnswer> answer_;  // being made or written
+    std::string writing_;
+    bool writing_now_ = false;
+    bool in_crowd_ = true;
+    bool keep_alive_ = false;
+    bool chunked_ = true;
+    bool unread_ = false;    // part of the request
+    uint64_t deadline_ = 0;  // changes when one is set or has been met
+    uint64_t discarded_ = 0;
+    Clock::time_point start_;
+};
+
+void Connection::set_deadline(std::chrono::milliseconds time, Late late) {
+    const uint64_t number = ++deadline_;
+    timer_.expires_after(time);
+    timer_.async_wait([weak = weak_from_this(), number, late](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (!error && self && self->deadline_ == number) ((*self).*late)();
+    });
+}
+
+void Connection::read_request() {
+    enter(Stage::kIdle);
+    client = network;
+    reader_.begin();
+    start_ = Clock::now();
+    if (reader_.unparsed() > 0) {
+        enter(Stage::kHeader);
+        set_deadline(context_.settings.header_time, &Connection::late_request);
+        return parse();
+    }
+    set_deadline(context_.settings.idle_time, &Connection::close);
+    // Nothing is held for a connection that is silent.
+    socket_.async_wait(Tcp::socket::wait_read, [self = shared_from_this()](const boost::system::error_code& error) {
+        if (error) return self->close();
+        self->enter(Stage::kHeader);
+        self->start_ = Clock::now();
+        self->set_deadline(self->context_.settings.header_time, &Connection::late_request);
+        self->read_some();
+    });
+}
+
+void Connection::read_some() {
+    socket_.async_read_some(reader_.room(),
+                            [self = shared_from_this()](const boost::system::error_code& error, size_t bytes) {
+                                // The request was refused meanwhile, and the refusal is to be sent.
+                                if (self->answer_) return;
+                                if (error) return self->close();
+                                self->reader_.received(bytes);
+                                self->progress(bytes);
+                                self->parse();
+                            });
+}
+
+void Connection::parse() {
+    try {
+        if (reader_.has_header()) return read_body();
+        if (!reader_.read_header()) return read_some();
+        header_read();
+    } catch (const ApiError& error) {
+        refuse(to_response(error));
+    } catch (const std::bad_alloc&) {
+        refuse(to_response(overloaded("the server has no memory left for this request")));
+    }
+}
+
+void Connection::header_read() {
+    start_ = Clock::now();
+    HttpRequest& request = reader_.request();
+    request.number = ++context_.requests;
+    request.address = address_;
+    chunked_ = request.version >= 11;
+    keep_alive_ = chunked_ && reader_.keep_alive() && !context_.closing && !reserved;
+    Admission admission = context_.check(request, reserved);
+    client = std::move(admission.client);
+    if (admission.refusal) return refuse(std::move(*admission.refusal));
+    reader_.limit_body(admission.body_bytes);
+    if (!reader_.has_body()) return read_body();
+    enter(Stage::kBody);
+    watch_body();
+    const std::string* const expect = request.header("expect");
+    if (!expect || !chunked_) return read_body();
+    if (lower_case(*expect) != "100-continue")
+        throw ApiError(417, "Expect: '100-continue' is all that is understood", "Expect");
+    static constexpr std::string_view kContinue = "HTTP/1.1 100 Continue\r\n\r\n";
+    asio::async_write(socket_, asio::buffer(kContinue),
+                      [self = shared_from_this()](const boost::system::error_code& error, size_t) {
+                          if (self->answer_) return;
+                          if (error) return self->close();
+                          self->parse();
+                      });
+}
+
+// What has arrived counts, not what was announced: a client that announces much takes nothing from others.
+void Connection::read_body() {
+    const bool done = reader_.read_body();
+    const uint64_t bytes = done ? reader_.request().body.size() : reader_.body_bytes();
+    if (!context_.crowd.grow_body(*this, body_, bytes)) {
+        throw overloaded(fmt::format("requests of {} bytes are being read, and this client has most of them",
+                                     context_.crowd.held_bodies()));
+    }
+    if (done) return handle();
+    read_some();
+}
+
+// A client that has begun to send goes on, or gives its share back.
+void Connection::watch_body() {
+    window_bytes_ = reader_.body_bytes();
+    set_deadline(context_.settings.header_time, &Connection::body_window_ended);
+}
+
+void Connection::body_window_ended() {
+    const auto seconds = static_cast<uint64_t>(context_.settings.header_time.count());
+    if (reader_.body_bytes() - window_bytes_ >= kSlowestBytes * seconds) return watch_body();
+    late_request();
+}
+
+void Connection::late_request() {
+    refuse(to_response(ApiError(408, "the request did not arrive in time")));
+}
+
+std::shared_ptr<PendingAnswer> Connection::make_answer(Headers headers, HeldBytes body) {
+    return std::make_shared<PendingAnswer>(shared_from_this(), socket_.get_executor(), std::move(reader_.request()),
+                                           std::move(headers), std::move(body), context_.crowd.unread(), keep_alive_,
+                                           chunked_);
+}
+
+// Answers without having read all of the request; the connection ends.
+void Connection::refuse(HttpResponse response) {
+    Headers headers = context_.headers(reader_.request());
+    if (!reader_.has_header()) {
+        // For a line in the log and an answer: it has a number and a sender alone.
+        reader_.request() = {};
+        reader_.request().number = ++context_.requests;
+        reader_.request().address = address_;
+    }
+    enter(Stage::kRefused);
+    keep_alive_ = false;
+    unread_ = true;
+    ++deadline_;
+    boost::system::error_code unused;
+    socket_.cancel(unused);
+    body_.reset();
+    answer_ = make_answer(std::move(headers), context_.crowd.no_body());
+    answer_->respond(std::move(response));
+    reader_.clear();
+}
+
+bool Connection::give_up_body() {
+    const auto self = shared_from_this();
+    HttpResponse refusal = to_response(
+        overloaded("the server has no more memory for requests, this client has most of it, and this one was slowest"));
+    if (stage() == Stage::kBody && !answer_) {
+        refuse(std::move(refusal));
+        return true;
+    }
+    if (!answer_ || !answer_->give_up_body()) return false;
+    answer_->respond(std::move(refusal));
+    return true;
+}
+
+void Connection::handle() {
+    enter(Stage::kAnswer);
+    ++deadline_;
+    if (body_.bytes() > kLargeBytes) context_.freed_large = true;
+    answer_ = make_answer(context_.headers(reader_.request()), std::move(body_));
+    body_ = context_.crowd.no_body();
+    unread_ = false;
+    reader_.begin();
+    watch();
+    try {
+        context_.handler(answer_);
+    } catch (...) {
+        answer_->respond(to_response(current_api_error()));
+    }
+}
+
+// Until the answer has ended: the client's end of the connection. What it sends meanwhile, its next request perhaps, is
+// kept for later, or its end would not be seen behind it.
+void Connection::watch() {
+    if (reader_.unparsed() >= kReadAheadBytes) return watch_end();
+    socket_.async_wait(Tcp::socket::wait_read,
+                       [self = shared_from_this(), answer = answer_](const boost::system::error_code& error) {
+                           if (self->answer_ != answer || error == asio::error::operation_aborted) return;
+                           if (error || !self->read_ahead()) return self->lose();
+                           self->watch();
+                       });
+}
+
+// Never waits. False: there was nothing to read, so that the client has ended the connection.
+bool Connection::read_ahead() {
+    boost::system::error_code error;
+    const size_t bytes = std::min(socket_.available(error), kReadAheadBytes - reader_.unparsed());
+    if (error || bytes == 0) return false;
+    const size_t read = socket_.read_some(asio::buffer(reader_.room(), bytes), error);
+    reader_.received(read);
+    return !error;
+}
+
+// The same behind bytes that stay with the system: it tells of them alone, unless it is asked.
+void Connection::watch_end() {
+    pollfd state{socket_.native_handle(), POLLRDHUP, 0};
+    if (poll(&state, 1, 0) > 0 && (state.revents & (POLLRDHUP | POLLHUP | POLLERR)) != 0) return lose();
+    end_timer_.expires_after(kEndPoll);
+    end_timer_.async_wait([weak = weak_from_this(), answer = answer_](const boost::system::error_code& error) {
+        const auto self = weak.lock();
+        if (!error && self && self->answer_ == answer) self->watch_end();
+    });
+}
+
+void Connection::flush(const std::shared_ptr<PendingAnswer>& answer) {
+    if (answer_ == answer && !writing_now_) progress(0);
+    // More than all may have is there only until whoever reads most slowly has gone.
+    if (context_.crowd.unread().used() > context_.crowd.unread().limit()) context_.crowd.relieve_unread();
+    if (answer_ != answer || writing_now_) return;
+    const bool ended = answer->take(writing_);
+    if (writing_.empty()) {
+        if (ended) answered();
+        return;
+    }
+    if (writing_.size() > kLargeBytes) context_.freed_large = true;
+    writing_now_ = true;
+    set_deadline(context_.settings.write_time, &Connection::late_reader);
+    auto more = [this, sent = size_t{0}](const boost::system::error_code& error, size_t bytes) mutable {
+        if (bytes > sent) progress(bytes - std::exchange(sent, bytes));
+        return asio::transfer_all()(error, bytes);
+    };
+    asio::async_write(socket_, asio::buffer(writing_), more,
+                      [self = shared_from_this(), answer](const boost::system::error_code& error, size_t bytes) {
+                          self->written(answer, error, bytes);
+                      });
+}
+
+void Connection::written(const std::shared_ptr<PendingAnswer>& answer, const boost::system::error_code& error,
+                         size_t bytes) {
+    writing_now_ = false;
+    writing_.clear();
+    if (writing_.capacity() > kKeptBytes) writing_.shrink_to_fit();
+    if (answer_ != answer) return;
+    ++deadline_;
+    answer->written(bytes);
+    if (error) return lose();
+    flush(answer);
+}
+
+// The whole answer has been written.
+void Connection::answered() {
+    log_access(*answer_);
+    answer_.reset();
+    end_timer_.cancel();
+    boost::system::error_code unused;
+    if (!keep_alive_ || context_.closing) {
+        if (!unread_) return close();
+        socket_.shutdown(Tcp::socket::shutdown_send, unused);
+        set_deadline(std::chrono::seconds(2), &Connection::close);
+        return discard();
+    }
+    socket_.cancel(unused);
+    read_request();
+}
+
+// What the client still sends is read, or the system would drop the answer when the connection is closed.
+void Connection::discard() {
+    socket_.async_read_some(reader_.room(),
+                            [self = shared_from_this()](const boost::system::error_code& error, size_t bytes) {
+                                self->discarded_ += bytes;
+                                if (error || self->discarded_ > kDiscardBytes) return self->close();
+                                self->discard();
+                            });
+}
+
+void Connection::late_reader() {
+    log().warn("request {}: {} did not read its answer in time and was disconnected", answer_->request().number,
+               address_);
+    lose();
+}
+
+void Connection::overflowed(const std::shared_ptr<PendingAnswer>& answer) {
+    if (answer_ != answer) return;
+    log().warn("request {}: {} does not read its answer and was disconnected", answer->request().number, address_);
+    lose();
+}
+
+void Connection::given_up(const std::shared_ptr<PendingAnswer>& answer) {
+    if (answer_ != answer) return;
+    log().error("request {}: {} was disconnected: the server has no memory left for its answer",
+                answer->request().number, address_);
+    lose();
+}
+
+// The client has gone, or has to go.
+void Connection::lose() {
+    if (const auto answer = std::exchange(answer_, nullptr)) {
+        answer->lost();
+        log_access(*answer);
+    }
+    close();
+}
+
+void Connection::close() {
+    leave_crowd();
+    ++deadline_;
+    timer_.cancel();
+    end_timer_.cancel();
+    body_.reset();
+    boost::system::error_code unused;
+    socket_.shutdown(Tcp::socket::shutdown_both, unused);
+    socket_.close(unused);
+}
+
+void Connection::log_access(const PendingAnswer& answer) {
+    const std::optional<Usage> usage = answer.usage();
+    context_.log.write({&answer.request(), answer.status(), answer.written_bytes(),
+                        std::chrono::duration<double>(Clock::now() - start_).count(), usage ? &*usage : nullptr});
+}
+
+}  // namespace
+
+void serve_connection(Tcp::socket socket, ConnectionContext& context, bool reserved) {
+    std::make_shared<Connection>(std::move(socket), context, reserved)->read_request();
+}
+
+}  // namespace tessera::server

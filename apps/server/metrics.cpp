@@ -1,0 +1,100 @@
+// Metrics in Prometheus' text format, version 0.0.4.
+#include "apps/server/info_api.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace tessera::server {
+namespace {
+
+class Metrics {
+  public:
+    // `alias`: the name by which llama-server has it; empty: none.
+    template <typename Value>
+    void add(std::string_view name, std::string_view type, std::string_view help, Value value,
+             std::string_view alias = {}) {
+        write(fmt::format("tessera_{}", name), type, help, value);
+        if (!alias.empty()) write(fmt::format("llamacpp:{}", alias), type, help, value);
+    }
+
+    std::string text;
+
+  private:
+    template <typename Value>
+    void write(const std::string& name, std::string_view type, std::string_view help, Value value) {
+        text += fmt::format("# HELP {0} {1}\n# TYPE {0} {2}\n{0} {3}\n", name, help, type, value);
+    }
+};
+
+double rate(uint64_t tokens, double seconds) {
+    return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
+}
+
+}  // namespace
+
+HttpResponse metrics_response(const ModelHost& host, const ServerStatus& server) {
+    Metrics m;
+    const ModelHost::Health health = host.health();
+    m.add("ready", "gauge", "Whether the model answers.", health.state == ModelHost::State::kReady ? 1 : 0);
+    m.add("loaded_ratio", "gauge", "How much of the model has been loaded.",
+          health.state == ModelHost::State::kReady ? 1.0 : health.loaded());
+    m.add("http_connections", "gauge", "Connections that are open.", server.connections);
+    m.add("http_connections_closed_total", "counter", "Connections closed to make room for others.",
+          server.closed_connections);
+    m.add("http_requests_total", "counter", "Requests that were received.", server.requests);
+    m.add("http_body_bytes", "gauge", "Bytes of requests that are held.", server.body_bytes);
+    m.add("http_unread_bytes", "gauge", "Bytes of answers that clients have not read.", server.unread_bytes);
+    m.add("requests_limited_total", "counter", "Requests refused as their client had used up its share.",
+          server.limited);
+    m.add("access_log_dropped_lines_total", "counter", "Lines of the access log that could not be written in time.",
+          server.dropped_lines);
+    if (const auto model = host.peek()) {
+        const session::ServiceStatus s = model->service->status();
+        const session::GeneratorCounters& c = s.counters;
+        size_t generating = 0, prompts = 0, paused = 0;
+        for (const auto& state : s.running) ++(state.paused ? paused : state.generating ? generating : prompts);
+        m.add("prompt_tokens_total", "counter", "Tokens of prompts that were computed.", c.prompt_tokens,
+              "prompt_tokens_total");
+        m.add("prompt_seconds_total", "counter", "Time of steps with prompts.", c.prompt_seconds,
+              "prompt_seconds_total");
+        m.add("reused_tokens_total", "counter", "Tokens of prompts that were found in the cache.", c.reused_tokens);
+        m.add("recomputed_tokens_total", "counter", "Tokens computed again since their pages were given to others.",
+              c.recomputed_tokens);
+        m.add("generated_tokens_total", "counter", "Tokens that were generated.", c.generated_tokens,
+              "tokens_predicted_total");
+        m.add("generation_seconds_total", "counter", "Time of steps without prompts.", c.generation_seconds,
+              "tokens_predicted_seconds_total");
+        m.add("prompt_tokens_per_second", "gauge", "Of steps with prompts, since the start.",
+              rate(c.prompt_tokens, c.prompt_seconds), "prompt_tokens_seconds");
+        m.add("generated_tokens_per_second", "gauge", "Of all steps, since the start.",
+              rate(c.generated_tokens, c.busy_seconds), "predicted_tokens_seconds");
+        m.add("steps_total", "counter", "Steps of the engine.", c.steps, "n_decode_total");
+        m.add("step_sequences", "gauge", "Generations in a step in the mean, since the start.",
+              rate(c.sequences, static_cast<double>(c.steps)), "n_busy_slots_per_decode");
+        m.add("sequence_tokens_max", "gauge", "Tokens that a generation has held at most.", c.most_tokens,
+              "n_tokens_max");
+        m.add("busy_seconds_total", "counter", "Time in which the engine worked.", c.busy_seconds);
+        m.add("failed_steps_total", "counter", "Steps that failed.", c.failed_steps);
+        m.add("requests_finished_total", "counter", "Generations that ended.", c.finished);
+        m.add("requests_cancelled_total", "counter", "Generations that clients gave up.", c.cancelled);
+        m.add("requests_failed_total", "counter", "Generations that failed.", c.failed);
+        m.add("requests_preempted_total", "counter", "Generations that gave up their pages to others.", c.preempted);
+        m.add("requests_paused_total", "counter", "Generations that gave up their place to another client's.",
+              c.paused);
+        m.add("requests_running", "gauge", "Generations in steps.", generating + prompts, "requests_processing");
+        m.add("requests_in_prompt", "gauge", "Generations whose prompts are being computed.", prompts);
+        m.add("requests_waiting", "gauge", "Generations that wait.", s.waiting.requests + paused, "requests_deferred");
+        m.add("waiting_tokens", "gauge", "Tokens of prompts that wait.", s.waiting.tokens);
+        m.add("cache_pages", "gauge", "Pages of the cache.", s.pages);
+        m.add("cache_free_pages", "gauge", "Pages that hold nothing.", s.free_pages);
+        m.add("cache_prefix_pages", "gauge", "Pages that later requests may share.", s.prefix_pages);
+        m.add("cache_evictable_pages", "gauge", "Of those, pages that no request uses now.", s.evictable_pages);
+        m.add("cache_evictions_total", "counter", "Pages that were forgotten to make room.", s.evictions);
+        m.add("cache_usage_ratio", "gauge", "Share of pages that requests use.",
+              s.pages ? 1 - static_cast<double>(s.free_pages + s.evictable_pages) / s.pages : 0.0,
+              "kv_cache_usage_ratio");
+        m.add("prompt_piece_rows", "gauge", "Rows of prompts in one step.", s.piece_rows);
+    }
+    return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(m.text), {}};
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,24 @@
+// The prompts of requests that continue a text.
+#pragma once
+
+#include "apps/server/json_fields.hpp"
+#include "apps/server/model_text.hpp"
+
+#include <string>
+#include <vector>
+
+namespace tessera::server {
+
+struct Prompt {
+    std::vector<text::Token> tokens;
+    bool bos_added = false;  // the first token is not a part of what was sent
+    // As it was sent, tokens by their spelling; empty where it is not wanted.
+    std::string text;
+};
+
+// A text, whose control tokens are parsed as in other programs; a list of numbers of tokens and texts, which follow one
+// another; or a list of such, each of them a prompt. At least one. Throws ApiError(400), for a prompt that is far
+// longer than the context before all of it has been read.
+std::vector<Prompt> read_prompts(const Fields& fields, const ModelText& model, bool with_text);
+
+}  // namespace tessera::server

@@ -1,0 +1,443 @@
+#include "apps/server/request_tables.hpp"
+
+#include "core/session/sampling_parameters.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <string>
+#include <vector>
+
+namespace tessera::server {
+namespace {
+
+using enum Standing;
+using Rows = std::span<const FieldRow>;
+
+constexpr std::string_view kStructure = "this version has no structured output";
+constexpr std::string_view kNoSampler = "this version has no such sampler";
+constexpr std::string_view kNoBeams = "this version searches no beams";
+constexpr std::string_view kNoDrafts = "drafts change speed alone, never a text; this version makes none";
+constexpr std::string_view kNoGuidance = "this version has no guidance";
+constexpr std::string_view kNeverShifted = "a full context ends the answer; it is never shifted";
+constexpr std::string_view kContext = "the context is the server's (-c); prompts are never cut";
+constexpr std::string_view kBookkeeping = "the sender's own bookkeeping";
+constexpr std::string_view kServedAlike = "all requests of a client are served alike";
+constexpr std::string_view kTextAlone = "this version reads and makes text alone";
+constexpr std::string_view kWithoutRange = "of no effect without dynatemp, which is refused; use dynatemp_range";
+constexpr std::string_view kBias = "use logit_bias to forbid tokens";
+
+// Of every request that generates text.
+constexpr FieldRow kGeneration[] = {
+    {"stream", kHonoured, "server-sent events"},
+    {"stream_options", kHonoured, "include_usage"},
+    {"return_progress", kHonoured, "a stream tells how much of the prompt has been computed"},
+    {"n", kHonoured, "number of answers to each prompt, each with the next seed; 128 in all at most"},
+    {"n_cmpl", kHonoured, "as n"},
+    {"timings_per_token", kHonoured, "each part of a stream has timings"},
+    {"t_max_predict_ms", kHonoured, "the answer ends at a line when so long has passed since its first token"},
+    {"stop", kHonoured, "a text or a list of texts that end the answer; empty ones are none"},
+    {"stopping_strings", kHonoured, "as stop"},
+    {"max_tokens", kHonoured, "tokens of the answer at most; negative: until the context is full"},
+    {"max_completion_tokens", kHonoured, "as max_tokens"},
+    {"max_new_tokens", kHonoured, "as max_tokens"},
+    {"n_predict", kHonoured, "as max_tokens"},
+    {"num_predict", kHonoured, "as max_tokens"},
+    {"cache_prompt", kHonoured, "false: nothing that is cached is used"},
+    {"ignore_eos", kHonoured, "tokens that end the answer are never drawn"},
+    {"ban_eos_token", kHonoured, "as ignore_eos"},
+    {"logit_bias", kHonoured,
+     "added to the logits of tokens, which are numbers or texts; -100 and below, and false, forbid"},
+    {"seed", kHonoured, "of the random numbers; -1 or 4294967295: random, whatever the server's is"},
+    {"sampler_seed", kHonoured, "as seed"},
+    {"samplers", kHonoured,
+     "order of the samplers: a list of names, or a text of names or letters as for the command; one that is not named "
+     "does not run, whatever its fields say; tfs, which may not be on, is left out"},
+    {"temperature_last", kHonoured,
+     "true: must be so in the order of the samplers, as it is by default; false: wherever the order has it"},
+    {"dry_sequence_breakers", kHonoured, "texts over which no repetition that dry_multiplier penalises extends"},
+
+    {"model", kHarmless, "the one model answers, whatever it is called"},
+    {"user", kHarmless, kBookkeeping},
+    {"metadata", kHarmless, kBookkeeping},
+    {"safety_identifier", kHarmless, kBookkeeping},
+    {"request_id", kHarmless, kBookkeeping},
+    {"session_id", kHarmless, kBookkeeping},
+    {"api_type", kHarmless, kBookkeeping},
+    {"api_server", kHarmless, kBookkeeping},
+    {"prompt_cache_key", kHarmless, "whatever is cached for the key of the request is found"},
+    {"prompt_cache_retention", kHarmless, "what is cached stays as long as its memory is not needed"},
+    {"id_slot", kHarmless, "what is cached is found by every slot"},
+    {"slot_id", kHarmless, "what is cached is found by every slot"},
+    {"n_cache_reuse", kHarmless, "all that is cached up to the first token that differs is used"},
+    {"service_tier", kHarmless, kServedAlike},
+    {"priority", kHarmless, kServedAlike},
+    {"keep_alive", kHarmless, "the model stays loaded"},
+    {"n_keep", kHarmless, kNeverShifted},
+    {"n_discard", kHarmless, kNeverShifted},
+    {"num_ctx", kHarmless, kContext},
+    {"truncation_length", kHarmless, kContext},
+    {"backend_sampling", kHarmless, "where samplers run changes no token"},
+    {"speculative.n_max", kHarmless, kNoDrafts},
+    {"speculative.n_min", kHarmless, kNoDrafts},
+    {"speculative.p_min", kHarmless, kNoDrafts},
+    {"speculative.type", kHarmless, kNoDrafts},
+    {"smoothing_curve", kHarmless, "of no effect without smoothing_factor, which is refused"},
+    {"negative_prompt", kHarmless, "of no effect without guidance_scale, which is refused"},
+    {"dynatemp_low", kHarmless, kWithoutRange},
+    {"dynatemp_high", kHarmless, kWithoutRange},
+    {"dynatemp_mode", kHarmless, kWithoutRange},
+    {"early_stopping", kHarmless, "of no effect without num_beams, which is refused"},
+
+    {"grammar", kRefused, "this version has no grammars"},
+    {"grammar_string", kRefused, "this version has no grammars"},
+    {"grammar_lazy", kRefused, "this version has no grammars"},
+    {"grammar_triggers", kRefused, "this version has no grammars"},
+    {"preserved_tokens", kRefused, "this version has no grammars"},
+    {"json_schema", kRefused, kStructure},
+    {"guided_json", kRefused, kStructure},
+    {"guided_regex", kRefused, kStructure},
+    {"guided_choice", kRefused, kStructure},
+    {"guided_grammar", kRefused, kStructure},
+    {"guided_decoding_backend", kHarmless, "of no effect without guided decoding, which is refused"},
+    {"guided_whitespace_pattern", kHarmless, "of no effect without guided decoding, which is refused"},
+    {"structured_outputs", kRefused, kStructure},
+    {"regex", kRefused, kStructure},
+    {"ebnf", kRefused, kStructure},
+    {"dynatemp", kRefused, kNoSampler},
+    {"smoothing_factor", kRefused, kNoSampler},
+    {"skew", kRefused, kNoSampler},
+    {"top_a", kRefused, kNoSampler},
+    {"tfs", kRefused, kNoSampler, "[1]"},
+    {"tfs_z", kRefused, kNoSampler, "[1]"},
+    {"epsilon_cutoff", kRefused, kNoSampler},
+    {"eta_cutoff", kRefused, kNoSampler},
+    {"penalty_alpha", kRefused, kNoSampler},
+    {"no_repeat_ngram_size", kRefused, kNoSampler},
+    {"encoder_repetition_penalty", kRefused, kNoSampler, "[1]"},
+    {"repetition_decay", kRefused, kNoSampler},
+    {"rep_pen_slope", kRefused, kNoSampler, "[0, 1]"},
+    {"spaces_between_special_tokens", kRefused, "tokens are written with the spaces of their own, as both values ask",
+     "[true, false]"},
+    {"penalize_nl", kRefused, "penalties count every token alike", "[true]"},
+    {"do_sample", kRefused, "use a temperature of 0 for the most likely tokens", "[true]"},
+    {"sampler_order", kRefused, "use samplers"},
+    {"sampler_priority", kRefused, "use samplers"},
+    {"num_beams", kRefused, kNoBeams, "[0, 1]"},
+    {"use_beam_search", kRefused, kNoBeams},
+    {"length_penalty", kRefused, kNoBeams, "[0, 1]"},
+    {"guidance_scale", kRefused, kNoGuidance, "[0, 1]"},
+    {"cfg_scale", kRefused, kNoGuidance, "[0, 1]"},
+    {"custom_token_bans", kRefused, kBias},
+    {"banned_tokens", kRefused, kBias},
+    {"banned_strings", kRefused, kBias},
+    {"bad_words", kRefused, kBias},
+    {"allowed_token_ids", kRefused, kBias},
+    {"logits_processors", kRefused, kBias},
+    {"stop_token_ids", kRefused, "answers end by the texts of stop"},
+    {"include_stop_str_in_output", kRefused, "answers end before the texts of stop"},
+    {"min_tokens", kRefused, "answers end where the model ends them"},
+    {"min_length", kRefused, "answers end where the model ends them"},
+    {"max_tokens_second", kRefused, "answers come as fast as they are computed"},
+    {"prompt_logprobs", kRefused, "use echo and logprobs of /v1/completions", "[]"},
+    {"return_token_ids", kRefused, "use return_tokens of /completion"},
+    {"return_tokens_as_token_ids", kRefused, "use return_tokens of /completion"},
+    {"truncate_prompt_tokens", kRefused, "prompts are never cut", "[-1]"},
+    {"web_search_options", kRefused, "this version searches nothing", "[]"},
+    {"lora", kRefused, "this version loads no adapters"},
+    {"prediction", kRefused, "this version has no speculative decoding", "[]"},
+    {"store", kRefused, "this version stores no answers"},
+    {"cache_salt", kRefused, "clients with keys of their own share nothing that is cached"},
+    {"speculative_ngram", kRefused, "this version has no speculative decoding"},
+};
+
+// Numbers of sampling, under all of their names.
+Rows sampling_rows() {
+    static const std::vector<std::string> texts = [] {
+        std::vector<std::string> made;
+        for (const session::SamplingField& field : session::kSamplingFields)
+            made.push_back(fmt::format("as {}", field.name));
+        return made;
+    }();
+    static const std::vector<FieldRow> rows = [] {
+        std::vector<FieldRow> made;
+        for (size_t i = 0; i < session::kSamplingFields.size(); ++i) {
+            const session::SamplingField& field = session::kSamplingFields[i];
+            made.push_back({field.name, kHonoured, field.help});
+            for (const std::string_view alias : session::aliases_of(field))
+                made.push_back({alias, kHonoured, texts[i]});
+        }
+        return made;
+    }();
+    return rows;
+}
+
+// Of a conversation.
+constexpr FieldRow kConversation[] = {
+    {"messages", kHonoured, "the conversation"},
+    {"tools", kHonoured, "functions that the model may call"},
+    {"tool_choice", kHonoured, "auto, none"},
+    {"parallel_tool_calls", kHonoured, "true: the model decides how many calls there are"},
+    {"chat_template_kwargs", kHonoured, "thinking, enable_thinking"},
+    {"reasoning_effort", kHonoured, "none, or minimal to xhigh for thinking"},
+    {"continue_final_message", kHonoured,
+     "the answer goes on where the last message ends, which is the assistant's; the default then"},
+    {"add_generation_prompt", kHonoured,
+     "false: the conversation without what makes the model answer; true: also after an assistant's message"},
+};
+
+constexpr FieldRow kChat[] = {
+    {"logprobs", kHonoured, "true: each token with its log probability"},
+    {"top_logprobs", kHonoured, "and with so many of the most likely tokens, 20 at most"},
+    {"response_format", kHonoured, "type text"},
+
+    {"best_of", kRefused, "answers are not ranked; use n", "[1]"},
+    {"functions", kRefused, "use tools"},
+    {"function_call", kRefused, "use tool_choice", R"(["none", "auto"])"},
+    {"audio", kRefused, kTextAlone},
+    {"modalities", kRefused, kTextAlone, R"([["text"], []])"},
+    {"mm_processor_kwargs", kRefused, kTextAlone, "[{}]"},
+    {"verbosity", kRefused, "models have no such setting; ask for it in a message", R"(["medium"])"},
+    {"reasoning", kRefused, "use reasoning_effort", "[]"},
+    {"thinking", kRefused, "use chat_template_kwargs or reasoning_effort", "[]"},
+    {"enable_thinking", kRefused, "use chat_template_kwargs or reasoning_effort", "[]"},
+    {"thinking_budget", kRefused, "reasoning is as long as the model makes it", "[-1]"},
+    {"thinking_budget_tokens", kRefused, "reasoning is as long as the model makes it", "[-1]"},
+    {"thinking_token_budget", kRefused, "reasoning is as long as the model makes it", "[-1]"},
+    {"reasoning_budget", kRefused, "reasoning is as long as the model makes it", "[-1]"},
+    {"include_reasoning", kRefused, "reasoning is a part of the answer", "[true]"},
+    {"reasoning_format", kRefused, "reasoning is in reasoning_content", R"(["auto", "deepseek"])"},
+    {"reasoning_in_content", kRefused, "reasoning is in reasoning_content"},
+    {"separate_reasoning", kRefused, "reasoning is in reasoning_content", "[true]"},
+    {"thinking_forced_open", kRefused, "use chat_template_kwargs"},
+    {"parse_tool_calls", kRefused, "calls are in tool_calls", "[true]"},
+    {"chat_template", kRefused, "the template is the server's (--chat-template)", R"([""])"},
+    {"documents", kRefused, "put documents into messages"},
+    {"add_special_tokens", kRefused, "the template writes what begins a conversation"},
+    {"skip_special_tokens", kRefused, "/v1/completions shows control tokens", "[true]"},
+};
+
+// Of a text that is to be continued.
+constexpr FieldRow kText[] = {
+    {"prompt", kHonoured, "a text, a list of tokens and texts, or a list of prompts"},
+    {"skip_special_tokens", kHonoured, "false: control tokens are shown"},
+    {"add_bos_token", kRefused, "give tokens to begin without BOS", "[true]"},
+    {"add_special_tokens", kRefused, "give tokens to begin without BOS", "[true]"},
+    {"include_reasoning", kRefused, "reasoning is a part of the text", "[true]"},
+    {"suffix", kRefused, "this version has no insertion"},
+};
+
+constexpr FieldRow kCompletion[] = {
+    {"echo", kHonoured, "the text begins with the prompt, and logprobs with those of its tokens"},
+    {"logprobs", kHonoured, "each token with its log probability and so many of the most likely ones, 20 at most"},
+    {"best_of", kHonoured, "no more than n"},
+    {"response_format", kHonoured, "type text"},
+};
+
+constexpr FieldRow kPlain[] = {
+    {"n_probs", kHonoured, "each token with its log probability and so many of the most likely ones, 100 at most"},
+    {"logprobs", kHonoured, "as n_probs"},
+    {"post_sampling_probs", kHonoured, "probabilities that the samplers leave, in place of the model's own"},
+    {"return_tokens", kHonoured, "the answer's tokens"},
+    {"response_fields", kHonoured,
+     "fields of the answer, in a stream of its last part, by path; all others are left out; 400 for one that no answer "
+     "has"},
+    {"image_data", kRefused, kTextAlone},
+    {"multimodal_data", kRefused, kTextAlone},
+    {"n_indent", kRefused, "no line is required to be indented"},
+    {"system_prompt", kRefused, "begin the prompt with it", R"([""])"},
+    {"best_of", kRefused, "answers are not ranked", "[1]"},
+};
+
+constexpr FieldRow kTokenize[] = {
+    {"content", kHonoured, "the text"},
+    {"add_special", kHonoured, "with BOS and EOS where the vocabulary asks for them"},
+    {"parse_special", kHonoured, "false: control tokens in the text are text"},
+    {"with_pieces", kHonoured, "each token with its text"},
+    {"model", kHarmless, "there is one model"},
+};
+
+constexpr FieldRow kDetokenize[] = {
+    {"tokens", kHonoured, "numbers of tokens"},
+    {"model", kHarmless, "there is one model"},
+};
+
+constexpr FieldRow kStreamOptions[] = {
+    {"include_usage", kHonoured, "a last part with the usage"},
+    {"include_obfuscation", kRefused, "the sizes of parts are not hidden"},
+    {"continuous_usage_stats", kRefused, "the usage is in the last part"},
+};
+
+constexpr FieldRow kResponseFormat[] = {
+    {"type", kHonoured, "text"},
+    {"json_schema", kRefused, kStructure, "[]"},
+    {"schema", kRefused, kStructure, "[]"},
+};
+
+constexpr FieldRow kTemplateVariables[] = {
+    {"thinking", kHonoured, "whether the model thinks before it answers"},
+    {"enable_thinking", kHonoured, "as thinking"},
+};
+
+constexpr std::string_view kCacheControl = "everything that can be cached is";
+
+constexpr FieldRow kMessage[] = {
+    {"role", kHonoured, "system, developer, user, assistant or tool"},
+    {"content", kHonoured, "a text, or parts that are texts"},
+    {"reasoning_content", kHonoured, "the assistant's, where the template writes it"},
+    {"reasoning", kHonoured, "as reasoning_content"},
+    {"tool_calls", kHonoured, "the assistant's"},
+    {"tool_call_id", kHonoured, "a result's; templates write results in the order of the messages"},
+    {"name", kHonoured, "of the author or of the function, where the template writes one"},
+    {"cache_control", kHarmless, kCacheControl},
+    {"annotations", kHarmless, "notes of another server on its answer, which no template writes"},
+    {"id", kHarmless, kBookkeeping},
+    {"refusal", kRefused, "give the text as content", R"([""])"},
+    {"audio", kRefused, kTextAlone},
+    {"function_call", kRefused, "use tool_calls", "[]"},
+    {"reasoning_details", kRefused, "give the text as reasoning_content"},
+    {"prefix", kRefused, "use continue_final_message"},
+    {"partial", kRefused, "use continue_final_message"},
+};
+
+constexpr FieldRow kPart[] = {
+    {"type", kHonoured, "text"},
+    {"text", kHonoured, "the text"},
+    {"cache_control", kHarmless, kCacheControl},
+    {"annotations", kHarmless, "notes of another server on its answer, which no template writes"},
+};
+
+constexpr FieldRow kCall[] = {
+    {"id", kHonoured, "a text"},
+    {"type", kHonoured, "function"},
+    {"function", kHonoured, "its name and arguments"},
+    {"index", kHarmless, "calls stand in the order of the list, whose positions streams count"},
+};
+
+constexpr FieldRow kCalledFunction[] = {
+    {"name", kHonoured, "a text"},
+    {"arguments", kHonoured, "JSON as a text, or an object"},
+};
+
+constexpr FieldRow kTool[] = {
+    {"type", kHonoured, "function"},
+    {"function", kHonoured, "what may be called"},
+    {"cache_control", kHarmless, kCacheControl},
+};
+
+constexpr FieldRow kToolFunction[] = {
+    {"name", kHonoured, "a text"},
+    {"description", kHonoured, "a text"},
+    {"parameters", kHonoured, "a JSON schema, for the model to read"},
+    {"strict", kHarmless, "arguments are what the model writes and may break the schema; clients ask for it unasked"},
+};
+
+// All rows of a chat that the template does not read are checked by the chat's own endpoint.
+std::vector<FieldRow> rows_beside_conversation() {
+    std::vector<FieldRow> rows;
+    for (const Rows part : {Rows(kGeneration), sampling_rows(), Rows(kChat)}) {
+        for (FieldRow row : part) {
+            if (row.standing == kHonoured) row = {row.name, kHarmless, "no text is generated"};
+            rows.push_back(row);
+        }
+    }
+    return rows;
+}
+
+}  // namespace
+
+const FieldTable& chat_table() {
+    static const FieldTable table("/v1/chat/completions", {kConversation, kChat, kGeneration, sampling_rows()});
+    return table;
+}
+
+const FieldTable& completion_table() {
+    static const FieldTable table("/v1/completions", {kText, kCompletion, kGeneration, sampling_rows()});
+    return table;
+}
+
+const FieldTable& plain_completion_table() {
+    static const FieldTable table("/completion", {kText, kPlain, kGeneration, sampling_rows()});
+    return table;
+}
+
+const FieldTable& template_table() {
+    static const std::vector<FieldRow> others = rows_beside_conversation();
+    static const FieldTable table("/apply-template", {kConversation, others});
+    return table;
+}
+
+const FieldTable& tokenize_table() {
+    static const FieldTable table("/tokenize", {kTokenize});
+    return table;
+}
+
+const FieldTable& detokenize_table() {
+    static const FieldTable table("/detokenize", {kDetokenize});
+    return table;
+}
+
+const FieldTable& stream_options_table() {
+    static const FieldTable table("stream_options", {kStreamOptions});
+    return table;
+}
+
+const FieldTable& response_format_table() {
+    static const FieldTable table("response_format", {kResponseFormat});
+    return table;
+}
+
+const FieldTable& template_variables_table() {
+    static const FieldTable table("chat_template_kwargs", {kTemplateVariables});
+    return table;
+}
+
+const FieldTable& message_table() {
+    static const FieldTable table("a message", {kMessage});
+    return table;
+}
+
+const FieldTable& part_table() {
+    static const FieldTable table("a part of a message", {kPart});
+    return table;
+}
+
+const FieldTable& call_table() {
+    static const FieldTable table("a tool call", {kCall});
+    return table;
+}
+
+const FieldTable& called_function_table() {
+    static const FieldTable table("a called function", {kCalledFunction});
+    return table;
+}
+
+const FieldTable& tool_table() {
+    static const FieldTable table("a tool", {kTool});
+    return table;
+}
+
+const FieldTable& tool_function_table() {
+    static const FieldTable table("a tool's function", {kToolFunction});
+    return table;
+}
+
+std::span<const FieldTable* const> request_tables() {
+    static const FieldTable* const tables[] = {&chat_table(),
+                                               &completion_table(),
+                                               &plain_completion_table(),
+                                               &template_table(),
+                                               &tokenize_table(),
+                                               &detokenize_table(),
+                                               &stream_options_table(),
+                                               &response_format_table(),
+                                               &template_variables_table(),
+                                               &message_table(),
+                                               &part_table(),
+                                               &call_table(),
+                                               &called_function_table(),
+                                               &tool_table(),
+                                               &tool_function_table()};
+    return tables;
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,30 @@
+// The fields of requests, by endpoint and by the objects inside of them.
+#pragma once
+
+#include "apps/server/field_table.hpp"
+
+#include <span>
+
+namespace tessera::server {
+
+const FieldTable& chat_table();
+const FieldTable& completion_table();
+const FieldTable& plain_completion_table();
+const FieldTable& template_table();  // of /apply-template
+const FieldTable& tokenize_table();
+const FieldTable& detokenize_table();
+
+const FieldTable& stream_options_table();
+const FieldTable& response_format_table();
+const FieldTable& template_variables_table();  // chat_template_kwargs
+const FieldTable& message_table();
+const FieldTable& part_table();  // of a message's content
+const FieldTable& call_table();  // of a message's tool_calls
+const FieldTable& called_function_table();
+const FieldTable& tool_table();
+const FieldTable& tool_function_table();
+
+// All of these.
+std::span<const FieldTable* const> request_tables();
+
+}  // namespace tessera::server

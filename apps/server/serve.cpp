@@ -1,0 +1,117 @@
+#include "apps/server/serve.hpp"
+
+#include "apps/server/model_host.hpp"
+#include "apps/server/server.hpp"
+#include "apps/server/service_manager.hpp"
+#include "core/base/error.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <exception>
+#include <thread>
+
+namespace tessera::server {
+namespace {
+
+std::string model_name(const ServerSettings& settings, const OpenedModel& model) {
+    if (!settings.alias.empty()) return settings.alias;
+    return model.path.stem().string();
+}
+
+// Throws Error(TSR_CANCELLED) soon after `stopping` has become true.
+std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model, const Machine& machine,
+                                  ModelHost& host, const std::atomic<bool>& stopping, const LineSink& say) {
+    auto served = std::make_shared<ServedModel>();
+    served->name = model_name(options.server, model);
+    served->path = model.path.string();
+    served->tokenizer = make_tokenizer(model.file);
+    served->chat_template = options.model.chat_template.value_or(
+        std::string(model.file.metadata().find_string("tokenizer.chat_template").value_or("")));
+    try {
+        served->writer = std::make_unique<ChatWriter>(model.file, *served->tokenizer, options.model.chat_template,
+                                                      options.model.thinking);
+    } catch (const Error& error) {
+        served->writer_fault = error.what();
+        say(fmt::format("/v1/chat/completions is not offered: {}", error.what()));
+    }
+    served->sampling =
+        sampling_parameters(options.model, model.bundled, *served->tokenizer, model.file.metadata(), say);
+    served->random_seed = !options.model.seed_given;
+    EngineOptions engine = options.model.engine;
+    engine.sequences = options.model.parallel;
+    engine.rows = std::min(engine.rows, options.piece_rows) + engine.sequences - 1;
+    engine.context = options.model.context.value_or(0);
+    if (options.model.context == 0u) engine.context = read_model_info(model.file).context;
+    served->engine = load_engine(std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS,
+                                 options.model.common.verbose, say, [&](uint64_t done, uint64_t total) {
+                                     if (stopping) fail(TSR_CANCELLED, "a signal ended loading");
+                                     host.progress(done, total);
+                                 });
+    served->context = served->engine->context();
+    const uint32_t most = served->engine->sequence_tokens(), made_for = served->engine->info().context;
+    served->request_context = std::min(most, options.server.request_context.value_or(made_for ? made_for : most));
+    session::ServiceOptions service;
+    service.generator.piece_rows = options.piece_rows;
+    service.generator.piece_seconds = options.piece_seconds;
+    service.generator.target_step_seconds = options.target_step_seconds;
+    service.waiting_requests = options.server.waiting_requests;
+    service.waiting_tokens = options.server.waiting_tokens;
+    served->service = std::make_unique<session::Service>(*served->engine, *served->tokenizer, service);
+    served->created =
+        std::chrono::duration_cast<std::chrono::seconds>(std::chrono::system_clock::now().time_since_epoch()).count();
+    return served;
+}
+
+std::string url(const ServerSettings& settings, uint16_t port) {
+    const std::string host = settings.host.find(':') == std::string::npos ? settings.host : "[" + settings.host + "]";
+    return fmt::format("http://{}:{}{}", host, port, settings.prefix);
+}
+
+}  // namespace
+
+void serve(const ServeOptions& options, OpenedModel model, const Machine& machine, const LineSink& say) {
+    const auto start = std::chrono::steady_clock::now();
+    ModelHost host;
+    const std::string name = model_name(options.server, model);
+    Server server(options.server, host, name);
+    say(fmt::format("listening at {}", url(options.server, server.port())));
+    std::exception_ptr failure;
+    std::shared_ptr<ServedModel> served;
+    std::atomic<bool> stopping{false};
+    const auto fail_with = [&](std::exception_ptr error) {
+        failure = std::move(error);
+        host.failed("see the server's messages");
+        server.stop();
+    };
+    // The engine's threads follow the thread that loads it, so the same thread takes the steps.
+    std::thread engine([&] {
+        try {
+            served = load(options, std::move(model), machine, host, stopping, say);
+            host.ready(served);
+            say(fmt::format("ready after {:.1f} s: model {}, {} requests at once, context {} tokens, of one request {}",
+                            std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count(), name,
+                            served->engine->max_sequences(), served->context, served->request_context));
+            notify_service_manager("READY=1");
+            // A signal that came at the end of loading has found no service to stop.
+            if (stopping) served->service->stop();
+            served->service->run();
+        } catch (const Error& error) {
+            if (error.code() != TSR_CANCELLED || !stopping) fail_with(std::current_exception());
+        } catch (...) {
+            fail_with(std::current_exception());
+        }
+    });
+    server.wait();
+    notify_service_manager("STOPPING=1");
+    stopping = true;
+    if (const auto model_now = host.peek()) model_now->service->stop();
+    engine.join();
+    server.flush(std::chrono::seconds(2));
+    if (failure) std::rethrow_exception(failure);
+    say("stopped");
+}
+
+}  // namespace tessera::server

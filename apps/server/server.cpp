@@ -1,0 +1,522 @@
+#include "apps/server/server.hpp"
+
+#include "apps/server/access_control.hpp"
+#include "apps/server/api_error.hpp"
+#include "apps/server/body_type.hpp"
+#include "apps/server/client_limits.hpp"
+#include "apps/server/connection.hpp"
+#include "apps/server/generation_api.hpp"
+#include "apps/server/http_text.hpp"
+#include "apps/server/info_api.hpp"
+#include "apps/server/json_memory.hpp"
+#include "apps/server/page.hpp"
+#include "apps/server/query.hpp"
+#include "apps/server/request_workers.hpp"
+#include "apps/server/spare_descriptors.hpp"
+#include "apps/server/text_api.hpp"
+#include "core/base/error.hpp"
+#include "core/base/log.hpp"
+#include "core/base/text.hpp"
+
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/signal_set.hpp>
+#include <boost/asio/steady_timer.hpp>
+#include <malloc.h>
+#include <pthread.h>
+
+#include <algorithm>
+#include <atomic>
+#include <condition_variable>
+#include <csignal>
+#include <exception>
+#include <functional>
+#include <list>
+#include <map>
+#include <mutex>
+#include <thread>
+
+namespace tessera::server {
+namespace {
+
+namespace asio = boost::asio;
+using Tcp = asio::ip::tcp;
+using Clock = std::chrono::steady_clock;
+
+struct Route {
+    enum class Work {
+        kNone,      // a look at the server's state
+        kText,      // parsing and tokenising, by a worker
+        kGenerate,  // the same and an answer by the engine
+    };
+    bool needs_key = true;
+    Work work = Work::kNone;
+    bool always = false;  // answered where there is no place for others
+    bool page = false;    // a file of the chat page
+    // The answer; nothing: it is made later, by the engine.
+    std::function<std::optional<HttpResponse>(const std::shared_ptr<Exchange>&)> handler;
+};
+
+constexpr uint32_t kReservedConnections = 64;
+constexpr size_t kSpareDescriptors = 8;
+// Of requests that have no use for it.
+constexpr uint64_t kUnusedBody = 64 << 10;
+constexpr uint64_t kLargeBody = 1 << 20;
+constexpr uint64_t kLeastJson = 128 << 20;  // bytes for parsed JSON
+constexpr uint64_t kBytesOfToken = 4;       // of a text that is not generated from
+
+// Endpoints that other servers have, of which clients should hear more than that they are not found.
+bool is_not_offered(std::string_view path) {
+    static constexpr std::string_view kPaths[] = {"/embedding", "/embeddings", "/v1/embeddings", "/infill",
+                                                  "/rerank",    "/reranking",  "/v1/rerank",     "/v1/reranking"};
+    return std::ranges::find(kPaths, path) != std::end(kPaths);
+}
+
+constexpr std::string_view kModels = "/v1/models/";
+
+// The name at the end of a model's path; empty: this is none.
+std::string model_of(std::string_view path) {
+    return path.starts_with(kModels) ? percent_decoded(path.substr(kModels.size())) : std::string();
+}
+
+}  // namespace
+
+struct Server::State {
+    State(const ServerSettings& given, ModelHost& model_host, std::string model_name);
+
+    void add_routes();
+    void get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make, bool page = false);
+    void post(std::string path, std::function<HttpResponse(const HttpRequest&)> make);
+    using Generate = std::shared_ptr<Answering> (*)(const std::shared_ptr<Exchange>&,
+                                                    std::shared_ptr<const ServedModel>, const Sender&, ClientAccounts&,
+                                                    RequestWorkers&);
+    void generate(std::string path, Generate make);
+    void add(const std::string& method, const std::string& path, Route route);
+
+    Admission check(const HttpRequest& request, bool reserved);
+    std::optional<HttpResponse> refusal(const HttpRequest& request, const Route* route, bool reserved);
+    ServerStatus status() const;
+    const Route* route_of(const HttpRequest& request) const;
+    std::string path_of(const HttpRequest& request) const;
+    void handle(const std::shared_ptr<Exchange>& exchange);
+    void accept();
+    void accepted(Tcp::socket socket);
+    void give_memory_back();
+    void tick();
+    void wait_for_signal();
+    void begin_draining();
+    size_t count_unanswered();
+
+    const ServerSettings& settings;
+    ModelHost& host;
+    const std::string name;
+    AccessControl access;
+    ClientAccounts accounts;
+    AccessLog log_file;
+    ByteBudget json_memory;                      // and of answers that follow from it
+    SpareDescriptors spares{kSpareDescriptors};  // so that /health is answered where all others are in use
+    ConnectionContext context;
+    asio::io_context io{1};
+    Tcp::acceptor acceptor{io};
+    asio::steady_timer retry{io}, timer{io};
+    asio::signal_set signals{io};
+    std::map<std::pair<std::string, std::string>, Route> routes;  // by method and path
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::list<std::weak_ptr<Answering>> answers;  // being made
+    // Requests that are more than a look at the server's state, until their answers have been made and written; from
+    // before their work begins, so that a signal finds those whose first token is faster than the thread that requested
+    // it.
+    std::list<std::weak_ptr<Exchange>> unanswered;
+    bool draining = false, ended = false;
+    std::atomic<bool> freed_large{false};  // by workers
+    Clock::time_point drain_until;
+    RequestWorkers workers;
+    std::thread thread;
+};
+
+Server::State::State(const ServerSettings& given, ModelHost& model_host, std::string model_name)
+    : settings(given),
+      host(model_host),
+      name(std::move(model_name)),
+      access(given),
+      log_file(given.access_log),
+      json_memory(std::max(given.held_bytes, kLeastJson)),
+      context{settings,
+              [this](const std::shared_ptr<Exchange>& exchange) { handle(exchange); },
+              [this](const HttpRequest& request, bool reserved) { return check(request, reserved); },
+              [this](const HttpRequest& request) { return access.cors_headers(request); },
+              log_file,
+              Crowd({.connections = given.connections,
+                     .of_network = given.network_connections,
+                     .reserved = kReservedConnections,
+                     .body_bytes = given.held_bytes,
+                     .unread_bytes = given.held_bytes})} {
+    boost::system::error_code error;
+    Tcp::resolver resolver(io);
+    const auto found = resolver.resolve(settings.host, std::to_string(settings.port),
+                                        Tcp::resolver::passive | Tcp::resolver::numeric_service, error);
+    if (error || found.empty())
+        fail(TSR_INVALID_ARGUMENT, "--host {}: this is no address of this machine ({})", settings.host,
+             error.message());
+    const Tcp::endpoint endpoint = found.begin()->endpoint();
+    const auto check_step = [&](std::string_view what) {
+        if (!error) return;
+        fail(TSR_IO_ERROR, "cannot {} port {} of {}: {}{}", what, settings.port, settings.host, error.message(),
+             error == asio::error::address_in_use ? "; another program has it: choose another with --port" : "");
+    };
+    acceptor.open(endpoint.protocol(), error);
+    check_step("open");
+    acceptor.set_option(Tcp::acceptor::reuse_address(true), error);
+    acceptor.bind(endpoint, error);
+    check_step("open");
+    acceptor.listen(asio::socket_base::max_listen_connections, error);
+    check_step("listen at");
+    acceptor.non_blocking(true, error);
+    check_step("listen at");
+    if (!endpoint.address().is_loopback() && !access.needs_keys()) {
+        log().warn(
+            "the server listens at {} and needs no key: whoever reaches that address may use it, give --api-key-file, "
+            "or --host 127.0.0.1 with a proxy in front",
+            settings.host);
+    }
+    add_routes();
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP}) signals.add(signal);
+    wait_for_signal();
+    spares.fill();
+    accept();
+    tick();
+    thread = std::thread([this] {
+        pthread_setname_np(pthread_self(), "tessera-io");  // as tools that list threads show it
+        for (;;) {
+            try {
+                io.run();
+                return;
+            } catch (const std::exception& failure) {
+                // Of one connection or timer, for want of memory: the others go on.
+                log().error("a connection was given up: {}", failure.what());
+            }
+        }
+    });
+}
+
+// Waits first: without a free descriptor the system refuses to accept whether or not anybody waits, and nobody has to
+// make room for nobody.
+void Server::State::accept() {
+    acceptor.async_wait(Tcp::acceptor::wait_read, [this](const boost::system::error_code& waited) {
+        if (waited == asio::error::operation_aborted) return;
+        boost::system::error_code error;
+        Tcp::socket socket(io);
+        acceptor.accept(socket, error);
+        if (error == asio::error::no_descriptors && (spares.free_one() || context.crowd.make_room())) return accept();
+        if (error == asio::error::would_block || error == asio::error::connection_aborted) return accept();
+        if (error) {
+            // Others may be closed meanwhile.
+            retry.expires_after(std::chrono::milliseconds(100));
+            retry.async_wait([this](const boost::system::error_code& gone) {
+                if (!gone) accept();
+            });
+            return;
+        }
+        accept();  // first, so that a connection that fails is the only one
+        accepted(std::move(socket));
+    });
+}
+
+void Server::State::accepted(Tcp::socket socket) {
+    boost::system::error_code error;
+    const Tcp::endpoint remote = socket.remote_endpoint(error);
+    if (error) return;  // it has gone
+    const auto place = context.crowd.place_for(network_of(remote.address().to_string()), spares.lacking());
+    spares.fill();
+    serve_connection(std::move(socket), context, place == Crowd::Place::kReserved);
+}
+
+void Server::State::tick() {
+    timer.expires_after(std::chrono::seconds(1));
+    timer.async_wait([this](const boost::system::error_code& cancelled) {
+        if (cancelled) return;
+        tick();
+        spares.fill();
+        give_memory_back();
+        const std::scoped_lock lock(mutex);
+        std::erase_if(answers, [](const auto& weak) { return weak.expired(); });
+        for (const auto& weak : answers) {
+            if (const auto answering = weak.lock()) answering->ping(settings.ping_time);
+        }
+        const bool finished = count_unanswered() == 0;
+        if (draining && (finished || Clock::now() >= drain_until)) {
+            ended = true;
+            changed.notify_all();
+        }
+    });
+}
+
+// What large requests and answers were made of; libraries keep it for later ones, which may be of other sizes.
+void Server::State::give_memory_back() {
+    if (!std::exchange(context.freed_large, false) && !freed_large.exchange(false)) return;
+    // By a worker, since it takes a while; that of this second's frees again at the next.
+    workers.post({}, 0, [] { malloc_trim(0); });
+}
+
+void Server::State::wait_for_signal() {
+    signals.async_wait([this](const boost::system::error_code& cancelled, int signal) {
+        if (cancelled) return;
+        if (signal == SIGHUP) {
+            // First, since it does not depend on the keys: the file may have been moved away.
+            log_file.reopen();
+            try {
+                access.reload();
+                log().info("keys were read again");
+            } catch (const Error& error) {
+                log().error("keys could not be read again and are as before: {}", error.what());
+            }
+        } else {
+            begin_draining();
+        }
+        wait_for_signal();
+    });
+}
+
+void Server::State::begin_draining() {
+    host.drain();
+    const std::scoped_lock lock(mutex);
+    const size_t left = count_unanswered();
+    if (draining || left == 0) ended = true;
+    if (!draining && left > 0) log().warn("{} requests are being finished; a second signal ends them", left);
+    draining = true;
+    context.closing = true;
+    drain_until = Clock::now() + settings.drain_time;
+    changed.notify_all();
+}
+
+// `mutex` is held.
+size_t Server::State::count_unanswered() {
+    std::erase_if(unanswered, [](const auto& weak) { return weak.expired(); });
+    return unanswered.size();
+}
+
+std::string Server::State::path_of(const HttpRequest& request) const {
+    // No route's path is without a slash but the prefix itself.
+    if (!request.path.starts_with(settings.prefix)) return "outside";
+    const std::string path = request.path.substr(settings.prefix.size());
+    return model_of(path).empty() ? path : std::string(kModels) + "{id}";
+}
+
+const Route* Server::State::route_of(const HttpRequest& request) const {
+    const auto at = routes.find({request.method == "HEAD" ? "GET" : request.method, path_of(request)});
+    return at == routes.end() ? nullptr : &at->second;
+}
+
+// By the header alone, before a body is read.
+Admission Server::State::check(const HttpRequest& request, bool reserved) {
+    const Route* const route = route_of(request);
+    Admission admission{refusal(request, route, reserved), access.sender_of(request).client, kUnusedBody};
+    if (route && route->work != Route::Work::kNone) admission.body_bytes = settings.body_bytes;
+    return admission;
+}
+
+std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, const Route* route, bool reserved) {
+    const bool asks = request.method == "OPTIONS";  // a browser, before the request itself
+    if (auto refusal = access.refusal(request, !asks && (!route || route->needs_key))) return refusal;
+    if (asks) {
+        HttpResponse response{204, "text/plain", {}, {}};
+        response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
+        // Clients for browsers send headers of their own; the star is all but the first.
+        response.headers.emplace_back("Access-Control-Allow-Headers", "Authorization, *");
+        response.headers.emplace_back("Access-Control-Max-Age", "600");
+        return response;
+    }
+    if (!route) {
+        const std::string path = path_of(request);
+        std::string allowed;
+        for (const auto& [key, known] : routes) {
+            if (key.second == path) allowed += (allowed.empty() ? "" : ", ") + key.first;
+        }
+        if (allowed.empty() && is_not_offered(path))
+            return to_response(
+                ApiError(501, fmt::format("{}: this version generates text alone", request.path), {}, "not_supported"));
+        if (allowed.empty())
+            return to_response(
+                ApiError(404, fmt::format("there is no {}; see openapi.yaml for what there is", request.path)));
+        HttpResponse response = to_response(ApiError(405, fmt::format("{} takes {}", request.path, allowed)));
+        response.headers.emplace_back("Allow", allowed);
+        return response;
+    }
+    if (!route->page) {
+        try {
+            check_query(path_of(request), request.query);
+        } catch (const ApiError& error) {
+            return to_response(error);
+        }
+    }
+    if (const auto fault = request.method == "POST" ? fault_of_type(request) : std::nullopt) return to_response(*fault);
+    if (reserved && !route->always) {
+        ApiError error(503, "there are more connections than the server serves at once", {}, "overloaded");
+        error.retry_after = 1;
+        return to_response(error);
+    }
+    if (const auto model = route->work != Route::Work::kNone ? host.peek() : nullptr) {
+        const Sender sender = access.sender_of(request);
+        if (const auto refused = accounts.refusal(sender.client, sender.limits, model->engine->max_sequences()))
+            return to_response(*refused);
+    }
+    return std::nullopt;
+}
+
+void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
+    const HttpRequest& request = exchange->request();
+    const Route* const route = route_of(request);
+    if (route->work == Route::Work::kNone) return exchange->respond(*route->handler(exchange));
+    const Sender sender = access.sender_of(request);
+    // An answer by the engine gets its own when its prompt is known.
+    std::shared_ptr<ClientAccounts::Ticket> ticket;
+    if (const auto model = route->work == Route::Work::kText ? host.peek() : nullptr)
+        ticket = accounts.admit(sender.client, sender.limits, model->engine->max_sequences(), 1,
+                                request.body.size() / kBytesOfToken);
+    {
+        const std::scoped_lock lock(mutex);
+        unanswered.push_back(exchange);
+    }
+    workers.post(sender.client, request.body.size(), [this, exchange, route, ticket = std::move(ticket)]() mutable {
+        if (!exchange->begin_work()) return;
+        const bool large = exchange->request().body.size() > kLargeBody;
+        std::optional<HttpResponse> response;
+        try {
+            const JsonMemory::Scope counted(large ? &json_memory : nullptr);
+            response = route->handler(exchange);
+        } catch (...) {
+            const ApiError error = current_api_error();
+            exchange->note({0, 0, 0, 0, error.code().empty() ? "refused" : error.code()});
+            response = to_response(error);
+        }
+        // The client's place is free before it hears of it.
+        ticket.reset();
+        if (response) {
+            exchange->drop_body();
+            exchange->respond(std::move(*response));
+        }
+        if (large) freed_large = true;
+    });
+}
+
+void Server::State::add(const std::string& method, const std::string& path, Route route) {
+    routes.emplace(std::pair(method, path), std::move(route));
+}
+
+void Server::State::get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make,
+                        bool page) {
+    add("GET", path,
+        {needs_key, Route::Work::kNone, path.ends_with("/health"), page,
+         [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) { return make(exchange->request()); }});
+}
+
+void Server::State::post(std::string path, std::function<HttpResponse(const HttpRequest&)> make) {
+    add("POST", path,
+        {true, Route::Work::kText, false, false,
+         [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) { return make(exchange->request()); }});
+}
+
+void Server::State::generate(std::string path, Generate make) {
+    add("POST", path,
+        {true, Route::Work::kGenerate, false, false, [this, make](const std::shared_ptr<Exchange>& exchange) {
+             const auto answering =
+                 make(exchange, host.model(), access.sender_of(exchange->request()), accounts, workers);
+             const std::scoped_lock lock(mutex);
+             answers.push_back(answering);
+             return std::nullopt;
+         }});
+}
+
+void Server::State::add_routes() {
+    if (settings.page) {
+        for (const PageFile& file : page_files()) {
+            get(
+                std::string(file.path), false,
+                [&file](const HttpRequest& request) { return page_response(file, request); }, true);
+        }
+        // The page's own addresses are relative to the slash.
+        if (!settings.prefix.empty()) {
+            get(
+                "", false,
+                [this](const HttpRequest&) {
+                    return HttpResponse{308, "text/plain", {}, {{"Location", settings.prefix + "/"}}};
+                },
+                true);
+        }
+    }
+    get("/health", false, [this](const HttpRequest&) { return health_response(host); });
+    get("/v1/health", false, [this](const HttpRequest&) { return health_response(host); });
+    for (const char* path : {"/v1/models", "/models"})
+        get(path, true, [this](const HttpRequest&) { return models_response(host, name); });
+    get(std::string(kModels) + "{id}", true, [this](const HttpRequest& request) {
+        return model_response(host, name, model_of(std::string_view(request.path).substr(settings.prefix.size())));
+    });
+    get("/lora-adapters", true, [](const HttpRequest&) { return adapters_response(); });
+    get("/props", true, [this](const HttpRequest&) { return props_response(*host.model(), settings); });
+    get("/tessera/machine", true, [this](const HttpRequest&) { return machine_response(*host.model()); });
+    if (settings.slots) {
+        get("/slots", true, [this](const HttpRequest& request) {
+            return slots_response(*host.model(), access.sender_of(request).client, fails_on_no_slot(request.query));
+        });
+    }
+    if (settings.metrics)
+        get("/metrics", true, [this](const HttpRequest&) { return metrics_response(host, status()); });
+    post("/tokenize",
+         [this](const HttpRequest& request) { return tokenize_response(request.body, *host.model(), json_memory); });
+    post("/detokenize",
+         [this](const HttpRequest& request) { return detokenize_response(request.body, *host.model(), json_memory); });
+    post("/apply-template", [this](const HttpRequest& request) {
+        return apply_template_response(request.body, *host.model(), json_memory);
+    });
+    for (const char* path : {"/v1/chat/completions", "/chat/completions"}) generate(path, answer_chat);
+    generate("/v1/completions", answer_completion);
+    for (const char* path : {"/completion", "/completions"}) generate(path, answer_plain_completion);
+}
+
+// On the thread of I/O.
+ServerStatus Server::State::status() const {
+    return {static_cast<uint32_t>(context.crowd.size()),
+            context.crowd.sent_away(),
+            context.requests,
+            context.crowd.held_bodies(),
+            context.crowd.unread().used(),
+            accounts.refused(),
+            log_file.dropped()};
+}
+
+Server::Server(const ServerSettings& settings, ModelHost& host, std::string name)
+    : state_(std::make_unique<State>(settings, host, std::move(name))) {}
+
+Server::~Server() {
+    state_->workers.stop();
+    state_->io.stop();
+    state_->thread.join();
+}
+
+uint16_t Server::port() const noexcept {
+    boost::system::error_code error;
+    return state_->acceptor.local_endpoint(error).port();
+}
+
+void Server::wait() {
+    std::unique_lock lock(state_->mutex);
+    state_->changed.wait(lock, [&] { return state_->ended; });
+}
+
+void Server::flush(std::chrono::milliseconds limit) {
+    const auto end = Clock::now() + limit;
+    std::unique_lock lock(state_->mutex);
+    while (state_->count_unanswered() > 0 && Clock::now() < end) {
+        lock.unlock();
+        std::this_thread::sleep_for(std::chrono::milliseconds(5));
+        lock.lock();
+    }
+}
+
+void Server::stop() {
+    asio::post(state_->io, [state = state_.get()] { state->begin_draining(); });
+}
+
+}  // namespace tessera::server

@@ -1,0 +1,99 @@
+#include "apps/server/text_api.hpp"
+
+#include "apps/server/api_error.hpp"
+#include "apps/server/chat_messages.hpp"
+#include "apps/server/counted_body.hpp"
+#include "apps/server/json_text.hpp"
+#include "apps/server/request_fields.hpp"
+#include "apps/server/request_tables.hpp"
+#include "core/base/text.hpp"
+#include "core/text/detokenizer.hpp"
+
+#include <spdlog/fmt/fmt.h>
+#include <spdlog/fmt/ranges.h>
+
+namespace tessera::server {
+namespace {
+
+namespace json = boost::json;
+
+constexpr size_t kMaximumTokens = 1 << 24;
+
+HttpResponse json_response(std::string body) {
+    return {200, "application/json", std::move(body), {}};
+}
+
+// A text, or its bytes where it ends within a character.
+std::string piece_json(std::string_view piece) {
+    if (is_utf8(piece)) return json_string(piece);
+    const std::vector<unsigned> bytes(reinterpret_cast<const unsigned char*>(piece.data()),
+                                      reinterpret_cast<const unsigned char*>(piece.data()) + piece.size());
+    return fmt::format("[{}]", fmt::join(bytes, ","));
+}
+
+}  // namespace
+
+HttpResponse tokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, tokenize_table());
+    const auto content = fields.text("content");
+    if (!content) fields.reject("content", "a text");
+    const bool with_pieces = fields.boolean("with_pieces").value_or(false);
+    const text::EncodeOptions options{.add_special = fields.boolean("add_special").value_or(false),
+                                      .parse_special = fields.boolean("parse_special").value_or(true),
+                                      .most_tokens = kMaximumTokens};
+    fields.check_read();
+    const std::vector<text::Token> tokens = model.tokenizer->encode(*content, options);
+    if (tokens.size() > kMaximumTokens)
+        throw ApiError(400, fmt::format("content: more than {} tokens; send it in parts", kMaximumTokens), "content");
+    CountedBody answer(memory, "content");
+    if (const size_t bytes = tokens.capacity() * sizeof(text::Token); bytes > CountedBody::kUncounted)
+        answer.count(bytes);
+    answer.append(R"({"tokens":[)");
+    for (size_t i = 0; i < tokens.size(); ++i) {
+        if (i > 0) answer.append(",");
+        if (with_pieces) {
+            answer.append(
+                fmt::format(R"({{"id":{},"piece":{}}})", tokens[i], piece_json(model.tokenizer->bytes(tokens[i]))));
+        } else {
+            answer.append(fmt::format("{}", tokens[i]));
+        }
+    }
+    answer.append("]}");
+    return json_response(answer.take());
+}
+
+HttpResponse detokenize_response(std::string_view body, const ModelText& model, ByteBudget& memory) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, detokenize_table());
+    const json::array* const given = fields.array("tokens", kMaximumTokens);
+    if (!given) fields.reject("tokens", "a list of tokens");
+    fields.check_read();
+    CountedBody answer(memory, "tokens");
+    text::StreamingDetokenizer detokenizer(*model.tokenizer, true);
+    answer.append(R"({"content":")");
+    const auto append = [&](std::string_view text) {
+        std::string quoted = json_string(text);
+        answer.append(std::string_view(quoted).substr(1, quoted.size() - 2));
+    };
+    for (const json::value& value : *given)
+        append(detokenizer.push(read_token(fields, "tokens", value, *model.tokenizer)));
+    append(detokenizer.finish());
+    answer.append("\"}");
+    return json_response(answer.take());
+}
+
+HttpResponse apply_template_response(std::string_view body, const ModelText& model, ByteBudget& memory) {
+    const json::object object = parse_object(body);
+    const Fields fields(object, template_table());
+    // Of any length, as far as memory goes: nothing is generated.
+    const text::WrittenChat chat = write_chat(fields, model, [](uint64_t) {});
+    fields.check_read();
+    CountedBody answer(memory, "messages");
+    answer.append(R"({"prompt":)");
+    answer.append(json_string(chat.text));
+    answer.append("}");
+    return json_response(answer.take());
+}
+
+}  // namespace tessera::server

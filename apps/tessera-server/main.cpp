@@ -1,6 +1,0 @@
-// tessera-server: the same as 'tessera serve'.
-#include "apps/tessera/start.hpp"
-
-int main(int argc, char** argv) {
-    return tessera::app::start_program(argc, argv, "serve");
-}
