@@ -1,21 +1,29 @@
-// Inside core/model: the architectures.
+// Inside core/model: the architectures that the core knows.
 #pragma once
 
-#include "core/model/blocks.hpp"
+#include "core/model/readers.hpp"
 #include "core/model/unused.hpp"
 
+#include <algorithm>
+#include <array>
 #include <span>
 #include <string_view>
 
 namespace tessera {
 
+// Defined by a file of core/model/architectures, as the variable architectures::STEM of the file STEM.cpp. The build
+// makes the list of all.
 struct Architecture {
-    std::string_view name;
-    void (*describe)(ModelFile& model, ModelInfo& info);  // what differs from the common parameters; may be null
-    Graph (*build)(ModelFile& model, const OpSet& ops, const GraphLimits& limits);
+    std::array<std::string_view, 4> names;  // general.architecture; "" past the last
+    // Throws Error naming the key or tensor.
+    ModelDescription (*describe)(ModelFile& model);
     KnownUnused unused;  // what of its files it knows and does without
+
+    bool has_name(std::string_view name) const {
+        return !name.empty() && std::find(names.begin(), names.end(), name) != names.end();
+    }
 };
 
-extern const Architecture kDeepseek2, kQwen3moe, kLlama;
+std::span<const Architecture* const> own_architectures();
 
 }  // namespace tessera

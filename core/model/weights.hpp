@@ -1,51 +1,39 @@
-// The file's tensors as weights of a graph, with their shapes checked.
+// The file's tensors as weights of a graph.
 #pragma once
 
 #include "core/graph/graph.hpp"
+#include "core/model/expected_tensors.hpp"
 #include "core/model/model_file.hpp"
 
 #include <cstdint>
-#include <initializer_list>
-#include <map>
-#include <string>
-#include <vector>
+#include <span>
 
 namespace tessera {
 
+// Throws Error(TSR_CORRUPT_DATA) if the tensor's extents are others (fastest first; trailing ones of 1 may be missing
+// in the file), TSR_UNSUPPORTED for a `vector` of another type than f32, f16 and bf16. `graph` gets the weight, a
+// vector as f32: one of f16 or bf16 is converted when it is read (FileWeights).
+Value add_weight(Graph& graph, const ModelFile& model, const gguf::TensorEntry& entry, std::span<const int64_t> dims,
+                 bool vector);
+
 class Weights {
   public:
-    Weights(ModelFile& model, Graph& graph) : model_(model), graph_(graph) {}
+    // All outlive it. Throws Error naming the tensor: TSR_NOT_FOUND if one that is required is not in the file, or one
+    // that all layers have is missing in some, and what add_weight throws.
+    Weights(ModelFile& model, Graph& graph, const ExpectedTensors& expected);
 
-    // The weight NAME.weight with exactly these extents (fastest first; trailing ones may be missing in the file).
-    // Throws Error: TSR_NOT_FOUND if it is not there, TSR_CORRUPT_DATA if its shape is another.
-    Value get(const std::string& name, std::initializer_list<int64_t> dims);
-    // 0 if it is missing.
-    Value find(const std::string& name, std::initializer_list<int64_t> dims);
+    // 0 if the model has no such tensor, or may do without and the file does not have it.
+    Value get(TensorPart part, int64_t layer = -1);
 
-    // The same for a vector whose full name is given ("output_norm.weight", "output.bias"), which ops want as f32: one
-    // of f16 or bf16 is converted when it is read (FileWeights).
-    Value get_vector(const std::string& full_name, int64_t length);
-    Value find_vector(const std::string& full_name, int64_t length);
-
-    // A vector that all layers have or none ("blk.3.attn_q.bias" is part "attn_q.bias" of layer 3). `other`: a second
-    // name for it.
-    Value find_in_layer(int64_t layer, const std::string& part, int64_t length, const std::string& other = "");
-    // Throws Error(TSR_NOT_FOUND) naming one that was found in some layers only. Call it when the graph is built.
-    void check_layers() const;
-
-    // Extent `index` of a tensor that must be there, by its full name.
-    int64_t extent(const std::string& full_name, uint32_t index) const;
+    // Throws Error(TSR_INTERNAL) for a tensor that is expected, in the file, and was not asked for.
+    void check_all_taken() const;
 
   private:
-    struct Layers {
-        std::vector<int64_t> with, without;
-    };
-
-    Value make(const gguf::TensorEntry& entry, std::initializer_list<int64_t> dims, bool as_f32);
+    const gguf::TensorEntry* entry_of(const ExpectedTensor& tensor) const;
 
     ModelFile& model_;
     Graph& graph_;
-    std::map<std::string, Layers> parts_;
+    const ExpectedTensors& expected_;
 };
 
 }  // namespace tessera

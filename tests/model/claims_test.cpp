@@ -2,6 +2,7 @@
 // each time the file is refused, or a note names the change, or it computes what it says.
 #include "core/base/error.hpp"
 #include "tests/model/edited_model.hpp"
+#include "tests/model/golden_models.hpp"
 #include "tests/model/plain_llama.hpp"
 #include "tests/support.hpp"
 #include "tests/temporary_folder.hpp"
@@ -39,13 +40,6 @@ const Machine& machine() {
     static const Machine one;
     return one;
 }
-
-fs::path golden(std::string_view name) {
-    return source_dir() / "tests/goldens" / (std::string(name) + ".gguf");
-}
-
-const char* const kGoldens[] = {"llama-gqa", "llama-plain", "qwen3moe-norm", "qwen3moe-plain", "v2-groups",
-                                "v2-plain",  "v3-groups",   "v3-ungrouped",  "v3-yarn-small",  "v3-yarn"};
 
 constexpr Token kTokens[] = {0, 17, 200, 45, 91, 3, 120, 7, 66, 251, 14, 33};
 
@@ -112,21 +106,21 @@ class Claims : public testing::Test {
     TemporaryFolder folder_;
 };
 
-class EveryGolden : public Claims, public testing::WithParamInterface<const char*> {
+class EveryGolden : public Claims, public testing::WithParamInterface<std::string> {
   protected:
     template <typename Parts, typename Name>
     void expect_no_silence(Parts EditedModel::*parts, const Name& name, const char* renamed_by);
 };
 
 TEST_P(EveryGolden, BuildsAsItIs) {
-    const EditedModel model(golden(GetParam()));
+    const EditedModel model(golden_model(GetParam()));
     EXPECT_EQ(outcome(model).error, "");
 }
 
 // Each part of a list of the model is taken away and renamed; `name` is that of a part.
 template <typename Parts, typename Name>
 void EveryGolden::expect_no_silence(Parts EditedModel::*parts, const Name& name, const char* renamed_by) {
-    const EditedModel model(golden(GetParam()));
+    const EditedModel model(golden_model(GetParam()));
     const std::vector<float> before = logits(model);
     for (size_t i = 0; i < (model.*parts).size(); ++i) {
         const std::string is = name((model.*parts)[i]);
@@ -151,7 +145,7 @@ TEST_P(EveryGolden, NoKeyGoesInSilence) {
 }
 
 TEST_P(EveryGolden, ForeignTensorsRefuse) {
-    const EditedModel model(golden(GetParam()));
+    const EditedModel model(golden_model(GetParam()));
     for (const char* name : {"extra.weight",
                              "blk.0.attn_sinks.weight",
                              "blk.0.attn_norm.bias",
@@ -191,7 +185,7 @@ struct Foreign {
 };
 
 TEST_P(EveryGolden, ForeignKeysRefuseUnlessTheyAreNeutral) {
-    const EditedModel model(golden(GetParam()));
+    const EditedModel model(golden_model(GetParam()));
     const std::string prefix = model.architecture() + ".";
     const gguf::Array clamps = std::vector<float>{0, 7}, none = std::vector<float>{0, 0};
     const Foreign cases[] = {
@@ -249,7 +243,7 @@ TEST_P(EveryGolden, ForeignKeysRefuseUnlessTheyAreNeutral) {
     EXPECT_FALSE(result.names(prefix + "tensor_data_layout"));
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, EveryGolden, testing::ValuesIn(kGoldens), [](const auto& instance) {
+INSTANTIATE_TEST_SUITE_P(Models, EveryGolden, testing::ValuesIn(golden_models()), [](const auto& instance) {
     std::string name = instance.param;
     std::ranges::replace(name, '-', '_');
     return name;
@@ -265,7 +259,7 @@ std::vector<float> random_values(size_t count, float size) {
 
 TEST_F(Claims, TheOutputsBiasIsAdded) {
     for (const char* name : {"llama-gqa", "v3-groups", "qwen3moe-norm"}) {
-        const EditedModel model(golden(name));
+        const EditedModel model(golden_model(name));
         std::vector<float> expected = logits(model);
         EditedModel biased = model;
         const size_t vocabulary = expected.size() / std::size(kTokens);
@@ -277,7 +271,7 @@ TEST_F(Claims, TheOutputsBiasIsAdded) {
 }
 
 TEST_F(Claims, BiasesAreThoseOfAPlainReference) {
-    EditedModel model(golden("llama-plain"));
+    EditedModel model(golden_model("llama-plain"));
     const PlainLlama::Sizes sizes{3, 4, 4, 16, 96, 1e-6, 10000};
     const auto expect_reference = [&] {
         const std::vector<double> expected = PlainLlama(model, sizes).logits(kTokens);
@@ -301,13 +295,13 @@ TEST_F(Claims, BiasesAreThoseOfAPlainReference) {
 }
 
 TEST_F(Claims, ABiasOfOneLayerAloneRefuses) {
-    EditedModel model(golden("llama-plain"));
+    EditedModel model(golden_model("llama-plain"));
     model.add("blk.1.attn_q.bias", {64}, random_values(64, 1));
     EXPECT_THAT(outcome(model).error, HasSubstr("blk.0.attn_q.bias is missing"));
 }
 
 TEST_F(Claims, OldKeysOfRopeScalingAreTheNewOnes) {
-    EditedModel linear(golden("llama-plain")), old = linear, alone = linear, none = linear;
+    EditedModel linear(golden_model("llama-plain")), old = linear, alone = linear, none = linear;
     linear.set("llama.rope.scaling.type", std::string("linear"));
     linear.set("llama.rope.scaling.factor", 4.0f);
     old.set("llama.rope.scale_linear", 4.0f);
@@ -325,13 +319,13 @@ TEST_F(Claims, OldKeysOfRopeScalingAreTheNewOnes) {
 }
 
 TEST_F(Claims, WithoutATypeYarnIsNotLinear) {
-    EditedModel model(golden("v3-yarn"));
+    EditedModel model(golden_model("v3-yarn"));
     model.remove_key("deepseek2.rope.scaling.type");
     EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.rope.scaling.yarn_log_multiplier"));
 }
 
 TEST_F(Claims, GatingFollowsTheBiasOfSelection) {
-    EditedModel model(golden("v3-groups"));
+    EditedModel model(golden_model("v3-groups"));
     const std::vector<float> expected = logits(model);
     model.remove_key("deepseek2.expert_gating_func");
     EXPECT_TRUE(outcome(model).names("deepseek2.expert_gating_func 2 (sigmoid"));
@@ -341,7 +335,7 @@ TEST_F(Claims, GatingFollowsTheBiasOfSelection) {
 }
 
 TEST_F(Claims, SharedExpertsAreThereWithoutTheirCount) {
-    EditedModel model(golden("v2-plain"));
+    EditedModel model(golden_model("v2-plain"));
     const std::vector<float> expected = logits(model);
     model.remove_key("deepseek2.expert_shared_count");
     EXPECT_TRUE(outcome(model).names("deepseek2.expert_shared_count"));
@@ -351,7 +345,7 @@ TEST_F(Claims, SharedExpertsAreThereWithoutTheirCount) {
 }
 
 TEST_F(Claims, NoExpertsIsDense) {
-    EditedModel model(golden("llama-plain"));
+    EditedModel model(golden_model("llama-plain"));
     const std::vector<float> expected = logits(model);
     model.set("llama.expert_count", uint32_t{0});
     model.set("llama.expert_used_count", uint32_t{0});
@@ -384,7 +378,7 @@ TEST_F(Claims, KeysThatConvertersWriteAreNoObstacle) {
     };
     for (const Converter& one : converters) {
         SCOPED_TRACE(one.writes);
-        EditedModel model(golden(one.golden));
+        EditedModel model(golden_model(one.golden));
         const std::vector<float> before = logits(model);
         for (const auto& [key, value] : one.keys) model.set(model.architecture() + "." + key, value);
         EXPECT_EQ(outcome(model).error, "");
@@ -394,13 +388,13 @@ TEST_F(Claims, KeysThatConvertersWriteAreNoObstacle) {
 
 // As llama.cpp's converter writes a dense model of latent attention: lengths of experts, but no experts.
 TEST_F(Claims, LatentAttentionMayBeDense) {
-    EditedModel model(golden("v2-plain"));
+    EditedModel model(golden_model("v2-plain"));
     std::erase_if(model.tensors, [](const EditedModel::Tensor& tensor) {
         return tensor.name.find("exps") != std::string::npos || tensor.name.find("shexp") != std::string::npos ||
                tensor.name.find("gate_inp") != std::string::npos;
     });
     model.set("deepseek2.feed_forward_length", uint32_t{96});
-    const size_t embedding = gguf::GgufFile::open(golden("v2-plain")).tensor("token_embd.weight").dims[0];
+    const size_t embedding = gguf::GgufFile::open(golden_model("v2-plain")).tensor("token_embd.weight").dims[0];
     for (int layer = 0; layer < 8; ++layer) {
         const std::string block = "blk." + std::to_string(layer) + ".";
         const auto has = [&](const std::string& name) {
@@ -436,7 +430,7 @@ TEST_F(Claims, NumbersThatStandForNoneAreAsMissing) {
         {"hidden_act", std::string("silu")},
         {"hidden_activation", std::string("silu")},
     };
-    EditedModel plain(golden("llama-plain")), yarn = plain;
+    EditedModel plain(golden_model("llama-plain")), yarn = plain;
     yarn.set("llama.rope.scaling.type", std::string("yarn"));
     yarn.set("llama.rope.scaling.factor", 4.0f);
     for (const EditedModel& model : {plain, yarn}) {
@@ -455,7 +449,7 @@ TEST_F(Claims, NumbersThatStandForNoneAreAsMissing) {
 // ones. Without a scale there is nothing to mix.
 TEST_F(Claims, FactorsOfYarnBelongToEveryType) {
     for (const char* name : {"llama-plain", "qwen3moe-norm"}) {
-        const EditedModel plain(golden(name));
+        const EditedModel plain(golden_model(name));
         const std::string rope = plain.architecture() + ".rope.scaling.";
         const auto with = [&](const char* type, float ext_factor, float attn_factor) {
             EditedModel model = plain;
@@ -476,13 +470,13 @@ TEST_F(Claims, FactorsOfYarnBelongToEveryType) {
 }
 
 TEST_F(Claims, RefusalsNameTheKeyAndSayWhatToDo) {
-    EditedModel model(golden("llama-plain"));
+    EditedModel model(golden_model("llama-plain"));
     model.set("llama.rope.dimension_count", uint32_t{8});
-    EXPECT_THAT(outcome(model).error, HasSubstr("llama.rope.dimension_count 8"));
-    model = EditedModel(golden("llama-plain"));
+    EXPECT_THAT(outcome(model).error, HasSubstr("rope.dimension_count 8 of 16"));
+    model = EditedModel(golden_model("llama-plain"));
     model.set("llama.attention.head_count_kv", uint32_t{3});
     EXPECT_THAT(outcome(model).error, HasSubstr("not a multiple of llama.attention.head_count_kv, 3"));
-    model = EditedModel(golden("llama-plain"));
+    model = EditedModel(golden_model("llama-plain"));
     for (const char* type : {"longrope", "llama3", "dynamic"}) {
         model.set("llama.rope.scaling.type", std::string(type));
         EXPECT_THAT(outcome(model).error, AllOf(HasSubstr("llama.rope.scaling.type is '" + std::string(type)),
@@ -491,7 +485,7 @@ TEST_F(Claims, RefusalsNameTheKeyAndSayWhatToDo) {
 }
 
 TEST_F(Claims, KeysOfOtherPrefixesAreSaid) {
-    EditedModel model(golden("llama-plain"));
+    EditedModel model(golden_model("llama-plain"));
     model.set("mistral.attention.sliding_window", uint32_t{4096});
     model.set("quantize.imatrix.entries_count", int32_t{7});
     const Outcome result = outcome(model);
@@ -501,7 +495,7 @@ TEST_F(Claims, KeysOfOtherPrefixesAreSaid) {
 }
 
 TEST_F(Claims, SharedExpertsMayBeToldByTheirLengthTogether) {
-    EditedModel model(golden("v2-plain"));
+    EditedModel model(golden_model("v2-plain"));
     const std::vector<float> expected = logits(model);
     const auto length = static_cast<uint32_t>(model.tensor("blk.1.ffn_gate_shexp.weight").dims[1]);
     model.set("deepseek2.expert_shared_feed_forward_length", length);
@@ -515,7 +509,7 @@ TEST_F(Claims, SharedExpertsMayBeToldByTheirLengthTogether) {
 }
 
 TEST_F(Claims, ARefusedKeySaysWhatIsComputed) {
-    EditedModel model(golden("llama-plain"));
+    EditedModel model(golden_model("llama-plain"));
     model.set("llama.logit_scale", 0.5f);
     EXPECT_THAT(outcome(model).error, HasSubstr("llama.logit_scale = 0.5 (computed: not scaled)"));
     model.set("llama.logit_scale", 1.0f);
@@ -524,7 +518,7 @@ TEST_F(Claims, ARefusedKeySaysWhatIsComputed) {
 }
 
 TEST_F(Claims, AnAdapterIsNoModel) {
-    EditedModel model(golden("llama-plain"));
+    EditedModel model(golden_model("llama-plain"));
     model.set("general.type", std::string("model"));
     EXPECT_EQ(outcome(model).error, "");
     model.set("general.type", std::string("adapter"));
@@ -532,7 +526,7 @@ TEST_F(Claims, AnAdapterIsNoModel) {
 }
 
 TEST_F(Claims, ArraysOfEqualNumbersAreOneNumber) {
-    EditedModel model(golden("llama-gqa"));
+    EditedModel model(golden_model("llama-gqa"));
     const std::vector<float> expected = logits(model);
     model.set("llama.feed_forward_length", gguf::Array(std::vector<int32_t>{96, 96, 96}));
     EXPECT_EQ(logits(model), expected);
@@ -549,7 +543,7 @@ TEST_F(Claims, ArraysOfEqualNumbersAreOneNumber) {
 
 // Experts that are all the same are one dense network, whatever the router says, as weights are normalised.
 TEST_F(Claims, LlamaFilesMayHaveExperts) {
-    const EditedModel dense(golden("llama-plain"));
+    const EditedModel dense(golden_model("llama-plain"));
     EditedModel model = dense;
     model.set("llama.expert_count", uint32_t{4});
     model.set("llama.expert_used_count", uint32_t{2});
@@ -569,7 +563,7 @@ TEST_F(Claims, LlamaFilesMayHaveExperts) {
 }
 
 TEST_F(Claims, PredictionLayersAreWhatTheTensorsSay) {
-    EditedModel with(golden("v3-ungrouped"));
+    EditedModel with(golden_model("v3-ungrouped"));
     const std::vector<float> expected = logits(with);
     EXPECT_TRUE(outcome(with).names("blk.2."));
     EditedModel unsaid = with, dropped = with;
@@ -579,7 +573,7 @@ TEST_F(Claims, PredictionLayersAreWhatTheTensorsSay) {
     EXPECT_TRUE(outcome(dropped).names("deepseek2.nextn_predict_layers is 1, but 1 of these layers have no tensors"));
     EXPECT_EQ(logits(dropped), expected);
 
-    EditedModel without(golden("v3-groups"));
+    EditedModel without(golden_model("v3-groups"));
     const std::vector<float> all = logits(without);
     without.set("deepseek2.nextn_predict_layers", uint32_t{1});
     EXPECT_TRUE(outcome(without).names("deepseek2.nextn_predict_layers"));
@@ -588,13 +582,13 @@ TEST_F(Claims, PredictionLayersAreWhatTheTensorsSay) {
 
 // Nor does reading such files take long.
 TEST_F(Claims, ImpossibleNumbersOfLayersRefuse) {
-    EditedModel model(golden("v3-groups"));
+    EditedModel model(golden_model("v3-groups"));
     model.set("deepseek2.nextn_predict_layers", uint32_t{0x7FFFFFFE});
     EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.nextn_predict_layers"));
     model.set("deepseek2.block_count", uint32_t{0x7FFFFFFF});
     EXPECT_THAT(outcome(model).error, HasSubstr("deepseek2.block_count"));
 
-    EditedModel many(golden("v3-groups"));
+    EditedModel many(golden_model("v3-groups"));
     constexpr uint32_t kLayers = 20'000;
     for (uint32_t layer = 3; layer < kLayers; ++layer) many.add("blk." + std::to_string(layer) + ".nextn.x", {1}, {1});
     many.set("deepseek2.block_count", kLayers);
@@ -602,7 +596,7 @@ TEST_F(Claims, ImpossibleNumbersOfLayersRefuse) {
 }
 
 TEST_F(Claims, AnIndexerIsKnownAndSaid) {
-    EditedModel model(golden("v3-groups"));
+    EditedModel model(golden_model("v3-groups"));
     const std::vector<float> expected = logits(model);
     for (int layer = 0; layer < 3; ++layer)
         model.add("blk." + std::to_string(layer) + ".indexer.k_norm.weight", {16}, random_values(16, 1));
@@ -613,7 +607,7 @@ TEST_F(Claims, AnIndexerIsKnownAndSaid) {
 }
 
 TEST_F(Claims, FactorsOfOneAreNothing) {
-    EditedModel model(golden("v3-groups"));
+    EditedModel model(golden_model("v3-groups"));
     const std::vector<float> expected = logits(model);
     model.add("rope_freqs.weight", {8}, std::vector<float>(8, 1.0f));
     EXPECT_EQ(logits(model), expected);
@@ -628,7 +622,7 @@ TEST_F(Claims, FactorsOfOneAreNothing) {
 // A value of f32 that f16 and bf16 hold, too.
 TEST_F(Claims, SmallVectorsMayBeOfHalfPrecision) {
     for (const char* name : {"llama-gqa", "v3-groups", "qwen3moe-norm"}) {
-        EditedModel full(golden(name));
+        EditedModel full(golden_model(name));
         for (EditedModel::Tensor& tensor : full.tensors) {
             if (tensor.type != TSR_TYPE_F32 || tensor.dims.size() != 1) continue;
             std::vector<float> values(tensor.dims[0]);

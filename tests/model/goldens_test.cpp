@@ -169,7 +169,7 @@ std::vector<Case> cases() {
     std::vector<Case> all;
     for (const fs::path& file : files) {
         const std::string name = file.filename().string();
-        const bool has_latent = name.starts_with("v2") || name.starts_with("v3");
+        const bool has_latent = read_model_info(gguf::GgufFile::open(Golden(file).model)).latent_attention;
         const bool is_long = name.find(".long.") != std::string::npos;
         for (const Variant& variant : has_latent ? latent : plain) {
             // 4,224 tokens on the reference take long: one variant of each family.
@@ -190,7 +190,7 @@ TEST_P(ThreadCounts, OneToEightGiveTheSameBits) {
     for (const char* plugin : {"cpu_avx2", "cpu_avx512"}) {
         if (!test::runs_here(plugin)) continue;
         const Golden golden(test::source_dir() / "tests/goldens" / (std::string(GetParam()) + ".short.golden.gguf"));
-        const bool latent = GetParam()[0] == 'v';
+        const bool latent = read_model_info(gguf::GgufFile::open(golden.model)).latent_attention;
         for (const char* mla : {"0", "1", "2", "3"}) {
             if (!latent && *mla != '0') continue;
             std::vector<std::vector<float>> first;

@@ -1,0 +1,87 @@
+#include "core/base/error.hpp"
+#include "core/model/graph_builder.hpp"
+
+#include <tessera/ops.h>
+
+namespace tessera {
+
+using sdk::attribute;
+
+std::vector<tsr_attribute> rope_attributes(const Rope& rope, RopePrefix prefix) {
+    constexpr const char* kNames[8][2] = {{"mode", "rope_mode"},
+                                          {"base", "rope_base"},
+                                          {"freq_scale", "rope_freq_scale"},
+                                          {"ext_factor", "rope_ext_factor"},
+                                          {"attn_factor", "rope_attn_factor"},
+                                          {"beta_fast", "rope_beta_fast"},
+                                          {"beta_slow", "rope_beta_slow"},
+                                          {"original_context", "rope_original_context"}};
+    const auto name = [&](size_t i) { return kNames[i][prefix == RopePrefix::kRope]; };
+    return {attribute(name(0), rope.mode == RopeMode::kNeox ? "neox" : "norm"),
+            attribute(name(1), rope.base),
+            attribute(name(2), rope.freq_scale),
+            attribute(name(3), rope.ext_factor),
+            attribute(name(4), rope.attn_factor),
+            attribute(name(5), rope.beta_fast),
+            attribute(name(6), rope.beta_slow),
+            attribute(name(7), rope.original_context)};
+}
+
+Value GraphBuilder::attention(int64_t layer, const Attention& described, Value x) {
+    return described.kind == AttentionKind::kLatent ? latent_attention(layer, described, x)
+                                                    : grouped_attention(layer, described, x);
+}
+
+Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x) {
+    const auto name = [&](const char* part) { return in_layer(layer, part); };
+    const int64_t d = a.key_length, h = a.heads, kv = a.kv_heads, rows = graph_.tensor(x).dims[1];
+    const auto projections = graph_.add(TSR_OP_MATMUL_GROUP, name("attn_qkv"),
+                                        {x, weights_.get(TensorPart::kQ, layer), weights_.get(TensorPart::kK, layer),
+                                         weights_.get(TensorPart::kV, layer)});
+    Value q = reshape(add_bias(projections[0], TensorPart::kQBias, layer, "attn_q"), {d, h, rows});
+    Value k = reshape(add_bias(projections[1], TensorPart::kKBias, layer, "attn_k"), {d, kv, rows});
+    const Value v = reshape(add_bias(projections[2], TensorPart::kVBias, layer, "attn_v"), {a.value_length, kv, rows});
+    if (a.head_norm == HeadNorm::kHeads) {
+        q = norm(q, TensorPart::kQNorm, layer);
+        k = norm(k, TensorPart::kKNorm, layer);
+    }
+    const Value factors = weights_.get(TensorPart::kRopeFactors);
+    const std::vector<tsr_attribute> rope = rope_attributes(*a.rope, RopePrefix::kNone);
+    q = graph_.add(TSR_OP_ROPE, name("attn_q_rope"), {q, positions_, factors}, rope).front();
+    k = graph_.add(TSR_OP_ROPE, name("attn_k_rope"), {k, positions_, factors}, rope).front();
+    const Value heads = graph_.add_one(TSR_OP_CACHED_ATTENTION, name("attn"),
+                                       {q, k, v, positions_, sequences_, page_table_}, {attribute("scale", a.scale)});
+    return reshape(heads, {a.value_length * h, rows});
+}
+
+Value GraphBuilder::latent_attention(int64_t layer, const Attention& a, Value x) {
+    const auto name = [&](const char* part) { return in_layer(layer, part); };
+    const Value kv_a = weights_.get(TensorPart::kKvA, layer);
+    const Value q_a = weights_.get(a.q_lora > 0 ? TensorPart::kQA : TensorPart::kQ, layer);
+    const auto both = graph_.add(TSR_OP_MATMUL_GROUP, name("attn_qkv_a"), {x, q_a, kv_a});
+    Value q = both[0];
+    if (a.q_lora > 0) {
+        const Value low = norm(q, TensorPart::kQANorm, layer);
+        q = graph_.add_one(TSR_OP_MATMUL, name("attn_q_b"), {low, weights_.get(TensorPart::kQB, layer)});
+    }
+    const Value kv_norm = weights_.get(TensorPart::kKvANorm, layer);
+    const Value wkv_b = weights_.get(TensorPart::kKvB, layer);
+    const Value wk_b = weights_.get(TensorPart::kKB, layer), wv_b = weights_.get(TensorPart::kVB, layer);
+    if (!wkv_b && !(wk_b && wv_b)) {
+        fail(TSR_NOT_FOUND, "{}: layer {}: neither attn_kv_b nor both of attn_k_b and attn_v_b are in the file",
+             model_.source(), layer);
+    }
+    std::vector<tsr_attribute> attributes = rope_attributes(*a.rope, RopePrefix::kRope);
+    for (const tsr_attribute& one :
+         {attribute("heads", a.heads), attribute("nope", a.key_length - a.rope->dimensions),
+          attribute("rope", a.rope->dimensions), attribute("v", a.value_length), attribute("kv_lora", a.kv_lora),
+          attribute("epsilon", description_.epsilon), attribute("scale", a.scale)}) {
+        attributes.push_back(one);
+    }
+    return graph_
+        .add("mla_attention", name("attn"),
+             {q, both[1], kv_norm, wkv_b, wk_b, wv_b, positions_, sequences_, page_table_}, attributes)
+        .front();
+}
+
+}  // namespace tessera

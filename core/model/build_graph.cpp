@@ -1,0 +1,105 @@
+#include "core/model/build_graph.hpp"
+
+#include "core/base/error.hpp"
+#include "core/model/graph_builder.hpp"
+#include "core/model/not_computed.hpp"
+
+#include <tessera/cpp/node.hpp>
+#include <tessera/ops.h>
+
+#include <utility>
+
+namespace tessera {
+
+GraphBuilder::GraphBuilder(const ModelDescription& description, ModelFile& model, const OpSet& ops,
+                           const GraphLimits& limits)
+    : description_(description),
+      model_(model),
+      reduction_(limits.experts),
+      expected_(description),
+      graph_(ops),
+      weights_(model, graph_, expected_) {
+    const GraphInputs inputs = add_inputs(graph_, limits);
+    tokens_ = inputs.tokens;
+    positions_ = inputs.positions;
+    sequences_ = inputs.sequences;
+    page_table_ = inputs.page_table;
+    output_rows_ = inputs.output_rows;
+}
+
+Value GraphBuilder::norm(Value x, TensorPart weight, int64_t layer) {
+    const Value factors = weights_.get(weight, layer);
+    if (!factors) return x;
+    std::string name = graph_.tensor(factors).name;
+    name.resize(name.rfind('.'));
+    return graph_.add_one(TSR_OP_RMS_NORM, std::move(name), {x, factors},
+                          {sdk::attribute("epsilon", description_.epsilon)});
+}
+
+Value GraphBuilder::add_bias(Value x, TensorPart bias, int64_t layer, const char* part) {
+    const Value value = weights_.get(bias, layer);
+    return value ? graph_.add_one(TSR_OP_ADD, in_layer(layer, part) + "_bias", {x, value}) : x;
+}
+
+Value GraphBuilder::reshape(Value x, std::initializer_list<int64_t> dims) {
+    tsr_tensor shape = dense_tensor({TSR_TYPE_F32, dims, graph_.tensor(x).range}, TSR_ROLE_ACTIVATION);
+    shape.offset = graph_.tensor(x).offset;
+    return graph_.view(x, shape);
+}
+
+Value GraphBuilder::layer(int64_t index, Value rows) {
+    const Layer& described = description_.layers[static_cast<size_t>(index)];
+    const auto name = [&](const char* part) { return in_layer(index, part); };
+    graph_.set_layer(static_cast<int>(index));
+    Value heads = attention(index, described.attention, norm(rows, TensorPart::kAttentionNorm, index));
+    if (std::cmp_equal(index + 1, description_.layers.size())) {
+        heads = graph_.add_one(TSR_OP_GET_ROWS, name("output_rows"), {heads, output_rows_});
+        rows = graph_.add_one(TSR_OP_GET_ROWS, name("output_residual"), {rows, output_rows_});
+    }
+    const Value projected =
+        graph_.add_one(TSR_OP_MATMUL, name("attn_output"), {heads, weights_.get(TensorPart::kAttentionOutput, index)});
+    const Value biased = add_bias(projected, TensorPart::kAttentionOutputBias, index, "attn_output");
+    const Value middle = graph_.add_one(TSR_OP_ADD, name("attn_residual"), {biased, rows});
+    const Value given = feed_forward(index, described.feed_forward, norm(middle, TensorPart::kFeedForwardNorm, index));
+    return graph_.add_one(TSR_OP_ADD, name("ffn_residual"), {given, middle});
+}
+
+Value GraphBuilder::output(Value rows) {
+    graph_.set_layer(static_cast<int>(description_.layers.size()));
+    rows = norm(rows, TensorPart::kOutputNorm);
+    const Value matrix =
+        weights_.get(description_.tied_embeddings ? TensorPart::kTokenEmbeddings : TensorPart::kOutput);
+    const Value logits = graph_.add_one(TSR_OP_MATMUL, "output", {rows, matrix});
+    const Value bias = weights_.get(TensorPart::kOutputBias);
+    return bias ? graph_.add_one(TSR_OP_ADD, "output_bias", {logits, bias}) : logits;
+}
+
+Graph GraphBuilder::build() {
+    Value rows = graph_.add_one(TSR_OP_GET_ROWS, "token_embd", {weights_.get(TensorPart::kTokenEmbeddings), tokens_});
+    for (int64_t i = 0; std::cmp_less(i, description_.layers.size()); ++i) rows = layer(i, rows);
+    graph_.set_output(kLogits, output(rows));
+    weights_.check_all_taken();
+    return std::move(graph_);
+}
+
+GraphInputs add_inputs(Graph& graph, const GraphLimits& limits) {
+    const int64_t rows = limits.rows;
+    GraphInputs inputs{};
+    inputs.tokens = graph.input(kTokens, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
+    inputs.positions = graph.input(kPositions, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
+    inputs.sequences = graph.input(kSequences, {TSR_TYPE_I32, {rows}, TSR_RANGE_ROWS});
+    inputs.page_table = graph.input(kPageTable, {TSR_TYPE_I32, {limits.sequence_pages, limits.sequences}});
+    inputs.output_rows = graph.input(kOutputRows, {TSR_TYPE_I32, {limits.output_rows}, TSR_RANGE_OUTPUT_ROWS});
+    return inputs;
+}
+
+Graph build_graph(const ModelDescription& description, ModelFile& model, const OpSet& ops, const GraphLimits& limits) {
+    check_computed(description, model);
+    GraphBuilder builder(description, model, ops, limits);
+    Graph graph = builder.build();
+    if (description.tied_embeddings)
+        model.note("output.weight is not in the file: token_embd.weight is the output matrix, too");
+    return graph;
+}
+
+}  // namespace tessera

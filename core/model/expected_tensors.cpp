@@ -1,0 +1,125 @@
+#include "core/model/expected_tensors.hpp"
+
+namespace tessera {
+namespace {
+
+int64_t place(TensorPart part, int64_t layer) {
+    return (layer + 1) * static_cast<int64_t>(kTensorParts) + static_cast<int64_t>(part);
+}
+
+}  // namespace
+
+ExpectedTensors::ExpectedTensors(const ModelDescription& model) : model_(model) {
+    const int64_t e = model.embedding;
+    add(TensorPart::kTokenEmbeddings, -1, {e, model.vocabulary});
+    bool rope_factors = false;
+    for (size_t i = 0; i < model.layers.size(); ++i) {
+        const Layer& one = model.layers[i];
+        const auto layer = static_cast<int64_t>(i);
+        if (one.norm_before) add_vector(TensorPart::kAttentionNorm, layer, e);
+        if (one.attention.kind == AttentionKind::kGrouped) {
+            add_grouped(one.attention, layer);
+            if (!rope_factors && one.attention.rope) {
+                rope_factors = true;
+                add_vector(TensorPart::kRopeFactors, -1, one.attention.rope->dimensions / 2, Presence::kOptional);
+            }
+        } else if (one.attention.kind == AttentionKind::kLatent) {
+            add_latent(one.attention, layer);
+        }
+        add(TensorPart::kAttentionOutput, layer, {one.attention.heads * one.attention.value_length, e});
+        add_vector(TensorPart::kAttentionOutputBias, layer, e, Presence::kEverywhere);
+        if (one.norm_before) add_vector(TensorPart::kFeedForwardNorm, layer, e);
+        add_feed_forward(one.feed_forward, layer);
+    }
+    add_vector(TensorPart::kOutputNorm, -1, e);
+    if (!model.tied_embeddings) add(TensorPart::kOutput, -1, {e, model.vocabulary});
+    add_vector(TensorPart::kOutputBias, -1, model.vocabulary, Presence::kOptional);
+}
+
+void ExpectedTensors::add_grouped(const Attention& a, int64_t layer) {
+    const int64_t e = model_.embedding, q = a.heads * a.key_length, k = a.kv_heads * a.key_length,
+                  v = a.kv_heads * a.value_length;
+    add(TensorPart::kQ, layer, {e, q});
+    add(TensorPart::kK, layer, {e, k});
+    add(TensorPart::kV, layer, {e, v});
+    add_vector(TensorPart::kQBias, layer, q, Presence::kEverywhere);
+    add_vector(TensorPart::kKBias, layer, k, Presence::kEverywhere);
+    add_vector(TensorPart::kVBias, layer, v, Presence::kEverywhere);
+    if (a.head_norm == HeadNorm::kNone) return;
+    const bool heads = a.head_norm == HeadNorm::kHeads;
+    add_vector(TensorPart::kQNorm, layer, heads ? a.key_length : q);
+    add_vector(TensorPart::kKNorm, layer, heads ? a.key_length : k);
+}
+
+void ExpectedTensors::add_latent(const Attention& a, int64_t layer) {
+    const int64_t e = model_.embedding, h = a.heads, rotary = a.rope ? a.rope->dimensions : 0,
+                  nope = a.key_length - rotary;
+    if (a.q_lora > 0) {
+        add(TensorPart::kQA, layer, {e, a.q_lora});
+        add_vector(TensorPart::kQANorm, layer, a.q_lora);
+        add(TensorPart::kQB, layer, {a.q_lora, h * a.key_length});
+    } else {
+        add(TensorPart::kQ, layer, {e, h * a.key_length});
+    }
+    add(TensorPart::kKvA, layer, {e, a.kv_lora + rotary});
+    add_vector(TensorPart::kKvANorm, layer, a.kv_lora);
+    add(TensorPart::kKvB, layer, {a.kv_lora, h * (nope + a.value_length)}, Presence::kOptional);
+    const auto absorbed = [&](TensorPart part, int64_t in, int64_t out) {
+        add({part, layer, "", "", {in, out, h}, {in, out * h}, Presence::kOptional});
+    };
+    absorbed(TensorPart::kKB, nope, a.kv_lora);
+    absorbed(TensorPart::kVB, a.kv_lora, a.value_length);
+}
+
+void ExpectedTensors::add_feed_forward(const FeedForward& feed_forward, int64_t layer) {
+    const int64_t e = model_.embedding;
+    if (!feed_forward.experts) {
+        const int64_t f = feed_forward.length;
+        add_vector(TensorPart::kGateBias, layer, f, Presence::kEverywhere);
+        add_vector(TensorPart::kUpBias, layer, f, Presence::kEverywhere);
+        add(TensorPart::kGate, layer, {e, f});
+        add(TensorPart::kUp, layer, {e, f});
+        add(TensorPart::kDown, layer, {f, e});
+        add_vector(TensorPart::kDownBias, layer, e, Presence::kEverywhere);
+        return;
+    }
+    const Experts& experts = *feed_forward.experts;
+    const int64_t n = experts.count, f = experts.length, shared = experts.shared_length;
+    add(TensorPart::kRouter, layer, {e, n});
+    add_vector(TensorPart::kSelectionBias, layer, n, Presence::kEverywhere);
+    add(TensorPart::kGateExperts, layer, {e, f, n});
+    add(TensorPart::kUpExperts, layer, {e, f, n});
+    add(TensorPart::kDownExperts, layer, {f, e, n});
+    if (shared == 0) return;
+    add(TensorPart::kGateShared, layer, {e, shared});
+    add(TensorPart::kUpShared, layer, {e, shared});
+    add(TensorPart::kDownShared, layer, {shared, e});
+}
+
+void ExpectedTensors::add(TensorPart part, int64_t layer, std::vector<int64_t> dims, Presence presence) {
+    add({part, layer, "", "", std::move(dims), {}, presence});
+}
+
+void ExpectedTensors::add_vector(TensorPart part, int64_t layer, int64_t length, Presence presence) {
+    add({part, layer, "", "", {length}, {}, presence, true});
+}
+
+void ExpectedTensors::add(ExpectedTensor tensor) {
+    const auto own = model_.names.find(tensor.part);
+    const TensorName& usual = tensor_name(tensor.part);
+    tensor.name = own == model_.names.end() ? std::string(usual.name) : own->second;
+    if (own == model_.names.end()) tensor.other = usual.other;
+    if (tensor.layer >= 0) {
+        tensor.name = in_layer(tensor.layer, tensor.name);
+        if (!tensor.other.empty()) tensor.other = in_layer(tensor.layer, tensor.other);
+    }
+    places_.emplace(place(tensor.part, tensor.layer), all_.size());
+    all_.push_back(std::move(tensor));
+}
+
+const ExpectedTensor* ExpectedTensors::find(TensorPart part, int64_t layer) const {
+    const auto at = places_.find(place(part, layer));
+    return at == places_.end() ? nullptr : &all_[at->second];
+}
+
+}  // namespace tessera

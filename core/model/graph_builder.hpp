@@ -1,0 +1,54 @@
+// Inside core/model: a graph under construction.
+#pragma once
+
+#include "core/model/build_graph.hpp"
+#include "core/model/weights.hpp"
+
+#include <initializer_list>
+#include <string>
+#include <vector>
+
+namespace tessera {
+
+class GraphBuilder {
+  public:
+    // All outlive it.
+    GraphBuilder(const ModelDescription& description, ModelFile& model, const OpSet& ops, const GraphLimits& limits);
+
+    Graph build();
+
+  private:
+    // A layer's rows [embedding, R] -> those of the next one. In the last layer only output rows are kept.
+    Value layer(int64_t index, Value rows);
+    Value output(Value rows);
+
+    // Rows [embedding, R] -> heads [heads * value_length, R].
+    Value attention(int64_t layer, const Attention& attention, Value x);
+    Value grouped_attention(int64_t layer, const Attention& attention, Value x);
+    Value latent_attention(int64_t layer, const Attention& attention, Value x);
+
+    // Rows [embedding, R] -> the same.
+    Value feed_forward(int64_t layer, const FeedForward& feed_forward, Value x);
+    Value biased_network(int64_t layer, Value x, Value gate_bias, Value up_bias);
+    Value experts(int64_t layer, const Experts& experts, Value x);
+
+    // x where the model has no such weight. The node is named after the weight.
+    Value norm(Value x, TensorPart weight, int64_t layer = -1);
+    // x plus the bias, if there is one. `part`: "attn_q".
+    Value add_bias(Value x, TensorPart bias, int64_t layer, const char* part);
+    Value reshape(Value x, std::initializer_list<int64_t> dims);  // dense f32 rows
+
+    const ModelDescription& description_;
+    ModelFile& model_;
+    const ExpertReduction reduction_;
+    const ExpectedTensors expected_;
+    Graph graph_;
+    Weights weights_;
+    Value tokens_, positions_, sequences_, page_table_, output_rows_;
+};
+
+// Attributes of the op "rope", each name behind the prefix; "rope_" for ops that hold a rope.
+enum class RopePrefix : uint8_t { kNone, kRope };
+std::vector<tsr_attribute> rope_attributes(const Rope& rope, RopePrefix prefix);
+
+}  // namespace tessera

@@ -1,0 +1,99 @@
+#include "core/model/not_computed.hpp"
+
+#include "core/base/error.hpp"
+
+#include <spdlog/fmt/ranges.h>
+
+#include <algorithm>
+
+namespace tessera {
+namespace {
+
+class Reasons {
+  public:
+    explicit Reasons(const ModelDescription& model) : model_(model) {
+        say(model.embedding_scale != 1, "embeddings that are scaled");
+        say(model.logit_scale != 1, "logits that are scaled");
+        say(model.logit_softcap != 0, "a cap of logits");
+        say(model.layers.empty(), "a model without layers");
+        for (layer_ = 0; layer_ < static_cast<int64_t>(model.layers.size()); ++layer_) {
+            const Layer& layer = model.layers[static_cast<size_t>(layer_)];
+            say(!layer.norm_before, "no norm before attention and feed-forward");
+            say(layer.norm_after, "norms after attention and feed-forward");
+            say(layer.parallel, "attention and feed-forward of the same rows");
+            say(layer.residual_scale != 1, "residuals that are scaled");
+            attention(layer.attention);
+            feed_forward(layer.feed_forward);
+        }
+    }
+
+    std::vector<std::string> lines;
+
+  private:
+    // Once for all layers.
+    void say(bool asked, std::string_view what) {
+        if (!asked || std::ranges::find(said_, what) != said_.end()) return;
+        said_.emplace_back(what);
+        lines.push_back(layer_ < 0 ? std::string(what) : fmt::format("{} (layer {})", what, layer_));
+    }
+
+    void attention(const Attention& a) {
+        say(a.kind == AttentionKind::kRecurrent || a.state, "layers with a recurrent state");
+        say(a.softcap != 0, "a cap of attention scores");
+        say(a.temperature_scale != 0, "attention whose temperature depends on the position");
+        say(cache_kind(a) == CacheKind::kWindow && (a.chunked || a.window < model_.context),
+            "attention to a window of tokens");
+        say(a.sinks, "attention sinks");
+        say(a.gate != OutputGate::kNone, "a gate on what attention gives");
+        say(a.cache_of.has_value(), "keys and values of another layer");
+        say(a.fused_projections, "q, k and v in one matrix");
+        say(!a.rope, "attention without positions");
+        say(a.norm_after_rope, "norms of heads after the rotary embedding");
+        if (a.kind == AttentionKind::kLatent) {
+            say(a.head_norm != HeadNorm::kNone, "norms of the heads of latent attention");
+            return;
+        }
+        say(a.head_norm == HeadNorm::kRows, "norms of all heads of a row together");
+        if (a.value_length != a.key_length)
+            say(true, fmt::format("heads whose attention.key_length is {} and attention.value_length {}", a.key_length,
+                                  a.value_length));
+        if (a.rope && a.rope->dimensions != a.key_length)
+            say(true, fmt::format("rotary embeddings of a part of a head, rope.dimension_count {} of {}",
+                                  a.rope->dimensions, a.key_length));
+    }
+
+    void feed_forward(const FeedForward& f) {
+        say(f.activation == Activation::kGelu, "the activation GELU");
+        say(f.activation == Activation::kClampedSwiglu || f.clamp != 0, "activations that are clamped");
+        if (!f.experts) return;
+        say(f.experts->gating == Gating::kSqrtSoftplus, "gating by the root of softplus");
+        say(f.experts->biased, "biases of experts");
+        say(f.experts->fused_gate_up, "experts whose gate and up are one matrix");
+        say(f.experts->shared_gate, "a gate on what shared experts give");
+    }
+
+    const ModelDescription& model_;
+    int64_t layer_ = -1;
+    std::vector<std::string> said_;
+};
+
+}  // namespace
+
+CacheKind cache_kind(const Attention& attention) {
+    if (attention.kind == AttentionKind::kRecurrent) return CacheKind::kState;
+    if (attention.cache_of) return CacheKind::kNone;
+    return attention.window > 0 ? CacheKind::kWindow : CacheKind::kAllTokens;
+}
+
+std::vector<std::string> not_computed(const ModelDescription& description) {
+    return Reasons(description).lines;
+}
+
+void check_computed(const ModelDescription& description, const ModelFile& model) {
+    const std::vector<std::string> lines = not_computed(description);
+    if (lines.empty()) return;
+    fail(TSR_UNSUPPORTED, "{}: a model of the architecture '{}' that needs what this version does not compute: {}",
+         model.source(), model.architecture(), fmt::join(lines, ", "));
+}
+
+}  // namespace tessera

@@ -1,0 +1,81 @@
+#include "core/base/error.hpp"
+#include "core/model/readers.hpp"
+#include "core/model/rope.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <utility>
+
+namespace tessera {
+namespace {
+
+// Factors of 1 are nothing; the op of latent attention takes no others.
+void leave_out_neutral_factors(ModelFile& model, int64_t rotary) {
+    const gguf::TensorEntry* entry = model.file().find_tensor("rope_freqs.weight");
+    if (!entry || entry->type != TSR_TYPE_F32 || std::cmp_not_equal(entry->elements(), rotary / 2)) return;
+    std::vector<float> factors(entry->elements());
+    model.file().read(*entry, 0, std::as_writable_bytes(std::span(factors)));
+    if (std::ranges::all_of(factors, [](float factor) { return factor == 1.0f; }))
+        model.leave_out({"^rope_freqs\\.weight$", "its factors are all 1"});
+}
+
+}  // namespace
+
+Attention read_grouped_attention(ModelFile& model, const CommonParameters& common, RopeMode mode) {
+    if (common.heads % common.kv_heads != 0) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, which is not a multiple of {}, {}", model.source(),
+             model.key("attention.head_count"), common.heads, model.key("attention.head_count_kv"), common.kv_heads);
+    }
+    Attention a;
+    a.heads = common.heads;
+    a.kv_heads = common.kv_heads;
+    a.key_length = model.find_count("attention.key_length").value_or(common.model.embedding / common.heads);
+    a.value_length = model.find_count("attention.value_length").value_or(a.key_length);
+    const int64_t rotary = model.find_count("rope.dimension_count").value_or(a.key_length);
+    if (rotary % 2 != 0 || rotary > a.key_length) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, {} {}: an even part of the key is expected", model.source(),
+             model.key("attention.key_length"), a.key_length, model.key("rope.dimension_count"), rotary);
+    }
+    a.scale = model.find_number("attention.scale").value_or(1.0 / std::sqrt(static_cast<double>(a.key_length)));
+    a.rope = read_rope(model, mode, rotary, common.model.context).rope;
+    return a;
+}
+
+Attention read_latent_attention(ModelFile& model, const CommonParameters& common) {
+    Attention a;
+    a.kind = AttentionKind::kLatent;
+    a.heads = a.kv_heads = common.heads;
+    a.q_lora = model.find_count("attention.q_lora_rank", 0).value_or(0);
+    a.kv_lora = model.get_count("attention.kv_lora_rank");
+    // Files with the absorbed matrices alone give the latent lengths under the plain names.
+    const bool latent_names = model.has_key("attention.key_length_mla");
+    const auto plain_key = model.find_count("attention.key_length"),
+               plain_value = model.find_count("attention.value_length");
+    a.key_length = latent_names || !plain_key ? model.get_count("attention.key_length_mla") : *plain_key;
+    a.value_length = latent_names || !plain_value ? model.get_count("attention.value_length_mla") : *plain_value;
+    const int64_t rotary = model.get_count("rope.dimension_count");
+    if (rotary >= a.key_length || rotary % 2 != 0) {
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}, the key's length {}", model.source(), model.key("rope.dimension_count"),
+             rotary, a.key_length);
+    }
+    ScaledRope scaled = read_rope(model, RopeMode::kNorm, rotary, common.model.context);
+    if (scaled.given_attn_factor != 1) {
+        fail(TSR_UNSUPPORTED, "{}: {} is {}; this version computes 1 for '{}'", model.source(),
+             model.key("rope.scaling.attn_factor"), scaled.given_attn_factor, model.architecture());
+    }
+    // YaRN's temperature goes into the scale of the scores as a whole (both of DeepSeek's mscales are equal), not into
+    // the rotary part alone, so sine and cosine are not scaled.
+    const bool yarn = scaled.rope.original_context > 0;
+    const double log_multiplier = yarn ? model.or_said("rope.scaling.yarn_log_multiplier",
+                                                       model.find_number("rope.scaling.yarn_log_multiplier"), 0.0)
+                                       : scaled.log_multiplier;
+    const double mscale = 1.0 + log_multiplier * std::log(scaled.factor);
+    scaled.rope.attn_factor = 1.0;
+    a.scale = mscale * mscale / std::sqrt(static_cast<double>(a.key_length));
+    a.rope = scaled.rope;
+    leave_out_neutral_factors(model, rotary);
+    return a;
+}
+
+}  // namespace tessera

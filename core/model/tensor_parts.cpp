@@ -1,0 +1,62 @@
+#include "core/model/tensor_parts.hpp"
+
+#include <spdlog/fmt/fmt.h>
+
+namespace tessera {
+namespace {
+
+// In the order of TensorPart.
+constexpr std::array<TensorName, kTensorParts> kNames = {{
+    {"token_embd.weight", "", false},
+    {"rope_freqs.weight", "", false},
+    {"output_norm.weight", "", false},
+    {"output.weight", "", false},
+    {"output.bias", "", false},
+    {"attn_norm.weight"},
+    {"attn_q.weight"},
+    {"attn_k.weight"},
+    {"attn_v.weight"},
+    {"attn_q.bias"},
+    {"attn_k.bias"},
+    {"attn_v.bias"},
+    {"attn_q_norm.weight"},
+    {"attn_k_norm.weight"},
+    {"attn_q_a.weight"},
+    {"attn_q_a_norm.weight"},
+    {"attn_q_b.weight"},
+    {"attn_kv_a_mqa.weight"},
+    {"attn_kv_a_norm.weight"},
+    {"attn_kv_b.weight"},
+    {"attn_k_b.weight"},
+    {"attn_v_b.weight"},
+    {"attn_output.weight"},
+    {"attn_output.bias"},
+    {"ffn_norm.weight"},
+    {"ffn_gate.weight"},
+    {"ffn_up.weight"},
+    {"ffn_down.weight"},
+    {"ffn_gate.bias"},
+    {"ffn_up.bias"},
+    {"ffn_down.bias"},
+    {"ffn_gate_inp.weight"},
+    {"exp_probs_b.bias", "exp_probs_b"},
+    {"ffn_gate_exps.weight"},
+    {"ffn_up_exps.weight"},
+    {"ffn_down_exps.weight"},
+    {"ffn_gate_shexp.weight"},
+    {"ffn_up_shexp.weight"},
+    {"ffn_down_shexp.weight"},
+}};
+static_assert(kNames.back().name == "ffn_down_shexp.weight");
+
+}  // namespace
+
+const TensorName& tensor_name(TensorPart part) noexcept {
+    return kNames[static_cast<size_t>(part)];
+}
+
+std::string in_layer(int64_t layer, std::string_view name) {
+    return fmt::format("blk.{}.{}", layer, name);
+}
+
+}  // namespace tessera

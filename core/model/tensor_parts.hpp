@@ -1,0 +1,65 @@
+// The tensors that models are made of, and their names in files.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace tessera {
+
+enum class TensorPart : uint8_t {
+    kTokenEmbeddings,
+    kRopeFactors,
+    kOutputNorm,
+    kOutput,
+    kOutputBias,
+    // Of a layer.
+    kAttentionNorm,
+    kQ,
+    kK,
+    kV,
+    kQBias,
+    kKBias,
+    kVBias,
+    kQNorm,
+    kKNorm,
+    kQA,
+    kQANorm,
+    kQB,
+    kKvA,
+    kKvANorm,
+    kKvB,
+    kKB,
+    kVB,
+    kAttentionOutput,
+    kAttentionOutputBias,
+    kFeedForwardNorm,
+    kGate,
+    kUp,
+    kDown,
+    kGateBias,
+    kUpBias,
+    kDownBias,
+    kRouter,
+    kSelectionBias,
+    kGateExperts,
+    kUpExperts,
+    kDownExperts,
+    kGateShared,
+    kUpShared,
+    kDownShared,
+};
+inline constexpr size_t kTensorParts = static_cast<size_t>(TensorPart::kDownShared) + 1;
+
+struct TensorName {
+    std::string_view name;        // of a layer's part: after "blk.N."
+    std::string_view other = {};  // that some converters write in its place
+    bool in_layer = true;
+};
+const TensorName& tensor_name(TensorPart part) noexcept;
+
+// "blk.3.attn_q.weight".
+std::string in_layer(int64_t layer, std::string_view name);
+
+}  // namespace tessera

@@ -1,0 +1,201 @@
+// Descriptions: the architectures that make them, the tensors that they ask for, and what graphs cannot compute of
+// them.
+#include "core/model/description.hpp"
+
+#include "core/base/error.hpp"
+#include "core/model/architectures.hpp"
+#include "core/model/build_graph.hpp"
+#include "core/model/expected_tensors.hpp"
+#include "core/model/not_computed.hpp"
+#include "tests/model/golden_models.hpp"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <set>
+#include <string>
+#include <vector>
+
+namespace tessera::test {
+namespace {
+
+namespace fs = std::filesystem;
+using testing::HasSubstr;
+
+const Architecture* find(std::string_view name) {
+    for (const Architecture* one : own_architectures()) {
+        if (one->has_name(name)) return one;
+    }
+    return nullptr;
+}
+
+TEST(Architectures, AreTheFilesOfTheirFolder) {
+    size_t files = 0;
+    for (const auto& entry : fs::directory_iterator(source_dir() / "core/model/architectures"))
+        files += entry.path().extension() == ".cpp";
+    EXPECT_EQ(own_architectures().size(), files);
+    std::set<std::string_view> names;
+    for (const Architecture* one : own_architectures()) {
+        EXPECT_FALSE(one->names.front().empty());
+        for (const std::string_view name : one->names) EXPECT_TRUE(name.empty() || names.insert(name).second) << name;
+    }
+}
+
+class EveryGolden : public testing::TestWithParam<std::string> {};
+
+// The list is complete: what a file has is on it, or known not to be used; what must be there is.
+TEST_P(EveryGolden, HasTheTensorsOfItsDescription) {
+    const gguf::GgufFile file = gguf::GgufFile::open(golden_model(GetParam()));
+    ModelFile model(file);
+    const Architecture* architecture = find(model.architecture());
+    ASSERT_NE(architecture, nullptr);
+    const ModelDescription description = architecture->describe(model);
+    EXPECT_THAT(not_computed(description), testing::IsEmpty());
+    const ExpectedTensors expected(description);
+    std::set<std::string> listed;
+    for (const ExpectedTensor& tensor : expected.all()) {
+        EXPECT_TRUE(listed.insert(tensor.name).second) << tensor.name << " is listed twice";
+        EXPECT_EQ(expected.find(tensor.part, tensor.layer), &tensor) << tensor.name;
+        const gguf::TensorEntry* entry = file.find_tensor(tensor.name);
+        EXPECT_TRUE(entry || tensor.presence != Presence::kRequired) << tensor.name;
+    }
+    std::vector<std::string> others;
+    for (const gguf::TensorEntry& tensor : file.tensors()) {
+        if (!listed.contains(tensor.name)) others.push_back(tensor.name);
+    }
+    if (model.left_out().empty()) {
+        EXPECT_THAT(others, testing::IsEmpty());
+    }
+    for (const std::string& name : others) EXPECT_THAT(name, HasSubstr("blk.2.")) << "a prediction layer is left out";
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, EveryGolden, testing::ValuesIn(golden_models()), [](const auto& instance) {
+    std::string name = instance.param;
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
+
+ModelDescription two_layers() {
+    ModelDescription model;
+    model.embedding = 64;
+    model.vocabulary = 100;
+    model.context = 1024;
+    model.epsilon = 1e-6;
+    Layer layer;
+    layer.attention.heads = layer.attention.kv_heads = 2;
+    layer.attention.key_length = layer.attention.value_length = 32;
+    layer.attention.rope = Rope{.dimensions = 32};
+    layer.feed_forward.length = 96;
+    model.layers = {layer, layer};
+    return model;
+}
+
+Experts few_experts() {
+    return {.count = 4, .used = 2, .length = 32};
+}
+
+// Every field that a description has and a graph does not compute is refused: none of them is dropped.
+TEST(NotComputed, NamesWhatIsAskedFor) {
+    struct Case {
+        std::string_view says;
+        std::function<void(ModelDescription&)> ask;
+    };
+    const auto attention = [](auto&& change) { return [=](ModelDescription& m) { change(m.layers[1].attention); }; };
+    const auto layer = [](auto&& change) { return [=](ModelDescription& m) { change(m.layers[1]); }; };
+    const auto experts = [](auto&& change) {
+        return [=](ModelDescription& m) {
+            Experts some = few_experts();
+            change(some);
+            m.layers[1].feed_forward.experts = some;
+        };
+    };
+    const Case cases[] = {
+        {"embeddings that are scaled", [](auto& m) { m.embedding_scale = 12; }},
+        {"logits that are scaled", [](auto& m) { m.logit_scale = 0.5; }},
+        {"a cap of logits", [](auto& m) { m.logit_softcap = 30; }},
+        {"without layers", [](auto& m) { m.layers.clear(); }},
+        {"no norm before", layer([](Layer& l) { l.norm_before = false; })},
+        {"norms after", layer([](Layer& l) { l.norm_after = true; })},
+        {"of the same rows", layer([](Layer& l) { l.parallel = true; })},
+        {"residuals that are scaled (layer 1)", layer([](Layer& l) { l.residual_scale = 0.2; })},
+        {"a recurrent state", attention([](Attention& a) { a.kind = AttentionKind::kRecurrent; })},
+        {"a recurrent state", attention([](Attention& a) {
+             a.state = RecurrentState{"kda", 4, 2, 32, 32};
+         })},
+        {"a cap of attention scores", attention([](Attention& a) { a.softcap = 50; })},
+        {"temperature depends on the position", attention([](Attention& a) { a.temperature_scale = 0.1; })},
+        {"a window of tokens (layer 1)", attention([](Attention& a) { a.window = 128; })},
+        {"a window of tokens", attention([](Attention& a) {
+             a.window = 1024;
+             a.chunked = true;
+         })},
+        {"attention sinks", attention([](Attention& a) { a.sinks = true; })},
+        {"a gate on what attention gives", attention([](Attention& a) { a.gate = OutputGate::kHeads; })},
+        {"keys and values of another layer", attention([](Attention& a) { a.cache_of = 0; })},
+        {"in one matrix", attention([](Attention& a) { a.fused_projections = true; })},
+        {"attention without positions", attention([](Attention& a) { a.rope.reset(); })},
+        {"after the rotary embedding", attention([](Attention& a) { a.norm_after_rope = true; })},
+        {"of all heads of a row", attention([](Attention& a) { a.head_norm = HeadNorm::kRows; })},
+        {"the heads of latent attention", attention([](Attention& a) {
+             a.kind = AttentionKind::kLatent;
+             a.head_norm = HeadNorm::kHeads;
+         })},
+        {"key_length is 32 and attention.value_length 16", attention([](Attention& a) { a.value_length = 16; })},
+        {"rope.dimension_count 8 of 32", attention([](Attention& a) { a.rope->dimensions = 8; })},
+        {"GELU", layer([](Layer& l) { l.feed_forward.activation = Activation::kGelu; })},
+        {"clamped", layer([](Layer& l) { l.feed_forward.activation = Activation::kClampedSwiglu; })},
+        {"clamped", layer([](Layer& l) { l.feed_forward.clamp = 7; })},
+        {"softplus", experts([](Experts& e) { e.gating = Gating::kSqrtSoftplus; })},
+        {"biases of experts", experts([](Experts& e) { e.biased = true; })},
+        {"gate and up are one matrix", experts([](Experts& e) { e.fused_gate_up = true; })},
+        {"what shared experts give", experts([](Experts& e) { e.shared_gate = true; })},
+    };
+    EXPECT_THAT(not_computed(two_layers()), testing::IsEmpty());
+    for (const Case& one : cases) {
+        SCOPED_TRACE(one.says);
+        ModelDescription model = two_layers();
+        one.ask(model);
+        EXPECT_THAT(not_computed(model), testing::ElementsAre(HasSubstr(one.says)));
+    }
+    // A window as long as what the model was made for is none.
+    ModelDescription model = two_layers();
+    model.layers[0].attention.window = 1024;
+    EXPECT_THAT(not_computed(model), testing::IsEmpty());
+}
+
+TEST(NotComputed, RefusesTheFileThatAsks) {
+    const gguf::Override part{"llama.rope.dimension_count", int64_t{8}};
+    const gguf::GgufFile file = gguf::GgufFile::open(golden_model("llama-plain"), {&part, 1});
+    try {
+        (void)build_model(file, OpSet(), {});
+        FAIL() << "the file was taken";
+    } catch (const Error& error) {
+        EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
+        EXPECT_THAT(error.what(), HasSubstr("'llama'"));
+        EXPECT_THAT(error.what(), HasSubstr("rope.dimension_count 8 of 16 (layer 0)"));
+    }
+}
+
+TEST(Caches, FollowFromAttention) {
+    Attention attention;
+    EXPECT_EQ(cache_kind(attention), CacheKind::kAllTokens);
+    attention.window = 128;
+    EXPECT_EQ(cache_kind(attention), CacheKind::kWindow);
+    attention.cache_of = 3;
+    EXPECT_EQ(cache_kind(attention), CacheKind::kNone);
+    attention.kind = AttentionKind::kRecurrent;
+    EXPECT_EQ(cache_kind(attention), CacheKind::kState);
+}
+
+TEST(TensorNames, AnArchitectureMayHaveOthers) {
+    ModelDescription model = two_layers();
+    model.names[TensorPart::kFeedForwardNorm] = "post_attention_norm.weight";
+    const ExpectedTensors expected(model);
+    EXPECT_EQ(expected.find(TensorPart::kFeedForwardNorm, 1)->name, "blk.1.post_attention_norm.weight");
+    EXPECT_EQ(expected.find(TensorPart::kAttentionNorm, 1)->name, "blk.1.attn_norm.weight");
+    EXPECT_EQ(expected.find(TensorPart::kAttentionNorm, 2), nullptr);
+}
+
+}  // namespace
+}  // namespace tessera::test
