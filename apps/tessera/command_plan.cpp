@@ -1,11 +1,12 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
+#include "apps/tessera/plan_text.hpp"
 #include "apps/tessera/plugin_child.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "core/base/text.hpp"
 #include "core/plan/fit.hpp"
 #include "core/setup/machine.hpp"
-#include "core/setup/plan_report.hpp"
+#include "core/setup/plan_json.hpp"
 
 #include <boost/json/serialize.hpp>
 #include <spdlog/fmt/fmt.h>

@@ -1,4 +1,5 @@
 // The processor, from the kernel's files in /sys and /proc.
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/probe.hpp"
 
 #include <algorithm>

@@ -1,8 +1,7 @@
 // Processor flags from CPUID, as /proc/cpuinfo names them. Sources: Intel 64 and IA-32 Architectures Software
 // Developer's Manual, volume 2 (CPUID) and volume 1, chapter 13 (XCR0); AMD64 Architecture Programmer's Manual, volume
 // 3, appendix E.
-#include "core/hardware/hardware.hpp"
-#include "core/hardware/speeds.hpp"
+#include "core/hardware/cpu_flags.hpp"
 
 #include <cpuid.h>
 #include <sys/syscall.h>
@@ -159,6 +158,14 @@ const std::vector<std::string_view>& known_cpu_flags() {
         return all;
     }();
     return names;
+}
+
+bool has_cpu_flag(const tsr_device_info& info, std::string_view flag) noexcept {
+    if (!info.cpu_flags) return false;
+    for (const char* const* at = info.cpu_flags; *at; ++at) {
+        if (flag == *at) return true;
+    }
+    return false;
 }
 
 }  // namespace tessera

@@ -1,6 +1,7 @@
 #include "core/hardware/hardware.hpp"
 
 #include "core/base/error.hpp"
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/probe.hpp"
 #include "core/hardware/speeds.hpp"
 
@@ -231,14 +232,6 @@ const tsr_device_info* Hardware::find(std::string_view id) const noexcept {
         if (same_id(info->id, id)) return info;
     }
     return nullptr;
-}
-
-bool has_cpu_flag(const tsr_device_info& info, std::string_view flag) noexcept {
-    if (!info.cpu_flags) return false;
-    for (const char* const* at = info.cpu_flags; *at; ++at) {
-        if (flag == *at) return true;
-    }
-    return false;
 }
 
 }  // namespace tessera

@@ -127,11 +127,4 @@ class Hardware {
     bool rig_ = false;
 };
 
-// Flags of the processor that this process runs on, sorted, named as /proc/cpuinfo names them. Those whose registers
-// the operating system does not save (AVX, AVX-512, AMX state in XCR0) are left out. Any thread.
-const std::vector<std::string>& host_cpu_flags();
-
-// Whether `info`, a CPU, has the flag.
-bool has_cpu_flag(const tsr_device_info& info, std::string_view flag) noexcept;
-
 }  // namespace tessera

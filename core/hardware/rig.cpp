@@ -1,6 +1,7 @@
 // Rig files: machines that people have, described in TOML.
 #include "core/base/error.hpp"
 #include "core/base/toml.hpp"
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/devices.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/hardware/speeds.hpp"

@@ -6,7 +6,6 @@
 #include <cstdint>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 namespace tessera {
 
@@ -22,10 +21,5 @@ std::string fill_speeds(DeviceDescription& device);
 // Bytes/s that a team of `threads` reads from the host's memory: no more than the threads can ask for, less what
 // crosses between sockets. `cpu` has its speeds.
 double team_bandwidth(const DeviceDescription& cpu, uint32_t threads) noexcept;
-
-// Flags that this program knows, sorted, as /proc/cpuinfo names them. Any thread.
-const std::vector<std::string_view>& known_cpu_flags();
-// For people: what the processor has and the system refuses to this process, and why. Empty: nothing. Any thread.
-const std::string& withheld_cpu_flags();
 
 }  // namespace tessera

@@ -1,4 +1,3 @@
-// How much of each device's memory a plan may use, and what to do where that is too little.
 #include "core/plan/fit.hpp"
 
 #include "core/base/error.hpp"

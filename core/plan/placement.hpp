@@ -63,9 +63,4 @@ std::vector<bool> find_experts(const Graph& model);
 // The weight whose rows are looked up before the first layer; 0: there is none.
 StorageId find_embedding(const Graph& model);
 
-// "-ot REGEX=DEVICE" arguments, in the order in which they count, that place every weight of the model as `placement`
-// does. Empty if all lie on the CPU.
-std::vector<std::string> placement_rules(const Graph& model, const Placement& placement,
-                                         std::span<const tsr_device_info* const> devices);
-
 }  // namespace tessera

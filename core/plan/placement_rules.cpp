@@ -1,6 +1,6 @@
-// A placement as -ot arguments that reproduce it.
+#include "core/plan/placement_rules.hpp"
+
 #include "core/base/error.hpp"
-#include "core/plan/placement.hpp"
 
 #include <algorithm>
 #include <map>

@@ -161,28 +161,6 @@ struct Plan {
     bool is_output(InstanceId id) const;
 };
 
-// Plans the model's graph for the hardware. Pure: nothing is opened or allocated. `registry`, `hardware` and the op set
-// of `model` outlive the plan. Throws Error: TSR_UNSUPPORTED with a table of what was asked, who refused and why;
-// TSR_NOT_FOUND for devices or lowerings that do not exist.
-Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& options);
-
 using Devices = std::span<const tsr_device_info* const>;
-
-// Whether the two are one card, or parts of it that are devices of their own.
-bool on_one_card(const tsr_device_info& a, const tsr_device_info& b);
-
-// The device with the memory of all `devices` that are parts of its card.
-tsr_device_info whole_card(Devices devices, DeviceIndex device);
-
-// What is left free of a device for the driver's context and the code that it loads. A process has one context on a
-// card: those of `devices` that are parts of it leave room for one together, each in proportion to its memory. An
-// estimate: a context is made only when a model is loaded.
-uint64_t context_bytes(Devices devices, DeviceIndex device);
-
-// How much of a device the plan may not exceed: free memory less context_bytes and a margin.
-uint64_t usable_bytes(Devices devices, DeviceIndex device);
-
-// Throws Error(TSR_DOES_NOT_FIT) with the reason of the first device that the plan does not fit.
-void check_fit(const Plan& plan);
 
 }  // namespace tessera

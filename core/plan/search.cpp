@@ -1,19 +1,15 @@
-// Which placement to take: those that could be best are planned in full, and of those that fit one is kept that is
-// nearly the fastest by estimate and in no figure much slower than another.
+#include "core/plan/search.hpp"
+
 #include "core/base/error.hpp"
-#include "core/base/text.hpp"
-#include "core/plan/asked_devices.hpp"
 #include "core/plan/assemble.hpp"
 #include "core/plan/fit.hpp"
 #include "core/plan/layer_seconds.hpp"
 #include "core/plan/layouts.hpp"
 #include "core/plan/lower.hpp"
-#include "core/plan/placement.hpp"
 #include "core/plan/predict.hpp"
 #include "core/plan/streaming.hpp"
 
 #include <algorithm>
-#include <array>
 #include <exception>
 #include <functional>
 #include <limits>
@@ -25,21 +21,6 @@
 namespace tessera {
 namespace {
 
-// The CPU and every device that a plugin owns, and the others.
-std::vector<const tsr_device_info*> usable_devices(const Registry& registry, const Hardware& hardware,
-                                                   std::vector<UnusableDevice>& others) {
-    std::vector<const tsr_device_info*> devices;
-    for (const tsr_device_info* device : hardware.devices()) {
-        std::string why;
-        if (devices.empty() || registry.find_provider(*device, &why)) {
-            devices.push_back(device);
-        } else {
-            others.push_back({device->id, device->name, why.empty() ? "no plugin owns devices of its kind" : why});
-        }
-    }
-    return devices;
-}
-
 // What devices are asked for beyond what they have, from `first` on.
 uint64_t excess_bytes(const Plan& plan, DeviceIndex first) {
     uint64_t excess = 0;
@@ -49,83 +30,6 @@ uint64_t excess_bytes(const Plan& plan, DeviceIndex first) {
     }
     return excess;
 }
-
-// A gain that estimates cannot tell from nothing is not worth another arrangement.
-constexpr double kWorthwhile = 0.995;
-
-struct Candidate {
-    Placement placement;
-    Plan plan;
-    uint64_t excess = 0;         // of all devices
-    uint64_t device_excess = 0;  // of all but the CPU
-    TypicalUse use;
-
-    bool fits() const { return excess == 0; }
-
-    // What does not fit at all should at least fill the devices and no more, so that the CPU alone is to blame.
-    bool better_than(const Candidate& other) const {
-        if (device_excess != other.device_excess) return device_excess < other.device_excess;
-        if (excess != other.excess) return excess < other.excess;
-        return use.seconds() < kWorthwhile * other.use.seconds();
-    }
-};
-
-class Best {
-  public:
-    void offer(Candidate candidate) {
-        if (!best_ || candidate.better_than(*best_)) best_ = std::move(candidate);
-    }
-    // Of one that fits, what it comes to: for steadiest().
-    void note(const Candidate& candidate) { fitting_.push_back({candidate.placement, candidate.use}); }
-
-    bool fits() const { return best_ && best_->fits(); }
-    bool empty() const { return !best_; }
-    Candidate take() { return std::move(*best_); }
-
-    // Which of several placements takes the least time for a typical use may turn with a little more context or memory,
-    // and prompts alone then be slower by much. So of those that take at most kNearly of that time, the one of the
-    // least maximum regret, which is by how much a placement's worst figure is slower than the best of that figure
-    // found. nullptr: what take() returns.
-    const Placement* steadiest() const {
-        if (!fits()) return nullptr;
-        constexpr double kNearly = 1.1;
-        const double limit = kNearly * best_->use.seconds();
-        const auto is_near = [&](const Noted& noted) { return noted.use.seconds() <= limit; };
-        Figures least = best_->use.figures();
-        for (const Noted& noted : fitting_) {
-            if (!is_near(noted)) continue;
-            for (size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], noted.use.figures()[i]);
-        }
-        double slowest = regret(best_->use.figures(), least);
-        const Placement* found = nullptr;
-        for (const Noted& noted : fitting_) {
-            if (!is_near(noted)) continue;
-            const double ratio = regret(noted.use.figures(), least);
-            if (ratio >= kWorthwhile * slowest) continue;
-            slowest = ratio;
-            found = &noted.placement;
-        }
-        return found;
-    }
-
-  private:
-    using Figures = std::array<double, 4>;
-    struct Noted {
-        Placement placement;
-        TypicalUse use;
-    };
-
-    static double regret(const Figures& figures, const Figures& least) {
-        double slowest = 1;
-        for (size_t i = 0; i < least.size(); ++i) {
-            if (least[i] > 0) slowest = std::max(slowest, figures[i] / least[i]);
-        }
-        return slowest;
-    }
-
-    std::optional<Candidate> best_;
-    std::vector<Noted> fitting_;
-};
 
 size_t count_layers(const Graph& model) {
     int last = -1;
@@ -151,20 +55,6 @@ class Search {
         Candidate found = search();
         return options_.placement.first_fit ? std::move(found) : with_embedding(std::move(found));
     }
-
-    // Bytes of routed experts that lie on the CPU, and of all.
-    uint64_t experts_on_cpu(const Placement& placement, uint64_t* all = nullptr) const {
-        const std::vector<bool> experts = find_experts(model_);
-        uint64_t bytes = 0;
-        for (StorageId id = 1; id < model_.storage_count(); ++id) {
-            if (!experts[id]) continue;
-            if (all) *all += model_.storage(id).bytes;
-            if (placement.storage_device[id] == 0) bytes += model_.storage(id).bytes;
-        }
-        return bytes;
-    }
-
-    const std::vector<const tsr_device_info*>& devices() const { return devices_; }
 
   private:
     Candidate search() {
@@ -492,27 +382,9 @@ class Search {
 
 }  // namespace
 
-Plan make_plan(const Graph& model, const Registry& registry, const Hardware& hardware, const ScheduleOptions& asked) {
-    std::vector<UnusableDevice> unusable;
-    std::vector<const tsr_device_info*> devices = usable_devices(registry, hardware, unusable);
-    ScheduleOptions options = asked;
-    options.placement = of_usable(asked.placement, hardware, unusable);
-    std::vector<std::string> notes;
-    for (const UnusableDevice& device : unusable)
-        notes.push_back(fmt::format("{} ({}) is not used: {}", device.id, device.name, device.why));
-    Search search(model, registry, std::move(devices), options);
-    Candidate found = search.run();
-    Plan plan = std::move(found.plan);
-    plan.rules = placement_rules(model, found.placement, plan.devices);
-    notes.insert(notes.end(), hardware.notes().begin(), hardware.notes().end());
-    uint64_t all = 0;
-    const uint64_t on_cpu = search.experts_on_cpu(found.placement, &all);
-    if (plan.devices.size() > 1 && on_cpu > 0) {
-        notes.push_back(fmt::format("{} of {} of routed experts lie on the CPU", size_text(on_cpu), size_text(all)));
-    }
-    plan.notes.insert(plan.notes.begin(), notes.begin(), notes.end());
-    plan.notes.insert(plan.notes.end(), found.placement.notes.begin(), found.placement.notes.end());
-    return plan;
+Candidate search_placement(const Graph& model, const Registry& registry, Devices devices,
+                           const ScheduleOptions& options) {
+    return Search(model, registry, {devices.begin(), devices.end()}, options).run();
 }
 
 }  // namespace tessera

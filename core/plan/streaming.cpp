@@ -2,6 +2,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/graph/types.hpp"
+#include "core/plan/fit.hpp"
 #include "core/plan/kernels.hpp"
 
 #include <algorithm>

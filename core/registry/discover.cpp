@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/devices.hpp"
 #include "core/registry/sha256.hpp"
 #include "core/registry/trust.hpp"

@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/hardware/hardware.hpp"
+#include "core/plan/fit.hpp"
 
 #include <algorithm>
 #include <cstring>

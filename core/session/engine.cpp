@@ -2,6 +2,8 @@
 
 #include "core/base/checked.hpp"
 #include "core/base/log.hpp"
+#include "core/plan/fit.hpp"
+#include "core/plan/make_plan.hpp"
 #include "core/run/each_on_team.hpp"
 #include "core/run/worker_tuner.hpp"
 #include "core/session/file_weights.hpp"
@@ -109,6 +111,7 @@ PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, co
                          granted.schedule.cache_pages * TSR_PAGE_TOKENS,
                          granted.sequence_tokens,
                          make_plan(model.graph, registry, hardware, granted.schedule)};
+    if (options.expand_from) planned.plan.prompt_rows_from = options.expand_from;
     auto& notes = planned.plan.notes;
     notes.insert(notes.begin(), granted.notes.begin(), granted.notes.end());
     if (const NumaPlacement placement = placement_of(options, hardware); !placement.note.empty())
@@ -141,15 +144,6 @@ uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, c
     return fitting * TSR_PAGE_TOKENS;
 }
 
-namespace {
-
-uint32_t choose_expand_from(const EngineOptions& options, Plan& plan) {
-    if (options.expand_from) plan.prompt_rows_from = options.expand_from;
-    return plan.prompt_rows_from;
-}
-
-}  // namespace
-
 struct Engine::State {
     gguf::GgufFile file;
     ModelInfo info;
@@ -180,7 +174,7 @@ struct Engine::State {
           context(planned.context),
           sequence_tokens(planned.sequence_tokens),
           threads(threads_of(options, hardware)),
-          expand_from(choose_expand_from(options, planned.plan)),
+          expand_from(planned.plan.prompt_rows_from),
           team(threads.most(), placement_of(options, hardware)),
           weights(file, planned.plan.graph, options.map_weights),
           executor(std::move(planned.plan), registry, team),
@@ -323,6 +317,16 @@ std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<con
 Engine::Engine(gguf::GgufFile file, const Registry& registry, const Hardware& hardware, const EngineOptions& options,
                const LoadProgress& progress) {
     PlannedModel planned = plan_model(file, registry, hardware, options);
+    load(std::move(file), std::move(planned), registry, hardware, options, progress);
+}
+
+Engine::Engine(gguf::GgufFile file, PlannedModel planned, const Registry& registry, const Hardware& hardware,
+               const EngineOptions& options, const LoadProgress& progress) {
+    load(std::move(file), std::move(planned), registry, hardware, options, progress);
+}
+
+void Engine::load(gguf::GgufFile file, PlannedModel planned, const Registry& registry, const Hardware& hardware,
+                  const EngineOptions& options, const LoadProgress& progress) {
     check_fit(planned.plan);
     state_ = std::make_unique<State>(std::move(file), std::move(planned), registry, hardware, options);
     state_->executor.load(state_->weights, progress);

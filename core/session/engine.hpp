@@ -83,8 +83,12 @@ struct BatchEntry {
 // One thread at a time.
 class Engine {
   public:
-    // Plans, checks the fit, allocates and loads. All arguments outlive the engine. Throws Error:
-    // TSR_DOES_NOT_FIT naming device and bytes, and what GgufFile, make_plan and Executor throw.
+    // Checks that the plan fits, allocates and loads. `planned`: of this file, by plan_model with the other arguments.
+    // `registry` and `hardware` outlive the engine. Throws Error: TSR_DOES_NOT_FIT naming device and bytes, and what
+    // GgufFile and Executor throw.
+    Engine(gguf::GgufFile file, PlannedModel planned, const Registry& registry, const Hardware& hardware,
+           const EngineOptions& options, const LoadProgress& progress = {});
+    // Plans, too. Throws what plan_model throws as well.
     Engine(gguf::GgufFile file, const Registry& registry, const Hardware& hardware, const EngineOptions& options,
            const LoadProgress& progress = {});
     ~Engine();
@@ -143,6 +147,9 @@ class Engine {
     void measure(std::span<double> seconds) noexcept;
 
   private:
+    void load(gguf::GgufFile file, PlannedModel planned, const Registry& registry, const Hardware& hardware,
+              const EngineOptions& options, const LoadProgress& progress);
+
     struct State;
     std::unique_ptr<State> state_;
 };

@@ -19,26 +19,6 @@ constexpr std::chrono::seconds kAge(60);
 
 }  // namespace
 
-std::string_view reason_name(FinishReason reason) noexcept {
-    switch (reason) {
-        case FinishReason::kEndOfText:
-            return "end of text";
-        case FinishReason::kStopString:
-            return "stop string";
-        case FinishReason::kLength:
-            return "length";
-        case FinishReason::kContextFull:
-            return "context full";
-        case FinishReason::kTimeUp:
-            return "time up";
-        case FinishReason::kCancelled:
-            return "cancelled";
-        case FinishReason::kFailed:
-            return "failed";
-    }
-    return "";
-}
-
 Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, GeneratorOptions options)
     : engine_(engine),
       tokenizer_(tokenizer),

@@ -1,10 +1,11 @@
+#include "core/setup/assumed_constants.hpp"
+
 #include "core/base/error.hpp"
 #include "core/base/plugin_call.hpp"
 #include "core/base/text.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/plan/predict.hpp"
 #include "core/plan/streaming.hpp"
-#include "core/setup/plan_report.hpp"
 
 #include <tessera/extensions/estimate_constants.h>
 

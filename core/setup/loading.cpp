@@ -3,8 +3,9 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/types.hpp"
+#include "core/plan/fit.hpp"
 #include "core/setup/file_sampling.hpp"
-#include "core/setup/plan_report.hpp"
+#include "core/setup/plan_lines.hpp"
 
 #include <algorithm>
 #include <functional>
@@ -123,8 +124,8 @@ std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, E
         planned = plan_model(model.file, machine.registry, machine.hardware, options);
     }
     report_plan(planned, model, machine, verbose, say);
-    auto engine =
-        std::make_unique<Engine>(std::move(model.file), machine.registry, machine.hardware, options, progress);
+    auto engine = std::make_unique<Engine>(std::move(model.file), std::move(planned), machine.registry,
+                                           machine.hardware, options, progress);
     for (const std::string& note : engine->notes()) say(note);
     return engine;
 }

@@ -3,6 +3,7 @@
 #include "core/base/error.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/measure.hpp"
 #include "core/hardware/numa.hpp"
 #include "core/model/model.hpp"

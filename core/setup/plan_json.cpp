@@ -1,7 +1,11 @@
+#include "core/setup/plan_json.hpp"
+
 #include "core/graph/types.hpp"
+#include "core/plan/fit.hpp"
 #include "core/plan/predict.hpp"
 #include "core/plan/step_check.hpp"
-#include "core/setup/plan_report.hpp"
+#include "core/setup/assumed_constants.hpp"
+#include "core/setup/plan_lines.hpp"
 
 #include <boost/json/array.hpp>
 #include <boost/json/value.hpp>

@@ -2,6 +2,7 @@
 // of later_headers.py, with TSR_LATER_HOST defined) one whose structs have all grown.
 #include "core/base/error.hpp"
 #include "core/plan/kernels.hpp"
+#include "core/plan/make_plan.hpp"
 #include "core/plan/plan.hpp"
 #include "tests/registry/plugin_folder.hpp"
 

@@ -2,6 +2,7 @@
 
 #include "core/cache/paged_cache.hpp"
 #include "core/graph/graph.hpp"
+#include "core/plan/make_plan.hpp"
 #include "core/plan/plan.hpp"
 #include "core/run/executor.hpp"
 

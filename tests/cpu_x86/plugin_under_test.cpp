@@ -1,5 +1,6 @@
 #include "plugin_under_test.hpp"
 
+#include "core/hardware/cpu_flags.hpp"
 #include "core/registry/registry.hpp"
 
 #include <algorithm>

@@ -3,6 +3,7 @@
 #include "core/graph/graph.hpp"
 #include "core/graph/op_set.hpp"
 #include "core/graph/types.hpp"
+#include "core/plan/make_plan.hpp"
 #include "core/run/executor.hpp"
 #include "recorded.hpp"
 #include "tests/support.hpp"

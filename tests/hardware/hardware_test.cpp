@@ -1,6 +1,7 @@
 #include "core/hardware/hardware.hpp"
 
 #include "core/base/error.hpp"
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/probe.hpp"
 #include "core/hardware/speeds.hpp"
 

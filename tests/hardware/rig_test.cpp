@@ -1,5 +1,6 @@
 #include "core/base/error.hpp"
 #include "core/base/toml.hpp"
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/hardware.hpp"
 #include "tests/temporary_folder.hpp"
 

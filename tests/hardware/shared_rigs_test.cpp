@@ -1,4 +1,5 @@
 // The rigs of people that the project plans for.
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/hardware.hpp"
 
 #include <gtest/gtest.h>

@@ -1,6 +1,7 @@
 // Kernels and lowerings of several plugins for one op: which one is chosen, and the reasons for the others.
 #include "core/base/error.hpp"
 #include "core/plan/kernels.hpp"
+#include "core/plan/make_plan.hpp"
 #include "core/plan/plan.hpp"
 
 #include <tessera/cpp/builder.hpp>

@@ -3,6 +3,7 @@
 
 #include "core/base/error.hpp"
 #include "core/graph/op_set.hpp"
+#include "core/plan/make_plan.hpp"
 
 #include <tessera/ops.h>
 

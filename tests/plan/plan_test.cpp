@@ -1,5 +1,7 @@
 // Plans from headers alone: placement, refusals, and messages.
 #include "core/base/error.hpp"
+#include "core/hardware/cpu_flags.hpp"
+#include "core/plan/fit.hpp"
 #include "core/session/engine.hpp"
 #include "tests/support.hpp"
 

@@ -1,6 +1,7 @@
 // A temporary folder with plugins made from the fixtures.
 #pragma once
 
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/registry/registry.hpp"
 #include "core/registry/sha256.hpp"

@@ -1,5 +1,6 @@
 // What is chosen, in which order, and what the config has to say.
 #include "core/base/error.hpp"
+#include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/speeds.hpp"
 #include "tests/registry/plugin_folder.hpp"
 

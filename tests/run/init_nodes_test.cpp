@@ -5,6 +5,7 @@
 #include "core/base/error.hpp"
 #include "core/graph/graph.hpp"
 #include "core/graph/op_set.hpp"
+#include "core/plan/make_plan.hpp"
 #include "core/run/executor.hpp"
 #include "tests/formats/recorded.hpp"
 #include "tests/run/simulated_rig.hpp"

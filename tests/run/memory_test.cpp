@@ -2,6 +2,7 @@
 // shares nothing with the planner.
 #include "core/base/log.hpp"
 #include "core/graph/op_set.hpp"
+#include "core/plan/make_plan.hpp"
 #include "core/registry/plugin_log.hpp"
 #include "core/run/executor.hpp"
 #include "core/session/engine.hpp"

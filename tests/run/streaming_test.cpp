@@ -1,6 +1,7 @@
 // Experts on the host that steps of many rows compute on a simulated card, part by part.
 #include "core/plan/streaming.hpp"
 
+#include "core/plan/fit.hpp"
 #include "tests/run/simulated_rig.hpp"
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 // What plugins say of the constants of their estimates, and what a plan shows of it. What they say is not trusted.
-#include "core/setup/plan_report.hpp"
+#include "core/setup/assumed_constants.hpp"
+
 #include "tests/plan/described_rig.hpp"
 
 #include <tessera/extensions/estimate_constants.h>

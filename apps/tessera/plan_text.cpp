@@ -1,8 +1,11 @@
+#include "apps/tessera/plan_text.hpp"
+
 #include "core/base/text.hpp"
 #include "core/graph/types.hpp"
 #include "core/plan/fit.hpp"
 #include "core/plan/predict.hpp"
-#include "core/setup/plan_report.hpp"
+#include "core/setup/assumed_constants.hpp"
+#include "core/setup/plan_lines.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -13,7 +16,7 @@
 #include <tuple>
 #include <vector>
 
-namespace tessera {
+namespace tessera::app {
 namespace {
 
 // A text that speaks of one layer, fit to be compared with that of another: "blk.3." is taken out.
@@ -28,11 +31,6 @@ std::string join(const std::vector<std::string>& parts, std::string_view between
     std::string text;
     for (const std::string& part : parts) text += (text.empty() ? "" : std::string(between)) + part;
     return text;
-}
-
-// A fused op that a kernel computes, or that the core splits into its parts: there is no choice of lowerings.
-bool is_split_or_fused(const LoweringChoice& choice) {
-    return choice.plugin.empty() || (choice.plugin == "core" && choice.lowering == "parts");
 }
 
 class LayerTexts {
@@ -102,7 +100,7 @@ class LayerTexts {
 
     std::string lowering(const LoweringChoice& choice) const {
         // How fused ops are split shows in the kernels; abstract ops have a choice of lowerings.
-        const bool parts = is_split_or_fused(choice);
+        const bool parts = is_without_choice(choice);
         if (parts && !why_) return "";
         const std::string how =
             choice.op + (choice.plugin.empty() ? " by one kernel"
@@ -238,28 +236,6 @@ std::string speed_text(const Plan& plan) {
     return text;
 }
 
-}  // namespace
-
-std::vector<Excess> excess_of(const Plan& plan) {
-    std::vector<Excess> all;
-    for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
-        const uint64_t needed = plan.memory[device].allocated(), usable = usable_bytes(plan.devices, device);
-        if (needed > usable) all.push_back({device, needed - usable});
-    }
-    return all;
-}
-
-uint64_t minimum_scratch(const Plan& plan) {
-    uint64_t least = 0;
-    for (const PlannedNode& node : plan.nodes) least = std::max(least, node.minimum_scratch_bytes);
-    return least;
-}
-
-uint64_t mapped_excess(const Plan& plan) {
-    const uint64_t needed = plan.memory[0].allocated() + plan.memory[0].mapped, usable = usable_bytes(plan.devices, 0);
-    return needed > usable ? std::min(plan.memory[0].mapped, needed - usable) : 0;
-}
-
 std::string memory_text(const Plan& plan) {
     constexpr uint64_t DeviceMemory::*members[] = {&DeviceMemory::weights,     &DeviceMemory::cache,
                                                    &DeviceMemory::activations, &DeviceMemory::workspace,
@@ -310,48 +286,6 @@ std::string memory_text(const Plan& plan) {
     }
     return text;
 }
-
-std::vector<std::string> lowering_lines(const Plan& plan) {
-    std::map<std::tuple<std::string, std::string, std::string, DeviceIndex>, std::set<int>> found;
-    for (const LoweringChoice& choice : plan.lowerings) {
-        if (is_split_or_fused(choice)) continue;
-        found[{choice.op, choice.plugin, choice.lowering, choice.device}].insert(choice.layer);
-    }
-    std::vector<std::string> lines;
-    for (const auto& [key, layers] : found) {
-        const auto& [op, plugin, lowering, device] = key;
-        lines.push_back(fmt::format("{}: variant {} of {}, layers {}, {}", op, lowering, plugin,
-                                    ranges_text({layers.begin(), layers.end()}), plan.devices[device]->id));
-    }
-    return lines;
-}
-
-std::vector<std::string> streaming_lines(const Plan& plan) {
-    std::map<std::pair<DeviceIndex, uint32_t>, std::set<int>> layers;
-    for (const StreamedNode& streamed : plan.streamed)
-        layers[{streamed.device, streamed.rows_from}].insert(plan.graph.nodes()[plan.nodes[streamed.node].node].layer);
-    std::vector<std::string> lines;
-    for (const auto& [key, found] : layers) {
-        const auto& [device, rows] = key;
-        lines.push_back(fmt::format(
-            "steps of {} rows or more copy the experts of layers {} to {}, through {}, and compute them there", rows,
-            ranges_text({found.begin(), found.end()}), plan.devices[device]->id,
-            size_text(plan.memory[device].streaming)));
-    }
-    return lines;
-}
-
-std::string cache_types(const Plan& plan) {
-    std::set<tsr_type> types;
-    for (StorageId id = 1; id < plan.graph.storage_count(); ++id) {
-        if (plan.graph.storage(id).role == TSR_ROLE_CACHE) types.insert(plan.graph.storage(id).type);
-    }
-    std::vector<std::string> names;
-    for (const tsr_type type : types) names.emplace_back(type_info(type).name);
-    return join(names, " and ");
-}
-
-namespace {
 
 // Which weights are packed for devices, by whom, and through what memory.
 std::string packing_text(const Plan& plan) {
@@ -405,14 +339,6 @@ std::string init_text(const Plan& plan) {
 
 }  // namespace
 
-std::string further_pages(const Plan& plan) {
-    const uint32_t further = plan.options.max_sequences - 1;
-    if (further == 0) return {};
-    return fmt::format(
-        "of the context, {} are a page of {} for each further sequence: each fills its last page in part",
-        counted(uint64_t{further} * TSR_PAGE_TOKENS, "token"), TSR_PAGE_TOKENS);
-}
-
 std::string plan_text(const PlanReport& report, bool why) {
     const Plan& plan = report.planned.plan;
     std::string text = head_text(report) + memory_text(plan) + '\n' + fit_text(report) + '\n' + speed_text(plan);
@@ -460,4 +386,4 @@ std::string plan_text(const PlanReport& report, bool why) {
     return text;
 }
 
-}  // namespace tessera
+}  // namespace tessera::app
