@@ -1,7 +1,7 @@
 """The small random models whose logits are recorded.
 
 Every case names one model; `runs` are the token counts recorded with it. Sizes are chosen so that all
-models and logits together stay under 8 MiB, and so that every branch that a loader takes for a real file
+models and logits together stay under 8.5 MiB, and so that every branch that a loader takes for a real file
 (projection of q, gating, groups, YaRN, layouts of wkv_b, tied embeddings, rope tables) is taken by one of them.
 """
 
@@ -76,6 +76,12 @@ CASES = {
         config=dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=1, head_dim=32,
                     intermediate_size=128, num_experts=12, num_experts_per_tok=4, moe_intermediate_size=32,
                     norm_topk_prob=False, vocab_size=270, rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    # Dense, with tied embeddings as the small ones of the family have them.
+    "qwen3-tied": dict(
+        family="qwen3", seed=11, runs=dict(short=160), gains=dict(q=1.0),
+        config=dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32,
+                    intermediate_size=96, tie_word_embeddings=True, vocab_size=270,
+                    rope_parameters=dict(rope_type="default", rope_theta=1e6))),
     "llama-plain": dict(
         family="llama", seed=9, runs=dict(short=160), gains=dict(q=2.0),
         config=dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4,

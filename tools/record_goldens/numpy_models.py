@@ -8,6 +8,8 @@ import math
 import gguf
 import numpy as np
 
+from families import FAMILIES
+
 
 class File:
     def __init__(self, path):
@@ -136,7 +138,7 @@ def attention_plain(f, b, x, change):
         q, k = rms_norm(q, t[b + "attn_q_norm.weight"], eps), rms_norm(k, t[b + "attn_k_norm.weight"], eps)
     dims = q.shape[-1]
     freqs = rope_frequencies(f, dims, change)
-    neighbours = f.arch == "llama"
+    neighbours = any(one.neighbours for one in FAMILIES.values() if one.architecture == f.arch)
     q, k = rope(q, freqs, neighbours, change), rope(k, freqs, neighbours, change)
     return attend(q, k, v, 1 / math.sqrt(dims), change) @ t[b + "attn_output.weight"].T
 
@@ -167,7 +169,7 @@ def route(f, b, x, change):
     if change == "other-experts":
         which = np.argsort(-choice, -1, kind="stable")[:, 1:1 + f.key("expert_used_count")]
     weights = np.take_along_axis(scores, which, -1)
-    norm = f.key("expert_weights_norm", f.arch == "qwen3moe")
+    norm = f.key("expert_weights_norm", not f.key("attention.kv_lora_rank"))
     if norm != (change == "other-weight-norm"):
         weights = weights / weights.sum(-1, keepdims=True)
     if change != "no-weight-scale":
@@ -200,7 +202,7 @@ def logits(f, tokens, change=None):
     for i in range(layer_count(f)):
         b = f"blk.{i}."
         hidden.append(x)
-        attention = attention_mla if f.arch == "deepseek2" else attention_plain
+        attention = attention_mla if f.key("attention.kv_lora_rank") else attention_plain
         if change != f"no-attention-{i}":
             x = x + attention(f, b, rms_norm(x, t[b + "attn_norm.weight"], eps), change)
         if change != f"no-ffn-{i}":

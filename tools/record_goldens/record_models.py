@@ -16,6 +16,7 @@ import torch
 import transformers
 
 from cases import CASES
+from families import FAMILIES
 from write_model import write_model
 
 TOLERANCE = 1e-3          # of the largest logit, for an f32 implementation
@@ -25,12 +26,8 @@ HIDDEN_POSITIONS = 8
 
 
 def make_model(case):
-    families = dict(
-        v2=(transformers.DeepseekV2Config, transformers.DeepseekV2ForCausalLM),
-        v3=(transformers.DeepseekV3Config, transformers.DeepseekV3ForCausalLM),
-        qwen3moe=(transformers.Qwen3MoeConfig, transformers.Qwen3MoeForCausalLM),
-        llama=(transformers.LlamaConfig, transformers.LlamaForCausalLM))
-    config_type, model_type = families[case["family"]]
+    name = FAMILIES[case["family"]].transformers
+    config_type, model_type = getattr(transformers, name + "Config"), getattr(transformers, name + "ForCausalLM")
     options = dict(case["config"], bos_token_id=0, eos_token_id=1, pad_token_id=None)
     rope = options["rope_parameters"]
     options["max_position_embeddings"] = int(rope.get("factor", 1) * rope.get("original_max_position_embeddings", 8192))

@@ -4,12 +4,7 @@ import math
 import gguf
 import numpy as np
 
-SPECIAL = {"llama": ["<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>"],
-           "qwen3moe": ["<|endoftext|>", "<|im_end|>", "<|im_start|>", "<|object_ref_start|>"]}
-DEEPSEEK_SPECIAL = ["<\uff5cbegin\u2581of\u2581sentence\uff5c>", "<\uff5cend\u2581of\u2581sentence\uff5c>",
-                    "<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>"]
-PRE = {"v2": "deepseek-llm", "v3": "deepseek-v3", "llama": "llama-bpe", "qwen3moe": "qwen2"}
-
+from families import FAMILIES
 
 def byte_letters():
     """The printable letter that byte-level BPE writes for each byte."""
@@ -21,12 +16,12 @@ def byte_letters():
 def add_vocabulary(w, family, size):
     """Four special tokens, the 256 bytes, then pairs of lower-case letters, each with its merge."""
     letters = byte_letters()
-    tokens = SPECIAL.get(family, DEEPSEEK_SPECIAL) + letters
+    tokens = list(FAMILIES[family].special) + letters
     pairs = [(a, b) for a in "etaoinshr" for b in "etaoinshr"][:size - len(tokens)]
     tokens = tokens + [a + b for a, b in pairs]
     assert len(tokens) == size
     w.add_tokenizer_model("gpt2")
-    w.add_tokenizer_pre(PRE[family])
+    w.add_tokenizer_pre(FAMILIES[family].pre)
     w.add_token_list(tokens)
     w.add_token_types([gguf.TokenType.CONTROL] * 4 + [gguf.TokenType.NORMAL] * (size - 4))
     w.add_token_merges([f"{a} {b}" for a, b in pairs])
@@ -89,13 +84,13 @@ def write_attention_deepseek(m, c, source, block, layout):
 
 def write_attention_plain(m, c, source, block, family):
     q, k = m.take(source + "q_proj.weight"), m.take(source + "k_proj.weight")
-    if family == "llama":
+    if FAMILIES[family].neighbours:
         q, k = pair_neighbours(q, c.num_attention_heads), pair_neighbours(k, c.num_key_value_heads)
     m.half(block + "attn_q.weight", q)
     m.half(block + "attn_k.weight", k)
     m.half(block + "attn_v.weight", m.take(source + "v_proj.weight"))
     m.half(block + "attn_output.weight", m.take(source + "o_proj.weight"))
-    if family == "qwen3moe":
+    if source + "q_norm.weight" in m.state:
         m.full(block + "attn_q_norm.weight", m.take(source + "q_norm.weight"))
         m.full(block + "attn_k_norm.weight", m.take(source + "k_norm.weight"))
 
@@ -192,7 +187,7 @@ def write_layer(m, c, i, arch, case):
 
 def write_model(path, name, model, case):
     c, family = model.config, case["family"]
-    arch = {"v2": "deepseek2", "v3": "deepseek2"}.get(family, family)
+    arch = FAMILIES[family].architecture
     w = gguf.GGUFWriter(path, arch)
     w.add_name(f"random {name}, seed {case['seed']}")
     w.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
@@ -204,8 +199,9 @@ def write_model(path, name, model, case):
     w.add_head_count(c.num_attention_heads)
     w.add_rope_freq_base(c.rope_parameters["rope_theta"])
     w.add_layer_norm_rms_eps(c.rms_norm_eps)
-    if family != "llama":
-        w.add_expert_count(c.n_routed_experts if arch == "deepseek2" else c.num_experts)
+    experts = getattr(c, "n_routed_experts", None) or getattr(c, "num_experts", None)
+    if experts:
+        w.add_expert_count(experts)
         w.add_expert_used_count(c.num_experts_per_tok)
         w.add_expert_feed_forward_length(c.moe_intermediate_size)
     m = Matrices(w, model)
@@ -216,11 +212,11 @@ def write_model(path, name, model, case):
         if case["config"].get("head_dim"):  # converters write these where the config does
             w.add_key_length(c.head_dim)
             w.add_value_length(c.head_dim)
-    if family == "llama":
+    if FAMILIES[family].neighbours:
         w.add_rope_dimension_count(c.head_dim)
         if c.rope_parameters["rope_type"] == "llama3":
             m.full("rope_freqs.weight", llama3_rope_factors(c, c.head_dim))
-    if family == "qwen3moe" and not c.norm_topk_prob:
+    if experts and arch != "deepseek2" and not c.norm_topk_prob:
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)
     add_vocabulary(w, family, c.vocab_size)
