@@ -18,7 +18,7 @@ void set_attention_rates(const tsr_device_info& device, const FlashKernels& kern
         return;
     }
     // Dense rates of f16 with sums in f32 (vendors' whitepapers), times the share that the instruction mix allows
-    // (docs/measurements/cuda-static.md).
+    // (tools/cuda_sass).
     cost.macs_a_clock = 256 * left;
     if (capability == 800) cost.macs_a_clock = 1024 * (latent ? 0.82 : 0.7) * left;
     if (capability >= 900 && capability < 1200)

@@ -111,16 +111,9 @@ if(TSR_CUDA)
     add_custom_target(tessera_gpu_acceptance DEPENDS tessera tessera_plugins measure_card measure_steps ${wrapper_tests})
 
     if(TARGET tessera_emulated_cuda AND NOT TSR_SANITIZE)
-        # emulated_test(NAME CARDS... COMMAND ...): on emulated cards, streams in random order. Results of plugin-test are kept for
-        # tools/count_kernel_tests.
-        file(MAKE_DIRECTORY "${CMAKE_BINARY_DIR}/plugin-test")
+        # emulated_test(NAME CARDS... COMMAND ...): on emulated cards, streams in random order.
         function(emulated_test name)
             cmake_parse_arguments(arg "" "" "CARDS;COMMAND" ${ARGN})
-            if("plugin-test" IN_LIST arg_COMMAND)
-                list(GET arg_CARDS 0 card)
-                string(REGEX REPLACE ":.*" "" card "${card}")
-                list(APPEND arg_COMMAND --junit "${CMAKE_BINARY_DIR}/plugin-test/${name}@${card}.xml")
-            endif()
             list(TRANSFORM arg_CARDS REPLACE "(.+)" "--gpu;\\1")
             add_test(NAME ${name} COMMAND "${CMAKE_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" ${arg_CARDS} --
                 ${arg_COMMAND})

@@ -46,7 +46,7 @@ struct FlashTile {
 
 // Small tiles are for few rows, whose time is that of reading the cache; large ones for prompts. Wide ones are for
 // cards where a block can have 160 KB of shared memory: there tensor cores are so fast that reading shared memory
-// bounds the others. What they take: docs/measurements/cuda-static.md.
+// bounds the others. What they take says tools/cuda_static.
 using MlaSmall = FlashTile<576, 512, true, 1, 1, 4, 16, 2, 9, 2>;
 using MlaSmallWide = FlashTile<576, 512, true, 1, 1, 4, 32, 2, 9, 2>;
 using MlaLarge = FlashTile<576, 512, true, 4, 1, 2, 16, 4, 14, 1>;

@@ -38,7 +38,7 @@ struct FlashTileF32 {
     static_assert(kShared <= 48 << 10, "as much as a block of Pascal can have");
 };
 
-// What they take: docs/measurements/cuda-static.md. The small tile has the 16 heads of one token.
+// What they take says tools/cuda_static. The small tile has the 16 heads of one token.
 using MlaSmallF32 = FlashTileF32<576, 512, true, 16, 1, 8>;
 using MlaLargeF32 = FlashTileF32<576, 512, true, 32, 1, 4>;
 using Heads192F32 = FlashTileF32<192, 128, false, 64, 2, 8>;
