@@ -3,6 +3,7 @@
 #include "kernels/block_formats.hpp"
 #include "kernels/wide_formats.hpp"
 #include "launches.hpp"
+#include "row_places.hpp"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/check.hpp>
@@ -131,7 +132,18 @@ int32_t ffn_outputs_of(tsr_type weight, RowReads reads) noexcept {
 }
 
 bool reads_by(tsr_type weight, RowReads reads, uint32_t image_capability) noexcept {
-    return reads == RowReads::kAny || (image_capability >= kDp4a && cuda_kernels::has_wide_unit(weight));
+    if (image_capability < kDp4a || !cuda_kernels::has_wide_unit(weight)) return reads == RowReads::kAny;
+    return reads == RowReads::kBy16 ||
+           (reads == RowReads::kBy8 ? cuda_kernels::reads_by_8(weight) : cuda_kernels::reads_by_any(weight));
+}
+
+const cuda::Kernel& kernel_reading(const RowKernels& kernels, tsr_type weight, RowReads reads) {
+    const std::optional<cuda::Kernel>& kernel = kernels[static_cast<size_t>(reads)];
+    if (!kernel)
+        throw sdk::Failure(TSR_INVALID_ARGUMENT, std::string("weights of ") + cpu::format_name(weight) +
+                                                     " lie at an address that is no multiple of " +
+                                                     std::to_string(row_alignment(weight)) + " bytes");
+    return *kernel;
 }
 
 double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept {
@@ -218,13 +230,11 @@ void FewRows::multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t
     kernel.launch(queue, {groups_of(m.matmul.n, kMatmulWarps * outputs), rows, slots}, 32 * kMatmulWarps, m);
 }
 
-const cuda::Kernel& FewRows::one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const noexcept {
+const cuda::Kernel& FewRows::one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const {
     const uint64_t strides = static_cast<uint64_t>(a.weight_row | a.weight_batch);
-    const bool near = static_cast<uint64_t>(a.weight_row) <= cuda_kernels::kMaximumRowStride;
-    const RowReads reads =
-        near ? row_reads(type_, a.k, reinterpret_cast<uint64_t>(a.weight) | strides, image_) : RowReads::kAny;
+    const RowReads reads = row_reads(type_, a.k, reinterpret_cast<uint64_t>(a.weight) | strides, image_);
     outputs = outputs_of(type_, reads);
-    return *one_row_[static_cast<size_t>(reads)];
+    return kernel_reading(one_row_, type_, reads);
 }
 
 }  // namespace tessera::cuda_ops

@@ -47,6 +47,9 @@ int32_t outputs_of(tsr_type weight, RowReads reads) noexcept;
 int32_t ffn_outputs_of(tsr_type weight, RowReads reads) noexcept;
 // Whether there are kernels of the type that read so.
 bool reads_by(tsr_type weight, RowReads reads, uint32_t image_capability) noexcept;
+// The one that does. Throws sdk::Failure if there is none: the weight's address is not as its type's blocks need it.
+using RowKernels = std::array<std::optional<cuda::Kernel>, kRowReads>;
+const cuda::Kernel& kernel_reading(const RowKernels& kernels, tsr_type weight, RowReads reads);
 
 // Multiply-adds a clock and multiprocessor.
 double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept;
@@ -70,14 +73,14 @@ class FewRows {
     void multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const;
 
   private:
-    const cuda::Kernel& one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const noexcept;
+    const cuda::Kernel& one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const;
 
     tsr_type type_;
     uint32_t image_ = 0;
     int64_t activation_bytes_ = 0;
     std::optional<cuda::Kernel> quantise_;
-    std::array<std::optional<cuda::Kernel>, kRowReads> one_row_;  // by RowReads, of rows or by id
-    std::array<std::optional<cuda::Kernel>, 3> products_;         // of more rows, by tile
+    RowKernels one_row_;                                   // by RowReads, of rows or by id
+    std::array<std::optional<cuda::Kernel>, 3> products_;  // of more rows, by tile
 };
 
 }  // namespace tessera::cuda_ops

@@ -203,8 +203,7 @@ class Ffn {
         }
     }
 
-    using Kernels = std::array<std::optional<cuda::Kernel>, kRowReads>;
-    void fetch(Kernels& kernels, tsr_device& device, const Build& build, const char* what, tsr_type type) const {
+    void fetch(RowKernels& kernels, tsr_device& device, const Build& build, const char* what, tsr_type type) const {
         for (size_t r = 0; r < kRowReads; ++r) {
             const auto reads = static_cast<RowReads>(r);
             if (!reads_by(type, reads, card_.instructions)) continue;
@@ -268,9 +267,9 @@ class Ffn {
                       address_of(g.gate) | address_of(g.up) |
                           static_cast<uint64_t>(g.gate_row | g.up_row | g.gate_expert | g.up_expert),
                       card_.instructions);
-        gate_up_[static_cast<size_t>(gate_reads)]->launch(
-            launch.queue, {static_cast<uint32_t>(o_.f / 32), rows, static_cast<uint32_t>(o_.slots)}, 32 * kGateUpWarps,
-            g);
+        kernel_reading(gate_up_, o_.gate.type, gate_reads)
+            .launch(launch.queue, {static_cast<uint32_t>(o_.f / 32), rows, static_cast<uint32_t>(o_.slots)},
+                    32 * kGateUpWarps, g);
 
         Down d{};
         d.hidden = g.hidden;
@@ -292,9 +291,9 @@ class Ffn {
         const RowReads down_reads =
             row_reads(o_.down.type, o_.f, address_of(d.weight) | static_cast<uint64_t>(d.weight_row | d.weight_expert),
                       card_.instructions);
-        down_[static_cast<size_t>(down_reads)]->launch(
-            launch.queue, {groups(o_.n, kDownWarps * ffn_outputs_of(o_.down.type, down_reads)), rows, 1},
-            32 * kDownWarps, d);
+        kernel_reading(down_, o_.down.type, down_reads)
+            .launch(launch.queue, {groups(o_.n, kDownWarps * ffn_outputs_of(o_.down.type, down_reads)), rows, 1},
+                    32 * kDownWarps, d);
     }
 
     void multiply_tiles(const tsr_launch& launch, uint32_t rows) const {
@@ -411,7 +410,7 @@ class Ffn {
     Card card_;
     Layout layout_;
     std::optional<cuda::Kernel> quantise_, sum_;
-    Kernels gate_up_, down_;  // by RowReads
+    RowKernels gate_up_, down_;  // by RowReads
     std::optional<TileProduct> gate_up_tiles_, down_tiles_;
     std::optional<ConvertRows> convert_x_, convert_hidden_;
     std::optional<MapExperts> map_;

@@ -11,6 +11,7 @@
 #pragma once
 
 #include "ops.hpp"
+#include "row_places.hpp"
 
 #include <tessera/cpp/status.hpp>
 
@@ -25,7 +26,7 @@ void set_kernel(tsr_kernel& kernel) noexcept {
         return sdk::guarded([&] {
             const Build& build = build_of(self);
             const cuda::Module& module = Op::module(build);
-            if (refuse_card(build, module, *device, node->op, *plan)) return;
+            if (refuse_card(build, module, *device, node->op, *plan) || refuse_places(*node, *plan)) return;
             if constexpr (requires { Op::plan(*node, *device, module, *plan); }) {
                 Op::plan(*node, *device, module, *plan);
             } else if constexpr (requires { Op::plan(*node, *device, build, *plan); }) {

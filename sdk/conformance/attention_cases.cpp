@@ -221,7 +221,8 @@ void attention_cases(const std::string& op, const Use& use) {
     for (const Form& form : kPromptForms) {
         const bool first = &form == kPromptForms;
         for (const tsr_type cache : caches) {
-            if (first || cache == TSR_TYPE_F16 || cache == TSR_TYPE_F32 || cache == TSR_TYPE_Q5_1) {
+            if (first || cache == TSR_TYPE_F16 || cache == TSR_TYPE_BF16 || cache == TSR_TYPE_F32 ||
+                cache == TSR_TYPE_Q5_1) {
                 attention_case(op, form, Batch({{150, 23}, {65, 1}, {130, 20}}), cache, TSR_TYPE_F32, use,
                                {.range = TSR_RANGE_PROMPT_ROWS});
             }

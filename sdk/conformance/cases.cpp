@@ -157,6 +157,15 @@ constexpr struct {
                       {TSR_TYPE_Q8_0, 2560},  {TSR_TYPE_Q4_K, 2304}, {TSR_TYPE_Q6_K, 3072},   {TSR_TYPE_Q6_K, 4096},
                       {TSR_TYPE_IQ4_XS, 512}, {TSR_TYPE_Q4_K, 512},  {TSR_TYPE_IQ4_XS, 2304}, {TSR_TYPE_IQ4_XS, 4608}};
 
+// Bytes between rows of weights: rows that begin at multiples of 16 bytes then begin at those of 8, or of 4, too, of
+// which no format's own rows are made.
+constexpr struct {
+    tsr_type type;
+    int64_t k, gap;
+} kRowsApart[] = {{TSR_TYPE_Q4_0, 512, 8},   {TSR_TYPE_Q4_0, 512, 4},  {TSR_TYPE_Q8_0, 512, 8}, {TSR_TYPE_Q8_0, 512, 4},
+                  {TSR_TYPE_Q4_K, 512, 8},   {TSR_TYPE_Q4_K, 512, 4},  {TSR_TYPE_Q6_K, 512, 8}, {TSR_TYPE_Q6_K, 512, 4},
+                  {TSR_TYPE_IQ4_XS, 512, 8}, {TSR_TYPE_IQ4_XS, 512, 4}};
+
 // Of activations that are 1 or -1 nothing is lost where they are quantised: what is wrong with weights shows. Few rows,
 // and as many as kernels have small and large tiles for.
 void signs(const std::string& op, tsr_type type, int64_t k, float size, const char* what, const Use& use) {
@@ -205,7 +214,8 @@ void matmul(const std::string& op, const Use& use) {
     }
     for (const auto& [type, k] : kRowsOfVectors) {
         // Rows of the weight may lie apart.
-        for (const Size s : {Size{13, 1, 1, 0}, Size{13, 2, 1, 0}, Size{29, 1, 1, 16}, Size{37, 1, 1, 8}}) {
+        for (const Size s :
+             {Size{13, 1, 1, 0}, Size{13, 2, 1, 0}, Size{29, 1, 1, 16}, Size{37, 1, 1, 8}, Size{9, 1, 1, 4}}) {
             Case c(op,
                    text("%s k=%lld n=%lld batch=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                         static_cast<long long>(s.n), static_cast<long long>(s.batch), static_cast<long long>(s.rows)));
@@ -252,8 +262,9 @@ void matmul(const std::string& op, const Use& use) {
             use_with_nan(c, use);
         }
         // Rows that kernels read in several parts, the last of which is not whole.
-        if (const int64_t block = block_of(type); block > 1) {
-            const int64_t k = block == 32 ? 261 * block : 33 * block, n = 9;
+        {
+            const int64_t block = block_of(type), n = 9;
+            const int64_t k = block == 1 ? 2061 : block == 32 ? 261 * block : 33 * block;
             for (const int64_t rows : {1, 2}) {
                 Case c(op, text("%s k=%lld n=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                                 static_cast<long long>(n), static_cast<long long>(rows)));
@@ -342,6 +353,7 @@ void fill_ids(Operand& ids, int64_t experts) {
 struct Network {
     tsr_type type;
     int64_t k, f, n, rows, experts, used;
+    int64_t gap = 0;  // bytes between rows of weights
 };
 
 // All operands, whose ids `fill` writes.
@@ -352,8 +364,9 @@ void add_operands(Case& c, const Network& of, bool routed, const std::function<v
         c.fill(c.input("weights", TSR_TYPE_F32, {of.used, of.rows}, kActivation, kRows));
     }
     const auto matrix = [&](const char* name, int64_t elements, int64_t count) {
-        Operand& weight = routed ? c.input(name, of.type, {elements, count, of.experts}, kWeight)
-                                 : c.input(name, of.type, {elements, count}, kWeight);
+        Operand& weight = routed
+                              ? c.input(name, of.type, {elements, count, of.experts}, kWeight, TSR_RANGE_FIXED, of.gap)
+                              : c.input(name, of.type, {elements, count}, kWeight, TSR_RANGE_FIXED, of.gap);
         c.fill(weight, weight_size(elements));
     };
     matrix("gate", of.k, of.f);
@@ -391,6 +404,14 @@ void feed_forward(const std::string& op, const Use& use) {
             use(c);
         }
     }
+    for (const auto& [type, length, gap] : kRowsApart) {
+        const int64_t n = 13, experts = 3, used = 2, rows = 1;
+        Case c(op, text("%s k=%lld n=%lld gap=%lld", formats::format_name(type), static_cast<long long>(length),
+                        static_cast<long long>(n), static_cast<long long>(gap)));
+        const Network network{type, length, length, n, rows, experts, used, gap};
+        add_operands(c, network, routed, [&](Operand& ids) { fill_ids(ids, experts); });
+        use(c);
+    }
     for (const tsr_type type : weight_types()) {
         const int64_t block = block_of(type), k = block == 1 ? 40 : (block == 32 ? 96 : 256),
                       f = block == 1 ? 24 : block;
@@ -427,6 +448,18 @@ void matmul_id(const std::string& op, const Use& use) {
                         static_cast<long long>(n), static_cast<long long>(rows)));
         c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
         c.fill(c.input("weight", type, {k, n, experts}, kWeight), weight_size(k));
+        fill_ids(c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows), experts);
+        c.output("out", TSR_TYPE_F32, {n, used, rows}, kRows);
+        c.tolerance = tolerance_of(type);
+        c.row_ranges(static_cast<int32_t>(rows));
+        use(c);
+    }
+    for (const auto& [type, k, gap] : kRowsApart) {
+        const int64_t n = 21, experts = 3, used = 2, rows = 2;
+        Case c(op, text("%s k=%lld n=%lld gap=%lld", formats::format_name(type), static_cast<long long>(k),
+                        static_cast<long long>(n), static_cast<long long>(gap)));
+        c.fill(c.input("x", TSR_TYPE_F32, {k, rows}, kActivation, kRows));
+        c.fill(c.input("weight", type, {k, n, experts}, kWeight, TSR_RANGE_FIXED, gap), weight_size(k));
         fill_ids(c.input("ids", TSR_TYPE_I32, {used, rows}, kActivation, kRows), experts);
         c.output("out", TSR_TYPE_F32, {n, used, rows}, kRows);
         c.tolerance = tolerance_of(type);

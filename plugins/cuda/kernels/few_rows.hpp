@@ -307,7 +307,7 @@ SIMT_DEVICE void multiply_by_id(const MatmulId& m) {
 namespace tessera::cuda_kernels {
 
 // Blocks a multiprocessor for which registers are limited: as many as leave enough to a lane for what it takes at once.
-// With those of one row every card has enough bytes in flight (docs/measurements/cuda-static.md).
+// With those of one row every card has enough bytes in flight (tools/cuda_static).
 template <int kType, int kTile>
 constexpr int few_rows_blocks() {
     // Code for Pascal and Volta needs more of them, and so do large units and formats of three and five bits.
@@ -332,14 +332,19 @@ constexpr int computed_tile(int tile) {
     matmul_##name##_tile##tile(tessera::cuda_kernels::Matmul a) {                                          \
         tessera::cuda_kernels::multiply_few<TSR_TYPE_##id, tessera::cuda_kernels::computed_tile(tile)>(a); \
     }
-#define TESSERA_FEW_ROWS_OF(name, id)                                         \
+#define TESSERA_SEVERAL_ROWS_OF(name, id) \
+    TESSERA_FEW_ROWS(name, id, 2)         \
+    TESSERA_FEW_ROWS(name, id, 4)         \
+    TESSERA_FEW_ROWS(name, id, 8)         \
+    TESSERA_COLUMNS_OF(name, id)
+// Of one row, of a weight that may lie anywhere.
+#define TESSERA_ONE_ROW_OF(name, id)                                          \
     TESSERA_FEW_ROWS(name, id, 1)                                             \
-    TESSERA_FEW_ROWS(name, id, 2)                                             \
-    TESSERA_FEW_ROWS(name, id, 4)                                             \
-    TESSERA_FEW_ROWS(name, id, 8)                                             \
     SIMT_KERNEL(32 * tessera::cuda_kernels::kMatmulWarps,                     \
                 (tessera::cuda_kernels::few_rows_blocks<TSR_TYPE_##id, 1>())) \
     matmul_id_##name(tessera::cuda_kernels::MatmulId m) {                     \
         tessera::cuda_kernels::multiply_by_id<TSR_TYPE_##id>(m);              \
-    }                                                                         \
-    TESSERA_COLUMNS_OF(name, id)
+    }
+#define TESSERA_FEW_ROWS_OF(name, id) \
+    TESSERA_SEVERAL_ROWS_OF(name, id) \
+    TESSERA_ONE_ROW_OF(name, id)

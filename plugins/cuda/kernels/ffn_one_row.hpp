@@ -130,10 +130,15 @@ constexpr int down_rows_blocks() {
     down_##name##suffix(tessera::cuda_kernels::Down a) {                                                 \
         tessera::cuda_kernels::multiply_down_rows<id, Vector>(a);                                        \
     }
+// As those of one_row.hpp.
 #if SIMT_ARCH >= 610
 #define TESSERA_FFN_ONE_ROW(name, id)                               \
     TESSERA_FFN_ONE_ROW_AS(name, TSR_TYPE_##id, _by16, simt::UInt4) \
     TESSERA_FFN_ONE_ROW_AS(name, TSR_TYPE_##id, _by8, simt::UInt2)
+#define TESSERA_FFN_ONE_ROW_BY_8(name, id) TESSERA_FFN_ONE_ROW(name, id)
+#define TESSERA_FFN_ONE_ROW_BY_16(name, id) TESSERA_FFN_ONE_ROW_AS(name, TSR_TYPE_##id, _by16, simt::UInt4)
 #else
 #define TESSERA_FFN_ONE_ROW(name, id)
+#define TESSERA_FFN_ONE_ROW_BY_8(name, id) TESSERA_FFN(name, TSR_TYPE_##id)
+#define TESSERA_FFN_ONE_ROW_BY_16(name, id) TESSERA_FFN(name, TSR_TYPE_##id)
 #endif

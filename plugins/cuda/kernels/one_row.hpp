@@ -232,10 +232,16 @@ constexpr int one_row_blocks() {
     matmul_id_##name##suffix(tessera::cuda_kernels::MatmulId m) {                                        \
         tessera::cuda_kernels::multiply_row_by_id<id, Vector>(m);                                        \
     }
+// Of a format whose rows may lie anywhere; of one whose rows begin at multiples of 8, or of 16 bytes: where its codes
+// are int8 it needs no other kernels (wide_formats.hpp).
 #if SIMT_ARCH >= 610
 #define TESSERA_ONE_ROW(name, id)                               \
     TESSERA_ONE_ROW_AS(name, TSR_TYPE_##id, _by16, simt::UInt4) \
     TESSERA_ONE_ROW_AS(name, TSR_TYPE_##id, _by8, simt::UInt2)
+#define TESSERA_ONE_ROW_BY_8(name, id) TESSERA_ONE_ROW(name, id)
+#define TESSERA_ONE_ROW_BY_16(name, id) TESSERA_ONE_ROW_AS(name, TSR_TYPE_##id, _by16, simt::UInt4)
 #else
 #define TESSERA_ONE_ROW(name, id)
+#define TESSERA_ONE_ROW_BY_8(name, id) TESSERA_ONE_ROW_OF(name, id)
+#define TESSERA_ONE_ROW_BY_16(name, id) TESSERA_ONE_ROW_OF(name, id)
 #endif

@@ -314,5 +314,5 @@ SIMT_DEVICE void multiply_row_by_id_mma(const MatmulId& m) {
     TESSERA_ONE_ROW_MMA_AS(name, _by16, simt::UInt4) \
     TESSERA_ONE_ROW_MMA_AS(name, _by8, simt::UInt2)
 #else
-#define TESSERA_ONE_ROW_MMA(name, id) TESSERA_ONE_ROW(name, id)
+#define TESSERA_ONE_ROW_MMA(name, id) TESSERA_ONE_ROW_BY_8(name, id)
 #endif

@@ -180,7 +180,8 @@ SIMT_KERNEL(32 * kSegmentWarps, 8) make_segments(Segments a) {
     }
 }
 
-// Rows of blocks of 256 elements, of which k is a multiple. A warp has a part of the blocks of a row. Grid: x the rows
+#if SIMT_ARCH >= 800
+// For tensor cores (RowForm of tile_product.hpp). Rows of blocks of 256 elements, of which k is a multiple. A warp has a part of the blocks of a row. Grid: x the rows
 // and slots, or fewer.
 SIMT_KERNEL(kBlockThreads, 8) make_blocks(Segments a) {
     SIMT_SHARED(unsigned, largest_of, kBlockThreads / 32);
@@ -233,6 +234,7 @@ SIMT_KERNEL(kHalvesThreads, 8) make_halves_f16(Segments a) {
 SIMT_KERNEL(kHalvesThreads, 8) make_halves_bf16(Segments a) {
     make_halves_of<true>(a);
 }
+#endif
 
 // One block. Places of an expert are in the order of rows and slots.
 SIMT_KERNEL(kMapThreads, 1) map_experts(ExpertMap m) {

@@ -11,6 +11,15 @@ constexpr bool has_wide_unit(tsr_type type) {
            type == TSR_TYPE_IQ4_XS;
 }
 
+// Which kernels of one row such a format has where codes are int8: rows of q4_K begin at multiples of 16 bytes, those
+// of iq4_xs of 8, and none lie elsewhere (row_places.hpp).
+constexpr bool reads_by_any(tsr_type type) {
+    return type != TSR_TYPE_Q4_K && type != TSR_TYPE_IQ4_XS;
+}
+constexpr bool reads_by_8(tsr_type type) {
+    return type != TSR_TYPE_Q4_K;
+}
+
 // Rows of the weight that a warp of such a kernel takes: the more, the fewer instructions a row, and the more
 // registers.
 constexpr int outputs_of_warp(tsr_type type) {
