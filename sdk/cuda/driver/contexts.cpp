@@ -79,13 +79,15 @@ void write_counters() {
     const std::lock_guard lock(d.mutex);
     std::vector<std::string> lines = {
         "kernel\tlaunches\tblocks\tswitches\tmatrix products\taccesses\tshared requests\tshared wavefronts\t"
-        "shared ideal\tglobal requests\tglobal sectors\tglobal sectors ideal\tinstructions of PTX"};
+        "shared ideal\tglobal requests\tglobal sectors\tglobal sectors ideal\tinstructions of PTX\tvirtual "
+        "architecture"};
     for (const auto& [kernel, c] : d.counters) {
-        std::string line = kernel;
+        std::string line = kernel.first;
         for (const uint64_t value :
              {c.launches, c.blocks, c.switches, c.matrix_products, c.accesses, c.shared_requests, c.shared_wavefronts,
               c.shared_ideal, c.global_requests, c.global_sectors, c.global_sectors_ideal, c.instructions})
             line += "\t" + std::to_string(value);
+        line += "\t" + std::to_string(kernel.second);
         lines.push_back(line);
     }
     // A folder: processes one after another, each with a file of its own.

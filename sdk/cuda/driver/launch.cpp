@@ -84,7 +84,8 @@ Work work_of(std::shared_ptr<Function> function, const Extents& extents, std::sh
                                               : emulator::run(launch, options);
         {
             const std::lock_guard lock(d.mutex);
-            d.counters[std::string(function->module->image.module) + "." + function->image->name].add(outcome.counters);
+            const Image& image = function->module->image;
+            d.counters[{image.module + "." + function->image->name, image.virtual_arch / 10}].add(outcome.counters);
         }
         switch (outcome.fault) {
             case emulator::Fault::kNone:

@@ -207,7 +207,8 @@ struct Driver {
     std::string report;                                            // of the last fault
     std::map<std::pair<int, std::string>, Statistics> statistics;  // by card (-1: none) and function
     std::string statistics_file;
-    std::map<std::string, emulator::Counters> counters;
+    // By module.kernel and the virtual architecture that it was made from: 61.
+    std::map<std::pair<std::string, uint32_t>, emulator::Counters> counters;
     std::string counters_file;
     bool run_ptx = false;  // else kernels of emulated libraries
     std::vector<std::string> kernel_folders;
