@@ -122,6 +122,7 @@ void translate_atomic(Coder& coder) {
 void nothing(Warp&, const Instruction&, uint32_t) {}
 
 void memory_barrier(Coder& coder) {
+    coder.translation().program.has_fence = true;
     if (!coder.accept("cta")) {
         if (!coder.accept("gl")) coder.expect("sys");
         coder.translation().program.has_device_fence = true;
@@ -131,6 +132,7 @@ void memory_barrier(Coder& coder) {
 }
 
 void fence(Coder& coder) {
+    coder.translation().program.has_fence = true;
     if (!coder.accept("sc")) coder.accept("acq_rel");
     if (!coder.accept("cta")) {
         if (!coder.accept("gpu")) coder.expect("sys");

@@ -50,6 +50,7 @@ emulator::Outcome Executor::run(const Module& module, const Program& program, co
     random_ = emulator::Random(options.seed);
     recent_ = nullptr;
     touches_.clear();
+    global_cells_.clear();
     if (clocks_.block_first > kLastClock) {
         cells_.assign(cells_.size(), {});
         pool_.clear();
@@ -84,6 +85,7 @@ emulator::Outcome Executor::run(const Module& module, const Program& program, co
     }
     if (options.collect && outcome_.fault == Fault::kNone) outcome_.touched = touches_.collect();
     touches_.clear();
+    global_cells_.clear();
     return std::move(outcome_);
 }
 

@@ -7,6 +7,7 @@
 #include "module.hpp"
 #include "touches.hpp"
 #include "warp.hpp"
+#include "word_cells.hpp"
 
 #include <array>
 #include <cstdint>
@@ -25,7 +26,8 @@ struct Trap {
     uint32_t lane = kLanes;  // kLanes: none in particular
 };
 
-enum class Access : uint8_t { kRead, kReadOnly, kWrite, kAtomic };
+// Strong: volatile, or with an order (PTX ISA manual, "Memory Consistency Model").
+enum class Access : uint8_t { kRead, kReadOnly, kStrongRead, kWrite, kStrongWrite, kAtomic };
 
 // Generic addresses of shared and local memory: where no memory of the host lies.
 inline constexpr uint64_t kSharedWindow = 1ull << 60, kLocalWindow = 2ull << 60, kWindowBytes = 1ull << 32;
@@ -50,7 +52,7 @@ class Executor {
     template <uint32_t Bytes>
     void load(Warp& warp, Space space, const uint64_t* addresses, uint32_t lanes, Access access, void* values);
     template <uint32_t Bytes>
-    void store(Warp& warp, Space space, const uint64_t* addresses, uint32_t lanes, const void* values);
+    void store(Warp& warp, Space space, const uint64_t* addresses, uint32_t lanes, Access access, const void* values);
     // Memory that one lane accesses, checked and noted.
     uint8_t* place(Warp& warp, Space space, uint64_t address, uint32_t bytes, Access access, uint32_t lane);
 
@@ -82,20 +84,22 @@ class Executor {
     void release(Barrier& barrier);
     std::string who_waits() const;
 
-    uint8_t* global(uint64_t address, uint32_t bytes, Access access, uint32_t lane);
+    uint8_t* global(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane);
     uint8_t* shared(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane, bool landing);
     uint8_t* local(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane);
     uint8_t* parameter(uint64_t address, uint32_t bytes, Access access, uint32_t lane);
     void check_blocks(const emulator::Range& range, uint64_t address, uint64_t bytes, Access access, uint32_t lane);
     const emulator::Range* find_range(uint64_t address, uint64_t bytes, Access access, uint32_t lane);
-    void note_global(const emulator::Range* range, uint64_t address, uint64_t bytes, Access access, uint32_t lane);
-    void check_race(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane);
-    void check_race(emulator::Cell& cell, uint64_t address, uint32_t bytes, const emulator::Accessor& me,
+    // Of lanes from `lane` on that access `each` bytes one behind the other.
+    void note_global(const Warp& warp, const emulator::Range* range, uint64_t address, uint64_t bytes, uint32_t each,
+                     Access access, uint32_t lane);
+    void check_race(const Warp& warp, Space space, uint64_t address, uint32_t bytes, Access access, uint32_t lane);
+    void check_race(emulator::Cell& cell, Space space, uint64_t address, uint32_t bytes, const emulator::Accessor& me,
                     uint32_t lane);
     template <uint32_t Bytes>
-    bool load_run(const uint64_t* addresses, Access access, void* values);
+    bool load_run(const Warp& warp, const uint64_t* addresses, Access access, void* values);
     template <uint32_t Bytes>
-    bool store_run(const uint64_t* addresses, const void* values);
+    bool store_run(const Warp& warp, const uint64_t* addresses, Access access, const void* values);
     std::string place_text(uint64_t address, Space space) const;
 
     std::string report(const Trap& trap, const Warp* warp) const;
@@ -107,6 +111,7 @@ class Executor {
     std::vector<emulator::Cell> cells_;
     emulator::Clocks clocks_;
     emulator::ShadowPool pool_;
+    WordCells global_cells_;  // the same of global memory, for as long as a launch
     std::vector<Line> registers_;
     std::vector<uint8_t> local_;
 

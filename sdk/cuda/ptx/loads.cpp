@@ -45,7 +45,7 @@ constexpr Extension of_width(Type type, uint32_t width) {
            : width == 32 ? extension<Element, uint32_t>(type)
                          : extension<Element, uint64_t>(type);
 }
-// Instruction::more is a place in this table.
+// The low byte of Instruction::more is a place in this table; kStrong is beside it.
 constexpr Extension kExtensions[] = {
     of_width<uint8_t>({Kind::kUnsigned, 8}, 16),
     of_width<uint8_t>({Kind::kUnsigned, 8}, 32),
@@ -67,6 +67,8 @@ constexpr Extension kExtensions[] = {
     of_width<int64_t>(kS64, 64),
 };
 
+constexpr uint32_t kStrong = 1 << 8;
+
 uint32_t find_extension(Coder& coder, Type type, uint32_t width) {
     const Type element{type.kind == Kind::kSigned ? Kind::kSigned : Kind::kUnsigned, type.bits};
     for (uint32_t i = 0; i < std::size(kExtensions); ++i) {
@@ -87,8 +89,12 @@ void load(Warp& warp, const Instruction& i, uint32_t lanes) {
     alignas(64) uint64_t addresses[kLanes];
     alignas(64) uint8_t values[kLanes * Bytes];
     find_addresses<Address>(warp, i.places[i.writes], i.immediate, addresses);
-    warp.executor->load<Bytes>(warp, From, addresses, lanes, ReadOnly ? Access::kReadOnly : Access::kRead, values);
-    const Extension& extension = kExtensions[i.more];
+    warp.executor->load<Bytes>(warp, From, addresses, lanes,
+                               ReadOnly           ? Access::kReadOnly
+                               : i.more & kStrong ? Access::kStrongRead
+                                                  : Access::kRead,
+                               values);
+    const Extension& extension = kExtensions[i.more & 0xFF];
     const uint32_t size = extension.element.bytes();
     for (uint32_t k = 0; k < i.writes; ++k)
         extension.load(values + k * size, Bytes, warp.at<uint8_t>(i.places[k]), lanes);
@@ -99,11 +105,12 @@ void store(Warp& warp, const Instruction& i, uint32_t lanes) {
     alignas(64) uint64_t addresses[kLanes];
     alignas(64) uint8_t values[kLanes * Bytes];
     find_addresses<Address>(warp, i.places[0], i.immediate, addresses);
-    const Extension& extension = kExtensions[i.more];
+    const Extension& extension = kExtensions[i.more & 0xFF];
     const uint32_t size = extension.element.bytes();
     for (uint32_t k = 0; k + 1 < i.reads; ++k)
         extension.store(warp.at<const uint8_t>(i.places[1 + k]), Bytes, values + k * size);
-    warp.executor->store<Bytes>(warp, To, addresses, lanes, values);
+    warp.executor->store<Bytes>(warp, To, addresses, lanes, i.more & kStrong ? Access::kStrongWrite : Access::kWrite,
+                                values);
 }
 
 template <uint32_t Bytes, Space S, bool ReadOnly>
@@ -162,13 +169,14 @@ struct Shape {
     Type type;
     uint32_t count = 1;
     bool read_only = false;
+    bool strong = false;
 };
 
 Shape read_form(Coder& coder, bool loads) {
     Shape form{};
     const bool ordered = coder.accept("relaxed") || (loads ? coder.accept("acquire") : coder.accept("release"));
     if (ordered && !coder.accept("cta") && !coder.accept("gpu")) coder.expect("sys");
-    if (!ordered && !coder.accept("weak")) coder.accept("volatile");
+    form.strong = ordered || (!coder.accept("weak") && coder.accept("volatile"));
     form.space = accept_space(coder);
     for (const char* hint : {"ca", "cg", "cs", "lu", "cv", "wb", "wt"}) {
         if (coder.accept(hint)) break;
@@ -220,7 +228,7 @@ void translate_load(Coder& coder) {
     const uint32_t width = width_of_all(coder, values, form);
     for (const Operand& value : values) coder.write_wide(value, form.type);
     const uint32_t address_bits = coder.read_address(coder.operand(1));
-    coder.instruction().more = find_extension(coder, form.type, width);
+    coder.instruction().more = find_extension(coder, form.type, width) | (form.strong ? kStrong : 0);
     coder.emit(both(of_size(form.type.bytes() * form.count, [&]<uint32_t Bytes>() {
         return load_from<Bytes>(coder, form.space, form.read_only, address_bits);
     })));
@@ -238,7 +246,7 @@ void translate_store(Coder& coder) {
         else
             coder.read_constant(value.bits & 0xFF, 2);
     }
-    coder.instruction().more = find_extension(coder, form.type, width);
+    coder.instruction().more = find_extension(coder, form.type, width) | (form.strong ? kStrong : 0);
     coder.emit(both(of_size(form.type.bytes() * form.count,
                             [&]<uint32_t Bytes>() { return store_to<Bytes>(coder, form.space, address_bits); })));
 }

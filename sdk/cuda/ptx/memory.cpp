@@ -9,16 +9,19 @@ namespace {
 
 std::string what(Access access, uint64_t bytes) {
     const char* const name = access == Access::kAtomic  ? "atomic access to "
-                             : access == Access::kWrite ? "write of "
+                             : access >= Access::kWrite ? "write of "
                                                         : "read of ";
     return name + std::to_string(bytes) + (bytes == 1 ? " byte" : " bytes");
 }
 
 bool writes(Access access) {
-    return access == Access::kWrite || access == Access::kAtomic;
+    return access >= Access::kWrite;
 }
 bool reads(Access access) {
-    return access != Access::kWrite;
+    return access != Access::kWrite && access != Access::kStrongWrite;
+}
+bool is_strong(Access access) {
+    return access == Access::kAtomic || access == Access::kStrongRead || access == Access::kStrongWrite;
 }
 
 // Whether each of `Bytes` bytes has the value.
@@ -112,8 +115,8 @@ void Executor::check_blocks(const emulator::Range& range, uint64_t address, uint
                    lane};
 }
 
-void Executor::note_global(const emulator::Range* range, uint64_t address, uint64_t bytes, Access access,
-                           uint32_t lane) {
+void Executor::note_global(const Warp& warp, const emulator::Range* range, uint64_t address, uint64_t bytes,
+                           uint32_t each, Access access, uint32_t lane) {
     if (!range) return;  // a variable of the module
     const uint64_t offset = address - range->begin;
     if (range->written) {
@@ -138,6 +141,11 @@ void Executor::note_global(const emulator::Range* range, uint64_t address, uint6
     }
     if (options_.check_races && outcome_.counters.blocks > 1 && !program_->has_device_fence)
         check_blocks(*range, address, bytes, access, lane);
+    // Threads of a block may order what they do by fences and flags.
+    if (options_.check_races && !program_->has_fence) {
+        for (uint32_t i = 0; i < bytes / each; ++i)
+            check_race(warp, Space::kGlobal, address + uint64_t{i} * each, each, access, lane + i);
+    }
     if (!writes(access)) return touches_.note(address, bytes, Touches::kRead);
     if (touches_.any(address, bytes, Touches::kReadOnly))
         throw Trap{Fault::kLaunchFailed,
@@ -147,15 +155,16 @@ void Executor::note_global(const emulator::Range* range, uint64_t address, uint6
     touches_.note(address, bytes, access == Access::kAtomic ? Touches::kAtomic : Touches::kWritten);
 }
 
-uint8_t* Executor::global(uint64_t address, uint32_t bytes, Access access, uint32_t lane) {
+uint8_t* Executor::global(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane) {
     if (address % bytes != 0) misaligned(access, bytes, place_text(address, Space::kGlobal), lane);
-    note_global(find_range(address, bytes, access, lane), address, bytes, access, lane);
+    note_global(warp, find_range(address, bytes, access, lane), address, bytes, bytes, access, lane);
     return reinterpret_cast<uint8_t*>(address);
 }
 
-void Executor::check_race(emulator::Cell& cell, uint64_t address, uint32_t bytes, const emulator::Accessor& me,
-                          uint32_t lane) {
-    const emulator::Conflict conflict = emulator::note(cell, me, clocks_, pool_, [](uint32_t) { return true; });
+void Executor::check_race(emulator::Cell& cell, Space space, uint64_t address, uint32_t bytes,
+                          const emulator::Accessor& me, uint32_t lane) {
+    emulator::ShadowPool& pool = space == Space::kShared ? pool_ : global_cells_.pool();
+    const emulator::Conflict conflict = emulator::note(cell, me, clocks_, pool, [](uint32_t) { return true; });
     if (!conflict) return;
     const uint32_t* const block = launch_->block;
     const uint32_t other = conflict.thread;
@@ -165,30 +174,34 @@ void Executor::check_race(emulator::Cell& cell, uint64_t address, uint32_t bytes
                         : me.write ? Access::kWrite
                                    : Access::kRead,
                         bytes) +
-                   " at " + place_text(address, Space::kShared) + " is not ordered after a " +
+                   " at " + place_text(address, space) + " is not ordered after a " +
                    (conflict.kind == emulator::Conflict::kWithWrite ? "write" : "read") + " by thread (" +
                    std::to_string(other % block[0]) + "," + std::to_string(other / block[0] % block[1]) + "," +
                    std::to_string(other / block[0] / block[1]) + ") of the same block",
                lane};
 }
 
-void Executor::check_race(const Warp& warp, uint64_t address, uint32_t bytes, Access access, uint32_t lane) {
-    const emulator::Accessor me{warp.number * kLanes + lane, warp.number, writes(access), access == Access::kAtomic,
+// Strong accesses are in no race with each other, and order nothing here.
+void Executor::check_race(const Warp& warp, Space space, uint64_t address, uint32_t bytes, Access access,
+                          uint32_t lane) {
+    const bool strong = is_strong(access);
+    const emulator::Accessor me{warp.number * kLanes + lane, warp.number, writes(access) || strong, strong,
                                 clocks_.block_first};
+    emulator::ShadowPool& pool = space == Space::kShared ? pool_ : global_cells_.pool();
     for (uint64_t word = address & ~uint64_t{3}; word < address + bytes; word += 4) {
-        emulator::Cell& cell = cells_[word / 4];
+        emulator::Cell& cell = space == Space::kShared ? cells_[word / 4] : global_cells_.at(word);
         if (!(cell.flags & emulator::Cell::kSplit)) {
             if (word >= address && word + 4 <= address + bytes) {
-                check_race(cell, word, 4, me, lane);
+                check_race(cell, space, word, 4, me, lane);
                 continue;
             }
-            const uint32_t index = pool_.split(cell);
+            const uint32_t index = pool.split(cell);
             cell = {};
             cell.flags = emulator::Cell::kSplit;
             cell.write_clock = index;
         }
         for (uint64_t byte = std::max(word, address); byte < std::min(word + 4, address + bytes); ++byte)
-            check_race(pool_.cells(cell.write_clock)[byte & 3], byte, 1, me, lane);
+            check_race(pool.cells(cell.write_clock)[byte & 3], space, byte, 1, me, lane);
     }
 }
 
@@ -215,7 +228,7 @@ uint8_t* Executor::shared(const Warp& warp, uint64_t address, uint32_t bytes, Ac
                        what(access, bytes) + " of unwritten shared memory, at " + where(address + i), lane};
         if (writes(access)) byte = kWritten;
     }
-    if (options_.check_races) check_race(warp, address, bytes, access, lane);
+    if (options_.check_races) check_race(warp, Space::kShared, address, bytes, access, lane);
     return shared_memory_ + address;
 }
 
@@ -253,13 +266,13 @@ uint8_t* Executor::place(Warp& warp, Space space, uint64_t address, uint32_t byt
         case Space::kParam:
             return parameter(address, bytes, access, lane);
         default:
-            return global(address, bytes, access, lane);
+            return global(warp, address, bytes, access, lane);
     }
 }
 
 // All lanes read neighbours in order: one access.
 template <uint32_t Bytes>
-bool Executor::load_run(const uint64_t* addresses, Access access, void* values) {
+bool Executor::load_run(const Warp& warp, const uint64_t* addresses, Access access, void* values) {
     const uint64_t first = addresses[0];
     uint64_t differ = first % Bytes;
     for (uint32_t l = 0; l < kLanes; ++l) differ |= addresses[l] ^ (first + uint64_t{l} * Bytes);
@@ -267,18 +280,18 @@ bool Executor::load_run(const uint64_t* addresses, Access access, void* values) 
     if (recent_->written && options_.check_unwritten &&
         !recent_->written->all(first - recent_->begin, uint64_t{Bytes} * kLanes))
         return false;
-    note_global(recent_, first, uint64_t{Bytes} * kLanes, access, 0);
+    note_global(warp, recent_, first, uint64_t{Bytes} * kLanes, Bytes, access, 0);
     std::memcpy(values, reinterpret_cast<const void*>(first), Bytes * kLanes);
     return true;
 }
 
 template <uint32_t Bytes>
-bool Executor::store_run(const uint64_t* addresses, const void* values) {
+bool Executor::store_run(const Warp& warp, const uint64_t* addresses, Access access, const void* values) {
     const uint64_t first = addresses[0];
     uint64_t differ = first % Bytes;
     for (uint32_t l = 0; l < kLanes; ++l) differ |= addresses[l] ^ (first + uint64_t{l} * Bytes);
     if (differ != 0 || !recent_ || !recent_->holds(first, uint64_t{Bytes} * kLanes)) return false;
-    note_global(recent_, first, uint64_t{Bytes} * kLanes, Access::kWrite, 0);
+    note_global(warp, recent_, first, uint64_t{Bytes} * kLanes, Bytes, access, 0);
     std::memcpy(reinterpret_cast<void*>(first), values, Bytes * kLanes);
     return true;
 }
@@ -296,17 +309,19 @@ void Executor::load(Warp& warp, Space space, const uint64_t* addresses, uint32_t
                 std::memcpy(to + l * Bytes, shared(warp, address, Bytes, access, l, false), Bytes);
                 continue;
             }
-            if (options_.check_races) check_race(warp, address, Bytes, access, l);
+            if (options_.check_races) check_race(warp, Space::kShared, address, Bytes, access, l);
             std::memcpy(to + l * Bytes, shared_memory_ + address, Bytes);
         }
         return;
     }
     if (space != Space::kLocal && lanes == kAllLanes) {
-        if (space != Space::kParam && load_run<Bytes>(addresses, access, values)) return;
+        if (space != Space::kParam && load_run<Bytes>(warp, addresses, access, values)) return;
         uint64_t differ = 0;
         for (uint32_t l = 1; l < kLanes; ++l) differ |= addresses[l] ^ addresses[0];
         if (differ == 0) {
             const uint8_t* const from = place(warp, space, addresses[0], Bytes, access, 0);
+            // Several lanes have read it.
+            if (space != Space::kParam) place(warp, space, addresses[0], Bytes, access, kLanes - 1);
             for (uint32_t l = 0; l < kLanes; ++l) std::memcpy(to + l * Bytes, from, Bytes);
             return;
         }
@@ -317,19 +332,20 @@ void Executor::load(Warp& warp, Space space, const uint64_t* addresses, uint32_t
 }
 
 template <uint32_t Bytes>
-void Executor::store(Warp& warp, Space space, const uint64_t* addresses, uint32_t lanes, const void* values) {
+void Executor::store(Warp& warp, Space space, const uint64_t* addresses, uint32_t lanes, Access access,
+                     const void* values) {
     const auto* const from = static_cast<const uint8_t*>(values);
-    if (space != Space::kShared && space != Space::kLocal && lanes == kAllLanes && store_run<Bytes>(addresses, values))
+    if (space != Space::kShared && space != Space::kLocal && lanes == kAllLanes &&
+        store_run<Bytes>(warp, addresses, access, values))
         return;
     for (uint32_t l = 0; l < kLanes; ++l) {
-        if (lanes >> l & 1)
-            std::memcpy(place(warp, space, addresses[l], Bytes, Access::kWrite, l), from + l * Bytes, Bytes);
+        if (lanes >> l & 1) std::memcpy(place(warp, space, addresses[l], Bytes, access, l), from + l * Bytes, Bytes);
     }
 }
 
 #define TSR_ACCESSES(bytes)                                                                      \
     template void Executor::load<bytes>(Warp&, Space, const uint64_t*, uint32_t, Access, void*); \
-    template void Executor::store<bytes>(Warp&, Space, const uint64_t*, uint32_t, const void*);
+    template void Executor::store<bytes>(Warp&, Space, const uint64_t*, uint32_t, Access, const void*);
 TSR_ACCESSES(1)
 TSR_ACCESSES(2)
 TSR_ACCESSES(4)
@@ -344,7 +360,8 @@ void Executor::copy_later(Warp& warp, uint32_t lane, uint64_t to, uint64_t from,
                        place_text(to % size ? to : from, to % size ? Space::kShared : Space::kGlobal), lane);
     }
     shared(warp, to, size, Access::kWrite, lane, false);
-    if (bytes > 0) note_global(find_range(from, bytes, Access::kRead, lane), from, bytes, Access::kRead, lane);
+    if (bytes > 0)
+        note_global(warp, find_range(from, bytes, Access::kRead, lane), from, bytes, bytes, Access::kRead, lane);
     std::fill_n(&bytes_[to], size, kInFlight);
     std::memset(shared_memory_ + to, 0xFE, size);
     warp.copies.push_back({to, from, warp.committed[lane], static_cast<uint16_t>(lane), static_cast<uint8_t>(bytes),
@@ -354,8 +371,8 @@ void Executor::copy_later(Warp& warp, uint32_t lane, uint64_t to, uint64_t from,
 // What is copied is read as late as this.
 void Executor::land(Warp& warp, const PendingCopy& copy) {
     if (copy.bytes > 0)
-        note_global(find_range(copy.from, copy.bytes, Access::kRead, copy.lane), copy.from, copy.bytes, Access::kRead,
-                    copy.lane);
+        note_global(warp, find_range(copy.from, copy.bytes, Access::kRead, copy.lane), copy.from, copy.bytes,
+                    copy.bytes, Access::kRead, copy.lane);
     uint8_t* const to = shared(warp, copy.to, copy.size, Access::kWrite, copy.lane, true);
     std::memset(to, 0, copy.size);
     std::memcpy(to, reinterpret_cast<const void*>(copy.from), copy.bytes);

@@ -102,7 +102,7 @@ struct Program {
     uint32_t register_bytes = 0;  // of a warp's register file
     std::vector<SpecialRegister> specials;
     std::vector<Extent> shared;  // static arrays
-    bool has_device_fence = false;
+    bool has_fence = false, has_device_fence = false;
     uint64_t local_bytes = 0;  // a lane
     std::vector<Extent> parameters;
     uint64_t parameter_bytes = 0;

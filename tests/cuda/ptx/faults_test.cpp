@@ -114,6 +114,52 @@ TEST(PtxFaults, RacesInSharedMemoryAreNamed) {
     }
 }
 
+// Weak accesses take effect at once here, where a card may delay them: whoever would see the difference is in a race,
+// which is found in every order.
+TEST(PtxFaults, WeakAccessesThatADelayWouldShowAreRaces) {
+    const std::string places =
+        "xor.b32 %r1, %r0, 32; xor.b32 %r2, %r0, 1; mad.wide.u32 %rd4, %r0, 4, %rd1; mad.wide.u32 %rd5, %r1, 4, %rd1;\n"
+        "mad.wide.u32 %rd6, %r2, 4, %rd1; setp.lt.u32 %p1, %r0, 32;\n";
+    const std::tuple<const char*, const char*> cases[] = {
+        // Another warp's, with and without a barrier; another lane's.
+        {"st.global.u32 [%rd4], %r0; bar.sync 0; ld.global.u32 %r3, [%rd5];", ""},
+        {"st.global.u32 [%rd4], %r0; ld.global.u32 %r3, [%rd5];", "race: "},
+        {"ld.global.u32 %r3, [%rd5]; st.global.u32 [%rd4], %r3;", "race: "},
+        {"st.global.u32 [%rd4], %r0; bar.warp.sync -1; ld.global.u32 %r3, [%rd6];", ""},
+        {"st.global.u32 [%rd4], %r0; ld.global.u32 %r3, [%rd6];", "race: "},
+        {"st.global.u16 [%rd4], %h0; ld.global.u8 %h1, [%rd5];", "race: "},
+        // A flag says that the data is there: with a delay it never comes, or comes before the data.
+        {"@%p1 bra waits; setp.ne.u32 %p3, %r0, 32; @%p3 ret; st.global.u32 [%rd1+4], %r0; st.global.u32 [%rd1], 5; "
+         "ret;\n"
+         "waits: ld.global.u32 %r3, [%rd1]; setp.ne.u32 %p2, %r3, 5; @%p2 bra waits; ld.global.u32 %r3, [%rd1+4];",
+         "race: "},
+        {"@%p1 bra waits; setp.ne.u32 %p3, %r0, 32; @%p3 ret; st.global.u32 [%rd1+4], %r0; st.volatile.global.u32 "
+         "[%rd1], 5; ret;\n"
+         "waits: ld.volatile.global.u32 %r3, [%rd1]; setp.ne.u32 %p2, %r3, 5; @%p2 bra waits;\n"
+         "ld.global.u32 %r3, [%rd1+4];",
+         "race: "},
+        // With fences the flag may order them, which is not followed.
+        {"@%p1 bra waits; setp.ne.u32 %p3, %r0, 32; @%p3 ret; st.global.u32 [%rd1+4], 7; membar.cta; "
+         "st.volatile.global.u32 [%rd1], 5; ret;\n"
+         "waits: ld.volatile.global.u32 %r3, [%rd1]; setp.ne.u32 %p2, %r3, 5; @%p2 bra waits; membar.cta;\n"
+         "ld.global.u32 %r3, [%rd1+4];",
+         ""},
+        {"st.volatile.global.u32 [%rd1], 5; ld.volatile.global.u32 %r3, [%rd1];", ""},
+        {"red.global.add.u32 [%rd1], 1; bar.sync 0; ld.global.u32 %r3, [%rd1];", ""},
+        {"red.global.add.u32 [%rd1], 1; ld.global.u32 %r3, [%rd1];", "race: "},
+    };
+    for (const auto& [body, expected] : cases) {
+        emulator::Options options;
+        for (options.seed = 1; options.seed < 9; ++options.seed) {
+            const Ran ran = run(module_of(places + body), Words(64), Words(64), 64, 1, 0, options);
+            if (*expected)
+                EXPECT_THAT(ran.outcome.report, HasSubstr(expected)) << body;
+            else
+                EXPECT_EQ(ran.outcome.report, "") << body;
+        }
+    }
+}
+
 TEST(PtxFaults, RacesBetweenBlocksAreNamed) {
     const std::string own =
         "mov.u32 %r1, %ctaid.x; mad.wide.u32 %rd4, %r1, 128, %rd3; xor.b32 %r2, %r1, 1;\n"
