@@ -1,7 +1,7 @@
 // Rows of any format, of random bits under scales that give weights of a wanted size.
 #pragma once
 
-#include "sdk/conformance/random_rows.hpp"
+#include "testing/conformance/random_rows.hpp"
 
 #include <tessera/cpu/formats.hpp>
 

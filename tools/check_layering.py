@@ -11,7 +11,7 @@ import re
 import sys
 
 SOURCES = {".c", ".h", ".cpp", ".hpp", ".cu", ".cuh"}
-AREAS = ["sdk", "core", "plugins", "apps", "tests", "bench", "tools"]
+AREAS = ["sdk", "core", "kernels", "plugins", "apps", "testing", "tests", "bench", "models", "tools"]
 
 # The two parts of the core. The engine knows nothing of language models.
 ENGINE = {"base", "graph", "hardware", "registry", "plan", "run", "cache"}
@@ -21,11 +21,11 @@ LANGUAGE = {"gguf", "text", "model", "session", "setup"}
 PLANNING_HEADER = re.compile(r"^(thread|atomic|mutex|shared_mutex|condition_variable|future|barrier|latch|semaphore|stop_token|"
                              r"fstream|sys/.*|unistd\.h|fcntl\.h|sched\.h|pthread\.h|oneapi/.*|tbb/.*)$")
 
-# Folders below plugins/ whose code several plugins are made of, and which.
+# Bodies of kernels that several plugins are made of, and which.
 SHARED_BY_PLUGINS = {
-    ("plugins", "cpu_x86"): {"cpu_avx2", "cpu_avx512"},
-    ("plugins", "cuda"): {"cuda_legacy", "cuda_ampere"},
-    ("plugins", "reference", "oracle"): {"reference", "simulated"},
+    ("kernels", "x86"): {"cpu_avx2", "cpu_avx512"},
+    ("kernels", "cuda"): {"cuda_legacy", "cuda_ampere"},
+    ("kernels", "plain"): {"reference"},
 }
 
 MAX_LINES = 800
@@ -103,9 +103,9 @@ class Checker:
         if target is None:
             # The name tells where it would be, also where the file is not there (yet).
             first = name.split("/")[0]
-            if first in {"core", "plugins", "apps"}:
+            if first in {"core", "kernels", "plugins", "apps", "testing"}:
                 target = tuple(name.split("/"))
-            elif quoted and area in {"sdk", "core"}:
+            elif quoted and area in {"sdk", "core", "kernels"}:
                 self.report(path, line, f'"{name}" is not in the tree')
                 return
             else:
@@ -138,9 +138,11 @@ class Checker:
                          for folder, plugins in SHARED_BY_PLUGINS.items())
             if not own and not shared and target[0] != "sdk":
                 self.report(path, line, f"a plugin includes the SDK and itself only, not {where}")
+        if area == "kernels" and target[0] != "sdk" and target[:2] != parts[:2]:
+            self.report(path, line, f"kernels include the SDK and their own kind only, not {where}")
         if parts[:2] == ("apps", "server") and target[:2] == ("apps", "tessera"):
             self.report(path, line, f"the server is a library that the program uses: it must not include {where}")
-        if area == "apps" and target[0] == "plugins":
+        if area == "apps" and target[0] in {"kernels", "plugins"}:
             self.report(path, line, f"applications reach plugins through the registry only, not by {where}")
 
     def check_outside_header(self, path, line, parts, name):
@@ -169,11 +171,11 @@ class Checker:
                     self.report(path, number, '"mla" is known to its plugin and to core/model only')
                 if found := MODEL_NAME.search(line):
                     self.report(path, number, f'names of models ("{found.group()}") stand in core/model and core/text only')
-        if area in {"core", "sdk", "plugins"} and ISA_MACRO.search(code):
+        if area in {"core", "sdk", "kernels", "plugins", "testing"} and ISA_MACRO.search(code):
             self.report(path, number, "no instruction-set macros: a plugin's flags decide, in a namespace of its own")
         # A template is for copying; the compiler of kernels is a program.
         template = parts[:2] == ("sdk", "template") or parts == ("sdk", "cuda", "compiler", "main.cpp")
-        if area in {"core", "plugins"} or (area == "sdk" and not template):
+        if area in {"core", "kernels", "plugins"} or (area == "sdk" and not template):
             if found := ENDS_PROCESS.search(code):
                 self.report(path, number, f"nothing but an application ends the process: {found.group(2)}")
             if PRINTS.search(code):

@@ -5,9 +5,9 @@
 #include "core/base/error.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/registry/discover.hpp"
-#include "sdk/conformance/case.hpp"
-#include "sdk/conformance/shapes.hpp"
-#include "sdk/conformance/suite.hpp"
+#include "testing/conformance/case.hpp"
+#include "testing/conformance/shapes.hpp"
+#include "testing/conformance/suite.hpp"
 
 #include <algorithm>
 #include <charconv>

@@ -3,7 +3,7 @@
 #include "core/hardware/hardware.hpp"
 #include "core/model/model.hpp"
 #include "core/registry/registry.hpp"
-#include "sdk/conformance/shapes.hpp"
+#include "testing/conformance/shapes.hpp"
 
 #include <tessera/ops.h>
 

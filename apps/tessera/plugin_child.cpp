@@ -11,8 +11,8 @@
 #include "core/registry/discover.hpp"
 #include "core/registry/registry.hpp"
 #include "core/registry/screen.hpp"
-#include "sdk/conformance/child.hpp"
-#include "sdk/conformance/process.hpp"
+#include "testing/conformance/child.hpp"
+#include "testing/conformance/process.hpp"
 
 #include <unistd.h>
 

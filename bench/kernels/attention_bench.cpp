@@ -3,7 +3,7 @@
 // expansion that a causal mask leaves.
 //   bench_attention [workers [part of a name]]
 // One token is attended as between the layers of a model: what a run reads and works in has left the caches before it.
-#include "tests/cpu_x86/attention_nodes.hpp"
+#include "tests/x86/attention_nodes.hpp"
 
 #include <tessera/ops.h>
 

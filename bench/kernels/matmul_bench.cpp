@@ -3,8 +3,8 @@
 //
 //     bench_matmul [threads] [rows] [format] [MiB]
 #include "core/run/pieces.hpp"
-#include "tests/cpu_x86/plugin_under_test.hpp"
 #include "tests/random_rows.hpp"
+#include "tests/x86/plugin_under_test.hpp"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/formats.hpp>

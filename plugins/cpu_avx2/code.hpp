@@ -1,11 +1,11 @@
 // What is compiled for AVX2, behind tables.
 #pragma once
 
-#include "plugins/cpu_x86/vectors.hpp"
+#include "kernels/x86/vectors.hpp"
 
-namespace tessera::cpu_x86 {
+namespace tessera::x86 {
 
 extern const AttentionCode kInt16Attention, kVnniInt16Attention, kByteAttention, kFloatAttention;
 extern const PanelTable kPanels, kVnniPanels;
 
-}  // namespace tessera::cpu_x86
+}  // namespace tessera::x86

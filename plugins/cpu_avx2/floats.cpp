@@ -1,8 +1,8 @@
-#include "plugins/cpu_x86/matmul/plain.hpp"
+#include "kernels/x86/matmul/plain.hpp"
 
 #include <tessera/cpu/isa/avx2.hpp>
 
-namespace tessera::cpu_x86 {
+namespace tessera::x86 {
 
 using Isa = cpu::isa::Avx2;
 const WeightKernels kF32 = Plain<Isa, TSR_TYPE_F32>::table(16e9);
@@ -10,4 +10,4 @@ const WeightKernels kF16 = Plain<Isa, TSR_TYPE_F16>::table(16e9);
 const WeightKernels kBf16 = Plain<Isa, TSR_TYPE_BF16>::table(16e9);
 const ColumnKernels kColumns = column_table<Isa>(10e9);
 
-}  // namespace tessera::cpu_x86
+}  // namespace tessera::x86

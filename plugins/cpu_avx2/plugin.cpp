@@ -1,6 +1,6 @@
 // Kernels for the host's CPU with AVX2, FMA and F16C; faster ones where it has AVX-VNNI.
-#include "plugins/cpu_x86/tables.hpp"
+#include "kernels/x86/tables.hpp"
 
 extern "C" TSR_EXPORT const tsr_plugin* tessera_plugin_query(const tsr_host* host) {
-    return tessera::cpu_x86::plugin_table(host, "cpu_avx2", ".avx2");
+    return tessera::x86::plugin_table(host, "cpu_avx2", ".avx2");
 }

@@ -1,7 +1,7 @@
 // What a processor with AVX2, FMA and F16C runs, and what one with AVX-VNNI besides.
 #include "code.hpp"
 
-namespace tessera::cpu_x86 {
+namespace tessera::x86 {
 
 namespace {
 
@@ -17,4 +17,4 @@ const Vectors& vectors_of(const tsr_device_info* device) noexcept {
     return has_flag(device, "avx_vnni") ? kVnni : kBase;
 }
 
-}  // namespace tessera::cpu_x86
+}  // namespace tessera::x86

@@ -1,12 +1,12 @@
 #include "code.hpp"
-#include "plugins/cpu_x86/attention/byte_arithmetic.hpp"
-#include "plugins/cpu_x86/attention/code.hpp"
-#include "plugins/cpu_x86/attention/float_arithmetic.hpp"
-#include "plugins/cpu_x86/attention/int16_arithmetic.hpp"
+#include "kernels/x86/attention/byte_arithmetic.hpp"
+#include "kernels/x86/attention/code.hpp"
+#include "kernels/x86/attention/float_arithmetic.hpp"
+#include "kernels/x86/attention/int16_arithmetic.hpp"
 
 #include <tessera/cpu/isa/avx512_vectors.hpp>
 
-namespace tessera::cpu_x86 {
+namespace tessera::x86 {
 
 // Measured on a Xeon with AMX at 2.5 GHz (what it does while vectors of 512 bits are in use): 60 % of what the
 // multipliers can do; said for 3.1 GHz. Bytes are faster by more than their rate says
@@ -19,4 +19,4 @@ const AttentionCode kVnniInt16Attention = attention_code<Vnni, attention::Int16A
 const AttentionCode kByteAttention = attention_code<Vnni, attention::ByteArithmetic<Vnni>>(130e9);
 const AttentionCode kFloatAttention = attention_code<Isa, attention::FloatArithmetic<Isa>>(68e9);
 
-}  // namespace tessera::cpu_x86
+}  // namespace tessera::x86

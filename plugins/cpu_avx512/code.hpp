@@ -1,12 +1,12 @@
 // What is compiled for AVX-512, behind tables.
 #pragma once
 
-#include "plugins/cpu_x86/vectors.hpp"
+#include "kernels/x86/vectors.hpp"
 
-namespace tessera::cpu_x86 {
+namespace tessera::x86 {
 
 extern const AttentionCode kInt16Attention, kVnniInt16Attention, kByteAttention, kFloatAttention;
 extern const PanelTable kPanels, kVnniPanels, kAmxPanels;
 extern const TileUnit kTiles;
 
-}  // namespace tessera::cpu_x86
+}  // namespace tessera::x86

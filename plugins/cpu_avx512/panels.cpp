@@ -2,7 +2,7 @@
 
 #include <tessera/cpu/isa/avx512.hpp>
 
-namespace tessera::cpu_x86 {
+namespace tessera::x86 {
 
 namespace {
 
@@ -17,4 +17,4 @@ constinit const PanelTable kPanels = make_panel_table<cpu::isa::Avx512>();
 constinit const PanelTable kVnniPanels = make_panel_table<cpu::isa::Avx512Vnni>();
 constinit const PanelTable kAmxPanels = with_tiles(make_panel_table<cpu::isa::Avx512Vnni>());
 
-}  // namespace tessera::cpu_x86
+}  // namespace tessera::x86

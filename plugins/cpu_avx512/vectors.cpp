@@ -1,7 +1,7 @@
 // What a processor with AVX-512 (F, BW, DQ, VL) runs, what one with VNNI, and what one with AMX-INT8 besides.
 #include "code.hpp"
 
-namespace tessera::cpu_x86 {
+namespace tessera::x86 {
 
 namespace {
 
@@ -28,4 +28,4 @@ const Vectors& vectors_of(const tsr_device_info* device) noexcept {
     return has_flag(device, "amx_int8") ? kAmx : kVnni;
 }
 
-}  // namespace tessera::cpu_x86
+}  // namespace tessera::x86

@@ -1,5 +1,5 @@
 // cuda_ampere: GPUs from Ampere on.
-#include "plugins/cuda/ops.hpp"
+#include "kernels/cuda/ops.hpp"
 
 #define TESSERA_DECLARE(module) TESSERA_CUDA_MODULE(cuda_ampere__##module);
 TESSERA_CUDA_OPS_MODULES(TESSERA_DECLARE)

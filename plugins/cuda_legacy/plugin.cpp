@@ -1,5 +1,5 @@
 // cuda_legacy: GPUs from Pascal to Turing. Products by dp4a where there is one (not on 6.0), sums in f32.
-#include "plugins/cuda/ops.hpp"
+#include "kernels/cuda/ops.hpp"
 
 #include <algorithm>
 

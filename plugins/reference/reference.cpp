@@ -1,6 +1,6 @@
 // The reference plugin: kernels for kind "cpu" in plain C++, for every op of ops.h but the fused ones, which fall back
 // to their parts. It is the oracle of the tests and the last fallback.
-#include "oracle/kernel_table.hpp"
+#include "kernels/plain/kernel_table.hpp"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/formats.hpp>
@@ -14,8 +14,8 @@
 
 namespace {
 
-using tessera::oracle::KernelTable;
-using tessera::oracle::Work;
+using tessera::plain::KernelTable;
+using tessera::plain::Work;
 namespace sdk = tessera::sdk;
 
 // Below every kernel that is made to be fast.
@@ -126,7 +126,7 @@ struct Plugin {
         table.name = "reference";
         table.version = "0.1.0";
         table.kernels = kernels.list();
-        table.kernel_count = tessera::oracle::kOpCount;
+        table.kernel_count = tessera::plain::kOpCount;
         for (size_t i = 0; i < layouts.size(); ++i) {
             layouts[i] = file_layout(kInterleaved[i]);
             layout_list[i] = &layouts[i];

@@ -17,9 +17,10 @@ static void fail(const char* name, const char* field, const char* what, size_t r
 
 static const char* const kGrow =
     "A struct never changes but by fields at its end: append them, raise TSR_ABI_MINOR, add a line to sizes.h, and run "
-    "tools/record_abi (docs/abi.md).";
+    "testing/goldens/record_abi (docs/abi.md).";
 static const char* const kDevice =
-    "Raise TSR_DEVICE_ABI, which host and plugin must have in common, and run tools/record_abi (docs/abi.md).";
+    "Raise TSR_DEVICE_ABI, which host and plugin must have in common, and run testing/goldens/record_abi "
+    "(docs/abi.md).";
 
 typedef struct Line {
     const char* name;
@@ -46,7 +47,7 @@ static size_t open_bytes = 0, fields_end = 0;
 static void close_struct(void) {
     if (fields_end != open_bytes) {
         fail(open_struct, "", "the end of the recorded fields", fields_end, open_bytes,
-             "The record is incomplete: run tools/record_abi.");
+             "The record is incomplete: run testing/goldens/record_abi.");
     }
 }
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""tools/record_abi finds every kind of change that breaks plugins, and lets those pass that do not."""
+"""testing/goldens/record_abi finds every kind of change that breaks plugins, and lets those pass that do not."""
 
 import importlib.machinery
 import importlib.util
@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-loader = importlib.machinery.SourceFileLoader("record_abi", str(ROOT / "tools/record_abi"))
+loader = importlib.machinery.SourceFileLoader("record_abi", str(ROOT / "testing/goldens/record_abi"))
 record_abi = importlib.util.module_from_spec(importlib.util.spec_from_loader("record_abi", loader))
 sys.dont_write_bytecode = True
 loader.exec_module(record_abi)

@@ -65,8 +65,8 @@ TEST(PlanV3, CacheIsAsLargeAsTheThreadsSay) {
 
 // What another program reached on two Xeon 6980P (shared/rigs) is to be beaten, and not by more than can be.
 TEST(PlanV3, TheSpeedOfACpuRigIsPredicted) {
-    const Outcome outcome = tessera(
-        {"plan", sparse_model("v3", "q4_K"), "--json", "-c", "8192", "--rig", TSR_SHARED "/rigs/dual-xeon-6980p.toml"});
+    const Outcome outcome = tessera({"plan", sparse_model("v3", "q4_K"), "--json", "-c", "8192", "--rig",
+                                     TSR_SOURCE_DIR "/testing/rigs/dual-xeon-6980p.toml"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const auto plan = json_of(outcome);
     const auto& empty = plan.at("speed").at(0);
@@ -123,7 +123,7 @@ std::vector<double> speeds_of(const std::string& model, const std::string& rig, 
 }
 
 TEST(PlanV3, LessContextIsNotSlower) {
-    for (const std::string& machine : {std::string(TSR_SHARED "/rigs/fifteen-3090.toml"), rig_of_nine()}) {
+    for (const std::string& machine : {std::string(TSR_SOURCE_DIR "/testing/rigs/fifteen-3090.toml"), rig_of_nine()}) {
         const std::string rig = simulated_rig(machine);
         std::vector<double> before;
         for (const char* context : {"100000", "65536", "32768", "8192"}) {
@@ -152,7 +152,7 @@ TEST(PlanV3, MoreMemoryIsNotSlower) {
 
 TEST(PlanV3, EveryRigGetsAnAnswer) {
     size_t rigs = 0;
-    for (const auto& entry : fs::directory_iterator(TSR_SHARED "/rigs")) {
+    for (const auto& entry : fs::directory_iterator(TSR_SOURCE_DIR "/testing/rigs")) {
         if (entry.path().extension() != ".toml") continue;
         ++rigs;
         const bool lite = entry.path().stem() == "lite-4080";

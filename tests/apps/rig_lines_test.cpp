@@ -72,7 +72,7 @@ TEST_P(RigLines, IsPlanned) {
     const Line& line = GetParam();
     std::vector<std::string> words = {"plan", sparse_model(line.preset, line.type)};
     words.insert(words.end(), line.flags.begin(), line.flags.end());
-    const std::string rig = TSR_SHARED "/rigs/" + line.rig + ".toml";
+    const std::string rig = TSR_SOURCE_DIR "/testing/rigs/" + line.rig + ".toml";
     words.insert(words.end(), {"--json", "--rig", rig});
     const Outcome outcome = tessera(words);
     ASSERT_TRUE(outcome.code == 0 || outcome.code == 3) << outcome.err;
@@ -101,8 +101,9 @@ TEST_P(RigLines, IsPlanned) {
 // never if that is not wanted.
 TEST(Streaming, IsChosenByEstimate) {
     const auto streamed = [](std::vector<std::string> flags) {
-        flags.insert(flags.begin(), {"plan", sparse_model("v3", "q2_K"), "--json", "-c", "8192", "-ctk", "q8_0", "-ngl",
-                                     "99", "-ot", "exps=CPU", "--rig", TSR_SHARED "/rigs/a6000-threadripper.toml"});
+        flags.insert(flags.begin(),
+                     {"plan", sparse_model("v3", "q2_K"), "--json", "-c", "8192", "-ctk", "q8_0", "-ngl", "99", "-ot",
+                      "exps=CPU", "--rig", TSR_SOURCE_DIR "/testing/rigs/a6000-threadripper.toml"});
         const Outcome outcome = tessera(flags);
         EXPECT_EQ(outcome.code, 0) << outcome.err;
         const auto plan = boost::json::parse(outcome.out);
@@ -151,7 +152,7 @@ std::string layers_on(const std::string& text, const std::string& device) {
 // Ampere.
 TEST(AmpereAndPascal, ThePlanSaysWhyPascalHasAnotherAttention) {
     const Outcome outcome = tessera({"plan", sparse_model("lite", "q4_0"), "-c", "4096", "-ngl", "99", "-ts", "1,1,1,1",
-                                     "--why", "--rig", TSR_SHARED "/rigs/ampere-and-pascal.toml"});
+                                     "--why", "--rig", TSR_SOURCE_DIR "/testing/rigs/ampere-and-pascal.toml"});
     ASSERT_EQ(outcome.code, 0) << outcome.err;
     const std::string generation =
         "not lowering mla/3 (latent cache; prompt expanded, generation absorbed with flash "

@@ -98,6 +98,9 @@ def rig_lines(text):
 
 
 def main():
+    if not pathlib.Path(sys.argv[1]).is_dir():
+        print(f"skipped: there is no {sys.argv[1]}, the texts of people that the lines are from")
+        return 77
     folder, lines = pathlib.Path(sys.argv[1]), list(rig_lines(pathlib.Path(sys.argv[2]).read_text()))
     total, missing = 0, 0
     for file in sorted(folder.glob("*.txt")):

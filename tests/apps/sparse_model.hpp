@@ -22,7 +22,7 @@ inline std::string sparse_model(const std::string& preset, const std::string& ty
     if (fs::exists(path)) return path.string();
     const fs::path part = path.string() + "." + std::to_string(getpid()) + ".part";
     std::vector<std::string> words = {
-        TSR_PYTHON,   TSR_SHARED "/tools/make_gguf.py", "--preset", preset, "--type", type, "--sparse", "-o",
+        TSR_PYTHON,   TSR_SOURCE_DIR "/testing/make_gguf.py", "--preset", preset, "--type", type, "--sparse", "-o",
         part.string()};
     words.insert(words.end(), more.begin(), more.end());
     const Outcome outcome = run_process(words);

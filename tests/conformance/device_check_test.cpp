@@ -1,8 +1,8 @@
 // That plugin-test's checks of devices find what a device does wrong: a simulated one, which says that it did what it
 // did not.
-#include "sdk/conformance/device_check.hpp"
+#include "testing/conformance/device_check.hpp"
 
-#include "plugins/simulated/simulated_failures.h"
+#include "testing/simulated/simulated_failures.h"
 
 #include <tessera/plugin.h>
 

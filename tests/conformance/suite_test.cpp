@@ -1,6 +1,6 @@
-#include "sdk/conformance/suite.hpp"
+#include "testing/conformance/suite.hpp"
 
-#include "sdk/conformance/shapes.hpp"
+#include "testing/conformance/shapes.hpp"
 
 #include <gmock/gmock.h>
 

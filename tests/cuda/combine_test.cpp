@@ -1,9 +1,9 @@
 // The second launch of attention, which joins the partial sums of spans: every number of spans, with every division of
 // a head among blocks, against the same computed on the host. On cards, real or emulated.
-#include "plugins/cuda/kernels/combine.hpp"
+#include "kernels/cuda/attention/combine.hpp"
 
 #include "card.hpp"
-#include "plugins/cuda/kernels/cache.hpp"
+#include "kernels/cuda/attention/cache.hpp"
 
 #include <tessera/cuda/images.hpp>
 #include <tessera/cuda/launch.hpp>

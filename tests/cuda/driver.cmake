@@ -4,7 +4,7 @@ if(NOT TSR_CUDA_EMULATOR)
 endif()
 tessera_cuda_emulated_module(test driver SOURCES driver_kernels.cu ARCHS 61 80)
 tessera_test(cuda_driver_test SOURCES driver_test.cpp driver_graph_test.cpp driver_races_test.cpp driver_modules_test.cpp
-    driver_description_test.cpp "${PROJECT_SOURCE_DIR}/sdk/cuda/driver/description.cpp" LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
+    driver_description_test.cpp "${PROJECT_SOURCE_DIR}/testing/emulated_cuda/driver/description.cpp" LIBRARIES Threads::Threads ${CMAKE_DL_LIBS})
 target_compile_definitions(cuda_driver_test PRIVATE TSR_EMULATED_DIR="${TSR_CUDA_EMULATED_FOLDER}"
     TSR_EMULATED_DRIVER_DIR="${TSR_CUDA_DRIVER_FOLDER}")
 add_dependencies(cuda_driver_test tessera_emulated_test__driver_61 tessera_emulated_test__driver_80 tessera_emulated_cuda tessera_emulated_nvml)

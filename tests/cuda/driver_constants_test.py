@@ -25,25 +25,25 @@ CONSTANTS = [
     ("sdk/cuda/host/include/tessera/cuda/driver.hpp", "kOutOfMemory = ", "CUDA_ERROR_OUT_OF_MEMORY"),
     ("sdk/cuda/host/include/tessera/cuda/driver.hpp", "kNotReady = ", "CUDA_ERROR_NOT_READY"),
     ("sdk/cuda/host/include/tessera/cuda/driver.hpp", "kPeerAccessAlreadyEnabled = ", "CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED"),
-    ("sdk/cuda/driver/capture.cpp", "kGlobal = ", "CU_STREAM_CAPTURE_MODE_GLOBAL"),
-    ("sdk/cuda/driver/capture.cpp", "kThreadLocal = ", "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL"),
-    ("sdk/cuda/driver/capture.cpp", "kRelaxed = ", "CU_STREAM_CAPTURE_MODE_RELAXED"),
-    ("sdk/cuda/driver/capture.cpp", "kTopology = ", "CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED"),
-    ("sdk/cuda/driver/capture.cpp", "kNodeType = ", "CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED"),
-    ("sdk/cuda/driver/capture.cpp", "kFunction = ", "CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED"),
-    ("sdk/cuda/driver/capture.cpp", "kParameters = ", "CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED"),
-    ("sdk/cuda/driver/launch.cpp", "kMaximumDynamicShared = ", "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"),
-    ("sdk/cuda/driver/launch.cpp", "kCarveout = ", "CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"),
-    ("sdk/cuda/driver/memory_calls.cpp", "kMemoryType = ", "CU_POINTER_ATTRIBUTE_MEMORY_TYPE"),
-    ("sdk/cuda/driver/memory_calls.cpp", "kOrdinal = ", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"),
-    ("sdk/cuda/driver/memory_calls.cpp", "kTypeHost = ", "CU_MEMORYTYPE_HOST"),
-    ("sdk/cuda/driver/memory_calls.cpp", "kTypeDevice = ", "CU_MEMORYTYPE_DEVICE"),
-    ("sdk/cuda/driver/stream.cpp", "kBlocking = ", "CU_EVENT_BLOCKING_SYNC"),
-    ("sdk/cuda/driver/stream.cpp", "kWithoutTiming = ", "CU_EVENT_DISABLE_TIMING"),
+    ("testing/emulated_cuda/driver/capture.cpp", "kGlobal = ", "CU_STREAM_CAPTURE_MODE_GLOBAL"),
+    ("testing/emulated_cuda/driver/capture.cpp", "kThreadLocal = ", "CU_STREAM_CAPTURE_MODE_THREAD_LOCAL"),
+    ("testing/emulated_cuda/driver/capture.cpp", "kRelaxed = ", "CU_STREAM_CAPTURE_MODE_RELAXED"),
+    ("testing/emulated_cuda/driver/capture.cpp", "kTopology = ", "CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED"),
+    ("testing/emulated_cuda/driver/capture.cpp", "kNodeType = ", "CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED"),
+    ("testing/emulated_cuda/driver/capture.cpp", "kFunction = ", "CU_GRAPH_EXEC_UPDATE_ERROR_FUNCTION_CHANGED"),
+    ("testing/emulated_cuda/driver/capture.cpp", "kParameters = ", "CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED"),
+    ("testing/emulated_cuda/driver/launch.cpp", "kMaximumDynamicShared = ", "CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES"),
+    ("testing/emulated_cuda/driver/launch.cpp", "kCarveout = ", "CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT"),
+    ("testing/emulated_cuda/driver/memory_calls.cpp", "kMemoryType = ", "CU_POINTER_ATTRIBUTE_MEMORY_TYPE"),
+    ("testing/emulated_cuda/driver/memory_calls.cpp", "kOrdinal = ", "CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL"),
+    ("testing/emulated_cuda/driver/memory_calls.cpp", "kTypeHost = ", "CU_MEMORYTYPE_HOST"),
+    ("testing/emulated_cuda/driver/memory_calls.cpp", "kTypeDevice = ", "CU_MEMORYTYPE_DEVICE"),
+    ("testing/emulated_cuda/driver/stream.cpp", "kBlocking = ", "CU_EVENT_BLOCKING_SYNC"),
+    ("testing/emulated_cuda/driver/stream.cpp", "kWithoutTiming = ", "CU_EVENT_DISABLE_TIMING"),
 ]
 # What the emulated driver answers for numbers of CUdevice_attribute, and of CUfunction_attribute: a part of the answer, name in cuda.h.
 ANSWERS = {
-    "sdk/cuda/driver/contexts.cpp": ("CU_DEVICE_ATTRIBUTE_", [
+    "testing/emulated_cuda/driver/contexts.cpp": ("CU_DEVICE_ATTRIBUTE_", [
         ("48 << 10", "MAX_SHARED_MEMORY_PER_BLOCK"), ("64 << 10", "TOTAL_CONSTANT_MEMORY"), ("32;", "WARP_SIZE"),
         ("limits.registers_per_block", "MAX_REGISTERS_PER_BLOCK"), ("c.clock_khz", "CLOCK_RATE"), ("c.processors", "MULTIPROCESSOR_COUNT"),
         ("// integrated", "INTEGRATED"), ("host memory can be mapped", "CAN_MAP_HOST_MEMORY"), ("compute mode", "COMPUTE_MODE"),
@@ -54,7 +54,7 @@ ANSWERS = {
         ("c.capability / 10 % 10", "COMPUTE_CAPABILITY_MINOR"), ("shared_per_processor", "MAX_SHARED_MEMORY_PER_MULTIPROCESSOR"),
         ("registers_per_processor", "MAX_REGISTERS_PER_MULTIPROCESSOR"), ("shared_per_block", "MAX_SHARED_MEMORY_PER_BLOCK_OPTIN"),
         ("blocks_per_processor", "MAX_BLOCKS_PER_MULTIPROCESSOR"), ("shared_reserved", "RESERVED_SHARED_MEMORY_PER_BLOCK")]),
-    "sdk/cuda/driver/launch.cpp": ("CU_FUNC_ATTRIBUTE_", [
+    "testing/emulated_cuda/driver/launch.cpp": ("CU_FUNC_ATTRIBUTE_", [
         ("maximum_threads(kernel", "MAX_THREADS_PER_BLOCK"), ("kernel.static_shared", "SHARED_SIZE_BYTES"), ("constant memory", "CONST_SIZE_BYTES"),
         ("kernel.local", "LOCAL_SIZE_BYTES"), ("kernel.registers", "NUM_REGS"), ("virtual_arch / 10", "PTX_VERSION"),
         ("image.capability / 10", "BINARY_VERSION"), ("maximum_dynamic_shared)", "MAX_DYNAMIC_SHARED_SIZE_BYTES")]),
@@ -94,8 +94,8 @@ def main():
         if known.get(name) != number:
             wrong.append(f"{where}: {number} for {name}, which cuda.h gives {known.get(name)}")
 
-    for name, number in re.findall(r"RESULT\((\w+), (\d+),", (source / "sdk/cuda/driver/result.hpp").read_text()):
-        hold("sdk/cuda/driver/result.hpp", f"CUDA_{name}", int(number))
+    for name, number in re.findall(r"RESULT\((\w+), (\d+),", (source / "testing/emulated_cuda/driver/result.hpp").read_text()):
+        hold("testing/emulated_cuda/driver/result.hpp", f"CUDA_{name}", int(number))
     for file, behind, name in CONSTANTS:
         found = re.search(re.escape(behind) + r"(\d+)", (source / file).read_text())
         hold(file, name, int(found[1]) if found else f"no \"{behind}\"")

@@ -1,5 +1,5 @@
 // How emulated cards are described.
-#include "sdk/cuda/driver/description.hpp"
+#include "testing/emulated_cuda/driver/description.hpp"
 
 #include <gmock/gmock.h>
 

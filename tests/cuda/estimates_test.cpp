@@ -1,10 +1,10 @@
 // Estimates of products of many rows on cards before 8.0: the rate of dp4a, the share of it that each format reaches
 // (docs/measurements/cuda-products.md), and 0.8 for what no instruction count shows.
-#include "plugins/cuda/card_constants.hpp"
-#include "plugins/cuda/estimate.hpp"
-#include "plugins/cuda/ops.hpp"
-#include "plugins/cuda/splits.hpp"
-#include "plugins/cuda/tile_product.hpp"
+#include "kernels/cuda/attention/splits.hpp"
+#include "kernels/cuda/card_constants.hpp"
+#include "kernels/cuda/estimate.hpp"
+#include "kernels/cuda/matmul/tile_product.hpp"
+#include "kernels/cuda/ops.hpp"
 
 #include <tessera/extensions/estimate_constants.h>
 
@@ -31,7 +31,7 @@ double macs_a_clock(tsr_type type, const Card& card) {
 }
 
 TEST(ProductEstimates, TakeTheShareOfDp4aThatTheFormatReaches) {
-    // tools/cuda_sass BUILD --products, of code for 75@61.
+    // testing/cuda_code/cuda_sass BUILD --products, of code for 75@61.
     const struct {
         tsr_type type;
         double pascal, volta;

@@ -41,8 +41,8 @@ add_test(NAME cuda_static_gate COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOU
 add_test(NAME gpu_acceptance_verdicts COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/acceptance_test.py" "${CMAKE_SOURCE_DIR}")
 
 if(TSR_CUDA)
-    # No kernel may spill registers, or have worse figures than those of tools/cuda_bounds.toml.
-    add_test(NAME cuda_static COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_SOURCE_DIR}/tools/cuda_static" "${CMAKE_BINARY_DIR}" --check)
+    # No kernel may spill registers, or have worse figures than those of testing/cuda_code/cuda_bounds.toml.
+    add_test(NAME cuda_static COMMAND "${TSR_TEST_PYTHON}" "${CMAKE_SOURCE_DIR}/testing/cuda_code/cuda_static" "${CMAKE_BINARY_DIR}" --check)
 
     # 60 MB a plugin, for all architectures.
     set(sizes "${TSR_TEST_PYTHON}" "${CMAKE_CURRENT_SOURCE_DIR}/plugin_sizes_test.py" "${CMAKE_BINARY_DIR}")
@@ -77,8 +77,7 @@ if(TSR_CUDA)
     add_executable(cuda_combine_test combine_test.cpp card.cpp)
     target_link_libraries(cuda_combine_test PRIVATE tessera_options tessera_cuda_kit tessera_formats GTest::gtest GTest::gtest_main)
     target_include_directories(cuda_combine_test PRIVATE "${PROJECT_SOURCE_DIR}")
-    tessera_cuda_module(cuda_combine_test attention SOURCES "${PROJECT_SOURCE_DIR}/plugins/cuda/kernels/attention.cu" ARCHS ${archs}
-        INCLUDES "${PROJECT_SOURCE_DIR}/plugins/cuda/kernels")
+    tessera_cuda_module(cuda_combine_test attention SOURCES "${PROJECT_SOURCE_DIR}/kernels/cuda/attention/attention.cu" ARCHS ${archs})
     # What a card does with the kernels of a plugin.
     add_executable(measure_card measure/main.cpp measure/bench.cpp measure/described.cpp measure/rates.cpp measure/latencies.cpp measure/products.cpp measure/experts.cpp
         measure/attention.cpp card.cpp)

@@ -9,7 +9,7 @@ for card in $cards; do options+=(--gpu "$card"); done
 folder=$(mktemp -d) || exit 1
 trap 'rm -rf "$folder"' EXIT
 packed=${type%%-*} type=${type#packed-}
-"$python" "${tool%/*}/run_make_gguf" "$make_gguf" --preset tiny-v3 --type "$type" -o "$folder/model.gguf" >/dev/null || exit 1
+"$python" "$make_gguf" --preset tiny-v3 --type "$type" -o "$folder/model.gguf" >/dev/null || exit 1
 printf 'Each of two cards computes what the other one cannot, and both agree.' >"$folder/text"
 measure=("$build/bin/tessera" perplexity -m "$folder/model.gguf" -f "$folder/text" -c 12 --chunks 1 --kl-divergence-base "$folder/base")
 "${measure[@]}" >"$folder/expected" 2>&1 || { cat "$folder/expected"; exit 1; }

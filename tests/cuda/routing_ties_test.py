@@ -23,7 +23,7 @@ class RoutingTies(unittest.TestCase):
         with tempfile.TemporaryDirectory() as folder:
             file = pathlib.Path(folder) / "model.gguf"
             shape = "--preset tiny-v3 --type f16 --layers 3 --dense 1 --heads 1 --vocab 320 --experts 8 --used 2 --groups 2 --groups-used 1 --seed 7"
-            subprocess.run([sys.executable, TOOLS / "run_make_gguf", MAKE_GGUF, *shape.split(), "-o", file], check=True, capture_output=True)
+            subprocess.run([sys.executable, MAKE_GGUF, *shape.split(), "-o", file], check=True, capture_output=True)
             cls.model = exact_model.ExactModel(file, cache="f16")
         cls.tokens = numpy.random.default_rng(1).integers(4, 260, TOKENS)
         cls.tokens[0] = 0

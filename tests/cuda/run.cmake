@@ -132,34 +132,34 @@ foreach(card 8.6:80 6.1:61)
         set_tests_properties(cuda_streamed_parts_${arch} PROPERTIES TIMEOUT 600)
     endif()
 endforeach()
-if(TSR_HAVE_SHARED AND 61 IN_LIST archs AND 80 IN_LIST archs)
-    # Draws of placements; what they are says tools/emulated_placements.
+if(61 IN_LIST archs AND 80 IN_LIST archs)
+    # Draws of placements; what they are says testing/emulated_placements.
     # Of 1, 16 and 128 heads among them; 218 has 16, both cards, and more tokens than a page.
     foreach(seed 1 4 7 218)
-        add_test(NAME cuda_placements_${seed} COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/emulated_placements" --build "${CMAKE_BINARY_DIR}"
-            --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed ${seed} --count 1)
+        add_test(NAME cuda_placements_${seed} COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/testing/emulated_placements" --build "${CMAKE_BINARY_DIR}"
+            --seed ${seed} --count 1)
         set_tests_properties(cuda_placements_${seed} PROPERTIES TIMEOUT 900 LABELS slow)
     endforeach()
     # On the CPU alone, rounding decides between two experts of one token (docs/measurements/emulated-gpus.md).
-    add_test(NAME cuda_placements_tied COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/emulated_placements" --build "${CMAKE_BINARY_DIR}"
-        --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed 4133 --count 1 --cards "6.1 6.1 6.1 6.1 6.1 6.1")
+    add_test(NAME cuda_placements_tied COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/testing/emulated_placements" --build "${CMAKE_BINARY_DIR}"
+        --seed 4133 --count 1 --cards "6.1 6.1 6.1 6.1 6.1 6.1")
     set_tests_properties(cuda_placements_tied PROPERTIES TIMEOUT 900 LABELS slow)
-    # Several sequences at once: what tools/emulated_placements, whose texts are one sequence each, does not draw.
+    # Several sequences at once: what testing/emulated_placements, whose texts are one sequence each, does not draw.
     add_executable(cuda_sequences_test sequences_test.cpp "${PROJECT_SOURCE_DIR}/tests/model/random_models.cpp")
     target_link_libraries(cuda_sequences_test PRIVATE tessera_options tessera_session GTest::gtest GTest::gtest_main)
     target_compile_definitions(cuda_sequences_test PRIVATE TSR_SOURCE_DIR="${CMAKE_SOURCE_DIR}" TSR_BINARY_DIR="${CMAKE_BINARY_DIR}"
-        TSR_PLUGIN_DIR="${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}" TSR_SHARED_DIR="${TSR_SHARED_DIR}" TSR_PYTHON="${TSR_TEST_PYTHON}")
+        TSR_PLUGIN_DIR="${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}" TSR_PYTHON="${TSR_TEST_PYTHON}")
     add_dependencies(cuda_sequences_test tessera_plugins)
     add_test(NAME cuda_random_sequences COMMAND "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus" --build "${CMAKE_BINARY_DIR}" --gpu 8.6:2GiB
         --gpu 6.1:2GiB -- "$<TARGET_FILE:cuda_sequences_test>")
     set_tests_properties(cuda_random_sequences PROPERTIES TIMEOUT 900 LABELS slow FAIL_REGULAR_EXPRESSION "SKIPPED")
     # A command that takes too long fails its draw, and the next one follows.
-    add_test(NAME cuda_placements_timeout COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/tools/emulated_placements" --build "${CMAKE_BINARY_DIR}"
-        --make-gguf "${TSR_SHARED_DIR}/tools/make_gguf.py" --seed 1 --count 2 --timeout 0.01)
+    add_test(NAME cuda_placements_timeout COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/testing/emulated_placements" --build "${CMAKE_BINARY_DIR}"
+        --seed 1 --count 2 --timeout 0.01)
     set_tests_properties(cuda_placements_timeout PROPERTIES TIMEOUT 60 PASS_REGULAR_EXPRESSION "not done after 0.01 s.*failed: 1 2")
     foreach(type q8_0 f16 bf16 q4_K packed-q4_0)
         add_test(NAME cuda_random_model_${type} COMMAND "${CMAKE_CURRENT_SOURCE_DIR}/random_model_test.sh" "${PROJECT_SOURCE_DIR}/tools/with_emulated_gpus"
-            "${CMAKE_BINARY_DIR}" "${TSR_TEST_PYTHON}" "${TSR_SHARED_DIR}/tools/make_gguf.py" "8.6:24GiB 6.1:24GiB" ${type} -ts 1,1)
+            "${CMAKE_BINARY_DIR}" "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/testing/make_gguf.py" "8.6:24GiB 6.1:24GiB" ${type} -ts 1,1)
         set_tests_properties(cuda_random_model_${type} PROPERTIES TIMEOUT 600)
     endforeach()
 endif()

@@ -160,7 +160,7 @@ constexpr const char* kShape = " --layers 3 --dense 1 --vocab 512 --experts 8 --
 constexpr const char* kGroups = " --groups 2 --groups-used 1";
 
 // Seeds with which rounding does not decide what experts a token gets, as it does with 16 heads and seed 12: there two
-// experts of one token are 0.0001 apart (tools/exact_model.py).
+// experts of one token are 0.0001 apart (testing/goldens/exact_model.py).
 INSTANTIATE_TEST_SUITE_P(
     Models, Sequences,
     testing::Values(Case{"heads_1", std::string("--preset tiny-v3 --type f16 --heads 1 --seed 11") + kShape + kGroups,

@@ -55,7 +55,7 @@ class Gate(unittest.TestCase):
         self.nvdisasm.write_text('#!/bin/sh\ncat "$2"\n')
         self.nvdisasm.chmod(0o755)
         self.bounds = self.folder / "bounds.toml"
-        self.bounds.write_text((SOURCE / "tools/cuda_bounds.toml").read_text())
+        self.bounds.write_text((SOURCE / "testing/cuda_code/cuda_bounds.toml").read_text())
         self.build(KERNELS, LOOPS)
         self.assertEqual(self.gate("--record"), (0, ""))
 
@@ -75,7 +75,7 @@ class Gate(unittest.TestCase):
         return folder
 
     def gate(self, how):
-        done = subprocess.run([sys.executable, SOURCE / "tools/cuda_static", self.folder / "build", how, "--bounds", self.bounds, "--nvdisasm",
+        done = subprocess.run([sys.executable, SOURCE / "testing/cuda_code/cuda_static", self.folder / "build", how, "--bounds", self.bounds, "--nvdisasm",
                                self.nvdisasm], capture_output=True, text=True)
         return done.returncode, done.stdout + done.stderr
 
@@ -230,7 +230,7 @@ class Gate(unittest.TestCase):
         folder = self.folder / "theirs/cuda/theirs__module"
         folder.mkdir(parents=True, exist_ok=True)
         (folder / f"theirs__module.{arch}.0123456789abcdef.cubin").write_text(listing(kernel, instructions, behind))
-        done = subprocess.run([sys.executable, SOURCE / "tools/cuda_sass", self.folder / "theirs", "--nvdisasm", self.nvdisasm, *words],
+        done = subprocess.run([sys.executable, SOURCE / "testing/cuda_code/cuda_sass", self.folder / "theirs", "--nvdisasm", self.nvdisasm, *words],
                               capture_output=True, text=True)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout
@@ -251,7 +251,7 @@ class Gate(unittest.TestCase):
 
     @unittest.skipUnless(COMPILER, "built without TSR_CUDA: there is no compiler")
     def test_a_kernel_that_is_compiled(self):
-        text = (SOURCE / "plugins/cuda/kernels/rms_norm.cu").read_text()
+        text = (SOURCE / "kernels/cuda/elementwise/rms_norm.cu").read_text()
         array = "SIMT_SHARED(float, sums, kWarps)"
         self.assertIn(array, text)
         self.build({}, {})
@@ -264,7 +264,7 @@ class Gate(unittest.TestCase):
     def compile(self, source):
         name = "cuda_legacy__rms_norm"
         (self.folder / "rms_norm.cu").write_text(source)
-        includes = ["plugins/cuda/kernels", "sdk/cuda/include", "sdk/formats/include", "sdk/include"]
+        includes = ["kernels/cuda/elementwise", "sdk/cuda/include", "sdk/formats/include", "sdk/include"]
         subprocess.run([COMPILER, "--name", name, "--toolkit", TOOLKIT, "--cache", self.folder / "cache", "--output", self.module(name) / f"{name}.cpp",
                         "--dependencies", self.folder / "rule", "--statistics", self.module(name) / f"{name}.statistics", "--target", "61", "--source",
                         self.folder / "rms_norm.cu", *(word for i in includes for word in ("--include", SOURCE / i))], check=True)

@@ -1,4 +1,4 @@
-// The files that tools/make_gguf.py of the shared folder writes, by a writer that is independent of ours. Weights are
+// The files that testing/make_gguf.py writes, by a writer that is independent of ours. Weights are
 // holes except where their bytes are looked at.
 #include "core/gguf/reader.hpp"
 #include "core/graph/types.hpp"
@@ -24,7 +24,7 @@ class MakeGguf : public testing::Test {
     // Runs the script; `options` end in the name of the file.
     fs::path make(const std::string& options, const std::string& name) {
         const fs::path path = folder_.path() / name;
-        const std::string command = std::string(TSR_PYTHON " " TSR_SHARED_DIR "/tools/make_gguf.py ") + options +
+        const std::string command = std::string(TSR_PYTHON " " TSR_SOURCE_DIR "/testing/make_gguf.py ") + options +
                                     " -o " + path.string() + " 2>&1";
         FILE* const pipe = ::popen(command.c_str(), "r");
         std::string output(4096, '\0');

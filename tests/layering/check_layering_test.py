@@ -84,11 +84,13 @@ class Rules(unittest.TestCase):
             ("core/plan/b.cpp", "<sys/mman.h>", "a plan is computed without threads"),
             ("plugins/one/b.cpp", '"core/base/a.hpp"', "a plugin includes the SDK and itself only"),
             ("plugins/one/b.cpp", '"../two/a.hpp"', "a plugin includes the SDK and itself only"),
-            ("plugins/one/b.cpp", '"plugins/cpu_x86/a.hpp"', "a plugin includes the SDK and itself only"),
-            ("plugins/cpu_avx2/b.cpp", '"plugins/reference/oracle/a.hpp"', "a plugin includes the SDK and itself only"),
-            ("plugins/simulated/b.cpp", '"plugins/reference/a.hpp"', "a plugin includes the SDK and itself only"),
+            ("plugins/one/b.cpp", '"kernels/x86/a.hpp"', "a plugin includes the SDK and itself only"),
+            ("plugins/cpu_avx2/b.cpp", '"kernels/plain/a.hpp"', "a plugin includes the SDK and itself only"),
+            ("kernels/x86/b.cpp", '"kernels/plain/a.hpp"', "kernels include the SDK and their own kind only"),
+            ("kernels/x86/b.cpp", '"core/base/a.hpp"', "kernels include the SDK and their own kind only"),
             ("apps/server/b.cpp", '"apps/tessera/main.cpp"', "the server is a library that the program uses"),
             ("apps/tessera/b.cpp", '"plugins/one/a.hpp"', "through the registry only"),
+            ("apps/tessera/b.cpp", '"kernels/x86/a.hpp"', "through the registry only"),
         ]:
             with self.subTest(include=include):
                 self.assert_found(name, f"#include {include}\n", message)
@@ -126,9 +128,9 @@ class Rules(unittest.TestCase):
             ("core/base/b.cpp", "// types as llama.cpp writes them; a formula; std::snprintf(text, 8, x);"),
             ("core/base/b.cpp", "static_assert(sizeof(int) == 4); on_exit_(1); // never abort()"),
             ("plugins/one/b.cpp", "x = _mm256_add_ps(a, b);"),
+            ("plugins/cpu_avx2/b.cpp", '#include "kernels/x86/a.hpp"'),
+            ("testing/simulated/b.cpp", '#include "kernels/plain/a.hpp"'),
             ("apps/tessera/b.cpp", '#include "apps/server/a.hpp"'),
-            ("plugins/cpu_avx2/b.cpp", '#include "plugins/cpu_x86/a.hpp"'),
-            ("plugins/simulated/b.cpp", '#include "plugins/reference/oracle/a.hpp"'),
             ("tests/one/b.cpp", '#include "plugins/one/a.hpp"\n#include "core/text/a.hpp"'),
         ]:
             with self.subTest(text=text):

@@ -14,8 +14,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-constexpr const char* kScript = TSR_SHARED_DIR "/tools/make_gguf.py";
-constexpr const char* kRunner = TSR_SOURCE_DIR "/tools/run_make_gguf";
+constexpr const char* kScript = TSR_SOURCE_DIR "/testing/make_gguf.py";
 
 std::string time_of(const char* file) {
     return std::to_string(fs::last_write_time(file).time_since_epoch().count());
@@ -35,15 +34,14 @@ void run(const std::string& command) {
 fs::path random_model(const std::string& name, const std::string& options) {
     const fs::path folder = fs::path(TSR_BINARY_DIR) / "random_models";
     const fs::path model = folder / (name + ".gguf"), stamp = folder / (name + ".made");
-    const std::string wanted = options + " " + time_of(kScript) + " " + time_of(kRunner);
+    const std::string wanted = options + " " + time_of(kScript);
     if (std::ifstream file(stamp); file) {
         if (std::string(std::istreambuf_iterator<char>(file), {}) == wanted) return model;
     }
     // Tests run as processes at once: each writes a folder of its own, and whole files are moved.
     const fs::path own = folder / (name + "." + std::to_string(::getpid()));
     fs::create_directories(own);
-    run(std::string(TSR_PYTHON " ") + kRunner + " " + kScript + " " + options + " -o " +
-        (own / model.filename()).string());
+    run(std::string(TSR_PYTHON " ") + kScript + " " + options + " -o " + (own / model.filename()).string());
     std::ofstream(own / "stamp") << wanted;
     for (const auto& entry : fs::directory_iterator(own)) {
         if (entry.path().filename() != "stamp") fs::rename(entry.path(), folder / entry.path().filename());

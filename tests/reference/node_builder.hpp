@@ -1,7 +1,7 @@
 // Nodes with data for tests of kernels: tensors in guarded host memory, described as the core describes them.
 #pragma once
 
-#include "plugins/reference/oracle/oracle.hpp"
+#include "kernels/plain/plain.hpp"
 #include "tests/random_rows.hpp"
 
 #include <tessera/cpp/node.hpp>
@@ -145,8 +145,8 @@ class TestNode {
     tsr_kernel_plan plan(uint32_t slots = 1) const {
         tsr_kernel_plan plan{};
         plan.struct_size = sizeof plan;
-        oracle::Work work;
-        const oracle::Op* op = oracle::find_op(op_);
+        plain::Work work;
+        const plain::Op* op = plain::find_op(op_);
         if (op) op->plan(node, slots, plan, work);
         return plan;
     }
@@ -171,7 +171,7 @@ class TestNode {
                 run.worker = w;
                 run.workers = workers;
                 try {
-                    oracle::find_op(op_)->run(node, workers, run);
+                    plain::find_op(op_)->run(node, workers, run);
                 } catch (...) {
                     errors[w] = std::current_exception();
                 }

@@ -6,6 +6,7 @@
 #include "core/plan/make_plan.hpp"
 #include "core/run/executor.hpp"
 #include "tests/formats/recorded.hpp"
+#include "tests/model/random_models.hpp"
 #include "tests/run/simulated_rig.hpp"
 
 #include <gmock/gmock.h>
@@ -13,10 +14,6 @@
 #include <functional>
 #include <map>
 #include <optional>
-
-#ifdef TSR_SHARED_DIR
-#include "tests/model/random_models.hpp"
-#endif
 
 namespace tessera {
 namespace {
@@ -52,9 +49,7 @@ std::vector<Model> models() {
     std::vector<Model> all = {{"v3_mla1", golden("v3-groups.gguf"), "1"},
                               {"v2_mla3", golden("v2-plain.gguf"), "3"},  // with weights that are derived
                               {"qwen3moe", golden("qwen3moe-norm.gguf"), ""}};
-#ifdef TSR_SHARED_DIR
     all.push_back({"q8_0", test::random_model("packing-q8_0", "--preset tiny-v3 --type q8_0"), "3"});
-#endif
     return all;
 }
 

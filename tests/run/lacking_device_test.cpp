@@ -4,6 +4,7 @@
 #include "core/graph/types.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/node_devices.hpp"
+#include "tests/model/random_models.hpp"
 #include "tests/run/simulated_rig.hpp"
 
 #include <tessera/types.h>
@@ -17,10 +18,6 @@
 #include <set>
 #include <string>
 #include <vector>
-
-#ifdef TSR_SHARED_DIR
-#include "tests/model/random_models.hpp"
-#endif
 
 namespace tessera {
 namespace {
@@ -276,7 +273,6 @@ TEST(LackingType, OfActivationsLeavesNothingOnTheDevice) {
     expect_type_elsewhere({golden("v3-groups.gguf"), "3", TSR_TYPE_F16, {}}, "f32", 1e-6);
 }
 
-#ifdef TSR_SHARED_DIR
 class LackingWeightType : public testing::TestWithParam<Type> {};
 TEST_P(LackingWeightType, IsComputedElsewhere) {
     const std::string type = GetParam().name;
@@ -292,7 +288,6 @@ INSTANTIATE_TEST_SUITE_P(Types, LackingWeightType,
                                          Type{"q5_K", TSR_TYPE_Q5_K}, Type{"q6_K", TSR_TYPE_Q6_K},
                                          Type{"iq4_nl", TSR_TYPE_IQ4_NL}, Type{"iq4_xs", TSR_TYPE_IQ4_XS}),
                          name_of_type);
-#endif
 
 // ---- rules ----
 

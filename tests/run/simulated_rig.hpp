@@ -2,7 +2,7 @@
 // compare.
 #pragma once
 
-#include "plugins/simulated/simulated_failures.h"
+#include "testing/simulated/simulated_failures.h"
 #include "tests/support.hpp"
 
 #include <tessera/plugin.h>

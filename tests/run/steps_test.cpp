@@ -1,6 +1,6 @@
 // Steps on asynchronous devices: work put on queues, steps in flight, and how they end.
 #include "core/base/error.hpp"
-#include "plugins/simulated/simulated_failures.h"
+#include "testing/simulated/simulated_failures.h"
 #include "tests/support.hpp"
 
 #include <gtest/gtest.h>

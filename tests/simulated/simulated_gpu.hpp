@@ -2,7 +2,7 @@
 #pragma once
 
 #include "node_builder.hpp"
-#include "plugins/simulated/simulated_failures.h"
+#include "testing/simulated/simulated_failures.h"
 
 #include <tessera/cpp/status.hpp>
 #include <tessera/plugin.h>

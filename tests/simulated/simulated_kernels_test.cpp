@@ -72,8 +72,8 @@ TEST(SimulatedKernels, FlashAttentionIsClaimedAsTheCudaPluginsClaimIt) {
 TEST(SimulatedKernels, AllOtherPrimitiveOpsAreThere) {
     std::set<std::string> ops;
     for (uint32_t i = 0; i < simulated_plugin().kernel_count; ++i) ops.insert(simulated_plugin().kernels[i]->op);
-    for (const oracle::Op& op : oracle::kOps) EXPECT_TRUE(ops.contains(op.name)) << op.name;
-    EXPECT_EQ(ops.size(), oracle::kOpCount);
+    for (const plain::Op& op : plain::kOps) EXPECT_TRUE(ops.contains(op.name)) << op.name;
+    EXPECT_EQ(ops.size(), plain::kOpCount);
 }
 
 TEST(SimulatedKernels, OtherLayoutsAndOlderCardsAreRefused) {

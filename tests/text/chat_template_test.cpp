@@ -1,4 +1,4 @@
-// Against what Jinja makes of the published programs (tools/record_tokenizer_goldens/record_chat.py).
+// Against what Jinja makes of the published programs (testing/goldens/record_tokenizer_goldens/record_chat.py).
 #include "core/text/chat_template.hpp"
 
 #include "core/base/error.hpp"

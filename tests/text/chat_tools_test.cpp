@@ -1,5 +1,5 @@
 // Tools, calls and their results in conversations, against what Jinja makes of the published programs
-// (tools/record_tokenizer_goldens/record_chat_tools.py).
+// (testing/goldens/record_tokenizer_goldens/record_chat_tools.py).
 #include "core/base/error.hpp"
 #include "core/text/chat_template.hpp"
 #include "tests/text/goldens.hpp"

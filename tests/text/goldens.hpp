@@ -1,4 +1,5 @@
-// The recorded answers of public tokenizers (tools/record_tokenizer_goldens) and what tests compare them with.
+// The recorded answers of public tokenizers (testing/goldens/record_tokenizer_goldens) and what tests compare them
+// with.
 #pragma once
 
 #include "core/text/tokenizer.hpp"

@@ -1,4 +1,5 @@
-// The interpreter of templates against Python's Jinja (tools/record_tokenizer_goldens/record_jinja.py), and its limits.
+// The interpreter of templates against Python's Jinja (testing/goldens/record_tokenizer_goldens/record_jinja.py), and
+// its limits.
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/text/jinja/program.hpp"

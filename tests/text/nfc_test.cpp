@@ -1,5 +1,5 @@
-// Normalization Form C against Python's unicodedata (tools/record_tokenizer_goldens/record_nfc.py), and where it is
-// used.
+// Normalization Form C against Python's unicodedata (testing/goldens/record_tokenizer_goldens/record_nfc.py), and where
+// it is used.
 #include "core/text/nfc.hpp"
 
 #include "core/text/utf8.hpp"

@@ -114,7 +114,7 @@ typedef uint32_t tsr_type;
     X(Q8_K_R8, 399, "q8_k_r8", Q8_K_F16, 8)
 
 /* Types of tensors in files that `tessera repack` writes: groups of eight rows in the packed layouts of the x86 plugins
- * (plugins/cpu_x86/layouts), so that they are used in the mapped file. As above; the numbers are this project's own. */
+ * (kernels/x86/layouts), so that they are used in the mapped file. As above; the numbers are this project's own. */
 #define TSR_PACKED_TYPES(X)                     \
     TSR_FLOAT_TYPE_ROWS(TSR_PACKED_TYPE_ROW, X) \
     TSR_BLOCK_TYPE_ROWS(TSR_PACKED_TYPE_ROW, X)

@@ -3,7 +3,7 @@
 
 #include "../card.hpp"
 #include "described.hpp"
-#include "plugins/cuda/card_constants.hpp"
+#include "kernels/cuda/card_constants.hpp"
 
 #include <tessera/plugin.h>
 

@@ -1,4 +1,4 @@
-// What a kernel, a copy and a load cost beside their work: constants of plans (plugins/cuda/card_constants.hpp).
+// What a kernel, a copy and a load cost beside their work: constants of plans (kernels/cuda/card_constants.hpp).
 #include "rates.hpp"
 #include "topics.hpp"
 

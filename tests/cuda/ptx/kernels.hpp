@@ -1,7 +1,7 @@
 // Kernels written in PTX, for tests of what executes it.
 #pragma once
 
-#include "sdk/cuda/ptx/executor.hpp"
+#include "testing/emulated_cuda/ptx/executor.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Every kernel that the build compiled for GPUs: each of its instructions is known to the executor of PTX.
-#include "sdk/cuda/ptx/module.hpp"
+#include "testing/emulated_cuda/ptx/module.hpp"
 
 #include <gtest/gtest.h>
 

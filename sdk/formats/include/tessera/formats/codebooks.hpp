@@ -1,5 +1,5 @@
 // The codebooks of iq1, iq2 and iq3: facts of the formats, from the public `gguf` package.
-// Written by tools/record_goldens/write_codebooks.py.
+// Written by testing/goldens/record_goldens/write_codebooks.py.
 //
 // An entry holds the codes of 8 elements in 2 bits each or of 4 elements in 3 bits each, the first in the low bits.
 #pragma once

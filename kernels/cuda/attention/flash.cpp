@@ -1,0 +1,95 @@
+#include "flash.hpp"
+
+#include "flash_tiles.hpp"
+#include "flash_tiles_f32.hpp"
+
+#include <algorithm>
+#include <string_view>
+
+namespace tessera::cuda_ops {
+namespace {
+
+template <class Tile>
+constexpr FlashKernel kernel_of(const char* name, const cuda::Module* module) noexcept {
+    return {name, Tile::kRows, Tile::kTokens, Tile::kThreads, Tile::kShared, Tile::kBlocks, module};
+}
+
+// What a block of the card can have: as its driver says, at most what its compute capability has (CUDA C++ Programming
+// Guide, technical specifications).
+int64_t shared_bytes_of(const tsr_device_info& device) noexcept {
+    const uint32_t capability = device.compute_capability;
+    const int64_t known = capability == 800 ? 163 << 10 : capability >= 900 && capability < 1200 ? 227 << 10 : 99 << 10;
+    const auto said = static_cast<int64_t>(device.shared_memory_block_bytes);
+    return said > 0 ? std::min(said, known) : known;
+}
+
+bool is(const cpu::AttentionShape& shape, cpu::AttentionForm form, int64_t dk, int64_t dv) noexcept {
+    return shape.form == form && shape.dk == dk && shape.dv == dv;
+}
+
+FlashKernels kernels_in_f32(const cpu::AttentionShape& shape, tsr_type keys, tsr_type values,
+                            const Build& build) noexcept {
+    using namespace cuda_kernels;
+    using cpu::AttentionForm;
+    if (!flash_f32_suffix(keys, values)) return {};
+    if (is(shape, AttentionForm::kPlain, 192, 128))
+        return {{}, kernel_of<Heads192F32>("flash_192_128", build.flash_heads_f32)};
+    if (is(shape, AttentionForm::kPlain, 128, 128))
+        return {{}, kernel_of<Heads128F32>("flash_128_128", build.flash_heads_f32)};
+    if (is(shape, AttentionForm::kPlain, 64, 64))
+        return {{}, kernel_of<Heads64F32>("flash_64_64", build.flash_heads_f32)};
+    if (is(shape, AttentionForm::kPrefix, 576, 512)) {
+        const FlashKernel small = kernel_of<MlaSmallF32>("flash_mla_small", build.flash_mla_f32);
+        return {small, keys == TSR_TYPE_F32 ? small : kernel_of<MlaLargeF32>("flash_mla_large", build.flash_mla_f32)};
+    }
+    return {};
+}
+
+FlashKernels kernels_on_tensor_cores(const cpu::AttentionShape& shape, const Build& build,
+                                     const tsr_device_info& device) noexcept {
+    using namespace cuda_kernels;
+    if (is(shape, cpu::AttentionForm::kPlain, 192, 128)) {
+        return {kernel_of<Heads192Small>("flash_192_128_small", build.flash_heads),
+                kernel_of<Heads192Large>("flash_192_128_large", build.flash_heads)};
+    }
+    if (is(shape, cpu::AttentionForm::kPlain, 128, 128)) {
+        return {kernel_of<Heads128Small>("flash_128_128_small", build.flash_heads),
+                kernel_of<Heads128Large>("flash_128_128_large", build.flash_heads)};
+    }
+    if (is(shape, cpu::AttentionForm::kPlain, 64, 64)) {
+        return {kernel_of<Heads64Small>("flash_64_64_small", build.flash_heads),
+                kernel_of<Heads64Large>("flash_64_64_large", build.flash_heads)};
+    }
+    const bool wide = build.flash_mla_wide && shared_bytes_of(device) >= MlaLargeWide::kShared &&
+                      cuda::find_image(*build.flash_mla_wide, device.compute_capability);
+    if (is(shape, cpu::AttentionForm::kPrefix, 576, 512)) {
+        if (wide) {
+            return {kernel_of<MlaSmallWide>("flash_mla_small_wide", build.flash_mla_wide),
+                    kernel_of<MlaLargeWide>("flash_mla_large_wide", build.flash_mla_wide)};
+        }
+        return {kernel_of<MlaSmall>("flash_mla_small", build.flash_mla),
+                kernel_of<MlaLarge>("flash_mla_large", build.flash_mla)};
+    }
+    return {};
+}
+
+}  // namespace
+
+const char* flash_f32_suffix(tsr_type keys, tsr_type values) noexcept {
+    const auto suffix = [](tsr_type type) {
+        return type == TSR_TYPE_F32 ? "_f32" : type == TSR_TYPE_F16 || type == TSR_TYPE_BF16 ? "_halves" : "_blocks";
+    };
+    return std::string_view(suffix(keys)) == suffix(values) ? suffix(keys) : nullptr;
+}
+
+FlashKernels flash_kernels(const cpu::AttentionShape& shape, tsr_type keys, tsr_type values, const Build& build,
+                           const tsr_device_info& device) noexcept {
+    if (build.flash_mla) {
+        FlashKernels kernels = kernels_on_tensor_cores(shape, build, device);
+        kernels.tensor_cores = kernels.large.name != nullptr;
+        return kernels;
+    }
+    return build.flash_mla_f32 ? kernels_in_f32(shape, keys, values, build) : FlashKernels{};
+}
+
+}  // namespace tessera::cuda_ops

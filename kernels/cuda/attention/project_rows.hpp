@@ -1,0 +1,53 @@
+// What kernels that project keys and values have in common.
+#pragma once
+
+#include "../rows.hpp"
+#include "cache_rows.hpp"
+#include "project.hpp"
+
+namespace tessera::cuda_kernels {
+
+// The latent rows of a page: tokens first .. first + count of the block's sequence. No page: `page` is -1, and what is
+// computed from it not-a-number.
+struct LatentPage {
+    int first, count, page;
+};
+
+SIMT_DEVICE LatentPage latent_page(const Projection& p) {
+    const int first = p.first + static_cast<int>(simt::block_index().y) * kPageTokens;
+    const int count = simt::minimum(kPageTokens, p.ends[p.sequence] - first);
+    return {first, count, count > 0 ? page_of(p.pages, first, p.sequence) : -1};
+}
+
+SIMT_DEVICE const char* latent_row(const Projection& p, const LatentPage& page, int token) {
+    return at<char>(p.cache, page.page * p.page + token * p.token);
+}
+
+// Where output `o` of a token of the window goes.
+template <class T>
+SIMT_DEVICE T* projected(const Projection& p, const LatentPage& page, int token, int output) {
+    const int of_head = p.nk + p.nv, head = output / of_head, i = output % of_head;
+    const int64_t row = page.first - p.first + token;
+    if (i < p.nk) return static_cast<T*>(p.k) + (row * p.heads + head) * (p.nk + p.unprojected) + i;
+    return static_cast<T*>(p.v) + (row * p.heads + head) * p.nv + i - p.nk;
+}
+
+// The last elements of each key, those of the latent row as they are; by the blocks past the outputs, a head each.
+template <class T, class Convert>
+SIMT_DEVICE void copy_unprojected(const Projection& p, const LatentPage& page, int head, Convert&& convert) {
+    const int pieces = (p.unprojected + kPiece - 1) / kPiece, dk = p.nk + p.unprojected;
+    for (int i = static_cast<int>(simt::thread_index().x); i < page.count * pieces;
+         i += static_cast<int>(simt::block_size().x)) {
+        const int token = i / pieces, piece = i % pieces;
+        T* to = static_cast<T*>(p.k) + (int64_t{page.first - p.first + token} * p.heads + head) * dk + p.nk;
+        const int count = simt::minimum(kPiece, p.unprojected - piece * kPiece);
+        if (page.page < 0) {
+            for (int e = 0; e < count; ++e) to[piece * kPiece + e] = convert(simt::bits_as<float>(0x7FFFFFFFu));
+            continue;
+        }
+        decode_piece(p.type, latent_row(p, page, token), p.latent / kPiece + piece, count,
+                     [&](int e, float value) { to[piece * kPiece + e] = convert(value); });
+    }
+}
+
+}  // namespace tessera::cuda_kernels

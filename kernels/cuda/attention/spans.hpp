@@ -1,0 +1,52 @@
+// Which tokens of a row a block attends to where several blocks share them. Spans follow the row's own position, so
+// that its result does not depend on the rows beside it.
+#pragma once
+
+#include "../rows.hpp"
+#include "cache_rows.hpp"
+
+namespace tessera::cuda_kernels {
+
+// Tokens of one span of a row that sees `seen` tokens, where there are at most `splits` spans: whole pages, in steps of
+// a fifth or less, so that rows of neighbouring positions have the same spans.
+SIMT_DEVICE int span_tokens(int seen, int splits) {
+    const int64_t of_all = int64_t{kPageTokens} * splits;
+    int pages = static_cast<int>((seen + of_all - 1) / of_all), step = 1;
+    while (pages > 8 * step) step *= 2;
+    pages = (pages + step - 1) / step * step;
+    return pages * kPageTokens;
+}
+
+struct TokenSpan {
+    int first, last;  // none: first > last
+    int sequence;     // -1 of a row whose position is none
+    int spans;        // of the row
+};
+
+// Span `split` of row `row`. A position beyond the page table ends at the first token that has no page.
+SIMT_DEVICE TokenSpan span_of_row(const Attention& p, int64_t row, int split) {
+    const int position = *at<int32_t>(p.positions, row * p.position);
+    const int sequence = position < 0 ? -1 : *at<int32_t>(p.sequences, row * p.sequence);
+    const int seen = simt::minimum(simt::maximum(position, 0), p.pages.positions * kPageTokens) + 1;
+    if (p.window_tokens > 0) {
+        const bool here = sequence == p.window_sequence && position / kPageTokens < p.pages.positions;
+        const int end = here ? simt::minimum(seen, p.window_first + p.window_tokens) : 0;
+        return {p.window_first, end - 1, sequence, end == seen ? 1 : 2};
+    }
+    const int tokens = span_tokens(seen, p.splits);
+    const int first = split * tokens;
+    return {first, simt::minimum(tokens, seen - first) + first - 1, sequence, (seen + tokens - 1) / tokens};
+}
+
+// The page of a token of the row's keys and values; -1 if there is none.
+SIMT_DEVICE int key_page(const Attention& p, int token, int sequence) {
+    if (p.window_tokens > 0) return (token - p.window_first) / kPageTokens;
+    return page_of(p.pages, token, sequence);
+}
+
+// Maximum and sum of a row (counted from the first of the launch) and head, between windows.
+SIMT_DEVICE float* running_of(const Attention& p, int64_t row, int head) {
+    return static_cast<float*>(p.running) + (row * p.heads + head) * 2;
+}
+
+}  // namespace tessera::cuda_kernels

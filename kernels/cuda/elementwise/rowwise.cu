@@ -1,0 +1,139 @@
+// add, mul, silu_mul, weighted_sum, rope and hadamard.
+#include "../rows.hpp"
+#include "rowwise.hpp"
+
+namespace tessera::cuda_kernels {
+namespace {
+
+// Grid: x the elements by kRowElements, y the maximum of rows or fewer, z the inner rows. y may be a or b: a thread
+// writes the elements that it alone read.
+template <class Function>
+SIMT_DEVICE void for_pairs(const Pointwise& p, Function&& function) {
+    using namespace simt;
+    const RowRange range = actual_rows(p.rows);
+    const int inner = static_cast<int>(block_index().z);
+    const int64_t i = inner % p.inner[0], j = inner / p.inner[0];
+    const int begin = static_cast<int>(block_index().x) * kRowElements, end = minimum(begin + kRowElements, p.n);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        const auto* a = at<float>(p.a, i * p.a_strides[0] + j * p.a_strides[1] + row * p.a_strides[2]);
+        const auto* b = at<float>(p.b, i * p.b_strides[0] + j * p.b_strides[1] + row * p.b_strides[2]);
+        auto* y = at<float>(p.y, i * p.y_strides[0] + j * p.y_strides[1] + row * p.y_strides[2]);
+        for (int e = begin + static_cast<int>(thread_index().x); e < end; e += kRowThreads) y[e] = function(a[e], b[e]);
+    }
+}
+
+struct Angle {
+    float sine, cosine;
+};
+
+// Sine and cosine of an angle in radians. Positions times frequencies need more digits than a float has, so the angle
+// is reduced to a quarter circle in double; Taylor's series are then exact to a float's last place.
+SIMT_DEVICE Angle sine_and_cosine(double angle) {
+    constexpr double kRound = 6755399441055744.0;  // 1.5 * 2^52: adding it rounds to an integer
+    const double quarters = angle * 0.63661977236758134308 + kRound;
+    const auto quadrant = static_cast<unsigned>(simt::bits_as<unsigned long long>(quarters)) & 3u;
+    const double whole = quarters - kRound;
+    const auto x = static_cast<float>(angle - whole * 1.57079632679489655800 - whole * 6.12323399573676603587e-17);
+    const float s = x * x;
+    const float sine = x + x * s * (-1.f / 6 + s * (1.f / 120 + s * (-1.f / 5040 + s * (1.f / 362880))));
+    const float cosine =
+        1.f + s * (-0.5f + s * (1.f / 24 + s * (-1.f / 720 + s * (1.f / 40320 - s * (1.f / 3628800)))));
+    const float swapped_sine = quadrant & 1 ? cosine : sine, swapped_cosine = quadrant & 1 ? sine : cosine;
+    return {quadrant & 2 ? -swapped_sine : swapped_sine, (quadrant + 1) & 2 ? -swapped_cosine : swapped_cosine};
+}
+
+}  // namespace
+}  // namespace tessera::cuda_kernels
+
+using namespace tessera::cuda_kernels;
+
+SIMT_KERNEL(kRowThreads, 4) add(Pointwise p) {
+    for_pairs(p, [](float a, float b) { return a + b; });
+}
+
+SIMT_KERNEL(kRowThreads, 4) mul(Pointwise p) {
+    for_pairs(p, [](float a, float b) { return a * b; });
+}
+
+SIMT_KERNEL(kRowThreads, 4) silu_mul(Pointwise p) {
+    for_pairs(p, [](float gate, float up) { return gate / (1.f + simt::expf(-gate)) * up; });
+}
+
+// Grid: x the elements by kRowElements, y the maximum of rows or fewer.
+SIMT_KERNEL(kRowThreads, 4) weighted_sum(WeightedSum p) {
+    using namespace simt;
+    const RowRange range = actual_rows(p.rows);
+    const int begin = static_cast<int>(block_index().x) * kRowElements, end = minimum(begin + kRowElements, p.n);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        for (int e = begin + static_cast<int>(thread_index().x); e < end; e += kRowThreads) {
+            float sum = 0;
+            for (int slot = 0; slot < p.slots; ++slot) {
+                const float weight = *at<float>(p.weights, row * p.weights_row + slot * p.weights_slot);
+                sum = fmaf(weight, at<float>(p.x, row * p.x_row + slot * p.x_slot)[e], sum);
+            }
+            at<float>(p.y, row * p.y_row)[e] = sum;
+        }
+    }
+}
+
+// Grid: x the heads by kRopeHeads, y the maximum of rows or fewer. y may be x.
+SIMT_KERNEL(kRopeThreads, 4) rope(Rope p) {
+    using namespace simt;
+    SIMT_SHARED(float, sines, kMaximumPairs);
+    SIMT_SHARED(float, cosines, kMaximumPairs);
+    const RowRange range = actual_rows(p.rows);
+    const int first_head = static_cast<int>(block_index().x) * kRopeHeads;
+    const int heads = minimum(kRopeHeads, p.heads - first_head), thread = static_cast<int>(thread_index().x);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        sync_block();  // the angles of the row before have been read
+        if (thread < p.pairs) {
+            const double position = *at<int32_t>(p.positions, row * p.position);
+            double frequency = p.frequencies[thread];
+            if (p.factors) frequency /= load_global<float>(at<float>(p.factors, 0) + thread);
+            const Angle angle = sine_and_cosine(position * frequency);
+            sines[thread] = angle.sine * p.magnitude;
+            cosines[thread] = angle.cosine * p.magnitude;
+        }
+        sync_block();
+        for (int i = thread; i < heads * p.pairs; i += kRopeThreads) {
+            const int head = first_head + i / p.pairs, pair = i % p.pairs;
+            const int first = p.neox ? pair : 2 * pair, second = p.neox ? pair + p.pairs : 2 * pair + 1;
+            const auto* x = at<float>(p.x, head * p.x_head + row * p.x_row);
+            auto* y = at<float>(p.y, head * p.y_head + row * p.y_row);
+            const float a = x[first], b = x[second];
+            y[first] = a * cosines[pair] - b * sines[pair];
+            y[second] = a * sines[pair] + b * cosines[pair];
+        }
+    }
+}
+
+// Grid: x the elements by `part`, y the maximum of rows or fewer, z the inner rows. y may be x.
+SIMT_KERNEL(kRowThreads, 4) hadamard(Hadamard h) {
+    using namespace simt;
+    SIMT_SHARED(float, values, kHadamardElements);
+    const RowRange range = actual_rows(h.rows);
+    const int inner = static_cast<int>(block_index().z), thread = static_cast<int>(thread_index().x);
+    const int64_t i = inner % h.inner[0], j = inner / h.inner[0];
+    const int begin = static_cast<int>(block_index().x) * h.part, count = minimum(h.part, h.n - begin);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        const auto* x = at<float>(h.x, i * h.x_strides[0] + j * h.x_strides[1] + row * h.x_strides[2]) + begin;
+        auto* y = at<float>(h.y, i * h.y_strides[0] + j * h.y_strides[1] + row * h.y_strides[2]) + begin;
+        sync_block();  // the values of the row before have been read
+        for (int e = thread; e < count; e += kRowThreads) values[e] = x[e];
+        for (int half = 1; half < h.block; half *= 2) {
+            sync_block();
+            for (int pair = thread; pair < count / 2; pair += kRowThreads) {
+                const int first = pair / half * 2 * half + pair % half;
+                const float a = values[first], b = values[first + half];
+                values[first] = a + b;
+                values[first + half] = a - b;
+            }
+        }
+        sync_block();
+        for (int e = thread; e < count; e += kRowThreads) y[e] = values[e] * h.scale;
+    }
+}

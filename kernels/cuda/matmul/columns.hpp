@@ -1,0 +1,87 @@
+// Products along the columns of a weight, in f32: a lane has 16 neighbouring outputs, which are one piece (piece.hpp)
+// of each row of the weight.
+#pragma once
+
+#include "../formats/decode.hpp"
+#include "../formats/piece_bits.hpp"
+#include "../rows.hpp"
+
+namespace tessera::cuda_kernels {
+
+// The elements of piece `piece` of a row of n, which may end within it.
+template <int kType>
+SIMT_DEVICE void piece_elements(const char* row, int piece, int n, float (&values)[kPieceElements]) {
+    if constexpr (kType == TSR_TYPE_F32 || kType == TSR_TYPE_F16 || kType == TSR_TYPE_BF16) {
+        SIMT_UNROLL
+        for (int i = 0; i < kPieceElements; ++i) {
+            const int at = piece * kPieceElements + i;
+            values[i] = at < n ? float_element<kType>(row, at) : 0;
+        }
+    } else {
+        const Piece p = Format<kType>::load(row, piece);
+        SIMT_UNROLL
+        for (int i = 0; i < kPieceElements; ++i) values[i] = value_of(p, p.codes[i / 4], i % 4);
+    }
+}
+
+// Grid: x the outputs by kTransposedOutputs, y the maximum of rows by kTransposedTile or fewer, z the batch. The warps'
+// sums are added in the order of the warps.
+template <int kType>
+SIMT_DEVICE void multiply_columns(const Matmul& a) {
+    using namespace simt;
+    constexpr int kTile = kTransposedTile, kSums = kTile * kPieceElements;
+    SIMT_SHARED(float, others, kTransposedWarps * 32 * kPieceElements);
+    const RowRange range = actual_rows(a.rows);
+    const int piece = static_cast<int>(block_index().x) * 32 + static_cast<int>(lane()), me = static_cast<int>(warp());
+    const int batch = static_cast<int>(block_index().z), first_output = piece * kPieceElements;
+    const auto* weight = at<char>(a.weight, batch * a.weight_batch);
+    for (int first = range.begin + static_cast<int>(block_index().y) * kTile; first < range.end;
+         first += static_cast<int>(grid_size().y) * kTile) {
+        float sums[kSums] = {};
+        const float* x[kTile];
+        SIMT_UNROLL
+        for (int t = 0; t < kTile; ++t) {
+            // Rows past the last are the last one again, and not written.
+            x[t] = at<float>(a.x, minimum(first + t, range.end - 1) * a.x_row + batch * a.x_batch);
+        }
+        if (first_output < a.n) {
+            for (int k = me; k < a.k; k += kTransposedWarps) {
+                float values[kPieceElements];
+                piece_elements<kType>(weight + k * a.weight_row, piece, a.n, values);
+                SIMT_UNROLL
+                for (int t = 0; t < kTile; ++t) {
+                    const float factor = load_global<float>(x[t] + k);
+                    SIMT_UNROLL
+                    for (int i = 0; i < kPieceElements; ++i)
+                        sums[t * kPieceElements + i] = fmaf(values[i], factor, sums[t * kPieceElements + i]);
+                }
+            }
+        }
+        SIMT_UNROLL
+        for (int t = 0; t < kTile; ++t) {
+            sync_block();  // the sums before have been read
+            SIMT_UNROLL
+            for (int i = 0; i < kPieceElements; ++i)
+                others[(me * kPieceElements + i) * 32 + static_cast<int>(lane())] = sums[t * kPieceElements + i];
+            sync_block();
+            if (first + t >= range.end) continue;
+            // Each thread adds up two outputs of the block, neighbours of those of the next thread.
+            for (int i = static_cast<int>(thread_index().x); i < kTransposedOutputs; i += 32 * kTransposedWarps) {
+                const int output = static_cast<int>(block_index().x) * kTransposedOutputs + i;
+                if (output >= a.n) break;
+                float sum = 0;
+                for (int w = 0; w < kTransposedWarps; ++w)
+                    sum += others[(w * kPieceElements + i % kPieceElements) * 32 + i / kPieceElements];
+                at<float>(a.y, (first + t) * a.y_row + batch * a.y_batch)[output] = sum;
+            }
+        }
+    }
+}
+
+}  // namespace tessera::cuda_kernels
+
+#define TESSERA_COLUMNS_OF(name, id)                               \
+    SIMT_KERNEL(32 * tessera::cuda_kernels::kTransposedWarps, 2)   \
+    matmul_transposed_##name(tessera::cuda_kernels::Matmul a) {    \
+        tessera::cuda_kernels::multiply_columns<TSR_TYPE_##id>(a); \
+    }

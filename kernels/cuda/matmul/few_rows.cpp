@@ -1,0 +1,240 @@
+#include "few_rows.hpp"
+
+#include "../formats/block_formats.hpp"
+#include "../formats/wide_formats.hpp"
+#include "../launches.hpp"
+#include "row_places.hpp"
+
+#include <tessera/cpp/status.hpp>
+#include <tessera/cpu/check.hpp>
+#include <tessera/formats/formats.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace tessera::cuda_ops {
+namespace {
+
+using cuda_kernels::kMatmulWarps;
+
+constexpr std::array kTiles = {2, 4, 8};
+static_assert(kTiles.back() == cuda_kernels::kMaximumTile);
+
+bool is_float(tsr_type type) noexcept {
+    return family_of(type) == Family::kFloat;
+}
+
+// Rows of x and of the weight can be read 16 bytes at a time.
+bool reads_vectors(const cuda_kernels::Matmul& a, tsr_type type) noexcept {
+    uint64_t all = reinterpret_cast<uint64_t>(a.weight) | reinterpret_cast<uint64_t>(a.x) |
+                   static_cast<uint64_t>(a.weight_row | a.x_row);
+    all |= static_cast<uint64_t>(a.weight_batch | a.x_batch);  // 0 without a batch
+    return multiple(all, 16) && a.k % (type == TSR_TYPE_F32 ? 4 : 8) == 0;
+}
+
+uint32_t groups_of(int32_t n, int32_t of) noexcept {
+    return static_cast<uint32_t>((n + of - 1) / of);
+}
+
+}  // namespace
+
+Family family_of(tsr_type type) noexcept {
+    switch (type) {
+        case TSR_TYPE_Q4_0:
+        case TSR_TYPE_Q4_1:
+        case TSR_TYPE_Q5_0:
+        case TSR_TYPE_Q5_1:
+        case TSR_TYPE_Q6_0:
+        case TSR_TYPE_Q8_0:
+        case TSR_TYPE_MXFP4:
+        case TSR_TYPE_IQ4_NL:
+        case TSR_TYPE_IQ4_XS:
+        case TSR_TYPE_Q8_K_F16:
+        case TSR_TYPE_Q8_ROW:
+            return Family::kSmall;
+        case TSR_TYPE_Q2_K:
+        case TSR_TYPE_Q3_K:
+        case TSR_TYPE_Q4_K:
+        case TSR_TYPE_Q5_K:
+        case TSR_TYPE_Q6_K:
+            return Family::kK;
+        case TSR_TYPE_IQ2_K:
+        case TSR_TYPE_IQ3_K:
+        case TSR_TYPE_IQ4_K:
+        case TSR_TYPE_IQ5_K:
+        case TSR_TYPE_IQ6_K:
+        case TSR_TYPE_IQ2_KS:
+        case TSR_TYPE_IQ3_KS:
+        case TSR_TYPE_IQ4_KS:
+        case TSR_TYPE_IQ5_KS:
+            return Family::kLevels;
+        case TSR_TYPE_IQ1_S:
+        case TSR_TYPE_IQ1_M:
+        case TSR_TYPE_IQ1_S_ROW:
+        case TSR_TYPE_IQ1_M_ROW:
+        case TSR_TYPE_IQ2_XXS:
+        case TSR_TYPE_IQ2_XS:
+        case TSR_TYPE_IQ2_S:
+        case TSR_TYPE_IQ3_XXS:
+        case TSR_TYPE_IQ3_S:
+            return Family::kCodebook;
+        default:
+            return Family::kFloat;
+    }
+}
+
+const cuda::Module& weights_module(const Build& build, tsr_type type) noexcept {
+    switch (family_of(type)) {
+        case Family::kSmall:
+            return *build.few_rows_small;
+        case Family::kK:
+            return *build.few_rows_k;
+        case Family::kLevels:
+            return *build.few_rows_levels;
+        case Family::kCodebook:
+            return *build.few_rows_codebook;
+        default:
+            return *build.matmul_float;
+    }
+}
+
+bool has_sums(tsr_type weight) noexcept {
+    return cuda_kernels::reads_sums(weight);
+}
+
+bool interleaved(tsr_type weight) noexcept {
+    return cuda_kernels::reads_interleaved(weight);
+}
+
+uint64_t activation_bytes(tsr_type weight, int64_t k, uint32_t image_capability) noexcept {
+    if (is_float(weight)) return 0;
+    const bool sums = has_sums(weight);
+    return static_cast<uint64_t>(image_capability >= kDp4a ? cuda_kernels::int8_activation_bytes(k, sums)
+                                                           : cuda_kernels::float_activation_bytes(k, sums));
+}
+
+RowReads row_reads(tsr_type weight, int64_t k, uint64_t places, uint32_t image_capability) noexcept {
+    if (image_capability < kDp4a || !cuda_kernels::has_wide_unit(weight) || k % 64 != 0) return RowReads::kAny;
+    const uint64_t all = places | formats::format_bytes(weight, static_cast<size_t>(k));
+    return all % 16 == 0 ? RowReads::kBy16 : all % 8 == 0 ? RowReads::kBy8 : RowReads::kAny;
+}
+
+const char* suffix_of(RowReads reads) noexcept {
+    return reads == RowReads::kBy16 ? "_by16" : reads == RowReads::kBy8 ? "_by8" : "";
+}
+
+int32_t outputs_of(tsr_type weight, RowReads reads) noexcept {
+    return reads == RowReads::kAny ? 1 : cuda_kernels::outputs_of_warp(weight);
+}
+
+int32_t ffn_outputs_of(tsr_type weight, RowReads reads) noexcept {
+    return reads == RowReads::kAny ? 1 : cuda_kernels::ffn_outputs_of_warp(weight);
+}
+
+bool reads_by(tsr_type weight, RowReads reads, uint32_t image_capability) noexcept {
+    if (image_capability < kDp4a || !cuda_kernels::has_wide_unit(weight)) return reads == RowReads::kAny;
+    return reads == RowReads::kBy16 ||
+           (reads == RowReads::kBy8 ? cuda_kernels::reads_by_8(weight) : cuda_kernels::reads_by_any(weight));
+}
+
+const cuda::Kernel& kernel_reading(const RowKernels& kernels, tsr_type weight, RowReads reads) {
+    const std::optional<cuda::Kernel>& kernel = kernels[static_cast<size_t>(reads)];
+    if (!kernel)
+        throw sdk::Failure(TSR_INVALID_ARGUMENT, std::string("weights of ") + cpu::format_name(weight) +
+                                                     " lie at an address that is no multiple of " +
+                                                     std::to_string(row_alignment(weight)) + " bytes");
+    return *kernel;
+}
+
+double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcept {
+    if (is_float(weight)) return 32;
+    if (image_capability < kDp4a) return 16;
+    // By instructions of a row of 4096 elements, four a clock, or what the integer units of an H200 take
+    // (testing/cuda_code/cuda_sass --one-row, docs/measurements/cuda-few-rows.md).
+    switch (weight) {
+        case TSR_TYPE_Q4_0:
+        case TSR_TYPE_Q4_K:
+            return 70;
+        case TSR_TYPE_Q8_0:
+            return 50;
+        case TSR_TYPE_IQ4_XS:
+            return image_capability >= 800 ? 60 : 50;  // kernels/one_row_mma.hpp
+        case TSR_TYPE_Q6_K:
+            return 40;
+        default:
+            return 22;
+    }
+}
+
+FewRows::FewRows(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight, int64_t k,
+                 Kind kind)
+    : type_(weight) {
+    const cuda::Module& module = weights_module(build, weight);
+    const cuda::Image* image = cuda::find_image(module, info.compute_capability);
+    if (!image) throw sdk::Failure(TSR_UNSUPPORTED, cuda::missing_image(module, info.compute_capability));
+    image_ = cuda::instructions_for(module, info.compute_capability);
+    activation_bytes_ = static_cast<int64_t>(activation_bytes(weight, k, image_));
+    if (activation_bytes_ > 0) quantise_.emplace(device, *build.quantise, "quantise_activations");
+    const std::string name = cpu::format_name(weight);
+    for (size_t r = 0; r < kRowReads; ++r) {
+        const auto reads = static_cast<RowReads>(r);
+        if (!reads_by(weight, reads, image_)) continue;
+        const std::string of_one = kind == Kind::kById ? "matmul_id_" + name : "matmul_" + name + "_tile1";
+        one_row_[r].emplace(device, module, (of_one + suffix_of(reads)).c_str());
+    }
+    if (kind == Kind::kById) return;
+    for (size_t t = 0; t < kTiles.size(); ++t)
+        products_[t].emplace(device, module, ("matmul_" + name + "_tile" + std::to_string(kTiles[t])).c_str());
+}
+
+void FewRows::convert(tsr_queue queue, cuda_kernels::Matmul& a, uint32_t rows) const {
+    if (!quantise_) return;
+    a.activation_bytes = activation_bytes_;
+    a.sums = has_sums(type_) ? 1 : 0;
+    a.interleaved = cuda_kernels::reads_interleaved(type_) ? 1 : 0;
+    quantise_->launch(queue,
+                      {groups_of(a.k / 32, cuda_kernels::kQuantiseWarps), std::min(rows, kMaximumGrid),
+                       static_cast<uint32_t>(a.batch)},
+                      32 * cuda_kernels::kQuantiseWarps, a);
+}
+
+void FewRows::multiply(tsr_queue queue, cuda_kernels::Matmul a, uint32_t rows) const {
+    convert(queue, a, rows);
+    multiply_converted(queue, a, rows);
+}
+
+void FewRows::multiply_converted(tsr_queue queue, const cuda_kernels::Matmul& converted, uint32_t rows) const {
+    cuda_kernels::Matmul a = converted;
+    if (!quantise_) a.vectors = reads_vectors(a, type_) ? 1 : 0;
+    if (rows <= 1) {
+        int32_t outputs;
+        const cuda::Kernel& kernel = one_row(a, outputs);
+        kernel.launch(queue, {groups_of(a.n, kMatmulWarps * outputs), 1, static_cast<uint32_t>(a.batch)},
+                      32 * kMatmulWarps, a);
+        return;
+    }
+    size_t tile = 0;
+    while (tile + 1 < kTiles.size() && static_cast<uint32_t>(kTiles[tile]) < rows) ++tile;
+    const auto tile_rows = static_cast<uint32_t>(kTiles[tile]);
+    products_[tile]->launch(queue,
+                            {groups_of(a.n, kMatmulWarps), std::min((rows + tile_rows - 1) / tile_rows, kMaximumGrid),
+                             static_cast<uint32_t>(a.batch)},
+                            32 * kMatmulWarps, a);
+}
+
+void FewRows::multiply_by_id(tsr_queue queue, cuda_kernels::MatmulId m, uint32_t rows, uint32_t slots) const {
+    convert(queue, m.matmul, rows);
+    if (!quantise_) m.matmul.vectors = reads_vectors(m.matmul, type_) ? 1 : 0;
+    int32_t outputs;
+    const cuda::Kernel& kernel = one_row(m.matmul, outputs);
+    kernel.launch(queue, {groups_of(m.matmul.n, kMatmulWarps * outputs), rows, slots}, 32 * kMatmulWarps, m);
+}
+
+const cuda::Kernel& FewRows::one_row(const cuda_kernels::Matmul& a, int32_t& outputs) const {
+    const uint64_t strides = static_cast<uint64_t>(a.weight_row | a.weight_batch);
+    const RowReads reads = row_reads(type_, a.k, reinterpret_cast<uint64_t>(a.weight) | strides, image_);
+    outputs = outputs_of(type_, reads);
+    return kernel_reading(one_row_, type_, reads);
+}
+
+}  // namespace tessera::cuda_ops

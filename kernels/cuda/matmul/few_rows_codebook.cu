@@ -1,0 +1,6 @@
+// Products of few rows with iq1, iq2 and iq3.
+#include "../formats/families.hpp"
+#include "few_rows_kernels.hpp"
+#include "../formats/piece_codebook.hpp"
+
+TESSERA_FORMATS_CODEBOOK(TESSERA_FEW_ROWS_OF)

@@ -1,0 +1,387 @@
+#include "tile_product.hpp"
+
+#include "../card_constants.hpp"
+#include "../estimate.hpp"
+#include "../formats/block_formats.hpp"
+#include "../launches.hpp"
+#include "few_rows.hpp"
+
+#include <tessera/cpu/check.hpp>
+
+#include <algorithm>
+#include <string>
+
+namespace tessera::cuda_ops {
+namespace {
+
+using namespace cuda_kernels;
+
+const cuda::Module& products_module(const Build& build, tsr_type type) noexcept {
+    switch (family_of(type)) {
+        case Family::kSmall:
+            return *build.products_small;
+        case Family::kK:
+            return *build.products_k;
+        case Family::kLevels:
+            return *build.products_levels;
+        case Family::kCodebook:
+            return *build.products_codebook;
+        default:
+            return *build.products_float;
+    }
+}
+
+constexpr uint32_t kTensorCores = 800;  // of int8 and f16, as kernels use them
+
+// Rows from which on tiles of 128 rows are fuller than two of 64.
+constexpr double kLargeFrom = 96;
+
+// Cards of Ampere to Blackwell with less of tensor cores and more lanes of f32.
+bool is_geforce(uint32_t capability) noexcept {
+    return (capability >= 860 && capability < 900) || capability >= 1200;
+}
+
+// Tiles of 128 rows by tensor cores that multiply with codes times scales as two int8.
+bool splits(tsr_type type, const Card& card) noexcept {
+    return card.instructions >= kTensorCores && has_split_products(type) && !is_geforce(card.capability);
+}
+
+// Tiles by tensor cores that take eight blocks of 32 elements for one of 256 (kernels/products_blocks.cu).
+bool joins(tsr_type type, int64_t k, const Card& card) noexcept {
+    return card.instructions >= kTensorCores && block_elements(type) == 32 && k % kBlockElements == 0 &&
+           !is_geforce(card.capability);
+}
+
+cuda::Kernel tile_kernel(tsr_device& device, const Card& card, const Build& build, tsr_type type, int64_t k,
+                         int tile_rows) {
+    const bool split = tile_rows == kLargeTile && splits(type, card), joint = joins(type, k, card);
+    const cuda::Module& module = split   ? *build.products_split
+                                 : joint ? *build.products_blocks
+                                         : products_module(build, type);
+    const std::string name = std::string("product_") + cpu::format_name(type) +
+                             (split   ? "_split_"
+                              : joint ? "_blocks_"
+                                      : "_");
+    return {device, module, (name + std::to_string(tile_rows)).c_str()};
+}
+
+}  // namespace
+
+Card card_of(const cuda::Module& module, const tsr_device_info& info) noexcept {
+    return {cuda::instructions_for(module, info.compute_capability), info.compute_capability};
+}
+
+RowForm row_form(tsr_type weight, int64_t k, const Card& card) noexcept {
+    if (family_of(weight) != Family::kFloat) {
+        if (card.instructions < kDp4a) return RowForm::kFloats;
+        const bool blocks = card.instructions >= kTensorCores && block_elements(weight) == kBlockElements;
+        return blocks || joins(weight, k, card) ? RowForm::kBlocks : RowForm::kSegments;
+    }
+    if (card.instructions < kTensorCores || weight == TSR_TYPE_F32) return RowForm::kFloats;
+    return weight == TSR_TYPE_BF16 ? RowForm::kBrainHalves : RowForm::kHalves;
+}
+
+int64_t row_bytes(RowForm form, int64_t k) noexcept {
+    switch (form) {
+        case RowForm::kSegments:
+            return segments_of(k) * kSegmentBytes;
+        case RowForm::kBlocks:
+            return blocks_bytes(k);
+        case RowForm::kHalves:
+            return halves_bytes(k, false);
+        case RowForm::kBrainHalves:
+            return halves_bytes(k, true);
+        default:
+            return 0;
+    }
+}
+
+uint64_t tile_row_bytes(tsr_type weight, int64_t k, const Card& card) noexcept {
+    return static_cast<uint64_t>(row_bytes(row_form(weight, k, card), k));
+}
+
+namespace {
+
+// The share of the rate of int8 on tensor cores that the instructions beside it allow in tiles of 128 rows
+// (docs/measurements/cuda-products.md); of the vendor's rate, of which mma.sync reaches 0.62 on Hopper.
+struct Shares {
+    double a100, geforce, hopper;
+};
+
+// Rows of whole blocks of 256 elements; GeForce cards do not take eight blocks of 32 for one.
+Shares shares_of_blocks(tsr_type weight) noexcept {
+    switch (weight) {
+        case TSR_TYPE_Q4_0:
+        case TSR_TYPE_Q8_0:
+            return {0.84, 1, 0.45};
+        case TSR_TYPE_Q4_1:
+            return {0.84, 0.67, 0.43};
+        case TSR_TYPE_Q5_0:
+            return {0.80, 1, 0.43};
+        case TSR_TYPE_Q5_1:
+            return {0.80, 0.67, 0.43};
+        case TSR_TYPE_Q6_0:
+            return {0.83, 1, 0.43};
+        case TSR_TYPE_IQ4_NL:
+            return {0.83, 1, 0.42};
+        case TSR_TYPE_MXFP4:
+            return {0.83, 1, 0.41};
+        case TSR_TYPE_Q8_ROW:
+            return {0.87, 1, 0.51};
+        case TSR_TYPE_IQ1_S_ROW:
+            return {0.82, 1, 0.42};
+        case TSR_TYPE_IQ1_M_ROW:
+            return {0.78, 0.63, 0.38};
+        case TSR_TYPE_Q4_K:
+        case TSR_TYPE_Q5_K:
+            return {0.85, 0.89, 0.43};
+        case TSR_TYPE_Q2_K:
+            return {0.81, 0.80, 0.47};
+        case TSR_TYPE_Q3_K:
+            return {0.81, 1, 0.45};
+        case TSR_TYPE_Q6_K:
+            return {0.50, 1, 0.27};
+        case TSR_TYPE_Q8_K_F16:
+            return {0.85, 1, 0.45};
+        case TSR_TYPE_IQ4_XS:
+        case TSR_TYPE_IQ2_KS:
+            return {0.84, 1, 0.43};
+        case TSR_TYPE_IQ3_KS:
+            return {0.85, 1, 0.44};
+        case TSR_TYPE_IQ4_KS:
+            return {0.82, 1, 0.40};
+        case TSR_TYPE_IQ2_XXS:
+            return {0.77, 1, 0.40};
+        case TSR_TYPE_IQ5_KS:
+            return {0.68, 1, 0.34};
+        case TSR_TYPE_IQ3_XXS:
+            return {0.72, 1, 0.35};
+        case TSR_TYPE_IQ3_S:
+            return {0.64, 1, 0.32};
+        case TSR_TYPE_IQ1_S:
+            return {0.82, 1, 0.42};
+        case TSR_TYPE_IQ1_M:
+            return {0.81, 0.89, 0.41};
+        case TSR_TYPE_IQ2_XS:
+            return {0.50, 0.86, 0.26};
+        case TSR_TYPE_IQ2_S:
+            return {0.50, 0.88, 0.26};
+        case TSR_TYPE_IQ2_K:
+            return {0.50, 1, 0.27};
+        case TSR_TYPE_IQ3_K:
+            return {0.50, 0.82, 0.27};
+        case TSR_TYPE_IQ4_K:
+            return {0.50, 0.93, 0.27};
+        case TSR_TYPE_IQ5_K:
+            return {0.50, 0.82, 0.26};
+        case TSR_TYPE_IQ6_K:
+            return {0.50, 0.71, 0.27};
+        default:
+            return {0.43, 0.63, 0.21};
+    }
+}
+
+// Other rows of formats with blocks of 32.
+Shares shares_of_segments(tsr_type weight) noexcept {
+    switch (weight) {
+        case TSR_TYPE_Q4_0:
+        case TSR_TYPE_Q8_0:
+            return {0.47, 1, 0.30};
+        case TSR_TYPE_Q4_1:
+            return {0.47, 0.67, 0.27};
+        case TSR_TYPE_Q5_0:
+            return {0.46, 1, 0.28};
+        case TSR_TYPE_Q5_1:
+            return {0.46, 0.67, 0.26};
+        case TSR_TYPE_Q6_0:
+            return {0.46, 1, 0.27};
+        case TSR_TYPE_IQ4_NL:
+            return {0.46, 1, 0.26};
+        case TSR_TYPE_MXFP4:
+            return {0.46, 1, 0.25};
+        case TSR_TYPE_Q8_ROW:
+            return {0.48, 1, 0.33};
+        case TSR_TYPE_IQ1_S_ROW:
+            return {0.46, 1, 0.28};
+        default:  // iq1_m_row
+            return {0.24, 0.63, 0.15};
+    }
+}
+
+// The same of the rate of dp4a, before 8.0.
+struct Dp4aShares {
+    double pascal, volta;  // 6.1; 7.0 and 7.5
+};
+
+Dp4aShares dp4a_shares(tsr_type weight) noexcept {
+    switch (weight) {
+        case TSR_TYPE_Q4_1:
+        case TSR_TYPE_Q5_1:
+        case TSR_TYPE_Q4_K:
+        case TSR_TYPE_Q5_K:
+            return {0.48, 0.68};
+        case TSR_TYPE_IQ3_KS:
+        case TSR_TYPE_IQ5_KS:
+        case TSR_TYPE_IQ2_XXS:
+            return {0.47, 0.74};
+        case TSR_TYPE_IQ3_XXS:
+        case TSR_TYPE_IQ3_S:
+            return {0.44, 0.73};
+        case TSR_TYPE_Q6_K:
+        case TSR_TYPE_IQ2_S:
+        case TSR_TYPE_IQ2_K:
+        case TSR_TYPE_IQ4_K:
+        case TSR_TYPE_IQ1_M:
+        case TSR_TYPE_IQ1_M_ROW:
+            return {0.46, 0.64};
+        case TSR_TYPE_Q3_K:
+        case TSR_TYPE_IQ2_XS:
+        case TSR_TYPE_IQ3_K:
+        case TSR_TYPE_IQ5_K:
+        case TSR_TYPE_IQ6_K:
+            return {0.41, 0.64};
+        case TSR_TYPE_Q2_K:
+            return {0.42, 0.53};
+        default:
+            return {0.53, 0.76};
+    }
+}
+
+// Multiply-adds a clock and multiprocessor of tiles that are full: the rate of the unit that multiplies, times the
+// share that the instructions beside it allow, times one for what no instruction count shows.
+double tile_macs_a_clock(tsr_type weight, int64_t k, const Card& card) noexcept {
+    const double waiting = constants_of(card.capability).product_share.value;
+    const RowForm form = row_form(weight, k, card);
+    const uint32_t capability = card.capability;
+    const bool geforce = is_geforce(capability);
+    const bool hopper = !geforce && capability >= 900;
+    // f32: 64 or 128 lanes; per 16 multiply-adds of a thread four loads from shared memory go by.
+    if (form == RowForm::kFloats)
+        return waiting * 0.7 * (geforce || (capability >= 610 && capability < 700) ? 128 : 64);
+    // dp4a: four in each of 128 lanes on 6.1, of 64 later.
+    if (card.instructions < kTensorCores) {
+        const Dp4aShares shares = dp4a_shares(weight);
+        return waiting * (capability < 700 ? 512 * shares.pascal : 256 * shares.volta);
+    }
+    if (form == RowForm::kHalves || form == RowForm::kBrainHalves) {
+        // With sums in f32.
+        const double rate = geforce ? 256 : hopper ? 2048 * constants_of(capability).mma_share.value : 1024;
+        return waiting * 0.9 * rate / half_parts(form == RowForm::kBrainHalves);
+    }
+    const Shares shares = form == RowForm::kBlocks ? shares_of_blocks(weight) : shares_of_segments(weight);
+    if (geforce) return waiting * 1024 * shares.geforce;
+    return waiting * (hopper ? 4096 * shares.hopper : 2048 * shares.a100);
+}
+
+}  // namespace
+
+TileProduct::TileProduct(tsr_device& device, const tsr_device_info& info, const Build& build, tsr_type weight,
+                         int64_t k)
+    : TileProduct(device, card_of(products_module(build, weight), info), build, weight, k) {}
+
+TileProduct::TileProduct(tsr_device& device, const Card& card, const Build& build, tsr_type weight, int64_t k)
+    : form_(row_form(weight, k, card)), small_(tile_kernel(device, card, build, weight, k, kSmallTile)) {
+    const bool tensors = form_ != RowForm::kFloats && card.instructions >= kTensorCores;
+    const auto outputs = form_ == RowForm::kBlocks ? tile_outputs_of_blocks : tile_outputs;
+    small_outputs_ = tensors ? outputs(weight, kSmallTile) : kPlainTileOutputs;
+    if (!tensors || (form_ != RowForm::kSegments && form_ != RowForm::kBlocks)) return;
+    large_.emplace(tile_kernel(device, card, build, weight, k, kLargeTile));
+    large_outputs_ = outputs(weight, kLargeTile);
+}
+
+void write_product_estimate(const cpu::Work& work, tsr_type weight, int64_t k, int launches,
+                            const tsr_device_info& device, const Card& card, int64_t rows, double filled,
+                            tsr_kernel_plan& plan) noexcept {
+    Cost cost;
+    cost.launches = launches;
+    cost.macs_a_clock = few_rows_macs_a_clock(weight, card.instructions);
+    if (rows > kMaximumTile) cost.macs_a_clock_all_rows = filled * tile_macs_a_clock(weight, k, card);
+    write_estimate(work, cost, device, plan);
+}
+
+int TileProduct::tile_rows(double rows) const noexcept {
+    return large_ && rows >= kLargeFrom ? kLargeTile : kSmallTile;
+}
+
+void TileProduct::multiply(tsr_queue queue, const Tiles& a, int tile_rows, uint32_t tiles, uint32_t batch) const {
+    const int outputs = tile_rows == kLargeTile ? large_outputs_ : small_outputs_, columns = a.paired ? 2 * a.n : a.n;
+    (tile_rows == kLargeTile ? *large_ : small_)
+        .launch(queue, {tiles, static_cast<uint32_t>((columns + outputs - 1) / outputs), batch}, kTilesThreads, a);
+}
+
+void TileProduct::multiply_rows(tsr_queue queue, const Matmul& m, uint32_t rows) const {
+    Tiles a{};
+    a.x = m.x;
+    a.x_row = m.x_row;
+    a.x_slot = m.x_batch;
+    a.x_numbering = kAbsolute;
+    if (converts()) {
+        a.x = m.activations;
+        a.x_slot = row_bytes(form_, m.k);
+        a.x_row = a.x_slot * m.batch;
+        a.x_numbering = kRelative;
+    }
+    a.weights[0] = m.weight;
+    a.y = m.y;
+    a.rows = m.rows;
+    a.weight_row = m.weight_row;
+    a.weight_matrix = m.weight_batch;
+    a.y_row = m.y_row;
+    a.y_slot = m.y_batch;
+    a.k = m.k;
+    a.n = m.n;
+    a.y_numbering = kAbsolute;
+    const auto tile = static_cast<uint32_t>(tile_rows(rows));
+    multiply(queue, a, static_cast<int>(tile), (rows + tile - 1) / tile, static_cast<uint32_t>(m.batch));
+}
+
+Segments rows_to_convert(const Matmul& m) noexcept {
+    Segments s{};
+    s.x = m.x;
+    s.segments = m.activations;
+    s.rows = m.rows;
+    s.x_row = m.x_row;
+    s.x_slot = m.x_batch;
+    s.k = m.k;
+    s.slots = m.batch;
+    return s;
+}
+
+ConvertRows::ConvertRows(tsr_device& device, const Build& build, RowForm form)
+    : form_(form),
+      kernel_(device, *build.product_parts,
+              form == RowForm::kSegments ? "make_segments"
+              : form == RowForm::kBlocks ? "make_blocks"
+              : form == RowForm::kHalves ? "make_halves_f16"
+                                         : "make_halves_bf16") {}
+
+void ConvertRows::launch(tsr_queue queue, Segments a, uint32_t rows) const {
+    a.segments_row = row_bytes(form_, a.k);
+    if (form_ != RowForm::kSegments) {
+        kernel_.launch(queue, {std::min(rows, kMaximumGrid), 1, 1},
+                       form_ == RowForm::kBlocks ? kBlockThreads : kHalvesThreads, a);
+        return;
+    }
+    const auto groups = static_cast<uint32_t>((segments_of(a.k) + kSegmentWarps - 1) / kSegmentWarps);
+    kernel_.launch(queue, {groups, std::min(rows, kMaximumGrid), 1}, 32 * kSegmentWarps, a);
+}
+
+int64_t MapExperts::maximum_tiles(int64_t places, int64_t experts, int tile_rows) noexcept {
+    // Every expert has at most one tile that is not full; so have rows without one.
+    return places / tile_rows + std::min(experts + 2, places);
+}
+
+uint64_t MapExperts::bytes(int64_t places, int64_t experts) noexcept {
+    const int64_t words = kMapHead + kMapTile * maximum_tiles(places, experts, kSmallTile) + places;
+    return static_cast<uint64_t>((4 * words + 255) / 256 * 256);
+}
+
+MapExperts::MapExperts(tsr_device& device, const Build& build) : kernel_(device, *build.product_parts, "map_experts") {}
+
+void MapExperts::launch(tsr_queue queue, ExpertMap& m, void* memory, int64_t places) const {
+    m.tiles = static_cast<int32_t*>(memory);
+    m.places = m.tiles + kMapHead + kMapTile * maximum_tiles(places, m.experts, m.tile_rows);
+    kernel_.launch(queue, {1, 1, 1}, kMapThreads, m);
+}
+
+}  // namespace tessera::cuda_ops

@@ -1,0 +1,38 @@
+// What one key has of cached rows, to be asked for before it is read.
+#pragma once
+
+#include "../kit.hpp"
+#include "operands.hpp"
+
+#include <tessera/cpu/formats.hpp>
+
+#include <cstdint>
+
+namespace tessera::x86::attention {
+
+// `elements` of each row of a cache, those of key `key`, in the tokens of a segment.
+class Part {
+  public:
+    Part(const Operands& operands, const View& cache, const Segment& s, int key, int elements) noexcept
+        : operands_(operands), cache_(cache), segment_(s) {
+        const FormatSize size = format_size(cache.tensor->type);
+        begin_ = int64_t{key} * elements / size.elements * size.bytes;
+        bytes_ = elements / size.elements * size.bytes;
+    }
+    const char* operator()(int32_t token) const noexcept {
+        return operands_.row_of_token(cache_, segment_, token) + begin_;
+    }
+    int64_t bytes() const noexcept { return bytes_; }
+    // Whether the parts of a page lie one after the other.
+    bool contiguous() const noexcept { return cache_.tensor->strides[1] == bytes_; }
+    // Cache lines of `rows` parts, if they are asked for in so many steps.
+    int lines(int rows, int steps) const noexcept { return static_cast<int>((bytes_ / 64 + 1) * rows / steps) + 1; }
+
+  private:
+    const Operands& operands_;
+    const View& cache_;
+    const Segment& segment_;
+    int64_t begin_, bytes_;
+};
+
+}  // namespace tessera::x86::attention

@@ -1,0 +1,542 @@
+// One run of an attention node: units of work, and the chunks of tokens in each.
+#pragma once
+
+#include "../kit.hpp"
+#include "../past_caches.hpp"
+#include "ahead.hpp"
+#include "asking.hpp"
+#include "expand.hpp"
+#include "few_lanes.hpp"
+#include "load.hpp"
+#include "merge.hpp"
+#include "part.hpp"
+#include "write.hpp"
+
+#include <tessera/cpu/exponential.hpp>
+
+#include <climits>
+
+namespace tessera::x86::attention {
+
+template <class Isa, class Arithmetic>
+class Run {
+  public:
+    static constexpr int kLanes = Isa::kLanes;
+    static constexpr int kPanel = Arithmetic::kPanel;
+    using Few = FewLanes<Isa, Arithmetic>;
+    using Loads = Load<Isa, Arithmetic>;
+    using Merges = Merge<Isa, Arithmetic>;
+
+    Run(const State& state, const tsr_run& run) noexcept
+        : state_(state),
+          problem_(state.problem),
+          shape_(state.problem.shape),
+          run_(run),
+          operands_(state, run),
+          spans_(state.problem),
+          few_lanes_(takes_few() ? Few::kMaxLanes : 0) {}
+
+    // Throws before the first barrier, in all workers alike.
+    void go() {
+        check_rows();
+        Arena arena(static_cast<char*>(run_.workspace) + run_.worker * state_.budget.worker_bytes);
+        slots_ = static_cast<char*>(run_.workspace) + state_.budget.workers * state_.budget.worker_bytes;
+        if (run_.worker < static_cast<uint32_t>(state_.budget.workers)) {
+            scratch_ = Scratch<Arithmetic>::take(arena, problem_);
+            panels_ = arena.take<Panel<Arithmetic>>(state_.budget.panels_of_block);
+            for (int i = 0; i < state_.budget.panels_of_block; ++i)
+                panels_[i] = Panel<Arithmetic>::take(arena, problem_);
+            attend();
+        }
+        if (!spread_) return;
+        run_.barrier(run_.team, run_.worker);
+        merge_spread();
+    }
+
+  private:
+    using SegmentList = Segments<Arithmetic>;
+
+    SegmentList segments() const noexcept { return operands_.template segments<Arithmetic>(few_lanes_); }
+    uint32_t workers() const noexcept { return std::min(run_.workers, static_cast<uint32_t>(state_.budget.workers)); }
+
+    void check_rows() {
+        SegmentList list = segments();
+        for (Segment s; list.next(s);) {
+            operands_.check(s);
+            if (s.first_slot >= 0) spread_ = true;
+        }
+    }
+
+    // Units are numbered segment by segment, key by key, blocks of panels before spans.
+    void attend() noexcept {
+        int64_t count = 0;
+        SegmentList list = segments();
+        for (Segment s; list.next(s);) count += int64_t{s.units()} * problem_.key_units;
+        // A worker's own units ascend, so the search continues from the current segment; units of others start it
+        // again.
+        Segment s;
+        int64_t first = 0, end = 0;  // of the segment's units
+        list = segments();
+        sdk::for_pieces(run_, run_.worker, workers(), count, [&](int64_t index) {
+            if (index < first) {
+                list = segments();
+                end = 0;
+            }
+            while (index >= end) {
+                list.next(s);
+                first = end;
+                end += int64_t{s.units()} * problem_.key_units;
+            }
+            const auto unit_of_key = static_cast<int>((index - first) % s.units());
+            const int span =
+                s.first_slot < 0 ? 0 : dealt_span(unit_of_key / s.blocks, s.spans, static_cast<int>(workers()));
+            unit(s, static_cast<int>((index - first) / s.units()), unit_of_key % s.blocks, span);
+        });
+        leave_gathered();
+    }
+
+    void unit(const Segment& s, int key, int block, int span) noexcept {
+        if constexpr (!Arithmetic::kBytePages) {
+            if (problem_.form == Form::kProjected) Expand<Isa, Arithmetic>::projections(operands_, scratch_, key);
+        }
+        const int64_t first = int64_t{block} * s.block_panels;
+        const int panels = static_cast<int>(std::min<int64_t>(s.block_panels, s.panels - first));
+        // Spans of one block often follow each other.
+        const Loaded wanted{s.begin, key, block};
+        if (loaded_ != wanted) {
+            for (int i = 0; i < panels; ++i) Loads::panel(operands_, s, key, first + i, panels_[i]);
+            loaded_ = wanted;
+        }
+        if (s.first_slot >= 0) {
+            gather(s, key, block, first, panels, span);
+        } else if (s.spans == 1) {
+            attend_span(s, key, panels, 0);
+            for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].out);
+        } else {
+            // All spans of the block by one worker, merged in the same order as by several.
+            leave_gathered();
+            for (int p = 0; p < s.spans; ++p) {
+                attend_to_group(s, key, first, panels, p, p % kSpansOfGroup == 0);
+                const bool ends = (p + 1) % kSpansOfGroup == 0 || p + 1 == s.spans;
+                for (int i = 0; ends && i < panels; ++i)
+                    join(panels_[i].total, panels_[i].group, p < kSpansOfGroup, lies(s, first + i));
+            }
+            for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].total);
+        }
+    }
+
+    // Attends a span. Its result becomes the panels' `group` if it begins that, and is joined to it if not.
+    void attend_to_group(const Segment& s, int key, int64_t first, int panels, int span, bool begins) noexcept {
+        // A span of one chunk that the only panel sees is added as a later chunk of a span is: with the same bits, but
+        // without a result of its own.
+        const int64_t chunk = spans_.begin(span);
+        const bool adds = !begins && panels == 1 && !s.few && spans_.begin(span + 1) == chunk + 1 &&
+                          chunk * kChunk <= panels_[0].limits[kPanel - 1];
+        if (adds) {
+            std::swap(panels_[0].out, panels_[0].group);
+            attend_chunks(s, key, 1, span);
+            std::swap(panels_[0].out, panels_[0].group);
+            return;
+        }
+        attend_span(s, key, panels, span);
+        for (int i = 0; i < panels; ++i) join(panels_[i].group, panels_[i].out, begins, lies(s, first + i));
+    }
+
+    // `later` joined to `result`, or in its place if it is the first. What `later` holds then is of no use.
+    void join(float*& result, float*& later, bool first, const Result& lies) const noexcept {
+        if (first)
+            std::swap(result, later);
+        else
+            Merges::whole(result, later, shape_, lies);
+    }
+
+    // What a worker has merged of a group, from its first span on, or one span of another place: in the panels'
+    // `group`.
+    struct Gathered {
+        Segment segment;
+        int key, block;
+        int64_t first_panel;
+        int panels;
+        int span, count = 0;
+    };
+    // Attends a span and gathers its result.
+    void gather(const Segment& s, int key, int block, int64_t first, int panels, int span) noexcept {
+        Gathered& g = gathered_;
+        const bool goes_on = g.count > 0 && g.segment.begin == s.begin && g.key == key && g.block == block &&
+                             g.span % kSpansOfGroup == 0 && span == g.span + g.count && span % kSpansOfGroup != 0;
+        if (!goes_on) {
+            leave_gathered();
+            g = {s, key, block, first, panels, span, 0};
+        }
+        attend_to_group(s, key, first, panels, span, !goes_on);
+        ++g.count;
+    }
+    // To its slot.
+    void leave_gathered() noexcept {
+        Gathered& g = gathered_;
+        if (g.count == 0) return;
+        for (int i = 0; i < g.panels; ++i) {
+            float* to = slot(g.segment, g.key, g.first_panel + i, g.span);
+            const float* from = panels_[i].group;
+            const Result order = lies(g.segment, g.first_panel + i);
+            const int vectors = Lanes<Isa, Arithmetic>::vectors(g.segment, g.first_panel + i);
+            const int lanes = order.by_lane ? order.lanes : vectors * kLanes;
+            const int64_t floats = int64_t{shape_.padded_value()} * lanes;
+            if (pays_past_caches(run_, floats * int64_t{sizeof(float)}))
+                write_past_caches(to, from, floats);
+            else
+                std::copy_n(from, floats, to);
+            std::copy_n(top_of(from), 2 * kPanel, top_of(to));
+            spans_in(to) = g.count;
+        }
+        end_past_caches();
+        g.count = 0;
+    }
+    int32_t& spans_in(float* slot) const noexcept {
+        return *reinterpret_cast<int32_t*>(slot + rounded_up(Panel<Arithmetic>::all_floats(shape_), 16));
+    }
+
+    // Few rows of int16 are multiplied where they lie.
+    bool takes_value_rows() const noexcept { return Arithmetic::kValueRows && shape_.prefix; }
+    Result lies(const Segment& s, int64_t panel) const noexcept {
+        return {Lanes<Isa, Arithmetic>::count(s, panel), takes_value_rows() && !s.few && s.alone(panel)};
+    }
+    float* slot(const Segment& s, int key, int64_t panel, int span) const noexcept {
+        const int64_t index = s.first_slot + (int64_t{key} * s.panels + panel) * s.spans + span;
+        return reinterpret_cast<float*>(slots_ + index * state_.budget.slot_bytes);
+    }
+    // Whether FewLanes computes segments of few lanes.
+    bool takes_few() const noexcept {
+        if (Arithmetic::kBytePages) return false;
+        if (problem_.group > Few::kMaxLanes || problem_.form == Form::kProjected) return false;
+        const View& values = operands_.values();
+        return Few::takes(operands_.k.tensor->type, shape_.key) && Few::takes(values.tensor->type, shape_.value);
+    }
+
+    void attend_span(const Segment& s, int key, int panels, int span) noexcept {
+        for (int i = 0; i < panels; ++i) {
+            std::fill_n(top_of(panels_[i].out), kPanel, kHidden);
+            std::fill_n(top_of(panels_[i].out) + kPanel, kPanel, 0.0f);
+            panels_[i].empty = true;
+        }
+        attend_chunks(s, key, panels, span);
+        for (int i = 0; i < panels; ++i) {
+            if (panels_[i].empty) std::fill_n(panels_[i].out, Panel<Arithmetic>::result_floats(shape_), 0.0f);
+        }
+    }
+
+    // Adds the chunks of a span to what the panels' `out` holds.
+    void attend_chunks(const Segment& s, int key, int panels, int span) noexcept {
+        const int32_t last = panels_[panels - 1].limits[kPanel - 1];
+        const auto end = static_cast<int>(std::min<int64_t>(spans_.begin(span + 1), s.chunks));
+        for (auto chunk = static_cast<int>(spans_.begin(span)); chunk < end; ++chunk) {
+            const int32_t first = chunk * kChunk;
+            const int tokens = std::min(kChunk, last + 1 - first);
+            if (tokens <= 0) break;
+            if (s.few) {
+                if constexpr (!Arithmetic::kBytePages) attend_few(s, key, panels_[0], first, tokens);
+                continue;
+            }
+            if (panels == 1 && problem_.form != Form::kProjected) {
+                if (panels_[0].vectors == 2)
+                    attend_alone<2>(s, key, panels_[0], first, tokens);
+                else
+                    attend_alone<1>(s, key, panels_[0], first, tokens);
+                continue;
+            }
+            load_chunk(s, key, first, tokens);
+            for (int i = 0; i < panels; ++i) {
+                if (panels_[i].vectors == 2)
+                    attend_chunk<2>(panels_[i], first, tokens);
+                else
+                    attend_chunk<1>(panels_[i], first, tokens);
+            }
+        }
+    }
+
+    void load_chunk(const Segment& s, int key, int32_t first, int tokens) noexcept {
+        if constexpr (Arithmetic::kBytePages) {
+            Loads::byte_pages(operands_, scratch_.chunk, s, first, tokens);
+        } else {
+            if (problem_.form == Form::kProjected)
+                return Expand<Isa, Arithmetic>::chunk(operands_, scratch_, s, first, tokens);
+            Loads::keys(operands_, scratch_, s, key, first, tokens);
+            Loads::values(operands_, scratch_, s, key, first, tokens);
+        }
+    }
+
+    // A chunk for the only panel of a block.
+    template <int V>
+    void attend_alone(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        if constexpr (Arithmetic::kBytePages) {
+            attend_byte_chunk<V>(s, panel, first, tokens);
+        } else {
+            if constexpr (Arithmetic::kInt16Pages) {
+                if (operands_.has_int16_pages()) return attend_int16_chunk<V>(s, panel, first, tokens);
+            }
+            attend_canonical_chunk<V>(s, key, panel, first, tokens);
+        }
+    }
+
+    // One panel uses each key once: keys stay in the first-level cache, or where they are multiplied again as values,
+    // in the second-level one. While keys are multiplied, values of the chunk are asked for, and all along keys of the
+    // next one.
+    template <int V>
+    void attend_canonical_chunk(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first,
+                                int tokens) noexcept {
+        constexpr int kRows = Arithmetic::template kTileRows<V>;
+        const char* rows[kChunk];
+        operands_.find_rows(operands_.k, s, first, tokens, rows);
+        const Part keys(operands_, operands_.k, s, key, shape_.key);
+        const Part values(operands_, operands_.values(), s, key, shape_.value);
+        const int key_lines = keys.lines(kChunk, (kChunk + shape_.padded_value()) / kRows);
+        const int value_lines = values.lines(kRows, 1);
+        begin_asking(s, key, panel, first, keys, values);
+        Asking asks([&](int count) -> Lines {
+            if (keys.contiguous()) return ahead_.lines(first + 2 * kChunk, count, keys);
+            ahead_.template ask<Isa>(first + 2 * kChunk, key_lines, keys);
+            return {nullptr, 0};
+        });
+        const bool keeps = takes_value_rows();
+        for (int t = 0; t < tokens; t += kRows) {
+            const int count = std::min(kRows, tokens - t);
+            const int64_t element = int64_t{key} * shape_.key;
+            float* const scores = scratch_.weights.scores;
+            // Where nothing was asked for yet: what the next tile needs.
+            ahead_.template ask<Isa>(first + t + 2 * kRows, INT_MAX, keys);
+            if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
+            const int slot = keeps ? t : 0;
+            Arithmetic::load_keys(scratch_.chunk, shape_, operands_.k.tensor->type, rows + t, element, t, count, slot);
+            if (shape_.prefix && !keeps) Arithmetic::values_of_keys(scratch_.chunk, shape_, t, count, slot);
+            Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, t, count, slot, scores, V * kLanes,
+                                           asks);
+        }
+        if constexpr (Arithmetic::kValueRows) {
+            if (keeps) {
+                typename Arithmetic::ValueRows value_rows{{}, shape_.padded_key()};
+                for (int i = 0; i < kChunk / TSR_PAGE_TOKENS; ++i)
+                    value_rows.runs[i] = scratch_.chunk.keys + int64_t{i} * TSR_PAGE_TOKENS * shape_.padded_key();
+                return weigh_rows<V>(panel, value_rows, first, tokens, asks);
+            }
+        }
+        Loads::values(operands_, scratch_, s, key, first, tokens);
+        weigh_chunk<V>(panel, first, tokens, asks);
+    }
+
+    // Values are not the first part of keys.
+    bool values_apart() const noexcept { return problem_.form == Form::kPlain; }
+
+    void begin_asking(const Segment& s, int key, const Panel<Arithmetic>& panel, int32_t first, const Part& keys,
+                      const Part& values) noexcept {
+        const int64_t source = int64_t{s.sequence} * problem_.key_units + key;
+        const int32_t end = panel.limits[kPanel - 1] + 1;
+        ahead_.begin(source, first, end, keys.bytes());
+        if (values_apart()) values_ahead_.begin(source, first, end, values.bytes());
+    }
+
+    // The same where pages hold int16: keys are multiplied where they lie.
+    template <int V>
+    void attend_int16_chunk(const Segment& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        const Int16Pages& pages = operands_.int16_pages;
+        const auto row = [&](int32_t token) { return reinterpret_cast<const char*>(operands_.int16_row(s, token)); };
+        Asking asks([&](int count) { return ahead_.lines(first + 2 * kChunk, count, row); });
+        ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, pages.row_bytes());
+        typename Arithmetic::ValueRows rows{{}, shape_.padded_key()};
+        for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
+            const char* page = operands_.page_of_token(s, first + t);
+            const int count = std::min<int>(TSR_PAGE_TOKENS, tokens - t);
+            ahead_.template ask<Isa>(first + t + count, INT_MAX, row);
+            const int16_t* const run = rows.runs[t / TSR_PAGE_TOKENS] = pages.row(page, 0);
+            Arithmetic::take_scales(scratch_.chunk, shape_, pages, page, t, count);
+            Arithmetic::template scores_of_page<V>(panel.queries, scratch_.chunk, shape_, run, t, count,
+                                                   scratch_.weights.scores, V * kLanes, asks);
+        }
+        if constexpr (Arithmetic::kValueRows) return weigh_rows<V>(panel, rows, first, tokens, asks);
+        for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
+            Arithmetic::values_of_rows(scratch_.chunk, shape_, rows.runs[t / TSR_PAGE_TOKENS], rows.stride, t,
+                                       std::min<int>(TSR_PAGE_TOKENS, tokens - t));
+        }
+        weigh_chunk<V>(panel, first, tokens, asks);
+    }
+
+    // The same where pages hold the codes of four tokens side by side.
+    template <int V>
+    void attend_byte_chunk(const Segment& s, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        constexpr int kRows = Arithmetic::template kTileRows<V>;
+        const BytePages& pages = operands_.byte_pages;
+        // Pages have no rows, but are read from their beginning to their end. Of the last one, which is not full, some
+        // lines are not asked for.
+        const auto row = [&](int32_t token) {
+            return operands_.page_of_token(s, token) + token % TSR_PAGE_TOKENS * pages.row_bytes();
+        };
+        Asking asks([&](int count) { return ahead_.lines(first + 2 * kChunk, count, row); });
+        ahead_.begin(s.sequence, first, panel.limits[kPanel - 1] + 1, pages.row_bytes());
+        for (int t = 0; t < tokens; t += TSR_PAGE_TOKENS) {
+            const int end = std::min<int>(tokens, t + TSR_PAGE_TOKENS);
+            ahead_.template ask<Isa>(first + t + kRows, INT_MAX, row);
+            Arithmetic::take_page(scratch_.chunk, pages, operands_.page_of_token(s, first + t), t);
+            for (int tile = t; tile < end; tile += kRows) {
+                // Where nothing was asked for yet: what the next tile needs, which lies behind the scales.
+                ahead_.template ask<Isa>(first + tile + 3 * kRows, INT_MAX, row);
+                Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, tile, kRows, 0,
+                                               scratch_.weights.scores, V * kLanes, asks);
+            }
+        }
+        weigh_chunk<V>(panel, first, tokens, asks);
+    }
+
+    // Rows of keys that few lanes ask for before the one that they multiply, where nothing was asked for yet.
+    static constexpr int kFewRowsAhead = 8;
+
+    // A panel of few lanes, of which none is beyond those of the segment. While keys are multiplied, values of the
+    // chunk are asked for, and while those are added up, keys of the next one.
+    void attend_few(const Segment& s, int key, Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
+        const int lanes = static_cast<int>(s.lanes);
+        const float* queries[Few::kMaxLanes] = {};
+        for (int i = 0; i < lanes; ++i)
+            queries[i] = operands_.q.floats(operands_.head_of(key, i), operands_.row_of(s, i));
+        const View& k = operands_.k;
+        const View& v = operands_.values();
+        const Part keys(operands_, k, s, key, shape_.key);
+        const Part values(operands_, v, s, key, shape_.value);
+        const int key_lines = keys.lines(Few::kStep, Few::column_groups(lanes, shape_.value));
+        const int value_lines = values.lines(1, 1);
+        begin_asking(s, key, panel, first, keys, values);
+        const char* rows[kChunk];
+        operands_.find_rows(k, s, first, tokens, rows);
+        float* scores = scratch_.weights.scores;
+        Few::scores(queries, lanes, problem_.scale, k.tensor->type, rows, int64_t{key} * shape_.key, shape_.key, tokens,
+                    scores, [&](int t) {
+                        ahead_.template ask<Isa>(first + t + kFewRowsAhead, INT_MAX, keys);
+                        if (values_apart()) values_ahead_.template ask<Isa>(first + tokens, value_lines, values);
+                    });
+        hide<1>(panel, first, tokens);
+        alignas(64) float top[kLanes], sum[kLanes], correction[kPanel], share[kPanel];
+        softmax_f32<Isa>(scores, kLanes, tokens, top, sum);
+        Merges::template lanes<1>(top_of(panel.out), top, sum, correction, share);
+        if (values_apart()) operands_.find_rows(v, s, first, tokens, rows);
+        Few::add_values(scores, lanes, v.tensor->type, rows, int64_t{key} * shape_.value, shape_.value, tokens,
+                        panel.empty, correction, share, panel.out,
+                        [&] { ahead_.template ask<Isa>(first + 2 * kChunk, key_lines, keys); });
+        panel.empty = false;
+    }
+
+    // Masks the tokens of a chunk that lanes must not see.
+    template <int V>
+    void hide(const Panel<Arithmetic>& panel, int32_t first, int tokens) const noexcept {
+        constexpr int kWidth = V * kLanes;
+        const auto hidden = Isa::splat(kHidden);
+        for (int t = std::max(0, panel.limits[0] + 1 - first); t < tokens; ++t) {
+            for (int v = 0; v < V; ++v) {
+                float* x = scratch_.weights.scores + t * kWidth + v * kLanes;
+                Isa::store(x, Isa::hide(Isa::load(x), panel.limits + v * kLanes, first + t, hidden));
+            }
+        }
+    }
+
+    template <int V>
+    void attend_chunk(Panel<Arithmetic>& panel, int32_t first, int chunk_tokens) noexcept {
+        const int tokens = std::min(chunk_tokens, panel.limits[kPanel - 1] + 1 - first);
+        if (tokens <= 0) return;
+        Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, 0, tokens, 0, scratch_.weights.scores,
+                                       V * kLanes, NoAsking());
+        weigh_chunk<V>(panel, first, tokens, NoAsking());
+    }
+
+    // From the scores of a chunk to the panel's result. add(step, correction, share) adds up the values.
+    template <int V, class Add>
+    void weigh(Panel<Arithmetic>& panel, int32_t first, int tokens, Add&& add) noexcept {
+        hide<V>(panel, first, tokens);
+        alignas(64) float top[kPanel], sum[kPanel], step[kPanel], correction[kPanel], share[kPanel];
+        Arithmetic::template softmax<V>(scratch_.weights, scratch_.chunk, tokens, top, sum, step);
+        Merges::template lanes<V>(top_of(panel.out), top, sum, correction, share);
+        add(step, correction, share);
+        panel.empty = false;
+    }
+    template <int V, class Asks>
+    void weigh_chunk(Panel<Arithmetic>& panel, int32_t first, int tokens, Asks&& asks) noexcept {
+        weigh<V>(panel, first, tokens, [&](const float* step, const float* correction, const float* share) {
+            Arithmetic::template add_values<V>(scratch_.weights, scratch_.chunk, shape_, tokens, panel.empty, step,
+                                               correction, share, panel.out, asks);
+        });
+    }
+    template <int V, class Rows, class Asks>
+    void weigh_rows(Panel<Arithmetic>& panel, const Rows& rows, int32_t first, int tokens, Asks&& asks) noexcept {
+        weigh<V>(panel, first, tokens, [&](const float* step, const float* correction, const float* share) {
+            Arithmetic::add_value_rows(scratch_.weights, rows, shape_, panel.lanes, V * kLanes, tokens, panel.empty,
+                                       step, correction, share, panel.out, asks);
+        });
+    }
+
+    float* top_of(float* result) const noexcept { return result + Panel<Arithmetic>::result_floats(shape_); }
+    const float* top_of(const float* result) const noexcept {
+        return result + Panel<Arithmetic>::result_floats(shape_);
+    }
+
+    // Panels whose spans are in slots: each in parts, by all workers.
+    void merge_spread() noexcept {
+        constexpr int kParts = 4;
+        const int width = static_cast<int>(rounded_up((shape_.padded_value() + kParts - 1) / kParts, 32));
+        int64_t item = 0;
+        SegmentList list = segments();
+        for (Segment s; list.next(s);) {
+            if (s.first_slot < 0) continue;
+            for (int key = 0; key < problem_.key_units; ++key) {
+                for (int64_t panel = 0; panel < s.panels; ++panel) {
+                    for (int part = 0; part < kParts; ++part) {
+                        if (item++ % run_.workers != run_.worker || part * width >= shape_.padded_value()) continue;
+                        merge_part(s, key, panel, part * width, std::min((part + 1) * width, shape_.padded_value()));
+                    }
+                }
+            }
+        }
+    }
+
+    void merge_part(const Segment& s, int key, int64_t panel, int begin, int end) noexcept {
+        const Result order = lies(s, panel);
+        float* result = slot(s, key, panel, 0);
+        // Other workers read the tops and sums of these slots too, so the running ones are kept here.
+        alignas(64) float running[2 * kPanel], of_group[2 * kPanel];
+        for (int span = 0; span < s.spans;) {
+            const int end_of_group = std::min(span + kSpansOfGroup, s.spans);
+            float* group = slot(s, key, panel, span);
+            float* const tops = span == 0 ? running : of_group;
+            std::copy_n(top_of(group), 2 * kPanel, tops);
+            const bool first = span == 0;
+            for (span += spans_in(group); span < end_of_group; ++span) {
+                const float* later = slot(s, key, panel, span);
+                Merges::part(tops, group, top_of(later), later, shape_, order, begin, end);
+            }
+            if (!first) Merges::part(running, result, tops, group, shape_, order, begin, end);
+        }
+        write_part<Isa, Arithmetic>(operands_, s, key, panel, order, result, running + kPanel, begin, end);
+    }
+
+    void write(const Segment& s, int key, int64_t panel, float* result) const noexcept {
+        write_part<Isa, Arithmetic>(operands_, s, key, panel, lies(s, panel), result, top_of(result) + kPanel, 0,
+                                    shape_.padded_value());
+    }
+
+    const State& state_;
+    const Problem& problem_;
+    const HeadShape& shape_;
+    const tsr_run& run_;
+    const Operands operands_;
+    const Spans spans_;
+    const int few_lanes_;
+    bool spread_ = false;
+    Scratch<Arithmetic> scratch_{};
+    Panel<Arithmetic>* panels_ = nullptr;
+    // Whose queries are in panels_.
+    struct Loaded {
+        int32_t segment = -1;
+        int key = 0, block = 0;
+        bool operator==(const Loaded&) const = default;
+    };
+    Loaded loaded_;
+    Gathered gathered_{};
+    char* slots_ = nullptr;
+    Ahead ahead_, values_ahead_;
+};
+
+}  // namespace tessera::x86::attention

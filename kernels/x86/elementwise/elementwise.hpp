@@ -1,0 +1,13 @@
+// Ops that process one row at a time, on AVX2.
+#pragma once
+
+#include <tessera/kernel.h>
+
+#include <span>
+
+namespace tessera::x86 {
+
+// get_rows, rms_norm, rope, add, mul, silu_mul, weighted_sum, moe_route. Lives as long as the library; any thread.
+std::span<const tsr_kernel* const> elementwise_kernels() noexcept;
+
+}  // namespace tessera::x86

@@ -1,0 +1,9 @@
+#include "instantiate.hpp"
+#include "packed_codebook.hpp"
+
+namespace tessera::x86 {
+
+const WeightKernels kIq1S = Instantiate<WeightIq1S>::table(80e9);
+const WeightKernels kIq1M = Instantiate<WeightIq1M>::table(80e9);
+
+}  // namespace tessera::x86

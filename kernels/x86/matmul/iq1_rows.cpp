@@ -1,0 +1,9 @@
+#include "instantiate.hpp"
+#include "packed_codebook.hpp"
+
+namespace tessera::x86 {
+
+const WeightKernels kIq1SRow = Instantiate<WeightIq1SRow>::table(80e9);
+const WeightKernels kIq1MRow = Instantiate<WeightIq1MRow>::table(80e9);
+
+}  // namespace tessera::x86

@@ -1,0 +1,8 @@
+#include "instantiate.hpp"
+#include "packed_levels.hpp"
+
+namespace tessera::x86 {
+
+const WeightKernels kIq6K = Instantiate<WeightIq6K>::table(55e9);
+
+}  // namespace tessera::x86

@@ -1,0 +1,7 @@
+#include "instantiate.hpp"
+
+namespace tessera::x86 {
+
+const WeightKernels kQ2K = Instantiate<WeightQ2K>::table(75e9);
+
+}  // namespace tessera::x86

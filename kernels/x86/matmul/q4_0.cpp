@@ -1,0 +1,7 @@
+#include "instantiate.hpp"
+
+namespace tessera::x86 {
+
+const WeightKernels kQ4_0 = Instantiate<WeightQ4_0>::table(100e9);
+
+}  // namespace tessera::x86

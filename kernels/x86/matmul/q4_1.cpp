@@ -1,0 +1,7 @@
+#include "instantiate.hpp"
+
+namespace tessera::x86 {
+
+const WeightKernels kQ4_1 = Instantiate<WeightQ4_1>::table(95e9);
+
+}  // namespace tessera::x86

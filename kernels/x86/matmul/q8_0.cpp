@@ -1,0 +1,7 @@
+#include "instantiate.hpp"
+
+namespace tessera::x86 {
+
+const WeightKernels kQ8_0 = Instantiate<WeightQ8_0>::table(60e9);
+
+}  // namespace tessera::x86

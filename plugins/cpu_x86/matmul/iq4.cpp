@@ -1,8 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_x86 {
-
-const WeightKernels kIq4Nl = Instantiate<WeightIq4Nl>::table(60e9);
-const WeightKernels kIq4Xs = Instantiate<WeightIq4Xs>::table(60e9);
-
-}  // namespace tessera::cpu_x86

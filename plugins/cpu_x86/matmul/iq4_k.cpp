@@ -1,9 +1,0 @@
-#include "instantiate.hpp"
-#include "packed_levels.hpp"
-
-namespace tessera::cpu_x86 {
-
-const WeightKernels kIq4K = Instantiate<WeightIq4K>::table(55e9);
-const WeightKernels kIq4Ks = Instantiate<WeightIq4Ks>::table(55e9);
-
-}  // namespace tessera::cpu_x86

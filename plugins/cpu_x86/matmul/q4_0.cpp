@@ -1,7 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_x86 {
-
-const WeightKernels kQ4_0 = Instantiate<WeightQ4_0>::table(100e9);
-
-}  // namespace tessera::cpu_x86

@@ -1,7 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_x86 {
-
-const WeightKernels kQ4_1 = Instantiate<WeightQ4_1>::table(95e9);
-
-}  // namespace tessera::cpu_x86

@@ -1,7 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_x86 {
-
-const WeightKernels kQ6_0 = Instantiate<WeightQ6_0>::table(70e9);
-
-}  // namespace tessera::cpu_x86

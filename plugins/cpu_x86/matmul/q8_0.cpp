@@ -1,7 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_x86 {
-
-const WeightKernels kQ8_0 = Instantiate<WeightQ8_0>::table(60e9);
-
-}  // namespace tessera::cpu_x86

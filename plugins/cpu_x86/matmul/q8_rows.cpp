@@ -1,8 +1,0 @@
-#include "instantiate.hpp"
-
-namespace tessera::cpu_x86 {
-
-const WeightKernels kQ8KF16 = Instantiate<WeightQ8KF16>::table(50e9);
-const WeightKernels kQ8Row = Instantiate<WeightQ8Row>::table(50e9);
-
-}  // namespace tessera::cpu_x86

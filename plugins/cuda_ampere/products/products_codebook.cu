@@ -1,0 +1,6 @@
+// Products of many rows with weights of formats whose codes choose vectors of a codebook.
+#include "kernels/cuda/formats/families.hpp"
+#include "kernels/cuda/formats/piece_codebook.hpp"
+#include "product_kernels.hpp"
+
+TESSERA_FORMATS_CODEBOOK(TESSERA_PRODUCT)

@@ -1,0 +1,6 @@
+// Products of many rows with weights of formats whose codes stand for levels of their own.
+#include "kernels/cuda/formats/families.hpp"
+#include "kernels/cuda/formats/piece_levels.hpp"
+#include "product_kernels.hpp"
+
+TESSERA_FORMATS_LEVELS(TESSERA_PRODUCT)
