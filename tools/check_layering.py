@@ -37,11 +37,17 @@ CUDA_HEADER = re.compile(r"^(cuda|cublas|cudnn|nccl|nvml|nvrtc|cub/|cutlass/|coo
 INTRINSIC = re.compile(r"\b(_mm\d*_\w+|__m(128|256|512)\w*)\b")
 ISA_MACRO = re.compile(r"\b__(AVX|SSE|SSSE|FMA|F16C|BMI|AMX)\w*__\b")
 MLA = re.compile(r"(?<![a-z])mla(?![a-z])", re.IGNORECASE)
-MLA_FLAG = re.compile(r"(?<![\w-])-mla(?![a-z])")
 # Peers are named after a model; speaking of them is no knowledge of models.
 MODEL_NAME = re.compile(r"deepseek|qwen|kimi|mixtral|gemma(?!\.cpp)|llama(?!\.cpp)", re.IGNORECASE)
 ENDS_PROCESS = re.compile(r"(?<![\w.>])(std::)?(abort|exit|_exit|quick_exit|terminate|assert)\s*\(")
 PRINTS = re.compile(r"(?<![\w.>])(std::)?(f?printf|f?puts|putchar)\s*\(|std::(cout|cerr|clog)\b")
+
+# What a command line is made of, in a text of the core: flags, the program's commands, the project's scripts.
+LITERAL = re.compile(r'"((?:[^"\\\\]|\\\\.)*)"')
+COMMAND_LINE = re.compile(r"(?:^|[\s('`=,;:])(--?[a-z][\w-]*|tessera [a-z]+ |tools/\w+|ulimit)")
+NO_FLAGS = {"-infinity", "-of-"}
+# One row holds all of a sampling parameter, with the spelling of its flags.
+HOLDS_FLAGS = ("core", "session", "sampling_parameters.hpp")
 
 C_HEADERS = {"stdint.h", "stddef.h"}
 # All that formats include from outside, in the one file that shields NVRTC from it.
@@ -165,9 +171,14 @@ class Checker:
         if area == "core":
             if INTRINSIC.search(code):
                 self.report(path, number, "no intrinsics in the core")
+            if parts != HOLDS_FLAGS:
+                for literal in LITERAL.findall(code):
+                    for found in COMMAND_LINE.findall(literal):
+                        if found not in NO_FLAGS:
+                            self.report(path, number, f'the core speaks no command line ("{found}"): a code of notice.hpp')
             if len(parts) > 2 and parts[1] not in {"model", "text"}:
-                # Above the engine, comments may speak of it, and messages may name the flag.
-                if MLA.search(line if parts[1] in ENGINE else MLA_FLAG.sub("", code)):
+                # Above the engine, comments may speak of it.
+                if MLA.search(line if parts[1] in ENGINE else code):
                     self.report(path, number, '"mla" is known to its plugin and to core/model only')
                 if found := MODEL_NAME.search(line):
                     self.report(path, number, f'names of models ("{found.group()}") stand in core/model and core/text only')

@@ -1,6 +1,7 @@
 #include "apps/server/api_error.hpp"
 
 #include "apps/server/json_text.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 
@@ -85,7 +86,7 @@ ApiError current_api_error() {
             case TSR_UNSUPPORTED:
             case TSR_NOT_FOUND:
             case TSR_DOES_NOT_FIT:
-                return ApiError(400, error.what());
+                return ApiError(400, worded(error));
             case TSR_DEVICE_LOST:
                 return ApiError(503, error.what(), {}, "device_lost");
             default:

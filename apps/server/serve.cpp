@@ -3,6 +3,7 @@
 #include "apps/server/model_host.hpp"
 #include "apps/server/server.hpp"
 #include "apps/server/service_manager.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -34,8 +35,8 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
         served->writer = std::make_unique<ChatWriter>(model.file, *served->tokenizer, options.model.chat_template,
                                                       options.model.thinking);
     } catch (const Error& error) {
-        served->writer_fault = error.what();
-        say(fmt::format("/v1/chat/completions is not offered: {}", error.what()));
+        served->writer_fault = worded(error);
+        say(fmt::format("/v1/chat/completions is not offered: {}", served->writer_fault));
     }
     served->sampling =
         sampling_parameters(options.model, model.bundled, *served->tokenizer, model.file.metadata(), say);
@@ -45,11 +46,13 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     engine.rows = std::min(engine.rows, options.piece_rows) + engine.sequences - 1;
     engine.context = options.model.context.value_or(0);
     if (options.model.context == 0u) engine.context = read_model_info(model.file).context;
-    served->engine = load_engine(std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS,
-                                 options.model.common.verbose, say, [&](uint64_t done, uint64_t total) {
-                                     if (stopping) fail(TSR_CANCELLED, "a signal ended loading");
-                                     host.progress(done, total);
-                                 });
+    served->engine = load_engine(
+        std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS, options.model.common.verbose,
+        [&](const Notice& notice) { say(worded(notice)); },
+        [&](uint64_t done, uint64_t total) {
+            if (stopping) fail(TSR_CANCELLED, "a signal ended loading");
+            host.progress(done, total);
+        });
     served->context = served->engine->context();
     const uint32_t most = served->engine->sequence_tokens(), made_for = served->engine->info().context;
     served->request_context = std::min(most, options.server.request_context.value_or(made_for ? made_for : most));

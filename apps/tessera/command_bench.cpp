@@ -5,6 +5,7 @@
 #include "apps/tessera/measuring.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/graph/types.hpp"
 #include "core/setup/machine.hpp"
@@ -230,7 +231,7 @@ class Bench {
                                  uint32_t threads) {
         OpenedModel model = open_model(settings.common);
         const std::filesystem::path path = model.path;
-        for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
+        for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
         for (; said_ < arguments.remarks().size(); ++said_) say(arguments.remarks()[said_]);
         EngineOptions options = settings.engine;
         options.context = context_;

@@ -7,6 +7,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "apps/tessera/text_input.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/model/model.hpp"
@@ -82,7 +83,7 @@ class Conversation {
         } catch (const Error& error) {
             progress.finish();
             messages_.pop_back();
-            say(fmt::format("{}; /clear starts anew", error.what()));
+            say(fmt::format("{}; /clear starts anew", worded(error)));
             return;
         }
         run(generator_, engine_, progress, interrupt.flag());
@@ -184,7 +185,7 @@ int chat_command(Arguments& arguments) {
         throw UsageError("--raw: a conversation needs a template; 'tessera run' completes raw text");
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
+    for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     const auto tokenizer = make_tokenizer(model.file);
     const ChatWriter writer(model.file, *tokenizer, settings.chat_template, settings.thinking);
     if (settings.thinking && !writer.can_think())

@@ -1,6 +1,7 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
@@ -164,7 +165,7 @@ Use use_of(const OpenedModel& model, const Machine& machine, bool allow_unused) 
         const text::Tokenizer tokenizer(text::vocabulary_from_gguf(model.file.metadata()));
         use.notes.insert(use.notes.end(), tokenizer.notes().begin(), tokenizer.notes().end());
     } catch (const Error& error) {
-        use.refusal = error.what();
+        use.refusal = worded(error);
     }
     return use;
 }
@@ -199,7 +200,7 @@ int inspect_command(Arguments& arguments) {
     const OpenedModel model = open_model(settings);
     const bool all = arguments.has("all") || settings.verbose;
     const ModelSizes sizes = measure(model.file);
-    for (const std::string& key : model.file.added_keys()) say(unknown_key_line(key, model.file));
+    for (const std::string& key : model.file.added_keys()) say(worded(unknown_key(key, model.file)));
     std::string text = fmt::format("{}: GGUF version {}, {}, {}\n\n", model.path.string(), model.file.version(),
                                    counted(model.file.file_count(), "file"), size_text(model.file.file_bytes()));
     text += metadata_text(model.file, all) + '\n';

@@ -3,6 +3,7 @@
 #include "apps/tessera/plan_text.hpp"
 #include "apps/tessera/plugin_child.hpp"
 #include "apps/tessera/read_settings.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/text.hpp"
 #include "core/plan/fit.hpp"
 #include "core/setup/machine.hpp"
@@ -22,7 +23,7 @@ int plan_command(Arguments& arguments) {
     try_plugins_in_children(TriedFirst::kUnknown, rig);
     const Machine machine(settings.common, rig, asked_threads(settings.engine), settings.engine.numa);
     const OpenedModel model = open_model(settings.common);
-    for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
+    for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     EngineOptions& options = settings.engine;
     options.sequences = settings.parallel;
     options.context = settings.context.value_or(0);
@@ -38,7 +39,7 @@ int plan_command(Arguments& arguments) {
     print(text);
     const std::vector<Excess> excesses = excess_of(report.planned.plan);
     for (const Excess& excess : excesses)
-        say_error("tessera: does not fit: " + fit_advice(report.planned.plan, excess.device));
+        say_error("tessera: does not fit: " + worded(misfit(report.planned.plan, excess.device).value_or(Notice())));
     return excesses.empty() ? kExitDone : kExitDoesNotFit;
 }
 

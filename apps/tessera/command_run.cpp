@@ -5,6 +5,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "apps/tessera/text_input.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
@@ -126,7 +127,7 @@ int run_command(Arguments& arguments) {
     const std::vector<std::string> prompts = read_prompts(settings);
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
-    for (const std::string& line : settle(settings, model, machine)) arguments.remark(line);
+    for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     const bool bundled = model.bundled;
     const bool chat = needs_template(arguments, bundled) || settings.chat.value_or(bundled);
     const auto tokenizer = make_tokenizer(model.file);

@@ -3,6 +3,7 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/setup/machine.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -92,7 +93,7 @@ int serve_command(Arguments& arguments) {
         const uint32_t made_for = read_model_info(model.file).context;
         options.model.context = made_for ? std::min(made_for, kDefaultContext) : kDefaultContext;
     }
-    for (const std::string& line : settle(options.model, model, machine)) arguments.remark(line);
+    for (const Notice& notice : settle(options.model, model, machine)) arguments.remark(worded(notice));
     for (const std::string& line : arguments.remarks()) say(line);
     server::serve(options, std::move(model), machine, say);
     return kExitDone;

@@ -2,6 +2,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/read_settings.hpp"
 #include "apps/tessera/text_input.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/text.hpp"
 #include "core/gguf/value.hpp"
 #include "core/setup/machine.hpp"
@@ -20,7 +21,7 @@ int tokenize_command(Arguments& arguments) {
     if (arguments.has("escape") && !arguments.has("no-escape")) text = unescape(text);
 
     const OpenedModel model = open_model(settings);
-    for (const std::string& key : model.file.added_keys()) say(unknown_key_line(key, model.file));
+    for (const std::string& key : model.file.added_keys()) say(worded(unknown_key(key, model.file)));
     const auto tokenizer = make_tokenizer(model.file);
     if (settings.verbose) {
         const auto& metadata = model.file.metadata();

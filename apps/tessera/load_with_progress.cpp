@@ -1,6 +1,7 @@
 #include "apps/tessera/load_with_progress.hpp"
 
 #include "apps/tessera/output.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 
 #include <algorithm>
@@ -11,8 +12,10 @@ namespace tessera::app {
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
                                     uint32_t minimum, bool verbose) {
     ProgressBar bar("loading");
-    return tessera::load_engine(std::move(model), machine, std::move(options), may_shrink, minimum, verbose, say,
-                                [&](uint64_t done, uint64_t total) { bar.update(done, total); });
+    return tessera::load_engine(
+        std::move(model), machine, std::move(options), may_shrink, minimum, verbose,
+        [](const Notice& notice) { say(worded(notice)); },
+        [&](uint64_t done, uint64_t total) { bar.update(done, total); });
 }
 
 void say_timings(const session::GenerationTimings& timings, const PackingProgress& packing) {

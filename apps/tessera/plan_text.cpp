@@ -1,5 +1,6 @@
 #include "apps/tessera/plan_text.hpp"
 
+#include "apps/wording/wording.hpp"
 #include "core/base/text.hpp"
 #include "core/graph/types.hpp"
 #include "core/plan/fit.hpp"
@@ -190,7 +191,7 @@ std::string fit_text(const PlanReport& report) {
     std::string text;
     const std::vector<Excess> excesses = excess_of(plan);
     for (const Excess& excess : excesses)
-        text += "does not fit: " + wrapped(fit_advice(plan, excess.device), 14, 2) + '\n';
+        text += "does not fit: " + wrapped(worded(misfit(plan, excess.device).value_or(Notice())), 14, 2) + '\n';
     if (excesses.empty()) text += "fits\n";
     if (const uint64_t bytes = mapped_excess(plan); bytes && excesses.empty()) {
         text += wrapped(fmt::format("mapped weights are {} more than the memory left: they will be read from the disk "
@@ -379,10 +380,12 @@ std::string plan_text(const PlanReport& report, bool why) {
     if (!plan.rules.empty()) text += "\nflags that place the weights so:\n";
     for (const std::string& rule : plan.rules) text += fmt::format("  -ot '{}'\n", rule);
     const std::vector<std::string>& of_file = report.planned.file_notes;
-    if (!plan.notes.empty() || !of_file.empty()) text += "\nnotes:\n";
+    const std::vector<Notice>& of_options = report.planned.notices;
+    if (!plan.notes.empty() || !of_file.empty() || !of_options.empty()) text += "\nnotes:\n";
     for (const auto& notes : {of_file, plan.notes}) {
         for (const std::string& note : notes) text += "  " + wrapped(note, 2, 4) + '\n';
     }
+    for (const Notice& notice : of_options) text += "  " + wrapped(worded(notice), 2, 4) + '\n';
     return text;
 }
 

@@ -6,6 +6,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/plugin_child.hpp"
 #include "apps/tessera/process_flags.hpp"
+#include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
@@ -65,7 +66,7 @@ int dispatch(Command command, Arguments& arguments) {
 // Most messages make the kind of failure clear.
 int report(const Error& error) {
     const bool named = error.code() == TSR_DOES_NOT_FIT || error.code() == TSR_INTERNAL;
-    say_error(fmt::format("tessera: {}{}", named ? fmt::format("{}: ", code_name(error.code())) : "", error.what()));
+    say_error(fmt::format("tessera: {}{}", named ? fmt::format("{}: ", code_name(error.code())) : "", worded(error)));
     switch (error.code()) {
         case TSR_DOES_NOT_FIT:
             return kExitDoesNotFit;
@@ -179,9 +180,9 @@ int start(std::span<const std::string> given) {
     } catch (const UsageError& error) {
         throw UsageError(arguments.as_typed(error.what()));
     } catch (const Error& error) {
-        const std::string message = arguments.as_typed(error.what());
+        const std::string message = arguments.as_typed(worded(error));
         const bool of_flag = error.code() == TSR_NOT_FOUND || error.code() == TSR_INVALID_ARGUMENT;
-        if (of_flag && std::string_view(error.what()).starts_with('-')) throw UsageError(message);
+        if (of_flag && !error.notice().about.empty()) throw UsageError(message);
         throw Error(error.code(), message);
     }
 }

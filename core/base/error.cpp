@@ -32,6 +32,16 @@ const char* code_name(tsr_code code) noexcept {
     return "unknown code";
 }
 
+void fail(tsr_code code, Notice notice) {
+    throw Error(code, std::move(notice));
+}
+
+Error prefixed(std::string_view what, const Error& error) {
+    Notice notice = error.notice();
+    notice.text = fmt::format("{}: {}", what, notice.text);
+    return {error.code(), std::move(notice)};
+}
+
 std::string status_fault(const tsr_status& status) {
     if (status.struct_size >= TSR_SIZE_tsr_status_0) return {};
     return fmt::format("a plugin answered with a status whose struct_size is {}, expected at least {}",

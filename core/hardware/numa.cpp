@@ -69,13 +69,13 @@ NumaPlacement place_on_nodes(NumaMode mode, std::span<const NumaNode> nodes, uin
     NumaPlacement placement;
     if (mode == NumaMode::kNumactl) return placement;
     if (nodes.size() < 2) {
-        if (mode != NumaMode::kNone) placement.note = "--numa: this process runs on one node; nothing is bound";
+        if (mode != NumaMode::kNone)
+            placement.notice = Notice::on(Setting::kNuma, "", "this process runs on one node; nothing is bound");
         return placement;
     }
     if (mode == NumaMode::kNone) {
-        placement.note =
-            fmt::format("this machine has {} NUMA nodes: --numa distribute uses the memory and the cores of all alike",
-                        nodes.size());
+        placement.notice =
+            Notice(fmt::format("this machine has {} NUMA nodes", nodes.size()), {{AdviceCode::kSpreadOverNodes, ""}});
         return placement;
     }
     if (mode == NumaMode::kIsolate) {
@@ -84,17 +84,18 @@ NumaPlacement place_on_nodes(NumaMode mode, std::span<const NumaNode> nodes, uin
         const NumaNode& node = found == nodes.end() ? nodes.front() : *found;
         placement.cpus.assign(threads, node.cpus);
         placement.memory_nodes = {node.id};
-        placement.note = fmt::format("NUMA: all threads and all memory on node {}", node.id);
+        std::string text = fmt::format("NUMA: all threads and all memory on node {}", node.id);
         if (threads > node.cpus.size())
-            placement.note += fmt::format(", which has {} CPUs for {} threads", node.cpus.size(), threads);
+            text += fmt::format(", which has {} CPUs for {} threads", node.cpus.size(), threads);
+        placement.notice = Notice(std::move(text));
         return placement;
     }
     // Neighbours share a node: their work is neighbouring, too.
     for (uint32_t worker = 0; worker < threads; ++worker)
         placement.cpus.push_back(nodes[uint64_t{worker} * nodes.size() / threads].cpus);
     for (const NumaNode& node : nodes) placement.memory_nodes.push_back(node.id);
-    placement.note = fmt::format("NUMA: {} threads on each of {} nodes, pages of memory in turn on each",
-                                 shared(threads, nodes.size()), nodes.size());
+    placement.notice = Notice(fmt::format("NUMA: {} threads on each of {} nodes, pages of memory in turn on each",
+                                          shared(threads, nodes.size()), nodes.size()));
     return placement;
 }
 

@@ -1,6 +1,8 @@
 // Nodes of memory with the CPUs that are near them, and where threads and pages go on a machine that has several.
 #pragma once
 
+#include "core/base/notice.hpp"
+
 #include <cstdint>
 #include <filesystem>
 #include <optional>
@@ -24,7 +26,6 @@ std::vector<uint32_t> allowed_cpus();
 // The CPU that the calling thread runs on.
 uint32_t current_cpu() noexcept;
 
-// As users know them from --numa.
 enum class NumaMode {
     kNone,        // the system decides
     kDistribute,  // threads evenly over all nodes, pages of memory in turn on each of them
@@ -38,7 +39,7 @@ std::optional<NumaMode> parse_numa_mode(std::string_view name) noexcept;
 struct NumaPlacement {
     std::vector<std::vector<uint32_t>> cpus;  // of each worker; empty: of none
     std::vector<uint32_t> memory_nodes;       // whose memory is taken, page by page in turn; empty: the system's choice
-    std::string note;                         // for people, if there is something to say
+    std::optional<Notice> notice;             // if there is something to say
 };
 
 // `here`: the CPU that the process was started on. Pure.

@@ -44,10 +44,9 @@ ScaledRope read_rope(ModelFile& model, RopeMode mode, int64_t dimensions, int64_
     const std::optional<double> factor = scaling_factor(model);
     const auto type = model.find_text("rope.scaling.type");
     if (type && *type != "none" && *type != "linear" && *type != "yarn") {
-        fail(
-            TSR_UNSUPPORTED,
-            "{}: {} is '{}'; this version computes none, linear and yarn, and --rope-scaling takes one of them instead",
-            model.source(), model.key("rope.scaling.type"), printable(*type));
+        fail(TSR_UNSUPPORTED, Notice(fmt::format("{}: {} is '{}'; this version computes none, linear and yarn",
+                                                 model.source(), model.key("rope.scaling.type"), printable(*type)),
+                                     {{AdviceCode::kRopeScaling, "none, linear or yarn"}}));
     }
     if (type && type != "yarn")
         scaled.log_multiplier = model.find_number("rope.scaling.yarn_log_multiplier").value_or(0.0);

@@ -30,27 +30,31 @@ std::vector<gguf::Override> rope_overrides(const RopeSettings& settings, const g
     if (settings.factor) {
         if (type == "none" && *settings.factor != 1)
             fail(TSR_INVALID_ARGUMENT,
-                 "--rope-scale {}: positions are not scaled, since {} is none; give --rope-scaling linear or yarn, too",
-                 *settings.factor, settings.scaling ? "--rope-scaling" : prefix + "scaling.type");
+                 Notice::on(Setting::kRopeScale, fmt::format("{}", *settings.factor),
+                            fmt::format("positions are not scaled, since {} is none",
+                                        settings.scaling ? "the scaling asked for" : prefix + "scaling.type"),
+                            {{AdviceCode::kRopeScaling, "linear or yarn"}}));
         replace("scaling.factor", *settings.factor);
         if (metadata.contains(prefix + "scale_linear")) replace("scale_linear", *settings.factor);
     }
-    const auto of_yarn = [&](std::string_view flag, bool neutral, std::string_view name, gguf::Value value) {
+    const auto of_yarn = [&](Setting setting, bool neutral, std::string_view name, gguf::Value value) {
         if (type == "yarn") return replace(name, std::move(value));
         if (neutral) return;
         fail(TSR_INVALID_ARGUMENT,
-             "{}: has a meaning with YaRN alone, and the scaling is '{}'; give --rope-scaling yarn, too", flag,
-             printable(type, 40));
+             Notice::on(setting, "",
+                        fmt::format("has a meaning with YaRN alone, and the scaling is '{}'", printable(type, 40)),
+                        {{AdviceCode::kRopeScaling, "yarn"}}));
     };
     if (const auto& n = settings.original_context)
-        of_yarn("--yarn-orig-ctx", false, "scaling.original_context_length", *n);
-    if (const auto& x = settings.ext_factor) of_yarn("--yarn-ext-factor", *x == 0, "scaling.yarn_ext_factor", *x);
+        of_yarn(Setting::kYarnOriginalContext, false, "scaling.original_context_length", *n);
+    if (const auto& x = settings.ext_factor) of_yarn(Setting::kYarnExtFactor, *x == 0, "scaling.yarn_ext_factor", *x);
     if (const auto& x = settings.attn_factor) {
         const float given = metadata.find_f32(prefix + "scaling.attn_factor").value_or(1);
-        of_yarn("--yarn-attn-factor", *x == 1, "scaling.attn_factor", given == 0 ? *x : *x * given);  // 0: not given
+        of_yarn(Setting::kYarnAttnFactor, *x == 1, "scaling.attn_factor",
+                given == 0 ? *x : *x * given);  // 0: not given
     }
-    if (const auto& x = settings.beta_fast) of_yarn("--yarn-beta-fast", false, "scaling.yarn_beta_fast", *x);
-    if (const auto& x = settings.beta_slow) of_yarn("--yarn-beta-slow", false, "scaling.yarn_beta_slow", *x);
+    if (const auto& x = settings.beta_fast) of_yarn(Setting::kYarnBetaFast, false, "scaling.yarn_beta_fast", *x);
+    if (const auto& x = settings.beta_slow) of_yarn(Setting::kYarnBetaSlow, false, "scaling.yarn_beta_slow", *x);
     return overrides;
 }
 

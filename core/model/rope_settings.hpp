@@ -20,8 +20,8 @@ struct RopeSettings {
     std::optional<float> beta_fast, beta_slow;
 };
 
-// The same as keys of the file's architecture. Throws Error(TSR_INVALID_ARGUMENT) that names the flag for a value that
-// would have no effect, or another than in llama.cpp, with the scaling that the file or the user chose.
+// The same as keys of the file's architecture. Throws Error(TSR_INVALID_ARGUMENT) that names the setting for a value
+// that would have no effect, or another than in llama.cpp, with the scaling that the file or the user chose.
 std::vector<gguf::Override> rope_overrides(const RopeSettings& settings, const gguf::Metadata& metadata);
 
 }  // namespace tessera

@@ -256,16 +256,18 @@ std::vector<std::string> check_unused(const ModelFile& model, const KnownUnused&
     }
     if (!tensors.unknown.empty()) {
         fail(TSR_UNSUPPORTED,
-             "{}: {} of the file would not be used: {}; what this version computes as '{}' has no such tensor, and "
-             "without it the results would be another model's. --allow-unused-tensors goes on without",
-             model.source(), counted(tensors.unknown.size(), "tensor"), names_text(tensors.unknown),
-             model.architecture());
+             Notice(fmt::format("{}: {} of the file would not be used: {}; what this version computes as '{}' has no "
+                                "such tensor, and without it the results would be another model's",
+                                model.source(), counted(tensors.unknown.size(), "tensor"), names_text(tensors.unknown),
+                                model.architecture()),
+                    {{AdviceCode::kAllowUnused, ""}}));
     }
     if (!keys.refused.empty()) {
         fail(TSR_UNSUPPORTED,
-             "{}: the file asks for what this version does not compute: {}; without it the results would be another "
-             "model's. --override-kv sets another value, --allow-unused-tensors goes on without",
-             model.source(), names_text(keys.refused));
+             Notice(fmt::format("{}: the file asks for what this version does not compute: {}; without it the results "
+                                "would be another model's",
+                                model.source(), names_text(keys.refused)),
+                    {{AdviceCode::kOtherMetadata, ""}, {AdviceCode::kAllowUnused, ""}}));
     }
     return notes;
 }

@@ -33,9 +33,12 @@ PlacementOptions of_usable(PlacementOptions asked, const Hardware& hardware,
     const auto gpus = hardware.devices().subspan(1);
     if (asked.tensor_split.empty() || gpus.empty()) return asked;
     if (asked.tensor_split.size() > gpus.size()) {
-        fail(TSR_INVALID_ARGUMENT, "-ts has {} shares, but there {}: {}; give at most one share for each",
-             asked.tensor_split.size(), gpus.size() == 1 ? "is 1 GPU" : fmt::format("are {} GPUs", gpus.size()),
-             ids_of(gpus));
+        fail(TSR_INVALID_ARGUMENT,
+             Notice::on(
+                 Setting::kTensorSplit, "",
+                 fmt::format("there are {} shares, but there {}: {}; give at most one share for each",
+                             asked.tensor_split.size(),
+                             gpus.size() == 1 ? "is 1 GPU" : fmt::format("are {} GPUs", gpus.size()), ids_of(gpus))));
     }
     asked.tensor_split.resize(gpus.size(), 0);
     std::vector<double> shares;
@@ -44,8 +47,10 @@ PlacementOptions of_usable(PlacementOptions asked, const Hardware& hardware,
         if (!device) {
             shares.push_back(asked.tensor_split[i]);
         } else if (asked.tensor_split[i] > 0) {
-            fail(TSR_INVALID_ARGUMENT, "-ts gives a share to {} ({}), which cannot be used: {}; give it 0", device->id,
-                 device->name, device->why);
+            fail(TSR_INVALID_ARGUMENT,
+                 Notice::on(Setting::kTensorSplit, "",
+                            fmt::format("a share is for {} ({}), which cannot be used: {}; give it 0", device->id,
+                                        device->name, device->why)));
         }
     }
     asked.tensor_split = std::move(shares);

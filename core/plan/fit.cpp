@@ -44,10 +44,10 @@ uint64_t usable_bytes(Devices devices, DeviceIndex index) {
     return device.free_memory_bytes - std::min(margin + context_bytes(devices, index), device.free_memory_bytes);
 }
 
-std::string fit_advice(const Plan& plan, DeviceIndex device) {
+std::optional<Notice> misfit(const Plan& plan, DeviceIndex device) {
     const DeviceMemory& memory = plan.memory[device];
     const uint64_t needed = memory.allocated(), usable = usable_bytes(plan.devices, device);
-    if (needed <= usable) return {};
+    if (needed <= usable) return std::nullopt;
     // All in one unit, so that they can be compared.
     const bool large = needed >= uint64_t{1} << 30;
     const auto size = [&](uint64_t bytes) {
@@ -59,25 +59,28 @@ std::string fit_advice(const Plan& plan, DeviceIndex device) {
     for (const Instance& it : plan.instances) {
         if (it.storage && it.device == device && is_expert[it.storage]) experts += it.bytes;
     }
-    std::string advice;
-    const auto suggest = [&](const std::string& what) { advice += (advice.empty() ? "" : ", ") + what; };
+    const uint64_t context = context_bytes(plan.devices, device);
+    Notice notice(
+        fmt::format("{} needs {}, {} available{}: {} missing", plan.devices[device]->id, size(needed), size(usable),
+                    context > 0 ? fmt::format(" beside {} for the driver's context", size(context)) : std::string(),
+                    size(needed - usable)));
+    const auto suggest = [&](AdviceCode code, std::string value = {}) {
+        notice.advice.push_back({code, std::move(value)});
+    };
     if (device == 0 && plan.options.pack_weights != PackWeights::kNever && plan.options.map_weights &&
         memory.weights > 0)
-        suggest("-nr (uses the weights as they lie in the file)");
-    if (device > 0 && experts > 0) suggest(fmt::format("--cpu-moe (routed experts take {})", size(experts)));
-    if (device > 0) suggest("a smaller -ngl");
-    if (memory.cache > 0) suggest(fmt::format("a smaller -c (the cache takes {})", size(memory.cache)));
-    if (memory.activations + memory.workspace > needed / 8) suggest("a smaller -ub or -amb");
-    const uint64_t context = context_bytes(plan.devices, device);
-    return fmt::format("{} needs {}, {} available{}: {} missing. Try {}{}a smaller model", plan.devices[device]->id,
-                       size(needed), size(usable),
-                       context > 0 ? fmt::format(" beside {} for the driver's context", size(context)) : std::string(),
-                       size(needed - usable), advice, advice.empty() ? "" : " or ");
+        suggest(AdviceCode::kWeightsInPlace);
+    if (device > 0 && experts > 0) suggest(AdviceCode::kExpertsOnCpu, size(experts));
+    if (device > 0) suggest(AdviceCode::kFewerGpuLayers);
+    if (memory.cache > 0) suggest(AdviceCode::kSmallerContext, size(memory.cache));
+    if (memory.activations + memory.workspace > needed / 8) suggest(AdviceCode::kSmallerSteps);
+    suggest(AdviceCode::kSmallerModel);
+    return notice;
 }
 
 void check_fit(const Plan& plan) {
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
-        if (const std::string advice = fit_advice(plan, device); !advice.empty()) fail(TSR_DOES_NOT_FIT, "{}", advice);
+        if (std::optional<Notice> notice = misfit(plan, device)) fail(TSR_DOES_NOT_FIT, std::move(*notice));
     }
 }
 

@@ -1,9 +1,10 @@
 // How much of each device's memory a plan may use, and what to do where that is too little.
 #pragma once
 
+#include "core/base/notice.hpp"
 #include "core/plan/plan.hpp"
 
-#include <string>
+#include <optional>
 
 namespace tessera {
 
@@ -21,9 +22,9 @@ uint64_t context_bytes(Devices devices, DeviceIndex device);
 // How much of a device the plan may not exceed: free memory less context_bytes and a margin.
 uint64_t usable_bytes(Devices devices, DeviceIndex device);
 
-// "CPU needs 352.80 GiB, 22.50 GiB available: 330.30 GiB missing. Try ...": for a device that the plan asks too much
-// of; empty for another.
-std::string fit_advice(const Plan& plan, DeviceIndex device);
+// "CPU needs 352.80 GiB, 22.50 GiB available: 330.30 GiB missing", and what would help: for a device that the plan asks
+// too much of; nothing for another.
+std::optional<Notice> misfit(const Plan& plan, DeviceIndex device);
 
 // Throws Error(TSR_DOES_NOT_FIT) with the reason of the first device that the plan does not fit.
 void check_fit(const Plan& plan);

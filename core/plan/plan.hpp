@@ -154,7 +154,7 @@ struct Plan {
     std::vector<LoweringChoice> lowerings;
     // A sequence that brings at least this many new rows is faster as a prompt, by estimate: see rows_of_a_prompt.
     uint32_t prompt_rows_from = 1;
-    std::vector<std::string> rules;  // -ot ... that place every weight as this plan does; empty if all is on the CPU
+    std::vector<std::string> rules;  // that place every weight as this plan does; empty if all is on the CPU
     std::vector<std::string> notes;  // for people: what was asked and could not be honoured, and what is done instead
 
     // Whether the host reads an output of the graph there.

@@ -190,12 +190,7 @@ std::string plugins_report(const Registry& registry, bool why) {
     for (const PluginRecord& record : registry.plugins()) text += plugin_text(record, why);
     if (registry.plugins().empty()) text += "No plugins found.\n";
     for (const std::string& conflict : registry.conflicts()) text += fmt::format("conflict: {}\n", conflict);
-    if (!why) {
-        const bool all = std::all_of(registry.plugins().begin(), registry.plugins().end(),
-                                     [](const PluginRecord& record) { return record.state == PluginState::kChosen; });
-        if (!all) text += "(--why shows what each needs)\n";
-        return text;
-    }
+    if (!why) return text;
     for (const auto& folder : registry.folders()) text += fmt::format("looked in: {}\n", folder.string());
     return text;
 }

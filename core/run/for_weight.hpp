@@ -13,7 +13,7 @@ void for_weight(const std::string& weight, Body&& body) {
     try {
         body();
     } catch (const Error& error) {
-        fail(error.code(), "{}: {}", weight, error.what());
+        throw prefixed(weight, error);
     }
 }
 

@@ -234,11 +234,10 @@ void read_rows(const WeightSource& source, const Registry& registry, const Stora
     }
     const tsr_layout* layout = registry.find_layout(weight.source_layout);
     if (!layout || !layout->unpack) {
-        fail(
-            TSR_UNSUPPORTED,
-            "{}: the file holds {} rows in layout {}, which no loaded plugin can unpack; 'tessera plugins --why' lists "
-            "the plugins that are not used",
-            weight.name, type_info(weight.type).name, weight.source_layout);
+        fail(TSR_UNSUPPORTED, Notice(fmt::format("{}: the file holds {} rows in layout {}, which no loaded plugin can "
+                                                 "unpack, and plugins are not used",
+                                                 weight.name, type_info(weight.type).name, weight.source_layout),
+                                     {{AdviceCode::kSeeWhyNotUsed, ""}}));
     }
     const uint64_t row = row_bytes(weight.type, weight.row_elements), group = row * layout->group_rows;
     const uint64_t end = offset + to.size(), half = scratch.size() / 2;

@@ -62,16 +62,17 @@ void check_free_memory(const Plan& plan, DeviceIndex index, const OpenDevice& de
     tsr_device_info again = card;
     again.free_memory_bytes = std::min(planned, before.value_or(memory->free));
     const bool fits = usable_of(again) <= memory->free;
-    // -fitt takes from the memory of each device as a whole, by which the room for the context is limited.
+    // A margin takes from the memory of each device as a whole, by which the room for the context is limited.
     tsr_device_info rest = card;
     rest.memory_bytes = std::min(card.memory_bytes, memory->free);
     const uint64_t missing = fell(again.free_memory_bytes, memory->free + context_of(rest)) / parts;
-    fail(TSR_DOES_NOT_FIT,
-         "{} ({}): the plan takes {}, but only {} are free now, {} when it was made: {}; {}start again{}", ids,
-         printable(card.name), size_text(wanted), size_text(memory->free), size_text(planned), who,
-         others > 0 || !before ? "end what else uses the card, or " : "",
-         fits ? std::string(" to plan with what is left")
-              : fmt::format(" with -fitt {}, which leaves so many MiB more for it", (missing >> 20) + 1));
+    Notice notice(fmt::format("{} ({}): the plan takes {}, but only {} are free now, {} when it was made: {}", ids,
+                              printable(card.name), size_text(wanted), size_text(memory->free), size_text(planned),
+                              who));
+    if (others > 0 || !before) notice.advice.push_back({AdviceCode::kFreeTheCard, ""});
+    notice.advice.push_back(fits ? Advice{AdviceCode::kStartAgain, ""}
+                                 : Advice{AdviceCode::kLargerMargin, std::to_string((missing >> 20) + 1)});
+    fail(TSR_DOES_NOT_FIT, std::move(notice));
 }
 
 }  // namespace

@@ -60,8 +60,7 @@ void OpenDevice::call(const PluginCall& made, std::string_view what, Function&& 
 Error OpenDevice::noted(const Error& error) const {
     if (error.code() != TSR_DEVICE_LOST) return error;
     lost_.store(true);
-    const std::string advice =
-        fmt::format("{} is lost: start again without it (-dev lists the devices to use), or after a reset", info_->id);
+    const std::string advice = fmt::format("{} is lost: start again without it, or after a reset", info_->id);
     const std::string_view message = error.what();
     if (message.find(advice) != std::string_view::npos) return error;
     return {TSR_DEVICE_LOST, fmt::format("{}; {}", message, advice)};

@@ -55,8 +55,9 @@ void check_threads(uint32_t others) {
     try {
         while (started.size() < others) started.emplace_back(wait);
     } catch (const std::system_error& error) {
-        fail(TSR_IO_ERROR, "the system starts {} of {} threads ({}): use fewer (-t), or raise the limit (ulimit -u)",
-             started.size() + 1, others + 1, error.code().message());
+        fail(TSR_IO_ERROR, Notice(fmt::format("the system starts {} of {} threads ({})", started.size() + 1, others + 1,
+                                              error.code().message()),
+                                  {{AdviceCode::kFewerThreads, ""}, {AdviceCode::kMoreProcesses, ""}}));
     }
 }
 

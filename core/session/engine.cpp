@@ -110,12 +110,13 @@ PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, co
                          ops,
                          granted.schedule.cache_pages * TSR_PAGE_TOKENS,
                          granted.sequence_tokens,
+                         {},
                          make_plan(model.graph, registry, hardware, granted.schedule)};
     if (options.expand_from) planned.plan.prompt_rows_from = options.expand_from;
     auto& notes = planned.plan.notes;
     notes.insert(notes.begin(), granted.notes.begin(), granted.notes.end());
-    if (const NumaPlacement placement = placement_of(options, hardware); !placement.note.empty())
-        notes.push_back(placement.note);
+    if (NumaPlacement placement = placement_of(options, hardware); placement.notice)
+        planned.notices.push_back(std::move(*placement.notice));
     return planned;
 }
 
@@ -333,11 +334,11 @@ void Engine::load(gguf::GgufFile file, PlannedModel planned, const Registry& reg
     if (options.check_order) state_->executor.check_order();
     if (!state_->team.placed()) {
         log().warn(
-            "the system did not allow all threads and memory to be bound (--numa): containers need the capability "
+            "the system did not allow all threads and memory to be bound to nodes: containers need the capability "
             "SYS_NICE for that");
     }
     if (options.lock_memory && !state_->executor.lock_memory()) {
-        log().warn("not all memory could be locked (--mlock): raise the limit with 'ulimit -l'");
+        log().warn("not all memory could be locked: raise the system's limit of locked memory (RLIMIT_MEMLOCK)");
     }
 }
 

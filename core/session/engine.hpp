@@ -1,6 +1,7 @@
 // A loaded model: cached sequences and steps over batches of their new tokens.
 #pragma once
 
+#include "core/base/notice.hpp"
 #include "core/cache/paged_cache.hpp"
 #include "core/gguf/reader.hpp"
 #include "core/hardware/hardware.hpp"
@@ -63,6 +64,7 @@ struct PlannedModel {
     // That one sequence may hold: what the model was made for, or the context that was asked for, where that is more;
     // of the context that was asked for, whole pages.
     uint32_t sequence_tokens = 0;
+    std::vector<Notice> notices;  // on the options
     Plan plan;
 };
 PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, const Hardware& hardware,

@@ -64,14 +64,16 @@ void Generator::check(const Request& request) const {
     const uint32_t most = engine_.sequence_tokens();
     const uint32_t limit = request.context == 0 ? most : std::min(request.context, most);
     if (request.prompt.size() <= limit) return;
+    std::vector<Advice> advice = {{AdviceCode::kShorterPrompt, ""}, {AdviceCode::kLargerContext, ""}};
     if (limit == most && most == engine_.info().context && most < engine_.context()) {
         fail(TSR_DOES_NOT_FIT,
-             "the prompt has {} tokens, but the model was made for {} and one request gets no more: shorten it, or "
-             "allow more with a larger -c",
-             request.prompt.size(), limit);
+             Notice(fmt::format("the prompt has {} tokens, but the model was made for {} and one request gets no more",
+                                request.prompt.size(), limit),
+                    std::move(advice)));
     }
-    fail(TSR_DOES_NOT_FIT, "the prompt has {} tokens, the context holds {}: shorten it or give more with -c",
-         request.prompt.size(), limit);
+    fail(TSR_DOES_NOT_FIT,
+         Notice(fmt::format("the prompt has {} tokens, the context holds {}", request.prompt.size(), limit),
+                std::move(advice)));
 }
 
 void Generator::find_breakers(std::span<Request> requests) const {

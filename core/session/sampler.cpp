@@ -23,10 +23,9 @@ void check_logits(std::span<const float> logits) {
     for (const float logit : logits) good &= logit < kInfinity;  // false for NaN, too
     if (good) return;
     const auto bad = std::ranges::find_if(logits, [](float logit) { return !(logit < kInfinity); });
-    fail(
-        TSR_INTERNAL,
-        "the logit of token {} is {}: the model's output is broken; 'tessera inspect --check' looks for broken weights",
-        bad - logits.begin(), *bad);
+    fail(TSR_INTERNAL,
+         Notice(fmt::format("the logit of token {} is {}: the model's output is broken", bad - logits.begin(), *bad),
+                {{AdviceCode::kCheckFile, ""}}));
 }
 
 Sampler::Sampler(SamplingParameters parameters, size_t vocabulary_size, DryText text)

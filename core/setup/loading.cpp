@@ -35,7 +35,7 @@ std::string memory_line(const Plan& plan, DeviceIndex device) {
                        size_text(usable_bytes(plan.devices, device)), parts);
 }
 
-void report_details(const PlannedModel& planned, const Machine& machine, const LineSink& say) {
+void report_details(const PlannedModel& planned, const Machine& machine, const NoticeSink& say) {
     const Plan& plan = planned.plan;
     std::string plugins;
     for (const PluginRecord& record : machine.registry.plugins()) {
@@ -47,11 +47,12 @@ void report_details(const PlannedModel& planned, const Machine& machine, const L
     for (const std::string& line : streaming_lines(plan)) say(line);
     say(fmt::format("steps: at most {} rows; {}, {}", plan.options.max_rows, counted(plan.nodes.size(), "node"),
                     counted(plan.step.actions.size(), "action")));
-    if (!plan.deferred.empty()) say("weights are packed for their kernels between the first steps (-rtr: before them)");
+    if (!plan.deferred.empty())
+        say(Notice("weights are packed for their kernels between the first steps", {{AdviceCode::kPackAtLoad, ""}}));
 }
 
 void report_plan(const PlannedModel& planned, const OpenedModel& model, const Machine& machine, bool verbose,
-                 const LineSink& say) {
+                 const NoticeSink& say) {
     const Plan& plan = planned.plan;
     const ModelInfo& info = planned.info;
     say(fmt::format("{}: {} layers ({}), {}; context {} tokens, cached as {}",
@@ -63,11 +64,16 @@ void report_plan(const PlannedModel& planned, const OpenedModel& model, const Ma
         if (plan.memory[device].allocated() + plan.memory[device].mapped > 0) say(memory_line(plan, device));
     }
     if (verbose) report_details(planned, machine, say);
-    const size_t shown = verbose ? plan.notes.size() : std::min(plan.notes.size(), kNotesShown);
+    std::vector<Notice> notices(plan.notes.begin(), plan.notes.end());
+    notices.insert(notices.end(), planned.notices.begin(), planned.notices.end());
+    const size_t shown = verbose ? notices.size() : std::min(notices.size(), kNotesShown);
     for (size_t i = 0; i < shown; ++i) {
-        const bool cut = i + 1 == shown && shown < plan.notes.size();
-        say(plan.notes[i] +
-            (cut ? fmt::format(" (and {} more; -v shows them)", counted(plan.notes.size() - shown, "note")) : ""));
+        Notice notice = notices[i];
+        if (i + 1 == shown && shown < notices.size()) {
+            notice.text += fmt::format(" (and {} more)", counted(notices.size() - shown, "note"));
+            notice.advice.push_back({AdviceCode::kSeeAllNotes, ""});
+        }
+        say(notice);
     }
 }
 
@@ -110,7 +116,8 @@ ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std:
 }
 
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
-                                    uint32_t minimum, bool verbose, const LineSink& say, const LoadProgress& progress) {
+                                    uint32_t minimum, bool verbose, const NoticeSink& say,
+                                    const LoadProgress& progress) {
     PlannedModel planned = plan_model(model.file, machine.registry, machine.hardware, options);
     try {
         check_fit(planned.plan);

@@ -29,11 +29,14 @@ ContextWish wish_context(std::span<const size_t> prompts, uint32_t at_once, std:
 
 // Takes one line of a report, without its line end. Called by the thread that loads.
 using LineSink = std::function<void(std::string_view line)>;
+// The same of notices.
+using NoticeSink = std::function<void(const Notice& notice)>;
 
 // Plans, reports what was planned, and loads. If the context was not given (`may_shrink`) and does not fit, the largest
 // that fits is taken, if it holds at least `minimum` tokens. Throws what Engine throws.
 std::unique_ptr<Engine> load_engine(OpenedModel model, const Machine& machine, EngineOptions options, bool may_shrink,
-                                    uint32_t minimum, bool verbose, const LineSink& say, const LoadProgress& progress);
+                                    uint32_t minimum, bool verbose, const NoticeSink& say,
+                                    const LoadProgress& progress);
 
 // Prompt and generation in tokens a second, and what packing took of that: a line each.
 std::vector<std::string> timing_lines(const session::GenerationTimings& timings, const PackingProgress& packing);

@@ -48,22 +48,25 @@ void apply(const DeviceChoice& choice, Hardware& hardware) {
         try {
             hardware.keep_gpus(*choice.gpus);
         } catch (const Error& error) {
-            fail(error.code(), "-dev: {}", error.what());
+            fail(error.code(), Notice::on(Setting::kDevices, "", error.what()));
         }
     }
     if (choice.only && hardware.devices().size() > 1) {
         const auto gpus = hardware.devices().subspan(1);
         if (*choice.only >= gpus.size()) {
-            fail(TSR_NOT_FOUND, "-mg {}: there {} here, numbered from 0: {}", *choice.only, count_of(gpus),
-                 ids_of(gpus));
+            fail(TSR_NOT_FOUND,
+                 Notice::on(Setting::kOneDevice, std::to_string(*choice.only),
+                            fmt::format("there {} here, numbered from 0: {}", count_of(gpus), ids_of(gpus))));
         }
         hardware.keep_gpus(std::vector<std::string>{gpus[*choice.only]->id});
     }
     if (choice.margins.empty()) return;
     const auto all = hardware.devices().subspan(1);
     if (!all.empty() && choice.margins.size() > all.size()) {
-        fail(TSR_INVALID_ARGUMENT, "-fitt has {} margins, but there {}: {}; give at most one for each",
-             choice.margins.size(), count_of(all), ids_of(all));
+        fail(TSR_INVALID_ARGUMENT,
+             Notice::on(Setting::kDeviceMargins, "",
+                        fmt::format("there are {} margins, but there {}: {}; give at most one for each",
+                                    choice.margins.size(), count_of(all), ids_of(all))));
     }
     size_t at = 0;
     for (const tsr_device_info* gpu : hardware.devices().subspan(1)) {
@@ -85,9 +88,9 @@ Hardware find_hardware(const Config& config, const CommonSettings& settings, con
 }
 
 // Folders without a usable plugin, disabled plugins that do not exist, and what is not of the rig.
-std::vector<std::string> idle_names(const CommonSettings& settings, const Config& config, const Hardware& hardware,
-                                    const Registry& registry) {
-    std::vector<std::string> lines;
+std::vector<Notice> idle_names(const CommonSettings& settings, const Config& config, const Hardware& hardware,
+                               const Registry& registry) {
+    std::vector<Notice> lines;
     std::vector<std::string_view> names;
     for (const PluginRecord& record : registry.plugins()) {
         if (!record.manifest.name.empty()) names.push_back(record.manifest.name);
@@ -96,9 +99,13 @@ std::vector<std::string> idle_names(const CommonSettings& settings, const Config
     const size_t of_file = config.plugin_folders.size() - settings.plugin_folders.size();
     for (size_t i = 0; i < config.plugin_folders.size(); ++i) {
         const fs::path& folder = config.plugin_folders[i];
-        const std::string named = i < of_file
-                                      ? fmt::format("{}: plugins.folders: {}", config.file.string(), folder.string())
-                                      : fmt::format("--plugin-dir {}", folder.string());
+        // Of the file, or of the user.
+        const auto note = [&](const std::string& text, std::vector<Advice> advice = {}) {
+            lines.push_back(i < of_file ? Notice(fmt::format("{}: plugins.folders: {}: {}", config.file.string(),
+                                                             folder.string(), text),
+                                                 std::move(advice))
+                                        : Notice::on(Setting::kPluginFolder, folder.string(), text, std::move(advice)));
+        };
         size_t found = 0, used = 0;
         for (const PluginRecord& record : registry.plugins()) {
             if (record.path.parent_path() != folder && record.path != folder) continue;
@@ -107,20 +114,20 @@ std::vector<std::string> idle_names(const CommonSettings& settings, const Config
         }
         std::error_code unused;
         if (!fs::is_directory(folder, unused)) {
-            lines.push_back(fmt::format("{}: there is no such folder", named));
+            note("there is no such folder");
         } else if (found == 0) {
-            lines.push_back(fmt::format("{}: holds no plugin", named));
+            note("holds no plugin");
         } else if (used == 0) {
-            lines.push_back(fmt::format("{}: none of its plugins is used; 'tessera plugins --why' says why", named));
+            note("none of its plugins is used", {{AdviceCode::kSeeWhyNotUsed, ""}});
         }
     }
     if (hardware.is_rig() && (config.threads || !config.devices.empty() || !config.simulated.empty()))
-        lines.push_back(fmt::format("{}: threads, devices and simulated are those of this machine, not of the rig",
-                                    config.file.string()));
+        lines.emplace_back(fmt::format("{}: threads, devices and simulated are those of this machine, not of the rig",
+                                       config.file.string()));
     for (const std::string& name : config.off) {
         if (std::ranges::find(names, name) != names.end()) continue;
-        lines.push_back(fmt::format("{}: plugins.off: there is no plugin '{}'{}", config.file.string(),
-                                    printable(name, 60), did_you_mean(name, names)));
+        lines.emplace_back(fmt::format("{}: plugins.off: there is no plugin '{}'{}", config.file.string(),
+                                       printable(name, 60), did_you_mean(name, names)));
     }
     return lines;
 }
@@ -132,18 +139,20 @@ bool has_gpu(const Machine& machine) {
 }
 
 // Settings for hardware that the machine does not have.
-std::vector<std::string> idle_on_machine(const ModelSettings& settings, const Machine& machine) {
-    std::vector<std::string> lines;
+std::vector<Notice> idle_on_machine(const ModelSettings& settings, const Machine& machine) {
+    std::vector<Notice> lines;
     const uint32_t threads = asked_threads(settings.engine);
     if (threads > machine.processors) {
-        lines.push_back(fmt::format("-t {}: there are {} processors; with more threads than that every step is slower",
-                                    threads, machine.processors));
+        lines.push_back(
+            Notice::on(Setting::kThreads, std::to_string(threads),
+                       fmt::format("there are {} processors; with more threads than that every step is slower",
+                                   machine.processors)));
     }
     const PlacementOptions& placement = settings.engine.placement;
-    std::string flags = placement.gpu_layers > 0 ? "-ngl" : "";
-    if (!placement.tensor_split.empty()) flags += flags.empty() ? "-ts" : ", -ts";
-    if (!flags.empty() && !has_gpu(machine))
-        lines.push_back(fmt::format("{}: no GPU is used here, so that all layers are on the CPU", flags));
+    Notice idle("no GPU is used here, so that all layers are on the CPU");
+    if (placement.gpu_layers > 0) idle.about.push_back(Setting::kGpuLayers);
+    if (!placement.tensor_split.empty()) idle.about.push_back(Setting::kTensorSplit);
+    if (!idle.about.empty() && !has_gpu(machine)) lines.push_back(std::move(idle));
     return lines;
 }
 
@@ -153,15 +162,17 @@ void check_chosen(const DeviceChoice& choice, const Machine& machine) {
     for (const tsr_device_info* gpu : machine.hardware.devices().subspan(1)) {
         std::string why;
         if (machine.registry.find_provider(*gpu, &why)) continue;
-        fail(TSR_UNSUPPORTED, "{} ({}), which {} names, cannot be used: {}", gpu->id, printable(gpu->name),
-             choice.only ? "-mg" : "-dev", why.empty() ? "no plugin owns devices of its kind" : why);
+        fail(TSR_UNSUPPORTED, Notice::on(choice.only ? Setting::kOneDevice : Setting::kDevices, "",
+                                         fmt::format("{} ({}) cannot be used: {}", gpu->id, printable(gpu->name),
+                                                     why.empty() ? "no plugin owns devices of its kind" : why)));
     }
 }
 
 // GPUs that no plugin uses, those with one name and one reason in one line.
-std::vector<std::string> unused_gpus(const Machine& machine) {
+std::vector<Notice> unused_gpus(const Machine& machine) {
     struct Group {
         std::string ids, name, why;
+        bool is_built;
     };
     std::vector<Group> groups;
     for (const tsr_device_info* device : machine.hardware.devices().subspan(1)) {
@@ -170,36 +181,37 @@ std::vector<std::string> unused_gpus(const Machine& machine) {
         const bool is_built = std::ranges::any_of(machine.registry.plugins(), [&](const PluginRecord& record) {
             return std::ranges::find(record.manifest.kinds, device->kind) != record.manifest.kinds.end();
         });
-        if (!is_built && std::string_view(device->kind) == "cuda")
-            why += "; 'tools/setup --cuda' and 'tools/build release -DTSR_CUDA=ON' build those for NVIDIA GPUs";
         const auto same =
             std::ranges::find_if(groups, [&](const Group& g) { return g.name == device->name && g.why == why; });
         if (same != groups.end()) {
             same->ids += fmt::format(", {}", device->id);
         } else {
-            groups.push_back({device->id, device->name, why});
+            groups.push_back({device->id, device->name, why, is_built || std::string_view(device->kind) != "cuda"});
         }
     }
-    std::vector<std::string> lines;
+    std::vector<Notice> lines;
     for (const Group& group : groups) {
         std::string why = group.why;
         for (size_t at = 0; (at = why.find('\n', at)) != std::string::npos;) why.replace(at, 1, "; ");
-        lines.push_back(fmt::format("{} ({}) without a plugin, not used: {}", group.ids, printable(group.name), why));
+        Notice notice(fmt::format("{} ({}) without a plugin, not used: {}", group.ids, printable(group.name), why));
+        if (!group.is_built) notice.advice.push_back({AdviceCode::kBuildForCuda, ""});
+        lines.push_back(std::move(notice));
     }
     return lines;
 }
 
 // Plugins for processors that the one of a rig lacks flags for.
-std::vector<std::string> plugins_without_flags(const Machine& machine) {
-    std::vector<std::string> lines;
+std::vector<Notice> plugins_without_flags(const Machine& machine) {
+    std::vector<Notice> lines;
     for (const PluginRecord& record : machine.registry.plugins()) {
         std::string missing;
         for (const std::string& flag : record.manifest.cpu_flags) {
             if (!has_cpu_flag(machine.hardware.cpu(), flag)) missing += (missing.empty() ? "" : ", ") + flag;
         }
         if (record.state != PluginState::kRejected || missing.empty()) continue;
-        lines.push_back(fmt::format("--rig: the plugin {} is not used: the processor ({}) lacks {}",
-                                    record.manifest.name, printable(machine.hardware.cpu().name), missing));
+        lines.push_back(Notice::on(Setting::kRig, "",
+                                   fmt::format("the plugin {} is not used: the processor ({}) lacks {}",
+                                               record.manifest.name, printable(machine.hardware.cpu().name), missing)));
     }
     return lines;
 }
@@ -210,9 +222,9 @@ void check_plugins(const Registry& registry) {
     const bool any = std::ranges::any_of(registry.plugins(), [](const auto& r) { return !r.manifest.name.empty(); });
     std::string folders;
     for (const fs::path& folder : registry.folders()) folders += (folders.empty() ? "" : ", ") + folder.string();
-    fail(TSR_NOT_FOUND,
-         "{} found in {}; keep the program's folders bin/ and lib/ together, or name a folder with --plugin-dir",
-         any ? "no plugin that can be used was" : "no plugins", folders);
+    fail(TSR_NOT_FOUND, Notice(fmt::format("{} found in {}; keep the program's folders bin/ and lib/ together",
+                                           any ? "no plugin that can be used was" : "no plugins", folders),
+                               {{AdviceCode::kNamePluginFolder, ""}}));
 }
 
 void check_devices(const std::vector<TensorRule>& rules, const Hardware& hardware) {
@@ -221,8 +233,9 @@ void check_devices(const std::vector<TensorRule>& rules, const Hardware& hardwar
         std::string ids;
         for (const tsr_device_info* device : hardware.devices())
             ids += fmt::format("{}{}", ids.empty() ? "" : ", ", device->id);
-        fail(TSR_NOT_FOUND, "-ot {}={}: names a device that is not here; there are: {}", printable(rule.pattern, 60),
-             printable(rule.device, 60), ids);
+        fail(TSR_NOT_FOUND, Notice::on(Setting::kTensorRules,
+                                       fmt::format("{}={}", printable(rule.pattern, 60), printable(rule.device, 60)),
+                                       fmt::format("names a device that is not here; there are: {}", ids)));
     }
 }
 
@@ -251,7 +264,8 @@ fs::path bundled_model() {
         }
     }
     if (found.empty()) {
-        fail(TSR_NOT_FOUND, "no bundled model (demo-*.gguf) in {}: name a model with -m FILE", folder.string());
+        fail(TSR_NOT_FOUND, Notice(fmt::format("no bundled model (demo-*.gguf) in {}", folder.string()),
+                                   {{AdviceCode::kNameModel, ""}}));
     }
     return std::ranges::min(found);
 }
@@ -264,42 +278,48 @@ OpenedModel open_model(const CommonSettings& settings) {
     return {std::move(path), bundled, std::move(file)};
 }
 
-std::string unknown_key_line(const std::string& key, const gguf::GgufFile& file) {
+Notice unknown_key(const std::string& key, const gguf::GgufFile& file) {
     std::vector<std::string_view> known;
     for (const auto& entry : file.metadata().entries()) {
         if (entry.key != key) known.push_back(entry.key);
     }
-    return fmt::format("--override-kv {}: the file has no such key, it is added{}", printable(key, 80),
-                       did_you_mean(key, known));
+    return Notice::on(Setting::kMetadata, printable(key, 80),
+                      fmt::format("the file has no such key, it is added{}", did_you_mean(key, known)));
 }
 
-std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine) {
+std::vector<Notice> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine) {
     check_plugins(machine.registry);
     check_devices(settings.engine.placement.rules, machine.hardware);
-    std::vector<std::string> remarks = machine.remarks;
+    std::vector<Notice> remarks = machine.remarks;
     check_chosen(settings.common.devices, machine);
     std::ranges::move(idle_on_machine(settings, machine), std::back_inserter(remarks));
     std::ranges::move(unused_gpus(machine), std::back_inserter(remarks));
     if (machine.hardware.is_rig()) std::ranges::move(plugins_without_flags(machine), std::back_inserter(remarks));
-    for (const std::string& key : model.file.added_keys()) remarks.push_back(unknown_key_line(key, model.file));
+    for (const std::string& key : model.file.added_keys()) remarks.push_back(unknown_key(key, model.file));
     const ModelInfo info = read_model_info(model.file);
     if (settings.latent_attention && !info.latent_attention) {
-        fail(TSR_UNSUPPORTED, "-mla {}: this model ({}) has no multi-head latent attention; leave -mla out",
-             *settings.latent_attention, info.architecture);
+        fail(TSR_UNSUPPORTED,
+             Notice::on(Setting::kLatentAttention, *settings.latent_attention,
+                        fmt::format("this model ({}) has no multi-head latent attention", info.architecture),
+                        {{AdviceCode::kLeaveOut, ""}}));
     }
     const bool latent_row = info.latent_attention && settings.latent_attention != "0";
     if (latent_row && settings.value_type_given && settings.engine.cache_type_v != settings.engine.cache_type_k) {
-        remarks.emplace_back("-ctv: keys and values of this model are one cached row, whose type is -ctk");
+        remarks.push_back(Notice::on(Setting::kValueCacheType, "",
+                                     "keys and values of this model are one cached row, whose type is that of keys"));
     }
     if (latent_row && settings.engine.hadamard_values) {
-        remarks.emplace_back("-vhad: keys and values of this model are one cached row, to which -khad applies");
+        remarks.push_back(Notice::on(Setting::kValueBasis, "",
+                                     "keys and values of this model are one cached row, whose basis is that of keys"));
     }
     const ExpertReduction& experts = settings.engine.experts;
     if (experts.ratio > 0 && info.experts_used <= experts.at_least) {
-        remarks.push_back(info.experts_used == 0
-                              ? "-ser: this model has no routed experts"
-                              : fmt::format("-ser {},{}: this model uses {} experts a row, so that none is left out",
-                                            experts.at_least, experts.ratio, info.experts_used));
+        remarks.push_back(
+            info.experts_used == 0
+                ? Notice::on(Setting::kExpertReduction, "", "this model has no routed experts")
+                : Notice::on(
+                      Setting::kExpertReduction, fmt::format("{},{}", experts.at_least, experts.ratio),
+                      fmt::format("this model uses {} experts a row, so that none is left out", info.experts_used)));
     }
     if (settings.check_values) {
         std::ranges::move(require_values(model.file, machine.registry, machine.processors),

@@ -24,7 +24,7 @@ struct Machine {
     uint32_t processors;  // that threads of this process may run on
     Registry registry;
     // Things that the configuration or the settings name and that do not exist, a line each.
-    std::vector<std::string> remarks;
+    std::vector<Notice> remarks;
 
     explicit Machine(const CommonSettings& settings, const std::optional<std::filesystem::path>& rig = {},
                      uint32_t threads = 0, NumaMode numa = NumaMode::kNone);
@@ -44,11 +44,11 @@ struct OpenedModel {
 OpenedModel open_model(const CommonSettings& settings);
 
 // The message that an override names a key that the file does not have.
-std::string unknown_key_line(const std::string& key, const gguf::GgufFile& file);
+Notice unknown_key(const std::string& key, const gguf::GgufFile& file);
 
 // Checks settings against the model and the machine, adds the config's placement rules after the user's own, and
 // returns a line for each setting that has no effect. Throws Error: TSR_UNSUPPORTED, TSR_NOT_FOUND without any
 // plugin, and what require_values throws where values are to be checked.
-std::vector<std::string> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine);
+std::vector<Notice> settle(ModelSettings& settings, const OpenedModel& model, const Machine& machine);
 
 }  // namespace tessera

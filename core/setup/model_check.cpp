@@ -193,10 +193,11 @@ std::vector<std::string> require_values(const gguf::GgufFile& file, const Regist
         for (const std::string& tensor : report.unreadable) lines.push_back(unreadable_text(tensor));
         return lines;
     }
-    fail(
-        TSR_CORRUPT_DATA, "{}: {}{}; 'tessera inspect --check' lists all", file.metadata().source(),
-        bad_values_text(report.bad.front(), file),
-        report.bad.size() > 1 ? fmt::format(", and {} more are broken", counted(report.bad.size() - 1, "tensor")) : "");
+    const std::string more =
+        report.bad.size() > 1 ? fmt::format(", and {} more are broken", counted(report.bad.size() - 1, "tensor")) : "";
+    fail(TSR_CORRUPT_DATA,
+         Notice(fmt::format("{}: {}{}", file.metadata().source(), bad_values_text(report.bad.front(), file), more),
+                {{AdviceCode::kCheckFile, ""}}));
 }
 
 }  // namespace tessera

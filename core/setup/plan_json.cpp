@@ -262,6 +262,12 @@ json::array strings(const std::vector<std::string>& lines) {
     return json::array(lines.begin(), lines.end());
 }
 
+json::array all_notes(const PlannedModel& planned) {
+    json::array notes = strings(planned.plan.notes);
+    for (const Notice& notice : planned.notices) notes.emplace_back(notice.text);
+    return notes;
+}
+
 }  // namespace
 
 json::object plan_json(const PlanReport& report) {
@@ -311,7 +317,7 @@ json::object plan_json(const PlanReport& report) {
             {"actions", actions(plan)},
             {"storages", storages(plan)},
             {"file_notes", strings(report.planned.file_notes)},
-            {"notes", strings(plan.notes)},
+            {"notes", all_notes(report.planned)},
             {"remarks", strings(report.remarks)}};
 }
 

@@ -13,10 +13,8 @@ text::ChatTemplate find_template(const gguf::GgufFile& file, const std::optional
     if (name) return text::ChatTemplate::by_name(*name);
     const auto program = file.metadata().find_string("tokenizer.chat_template");
     if (!program) {
-        fail(TSR_NOT_FOUND,
-             "{}: the file has no chat template; name one with --chat-template, or give the prompt as it is with "
-             "--raw",
-             file.metadata().source());
+        fail(TSR_NOT_FOUND, Notice(fmt::format("{}: the file has no chat template", file.metadata().source()),
+                                   {{AdviceCode::kNameTemplate, ""}, {AdviceCode::kRawPrompt, ""}}));
     }
     return text::ChatTemplate::recognize(*program);
 }

@@ -51,20 +51,20 @@ ChatTemplate ChatTemplate::recognize(std::string_view program) {
         } catch (const Error&) {
             // Not readable, which the refusal of one that is not known covers.
         }
-        fail(TSR_UNSUPPORTED,
-             "tokenizer.chat_template: this template is not known ('{}'); name the form that the model was trained on "
-             "with "
-             "--chat-template, one of {}",
-             printable(program, 80), fmt::join(names(), ", "));
+        fail(
+            TSR_UNSUPPORTED,
+            Notice(fmt::format("tokenizer.chat_template: this template is not known ('{}'), nor then the form that the "
+                               "model was trained on",
+                               printable(program, 80)),
+                   {{AdviceCode::kNameTemplate, fmt::format("{}", fmt::join(names(), ", "))}}));
     }
     ChatTemplate known(std::move(*format));
     try {
         known.program_ = std::make_shared<const jinja::Program>(program);
     } catch (const Error& error) {
-        fail(TSR_UNSUPPORTED,
-             "tokenizer.chat_template resembles {}, but it cannot be read ({}); --chat-template {} takes it for that "
-             "form",
-             known.name(), error.what(), known.name());
+        fail(TSR_UNSUPPORTED, Notice(fmt::format("tokenizer.chat_template resembles {}, but it cannot be read ({})",
+                                                 known.name(), error.what()),
+                                     {{AdviceCode::kTakeAsTemplate, std::string(known.name())}}));
     }
     try {
         known.write(std::vector<ChatMessage>{{"user", "Hello"}}, {.bos = "<bos>", .eos = "<eos>"});
@@ -119,9 +119,8 @@ void ChatTemplate::check_program(std::span<const ChatMessage> messages, const Ch
         if (error.code() == TSR_INVALID_ARGUMENT)
             fail(TSR_INVALID_ARGUMENT, "the model's chat template refuses this conversation: {}", error.what());
         fail(error.code(),
-             "the model's chat template cannot be run on this conversation ({}); --chat-template {} takes it for that "
-             "form",
-             error.what(), name());
+             Notice(fmt::format("the model's chat template cannot be run on this conversation ({})", error.what()),
+                    {{AdviceCode::kTakeAsTemplate, std::string(name())}}));
     }
     if (made == written) return;
     const auto [mine, its] = std::ranges::mismatch(written, made);
@@ -132,11 +131,12 @@ void ChatTemplate::check_program(std::span<const ChatMessage> messages, const Ch
         while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
         return printable(text.substr(begin), 60);
     };
-    fail(TSR_UNSUPPORTED,
-         "the model's chat template is not what it resembles, {}: of this conversation it makes '{}' where that form "
-         "has "
-         "'{}'; --chat-template {} takes it for that form",
-         name(), shown(made), shown(written), name());
+    fail(
+        TSR_UNSUPPORTED,
+        Notice(fmt::format("the model's chat template is not what it resembles, {}: of this conversation it makes '{}' "
+                           "where that form has '{}'",
+                           name(), shown(made), shown(written)),
+               {{AdviceCode::kTakeAsTemplate, std::string(name())}}));
 }
 
 std::vector<std::string> ChatTemplate::names() {

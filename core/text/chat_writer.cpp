@@ -146,9 +146,10 @@ class Writer {
         if (messages_.empty()) fail(TSR_INVALID_ARGUMENT, "a conversation needs at least one message");
         if (describes_ && tools_.describe == Describe::kNot) {
             fail(TSR_UNSUPPORTED,
-                 "the chat template {} does not say how tools are described to the model; leave tools out, or name a "
-                 "template that does with --chat-template ({})",
-                 f_.name, describing_names());
+                 Notice(fmt::format("the chat template {} does not say how tools are described to the model, so that "
+                                    "only requests without tools can be written",
+                                    f_.name),
+                        {{AdviceCode::kNameTemplate, fmt::format("{}", describing_names())}}));
         }
         last_question_ = messages_.size() - 1;
         for (size_t i = 0; i < messages_.size(); ++i) {

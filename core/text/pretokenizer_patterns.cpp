@@ -103,10 +103,10 @@ const PretokenizerPatterns& find_pretokenizer(std::string_view name) {
         names.push_back(one.name);
     }
     fail(TSR_UNSUPPORTED,
-         "tokenizer.ggml.pre: expected a known pre-tokenizer ({}), found {}; if the model is known to cut text as one "
-         "of these, "
-         "say so with --override-kv tokenizer.ggml.pre=str:NAME",
-         fmt::join(names, ", "), name.empty() ? std::string("none") : fmt::format("'{}'", name));
+         Notice(fmt::format("tokenizer.ggml.pre: expected a known pre-tokenizer ({}), found {}; the model may cut text "
+                            "as one of these",
+                            fmt::join(names, ", "), name.empty() ? std::string("none") : fmt::format("'{}'", name)),
+                {{AdviceCode::kOtherMetadata, "tokenizer.ggml.pre=str:NAME"}}));
 }
 
 }  // namespace tessera::text

@@ -62,11 +62,9 @@ bool is_known(Token id, size_t size) {
 // Ends and beginnings shape every text, so that a wrong one is an error; who knows better can say so.
 void check_id(Token id, const char* key, size_t size) {
     if (is_known(id, size)) return;
-    fail(
-        TSR_CORRUPT_DATA,
-        "tokenizer.ggml.{}: expected a token below {}, found {}; --override-kv tokenizer.ggml.{}=int:N gives the right "
-        "one, N = -1 none",
-        key, size, id, key);
+    fail(TSR_CORRUPT_DATA,
+         Notice(fmt::format("tokenizer.ggml.{}: expected a token below {}, or -1 for none, found {}", key, size, id),
+                {{AdviceCode::kOtherMetadata, fmt::format("tokenizer.ggml.{}=int:N", key)}}));
 }
 
 void drop_if_unknown(Token& id, const char* key, size_t size, std::vector<std::string>& notes) {
@@ -120,9 +118,9 @@ void settle_vocabulary(VocabularyData& data) {
     std::erase(data.other_ends, kNoToken);
     if (data.add_bos.value_or(false) && data.bos == kNoToken)
         fail(TSR_CORRUPT_DATA,
-             "tokenizer.ggml.add_bos_token is true, but there is no tokenizer.ggml.bos_token_id: give it with "
-             "--override-kv "
-             "tokenizer.ggml.bos_token_id=int:N, or go without with tokenizer.ggml.add_bos_token=bool:false");
+             Notice("tokenizer.ggml.add_bos_token is true, but there is no tokenizer.ggml.bos_token_id",
+                    {{AdviceCode::kOtherMetadata, "tokenizer.ggml.bos_token_id=int:N"},
+                     {AdviceCode::kOtherMetadata, "tokenizer.ggml.add_bos_token=bool:false"}}));
     if (data.add_eos.value_or(false) && data.eos == kNoToken)
         fail(TSR_CORRUPT_DATA, "tokenizer.ggml.add_eos_token is true, but there is no tokenizer.ggml.eos_token_id");
 }

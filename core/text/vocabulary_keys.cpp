@@ -97,11 +97,13 @@ std::vector<std::string> check_vocabulary_keys(const gguf::Metadata& metadata) {
             continue;
         }
         if (known->use != Use::kMustBeOff || is_off(value)) continue;
-        fail(TSR_UNSUPPORTED,
-             "{}: the file asks for what this version does not do: {} = {} ({}), so that texts would be other tokens. "
-             "--override-kv {}={} goes on without",
-             metadata.source(), key, gguf::to_text(value, 4), known->reason, key,
-             std::holds_alternative<bool>(value) ? "bool:false" : "str:");
+        const std::string off = fmt::format("{}={}", key, std::holds_alternative<bool>(value) ? "bool:false" : "str:");
+        fail(
+            TSR_UNSUPPORTED,
+            Notice(fmt::format("{}: the file asks for what this version does not do: {} = {} ({}), so that texts would "
+                               "be other tokens",
+                               metadata.source(), key, gguf::to_text(value, 4), known->reason),
+                   {{AdviceCode::kOtherMetadata, off}}));
     }
     std::vector<std::string> notes;
     if (!templates.empty())

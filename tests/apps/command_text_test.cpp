@@ -147,7 +147,7 @@ TEST(Text, WhatDoesNotFitNamesTheFlagsThatHelp) {
                      "\"16MiB\"\nnuma_nodes = 1\n");
     const Outcome outcome = tessera({"plan", kGoldens + "v3-groups.gguf", "-c", "65536", "--rig", rig});
     EXPECT_EQ(outcome.code, 3) << outcome.err;
-    EXPECT_THAT(outcome.err, AllOf(HasSubstr("CPU needs "), HasSubstr(" available: "), HasSubstr(" missing. Try "),
+    EXPECT_THAT(outcome.err, AllOf(HasSubstr("CPU needs "), HasSubstr(" available: "), HasSubstr(" missing; "),
                                    HasSubstr("a smaller -c")));
     EXPECT_THAT(outcome.out, AllOf(HasSubstr("smallest possible -amb: "), HasSubstr("available")));
 }

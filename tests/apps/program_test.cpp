@@ -175,7 +175,7 @@ TEST(Plan, WhatDoesNotFitSaysByHowMuchAndExitsWithThree) {
     EXPECT_EQ(excess.at("bytes").to_number<uint64_t>(),
               cpu.at("allocated").to_number<uint64_t>() - cpu.at("usable_bytes").to_number<uint64_t>());
     char missing[64];
-    std::snprintf(missing, sizeof missing, " available: %.2f MiB missing. Try ",
+    std::snprintf(missing, sizeof missing, " available: %.2f MiB missing; ",
                   excess.at("bytes").to_number<double>() / (1 << 20));
     EXPECT_THAT(outcome.err, HasSubstr(missing));
 }

@@ -149,10 +149,10 @@ TEST_F(Rigs, NumberGpusThatCannotBeUsedToo) {
     ASSERT_EQ(split.code, 0) << split.err;
     EXPECT_GT(bytes(split, "CUDA2"), 1.5 * bytes(split, "CUDA0"));
     EXPECT_THAT(with({"-ts", "1,1,3"}).err,
-                AllOf(HasSubstr("-ts gives a share to CUDA1 (old), which cannot be used: "), HasSubstr("give it 0")));
+                AllOf(HasSubstr("-ts: a share is for CUDA1 (old), which cannot be used: "), HasSubstr("give it 0")));
     EXPECT_THAT(with({"-ot", "ffn=CUDA1"}).err, HasSubstr("names a device that cannot be used: CUDA1 (old): "));
-    EXPECT_THAT(with({"-dev", "CUDA0,CUDA1"}).err, HasSubstr("CUDA1 (old), which -dev names, cannot be used: "));
-    EXPECT_THAT(with({"-sm", "none", "-mg", "1"}).err, HasSubstr("CUDA1 (old), which -mg names, cannot be used: "));
+    EXPECT_THAT(with({"-dev", "CUDA0,CUDA1"}).err, HasSubstr("-dev: CUDA1 (old) cannot be used: "));
+    EXPECT_THAT(with({"-sm", "none", "-mg", "1"}).err, HasSubstr("-mg: CUDA1 (old) cannot be used: "));
     EXPECT_EQ(with({"-dev", "CUDA0,CUDA2", "-ts", "1,3"}).code, 0);
 }
 
@@ -178,7 +178,7 @@ TEST_F(Rigs, UseTheGpusThatAreChosen) {
                 HasSubstr("-mg 3: there are 3 GPUs here, numbered from 0: CUDA0, CUDA1, CUDA2"));
     EXPECT_THAT(with({"-ts", "1,1,1,1"}).err, HasSubstr("-ts has 4 shares, but there are 3 GPUs: CUDA0, CUDA1, CUDA2"));
     EXPECT_THAT(with({"-fitt", "1,1,1,1"}).err,
-                HasSubstr("-fitt has 4 margins, but there are 3 GPUs: CUDA0, CUDA1, CUDA2"));
+                HasSubstr("-fitt: there are 4 margins, but there are 3 GPUs: CUDA0, CUDA1, CUDA2"));
     EXPECT_THAT(with({"-ot", "exps=CUDA7"}).err, HasSubstr("there are: CPU, CUDA0, CUDA1, CUDA2"));
     const Outcome idle = with({"-mg", "1"});
     EXPECT_EQ(idle.code, 0);
@@ -213,7 +213,7 @@ TEST_F(Rigs, DevicesAreFoundHoweverTheirIdsAreWritten) {
     for (const char* id : {"SIM0", "cpu", "CUDA2"})
         EXPECT_THAT(with("-dev", id).err, HasSubstr(std::string("-dev: no GPU '") + id + "' here; there are: CUDA0"));
     for (const char* shares : {"0,0", "-1,2", "a", ","}) EXPECT_EQ(with("-ts", shares).code, 2) << shares;
-    EXPECT_THAT(with("-ts", "1,1,0").err, HasSubstr("-ts has 3 shares, but there are 2 GPUs"));
+    EXPECT_THAT(with("-ts", "1,1,0").err, HasSubstr("-ts: there are 3 shares, but there are 2 GPUs"));
     EXPECT_EQ(with("-ts", "0,1").code, 0);
     EXPECT_EQ(with("-mg", "-1").code, 2);
 }

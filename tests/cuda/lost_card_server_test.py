@@ -9,7 +9,7 @@ import running_server  # noqa: E402
 from lost_device import LostDevice  # noqa: E402
 from running_server import RunningServer  # noqa: E402
 
-ADVICE = "CUDA1 is lost: start again without it (-dev lists the devices to use), or after a reset"
+ADVICE = "CUDA1 is lost: start again without it, or after a reset"
 
 
 class LostCard(LostDevice):

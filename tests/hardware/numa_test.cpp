@@ -73,7 +73,8 @@ TEST(NumaPlacement, IsolatesWhereTheProcessStarted) {
     ASSERT_EQ(placement.cpus.size(), 12u);
     for (const auto& cpus : placement.cpus) EXPECT_EQ(cpus, numbers(8, 8));
     EXPECT_THAT(placement.memory_nodes, ElementsAre(1));
-    EXPECT_THAT(placement.note, HasSubstr("8 CPUs for 12 threads"));
+    ASSERT_TRUE(placement.notice.has_value());
+    EXPECT_THAT(placement.notice->text, HasSubstr("8 CPUs for 12 threads"));
 }
 
 TEST(NumaPlacement, BindsNothingWhereThereIsNothingToBind) {
@@ -81,12 +82,13 @@ TEST(NumaPlacement, BindsNothingWhereThereIsNothingToBind) {
         const auto placement = place_on_nodes(mode, machine(1, 8), 3, 8);
         EXPECT_THAT(placement.cpus, IsEmpty());
         EXPECT_THAT(placement.memory_nodes, IsEmpty());
-        EXPECT_EQ(placement.note.empty(), mode == NumaMode::kNone || mode == NumaMode::kNumactl);
+        EXPECT_EQ(!placement.notice, mode == NumaMode::kNone || mode == NumaMode::kNumactl);
     }
     EXPECT_THAT(place_on_nodes(NumaMode::kNumactl, machine(2, 8), 3, 8).cpus, IsEmpty());
     const auto none = place_on_nodes(NumaMode::kNone, machine(2, 8), 3, 8);
     EXPECT_THAT(none.cpus, IsEmpty());
-    EXPECT_THAT(none.note, HasSubstr("--numa distribute"));
+    ASSERT_TRUE(none.notice.has_value());
+    EXPECT_THAT(none.notice->advice, ElementsAre(Advice{AdviceCode::kSpreadOverNodes, ""}));
 }
 
 TEST(NumaMode, ByItsName) {

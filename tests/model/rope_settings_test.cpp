@@ -137,22 +137,27 @@ TEST(RopeSettings, AttentionIsMultipliedAndOldKeysFollow) {
 }
 
 TEST(RopeSettings, WhatWouldHaveNoEffectIsRefused) {
-    const auto error = [](const RopeSettings& settings, const Keys& keys = {}) -> std::string {
+    Notice last;
+    const auto error = [&](const RopeSettings& settings, const Keys& keys = {}) -> std::string {
         try {
             overrides(settings, keys);
         } catch (const Error& refusal) {
+            last = refusal.notice();
             return refusal.what();
         }
         return "";
     };
-    EXPECT_THAT(error({.scaling = "none", .factor = 2.0f}), HasSubstr("--rope-scale 2"));
+    EXPECT_THAT(error({.scaling = "none", .factor = 2.0f}), HasSubstr("positions are not scaled"));
+    EXPECT_EQ(last.about, std::vector{Setting::kRopeScale});
+    EXPECT_EQ(last.value, "2");
     EXPECT_THAT(error({.factor = 2.0f}, {{"scaling.type", std::string("none")}}), HasSubstr("llama.rope.scaling.type"));
     EXPECT_EQ(error({.factor = 2.0f}), "");
     EXPECT_EQ(error({.scaling = "none", .factor = 1.0f}), "");
     for (const RopeSettings& yarn :
          {RopeSettings{.original_context = 100}, RopeSettings{.ext_factor = 1.0f}, RopeSettings{.attn_factor = 2.0f},
           RopeSettings{.beta_fast = 3.0f}, RopeSettings{.beta_slow = 3.0f}}) {
-        EXPECT_THAT(error(yarn), HasSubstr("--rope-scaling yarn"));
+        EXPECT_THAT(error(yarn), HasSubstr("YaRN"));
+        EXPECT_EQ(last.advice, std::vector{(Advice{AdviceCode::kRopeScaling, "yarn"})});
         EXPECT_THAT(error(yarn, {{"scaling.factor", 2.0f}}), HasSubstr("'linear'"));
         EXPECT_EQ(error(yarn, {{"scaling.type", std::string("yarn")}}), "");
     }

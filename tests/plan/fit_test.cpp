@@ -271,16 +271,22 @@ TEST_F(FitTest, TheDefaultLoweringIsTheFastest) {
     }
 }
 
-TEST_F(FitTest, WhatDoesNotFitNamesFlagsAndOneUnit) {
+TEST_F(FitTest, WhatDoesNotFitSaysWhatHelpsAndInOneUnit) {
     EngineOptions options;
     options.placement.gpu_layers = 99;
     const PlannedModel planned = plan(options, {card("CUDA0", "RTX 3090", 1 << 20)});
-    const std::string advice = fit_advice(planned.plan, 1);
-    EXPECT_THAT(advice, HasSubstr("CUDA0 needs"));
-    EXPECT_THAT(advice, HasSubstr("--cpu-moe"));
-    EXPECT_THAT(advice, HasSubstr("-c (the cache takes"));
-    EXPECT_EQ(advice.find("GiB"), std::string::npos);
-    EXPECT_EQ(fit_advice(planned.plan, 0), "");
+    const std::optional<Notice> notice = misfit(planned.plan, 1);
+    ASSERT_TRUE(notice.has_value());
+    EXPECT_THAT(notice->text, HasSubstr("CUDA0 needs"));
+    EXPECT_EQ(notice->text.find("GiB"), std::string::npos);
+    std::vector<AdviceCode> codes;
+    for (const Advice& advice : notice->advice) {
+        codes.push_back(advice.code);
+        EXPECT_EQ(advice.value.find("GiB"), std::string::npos);
+    }
+    EXPECT_THAT(codes, testing::IsSupersetOf({AdviceCode::kExpertsOnCpu, AdviceCode::kFewerGpuLayers,
+                                              AdviceCode::kSmallerContext, AdviceCode::kSmallerModel}));
+    EXPECT_EQ(misfit(planned.plan, 0), std::nullopt);
 }
 
 // A kernel that computes nothing and counts how often it is asked, which tells how many plans are made.
@@ -349,7 +355,8 @@ TEST_F(FitTest, WhereNothingCanFitTheSearchEndsEarly) {
         plans = asked;
         const uint32_t context = largest_context(file(), counting, machine, options);
         EXPECT_EQ(context > 0, host_bytes > needed) << context;
-        return fit_advice(planned.plan, 1) + fit_advice(planned.plan, 2) + "|" + fit_advice(planned.plan, 0);
+        const auto text = [&](DeviceIndex device) { return misfit(planned.plan, device).value_or(Notice()).text; };
+        return text(1) + text(2) + "|" + text(0);
     };
     uint64_t plans = 0, plans_of_search = 0;
     EXPECT_EQ(planned_on(uint64_t{64} << 30, plans_of_search), "|");

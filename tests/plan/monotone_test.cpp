@@ -27,7 +27,7 @@ Outcome outcome_of(const PlannedModel& planned) {
     Outcome made;
     made.fits = true;
     for (DeviceIndex device = 0; device < planned.plan.devices.size(); ++device) {
-        made.fits &= fit_advice(planned.plan, device).empty();
+        made.fits &= !misfit(planned.plan, device);
         made.text += fmt::format(" {}:{}", planned.plan.devices[device]->id, planned.plan.memory[device].weights);
     }
     made.use = typical_use(planned.plan);

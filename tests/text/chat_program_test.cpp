@@ -29,13 +29,16 @@ const Messages kTurns = {{"user", "a"}, {"assistant", "b"}, {"user", "c"}};
 const ChatOptions kOptions{.bos = "<bos>", .eos = "<eos>"};
 
 // Refused at load or for this conversation; the error says what to do.
-void expect_refused(const std::string& program, const Messages& messages, const std::string& part = "--chat-template") {
+void expect_refused(const std::string& program, const Messages& messages, const std::string& part = "") {
     try {
         const std::string text = ChatTemplate::recognize(program).render(messages, kOptions);
         ADD_FAILURE() << "written: " << text;
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), TSR_UNSUPPORTED) << error.what();
         EXPECT_THAT(error.what(), HasSubstr(part));
+        EXPECT_THAT(error.notice().advice,
+                    testing::Contains(testing::Field(
+                        &Advice::code, testing::AnyOf(AdviceCode::kNameTemplate, AdviceCode::kTakeAsTemplate))));
     }
 }
 

@@ -102,7 +102,10 @@ TEST(ChatTemplate, UnknownProgramIsAnErrorThatListsTheNames) {
             ADD_FAILURE() << name << " was taken for " << ChatTemplate::recognize(text_of(program)).name();
         } catch (const Error& error) {
             EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
-            for (const std::string& known : ChatTemplate::names()) EXPECT_THAT(error.what(), HasSubstr(known));
+            ASSERT_EQ(error.notice().advice.size(), 1u);
+            const Advice& advice = error.notice().advice.front();
+            EXPECT_EQ(advice.code, AdviceCode::kNameTemplate);
+            for (const std::string& known : ChatTemplate::names()) EXPECT_THAT(advice.value, HasSubstr(known));
         }
     }
 }

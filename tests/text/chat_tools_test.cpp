@@ -155,11 +155,12 @@ TEST(ChatTools, ToolsOfAnotherDescriptionAreRefused) {
 }
 
 std::string refusal(tsr_code code, const ChatTemplate& chat, const std::vector<ChatMessage>& messages,
-                    const std::vector<ChatTool>& given = {}) {
+                    const std::vector<ChatTool>& given = {}, std::vector<Advice>* advice = nullptr) {
     try {
         chat.write(messages, {.tools = given});
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), code) << error.what();
+        if (advice) *advice = error.notice().advice;
         return error.what();
     }
     ADD_FAILURE() << chat.name() << " wrote it";
@@ -177,9 +178,11 @@ TEST(ChatTools, FormsWithoutToolsRefuseThem) {
     for (const NamedChatFormat& one : known_chat_formats()) {
         const ChatTemplate chat(one.format);
         if (one.format.tools.describe == ChatFormat::Tools::Describe::kNot) {
-            const std::string error = refusal(TSR_UNSUPPORTED, chat, {kQuestion}, tools());
-            EXPECT_THAT(error, HasSubstr(chat.name()));
-            EXPECT_THAT(error, HasSubstr("deepseek-v3-0324"));
+            std::vector<Advice> advice;
+            EXPECT_THAT(refusal(TSR_UNSUPPORTED, chat, {kQuestion}, tools(), &advice), HasSubstr(chat.name()));
+            ASSERT_EQ(advice.size(), 1u);
+            EXPECT_EQ(advice.front().code, AdviceCode::kNameTemplate);
+            EXPECT_THAT(advice.front().value, HasSubstr("deepseek-v3-0324"));
             ++undescribed;
         }
         if (one.format.tools.syntax == ToolSyntax::kNone) {

@@ -67,7 +67,8 @@ TEST(Pretokenizer, UnknownNameSaysWhatIsKnownAndHowToOverride) {
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
         EXPECT_THAT(error.what(), HasSubstr("'tekken'"));
-        EXPECT_THAT(error.what(), HasSubstr("--override-kv tokenizer.ggml.pre=str:"));
+        EXPECT_THAT(error.notice().advice,
+                    testing::ElementsAre(Advice{AdviceCode::kOtherMetadata, "tokenizer.ggml.pre=str:NAME"}));
         for (const PretokenizerPatterns& one : known_pretokenizers())
             EXPECT_THAT(error.what(), HasSubstr(std::string(one.name)));
     }

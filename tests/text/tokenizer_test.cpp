@@ -108,7 +108,7 @@ TEST(Tokenizer, BadVocabulariesAreErrors) {
     expect_error(with([](auto& d) { d.types.resize(2, TokenType::kNormal); }), TSR_CORRUPT_DATA, "token_type");
     expect_error(with([](auto& d) { d.types.assign(6, static_cast<TokenType>(9)); }), TSR_CORRUPT_DATA, "token_type");
     expect_error(with([](auto& d) { d.types.assign(6, TokenType::kByte); }), TSR_CORRUPT_DATA, "byte");
-    expect_error(with([](auto& d) { d.bos = 6; }), TSR_CORRUPT_DATA, "--override-kv tokenizer.ggml.bos_token_id=int:N");
+    expect_error(with([](auto& d) { d.bos = 6; }), TSR_CORRUPT_DATA, "tokenizer.ggml.bos_token_id: expected");
     expect_error(with([](auto& d) { d.eos = -7; }), TSR_CORRUPT_DATA, "eos_token_id");
     expect_error(with([](auto& d) { d.add_bos = true; }), TSR_CORRUPT_DATA, "add_bos_token");
     expect_error(with([](auto& d) { d.add_eos = true; }), TSR_CORRUPT_DATA, "add_eos_token");

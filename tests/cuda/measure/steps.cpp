@@ -147,16 +147,14 @@ int run(int count, char** words) {
             {info, std::make_unique<OpenDevice>(*provider, *info, machine.registry.owner(*provider).table->name)});
     }
     for (Watched& gpu : gpus) gpu.opened = gpu.free();
-    const auto say = [](std::string_view line) {
-        std::fprintf(stderr, "%.*s\n", static_cast<int>(line.size()), line.data());
-    };
+    const auto say = [](const Notice& notice) { std::fprintf(stderr, "%s\n", notice.text.c_str()); };
     auto begin = std::chrono::steady_clock::now();
     const auto passed = [&] { return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count(); };
     OpenedModel model = open_model(options.common);
     ModelSettings settings;
     settings.common = options.common;
     settings.engine = options.engine;
-    for (const std::string& line : settle(settings, model, machine)) say(line);  // with the placement of --config
+    for (const Notice& notice : settle(settings, model, machine)) say(notice);  // with the placement of --config
     const std::unique_ptr<Engine> engine =
         load_engine(std::move(model), machine, settings.engine, true, 1, false, say, {});
     const double load_seconds = passed();
