@@ -23,7 +23,7 @@ std::map<int, Layer> layers_of(const Plan& plan) {
     for (InstanceId id = 1; id < plan.instances.size(); ++id) {
         const Instance& instance = plan.instances[id];
         const Storage& storage = plan.graph.storage(instance.storage);
-        if (instance.loading || storage.role != TSR_ROLE_WEIGHT || storage.layer < 0) continue;
+        if (instance.place == Place::kLoading || storage.role != TSR_ROLE_WEIGHT || storage.layer < 0) continue;
         Layer& layer = layers[storage.layer];
         const std::string_view device = plan.devices[instance.device]->id;
         layer.bytes[device] += instance.bytes;

@@ -75,7 +75,7 @@ Access access_of(const Plan& plan, const Touch& touch, uint32_t slot) {
     }
     const Instance& it = plan.instances[touch.what];
     const bool cache = plan.graph.storage(it.storage).role == TSR_ROLE_CACHE;
-    const ArenaKind kind = it.staging ? kStaging : cache ? kCache : kActivations;
+    const ArenaKind kind = it.place == Place::kStaging ? kStaging : cache ? kCache : kActivations;
     return {arena_of(it.device, kind), it.offset, it.offset + it.bytes, touch.writes};
 }
 

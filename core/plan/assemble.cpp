@@ -5,6 +5,7 @@
 #include "core/graph/types.hpp"
 #include "core/plan/accesses.hpp"
 #include "core/plan/arena.hpp"
+#include "core/plan/cache_groups.hpp"
 #include "core/plan/init_nodes.hpp"
 #include "core/plan/order.hpp"
 #include "core/plan/packing.hpp"
@@ -43,6 +44,7 @@ class Assembler {
     }
 
     Plan run() {
+        plan_.cache_groups = cache_groups_of(graph());
         for (uint32_t i = 0; i < chosen_.size(); ++i) add_node(i);
         build_step(plan_, [&](StorageId storage, DeviceIndex device) { return instance(storage, device, "", ""); });
         defer_packing();
@@ -116,7 +118,7 @@ class Assembler {
                     it.device != 0 || it.layout.empty() || never_canonical_.contains(id) ||
                     (storage.row_bytes > row_bytes(storage.type, storage.row_elements)) != stacked)
                     continue;
-                it.deferred = true;
+                it.place = Place::kDeferred;
                 plan_.deferred.push_back(id);
             }
         }
@@ -126,7 +128,7 @@ class Assembler {
     void reserve_constants() {
         for (const bool deferred : {false, true}) {
             for (Instance& it : plan_.instances) {
-                if (it.storage && it.deferred == deferred) reserve_constant(it);
+                if (it.storage && (it.place == Place::kDeferred) == deferred) reserve_constant(it);
             }
         }
     }
@@ -138,7 +140,7 @@ class Assembler {
         const bool vector = storage.bytes == row_bytes(storage.type, storage.row_elements);
         if (storage.role == TSR_ROLE_WEIGHT && it.device == 0 && it.layout == storage.source_layout &&
             !storage.derived && !vector && plan_.options.map_weights) {
-            it.mapped = true;
+            it.place = Place::kMapped;
             memory.mapped += it.bytes;
         } else if (storage.role == TSR_ROLE_WEIGHT || storage.role == TSR_ROLE_CACHE) {
             uint64_t& total = storage.role == TSR_ROLE_WEIGHT ? memory.weights : memory.cache;
@@ -268,7 +270,8 @@ class Assembler {
                 std::vector<const Life*> lifetimes;
                 std::vector<uint64_t> bytes;
                 for (const auto& [id, life] : all) {
-                    if (plan_.instances[id].device != device || plan_.instances[id].staging != staging) continue;
+                    const Instance& it = plan_.instances[id];
+                    if (it.device != device || (it.place == Place::kStaging) != staging) continue;
                     ids.push_back(id);
                     lifetimes.push_back(&life);
                     bytes.push_back(plan_.instances[id].bytes);

@@ -73,7 +73,7 @@ class InitPlanner {
             Instance made;
             made.storage = storage;
             made.device = device;
-            made.loading = true;
+            made.place = Place::kLoading;
             made.bytes = plan_.graph.storage(storage).bytes;
             plan_.instances.push_back(std::move(made));
             at->second = static_cast<InstanceId>(plan_.instances.size() - 1);
@@ -205,7 +205,7 @@ InitMemory init_memory(const Plan& plan, const PlannedNode& node) {
     std::map<InstanceId, uint64_t> places;
     for (const InstanceId id : node.operands) {
         uint64_t offset = 0;
-        if (id && plan.instances[id].loading) {
+        if (id && plan.instances[id].place == Place::kLoading) {
             const auto [at, fresh] = places.try_emplace(id, memory.bytes);
             offset = at->second;
             if (fresh)

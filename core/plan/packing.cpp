@@ -71,7 +71,8 @@ void Packing::pack(std::span<const std::byte> rows_of_groups, std::byte* to) con
 
 bool holds_source_bytes(const Plan& plan, const Instance& instance) {
     const Storage& storage = plan.graph.storage(instance.storage);
-    return instance.mapped || instance.deferred || (!storage.derived && instance.layout == storage.source_layout);
+    return instance.place == Place::kMapped || instance.place == Place::kDeferred ||
+           (!storage.derived && instance.layout == storage.source_layout);
 }
 
 uint64_t unpacking_bytes(const Storage& weight, const Registry& registry) {
@@ -92,8 +93,9 @@ void reserve_loading(Plan& plan, const Registry& registry) {
     for (const bool sizes : {false, true}) {
         for (Instance& it : plan.instances) {
             // Init nodes of devices are given canonical copies through chunks as well.
-            if (it.storage == 0 || (it.loading && it.device == 0) ||
-                plan.graph.storage(it.storage).role != TSR_ROLE_WEIGHT || (!it.loading && holds_source_bytes(plan, it)))
+            const bool loading = it.place == Place::kLoading;
+            if (it.storage == 0 || (loading && it.device == 0) ||
+                plan.graph.storage(it.storage).role != TSR_ROLE_WEIGHT || (!loading && holds_source_bytes(plan, it)))
                 continue;
             const Packing packing(plan, registry, it);
             if (!sizes) it.packed_on = packing.on;

@@ -5,7 +5,7 @@
 namespace tessera {
 bool Plan::is_output(InstanceId id) const {
     const Instance& it = instances[id];
-    if (it.storage == 0 || it.device != 0 || it.staging || !it.layout.empty()) return false;
+    if (it.storage == 0 || it.device != 0 || it.place == Place::kStaging || !it.layout.empty()) return false;
     return std::ranges::any_of(graph.outputs(),
                                [&](const auto& output) { return graph.storage_of(output.second) == it.storage; });
 }

@@ -52,17 +52,23 @@ enum class PackedOn : uint8_t {
     kDevice    // tsr_layout.enqueue_pack
 };
 
+// What memory an instance is in.
+enum class Place : uint8_t {
+    kArena,     // the device's arena for the storage's role
+    kDeferred,  // the same, packed between steps; until then kernels read it in the mapped file, canonical
+    kMapped,    // the mapped file
+    kLoading,   // canonical, for init nodes: memory for loading, while one of them runs
+    kStaging,   // of the host, through which a copy between two other devices goes
+};
+
 // A storage on a device. One storage has several where several devices or layouts need it.
 struct Instance {
     StorageId storage = 0;
     DeviceIndex device = 0;
-    std::string layout;     // "" canonical
-    uint64_t bytes = 0;     // in that layout
-    uint64_t offset = 0;    // in the device's arena for the storage's role
-    bool mapped = false;    // in the mapped file instead of an arena
-    bool deferred = false;  // packed between steps; until then kernels read it in the mapped file, canonical
-    bool loading = false;   // canonical, for init nodes; in memory for loading while one of them runs
-    bool staging = false;   // on the host, through which a copy between two other devices goes
+    std::string layout;   // "" canonical
+    uint64_t bytes = 0;   // in that layout
+    uint64_t offset = 0;  // in the arena
+    Place place = Place::kArena;
     PackedOn packed_on = PackedOn::kNowhere;
     std::string why_copy;  // for a second instance of a weight on one device: what needed it
 };
@@ -91,6 +97,13 @@ struct PlannedNode {
 struct InputBlock {
     uint64_t bytes = 0;
     uint64_t ranges = 0;  // offset of tsr_range[TSR_RANGE_COUNT]
+};
+
+// Caches whose rows nodes find by one page table. A page of the session is one of each group.
+struct CacheGroup {
+    StorageId page_table = 0;  // input of the graph, i32 [pages of one sequence, sequences]
+    uint32_t pages = 0;        // of each cache
+    std::vector<StorageId> caches;
 };
 
 // A node of the host that steps of many rows compute on a card (core/plan/streaming.hpp).
@@ -149,6 +162,7 @@ struct Plan {
     LoadingBuffers loading;
     InputBlock input_block;  // instances of inputs have their offset in it
     std::deque<Instance> instances;
+    std::vector<CacheGroup> cache_groups;
     std::vector<InstanceId> deferred;  // in the order in which they are packed
     std::vector<DeviceMemory> memory;  // a device each
     std::vector<LoweringChoice> lowerings;

@@ -202,8 +202,8 @@ class Search {
         std::vector<bool> counted(plan.graph.storage_count(), false);
         uint64_t bytes = 0, usable = 0;
         for (const Instance& it : plan.instances) {
-            const bool may_be_mapped = it.mapped || (it.device != 0 && options_.map_weights);
-            if (it.storage == 0 || may_be_mapped || it.loading || counted[it.storage]) continue;
+            const bool may_be_mapped = it.place == Place::kMapped || (it.device != 0 && options_.map_weights);
+            if (it.storage == 0 || may_be_mapped || it.place == Place::kLoading || counted[it.storage]) continue;
             const Storage& storage = plan.graph.storage(it.storage);
             if (storage.role != TSR_ROLE_WEIGHT || storage.derived) continue;
             counted[it.storage] = true;

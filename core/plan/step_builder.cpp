@@ -103,7 +103,7 @@ class Builder {
             Instance staging;
             staging.storage = plan_.instances[from].storage;
             staging.bytes = bytes;
-            staging.staging = true;
+            staging.place = Place::kStaging;
             plan_.instances.push_back(std::move(staging));
             host = static_cast<InstanceId>(plan_.instances.size() - 1);
         }

@@ -1,9 +1,11 @@
 #include "core/run/deferred.hpp"
 
+#include "core/base/seconds.hpp"
 #include "core/run/each_on_team.hpp"
 #include "core/run/fetch_groups.hpp"
 
 #include <algorithm>
+#include <chrono>
 
 namespace tessera {
 
@@ -11,11 +13,12 @@ DeferredWeights::DeferredWeights(const Plan& plan, const Registry& registry, Pla
     : plan_(plan), registry_(registry), memory_(memory), team_(team), waits_(plan.instances.size()) {
     for (const InstanceId id : plan.deferred) {
         waits_[id] = true;
-        total_bytes_ += plan.graph.storage(plan.instances[id].storage).bytes;
+        progress_.total_bytes += plan.graph.storage(plan.instances[id].storage).bytes;
     }
 }
 
 InstanceId DeferredWeights::pack_next(const WeightSource& source) {
+    const auto begin = std::chrono::steady_clock::now();
     const InstanceId id = plan_.deferred[next_];
     const Instance& instance = plan_.instances[id];
     const Storage& weight = plan_.graph.storage(instance.storage);
@@ -31,7 +34,8 @@ InstanceId DeferredWeights::pack_next(const WeightSource& source) {
     });
     source.release(weight.name, 0, weight.bytes);  // pages that two chunks share
     waits_[id] = false;
-    packed_bytes_ += weight.bytes;
+    progress_.done_bytes += weight.bytes;
+    progress_.seconds += seconds_since(begin);
     ++next_;
     return id;
 }

@@ -12,6 +12,12 @@
 
 namespace tessera {
 
+struct PackingProgress {
+    uint64_t done_bytes = 0;  // as the file has them
+    uint64_t total_bytes = 0;
+    double seconds = 0;
+};
+
 // One thread at a time. All arguments outlive it.
 class DeferredWeights {
   public:
@@ -20,8 +26,7 @@ class DeferredWeights {
     bool empty() const noexcept { return next_ == plan_.deferred.size(); }
     // Whether kernels still read this instance's weight in the mapped file, canonical.
     bool waits(InstanceId id) const { return waits_[id]; }
-    uint64_t packed_bytes() const noexcept { return packed_bytes_; }
-    uint64_t total_bytes() const noexcept { return total_bytes_; }
+    const PackingProgress& progress() const noexcept { return progress_; }
 
     // Packs the next one, with the whole team, and releases the file's pages; returns which it was. At least one must
     // be left. Throws what the source throws; the weight is then packed later.
@@ -34,7 +39,7 @@ class DeferredWeights {
     Team& team_;
     std::vector<bool> waits_;  // by instance
     size_t next_ = 0;          // in plan_.deferred
-    uint64_t packed_bytes_ = 0, total_bytes_ = 0;
+    PackingProgress progress_;
 };
 
 }  // namespace tessera

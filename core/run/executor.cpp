@@ -3,7 +3,6 @@
 #include "core/base/error.hpp"
 #include "core/base/seconds.hpp"
 #include "core/plan/step_walk.hpp"
-#include "core/registry/plugin_log.hpp"
 #include "core/run/work_text.hpp"
 
 #include <algorithm>
@@ -38,43 +37,17 @@ Plan runnable(Plan plan, const Registry& registry) {
 
 }  // namespace
 
-// After which node the workers of a region leave it: the first that failed, or at which the step was cancelled.
-class Executor::Ending {
-  public:
-    explicit Ending(uint32_t nodes) noexcept : nodes_(nodes), after_(nodes) {}
-
-    // Any worker. The first failure counts, also after a cancellation.
-    void fail(uint32_t node, const Error& error) {
-        if (failed_.exchange(true)) return;
-        failure_ = error;
-        after_.store(node, std::memory_order_release);
-    }
-    // The first worker.
-    void cancel(uint32_t node) noexcept {
-        uint32_t none = nodes_;
-        after_.compare_exchange_strong(none, node);
-    }
-    // The number of nodes: none.
-    uint32_t after() const noexcept { return after_.load(std::memory_order_acquire); }
-    // Once all workers have left.
-    const std::optional<Error>& failure() const noexcept { return failure_; }
-
-  private:
-    const uint32_t nodes_;
-    std::atomic<uint32_t> after_;
-    std::atomic<bool> failed_{false};
-    std::optional<Error> failure_;
-};
-
 Executor::Executor(Plan plan, const Registry& registry, Team& team)
     : plan_(runnable(std::move(plan), registry)),
       registry_(registry),
       team_(team),
       memory_(plan_, registry),
       lanes_(plan_, memory_),
+      page_copies_(plan_, memory_, lanes_),
       deferred_(plan_, registry, memory_, team),
       streamer_(
-          plan_, registry, memory_, team, [this](InstanceId id) { return bind(id); }, cancelled_) {
+          plan_, registry, memory_, team, [this](InstanceId id) { return bind(id); }, cancelled_),
+      host_nodes_(team, memory_, streamer_, nodes_, cancelled_) {
     for (const Action& action : plan_.step.actions) {
         if (action.peer == 0) continue;
         const OpenDevice& peer = *memory_.device(plan_.instances[action.peer].device);
@@ -129,7 +102,8 @@ PreparedNode Executor::prepare(const PlannedNode& planned) const {
 PreparedNode::Bound Executor::bind(InstanceId id) const {
     const Instance& instance = plan_.instances[id];
     const Storage& storage = plan_.graph.storage(instance.storage);
-    if (!instance.mapped && !deferred_.waits(id)) return {memory_.address(instance), instance.layout.c_str()};
+    if (instance.place != Place::kMapped && !deferred_.waits(id))
+        return {memory_.address(instance), instance.layout.c_str()};
     const std::byte* at = source_->mapped(storage.name);
     if (!at) fail(TSR_INTERNAL, "{}: planned as mapped, but the source does not map it", storage.name);
     // Kernels only read weights.
@@ -138,7 +112,6 @@ PreparedNode::Bound Executor::bind(InstanceId id) const {
 
 void Executor::pack_one() {
     if (deferred_.empty()) return;
-    const auto begin = Clock::now();
     const InstanceId packed = deferred_.pack_next(*source_);
     for (PreparedNode& node : nodes_) {
         const auto& operands = node.planned().operands;
@@ -146,16 +119,11 @@ void Executor::pack_one() {
         // Until this succeeds the node reads the weight at its old address, which is still valid.
         node = prepare(node.planned());
     }
-    packing_seconds_ += seconds_since(begin);
 }
 
 void Executor::pack_for(double seconds) {
-    const double end = packing_seconds_ + seconds;
-    while (!deferred_.empty() && packing_seconds_ < end) pack_one();
-}
-
-PackingProgress Executor::packing() const noexcept {
-    return {deferred_.packed_bytes(), deferred_.total_bytes(), packing_seconds_};
+    const double end = deferred_.progress().seconds + seconds;
+    while (!deferred_.empty() && deferred_.progress().seconds < end) pack_one();
 }
 
 std::span<std::byte> Executor::input(std::string_view name) {
@@ -279,7 +247,7 @@ class Executor::StepVisitor {
                 break;
             case ActionKind::kNodes:
                 if (action.lane == 0) {
-                    executor_.run_on_host(action, threads_);
+                    executor_.host_nodes_.run(action.first, action.count, executor_.ranges_, threads_);
                 } else {
                     launch(id, action);
                 }
@@ -340,102 +308,6 @@ void Executor::take_step(const StepRanges& ranges, uint32_t threads, bool output
         throw;
     }
     check_faults();
-}
-
-void Executor::run_on_host(const Action& action, uint32_t threads) {
-    const uint32_t end = action.first + action.count;
-    uint32_t first = action.first;  // of nodes that the team computes one after the other
-    for (uint32_t i = first; i < end; ++i) {
-        if (!streamer_.takes(i, ranges_)) continue;
-        if (first < i) run_on_team(first, i - first, threads);
-        first = i + 1;
-        const auto begin = Clock::now();
-        streamer_.run(i, ranges_);
-        if (!seconds_.empty()) seconds_[i] += seconds_since(begin);
-    }
-    if (first < end) run_on_team(first, end - first, threads);
-}
-
-// Nodes [first, first + count) of the plan.
-void Executor::run_on_team(uint32_t first, uint32_t count, uint32_t threads) {
-    Ending ending(count);
-    auto region = [&](uint32_t worker, uint32_t workers) {
-        const WorkerInStep in_step;
-        tsr_run together = run_of(worker, workers);
-        tsr_run alone = together;
-        alone.workers = 1;
-        alone.barrier = [](void*, uint32_t) {};
-        alone.piece = nullptr;
-        const bool measured = worker == 0 && !seconds_.empty();
-        auto before = measured ? Clock::now() : Clock::time_point();
-        const auto after = [&](uint32_t i) {
-            while (i < count && nodes_[first + i].idle(ranges_)) ++i;
-            return i;
-        };
-        for (uint32_t i = after(0), next; i < count; i = next) {
-            const PreparedNode& node = nodes_[first + i];
-            next = after(i + 1);
-            // Short nodes that follow each other are computed by the first worker, and the others wait for the last.
-            const bool short_node = node.suits_one_worker(ranges_);
-            const bool goes_on = short_node && next < count && nodes_[first + next].suits_one_worker(ranges_);
-            if (!short_node) {
-                // A worker that has not passed the barriers of the call cannot continue with the others.
-                if (!call(node, together, i, ending)) return team_.leave();
-            } else if (worker == 0 && ending.after() == count) {  // after a failure the rest of them is left out
-                call(node, alone, i, ending);
-            }
-            if (!goes_on && !team_.end_of_call()) {
-                ending.fail(
-                    i, Error(TSR_INTERNAL, describe(node.running()) + ": its workers did not pass the same barriers"));
-                return;
-            }
-            if (measured) {
-                const auto now = Clock::now();
-                seconds_[first + i] += std::chrono::duration<double>(now - before).count();
-                before = now;
-            }
-            // A worker that is ahead may already have failed at a later node: all leave after the same node.
-            if (!goes_on && ending.after() <= i) return;
-        }
-    };
-    team_.run(threads, region);
-    print_plugin_log();
-    if (ending.after() == count) return;
-    if (const auto& failure = ending.failure()) nodes_[first + ending.after()].fail(*failure);
-    fail(TSR_CANCELLED, "the step was cancelled");
-}
-
-tsr_run Executor::run_of(uint32_t worker, uint32_t workers) const noexcept {
-    tsr_run run{};
-    run.struct_size = sizeof run;
-    run.ranges = ranges_;
-    run.workspace = memory_.workspace(0);
-    run.worker = worker;
-    run.workers = workers;
-    run.team = &team_;
-    run.barrier = Team::barrier;
-    run.piece = Team::piece;
-    static_assert(sizeof cancelled_ == sizeof *run.cancelled);
-    run.cancelled = reinterpret_cast<const uint32_t*>(&cancelled_);
-    return run;
-}
-
-// Node i of a region. Whether the kernel returned, be it with a failure, and so passed its barriers.
-bool Executor::call(const PreparedNode& node, tsr_run& run, uint32_t i, Ending& ending) const {
-    const tsr_status* status = nullptr;
-    try {
-        status = node.run(run);
-    } catch (const Error& error) {
-        ending.fail(i, error);
-        return false;
-    }
-    try {
-        check_call(node.running(), status);
-    } catch (const Error& error) {
-        ending.fail(i, error);
-    }
-    if (run.worker == 0 && cancelled_.load(std::memory_order_relaxed)) ending.cancel(i);
-    return true;
 }
 
 void Executor::enqueue(ActionId id, const RowBounds& bounds) {
@@ -502,33 +374,12 @@ void Executor::copy(const Action& action, uint32_t slot) {
     });
 }
 
-void Executor::copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages) {
+void Executor::copy_pages(uint32_t group, std::span<const std::pair<uint32_t, uint32_t>> pages) {
     if (lost_) throw Error(*lost_);
     try {
-        enqueue_page_copies(pages);
+        page_copies_.enqueue(group, pages);
     } catch (const Error& error) {
         abandon(error);
-    }
-}
-
-void Executor::enqueue_page_copies(std::span<const std::pair<uint32_t, uint32_t>> pages) {
-    // Later steps on a device follow the work on its queue; the host's own work is done at this point.
-    for (const Instance& instance : plan_.instances) {
-        if (instance.storage == 0 || plan_.graph.storage(instance.storage).role != TSR_ROLE_CACHE) continue;
-        auto* base = static_cast<std::byte*>(memory_.address(instance));
-        const uint64_t page = instance.bytes / plan_.options.cache_pages;
-        for (const auto& [from, to] : pages) {
-            if (OpenDevice* device = memory_.device(instance.device)) {
-                try {
-                    device->copy(lanes_.compute_queue(instance.device), base + to * page, base + from * page, page);
-                } catch (const Error& error) {
-                    fail(error.code(), "copy of a page of {}, {} bytes: {}", plan_.graph.storage(instance.storage).name,
-                         page, error.what());
-                }
-            } else {
-                std::copy_n(base + from * page, page, base + to * page);
-            }
-        }
     }
 }
 

@@ -5,9 +5,11 @@
 #include "core/plan/step_check.hpp"
 #include "core/run/deferred.hpp"
 #include "core/run/expert_streamer.hpp"
+#include "core/run/host_nodes.hpp"
 #include "core/run/lanes.hpp"
 #include "core/run/loader.hpp"
 #include "core/run/memory.hpp"
+#include "core/run/page_copies.hpp"
 #include "core/run/prepared_node.hpp"
 #include "core/run/recordings.hpp"
 #include "core/run/team.hpp"
@@ -26,13 +28,6 @@
 #include <vector>
 
 namespace tessera {
-
-// Progress of weights that are packed between steps (PackWeights::kBetweenSteps).
-struct PackingProgress {
-    uint64_t done_bytes = 0;  // as the file has them
-    uint64_t total_bytes = 0;
-    double seconds = 0;
-};
 
 using StepRanges = std::array<tsr_range, TSR_RANGE_COUNT>;
 
@@ -83,37 +78,31 @@ class Executor {
 
     // Packs one of the weights that wait, if any does; for callers that have nothing else to do.
     void pack_one();
-    PackingProgress packing() const noexcept;
+    PackingProgress packing() const noexcept { return deferred_.progress(); }
 
     // From now on adds to seconds[i] the time of plan().nodes[i] on the host, with the barrier after it if there is
     // one; an empty span stops this.
-    void measure(std::span<double> seconds) noexcept { seconds_ = seconds; }
+    void measure(std::span<double> seconds) noexcept { host_nodes_.measure(seconds); }
 
     // Host memory of an output of the graph ("logits"), valid until the next step.
     const std::byte* output(std::string_view name) const;
 
-    // Copies whole cache pages, of every layer: {from, to}. Later steps come after that. Throws as run does; the pages
-    // copied to are undefined then, too.
-    void copy_pages(std::span<const std::pair<uint32_t, uint32_t>> pages);
+    // Copies whole pages of every cache of a group of the plan: {from, to}. Later steps come after that. Throws as run
+    // does; the pages copied to are undefined then, too.
+    void copy_pages(uint32_t group, std::span<const std::pair<uint32_t, uint32_t>> pages);
 
     bool lock_memory() const { return memory_.lock_host(); }
 
   private:
     class StepVisitor;
-    class Ending;
 
     PreparedNode prepare(const PlannedNode& planned) const;
     PreparedNode::Bound bind(InstanceId id) const;
     void pack_for(double seconds);
     void warm_up();
     void take_step(const StepRanges& ranges, uint32_t threads, bool outputs);
-    void run_on_host(const Action& action, uint32_t threads);
-    void run_on_team(uint32_t first, uint32_t count, uint32_t threads);
-    tsr_run run_of(uint32_t worker, uint32_t workers) const noexcept;
-    bool call(const PreparedNode& node, tsr_run& run, uint32_t i, Ending& ending) const;
     void enqueue(ActionId id, const RowBounds& bounds);
     void copy(const Action& action, uint32_t slot);
-    void enqueue_page_copies(std::span<const std::pair<uint32_t, uint32_t>> pages);
     void finish_up_to(uint64_t steps);
     std::vector<Error> drain() noexcept;
     [[noreturn]] void abandon(const Error& error);
@@ -124,21 +113,22 @@ class Executor {
     Team& team_;
     PlanMemory memory_;
     Lanes lanes_;
+    PageCopies page_copies_;
     Recordings recordings_;
     std::optional<Error> lost_;    // of the step that found a device lost
     std::set<InstanceId> direct_;  // staging memory that is not used: its two devices reach each other
     DeferredWeights deferred_;
     const WeightSource* source_ = nullptr;
-    double last_step_seconds_ = 0, packing_seconds_ = 0;
+    double last_step_seconds_ = 0;
     std::deque<PreparedNode> nodes_;
     ExpertStreamer streamer_;
+    HostNodes host_nodes_;
     std::unique_ptr<StepChecker> checker_;
     std::vector<std::string> notes_;
     uint64_t submitted_ = 0, finished_ = 0;   // steps
     tsr_range ranges_[TSR_RANGE_COUNT] = {};  // of the step that is being put on the lanes
     RowBounds bounds_;
     std::atomic<uint32_t> cancelled_{0};
-    std::span<double> seconds_;  // where nodes are being measured
 };
 
 }  // namespace tessera

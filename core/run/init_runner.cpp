@@ -51,7 +51,8 @@ void InitRunner::run_on_host(const PlannedNode& planned, const Put& put) {
         const InstanceId id = planned.operands[i];
         if (!id) continue;
         for (const Instance& instance : plan_.instances) {
-            if (instance.storage == plan_.instances[id].storage && !instance.loading && !is_made_there(plan_, instance))
+            if (instance.storage == plan_.instances[id].storage && instance.place != Place::kLoading &&
+                !is_made_there(plan_, instance))
                 put(instance, {places[id], storage(id).bytes});
         }
     }
@@ -97,7 +98,7 @@ void InitRunner::run_on_device(const PlannedNode& planned) {
     std::map<InstanceId, std::byte*> places;
     for (size_t i = 0; i < planned.operands.size(); ++i) {
         const InstanceId id = planned.operands[i];
-        if (id && plan_.instances[id].loading) places.emplace(id, begin + at.operands[i]);
+        if (id && plan_.instances[id].place == Place::kLoading) places.emplace(id, begin + at.operands[i]);
     }
     for_node(planned, [&] {
         const PreparedNode node(plan_, registry_, planned, &device, [&](InstanceId id) -> PreparedNode::Bound {
@@ -148,7 +149,8 @@ void InitRunner::upload(InstanceId input, OpenDevice& device, std::byte* to) {
 void InitRunner::pack_result(InstanceId made, const std::byte* rows, OpenDevice& device) {
     const Instance& from = plan_.instances[made];
     for (const Instance& to : plan_.instances) {
-        if (to.storage != from.storage || to.device != from.device || to.loading || to.layout.empty()) continue;
+        if (to.storage != from.storage || to.device != from.device || to.place == Place::kLoading || to.layout.empty())
+            continue;
         const Packing packing(plan_, registry_, to);
         device.pack(packing, memory_.address(to), rows, packing.groups());
     }

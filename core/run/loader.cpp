@@ -60,7 +60,8 @@ class Loader {
     std::vector<Chunk> split() {
         std::vector<Chunk> chunks;
         for (const Instance& instance : plan_.instances) {
-            if (instance.storage == 0 || instance.loading || (in_file(instance) && !read_in_mapped_)) continue;
+            if (instance.storage == 0 || instance.place == Place::kLoading || (in_file(instance) && !read_in_mapped_))
+                continue;
             const Storage& weight = storage(instance);
             if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
             uint64_t at_once = kLoadingChunk;
@@ -117,14 +118,16 @@ class Loader {
     // Pages that two chunks share.
     void release_shared_pages() const {
         for (const Instance& instance : plan_.instances) {
-            if (instance.storage == 0 || in_file(instance) || instance.loading) continue;
+            if (instance.storage == 0 || in_file(instance) || instance.place == Place::kLoading) continue;
             const Storage& weight = storage(instance);
             if (weight.role == TSR_ROLE_WEIGHT && !weight.derived) source_.release(weight.name, 0, weight.bytes);
         }
     }
 
     // Kernels read it in the mapped file, always or until it is packed.
-    static bool in_file(const Instance& instance) { return instance.mapped || instance.deferred; }
+    static bool in_file(const Instance& instance) {
+        return instance.place == Place::kMapped || instance.place == Place::kDeferred;
+    }
 
     void load(const Chunk& chunk, std::byte* buffer) {
         const Instance& instance = *chunk.instance;

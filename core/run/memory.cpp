@@ -136,7 +136,8 @@ void* PlanMemory::address(const Instance& instance, uint32_t slot) const {
         case TSR_ROLE_INPUT:
             return input_block(instance.device, slot) + instance.offset;
         default:
-            return (instance.staging ? host_staging_.data : static_cast<std::byte*>(arenas.activations)) +
+            return (instance.place == Place::kStaging ? host_staging_.data
+                                                      : static_cast<std::byte*>(arenas.activations)) +
                    instance.offset;
     }
 }

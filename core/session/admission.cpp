@@ -1,4 +1,5 @@
-// Which requests take part in steps, and which pages they have.
+#include "core/session/admission.hpp"
+
 #include "core/session/make_sampler.hpp"
 #include "core/session/task.hpp"
 
@@ -8,32 +9,86 @@
 namespace tessera::session {
 namespace {
 
+// Of a round of the queue, and what an answer counts beside its prompt, in tokens.
+constexpr uint64_t kQuantum = 256;
+constexpr uint64_t kAnswerCost = 256;
+constexpr std::chrono::seconds kAge(60);
+
 uint32_t common_prefix(std::span<const Token> a, std::span<const Token> b) {
     return static_cast<uint32_t>(std::ranges::mismatch(a, b).in1 - a.begin());
 }
 
 }  // namespace
 
-uint64_t Generator::available_pages() const {
+Admission::Admission(Engine& engine, const text::Tokenizer& tokenizer, GeneratorCounters& counters,
+                     GenerationTimings& timings)
+    : engine_(engine),
+      tokenizer_(tokenizer),
+      counters_(counters),
+      timings_(timings),
+      tree_(engine.cache()),
+      queue_(kQuantum, kAge) {
+    active_.reserve(engine.max_sequences());
+}
+
+Admission::~Admission() {
+    for (const auto& task : active_) {
+        if (task->sequence) engine_.cache().remove(*task->sequence);
+    }
+}
+
+void Admission::push(std::unique_ptr<Task> task) {
+    const std::string client = task->request.client;
+    const uint64_t cost = task->tokens.size() + std::min<uint64_t>(task->request.max_new_tokens, kAnswerCost);
+    queue_.push(client, cost, std::move(task), Clock::now());
+}
+
+std::unique_ptr<Task> Admission::take_waiting(RequestId id) {
+    std::unique_ptr<Task> waiting;
+    queue_.erase_if([&](const auto& task) { return task->answer.id == id; },
+                    [&](std::unique_ptr<Task> task) { waiting = std::move(task); });
+    return waiting;
+}
+
+Admission::Tasks Admission::take_all_waiting() {
+    Tasks waiting;
+    queue_.erase_if([](const auto&) { return true; },
+                    [&](std::unique_ptr<Task> task) { waiting.push_back(std::move(task)); });
+    return waiting;
+}
+
+void Admission::erase_done() {
+    std::erase_if(active_, [](const auto& task) { return task->done; });
+}
+
+uint32_t Admission::cached(const Task& task) const {
+    return session::cached(task, engine_.cache());
+}
+
+uint32_t Admission::computed(const Task& task) const {
+    return session::computed(task, engine_.cache());
+}
+
+uint64_t Admission::available_pages() const {
     return engine_.cache().free_pages() + tree_.evictable();
 }
 
-size_t Generator::running() const {
+size_t Admission::running() const {
     return static_cast<size_t>(std::ranges::count_if(active_, [](const auto& task) { return !task->suspended; }));
 }
 
-bool Generator::has_place() const {
+bool Admission::has_place() const {
     return running() < engine_.max_sequences();
 }
 
 // Whether any request of the client takes part in steps.
-bool Generator::has_any(const std::string& client) const {
+bool Admission::has_any(const std::string& client) const {
     return std::ranges::any_of(active_,
                                [&](const auto& task) { return !task->suspended && task->request.client == client; });
 }
 
 // Of those that available_pages() counts, those that the task takes at once.
-uint64_t Generator::pages_needed(const Task& task) {
+uint64_t Admission::pages_needed(const Task& task) {
     uint64_t needed = uint64_t{pages_for(task.tokens.size())} + 1;
     if (task.sequence) {
         needed -= pages_for(cached(task));
@@ -48,23 +103,23 @@ uint64_t Generator::pages_needed(const Task& task) {
 
 // Whether the pages that the task needs at once can be had without taking any from others, and one more for each of
 // those that run.
-bool Generator::fits(const Task& task) {
+bool Admission::fits(const Task& task) {
     return running() == 0 || pages_needed(task) + running() <= available_pages();
 }
 
 // Pages that available_pages() would count if the task were suspended, and perhaps some that others share with it.
-uint64_t Generator::pages_given_back(const Task& task) const {
+uint64_t Admission::pages_given_back(const Task& task) const {
     if (!task.sequence) return 0;
     return pages_for(cached(task)) - task.tail->depth_tokens() / TSR_PAGE_TOKENS + PrefixTree::pinned_alone(*task.tail);
 }
 
 // Those of clients that have nothing in steps go first, then the oldest.
-void Generator::resume() {
+void Admission::resume(bool steps_under_way) {
     for (const bool newcomers : {true, false}) {
         for (const auto& task : active_) {
             if (!task->suspended || (newcomers && has_any(task->request.client))) continue;
             const bool free = has_place() && fits(*task);
-            if (!free && !(newcomers && make_room_for(*task))) return;
+            if (!free && !(newcomers && make_room_for(*task, steps_under_way))) return;
             task->suspended = false;
         }
     }
@@ -73,7 +128,7 @@ void Generator::resume() {
 // For a task of a client without any request in steps: a place and pages of the youngest requests of those clients that
 // have the most, one of which each of them keeps; of requests that are paused, pages first. False: that would not be
 // enough, and nothing has changed.
-bool Generator::make_room_for(const Task& next) {
+bool Admission::make_room_for(const Task& next, bool steps_under_way) {
     std::map<std::string_view, size_t> places;
     for (const auto& task : active_)
         if (!task->suspended) ++places[task->request.client];
@@ -105,7 +160,7 @@ bool Generator::make_room_for(const Task& next) {
         empty(*paused[i]);
     }
     // No request gives up pages that steps under way write to.
-    if (!emptied.empty() && !under_way_.empty()) {
+    if (!emptied.empty() && steps_under_way) {
         waits_for_pages_ = true;
         return false;
     }
@@ -120,7 +175,7 @@ bool Generator::make_room_for(const Task& next) {
     return true;
 }
 
-void Generator::admit() {
+void Admission::admit(bool steps_under_way, const std::function<void(const Task&)>& on_admitted) {
     const auto now = Clock::now();
     const auto may = [&](const std::unique_ptr<Task>& task) {
         const Request& request = task->request;
@@ -145,19 +200,19 @@ void Generator::admit() {
             active_, [&](const auto& task) { return task->suspended && !(newcomer && has_any(task->request.client)); });
         if (others_first) return;
         const bool free = has_place() && fits(next);
-        if (!free && !(newcomer && make_room_for(next))) return;
+        if (!free && !(newcomer && make_room_for(next, steps_under_way))) return;
         if (!next.request.sampler)
             next.request.sampler.emplace(
                 make_sampler(next.request.sampling, tokenizer_, engine_.sequence_tokens(), next.request.breakers));
         for (const Token token : next.tokens) next.request.sampler->accept(token);
         next.admitted = now;
         active_.push_back(queue_.pop(now));
-        waited(*active_.back());
+        on_admitted(*active_.back());
     }
 }
 
 // Whether an older request is about to compute at least a page more of this prompt than was found.
-bool Generator::worth_waiting(const Task& task, uint32_t found) const {
+bool Admission::worth_waiting(const Task& task, uint32_t found) const {
     const std::span<const Token> wanted = std::span(task.tokens).first(task.tokens.size() - 1);
     for (const auto& other : active_) {
         if (other.get() == &task) return false;
@@ -169,7 +224,7 @@ bool Generator::worth_waiting(const Task& task, uint32_t found) const {
 }
 
 // Gives the task a sequence, of what is cached already. False: an older request is computing what it needs.
-bool Generator::start(Task& task) {
+bool Admission::start(Task& task) {
     // The last token is always computed: its logits are wanted.
     const auto wanted = std::span(task.tokens).first(task.request.reuse ? task.tokens.size() - 1 : 0);
     const PrefixTree::Match match = tree_.find(task.request.space, wanted);
@@ -192,7 +247,7 @@ bool Generator::start(Task& task) {
 }
 
 // What the task has computed stays in the tree for as long as nobody needs the pages.
-void Generator::suspend(Task& task) {
+void Admission::suspend(Task& task) {
     task.suspended = true;
     if (!task.sequence) return;
     remember(task, true);
@@ -209,7 +264,7 @@ void Generator::suspend(Task& task) {
 
 // Whole pages become available to others as soon as they have been computed; those behind tokens of which another
 // request holds a page of its own, when that has ended or the task `leaves` its sequence.
-void Generator::remember(Task& task, bool leaves) {
+void Admission::remember(Task& task, bool leaves) {
     const PagedCache& cache = engine_.cache();
     for (uint32_t begin = task.tail->depth_tokens(); computed(task) - begin >= TSR_PAGE_TOKENS;
          begin += TSR_PAGE_TOKENS) {
@@ -222,63 +277,10 @@ void Generator::remember(Task& task, bool leaves) {
     }
 }
 
-// The requests whose prompts are to be computed: the first of each client, the second of each, and so on; among them
-// that of the client whose prompts have waited longest. So a short prompt waits for one piece of another client's.
-std::vector<Generator::Task*> Generator::prompts_in_turn() const {
-    std::map<std::string_view, uint64_t> served;  // the last step with rows of a prompt of the client
-    for (const auto& task : active_) {
-        uint64_t& last = served[task->request.client];
-        last = std::max(last, task->prompt_step);
-    }
-    struct Turn {
-        size_t rank;
-        uint64_t served;
-        Task* task;
-    };
-    std::map<std::string_view, size_t> ranks;
-    std::vector<Turn> turns;
-    for (const auto& task : active_) {
-        if (task->suspended || !computes_prompt(*task)) continue;
-        const std::string_view client = task->request.client;
-        turns.push_back({ranks[client]++, served[client], task.get()});
-    }
-    std::ranges::stable_sort(turns, {}, [](const Turn& turn) { return std::pair(turn.rank, turn.served); });
-    std::vector<Task*> tasks;
-    for (const Turn& turn : turns) tasks.push_back(turn.task);
-    return tasks;
-}
-
-std::vector<Generator::Part> Generator::choose_parts() {
-    std::vector<Part> parts;
-    // A token of a prompt that is scored is a row of its own, like an answer's, and takes nothing of the piece.
-    const auto scores = [this](const Task& task) { return task.scores() && cached(task) + 1 == task.scored; };
-    for (const auto& task : active_) {
-        if (!task->suspended && task->sequence && (!computes_prompt(*task) || scores(*task)))
-            parts.push_back({task.get(), 1, true});
-    }
-    size_t rows = engine_.max_rows() - parts.size();
-    // Pieces far into a prompt have fewer rows and take as long, so what is left of a step is counted in pieces.
-    double pieces = 1 + 1e-6;
-    for (Task* task : prompts_in_turn()) {
-        if (task->sequence ? scores(*task) : !start(*task)) continue;
-        const uint32_t begin = cached(*task);
-        const auto size = static_cast<uint32_t>(task->tokens.size());
-        uint32_t end = std::min(size, cuts_.after(begin));
-        const bool first_score = scores(*task);  // of one that has just been given its sequence
-        if (task->scores()) end = first_score ? begin + 1 : std::min(end, task->scored - 1);
-        const double share = static_cast<double>(end - begin) / cuts_.rows_at(begin);
-        if (end - begin > rows || share > pieces) continue;
-        parts.push_back({task, end - begin, end == size || first_score});
-        rows -= end - begin;
-        pieces -= share;
-    }
-    return parts;
-}
-
 // Who gives up its pages to `task`: of the requests that are younger than it the youngest that is paused, else the
 // youngest of the client that has the most, else the youngest. Nobody where that is the only one of its client and
 // `task` is one of several of another, but not the oldest of all.
-Generator::Task* Generator::victim_for(const Task& task) const {
+Task* Admission::victim_for(const Task& task) const {
     std::map<std::string_view, size_t> holding;
     for (const auto& other : active_)
         if (other->sequence) ++holding[other->request.client];
@@ -294,54 +296,16 @@ Generator::Task* Generator::victim_for(const Task& task) const {
 
 // Frees pages until so many are free beside those reserved; of requests only from those that are younger than `task`,
 // and from none while steps are under way.
-bool Generator::make_room(const Task& task, uint64_t pages, uint64_t reserved) {
+bool Admission::make_room(const Task& task, uint64_t pages, uint64_t reserved, bool steps_under_way) {
     const PagedCache& cache = engine_.cache();
     while (cache.free_pages() < reserved + pages) {
         if (tree_.evict_one()) continue;
         Task* const victim = victim_for(task);
-        if (!victim || !under_way_.empty()) return false;
+        if (!victim || steps_under_way) return false;
         suspend(*victim);
         ++counters_.preempted;
     }
     return true;
-}
-
-void Generator::gather() {
-    entries_.clear();
-    tasks_.clear();
-    std::vector<Part> parts = choose_parts();
-    // By age, so that older requests take pages from younger ones that have no part in this step yet.
-    std::vector<const Task*> ages;
-    for (const auto& task : active_) ages.push_back(task.get());
-    std::ranges::sort(parts, {}, [&](const Part& part) { return std::ranges::find(ages, part.task) - ages.begin(); });
-    uint64_t reserved = 0;
-    for (const Part& part : parts) {
-        Task& task = *part.task;
-        if (!task.sequence) continue;  // an older one has taken its pages
-        const uint64_t pages = engine_.cache().pages_to_append(*task.sequence, part.rows);
-        if (!make_room(task, pages, reserved)) {
-            if (!under_way_.empty()) {
-                // No request gives up pages that steps under way write to.
-                entries_.clear();
-                tasks_.clear();
-                return;
-            }
-            if (&task != active_.front().get()) continue;
-            // All others have given up theirs, so pages are held by nobody who is known here.
-            const Error error(
-                TSR_DOES_NOT_FIT,
-                fmt::format("{} more pages of the cache are needed, {} of {} are free and no other can be "
-                            "had",
-                            pages, engine_.cache().free_pages() - reserved, engine_.cache().page_count()));
-            if (!options_.contain_errors) throw Error(error);
-            give_up(task, &error);
-            continue;
-        }
-        reserved += pages;
-        entries_.push_back(
-            {*task.sequence, std::span(task.tokens).subspan(cached(task), part.rows), part.output, false});
-        tasks_.push_back(&task);
-    }
 }
 
 }  // namespace tessera::session

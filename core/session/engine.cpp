@@ -158,7 +158,8 @@ struct Engine::State {
     FileWeights weights;
     Executor executor;
     PagedCache cache;
-    std::span<int32_t> tokens, positions, sequences, page_table, output_rows;
+    std::span<int32_t> tokens, positions, sequences, output_rows;
+    std::vector<std::span<int32_t>> page_tables;  // a cache group each
     std::vector<std::pair<PageId, PageId>> copies;
     // Tokens that steps under way have appended: what is taken back if one fails.
     struct Appended {
@@ -184,11 +185,11 @@ struct Engine::State {
         limits.rows = static_cast<uint32_t>(tokens.size());
         limits.output_rows = static_cast<uint32_t>(output_rows.size());
         limits.sequence_pages = context / TSR_PAGE_TOKENS;
-        limits.sequences = static_cast<uint32_t>(page_table.size()) / limits.sequence_pages;
+        limits.sequences = executor.plan().options.max_sequences;
         copies.reserve(limits.sequences);
     }
 
-    std::span<int32_t> integers(const char* name) {
+    std::span<int32_t> integers(std::string_view name) {
         const std::span<std::byte> bytes = executor.input(name);
         return {reinterpret_cast<int32_t*>(bytes.data()), bytes.size() / sizeof(int32_t)};
     }
@@ -198,8 +199,10 @@ struct Engine::State {
         tokens = integers(kTokens);
         positions = integers(kPositions);
         sequences = integers(kSequences);
-        page_table = integers(kPageTable);
         output_rows = integers(kOutputRows);
+        page_tables.clear();
+        for (const CacheGroup& group : executor.plan().cache_groups)
+            page_tables.push_back(integers(executor.plan().graph.storage(group.page_table).name));
     }
 
     // Appends the entries to their sequences and takes the step, or starts it. If that fails no step is under way, and
@@ -247,7 +250,7 @@ void Engine::State::append(std::span<const BatchEntry> entries) {
     const auto copy = [&] {
         if (copies.empty()) return;
         try {
-            executor.copy_pages(copies);
+            for (uint32_t group = 0; group < page_tables.size(); ++group) executor.copy_pages(group, copies);
         } catch (...) {
             for (const BatchEntry& entry : entries.first(done)) {
                 for (const auto& [from, to] : copies) cache.share_again(entry.sequence, from, to);
@@ -295,9 +298,11 @@ std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<con
                 ++row;
             }
             const std::span<const PageId> pages = cache.pages(entry.sequence);
-            int32_t* table = &page_table[slot * limits.sequence_pages];
-            for (uint32_t i = 0; i < limits.sequence_pages; ++i)
-                table[i] = i < pages.size() ? static_cast<int32_t>(pages[i]) : -1;
+            for (const std::span<int32_t> table : page_tables) {
+                int32_t* const own = &table[slot * limits.sequence_pages];
+                for (uint32_t i = 0; i < limits.sequence_pages; ++i)
+                    own[i] = i < pages.size() ? static_cast<int32_t>(pages[i]) : -1;
+            }
         }
         if (prompt) prompt_rows = row;
     }

@@ -6,19 +6,11 @@
 
 #include <algorithm>
 #include <exception>
+#include <map>
 #include <new>
 #include <utility>
 
 namespace tessera::session {
-namespace {
-
-// Of a round of the queue, and what an answer counts beside its prompt, in tokens.
-constexpr uint64_t kQuantum = 256;
-constexpr uint64_t kAnswerCost = 256;
-constexpr std::chrono::seconds kAge(60);
-
-}  // namespace
-
 Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, GeneratorOptions options)
     : engine_(engine),
       tokenizer_(tokenizer),
@@ -26,13 +18,11 @@ Generator::Generator(Engine& engine, const text::Tokenizer& tokenizer, Generator
       piece_rows_(std::min(options_.piece_rows ? options_.piece_rows : engine.max_rows(), largest_piece())),
       // Pieces that follow measured times are cut anew after each step.
       cuts_(engine.plan(), piece_rows_, options_.target_step_seconds > 0 ? 0 : options_.piece_seconds),
-      tree_(engine.cache()),
-      queue_(kQuantum, kAge) {
+      admission_(engine, tokenizer, counters_, timings_) {
     if (tokenizer.size() > engine.info().vocabulary) {
         fail(TSR_CORRUPT_DATA, "the vocabulary has {} tokens, the model's output only {}", tokenizer.size(),
              engine.info().vocabulary);
     }
-    active_.reserve(engine.max_sequences());
     entries_.reserve(engine.max_sequences());
     tasks_.reserve(engine.max_sequences());
 }
@@ -42,9 +32,6 @@ Generator::~Generator() {
         engine_.finish();
     } catch (const std::exception&) {
         // There is nobody left to be told.
-    }
-    for (const auto& task : active_) {
-        if (task->sequence) engine_.cache().remove(*task->sequence);
     }
 }
 
@@ -94,18 +81,11 @@ RequestId Generator::add(Request request) {
 }
 
 void Generator::add(Request request, RequestId id) {
-    const std::string client = request.client;
-    const uint64_t cost = request.prompt.size() + std::min<uint64_t>(request.max_new_tokens, kAnswerCost);
-    queue_.push(client, cost, std::make_unique<Task>(std::move(request), id, tokenizer_, engine_.sequence_tokens()),
-                Clock::now());
+    admission_.push(std::make_unique<Task>(std::move(request), id, tokenizer_, engine_.sequence_tokens()));
 }
 
 uint32_t Generator::cached(const Task& task) const {
-    return task.sequence ? engine_.cache().length(*task.sequence) : 0;
-}
-
-uint32_t Generator::computed(const Task& task) const {
-    return cached(task) - task.under_way;
+    return session::cached(task, engine_.cache());
 }
 
 // What a step holds beside one row for each other sequence.
@@ -118,25 +98,21 @@ bool Generator::computes_prompt(const Task& task) const {
     return length < task.prompt_size || length + 1 < task.tokens.size();
 }
 
-void Generator::erase_done() {
-    std::erase_if(active_, [](const auto& task) { return task->done; });
-}
-
 bool Generator::step() {
     // Remains if an earlier step failed after some requests had ended.
-    erase_done();
-    resume();
-    admit();
-    if (active_.empty()) return false;
-    if (std::exchange(waits_for_pages_, false)) {
+    admission_.erase_done();
+    admission_.resume(!under_way_.empty());
+    admission_.admit(!under_way_.empty(), [this](const Task& task) { waited(task); });
+    if (admission_.active().empty()) return false;
+    if (admission_.take_waits_for_pages()) {
         entries_.clear();
         tasks_.clear();
     } else {
         gather();
     }
     if (!entries_.empty() || !under_way_.empty()) do_step();
-    erase_done();
-    return !active_.empty() || !queue_.empty();
+    admission_.erase_done();
+    return !admission_.active().empty() || admission_.waiting() > 0;
 }
 
 void Generator::do_step() {
@@ -286,10 +262,10 @@ void Generator::fail_step(const Error& error) {
 
 // A step with tokens of the task has ended.
 void Generator::progress(Task& task) {
-    remember(task);
+    admission_.remember(task);
     if (!task.request.on_prompt || task.answer.new_tokens > 0) return;
-    task.request.on_prompt({std::min(computed(task), task.prompt_size), task.prompt_size, task.answer.reused_tokens,
-                            seconds_since(task.admitted)});
+    task.request.on_prompt({std::min(computed(task, engine_.cache()), task.prompt_size), task.prompt_size,
+                            task.answer.reused_tokens, seconds_since(task.admitted)});
 }
 
 void Generator::take_outputs(std::span<const std::span<const float>> outputs) {
@@ -361,11 +337,11 @@ void Generator::take(Task& task) {
     }
     const bool ends = tokenizer_.ends_generation(token);
     if (ends) {
-        if (task.request.show_control && task.request.show_end) show(task, task.detokenizer.push(token));
+        if (task.request.show_control && task.request.show_end) task.shown.push_end(token);
         return finish(task, FinishReason::kEndOfText);
     }
     task.tokens.push_back(token);
-    show(task, task.detokenizer.push(token), token);
+    task.shown.push(token, task.probabilities);
     if (task.request.stop.stopped()) return finish(task, FinishReason::kStopString);
     if (answer.new_tokens >= task.request.max_new_tokens) return finish(task, FinishReason::kLength);
     if (task.tokens.size() > task.limit) return finish(task, FinishReason::kContextFull);
@@ -373,64 +349,14 @@ void Generator::take(Task& task) {
         return finish(task, FinishReason::kTimeUp);
 }
 
-void Generator::show(Task& task, std::string_view text, std::optional<Token> token) {
-    task.text.clear();
-    task.request.stop.push(text, task.text);
-    task.answer.has_new_line |= task.text.find('\n') != std::string::npos;
-    if (!task.text.empty() && task.request.on_text) task.request.on_text(task.text);
-    if (!task.request.on_token) return;
-    if (token) task.unshown.push_back({*token, std::string(text), task.detokenizer.holds(), task.probabilities});
-    task.known += task.text;
-    show_tokens(task, false);
-}
-
-// Gives out tokens whose text is known in full, those that share a character together; at the end of the text, `last`,
-// all of them.
-void Generator::show_tokens(Task& task, bool last) {
-    Answer& answer = task.answer;
-    const auto give = [&](const ShownToken& token) {
-        answer.seconds = seconds_since(task.arrived);
-        task.request.on_token(token, answer);
-    };
-    std::string_view known = task.known;
-    while (!task.unshown.empty()) {
-        size_t count = 0, bytes = 0;
-        do {
-            bytes += task.unshown[count].text.size();
-        } while (task.unshown[count++].incomplete && count < task.unshown.size());
-        if (bytes > known.size() || (task.unshown[count - 1].incomplete && !last)) break;
-        for (; count > 0; --count) {
-            const Task::Unshown& first = task.unshown.front();
-            give({first.token, known.substr(0, first.text.size()),
-                  task.request.probabilities ? &first.probabilities : nullptr});
-            known.remove_prefix(first.text.size());
-            task.unshown.pop_front();
-        }
-    }
-    if (last && !known.empty()) {
-        give({{}, known});
-        known = {};
-    }
-    task.known.erase(0, task.known.size() - known.size());
-}
-
 void Generator::finish(Task& task, FinishReason reason) {
-    if (!task.request.stop.stopped()) {
-        show(task, task.detokenizer.finish());
-        task.text.clear();
-        task.request.stop.finish(task.text);
-        task.answer.has_new_line |= task.text.find('\n') != std::string::npos;
-        if (!task.text.empty() && task.request.on_text) task.request.on_text(task.text);
-        task.known += task.text;
-    }
-    // Behind a stop string tokens are left that nobody is shown.
-    if (task.request.on_token) show_tokens(task, true);
+    task.shown.finish();
     // A stop string may be complete only now.
     Answer& answer = task.answer;
     answer.reason = task.request.stop.stopped() ? FinishReason::kStopString : reason;
     answer.stop_string = task.request.stop.match();
     answer.seconds = seconds_since(task.arrived);
-    suspend(task);
+    admission_.suspend(task);
     ++counters_.finished;
     if (reason == FinishReason::kCancelled) ++counters_.cancelled;
     if (reason == FinishReason::kFailed) ++counters_.failed;
@@ -464,28 +390,24 @@ void Generator::give_up(Task& task, const Error* error) {
 
 void Generator::end(RequestId id, const Error* error) {
     const auto is_it = [&](const auto& task) { return task->answer.id == id; };
-    if (const auto at = std::ranges::find_if(active_, is_it); at != active_.end()) {
+    if (const auto at = std::ranges::find_if(admission_.active(), is_it); at != admission_.active().end()) {
         if ((*at)->under_way > 0) {
             contained([&] { settle(); });
             count_busy(accounted_, true);  // only pieces of prompts are under way
         }
         if (!(*at)->done) give_up(**at, error);
-        active_.erase(at);
+        admission_.active().erase(at);
         return;
     }
-    std::unique_ptr<Task> waiting;
-    queue_.erase_if(is_it, [&](std::unique_ptr<Task> task) { waiting = std::move(task); });
+    const std::unique_ptr<Task> waiting = admission_.take_waiting(id);
     if (!waiting) return;
     waited(*waiting);
     give_up(*waiting, error);
 }
 
 void Generator::end_all(const Error* error) {
-    while (!active_.empty()) end(active_.front()->answer.id, error);
-    Tasks waiting;
-    queue_.erase_if([](const auto&) { return true; },
-                    [&](std::unique_ptr<Task> task) { waiting.push_back(std::move(task)); });
-    for (const auto& task : waiting) {
+    while (!admission_.active().empty()) end(admission_.active().front()->answer.id, error);
+    for (const auto& task : admission_.take_all_waiting()) {
         waited(*task);
         give_up(*task, error);
     }
@@ -499,12 +421,103 @@ void Generator::run(const std::atomic<bool>* cancelled) {
 
 std::vector<RequestState> Generator::states() const {
     std::vector<RequestState> states;
-    for (const auto& task : active_) {
-        states.push_back({task->answer.id, task->request.client, task->prompt_size, computed(*task),
+    for (const auto& task : admission_.active()) {
+        states.push_back({task->answer.id, task->request.client, task->prompt_size, computed(*task, engine_.cache()),
                           task->answer.new_tokens, task->answer.reused_tokens, !computes_prompt(*task), task->suspended,
                           seconds_since(task->arrived)});
     }
     return states;
+}
+
+// The requests whose prompts are to be computed: the first of each client, the second of each, and so on; among them
+// that of the client whose prompts have waited longest. So a short prompt waits for one piece of another client's.
+std::vector<Task*> Generator::prompts_in_turn() const {
+    std::map<std::string_view, uint64_t> served;  // the last step with rows of a prompt of the client
+    for (const auto& task : admission_.active()) {
+        uint64_t& last = served[task->request.client];
+        last = std::max(last, task->prompt_step);
+    }
+    struct Turn {
+        size_t rank;
+        uint64_t served;
+        Task* task;
+    };
+    std::map<std::string_view, size_t> ranks;
+    std::vector<Turn> turns;
+    for (const auto& task : admission_.active()) {
+        if (task->suspended || !computes_prompt(*task)) continue;
+        const std::string_view client = task->request.client;
+        turns.push_back({ranks[client]++, served[client], task.get()});
+    }
+    std::ranges::stable_sort(turns, {}, [](const Turn& turn) { return std::pair(turn.rank, turn.served); });
+    std::vector<Task*> tasks;
+    for (const Turn& turn : turns) tasks.push_back(turn.task);
+    return tasks;
+}
+
+std::vector<Generator::Part> Generator::choose_parts() {
+    std::vector<Part> parts;
+    // A token of a prompt that is scored is a row of its own, like an answer's, and takes nothing of the piece.
+    const auto scores = [this](const Task& task) { return task.scores() && cached(task) + 1 == task.scored; };
+    for (const auto& task : admission_.active()) {
+        if (!task->suspended && task->sequence && (!computes_prompt(*task) || scores(*task)))
+            parts.push_back({task.get(), 1, true});
+    }
+    size_t rows = engine_.max_rows() - parts.size();
+    // Pieces far into a prompt have fewer rows and take as long, so what is left of a step is counted in pieces.
+    double pieces = 1 + 1e-6;
+    for (Task* task : prompts_in_turn()) {
+        if (task->sequence ? scores(*task) : !admission_.start(*task)) continue;
+        const uint32_t begin = cached(*task);
+        const auto size = static_cast<uint32_t>(task->tokens.size());
+        uint32_t end = std::min(size, cuts_.after(begin));
+        const bool first_score = scores(*task);  // of one that has just been given its sequence
+        if (task->scores()) end = first_score ? begin + 1 : std::min(end, task->scored - 1);
+        const double share = static_cast<double>(end - begin) / cuts_.rows_at(begin);
+        if (end - begin > rows || share > pieces) continue;
+        parts.push_back({task, end - begin, end == size || first_score});
+        rows -= end - begin;
+        pieces -= share;
+    }
+    return parts;
+}
+
+void Generator::gather() {
+    entries_.clear();
+    tasks_.clear();
+    std::vector<Part> parts = choose_parts();
+    // By age, so that older requests take pages from younger ones that have no part in this step yet.
+    std::vector<const Task*> ages;
+    for (const auto& task : admission_.active()) ages.push_back(task.get());
+    std::ranges::sort(parts, {}, [&](const Part& part) { return std::ranges::find(ages, part.task) - ages.begin(); });
+    uint64_t reserved = 0;
+    for (const Part& part : parts) {
+        Task& task = *part.task;
+        if (!task.sequence) continue;  // an older one has taken its pages
+        const uint64_t pages = engine_.cache().pages_to_append(*task.sequence, part.rows);
+        if (!admission_.make_room(task, pages, reserved, !under_way_.empty())) {
+            if (!under_way_.empty()) {
+                // No request gives up pages that steps under way write to.
+                entries_.clear();
+                tasks_.clear();
+                return;
+            }
+            if (&task != admission_.active().front().get()) continue;
+            // All others have given up theirs, so pages are held by nobody who is known here.
+            const Error error(
+                TSR_DOES_NOT_FIT,
+                fmt::format("{} more pages of the cache are needed, {} of {} are free and no other can be "
+                            "had",
+                            pages, engine_.cache().free_pages() - reserved, engine_.cache().page_count()));
+            if (!options_.contain_errors) throw Error(error);
+            give_up(task, &error);
+            continue;
+        }
+        reserved += pages;
+        entries_.push_back(
+            {*task.sequence, std::span(task.tokens).subspan(cached(task), part.rows), part.output, false});
+        tasks_.push_back(&task);
+    }
 }
 
 }  // namespace tessera::session

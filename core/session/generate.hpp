@@ -2,10 +2,9 @@
 #pragma once
 
 #include "core/base/error.hpp"
-#include "core/session/fair_queue.hpp"
-#include "core/session/generation.hpp"
+#include "core/session/admission.hpp"
+#include "core/session/generator_options.hpp"
 #include "core/session/piece_cuts.hpp"
-#include "core/session/prefix_tree.hpp"
 #include "core/text/tokenizer.hpp"
 
 #include <atomic>
@@ -18,46 +17,6 @@
 #include <vector>
 
 namespace tessera::session {
-
-struct GeneratorOptions {
-    // Rows of prompts in one step. 0: what Engine::max_rows leaves beside one row for each other sequence.
-    uint32_t piece_rows = 0;
-    // Pieces are smaller, down to a page, where a step is predicted to take longer than this and much longer than at
-    // the beginning of a prompt (PieceCuts). 0: always piece_rows.
-    double piece_seconds = 0;
-    // Steps with prompts should take no longer than this while others generate: pieces become smaller then, down to a
-    // page. 0: pieces are always of piece_rows, so that results do not depend on the time that steps take.
-    double target_step_seconds = 0;
-    // Errors of a step end its requests, and those of other steps under way, with FinishReason::kFailed, and others go
-    // on. False: step() throws them.
-    bool contain_errors = false;
-    // Called before a step with its requests and those of other steps under way, and with none after it.
-    std::function<void(std::span<const RequestId> requests)> on_step;
-    // Called when a request waits no longer: its work begins, or it has ended.
-    std::function<void(const std::string& client, uint32_t prompt_tokens)> on_waited;
-};
-
-// Sums since the start.
-struct GeneratorCounters {
-    uint64_t steps = 0, failed_steps = 0;
-    uint64_t sequences = 0;    // of all steps
-    uint32_t most_tokens = 0;  // that a sequence has held
-    double busy_seconds = 0;
-    uint64_t prompt_tokens = 0, reused_tokens = 0, recomputed_tokens = 0, generated_tokens = 0;
-    double prompt_seconds = 0, generation_seconds = 0;
-    uint64_t finished = 0, cancelled = 0, failed = 0;
-    uint64_t preempted = 0;  // requests that gave up their pages to others
-    uint64_t paused = 0;     // requests that gave up their place in steps to another client's
-};
-
-// What one request is at.
-struct RequestState {
-    RequestId id;
-    std::string client;
-    uint32_t prompt_tokens, cached_tokens, new_tokens, reused_tokens;
-    bool generating, paused;
-    double seconds;
-};
 
 // Combines prompts and generations into steps, and shares cached prefixes.
 //
@@ -108,10 +67,10 @@ class Generator {
     // cancelled.
     void run(const std::atomic<bool>* cancelled = nullptr);
 
-    size_t waiting() const noexcept { return queue_.size(); }
-    size_t active() const noexcept { return active_.size(); }
+    size_t waiting() const noexcept { return admission_.waiting(); }
+    size_t active() const noexcept { return admission_.active().size(); }
     uint32_t piece_rows() const noexcept { return piece_rows_; }
-    const PrefixTree& prefixes() const noexcept { return tree_; }
+    const PrefixTree& prefixes() const noexcept { return admission_.prefixes(); }
     std::vector<RequestState> states() const;
     // Of the last step that failed and was contained.
     const std::optional<Error>& last_error() const noexcept { return last_error_; }
@@ -121,36 +80,25 @@ class Generator {
     void reset_timings() noexcept { timings_ = {}; }
 
   private:
-    struct Task;
-    using Tasks = std::vector<std::unique_ptr<Task>>;
-    struct Part;  // of a step
-    struct Begun;
+    // Tokens of one request in a step.
+    struct Part {
+        Task* task;
+        uint32_t rows;
+        bool output;
+    };
+    // A step that has begun, and that nobody has waited for.
+    struct Begun {
+        std::vector<Part> parts;
+        uint64_t prompt_tokens = 0;
+    };
 
     uint32_t largest_piece() const;
     bool computes_prompt(const Task& task) const;
-    uint32_t cached(const Task& task) const;    // or will be when the steps under way have ended
-    uint32_t computed(const Task& task) const;  // in steps that have ended
-    // Pages that can be had without taking any from a request.
-    uint64_t available_pages() const;
-
-    void admit();
-    void resume();
-    bool has_place() const;
-    size_t running() const;
-    bool has_any(const std::string& client) const;
-    bool make_room_for(const Task& task);
-    uint64_t pages_needed(const Task& task);
-    uint64_t pages_given_back(const Task& task) const;
-    bool fits(const Task& task);
-    bool start(Task& task);
-    bool worth_waiting(const Task& task, uint32_t found) const;
-    void suspend(Task& task);
+    uint32_t cached(const Task& task) const;
 
     void gather();
     std::vector<Part> choose_parts();
     std::vector<Task*> prompts_in_turn() const;
-    Task* victim_for(const Task& task) const;
-    bool make_room(const Task& task, uint64_t pages, uint64_t reserved);
 
     void do_step();
     double count_busy(std::chrono::steady_clock::time_point start, bool prompt);
@@ -161,7 +109,6 @@ class Generator {
     void lose_steps();
     template <typename Work>
     void contained(const Work& work);
-    std::vector<RequestId> requests_under_way() const;
     void progress(Task& task);
     void take_outputs(std::span<const std::span<const float>> outputs);
     void sample(Task& task, std::span<const float> logits) const;
@@ -172,30 +119,23 @@ class Generator {
     void give_up(Task& task, const Error* error);
     void end(RequestId id, const Error* error);
     void end_all(const Error* error);
-    void show(Task& task, std::string_view text, std::optional<Token> token = {});
-    void show_tokens(Task& task, bool last);
-    void remember(Task& task, bool leaves = false);
     void finish(Task& task, FinishReason reason);
     void fail_step(const Error& error);
     void adapt_piece(double seconds, bool mixed);
-    void erase_done();
 
     Engine& engine_;
     const text::Tokenizer& tokenizer_;
     const GeneratorOptions options_;
     uint32_t piece_rows_;
     PieceCuts cuts_;
-    PrefixTree tree_;
-    FairQueue<std::unique_ptr<Task>> queue_;
-    Tasks active_;                                     // in order of admission
+    GeneratorCounters counters_;
+    GenerationTimings timings_;
+    Admission admission_;
     std::vector<BatchEntry> entries_;                  // of the current step
     std::vector<Task*> tasks_;                         // an entry each
     std::deque<Begun> under_way_;                      // steps, the oldest first
-    bool waits_for_pages_ = false;                     // no further step is begun until those have ended
     std::chrono::steady_clock::time_point accounted_;  // up to when steps under way have been counted as busy
     RequestId next_id_ = 1;
-    GeneratorCounters counters_;
-    GenerationTimings timings_;
     std::optional<Error> last_error_;
 };
 

@@ -72,7 +72,7 @@ class Repacker {
         const Instance* only = nullptr;
         for (const Instance& instance : plan_.instances) {
             if (instance.storage != id) continue;
-            if (instance.device != 0 || instance.loading || only) return;
+            if (instance.device != 0 || instance.place == Place::kLoading || only) return;
             only = &instance;
         }
         if (!only || only->layout.empty()) return;

@@ -3,22 +3,24 @@
 
 #include "core/base/error.hpp"
 #include "core/base/seconds.hpp"
-#include "core/session/generate.hpp"
-#include "core/text/detokenizer.hpp"
+#include "core/session/answer_text.hpp"
+#include "core/session/generation.hpp"
+#include "core/session/prefix_tree.hpp"
 
 #include <algorithm>
 #include <chrono>
-#include <deque>
+#include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 namespace tessera::session {
 
 using Clock = std::chrono::steady_clock;
 
-struct Generator::Task {
+struct Task {
     Request request;
     Answer answer;
-    text::StreamingDetokenizer detokenizer;
     std::vector<Token> tokens;  // prompt and answer; all but the last are in the cache when the next is sampled
     uint32_t prompt_size;
     uint32_t limit;  // tokens in the cache
@@ -38,49 +40,36 @@ struct Generator::Task {
 
     std::unique_ptr<TokenConstraint> constraint;  // made when the first token is sampled
 
-    // Tokens whose text waits until it is known not to begin a stop string, and text that is known but whose token is
-    // not complete. With on_token alone.
-    struct Unshown {
-        Token token;
-        std::string text;
-        bool incomplete;  // ends within a character
-        TokenProbabilities probabilities;
-    };
-    std::deque<Unshown> unshown;
-    std::string known;
     uint32_t scored = 1;  // tokens of the prompt whose probabilities are known; the first has none
 
     // Of the current step.
     Token sampled = 0;
     TokenProbabilities probabilities;
     std::optional<Error> error;
-    std::string text;
+
+    AnswerText shown;
 
     // Rows of the prompt are computed one by one for their probabilities.
     bool scores() const { return request.prompt_probabilities && scored < prompt_size; }
 
     Task(Request given, RequestId id, const text::Tokenizer& tokenizer, uint32_t most)
         : request(std::move(given)),
-          detokenizer(tokenizer, request.show_control),
           tokens(std::move(request.prompt)),
           prompt_size(static_cast<uint32_t>(tokens.size())),
-          limit(request.context == 0 ? most : std::min(request.context, most)) {
+          limit(request.context == 0 ? most : std::min(request.context, most)),
+          shown(tokenizer, request, answer, arrived) {
         answer.id = id;
         answer.prompt_tokens = prompt_size;
     }
 };
 
-// Tokens of one request in a step.
-struct Generator::Part {
-    Task* task;
-    uint32_t rows;
-    bool output;
-};
-
-// A step that has begun, and that nobody has waited for.
-struct Generator::Begun {
-    std::vector<Part> parts;
-    uint64_t prompt_tokens = 0;
-};
+// Tokens that the task has in the cache, or will have when the steps under way have ended.
+inline uint32_t cached(const Task& task, const PagedCache& cache) {
+    return task.sequence ? cache.length(*task.sequence) : 0;
+}
+// Those of steps that have ended.
+inline uint32_t computed(const Task& task, const PagedCache& cache) {
+    return cached(task, cache) - task.under_way;
+}
 
 }  // namespace tessera::session

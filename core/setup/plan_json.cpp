@@ -189,7 +189,8 @@ json::array storages(const Plan& plan) {
     for (InstanceId id = 1; id < plan.instances.size(); ++id) {
         const Instance& instance = plan.instances[id];
         const Storage& storage = plan.graph.storage(instance.storage);
-        if (instance.loading || (storage.role != TSR_ROLE_WEIGHT && storage.role != TSR_ROLE_CACHE)) continue;
+        if (instance.place == Place::kLoading || (storage.role != TSR_ROLE_WEIGHT && storage.role != TSR_ROLE_CACHE))
+            continue;
         all.push_back(json::object{{"name", storage.name},
                                    {"role", role_name(storage.role)},
                                    {"type", type_text(storage.type)},
@@ -197,9 +198,9 @@ json::array storages(const Plan& plan) {
                                    {"device", plan.devices[instance.device]->id},
                                    {"layout", instance.layout},
                                    {"bytes", instance.bytes},
-                                   {"mapped", instance.mapped},
+                                   {"mapped", instance.place == Place::kMapped},
                                    {"packed_on", packed_on_name(instance.packed_on)},
-                                   {"deferred", instance.deferred},
+                                   {"deferred", instance.place == Place::kDeferred},
                                    {"derived", storage.derived},
                                    {"why_copy", instance.why_copy}});
     }

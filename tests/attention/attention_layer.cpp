@@ -176,7 +176,7 @@ class Runner {
         run_rows(TSR_PAGE_TOKENS, TSR_PAGE_TOKENS);
         std::vector<std::pair<uint32_t, uint32_t>> copies;
         for (uint32_t page = 1; page < all_pages_; ++page) copies.emplace_back(0, page);
-        executor_.copy_pages(copies);
+        executor_.copy_pages(0, copies);
     }
 
     void take(const Step& step, const std::vector<SequenceId>& ids) {

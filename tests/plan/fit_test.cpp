@@ -26,7 +26,8 @@ class FitTest : public RigTest {};
 std::map<std::string, std::string> places(const Plan& plan) {
     std::map<std::string, std::string> found;
     for (const Instance& it : plan.instances) {
-        if (it.storage == 0 || it.loading || plan.graph.storage(it.storage).role != TSR_ROLE_WEIGHT) continue;
+        if (it.storage == 0 || it.place == Place::kLoading || plan.graph.storage(it.storage).role != TSR_ROLE_WEIGHT)
+            continue;
         found[plan.graph.storage(it.storage).name] = plan.devices[it.device]->id;
     }
     return found;

@@ -141,7 +141,7 @@ TEST_F(PlanTest, RulesPlaceTensors) {
     for (const Instance& instance : planned.plan.instances) {
         if (instance.storage == 0) continue;
         const Storage& storage = planned.plan.graph.storage(instance.storage);
-        if (storage.role != TSR_ROLE_WEIGHT || instance.loading) continue;
+        if (storage.role != TSR_ROLE_WEIGHT || instance.place == Place::kLoading) continue;
         if (storage.name.find("exps") != std::string::npos) {
             EXPECT_EQ(instance.device, 0u) << storage.name;
         } else if (storage.name.starts_with("blk.") && storage.bytes > 4096) {
