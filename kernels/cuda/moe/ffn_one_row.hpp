@@ -139,6 +139,6 @@ constexpr int down_rows_blocks() {
 #define TESSERA_FFN_ONE_ROW_BY_16(name, id) TESSERA_FFN_ONE_ROW_AS(name, TSR_TYPE_##id, _by16, simt::UInt4)
 #else
 #define TESSERA_FFN_ONE_ROW(name, id)
-#define TESSERA_FFN_ONE_ROW_BY_8(name, id) TESSERA_FFN(name, TSR_TYPE_##id)
-#define TESSERA_FFN_ONE_ROW_BY_16(name, id) TESSERA_FFN(name, TSR_TYPE_##id)
+#define TESSERA_FFN_ONE_ROW_BY_8(name, id) TESSERA_FFN(name, id)
+#define TESSERA_FFN_ONE_ROW_BY_16(name, id) TESSERA_FFN(name, id)
 #endif
