@@ -13,7 +13,7 @@ import unittest
 SOURCE, BUILD, MADE = map(pathlib.Path, sys.argv[1:4])
 FILE = MADE / "gpu.tar.xz"
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(SOURCE / "tools"))
+sys.path.insert(0, str(SOURCE / "testing"))
 
 from acceptance import build, profile  # noqa: E402
 

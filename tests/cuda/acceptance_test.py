@@ -16,7 +16,7 @@ import unittest
 
 SOURCE = pathlib.Path(sys.argv[1])
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(SOURCE / "tools"))
+sys.path.insert(0, str(SOURCE / "testing"))
 
 from acceptance import build, kernels, lite, models, profile, scale, speeds, steps  # noqa: E402
 from acceptance.journal import Journal  # noqa: E402
@@ -91,7 +91,7 @@ class Processes(Quiet):
     def test_also_when_this_process_is_killed(self):
         child = self.folder / "child"
         script = self.script("hangs", f"sleep 60 & echo $! >{child}; wait")
-        words = f"import sys; sys.path.insert(0, {str(SOURCE / 'tools')!r}); from acceptance.process import Done; Done([{str(script)!r}])"
+        words = f"import sys; sys.path.insert(0, {str(SOURCE / 'testing')!r}); from acceptance.process import Done; Done([{str(script)!r}])"
         process = subprocess.Popen([sys.executable, "-c", words])
         while not child.exists() or not child.read_text().strip():
             time.sleep(0.01)
@@ -575,7 +575,7 @@ class Command(Quiet):
 
 class Readme(unittest.TestCase):
     def test_cards_that_have_a_report_are_named_and_no_others(self):
-        reports = [path.read_text().splitlines()[0] for path in (SOURCE / "docs/measurements").glob("gpu-*.md")]
+        reports = [path.read_text().splitlines()[0] for path in (SOURCE / "bench/results").glob("gpu-*.md")]
         cards = sorted(title.removeprefix("# GPU acceptance: ") for title in reports if not title.endswith("emulated"))
         said = next(line for line in (SOURCE / "README.md").read_text().splitlines() if "Run on cards so far: " in line)
         self.assertEqual(said.split("Run on cards so far: ")[1].split(".")[0], ", ".join(cards) or "none")
