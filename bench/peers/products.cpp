@@ -1,4 +1,4 @@
-// The speed of ik_llama.cpp's products, for the tables of docs/measurements/formats.md: a weight of 2048 x 2816 in each
+// The speed of ik_llama.cpp's products, for the table of bench/results/formats.md: a weight of 2048 x 2816 in each
 // type that is named, as the file has it, times one row and times many. Links its library alone; to be run in turn with
 // bench_matmul (TSR_BENCH), which gives Tessera the same shapes:
 //

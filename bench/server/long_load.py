@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loads a server for a long time with requests of all kinds, and draws memory, latency and pages of the cache against time.
 
-    bench/server/long_load.py --server build/release/bin/tessera-server --seconds 3600 --plot docs/measurements/server-hour.svg [-- FLAGS]
+    bench/server/long_load.py --server build/release/bin/tessera-server --seconds 3600 --plot hour.svg [-- FLAGS]
 
 Requests arrive at random times (--rate each second on average, whatever the server has finished), from three keys: short and long prompts, of which
 two thirds begin alike, short and long answers; 30 % are given up, a tenth is not valid, and some clients stop reading for seconds. /health is asked all

@@ -10,7 +10,7 @@ namespace {
 constexpr Vectors kBase = {"AVX-512", &kPanels, &kInt16Attention, &kFloatAttention, nullptr, 1, 0, 1};
 constexpr Vectors kVnni = {
     "AVX-512 with VNNI", &kVnniPanels, &kVnniInt16Attention, &kFloatAttention, &kByteAttention, 1.55, 120e9, 1};
-// 1.3: an estimate that no machine has confirmed (docs/measurements/cpu.md). The arithmetic around the tile
+// 1.3: an estimate that no machine has confirmed (README.md). The arithmetic around the tile
 // instructions leaves room for 1.5 to 1.9; they may not hide behind it entirely, and may lower the clock.
 constexpr Vectors kAmx = {"AVX-512 with VNNI and AMX",
                           &kAmxPanels,

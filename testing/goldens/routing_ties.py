@@ -12,7 +12,7 @@ import numpy
 from exact_model import divergence
 
 # Between two scores. The attention of CPU plugins in 16-bit integers, which more rows than 16 take with caches in f16 and bf16, moved each of two by
-# up to 0.0004 (docs/measurements/emulated-gpus.md).
+# up to 0.0004 (bench/results/accuracy.md).
 GAP = 0.001
 DECISIONS = 4
 # What a single token may diverge by, over what all may on average.

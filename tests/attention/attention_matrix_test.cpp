@@ -1,7 +1,7 @@
 // Every variant of multi-head latent attention, with flash attention and in tiles, over every type of cache, on the
 // reference and on the plugins for x86: attention of a DeepSeek layer against first principles, and that what ran is
 // what was asked for. The whole matrix, up to 3,000 tokens and 128 heads throughout, is attention_matrix's
-// (docs/measurements/attention-matrix.md).
+// (bench/results/accuracy.md).
 #include "attention_layer.hpp"
 #include "core/graph/types.hpp"
 #include "tests/support.hpp"

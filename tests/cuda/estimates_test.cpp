@@ -1,5 +1,5 @@
 // Estimates of products of many rows on cards before 8.0: the rate of dp4a, the share of it that each format reaches
-// (docs/measurements/cuda-products.md), and 0.8 for what no instruction count shows.
+// (bench/results/cards.md), and 0.8 for what no instruction count shows.
 #include "kernels/cuda/attention/splits.hpp"
 #include "kernels/cuda/card_constants.hpp"
 #include "kernels/cuda/estimate.hpp"

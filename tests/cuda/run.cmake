@@ -140,7 +140,7 @@ if(61 IN_LIST archs AND 80 IN_LIST archs)
             --seed ${seed} --count 1)
         set_tests_properties(cuda_placements_${seed} PROPERTIES TIMEOUT 900 LABELS slow)
     endforeach()
-    # On the CPU alone, rounding decides between two experts of one token (docs/measurements/emulated-gpus.md).
+    # On the CPU alone, rounding decides between two experts of one token (bench/results/accuracy.md).
     add_test(NAME cuda_placements_tied COMMAND "${TSR_TEST_PYTHON}" "${PROJECT_SOURCE_DIR}/testing/emulated_placements" --build "${CMAKE_BINARY_DIR}"
         --seed 4133 --count 1 --cards "6.1 6.1 6.1 6.1 6.1 6.1")
     set_tests_properties(cuda_placements_tied PROPERTIES TIMEOUT 900 LABELS slow)

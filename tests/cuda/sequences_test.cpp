@@ -176,7 +176,7 @@ INSTANTIATE_TEST_SUITE_P(
                          TSR_TYPE_Q8_0, 0.01, kSteps}),
     [](const auto& test) { return test.param.name; });
 
-// Minutes each on emulated cards: run with --gtest_also_run_disabled_tests (docs/measurements/emulated-gpus.md).
+// Minutes each on emulated cards: run with --gtest_also_run_disabled_tests.
 // With every expert of every token: among so many tokens there would be one of whose experts rounding decides.
 constexpr const char* kAllExperts =
     "--preset tiny-v3 --type f16 --heads 1 --layers 2 --dense 1 --experts 2 --used 2 --groups 1 --groups-used 1 "

@@ -184,7 +184,7 @@ const std::string kCut =
     " --dense 1 --embd 1024 --vocab 1024 --heads 8 --q-lora 512 --ff 1024 --ff-exp 512 --experts 16 --groups 4";
 
 // Of the largest logit. Seen: 2e-6 unquantised, 2.5e-2 with blocks of 32, 5e-2 with blocks of 256, 6e-2 with
-// q2_K. Activations are rounded alike for all, 5e-3 of a product (docs/measurements/formats.md); layers make the rest
+// q2_K. Activations are rounded alike for all, 5e-3 of a product (bench/results/formats.md); layers make the rest
 // of it.
 double tolerance_of(const std::string& type) {
     if (type == "f32" || type == "f16" || type == "bf16") return 1e-4;

@@ -150,7 +150,7 @@ double few_rows_macs_a_clock(tsr_type weight, uint32_t image_capability) noexcep
     if (is_float(weight)) return 32;
     if (image_capability < kDp4a) return 16;
     // By instructions of a row of 4096 elements, four a clock, or what the integer units of an H200 take
-    // (testing/cuda_code/cuda_sass --one-row, docs/measurements/cuda-few-rows.md).
+    // (testing/cuda_code/cuda_sass --one-row).
     switch (weight) {
         case TSR_TYPE_Q4_0:
         case TSR_TYPE_Q4_K:

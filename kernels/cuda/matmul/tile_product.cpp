@@ -103,7 +103,7 @@ uint64_t tile_row_bytes(tsr_type weight, int64_t k, const Card& card) noexcept {
 namespace {
 
 // The share of the rate of int8 on tensor cores that the instructions beside it allow in tiles of 128 rows
-// (docs/measurements/cuda-products.md); of the vendor's rate, of which mma.sync reaches 0.62 on Hopper.
+// (testing/cuda_code/cuda_sass --products); of the vendor's rate, of which mma.sync reaches 0.62 on Hopper.
 struct Shares {
     double a100, geforce, hopper;
 };
