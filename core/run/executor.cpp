@@ -70,7 +70,7 @@ void Executor::load(const WeightSource& source, const LoadProgress& progress) {
     }
     warm_up();
     streamer_.load();
-    recordings_.record(plan_, lanes_, static_cast<int32_t>(plan_.options.max_sequences),
+    recordings_.record(plan_, registry_, lanes_, static_cast<int32_t>(plan_.options.max_sequences),
                        [this](ActionId id, const RowBounds& bounds) { enqueue(id, bounds); });
     for (std::string& note : memory_.context_notes()) notes_.push_back(std::move(note));
 }

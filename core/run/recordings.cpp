@@ -3,16 +3,15 @@
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
+#include "core/registry/estimate_constants.hpp"
 #include "core/run/work_text.hpp"
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 namespace tessera {
 namespace {
-
-// What the host needs for a launch, assumed.
-constexpr double kLaunchSeconds = 5e-6;
 
 // The ranges of a generation step of `rows` rows: one of each sequence, each with an output. Where prompts begin at one
 // row (if nothing is computed differently for them, or that is faster), they are rows of prompts.
@@ -27,20 +26,41 @@ bool covers(const RowBounds& bounds, const RowBounds& wanted) {
     return std::ranges::equal(wanted.rows, bounds.rows, [](int32_t want, int32_t have) { return want <= have; });
 }
 
+// Microseconds from one kernel of a plugin to the next that the host launches, as its estimates take it; 0: it does not
+// say.
+double launch_microseconds(const PluginRecord& plugin, const tsr_device_info& device) {
+    for (const EstimateConstant& constant : estimate_constants(plugin, device)) {
+        if (constant.name == "launch" && constant.unit == "us") return constant.value;
+    }
+    return 0;
+}
+
 // tools/gpu_acceptance looks for "refuses to record".
-void warn_of_refusal(const Plan& plan, DeviceIndex device, const std::string& why) {
-    const auto nodes = static_cast<size_t>(
-        std::ranges::count_if(plan.nodes, [&](const PlannedNode& node) { return node.device == device; }));
+void warn_of_refusal(const Plan& plan, const Registry& registry, DeviceIndex device, const std::string& why) {
+    size_t nodes = 0;
+    double milliseconds = 0;
+    std::map<const PluginRecord*, double> launches;
+    for (const PlannedNode& node : plan.nodes) {
+        if (node.device != device) continue;
+        const PluginRecord& plugin = registry.owner(*node.kernel);
+        const auto [launch, is_new] = launches.try_emplace(&plugin, 0);
+        if (is_new) launch->second = launch_microseconds(plugin, *plan.devices[device]);
+        ++nodes;
+        milliseconds += launch->second * 1e-3;
+    }
     log().warn(
-        "{} refuses to record: in each step of generation the host launches the kernels of its {} one by one, which "
-        "takes some {:.2g} ms of a token at an assumed {:g} us each ({})",
-        plan.devices[device]->id, counted(nodes, "node"), static_cast<double>(nodes) * kLaunchSeconds * 1e3,
-        kLaunchSeconds * 1e6, why);
+        "{} refuses to record: in each step of generation the host launches the kernels of its {} one by one{} ({})",
+        plan.devices[device]->id, counted(nodes, "node"),
+        milliseconds > 0
+            ? fmt::format(", which takes {:.2g} ms of a token or more by what plans take of a launch", milliseconds)
+            : "",
+        why);
 }
 
 }  // namespace
 
-void Recordings::record(const Plan& plan, const Lanes& lanes, int32_t maximum_rows, const Enqueue& enqueue) {
+void Recordings::record(const Plan& plan, const Registry& registry, const Lanes& lanes, int32_t maximum_rows,
+                        const Enqueue& enqueue) {
     const Step& step = plan.step;
     std::set<DeviceIndex> refused;
     std::vector<int32_t> sizes;
@@ -70,7 +90,7 @@ void Recordings::record(const Plan& plan, const Lanes& lanes, int32_t maximum_ro
                     fmt::format("recording {}: {}", nodes_text(plan, action.first, action.count), error.what());
                 if (error.code() == TSR_DEVICE_LOST) fail(error.code(), "{}", why);
                 refused.insert(index);
-                warn_of_refusal(plan, index, why);
+                warn_of_refusal(plan, registry, index, why);
             }
         }
         buckets_.push_back(std::move(bucket));

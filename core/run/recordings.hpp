@@ -2,6 +2,7 @@
 // its queue, captured once and replayed.
 #pragma once
 
+#include "core/registry/registry.hpp"
 #include "core/run/lanes.hpp"
 #include "core/run/prepared_node.hpp"
 
@@ -24,8 +25,10 @@ class Recordings {
     using Enqueue = std::function<void(ActionId, const RowBounds&)>;
 
     // Records what `enqueue` does for steps of 1, 2, 4, ... rows up to `maximum_rows`, on every device that offers it.
-    // A device that refuses has none, which is a warning in the log. Called when each node has run once.
-    void record(const Plan& plan, const Lanes& lanes, int32_t maximum_rows, const Enqueue& enqueue);
+    // A device that refuses has none, which is a warning in the log, with what it costs
+    // if the kernels' plugin says it. Called when each node has run once.
+    void record(const Plan& plan, const Registry& registry, const Lanes& lanes, int32_t maximum_rows,
+                const Enqueue& enqueue);
 
     // The bounds to which a step of these ranges is rounded up; exact where nothing is recorded for it.
     RowBounds bounds_of(const tsr_range (&ranges)[TSR_RANGE_COUNT]) const;

@@ -1,49 +1,20 @@
 #include "core/setup/assumed_constants.hpp"
 
 #include "core/base/error.hpp"
-#include "core/base/plugin_call.hpp"
 #include "core/base/text.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/plan/predict.hpp"
 #include "core/plan/streaming.hpp"
-
-#include <tessera/extensions/estimate_constants.h>
+#include "core/registry/estimate_constants.hpp"
 
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
-#include <array>
-#include <cmath>
 #include <map>
 #include <set>
 
 namespace tessera {
 namespace {
-
-constexpr uint32_t kMostConstants = 32;  // of a plugin and a device
-constexpr size_t kMostText = 64;
-
-// Of a plugin's estimates for a device; none where the plugin does not say. What it says is not trusted.
-std::vector<AssumedConstant> of_plugin(const PluginRecord& plugin, const tsr_device_info& device) {
-    const tsr_plugin& table = *plugin.table;
-    if (!table.get_extension) return {};
-    const PluginCall call{table.name, "get_extension", nullptr, nullptr, nullptr};
-    std::array<tsr_estimate_constant, kMostConstants> listed{};
-    const uint32_t count = call_plugin(call, [&]() -> uint32_t {
-        const auto* extension =
-            static_cast<const tsr_estimate_constants*>(table.get_extension(&table, TSR_ESTIMATE_CONSTANTS));
-        if (!extension || extension->struct_size < sizeof *extension || !extension->list) return 0;
-        return extension->list(extension, &device, listed.data(), kMostConstants);
-    });
-    std::vector<AssumedConstant> assumed;
-    for (uint32_t i = 0; i < std::min(count, kMostConstants); ++i) {
-        const tsr_estimate_constant& constant = listed[i];
-        if (constant.measured || !constant.name || !std::isfinite(constant.value)) continue;
-        assumed.push_back({plugin.manifest.name, device.id, printable(constant.name, kMostText),
-                           printable(constant.unit ? constant.unit : "", kMostText), constant.value});
-    }
-    return assumed;
-}
 
 bool has_transfers(const Plan& plan) {
     return std::ranges::any_of(plan.step.actions, [](const Action& action) { return action.maximum_bytes > 0; });
@@ -68,8 +39,12 @@ std::vector<AssumedConstant> assumed_constants(const PlanReport& report) {
         if (node.device == 0) continue;
         const PluginRecord& plugin = report.registry.owner(*node.kernel);
         if (!asked.emplace(&plugin, node.device).second) continue;
-        for (AssumedConstant& constant : of_plugin(plugin, *plan.devices[node.device]))
-            all.push_back(std::move(constant));
+        const tsr_device_info& device = *plan.devices[node.device];
+        for (EstimateConstant& constant : estimate_constants(plugin, device)) {
+            if (!constant.assumed) continue;
+            all.push_back(
+                {plugin.manifest.name, device.id, std::move(constant.name), std::move(constant.unit), constant.value});
+        }
     }
     if (has_transfers(plan)) all.push_back({"core", "", "a copy between devices", "us", kCopySeconds * 1e6});
     if (!plan.streamed.empty())

@@ -52,6 +52,7 @@ uint32_t list_constants(const tsr_estimate_constants*, const tsr_device_info*, t
                         uint32_t room) {
     constexpr tsr_estimate_constant kAll[] = {
         {"graph node", "us", kLaunchSeconds * 1e6, nullptr},
+        {"launch", "us", kLaunchSeconds * 1e6, nullptr},
         {"share of the memory's bandwidth", "", kMemoryShare, nullptr},
         {"share of the rate of products", "", kArithmeticShare, nullptr},
     };

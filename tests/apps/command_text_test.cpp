@@ -203,9 +203,10 @@ TEST(Text, PlansSayWhichConstantsOfAPredictionAreAssumed) {
         return line;
     };
     const std::string both = plan + " -ngl 99 -ts 1,1";
-    EXPECT_THAT(unwrapped(shell(both).out),
-                HasSubstr("assumed, not measured on such a device: SIM0, SIM1: graph node 3 us, share of the memory's "
-                          "bandwidth 0.75, share of the rate of products 0.25; a copy between devices 10 us "));
+    EXPECT_THAT(
+        unwrapped(shell(both).out),
+        HasSubstr("assumed, not measured on such a device: SIM0, SIM1: graph node 3 us, launch 3 us, share of the "
+                  "memory's bandwidth 0.75, share of the rate of products 0.25; a copy between devices 10 us "));
     EXPECT_THAT(shell(both + " --json").out,
                 AllOf(HasSubstr("{\"plugin\":\"simulated\",\"device\":\"SIM1\",\"name\":\"graph node\",\"unit\":\"us\","
                                 "\"value\":3E0}"),

@@ -11,7 +11,8 @@ extern "C" {
 #define TSR_ESTIMATE_CONSTANTS "org.tessera.estimate_constants/1"
 
 typedef struct tsr_estimate_constant {
-    const char* name;     /* for people, without a unit: "graph node" */
+    const char* name;     /* for people, without a unit: "graph node". The host itself reads "launch", in "us": from one
+                             kernel to the next where they are not recorded */
     const char* unit;     /* "us"; "" of shares and factors */
     double value;         /* in that unit; finite */
     const char* measured; /* on which device, and when: "RTX 3090, 2026-11-30"; NULL: it is assumed */
