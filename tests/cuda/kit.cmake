@@ -110,7 +110,8 @@ if(TSR_CUDA)
     add_custom_target(tessera_gpu_acceptance DEPENDS tessera tessera_plugins measure_card measure_steps ${wrapper_tests})
 
     if(TARGET tessera_emulated_cuda AND NOT TSR_SANITIZE)
-        # emulated_test(NAME CARDS... COMMAND ...): on emulated cards, streams in random order.
+        # emulated_test(NAME CARDS... COMMAND ...): on emulated cards, streams in random order, kernels from their sources. The plugins' own are
+        # tested from PTX (ptx.cmake).
         function(emulated_test name)
             cmake_parse_arguments(arg "" "" "CARDS;COMMAND" ${ARGN})
             list(TRANSFORM arg_CARDS REPLACE "(.+)" "--gpu;\\1")
@@ -119,66 +120,15 @@ if(TSR_CUDA)
             set_tests_properties(${name} PROPERTIES TIMEOUT 1500 LABELS slow)
         endfunction()
         set(folder "${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}")
-        # The reference has no fused ops: what computes them on the CPU is what they are compared with. Flash and tiled attention are one code
-        # here, but for what they claim: a part of the cases is enough for the second.
-        set(without --without tiled_attention)
-        if(TARGET tessera_plugin_cpu_avx2)
-            list(APPEND without --without matmul_group --without _ffn)
-        endif()
-        function(fused_and_tiled_tests name card)
-            emulated_test(plugin_test_cuda_${name}_tiled CARDS ${card} COMMAND "$<TARGET_FILE:tessera>" plugin-test
-                "${folder}/tessera_cuda_${name}.toml" --kernel tiled_attention --case prefix --case "plain 64 cache f16"
-                --case "projected 64 cache f16 weights f16" --timeout 300)
-            if(TARGET tessera_plugin_cpu_avx2)
-                emulated_test(plugin_test_cuda_${name}_fused CARDS ${card} COMMAND "$<TARGET_FILE:tessera>" plugin-test
-                    "${folder}/tessera_cuda_${name}.toml" --kernel matmul_group --kernel _ffn --reference "${folder}/tessera_cpu_avx2.toml"
-                    --timeout 300)
-            endif()
-        endfunction()
         # From the file that is carried to a machine with a card. It and what is unpacked stay until the next run of the test that makes it.
         set(carried "${CMAKE_CURRENT_BINARY_DIR}/gpu-acceptance")
         set(acceptance "${TSR_TEST_PYTHON}" "${CMAKE_SOURCE_DIR}/tools/gpu_acceptance" run "${carried}/gpu.tar.xz" --output)
         tessera_cuda_archs(archs)
         if("61" IN_LIST archs)
             emulated_test(cuda_wrappers_legacy CARDS 6.1:1GiB COMMAND "$<TARGET_FILE:cuda_wrappers_legacy_test>")
-            # The other card is the peer of copies.
-            emulated_test(plugin_test_cuda_legacy CARDS 6.1:2GiB 6.1:2GiB
-                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --device CUDA0 ${without} --timeout 120)
-            fused_and_tiled_tests(legacy 6.1:2GiB)
-        endif()
-        # 6.0 multiplies in f32 throughout, and 7.x has code of its own: of each op a part.
-        if("60" IN_LIST archs)
-            emulated_test(plugin_test_cuda_legacy_p100 CARDS 6.0:2GiB
-                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --kernel matmul.cuda --kernel matmul_id
-                --kernel flash_attention --case rows=150 --case "rows=139 spread" --case "plain 64 cache"
-                --case "projected 64 cache f16 weights f16" --timeout 120)
-            # With few rows the CPU, which rounds activations, is further from this card in some cases than is allowed.
-            if(TARGET tessera_plugin_cpu_avx2)
-                emulated_test(plugin_test_cuda_legacy_p100_fused CARDS 6.0:2GiB
-                    COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --kernel _ffn --case "q8_0 rows=139"
-                    --case "q4_K rows=139" --case "f16 rows=139" --reference "${folder}/tessera_cpu_avx2.toml" --timeout 300)
-            endif()
-        endif()
-        if("70" IN_LIST archs)
-            emulated_test(plugin_test_cuda_legacy_turing CARDS 7.5:2GiB
-                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_legacy.toml" --kernel matmul.cuda --kernel matmul_id
-                --kernel flash_attention --case rows=150 --case "rows=139 one" --case "plain 192/128 cache f16" --timeout 120)
         endif()
         if("80" IN_LIST archs)
             emulated_test(cuda_wrappers_ampere CARDS 8.6:1GiB 8.0:1GiB COMMAND "$<TARGET_FILE:cuda_wrappers_ampere_test>")
-            emulated_test(plugin_test_cuda_ampere CARDS 8.6:2GiB 8.6:2GiB
-                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --device CUDA0 ${without} --timeout 120)
-            # Of cards with more shared memory only attention has tiles of its own.
-            emulated_test(plugin_test_cuda_ampere_wide CARDS 8.0:2GiB
-                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --kernel flash_attention --timeout 120)
-            # Of cards with other tensor cores than GeForce cards' some products of many rows have kernels of their own.
-            emulated_test(plugin_test_cuda_ampere_split CARDS 8.0:2GiB
-                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --kernel matmul.cuda --case signs
-                --case rows=150 --timeout 120)
-            emulated_test(plugin_test_cuda_ampere_experts_split CARDS 8.0:2GiB
-                COMMAND "$<TARGET_FILE:tessera>" plugin-test "${folder}/tessera_cuda_ampere.toml" --kernel matmul_id --case rows=139
-                --timeout 120)
-            fused_and_tiled_tests(ampere 8.6:2GiB)
         endif()
         if("61" IN_LIST archs AND "80" IN_LIST archs)
             emulated_test(cuda_combine CARDS 8.6:1GiB 6.1:1GiB COMMAND "$<TARGET_FILE:cuda_combine_test>")

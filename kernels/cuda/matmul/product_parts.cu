@@ -142,7 +142,8 @@ SIMT_DEVICE void write_block(const EightElements& x, float scale, float ratio, c
 using namespace tessera::cuda_kernels;
 using namespace simt;
 
-// Grid: x the segments of a row by kSegmentWarps, y rows and slots, or fewer.
+#if SIMT_ARCH >= 610
+// For products of int8. Grid: x the segments of a row by kSegmentWarps, y rows and slots, or fewer.
 SIMT_KERNEL(32 * kSegmentWarps, 8) make_segments(Segments a) {
     const RowRange range = actual_rows(a.rows);
     const int segment = static_cast<int>(block_index().x) * kSegmentWarps + static_cast<int>(warp());
@@ -179,6 +180,7 @@ SIMT_KERNEL(32 * kSegmentWarps, 8) make_segments(Segments a) {
         }
     }
 }
+#endif
 
 #if SIMT_ARCH >= 800
 // For tensor cores (RowForm of tile_product.hpp). Rows of blocks of 256 elements, of which k is a multiple. A warp has a part of the blocks of a row. Grid: x the rows
