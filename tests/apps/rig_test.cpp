@@ -176,7 +176,8 @@ TEST_F(Rigs, UseTheGpusThatAreChosen) {
     EXPECT_THAT(with({"-dev", "CPU"}).err, HasSubstr("no GPU 'CPU' here"));
     EXPECT_THAT(with({"-sm", "none", "-mg", "3"}).err,
                 HasSubstr("-mg 3: there are 3 GPUs here, numbered from 0: CUDA0, CUDA1, CUDA2"));
-    EXPECT_THAT(with({"-ts", "1,1,1,1"}).err, HasSubstr("-ts has 4 shares, but there are 3 GPUs: CUDA0, CUDA1, CUDA2"));
+    EXPECT_THAT(with({"-ts", "1,1,1,1"}).err,
+                HasSubstr("-ts: there are 4 shares, but there are 3 GPUs: CUDA0, CUDA1, CUDA2"));
     EXPECT_THAT(with({"-fitt", "1,1,1,1"}).err,
                 HasSubstr("-fitt: there are 4 margins, but there are 3 GPUs: CUDA0, CUDA1, CUDA2"));
     EXPECT_THAT(with({"-ot", "exps=CUDA7"}).err, HasSubstr("there are: CPU, CUDA0, CUDA1, CUDA2"));
