@@ -1,4 +1,4 @@
-# tessera_plugin(NAME SOURCES ... [LIBRARIES ...] [FLAGS ...]): the plugin library tessera_NAME.so with hidden symbols, and
+# tessera_plugin(NAME SOURCES ... [LIBRARIES ...] [FLAGS ...] [NOT_INSTALLED]): the plugin library tessera_NAME.so with hidden symbols, and
 # beside it the manifest tessera_NAME.toml, made from NAME.toml.in of the calling folder with the library's name and SHA-256
 # filled in. Shared by the main build and the installed SDK.
 if(NOT DEFINED TSR_PLUGIN_FOLDER)
@@ -7,7 +7,7 @@ endif()
 set(TSR_WRITE_MANIFEST "${CMAKE_CURRENT_LIST_DIR}/WriteManifest.cmake")
 
 function(tessera_plugin name)
-    cmake_parse_arguments(arg "" "" "SOURCES;LIBRARIES;FLAGS" ${ARGN})
+    cmake_parse_arguments(arg "NOT_INSTALLED" "" "SOURCES;LIBRARIES;FLAGS" ${ARGN})
     set(target tessera_plugin_${name})
     set(template "${CMAKE_CURRENT_SOURCE_DIR}/${name}.toml.in")
     set(folder "${CMAKE_BINARY_DIR}/${TSR_PLUGIN_FOLDER}")
@@ -27,6 +27,9 @@ function(tessera_plugin name)
         COMMAND ${CMAKE_COMMAND} -D "TEMPLATE=${template}" -D "LIBRARY=$<TARGET_FILE:${target}>"
                 -D "MANIFEST=${folder}/tessera_${name}.toml" -P "${TSR_WRITE_MANIFEST}"
         VERBATIM)
+    if(arg_NOT_INSTALLED)
+        return()
+    endif()
     # The manifest is made again from the installed library: stripping and paths to libraries change its hash.
     install(TARGETS ${target} LIBRARY DESTINATION "${TSR_PLUGIN_FOLDER}" COMPONENT plugins)
     install(CODE "
