@@ -45,7 +45,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     engine.sequences = options.model.parallel;
     engine.rows = std::min(engine.rows, options.piece_rows) + engine.sequences - 1;
     engine.context = options.model.context.value_or(0);
-    if (options.model.context == 0u) engine.context = read_model_info(model.file).context;
+    if (options.model.context == 0u) engine.context = read_model_info(model.file, machine.registry).context;
     served->engine = load_engine(
         std::move(model), machine, engine, !options.context_given, TSR_PAGE_TOKENS, options.model.common.verbose,
         [&](const Notice& notice) { say(worded(notice)); },

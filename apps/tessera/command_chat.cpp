@@ -197,8 +197,8 @@ int chat_command(Arguments& arguments) {
     if (settings.file) first = first ? *first + '\n' + read_text(*settings.file) : read_text(*settings.file);
 
     const size_t empty_prompt = 1;
-    const ContextWish wish =
-        wish_context({&empty_prompt, 1}, 1, settings.context, -1, read_model_info(model.file).context);
+    const ContextWish wish = wish_context({&empty_prompt, 1}, 1, settings.context, -1,
+                                          read_model_info(model.file, machine.registry).context);
     EngineOptions options = settings.engine;
     options.context = wish.all;
     const auto engine = load_engine(std::move(model), machine, options, !settings.context, 1, settings.common.verbose);

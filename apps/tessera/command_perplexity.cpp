@@ -152,7 +152,7 @@ int perplexity_command(Arguments& arguments) {
     for (const std::string& line : arguments.remarks()) say(line);
 
     const auto tokenizer = make_tokenizer(model.file);
-    const uint32_t vocabulary = read_model_info(model.file).vocabulary;
+    const uint32_t vocabulary = read_model_info(model.file, machine.registry).vocabulary;
     std::optional<SavedRunReader> base;
     SavedRunHead head;
     if (asked.compares) {
@@ -166,7 +166,7 @@ int perplexity_command(Arguments& arguments) {
             throw UsageError(fmt::format("-c: the saved run has chunks of {} tokens", head.context));
     } else {
         uint32_t context = settings.context.value_or(kDefaultContext);
-        if (context == 0) context = read_model_info(model.file).context;
+        if (context == 0) context = read_model_info(model.file, machine.registry).context;
         if (context < kMinimumContext)
             throw UsageError(fmt::format("-c: expected at least {} tokens, found {}", kMinimumContext, context));
         head = read_chunks(settings, *tokenizer, context);

@@ -27,7 +27,7 @@ int plan_command(Arguments& arguments) {
     EngineOptions& options = settings.engine;
     options.sequences = settings.parallel;
     options.context = settings.context.value_or(0);
-    if (settings.context == 0u) options.context = read_model_info(model.file).context;
+    if (settings.context == 0u) options.context = read_model_info(model.file, machine.registry).context;
 
     for (const std::string& line : arguments.remarks()) say(line);
     PlanReport report{model.path.string(), rig ? rig->string() : "",

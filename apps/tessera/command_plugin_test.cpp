@@ -3,6 +3,7 @@
 #include "apps/tessera/output.hpp"
 #include "apps/tessera/plugin_child.hpp"
 #include "core/base/error.hpp"
+#include "core/gguf/reader.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/registry/discover.hpp"
 #include "testing/conformance/case.hpp"
@@ -32,7 +33,8 @@ constexpr std::string_view kHelp =
     "                     of those that are always the same; may be repeated; of\n"
     "                     products, networks, get_rows, norms and sums, not of\n"
     "                     attention, caches, rope and routing\n"
-    "  --model FILE       cases of the shapes of this model (GGUF)\n"
+    "  --model FILE       cases of the shapes of this model (GGUF), and of the plugin's\n"
+    "                     architecture, if it is of that\n"
     "  --device ID        only this device of the plugin's providers; may be repeated\n"
     "  --group NAME       only the group of exactly this name; may be repeated\n"
     "  --list             print the names of groups, run nothing\n"
@@ -53,6 +55,7 @@ struct Options {
     std::vector<fs::path> subjects;
     std::vector<std::string> kernels, without, cases, devices, groups, shapes;
     bool list = false;
+    std::vector<fs::path> models;
     std::optional<fs::path> rig, reference, provider, expected, junit;
     std::chrono::seconds timeout{60};
     bool verbose = false;
@@ -67,7 +70,15 @@ void add_shape(Options& options, const std::string& text) {
 }
 
 void add_model(Options& options, const std::string& file) {
-    const ModelShapes found = model_shapes(file);
+    options.models.emplace_back(fs::absolute(file));
+    ModelShapes found;
+    try {
+        found = model_shapes(file);
+    } catch (const Error& error) {
+        if (error.code() != TSR_UNSUPPORTED) throw;
+        say(fmt::format("plugin-test: --model {}: no shapes of kernels: {}", file, error.what()));
+        return;
+    }
     for (const std::string& why : found.skipped) say(fmt::format("plugin-test: --model {}: not tested: {}", file, why));
     if (found.shapes.empty()) throw UsageError(fmt::format("plugin-test: --model {}: has no shapes to test", file));
     options.shapes.insert(options.shapes.end(), found.shapes.begin(), found.shapes.end());
@@ -238,6 +249,18 @@ class PluginTest {
                                    [&](const std::string& shape) { return shape.starts_with(op + ":"); });
     }
 
+    void add_architecture(const std::string& name, std::vector<Outcome>& all) {
+        fs::path model;
+        for (const fs::path& file : options_.models) {
+            if (gguf::GgufFile::open(file).metadata().get_string("general.architecture") == name) model = file;
+        }
+        const std::string group = "architecture " + name;
+        if (model.empty())
+            all.push_back({Outcome::kNotChecked, group, "model", "what it builds: --model names a file of it", 0});
+        groups_.push_back(
+            {group, [this, name, model](size_t first) { return architecture_words(subject_, name, model, first); }});
+    }
+
     void add_groups(const TriedPlugin& tried, const Hardware& hardware, std::vector<Outcome>& all) {
         // The ABI has no reference for these: what they mean is known to the plugin alone.
         for (const std::string& name : tried.operators) {
@@ -248,6 +271,9 @@ class PluginTest {
             all.push_back({Outcome::kNotChecked, fmt::format("lowering {} of {}", name, op), "nodes",
                            "what it writes: nothing to compare it with", 0});
         }
+        if (!tried.architectures_fault.empty())
+            all.push_back({Outcome::kFailed, "architectures", "list", tried.architectures_fault, 0});
+        for (const std::string& name : tried.architectures) add_architecture(name, all);
         if (tried.for_plans_only) {
             all.push_back({Outcome::kNotChecked, "kernels", "run",
                            "this processor lacks flags that they need: only the table was checked", 0});

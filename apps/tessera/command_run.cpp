@@ -158,8 +158,8 @@ int run_command(Arguments& arguments) {
     const auto at_once = static_cast<uint32_t>(std::min<size_t>(settings.parallel, prompts.size()));
     std::vector<size_t> lengths;
     for (const auto& prompt : tokens) lengths.push_back(prompt.size());
-    const ContextWish wish =
-        wish_context(lengths, at_once, settings.context, predict, read_model_info(model.file).context);
+    const ContextWish wish = wish_context(lengths, at_once, settings.context, predict,
+                                          read_model_info(model.file, machine.registry).context);
 
     // Buffers as large as a vocabulary or an answer are allocated before loading; nothing large is allocated after it.
     Printer printer(prompts.size());

@@ -90,7 +90,7 @@ int serve_command(Arguments& arguments) {
     const Machine machine(options.model.common, {}, asked_threads(options.model.engine), options.model.engine.numa);
     OpenedModel model = open_model(options.model.common);
     if (!options.context_given) {
-        const uint32_t made_for = read_model_info(model.file).context;
+        const uint32_t made_for = read_model_info(model.file, machine.registry).context;
         options.model.context = made_for ? std::min(made_for, kDefaultContext) : kDefaultContext;
     }
     for (const Notice& notice : settle(options.model, model, machine)) arguments.remark(worded(notice));

@@ -98,7 +98,7 @@ std::vector<SweepRow> measure_model(Arguments& arguments, const std::optional<st
     const Machine machine(settings.common, {}, asked_threads(settings.engine), settings.engine.numa);
     OpenedModel model = open_model(settings.common);
     for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
-    const SweepPlan plan = read_plan(arguments, settings, read_model_info(model.file).context);
+    const SweepPlan plan = read_plan(arguments, settings, read_model_info(model.file, machine.registry).context);
     for (const std::string& line : arguments.remarks()) say(line);
     std::optional<RowFile> file;
     if (save) file.emplace(*save);

@@ -61,9 +61,7 @@ ModelShapes model_shapes(const std::filesystem::path& file) {
     const gguf::GgufFile model = gguf::GgufFile::open(file);
     const Hardware hardware = Hardware::detect();
     const Registry registry = Registry::load({}, hardware);  // operators of models
-    OpSet ops;
-    for (const tsr_operator* op : registry.operators()) ops.add(op, registry.owner(*op).table->name);
-    const BuiltModel built = build_model(model, ops, {});
+    const BuiltModel built = build_model(model, registry, {});
     ModelShapes found;
     std::set<std::string> known;
     for (const Node& node : built.graph.nodes()) {

@@ -1,5 +1,6 @@
 #include "apps/tessera/plugin_child.hpp"
 
+#include "apps/tessera/architecture_cases.hpp"
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/crash_report.hpp"
 #include "apps/tessera/output.hpp"
@@ -9,8 +10,10 @@
 #include "core/base/text.hpp"
 #include "core/hardware/hardware.hpp"
 #include "core/registry/discover.hpp"
+#include "core/registry/extension.hpp"
 #include "core/registry/registry.hpp"
 #include "core/registry/screen.hpp"
+#include "core/registry/table.hpp"
 #include "testing/conformance/child.hpp"
 #include "testing/conformance/process.hpp"
 
@@ -97,6 +100,10 @@ int run_table(const std::string& rig, const fs::path& manifest, const fs::path& 
             const tsr_lowering& lowering = *table.lowerings[i];
             say_line(output, fmt::format("lowering\t{}\t{}", lowering.name, lowering.op));
         }
+        const auto* list = static_cast<const tsr_architectures*>(find_extension(table, TSR_ARCHITECTURES));
+        if (const std::string why = list ? architectures_fault(*list) : ""; !why.empty())
+            say_line(output, fmt::format("architectures fault\t{}", printable(why, 2000)));
+        for (const std::string& name : record.architectures) say_line(output, fmt::format("architecture\t{}", name));
         say_line(output, fmt::format("layouts\t{}", table.layout_count));
         say_line(output, "usable");
     } catch (const std::exception& error) {
@@ -104,6 +111,36 @@ int run_table(const std::string& rig, const fs::path& manifest, const fs::path& 
         end_process(kExitFailed);  // what a plugin that failed has left behind is not destroyed
     }
     return kExitDone;
+}
+
+size_t number_of(const std::string& word) {
+    size_t number = 0;
+    std::from_chars(word.data(), word.data() + word.size(), number);
+    return number;
+}
+
+std::vector<std::string> split(std::string_view line) {
+    std::vector<std::string> words;
+    while (true) {
+        const size_t tab = line.find('\t');
+        words.emplace_back(line.substr(0, tab));
+        if (tab == std::string_view::npos) return words;
+        line.remove_prefix(tab + 1);
+    }
+}
+
+// Its graphs may have ops of the plugins that are installed. Where those or the core have an architecture of the same
+// name, that of the plugin is tested.
+void test_architecture(std::span<const std::string> words, const fs::path& manifest, int output) {
+    const Hardware hardware = Hardware::detect();
+    Config config;
+    config.plugin_folders = {manifest.parent_path()};
+    for (const PluginRecord& record : find_plugins(config.plugin_folders)) {
+        if (record.path == manifest) config.prefer = {record.manifest.name};
+    }
+    const Registry registry = Registry::load(config, hardware);
+    const std::vector<std::string> only = words[5].empty() ? std::vector<std::string>() : split(words[5]);
+    run_architecture_cases(registry, words[7], words[8], only, number_of(words.back()), output);
 }
 
 struct Loaded {
@@ -122,22 +159,6 @@ struct Loaded {
         setting.cpu = &hardware.cpu();
     }
 };
-
-size_t number_of(const std::string& word) {
-    size_t number = 0;
-    std::from_chars(word.data(), word.data() + word.size(), number);
-    return number;
-}
-
-std::vector<std::string> split(std::string_view line) {
-    std::vector<std::string> words;
-    while (true) {
-        const size_t tab = line.find('\t');
-        words.emplace_back(line.substr(0, tab));
-        if (tab == std::string_view::npos) return words;
-        line.remove_prefix(tab + 1);
-    }
-}
 
 // Plugins of this project, beside the program.
 bool is_own(const PluginRecord& plugin) {
@@ -193,6 +214,10 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
     if (words.size() < 8) return kExitUsage;
     const int output = take_output();
     try {
+        if (what == "architecture" && words.size() == 10) {
+            test_architecture(words, manifest, output);
+            return kExitDone;
+        }
         const bool is_device = what == "device" && words.size() == 12;
         Loaded loaded(rig, manifest, words[4], is_device ? words[10] : "");
         if (!words[5].empty()) loaded.setting.cases = split(words[5]);
@@ -232,6 +257,8 @@ TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& 
         if (words[0] == "kernel" && words.size() == 4) tried.kernels.push_back({words[1], words[2], words[3]});
         if (words[0] == "provider" && words.size() == 2) tried.provider_kinds.push_back(words[1]);
         if (words[0] == "operator" && words.size() == 2) tried.operators.push_back(words[1]);
+        if (words[0] == "architectures fault" && words.size() > 1) tried.architectures_fault = words[1];
+        if (words[0] == "architecture" && words.size() == 2) tried.architectures.push_back(words[1]);
         if (words[0] == "lowering" && words.size() == 3) tried.lowerings.emplace(words[1], words[2]);
         if (words[0] == "layouts" && words.size() == 2) tried.layouts = static_cast<uint32_t>(number_of(words[1]));
         tried.for_plans_only = tried.for_plans_only || words[0] == "for plans only";
@@ -271,6 +298,13 @@ void try_plugins_in_children(TriedFirst which, const std::optional<fs::path>& ri
 std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first) {
     std::vector<std::string> words = words_of("kernel", subject);
     words.insert(words.end(), {kernel, std::to_string(first)});
+    return words;
+}
+
+std::vector<std::string> architecture_words(const TestSubject& subject, const std::string& architecture,
+                                            const fs::path& model, size_t first) {
+    std::vector<std::string> words = words_of("architecture", subject);
+    words.insert(words.end(), {architecture, model.string(), std::to_string(first)});
     return words;
 }
 

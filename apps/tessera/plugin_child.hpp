@@ -36,6 +36,8 @@ struct TriedPlugin {
     std::vector<Kernel> kernels;
     std::vector<std::string> provider_kinds;
     std::vector<std::string> operators;
+    std::vector<std::string> architectures;
+    std::string architectures_fault;                          // of the list of them; empty if there is none
     std::set<std::pair<std::string, std::string>> lowerings;  // names and ops, its own and others'
     uint32_t layouts = 0;
     bool for_plans_only = false;  // its kernels cannot run here
@@ -67,6 +69,9 @@ struct TestSubject {
 };
 std::vector<std::string> kernel_words(const TestSubject& subject, const std::string& kernel, size_t first);
 std::vector<std::string> layout_words(const TestSubject& subject, size_t first);
+// `model`: a file of it; empty: none.
+std::vector<std::string> architecture_words(const TestSubject& subject, const std::string& architecture,
+                                            const std::filesystem::path& model, size_t first);
 // `kernel`: the one whose cases run on the device; empty: the device's own.
 std::vector<std::string> device_words(const TestSubject& subject, uint32_t provider, const std::string& device,
                                       const std::string& kernel, size_t first);

@@ -4,8 +4,13 @@
 #include "core/base/text.hpp"
 #include "core/model/architectures.hpp"
 #include "core/model/build_graph.hpp"
+#include "core/model/plugin_architecture.hpp"
+
+#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <optional>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -18,19 +23,39 @@ void check_type(const ModelFile& model) {
          printable(*type, 40));
 }
 
-const Architecture& find_architecture(const ModelFile& model) {
-    check_type(model);
-    const auto all = own_architectures();
-    const auto at = std::ranges::find_if(all, [&](const Architecture* a) { return a->has_name(model.architecture()); });
-    if (at != all.end()) return **at;
-    std::string known;
-    for (const Architecture* a : all) {
-        for (const std::string_view name : a->names) {
-            if (!name.empty()) known += fmt::format("{}{}", known.empty() ? "" : ", ", name);
+// One of the core's own, or one of a plugin's.
+struct Chosen {
+    const Architecture* own = nullptr;
+    std::optional<PluginArchitecture> of_plugin;
+};
+
+std::string known_names(const Registry& registry) {
+    std::vector<std::string_view> names;
+    for (const Architecture* own : own_architectures()) {
+        for (const std::string_view name : own->names) {
+            if (!name.empty()) names.push_back(name);
         }
     }
-    fail(TSR_UNSUPPORTED, "{}: the architecture '{}' is not known to this version; it knows {}", model.source(),
-         model.architecture(), known);
+    for (const tsr_architecture* one : registry.architectures()) names.emplace_back(one->name);
+    std::ranges::sort(names);
+    names.erase(std::ranges::unique(names).begin(), names.end());
+    return fmt::format("{}", fmt::join(names, ", "));
+}
+
+// Where both know a name it is the core's, unless the configuration prefers the plugin.
+Chosen find_architecture(const ModelFile& model, const Registry& registry) {
+    check_type(model);
+    const auto all = own_architectures();
+    const auto own =
+        std::ranges::find_if(all, [&](const Architecture* a) { return a->has_name(model.architecture()); });
+    const tsr_architecture* const other = registry.find_architecture(model.architecture());
+    if (other && (own == all.end() || registry.preference(*other) != registry.no_preference()))
+        return {nullptr, PluginArchitecture(*other, registry)};
+    if (own != all.end()) return {*own, std::nullopt};
+    fail(TSR_UNSUPPORTED,
+         "{}: the architecture '{}' is not known; known are {}; a plugin can add it (docs/plugins.md, \"A model "
+         "architecture\")",
+         model.source(), printable(model.architecture(), 80), known_names(registry));
 }
 
 // Nothing needs it, so that it may be broken: converters cut names of a fixed length within a character.
@@ -41,10 +66,15 @@ std::string model_name(const gguf::Metadata& metadata) {
     return is_utf8(*name) ? *name : printable(*name);
 }
 
-ModelInfo info_of(const ModelDescription& described, const ModelFile& model) {
+ModelInfo named_info(const ModelFile& model) {
     ModelInfo info;
     info.architecture = model.architecture();
     info.name = model_name(model.metadata());
+    return info;
+}
+
+ModelInfo info_of(const ModelDescription& described, const ModelFile& model) {
+    ModelInfo info = named_info(model);
     info.layers = static_cast<uint32_t>(described.layers.size());
     info.embedding = static_cast<uint32_t>(described.embedding);
     info.vocabulary = static_cast<uint32_t>(described.vocabulary);
@@ -56,18 +86,33 @@ ModelInfo info_of(const ModelDescription& described, const ModelFile& model) {
     return info;
 }
 
-}  // namespace
-
-ModelInfo read_model_info(const gguf::GgufFile& file) {
-    ModelFile model(file);
-    return info_of(find_architecture(model).describe(model), model);
+ModelInfo info_of(const PluginArchitecture& architecture, ModelFile& model) {
+    ModelInfo info = named_info(model);
+    architecture.measure(model, info);
+    return info;
 }
 
-BuiltModel build_model(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits) {
+}  // namespace
+
+ModelInfo read_model_info(const gguf::GgufFile& file, const Registry& registry) {
     ModelFile model(file);
-    const Architecture& architecture = find_architecture(model);
-    BuiltModel built{build_graph(architecture.describe(model), model, ops, limits), {}};
-    built.notes = check_unused(model, architecture.unused, limits.allow_unused);
+    const Chosen chosen = find_architecture(model, registry);
+    return chosen.own ? info_of(chosen.own->describe(model), model) : info_of(*chosen.of_plugin, model);
+}
+
+BuiltModel build_model(const gguf::GgufFile& file, const Registry& registry, const GraphLimits& limits) {
+    auto ops = std::make_shared<OpSet>();
+    for (const tsr_operator* op : registry.operators()) ops->add(op, registry.owner(*op).table->name);
+    ModelFile model(file);
+    const Chosen chosen = find_architecture(model, registry);
+    if (chosen.of_plugin)
+        model.note(fmt::format("the architecture '{}' is that of the plugin {}", model.architecture(),
+                               chosen.of_plugin->plugin()));
+    BuiltModel built{ops,
+                     chosen.own ? build_graph(chosen.own->describe(model), model, *ops, limits)
+                                : chosen.of_plugin->build(model, info_of(*chosen.of_plugin, model), *ops, limits),
+                     {}};
+    built.notes = check_unused(model, chosen.own ? chosen.own->unused : KnownUnused{}, limits.allow_unused);
     for (std::string& note : model.take_notes()) built.notes.push_back(std::move(note));
     return built;
 }

@@ -3,8 +3,10 @@
 
 #include "core/gguf/reader.hpp"
 #include "core/graph/graph.hpp"
+#include "core/registry/registry.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,11 +50,13 @@ inline constexpr const char* kPageTable = "page_table";
 inline constexpr const char* kOutputRows = "output_rows";
 inline constexpr const char* kLogits = "logits";
 
-// Reads hyperparameters only. Throws Error: TSR_UNSUPPORTED for an architecture that is not known (listing those that
-// are), TSR_NOT_FOUND or TSR_CORRUPT_DATA naming the key.
-ModelInfo read_model_info(const gguf::GgufFile& file);
+// The architecture is the core's or that of a plugin of the registry. Reads hyperparameters only. Throws Error:
+// TSR_UNSUPPORTED for an architecture that is not known (listing those that are), TSR_NOT_FOUND or TSR_CORRUPT_DATA
+// naming the key.
+ModelInfo read_model_info(const gguf::GgufFile& file, const Registry& registry);
 
 struct BuiltModel {
+    std::shared_ptr<const OpSet> ops;  // of the graph, which it outlives
     Graph graph;
     std::vector<std::string> notes;  // what of the file is not used, and what was taken where it says nothing
 };
@@ -60,6 +64,6 @@ struct BuiltModel {
 // Throws what read_model_info throws, and Error naming the tensor or key: TSR_CORRUPT_DATA where a shape does not fit
 // the architecture, TSR_NOT_FOUND for a tensor that is missing, TSR_UNSUPPORTED for tensors and keys that would not be
 // used though results depend on them.
-BuiltModel build_model(const gguf::GgufFile& file, const OpSet& ops, const GraphLimits& limits);
+BuiltModel build_model(const gguf::GgufFile& file, const Registry& registry, const GraphLimits& limits);
 
 }  // namespace tessera

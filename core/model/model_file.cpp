@@ -10,6 +10,7 @@
 #include <iterator>
 #include <limits>
 #include <type_traits>
+#include <utility>
 
 namespace tessera {
 namespace {
@@ -84,9 +85,28 @@ std::optional<int64_t> ModelFile::find_count(std::string_view name, int64_t mini
     } else {
         value = metadata().get_u64(full);
     }
-    if (value < static_cast<uint64_t>(minimum) || value > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
-        fail(TSR_CORRUPT_DATA, "{}: {} is {}; expected {} to {}", source(), full, value, minimum,
-             std::numeric_limits<int32_t>::max());
+    return checked_count(full, value, minimum);
+}
+
+std::optional<std::vector<int64_t>> ModelFile::find_counts(std::string_view name, size_t count, int64_t minimum) {
+    const std::string full = read_key(name);
+    if (!is_given(name)) return std::nullopt;
+    const auto* array = std::get_if<gguf::Array>(metadata().find(full));
+    if (!array) return std::vector<int64_t>(count, checked_count(full, metadata().get_u64(full), minimum));
+    if (gguf::array_size(*array) != count) {
+        fail(TSR_CORRUPT_DATA, "{}: {} has {} elements; expected a number, or {} of them", source(), full,
+             gguf::array_size(*array), count);
+    }
+    std::vector<int64_t> counts;
+    for (const uint64_t value : metadata().get_array<uint64_t>(full))
+        counts.push_back(checked_count(full, value, minimum));
+    return counts;
+}
+
+int64_t ModelFile::checked_count(const std::string& full_key, uint64_t value, int64_t minimum) const {
+    constexpr auto kMost = std::numeric_limits<int32_t>::max();
+    if (std::cmp_less(value, minimum) || std::cmp_greater(value, kMost))
+        fail(TSR_CORRUPT_DATA, "{}: {} is {}; expected {} to {}", source(), full_key, value, minimum, kMost);
     return static_cast<int64_t>(value);
 }
 

@@ -43,6 +43,8 @@ class ModelFile {
     // counts as one number.
     int64_t get_count(std::string_view name, int64_t minimum = 1);
     std::optional<int64_t> find_count(std::string_view name, int64_t minimum = 1);
+    // `count` of them: an array of so many elements, or one number for all.
+    std::optional<std::vector<int64_t>> find_counts(std::string_view name, size_t count, int64_t minimum = 1);
     double get_positive(std::string_view name);
     std::optional<double> find_positive(std::string_view name);
     std::optional<double> find_number(std::string_view name);  // finite
@@ -72,6 +74,7 @@ class ModelFile {
     std::vector<std::string> take_notes();
 
   private:
+    int64_t checked_count(const std::string& full_key, uint64_t value, int64_t minimum) const;
     std::string read_key(std::string_view name);
 
     const gguf::GgufFile& file_;

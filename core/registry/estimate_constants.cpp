@@ -2,6 +2,7 @@
 
 #include "core/base/plugin_call.hpp"
 #include "core/base/text.hpp"
+#include "core/registry/extension.hpp"
 
 #include <tessera/extensions/estimate_constants.h>
 
@@ -19,13 +20,10 @@ constexpr size_t kMostText = 64;
 
 std::vector<EstimateConstant> estimate_constants(const PluginRecord& plugin, const tsr_device_info& device) {
     const tsr_plugin& table = *plugin.table;
-    if (!table.get_extension) return {};
-    const PluginCall call{table.name, "get_extension", nullptr, nullptr, nullptr};
+    const auto* extension = static_cast<const tsr_estimate_constants*>(find_extension(table, TSR_ESTIMATE_CONSTANTS));
+    if (!extension || extension->struct_size < sizeof *extension || !extension->list) return {};
     std::array<tsr_estimate_constant, kMostConstants> listed{};
-    const uint32_t count = call_plugin(call, [&]() -> uint32_t {
-        const auto* extension =
-            static_cast<const tsr_estimate_constants*>(table.get_extension(&table, TSR_ESTIMATE_CONSTANTS));
-        if (!extension || extension->struct_size < sizeof *extension || !extension->list) return 0;
+    const uint32_t count = call_plugin({table.name, "list of estimate constants"}, [&] {
         return extension->list(extension, &device, listed.data(), kMostConstants);
     });
     std::vector<EstimateConstant> constants;

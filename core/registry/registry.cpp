@@ -5,6 +5,7 @@
 #include "core/base/text.hpp"
 #include "core/graph/op_set.hpp"
 #include "core/registry/discover.hpp"
+#include "core/registry/extension.hpp"
 #include "core/registry/module.hpp"
 #include "core/registry/screen.hpp"
 #include "core/registry/table.hpp"
@@ -173,6 +174,7 @@ void Registry::index(const std::vector<std::string>& prefer) {
         }
         index_layouts(i);
         index_operators(i);
+        index_architectures(i);
         note_unknown_kinds(i);
     }
     index_lowerings(order);
@@ -245,6 +247,32 @@ void Registry::index_operators(size_t record) {
     }
 }
 
+// Nothing that is wrong with it takes the rest of the plugin away.
+void Registry::index_architectures(size_t record) {
+    const tsr_plugin& table = *records_[record].table;
+    const tsr_architectures* list = nullptr;
+    std::string why;
+    try {
+        list = static_cast<const tsr_architectures*>(find_extension(table, TSR_ARCHITECTURES));
+        if (list) why = architectures_fault(*list);
+    } catch (const Error& error) {
+        why = error.what();
+    }
+    if (!why.empty()) records_[record].left_out.push_back(fmt::format("its architectures: {}", why));
+    if (!list || !why.empty()) return;
+    for (uint32_t i = 0; i < list->count; ++i) {
+        const tsr_architecture* one = list->architectures[i];
+        if (const tsr_architecture* const earlier = find_architecture(one->name)) {
+            conflicts_.push_back(fmt::format("architecture {}: {} and {} provide it; that of {} is used", one->name,
+                                             owner_name(earlier), table.name, owner_name(earlier)));
+            continue;
+        }
+        owners_[one] = record;
+        insert_by_name(architectures_, one);
+        records_[record].architectures.emplace_back(one->name);
+    }
+}
+
 void Registry::index_lowerings(const std::vector<size_t>& order) {
     const auto add = [&](size_t record, const tsr_lowering* lowering) {
         owners_[lowering] = record;
@@ -311,6 +339,18 @@ const PluginRecord& Registry::owner(const tsr_device_provider& provider) const {
 }
 const PluginRecord& Registry::owner(const tsr_operator& op) const {
     return owner_of(&op);
+}
+
+const PluginRecord& Registry::owner(const tsr_architecture& architecture) const {
+    return owner_of(&architecture);
+}
+
+const tsr_architecture* Registry::find_architecture(std::string_view name) const noexcept {
+    return find_by_name(architectures_, name);
+}
+
+uint32_t Registry::preference(const tsr_architecture& architecture) const {
+    return preferences_[static_cast<size_t>(&owner_of(&architecture) - records_.data())];
 }
 
 const PluginRecord& Registry::owner(const tsr_lowering& lowering) const {

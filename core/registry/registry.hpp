@@ -6,6 +6,7 @@
 #include "core/registry/config.hpp"
 #include "core/registry/manifest.hpp"
 
+#include <tessera/extensions/architecture.h>
 #include <tessera/plugin.h>
 
 #include <cstdint>
@@ -34,9 +35,10 @@ struct PluginRecord {
     PluginState state = PluginState::kRejected;
     // Chosen for a rig: this machine's processor lacks flags of its kernels, which must never run here.
     bool for_plans_only = false;
-    std::string reason;                 // why it is not used; empty if it is
-    const tsr_plugin* table = nullptr;  // chosen only; lives until the process ends
-    std::vector<std::string> left_out;  // chosen only: parts of it that are not used, and why
+    std::string reason;                      // why it is not used; empty if it is
+    const tsr_plugin* table = nullptr;       // chosen only; lives until the process ends
+    std::vector<std::string> left_out;       // chosen only: parts of it that are not used, and why
+    std::vector<std::string> architectures;  // chosen only: names of those that it brings
 };
 
 // Plugins are mapped and initialised once in a process and stay, so everything that a table holds lives until the
@@ -110,8 +112,14 @@ class Registry {
     const PluginRecord& owner(const tsr_device_provider& provider) const;
     const PluginRecord& owner(const tsr_operator& op) const;
 
-    // Two plugins that bring one operator, or mean different bytes by one layout name: the first counts, by preference,
-    // then the manifest's priority, then the plugin's name. One line each.
+    // Those of plugins (tessera/extensions/architecture.h), by name.
+    std::span<const tsr_architecture* const> architectures() const noexcept { return architectures_; }
+    const tsr_architecture* find_architecture(std::string_view name) const noexcept;
+    const PluginRecord& owner(const tsr_architecture& architecture) const;
+    uint32_t preference(const tsr_architecture& architecture) const;
+
+    // Two plugins that bring one operator or architecture, or mean different bytes by one layout name: the first
+    // counts, by preference, then the manifest's priority, then the plugin's name. One line each.
     std::span<const std::string> conflicts() const noexcept { return conflicts_; }
 
   private:
@@ -124,6 +132,7 @@ class Registry {
     void note_unknown_kinds(size_t record);
     void index_layouts(size_t record);
     void index_operators(size_t record);
+    void index_architectures(size_t record);
     void index_lowerings(const std::vector<size_t>& order);
     // Whether the part is of this host's device ABI; what is not is listed in the record.
     template <typename Part>
@@ -142,6 +151,7 @@ class Registry {
     std::vector<const tsr_layout*> layouts_;
     ByName<ByName<const tsr_layout*>> device_layouts_;  // name, interop
     std::vector<const tsr_operator*> operators_;
+    std::vector<const tsr_architecture*> architectures_;
     std::unordered_map<const void*, size_t> owners_;  // of every table entry, in records_
     std::vector<uint32_t> preferences_;               // of records_
     uint32_t no_preference_ = 0;

@@ -89,7 +89,8 @@ std::string_view state_name(PluginState state) {
     return "";
 }
 
-std::string contents(const tsr_plugin& table) {
+std::string contents(const PluginRecord& record) {
+    const tsr_plugin& table = *record.table;
     std::vector<std::string> parts;
     std::set<std::string> kinds;
     for (uint32_t i = 0; i < table.kernel_count; ++i) kinds.insert(table.kernels[i]->device_kind);
@@ -109,6 +110,9 @@ std::string contents(const tsr_plugin& table) {
     std::set<std::string> lowered;
     for (uint32_t i = 0; i < table.lowering_count; ++i) lowered.insert(table.lowerings[i]->op);
     if (!lowered.empty()) parts.push_back(plural(table.lowering_count, "lowering") + " of " + join(lowered));
+    const auto& architectures = record.architectures;
+    if (!architectures.empty())
+        parts.push_back((architectures.size() == 1 ? "architecture " : "architectures ") + join(architectures));
     return parts.empty() ? "nothing" : join(parts);
 }
 
@@ -135,7 +139,7 @@ std::string plugin_text(const PluginRecord& record, bool why) {
                                    manifest.version, state_name(record.state));
     if (manifest.name.empty())
         text = fmt::format("{}: {}", printable(record.path.filename().string()), state_name(record.state));
-    if (record.table) text += ", provides " + contents(*record.table);
+    if (record.table) text += ", provides " + contents(record);
     const auto left_out = [&] {
         std::string lines;
         for (const std::string& part : record.left_out) lines += fmt::format("  left out: {}\n", part);

@@ -248,6 +248,17 @@ std::string table_fault(const tsr_plugin& table) {
     });
 }
 
+std::string architectures_fault(const tsr_architectures& list) {
+    if (std::string why = struct_fault(list, sizeof list, "the list of architectures"); !why.empty()) return why;
+    std::set<std::string_view> names;
+    return list_fault(list.architectures, list.count, "architectures", [&](const tsr_architecture& one) {
+        if (std::string why = struct_fault(one, sizeof one, "an architecture"); !why.empty()) return why;
+        if (std::string why = name_fault(one.name, "an architecture"); !why.empty()) return why;
+        if (!one.measure || !one.build) return fmt::format("architecture {}: measure or build is missing", one.name);
+        return names.insert(one.name).second ? std::string() : fmt::format("two architectures are named {}", one.name);
+    });
+}
+
 std::string device_fault(const tsr_device& device) {
     return sdk::device_fault(device);
 }

@@ -3,6 +3,7 @@
 
 #include "core/registry/manifest.hpp"
 
+#include <tessera/extensions/architecture.h>
 #include <tessera/plugin.h>
 
 #include <string>
@@ -25,6 +26,9 @@ std::string address_fault(const tsr_device& device, const void* address, uint64_
 std::string device_abi_fault(const tsr_device_provider& provider);
 std::string device_abi_fault(const tsr_kernel& kernel);
 std::string device_abi_fault(const tsr_layout& layout);
+
+// What is wrong with the extension: sizes, missing functions and names, a name twice. Empty if nothing is.
+std::string architectures_fault(const tsr_architectures& list);
 
 // Where the table and the manifest contradict each other; empty if they do not. The table is without fault.
 std::string contradiction(const Manifest& manifest, const tsr_plugin& table);

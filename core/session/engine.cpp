@@ -100,14 +100,12 @@ NumaPlacement placement_of(const EngineOptions& options, const Hardware& hardwar
 
 PlannedModel plan_model(const gguf::GgufFile& file, const Registry& registry, const Hardware& hardware,
                         const EngineOptions& options) {
-    ModelInfo info = read_model_info(file);
-    auto ops = std::make_shared<OpSet>();
-    for (const tsr_operator* op : registry.operators()) ops->add(op, registry.owner(*op).table->name);
+    ModelInfo info = read_model_info(file, registry);
     Granted granted = grant(info, options);
-    BuiltModel model = build_model(file, *ops, granted.limits);
+    BuiltModel model = build_model(file, registry, granted.limits);
     PlannedModel planned{std::move(info),
                          std::move(model.notes),
-                         ops,
+                         std::move(model.ops),
                          granted.schedule.cache_pages * TSR_PAGE_TOKENS,
                          granted.sequence_tokens,
                          {},
@@ -134,7 +132,7 @@ uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, c
             throw;
         }
     };
-    uint32_t too_large = pages_for(std::max(read_model_info(file).context, 1u));
+    uint32_t too_large = pages_for(std::max(read_model_info(file, registry).context, 1u));
     if (fits(too_large)) return too_large * TSR_PAGE_TOKENS;
     if (too_large == 1 || !fits(1)) return 0;
     uint32_t fitting = 1;
@@ -148,7 +146,7 @@ uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, c
 struct Engine::State {
     gguf::GgufFile file;
     ModelInfo info;
-    std::shared_ptr<OpSet> ops;
+    std::shared_ptr<const OpSet> ops;
     uint32_t context, sequence_tokens;
     GraphLimits limits;
     Threads threads;

@@ -59,7 +59,7 @@ struct EngineOptions {
 struct PlannedModel {
     ModelInfo info;
     std::vector<std::string> file_notes;  // BuiltModel::notes
-    std::shared_ptr<OpSet> ops;
+    std::shared_ptr<const OpSet> ops;
     uint32_t context = 0;  // as planned: whole pages, with one more for each sequence but the first
     // That one sequence may hold: what the model was made for, or the context that was asked for, where that is more;
     // of the context that was asked for, whole pages.

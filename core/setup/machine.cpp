@@ -296,7 +296,7 @@ std::vector<Notice> settle(ModelSettings& settings, const OpenedModel& model, co
     std::ranges::move(unused_gpus(machine), std::back_inserter(remarks));
     if (machine.hardware.is_rig()) std::ranges::move(plugins_without_flags(machine), std::back_inserter(remarks));
     for (const std::string& key : model.file.added_keys()) remarks.push_back(unknown_key(key, model.file));
-    const ModelInfo info = read_model_info(model.file);
+    const ModelInfo info = read_model_info(model.file, machine.registry);
     if (settings.latent_attention && !info.latent_attention) {
         fail(TSR_UNSUPPORTED,
              Notice::on(Setting::kLatentAttention, *settings.latent_attention,

@@ -159,11 +159,9 @@ class Checker {
 }  // namespace
 
 std::vector<std::string> file_notes(const gguf::GgufFile& file, const Registry& registry, bool allow_unused) {
-    OpSet ops;
-    for (const tsr_operator* op : registry.operators()) ops.add(op, registry.owner(*op).table->name);
     GraphLimits limits;
     limits.allow_unused = allow_unused;
-    return build_model(file, ops, limits).notes;
+    return build_model(file, registry, limits).notes;
 }
 
 std::string bad_values_text(const BadValues& bad, const gguf::GgufFile& file) {

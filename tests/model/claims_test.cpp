@@ -28,12 +28,9 @@ using testing::HasSubstr;
 struct Machine {
     Machine()
         : hardware(Hardware::detect()),
-          registry(Registry::load(plugins_without({"cpu_avx2", "cpu_avx512"}), hardware)) {
-        for (const tsr_operator* op : registry.operators()) ops.add(op, registry.owner(*op).table->name);
-    }
+          registry(Registry::load(plugins_without({"cpu_avx2", "cpu_avx512"}), hardware)) {}
     Hardware hardware;
     Registry registry;
-    OpSet ops;
 };
 
 const Machine& machine() {
@@ -63,7 +60,7 @@ class Claims : public testing::Test {
         GraphLimits limits;
         limits.allow_unused = allow;
         try {
-            outcome.notes = build_model(gguf::GgufFile::open(write(model)), machine().ops, limits).notes;
+            outcome.notes = build_model(gguf::GgufFile::open(write(model)), machine().registry, limits).notes;
         } catch (const Error& error) {
             outcome.error = error.what();
             outcome.advice = error.notice().advice;

@@ -47,6 +47,10 @@ struct Golden {
     float largest = 0;
 };
 
+bool has_latent_attention(const fs::path& model) {
+    return read_model_info(gguf::GgufFile::open(model), Registry::of_tables({})).latent_attention;
+}
+
 struct Variant {
     const char* name;
     const char* plugin;  // that kernels are of
@@ -169,7 +173,7 @@ std::vector<Case> cases() {
     std::vector<Case> all;
     for (const fs::path& file : files) {
         const std::string name = file.filename().string();
-        const bool has_latent = read_model_info(gguf::GgufFile::open(Golden(file).model)).latent_attention;
+        const bool has_latent = has_latent_attention(Golden(file).model);
         const bool is_long = name.find(".long.") != std::string::npos;
         for (const Variant& variant : has_latent ? latent : plain) {
             // 4,224 tokens on the reference take long: one variant of each family.
@@ -190,7 +194,7 @@ TEST_P(ThreadCounts, OneToEightGiveTheSameBits) {
     for (const char* plugin : {"cpu_avx2", "cpu_avx512"}) {
         if (!test::runs_here(plugin)) continue;
         const Golden golden(test::source_dir() / "tests/goldens" / (std::string(GetParam()) + ".short.golden.gguf"));
-        const bool latent = read_model_info(gguf::GgufFile::open(golden.model)).latent_attention;
+        const bool latent = has_latent_attention(golden.model);
         for (const char* mla : {"0", "1", "2", "3"}) {
             if (!latent && *mla != '0') continue;
             std::vector<std::vector<float>> first;

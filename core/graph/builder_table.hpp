@@ -1,0 +1,27 @@
+// The host's side of tsr_builder: what a plugin writes goes into a graph.
+#pragma once
+
+#include "core/graph/graph.hpp"
+
+#include <tessera/graph.h>
+
+#include <cstdint>
+#include <span>
+
+namespace tessera {
+
+// Of one call. All that it points to outlives the table.
+struct BuilderSession {
+    Graph& graph;
+    std::span<const Value> inputs, caches;
+    std::span<Value> outputs;  // what the plugin says they are; 0 before
+    uint32_t abi_minor;        // of the plugin: its structs are no longer than those of that version
+    bool only_run = false;     // nodes of the other stage are refused
+};
+
+// More nodes and tensors than any graph has: a plugin that adds them for ever gets an error.
+inline constexpr uint32_t kMostValues = 1 << 20;
+
+tsr_builder builder_table(BuilderSession& session) noexcept;
+
+}  // namespace tessera
