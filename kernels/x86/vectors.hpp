@@ -4,10 +4,10 @@
 
 #include "matmul/gemm.hpp"
 #include "matmul/weight_kernels.hpp"
+#include "rates.hpp"
 
 #include <tessera/device.h>
 
-#include <algorithm>
 #include <string_view>
 
 namespace tessera::x86 {
@@ -21,17 +21,9 @@ struct Vectors {
     const AttentionCode* int16;   // attention in 16-bit integers
     const AttentionCode* floats;  // in f32
     const AttentionCode* bytes;   // in bytes; nullptr: not faster
-    double speed;                 // of products, a clock, against AVX2 on Zen 3
-    double minimum_macs;          // what products of every integer format do at least, as macs() says it
-    double tile_speed;            // of products of many rows by tile registers, against vectors; 1 without
+    Processor processor;          // for rates
 
-    // Of one core at Estimate::kReferenceHz.
-    Macs macs(const WeightKernels& kernels) const noexcept {
-        if (kernels.activations.division.groups == 0)
-            return {kernels.macs, kernels.macs};  // floats: the plugin's own tables
-        const double vectors = std::max(kernels.macs * speed, minimum_macs);
-        return {vectors, vectors * tile_speed};
-    }
+    Macs macs(const WeightKernels& kernels) const noexcept { return product_rates(processor, kernels.type); }
 };
 
 // Whether the device's processor has a flag, as /proc/cpuinfo names it. Any thread.

@@ -5,11 +5,9 @@ namespace tessera::x86 {
 
 namespace {
 
-// Speeds: bench_matmul on a Zen 5, whose own vectors of 512 bits were not used. VNNI does products of signed codes,
-// which take AVX2 twice as long, as fast as any.
-constexpr Vectors kBase = {"AVX2", &kPanels, &kInt16Attention, &kFloatAttention, nullptr, 1, 0, 1};
-constexpr Vectors kVnni = {
-    "AVX2 with VNNI", &kVnniPanels, &kVnniInt16Attention, &kFloatAttention, &kByteAttention, 1.1, 115e9, 1};
+constexpr Vectors kBase = {"AVX2", &kPanels, &kInt16Attention, &kFloatAttention, nullptr, Processor::kAvx2};
+constexpr Vectors kVnni = {"AVX2 with VNNI", &kVnniPanels,    &kVnniInt16Attention,
+                           &kFloatAttention, &kByteAttention, Processor::kAvx2Vnni};
 
 }  // namespace
 

@@ -160,7 +160,11 @@ template <class Isa>
 constexpr TileUnit make_tile_unit() noexcept {
     TileUnit unit{Isa::permitted, Isa::configure, Isa::release, {}};
     [&]<int... kShape>(std::integer_sequence<int, kShape...>) {
-        ((unit.multiply[kShape] = TileProducts<Isa, PanelShapeAt<kShape>>::multiply), ...);
+        const auto shape = [&]<int kAt>(std::integral_constant<int, kAt>) {
+            if constexpr (kTakesTiles<PanelShapeAt<kAt>>)
+                unit.multiply[kAt] = TileProducts<Isa, PanelShapeAt<kAt>>::multiply;
+        };
+        (shape(std::integral_constant<int, kShape>{}), ...);
     }
     (std::make_integer_sequence<int, kPanelShapes>{});
     return unit;

@@ -13,6 +13,7 @@
 
 #include "../kit.hpp"
 #include "../layouts/byte_pages.hpp"
+#include "../rates.hpp"
 #include "asking.hpp"
 #include "byte_operands.hpp"
 #include "unrolled.hpp"
@@ -46,6 +47,7 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     using Floats = typename Isa::Floats;
     using Ints = typename Isa::Ints;
     static constexpr const char* kName = "int8 over pages of four tokens";
+    static constexpr double AttentionRates::*kRate = &AttentionRates::bytes;
     static constexpr bool kBytePages = true;  // takes them alone
     static constexpr bool kValueRows = false;
 

@@ -5,6 +5,7 @@
 #include "../layouts/byte_pages.hpp"
 #include "../layouts/int16_pages.hpp"
 #include "../matmul/common.hpp"
+#include "../rates.hpp"
 #include "attention.hpp"
 
 #include <tessera/cpp/status.hpp>
@@ -15,17 +16,14 @@ namespace tessera::x86 {
 
 namespace {
 
-// Bytes of f32 that one core converts a second, for estimates.
-constexpr double kBytes = 8e9;
-
 const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_kernel_plan* plan) {
     cpu::Work work;
     const CanonicalNode canonical(*node);
     cpu::check_cache_write(canonical.node(), *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "rows to %s", cpu::format_name(node->outputs[0]->type));
-    const Amount one{work.bytes_one_row, work.bytes_one_row / kBytes};
-    const Amount all{work.bytes_all_rows, work.bytes_all_rows / kBytes};
+    const Amount one{work.bytes_one_row, work.bytes_one_row / kCacheWriteBytes};
+    const Amount all{work.bytes_all_rows, work.bytes_all_rows / kCacheWriteBytes};
     const tsr_tensor& pages = *node->outputs[0];
     if (takes_int16_pages(pages.type, pages.dims[0])) {
         plan->layouts[node->input_count] = int16_layout_names(pages.type, attention_lanes(device));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "../rates.hpp"
 #include "byte_operands.hpp"
 #include "float_operands.hpp"
 #include "int16_operands.hpp"
@@ -26,7 +27,7 @@ namespace tessera::x86 {
 struct AttentionCode {
     const char* arithmetic;  // for people
     int lanes;               // of a vector
-    double macs;             // a second of one core at Estimate::kReferenceHz
+    double AttentionRates::*rate;
     // As attention::make_budget and attention::Run::go.
     attention::Budget (*budget)(const attention::Problem& problem, int workers, int64_t cap, int64_t& minimum) noexcept;
     void (*run)(const attention::State& state, const tsr_run& run);
@@ -42,12 +43,12 @@ constexpr bool same_order() noexcept {
 }
 
 template <class Isa, class Arithmetic>
-constexpr AttentionCode attention_code(double macs) noexcept {
+constexpr AttentionCode attention_code() noexcept {
     using Operands = typename Arithmetic::Operands;
     static_assert(same_order<Isa>());
     static_assert(sizeof(attention::Panel<Operands>) == sizeof(attention::Panel<Arithmetic>));
     return {
-        Arithmetic::kName, Isa::kLanes, macs, attention::make_budget<Operands>,
+        Arithmetic::kName, Isa::kLanes, Arithmetic::kRate, attention::make_budget<Operands>,
         [](const attention::State& state, const tsr_run& run) { attention::Run<Isa, Arithmetic>(state, run).go(); }};
 }
 

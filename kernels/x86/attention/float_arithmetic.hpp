@@ -3,6 +3,7 @@
 #pragma once
 
 #include "../kit.hpp"
+#include "../rates.hpp"
 #include "asking.hpp"
 #include "float_operands.hpp"
 #include "unrolled.hpp"
@@ -17,6 +18,7 @@ namespace tessera::x86::attention {
 template <class Isa>
 struct FloatArithmetic : FloatOperands<Isa::kLanes> {
     static constexpr const char* kName = "f32";
+    static constexpr double AttentionRates::*kRate = &AttentionRates::floats;
     static constexpr bool kInt16Pages = false;
     static constexpr bool kBytePages = false;
     static constexpr bool kValueRows = false;  // no add_value_rows()

@@ -7,6 +7,7 @@
 
 #include "../kit.hpp"
 #include "../layouts/int16_pages.hpp"
+#include "../rates.hpp"
 #include "asking.hpp"
 #include "int16_operands.hpp"
 #include "unrolled.hpp"
@@ -36,6 +37,7 @@ struct Int16Arithmetic : Int16Operands<Isa::kLanes> {
     using Floats = typename Isa::Floats;
     using Ints = typename Isa::Ints;
     static constexpr const char* kName = "int16";
+    static constexpr double AttentionRates::*kRate = &AttentionRates::int16;
     static constexpr bool kInt16Pages = true;  // takes them
     static constexpr bool kBytePages = false;
     // Whether add_value_rows() is the faster way: with 16 registers pairs would be made four times.

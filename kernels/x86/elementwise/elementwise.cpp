@@ -2,6 +2,7 @@
 
 #include "../estimate.hpp"
 #include "../kernel.hpp"
+#include "../rates.hpp"
 #include "rows.hpp"
 
 #include <tessera/cpp/status.hpp>
@@ -17,9 +18,6 @@ namespace tessera::x86 {
 namespace {
 
 namespace elementwise = cpu::elementwise;
-
-// Multiply-adds a second of one core, for estimates.
-constexpr double kMacs = 4e9;
 
 struct State {
     const tsr_node* node;
@@ -77,8 +75,8 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
     op_of(self).check(*node, *plan, work);
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "one row at a time");
-    const Amount one{work.bytes_one_row, work.macs_one_row / kMacs};
-    const Amount all{work.bytes_all_rows, work.macs_all_rows / kMacs};
+    const Amount one{work.bytes_one_row, work.macs_one_row / kElementwiseRate};
+    const Amount all{work.bytes_all_rows, work.macs_all_rows / kElementwiseRate};
     Estimate(device).write(*plan, 1, one, all, one, all);
     return nullptr;
 }

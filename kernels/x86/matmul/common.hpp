@@ -4,6 +4,7 @@
 #include "../estimate.hpp"
 #include "../kernel.hpp"
 #include "../past_caches.hpp"
+#include "../rates.hpp"
 #include "float_rows.hpp"
 #include "weight_kernels.hpp"
 

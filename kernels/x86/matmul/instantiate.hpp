@@ -67,14 +67,14 @@ struct Instantiate {
         }
     }
 
-    static constexpr WeightKernels table(double macs) {
+    static constexpr WeightKernels table() {
         return {Format::kType,
                 cpu::format_name(Format::kType),
                 cpu::packed_layout_name(Format::kType),
                 {Format::kDivision, Format::kCentre},
                 static_cast<uint32_t>(kElements),
                 sizeof(Scratch),
-                macs,
+                kTakesTiles<PanelShapeOf<Format>>,
                 prepare,
                 multiply,
                 pack,

@@ -3,7 +3,7 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kIq1S = Instantiate<WeightIq1S>::table(80e9);
-const WeightKernels kIq1M = Instantiate<WeightIq1M>::table(80e9);
+const WeightKernels kIq1S = Instantiate<WeightIq1S>::table();
+const WeightKernels kIq1M = Instantiate<WeightIq1M>::table();
 
 }  // namespace tessera::x86

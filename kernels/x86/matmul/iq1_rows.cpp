@@ -3,7 +3,7 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kIq1SRow = Instantiate<WeightIq1SRow>::table(80e9);
-const WeightKernels kIq1MRow = Instantiate<WeightIq1MRow>::table(80e9);
+const WeightKernels kIq1SRow = Instantiate<WeightIq1SRow>::table();
+const WeightKernels kIq1MRow = Instantiate<WeightIq1MRow>::table();
 
 }  // namespace tessera::x86

@@ -3,7 +3,7 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kIq2K = Instantiate<WeightIq2K>::table(80e9);
-const WeightKernels kIq2Ks = Instantiate<WeightIq2Ks>::table(80e9);
+const WeightKernels kIq2K = Instantiate<WeightIq2K>::table();
+const WeightKernels kIq2Ks = Instantiate<WeightIq2Ks>::table();
 
 }  // namespace tessera::x86

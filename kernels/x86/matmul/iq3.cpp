@@ -3,7 +3,7 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kIq3Xxs = Instantiate<WeightIq3Xxs>::table(63e9);
-const WeightKernels kIq3S = Instantiate<WeightIq3S>::table(80e9);
+const WeightKernels kIq3Xxs = Instantiate<WeightIq3Xxs>::table();
+const WeightKernels kIq3S = Instantiate<WeightIq3S>::table();
 
 }  // namespace tessera::x86

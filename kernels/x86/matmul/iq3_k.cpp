@@ -3,7 +3,7 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kIq3K = Instantiate<WeightIq3K>::table(63e9);
-const WeightKernels kIq3Ks = Instantiate<WeightIq3Ks>::table(63e9);
+const WeightKernels kIq3K = Instantiate<WeightIq3K>::table();
+const WeightKernels kIq3Ks = Instantiate<WeightIq3Ks>::table();
 
 }  // namespace tessera::x86

@@ -2,7 +2,7 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kIq4Nl = Instantiate<WeightIq4Nl>::table(60e9);
-const WeightKernels kIq4Xs = Instantiate<WeightIq4Xs>::table(60e9);
+const WeightKernels kIq4Nl = Instantiate<WeightIq4Nl>::table();
+const WeightKernels kIq4Xs = Instantiate<WeightIq4Xs>::table();
 
 }  // namespace tessera::x86

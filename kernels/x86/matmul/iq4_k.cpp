@@ -3,7 +3,7 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kIq4K = Instantiate<WeightIq4K>::table(55e9);
-const WeightKernels kIq4Ks = Instantiate<WeightIq4Ks>::table(55e9);
+const WeightKernels kIq4K = Instantiate<WeightIq4K>::table();
+const WeightKernels kIq4Ks = Instantiate<WeightIq4Ks>::table();
 
 }  // namespace tessera::x86

@@ -3,7 +3,7 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kIq5K = Instantiate<WeightIq5K>::table(55e9);
-const WeightKernels kIq5Ks = Instantiate<WeightIq5Ks>::table(55e9);
+const WeightKernels kIq5K = Instantiate<WeightIq5K>::table();
+const WeightKernels kIq5Ks = Instantiate<WeightIq5Ks>::table();
 
 }  // namespace tessera::x86

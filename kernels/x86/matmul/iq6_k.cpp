@@ -3,6 +3,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kIq6K = Instantiate<WeightIq6K>::table(55e9);
+const WeightKernels kIq6K = Instantiate<WeightIq6K>::table();
 
 }  // namespace tessera::x86

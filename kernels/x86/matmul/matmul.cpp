@@ -64,7 +64,7 @@ const tsr_status* plan_matmul(const tsr_kernel*, const tsr_node* node, const tsr
     const Vectors& vectors = vectors_of(device);
     Cost cost;
     cost.add(op.weight, batches, batches, batches, batches * rows,
-             op.columns ? kColumns.macs : vectors.macs(*op.weight.kernels));
+             op.columns ? column_rates(vectors.processor) : vectors.macs(*op.weight.kernels));
     cost.write(device, 2, *plan);
     std::snprintf(plan->reason, sizeof plan->reason, "%s%s, %s, %s", op.weight.kernels->name,
                   op.columns ? " along columns" : "", op.kind().division.groups == 0 ? "f32" : "int8 activations",
@@ -124,7 +124,8 @@ const tsr_status* run_matmul(const tsr_kernel*, void* state, const tsr_run* run)
         }
         worker.barrier();
     }
-    const TilesInUse tiles(*op.panels, op.kind().division.groups == 0 || worker.idle() ? 0 : rows);
+    const bool takes_tiles = !op.columns && op.weight.kernels->takes_tiles;
+    const TilesInUse tiles(*op.panels, !takes_tiles || worker.idle() ? 0 : rows);
     const int64_t items = op.columns ? (op.n + kColumnElements - 1) / kColumnElements : op.weight.groups();
     unsigned char* scratch = workspace + worker.index() * op.worker_bytes();
     const ActivationRows own_row{scratch + op.scratch_bytes(), 1, op.k};
@@ -279,7 +280,10 @@ const tsr_status* run_group(const tsr_kernel*, void* state, const tsr_run* run) 
             weight.kernels->prepare(rows_of(p), 0, row_at(0), 0, weight.steps());
     }
     if (!own) worker.barrier();
-    const TilesInUse tiles(*op.panels, worker.idle() ? 0 : rows);
+    const auto* const end_of_weights = op.weights.data() + op.count;
+    const bool takes_tiles = std::any_of(op.weights.data(), end_of_weights,
+                                         [](const Weight& weight) { return weight.kernels->takes_tiles; });
+    const TilesInUse tiles(*op.panels, !takes_tiles || worker.idle() ? 0 : rows);
     int64_t items = 0;
     for (uint32_t i = 0; i < op.count; ++i) items += op.weights[i].groups();
     worker.divide(items, op.weights[0].piece(), [&](int64_t first_item, int64_t last_item) {

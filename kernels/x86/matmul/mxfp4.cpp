@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kMxfp4 = Instantiate<WeightMxfp4>::table(90e9);
+const WeightKernels kMxfp4 = Instantiate<WeightMxfp4>::table();
 
 }  // namespace tessera::x86

@@ -38,15 +38,14 @@ struct Plain {
             }
         }
     }
-    // macs: a second of one worker.
-    static constexpr WeightKernels table(double macs) {
+    static constexpr WeightKernels table() {
         return {kType,
                 cpu::format_name(kType),
                 cpu::packed_layout_name(kType),
                 {},
                 1,
                 sizeof(FloatScratch<Isa>),
-                macs,
+                false,
                 prepare_floats,
                 multiply,
                 transpose<true>,
@@ -61,10 +60,8 @@ void columns_product(tsr_type type, const WeightRows& weight, int64_t outputs, i
 }
 
 template <class Isa>
-constexpr ColumnKernels column_table(double macs) noexcept {
-    // Few rows wait for the decoding of elements one block after another.
-    constexpr double kFewRows = 3.5e9;
-    return {{}, sizeof(ColumnScratch<Isa>), {kFewRows, macs}, prepare_floats, columns_product<Isa>};
+constexpr ColumnKernels column_table() noexcept {
+    return {{}, sizeof(ColumnScratch<Isa>), prepare_floats, columns_product<Isa>};
 }
 
 }  // namespace tessera::x86

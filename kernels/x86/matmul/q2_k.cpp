@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ2K = Instantiate<WeightQ2K>::table(75e9);
+const WeightKernels kQ2K = Instantiate<WeightQ2K>::table();
 
 }  // namespace tessera::x86

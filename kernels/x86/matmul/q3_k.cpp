@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ3K = Instantiate<WeightQ3K>::table(90e9);
+const WeightKernels kQ3K = Instantiate<WeightQ3K>::table();
 
 }  // namespace tessera::x86

@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ4_0 = Instantiate<WeightQ4_0>::table(100e9);
+const WeightKernels kQ4_0 = Instantiate<WeightQ4_0>::table();
 
 }  // namespace tessera::x86

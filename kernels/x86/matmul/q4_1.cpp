@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ4_1 = Instantiate<WeightQ4_1>::table(95e9);
+const WeightKernels kQ4_1 = Instantiate<WeightQ4_1>::table();
 
 }  // namespace tessera::x86

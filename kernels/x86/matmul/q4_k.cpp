@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ4K = Instantiate<WeightQ4K>::table(90e9);
+const WeightKernels kQ4K = Instantiate<WeightQ4K>::table();
 
 }  // namespace tessera::x86

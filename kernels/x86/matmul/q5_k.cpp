@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ5K = Instantiate<WeightQ5K>::table(90e9);
+const WeightKernels kQ5K = Instantiate<WeightQ5K>::table();
 
 }  // namespace tessera::x86

@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ6_0 = Instantiate<WeightQ6_0>::table(70e9);
+const WeightKernels kQ6_0 = Instantiate<WeightQ6_0>::table();
 
 }  // namespace tessera::x86

@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ6K = Instantiate<WeightQ6K>::table(90e9);
+const WeightKernels kQ6K = Instantiate<WeightQ6K>::table();
 
 }  // namespace tessera::x86

@@ -2,6 +2,6 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ8_0 = Instantiate<WeightQ8_0>::table(60e9);
+const WeightKernels kQ8_0 = Instantiate<WeightQ8_0>::table();
 
 }  // namespace tessera::x86

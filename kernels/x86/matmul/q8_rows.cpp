@@ -2,7 +2,7 @@
 
 namespace tessera::x86 {
 
-const WeightKernels kQ8KF16 = Instantiate<WeightQ8KF16>::table(50e9);
-const WeightKernels kQ8Row = Instantiate<WeightQ8Row>::table(50e9);
+const WeightKernels kQ8KF16 = Instantiate<WeightQ8KF16>::table();
+const WeightKernels kQ8Row = Instantiate<WeightQ8Row>::table();
 
 }  // namespace tessera::x86

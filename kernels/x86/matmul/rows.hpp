@@ -172,7 +172,7 @@ inline void multiply_rows(const PanelTable& panels, const WeightRows& weight, in
         });
         return;
     }
-    const TilesInUse tiles(panels, x.rows);
+    const TilesInUse tiles(panels, kTakesTiles<PanelShapeOf<Format>> ? x.rows : 0);
     const int64_t step = panels.elements() / (32 * Format::kBlocks);
     const int64_t lanes = panels.groups * Isa::kLanes;
     for (int64_t first = 0; first < x.rows; first += kBatchRows) {

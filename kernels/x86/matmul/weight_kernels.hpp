@@ -30,12 +30,6 @@ class Sink {
     void (*call_)(const void*, int64_t, int64_t, const float*);
 };
 
-// Multiply-adds a second of one core, for estimates.
-struct Macs {
-    double few_rows;   // of at most kTileRows
-    double many_rows;  // of more, but for decoding
-};
-
 struct WeightKernels {
     tsr_type type;
     const char* name;            // of the type
@@ -43,7 +37,7 @@ struct WeightKernels {
     ActivationKind activations;  // groups 0: rows stay f32
     uint32_t elements_multiple;  // of a row
     uint64_t scratch_bytes;      // of one worker, 64-byte aligned
-    double macs;                 // a second of one worker, on Zen 3 at 3.1 GHz, for estimates
+    bool takes_tiles;            // products of many rows are by tile registers, where the processor has them
 
     // Prepares steps [begin, end) of kPrepareStep elements of row `row`; x are those elements.
     void (*prepare)(const ActivationRows& to, int64_t row, const float* x, int64_t begin, int64_t end);
@@ -64,7 +58,6 @@ const WeightKernels* find_weight_kernels(tsr_type type) noexcept;
 struct ColumnKernels {
     ActivationKind activations;
     uint64_t scratch_bytes;
-    Macs macs;
     void (*prepare)(const ActivationRows& to, int64_t row, const float* x, int64_t begin, int64_t end);
     void (*multiply)(tsr_type type, const WeightRows& weight, int64_t outputs, int64_t begin, int64_t end,
                      const ActivationRows& x, void* scratch, const Sink& sink);
