@@ -27,6 +27,12 @@ double cache_mib(const boost::json::object& plan) {
     return bytes / (1 << 20);
 }
 
+size_t plain_kernels(const boost::json::object& plan, const char* nodes) {
+    size_t count = 0;
+    for (const auto& node : plan.at(nodes).as_array()) count += node.at("plugin").as_string() == "reference";
+    return count;
+}
+
 TEST(PlanFiles, TinyInEveryType) {
     for (const char* type : {"f32", "f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "iq4_nl", "iq4_xs", "q2_K",
                              "q3_K", "q4_K", "q5_K", "q6_K"}) {
@@ -49,6 +55,10 @@ TEST(PlanFiles, TinyInEveryLayoutAndWay) {
                 if (choice.at("op").as_string() != "mla_attention") continue;
                 EXPECT_EQ(choice.at("lowering").as_string(), mla);
             }
+            // A processor for which there are kernels runs none of the reference's, nor loads with them.
+            if (plain_kernels(plan, "nodes") == plan.at("nodes").as_array().size()) continue;
+            EXPECT_EQ(plain_kernels(plan, "nodes"), 0u);
+            EXPECT_EQ(plain_kernels(plan, "init_nodes"), 0u);
         }
     }
 }

@@ -2,6 +2,7 @@
 // ranges that do not start at 0, in place where the op allows it, any number of workers.
 #include "attention_nodes.hpp"
 #include "kernels/plain/plain.hpp"
+#include "tests/random_rows.hpp"
 
 #include <gtest/gtest.h>
 
@@ -390,6 +391,95 @@ TEST(CacheWrite, WritesTheSameBytesAsTheReference) {
                 0);
         }
     }
+}
+
+constexpr tsr_type kTargets[] = {TSR_TYPE_F32,  TSR_TYPE_F16,  TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q6_0,
+                                 TSR_TYPE_Q5_0, TSR_TYPE_Q5_1, TSR_TYPE_Q4_0, TSR_TYPE_Q4_1, TSR_TYPE_IQ4_NL};
+
+// A weight and its form in another type. Rows of both are `gap` bytes apart.
+void add_stored(NodeCase& node, tsr_type from, tsr_type to, std::initializer_list<int64_t> dims,
+                std::initializer_list<int64_t> result, int64_t gap = 0) {
+    Operand& weight = node.add(true, from, dims, TSR_ROLE_WEIGHT, TSR_RANGE_FIXED, gap);
+    const tsr_tensor& t = weight.tensor;
+    std::mt19937 random(7);
+    for (int64_t r = 0; r < t.dims[1] * t.dims[2] * t.dims[3]; ++r) {
+        fill_rows(from, weight.data() + r * t.strides[1], static_cast<size_t>(t.dims[0]), 1, 0.1f, random);
+    }
+    node.add(false, to, result, TSR_ROLE_WEIGHT, TSR_RANGE_FIXED, gap);
+    node.attribute("type", int64_t{to});
+}
+
+TEST(Convert, StoresTheSameBytesAsTheReference) {
+    for (const tsr_type from : weight_types()) {
+        for (const tsr_type to : kTargets) {
+            SCOPED_TRACE(std::string(cpu::format_name(from)) + " to " + cpu::format_name(to));
+            compare(
+                TSR_OP_CONVERT,
+                [&](NodeCase& node) {
+                    add_stored(node, from, to, {256, 5}, {256, 5});
+                },
+                0);
+        }
+    }
+}
+
+// More and less than is converted at a time, what vectors leave over, rows apart, and four dimensions.
+TEST(Convert, EveryShape) {
+    for (const int64_t n : {1, 5, 8, 1023, 1100}) {
+        for (const auto& [from, to] :
+             {std::pair{TSR_TYPE_F32, TSR_TYPE_F16}, {TSR_TYPE_F16, TSR_TYPE_BF16}, {TSR_TYPE_BF16, TSR_TYPE_F32}}) {
+            compare(
+                TSR_OP_CONVERT,
+                [&](NodeCase& node) {
+                    add_stored(node, from, to, {n, 3, 2, 2}, {n, 3, 2, 2}, 8);
+                },
+                0);
+        }
+    }
+    compare(
+        TSR_OP_CONVERT,
+        [](NodeCase& node) {
+            add_stored(node, TSR_TYPE_Q4_K, TSR_TYPE_Q8_0, {2304, 2, 3}, {2304, 2, 3}, 4);
+        },
+        0);
+}
+
+TEST(Transpose, StoresTheSameBytesAsTheReference) {
+    for (const tsr_type from : weight_types()) {
+        for (const tsr_type to : kTargets) {
+            SCOPED_TRACE(std::string(cpu::format_name(from)) + " to " + cpu::format_name(to));
+            compare(
+                TSR_OP_TRANSPOSE,
+                [&](NodeCase& node) {
+                    add_stored(node, from, to, {256, 64, 2}, {64, 256, 2});
+                },
+                0);
+        }
+    }
+}
+
+// Tiles that neither rows nor columns fill.
+TEST(Transpose, EveryShape) {
+    for (const int64_t n : {1, 7, 8, 33, 257, 520}) {
+        for (const int64_t rows : {1, 9, 31, 32, 70}) {
+            for (const auto& [from, to] : {std::pair{TSR_TYPE_F32, TSR_TYPE_F16},
+                                           {TSR_TYPE_F16, TSR_TYPE_BF16},
+                                           {TSR_TYPE_BF16, TSR_TYPE_F32}}) {
+                compare(
+                    TSR_OP_TRANSPOSE,
+                    [&](NodeCase& node) {
+                        add_stored(node, from, to, {n, rows, 3}, {rows, n, 3}, 8);
+                    },
+                    0);
+            }
+        }
+    }
+    compare(
+        TSR_OP_TRANSPOSE,
+        [](NodeCase& node) {
+            add_stored(node, TSR_TYPE_Q5_0, TSR_TYPE_Q8_0, {288, 96, 2, 2}, {96, 288, 2, 2}, 2);
+        },
+        0);
 }
 
 }  // namespace

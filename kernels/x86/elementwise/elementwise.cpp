@@ -8,6 +8,7 @@
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/checks/elementwise.hpp>
 #include <tessera/cpu/checks/routing.hpp>
+#include <tessera/cpu/checks/storage.hpp>
 #include <tessera/ops.h>
 
 #include <array>
@@ -28,6 +29,7 @@ struct Op {
     const char* name;
     void (*check)(const tsr_node& node, tsr_kernel_plan& plan, cpu::Work& work) noexcept;
     void (*run)(const State& state, const tsr_run& run);
+    const char* variant = "one row at a time";
 };
 
 void check_rope(const tsr_node& node, tsr_kernel_plan& plan, cpu::Work& work) noexcept {
@@ -63,6 +65,8 @@ constexpr std::array kOps{
     Op{TSR_OP_WEIGHTED_SUM, cpu::check_weighted_sum, run_on<run_weighted_sum>},
     Op{TSR_OP_HADAMARD, cpu::check_hadamard, run_on<run_hadamard>},
     Op{TSR_OP_MOE_ROUTE, check_moe_route, run_on<run_moe_route>},
+    Op{TSR_OP_CONVERT, cpu::check_convert, run_on<run_convert>},
+    Op{TSR_OP_TRANSPOSE, cpu::check_transpose, run_on<run_transpose>, "tiles of rows and columns"},
 };
 
 const Op& op_of(const tsr_kernel* self) noexcept {
@@ -72,9 +76,10 @@ const Op& op_of(const tsr_kernel* self) noexcept {
 const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
                        tsr_kernel_plan* plan) {
     cpu::Work work;
-    op_of(self).check(*node, *plan, work);
+    const Op& op = op_of(self);
+    op.check(*node, *plan, work);
     if (!plan->supported) return nullptr;
-    std::snprintf(plan->reason, sizeof plan->reason, "one row at a time");
+    std::snprintf(plan->reason, sizeof plan->reason, "%s", op.variant);
     const Amount one{work.bytes_one_row, work.macs_one_row / kElementwiseRate};
     const Amount all{work.bytes_all_rows, work.macs_all_rows / kElementwiseRate};
     Estimate(device).write(*plan, 1, one, all, one, all);

@@ -7,7 +7,7 @@
 
 namespace tessera::x86 {
 
-// get_rows, rms_norm, rope, add, mul, silu_mul, weighted_sum, moe_route. Lives as long as the library; any thread.
+// Lives as long as the library; any thread.
 std::span<const tsr_kernel* const> elementwise_kernels() noexcept;
 
 }  // namespace tessera::x86

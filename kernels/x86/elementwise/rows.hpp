@@ -20,6 +20,10 @@ void run_mul(const tsr_node& node, const tsr_run& run);
 void run_silu_mul(const tsr_node& node, const tsr_run& run);
 void run_weighted_sum(const tsr_node& node, const tsr_run& run);
 
+// Any type that can be decoded to any that can be encoded, as f32 in between.
+void run_convert(const tsr_node& node, const tsr_run& run) noexcept;
+void run_transpose(const tsr_node& node, const tsr_run& run) noexcept;
+
 void run_hadamard(const tsr_node& node, const tsr_run& run) noexcept;
 
 // Experts of a node that run_moe_route takes.
