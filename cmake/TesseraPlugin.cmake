@@ -1,10 +1,18 @@
 # tessera_plugin(NAME SOURCES ... [LIBRARIES ...] [FLAGS ...] [NOT_INSTALLED]): the plugin library tessera_NAME.so with hidden symbols, and
-# beside it the manifest tessera_NAME.toml, made from NAME.toml.in of the calling folder with the library's name and SHA-256
-# filled in. Shared by the main build and the installed SDK.
+# beside it the manifest tessera_NAME.toml, made from NAME.toml.in of the calling folder with the library's name, its SHA-256 and
+# the ops of its table filled in. Shared by the main build and the installed SDK.
+#
+# tessera_manifest_command(VARIABLE TEMPLATE LIBRARY MANIFEST): the command that makes a manifest, for libraries that are built otherwise.
+# It needs the program Tessera::list_ops.
 if(NOT DEFINED TSR_PLUGIN_FOLDER)
     set(TSR_PLUGIN_FOLDER "lib/tessera/plugins") # below the build folder and below the prefix
 endif()
 set(TSR_WRITE_MANIFEST "${CMAKE_CURRENT_LIST_DIR}/WriteManifest.cmake")
+
+function(tessera_manifest_command variable template library manifest)
+    set(${variable} "${CMAKE_COMMAND}" -D "TEMPLATE=${template}" -D "LIBRARY=${library}" -D "MANIFEST=${manifest}"
+        -D "LIST_OPS=$<TARGET_FILE:Tessera::list_ops>" -P "${TSR_WRITE_MANIFEST}" PARENT_SCOPE)
+endfunction()
 
 function(tessera_plugin name)
     cmake_parse_arguments(arg "NOT_INSTALLED" "" "SOURCES;LIBRARIES;FLAGS" ${ARGN})
@@ -23,10 +31,9 @@ function(tessera_plugin name)
     set_target_properties(${target} PROPERTIES PREFIX "" OUTPUT_NAME "tessera_${name}" POSITION_INDEPENDENT_CODE ON
         LIBRARY_OUTPUT_DIRECTORY "${folder}")
     set_property(TARGET ${target} APPEND PROPERTY LINK_DEPENDS "${template}")
-    add_custom_command(TARGET ${target} POST_BUILD
-        COMMAND ${CMAKE_COMMAND} -D "TEMPLATE=${template}" -D "LIBRARY=$<TARGET_FILE:${target}>"
-                -D "MANIFEST=${folder}/tessera_${name}.toml" -P "${TSR_WRITE_MANIFEST}"
-        VERBATIM)
+    tessera_manifest_command(command "${template}" "$<TARGET_FILE:${target}>" "${folder}/tessera_${name}.toml")
+    add_custom_command(TARGET ${target} POST_BUILD COMMAND ${command} VERBATIM)
+    add_dependencies(${target} Tessera::list_ops)
     if(arg_NOT_INSTALLED)
         return()
     endif()
@@ -34,6 +41,7 @@ function(tessera_plugin name)
     install(TARGETS ${target} LIBRARY DESTINATION "${TSR_PLUGIN_FOLDER}" COMPONENT plugins)
     install(CODE "
         set(TEMPLATE \"${template}\")
+        set(LIST_OPS \"$<TARGET_FILE:Tessera::list_ops>\")
         set(LIBRARY \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${TSR_PLUGIN_FOLDER}/tessera_${name}.so\")
         set(MANIFEST \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${TSR_PLUGIN_FOLDER}/tessera_${name}.toml\")
         message(STATUS \"Installing: \${MANIFEST}\")

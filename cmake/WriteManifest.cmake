@@ -1,4 +1,18 @@
-# Fills @SHA256@ and @LIBRARY@ of a manifest template: cmake -D TEMPLATE=... -D LIBRARY=... -D MANIFEST=... -P WriteManifest.cmake
+# Fills a manifest's template: cmake -D TEMPLATE=... -D LIBRARY=... -D MANIFEST=... -D LIST_OPS=... -P WriteManifest.cmake
+# @LIBRARY@ is the name of the library's file, @SHA256@ its hash, @OPS@ the ops of its table, which LIST_OPS (the program tessera-list-ops)
+# asks it for.
+file(READ "${TEMPLATE}" text)
+if(text MATCHES "@OPS@")
+    if(NOT LIST_OPS)
+        message(FATAL_ERROR "${TEMPLATE}: @OPS@ needs -D LIST_OPS=<tessera-list-ops>; tessera_manifest_command() gives it")
+    endif()
+    execute_process(COMMAND "${LIST_OPS}" "${LIBRARY}" OUTPUT_VARIABLE OPS ERROR_VARIABLE said RESULT_VARIABLE status
+        OUTPUT_STRIP_TRAILING_WHITESPACE)
+    if(NOT status EQUAL 0)
+        message(FATAL_ERROR "${LIBRARY} does not say which ops it has, for @OPS@ of ${TEMPLATE}: ${status} ${said}\n"
+            "Where this machine cannot map the library, write the list of ops instead of @OPS@.")
+    endif()
+endif()
 file(SHA256 "${LIBRARY}" SHA256)
 get_filename_component(LIBRARY "${LIBRARY}" NAME)
 configure_file("${TEMPLATE}" "${MANIFEST}" @ONLY)

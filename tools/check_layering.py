@@ -184,8 +184,8 @@ class Checker:
                     self.report(path, number, f'names of models ("{found.group()}") stand in core/model and core/text only')
         if area in {"core", "sdk", "kernels", "plugins", "testing"} and ISA_MACRO.search(code):
             self.report(path, number, "no instruction-set macros: a plugin's flags decide, in a namespace of its own")
-        # A template is for copying; the compiler of kernels is a program.
-        template = parts[:2] == ("sdk", "template") or parts == ("sdk", "cuda", "compiler", "main.cpp")
+        # A template is for copying; the compiler of kernels and what lists a plugin's ops are programs.
+        template = parts[:2] in (("sdk", "template"), ("sdk", "manifest")) or parts == ("sdk", "cuda", "compiler", "main.cpp")
         if area in {"core", "kernels", "plugins"} or (area == "sdk" and not template):
             if found := ENDS_PROCESS.search(code):
                 self.report(path, number, f"nothing but an application ends the process: {found.group(2)}")
