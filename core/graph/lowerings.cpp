@@ -1,10 +1,9 @@
-// The table of the core's ops: fused ops with their parts, cached attention with its two lowerings.
-#include "core/graph/builtin.hpp"
-#include "core/graph/op_set.hpp"
+#include "core/graph/builtin_lowerings.hpp"
 
 #include <tessera/cpp/builder.hpp>
 #include <tessera/ops.h>
 
+#include <algorithm>
 #include <array>
 #include <string>
 
@@ -13,11 +12,6 @@ namespace {
 
 using sdk::attribute;
 using sdk::Builder;
-
-template <void (*kInfer)(const tsr_node&, tsr_tensor* const*)>
-const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* const* outputs) {
-    return sdk::guarded([&] { kInfer(*node, outputs); });
-}
 
 using BuildFunction = void (*)(const tsr_node&, const tsr_lowering_options&, const Builder&);
 
@@ -107,50 +101,15 @@ constexpr tsr_lowering kTiles =
     lowering(TSR_OP_CACHED_ATTENTION, "tiles", "expanded", 0, "attention in tiles of scores under the scratch cap",
              attention_components, build<lower_attention<false>>);
 
-constexpr const tsr_lowering* kGroupLowerings[] = {&kGroupParts};
-constexpr const tsr_lowering* kGatedLowerings[] = {&kGatedParts};
-constexpr const tsr_lowering* kMoeLowerings[] = {&kMoeParts};
-constexpr const tsr_lowering* kAttentionLowerings[] = {&kFlash, &kTiles};
-
-constexpr tsr_operator op(const char* name, uint32_t outputs, decltype(tsr_operator::infer) infer_shapes,
-                          const tsr_lowering* const* lowerings = nullptr, uint32_t lowering_count = 0) {
-    return {sizeof(tsr_operator), 1, nullptr, nullptr, name, infer_shapes, lowerings, lowering_count, outputs};
-}
-
-using namespace builtin;
-
-constexpr std::array kOperators = {
-    op(TSR_OP_GET_ROWS, 1, infer<infer_get_rows>),
-    op(TSR_OP_RMS_NORM, 1, infer<infer_rms_norm>),
-    op(TSR_OP_MATMUL, 1, infer<infer_matmul>),
-    op(TSR_OP_MATMUL_GROUP, 0, infer<infer_matmul_group>, kGroupLowerings, 1),
-    op(TSR_OP_GATED_FFN, 1, infer<infer_gated_ffn>, kGatedLowerings, 1),
-    op(TSR_OP_MATMUL_ID, 1, infer<infer_matmul_id>),
-    op(TSR_OP_WEIGHTED_SUM, 1, infer<infer_weighted_sum>),
-    op(TSR_OP_MOE_FFN, 1, infer<infer_moe_ffn>, kMoeLowerings, 1),
-    op(TSR_OP_MOE_ROUTE, 2, infer<infer_moe_route>),
-    op(TSR_OP_ROPE, 1, infer<infer_rope>),
-    op(TSR_OP_ADD, 1, infer<infer_add_mul>),
-    op(TSR_OP_MUL, 1, infer<infer_add_mul>),
-    op(TSR_OP_SILU_MUL, 1, infer<infer_silu_mul>),
-    op(TSR_OP_HADAMARD, 1, infer<infer_hadamard>),
-    op(TSR_OP_CONVERT, 1, infer<infer_convert>),
-    op(TSR_OP_TRANSPOSE, 1, infer<infer_transpose>),
-    op(TSR_OP_CACHE_WRITE, 1, infer<infer_cache_write>),
-    op(TSR_OP_FLASH_ATTENTION, 1, infer<infer_attention>),
-    op(TSR_OP_TILED_ATTENTION, 1, infer<infer_attention>),
-    op(TSR_OP_CACHED_ATTENTION, 1, infer<infer_cached_attention>, kAttentionLowerings, 2),
-};
+// Those of one op lie together.
+constexpr std::array kLowerings = {&kGroupParts, &kGatedParts, &kMoeParts, &kFlash, &kTiles};
 
 }  // namespace
 
-std::span<const tsr_operator* const> builtin_operators() {
-    static const auto pointers = [] {
-        std::array<const tsr_operator*, kOperators.size()> all{};
-        for (size_t i = 0; i < all.size(); ++i) all[i] = &kOperators[i];
-        return all;
-    }();
-    return pointers;
+std::span<const tsr_lowering* const> builtin_lowerings(std::string_view op) {
+    const auto is_of = [&](const tsr_lowering* lowering) { return op == lowering->op; };
+    const auto first = std::ranges::find_if(kLowerings, is_of);
+    return {first, std::find_if_not(first, kLowerings.end(), is_of)};
 }
 
 }  // namespace tessera

@@ -62,27 +62,33 @@ inline const Build& build_of(const tsr_kernel* kernel) noexcept {
     return *static_cast<const Build*>(kernel->context);
 }
 
-// Fill in what differs between kernels: op, name, plan, prepare, release, enqueue.
-void set_rms_norm(tsr_kernel& kernel) noexcept;
-void set_matmul(tsr_kernel& kernel) noexcept;
-void set_add(tsr_kernel& kernel) noexcept;
-void set_mul(tsr_kernel& kernel) noexcept;
-void set_silu_mul(tsr_kernel& kernel) noexcept;
-void set_weighted_sum(tsr_kernel& kernel) noexcept;
-void set_rope(tsr_kernel& kernel) noexcept;
-void set_cache_write(tsr_kernel& kernel) noexcept;
-void set_flash_attention(tsr_kernel& kernel) noexcept;
-void set_tiled_attention(tsr_kernel& kernel) noexcept;
-void set_moe_route(tsr_kernel& kernel) noexcept;
-void set_get_rows(tsr_kernel& kernel) noexcept;
-void set_matmul_id(tsr_kernel& kernel) noexcept;
-void set_matmul_transposed(tsr_kernel& kernel) noexcept;
-void set_matmul_group(tsr_kernel& kernel) noexcept;
-void set_gated_ffn(tsr_kernel& kernel) noexcept;
-void set_moe_ffn(tsr_kernel& kernel) noexcept;
-void set_convert(tsr_kernel& kernel) noexcept;
-void set_transpose(tsr_kernel& kernel) noexcept;
-void set_hadamard(tsr_kernel& kernel) noexcept;
+// X(name): the kernels, each by its function set_NAME, which fills in what differs between kernels: op, name, plan,
+// prepare, release, enqueue.
+#define TESSERA_CUDA_KERNELS(X) \
+    X(rms_norm)                 \
+    X(matmul)                   \
+    X(add)                      \
+    X(mul)                      \
+    X(silu_mul)                 \
+    X(weighted_sum)             \
+    X(rope)                     \
+    X(cache_write)              \
+    X(flash_attention)          \
+    X(tiled_attention)          \
+    X(moe_route)                \
+    X(get_rows)                 \
+    X(matmul_id)                \
+    X(matmul_transposed)        \
+    X(matmul_group)             \
+    X(gated_ffn)                \
+    X(moe_ffn)                  \
+    X(convert)                  \
+    X(transpose)                \
+    X(hadamard)
+
+#define TESSERA_CUDA_DECLARE(name) void set_##name(tsr_kernel& kernel) noexcept;
+TESSERA_CUDA_KERNELS(TESSERA_CUDA_DECLARE)
+#undef TESSERA_CUDA_DECLARE
 
 // Refuses in `plan`, as every kernel does first, a card that the plugin does not own, or for which the module has no
 // image; returns whether it did.

@@ -10,26 +10,11 @@ namespace tessera::cuda_ops {
 namespace {
 
 using SetKernel = void (*)(tsr_kernel&) noexcept;
-constexpr SetKernel kKernels[] = {set_rms_norm,
-                                  set_matmul,
-                                  set_add,
-                                  set_mul,
-                                  set_silu_mul,
-                                  set_weighted_sum,
-                                  set_rope,
-                                  set_cache_write,
-                                  set_flash_attention,
-                                  set_tiled_attention,
-                                  set_moe_route,
-                                  set_get_rows,
-                                  set_matmul_id,
-                                  set_matmul_transposed,
-                                  set_matmul_group,
-                                  set_gated_ffn,
-                                  set_moe_ffn,
-                                  set_convert,
-                                  set_transpose,
-                                  set_hadamard};
+constexpr SetKernel kKernels[] = {
+#define TESSERA_CUDA_ROW(name) set_##name,
+    TESSERA_CUDA_KERNELS(TESSERA_CUDA_ROW)
+#undef TESSERA_CUDA_ROW
+};
 constexpr uint32_t kKernelCount = std::size(kKernels);
 
 struct Table {

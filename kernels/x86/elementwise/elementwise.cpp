@@ -6,78 +6,46 @@
 #include "rows.hpp"
 
 #include <tessera/cpp/status.hpp>
-#include <tessera/cpu/checks/elementwise.hpp>
-#include <tessera/cpu/checks/routing.hpp>
-#include <tessera/cpu/checks/storage.hpp>
-#include <tessera/ops.h>
+#include <tessera/cpu/checks/row_ops.hpp>
 
-#include <array>
+#include <list>
 #include <memory>
+#include <stdexcept>
+#include <string>
+#include <vector>
 
 namespace tessera::x86 {
 
 namespace {
 
-namespace elementwise = cpu::elementwise;
-
 struct State {
     const tsr_node* node;
-    std::unique_ptr<const elementwise::RopeTable> rope;
+    std::shared_ptr<const void> prepared;
 };
 
-struct Op {
-    const char* name;
-    void (*check)(const tsr_node& node, tsr_kernel_plan& plan, cpu::Work& work) noexcept;
-    void (*run)(const State& state, const tsr_run& run);
-    const char* variant = "one row at a time";
+// The context of a kernel.
+struct CheckedOp {
+    const RowOp* row;
+    cpu::CheckFunction check;
 };
 
-void check_rope(const tsr_node& node, tsr_kernel_plan& plan, cpu::Work& work) noexcept {
-    cpu::check_rope(node, plan, work);
-    if (plan.supported && node.inputs[0]->dims[0] > 2 * elementwise::kMaxPairs) {
-        sdk::refuse(plan, "rope: required heads of %lld; supported: up to %lld",
-                    static_cast<long long>(node.inputs[0]->dims[0]),
-                    static_cast<long long>(2 * elementwise::kMaxPairs));
-    }
+const CheckedOp& checked_op(const tsr_kernel* self) noexcept {
+    return *static_cast<const CheckedOp*>(self->context);
 }
 
-void check_moe_route(const tsr_node& node, tsr_kernel_plan& plan, cpu::Work& work) noexcept {
-    cpu::check_moe_route(node, plan, work);
-    if (plan.supported && node.inputs[0]->dims[0] > kMaxRoutedExperts) {
-        sdk::refuse(plan, "moe_route: required %lld experts; supported: up to %lld",
-                    static_cast<long long>(node.inputs[0]->dims[0]), static_cast<long long>(kMaxRoutedExperts));
-    }
-}
-
-// A row's op, whose function does not need what was prepared.
-template <void (*kRun)(const tsr_node& node, const tsr_run& run)>
-void run_on(const State& state, const tsr_run& run) {
-    kRun(*state.node, run);
-}
-
-constexpr std::array kOps{
-    Op{TSR_OP_GET_ROWS, cpu::check_get_rows, run_on<run_get_rows>},
-    Op{TSR_OP_RMS_NORM, cpu::check_rms_norm, run_on<run_rms_norm>},
-    Op{TSR_OP_ROPE, check_rope, [](const State& s, const tsr_run& run) { run_rope(*s.node, *s.rope, run); }},
-    Op{TSR_OP_ADD, cpu::check_add, run_on<run_add>},
-    Op{TSR_OP_MUL, cpu::check_mul, run_on<run_mul>},
-    Op{TSR_OP_SILU_MUL, cpu::check_silu_mul, run_on<run_silu_mul>},
-    Op{TSR_OP_WEIGHTED_SUM, cpu::check_weighted_sum, run_on<run_weighted_sum>},
-    Op{TSR_OP_HADAMARD, cpu::check_hadamard, run_on<run_hadamard>},
-    Op{TSR_OP_MOE_ROUTE, check_moe_route, run_on<run_moe_route>},
-    Op{TSR_OP_CONVERT, cpu::check_convert, run_on<run_convert>},
-    Op{TSR_OP_TRANSPOSE, cpu::check_transpose, run_on<run_transpose>, "tiles of rows and columns"},
-};
-
-const Op& op_of(const tsr_kernel* self) noexcept {
-    return *static_cast<const Op*>(self->context);
+const RowOp& op_of(const tsr_kernel* self) noexcept {
+    return *checked_op(self).row;
 }
 
 const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_device_info* device,
                        tsr_kernel_plan* plan) {
+    const RowOp& op = op_of(self);
     cpu::Work work;
-    const Op& op = op_of(self);
-    op.check(*node, *plan, work);
+    checked_op(self).check(*node, *plan, work);
+    if (plan->supported && node->inputs[0]->dims[0] > op.longest) {
+        sdk::refuse(*plan, "%s: required rows of %lld; supported: up to %lld", op.op,
+                    static_cast<long long>(node->inputs[0]->dims[0]), static_cast<long long>(op.longest));
+    }
     if (!plan->supported) return nullptr;
     std::snprintf(plan->reason, sizeof plan->reason, "%s", op.variant);
     const Amount one{work.bytes_one_row, work.macs_one_row / kElementwiseRate};
@@ -89,11 +57,8 @@ const tsr_status* plan(const tsr_kernel* self, const tsr_node* node, const tsr_d
 const tsr_status* prepare(const tsr_kernel* self, const tsr_node* node, const tsr_device_info*, tsr_device*,
                           void** state) {
     return sdk::guarded([&] {
-        auto prepared = std::make_unique<State>(State{node, nullptr});
-        if (std::string_view(op_of(self).name) == TSR_OP_ROPE) {
-            prepared->rope = std::make_unique<const elementwise::RopeTable>(*node);
-        }
-        *state = prepared.release();
+        const RowOp& op = op_of(self);
+        *state = new State{node, op.prepare ? op.prepare(*node) : nullptr};
     });
 }
 
@@ -102,27 +67,34 @@ void release(const tsr_kernel*, void* state) {
 }
 
 const tsr_status* run(const tsr_kernel* self, void* state, const tsr_run* run) {
-    return sdk::guarded([&] { op_of(self).run(*static_cast<const State*>(state), *run); });
+    return sdk::guarded([&] {
+        const State& of = *static_cast<const State*>(state);
+        op_of(self).run({*of.node, of.prepared.get()}, *run);
+    });
 }
 
-constexpr auto kKernels = [] {
-    std::array<tsr_kernel, kOps.size()> kernels{};
-    for (size_t i = 0; i < kOps.size(); ++i) {
-        kernels[i] = cpu_kernel(kOps[i].name, plan, prepare, release, run, &kOps[i]);
-    }
-    return kernels;
-}();
+struct Kernels {
+    std::list<CheckedOp> ops;
+    std::vector<tsr_kernel> kernels;
+    std::vector<const tsr_kernel*> list;
 
-constexpr auto kList = [] {
-    std::array<const tsr_kernel*, kOps.size()> list{};
-    for (size_t i = 0; i < kOps.size(); ++i) list[i] = &kKernels[i];
-    return list;
-}();
+    Kernels() {
+        for (const RowOp* row : {kGetRows, kPointwise, kHadamard, kRouting, kStorage}) {
+            for (; row->op; ++row) {
+                const CheckedOp& op = ops.emplace_back(row, cpu::find_row_check(row->op));
+                if (!op.check) throw std::logic_error(std::string("no check of ") + row->op);
+                kernels.push_back(cpu_kernel(row->op, plan, prepare, release, run, &op));
+            }
+        }
+        for (const tsr_kernel& kernel : kernels) list.push_back(&kernel);
+    }
+};
 
 }  // namespace
 
-std::span<const tsr_kernel* const> elementwise_kernels() noexcept {
-    return kList;
+std::span<const tsr_kernel* const> elementwise_kernels() {
+    static const Kernels kKernels;
+    return kKernels.list;
 }
 
 }  // namespace tessera::x86

@@ -7,7 +7,7 @@
 
 namespace tessera::x86 {
 
-// Lives as long as the library; any thread.
-std::span<const tsr_kernel* const> elementwise_kernels() noexcept;
+// Lives as long as the library; any thread. The first call may throw.
+std::span<const tsr_kernel* const> elementwise_kernels();
 
 }  // namespace tessera::x86

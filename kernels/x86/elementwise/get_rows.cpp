@@ -4,11 +4,13 @@
 #include <tessera/cpp/status.hpp>
 #include <tessera/cpu/isa/avx2_vectors.hpp>
 #include <tessera/cpu/rows.hpp>
+#include <tessera/ops.h>
 
 #include <algorithm>
 #include <string>
 
 namespace tessera::x86 {
+namespace {
 
 void run_get_rows(const tsr_node& node, const tsr_run& run) {
     const cpu::View table = cpu::input(node, run, 0);
@@ -31,5 +33,9 @@ void run_get_rows(const tsr_node& node, const tsr_run& run) {
                                              std::min(kConvertedElements, n - first), out.floats(r) + first);
     }
 }
+
+}  // namespace
+
+constinit const RowOp kGetRows[] = {{TSR_OP_GET_ROWS, run_row_op<run_get_rows>}, {}};
 
 }  // namespace tessera::x86

@@ -2,6 +2,7 @@
 
 #include <tessera/cpu/hadamard.hpp>
 #include <tessera/cpu/rows.hpp>
+#include <tessera/ops.h>
 
 #include <immintrin.h>
 
@@ -56,8 +57,6 @@ void transform(const float* from, float* to, int64_t n) noexcept {
     }
 }
 
-}  // namespace
-
 void run_hadamard(const tsr_node& node, const tsr_run& run) noexcept {
     const cpu::View x = cpu::input(node, run, 0);
     const cpu::View out = cpu::output(node, run);
@@ -76,5 +75,9 @@ void run_hadamard(const tsr_node& node, const tsr_run& run) noexcept {
         }
     }
 }
+
+}  // namespace
+
+constinit const RowOp kHadamard[] = {{TSR_OP_HADAMARD, run_row_op<run_hadamard>}, {}};
 
 }  // namespace tessera::x86

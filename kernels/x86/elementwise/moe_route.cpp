@@ -6,6 +6,7 @@
 #include <tessera/cpu/exponential.hpp>
 #include <tessera/cpu/isa/avx2_vectors.hpp>
 #include <tessera/cpu/rows.hpp>
+#include <tessera/ops.h>
 
 #include <algorithm>
 #include <bit>
@@ -16,6 +17,8 @@ namespace tessera::x86 {
 namespace {
 
 using Isa = cpu::isa::Avx2Vectors;
+
+constexpr int64_t kMaxRoutedExperts = 4096;  // of a node: their scores are on the stack
 
 constexpr float kLowest = -std::numeric_limits<float>::infinity();
 
@@ -146,8 +149,6 @@ class Router {
     int32_t ranks_[kMaxRoutedExperts], group_ranks_[kMaxRoutedExperts];
 };
 
-}  // namespace
-
 void run_moe_route(const tsr_node& node, const tsr_run& run) noexcept {
     const cpu::View logits = cpu::input(node, run, 0);
     const cpu::View ids = cpu::output(node, run, 0);
@@ -162,5 +163,10 @@ void run_moe_route(const tsr_node& node, const tsr_run& run) noexcept {
         router.route(logits.floats(r), reinterpret_cast<int32_t*>(ids.row(r)), id_stride, weights.floats(r));
     }
 }
+
+}  // namespace
+
+constinit const RowOp kRouting[] = {
+    {.op = TSR_OP_MOE_ROUTE, .run = run_row_op<run_moe_route>, .longest = kMaxRoutedExperts}, {}};
 
 }  // namespace tessera::x86

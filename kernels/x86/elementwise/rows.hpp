@@ -1,34 +1,38 @@
-// Kernels for AVX2 of ops that work on one row at a time and have no form for wider vectors. The nodes have passed the
-// checks of the CPU kit (tessera/cpu/checks). Any number of workers; results do not depend on it.
+// Kernels for AVX2 of ops that work on one row at a time and have no form for wider vectors. Each file ends with the
+// list of its own, and elementwise.cpp makes kernels of all lists.
 #pragma once
 
-#include <tessera/cpu/elementwise/rope.hpp>
 #include <tessera/kernel.h>
 
 #include <cstdint>
+#include <limits>
+#include <memory>
 
 namespace tessera::x86 {
 
-// Throws sdk::Failure(TSR_INVALID_ARGUMENT) for an id that the table does not have.
-void run_get_rows(const tsr_node& node, const tsr_run& run);
+// A node that has passed its check of the CPU kit (tessera/cpu/checks/row_ops.hpp). Any number of workers; results do
+// not depend on it.
+struct RowNode {
+    const tsr_node& node;
+    const void* prepared;  // what RowOp::prepare made
+};
 
-// As the templates of tessera/cpu/elementwise.
-void run_rms_norm(const tsr_node& node, const tsr_run& run);
-void run_rope(const tsr_node& node, const cpu::elementwise::RopeTable& table, const tsr_run& run);
-void run_add(const tsr_node& node, const tsr_run& run);
-void run_mul(const tsr_node& node, const tsr_run& run);
-void run_silu_mul(const tsr_node& node, const tsr_run& run);
-void run_weighted_sum(const tsr_node& node, const tsr_run& run);
+struct RowOp {
+    const char* op;
+    // Throws sdk::Failure(TSR_INVALID_ARGUMENT) for data that is out of range, such as an id.
+    void (*run)(const RowNode& of, const tsr_run& run);
+    const char* variant = "one row at a time";
+    int64_t longest = std::numeric_limits<int64_t>::max();  // elements of a row that it takes
+    std::shared_ptr<const void> (*prepare)(const tsr_node& node) = nullptr;
+};
 
-// Any type that can be decoded to any that can be encoded, as f32 in between.
-void run_convert(const tsr_node& node, const tsr_run& run) noexcept;
-void run_transpose(const tsr_node& node, const tsr_run& run) noexcept;
+// RowOp::run of a function that needs nothing prepared.
+template <auto kRun>
+void run_row_op(const RowNode& of, const tsr_run& run) {
+    kRun(of.node, run);
+}
 
-void run_hadamard(const tsr_node& node, const tsr_run& run) noexcept;
-
-// Experts of a node that run_moe_route takes.
-inline constexpr int64_t kMaxRoutedExperts = 4096;
-
-void run_moe_route(const tsr_node& node, const tsr_run& run) noexcept;
+// Lists, which end with an op of no name.
+extern const RowOp kGetRows[], kPointwise[], kHadamard[], kRouting[], kStorage[];
 
 }  // namespace tessera::x86

@@ -4,6 +4,7 @@
 
 #include <tessera/cpu/isa/avx2_vectors.hpp>
 #include <tessera/cpu/rows.hpp>
+#include <tessera/ops.h>
 
 #include <algorithm>
 
@@ -34,8 +35,6 @@ void store_columns(const float (&tile)[kTileRows][kTileColumns], int64_t columns
         }
     }
 }
-
-}  // namespace
 
 void run_convert(const tsr_node& node, const tsr_run& run) noexcept {
     const cpu::View from = cpu::input(node, run, 0);
@@ -75,5 +74,11 @@ void run_transpose(const tsr_node& node, const tsr_run& run) noexcept {
                       to.tensor->strides[1]);
     }
 }
+
+}  // namespace
+
+constinit const RowOp kStorage[] = {{TSR_OP_CONVERT, run_row_op<run_convert>},
+                                    {TSR_OP_TRANSPOSE, run_row_op<run_transpose>, "tiles of rows and columns"},
+                                    {}};
 
 }  // namespace tessera::x86

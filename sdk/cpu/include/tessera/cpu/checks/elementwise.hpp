@@ -3,6 +3,7 @@
 #pragma once
 
 #include <tessera/cpu/check.hpp>
+#include <tessera/cpu/checks/named.hpp>
 #include <tessera/cpu/hadamard.hpp>
 #include <tessera/ops.h>
 
@@ -140,5 +141,11 @@ inline void check_hadamard(const tsr_node& node, tsr_kernel_plan& plan, Work& wo
     work = row_work(check.at(0), std::log2(static_cast<double>(hadamard_block(check.at(0).dims[0]))));
     plan.supported = 1;
 }
+
+inline constexpr NamedCheck kElementwiseChecks[] = {
+    {TSR_OP_GET_ROWS, check_get_rows}, {TSR_OP_RMS_NORM, check_rms_norm}, {TSR_OP_ADD, check_add},
+    {TSR_OP_MUL, check_mul},           {TSR_OP_SILU_MUL, check_silu_mul}, {TSR_OP_WEIGHTED_SUM, check_weighted_sum},
+    {TSR_OP_ROPE, check_rope},         {TSR_OP_HADAMARD, check_hadamard},
+};
 
 }  // namespace tessera::cpu

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tessera/cpu/check.hpp>
+#include <tessera/cpu/checks/named.hpp>
 #include <tessera/ops.h>
 
 namespace tessera::cpu {
@@ -59,5 +60,7 @@ inline void check_moe_route(const tsr_node& node, tsr_kernel_plan& plan, Work& w
     work = row_work(check.at(0), 8);
     plan.supported = 1;
 }
+
+inline constexpr NamedCheck kRoutingChecks[] = {{TSR_OP_MOE_ROUTE, check_moe_route}};
 
 }  // namespace tessera::cpu

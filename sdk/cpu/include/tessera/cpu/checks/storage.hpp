@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tessera/cpu/check.hpp>
+#include <tessera/cpu/checks/named.hpp>
 #include <tessera/ops.h>
 
 namespace tessera::cpu {
@@ -74,5 +75,11 @@ inline void check_cache_write(const tsr_node& node, tsr_kernel_plan& plan, Work&
     work = row_work(check.at(0), 1);
     plan.supported = 1;
 }
+
+inline constexpr NamedCheck kStorageChecks[] = {
+    {TSR_OP_CONVERT, check_convert},
+    {TSR_OP_TRANSPOSE, check_transpose},
+    {TSR_OP_CACHE_WRITE, check_cache_write},
+};
 
 }  // namespace tessera::cpu

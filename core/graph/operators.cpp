@@ -1,12 +1,15 @@
-// Shape inference of the ops in ops.h.
-#include "core/graph/builtin.hpp"
+// The table of the core's ops (ops.h) with their shape inference.
+#include "core/graph/builtin_lowerings.hpp"
+#include "core/graph/op_set.hpp"
 
 #include <tessera/cpp/node.hpp>
+#include <tessera/cpp/status.hpp>
 #include <tessera/ops.h>
 
 #include <algorithm>
+#include <array>
 
-namespace tessera::builtin {
+namespace tessera {
 namespace {
 
 using sdk::Failure;
@@ -58,8 +61,6 @@ bool same_dims(const tsr_tensor& a, const tsr_tensor& b) {
 int64_t rows(const tsr_tensor& t) {
     return t.dims[t.rank - 1];
 }
-
-}  // namespace
 
 void infer_get_rows(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& table = input(node, 0);
@@ -236,4 +237,58 @@ void infer_cached_attention(const tsr_node& node, tsr_tensor* const* out) {
     dense(*out[0], {v.dims[0], q.dims[1], q.dims[2]}, q.range);
 }
 
-}  // namespace tessera::builtin
+using Infer = void (*)(const tsr_node&, tsr_tensor* const*);
+
+template <Infer kInfer>
+const tsr_status* infer(const tsr_operator*, const tsr_node* node, tsr_tensor* const* outputs) {
+    return sdk::guarded([&] { kInfer(*node, outputs); });
+}
+
+template <Infer kInfer>
+tsr_operator op(const char* name, uint32_t outputs = 1) {
+    const auto lowerings = builtin_lowerings(name);
+    return {sizeof(tsr_operator),
+            1,
+            nullptr,
+            nullptr,
+            name,
+            infer<kInfer>,
+            lowerings.data(),
+            static_cast<uint32_t>(lowerings.size()),
+            outputs};
+}
+
+}  // namespace
+
+std::span<const tsr_operator* const> builtin_operators() {
+    static const std::array kOperators = {
+        op<infer_get_rows>(TSR_OP_GET_ROWS),
+        op<infer_rms_norm>(TSR_OP_RMS_NORM),
+        op<infer_matmul>(TSR_OP_MATMUL),
+        op<infer_matmul_group>(TSR_OP_MATMUL_GROUP, 0),
+        op<infer_gated_ffn>(TSR_OP_GATED_FFN),
+        op<infer_matmul_id>(TSR_OP_MATMUL_ID),
+        op<infer_weighted_sum>(TSR_OP_WEIGHTED_SUM),
+        op<infer_moe_ffn>(TSR_OP_MOE_FFN),
+        op<infer_moe_route>(TSR_OP_MOE_ROUTE, 2),
+        op<infer_rope>(TSR_OP_ROPE),
+        op<infer_add_mul>(TSR_OP_ADD),
+        op<infer_add_mul>(TSR_OP_MUL),
+        op<infer_silu_mul>(TSR_OP_SILU_MUL),
+        op<infer_hadamard>(TSR_OP_HADAMARD),
+        op<infer_convert>(TSR_OP_CONVERT),
+        op<infer_transpose>(TSR_OP_TRANSPOSE),
+        op<infer_cache_write>(TSR_OP_CACHE_WRITE),
+        op<infer_attention>(TSR_OP_FLASH_ATTENTION),
+        op<infer_attention>(TSR_OP_TILED_ATTENTION),
+        op<infer_cached_attention>(TSR_OP_CACHED_ATTENTION),
+    };
+    static const auto kPointers = [] {
+        std::array<const tsr_operator*, kOperators.size()> all{};
+        for (size_t i = 0; i < all.size(); ++i) all[i] = &kOperators[i];
+        return all;
+    }();
+    return kPointers;
+}
+
+}  // namespace tessera
