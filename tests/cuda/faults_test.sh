@@ -16,7 +16,7 @@ expect() {
     printf '%s: %s\n' "$fault" "$(grep "^tessera: " <<<"$output")"
 }
 node='[a-z0-9._]+ \([a-z_]+(, layer [0-9]+)?\)'
-again='CUDA[01] is lost: start again without it \(-dev lists the devices to use\), or after a reset'
+again='CUDA[01] is lost: start again without it, or after a reset'
 for at in 1 7 30 60 150 300; do expect "0:lost@$at" CUDA0 "the card is lost, as was asked for"; done
 expect 0:memory@1 "CUDA0 cannot allocate" "CUDA_ERROR_OUT_OF_MEMORY \(2, out of memory\)"
 # A launch that fails later, while loading; at once; and in a recording.

@@ -31,7 +31,7 @@ run=(run --temp 0 -n 1 -p Count)
 
 card 8.6:2GiB 0:taken@1780 "${run[@]}"
 expect 3 "CUDA0 \(NVIDIA GeForce RTX 3090\): the plan takes [0-9.]+ MiB, but only 12.0 MiB are free now, 2048.0 MiB when it was made" \
-    "the driver's own context has taken 256.0 MiB, other processes 1780.0 MiB; end what else uses the card, or start again to plan with what is left"
+    "the driver's own context has taken 256.0 MiB, other processes 1780.0 MiB; end what else uses the card or start again to plan with what is left"
 nothing_allocated
 
 card 8.6:2GiB:context=2040 "" "${run[@]}"
