@@ -23,7 +23,7 @@ import numpy as np
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 # Name and number in files of every type that has kernels, from the list of types.
-ROW = re.compile(r'M\(X, \w+, \w+, (\d+), \d+, "(\w+)"')
+ROW = re.compile(r'M\(X, \w+, \w+, (\d+), \d+, (\w+),')
 TYPES = {name: int(number) for number, name in ROW.findall((ROOT / "sdk/include/tessera/types.h").read_text())
          if name != "f32" and int(number) < 65536}
 CUT = dict(layers=2, dense=1, experts=16, vocab=16384)

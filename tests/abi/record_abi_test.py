@@ -62,7 +62,7 @@ class Changes(unittest.TestCase):
         self.assertIn("constant TSR_OP_ADD", self.differences(("ops.h", '#define TSR_OP_ADD "add"', '#define TSR_OP_ADD "plus"')))
 
     def test_type_with_another_block(self):
-        self.assertIn("type Q4_0", self.differences(("types.h", '2, 20002, "q4_0", 32, 18, 0)', '2, 20002, "q4_0", 32, 20, 0)')))
+        self.assertIn("type Q4_0", self.differences(("types.h", '2, 20002, q4_0, Small, 32, 18, 0)', '2, 20002, q4_0, Small, 32, 20, 0)')))
 
     def test_device_struct_needs_its_own_number(self):
         grown = ("device.h", "    void (*close)(struct tsr_device* self);\n}", "    void (*close)(struct tsr_device* self);\n    void* more;\n}")

@@ -37,6 +37,12 @@ SIMT_DEVICE float load_float(int type, const char* row, int i) {
     return type == TSR_TYPE_F16 ? float_element<TSR_TYPE_F16>(row, i) : float_element<TSR_TYPE_BF16>(row, i);
 }
 
+// Block `at` of a row, of a format that can be encoded.
+template <class Block>
+SIMT_DEVICE void encode_block(const float* values, char* row, int at) {
+    if constexpr (formats::kCanEncode<Block>) formats::encode(values, reinterpret_cast<Block*>(row)[at]);
+}
+
 // `count` elements from element `first` of a row, a multiple of 32.
 SIMT_DEVICE void encode_elements(int type, const float (&values)[kConvertElements], int count, char* row, int first) {
     switch (type) {
@@ -51,17 +57,11 @@ SIMT_DEVICE void encode_elements(int type, const float (&values)[kConvertElement
             for (int i = 0; i < count; ++i)
                 reinterpret_cast<uint16_t*>(row)[first + i] = formats::f32_to_bf16(values[i]);
             return;
-#define TESSERA_ENCODE(id, Name)                                                                         \
-    case TSR_TYPE_##id:                                                                                  \
-        formats::encode(values, reinterpret_cast<formats::Block##Name*>(row)[first / kConvertElements]); \
+#define TESSERA_ENCODE(id, Name)                                                   \
+    case TSR_TYPE_##id:                                                            \
+        encode_block<formats::Block##Name>(values, row, first / kConvertElements); \
         return;
-            TESSERA_ENCODE(Q8_0, Q8_0)
-            TESSERA_ENCODE(Q6_0, Q6_0)
-            TESSERA_ENCODE(Q5_0, Q5_0)
-            TESSERA_ENCODE(Q5_1, Q5_1)
-            TESSERA_ENCODE(Q4_0, Q4_0)
-            TESSERA_ENCODE(Q4_1, Q4_1)
-            TESSERA_ENCODE(IQ4_NL, Iq4Nl)
+            TSR_BLOCK_TYPES(TESSERA_ENCODE)
 #undef TESSERA_ENCODE
         default:
             return;

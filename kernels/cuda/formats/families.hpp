@@ -1,54 +1,41 @@
-// The block formats, by how they are decoded (piece_*.hpp): X(name, id) for each, where TSR_TYPE_##id is its type.
-// Instances of all kernels are made from these lists. UNALIGNED: those whose rows may lie at addresses that kernels of
-// one row do not take (row_places.hpp).
+// The block formats by family (types.h): TESSERA_FORMATS(family, X) is X(name, id) for each format of it, where
+// TSR_TYPE_##id is its type. Kernels that every format has are made from these lists. A new family is declared by name
+// below and has its modules of kernels.
 #pragma once
 
-// Those with blocks of 32 elements, and those that hold int8 as they are.
-#define TESSERA_FORMATS_SMALL_UNALIGNED(X) \
-    X(q4_0, Q4_0)                          \
-    X(q4_1, Q4_1)                          \
-    X(q5_0, Q5_0)                          \
-    X(q5_1, Q5_1)                          \
-    X(q6_0, Q6_0)                          \
-    X(q8_0, Q8_0)                          \
-    X(mxfp4, MXFP4)                        \
-    X(iq4_nl, IQ4_NL)                      \
-    X(q8_K_f16, Q8_K_F16)                  \
-    X(q8_row, Q8_ROW)
-#define TESSERA_FORMATS_SMALL(X)       \
-    TESSERA_FORMATS_SMALL_UNALIGNED(X) \
-    X(iq4_xs, IQ4_XS)
+#include <tessera/types.h>
 
-// Those of q2_K to q6_K.
-#define TESSERA_FORMATS_K_UNALIGNED(X) \
-    X(q2_K, Q2_K)                      \
-    X(q3_K, Q3_K)                      \
-    X(q5_K, Q5_K)                      \
-    X(q6_K, Q6_K)
-#define TESSERA_FORMATS_K(X)       \
-    TESSERA_FORMATS_K_UNALIGNED(X) \
-    X(q4_K, Q4_K)
+#define TESSERA_FORMATS(family, X) TSR_BLOCK_TYPE_ROWS(TESSERA_ROW_OF_##family, X)
 
-// Those whose codes stand for levels of their own.
-#define TESSERA_FORMATS_LEVELS(X) \
-    X(iq2_k, IQ2_K)               \
-    X(iq3_k, IQ3_K)               \
-    X(iq4_k, IQ4_K)               \
-    X(iq5_k, IQ5_K)               \
-    X(iq6_k, IQ6_K)               \
-    X(iq2_ks, IQ2_KS)             \
-    X(iq3_ks, IQ3_KS)             \
-    X(iq4_ks, IQ4_KS)             \
-    X(iq5_ks, IQ5_KS)
+#define TESSERA_ROW_OF_Small(X, id, code_name, number, packed, name, family, ...) TESSERA_IF_Small_##family(X, name, id)
+#define TESSERA_ROW_OF_K(X, id, code_name, number, packed, name, family, ...) TESSERA_IF_K_##family(X, name, id)
+#define TESSERA_ROW_OF_Levels(X, id, code_name, number, packed, name, family, ...) \
+    TESSERA_IF_Levels_##family(X, name, id)
+#define TESSERA_ROW_OF_Codebook(X, id, code_name, number, packed, name, family, ...) \
+    TESSERA_IF_Codebook_##family(X, name, id)
 
-// Those whose codes choose vectors of a codebook.
-#define TESSERA_FORMATS_CODEBOOK(X) \
-    X(iq1_s, IQ1_S)                 \
-    X(iq1_m, IQ1_M)                 \
-    X(iq1_s_row, IQ1_S_ROW)         \
-    X(iq1_m_row, IQ1_M_ROW)         \
-    X(iq2_xxs, IQ2_XXS)             \
-    X(iq2_xs, IQ2_XS)               \
-    X(iq2_s, IQ2_S)                 \
-    X(iq3_xxs, IQ3_XXS)             \
-    X(iq3_s, IQ3_S)
+#define TESSERA_IF_Small_Small(X, name, id) X(name, id)
+#define TESSERA_IF_Small_K(X, name, id)
+#define TESSERA_IF_Small_Levels(X, name, id)
+#define TESSERA_IF_Small_Codebook(X, name, id)
+#define TESSERA_IF_K_Small(X, name, id)
+#define TESSERA_IF_K_K(X, name, id) X(name, id)
+#define TESSERA_IF_K_Levels(X, name, id)
+#define TESSERA_IF_K_Codebook(X, name, id)
+#define TESSERA_IF_Levels_Small(X, name, id)
+#define TESSERA_IF_Levels_K(X, name, id)
+#define TESSERA_IF_Levels_Levels(X, name, id) X(name, id)
+#define TESSERA_IF_Levels_Codebook(X, name, id)
+#define TESSERA_IF_Codebook_Small(X, name, id)
+#define TESSERA_IF_Codebook_K(X, name, id)
+#define TESSERA_IF_Codebook_Levels(X, name, id)
+#define TESSERA_IF_Codebook_Codebook(X, name, id) X(name, id)
+
+// TESSERA_UNALIGNED(X, name, id): X(name, id), but nothing for a format whose rows lie at multiples of 8 or 16 bytes
+// and for which kernels of one row by hand therefore do (reads_by_any in wide_formats.hpp).
+#define TESSERA_ALIGNED_Q4_K ~, TESSERA_NO_KERNELS
+#define TESSERA_ALIGNED_IQ4_XS ~, TESSERA_NO_KERNELS
+#define TESSERA_NO_KERNELS(name, id)
+#define TESSERA_SECOND_OF(first, second, ...) second
+#define TESSERA_SECOND(...) TESSERA_SECOND_OF(__VA_ARGS__)
+#define TESSERA_UNALIGNED(X, name, id) TESSERA_SECOND(TESSERA_ALIGNED_##id, X, ~)(name, id)

@@ -19,7 +19,7 @@ struct Piece {
 };
 inline constexpr int kPieceElements = 16;
 
-// Format<type> for each type of TSR_BLOCK_TYPES:
+// Format<type> for each type of TSR_BLOCK_TYPES (piece_any.hpp has that of any type; those by hand specialise it):
 //
 //   kBlockBytes, kBlockElements, kPrefixBytes   as in types.h
 //   kOffsets         whether offsets may be other than zero: products then need sums of activations
@@ -129,13 +129,13 @@ constexpr int alignment_of_blocks() {
 }
 
 // What all formats have.
-template <class Block, int kElementsOfScale>
+template <class Block>
 struct FormatOf {
     static constexpr int kBlockBytes = sizeof(Block), kBlockElements = Block::kElements;
     static constexpr int kPrefixBytes = formats::kPrefixBytes<Block>;
     static constexpr int kAlignment = alignment_of_blocks<Block>();
-    static constexpr bool kOffsets = has_offsets(Block::kType);
-    static constexpr int kScaleElements = kElementsOfScale;
+    static constexpr bool kOffsets = Block::kOffsets;
+    static constexpr int kScaleElements = Block::kScaleElements;
 
     SIMT_DEVICE static float row_scale(const char* row) {
         if constexpr (kPrefixBytes == 2) {

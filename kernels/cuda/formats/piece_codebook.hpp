@@ -3,9 +3,11 @@
 // registers, and a copy in shared memory would be made by every block for the few rows that it computes.
 #pragma once
 
+#include "piece_any.hpp"
 #include "piece_bits.hpp"
 
 #include <tessera/formats/blocks_codebook.hpp>
+#include <tessera/formats/codebooks.hpp>
 
 namespace tessera::cuda_kernels {
 namespace piece_bits {
@@ -49,7 +51,7 @@ SIMT_DEVICE void shifted_eight(uint32_t entry, bool down, uint32_t* codes) {
 }  // namespace piece_bits
 
 template <>
-struct Format<TSR_TYPE_IQ2_XXS> : piece_bits::FormatOf<formats::BlockIq2Xxs, 32> {
+struct Format<TSR_TYPE_IQ2_XXS> : piece_bits::FormatOf<formats::BlockIq2Xxs> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -75,7 +77,7 @@ SIMT_DEVICE int nibble_of(const char* nibbles, int piece) {
 }  // namespace piece_bits
 
 template <>
-struct Format<TSR_TYPE_IQ2_XS> : piece_bits::FormatOf<formats::BlockIq2Xs, 16> {
+struct Format<TSR_TYPE_IQ2_XS> : piece_bits::FormatOf<formats::BlockIq2Xs> {
     SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b) * 0.125f; }
     SIMT_DEVICE static int integer_scale(const char* b, int h) { return 2 * piece_bits::nibble_of(b + 66, h) + 1; }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
@@ -95,7 +97,7 @@ struct Format<TSR_TYPE_IQ2_XS> : piece_bits::FormatOf<formats::BlockIq2Xs, 16> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ2_S> : piece_bits::FormatOf<formats::BlockIq2S, 16> {
+struct Format<TSR_TYPE_IQ2_S> : piece_bits::FormatOf<formats::BlockIq2S> {
     SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b) * 0.125f; }
     SIMT_DEVICE static int integer_scale(const char* b, int h) { return 2 * piece_bits::nibble_of(b + 74, h) + 1; }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
@@ -114,7 +116,7 @@ struct Format<TSR_TYPE_IQ2_S> : piece_bits::FormatOf<formats::BlockIq2S, 16> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ3_XXS> : piece_bits::FormatOf<formats::BlockIq3Xxs, 32> {
+struct Format<TSR_TYPE_IQ3_XXS> : piece_bits::FormatOf<formats::BlockIq3Xxs> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -139,7 +141,7 @@ struct Format<TSR_TYPE_IQ3_XXS> : piece_bits::FormatOf<formats::BlockIq3Xxs, 32>
 };
 
 template <>
-struct Format<TSR_TYPE_IQ3_S> : piece_bits::FormatOf<formats::BlockIq3S, 32> {
+struct Format<TSR_TYPE_IQ3_S> : piece_bits::FormatOf<formats::BlockIq3S> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -161,7 +163,7 @@ struct Format<TSR_TYPE_IQ3_S> : piece_bits::FormatOf<formats::BlockIq3S, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ1_S> : piece_bits::FormatOf<formats::BlockIq1S, 32> {
+struct Format<TSR_TYPE_IQ1_S> : piece_bits::FormatOf<formats::BlockIq1S> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -187,7 +189,7 @@ SIMT_DEVICE void two_groups(uint32_t low, uint32_t nibbles, uint32_t (&codes)[4]
 }  // namespace piece_bits
 
 template <>
-struct Format<TSR_TYPE_IQ1_M> : piece_bits::FormatOf<formats::BlockIq1M, 16> {
+struct Format<TSR_TYPE_IQ1_M> : piece_bits::FormatOf<formats::BlockIq1M> {
     // Of the words in which the scales of 16 elements are.
     SIMT_DEVICE static float block_scale(const uint32_t (&fields)[2]) {
         const uint32_t d = (fields[0] >> 12 & 0x000F) | (fields[0] >> 24 & 0x00F0) | (fields[1] >> 4 & 0x0F00) |
@@ -210,7 +212,7 @@ struct Format<TSR_TYPE_IQ1_M> : piece_bits::FormatOf<formats::BlockIq1M, 16> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ1_S_ROW> : piece_bits::FormatOf<formats::BlockIq1SRow, 32> {
+struct Format<TSR_TYPE_IQ1_S_ROW> : piece_bits::FormatOf<formats::BlockIq1SRow> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -225,7 +227,7 @@ struct Format<TSR_TYPE_IQ1_S_ROW> : piece_bits::FormatOf<formats::BlockIq1SRow, 
 };
 
 template <>
-struct Format<TSR_TYPE_IQ1_M_ROW> : piece_bits::FormatOf<formats::BlockIq1MRow, 16> {
+struct Format<TSR_TYPE_IQ1_M_ROW> : piece_bits::FormatOf<formats::BlockIq1MRow> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);

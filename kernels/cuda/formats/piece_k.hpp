@@ -1,12 +1,13 @@
 // Pieces of the K formats; see piece.hpp.
 #pragma once
 
+#include "piece_any.hpp"
 #include "piece_bits.hpp"
 
 namespace tessera::cuda_kernels {
 
 template <>
-struct Format<TSR_TYPE_Q2_K> : piece_bits::FormatOf<formats::BlockQ2K, 16> {
+struct Format<TSR_TYPE_Q2_K> : piece_bits::FormatOf<formats::BlockQ2K> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -25,7 +26,7 @@ struct Format<TSR_TYPE_Q2_K> : piece_bits::FormatOf<formats::BlockQ2K, 16> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q3_K> : piece_bits::FormatOf<formats::BlockQ3K, 16> {
+struct Format<TSR_TYPE_Q3_K> : piece_bits::FormatOf<formats::BlockQ3K> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -75,7 +76,7 @@ SIMT_DEVICE void two_scales(const uint32_t (&head)[4], unsigned j, Piece (&piece
 }  // namespace piece_bits
 
 template <>
-struct Format<TSR_TYPE_Q4_K> : piece_bits::FormatOf<formats::BlockQ4K, 32> {
+struct Format<TSR_TYPE_Q4_K> : piece_bits::FormatOf<formats::BlockQ4K> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -92,7 +93,7 @@ struct Format<TSR_TYPE_Q4_K> : piece_bits::FormatOf<formats::BlockQ4K, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q5_K> : piece_bits::FormatOf<formats::BlockQ5K, 32> {
+struct Format<TSR_TYPE_Q5_K> : piece_bits::FormatOf<formats::BlockQ5K> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -110,7 +111,7 @@ struct Format<TSR_TYPE_Q5_K> : piece_bits::FormatOf<formats::BlockQ5K, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q6_K> : piece_bits::FormatOf<formats::BlockQ6K, 16> {
+struct Format<TSR_TYPE_Q6_K> : piece_bits::FormatOf<formats::BlockQ6K> {
     // Codes are four times those of the format.
     SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b + 208) * 0.25f; }
     SIMT_DEVICE static int integer_scale(const char* b, int h) { return piece_bits::get<int8_t>(b + 192 + h); }

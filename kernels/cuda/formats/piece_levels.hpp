@@ -2,6 +2,7 @@
 // 16 h .. 16 h + 15 of a block of 256.
 #pragma once
 
+#include "piece_any.hpp"
 #include "piece_bits.hpp"
 
 #include <tessera/formats/blocks_ik.hpp>
@@ -115,7 +116,7 @@ SIMT_DEVICE float byte_scale(uint32_t scale) {
 }  // namespace piece_bits
 
 template <>
-struct Format<TSR_TYPE_IQ2_K> : piece_bits::FormatOf<formats::BlockIq2K, 16> {
+struct Format<TSR_TYPE_IQ2_K> : piece_bits::FormatOf<formats::BlockIq2K> {
     SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
     SIMT_DEVICE static int integer_scale(const char* b, int h) {
         return static_cast<int>(piece_bits::byte_at(b + 4 + h / 2) >> (4 * (h % 2)) & 15) - 8;
@@ -133,7 +134,7 @@ struct Format<TSR_TYPE_IQ2_K> : piece_bits::FormatOf<formats::BlockIq2K, 16> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ2_KS> : piece_bits::FormatOf<formats::BlockIq2Ks, 32> {
+struct Format<TSR_TYPE_IQ2_KS> : piece_bits::FormatOf<formats::BlockIq2Ks> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -149,7 +150,7 @@ struct Format<TSR_TYPE_IQ2_KS> : piece_bits::FormatOf<formats::BlockIq2Ks, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ3_K> : piece_bits::FormatOf<formats::BlockIq3K, 16> {
+struct Format<TSR_TYPE_IQ3_K> : piece_bits::FormatOf<formats::BlockIq3K> {
     SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
     SIMT_DEVICE static int integer_scale(const char* b, int h) {
         using namespace piece_bits;
@@ -171,7 +172,7 @@ struct Format<TSR_TYPE_IQ3_K> : piece_bits::FormatOf<formats::BlockIq3K, 16> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ3_KS> : piece_bits::FormatOf<formats::BlockIq3Ks, 32> {
+struct Format<TSR_TYPE_IQ3_KS> : piece_bits::FormatOf<formats::BlockIq3Ks> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -187,7 +188,7 @@ struct Format<TSR_TYPE_IQ3_KS> : piece_bits::FormatOf<formats::BlockIq3Ks, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ4_K> : piece_bits::FormatOf<formats::BlockIq4K, 16> {
+struct Format<TSR_TYPE_IQ4_K> : piece_bits::FormatOf<formats::BlockIq4K> {
     SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
     SIMT_DEVICE static int integer_scale(const char* b, int h) {
         return piece_bits::six_bit_scale(piece_bits::get<uint32_t>(b + 4), b + 8, h);
@@ -205,7 +206,7 @@ struct Format<TSR_TYPE_IQ4_K> : piece_bits::FormatOf<formats::BlockIq4K, 16> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ4_KS> : piece_bits::FormatOf<formats::BlockIq4Ks, 32> {
+struct Format<TSR_TYPE_IQ4_KS> : piece_bits::FormatOf<formats::BlockIq4Ks> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -235,7 +236,7 @@ struct Format<TSR_TYPE_IQ4_KS> : piece_bits::FormatOf<formats::BlockIq4Ks, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ5_K> : piece_bits::FormatOf<formats::BlockIq5K, 16> {
+struct Format<TSR_TYPE_IQ5_K> : piece_bits::FormatOf<formats::BlockIq5K> {
     SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
     SIMT_DEVICE static int integer_scale(const char* b, int h) {
         return piece_bits::six_bit_scale(piece_bits::get<uint32_t>(b + 4), b + 8, h);
@@ -253,7 +254,7 @@ struct Format<TSR_TYPE_IQ5_K> : piece_bits::FormatOf<formats::BlockIq5K, 16> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ5_KS> : piece_bits::FormatOf<formats::BlockIq5Ks, 32> {
+struct Format<TSR_TYPE_IQ5_KS> : piece_bits::FormatOf<formats::BlockIq5Ks> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -269,7 +270,7 @@ struct Format<TSR_TYPE_IQ5_KS> : piece_bits::FormatOf<formats::BlockIq5Ks, 32> {
 
 // 64 levels: from a table in memory, since four tables of sixteen would take more operations than sixteen loads.
 template <>
-struct Format<TSR_TYPE_IQ6_K> : piece_bits::FormatOf<formats::BlockIq6K, 16> {
+struct Format<TSR_TYPE_IQ6_K> : piece_bits::FormatOf<formats::BlockIq6K> {
     SIMT_DEVICE static float block_scale(const char* b) { return piece_bits::half_at(b); }
     SIMT_DEVICE static int integer_scale(const char* b, int h) { return piece_bits::get<int8_t>(b + 4 + h); }
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {

@@ -1,13 +1,14 @@
 // Pieces of the formats with blocks of 32 elements, and of those that hold int8 as they are; see piece.hpp.
 #pragma once
 
+#include "piece_any.hpp"
 #include "piece_bits.hpp"
 
 namespace tessera::cuda_kernels {
 
 // Codes 0 .. 15 less 8, times 16: a nibble in the upper half of its byte needs one operation.
 template <>
-struct Format<TSR_TYPE_Q4_0> : piece_bits::FormatOf<formats::BlockQ4_0, 32> {
+struct Format<TSR_TYPE_Q4_0> : piece_bits::FormatOf<formats::BlockQ4_0> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -23,7 +24,7 @@ struct Format<TSR_TYPE_Q4_0> : piece_bits::FormatOf<formats::BlockQ4_0, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q4_1> : piece_bits::FormatOf<formats::BlockQ4_1, 32> {
+struct Format<TSR_TYPE_Q4_1> : piece_bits::FormatOf<formats::BlockQ4_1> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -39,7 +40,7 @@ struct Format<TSR_TYPE_Q4_1> : piece_bits::FormatOf<formats::BlockQ4_1, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q5_0> : piece_bits::FormatOf<formats::BlockQ5_0, 32> {
+struct Format<TSR_TYPE_Q5_0> : piece_bits::FormatOf<formats::BlockQ5_0> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -57,7 +58,7 @@ struct Format<TSR_TYPE_Q5_0> : piece_bits::FormatOf<formats::BlockQ5_0, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q5_1> : piece_bits::FormatOf<formats::BlockQ5_1, 32> {
+struct Format<TSR_TYPE_Q5_1> : piece_bits::FormatOf<formats::BlockQ5_1> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -74,7 +75,7 @@ struct Format<TSR_TYPE_Q5_1> : piece_bits::FormatOf<formats::BlockQ5_1, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q8_0> : piece_bits::FormatOf<formats::BlockQ8_0, 32> {
+struct Format<TSR_TYPE_Q8_0> : piece_bits::FormatOf<formats::BlockQ8_0> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -87,7 +88,7 @@ struct Format<TSR_TYPE_Q8_0> : piece_bits::FormatOf<formats::BlockQ8_0, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q6_0> : piece_bits::FormatOf<formats::BlockQ6_0, 32> {
+struct Format<TSR_TYPE_Q6_0> : piece_bits::FormatOf<formats::BlockQ6_0> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -106,7 +107,7 @@ struct Format<TSR_TYPE_Q6_0> : piece_bits::FormatOf<formats::BlockQ6_0, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_MXFP4> : piece_bits::FormatOf<formats::BlockMxfp4, 32> {
+struct Format<TSR_TYPE_MXFP4> : piece_bits::FormatOf<formats::BlockMxfp4> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         constexpr Table16 kTable = table16(formats::kMxfp4Values);
@@ -133,7 +134,7 @@ struct Format<TSR_TYPE_MXFP4> : piece_bits::FormatOf<formats::BlockMxfp4, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ4_NL> : piece_bits::FormatOf<formats::BlockIq4Nl, 32> {
+struct Format<TSR_TYPE_IQ4_NL> : piece_bits::FormatOf<formats::BlockIq4Nl> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         constexpr Table16 kTable = table16(formats::kIq4Values);
@@ -160,7 +161,7 @@ struct Format<TSR_TYPE_IQ4_NL> : piece_bits::FormatOf<formats::BlockIq4Nl, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_IQ4_XS> : piece_bits::FormatOf<formats::BlockIq4Xs, 32> {
+struct Format<TSR_TYPE_IQ4_XS> : piece_bits::FormatOf<formats::BlockIq4Xs> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         constexpr Table16 kTable = table16(formats::kIq4Values);
@@ -198,7 +199,7 @@ struct Format<TSR_TYPE_IQ4_XS> : piece_bits::FormatOf<formats::BlockIq4Xs, 32> {
 };
 
 template <>
-struct Format<TSR_TYPE_Q8_K_F16> : piece_bits::FormatOf<formats::BlockQ8KF16, 32> {
+struct Format<TSR_TYPE_Q8_K_F16> : piece_bits::FormatOf<formats::BlockQ8KF16> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float) {
         using namespace piece_bits;
         const char* b = block(blocks, pair);
@@ -211,7 +212,7 @@ struct Format<TSR_TYPE_Q8_K_F16> : piece_bits::FormatOf<formats::BlockQ8KF16, 32
 };
 
 template <>
-struct Format<TSR_TYPE_Q8_ROW> : piece_bits::FormatOf<formats::BlockQ8Row, 32> {
+struct Format<TSR_TYPE_Q8_ROW> : piece_bits::FormatOf<formats::BlockQ8Row> {
     SIMT_DEVICE static Piece at(const char* blocks, unsigned pair, unsigned odd, float row_scale) {
         using namespace piece_bits;
         Piece p;

@@ -40,44 +40,11 @@ uint32_t groups_of(int32_t n, int32_t of) noexcept {
 
 Family family_of(tsr_type type) noexcept {
     switch (type) {
-        case TSR_TYPE_Q4_0:
-        case TSR_TYPE_Q4_1:
-        case TSR_TYPE_Q5_0:
-        case TSR_TYPE_Q5_1:
-        case TSR_TYPE_Q6_0:
-        case TSR_TYPE_Q8_0:
-        case TSR_TYPE_MXFP4:
-        case TSR_TYPE_IQ4_NL:
-        case TSR_TYPE_IQ4_XS:
-        case TSR_TYPE_Q8_K_F16:
-        case TSR_TYPE_Q8_ROW:
-            return Family::kSmall;
-        case TSR_TYPE_Q2_K:
-        case TSR_TYPE_Q3_K:
-        case TSR_TYPE_Q4_K:
-        case TSR_TYPE_Q5_K:
-        case TSR_TYPE_Q6_K:
-            return Family::kK;
-        case TSR_TYPE_IQ2_K:
-        case TSR_TYPE_IQ3_K:
-        case TSR_TYPE_IQ4_K:
-        case TSR_TYPE_IQ5_K:
-        case TSR_TYPE_IQ6_K:
-        case TSR_TYPE_IQ2_KS:
-        case TSR_TYPE_IQ3_KS:
-        case TSR_TYPE_IQ4_KS:
-        case TSR_TYPE_IQ5_KS:
-            return Family::kLevels;
-        case TSR_TYPE_IQ1_S:
-        case TSR_TYPE_IQ1_M:
-        case TSR_TYPE_IQ1_S_ROW:
-        case TSR_TYPE_IQ1_M_ROW:
-        case TSR_TYPE_IQ2_XXS:
-        case TSR_TYPE_IQ2_XS:
-        case TSR_TYPE_IQ2_S:
-        case TSR_TYPE_IQ3_XXS:
-        case TSR_TYPE_IQ3_S:
-            return Family::kCodebook;
+#define TESSERA_CASE(X, id, code_name, number, packed, name, family, ...) \
+    case TSR_TYPE_##id:                                                   \
+        return Family::k##family;
+        TSR_BLOCK_TYPE_ROWS(TESSERA_CASE, )
+#undef TESSERA_CASE
         default:
             return Family::kFloat;
     }

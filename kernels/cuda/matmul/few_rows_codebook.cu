@@ -3,4 +3,4 @@
 #include "few_rows_kernels.hpp"
 #include "../formats/piece_codebook.hpp"
 
-TESSERA_FORMATS_CODEBOOK(TESSERA_FEW_ROWS_OF)
+TESSERA_FORMATS(Codebook, TESSERA_FEW_ROWS_OF)

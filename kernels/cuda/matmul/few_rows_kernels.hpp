@@ -347,4 +347,4 @@ constexpr int computed_tile(int tile) {
     }
 #define TESSERA_FEW_ROWS_OF(name, id) \
     TESSERA_SEVERAL_ROWS_OF(name, id) \
-    TESSERA_ONE_ROW_OF(name, id)
+    TESSERA_UNALIGNED(TESSERA_ONE_ROW_OF, name, id)

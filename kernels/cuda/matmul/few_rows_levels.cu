@@ -3,4 +3,4 @@
 #include "few_rows_kernels.hpp"
 #include "../formats/piece_levels.hpp"
 
-TESSERA_FORMATS_LEVELS(TESSERA_FEW_ROWS_OF)
+TESSERA_FORMATS(Levels, TESSERA_FEW_ROWS_OF)

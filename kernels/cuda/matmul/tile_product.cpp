@@ -48,7 +48,7 @@ bool splits(tsr_type type, const Card& card) noexcept {
 
 // Tiles by tensor cores that take eight blocks of 32 elements for one of 256 (kernels/products_blocks.cu).
 bool joins(tsr_type type, int64_t k, const Card& card) noexcept {
-    return card.instructions >= kTensorCores && block_elements(type) == 32 && k % kBlockElements == 0 &&
+    return card.instructions >= kTensorCores && has_joined_products(type) && k % kBlockElements == 0 &&
            !is_geforce(card.capability);
 }
 

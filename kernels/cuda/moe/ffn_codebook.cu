@@ -3,4 +3,4 @@
 #include "ffn_few.hpp"
 #include "../formats/piece_codebook.hpp"
 
-TESSERA_FORMATS_CODEBOOK(TESSERA_FFN)
+TESSERA_FORMATS(Codebook, TESSERA_FFN_OF)

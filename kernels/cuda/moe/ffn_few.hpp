@@ -100,3 +100,4 @@ constexpr int gate_up_blocks() {
     down_##name(tessera::cuda_kernels::Down a) {                                                                      \
         tessera::cuda_kernels::multiply_down<TSR_TYPE_##id>(a);                                                       \
     }
+#define TESSERA_FFN_OF(name, id) TESSERA_UNALIGNED(TESSERA_FFN, name, id)

@@ -4,6 +4,6 @@
 #include "ffn_one_row.hpp"
 #include "../formats/piece_k.hpp"
 
-TESSERA_FORMATS_K_UNALIGNED(TESSERA_FFN)
+TESSERA_FORMATS(K, TESSERA_FFN_OF)
 TESSERA_FFN_ONE_ROW_BY_16(q4_K, Q4_K)
 TESSERA_FFN_ONE_ROW(q6_K, Q6_K)

@@ -3,4 +3,4 @@
 #include "ffn_few.hpp"
 #include "../formats/piece_levels.hpp"
 
-TESSERA_FORMATS_LEVELS(TESSERA_FFN)
+TESSERA_FORMATS(Levels, TESSERA_FFN_OF)

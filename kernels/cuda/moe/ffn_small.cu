@@ -4,7 +4,7 @@
 #include "ffn_one_row.hpp"
 #include "../formats/piece_small.hpp"
 
-TESSERA_FORMATS_SMALL_UNALIGNED(TESSERA_FFN)
+TESSERA_FORMATS(Small, TESSERA_FFN_OF)
 TESSERA_FFN_ONE_ROW(q4_0, Q4_0)
 TESSERA_FFN_ONE_ROW(q8_0, Q8_0)
 TESSERA_FFN_ONE_ROW_BY_8(iq4_xs, IQ4_XS)

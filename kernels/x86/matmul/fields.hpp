@@ -102,6 +102,10 @@ struct PackedTraits {
     static constexpr Division kDivision{kGroups, kParts};
 };
 
+// A format as the integer kernels read it (packed.hpp).
+template <class Isa, class Block>
+struct PackedWeight;
+
 // f.template operator()<0>() .. <kCount - 1>().
 template <int kCount, class F>
 [[gnu::always_inline]] inline void for_each_of(F&& f) {

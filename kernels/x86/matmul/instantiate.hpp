@@ -1,6 +1,11 @@
-// Makes the table of one integer format. Included by the files that define tables, and by nothing else.
+// Makes the table of one integer format. Included by the sources that the build writes from the list of formats
+// (kernels/x86/CMakeLists.txt), and by nothing else.
 #pragma once
 
+#include "packed.hpp"
+#include "packed_any.hpp"
+#include "packed_codebook.hpp"
+#include "packed_levels.hpp"
 #include "packed_super.hpp"
 #include "weight_kernels.hpp"
 
@@ -10,11 +15,11 @@
 
 namespace tessera::x86 {
 
-template <template <class> class Weight>
+template <class BlockType>
 struct Instantiate {
     using Isa = cpu::isa::Avx2;
-    using Format = Weight<Isa>;
-    using Block = typename Format::Block;
+    using Block = BlockType;
+    using Format = PackedWeight<Isa, Block>;
     using Unit = typename Format::Unit;
     using Scratch = RowsScratch<Isa, Format>;
     static constexpr int64_t kElements = 32 * Format::kBlocks;

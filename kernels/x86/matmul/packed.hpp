@@ -5,8 +5,8 @@
 // field of a block becomes a vector with one lane a row: "step" s of a block is a vector whose lane r holds the codes
 // of elements 4 s .. 4 s + 3 of row r. A packed group takes exactly the bytes of its rows.
 //
-// Each format is a struct over the ISA policy: its unit, `pack` and `unpack` of one unit (exact, plain C++), and
-// `visit`, which passes the unit's decoded blocks of 32 elements to a sink, one after another:
+// Each format is a PackedWeight<Isa, Block> over the ISA policy: its unit, `pack` and `unpack` of one unit (exact,
+// plain C++), and `visit`, which passes the unit's decoded blocks of 32 elements to a sink, one after another:
 //     sink(block, const Bytes (&codes)[8], const Floats (&scale)[kGroups], const Floats (&minimum)[kGroups])
 // A weight is scale * (code - kCentre) + minimum; without kHasMinimum the minimum is not looked at. If kSigned, codes
 // are signed and there is no centre. Two scales without minimum are whole numbers of 16 bits, each twice in a lane, and
@@ -53,7 +53,8 @@ template <class Isa, int kLanes>
 }
 
 template <class Isa>
-struct WeightQ4_0 : PackedTraits<BlockQ4_0, Arithmetic{.groups = 1, .centre = 8}>, PackedByFields<WeightQ4_0<Isa>> {
+struct PackedWeight<Isa, BlockQ4_0> : PackedTraits<BlockQ4_0, Arithmetic{.groups = 1, .centre = 8}>,
+                                      PackedByFields<PackedWeight<Isa, BlockQ4_0>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t qs[4][Isa::kLanes][4];
@@ -73,8 +74,9 @@ struct WeightQ4_0 : PackedTraits<BlockQ4_0, Arithmetic{.groups = 1, .centre = 8}
 };
 
 template <class Isa>
-struct WeightQ4_1 : PackedTraits<BlockQ4_1, Arithmetic{.groups = 1, .centre = 8, .has_minimum = true}>,
-                    PackedByFields<WeightQ4_1<Isa>> {
+struct PackedWeight<Isa, BlockQ4_1>
+    : PackedTraits<BlockQ4_1, Arithmetic{.groups = 1, .centre = 8, .has_minimum = true}>,
+      PackedByFields<PackedWeight<Isa, BlockQ4_1>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t m[Isa::kLanes];
@@ -135,7 +137,8 @@ struct PackedFifthBits {
 };
 
 template <class Isa>
-struct WeightQ5_0 : PackedTraits<BlockQ5_0, Arithmetic{.groups = 1, .centre = 16}>, PackedByFields<WeightQ5_0<Isa>> {
+struct PackedWeight<Isa, BlockQ5_0> : PackedTraits<BlockQ5_0, Arithmetic{.groups = 1, .centre = 16}>,
+                                      PackedByFields<PackedWeight<Isa, BlockQ5_0>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         PackedFifthBits<Isa::kLanes> qh;
@@ -158,8 +161,9 @@ struct WeightQ5_0 : PackedTraits<BlockQ5_0, Arithmetic{.groups = 1, .centre = 16
 };
 
 template <class Isa>
-struct WeightQ5_1 : PackedTraits<BlockQ5_1, Arithmetic{.groups = 1, .centre = 16, .has_minimum = true}>,
-                    PackedByFields<WeightQ5_1<Isa>> {
+struct PackedWeight<Isa, BlockQ5_1>
+    : PackedTraits<BlockQ5_1, Arithmetic{.groups = 1, .centre = 16, .has_minimum = true}>,
+      PackedByFields<PackedWeight<Isa, BlockQ5_1>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t m[Isa::kLanes];
@@ -185,8 +189,8 @@ struct WeightQ5_1 : PackedTraits<BlockQ5_1, Arithmetic{.groups = 1, .centre = 16
 };
 
 template <class Isa>
-struct WeightQ8_0 : PackedTraits<BlockQ8_0, Arithmetic{.groups = 1, .is_signed = true}>,
-                    PackedByFields<WeightQ8_0<Isa>> {
+struct PackedWeight<Isa, BlockQ8_0> : PackedTraits<BlockQ8_0, Arithmetic{.groups = 1, .is_signed = true}>,
+                                      PackedByFields<PackedWeight<Isa, BlockQ8_0>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t qs[8][Isa::kLanes][4];
@@ -207,7 +211,8 @@ struct WeightQ8_0 : PackedTraits<BlockQ8_0, Arithmetic{.groups = 1, .is_signed =
 
 // One scale for 32 elements, given twice: a sum of 32 products of six-bit codes would not fit 16 bits.
 template <class Isa>
-struct WeightQ6_0 : PackedTraits<BlockQ6_0, Arithmetic{.groups = 2, .centre = 32}>, PackedByFields<WeightQ6_0<Isa>> {
+struct PackedWeight<Isa, BlockQ6_0> : PackedTraits<BlockQ6_0, Arithmetic{.groups = 2, .centre = 32}>,
+                                      PackedByFields<PackedWeight<Isa, BlockQ6_0>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t qh[2][Isa::kLanes][4];
@@ -240,7 +245,8 @@ struct WeightQ6_0 : PackedTraits<BlockQ6_0, Arithmetic{.groups = 2, .centre = 32
 // Levels of at most 12 stay unsigned.
 alignas(16) inline constexpr int8_t kMxfp4Centred[16] = {16, 17, 18, 19, 20, 22, 24, 28, 16, 15, 14, 13, 12, 10, 8, 4};
 template <class Isa>
-struct WeightMxfp4 : PackedTraits<BlockMxfp4, Arithmetic{.groups = 1, .centre = 16}>, PackedByFields<WeightMxfp4<Isa>> {
+struct PackedWeight<Isa, BlockMxfp4> : PackedTraits<BlockMxfp4, Arithmetic{.groups = 1, .centre = 16}>,
+                                       PackedByFields<PackedWeight<Isa, BlockMxfp4>> {
     struct Unit {
         uint8_t e[Isa::kLanes];
         uint8_t qs[4][Isa::kLanes][4];
@@ -261,8 +267,8 @@ struct WeightMxfp4 : PackedTraits<BlockMxfp4, Arithmetic{.groups = 1, .centre = 
 
 // Bytes under the scale of a row.
 template <class Isa>
-struct WeightQ8Row : PackedTraits<BlockQ8Row, Arithmetic{.groups = 1, .is_signed = true}>,
-                     PackedByFields<WeightQ8Row<Isa>> {
+struct PackedWeight<Isa, BlockQ8Row> : PackedTraits<BlockQ8Row, Arithmetic{.groups = 1, .is_signed = true}>,
+                                       PackedByFields<PackedWeight<Isa, BlockQ8Row>> {
     struct Unit {
         uint8_t qs[8][Isa::kLanes][4];
     };
@@ -280,8 +286,8 @@ struct WeightQ8Row : PackedTraits<BlockQ8Row, Arithmetic{.groups = 1, .is_signed
 };
 
 template <class Isa>
-struct WeightIq4Nl : PackedTraits<BlockIq4Nl, Arithmetic{.groups = 1, .is_signed = true}>,
-                     PackedByFields<WeightIq4Nl<Isa>> {
+struct PackedWeight<Isa, BlockIq4Nl> : PackedTraits<BlockIq4Nl, Arithmetic{.groups = 1, .is_signed = true}>,
+                                       PackedByFields<PackedWeight<Isa, BlockIq4Nl>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t qs[4][Isa::kLanes][4];

@@ -178,7 +178,8 @@ template <class Isa, int kLanes>
 }  // namespace codebook
 
 template <class Isa>
-struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .parts = 4, .centre = codebook::kIq2Centre}> {
+struct PackedWeight<Isa, BlockIq2Xxs>
+    : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .parts = 4, .centre = codebook::kIq2Centre}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         struct {
@@ -228,7 +229,8 @@ struct WeightIq2Xxs : PackedTraits<BlockIq2Xxs, Arithmetic{.groups = 1, .parts =
 };
 
 template <class Isa>
-struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .parts = 4, .centre = codebook::kIq2Centre}> {
+struct PackedWeight<Isa, BlockIq2Xs>
+    : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .parts = 4, .centre = codebook::kIq2Centre}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         struct {
@@ -288,8 +290,9 @@ struct WeightIq2Xs : PackedTraits<BlockIq2Xs, Arithmetic{.groups = 2, .parts = 4
 };
 
 template <class Isa>
-struct WeightIq2S : PackedTraits<BlockIq2S, Arithmetic{.groups = 2, .parts = 4, .centre = codebook::kIq2Centre}>,
-                    PackedByFields<WeightIq2S<Isa>> {
+struct PackedWeight<Isa, BlockIq2S>
+    : PackedTraits<BlockIq2S, Arithmetic{.groups = 2, .parts = 4, .centre = codebook::kIq2Centre}>,
+      PackedByFields<PackedWeight<Isa, BlockIq2S>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t entries[32][Isa::kLanes];
@@ -326,7 +329,7 @@ struct WeightIq2S : PackedTraits<BlockIq2S, Arithmetic{.groups = 2, .parts = 4, 
 };
 
 template <class Isa>
-struct WeightIq3Xxs
+struct PackedWeight<Isa, BlockIq3Xxs>
     : PackedTraits<BlockIq3Xxs, Arithmetic{.groups = 1, .parts = 4, .centre = codebook::kIq3XxsCentre}> {
     struct Unit {
         uint16_t d[Isa::kLanes];
@@ -378,7 +381,8 @@ struct WeightIq3Xxs
 
 // Magnitudes of at most 15 stay unsigned.
 template <class Isa>
-struct WeightIq3S : PackedTraits<BlockIq3S, Arithmetic{.groups = 1, .centre = 16}>, PackedByFields<WeightIq3S<Isa>> {
+struct PackedWeight<Isa, BlockIq3S> : PackedTraits<BlockIq3S, Arithmetic{.groups = 1, .centre = 16}>,
+                                      PackedByFields<PackedWeight<Isa, BlockIq3S>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t entries[64][Isa::kLanes];
@@ -417,8 +421,8 @@ struct WeightIq3S : PackedTraits<BlockIq3S, Arithmetic{.groups = 1, .centre = 16
 };
 
 template <class Isa>
-struct WeightIq1S : PackedTraits<BlockIq1S, Arithmetic{.groups = 1, .centre = codebook::kIq1Centre}>,
-                    PackedByFields<WeightIq1S<Isa>> {
+struct PackedWeight<Isa, BlockIq1S> : PackedTraits<BlockIq1S, Arithmetic{.groups = 1, .centre = codebook::kIq1Centre}>,
+                                      PackedByFields<PackedWeight<Isa, BlockIq1S>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t entries[32][Isa::kLanes];
@@ -443,8 +447,8 @@ struct WeightIq1S : PackedTraits<BlockIq1S, Arithmetic{.groups = 1, .centre = co
 };
 
 template <class Isa>
-struct WeightIq1M : PackedTraits<BlockIq1M, Arithmetic{.groups = 2, .centre = codebook::kIq1Centre}>,
-                    PackedByFields<WeightIq1M<Isa>> {
+struct PackedWeight<Isa, BlockIq1M> : PackedTraits<BlockIq1M, Arithmetic{.groups = 2, .centre = codebook::kIq1Centre}>,
+                                      PackedByFields<PackedWeight<Isa, BlockIq1M>> {
     struct Unit {
         uint8_t entries[32][Isa::kLanes];
         uint8_t qh[16][Isa::kLanes];
@@ -479,8 +483,9 @@ struct WeightIq1M : PackedTraits<BlockIq1M, Arithmetic{.groups = 2, .centre = co
 };
 
 template <class Isa>
-struct WeightIq1SRow : PackedTraits<BlockIq1SRow, Arithmetic{.groups = 1, .centre = codebook::kIq1Centre}>,
-                       PackedByFields<WeightIq1SRow<Isa>> {
+struct PackedWeight<Isa, BlockIq1SRow>
+    : PackedTraits<BlockIq1SRow, Arithmetic{.groups = 1, .centre = codebook::kIq1Centre}>,
+      PackedByFields<PackedWeight<Isa, BlockIq1SRow>> {
     struct Unit {
         uint8_t entries[4][Isa::kLanes];
         uint16_t qh[Isa::kLanes];
@@ -500,8 +505,9 @@ struct WeightIq1SRow : PackedTraits<BlockIq1SRow, Arithmetic{.groups = 1, .centr
 };
 
 template <class Isa>
-struct WeightIq1MRow : PackedTraits<BlockIq1MRow, Arithmetic{.groups = 2, .centre = codebook::kIq1Centre}>,
-                       PackedByFields<WeightIq1MRow<Isa>> {
+struct PackedWeight<Isa, BlockIq1MRow>
+    : PackedTraits<BlockIq1MRow, Arithmetic{.groups = 2, .centre = codebook::kIq1Centre}>,
+      PackedByFields<PackedWeight<Isa, BlockIq1MRow>> {
     struct Unit {
         uint8_t entries[4][Isa::kLanes];
         uint8_t qh[2][Isa::kLanes];

@@ -66,8 +66,8 @@ template <class Isa>
 }  // namespace levels
 
 template <class Isa>
-struct WeightIq2K : PackedTraits<BlockIq2K, Arithmetic{.groups = 2, .centre = levels::kIq2kCentre}>,
-                    PackedByFields<WeightIq2K<Isa>> {
+struct PackedWeight<Isa, BlockIq2K> : PackedTraits<BlockIq2K, Arithmetic{.groups = 2, .centre = levels::kIq2kCentre}>,
+                                      PackedByFields<PackedWeight<Isa, BlockIq2K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t extra[Isa::kLanes];
@@ -102,8 +102,8 @@ struct WeightIq2K : PackedTraits<BlockIq2K, Arithmetic{.groups = 2, .centre = le
 };
 
 template <class Isa>
-struct WeightIq2Ks : PackedTraits<BlockIq2Ks, Arithmetic{.groups = 2, .centre = levels::kIq2kCentre}>,
-                     PackedByFields<WeightIq2Ks<Isa>> {
+struct PackedWeight<Isa, BlockIq2Ks> : PackedTraits<BlockIq2Ks, Arithmetic{.groups = 2, .centre = levels::kIq2kCentre}>,
+                                       PackedByFields<PackedWeight<Isa, BlockIq2Ks>> {
     struct Unit {
         uint16_t extra[Isa::kLanes];
         uint8_t scales[4][Isa::kLanes];
@@ -136,8 +136,9 @@ struct WeightIq2Ks : PackedTraits<BlockIq2Ks, Arithmetic{.groups = 2, .centre = 
 };
 
 template <class Isa>
-struct WeightIq3K : PackedTraits<BlockIq3K, Arithmetic{.groups = 2, .parts = 4, .centre = levels::kIq3kCentre}>,
-                    PackedByFields<WeightIq3K<Isa>> {
+struct PackedWeight<Isa, BlockIq3K>
+    : PackedTraits<BlockIq3K, Arithmetic{.groups = 2, .parts = 4, .centre = levels::kIq3kCentre}>,
+      PackedByFields<PackedWeight<Isa, BlockIq3K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t extra[Isa::kLanes];
@@ -180,8 +181,9 @@ struct WeightIq3K : PackedTraits<BlockIq3K, Arithmetic{.groups = 2, .parts = 4, 
 };
 
 template <class Isa>
-struct WeightIq3Ks : PackedTraits<BlockIq3Ks, Arithmetic{.groups = 1, .parts = 4, .centre = levels::kIq3kCentre}>,
-                     PackedByFields<WeightIq3Ks<Isa>> {
+struct PackedWeight<Isa, BlockIq3Ks>
+    : PackedTraits<BlockIq3Ks, Arithmetic{.groups = 1, .parts = 4, .centre = levels::kIq3kCentre}>,
+      PackedByFields<PackedWeight<Isa, BlockIq3Ks>> {
     struct Unit {
         uint16_t extra[Isa::kLanes];
         uint8_t scales[4][Isa::kLanes];
@@ -216,8 +218,8 @@ struct WeightIq3Ks : PackedTraits<BlockIq3Ks, Arithmetic{.groups = 1, .parts = 4
 };
 
 template <class Isa>
-struct WeightIq4K : PackedTraits<BlockIq4K, Arithmetic{.groups = 2, .is_signed = true}>,
-                    PackedByFields<WeightIq4K<Isa>> {
+struct PackedWeight<Isa, BlockIq4K> : PackedTraits<BlockIq4K, Arithmetic{.groups = 2, .is_signed = true}>,
+                                      PackedByFields<PackedWeight<Isa, BlockIq4K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t extra[Isa::kLanes];
@@ -251,8 +253,8 @@ struct WeightIq4K : PackedTraits<BlockIq4K, Arithmetic{.groups = 2, .is_signed =
 };
 
 template <class Isa>
-struct WeightIq4Ks : PackedTraits<BlockIq4Ks, Arithmetic{.groups = 1, .is_signed = true}>,
-                     PackedByFields<WeightIq4Ks<Isa>> {
+struct PackedWeight<Isa, BlockIq4Ks> : PackedTraits<BlockIq4Ks, Arithmetic{.groups = 1, .is_signed = true}>,
+                                       PackedByFields<PackedWeight<Isa, BlockIq4Ks>> {
     struct Unit {
         uint8_t scales[8][Isa::kLanes];
         uint8_t qs[kUnitBlocks][4][Isa::kLanes][4];
@@ -276,8 +278,8 @@ struct WeightIq4Ks : PackedTraits<BlockIq4Ks, Arithmetic{.groups = 1, .is_signed
 };
 
 template <class Isa>
-struct WeightIq5K : PackedTraits<BlockIq5K, Arithmetic{.groups = 2, .is_signed = true}>,
-                    PackedByFields<WeightIq5K<Isa>> {
+struct PackedWeight<Isa, BlockIq5K> : PackedTraits<BlockIq5K, Arithmetic{.groups = 2, .is_signed = true}>,
+                                      PackedByFields<PackedWeight<Isa, BlockIq5K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t extra[Isa::kLanes];
@@ -315,8 +317,8 @@ struct WeightIq5K : PackedTraits<BlockIq5K, Arithmetic{.groups = 2, .is_signed =
 };
 
 template <class Isa>
-struct WeightIq5Ks : PackedTraits<BlockIq5Ks, Arithmetic{.groups = 1, .is_signed = true}>,
-                     PackedByFields<WeightIq5Ks<Isa>> {
+struct PackedWeight<Isa, BlockIq5Ks> : PackedTraits<BlockIq5Ks, Arithmetic{.groups = 1, .is_signed = true}>,
+                                       PackedByFields<PackedWeight<Isa, BlockIq5Ks>> {
     struct Unit {
         uint8_t scales[8][Isa::kLanes];
         uint8_t qs[4][8][Isa::kLanes][4];
@@ -344,8 +346,8 @@ struct WeightIq5Ks : PackedTraits<BlockIq5Ks, Arithmetic{.groups = 1, .is_signed
 };
 
 template <class Isa>
-struct WeightIq6K : PackedTraits<BlockIq6K, Arithmetic{.groups = 2, .is_signed = true}>,
-                    PackedByFields<WeightIq6K<Isa>> {
+struct PackedWeight<Isa, BlockIq6K> : PackedTraits<BlockIq6K, Arithmetic{.groups = 2, .is_signed = true}>,
+                                      PackedByFields<PackedWeight<Isa, BlockIq6K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t extra[Isa::kLanes];

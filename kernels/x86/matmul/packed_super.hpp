@@ -36,8 +36,8 @@ inline void spread_scale_min(const uint8_t (&bytes)[12][8], uint64_t (&scale)[8]
 
 // q4_K: nibbles of 64 elements are in 32 bytes: the low ones of the first block of 32, the high ones of the second.
 template <class Isa>
-struct WeightQ4K : PackedTraits<BlockQ4K, Arithmetic{.groups = 1, .centre = 8, .has_minimum = true}>,
-                   PackedByFields<WeightQ4K<Isa>> {
+struct PackedWeight<Isa, BlockQ4K> : PackedTraits<BlockQ4K, Arithmetic{.groups = 1, .centre = 8, .has_minimum = true}>,
+                                     PackedByFields<PackedWeight<Isa, BlockQ4K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t dmin[Isa::kLanes];
@@ -75,8 +75,8 @@ struct WeightQ4K : PackedTraits<BlockQ4K, Arithmetic{.groups = 1, .centre = 8, .
 
 // q5_K: as q4_K; bit b of a byte of qh is the fifth bit of an element of block b.
 template <class Isa>
-struct WeightQ5K : PackedTraits<BlockQ5K, Arithmetic{.groups = 1, .centre = 16, .has_minimum = true}>,
-                   PackedByFields<WeightQ5K<Isa>> {
+struct PackedWeight<Isa, BlockQ5K> : PackedTraits<BlockQ5K, Arithmetic{.groups = 1, .centre = 16, .has_minimum = true}>,
+                                     PackedByFields<PackedWeight<Isa, BlockQ5K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t dmin[Isa::kLanes];
@@ -119,8 +119,8 @@ struct WeightQ5K : PackedTraits<BlockQ5K, Arithmetic{.groups = 1, .centre = 16, 
 // q2_K: two bits; of 128 elements in 32 bytes, block b (0..3) in bits 2 b. Scale and minimum of four bits for 16
 // elements.
 template <class Isa>
-struct WeightQ2K : PackedTraits<BlockQ2K, Arithmetic{.groups = 2, .centre = 0, .has_minimum = true}>,
-                   PackedByFields<WeightQ2K<Isa>> {
+struct PackedWeight<Isa, BlockQ2K> : PackedTraits<BlockQ2K, Arithmetic{.groups = 2, .centre = 0, .has_minimum = true}>,
+                                     PackedByFields<PackedWeight<Isa, BlockQ2K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t dmin[Isa::kLanes];
@@ -160,7 +160,8 @@ struct WeightQ2K : PackedTraits<BlockQ2K, Arithmetic{.groups = 2, .centre = 0, .
 
 // q3_K: as q2_K, with a third bit in hmask (bit b for block b of all eight) and signed six-bit scales of 16 elements.
 template <class Isa>
-struct WeightQ3K : PackedTraits<BlockQ3K, Arithmetic{.groups = 2, .centre = 4}>, PackedByFields<WeightQ3K<Isa>> {
+struct PackedWeight<Isa, BlockQ3K> : PackedTraits<BlockQ3K, Arithmetic{.groups = 2, .centre = 4}>,
+                                     PackedByFields<PackedWeight<Isa, BlockQ3K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t scales[12][Isa::kLanes];
@@ -203,7 +204,8 @@ struct WeightQ3K : PackedTraits<BlockQ3K, Arithmetic{.groups = 2, .centre = 4}>,
 // q6_K: of 128 elements, nibbles in 64 bytes (blocks 0 and 1 low, 2 and 3 high) and two bits in 32 (block b in bits 2
 // b); signed bytes as scales of 16 elements.
 template <class Isa>
-struct WeightQ6K : PackedTraits<BlockQ6K, Arithmetic{.groups = 2, .centre = 32}>, PackedByFields<WeightQ6K<Isa>> {
+struct PackedWeight<Isa, BlockQ6K> : PackedTraits<BlockQ6K, Arithmetic{.groups = 2, .centre = 32}>,
+                                     PackedByFields<PackedWeight<Isa, BlockQ6K>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         int8_t scales[16][Isa::kLanes];
@@ -246,8 +248,8 @@ struct WeightQ6K : PackedTraits<BlockQ6K, Arithmetic{.groups = 2, .centre = 32}>
 
 // Bytes, eight blocks under one scale.
 template <class Isa>
-struct WeightQ8KF16 : PackedTraits<BlockQ8KF16, Arithmetic{.groups = 1, .is_signed = true}>,
-                      PackedByFields<WeightQ8KF16<Isa>> {
+struct PackedWeight<Isa, BlockQ8KF16> : PackedTraits<BlockQ8KF16, Arithmetic{.groups = 1, .is_signed = true}>,
+                                        PackedByFields<PackedWeight<Isa, BlockQ8KF16>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint8_t qs[kUnitBlocks][8][Isa::kLanes][4];
@@ -270,8 +272,8 @@ struct WeightQ8KF16 : PackedTraits<BlockQ8KF16, Arithmetic{.groups = 1, .is_sign
 
 // iq4_xs: blocks of iq4_nl with signed six-bit scales.
 template <class Isa>
-struct WeightIq4Xs : PackedTraits<BlockIq4Xs, Arithmetic{.groups = 1, .is_signed = true}>,
-                     PackedByFields<WeightIq4Xs<Isa>> {
+struct PackedWeight<Isa, BlockIq4Xs> : PackedTraits<BlockIq4Xs, Arithmetic{.groups = 1, .is_signed = true}>,
+                                       PackedByFields<PackedWeight<Isa, BlockIq4Xs>> {
     struct Unit {
         uint16_t d[Isa::kLanes];
         uint16_t scales_h[Isa::kLanes];

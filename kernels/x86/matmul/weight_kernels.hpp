@@ -63,8 +63,8 @@ struct ColumnKernels {
                      const ActivationRows& x, void* scratch, const Sink& sink);
 };
 
-// One table for each type, in several files so that they compile in parallel. Those of floats are defined by each
-// plugin, for its vectors.
+// One table for each type. Those of floats are defined by each plugin, for its vectors; the others in sources that the
+// build writes from the list of types (kernels/x86/CMakeLists.txt).
 #define TSR_DECLARE(id, Name) extern const WeightKernels k##Name;
 TSR_FLOAT_TYPES(TSR_DECLARE)
 TSR_BLOCK_TYPES(TSR_DECLARE)

@@ -35,24 +35,14 @@ struct BlockWeights<TSR_TYPE_Q8_ROW, kParts> {
 
 }  // namespace tessera::cuda_kernels
 
-#define TESSERA_PRODUCT_BLOCKS(name, type)                            \
-    SIMT_KERNEL(tessera::cuda_kernels::kTilesThreads, 3)              \
-    product_##name##_blocks_64(tessera::cuda_kernels::Tiles a) {      \
-        tessera::cuda_kernels::multiply_tile_blocks<type, 1>(a);      \
-    }                                                                 \
-    SIMT_KERNEL(tessera::cuda_kernels::kTilesThreads, 2)              \
-    product_##name##_blocks_128(tessera::cuda_kernels::Tiles a) {     \
-        tessera::cuda_kernels::multiply_tile_blocks<type, 2>(a);      \
+#define TESSERA_PRODUCT_BLOCKS(name, id)                                  \
+    SIMT_KERNEL(tessera::cuda_kernels::kTilesThreads, 3)                  \
+    product_##name##_blocks_64(tessera::cuda_kernels::Tiles a) {          \
+        tessera::cuda_kernels::multiply_tile_blocks<TSR_TYPE_##id, 1>(a); \
+    }                                                                     \
+    SIMT_KERNEL(tessera::cuda_kernels::kTilesThreads, 2)                  \
+    product_##name##_blocks_128(tessera::cuda_kernels::Tiles a) {         \
+        tessera::cuda_kernels::multiply_tile_blocks<TSR_TYPE_##id, 2>(a); \
     }
 
-TESSERA_PRODUCT_BLOCKS(q4_0, TSR_TYPE_Q4_0)
-TESSERA_PRODUCT_BLOCKS(q4_1, TSR_TYPE_Q4_1)
-TESSERA_PRODUCT_BLOCKS(q5_0, TSR_TYPE_Q5_0)
-TESSERA_PRODUCT_BLOCKS(q5_1, TSR_TYPE_Q5_1)
-TESSERA_PRODUCT_BLOCKS(q6_0, TSR_TYPE_Q6_0)
-TESSERA_PRODUCT_BLOCKS(q8_0, TSR_TYPE_Q8_0)
-TESSERA_PRODUCT_BLOCKS(iq4_nl, TSR_TYPE_IQ4_NL)
-TESSERA_PRODUCT_BLOCKS(mxfp4, TSR_TYPE_MXFP4)
-TESSERA_PRODUCT_BLOCKS(q8_row, TSR_TYPE_Q8_ROW)
-TESSERA_PRODUCT_BLOCKS(iq1_s_row, TSR_TYPE_IQ1_S_ROW)
-TESSERA_PRODUCT_BLOCKS(iq1_m_row, TSR_TYPE_IQ1_M_ROW)
+TESSERA_JOINED_FORMATS(TESSERA_PRODUCT_BLOCKS)

@@ -3,4 +3,4 @@
 #include "kernels/cuda/formats/piece_levels.hpp"
 #include "product_kernels.hpp"
 
-TESSERA_FORMATS_LEVELS(TESSERA_PRODUCT)
+TESSERA_FORMATS(Levels, TESSERA_PRODUCT)

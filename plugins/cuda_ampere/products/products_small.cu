@@ -3,4 +3,4 @@
 #include "kernels/cuda/formats/piece_small.hpp"
 #include "product_kernels.hpp"
 
-TESSERA_FORMATS_SMALL(TESSERA_PRODUCT)
+TESSERA_FORMATS(Small, TESSERA_PRODUCT)

@@ -8,18 +8,11 @@
 #include "block_weights_levels.hpp"
 #include "tiles_blocks.hpp"
 
-#define TESSERA_PRODUCT_SPLIT(name, type)                               \
-    SIMT_KERNEL(tessera::cuda_kernels::kTilesThreads, 2)                \
-    product_##name##_split_128(tessera::cuda_kernels::Tiles a) {        \
-        static_assert(tessera::cuda_kernels::has_split_products(type)); \
-        tessera::cuda_kernels::multiply_tile_blocks<type, 2, true>(a);  \
+#define TESSERA_PRODUCT_SPLIT(name, id)                                          \
+    SIMT_KERNEL(tessera::cuda_kernels::kTilesThreads, 2)                         \
+    product_##name##_split_128(tessera::cuda_kernels::Tiles a) {                 \
+        static_assert(tessera::cuda_kernels::has_split_products(TSR_TYPE_##id)); \
+        tessera::cuda_kernels::multiply_tile_blocks<TSR_TYPE_##id, 2, true>(a);  \
     }
 
-TESSERA_PRODUCT_SPLIT(q6_K, TSR_TYPE_Q6_K)
-TESSERA_PRODUCT_SPLIT(iq2_xs, TSR_TYPE_IQ2_XS)
-TESSERA_PRODUCT_SPLIT(iq2_s, TSR_TYPE_IQ2_S)
-TESSERA_PRODUCT_SPLIT(iq2_k, TSR_TYPE_IQ2_K)
-TESSERA_PRODUCT_SPLIT(iq3_k, TSR_TYPE_IQ3_K)
-TESSERA_PRODUCT_SPLIT(iq4_k, TSR_TYPE_IQ4_K)
-TESSERA_PRODUCT_SPLIT(iq5_k, TSR_TYPE_IQ5_K)
-TESSERA_PRODUCT_SPLIT(iq6_k, TSR_TYPE_IQ6_K)
+TESSERA_SPLIT_FORMATS(TESSERA_PRODUCT_SPLIT)

@@ -3,4 +3,4 @@
 #include "kernels/cuda/formats/piece_codebook.hpp"
 #include "product_kernels.hpp"
 
-TESSERA_FORMATS_CODEBOOK(TESSERA_PRODUCT)
+TESSERA_FORMATS(Codebook, TESSERA_PRODUCT)

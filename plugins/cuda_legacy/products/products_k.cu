@@ -3,4 +3,4 @@
 #include "kernels/cuda/formats/piece_k.hpp"
 #include "product_kernels.hpp"
 
-TESSERA_FORMATS_K(TESSERA_PRODUCT)
+TESSERA_FORMATS(K, TESSERA_PRODUCT)

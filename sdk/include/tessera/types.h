@@ -9,49 +9,49 @@ typedef uint32_t tsr_type;
 
 /* The one list of element types; enumerators, names, sizes, packed types, and what knows each of them (block formats,
  * kernels, layouts) are generated from it by the macros below. A row of a tensor is its prefix, then whole blocks.
- * Rows of the list: M(X, ID, name in C++ (BlockQ2K, WeightQ2K), number, number of the packed type, name, elements of a
- * block, bytes of a block, bytes of the prefix). */
-#define TSR_FLOAT_TYPE_ROWS(M, X)            \
-    M(X, F32, F32, 0, 20000, "f32", 1, 4, 0) \
-    M(X, F16, F16, 1, 20001, "f16", 1, 2, 0) \
-    M(X, BF16, Bf16, 30, 20030, "bf16", 1, 2, 0)
+ * Rows: M(X, ID, name in C++ (BlockQ2K), number, number of the packed type, name, family (how codes are decoded:
+ * kernels of a family are compiled together), elements of a block, bytes of a block, bytes of the prefix). */
+#define TSR_FLOAT_TYPE_ROWS(M, X)                 \
+    M(X, F32, F32, 0, 20000, f32, Float, 1, 4, 0) \
+    M(X, F16, F16, 1, 20001, f16, Float, 1, 2, 0) \
+    M(X, BF16, Bf16, 30, 20030, bf16, Float, 1, 2, 0)
 
 #define TSR_BLOCK_TYPE_ROWS(M, X)                                            \
-    M(X, Q4_0, Q4_0, 2, 20002, "q4_0", 32, 18, 0)                            \
-    M(X, Q4_1, Q4_1, 3, 20003, "q4_1", 32, 20, 0)                            \
-    M(X, Q5_0, Q5_0, 6, 20006, "q5_0", 32, 22, 0)                            \
-    M(X, Q5_1, Q5_1, 7, 20007, "q5_1", 32, 24, 0)                            \
-    M(X, Q8_0, Q8_0, 8, 20008, "q8_0", 32, 34, 0)                            \
-    M(X, Q2_K, Q2K, 10, 20010, "q2_K", 256, 84, 0)                           \
-    M(X, Q3_K, Q3K, 11, 20011, "q3_K", 256, 110, 0)                          \
-    M(X, Q4_K, Q4K, 12, 20012, "q4_K", 256, 144, 0)                          \
-    M(X, Q5_K, Q5K, 13, 20013, "q5_K", 256, 176, 0)                          \
-    M(X, Q6_K, Q6K, 14, 20014, "q6_K", 256, 210, 0)                          \
-    M(X, IQ2_XXS, Iq2Xxs, 16, 20016, "iq2_xxs", 256, 66, 0)                  \
-    M(X, IQ2_XS, Iq2Xs, 17, 20017, "iq2_xs", 256, 74, 0)                     \
-    M(X, IQ3_XXS, Iq3Xxs, 18, 20018, "iq3_xxs", 256, 98, 0)                  \
-    M(X, IQ1_S, Iq1S, 19, 20019, "iq1_s", 256, 50, 0)                        \
-    M(X, IQ4_NL, Iq4Nl, 20, 20020, "iq4_nl", 32, 18, 0)                      \
-    M(X, IQ3_S, Iq3S, 21, 20021, "iq3_s", 256, 110, 0)                       \
-    M(X, IQ2_S, Iq2S, 22, 20022, "iq2_s", 256, 82, 0)                        \
-    M(X, IQ4_XS, Iq4Xs, 23, 20023, "iq4_xs", 256, 136, 0)                    \
-    M(X, IQ1_M, Iq1M, 29, 20029, "iq1_m", 256, 56, 0)                        \
-    M(X, MXFP4, Mxfp4, 39, 20039, "mxfp4", 32, 17, 0)                        \
-    M(X, Q6_0, Q6_0, 133, 20133, "q6_0", 32, 26, 0)                          \
-    M(X, IQ2_K, Iq2K, 137, 20137, "iq2_k", 256, 76, 0)                       \
-    M(X, IQ3_K, Iq3K, 138, 20138, "iq3_k", 256, 110, 0)                      \
-    M(X, IQ4_K, Iq4K, 139, 20139, "iq4_k", 256, 144, 0)                      \
-    M(X, IQ5_K, Iq5K, 140, 20140, "iq5_k", 256, 176, 0)                      \
-    M(X, IQ6_K, Iq6K, 141, 20141, "iq6_k", 256, 212, 0)                      \
-    M(X, IQ4_KS, Iq4Ks, 144, 20144, "iq4_ks", 256, 136, 4)                   \
-    M(X, IQ2_KS, Iq2Ks, 145, 20145, "iq2_ks", 256, 70, 2)                    \
-    M(X, IQ5_KS, Iq5Ks, 152, 20152, "iq5_ks", 256, 168, 4)                   \
-    M(X, IQ3_KS, Iq3Ks, 156, 20156, "iq3_ks", 256, 102, 2)                   \
+    M(X, Q4_0, Q4_0, 2, 20002, q4_0, Small, 32, 18, 0)                       \
+    M(X, Q4_1, Q4_1, 3, 20003, q4_1, Small, 32, 20, 0)                       \
+    M(X, Q5_0, Q5_0, 6, 20006, q5_0, Small, 32, 22, 0)                       \
+    M(X, Q5_1, Q5_1, 7, 20007, q5_1, Small, 32, 24, 0)                       \
+    M(X, Q8_0, Q8_0, 8, 20008, q8_0, Small, 32, 34, 0)                       \
+    M(X, Q2_K, Q2K, 10, 20010, q2_K, K, 256, 84, 0)                          \
+    M(X, Q3_K, Q3K, 11, 20011, q3_K, K, 256, 110, 0)                         \
+    M(X, Q4_K, Q4K, 12, 20012, q4_K, K, 256, 144, 0)                         \
+    M(X, Q5_K, Q5K, 13, 20013, q5_K, K, 256, 176, 0)                         \
+    M(X, Q6_K, Q6K, 14, 20014, q6_K, K, 256, 210, 0)                         \
+    M(X, IQ2_XXS, Iq2Xxs, 16, 20016, iq2_xxs, Codebook, 256, 66, 0)          \
+    M(X, IQ2_XS, Iq2Xs, 17, 20017, iq2_xs, Codebook, 256, 74, 0)             \
+    M(X, IQ3_XXS, Iq3Xxs, 18, 20018, iq3_xxs, Codebook, 256, 98, 0)          \
+    M(X, IQ1_S, Iq1S, 19, 20019, iq1_s, Codebook, 256, 50, 0)                \
+    M(X, IQ4_NL, Iq4Nl, 20, 20020, iq4_nl, Small, 32, 18, 0)                 \
+    M(X, IQ3_S, Iq3S, 21, 20021, iq3_s, Codebook, 256, 110, 0)               \
+    M(X, IQ2_S, Iq2S, 22, 20022, iq2_s, Codebook, 256, 82, 0)                \
+    M(X, IQ4_XS, Iq4Xs, 23, 20023, iq4_xs, Small, 256, 136, 0)               \
+    M(X, IQ1_M, Iq1M, 29, 20029, iq1_m, Codebook, 256, 56, 0)                \
+    M(X, MXFP4, Mxfp4, 39, 20039, mxfp4, Small, 32, 17, 0)                   \
+    M(X, Q6_0, Q6_0, 133, 20133, q6_0, Small, 32, 26, 0)                     \
+    M(X, IQ2_K, Iq2K, 137, 20137, iq2_k, Levels, 256, 76, 0)                 \
+    M(X, IQ3_K, Iq3K, 138, 20138, iq3_k, Levels, 256, 110, 0)                \
+    M(X, IQ4_K, Iq4K, 139, 20139, iq4_k, Levels, 256, 144, 0)                \
+    M(X, IQ5_K, Iq5K, 140, 20140, iq5_k, Levels, 256, 176, 0)                \
+    M(X, IQ6_K, Iq6K, 141, 20141, iq6_k, Levels, 256, 212, 0)                \
+    M(X, IQ4_KS, Iq4Ks, 144, 20144, iq4_ks, Levels, 256, 136, 4)             \
+    M(X, IQ2_KS, Iq2Ks, 145, 20145, iq2_ks, Levels, 256, 70, 2)              \
+    M(X, IQ5_KS, Iq5Ks, 152, 20152, iq5_ks, Levels, 256, 168, 4)             \
+    M(X, IQ3_KS, Iq3Ks, 156, 20156, iq3_ks, Levels, 256, 102, 2)             \
     /* Rows of interleaved types that have no type of their own in files. */ \
-    M(X, IQ1_S_ROW, Iq1SRow, 65536, 21000, "iq1_s_row", 32, 6, 2)            \
-    M(X, IQ1_M_ROW, Iq1MRow, 65537, 21001, "iq1_m_row", 32, 7, 2)            \
-    M(X, Q8_K_F16, Q8KF16, 65538, 21002, "q8_K_f16", 256, 258, 0)            \
-    M(X, Q8_ROW, Q8Row, 65539, 21003, "q8_row", 32, 32, 4)
+    M(X, IQ1_S_ROW, Iq1SRow, 65536, 21000, iq1_s_row, Codebook, 32, 6, 2)    \
+    M(X, IQ1_M_ROW, Iq1MRow, 65537, 21001, iq1_m_row, Codebook, 32, 7, 2)    \
+    M(X, Q8_K_F16, Q8KF16, 65538, 21002, q8_K_f16, Small, 256, 258, 0)       \
+    M(X, Q8_ROW, Q8Row, 65539, 21003, q8_row, Small, 32, 32, 4)
 
 /* Without packed types and kernels: M(X, ID, number, name, elements and bytes of a block, bytes of the prefix). */
 #define TSR_PLAIN_TYPE_ROWS(M, X) \
@@ -61,12 +61,12 @@ typedef uint32_t tsr_type;
     M(X, I64, 27, "i64", 1, 8, 0) \
     M(X, F64, 28, "f64", 1, 8, 0)
 
-#define TSR_TYPE_ROW(X, id, code_name, number, packed_number, name, elements, bytes, prefix) \
-    X(id, number, name, elements, bytes, prefix)
+#define TSR_TYPE_ROW(X, id, code_name, number, packed_number, name, family, elements, bytes, prefix) \
+    X(id, number, #name, elements, bytes, prefix)
 #define TSR_PLAIN_TYPE_ROW(X, id, number, name, elements, bytes, prefix) X(id, number, name, elements, bytes, prefix)
 #define TSR_CODE_NAME_ROW(X, id, code_name, ...) X(id, code_name)
 #define TSR_PACKED_TYPE_ROW(X, id, code_name, number, packed_number, name, ...) \
-    X(id##_X8, packed_number, name "_x8", id, 8)
+    X(id##_X8, packed_number, #name "_x8", id, 8)
 
 /* All types that tensors can have: X(ID, number, name, elements of a block, bytes of a block, bytes of a row before its
  * first block). */

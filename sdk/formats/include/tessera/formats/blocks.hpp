@@ -16,12 +16,17 @@ namespace tessera::formats {
 inline constexpr int kSmallBlock = 32;   // elements in a block of q4_0 .. q8_0 and iq4_nl
 inline constexpr int kSuperBlock = 256;  // elements in a block of the K formats and iq4_xs
 
-// The type and the number of elements of a block. Formats whose rows begin with a scale of their own name its type as
-// RowScale: uint16_t (f16) or float.
-template <tsr_type kFormat, int kCount>
+// How many neighbouring elements share a scale (16, or 32 and more), and whether something is added to scale * code.
+enum class Scales { kOf32, kOf32WithOffset, kOf16, kOf16WithOffset };
+
+// The type and the number of elements of a block, and what kernels ask of its scales. Formats whose rows begin with a
+// scale of their own name its type as RowScale: uint16_t (f16) or float.
+template <tsr_type kFormat, int kCount, Scales kScales = Scales::kOf32>
 struct BlockOf {
     static constexpr tsr_type kType = kFormat;
     static constexpr int kElements = kCount;
+    static constexpr int kScaleElements = kScales == Scales::kOf16 || kScales == Scales::kOf16WithOffset ? 16 : 32;
+    static constexpr bool kOffsets = kScales == Scales::kOf32WithOffset || kScales == Scales::kOf16WithOffset;
 };
 
 // Bytes of a row before its first block.
@@ -40,7 +45,7 @@ struct BlockQ4_0 : BlockOf<TSR_TYPE_Q4_0, kSmallBlock> {
 };
 
 // w = d * code + m
-struct BlockQ4_1 : BlockOf<TSR_TYPE_Q4_1, kSmallBlock> {
+struct BlockQ4_1 : BlockOf<TSR_TYPE_Q4_1, kSmallBlock, Scales::kOf32WithOffset> {
     uint16_t d;
     uint16_t m;
     uint8_t qs[16];
@@ -54,7 +59,7 @@ struct BlockQ5_0 : BlockOf<TSR_TYPE_Q5_0, kSmallBlock> {
 };
 
 // w = d * code + m
-struct BlockQ5_1 : BlockOf<TSR_TYPE_Q5_1, kSmallBlock> {
+struct BlockQ5_1 : BlockOf<TSR_TYPE_Q5_1, kSmallBlock, Scales::kOf32WithOffset> {
     uint16_t d;
     uint16_t m;
     uint8_t qh[4];
@@ -106,7 +111,7 @@ struct BlockIq4Xs : BlockOf<TSR_TYPE_IQ4_XS, kSuperBlock> {
 };
 
 // w = d * (scales & 15) * code - dmin * (scales >> 4); 16 groups of 16
-struct BlockQ2K : BlockOf<TSR_TYPE_Q2_K, kSuperBlock> {
+struct BlockQ2K : BlockOf<TSR_TYPE_Q2_K, kSuperBlock, Scales::kOf16WithOffset> {
     uint8_t scales[16];
     uint8_t qs[64];  // per 128 elements: 32 bytes, element 32 k + l in bits 2 k of byte l
     uint16_t d;
@@ -114,7 +119,7 @@ struct BlockQ2K : BlockOf<TSR_TYPE_Q2_K, kSuperBlock> {
 };
 
 // w = d * (scale - 32) * (code - 4); 16 groups of 16. The third bit of element 32 k + l is bit k of hmask[l]
-struct BlockQ3K : BlockOf<TSR_TYPE_Q3_K, kSuperBlock> {
+struct BlockQ3K : BlockOf<TSR_TYPE_Q3_K, kSuperBlock, Scales::kOf16> {
     uint8_t hmask[32];
     uint8_t qs[64];      // as in q2_K
     uint8_t scales[12];  // 16 of 6 bits: low nibbles in bytes 0..7 (j and j + 8 share one), high pairs in bytes 8..11
@@ -122,7 +127,7 @@ struct BlockQ3K : BlockOf<TSR_TYPE_Q3_K, kSuperBlock> {
 };
 
 // w = d * scale * code - dmin * min; eight groups of 32, scale and min of 6 bits (see k_scale_min)
-struct BlockQ4K : BlockOf<TSR_TYPE_Q4_K, kSuperBlock> {
+struct BlockQ4K : BlockOf<TSR_TYPE_Q4_K, kSuperBlock, Scales::kOf32WithOffset> {
     uint16_t d;
     uint16_t dmin;
     uint8_t scales[12];
@@ -131,7 +136,7 @@ struct BlockQ4K : BlockOf<TSR_TYPE_Q4_K, kSuperBlock> {
 };
 
 // As q4_K; the fifth bit of element 32 k + l is bit k of qh[l]
-struct BlockQ5K : BlockOf<TSR_TYPE_Q5_K, kSuperBlock> {
+struct BlockQ5K : BlockOf<TSR_TYPE_Q5_K, kSuperBlock, Scales::kOf32WithOffset> {
     uint16_t d;
     uint16_t dmin;
     uint8_t scales[12];
@@ -140,7 +145,7 @@ struct BlockQ5K : BlockOf<TSR_TYPE_Q5_K, kSuperBlock> {
 };
 
 // w = d * scales[i] * (code - 32); 16 groups of 16
-struct BlockQ6K : BlockOf<TSR_TYPE_Q6_K, kSuperBlock> {
+struct BlockQ6K : BlockOf<TSR_TYPE_Q6_K, kSuperBlock, Scales::kOf16> {
     uint8_t ql[128];  // per 128 elements: 64 bytes, elements 0..63 in the low nibbles, 64..127 in the high ones
     uint8_t qh[64];   // per 128 elements: 32 bytes, element 32 k + l in bits 2 k of byte l
     int8_t scales[16];

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <tessera/formats/blocks.hpp>
-#include <tessera/formats/codebooks.hpp>
 #include <tessera/formats/freestanding.hpp>
 
 namespace tessera::formats {
@@ -19,14 +18,14 @@ struct BlockIq2Xxs : BlockOf<TSR_TYPE_IQ2_XXS, kSuperBlock> {
 
 // As iq2_xxs with kIq2XsGrid. Per group a 16-bit number: nine bits of entry, seven of signs; scales of 4 bits for 16
 // elements.
-struct BlockIq2Xs : BlockOf<TSR_TYPE_IQ2_XS, kSuperBlock> {
+struct BlockIq2Xs : BlockOf<TSR_TYPE_IQ2_XS, kSuperBlock, Scales::kOf16> {
     uint16_t d;
     uint16_t qs[32];
     uint8_t scales[8];
 };
 
 // As iq2_xs with kIq2SGrid: low eight bits of an entry in qs, two in qh (four groups a byte), eight signs in signs.
-struct BlockIq2S : BlockOf<TSR_TYPE_IQ2_S, kSuperBlock> {
+struct BlockIq2S : BlockOf<TSR_TYPE_IQ2_S, kSuperBlock, Scales::kOf16> {
     uint16_t d;
     uint8_t qs[32];
     uint8_t signs[32];
@@ -61,7 +60,7 @@ struct BlockIq1S : BlockOf<TSR_TYPE_IQ1_S, kSuperBlock> {
 
 // As iq1_s. qh: a nibble a group, three upper bits of the entry and whether 1/8 is taken away. scales: four 16-bit
 // fields with four scales of 3 bits for 16 elements each; their upper nibbles together are d.
-struct BlockIq1M : BlockOf<TSR_TYPE_IQ1_M, kSuperBlock> {
+struct BlockIq1M : BlockOf<TSR_TYPE_IQ1_M, kSuperBlock, Scales::kOf16> {
     uint8_t qs[32];
     uint8_t qh[16];
     uint16_t scales[4];
@@ -76,7 +75,7 @@ struct BlockIq1SRow : BlockOf<TSR_TYPE_IQ1_S_ROW, kSmallBlock> {
 
 // 32 elements like iq1_m's under the scale of a row, with w = row scale * scale * (code - 1 +- 1/8) and scales of 4
 // bits: rows of iq1_m_r4.
-struct BlockIq1MRow : BlockOf<TSR_TYPE_IQ1_M_ROW, kSmallBlock> {
+struct BlockIq1MRow : BlockOf<TSR_TYPE_IQ1_M_ROW, kSmallBlock, Scales::kOf16> {
     using RowScale = uint16_t;
     uint8_t qs[4];
     uint8_t qh[2];

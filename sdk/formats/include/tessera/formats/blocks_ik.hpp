@@ -9,7 +9,7 @@
 namespace tessera::formats {
 
 // w = d * (scale - 8) * (kIq2kValues[code] + (extra ? kIq2kShift : 0)); qs as in q2_K
-struct BlockIq2K : BlockOf<TSR_TYPE_IQ2_K, kSuperBlock> {
+struct BlockIq2K : BlockOf<TSR_TYPE_IQ2_K, kSuperBlock, Scales::kOf16> {
     uint16_t d;
     uint16_t extra;     // bit h
     uint8_t scales[8];  // a nibble a half
@@ -26,7 +26,7 @@ struct BlockIq2Ks : BlockOf<TSR_TYPE_IQ2_KS, kSuperBlock> {
 };
 
 // w = d * +-(2 scale + 1) * (kIq3kValues[code] + ...); minus where bit h of scales_h is set; qs and qh as in q3_K
-struct BlockIq3K : BlockOf<TSR_TYPE_IQ3_K, kSuperBlock> {
+struct BlockIq3K : BlockOf<TSR_TYPE_IQ3_K, kSuperBlock, Scales::kOf16> {
     uint16_t d;
     uint16_t extra;
     uint16_t scales_h;
@@ -47,7 +47,7 @@ struct BlockIq3Ks : BlockOf<TSR_TYPE_IQ3_KS, kSuperBlock> {
 
 // w = d * (scale - 32) * (kIq4Values[code] + ...); scales of six bits a half: a nibble of scales_l, two bits of
 // scales_h; qs as in iq4_xs
-struct BlockIq4K : BlockOf<TSR_TYPE_IQ4_K, kSuperBlock> {
+struct BlockIq4K : BlockOf<TSR_TYPE_IQ4_K, kSuperBlock, Scales::kOf16> {
     uint16_t d;
     uint16_t extra;
     uint8_t scales_h[4];
@@ -63,7 +63,7 @@ struct BlockIq4Ks : BlockOf<TSR_TYPE_IQ4_KS, kSuperBlock> {
 };
 
 // As iq4_k with kIq5kValues; qs and qh as in q5_K
-struct BlockIq5K : BlockOf<TSR_TYPE_IQ5_K, kSuperBlock> {
+struct BlockIq5K : BlockOf<TSR_TYPE_IQ5_K, kSuperBlock, Scales::kOf16> {
     uint16_t d;
     uint16_t extra;
     uint8_t scales_h[4];
@@ -82,7 +82,7 @@ struct BlockIq5Ks : BlockOf<TSR_TYPE_IQ5_KS, kSuperBlock> {
 
 // w = d * scale * (kIq6kValues[code] + ...); qs as in q5_K; qh per 128 elements: 32 bytes, element 32 k + l in bits 2 k
 // of byte l
-struct BlockIq6K : BlockOf<TSR_TYPE_IQ6_K, kSuperBlock> {
+struct BlockIq6K : BlockOf<TSR_TYPE_IQ6_K, kSuperBlock, Scales::kOf16> {
     uint16_t d;
     uint16_t extra;
     int8_t scales[16];

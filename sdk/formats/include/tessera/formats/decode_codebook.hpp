@@ -2,6 +2,7 @@
 #pragma once
 
 #include <tessera/formats/blocks_codebook.hpp>
+#include <tessera/formats/codebooks.hpp>
 #include <tessera/formats/half.hpp>
 
 namespace tessera::formats {

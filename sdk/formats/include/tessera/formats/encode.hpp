@@ -171,4 +171,10 @@ inline void encode(const float* in, BlockIq4Nl& block) noexcept {
     for (int j = 0; j < 16; ++j) block.qs[j] = static_cast<uint8_t>(codes[j] | codes[j + 16] << 4);
 }
 
+// Whether there is an `encode` for the format.
+template <class Block>
+inline constexpr bool kCanEncode = requires(const float* in, Block& block) {
+    encode(in, block);
+};
+
 }  // namespace tessera::formats

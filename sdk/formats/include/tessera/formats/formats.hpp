@@ -1,9 +1,8 @@
 // The element types that can be decoded, by id: sizes, rows to f32, and f32 to rows where there is an encoder.
 #pragma once
 
-#include <tessera/formats/blocks.hpp>
-#include <tessera/formats/blocks_codebook.hpp>
-#include <tessera/formats/blocks_ik.hpp>
+#include <tessera/formats/block_codes.hpp>
+#include <tessera/formats/block_list.hpp>
 #include <tessera/formats/decode.hpp>
 #include <tessera/formats/decode_codebook.hpp>
 #include <tessera/formats/decode_ik.hpp>
@@ -13,37 +12,6 @@
 #include <tessera/types.h>
 
 namespace tessera::formats {
-
-// Calls `visit.template operator()<Block>()` for every block format that can be decoded, in the order of
-// TSR_BLOCK_TYPES.
-template <class Visitor>
-constexpr void each_block_format(Visitor&& visit) {
-#define TSR_VISIT(id, Name) visit.template operator()<Block##Name>();
-    TSR_BLOCK_TYPES(TSR_VISIT)
-#undef TSR_VISIT
-}
-
-// The same for the format of one type, and returns true; false for a type that has no blocks.
-template <class Visitor>
-constexpr bool visit_block_format(tsr_type type, Visitor&& visit) {
-    switch (type) {
-#define TSR_CASE(id, Name)                                  \
-    case TSR_TYPE_##id:                                     \
-        static_assert(Block##Name::kType == TSR_TYPE_##id); \
-        visit.template operator()<Block##Name>();           \
-        return true;
-        TSR_BLOCK_TYPES(TSR_CASE)
-#undef TSR_CASE
-        default:
-            return false;
-    }
-}
-
-// Whether there is an `encode` for the format.
-template <class Block>
-inline constexpr bool kCanEncode = requires(const float* in, Block& block) {
-    encode(in, block);
-};
 
 struct FormatSize {
     uint32_t elements;  // a block; 0 if the type is not known here
