@@ -8,7 +8,8 @@
 
 namespace tessera::x86 {
 
-enum class Processor : uint8_t { kAvx2, kAvx2Vnni, kAvx512, kAvx512Vnni, kAmx };
+// kAvx2BesideAmx: vectors of 256 bits with VNNI on a processor that has AMX, and so wider ones.
+enum class Processor : uint8_t { kAvx2, kAvx2Vnni, kAvx2BesideAmx, kAvx512, kAvx512Vnni, kAmx };
 
 // Multiply-adds a second of one core at Estimate::kReferenceHz.
 struct Macs {
