@@ -176,6 +176,7 @@ class Ffn {
 
     void enqueue(const tsr_launch& launch) const {
         const uint32_t rows = row_bound(o_.x, launch);
+        if (rows == 0) return;
         if (int64_t{rows} <= Layout::few_rows(o_)) {
             multiply_few(launch, rows);
         } else {
