@@ -5,7 +5,7 @@
 namespace tessera::session {
 
 void AnswerText::push(Token token, const TokenProbabilities& probabilities) {
-    const std::string_view text = detokenizer_.push(token);
+    const std::string text = detokenizer_.push(token);
     show(text);
     if (!request_.on_token) return;
     unshown_.push_back({token, std::string(text), detokenizer_.holds(), probabilities});
