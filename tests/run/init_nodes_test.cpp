@@ -62,13 +62,14 @@ struct Card {
     const char* name;
     uint32_t without;
     const char* lacks;
-    bool there;  // whether its init nodes run on the card
+    bool there;       // whether its init nodes run on the card
+    uint64_t copied;  // bytes of what one reads, if it is copied
 };
 constexpr Card kCards[] = {
-    {"has_what_they_read", TSR_SIMULATED_NO_LAYOUTS, "", true},
-    {"has_no_kernel", TSR_SIMULATED_NO_LAYOUTS, kOp, false},
+    {"has_what_they_read", TSR_SIMULATED_NO_LAYOUTS, "", true, 0},
+    {"has_no_kernel", TSR_SIMULATED_NO_LAYOUTS, kOp, false, 0},
     // What they read is copied, as what the host makes would be.
-    {"has_it_packed", 0, "", true},
+    {"has_it_packed", 0, "", true, 16384},
 };
 
 TEST(InitNodes, RunOnTheCardOfTheirResults) {
@@ -83,7 +84,7 @@ TEST(InitNodes, RunOnTheCardOfTheirResults) {
             for (const PlannedNode& node : plan.init_nodes) EXPECT_EQ(node.device, card.there ? 1u : 0u);
             EXPECT_EQ(launches(), card.there ? 3u : 0u);
             const DeviceMemory& memory = plan.memory[1];
-            EXPECT_EQ(memory.deriving, card.there ? 256u : 0u) << "no more than the ranges";
+            EXPECT_EQ(memory.deriving, card.there ? 256 + card.copied : 0u) << "no more than the ranges and a copy";
             EXPECT_EQ(simulated_failures().maximum_allocated_bytes(kCard), memory.allocated());
             EXPECT_EQ(simulated_failures().allocated_bytes(kCard), memory.allocated() - memory.loading);
             const std::vector<float> got = logits(*loaded->engine);
