@@ -59,7 +59,7 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     session::ServiceOptions service;
     service.generator.piece_rows = options.piece_rows;
     service.generator.piece_seconds = options.piece_seconds;
-    service.generator.target_step_seconds = options.target_step_seconds;
+    service.generator.target_step_seconds = options.server.target_step_seconds;
     service.waiting_requests = options.server.waiting_requests;
     service.waiting_tokens = options.server.waiting_tokens;
     served->service = std::make_unique<session::Service>(*served->engine, *served->tokenizer, service);

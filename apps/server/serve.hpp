@@ -12,8 +12,7 @@ struct ServeOptions {
     ServerSettings server;
     ModelSettings model;  // after settle()
     uint32_t piece_rows = 192;
-    double piece_seconds = 0;        // as GeneratorOptions
-    double target_step_seconds = 0;  // as GeneratorOptions
+    double piece_seconds = 0;  // as GeneratorOptions
     bool context_given = false;
 };
 

@@ -5,15 +5,12 @@
 #include "apps/server/body_type.hpp"
 #include "apps/server/client_limits.hpp"
 #include "apps/server/connection.hpp"
-#include "apps/server/generation_api.hpp"
-#include "apps/server/http_text.hpp"
-#include "apps/server/info_api.hpp"
+#include "apps/server/endpoint.hpp"
 #include "apps/server/json_memory.hpp"
 #include "apps/server/page.hpp"
 #include "apps/server/query.hpp"
 #include "apps/server/request_workers.hpp"
 #include "apps/server/spare_descriptors.hpp"
-#include "apps/server/text_api.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/text.hpp"
@@ -44,18 +41,14 @@ namespace asio = boost::asio;
 using Tcp = asio::ip::tcp;
 using Clock = std::chrono::steady_clock;
 
+// What is at a path: an endpoint, or a file of the chat page, which has a handler alone.
 struct Route {
-    enum class Work {
-        kNone,      // a look at the server's state
-        kText,      // parsing and tokenising, by a worker
-        kGenerate,  // the same and an answer by the engine
-    };
-    bool needs_key = true;
-    Work work = Work::kNone;
-    bool always = false;  // answered where there is no place for others
-    bool page = false;    // a file of the chat page
-    // The answer; nothing: it is made later, by the engine.
-    std::function<std::optional<HttpResponse>(const std::shared_ptr<Exchange>&)> handler;
+    const Endpoint* endpoint = nullptr;
+    std::function<HttpResponse(const HttpRequest&)> page;
+
+    bool needs_key() const noexcept { return endpoint && endpoint->needs_key; }
+    // A look at the server's state, or a file.
+    bool at_once() const noexcept { return !endpoint || endpoint->look; }
 };
 
 constexpr uint32_t kReservedConnections = 64;
@@ -66,19 +59,7 @@ constexpr uint64_t kLargeBody = 1 << 20;
 constexpr uint64_t kLeastJson = 128 << 20;  // bytes for parsed JSON
 constexpr uint64_t kBytesOfToken = 4;       // of a text that is not generated from
 
-// Endpoints that other servers have, of which clients should hear more than that they are not found.
-bool is_not_offered(std::string_view path) {
-    static constexpr std::string_view kPaths[] = {"/embedding", "/embeddings", "/v1/embeddings", "/infill",
-                                                  "/rerank",    "/reranking",  "/v1/rerank",     "/v1/reranking"};
-    return std::ranges::find(kPaths, path) != std::end(kPaths);
-}
-
-constexpr std::string_view kModels = "/v1/models/";
-
-// The name at the end of a model's path; empty: this is none.
-std::string model_of(std::string_view path) {
-    return path.starts_with(kModels) ? percent_decoded(path.substr(kModels.size())) : std::string();
-}
+constexpr std::string_view kNamed = "{id}";
 
 }  // namespace
 
@@ -86,14 +67,7 @@ struct Server::State {
     State(const ServerSettings& given, ModelHost& model_host, std::string model_name);
 
     void add_routes();
-    void get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make, bool page = false);
-    void post(std::string path, std::function<HttpResponse(const HttpRequest&)> make);
-    using Generate = std::shared_ptr<Answering> (*)(const std::shared_ptr<Exchange>&,
-                                                    std::shared_ptr<const ServedModel>, const Sender&, ClientAccounts&,
-                                                    RequestWorkers&);
-    void generate(std::string path, Generate make);
-    void add(const std::string& method, const std::string& path, Route route);
-
+    void add_page();
     Admission check(const HttpRequest& request, bool reserved);
     std::optional<HttpResponse> refusal(const HttpRequest& request, const Route* route, bool reserved);
     ServerStatus status() const;
@@ -121,7 +95,9 @@ struct Server::State {
     Tcp::acceptor acceptor{io};
     asio::steady_timer retry{io}, timer{io};
     asio::signal_set signals{io};
-    std::map<std::pair<std::string, std::string>, Route> routes;  // by method and path
+    std::map<std::pair<std::string, std::string>, Route> routes;       // by method and path
+    std::map<std::string, std::string_view, std::less<>> not_offered;  // reasons by path
+    std::vector<std::string> named;                                    // paths of which the last part is a name
     std::mutex mutex;
     std::condition_variable changed;
     std::list<std::weak_ptr<Answering>> answers;  // being made
@@ -133,6 +109,8 @@ struct Server::State {
     std::atomic<bool> freed_large{false};  // by workers
     Clock::time_point drain_until;
     RequestWorkers workers;
+    const EndpointContext endpoint_context{host,     settings,    name,    access,
+                                           accounts, json_memory, workers, [this] { return status(); }};
     std::thread thread;
 };
 
@@ -300,8 +278,11 @@ size_t Server::State::count_unanswered() {
 std::string Server::State::path_of(const HttpRequest& request) const {
     // No route's path is without a slash but the prefix itself.
     if (!request.path.starts_with(settings.prefix)) return "outside";
-    const std::string path = request.path.substr(settings.prefix.size());
-    return model_of(path).empty() ? path : std::string(kModels) + "{id}";
+    std::string path = request.path.substr(settings.prefix.size());
+    for (const std::string& before : named) {
+        if (path.starts_with(before) && path.size() > before.size()) return before + std::string(kNamed);
+    }
+    return path;
 }
 
 const Route* Server::State::route_of(const HttpRequest& request) const {
@@ -313,13 +294,13 @@ const Route* Server::State::route_of(const HttpRequest& request) const {
 Admission Server::State::check(const HttpRequest& request, bool reserved) {
     const Route* const route = route_of(request);
     Admission admission{refusal(request, route, reserved), access.sender_of(request).client, kUnusedBody};
-    if (route && route->work != Route::Work::kNone) admission.body_bytes = settings.body_bytes;
+    if (route && !route->at_once()) admission.body_bytes = settings.body_bytes;
     return admission;
 }
 
 std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, const Route* route, bool reserved) {
     const bool asks = request.method == "OPTIONS";  // a browser, before the request itself
-    if (auto refusal = access.refusal(request, !asks && (!route || route->needs_key))) return refusal;
+    if (auto refusal = access.refusal(request, !asks && (!route || route->needs_key()))) return refusal;
     if (asks) {
         HttpResponse response{204, "text/plain", {}, {}};
         response.headers.emplace_back("Access-Control-Allow-Methods", "GET, POST");
@@ -334,9 +315,8 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
         for (const auto& [key, known] : routes) {
             if (key.second == path) allowed += (allowed.empty() ? "" : ", ") + key.first;
         }
-        if (allowed.empty() && is_not_offered(path))
-            return to_response(
-                ApiError(501, fmt::format("{}: this version generates text alone", request.path), {}, "not_supported"));
+        if (const auto reason = not_offered.find(path); allowed.empty() && reason != not_offered.end())
+            return to_response(ApiError(501, fmt::format("{}: {}", request.path, reason->second), {}, "not_supported"));
         if (allowed.empty())
             return to_response(
                 ApiError(404, fmt::format("there is no {}; see openapi.yaml for what there is", request.path)));
@@ -344,7 +324,7 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
         response.headers.emplace_back("Allow", allowed);
         return response;
     }
-    if (!route->page) {
+    if (route->endpoint) {
         try {
             check_query(path_of(request), request.query);
         } catch (const ApiError& error) {
@@ -352,12 +332,12 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
         }
     }
     if (const auto fault = request.method == "POST" ? fault_of_type(request) : std::nullopt) return to_response(*fault);
-    if (reserved && !route->always) {
+    if (reserved && !(route->endpoint && route->endpoint->always)) {
         ApiError error(503, "there are more connections than the server serves at once", {}, "overloaded");
         error.retry_after = 1;
         return to_response(error);
     }
-    if (const auto model = route->work != Route::Work::kNone ? host.peek() : nullptr) {
+    if (const auto model = !route->at_once() ? host.peek() : nullptr) {
         const Sender sender = access.sender_of(request);
         if (const auto refused = accounts.refusal(sender.client, sender.limits, model->engine->max_sequences()))
             return to_response(*refused);
@@ -368,24 +348,32 @@ std::optional<HttpResponse> Server::State::refusal(const HttpRequest& request, c
 void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
     const HttpRequest& request = exchange->request();
     const Route* const route = route_of(request);
-    if (route->work == Route::Work::kNone) return exchange->respond(*route->handler(exchange));
+    if (!route->endpoint) return exchange->respond(route->page(request));
+    const Endpoint& endpoint = *route->endpoint;
+    if (endpoint.look) return exchange->respond(endpoint.look(endpoint_context, request));
     const Sender sender = access.sender_of(request);
     // An answer by the engine gets its own when its prompt is known.
     std::shared_ptr<ClientAccounts::Ticket> ticket;
-    if (const auto model = route->work == Route::Work::kText ? host.peek() : nullptr)
+    if (const auto model = endpoint.work ? host.peek() : nullptr)
         ticket = accounts.admit(sender.client, sender.limits, model->engine->max_sequences(), 1,
                                 request.body.size() / kBytesOfToken);
     {
         const std::scoped_lock lock(mutex);
         unanswered.push_back(exchange);
     }
-    workers.post(sender.client, request.body.size(), [this, exchange, route, ticket = std::move(ticket)]() mutable {
+    workers.post(sender.client, request.body.size(), [this, exchange, &endpoint, ticket = std::move(ticket)]() mutable {
         if (!exchange->begin_work()) return;
         const bool large = exchange->request().body.size() > kLargeBody;
         std::optional<HttpResponse> response;
         try {
             const JsonMemory::Scope counted(large ? &json_memory : nullptr);
-            response = route->handler(exchange);
+            if (endpoint.work) {
+                response = endpoint.work(endpoint_context, exchange->request());
+            } else {
+                const auto answering = endpoint.generate(endpoint_context, exchange);
+                const std::scoped_lock lock(mutex);
+                answers.push_back(answering);
+            }
         } catch (...) {
             const ApiError error = current_api_error();
             exchange->note({0, 0, 0, 0, error.code().empty() ? "refused" : error.code()});
@@ -401,78 +389,32 @@ void Server::State::handle(const std::shared_ptr<Exchange>& exchange) {
     });
 }
 
-void Server::State::add(const std::string& method, const std::string& path, Route route) {
-    routes.emplace(std::pair(method, path), std::move(route));
-}
-
-void Server::State::get(std::string path, bool needs_key, std::function<HttpResponse(const HttpRequest&)> make,
-                        bool page) {
-    add("GET", path,
-        {needs_key, Route::Work::kNone, path.ends_with("/health"), page,
-         [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) { return make(exchange->request()); }});
-}
-
-void Server::State::post(std::string path, std::function<HttpResponse(const HttpRequest&)> make) {
-    add("POST", path,
-        {true, Route::Work::kText, false, false,
-         [make = std::move(make)](const std::shared_ptr<Exchange>& exchange) { return make(exchange->request()); }});
-}
-
-void Server::State::generate(std::string path, Generate make) {
-    add("POST", path,
-        {true, Route::Work::kGenerate, false, false, [this, make](const std::shared_ptr<Exchange>& exchange) {
-             const auto answering =
-                 make(exchange, host.model(), access.sender_of(exchange->request()), accounts, workers);
-             const std::scoped_lock lock(mutex);
-             answers.push_back(answering);
-             return std::nullopt;
-         }});
+void Server::State::add_page() {
+    for (const PageFile& file : page_files())
+        routes[{"GET", std::string(file.path)}] = {
+            nullptr, [&file](const HttpRequest& request) { return page_response(file, request); }};
+    // The page's own addresses are relative to the slash.
+    if (settings.prefix.empty()) return;
+    routes[{"GET", ""}] = {nullptr, [this](const HttpRequest&) {
+                               return HttpResponse{308, "text/plain", {}, {{"Location", settings.prefix + "/"}}};
+                           }};
 }
 
 void Server::State::add_routes() {
-    if (settings.page) {
-        for (const PageFile& file : page_files()) {
-            get(
-                std::string(file.path), false,
-                [&file](const HttpRequest& request) { return page_response(file, request); }, true);
-        }
-        // The page's own addresses are relative to the slash.
-        if (!settings.prefix.empty()) {
-            get(
-                "", false,
-                [this](const HttpRequest&) {
-                    return HttpResponse{308, "text/plain", {}, {{"Location", settings.prefix + "/"}}};
-                },
-                true);
+    if (settings.page) add_page();
+    for (const std::span<const Endpoint> file : endpoints()) {
+        for (const Endpoint& endpoint : file) {
+            if (endpoint.offered && !(settings.*endpoint.offered)) continue;
+            for (std::string& path : app::split(endpoint.paths, ' ')) {
+                if (!endpoint.refusal.empty()) {
+                    not_offered[path] = endpoint.refusal;
+                    continue;
+                }
+                if (path.ends_with(kNamed)) named.push_back(path.substr(0, path.size() - kNamed.size()));
+                routes[{std::string(endpoint.method), path}] = {&endpoint, {}};
+            }
         }
     }
-    get("/health", false, [this](const HttpRequest&) { return health_response(host); });
-    get("/v1/health", false, [this](const HttpRequest&) { return health_response(host); });
-    for (const char* path : {"/v1/models", "/models"})
-        get(path, true, [this](const HttpRequest&) { return models_response(host, name); });
-    get(std::string(kModels) + "{id}", true, [this](const HttpRequest& request) {
-        return model_response(host, name, model_of(std::string_view(request.path).substr(settings.prefix.size())));
-    });
-    get("/lora-adapters", true, [](const HttpRequest&) { return adapters_response(); });
-    get("/props", true, [this](const HttpRequest&) { return props_response(*host.model(), settings); });
-    get("/tessera/machine", true, [this](const HttpRequest&) { return machine_response(*host.model()); });
-    if (settings.slots) {
-        get("/slots", true, [this](const HttpRequest& request) {
-            return slots_response(*host.model(), access.sender_of(request).client, fails_on_no_slot(request.query));
-        });
-    }
-    if (settings.metrics)
-        get("/metrics", true, [this](const HttpRequest&) { return metrics_response(host, status()); });
-    post("/tokenize",
-         [this](const HttpRequest& request) { return tokenize_response(request.body, *host.model(), json_memory); });
-    post("/detokenize",
-         [this](const HttpRequest& request) { return detokenize_response(request.body, *host.model(), json_memory); });
-    post("/apply-template", [this](const HttpRequest& request) {
-        return apply_template_response(request.body, *host.model(), json_memory);
-    });
-    for (const char* path : {"/v1/chat/completions", "/chat/completions"}) generate(path, answer_chat);
-    generate("/v1/completions", answer_completion);
-    for (const char* path : {"/completion", "/completions"}) generate(path, answer_plain_completion);
 }
 
 // On the thread of I/O.

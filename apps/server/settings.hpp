@@ -1,13 +1,17 @@
-// What a user asks of the server.
+// What a user asks of the server, and the flags that say it.
 #pragma once
 
+#include "apps/flags/flag.hpp"
 #include "apps/server/client_limits.hpp"
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tessera::server {
@@ -42,6 +46,61 @@ struct ServerSettings {
     std::chrono::seconds write_time{600};  // that a client may take to accept what is written (--timeout)
     std::chrono::seconds ping_time{10};    // between lines that keep a waiting stream alive
     std::chrono::seconds drain_time{600};  // for running requests after SIGTERM (--drain-time)
+    double target_step_seconds = 0;        // as of GeneratorOptions
 };
+
+// "/api"; empty for "/". Throws app::WrongValue.
+std::string parse_prefix(std::string_view text);
+// off, none, 0 and false: there is no page.
+bool parse_page_switch(std::string_view text);
+ClientLimits parse_limits(std::string_view text);
+
+namespace rows {
+using namespace app;
+using S = ServerSettings;
+
+consteval Flag row(std::string_view name, std::string_view spellings, std::string_view value, std::string_view help,
+                   Setter setter) {
+    return supported(name, spellings, value.empty() ? Takes::kNothing : Takes::kValue, value, kServe, Group::kServer,
+                     help, setter);
+}
+
+// clang-format off
+inline constexpr std::array kServer = {
+    row("host", "--host", "ADDRESS", "the address at which clients find the server; 0.0.0.0: all of this machine", verbatim<&S::host>()),
+    row("port", "--port", "N", "the port; 0: any that is free", whole<&S::port, 0, 65535>()),
+    row("alias", "-a --alias", "NAME", "the model's name to clients (the file's name)", verbatim<&S::alias>()).from("LLAMA_ARG_MODEL_ALIAS"),
+    row("api-key", "--api-key", "KEY,...", "clients need one of these keys", list<&S::keys>()).repeated().from("LLAMA_API_KEY"),
+    row("api-key-file", "--api-key-file", "FILE", "more keys, one a line; SIGHUP reads them again", verbatim<&S::key_file>()),
+    row("api-prefix", "--api-prefix", "PATH", "stands before every path", parsed<&S::prefix, parse_prefix>()),
+    row("timeout", "-to --timeout", "SECONDS", "a client that does not read its answer for so long is disconnected", whole<&S::write_time, 1, 1 << 20>()),
+    row("queue", "--queue", "N", "requests that may wait; others get 429", whole<&S::waiting_requests, 1, 1 << 20>()),
+    row("client-limits", "--client-limits", "NAME=N,...",
+        "what each key, or address without keys, may use: running, waiting, requests-per-minute, tokens-per-minute", parsed<&S::client_limits, parse_limits>()),
+    row("request-context", "--request-context", "N",
+        "tokens of one request at most, prompt and answer; more than the model was made for only if said here (the model's maximum)",
+        whole<&S::request_context, 1, 1 << 30>()),
+    row("body-limit", "--body-limit", "MIB", "largest body of a request", whole<&S::body_bytes, 1, 1 << 20, 1 << 20>()),
+    row("held-limit", "--held-limit", "MIB",
+        "bodies of all requests that are being read, and as much of answers that clients have not read", whole<&S::held_bytes, 1, 1 << 20, 1 << 20>()),
+    row("drain-time", "--drain-time", "SECONDS", "running answers may take so long after SIGTERM or SIGINT", whole<&S::drain_time, 0, 1 << 20>()),
+    row("itl-target", "--itl-target", "MS", "size pieces of prompts so that running answers get a token in this time; 0: pieces are of -ub rows (0)",
+        number<&S::target_step_seconds, 0, 1000000, 1000>()),
+    row("slots", "--slots", "", "answer /slots (the default)", sets<&S::slots>()).from("LLAMA_ARG_ENDPOINT_SLOTS"),
+    row("no-slots", "--no-slots", "", "do not answer /slots", clears<&S::slots>()).from("LLAMA_ARG_NO_ENDPOINT_SLOTS"),
+    row("metrics", "--metrics", "", "answer /metrics (the default)", sets<&S::metrics>()).from("LLAMA_ARG_ENDPOINT_METRICS"),
+    row("no-metrics", "--no-metrics", "", "do not answer /metrics", clears<&S::metrics>()),
+    supported("webui", "--webui --ui", Takes::kSwitch, "on|off|none|auto|llamacpp", kServe, Group::kServer,
+              "the chat page (the default); off, none: as --no-webui", parsed<&S::page, parse_page_switch>()),
+    row("no-webui", "--no-webui --no-ui", "", "no chat page", clears<&S::page>()),
+    row("access-log", "--access-log", "FILE", "a line of JSON for each request; '-': on standard output (none)", verbatim<&S::access_log>()),
+    row("cors-origin", "--cors-origin --cors-origins", "ORIGIN,...", "pages of other sites that may use the server, as https://example.org", list<&S::origins>()),
+    row("allowed-host", "--allowed-host", "NAME,...", "names besides --host by which clients may call the server", list<&S::hosts>()),
+};
+// clang-format on
+
+}  // namespace rows
+
+inline constexpr std::span<const app::Flag> kServerFlags = rows::kServer;
 
 }  // namespace tessera::server

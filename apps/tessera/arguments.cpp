@@ -1,36 +1,17 @@
 #include "apps/tessera/arguments.hpp"
 
 #include "apps/tessera/command_words.hpp"
+#include "apps/tessera/flag_values.hpp"
 #include "core/base/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
-#include <array>
-#include <charconv>
-#include <cmath>
 
 namespace tessera::app {
 namespace {
 
 using Words = std::vector<std::string>;
-
-// Flags that take several values in benchmarks, so that users give several elsewhere, too.
-bool takes_list(std::string_view name) {
-    constexpr std::array<std::string_view, 19> names = {
-        "n-gpu-layers", "n-cpu-moe",       "flash-attn", "mla-use",      "attention-max-batch",
-        "cache-type-k", "cache-type-v",    "batch-size", "ubatch-size",  "threads-batch",
-        "threads",      "run-time-repack", "bench-mmap", "bench-warmup", "bench-output",
-        "fused-moe",    "split-mode",      "numa",       "main-gpu"};
-    return std::ranges::find(names, name) != names.end();
-}
-
-template <typename T>
-bool parse_whole(std::string_view text, T& value) {
-    if (text.starts_with('+')) text.remove_prefix(1);
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    return error == std::errc() && end == text.data() + text.size();
-}
 
 constexpr size_t kMaximumValues = 1000;
 
@@ -79,8 +60,8 @@ Arguments::Arguments(Command command, std::span<const std::string> words, std::s
 
 void Arguments::add(const GivenFlag& given) {
     const Flag& flag = *given.flag;
-    if (is_idle_sampler(flag, command_)) {
-        remark_once(fmt::format("{}: '{}' draws no tokens", given.typed, info_of(command_).name));
+    if (const std::string reason = idle_reason(flag, command_); !reason.empty()) {
+        remark_once(fmt::format("{}: {}", given.typed, reason));
         return;
     }
     if (flag.standing == Standing::kIgnored) remark_once(fmt::format("{}: {}", given.typed, flag.help));
@@ -138,56 +119,56 @@ void Arguments::reject(std::string_view name, std::string_view expected, std::st
     throw UsageError(fmt::format("{}: expected {}, found '{}'", typed(name), expected, printable(found, 60)));
 }
 
+void Arguments::set_members(const void* owner, void* object) {
+    for (const Flag& flag : all_flags()) {
+        if (flag.setter.owner != owner || !flag.of(command_) || !has(flag.name)) continue;
+        const Words given = all(flag.name);
+        for (const std::string& text : flag.repeats ? std::span(given) : std::span(&given.back(), 1)) {
+            try {
+                flag.setter.set(object, single(flag.name, text), flag.value);
+            } catch (const WrongValue& wrong) {
+                reject(flag.name, wrong.what(), text);
+            } catch (const RefusedValue& refused) {
+                throw UsageError(fmt::format("{}: {}", typed(flag.name), refused.what()));
+            }
+        }
+    }
+}
+
 std::string Arguments::single(std::string_view name, const std::string& value) {
     const size_t comma = value.find(',');
-    if (comma == std::string::npos || !takes_list(name)) return value;
+    if (comma == std::string::npos || !flag_named(name).several) return value;
     std::string first = value.substr(0, comma);
     remark(fmt::format("{} takes one value; using {}", typed(name), printable(first, 60)));
     return first;
 }
 
-std::optional<int64_t> Arguments::integer(std::string_view name, int64_t minimum, int64_t maximum) {
+template <typename Parse>
+auto Arguments::value_of(std::string_view name, const Parse& parse)
+    -> std::optional<decltype(parse(std::string_view()))> {
     const auto given = text(name);
     if (!given) return std::nullopt;
-    int64_t value = 0;
-    if (!parse_whole(single(name, *given), value) || value < minimum || value > maximum) {
-        reject(name, fmt::format("a whole number from {} to {}", minimum, maximum), *given);
+    try {
+        return parse(single(name, *given));
+    } catch (const WrongValue& wrong) {
+        reject(name, wrong.what(), *given);
     }
-    return value;
+}
+
+std::optional<int64_t> Arguments::integer(std::string_view name, int64_t minimum, int64_t maximum) {
+    return value_of(name, [&](std::string_view text) { return parse_integer(text, minimum, maximum); });
 }
 
 std::optional<double> Arguments::number(std::string_view name, double minimum, double maximum) {
-    const auto given = text(name);
-    if (!given) return std::nullopt;
-    double value = 0;
-    if (!parse_whole(single(name, *given), value) || !(value >= minimum && value <= maximum)) {
-        reject(name, fmt::format("a number from {} to {}", minimum, maximum), *given);
-    }
-    return value;
+    return value_of(name, [&](std::string_view text) { return parse_number(text, minimum, maximum); });
 }
 
-std::optional<std::vector<double>> Arguments::numbers(std::string_view name, double minimum) const {
-    const auto given = text(name);
-    if (!given) return std::nullopt;
-    std::vector<double> values;
-    for (std::string_view rest = *given;;) {
-        const size_t end = std::min(rest.find_first_of(",/"), rest.size());
-        double value = 0;
-        if (!parse_whole(rest.substr(0, end), value) || !(value >= minimum) || !std::isfinite(value)) {
-            reject(name, "numbers separated by commas", *given);
-        }
-        values.push_back(value);
-        if (end == rest.size()) return values;
-        rest.remove_prefix(end + 1);
-    }
+std::optional<std::vector<double>> Arguments::numbers(std::string_view name, double minimum) {
+    return value_of(name, [&](std::string_view text) { return parse_numbers(text, minimum); });
 }
 
 std::optional<bool> Arguments::on_off(std::string_view name) {
-    const auto given = text(name);
-    if (!given) return std::nullopt;
-    if (!is_switch_word(flag_named(name), *given)) reject(name, "on, off, auto, 1 or 0", *given);
-    const std::string value = single(name, *given);
-    return value != "off" && value != "0" && value != "false";
+    return value_of(name, parse_switch);
 }
 
 std::vector<std::string> Arguments::list(std::string_view name) const {
@@ -228,18 +209,8 @@ std::vector<Arguments> Arguments::combinations(std::span<const std::string_view>
     return made;
 }
 
-std::optional<std::string> Arguments::choice(std::string_view name, std::span<const std::string_view> choices) {
-    const auto given = text(name);
-    if (!given) return std::nullopt;
-    std::string value = single(name, *given);
-    if (std::ranges::find(choices, value) == choices.end()) {
-        std::string expected;
-        for (size_t i = 0; i < choices.size(); ++i) {
-            expected += fmt::format("{}{}", i == 0 ? "" : i + 1 == choices.size() ? " or " : ", ", choices[i]);
-        }
-        reject(name, expected, *given);
-    }
-    return value;
+std::optional<std::string> Arguments::choice(std::string_view name) {
+    return value_of(name, [&](std::string_view text) { return parse_choice(text, flag_named(name).value); });
 }
 
 }  // namespace tessera::app

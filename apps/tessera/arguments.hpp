@@ -35,14 +35,19 @@ class Arguments {
     // A message that begins with flags by any of their spellings ("-t 8: ...", "-p and -f contradict each other: ..."),
     // with those as typed.
     std::string as_typed(std::string_view message) const;
+    // Sets the members of `object` that the given flags have setters for, in the order of the table.
+    template <typename Structure>
+    void read_into(Structure& object) {
+        set_members(&kTypeTag<Structure>, &object);
+    }
     // Of a list the first number, with a remark, if the flag takes lists in benchmarks.
     std::optional<int64_t> integer(std::string_view name, int64_t minimum, int64_t maximum);
     std::optional<double> number(std::string_view name, double minimum, double maximum);
-    std::optional<std::vector<double>> numbers(std::string_view name, double minimum = 0) const;
+    std::optional<std::vector<double>> numbers(std::string_view name, double minimum = 0);
     // on, off, auto (which is on), 1, 0, true, false.
     std::optional<bool> on_off(std::string_view name);
-    // One of `choices`.
-    std::optional<std::string> choice(std::string_view name, std::span<const std::string_view> choices);
+    // One of the words of the flag's placeholder.
+    std::optional<std::string> choice(std::string_view name);
 
     // All values of a flag that takes several: "1,2 -t 4" is 1, 2 and 4; "4-16", "0-4096+1024" and "1-64*2" are ranges.
     std::vector<std::string> list(std::string_view name) const;
@@ -59,6 +64,9 @@ class Arguments {
     void remark(std::string_view line);
 
   private:
+    template <typename Parse>
+    auto value_of(std::string_view name, const Parse& parse) -> std::optional<decltype(parse(std::string_view()))>;
+    void set_members(const void* owner, void* object);
     void add(const GivenFlag& given);
     void remark_once(std::string line);
     std::string_view typed(std::string_view name, std::string_view otherwise) const;

@@ -81,7 +81,7 @@ std::vector<Test> read_tests(const Arguments& arguments) {
 
 BenchFormat read_format(Arguments& arguments, std::string_view name) {
     constexpr std::string_view names[] = {"md", "csv", "json", "jsonl"};
-    const auto given = arguments.choice(name, names);
+    const auto given = arguments.choice(name);
     return given ? static_cast<BenchFormat>(std::ranges::find(names, *given) - names) : BenchFormat::kMarkdown;
 }
 

@@ -21,7 +21,7 @@ int devices_command(Arguments& arguments) {
 int plugins_command(Arguments& arguments) {
     const bool why = arguments.has("why") || arguments.has("verbose");
     const std::optional<std::filesystem::path> rig = read_rig(arguments);
-    try_plugins_in_children(why ? TriedFirst::kAll : TriedFirst::kUnknown, rig);
+    try_plugins_in_children(why ? TriedFirst::kEvery : TriedFirst::kUnknown, rig);
     const Machine machine(read_common(arguments), rig);
     for (const Notice& notice : machine.remarks) say(worded(notice));
     const auto is_used = [](const PluginRecord& record) { return record.state == PluginState::kChosen; };

@@ -11,7 +11,6 @@
 #include "testing/conformance/suite.hpp"
 
 #include <algorithm>
-#include <charconv>
 #include <fstream>
 #include <sstream>
 #include <stdexcept>
@@ -21,35 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using conformance::Outcome;
-
-constexpr std::string_view kHelp =
-    "Tests a plugin against the reference plugin: its table, its kernels and layouts,\n"
-    "and its devices, each in a process of its own.\n\n"
-    "usage: tessera plugin-test DIR|MANIFEST|LIBRARY... [flags]\n\n"
-    "  --kernel TEXT      only kernels whose name contains TEXT; may be repeated\n"
-    "  --without TEXT     no kernels whose name contains TEXT; may be repeated\n"
-    "  --case TEXT        only cases whose name contains TEXT; may be repeated\n"
-    "  --shape SHAPE      cases of this shape, such as matmul:q4_0:2048x512, instead\n"
-    "                     of those that are always the same; may be repeated; of\n"
-    "                     products, networks, get_rows, norms and sums, not of\n"
-    "                     attention, caches, rope and routing\n"
-    "  --model FILE       cases of the shapes of this model (GGUF), and of the\n"
-    "                     plugin's architecture, if it is of that\n"
-    "  --device ID        only this device of the plugin's providers; may be repeated\n"
-    "  --group NAME       only the group of exactly this name; may be repeated\n"
-    "  --list             print the names of groups, run nothing\n"
-    "  --provider FILE    test kernels on the devices of this plugin (a manifest):\n"
-    "                     for plugins that own no device\n"
-    "  --rig FILE         test for the devices of this file\n"
-    "  --reference FILE   manifest of the plugin to compare with (the installed\n"
-    "                     reference)\n"
-    "  --expected FILE    known failures, a line each: PLUGIN GROUP/CASE, with * for\n"
-    "                     any text\n"
-    "  --junit FILE       write the results as JUnit XML\n"
-    "  --timeout SECONDS  end a test that takes longer (60)\n"
-    "  -v, --verbose      every case, not only those that fail\n\n"
-    "Exit code: 0 if all passed or failed as expected, 1 if not, 2 for a wrong\n"
-    "command line.\n";
 
 struct Options {
     std::vector<fs::path> subjects;
@@ -84,58 +54,28 @@ void add_model(Options& options, const std::string& file) {
     options.shapes.insert(options.shapes.end(), found.shapes.begin(), found.shapes.end());
 }
 
-Options parse(std::span<const std::string> words) {
+Options read_options(Arguments& arguments) {
     Options options;
-    for (size_t i = 0; i < words.size(); ++i) {
-        const std::string& word = words[i];
-        const auto value = [&]() -> const std::string& {
-            if (i + 1 == words.size()) throw UsageError(fmt::format("plugin-test: {} expects a value", word));
-            return words[++i];
-        };
-        if (word == "--kernel") {
-            options.kernels.push_back(value());
-        } else if (word == "--without") {
-            options.without.push_back(value());
-        } else if (word == "--case") {
-            options.cases.push_back(value());
-        } else if (word == "--device") {
-            options.devices.push_back(value());
-        } else if (word == "--group") {
-            options.groups.push_back(value());
-        } else if (word == "--shape") {
-            add_shape(options, value());
-        } else if (word == "--model") {
-            add_model(options, value());
-        } else if (word == "--list") {
-            options.list = true;
-        } else if (word == "--rig") {
-            options.rig = fs::absolute(value());
-        } else if (word == "--reference") {
-            options.reference = value();
-        } else if (word == "--provider") {
-            options.provider = value();
-        } else if (word == "--expected") {
-            options.expected = value();
-        } else if (word == "--junit") {
-            options.junit = value();
-        } else if (word == "--timeout") {
-            const std::string& text = value();
-            int64_t seconds = 0;
-            const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), seconds);
-            if (error != std::errc() || end != text.data() + text.size() || seconds < 1 || seconds > 86400)
-                throw UsageError(fmt::format("plugin-test: --timeout expects 1 to 86400 seconds, found '{}'", text));
-            options.timeout = std::chrono::seconds(seconds);
-        } else if (word == "-v" || word == "--verbose") {
-            options.verbose = true;
-        } else if (word.starts_with('-')) {
-            throw UsageError(
-                fmt::format("plugin-test: unknown flag '{}'; 'tessera plugin-test --help' lists them", word));
-        } else {
-            options.subjects.emplace_back(word);
-        }
-    }
+    for (const std::string& subject : arguments.all("test-subjects")) options.subjects.emplace_back(subject);
     if (options.subjects.empty())
         throw UsageError("plugin-test: expected a folder with plugins, a manifest or a library");
+    options.kernels = arguments.all("test-kernel");
+    options.without = arguments.all("test-without");
+    options.cases = arguments.all("test-case");
+    options.devices = arguments.all("test-device");
+    options.groups = arguments.all("test-group");
+    for (const std::string& shape : arguments.all("test-shape")) add_shape(options, shape);
+    for (const std::string& file : arguments.all("test-model")) add_model(options, file);
+    options.list = arguments.has("test-list");
+    if (const auto rig = arguments.text("test-rig")) options.rig = fs::absolute(*rig);
+    const auto file = [&](std::string_view name) -> std::optional<fs::path> { return arguments.text(name); };
+    options.reference = file("test-reference");
+    options.provider = file("test-provider");
+    options.expected = file("test-expected");
+    options.junit = file("test-junit");
+    if (const auto seconds = arguments.integer("test-timeout", 1, 86400))
+        options.timeout = std::chrono::seconds(*seconds);
+    options.verbose = arguments.has("verbose");
     return options;
 }
 
@@ -379,12 +319,8 @@ class PluginTest {
 
 }  // namespace
 
-int plugin_test_command(std::span<const std::string> words) {
-    if (std::ranges::any_of(words, [](const std::string& word) { return word == "--help" || word == "-h"; })) {
-        print(std::string(kHelp));
-        return kExitDone;
-    }
-    const Options options = parse(words);
+int plugin_test_command(Arguments& arguments) {
+    const Options options = read_options(arguments);
     const conformance::ExpectedFailures expected = options.expected
                                                        ? conformance::ExpectedFailures(read_text(*options.expected))
                                                        : conformance::ExpectedFailures();

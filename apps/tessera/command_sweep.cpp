@@ -45,8 +45,7 @@ SweepPlan read_plan(Arguments& arguments, const ModelSettings& settings, uint32_
         static_cast<uint32_t>(arguments.integer("sweep-generate", 1, 1 << 20).value_or(std::max(plan.step / 4, 1u)));
     plan.stride = static_cast<uint32_t>(arguments.integer("sweep-stride", 1, 1 << 20).value_or(1));
     plan.repetitions = static_cast<uint32_t>(arguments.integer("sweep-repetitions", 1, 1000).value_or(1));
-    constexpr std::string_view formats[] = {"table", "jsonl"};
-    plan.json = arguments.choice("sweep-format", formats) == "jsonl";
+    plan.json = arguments.choice("sweep-format") == "jsonl";
     return plan;
 }
 

@@ -1,6 +1,6 @@
 #include "apps/tessera/command_words.hpp"
 
-#include "apps/tessera/flag_rows.hpp"
+#include "apps/tessera/flags.hpp"
 #include "apps/tessera/usage_error.hpp"
 #include "core/base/text.hpp"
 
@@ -20,8 +20,11 @@ bool looks_like_flag(std::string_view word) {
 
 const Flag* find_accepted(std::string_view spelling, Command command) {
     if (const Flag* const flag = find_flag(spelling, command)) return flag;
-    const Flag* const flag = find_flag(spelling, Command::kRun);
-    return flag && is_idle_sampler(*flag, command) ? flag : nullptr;
+    for (const Command other : {Command::kRun, Command::kServe}) {
+        if (const Flag* const flag = find_flag(spelling, other); flag && !idle_reason(*flag, command).empty())
+            return flag;
+    }
+    return nullptr;
 }
 
 [[noreturn]] void fail_unknown(std::string_view word, Command command) {
@@ -62,16 +65,10 @@ std::string_view expected_of(const Flag& flag) {
     return flag.value.empty() ? "a value" : flag.value;
 }
 
-// A prompt may be any text; elsewhere a flag in place of a value means that the value is missing.
-bool takes_any_text(const Flag& flag) {
-    constexpr std::array<std::string_view, 3> names = {"prompt", "system", "stop"};
-    return std::ranges::find(names, flag.name) != names.end();
-}
-
 // A positional argument and the flag, or two positional arguments, are two values of a flag that takes one.
 void check_positional(const CommandInfo& info, const std::vector<GivenFlag>& given) {
     const std::string_view name = info.positional;
-    if (name.empty() || name == "sweep-results") return;
+    if (name.empty() || flag_named(name).repeats) return;
     const GivenFlag* bare = nullptr;
     const GivenFlag* other = nullptr;
     for (const GivenFlag& one : given) {
@@ -149,7 +146,7 @@ class Reader {
         if (flag.takes == Takes::kSwitch) return next() && is_switch_word(flag, *next()) ? words_[at_++] : "1";
         if (!next())
             throw UsageError(fmt::format("{} expects {}, found the end of the line", typed, expected_of(flag)));
-        if (!takes_any_text(flag) && find_accepted(*next(), command_))
+        if (!flag.any_text && find_accepted(*next(), command_))
             throw UsageError(fmt::format("{} expects {}, found the flag {}", typed, expected_of(flag), *next()));
         return words_[at_++];
     }
@@ -173,9 +170,13 @@ std::vector<GivenFlag> read_words(Command command, std::span<const std::string> 
     return Reader(command, words).read();
 }
 
-bool is_idle_sampler(const Flag& flag, Command command) noexcept {
-    constexpr uint32_t draw_nothing = kEngine & ~kGenerate;
-    return flag.group == Group::kSampling && !flag.of(command) && (draw_nothing & static_cast<uint32_t>(command)) != 0;
+std::string idle_reason(const Flag& flag, Command command) {
+    if (flag.of(command)) return "";
+    const auto is_of = [&](uint32_t commands) { return (commands & static_cast<uint32_t>(command)) != 0; };
+    if (flag.group == Group::kSampling && is_of(kEngine & ~kGenerate))
+        return fmt::format("'{}' draws no tokens", info_of(command).name);
+    if (flag.group == Group::kServer && is_of(kNotServe)) return "a flag of 'tessera serve', without effect here";
+    return "";
 }
 
 bool is_switch_word(const Flag& flag, std::string_view word) {
@@ -185,16 +186,6 @@ bool is_switch_word(const Flag& flag, std::string_view word) {
         return std::ranges::find(common, part) != common.end() ||
                (!part.empty() && std::ranges::find(own, part) != own.end());
     });
-}
-
-std::vector<std::string> split(std::string_view text, char separator) {
-    std::vector<std::string> parts;
-    for (;;) {
-        const size_t end = std::min(text.find(separator), text.size());
-        parts.emplace_back(text.substr(0, end));
-        if (end == text.size()) return parts;
-        text.remove_prefix(end + 1);
-    }
 }
 
 std::string with_plain_dashes(std::string_view word) {

@@ -29,6 +29,7 @@ int bench_command(Arguments& arguments);
 int sweep_command(Arguments& arguments);
 int perplexity_command(Arguments& arguments);
 int repack_command(Arguments& arguments);
+int plugin_test_command(Arguments& arguments);
 
 // The arguments of `bench` once for each combination of values of its flags, the threads changing fastest.
 std::vector<Arguments> bench_lines(const Arguments& arguments);

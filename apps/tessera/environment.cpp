@@ -17,44 +17,18 @@ namespace {
 
 constexpr std::string_view kPrefix = "LLAMA_ARG_";
 
-struct Named {
-    std::string_view variable, spelling;
-};
-
-// Variables that are not named like their flags.
-constexpr std::array kOtherNames = {
-    Named{"LLAMA_ARG_BATCH", "--batch-size"},
-    Named{"LLAMA_ARG_MODEL_ALIAS", "--alias"},
-    Named{"LLAMA_ARG_UBATCH", "--ubatch-size"},
-    Named{"LLAMA_ARG_N_PARALLEL", "--parallel"},
-    Named{"LLAMA_ARG_ROPE_SCALING_TYPE", "--rope-scaling"},
-    Named{"LLAMA_ARG_DIO", "--direct-io"},
-    Named{"LLAMA_ARG_THINK", "--reasoning-format"},
-    Named{"LLAMA_ARG_THINK_BUDGET", "--reasoning-budget"},
-    Named{"LLAMA_ARG_THINK_BUDGET_MESSAGE", "--reasoning-budget-message"},
-    Named{"LLAMA_ARG_ENDPOINT_METRICS", "--metrics"},
-    Named{"LLAMA_ARG_ENDPOINT_PROPS", "--props"},
-    Named{"LLAMA_ARG_ENDPOINT_SLOTS", "--slots"},
-    Named{"LLAMA_ARG_NO_ENDPOINT_SLOTS", "--no-slots"},
-    Named{"LLAMA_ARG_STATIC_PATH", "--path"},
-    Named{"LLAMA_ARG_CHECKPOINT_MIN_SPACING_NT", "--checkpoint-min-step"},
-    Named{"LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_K", "--spec-draft-type-k"},
-    Named{"LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_V", "--spec-draft-type-v"},
-    Named{"LLAMA_ARG_SPEC_DRAFT_HF_REPO", "--spec-draft-hf"},
-    Named{"LLAMA_ARG_HFD_REPO", "--hf-repo-draft"},
-    Named{"LLAMA_API_KEY", "--api-key"},
-    Named{"LLAMA_OFFLINE", "--offline"},
-    Named{"LLAMA_LOG_FILE", "--log-file"},
-    Named{"LLAMA_LOG_COLORS", "--log-colors"},
-    Named{"LLAMA_LOG_VERBOSITY", "--log-verbosity"},
-    Named{"LLAMA_LOG_PREFIX", "--log-prefix"},
-    Named{"LLAMA_LOG_TIMESTAMPS", "--log-timestamps"},
-};
-
-// Empty if the variable is not one of a flag.
+// The spelling of the flag that a variable stands for; empty if it is of none.
 std::string spelling_of(std::string_view variable) {
-    const auto* const named = std::ranges::find(kOtherNames, variable, &Named::variable);
-    if (named != kOtherNames.end()) return std::string(named->spelling);
+    for (const Flag& flag : all_flags()) {
+        for (const std::string_view entry : variables_of(flag)) {
+            const size_t equals = std::min(entry.find('='), entry.size());
+            if (entry.substr(0, equals) != variable) continue;
+            if (equals < entry.size()) return std::string(entry.substr(equals + 1));
+            const auto all = spellings_of(flag);
+            return std::string(
+                *std::ranges::find_if(all, [](std::string_view spelling) { return spelling.starts_with("--"); }));
+        }
+    }
     if (!variable.starts_with(kPrefix) || variable.size() == kPrefix.size()) return "";
     std::string spelling = "--";
     for (const char c : variable.substr(kPrefix.size()))

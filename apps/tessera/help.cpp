@@ -1,6 +1,6 @@
 #include "apps/tessera/help.hpp"
 
-#include "apps/tessera/flag_rows.hpp"
+#include "apps/tessera/flags.hpp"
 #include "core/base/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -28,7 +28,7 @@ std::string table_row(const Flag& flag) {
     for (const std::string_view spelling : spellings_of(flag))
         spellings += fmt::format("{}`{}`", spellings.empty() ? "" : " ", spelling);
     if (!flag.value.empty()) spellings += fmt::format(" {}", cell(flag.value));
-    std::string help = cell(flag.help);
+    std::string help = cell(help_of(flag));
     if (!flag.neutral.empty()) help += fmt::format(" (accepted: `{}`)", flag.neutral);
     return fmt::format("| {} | {} | {} |\n", spellings, commands_text(flag.commands), help);
 }
@@ -36,8 +36,10 @@ std::string table_row(const Flag& flag) {
 }  // namespace
 
 std::string commands_text(uint32_t commands) {
-    constexpr CommandSet sets[] = {
-        {kAll, "all"}, {kEngine, "all with a model"}, {kNotServe, "all with a model but serve"}};
+    constexpr CommandSet sets[] = {{kAll | kPluginTest, "all"},
+                                   {kAll, "all but plugin-test"},
+                                   {kEngine, "all with a model"},
+                                   {kNotServe, "all with a model but serve"}};
     const auto* const set = std::ranges::find(sets, commands, &CommandSet::commands);
     if (set != std::end(sets)) return std::string(set->name);
     std::string names;
@@ -53,7 +55,7 @@ std::string help_text(Command command) {
     const CommandInfo& info = info_of(command);
     std::string text = wrapped(info.summary, 0, 0) + "\n\n" + wrapped(info.usage, 0, 4) + "\n";
     for (const Group group : {Group::kGeneral, Group::kPrompt, Group::kSampling, Group::kContext, Group::kPlacement,
-                              Group::kServer, Group::kMeasuring, Group::kReport}) {
+                              Group::kServer, Group::kMeasuring, Group::kReport, Group::kTests}) {
         std::string lines;
         for (const Flag& flag : all_flags()) {
             if (flag.group != group || !flag.of(command) || flag.standing != Standing::kSupported) continue;
@@ -65,7 +67,7 @@ std::string help_text(Command command) {
                     flag.takes == Takes::kSwitch ? fmt::format(" [{}]", flag.value) : fmt::format(" {}", flag.value);
             lines +=
                 left.size() < column ? fmt::format("{:<{}}", left, column) : fmt::format("{}\n{:{}}", left, "", column);
-            lines += wrapped(flag.help, column, column) + '\n';
+            lines += wrapped(help_of(flag), column, column) + '\n';
         }
         if (!lines.empty()) text += fmt::format("\n{}:\n{}", group_title(group), lines);
     }

@@ -1,10 +1,9 @@
 // Flags of other programs that can change no result here: accepted, with the reason in one line.
-#include "apps/tessera/flag_rows.hpp"
+#include "apps/tessera/flags.hpp"
 
 namespace tessera::app {
 namespace {
 
-constexpr std::string_view kServerOnly = "a flag of 'tessera serve', without effect here";
 constexpr std::string_view kNoDraft = "drafts change the speed of a text, not the text; none are made";
 constexpr std::string_view kPlainLog = "messages are plain lines";
 constexpr std::string_view kOneCache = "all sequences share the pages of one cache";
@@ -17,7 +16,7 @@ constexpr std::string_view kCheckpoints = "the pages of a prefix are kept as lon
 // clang-format off
 constexpr Flag kFlags[] = {
     // How it is computed
-    ignored("fused-moe", "-fmoe --fused-moe", Takes::kSwitch, "experts are always fused where a kernel offers that"),
+    ignored("fused-moe", "-fmoe --fused-moe", Takes::kSwitch, "experts are always fused where a kernel offers that").taking_several(),
     ignored("no-fused-moe", "-no-fmoe --no-fused-moe", Takes::kNothing, "experts are fused wherever a kernel offers that and it is faster"),
     ignored("no-warmup", "--no-warmup -wb --warmup-batch", Takes::kNothing, "loading always runs every kernel once"),
     ignored("warmup", "--warmup", Takes::kNothing, "loading always runs every kernel once", kEngine & ~kBench),
@@ -34,7 +33,7 @@ constexpr Flag kFlags[] = {
             Takes::kNothing, kGraphMode),
     ignored("graph-reduce-type", "-grt --graph-reduce-type -gap --graph-attn-precision --max-gpu", Takes::kValue, kGraphMode),
     ignored("repack", "--repack", Takes::kNothing, "weights are packed unless -nr is given", kEngine & ~kRepack),
-    ignored("direct-io", "-dio --direct-io -ndio --no-direct-io", Takes::kNothing, "files are mapped, or read with --no-mmap"),
+    ignored("direct-io", "-dio --direct-io -ndio --no-direct-io", Takes::kNothing, "files are mapped, or read with --no-mmap").from("LLAMA_ARG_DIO=--direct-io"),
     ignored("lazy-mode", "-lzm --lazy-mode", Takes::kValue, "pages of a mapped file are read when they are first used"),
     ignored("swa-full", "--swa-full --swa-compress", Takes::kNothing, "the cache holds every token"),
     ignored("fit", "-fit --fit", Takes::kSwitch, "-c, -ngl and -ts are always fitted to memory where they are not given"),
@@ -57,7 +56,7 @@ constexpr Flag kFlags[] = {
     ignored("cache-ram", "-cram --cache-ram -crs --cache-ram-similarity -cram-n-min --cache-ram-n-min", Takes::kValue, kCheckpoints),
     ignored("ctx-checkpoints",
             "-ctxcp --ctx-checkpoints --swa-checkpoints -cms --checkpoint-min-step -ctx-ckpt -ctx-ckpt-i --ctx-checkpoints-interval "
-            "-ctx-ckpt-t --ctx-checkpoints-tolerance -ctx-ckpt-e --ctx-checkpoints-eviction", Takes::kValue, kCheckpoints),
+            "-ctx-ckpt-t --ctx-checkpoints-tolerance -ctx-ckpt-e --ctx-checkpoints-eviction", Takes::kValue, kCheckpoints).from("LLAMA_ARG_CHECKPOINT_MIN_SPACING_NT=--checkpoint-min-step"),
     // Drafts
     ignored("model-draft",
             "-md --model-draft --spec-draft-model --draft -draft --draft-params --draft-n --draft-max --draft-min --draft-n-min --draft-p-min "
@@ -75,7 +74,7 @@ constexpr Flag kFlags[] = {
             "--spec-ngram-map-k-size-m --spec-ngram-map-k-min-hits --spec-ngram-map-k4v-size-n --spec-ngram-map-k4v-size-m "
             "--spec-ngram-map-k4v-min-hits --spec-ngram-size-n --spec-ngram-size-m --spec-ngram-min-hits --suffix-pattern-len "
             "--suffix-max-depth --suffix-corpus -lcs --lookup-cache-static -lcd --lookup-cache-dynamic -mtprot "
-            "--mtp-requantize-output-tensor", Takes::kValue, kNoDraft),
+            "--mtp-requantize-output-tensor", Takes::kValue, kNoDraft).from("LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_K=--spec-draft-type-k LLAMA_ARG_SPEC_DRAFT_CACHE_TYPE_V=--spec-draft-type-v"),
     ignored("spec-default",
             "--spec-default --spec-autotune --recurrent-ckpt-mode -mtp --multi-token-prediction -no-mtp --no-multi-token-prediction -cmoed "
             "--cpu-moe-draft --spec-draft-cpu-moe --spec-draft-backend-sampling --no-spec-draft-backend-sampling", Takes::kNothing, kNoDraft),
@@ -89,33 +88,29 @@ constexpr Flag kFlags[] = {
     ignored("jinja", "--jinja --no-jinja --peg", Takes::kNothing, "whether the file's template program is run depends on what it is, not on a flag; a conversation that it writes otherwise than the recognised format is refused"),
     ignored("skip-chat-parsing", "--skip-chat-parsing", Takes::kNothing, "answers are printed as they are generated", kNotServe),
     ignored("no-skip-chat-parsing", "--no-skip-chat-parsing", Takes::kNothing, "the default"),
-    ignored("reasoning-format", "--reasoning-format", Takes::kValue, "answers are printed as they are generated", kNotServe),
-    ignored("reasoning-budget-message", "--reasoning-budget-message", Takes::kValue, "thinking has no budget that could end"),
+    ignored("reasoning-format", "--reasoning-format", Takes::kValue, "answers are printed as they are generated", kNotServe).from("LLAMA_ARG_THINK"),
+    ignored("reasoning-budget-message", "--reasoning-budget-message", Takes::kValue, "thinking has no budget that could end").from("LLAMA_ARG_THINK_BUDGET_MESSAGE"),
     ignored("reasoning-preserve", "--no-reasoning-preserve", Takes::kNothing, "thinking of earlier answers is left out as the template has it"),
     ignored("parse-special", "--parse-special", Takes::kNothing, "control tokens in a raw prompt are parsed unless --no-parse-special is given", kModel),
     // Messages
     ignored("perf", "--perf --show-timings", Takes::kNothing, "timings are always printed, unless --no-perf is given"),
     ignored("no-perf-elsewhere", "--no-perf --no-show-timings", Takes::kNothing, "no timings of a prompt and its answer are printed", kEngine & ~kModel),
-    ignored("log-colors", "--log-colors", Takes::kSwitch, kPlainLog),
-    ignored("log-prefix", "--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --minilog --log-jsonl --no-log-jsonl", Takes::kNothing, kPlainLog),
+    ignored("log-colors", "--log-colors", Takes::kSwitch, kPlainLog).from("LLAMA_LOG_COLORS"),
+    ignored("log-prefix", "--log-prefix --no-log-prefix --log-timestamps --no-log-timestamps --minilog --log-jsonl --no-log-jsonl", Takes::kNothing, kPlainLog).from("LLAMA_LOG_PREFIX=--log-prefix LLAMA_LOG_TIMESTAMPS=--log-timestamps"),
     ignored("log-enable", "--log-enable --log-new", Takes::kNothing, "messages are printed unless --log-disable is given, and --log-file writes a new file"),
     ignored("log-format", "--log-format", Takes::kValue, kPlainLog),
     ignored("print-token-count", "-ptc --print-token-count", Takes::kValue, "tokens are counted in the timings at the end"),
     ignored("dump-kv-cache", "-dkvc --dump-kv-cache", Takes::kNothing, "the state of the cache is not printed"),
     ignored("print-overrides", "--print-overrides", Takes::kSwitch, "'tessera plan' prints where tensors lie", kBench),
-    ignored("offline", "--offline", Takes::kNothing, "nothing is ever fetched from a network"),
+    ignored("offline", "--offline", Takes::kNothing, "nothing is ever fetched from a network").from("LLAMA_OFFLINE"),
     ignored("hf-token", "-hft --hf-token", Takes::kValue, "nothing is ever fetched from a network"),
     ignored("no-mmproj", "--no-mmproj --no-mmproj-auto --mmproj-auto --mmproj-offload --no-mmproj-offload", Takes::kNothing, kNoImages),
     ignored("image-tokens",
             "--image-min-tokens --image-max-tokens --mtmd-batch-max-tokens --mtmd-kq-type -tm --threads-mtmd -mmdev --mmproj-device "
             "--video-fps --video-timestamp-interval --video-ffmpeg-dir", Takes::kValue, kNoImages),
     // Of servers
-    ignored("server-only",
-            "--host --port -a --alias -to --timeout --api-prefix --access-log --cors-origin --cors-origins --allowed-host "
-            "--itl-target --queue --client-limits --request-context --body-limit --held-limit --drain-time", Takes::kValue, kServerOnly, kNotServe),
-    ignored("server-switches", "--metrics --slots --no-slots --no-metrics --no-webui --no-ui --props", Takes::kNothing, kServerOnly, kNotServe),
-    ignored("server-webui", "--webui --ui", Takes::kSwitch, kServerOnly, kNotServe),
-    ignored("server-props", "--props", Takes::kNothing, "/props is answered; a client that would change them gets an error", kServe),
+    ignored("server-switches", "--props", Takes::kNothing, "a flag of 'tessera serve', without effect here", kNotServe),
+    ignored("server-props", "--props", Takes::kNothing, "/props is answered; a client that would change them gets an error", kServe).from("LLAMA_ARG_ENDPOINT_PROPS"),
     ignored("threads-http", "--threads-http -sps --slot-prompt-similarity --reasoning-tokens --tags --sse-ping-interval", Takes::kValue,
             "without effect on answers: the server has a fixed number of threads, no slots to choose, and sends no pings"),
     ignored("cache-idle-slots", "--cache-idle-slots --no-cache-idle-slots --send-done -no-ag --no-agent --no-ui-mcp-proxy "

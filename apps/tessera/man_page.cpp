@@ -1,6 +1,5 @@
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/help.hpp"
-#include "apps/tessera/plugin_child.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -26,7 +25,7 @@ std::string flags_of(Group group) {
         for (const std::string_view spelling : spellings_of(flag))
             head += fmt::format("{}{}", head.empty() ? "" : ", ", plain(spelling));
         if (!flag.value.empty()) head += fmt::format(" \\fI{}\\fR", plain(flag.value));
-        items += item(head, fmt::format("({}) {}", commands_text(flag.commands), flag.help));
+        items += item(head, fmt::format("({}) {}", commands_text(flag.commands), help_of(flag)));
     }
     return items;
 }
@@ -46,7 +45,6 @@ std::string man_page(std::string_view version) {
                 "'tessera COMMAND --help' lists the flags of one command.") +
             "\n.SH COMMANDS\n";
     for (const CommandInfo& info : all_commands()) text += item(plain(info.name), info.summary);
-    text += item(plain(kPluginTest), kPluginTestSummary);
     for (size_t g = 0; g <= static_cast<size_t>(Group::kRefused); ++g) {
         const auto group = static_cast<Group>(g);
         text += fmt::format(".SH \"FLAGS: {}\"\n{}", plain(group_title(group)), flags_of(group));

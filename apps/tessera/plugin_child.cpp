@@ -283,7 +283,7 @@ void try_plugins_in_children(TriedFirst which, const std::optional<fs::path>& ri
         if (which == TriedFirst::kUnknown && (is_own(plugin) || (!known.empty() && fs::exists(known, error))))
             return std::string();
         std::string why = try_plugin(plugin.path, rig, config.file).failure;
-        if (which == TriedFirst::kAll) return why;
+        if (which == TriedFirst::kEvery) return why;
         if (!why.empty()) {
             log().warn("the plugin {} ({}) is not used: {}", plugin.manifest.name, printable(plugin.path.string()),
                        why);

@@ -14,9 +14,6 @@
 
 namespace tessera::app {
 
-constexpr std::string_view kPluginTest = "plugin-test";
-constexpr std::string_view kPluginTestSummary = "Tests a plugin against the reference, in processes of its own.";
-
 // A child that says nothing for so long is ended: also where a constructor of a library does not end.
 constexpr auto kChildSilence = std::chrono::seconds(15);
 
@@ -47,16 +44,13 @@ TriedPlugin try_plugin(const std::filesystem::path& manifest, const std::optiona
                        const std::filesystem::path& config = {});
 
 enum class TriedFirst {
-    kAll,
+    kEvery,
     // All but the project's own plugins beside the program, and libraries that a child has survived before (by their
     // SHA-256: $XDG_CACHE_HOME/tessera/tried-plugins).
     kUnknown
 };
 // From now on this process maps such plugins only if a child did so first, for the same machine, and survived it.
 void try_plugins_in_children(TriedFirst which, const std::optional<std::filesystem::path>& rig = std::nullopt);
-
-// `words`: what stands after "plugin-test". Returns the exit code of the process; throws UsageError and Error.
-int plugin_test_command(std::span<const std::string> words);
 
 // Words of children that run tests; each ends with the number of its first case.
 struct TestSubject {

@@ -4,7 +4,6 @@
 #include "apps/tessera/help.hpp"
 #include "apps/tessera/other_programs.hpp"
 #include "apps/tessera/output.hpp"
-#include "apps/tessera/plugin_child.hpp"
 #include "apps/tessera/process_flags.hpp"
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
@@ -22,7 +21,6 @@ std::string general_help() {
     std::string text = "Tessera runs large language models on CPUs and GPUs.\n\nusage: tessera COMMAND [flags]\n\n";
     for (const CommandInfo& info : all_commands())
         text += fmt::format("  {:<12}{}\n", info.name, wrapped(info.summary, 14, 14));
-    text += fmt::format("  {:<12}{}\n", kPluginTest, kPluginTestSummary);
     return text +
            "\n'tessera COMMAND --help' lists the flags of a command. First try:\n\n"
            "  tessera run -p \"Count from 1 to 10 in French.\"\n"
@@ -59,6 +57,8 @@ int dispatch(Command command, Arguments& arguments) {
             return perplexity_command(arguments);
         case Command::kRepack:
             return repack_command(arguments);
+        case Command::kPluginTest:
+            return plugin_test_command(arguments);
     }
     return kExitFailed;
 }
@@ -84,8 +84,7 @@ const CommandInfo* find_command(std::string_view word) {
 
 [[noreturn]] void fail_command(const std::string& word) {
     std::string names;
-    for (const CommandInfo& known : all_commands()) names += fmt::format("{}, ", known.name);
-    names += kPluginTest;
+    for (const CommandInfo& known : all_commands()) names += fmt::format("{}{}", names.empty() ? "" : ", ", known.name);
     const std::string plain = with_plain_dashes(word);
     if (plain != word && plain.starts_with('-'))
         throw UsageError(fmt::format("{} has another dash than '-', as copied from a page or a document; type {}",
@@ -96,7 +95,7 @@ const CommandInfo* find_command(std::string_view word) {
         throw UsageError(fmt::format("expected a command ({}), found the flag {}; flags stand after the command", names,
                                      printable(word, 60)));
     }
-    std::vector<std::string_view> known{kPluginTest};
+    std::vector<std::string_view> known;
     for (const CommandInfo& info : all_commands()) known.push_back(info.name);
     throw UsageError(fmt::format("expected a command ({}), found '{}'{}; 'tessera --help' says more", names,
                                  printable(word, 60), did_you_mean(word, known)));
@@ -125,8 +124,6 @@ std::vector<std::string> command_first(std::span<const std::string> words) {
 int start(std::span<const std::string> given) {
     const std::vector<std::string> ordered = command_first(given);
     const std::span words(ordered);
-    // Its flags are its own.
-    if (!words.empty() && words[0] == kPluginTest) return plugin_test_command(words.subspan(1));
     if (words.empty() || !find_command(words[0])) {
         const auto asks = [&](std::string_view name) {
             return !words.empty() && words[0].starts_with('-') &&
@@ -138,8 +135,6 @@ int start(std::span<const std::string> given) {
             return words.empty() ? kExitUsage : kExitDone;
         }
         if (words[0] == "help") {
-            const std::vector<std::string> help = {"--help"};
-            if (words[1] == kPluginTest) return plugin_test_command(help);
             if (words[1] == "--markdown" || words[1] == "--man") {
                 print(words[1] == "--man" ? man_page(TSR_VERSION) : flags_page());
                 return kExitDone;

@@ -19,12 +19,6 @@ ModelSettings read_model_settings(Arguments& arguments);
 // The file of --rig.
 std::optional<std::filesystem::path> read_rig(const Arguments& arguments);
 
-// "REGEX=DEVICE,REGEX=DEVICE": the regular expressions may hold commas and equals signs. Throws UsageError.
-std::vector<TensorRule> parse_tensor_rules(std::string_view text);
-
-// "KEY=TYPE:VALUE,KEY=TYPE:VALUE": a comma that no further key and type follow belongs to the value.
-std::vector<std::string> split_overrides(std::string_view text);
-
 // Replaces the escapes \n, \r, \t, \\, \", \' and \xNN; any other backslash stays.
 std::string unescape(std::string_view text);
 

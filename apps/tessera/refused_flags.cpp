@@ -1,5 +1,5 @@
 // Flags of other programs that ask for what Tessera does not do: refused, with what to do instead.
-#include "apps/tessera/flag_rows.hpp"
+#include "apps/tessera/flags.hpp"
 
 namespace tessera::app {
 namespace {
@@ -34,7 +34,7 @@ constexpr Flag kFlags[] = {
     // The model
     refused("hf-repo",
             "-hf -hfr --hf-repo -hff --hf-file -mu --model-url -dr --docker-repo -hfv -hfrv --hf-repo-v -hffv --hf-file-v", Takes::kValue, "", kNoDownload),
-    refused("hf-repo-draft", "-hfd -hfrd --hf-repo-draft --spec-draft-hf", Takes::kValue, "", kNoDownload),
+    refused("hf-repo-draft", "-hfd -hfrd --hf-repo-draft --spec-draft-hf", Takes::kValue, "", kNoDownload).from("LLAMA_ARG_HFD_REPO LLAMA_ARG_SPEC_DRAFT_HF_REPO"),
     refused("default-models",
             "-cl --cache-list --embd-gemma-default --fim-qwen-1.5b-default --fim-qwen-3b-default --fim-qwen-7b-default --fim-qwen-7b-spec "
             "--fim-qwen-14b-spec --fim-qwen-30b-default --gpt-oss-20b-default --gpt-oss-120b-default --vision-gemma-4b-default "
@@ -86,12 +86,12 @@ constexpr Flag kFlags[] = {
     refused("api-key-elsewhere", "--api-key --api-key-file", Takes::kValue, "", kKeysOfServers, kNotServe),
     refused("ssl", "--ssl-key-file --ssl-cert-file", Takes::kValue, "", kNoTls),
     refused("slot-save-path", "--slot-save-path --sql-save-file --sqlite-zstd-ext-file", Takes::kValue, "", kNoCacheFile),
-    refused("static-path", "--path", Takes::kValue, "", "the server has its own chat page and serves no other files"),
+    refused("static-path", "--path", Takes::kValue, "", "the server has its own chat page and serves no other files").from("LLAMA_ARG_STATIC_PATH"),
     refused("ui-config", "--ui-config --webui-config --ui-config-file --webui-config-file", Takes::kValue, "", "settings of the chat page are made in the page"),
     refused("server-special", "-sp --special", Takes::kNothing, "", "answers hold no control tokens", kServe),
     refused("server-prompt", "-p --prompt -f --file -bf --binary-file -sys --system-prompt -sysf --system-prompt-file -spf", Takes::kValue, "", kInRequests, kServe),
     refused("server-reasoning-format", "--reasoning-format", Takes::kValue, "auto deepseek",
-            "thinking is returned apart, as reasoning_content (deepseek)", kServe),
+            "thinking is returned apart, as reasoning_content (deepseek)", kServe).from("LLAMA_ARG_THINK"),
     refused("server-skip-chat-parsing", "--skip-chat-parsing", Takes::kNothing, "",
             "thinking and tool calls are returned apart; /v1/completions returns text as it is generated", kServe),
     refused("prefill-assistant", "--prefill-assistant --no-prefill-assistant", Takes::kNothing, "", "a request says itself whether its last message is continued: continue_final_message"),

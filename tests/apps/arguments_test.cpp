@@ -1,6 +1,7 @@
 // The table of flags, and the results of parsing command lines.
 #include "apps/tessera/arguments.hpp"
 
+#include "apps/server/settings.hpp"
 #include "apps/tessera/command_words.hpp"
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/environment.hpp"
@@ -10,6 +11,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
 #include <fstream>
@@ -66,6 +68,46 @@ TEST(Flags, TableHasNoDoubles) {
     }
 }
 
+// What no structure that is read takes would be accepted and ignored in silence.
+TEST(Flags, EverySetterIsOfAStructureThatIsRead) {
+    const std::set<const void*> read = {&kTypeTag<CommonSettings>,
+                                        &kTypeTag<ModelSettings>,
+                                        &kTypeTag<EngineOptions>,
+                                        &kTypeTag<PlacementOptions>,
+                                        &kTypeTag<DeviceChoice>,
+                                        &kTypeTag<RopeSettings>,
+                                        &kTypeTag<session::SamplingParameters>,
+                                        &kTypeTag<server::ServerSettings>};
+    size_t count = 0;
+    for (const Flag& flag : all_flags()) {
+        if (!flag.setter.owner) continue;
+        ++count;
+        EXPECT_TRUE(read.contains(flag.setter.owner)) << flag.name;
+        EXPECT_EQ(flag.standing, Standing::kSupported) << flag.name;
+    }
+    EXPECT_GT(count, 80u);
+}
+
+TEST(Flags, DefaultsInHelpAreThoseOfTheMembers) {
+    const auto ends_with = [](std::string_view name, std::string_view end) {
+        EXPECT_TRUE(help_of(flag_named(name)).ends_with(end)) << help_of(flag_named(name));
+    };
+    ends_with("port", " (8080)");
+    ends_with("timeout", " (600)");
+    ends_with("body-limit", " (64)");
+    ends_with("ubatch-size", " (512)");
+    ends_with("top-k", " (40)");
+    ends_with("min-p", " (0.05)");
+    ends_with("plugin-dir", "; may be repeated");
+    const session::SamplingParameters defaults;
+    for (const session::SamplingField& field : session::kSamplingFields) {
+        if (field.flags.empty()) continue;
+        const std::string number = field.is_integer() ? fmt::format("({}", defaults.*field.integer)
+                                                      : fmt::format("({}", defaults.*field.number);
+        EXPECT_THAT(help_of(flag_named(field.flag())), HasSubstr(number)) << field.name;
+    }
+}
+
 // The files list the flags of other programs by the command that takes such lines.
 TEST(Flags, EverySpellingOfOthersHasAStanding) {
     for (const char* name : {"flags_of_llama_cpp.txt", "flags_of_ik_llama_cpp.txt"}) {
@@ -80,9 +122,10 @@ TEST(Flags, EverySpellingOfOthersHasAStanding) {
             for (const std::string& spelling : std::span(words).subspan(1)) {
                 ++count;
                 const Flag* flag = find_flag(spelling, info->command);
-                if (!flag) {
-                    flag = find_flag(spelling, Command::kRun);
-                    if (flag && !is_idle_sampler(*flag, info->command)) flag = nullptr;
+                for (const Command other : {Command::kRun, Command::kServe}) {
+                    if (flag) break;
+                    flag = find_flag(spelling, other);
+                    if (flag && idle_reason(*flag, info->command).empty()) flag = nullptr;
                 }
                 EXPECT_NE(flag, nullptr) << name << ": " << info->name << ' ' << spelling;
             }

@@ -1,4 +1,5 @@
 // From flags to what the core is asked.
+#include "apps/tessera/flag_values.hpp"
 #include "apps/tessera/read_settings.hpp"
 
 #include <gtest/gtest.h>
@@ -255,7 +256,7 @@ TEST(Settings, TensorRulesSplitAtCommasBetweenRules) {
     check("(?=exps)=CPU", {{"(?=exps)", "CPU"}});
     for (const char* bad : {"", "=CPU", "exps=", "exps", "a=CPU,", "a=CPU,b"}) {
         if (std::string(bad) == "a=CPU,") continue;  // a comma too many is forgiven
-        EXPECT_THROW(parse_tensor_rules(bad), UsageError) << bad;
+        EXPECT_THROW(parse_tensor_rules(bad), WrongValue) << bad;
     }
 }
 

@@ -264,7 +264,7 @@ TEST(RequestQuery, ParametersAreKnownOrRefusedByName) {
     EXPECT_THROW(fails_on_no_slot("fail_on_no_slot=2"), ApiError);
 }
 
-// The text of docs/server.md between its two marks.
+// The text of docs/request-fields.md between its two marks.
 std::string documented() {
     struct Row {
         std::string tables, names;
@@ -327,7 +327,7 @@ std::string documented() {
 TEST(RequestFields, DocumentationHasTheTable) {
     static constexpr std::string_view kBegin = "<!-- fields: written by RequestFields.DocumentationHasTheTable -->\n";
     static constexpr std::string_view kEnd = "<!-- end of fields -->";
-    const std::string path = std::string(TSR_SOURCE_DIR) + "/docs/server.md";
+    const std::string path = std::string(TSR_SOURCE_DIR) + "/docs/request-fields.md";
     const File file(path);
     std::vector<std::byte> bytes(file.size());
     file.pread_exact(0, bytes);

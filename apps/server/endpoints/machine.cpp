@@ -1,5 +1,5 @@
-// Devices, and what of the model lies on each.
-#include "apps/server/info_api.hpp"
+// Devices, and what of the model lies on each: {"devices": [...], "layers": [...]}.
+#include "apps/server/endpoint.hpp"
 #include "apps/server/json_text.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -33,10 +33,9 @@ std::map<int, Layer> layers_of(const Plan& plan) {
     return layers;
 }
 
-}  // namespace
-
-HttpResponse machine_response(const ServedModel& model) {
-    const Plan& plan = model.engine->plan();
+HttpResponse machine_json(const EndpointContext& context, const HttpRequest&) {
+    const std::shared_ptr<const ServedModel> model = context.host.model();
+    const Plan& plan = model->engine->plan();
     std::string devices, layers;
     for (DeviceIndex i = 0; i < plan.devices.size(); ++i) {
         const DeviceMemory& memory = plan.memory[i];
@@ -56,7 +55,16 @@ HttpResponse machine_response(const ServedModel& model) {
         }
         layers += "}}";
     }
-    return {200, "application/json", fmt::format(R"({{"devices":[{}],"layers":[{}]}})", devices, layers), {}};
+    return json_response(fmt::format(R"({{"devices":[{}],"layers":[{}]}})", devices, layers));
 }
+
+}  // namespace
+
+namespace endpoint_files {
+
+constexpr Endpoint kMachine[] = {{.method = "GET", .paths = "/tessera/machine", .look = machine_json}};
+extern const std::span<const Endpoint> machine = kMachine;
+
+}  // namespace endpoint_files
 
 }  // namespace tessera::server

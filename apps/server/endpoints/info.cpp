@@ -1,8 +1,9 @@
-#include "apps/server/info_api.hpp"
-
+// What the server and the model are, and how they are.
 #include "apps/server/api_error.hpp"
+#include "apps/server/endpoint.hpp"
 #include "apps/server/generation_settings.hpp"
 #include "apps/server/json_text.hpp"
+#include "apps/server/query.hpp"
 #include "core/base/text.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -12,18 +13,13 @@
 namespace tessera::server {
 namespace {
 
-HttpResponse json_response(std::string body) {
-    return {200, "application/json", std::move(body), {}};
-}
-
 // The text of a token that a vocabulary may lack.
 std::string token_json(const text::Tokenizer& tokenizer, text::Token token) {
     return token == text::kNoToken ? "\"\"" : json_string(tokenizer.spelling(token));
 }
 
-}  // namespace
-
-HttpResponse health_response(const ModelHost& host) {
+HttpResponse health(const EndpointContext& context, const HttpRequest&) {
+    const ModelHost& host = context.host;
     const ModelHost::Health health = host.health();
     switch (health.state) {
         case ModelHost::State::kReady:
@@ -52,8 +48,6 @@ HttpResponse health_response(const ModelHost& host) {
     return to_response(ApiError(503, "the model could not be loaded: " + health.message, {}, "load_failed"));
 }
 
-namespace {
-
 std::string model_json(const ModelHost& host, const std::string& name) {
     const auto model = host.peek();
     std::string meta = "null";
@@ -67,20 +61,24 @@ std::string model_json(const ModelHost& host, const std::string& name) {
         json_string(name), model ? model->created : 0, meta);
 }
 
-}  // namespace
-
-HttpResponse models_response(const ModelHost& host, const std::string& name) {
-    return json_response(fmt::format(R"({{"object":"list","data":[{}]}})", model_json(host, name)));
+HttpResponse models(const EndpointContext& context, const HttpRequest&) {
+    return json_response(
+        fmt::format(R"({{"object":"list","data":[{}]}})", model_json(context.host, context.model_name)));
 }
 
-HttpResponse model_response(const ModelHost& host, const std::string& name, std::string_view id) {
-    if (id == name) return json_response(model_json(host, name));
+HttpResponse model(const EndpointContext& context, const HttpRequest& request) {
+    const std::string& name = context.model_name;
+    const std::string id = named_part(context, request, "/v1/models/");
+    if (id == name) return json_response(model_json(context.host, name));
     return to_response(
         ApiError(404, fmt::format("there is no model '{}'; the one that is served is '{}'", printable(id, 100), name),
                  "model", "model_not_found"));
 }
 
-HttpResponse props_response(const ServedModel& model, const ServerSettings& settings) {
+HttpResponse props(const EndpointContext& context, const HttpRequest&) {
+    const std::shared_ptr<const ServedModel> held = context.host.model();
+    const ServedModel& model = *held;
+    const ServerSettings& settings = context.settings;
     session::Request defaults;
     defaults.sampling = model.sampling;
     const std::string params = GenerationSettings(defaults, {}, {}, *model.tokenizer)
@@ -97,27 +95,32 @@ HttpResponse props_response(const ServedModel& model, const ServerSettings& sett
         settings.metrics, TSR_VERSION));
 }
 
-// Requests that gave up their place to others stand behind the slots.
-HttpResponse slots_response(const ServedModel& model, const std::string& client, bool idle_needed) {
+// As many as the server works on at once, and behind them requests that gave up their place to others; of requests of
+// the client how far they are, of all others only that they are there.
+HttpResponse slots(const EndpointContext& context, const HttpRequest& request) {
+    const std::shared_ptr<const ServedModel> held = context.host.model();
+    const ServedModel& model = *held;
+    const std::string client = context.access.sender_of(request).client;
+    const bool idle_needed = fails_on_no_slot(request.query);
     session::ServiceStatus status = model.service->status();
     const auto paused =
         std::ranges::stable_partition(status.running, [](const session::RequestState& state) { return !state.paused; });
     if (idle_needed && status.running.size() - paused.size() >= model.engine->max_sequences())
         return to_response(ApiError(503, "no slot is idle", {}, "no_slot"));
-    std::string slots;
+    std::string list;
     size_t id = 0;
     for (; id < std::max<size_t>(model.engine->max_sequences(), status.running.size()); ++id) {
-        slots += fmt::format(R"({}{{"id":{},"n_ctx":{},"speculative":false,)", id ? "," : "", id,
-                             model.context_of_request());
+        list += fmt::format(R"({}{{"id":{},"n_ctx":{},"speculative":false,)", id ? "," : "", id,
+                            model.context_of_request());
         if (id >= status.running.size()) {
-            slots += R"("is_processing":false})";
+            list += R"("is_processing":false})";
             continue;
         }
         const session::RequestState& state = status.running[id];
-        slots += fmt::format(R"("id_task":{},"is_processing":{},"mine":{})", state.id, !state.paused,
-                             state.client == client);
+        list += fmt::format(R"("id_task":{},"is_processing":{},"mine":{})", state.id, !state.paused,
+                            state.client == client);
         if (state.client == client) {
-            slots += fmt::format(
+            list += fmt::format(
                 R"(,"prompt_tokens":{},"cached_tokens":{},"reused_tokens":{},"n_decoded":{},"state":"{}","seconds":{:.3f})",
                 state.prompt_tokens, state.cached_tokens, state.reused_tokens, state.new_tokens,
                 state.paused       ? "paused"
@@ -125,13 +128,30 @@ HttpResponse slots_response(const ServedModel& model, const std::string& client,
                                    : "prompt",
                 state.seconds);
         }
-        slots += '}';
+        list += '}';
     }
-    return json_response("[" + slots + "]");
+    return json_response("[" + list + "]");
 }
 
-HttpResponse adapters_response() {
+// None is loaded.
+HttpResponse adapters(const EndpointContext&, const HttpRequest&) {
     return json_response("[]");
 }
+
+}  // namespace
+
+namespace endpoint_files {
+
+constexpr Endpoint kInfo[] = {
+    {.method = "GET", .paths = "/health /v1/health", .look = health, .needs_key = false, .always = true},
+    {.method = "GET", .paths = "/v1/models /models", .look = models},
+    {.method = "GET", .paths = "/v1/models/{id}", .look = model},
+    {.method = "GET", .paths = "/props", .look = props},
+    {.method = "GET", .paths = "/slots", .look = slots, .offered = &ServerSettings::slots},
+    {.method = "GET", .paths = "/lora-adapters", .look = adapters},
+};
+extern const std::span<const Endpoint> info = kInfo;
+
+}  // namespace endpoint_files
 
 }  // namespace tessera::server

@@ -1,5 +1,5 @@
 // Metrics in Prometheus' text format, version 0.0.4.
-#include "apps/server/info_api.hpp"
+#include "apps/server/endpoint.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -29,9 +29,9 @@ double rate(uint64_t tokens, double seconds) {
     return seconds > 0 ? static_cast<double>(tokens) / seconds : 0;
 }
 
-}  // namespace
-
-HttpResponse metrics_response(const ModelHost& host, const ServerStatus& server) {
+HttpResponse metrics_text(const EndpointContext& context, const HttpRequest&) {
+    const ModelHost& host = context.host;
+    const ServerStatus server = context.status();
     Metrics m;
     const ModelHost::Health health = host.health();
     m.add("ready", "gauge", "Whether the model answers.", health.state == ModelHost::State::kReady ? 1 : 0);
@@ -96,5 +96,16 @@ HttpResponse metrics_response(const ModelHost& host, const ServerStatus& server)
     }
     return {200, "text/plain; version=0.0.4; charset=utf-8", std::move(m.text), {}};
 }
+
+}  // namespace
+
+namespace endpoint_files {
+
+constexpr Endpoint kMetrics[] = {
+    {.method = "GET", .paths = "/metrics", .look = metrics_text, .offered = &ServerSettings::metrics},
+};
+extern const std::span<const Endpoint> metrics = kMetrics;
+
+}  // namespace endpoint_files
 
 }  // namespace tessera::server
