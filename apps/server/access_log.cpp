@@ -1,9 +1,9 @@
 #include "apps/server/access_log.hpp"
 
-#include "apps/server/json_text.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
 #include "core/base/system_error.hpp"
+#include "core/text/json_writer.hpp"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -31,22 +31,26 @@ std::string line_of(const Access& access) {
     using std::chrono::milliseconds, std::chrono::seconds;
     const auto now = std::chrono::floor<milliseconds>(std::chrono::system_clock::now());
     const auto second = std::chrono::floor<seconds>(now);
-    std::string line = fmt::format(R"({{"time":"{:%FT%T}.{:03}Z","id":{},"client":)", second, (now - second).count(),
-                                   access.request->number);
-    append_json(line, access.request->address);
-    line += R"(,"method":)";
-    append_json(line, access.request->method);
-    line += R"(,"path":)";
-    append_json(line, access.request->path);
-    line += fmt::format(R"(,"status":{},"bytes":{},"seconds":{:.4f})", access.status, access.bytes, access.seconds);
+    std::string line;
+    text::JsonWriter json(line);
+    json.begin_object();
+    json.member("time", fmt::format("{:%FT%T}.{:03}Z", second, (now - second).count()));
+    json.member("id", access.request->number);
+    json.member("client", access.request->address);
+    json.member("method", access.request->method);
+    json.member("path", access.request->path);
+    json.member("status", access.status).member("bytes", access.bytes);
+    json.key("seconds").fixed(access.seconds, 4);
     if (const Usage* usage = access.usage) {
-        line += fmt::format(R"(,"prompt_tokens":{},"cached_tokens":{},"new_tokens":{},"first_token_seconds":{:.4f},)",
-                            usage->prompt_tokens, usage->reused_tokens, usage->new_tokens, usage->first_token_seconds);
-        if (usage->differs_at) line += fmt::format(R"("differs_at":{},)", *usage->differs_at);
-        line += R"("finish":)";
-        append_json(line, usage->finish);
+        json.member("prompt_tokens", usage->prompt_tokens);
+        json.member("cached_tokens", usage->reused_tokens);
+        json.member("new_tokens", usage->new_tokens);
+        json.key("first_token_seconds").fixed(usage->first_token_seconds, 4);
+        if (usage->differs_at) json.member("differs_at", *usage->differs_at);
+        json.member("finish", usage->finish);
     }
-    line += "}\n";
+    json.end_object();
+    line += '\n';
     return line;
 }
 

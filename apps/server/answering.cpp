@@ -2,6 +2,7 @@
 
 #include "apps/server/api_error.hpp"
 #include "core/base/error.hpp"
+#include "core/text/json_writer.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -35,19 +36,25 @@ struct Timings {
 // As llama-server has them.
 std::string timings_text(const Timings& t) {
     const uint64_t computed = t.prompt_tokens - std::min(t.reused_tokens, t.prompt_tokens);
-    std::string json = fmt::format(
-        R"({{"cache_n":{},"prompt_n":{},"prompt_ms":{:.3f},"prompt_per_token_ms":{:.4f},"prompt_per_second":{:.3f},)"
-        R"("predicted_n":{},"predicted_ms":{:.3f},"predicted_per_token_ms":{:.4f},"predicted_per_second":{:.3f})",
-        t.reused_tokens, computed, t.prompt_seconds * 1000, per_token(computed, t.prompt_seconds),
-        per_second(computed, t.prompt_seconds), t.new_tokens, t.generation_seconds * 1000,
-        per_token(t.new_tokens, t.generation_seconds), per_second(t.new_tokens, t.generation_seconds));
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object();
+    json.member("cache_n", t.reused_tokens).member("prompt_n", computed);
+    json.key("prompt_ms").fixed(t.prompt_seconds * 1000, 3);
+    json.key("prompt_per_token_ms").fixed(per_token(computed, t.prompt_seconds), 4);
+    json.key("prompt_per_second").fixed(per_second(computed, t.prompt_seconds), 3);
+    json.member("predicted_n", t.new_tokens);
+    json.key("predicted_ms").fixed(t.generation_seconds * 1000, 3);
+    json.key("predicted_per_token_ms").fixed(per_token(t.new_tokens, t.generation_seconds), 4);
+    json.key("predicted_per_second").fixed(per_second(t.new_tokens, t.generation_seconds), 3);
     if (t.difference) {
-        json +=
-            fmt::format(R"(,"cache_differs":{{"position":{},"prompt":{})", t.difference->position, t.difference->given);
-        if (t.tells_cached) json += fmt::format(R"(,"cached":{})", t.difference->cached);
-        json += '}';
+        json.key("cache_differs").begin_object();
+        json.member("position", t.difference->position).member("prompt", t.difference->given);
+        if (t.tells_cached) json.member("cached", t.difference->cached);
+        json.end_object();
     }
-    return json + '}';
+    json.end_object();
+    return out;
 }
 
 }  // namespace
@@ -102,7 +109,7 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
         session::Request& each = requests[i];
         each.sampling.seed = seed_of(i);
         each.on_token = [self, i](const session::ShownToken& token, const session::Answer& so_far) {
-            self->on_token(i, token, self->form_.timings ? "\"timings\":" + self->timings_json(so_far) : std::string());
+            self->on_token(i, token, self->form_.timings ? self->timings_json(so_far) : std::string());
         };
         each.on_finish = [self, i](const session::Answer& answer) { self->finished(i, answer); };
         if (each.prompt_probabilities) {
@@ -113,9 +120,13 @@ void Answering::start(std::vector<session::Request> prompts, const ClientLimits&
     }
     if (form_.stream && form_.progress) {
         requests.front().on_prompt = [self](const session::PromptProgress& progress) {
-            self->send(self->progress_json(
-                fmt::format(R"("prompt_progress":{{"total":{},"cache":{},"processed":{},"time_ms":{:.3f}}})",
-                            progress.total, progress.reused, progress.done, progress.seconds * 1000)));
+            std::string told;
+            text::JsonWriter json(told);
+            json.begin_object();
+            json.member("total", progress.total).member("cache", progress.reused).member("processed", progress.done);
+            json.key("time_ms").fixed(progress.seconds * 1000, 3);
+            json.end_object();
+            self->send(self->progress_json(told));
         };
     }
     try {

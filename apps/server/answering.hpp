@@ -41,7 +41,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
     void ping(std::chrono::steady_clock::duration silence);
 
   protected:
-    // A part of the answer's text. `timings`: a field of JSON, if the request wants them with each part.
+    // A part of the answer's text. `timings`: an object of JSON, if the request wants them with each part.
     virtual void on_token(size_t choice, const session::ShownToken& token, std::string_view timings) = 0;
     // Of a prompt, in order, if its request wants them. Its choices may have tokens before.
     virtual void on_prompt_probabilities(size_t /*prompt*/, const session::TokenProbabilities&) {}
@@ -50,7 +50,7 @@ class Answering : public std::enable_shared_from_this<Answering> {
     virtual void on_finish(size_t choice, const session::Answer& answer) = 0;
     // After the last choice has finished; ends the exchange.
     virtual void on_end() = 0;
-    // The event that tells `progress`, a field of JSON.
+    // The event that tells `progress`, an object of JSON, as "prompt_progress".
     virtual std::string progress_json(std::string_view progress) = 0;
     // The first event of a stream; empty: there is none.
     virtual std::string opening_json() { return {}; }

@@ -1,9 +1,9 @@
 #include "apps/server/api_error.hpp"
 
-#include "apps/server/json_text.hpp"
 #include "apps/wording/wording.hpp"
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
+#include "core/text/json_writer.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -31,26 +31,19 @@ std::string_view type_of(unsigned status) {
     }
 }
 
-void append_or_null(std::string& out, std::string_view text) {
-    if (text.empty()) {
-        out += "null";
-    } else {
-        append_json(out, text);
-    }
-}
-
 }  // namespace
 
 std::string json_of(const ApiError& error) {
-    std::string out = R"({"error":{"message":)";
-    append_json(out, error.what());
-    out += R"(,"type":)";
-    append_json(out, error.type.empty() ? type_of(error.status()) : std::string_view(error.type));
-    out += R"(,"param":)";
-    append_or_null(out, error.parameter());
-    out += R"(,"code":)";
-    append_or_null(out, error.code());
-    return out + error.more + "}}";
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().key("error").begin_object();
+    json.member("message", std::string_view(error.what()));
+    json.member("type", error.type.empty() ? type_of(error.status()) : std::string_view(error.type));
+    json.key("param").text_or_null(error.parameter());
+    json.key("code").text_or_null(error.code());
+    for (const auto& [name, number] : error.more) json.member(name, number);
+    json.end_object().end_object();
+    return out;
 }
 
 ApiError context_exceeded(uint64_t prompt_tokens, uint32_t context, bool at_least) {
@@ -60,7 +53,7 @@ ApiError context_exceeded(uint64_t prompt_tokens, uint32_t context, bool at_leas
                                at_least ? "at least " : "", prompt_tokens, context),
                    {}, "context_length_exceeded");
     error.type = "exceed_context_size_error";
-    error.more = fmt::format(R"(,"n_prompt_tokens":{},"n_ctx":{})", prompt_tokens, context);
+    error.more = {{"n_prompt_tokens", prompt_tokens}, {"n_ctx", context}};
     return error;
 }
 

@@ -3,9 +3,12 @@
 
 #include "apps/server/exchange.hpp"
 
+#include <cstdint>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <utility>
+#include <vector>
 
 namespace tessera::server {
 
@@ -24,8 +27,7 @@ class ApiError : public std::runtime_error {
     unsigned retry_after = 0;
     // In place of the type that follows from the status; empty: that one.
     std::string type;
-    // Further fields of the error's object, as JSON with a comma before each.
-    std::string more;
+    std::vector<std::pair<std::string_view, uint64_t>> more;  // further members of the JSON, with static names
 
   private:
     unsigned status_;

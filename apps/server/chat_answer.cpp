@@ -1,9 +1,5 @@
 #include "apps/server/chat_answer.hpp"
 
-#include "apps/server/json_text.hpp"
-
-#include <spdlog/fmt/fmt.h>
-
 namespace tessera::server {
 ChatAnswer::ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const ServedModel> model, AnswerForm form,
                        ChatForm chat)
@@ -12,29 +8,52 @@ ChatAnswer::ChatAnswer(std::shared_ptr<Exchange> exchange, std::shared_ptr<const
         choices_.push_back({text::ReplyParser(chat_.syntax), {}, {}, {}, {}, {}});
 }
 
-std::string ChatAnswer::head(std::string_view object) const {
-    return fmt::format(R"({{"id":"chatcmpl{}","object":"{}","created":{},"model":{},"system_fingerprint":"{}",)", id_,
-                       object, created_, json_string(model().name), kFingerprint);
+void ChatAnswer::write_head(text::JsonWriter& json, std::string_view object) const {
+    json.begin_object();
+    json.member("id", "chatcmpl" + id_).member("object", object).member("created", created_);
+    json.member("model", model().name).member("system_fingerprint", kFingerprint);
 }
 
-std::string ChatAnswer::usage_json() const {
-    return fmt::format(
-        R"("usage":{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},"prompt_tokens_details":{{"cached_tokens":{}}}}})",
-        usage_.prompt_tokens, usage_.new_tokens, usage_.prompt_tokens + usage_.new_tokens, usage_.reused_tokens);
+void ChatAnswer::write_usage(text::JsonWriter& json) const {
+    json.key("usage").begin_object();
+    json.member("prompt_tokens", usage_.prompt_tokens).member("completion_tokens", usage_.new_tokens);
+    json.member("total_tokens", usage_.prompt_tokens + usage_.new_tokens);
+    json.key("prompt_tokens_details").begin_object().member("cached_tokens", usage_.reused_tokens).end_object();
+    json.end_object();
+}
+
+void ChatAnswer::write_probabilities(text::JsonWriter& json, Choice& choice, bool wanted) const {
+    json.key("logprobs");
+    if (!wanted) {
+        json.null();
+        return;
+    }
+    json.begin_object().key("content").json(choice.probabilities.take());
+    json.key("refusal").null().end_object();
 }
 
 std::string ChatAnswer::opening_json() {
-    std::string choices;
+    std::string out;
+    text::JsonWriter json(out);
+    write_head(json, "chat.completion.chunk");
+    json.key("choices").begin_list();
     for (size_t i = 0; i < choices_.size(); ++i) {
-        choices += fmt::format(
-            R"({}{{"index":{},"delta":{{"role":"assistant","content":""}},"logprobs":null,"finish_reason":null}})",
-            i ? "," : "", i);
+        json.begin_object().member("index", i);
+        json.key("delta").begin_object().member("role", "assistant").member("content", "").end_object();
+        json.key("logprobs").null().key("finish_reason").null().end_object();
     }
-    return head("chat.completion.chunk") + R"("choices":[)" + choices + "]" + std::string(no_usage()) + "}";
+    json.end_list();
+    if (form().usage_in_stream) json.key("usage").null();
+    json.end_object();
+    return out;
 }
 
 std::string ChatAnswer::progress_json(std::string_view progress) {
-    return fmt::format(R"({}"choices":[],{}}})", head("chat.completion.chunk"), progress);
+    std::string out;
+    text::JsonWriter json(out);
+    write_head(json, "chat.completion.chunk");
+    json.key("choices").begin_list().end_list().key("prompt_progress").json(progress).end_object();
+    return out;
 }
 
 void ChatAnswer::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
@@ -48,45 +67,48 @@ void ChatAnswer::take(size_t index, std::span<const text::ReplyEvent> events, st
     Choice& choice = choices_[index];
     for (const text::ReplyEvent& event : events) {
         std::string delta;
+        text::JsonWriter json(delta);
+        json.begin_object();
         switch (event.part) {
             case text::ReplyPart::kReasoning:
                 if (!streams()) choice.reasoning += event.text;
-                delta = R"("reasoning_content":)" + json_string(event.text);
+                json.member("reasoning_content", event.text);
                 break;
             case text::ReplyPart::kContent:
                 if (!streams()) choice.content += event.text;
-                delta = R"("content":)" + json_string(event.text);
+                json.member("content", event.text);
                 break;
             case text::ReplyPart::kToolCall:
                 choice.calls.push_back({new_id("call"), event.text, {}});
-                delta = fmt::format(
-                    R"("tool_calls":[{{"index":{},"id":"{}","type":"function","function":{{"name":{},"arguments":""}}}}])",
-                    event.call, choice.calls.back().id, json_string(event.text));
+                json.key("tool_calls").begin_list().begin_object();
+                json.member("index", event.call).member("id", choice.calls.back().id).member("type", "function");
+                json.key("function").begin_object().member("name", event.text).member("arguments", "").end_object();
+                json.end_object().end_list();
                 break;
             case text::ReplyPart::kToolArguments:
                 if (event.call < choice.calls.size()) choice.calls[event.call].arguments += event.text;
-                delta = fmt::format(R"("tool_calls":[{{"index":{},"function":{{"arguments":{}}}}}])", event.call,
-                                    json_string(event.text));
+                json.key("tool_calls").begin_list().begin_object().member("index", event.call);
+                json.key("function").begin_object().member("arguments", event.text).end_object();
+                json.end_object().end_list();
                 break;
         }
+        json.end_object();
         if (streams()) send_delta(index, delta, timings);
     }
 }
 
 void ChatAnswer::send_delta(size_t index, std::string_view delta, std::string_view timings, std::string_view finish) {
-    ProbabilitiesJson& probabilities = choices_[index].probabilities;
-    std::string json = head("chat.completion.chunk");
-    json += fmt::format(R"("choices":[{{"index":{},"delta":{{{}}},"logprobs":)", index, delta);
-    json += chat_.probabilities && !probabilities.list.empty()
-                ? R"({"content":)" + probabilities.take() + R"(,"refusal":null})"
-                : "null";
-    json += R"(,"finish_reason":)";
-    json += finish.empty() ? "null" : json_string(finish);
-    json += "}]";
-    json += no_usage();
-    if (!timings.empty()) (json += ",") += timings;
-    json += "}";
-    send(json);
+    Choice& choice = choices_[index];
+    std::string out;
+    text::JsonWriter json(out);
+    write_head(json, "chat.completion.chunk");
+    json.key("choices").begin_list().begin_object().member("index", index).key("delta").json(delta);
+    write_probabilities(json, choice, chat_.probabilities && !choice.probabilities.list.empty());
+    json.key("finish_reason").text_or_null(finish).end_object().end_list();
+    if (form().usage_in_stream) json.key("usage").null();
+    if (!timings.empty()) json.key("timings").json(timings);
+    json.end_object();
+    send(out);
 }
 
 void ChatAnswer::on_finish(size_t index, const session::Answer& answer) {
@@ -96,31 +118,39 @@ void ChatAnswer::on_finish(size_t index, const session::Answer& answer) {
     take(index, events);
     choice.finish = finish_word(answer.reason);
     if (choice.finish == "stop" && !choice.calls.empty()) choice.finish = "tool_calls";
-    if (streams()) send_delta(index, {}, "\"timings\":" + timings_json(answer), choice.finish);
+    if (streams()) send_delta(index, "{}", timings_json(answer), choice.finish);
 }
 
-std::string ChatAnswer::message_json(const Choice& choice) const {
-    std::string json = R"({"role":"assistant","content":)";
-    json += choice.content.empty() && !choice.calls.empty() ? "null" : json_string(choice.content);
-    if (chat_.syntax.reasoning && !choice.reasoning.empty())
-        json += R"(,"reasoning_content":)" + json_string(choice.reasoning);
+void ChatAnswer::write_message(text::JsonWriter& json, const Choice& choice) const {
+    json.key("message").begin_object().member("role", "assistant").key("content");
+    if (choice.content.empty() && !choice.calls.empty())
+        json.null();
+    else
+        json.value(choice.content);
+    if (chat_.syntax.reasoning && !choice.reasoning.empty()) json.member("reasoning_content", choice.reasoning);
     if (!choice.calls.empty()) {
-        json += R"(,"tool_calls":[)";
+        json.key("tool_calls").begin_list();
         for (const Call& call : choice.calls) {
-            json += fmt::format(R"({}{{"id":"{}","type":"function","function":{{"name":{},"arguments":{}}}}})",
-                                &call == &choice.calls.front() ? "" : ",", call.id, json_string(call.name),
-                                json_string(call.arguments));
+            json.begin_object().member("id", call.id).member("type", "function");
+            json.key("function").begin_object().member("name", call.name).member("arguments", call.arguments);
+            json.end_object().end_object();
         }
-        json += ']';
+        json.end_list();
     }
-    return json + R"(,"refusal":null})";
+    json.key("refusal").null().end_object();
 }
 
 void ChatAnswer::on_end() {
     if (streams()) {
-        if (form().usage_in_stream)
-            send(head("chat.completion.chunk") + R"("choices":[],)" + usage_json() + R"(,"timings":)" + timings_json() +
-                 "}");
+        if (form().usage_in_stream) {
+            std::string out;
+            text::JsonWriter json(out);
+            write_head(json, "chat.completion.chunk");
+            json.key("choices").begin_list().end_list();
+            write_usage(json);
+            json.key("timings").json(timings_json()).end_object();
+            send(out);
+        }
         return send_end();
     }
     uint64_t bytes = 0;
@@ -132,15 +162,21 @@ void ChatAnswer::on_end() {
 }
 
 std::string ChatAnswer::whole() {
-    std::string json = head("chat.completion") + R"("choices":[)";
+    std::string out;
+    text::JsonWriter json(out);
+    write_head(json, "chat.completion");
+    json.key("choices").begin_list();
     for (size_t i = 0; i < choices_.size(); ++i) {
         Choice& choice = choices_[i];
-        json += fmt::format(R"({}{{"index":{},"message":{},"logprobs":)", i ? "," : "", i, message_json(choice));
-        json += chat_.probabilities ? R"({"content":)" + choice.probabilities.take() + R"(,"refusal":null})" : "null";
-        json += fmt::format(R"(,"finish_reason":"{}"}})", choice.finish);
+        json.begin_object().member("index", i);
+        write_message(json, choice);
+        write_probabilities(json, choice, chat_.probabilities.has_value());
+        json.member("finish_reason", choice.finish).end_object();
     }
-    json += "]," + usage_json() + R"(,"timings":)" + timings_json() + "}";
-    return json;
+    json.end_list();
+    write_usage(json);
+    json.key("timings").json(timings_json()).end_object();
+    return out;
 }
 
 }  // namespace tessera::server

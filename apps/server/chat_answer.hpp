@@ -4,6 +4,7 @@
 #include "apps/server/answering.hpp"
 #include "apps/server/generation_request.hpp"
 #include "apps/server/probabilities_json.hpp"
+#include "core/text/json_writer.hpp"
 #include "core/text/reply_parser.hpp"
 
 #include <optional>
@@ -38,13 +39,14 @@ class ChatAnswer final : public Answering {
     std::string opening_json() override;
 
     void take(size_t index, std::span<const text::ReplyEvent> events, std::string_view timings = {});
+    // `delta`: of the choice, an object of JSON.
     void send_delta(size_t index, std::string_view delta, std::string_view timings, std::string_view finish = {});
-    // What all chunks with choices have behind those.
-    std::string_view no_usage() const noexcept { return form().usage_in_stream ? ",\"usage\":null" : ""; }
-    std::string head(std::string_view object) const;
-    std::string usage_json() const;
+    // What every object begins with.
+    void write_head(text::JsonWriter& json, std::string_view object) const;
+    void write_usage(text::JsonWriter& json) const;
+    void write_probabilities(text::JsonWriter& json, Choice& choice, bool wanted) const;
+    void write_message(text::JsonWriter& json, const Choice& choice) const;
     std::string whole();
-    std::string message_json(const Choice& choice) const;
 
     const ChatForm chat_;
     std::vector<Choice> choices_;

@@ -1,6 +1,5 @@
 #include "apps/server/completion_answer.hpp"
 
-#include "apps/server/json_text.hpp"
 #include "core/text/detokenizer.hpp"
 
 #include <spdlog/fmt/fmt.h>
@@ -43,23 +42,20 @@ void CompletionAnswer::Tokens::add(std::string_view text, const session::TokenPr
                                    const text::Tokenizer& tokenizer) {
     const char* const comma = empty() ? "" : ",";
     for (std::string* const list : {&texts, &values, &best, &offsets}) *list += comma;
-    append_json(texts, text);
-    offsets += fmt::to_string(end);
+    text::JsonWriter(texts).value(text);
+    text::JsonWriter(offsets).value(end);
     end += characters(text);
+    text::JsonWriter value(values), most_likely(best);
     if (!probabilities) {
-        values += "null";
-        best += "null";
+        value.null();
+        most_likely.null();
         return;
     }
-    append_json(values, static_cast<double>(probabilities->log_probability));
-    best += '{';
-    for (const auto& [other, probability] : probabilities->best) {
-        if (&other != &probabilities->best.front().first) best += ',';
-        append_json(best, tokenizer.bytes(other));
-        best += ':';
-        append_json(best, static_cast<double>(probability));
-    }
-    best += '}';
+    value.value(static_cast<double>(probabilities->log_probability));
+    most_likely.begin_object();
+    for (const auto& [other, probability] : probabilities->best)
+        most_likely.member(tokenizer.bytes(other), static_cast<double>(probability));
+    most_likely.end_object();
 }
 
 void CompletionAnswer::Tokens::append(const Tokens& more) {
@@ -69,27 +65,37 @@ void CompletionAnswer::Tokens::append(const Tokens& more) {
 }
 
 std::string CompletionAnswer::Tokens::take() {
-    std::string json = fmt::format(R"({{"tokens":[{}],"token_logprobs":[{}],"top_logprobs":[{}],"text_offset":[{}]}})",
-                                   texts, values, best, offsets);
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().key("tokens").begin_list().json(texts).end_list();
+    json.key("token_logprobs").begin_list().json(values).end_list();
+    json.key("top_logprobs").begin_list().json(best).end_list();
+    json.key("text_offset").begin_list().json(offsets).end_list().end_object();
     for (std::string* const list : {&texts, &values, &best, &offsets}) list->clear();
-    return json;
+    return out;
 }
 
-std::string CompletionAnswer::head() const {
-    return fmt::format(
-        R"({{"id":"cmpl{}","object":"text_completion","created":{},"model":{},"system_fingerprint":"{}","choices":[)",
-        id_, created_, json_string(model().name), kFingerprint);
+void CompletionAnswer::write_head(text::JsonWriter& json) const {
+    json.begin_object();
+    json.member("id", "cmpl" + id_).member("object", "text_completion").member("created", created_);
+    json.member("model", model().name).member("system_fingerprint", kFingerprint);
+    json.key("choices").begin_list();
 }
 
-std::string CompletionAnswer::tail() const {
-    return fmt::format(R"("usage":{{"prompt_tokens":{},"completion_tokens":{},"total_tokens":{},)"
-                       R"("prompt_tokens_details":{{"cached_tokens":{}}}}},"timings":{}}})",
-                       usage_.prompt_tokens, usage_.new_tokens, usage_.prompt_tokens + usage_.new_tokens,
-                       usage_.reused_tokens, timings_json());
+void CompletionAnswer::write_tail(text::JsonWriter& json) const {
+    json.end_list().key("usage").begin_object();
+    json.member("prompt_tokens", usage_.prompt_tokens).member("completion_tokens", usage_.new_tokens);
+    json.member("total_tokens", usage_.prompt_tokens + usage_.new_tokens);
+    json.key("prompt_tokens_details").begin_object().member("cached_tokens", usage_.reused_tokens).end_object();
+    json.end_object().key("timings").json(timings_json()).end_object();
 }
 
 std::string CompletionAnswer::progress_json(std::string_view progress) {
-    return fmt::format(R"({}],{}}})", head(), progress);
+    std::string out;
+    text::JsonWriter json(out);
+    write_head(json);
+    json.end_list().key("prompt_progress").json(progress).end_object();
+    return out;
 }
 
 void CompletionAnswer::echo_token(Echo& echo, const session::TokenProbabilities* probabilities) {
@@ -120,25 +126,31 @@ void CompletionAnswer::send_choice(size_t index, std::string_view timings) {
         choice.timings = timings;
         return;
     }
-    std::string json = head() + choice_json(index) + "]";
-    if (form().usage_in_stream) json += R"(,"usage":null)";
-    if (!timings.empty()) (json += ",") += timings;
-    send(json + "}");
+    std::string out;
+    text::JsonWriter json(out);
+    write_head(json);
+    write_choice(json, index);
+    json.end_list();
+    if (form().usage_in_stream) json.key("usage").null();
+    if (!timings.empty()) json.key("timings").json(timings);
+    json.end_object();
+    send(out);
     choice.text.clear();
 }
 
-std::string CompletionAnswer::choice_json(size_t index) {
+void CompletionAnswer::write_choice(text::JsonWriter& json, size_t index) {
     Choice& choice = choices_[index];
-    std::string probabilities = "null";
+    json.begin_object().member("index", index).member("text", choice.text).key("logprobs");
     if (completion_.probabilities) {
         Tokens tokens;
         if (!std::exchange(choice.echoed, true)) tokens = echoes_[prompt_of(index)].tokens;
         tokens.append(choice.tokens);
         choice.tokens.take();
-        probabilities = tokens.take();
+        json.json(tokens.take());
+    } else {
+        json.null();
     }
-    return fmt::format(R"({{"index":{},"text":{},"logprobs":{},"finish_reason":{}}})", index, json_string(choice.text),
-                       probabilities, choice.finish.empty() ? "null" : json_string(choice.finish));
+    json.key("finish_reason").text_or_null(choice.finish).end_object();
 }
 
 void CompletionAnswer::on_finish(size_t index, const session::Answer& answer) {
@@ -150,18 +162,27 @@ void CompletionAnswer::on_finish(size_t index, const session::Answer& answer) {
                     "step_failed");
     }
     choices_[index].finish = finish_word(answer.reason);
-    if (streams()) send_choice(index, "\"timings\":" + timings_json(answer));
+    if (streams()) send_choice(index, timings_json(answer));
 }
 
 void CompletionAnswer::on_end() {
     if (streams()) {
-        if (form().usage_in_stream) send(head() + "]," + tail());
+        if (form().usage_in_stream) {
+            std::string out;
+            text::JsonWriter json(out);
+            write_head(json);
+            write_tail(json);
+            send(out);
+        }
         return send_end();
     }
     respond_later(bytes_of_whole(), [this] {
-        std::string json = head();
-        for (size_t i = 0; i < choices_.size(); ++i) json += (i ? "," : "") + choice_json(i);
-        return json + "]," + tail();
+        std::string out;
+        text::JsonWriter json(out);
+        write_head(json);
+        for (size_t i = 0; i < choices_.size(); ++i) write_choice(json, i);
+        write_tail(json);
+        return out;
     });
 }
 

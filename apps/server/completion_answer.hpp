@@ -3,6 +3,7 @@
 
 #include "apps/server/answering.hpp"
 #include "apps/server/generation_request.hpp"
+#include "core/text/json_writer.hpp"
 
 #include <cstddef>
 #include <cstdint>
@@ -55,10 +56,11 @@ class CompletionAnswer final : public Answering {
     std::string progress_json(std::string_view progress) override;
     void echo_token(Echo& echo, const session::TokenProbabilities* probabilities);
     void send_choice(size_t index, std::string_view timings);
-    std::string choice_json(size_t index);
+    void write_choice(text::JsonWriter& json, size_t index);
     uint64_t bytes_of_whole() const;  // about
-    std::string head() const;
-    std::string tail() const;
+    // What every object begins with, up to the choices, and what the last one ends with.
+    void write_head(text::JsonWriter& json) const;
+    void write_tail(text::JsonWriter& json) const;
 
     const CompletionForm completion_;
     std::vector<Choice> choices_;

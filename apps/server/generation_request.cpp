@@ -2,9 +2,9 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/chat_messages.hpp"
-#include "apps/server/json_text.hpp"
 #include "apps/server/prompts_of_request.hpp"
 #include "apps/server/request_tables.hpp"
+#include "core/text/json_writer.hpp"
 
 #include <boost/json/parse.hpp>
 #include <boost/json/serialize.hpp>
@@ -161,7 +161,7 @@ PlainRequest read_plain_completion(std::string_view body, const ModelText& model
     const bool told = !read.form.stream && tells(form, "prompt");
     std::vector<Prompt> prompts = read_prompts(fields, model, told);
     fields.check_read();
-    for (const Prompt& prompt : prompts) form.prompts.push_back(told ? json_string(prompt.text) : std::string());
+    for (const Prompt& prompt : prompts) form.prompts.push_back(told ? text::json_string(prompt.text) : std::string());
     read.prompts = requests_of(request, std::move(prompts), read.form);
     return read;
 }

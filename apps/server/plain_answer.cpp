@@ -1,15 +1,15 @@
 #include "apps/server/plain_answer.hpp"
 
 #include "apps/server/api_error.hpp"
-#include "apps/server/json_text.hpp"
 #include "core/base/nearest.hpp"
 #include "core/base/text.hpp"
+#include "core/text/json_writer.hpp"
 
 #include <boost/json/parse.hpp>
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 namespace tessera::server {
@@ -18,6 +18,12 @@ namespace {
 constexpr std::string_view kSettings = "generation_settings", kSeed = "seed", kTimings = "timings";
 constexpr uint64_t kNumberBytes = 8;    // of a token
 constexpr uint64_t kFieldBytes = 1024;  // of all fields that have one length
+
+void write_tokens(text::JsonWriter& json, std::span<const text::Token> tokens) {
+    json.begin_list();
+    for (const text::Token token : tokens) json.value(token);
+    json.end_list();
+}
 
 }  // namespace
 
@@ -61,15 +67,24 @@ void PlainAnswer::check_asked() const {
 }
 
 std::string PlainAnswer::progress_json(std::string_view progress) {
-    return fmt::format(R"({{"index":0,"content":"","tokens":[],"stop":false,{}}})", progress);
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().member("index", 0).member("content", "").key("tokens").begin_list().end_list();
+    json.member("stop", false).key("prompt_progress").json(progress).end_object();
+    return out;
 }
 
-std::string PlainAnswer::event(size_t index, std::string_view text) {
+std::string PlainAnswer::event(size_t index, std::string_view text, std::string_view timings) {
     Choice& choice = choices_[index];
-    std::string json = fmt::format(R"({{"index":{},"content":{},"tokens":[{}],"stop":false)", index, json_string(text),
-                                   fmt::join(std::exchange(choice.tokens, {}), ","));
-    if (!choice.probabilities.list.empty()) json += R"(,"completion_probabilities":)" + choice.probabilities.take();
-    return json;
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().member("index", index).member("content", text);
+    write_tokens(json.key("tokens"), std::exchange(choice.tokens, {}));
+    json.member("stop", false);
+    if (!choice.probabilities.list.empty()) json.key("completion_probabilities").json(choice.probabilities.take());
+    if (!timings.empty()) json.key("timings").json(timings);
+    json.end_object();
+    return out;
 }
 
 void PlainAnswer::on_token(size_t index, const session::ShownToken& token, std::string_view timings) {
@@ -81,9 +96,7 @@ void PlainAnswer::on_token(size_t index, const session::ShownToken& token, std::
         return;
     }
     if (token.text.empty() && choice.tokens.empty() && choice.probabilities.list.empty()) return;
-    std::string json = event(index, token.text);
-    if (!timings.empty()) (json += ",") += timings;
-    send(json + "}");
+    send(event(index, token.text, timings));
 }
 
 const std::vector<PlainAnswer::Field>& PlainAnswer::fields() {
@@ -92,9 +105,14 @@ const std::vector<PlainAnswer::Field>& PlainAnswer::fields() {
     using enum session::FinishReason;
     static const std::vector<Field> fields = {
         {"index", [](This, size_t i, const Answer&) { return fmt::to_string(i); }},
-        {"content", [](This of, size_t i, const Answer&) { return json_string(of.choices_[i].text); }},
+        {"content", [](This of, size_t i, const Answer&) { return text::json_string(of.choices_[i].text); }},
         {"tokens",
-         [](This of, size_t i, const Answer&) { return fmt::format("[{}]", fmt::join(of.choices_[i].tokens, ",")); }},
+         [](This of, size_t i, const Answer&) {
+             std::string out;
+             text::JsonWriter json(out);
+             write_tokens(json, of.choices_[i].tokens);
+             return out;
+         }},
         {"stop", [](This, size_t, const Answer&) { return std::string("true"); }},
         {"completion_probabilities",
          [](This of, size_t i, const Answer&) {
@@ -109,15 +127,16 @@ const std::vector<PlainAnswer::Field>& PlainAnswer::fields() {
          }},
         {"stopping_word",
          [](This of, size_t, const Answer& answer) {
-             return json_string(answer.stop_string < 0 ? std::string_view()
-                                                       : of.plain_.stops[static_cast<size_t>(answer.stop_string)]);
+             return text::json_string(answer.stop_string < 0
+                                          ? std::string_view()
+                                          : of.plain_.stops[static_cast<size_t>(answer.stop_string)]);
          }},
         {"truncated", [](This, size_t, const Answer&) { return std::string("false"); }},
         {"has_new_line", [](This, size_t, const Answer& a) { return fmt::to_string(a.has_new_line); }},
         {"tokens_predicted", [](This, size_t, const Answer& a) { return fmt::to_string(a.new_tokens); }},
         {"tokens_evaluated", [](This, size_t, const Answer& a) { return fmt::to_string(a.prompt_tokens); }},
         {"tokens_cached", [](This, size_t, const Answer& a) { return fmt::to_string(a.reused_tokens); }},
-        {"model", [](This of, size_t, const Answer&) { return json_string(of.model().name); }},
+        {"model", [](This of, size_t, const Answer&) { return text::json_string(of.model().name); }},
         {kSettings, [](This of, size_t i, const Answer&) { return of.plain_.settings.json(of.seed_of(i)); }},
         {"prompt", [](This of, size_t i, const Answer&) { return of.plain_.prompts[of.prompt_of(i)]; }},
         {kTimings, [](This of, size_t, const Answer& answer) { return of.timings_json(answer); }},
@@ -136,21 +155,20 @@ std::string PlainAnswer::asked_json(const AskedField& asked, size_t index, const
 }
 
 std::string PlainAnswer::last_event(size_t index, const session::Answer& answer) const {
-    std::string json = "{";
-    json.reserve(bytes_of(index));
+    std::string out;
+    out.reserve(bytes_of(index));
+    text::JsonWriter json(out);
+    json.begin_object();
     const auto add = [&](std::string_view name, const std::string& value) {
-        if (value.empty()) return;
-        if (json.size() > 1) json += ',';
-        json += json_string(name);
-        json += ':';
-        json += value;
+        if (!value.empty()) json.key(name).json(value);
     };
     if (plain_.fields) {
         for (const AskedField& asked : *plain_.fields) add(asked.path, asked_json(asked, index, answer));
     } else {
         for (const Field& field : fields()) add(field.name, field.json(*this, index, answer));
     }
-    return json + '}';
+    json.end_object();
+    return out;
 }
 
 void PlainAnswer::on_finish(size_t index, const session::Answer& answer) {
@@ -167,9 +185,13 @@ uint64_t PlainAnswer::bytes_of(size_t index) const {
 
 // A list where there are several, in the order of prompts.
 std::string PlainAnswer::whole() const {
-    std::string json = choices_.size() > 1 ? "[" : "";
-    for (size_t i = 0; i < choices_.size(); ++i) json += (i ? "," : "") + last_event(i, choices_[i].answer);
-    return json + (choices_.size() > 1 ? "]" : "");
+    if (choices_.size() == 1) return last_event(0, choices_[0].answer);
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_list();
+    for (size_t i = 0; i < choices_.size(); ++i) json.json(last_event(i, choices_[i].answer));
+    json.end_list();
+    return out;
 }
 
 void PlainAnswer::on_end() {

@@ -39,8 +39,8 @@ class PlainAnswer final : public Answering {
     std::string progress_json(std::string_view progress) override;
 
     static const std::vector<Field>& fields();
-    // Every event of the text.
-    std::string event(size_t index, std::string_view text);
+    // Every event of the text. `timings`: as of on_token().
+    std::string event(size_t index, std::string_view text, std::string_view timings);
     std::string last_event(size_t index, const session::Answer& answer) const;
     std::string whole() const;
     // About; of all that is in an answer, its text and what every choice repeats.

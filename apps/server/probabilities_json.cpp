@@ -1,42 +1,38 @@
 #include "apps/server/probabilities_json.hpp"
 
-#include "apps/server/json_text.hpp"
-
-#include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
+#include "core/text/json_writer.hpp"
 
 #include <cmath>
 #include <utility>
-#include <vector>
 
 namespace tessera::server {
 namespace {
 
-void append_token(std::string& out, text::Token token, float probability, const text::Tokenizer& tokenizer,
-                  bool linear) {
+void write_token(text::JsonWriter& json, text::Token token, float probability, const text::Tokenizer& tokenizer,
+                 bool linear) {
     const std::string_view bytes = tokenizer.bytes(token);
-    out += fmt::format(R"({{"id":{},"token":)", token);
-    append_json(out, bytes);
-    out += linear ? R"(,"prob":)" : R"(,"logprob":)";
+    json.member("id", token).member("token", bytes);
     const auto value = static_cast<double>(probability);
-    append_json(out, linear ? std::exp(value) : value);
-    const std::vector<unsigned> values(reinterpret_cast<const unsigned char*>(bytes.data()),
-                                       reinterpret_cast<const unsigned char*>(bytes.data()) + bytes.size());
-    out += fmt::format(R"(,"bytes":[{}])", fmt::join(values, ","));
+    json.member(linear ? "prob" : "logprob", linear ? std::exp(value) : value);
+    json.key("bytes").begin_list();
+    for (const char byte : bytes) json.value(static_cast<unsigned char>(byte));
+    json.end_list();
 }
 
 }  // namespace
 
 void append_probabilities(std::string& out, const session::TokenProbabilities& token, const text::Tokenizer& tokenizer,
                           bool linear) {
-    append_token(out, token.token, token.log_probability, tokenizer, linear);
-    out += linear ? R"(,"top_probs":[)" : R"(,"top_logprobs":[)";
+    text::JsonWriter json(out);
+    json.begin_object();
+    write_token(json, token.token, token.log_probability, tokenizer, linear);
+    json.key(linear ? "top_probs" : "top_logprobs").begin_list();
     for (const auto& [other, probability] : token.best) {
-        if (&other != &token.best.front().first) out += ',';
-        append_token(out, other, probability, tokenizer, linear);
-        out += '}';
+        json.begin_object();
+        write_token(json, other, probability, tokenizer, linear);
+        json.end_object();
     }
-    out += "]}";
+    json.end_list().end_object();
 }
 
 void ProbabilitiesJson::add(const session::TokenProbabilities& token, const text::Tokenizer& tokenizer, bool linear) {

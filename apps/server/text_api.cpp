@@ -3,14 +3,13 @@
 #include "apps/server/api_error.hpp"
 #include "apps/server/chat_messages.hpp"
 #include "apps/server/counted_body.hpp"
-#include "apps/server/json_text.hpp"
 #include "apps/server/request_fields.hpp"
 #include "apps/server/request_tables.hpp"
 #include "core/base/text.hpp"
 #include "core/text/detokenizer.hpp"
+#include "core/text/json_writer.hpp"
 
 #include <spdlog/fmt/fmt.h>
-#include <spdlog/fmt/ranges.h>
 
 namespace tessera::server {
 namespace {
@@ -24,11 +23,14 @@ HttpResponse json_response(std::string body) {
 }
 
 // A text, or its bytes where it ends within a character.
-std::string piece_json(std::string_view piece) {
-    if (is_utf8(piece)) return json_string(piece);
-    const std::vector<unsigned> bytes(reinterpret_cast<const unsigned char*>(piece.data()),
-                                      reinterpret_cast<const unsigned char*>(piece.data()) + piece.size());
-    return fmt::format("[{}]", fmt::join(bytes, ","));
+void write_piece(text::JsonWriter& json, std::string_view piece) {
+    if (is_utf8(piece)) {
+        json.value(piece);
+        return;
+    }
+    json.begin_list();
+    for (const char byte : piece) json.value(static_cast<unsigned char>(byte));
+    json.end_list();
 }
 
 }  // namespace
@@ -53,8 +55,12 @@ HttpResponse tokenize_response(std::string_view body, const ModelText& model, By
     for (size_t i = 0; i < tokens.size(); ++i) {
         if (i > 0) answer.append(",");
         if (with_pieces) {
-            answer.append(
-                fmt::format(R"({{"id":{},"piece":{}}})", tokens[i], piece_json(model.tokenizer->bytes(tokens[i]))));
+            std::string part;
+            text::JsonWriter json(part);
+            json.begin_object().member("id", tokens[i]).key("piece");
+            write_piece(json, model.tokenizer->bytes(tokens[i]));
+            json.end_object();
+            answer.append(part);
         } else {
             answer.append(fmt::format("{}", tokens[i]));
         }
@@ -72,8 +78,8 @@ HttpResponse detokenize_response(std::string_view body, const ModelText& model, 
     CountedBody answer(memory, "tokens");
     text::StreamingDetokenizer detokenizer(*model.tokenizer, true);
     answer.append(R"({"content":")");
-    const auto append = [&](std::string_view text) {
-        std::string quoted = json_string(text);
+    const auto append = [&](std::string_view piece) {
+        std::string quoted = text::json_string(piece);
         answer.append(std::string_view(quoted).substr(1, quoted.size() - 2));
     };
     for (const json::value& value : *given)
@@ -91,7 +97,7 @@ HttpResponse apply_template_response(std::string_view body, const ModelText& mod
     fields.check_read();
     CountedBody answer(memory, "messages");
     answer.append(R"({"prompt":)");
-    answer.append(json_string(chat.text));
+    answer.append(text::json_string(chat.text));
     answer.append("}");
     return json_response(answer.take());
 }

@@ -1,6 +1,6 @@
 #include "apps/server/api_error.hpp"
 #include "apps/server/json_fields.hpp"
-#include "apps/server/json_text.hpp"
+#include "core/text/json_writer.hpp"
 
 #include <boost/json/parse.hpp>
 #include <gmock/gmock.h>
@@ -15,13 +15,21 @@ TEST(JsonText, StringsComeBack) {
     std::string all;
     for (int c = 0; c < 128; ++c) all += static_cast<char>(c);
     all += "é€🙂";
-    EXPECT_EQ(boost::json::parse(json_string(all)).as_string(), all);
-    EXPECT_EQ(json_string("a\xff"), "\"a\xEF\xBF\xBD\"");
-    EXPECT_EQ(json_string("\xe2\x82"), "\"\xEF\xBF\xBD\"");
+    EXPECT_EQ(boost::json::parse(text::json_string(all)).as_string(), all);
+    EXPECT_EQ(text::json_string("a\xff"), "\"a\xEF\xBF\xBD\"");
+    EXPECT_EQ(text::json_string("\xe2\x82"), "\"\xEF\xBF\xBD\"");
+}
+
+TEST(JsonText, ValuesAreSeparated) {
     std::string out;
-    append_json(out, std::numeric_limits<double>::quiet_NaN());
-    append_json(out, 0.1);
-    EXPECT_EQ(out, "null0.1");
+    text::JsonWriter json(out);
+    json.begin_object().member("a", 1).key("b").begin_list();
+    json.value(std::numeric_limits<double>::quiet_NaN()).value(0.1).value(0.1f).value(true).value("x").null();
+    json.begin_list().end_list().begin_object().end_object().end_list();
+    json.member("c", uint64_t(-1)).member("d", -5).key("e").fixed(2.0 / 3, 3).key("f").json("{}");
+    json.key("g").text_or_null("").member("h", std::string("\"")).end_object();
+    EXPECT_EQ(out, R"({"a":1,"b":[null,0.1,0.1,true,"x",null,[],{}],"c":18446744073709551615,"d":-5,"e":0.667,)"
+                   R"("f":{},"g":null,"h":"\""})");
 }
 
 std::string message_of(const std::function<void()>& call) {

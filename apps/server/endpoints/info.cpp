@@ -2,9 +2,9 @@
 #include "apps/server/api_error.hpp"
 #include "apps/server/endpoint.hpp"
 #include "apps/server/generation_settings.hpp"
-#include "apps/server/json_text.hpp"
 #include "apps/server/query.hpp"
 #include "core/base/text.hpp"
+#include "core/text/json_writer.hpp"
 
 #include <spdlog/fmt/fmt.h>
 
@@ -12,11 +12,6 @@
 
 namespace tessera::server {
 namespace {
-
-// The text of a token that a vocabulary may lack.
-std::string token_json(const text::Tokenizer& tokenizer, text::Token token) {
-    return token == text::kNoToken ? "\"\"" : json_string(tokenizer.spelling(token));
-}
 
 HttpResponse health(const EndpointContext& context, const HttpRequest&) {
     const ModelHost& host = context.host;
@@ -34,10 +29,10 @@ HttpResponse health(const EndpointContext& context, const HttpRequest&) {
             ApiError error(503, fmt::format("Loading model: {:.0f} %", health.loaded() * 100), {}, "loading");
             error.retry_after = health.seconds_left;
             HttpResponse response = to_response(error);
+            text::JsonWriter json(response.body);
             response.body.pop_back();
-            response.body +=
-                fmt::format(R"(,"status":"loading","progress":{:.4f},"loaded_bytes":{},"total_bytes":{}}})",
-                            health.loaded(), health.loaded_bytes, health.total_bytes);
+            json.after_value().member("status", "loading").key("progress").fixed(health.loaded(), 4);
+            json.member("loaded_bytes", health.loaded_bytes).member("total_bytes", health.total_bytes).end_object();
             return response;
         }
         case ModelHost::State::kDraining:
@@ -48,28 +43,40 @@ HttpResponse health(const EndpointContext& context, const HttpRequest&) {
     return to_response(ApiError(503, "the model could not be loaded: " + health.message, {}, "load_failed"));
 }
 
-std::string model_json(const ModelHost& host, const std::string& name) {
+void write_model(text::JsonWriter& json, const ModelHost& host, const std::string& name) {
     const auto model = host.peek();
-    std::string meta = "null";
+    json.begin_object().member("id", name).member("object", "model").member("created", model ? model->created : 0);
+    json.member("owned_by", "tessera").key("aliases").begin_list().end_list().key("tags").begin_list().end_list();
+    json.key("meta");
     if (model) {
         const ModelInfo& info = model->engine->info();
-        meta = fmt::format(R"({{"n_vocab":{},"n_ctx_train":{},"n_ctx":{},"size":{}}})", model->tokenizer->size(),
-                           info.context, model->context_of_request(), model->engine->file().file_bytes());
+        json.begin_object().member("n_vocab", model->tokenizer->size()).member("n_ctx_train", info.context);
+        json.member("n_ctx", model->context_of_request()).member("size", model->engine->file().file_bytes());
+        json.end_object();
+    } else {
+        json.null();
     }
-    return fmt::format(
-        R"({{"id":{},"object":"model","created":{},"owned_by":"tessera","aliases":[],"tags":[],"meta":{}}})",
-        json_string(name), model ? model->created : 0, meta);
+    json.end_object();
 }
 
 HttpResponse models(const EndpointContext& context, const HttpRequest&) {
-    return json_response(
-        fmt::format(R"({{"object":"list","data":[{}]}})", model_json(context.host, context.model_name)));
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().member("object", "list").key("data").begin_list();
+    write_model(json, context.host, context.model_name);
+    json.end_list().end_object();
+    return json_response(std::move(out));
 }
 
 HttpResponse model(const EndpointContext& context, const HttpRequest& request) {
     const std::string& name = context.model_name;
     const std::string id = named_part(context, request, "/v1/models/");
-    if (id == name) return json_response(model_json(context.host, name));
+    if (id == name) {
+        std::string out;
+        text::JsonWriter json(out);
+        write_model(json, context.host, name);
+        return json_response(std::move(out));
+    }
     return to_response(
         ApiError(404, fmt::format("there is no model '{}'; the one that is served is '{}'", printable(id, 100), name),
                  "model", "model_not_found"));
@@ -83,16 +90,24 @@ HttpResponse props(const EndpointContext& context, const HttpRequest&) {
     defaults.sampling = model.sampling;
     const std::string params = GenerationSettings(defaults, {}, {}, *model.tokenizer)
                                    .json(model.random_seed ? session::kRandomSeed : defaults.sampling.seed);
-    return json_response(fmt::format(
-        R"({{"default_generation_settings":{{"n_ctx":{},"params":{}}},"total_slots":{},"model_alias":{},)"
-        R"("model_path":{},"modalities":{{"vision":false,"audio":false}},"chat_template":{},"chat_template_name":{},)"
-        R"("bos_token":{},"eos_token":{},"can_think":{},"endpoint_slots":{},"endpoint_metrics":{},)"
-        R"("build_info":"tessera {}"}})",
-        model.context_of_request(), params, model.engine->max_sequences(), json_string(model.name),
-        json_string(model.path), json_string(model.chat_template),
-        json_string(model.writer ? model.writer->name() : ""), token_json(*model.tokenizer, model.tokenizer->bos()),
-        token_json(*model.tokenizer, model.tokenizer->eos()), model.writer && model.writer->can_think(), settings.slots,
-        settings.metrics, TSR_VERSION));
+    const text::Tokenizer& tokenizer = *model.tokenizer;
+    const auto spelling = [&](text::Token token) {
+        return token == text::kNoToken ? std::string() : std::string(tokenizer.spelling(token));
+    };
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().key("default_generation_settings").begin_object();
+    json.member("n_ctx", model.context_of_request()).key("params").json(params).end_object();
+    json.member("total_slots", model.engine->max_sequences()).member("model_alias", model.name);
+    json.member("model_path", model.path);
+    json.key("modalities").begin_object().member("vision", false).member("audio", false).end_object();
+    json.member("chat_template", model.chat_template);
+    json.member("chat_template_name", model.writer ? std::string(model.writer->name()) : std::string());
+    json.member("bos_token", spelling(tokenizer.bos())).member("eos_token", spelling(tokenizer.eos()));
+    json.member("can_think", model.writer && model.writer->can_think());
+    json.member("endpoint_slots", settings.slots).member("endpoint_metrics", settings.metrics);
+    json.member("build_info", "tessera " TSR_VERSION).end_object();
+    return json_response(std::move(out));
 }
 
 // As many as the server works on at once, and behind them requests that gave up their place to others; of requests of
@@ -107,30 +122,28 @@ HttpResponse slots(const EndpointContext& context, const HttpRequest& request) {
         std::ranges::stable_partition(status.running, [](const session::RequestState& state) { return !state.paused; });
     if (idle_needed && status.running.size() - paused.size() >= model.engine->max_sequences())
         return to_response(ApiError(503, "no slot is idle", {}, "no_slot"));
-    std::string list;
-    size_t id = 0;
-    for (; id < std::max<size_t>(model.engine->max_sequences(), status.running.size()); ++id) {
-        list += fmt::format(R"({}{{"id":{},"n_ctx":{},"speculative":false,)", id ? "," : "", id,
-                            model.context_of_request());
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_list();
+    for (size_t id = 0; id < std::max<size_t>(model.engine->max_sequences(), status.running.size()); ++id) {
+        json.begin_object().member("id", id).member("n_ctx", model.context_of_request()).member("speculative", false);
         if (id >= status.running.size()) {
-            list += R"("is_processing":false})";
+            json.member("is_processing", false).end_object();
             continue;
         }
         const session::RequestState& state = status.running[id];
-        list += fmt::format(R"("id_task":{},"is_processing":{},"mine":{})", state.id, !state.paused,
-                            state.client == client);
+        json.member("id_task", state.id).member("is_processing", !state.paused);
+        json.member("mine", state.client == client);
         if (state.client == client) {
-            list += fmt::format(
-                R"(,"prompt_tokens":{},"cached_tokens":{},"reused_tokens":{},"n_decoded":{},"state":"{}","seconds":{:.3f})",
-                state.prompt_tokens, state.cached_tokens, state.reused_tokens, state.new_tokens,
-                state.paused       ? "paused"
-                : state.generating ? "generating"
-                                   : "prompt",
-                state.seconds);
+            json.member("prompt_tokens", state.prompt_tokens).member("cached_tokens", state.cached_tokens);
+            json.member("reused_tokens", state.reused_tokens).member("n_decoded", state.new_tokens);
+            json.member("state", state.paused ? "paused" : state.generating ? "generating" : "prompt");
+            json.key("seconds").fixed(state.seconds, 3);
         }
-        list += '}';
+        json.end_object();
     }
-    return json_response("[" + list + "]");
+    json.end_list();
+    return json_response(std::move(out));
 }
 
 // None is loaded.

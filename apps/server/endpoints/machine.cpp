@@ -1,8 +1,6 @@
 // Devices, and what of the model lies on each: {"devices": [...], "layers": [...]}.
 #include "apps/server/endpoint.hpp"
-#include "apps/server/json_text.hpp"
-
-#include <spdlog/fmt/fmt.h>
+#include "core/text/json_writer.hpp"
 
 #include <map>
 
@@ -36,26 +34,26 @@ std::map<int, Layer> layers_of(const Plan& plan) {
 HttpResponse machine_json(const EndpointContext& context, const HttpRequest&) {
     const std::shared_ptr<const ServedModel> model = context.host.model();
     const Plan& plan = model->engine->plan();
-    std::string devices, layers;
+    std::string out;
+    text::JsonWriter json(out);
+    json.begin_object().key("devices").begin_list();
     for (DeviceIndex i = 0; i < plan.devices.size(); ++i) {
         const DeviceMemory& memory = plan.memory[i];
-        devices += fmt::format(
-            R"({}{{"id":{},"name":{},"memory_bytes":{},"weights_bytes":{},"cache_bytes":{},"work_bytes":{},"mapped_bytes":{}}})",
-            i ? "," : "", json_string(plan.devices[i]->id), json_string(plan.devices[i]->name),
-            plan.devices[i]->memory_bytes, memory.weights, memory.cache,
-            memory.activations + memory.workspace + memory.staging + memory.streaming, memory.mapped);
+        json.begin_object().member("id", plan.devices[i]->id).member("name", plan.devices[i]->name);
+        json.member("memory_bytes", plan.devices[i]->memory_bytes);
+        json.member("weights_bytes", memory.weights).member("cache_bytes", memory.cache);
+        json.member("work_bytes", memory.activations + memory.workspace + memory.staging + memory.streaming);
+        json.member("mapped_bytes", memory.mapped).end_object();
     }
+    json.end_list().key("layers").begin_list();
     for (const auto& [number, layer] : layers_of(plan)) {
-        layers +=
-            fmt::format(R"({}{{"layer":{},"attention":{},"experts":{},"weights":{{)", layers.empty() ? "" : ",", number,
-                        json_string(layer.attention), layer.experts.empty() ? "null" : json_string(layer.experts));
-        for (const auto& [device, bytes] : layer.bytes) {
-            if (device != layer.bytes.begin()->first) layers += ',';
-            layers += fmt::format("{}:{}", json_string(device), bytes);
-        }
-        layers += "}}";
+        json.begin_object().member("layer", number).member("attention", layer.attention);
+        json.key("experts").text_or_null(layer.experts).key("weights").begin_object();
+        for (const auto& [device, bytes] : layer.bytes) json.member(device, bytes);
+        json.end_object().end_object();
     }
-    return json_response(fmt::format(R"({{"devices":[{}],"layers":[{}]}})", devices, layers));
+    json.end_list().end_object();
+    return json_response(std::move(out));
 }
 
 }  // namespace
