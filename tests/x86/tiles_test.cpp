@@ -7,6 +7,7 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <set>
 #include <stdexcept>
 
 namespace tessera::tests {
@@ -48,19 +49,25 @@ std::vector<float> matmul(const tsr_kernel& kernel, tsr_type type, int64_t k, in
     return {out.floats(), out.floats() + (columns ? k : n) * rows};
 }
 
-TEST(Tiles, AreUsedByEveryIntegerFormatForMoreThanFourRows) {
+// Formats with two scales for 32 elements are faster without (kernels/x86/rates.cpp).
+TEST(Tiles, AreUsedByIntegerFormatsWithOneScaleForMoreThanFourRows) {
+    const std::set<tsr_type> with = {TSR_TYPE_Q4_0,  TSR_TYPE_Q4_K,   TSR_TYPE_Q5_K,   TSR_TYPE_Q8_0,
+                                     TSR_TYPE_MXFP4, TSR_TYPE_IQ4_NL, TSR_TYPE_IQ4_XS, TSR_TYPE_IQ4_KS};
+    const std::set<tsr_type> without = {TSR_TYPE_Q2_K,  TSR_TYPE_Q3_K,  TSR_TYPE_Q6_K,  TSR_TYPE_IQ2_XS,
+                                        TSR_TYPE_IQ2_K, TSR_TYPE_IQ4_K, TSR_TYPE_IQ6_K, TSR_TYPE_IQ2_KS};
     const tsr_kernel& kernel = kernel_of(TSR_OP_MATMUL);
     for (const tsr_type type : weight_types()) {
         SCOPED_TRACE(layout_of(type).name);
-        // A block of 32 elements is one product, or two for two scales, for 16 rows and a pair of groups.
+        // A block of 32 elements is one product for 16 rows and a pair of groups.
         const Used five = used_by([&] { matmul(kernel, type, 256, 24, 5, 1); });
-        if (is_plain(type)) {
+        if (is_plain(type) || without.contains(type)) {
             EXPECT_EQ(five.products, 0u);
-            EXPECT_EQ(five.configurations, 0u);
+        } else if (with.contains(type)) {
+            EXPECT_EQ(five.products, 2u * 8);
         } else {
-            EXPECT_TRUE(five.products == 2 * 8 || five.products == 2 * 2 * 8) << five.products;
-            EXPECT_EQ(five.configurations, 1u);
+            EXPECT_TRUE(five.products == 0 || five.products == 2 * 8) << five.products;
         }
+        EXPECT_EQ(five.configurations, five.products > 0 ? 1u : 0u);
         const Used four = used_by([&] { matmul(kernel, type, 256, 24, 4, 1); });
         EXPECT_EQ(four.products, 0u);
         EXPECT_EQ(four.configurations, 0u);
@@ -143,9 +150,9 @@ TEST(Tiles, AreNamedInPlans) {
     EXPECT_STREQ(amx.reason, "q4_0, int8 activations, AVX-512 with VNNI and AMX");
     EXPECT_STREQ(vnni.reason, "q4_0, int8 activations, AVX-512 with VNNI");
     EXPECT_STREQ(plan_of({"amx_int8"}).reason, "q4_0, int8 activations, AVX-512");
-    // By estimate many rows are faster, and one row is as fast.
+    // By estimate many rows are faster; one row, which takes no tiles, is as fast but for the processors' own rates.
     EXPECT_LT(amx.seconds_all_rows, vnni.seconds_all_rows);
-    EXPECT_EQ(amx.seconds_one_row, vnni.seconds_one_row);
+    EXPECT_NEAR(amx.seconds_one_row, vnni.seconds_one_row, 0.05 * vnni.seconds_one_row);
 }
 
 // Run by themselves: a process asks the system once.
