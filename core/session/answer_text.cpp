@@ -2,13 +2,15 @@
 
 #include "core/base/seconds.hpp"
 
+#include <utility>
+
 namespace tessera::session {
 
 void AnswerText::push(Token token, const TokenProbabilities& probabilities) {
-    const std::string text = detokenizer_.push(token);
+    std::string text = detokenizer_.push(token);
     show(text);
     if (!request_.on_token) return;
-    unshown_.push_back({token, std::string(text), detokenizer_.holds(), probabilities});
+    unshown_.push_back({token, std::move(text), detokenizer_.holds(), probabilities});
     known_ += text_;
     show_tokens(false);
 }
