@@ -1,5 +1,6 @@
 #include "apps/tessera/plugin_child.hpp"
 
+#include "apps/flags/setter.hpp"
 #include "apps/tessera/architecture_cases.hpp"
 #include "apps/tessera/commands.hpp"
 #include "apps/tessera/crash_report.hpp"
@@ -119,16 +120,6 @@ size_t number_of(const std::string& word) {
     return number;
 }
 
-std::vector<std::string> split(std::string_view line) {
-    std::vector<std::string> words;
-    while (true) {
-        const size_t tab = line.find('\t');
-        words.emplace_back(line.substr(0, tab));
-        if (tab == std::string_view::npos) return words;
-        line.remove_prefix(tab + 1);
-    }
-}
-
 // Its graphs may have ops of the plugins that are installed. Where those or the core have an architecture of the same
 // name, that of the plugin is tested.
 void test_architecture(std::span<const std::string> words, const fs::path& manifest, int output) {
@@ -139,7 +130,7 @@ void test_architecture(std::span<const std::string> words, const fs::path& manif
         if (record.path == manifest) config.prefer = {record.manifest.name};
     }
     const Registry registry = Registry::load(config, hardware);
-    const std::vector<std::string> only = words[5].empty() ? std::vector<std::string>() : split(words[5]);
+    const std::vector<std::string> only = words[5].empty() ? std::vector<std::string>() : split(words[5], '\t');
     run_architecture_cases(registry, words[7], words[8], only, number_of(words.back()), output);
 }
 
@@ -220,9 +211,9 @@ std::optional<int> run_as_child(std::span<const std::string> words) {
         }
         const bool is_device = what == "device" && words.size() == 12;
         Loaded loaded(rig, manifest, words[4], is_device ? words[10] : "");
-        if (!words[5].empty()) loaded.setting.cases = split(words[5]);
+        if (!words[5].empty()) loaded.setting.cases = split(words[5], '\t');
         if (!words[6].empty()) {
-            for (const std::string& shape : split(words[6]))
+            for (const std::string& shape : split(words[6], '\t'))
                 loaded.setting.shapes.push_back(conformance::parse_shape(shape));
         }
         const size_t first = number_of(words.back());
@@ -253,7 +244,7 @@ TriedPlugin try_plugin(const fs::path& manifest, const std::optional<fs::path>& 
     TriedPlugin tried;
     bool usable = false;
     const auto take = [&](std::string_view line) {
-        const std::vector<std::string> words = split(line);
+        const std::vector<std::string> words = split(line, '\t');
         if (words[0] == "kernel" && words.size() == 4) tried.kernels.push_back({words[1], words[2], words[3]});
         if (words[0] == "provider" && words.size() == 2) tried.provider_kinds.push_back(words[1]);
         if (words[0] == "operator" && words.size() == 2) tried.operators.push_back(words[1]);
