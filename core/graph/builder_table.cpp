@@ -9,6 +9,8 @@
 namespace tessera {
 namespace {
 
+constexpr uint32_t kMostValues = 1 << 20;
+
 BuilderSession& session(tsr_builder* self) {
     return *static_cast<BuilderSession*>(self->context);
 }
@@ -20,11 +22,6 @@ Graph& graph(tsr_builder* self) {
 template <typename T>
 T taken(tsr_builder* self, const T& from) {
     return sdk::copy_struct(from, sdk::size_in_version<T>(session(self).abi_minor));
-}
-
-void require_room(tsr_builder* self) {
-    if (graph(self).value_count() >= kMostValues)
-        fail(TSR_INVALID_ARGUMENT, "the graph has {} tensors, more than a model needs", kMostValues);
 }
 
 void require_value(tsr_builder* self, Value value, bool optional) {
@@ -57,7 +54,7 @@ const tsr_status* add(tsr_builder* self, tsr_stage stage, const char* op, const 
         if (!op || !name) fail(TSR_INVALID_ARGUMENT, "a node without an op or without a name");
         if (session(self).only_run && stage != TSR_STAGE_RUN)
             fail(TSR_INVALID_ARGUMENT, "{} ({}): a node of stage {}, where all run with every batch", name, op, stage);
-        require_room(self);
+        require_room(graph(self));
         std::vector<tsr_attribute> copied;
         for (uint32_t i = 0; i < attribute_count; ++i) {
             if (!attributes[i]) fail(TSR_INVALID_ARGUMENT, "{} ({}): attribute {} is NULL", name, op, i);
@@ -77,7 +74,7 @@ const tsr_status* add(tsr_builder* self, tsr_stage stage, const char* op, const 
 
 const tsr_status* buffer(tsr_builder* self, const tsr_tensor* like, tsr_value* value) {
     return answer_plugin([&] {
-        require_room(self);
+        require_room(graph(self));
         if (!like || !value) fail(TSR_INVALID_ARGUMENT, "a buffer without a shape or without a place for it");
         const tsr_tensor shape = taken(self, *like);
         if (shape.rank == 0 || shape.rank > TSR_MAX_RANK) fail(TSR_INVALID_ARGUMENT, "a buffer of rank {}", shape.rank);
@@ -88,7 +85,7 @@ const tsr_status* buffer(tsr_builder* self, const tsr_tensor* like, tsr_value* v
 const tsr_status* view(tsr_builder* self, tsr_value of, const tsr_tensor* shape, tsr_value* value) {
     return answer_plugin([&] {
         require_value(self, of, false);
-        require_room(self);
+        require_room(graph(self));
         if (!shape || !value) fail(TSR_INVALID_ARGUMENT, "a view without a shape or without a place for it");
         *value = graph(self).view(of, taken(self, *shape));
     });
@@ -104,6 +101,11 @@ const tsr_status* output(tsr_builder* self, uint32_t index, tsr_value value) {
 }
 
 }  // namespace
+
+void require_room(const Graph& graph) {
+    if (graph.value_count() >= kMostValues)
+        fail(TSR_INVALID_ARGUMENT, "the graph has {} tensors, more than a model needs", kMostValues);
+}
 
 tsr_builder builder_table(BuilderSession& session) noexcept {
     return {sizeof(tsr_builder), 0, nullptr, &session, describe, input, cache, add, buffer, view, output};

@@ -19,8 +19,9 @@ struct BuilderSession {
     bool only_run = false;     // nodes of the other stage are refused
 };
 
-// More nodes and tensors than any graph has: a plugin that adds them for ever gets an error.
-inline constexpr uint32_t kMostValues = 1 << 20;
+// Throws Error(TSR_INVALID_ARGUMENT) if the graph has more tensors than any model needs: a plugin that adds them for
+// ever gets an error.
+void require_room(const Graph& graph);
 
 tsr_builder builder_table(BuilderSession& session) noexcept;
 

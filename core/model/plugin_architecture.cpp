@@ -135,8 +135,7 @@ const tsr_status* weight(tsr_model* self, const char* name, const int64_t* dims,
                  TSR_MAX_RANK);
         if (flags & ~(uint32_t{TSR_OPTIONAL} | uint32_t{TSR_WEIGHT_VECTOR}))
             fail(TSR_INVALID_ARGUMENT, "{}: flags {:#x} are not known", full, flags);
-        if (graph.value_count() >= kMostValues)
-            fail(TSR_INVALID_ARGUMENT, "the graph has {} tensors, more than a model needs", kMostValues);
+        require_room(graph);
         *value = 0;
         const gguf::TensorEntry* entry = model.claim_tensor(full);
         if (!entry && (flags & TSR_OPTIONAL)) return;
