@@ -12,7 +12,7 @@ namespace {
 
 // Factors of 1 are nothing; the op of latent attention takes no others.
 void leave_out_neutral_factors(ModelFile& model, int64_t rotary) {
-    const gguf::TensorEntry* entry = model.file().find_tensor("rope_freqs.weight");
+    const gguf::TensorEntry* entry = model.file().find_tensor(tensor_name(TensorPart::kRopeFactors).name);
     if (!entry || entry->type != TSR_TYPE_F32 || std::cmp_not_equal(entry->elements(), rotary / 2)) return;
     std::vector<float> factors(entry->elements());
     model.file().read(*entry, 0, std::as_writable_bytes(std::span(factors)));
