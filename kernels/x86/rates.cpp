@@ -19,9 +19,11 @@ namespace {
 
 constexpr double kGiga = 1e9;
 
-// Of the rate of vectors of 512 bits, those of 256 on the same processor: 0.66 to 0.72, formats with one scale for 32
-// codes and with two alike (bench_matmul 1 512 FORMAT 16 of both plugins, the Xeon with AMX, 2026-11-26).
-constexpr double kHalfVectors = 0.7;
+// Of the rate of vectors of 512 bits, those of 256 on the same processor: of codes 0.56 to 0.72, of f16 and bf16 0.49
+// (bench_matmul 1 512 FORMAT 16 of both plugins, the Xeon with AMX, 2026-11-26).
+constexpr double half_vectors(tsr_type weights) noexcept {
+    return weights == TSR_TYPE_F32 || weights == TSR_TYPE_F16 || weights == TSR_TYPE_BF16 ? 0.49 : 0.7;
+}
 
 struct ProductRates {
     tsr_type weights;
@@ -77,7 +79,7 @@ Macs product_rates(Processor processor, tsr_type weights) noexcept {
         case Processor::kAvx2Vnni:
             return {row->giga[1] * kGiga, row->giga[1] * kGiga};
         case Processor::kAvx2BesideAmx:
-            return {row->giga[4] * kHalfVectors * kGiga, row->giga[4] * kHalfVectors * kGiga};
+            return {row->giga[4] * half_vectors(weights) * kGiga, row->giga[4] * half_vectors(weights) * kGiga};
         case Processor::kAvx512:
             return {row->giga[2] * kGiga, row->giga[2] * kGiga};
         case Processor::kAvx512Vnni:
