@@ -36,7 +36,7 @@ uint64_t launches() {
 
 // ---- a whole model: the variant -mla 3 of a file with attn_k_b transposes it in each layer ----
 
-std::unique_ptr<test::LoadedModel> load(bool maps = true) {
+std::unique_ptr<test::LoadedModel> load(bool maps = true, double memory_bandwidth = 0) {
     EngineOptions options;
     options.context = 128;
     options.sequences = 2;
@@ -45,7 +45,9 @@ std::unique_ptr<test::LoadedModel> load(bool maps = true) {
     options.expand_from = 8;
     options.lowerings["mla_attention"] = "3";
     options.placement.gpu_layers = 99;
-    return std::make_unique<test::LoadedModel>(golden("v3-groups.gguf"), options, test::rig_config({860}));
+    Config config = test::rig_config({860});
+    config.simulated.front().memory_bandwidth = memory_bandwidth;
+    return std::make_unique<test::LoadedModel>(golden("v3-groups.gguf"), options, config);
 }
 
 std::vector<float> logits(Engine& engine) {
@@ -64,12 +66,15 @@ struct Card {
     const char* lacks;
     bool there;       // whether its init nodes run on the card
     uint64_t copied;  // bytes of what one reads, if it is copied
+    double memory_bandwidth = 0;
 };
 constexpr Card kCards[] = {
     {"has_what_they_read", TSR_SIMULATED_NO_LAYOUTS, "", true, 0},
     {"has_no_kernel", TSR_SIMULATED_NO_LAYOUTS, kOp, false, 0},
     // What they read is copied, as what the host makes would be.
     {"has_it_packed", 0, "", true, 16384},
+    // The host is faster.
+    {"has_slow_memory", 0, "", false, 0, 1e9},
 };
 
 TEST(InitNodes, RunOnTheCardOfTheirResults) {
@@ -78,7 +83,7 @@ TEST(InitNodes, RunOnTheCardOfTheirResults) {
         for (const bool maps : {true, false}) {
             SCOPED_TRACE(testing::Message() << card.name << (maps ? ", mapped" : ", read"));
             const CardOptions options(kCard, TSR_SIMULATED_ON_WAIT, card.without, card.lacks);
-            const auto loaded = load(maps);
+            const auto loaded = load(maps, card.memory_bandwidth);
             const Plan& plan = loaded->engine->plan();
             ASSERT_EQ(plan.init_nodes.size(), 3u);
             for (const PlannedNode& node : plan.init_nodes) EXPECT_EQ(node.device, card.there ? 1u : 0u);
