@@ -219,6 +219,7 @@ TEST(Text, PlansSayWhichConstantsOfAPredictionAreAssumed) {
 TEST(Text, PluginsThatAreNotUsedSayWhyInALine) {
     const Outcome outcome = tessera({"plugins"});
     EXPECT_THAT(outcome.out, HasSubstr("simulated 0.1.0: not used (no device of kind simulated here)"));
+    EXPECT_THAT(outcome.out, HasSubstr("(--why shows what each needs)"));
 }
 
 TEST(Text, AProgramWithoutItsPluginsSaysWhereTheyBelong) {
