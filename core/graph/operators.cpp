@@ -177,6 +177,13 @@ void infer_silu_mul(const tsr_node& node, tsr_tensor* const* out) {
     like(*out[0], gate);
 }
 
+void infer_scale_by_position(const tsr_node& node, tsr_tensor* const* out) {
+    const tsr_tensor& x = floats(node, 0);
+    require(x.rank >= 2 && indices(node, 1).dims[0] == rows(x), "rows and positions differ");
+    require(sdk::int_attribute(node, "length", 0) >= 1, "'length' is not at least 1");
+    like(*out[0], x);
+}
+
 void infer_hadamard(const tsr_node& node, tsr_tensor* const* out) {
     like(*out[0], floats(node, 0));
 }
@@ -272,6 +279,7 @@ std::span<const tsr_operator* const> builtin_operators() {
         op<infer_moe_ffn>(TSR_OP_MOE_FFN),
         op<infer_moe_route>(TSR_OP_MOE_ROUTE, 2),
         op<infer_rope>(TSR_OP_ROPE),
+        op<infer_scale_by_position>(TSR_OP_SCALE_BY_POSITION),
         op<infer_add_mul>(TSR_OP_ADD),
         op<infer_add_mul>(TSR_OP_MUL),
         op<infer_silu_mul>(TSR_OP_SILU_MUL),

@@ -3,6 +3,8 @@
 
 #include <tessera/ops.h>
 
+#include <array>
+
 namespace tessera {
 
 using sdk::attribute;
@@ -32,6 +34,14 @@ Value GraphBuilder::attention(int64_t layer, const Attention& described, Value x
                                                     : grouped_attention(layer, described, x);
 }
 
+Value GraphBuilder::with_temperature(int64_t layer, const Attention& a, Value q) {
+    if (a.temperature_scale == 0) return q;
+    return graph_
+        .add(TSR_OP_SCALE_BY_POSITION, in_layer(layer, "attn_temperature"), {q, positions_},
+             std::array{attribute("scale", a.temperature_scale), attribute("length", a.temperature_length)}, {q})
+        .front();
+}
+
 Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x) {
     const auto name = [&](const char* part) { return in_layer(layer, part); };
     const int64_t d = a.key_length, h = a.heads, kv = a.kv_heads, rows = graph_.tensor(x).dims[1];
@@ -49,6 +59,7 @@ Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x
     const std::vector<tsr_attribute> rope = rope_attributes(*a.rope, RopePrefix::kNone);
     q = graph_.add(TSR_OP_ROPE, name("attn_q_rope"), {q, positions_, factors}, rope).front();
     k = graph_.add(TSR_OP_ROPE, name("attn_k_rope"), {k, positions_, factors}, rope).front();
+    q = with_temperature(layer, a, q);
     const Value heads = graph_.add_one(TSR_OP_CACHED_ATTENTION, name("attn"),
                                        {q, k, v, positions_, sequences_, page_table_}, {attribute("scale", a.scale)});
     return reshape(heads, {a.value_length * h, rows});
@@ -64,6 +75,7 @@ Value GraphBuilder::latent_attention(int64_t layer, const Attention& a, Value x)
         const Value low = norm(q, TensorPart::kQANorm, layer);
         q = graph_.add_one(TSR_OP_MATMUL, name("attn_q_b"), {low, weights_.get(TensorPart::kQB, layer)});
     }
+    q = with_temperature(layer, a, q);
     const Value kv_norm = weights_.get(TensorPart::kKvANorm, layer);
     const Value wkv_b = weights_.get(TensorPart::kKvB, layer);
     const Value wk_b = weights_.get(TensorPart::kKB, layer), wv_b = weights_.get(TensorPart::kVB, layer);

@@ -27,6 +27,9 @@ class GraphBuilder {
     Value grouped_attention(int64_t layer, const Attention& attention, Value x);
     Value latent_attention(int64_t layer, const Attention& attention, Value x);
 
+    // Queries of any shape [..., R] times the attention's temperature at their positions, in place.
+    Value with_temperature(int64_t layer, const Attention& attention, Value q);
+
     // Rows [embedding, R] -> the same.
     Value feed_forward(int64_t layer, const FeedForward& feed_forward, Value x);
     Value biased_network(int64_t layer, Value x, Value gate_bias, Value up_bias);

@@ -40,7 +40,6 @@ class Reasons {
     void attention(const Attention& a) {
         say(a.kind == AttentionKind::kRecurrent || a.state, "layers with a recurrent state");
         say(a.softcap != 0, "a cap of attention scores");
-        say(a.temperature_scale != 0, "attention whose temperature depends on the position");
         say(cache_kind(a) == CacheKind::kWindow && (a.chunked || a.window < model_.context),
             "attention to a window of tokens");
         say(a.sinks, "attention sinks");

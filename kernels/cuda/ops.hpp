@@ -84,7 +84,8 @@ inline const Build& build_of(const tsr_kernel* kernel) noexcept {
     X(moe_ffn)                  \
     X(convert)                  \
     X(transpose)                \
-    X(hadamard)
+    X(hadamard)                 \
+    X(scale_by_position)
 
 #define TESSERA_CUDA_DECLARE(name) void set_##name(tsr_kernel& kernel) noexcept;
 TESSERA_CUDA_KERNELS(TESSERA_CUDA_DECLARE)

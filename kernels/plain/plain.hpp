@@ -37,22 +37,23 @@ void plan_attention(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan,
 void plan_moe_route(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan, Work& work) noexcept;
 
 // X(name, plan, run): the algorithms. A run is declared here and defined where its kind of op is.
-#define TESSERA_PLAIN_OPS(X)                                                   \
-    X(TSR_OP_GET_ROWS, plan_of<cpu::check_get_rows>, run_get_rows)             \
-    X(TSR_OP_RMS_NORM, plan_of<cpu::check_rms_norm>, run_rms_norm)             \
-    X(TSR_OP_MATMUL, plan_of<cpu::check_matmul>, run_matmul)                   \
-    X(TSR_OP_MATMUL_ID, plan_of<cpu::check_matmul_id>, run_matmul_id)          \
-    X(TSR_OP_WEIGHTED_SUM, plan_of<cpu::check_weighted_sum>, run_weighted_sum) \
-    X(TSR_OP_MOE_ROUTE, plan_moe_route, run_moe_route)                         \
-    X(TSR_OP_ROPE, plan_of<cpu::check_rope>, run_rope)                         \
-    X(TSR_OP_ADD, plan_of<cpu::check_add>, run_add)                            \
-    X(TSR_OP_MUL, plan_of<cpu::check_mul>, run_mul)                            \
-    X(TSR_OP_SILU_MUL, plan_of<cpu::check_silu_mul>, run_silu_mul)             \
-    X(TSR_OP_HADAMARD, plan_of<cpu::check_hadamard>, run_hadamard)             \
-    X(TSR_OP_CONVERT, plan_of<cpu::check_convert>, run_convert)                \
-    X(TSR_OP_TRANSPOSE, plan_of<cpu::check_transpose>, run_transpose)          \
-    X(TSR_OP_CACHE_WRITE, plan_of<cpu::check_cache_write>, run_cache_write)    \
-    X(TSR_OP_FLASH_ATTENTION, plan_attention, run_attention)                   \
+#define TESSERA_PLAIN_OPS(X)                                                                  \
+    X(TSR_OP_GET_ROWS, plan_of<cpu::check_get_rows>, run_get_rows)                            \
+    X(TSR_OP_RMS_NORM, plan_of<cpu::check_rms_norm>, run_rms_norm)                            \
+    X(TSR_OP_MATMUL, plan_of<cpu::check_matmul>, run_matmul)                                  \
+    X(TSR_OP_MATMUL_ID, plan_of<cpu::check_matmul_id>, run_matmul_id)                         \
+    X(TSR_OP_WEIGHTED_SUM, plan_of<cpu::check_weighted_sum>, run_weighted_sum)                \
+    X(TSR_OP_MOE_ROUTE, plan_moe_route, run_moe_route)                                        \
+    X(TSR_OP_ROPE, plan_of<cpu::check_rope>, run_rope)                                        \
+    X(TSR_OP_SCALE_BY_POSITION, plan_of<cpu::check_scale_by_position>, run_scale_by_position) \
+    X(TSR_OP_ADD, plan_of<cpu::check_add>, run_add)                                           \
+    X(TSR_OP_MUL, plan_of<cpu::check_mul>, run_mul)                                           \
+    X(TSR_OP_SILU_MUL, plan_of<cpu::check_silu_mul>, run_silu_mul)                            \
+    X(TSR_OP_HADAMARD, plan_of<cpu::check_hadamard>, run_hadamard)                            \
+    X(TSR_OP_CONVERT, plan_of<cpu::check_convert>, run_convert)                               \
+    X(TSR_OP_TRANSPOSE, plan_of<cpu::check_transpose>, run_transpose)                         \
+    X(TSR_OP_CACHE_WRITE, plan_of<cpu::check_cache_write>, run_cache_write)                   \
+    X(TSR_OP_FLASH_ATTENTION, plan_attention, run_attention)                                  \
     X(TSR_OP_TILED_ATTENTION, plan_attention, run_attention)
 
 #define TESSERA_DECLARE(name, plan, run) void run(const tsr_node&, uint32_t slots, const tsr_run&);

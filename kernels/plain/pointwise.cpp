@@ -1,4 +1,5 @@
-// Ops that work on one row at a time: get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope, hadamard.
+// Ops that work on one row at a time: get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope, scale_by_position,
+// hadamard.
 #include "plain.hpp"
 #include "sums.hpp"
 
@@ -158,6 +159,26 @@ void run_rope(const tsr_node& node, uint32_t, const tsr_run& run) {
                 to[second] = static_cast<float>(a * sine + b * cosine);
             }
         }
+    }
+}
+
+void run_scale_by_position(const tsr_node& node, uint32_t, const tsr_run& run) {
+    const View x = input(node, run, 0);
+    const View positions = input(node, run, 1);
+    const View out = output(node, run);
+    const RowList rows(*x.tensor, run);
+    const tsr_range actual = sdk::actual_rows(*x.tensor, run);
+    const int64_t inner = rows.count() / std::max(1, actual.end - actual.begin);
+    const double length = static_cast<double>(sdk::int_attribute(node, "length", 1));
+    const double offset = static_cast<double>(sdk::int_attribute(node, "offset", 0));
+    const double scale = sdk::float_attribute(node, "scale", 0);
+    const Share part = share(rows.count(), run);
+    for (int64_t r = part.begin; r < part.end; ++r) {
+        const double position = positions.integer(actual.begin + r / inner);
+        const double factor = 1 + scale * std::log(std::floor((position + offset) / length) + 1);
+        const float* from = rows.floats(x, r);
+        float* to = rows.floats(out, r);
+        for (int64_t i = 0; i < x.dim(0); ++i) to[i] = static_cast<float>(from[i] * factor);
     }
 }
 

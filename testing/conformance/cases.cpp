@@ -128,6 +128,29 @@ void rope(const std::string& op, const Use& use) {
     }
 }
 
+void scale_by_position(const std::string& op, const Use& use) {
+    for (const Shape& s : kShapes) {
+        for (const bool in_place : {false, true}) {
+            Case c(op, text("n=%lld inner=%lld%s", static_cast<long long>(s.elements), static_cast<long long>(s.inner),
+                            in_place ? " in place" : ""));
+            c.fill(c.input("x", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kActivation, kRows, s.gap));
+            Operand& positions = c.input("positions", TSR_TYPE_I32, {s.rows}, kInput, kRows);
+            for (int64_t r = 0; r < s.rows; ++r) positions.integers(0)[r] = static_cast<int32_t>(r * r * 997 + 8190);
+            if (in_place) {
+                c.output_in_place(0);
+            } else {
+                c.output("out", TSR_TYPE_F32, {s.elements, s.inner, s.rows}, kRows, s.gap);
+            }
+            c.attribute("scale", 0.1);
+            c.attribute("length", int64_t{8192});
+            if (s.inner > 1) c.attribute("offset", int64_t{1});
+            c.tolerance = 1e-6;
+            c.row_ranges(static_cast<int32_t>(s.rows));
+            use(c);
+        }
+    }
+}
+
 void get_rows(const std::string& op, const Use& use) {
     for (const tsr_type type : weight_types()) {
         for (const int64_t n : row_lengths(type)) {
@@ -566,6 +589,7 @@ const std::map<std::string, void (*)(const std::string&, const Use&)>& makers() 
         {TSR_OP_SILU_MUL, pointwise},
         {TSR_OP_HADAMARD, pointwise},
         {TSR_OP_ROPE, rope},
+        {TSR_OP_SCALE_BY_POSITION, scale_by_position},
         {TSR_OP_GET_ROWS, get_rows},
         {TSR_OP_MATMUL, matmul},
         {TSR_OP_MATMUL_GROUP, matmul_group},

@@ -9,6 +9,8 @@
 #include "core/model/not_computed.hpp"
 #include "tests/model/golden_models.hpp"
 
+#include <tessera/ops.h>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -124,7 +126,6 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
              a.state = RecurrentState{"kda", 4, 2, 32, 32};
          })},
         {"a cap of attention scores", attention([](Attention& a) { a.softcap = 50; })},
-        {"temperature depends on the position", attention([](Attention& a) { a.temperature_scale = 0.1; })},
         {"a window of tokens (layer 1)", attention([](Attention& a) { a.window = 128; })},
         {"a window of tokens", attention([](Attention& a) {
              a.window = 1024;
@@ -175,6 +176,39 @@ TEST(NotComputed, RefusesTheFileThatAsks) {
         EXPECT_THAT(error.what(), HasSubstr("'llama'"));
         EXPECT_THAT(error.what(), HasSubstr("rope.dimension_count 8 of 16 (layer 0)"));
     }
+}
+
+// The graph of a golden model whose description was changed.
+Graph changed_graph(const OpSet& ops, const std::function<void(ModelDescription&)>& change, const GraphLimits& limits) {
+    const gguf::GgufFile file = gguf::GgufFile::open(golden_model("llama-plain"));
+    ModelFile model(file);
+    ModelDescription description = find("llama")->describe(model);
+    change(description);
+    return build_graph(description, model, ops, limits);
+}
+
+std::vector<const Node*> nodes_of(const Graph& graph, std::string_view op) {
+    std::vector<const Node*> nodes;
+    for (const Node& node : graph.nodes()) {
+        if (node.op == op) nodes.push_back(&node);
+    }
+    return nodes;
+}
+
+TEST(Graphs, ScaleQueriesByPositionWhereALayerSaysSo) {
+    const OpSet ops;
+    const Graph graph = changed_graph(ops,
+                                      [](ModelDescription& m) {
+                                          m.layers[1].attention.temperature_scale = 0.1;
+                                          m.layers[1].attention.temperature_length = 8192;
+                                      },
+                                      {});
+    const auto scaled = nodes_of(graph, TSR_OP_SCALE_BY_POSITION), attention = nodes_of(graph, TSR_OP_CACHED_ATTENTION);
+    ASSERT_EQ(scaled.size(), 1u);
+    ASSERT_GE(attention.size(), 2u);
+    EXPECT_EQ(scaled[0]->layer, 1);
+    EXPECT_EQ(scaled[0]->outputs[0], attention[1]->inputs[0]);
+    EXPECT_EQ(graph.tensor(scaled[0]->inputs[1]).name, std::string_view(kPositions));
 }
 
 TEST(Caches, FollowFromAttention) {

@@ -1,5 +1,5 @@
-// get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope and hadamard on cases worked out by hand or by independent
-// loops.
+// get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope, scale_by_position and hadamard on cases worked out by
+// hand or by independent loops.
 #include "node_builder.hpp"
 
 #include <gtest/gtest.h>
@@ -61,6 +61,25 @@ TEST(RmsNorm, InPlaceOverHeadsOfAView) {
             }
         }
     }
+}
+
+TEST(ScaleByPosition, GrowsWithTheLogarithmOfPeriods) {
+    const std::vector<int32_t> positions = {0, 99, 100, 199, 200, 1000, 7};
+    const std::vector<double> periods = {1, 1, 2, 2, 3, 11, 1};
+    Tensor x = floats({2, 3, 7}, std::vector<float>(42, 3.0f));
+    x.desc.range = TSR_RANGE_ROWS;
+    TestNode node("scale_by_position", {x, integers({7}, positions, TSR_RANGE_ROWS)}, {x},
+                  {attribute("scale", 0.25), attribute("length", int64_t{100})});
+    node.run(Ranges::of(6), 2);
+    for (int64_t r = 0; r < 7; ++r) {
+        const double wanted = r < 6 ? 3 * (1 + 0.25 * std::log(periods[static_cast<size_t>(r)])) : 3;
+        for (int64_t h = 0; h < 3; ++h) EXPECT_FLOAT_EQ(x.at(1, h, r), static_cast<float>(wanted)) << r;
+    }
+    Tensor late = floats({2, 1}, {1, 1});
+    TestNode offset("scale_by_position", {late, integers({1}, {99})}, {late},
+                    {attribute("scale", 1.0), attribute("length", int64_t{100}), attribute("offset", int64_t{1})});
+    offset.run();
+    EXPECT_FLOAT_EQ(late.at(0, 0), static_cast<float>(1 + std::log(2.0)));
 }
 
 TEST(Hadamard, IsTheMatrixOfBlocksAndUndoesItself) {

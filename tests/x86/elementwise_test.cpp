@@ -206,6 +206,27 @@ TEST(Rope, AgreesWithTheReference) {
     }
 }
 
+TEST(ScaleByPosition, AgreesWithTheReference) {
+    for (const int64_t n : {3, 8, 64, 1100}) {
+        for (const bool in_place : {false, true}) {
+            compare(
+                TSR_OP_SCALE_BY_POSITION,
+                [&](NodeCase& node) {
+                    fill(activation(node, true, {n, 3, kAll}, 4), 1);
+                    Operand& positions = node.add(true, TSR_TYPE_I32, {kAll}, TSR_ROLE_INPUT, TSR_RANGE_ROWS);
+                    for (int r = 0; r < kAll; ++r) positions.integers()[r] = r * r * 1500;
+                    if (in_place)
+                        node.output_in_place(0);
+                    else
+                        activation(node, false, {n, 3, kAll}, 8);
+                    node.attribute("scale", 0.1);
+                    node.attribute("length", int64_t{2000});
+                },
+                1e-6);
+        }
+    }
+}
+
 TEST(GetRows, AgreesWithTheReference) {
     for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_BF16, TSR_TYPE_Q8_0, TSR_TYPE_Q4_0}) {
         const bool blocks = type == TSR_TYPE_Q8_0 || type == TSR_TYPE_Q4_0;

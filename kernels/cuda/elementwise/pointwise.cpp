@@ -1,4 +1,4 @@
-// add, mul, silu_mul and hadamard.
+// add, mul, silu_mul, scale_by_position and hadamard.
 #include "../estimate.hpp"
 #include "../kernel_of.hpp"
 #include "../launches.hpp"
@@ -86,6 +86,48 @@ struct SiluMul : Pointwise<cpu::check_silu_mul> {
     static constexpr const char *kName = "silu_mul.cuda", *kOp = TSR_OP_SILU_MUL;
 };
 
+class ScaleByPosition {
+  public:
+    static constexpr const char *kName = "scale_by_position.cuda", *kOp = TSR_OP_SCALE_BY_POSITION;
+    static const cuda::Module& module(const Build& build) noexcept { return *build.rowwise; }
+
+    static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
+        cpu::Work work;
+        cpu::check_scale_by_position(node, plan, work);
+        if (!plan.supported || refuse_counts(node, plan)) return;
+        std::snprintf(plan.reason, sizeof plan.reason, "a thread an element");
+        write_estimate(work, {}, device, plan);
+    }
+
+    ScaleByPosition(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
+        : node_(node), kernel_(device, module, "scale_by_position") {}
+
+    void enqueue(const tsr_launch& launch) const {
+        const tsr_tensor& x = *node_.inputs[0];
+        cuda_kernels::ScaleByPosition p{};
+        p.x = operand_address(node_, launch, 0);
+        p.positions = operand_address(node_, launch, 1);
+        p.y = operand_address(node_, launch, 2);
+        p.rows = rows_of(x, launch);
+        set_strides(x, p.x_strides);
+        set_strides(*node_.outputs[0], p.y_strides);
+        set_inner(x, p.inner);
+        p.position = node_.inputs[1]->strides[0];
+        p.length = sdk::int_attribute(node_, "length", 1);
+        p.offset = sdk::int_attribute(node_, "offset", 0);
+        p.scale = sdk::float_attribute(node_, "scale", 0);
+        p.n = static_cast<int32_t>(x.dims[0]);
+        const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
+        kernel_.launch(launch.queue,
+                       {chunks, std::min(row_bound(x, launch), kMaximumGrid), static_cast<uint32_t>(inner_rows(x))},
+                       cuda_kernels::kRowThreads, p);
+    }
+
+  private:
+    const tsr_node& node_;
+    cuda::Kernel kernel_;
+};
+
 class HadamardRows {
   public:
     static constexpr const char *kName = "hadamard.cuda", *kOp = TSR_OP_HADAMARD;
@@ -136,6 +178,9 @@ class HadamardRows {
 
 void set_hadamard(tsr_kernel& kernel) noexcept {
     set_kernel<HadamardRows>(kernel);
+}
+void set_scale_by_position(tsr_kernel& kernel) noexcept {
+    set_kernel<ScaleByPosition>(kernel);
 }
 void set_add(tsr_kernel& kernel) noexcept {
     set_kernel<Add>(kernel);

@@ -1,4 +1,4 @@
-// add, mul, silu_mul, weighted_sum, rope and hadamard.
+// add, mul, silu_mul, weighted_sum, rope, scale_by_position and hadamard.
 #include "../rows.hpp"
 #include "rowwise.hpp"
 
@@ -41,6 +41,17 @@ SIMT_DEVICE Angle sine_and_cosine(double angle) {
         1.f + s * (-0.5f + s * (1.f / 24 + s * (-1.f / 720 + s * (1.f / 40320 - s * (1.f / 3628800)))));
     const float swapped_sine = quadrant & 1 ? cosine : sine, swapped_cosine = quadrant & 1 ? sine : cosine;
     return {quadrant & 2 ? -swapped_sine : swapped_sine, (quadrant + 1) & 2 ? -swapped_cosine : swapped_cosine};
+}
+
+// Of a whole number from 1: 2^e * m with m below 2, and ln m = 2 atanh((m - 1) / (m + 1)), to a float's last place.
+SIMT_DEVICE double natural_logarithm(double whole) {
+    const unsigned long long bits = simt::bits_as<unsigned long long>(whole);
+    const int exponent = static_cast<int>(bits >> 52) - 1023;
+    const double m = simt::bits_as<double>((bits & 0xfffffffffffffull) | 0x3ff0000000000000ull);
+    const double s = (m - 1) / (m + 1), square = s * s;
+    double sum = 0;
+    for (int i = 19; i > 0; i -= 2) sum = sum * square + 1.0 / i;
+    return exponent * 0.69314718055994530942 + 2 * s * sum;
 }
 
 }  // namespace
@@ -107,6 +118,29 @@ SIMT_KERNEL(kRopeThreads, 4) rope(Rope p) {
             y[first] = a * cosines[pair] - b * sines[pair];
             y[second] = a * sines[pair] + b * cosines[pair];
         }
+    }
+}
+
+// Grid: x the elements by kRowElements, y the maximum of rows or fewer, z the inner rows. y may be x.
+SIMT_KERNEL(kRowThreads, 4) scale_by_position(ScaleByPosition p) {
+    using namespace simt;
+    SIMT_SHARED(float, factor, 1);
+    const RowRange range = actual_rows(p.rows);
+    const int inner = static_cast<int>(block_index().z), thread = static_cast<int>(thread_index().x);
+    const int64_t i = inner % p.inner[0], j = inner / p.inner[0];
+    const int begin = static_cast<int>(block_index().x) * kRowElements, end = minimum(begin + kRowElements, p.n);
+    for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
+         row += static_cast<int>(grid_size().y)) {
+        sync_block();  // the factor of the row before has been read
+        if (thread == 0) {
+            const int64_t periods = (*at<int32_t>(p.positions, row * p.position) + p.offset) / p.length;
+            factor[0] =
+                static_cast<float>(1 + p.scale * natural_logarithm(static_cast<double>(periods < 0 ? 1 : periods + 1)));
+        }
+        sync_block();
+        const auto* x = at<float>(p.x, i * p.x_strides[0] + j * p.x_strides[1] + row * p.x_strides[2]);
+        auto* y = at<float>(p.y, i * p.y_strides[0] + j * p.y_strides[1] + row * p.y_strides[2]);
+        for (int e = begin + thread; e < end; e += kRowThreads) y[e] = x[e] * factor[0];
     }
 }
 

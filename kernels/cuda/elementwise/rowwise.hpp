@@ -56,6 +56,18 @@ struct Hadamard {
     float scale;   // 1 / sqrt(block)
 };
 
+// y = x * (1 + scale * ln(floor((position + offset) / length) + 1)). Rows are numbered as in Pointwise.
+struct ScaleByPosition {
+    const void *x, *positions;
+    void* y;
+    Rows rows;
+    int64_t x_strides[3], y_strides[3], position;
+    int64_t length, offset;
+    double scale;
+    int32_t inner[2];
+    int32_t n, reserved;
+};
+
 inline constexpr int kHadamardElements = 8192;
 
 inline constexpr int kMaximumPairs = 128;

@@ -63,6 +63,11 @@
  * max(0.001, high - low), 0, 1). */
 #define TSR_OP_ROPE "rope"
 
+/* x f32 [n, ..., R], positions i32 [R] -> same shape as x. In place. Row r is multiplied with
+ * 1 + scale * ln(floor((positions[r] + offset) / length) + 1): queries whose attention gets sharper far into a text.
+ * Attributes: scale (f), length (at least 1), offset (0). */
+#define TSR_OP_SCALE_BY_POSITION "scale_by_position"
+
 /* a f32, b f32 of the same shape, or of the shape of a's first dimension alone -> shape of a. In place of a. */
 #define TSR_OP_ADD "add"
 #define TSR_OP_MUL "mul"
@@ -89,7 +94,7 @@
 /* Attention of R rows over cached tokens. Row r is at positions[r] of sequence slot sequences[r] and sees tokens
  * 0 .. positions[r] of that sequence (its own included: it has been written). Pages past those hold anything, NaN too.
  * q f32 [dk, H, R], k cache, [v cache]?, positions i32 [R], sequences i32 [R], page_table i32 [P, S], [wk any]?,
- * [wv any]? -> f32 [dv, H, R]: softmax(scale * q k) v.
+ * [wv any]?, [sinks f32 [H]]? -> f32 [dv, H, R]: softmax(scale * q k) v.
  * Three forms:
  *   - plain: k rows hold kv_heads * dk, v rows kv_heads * dv elements, one head after the other; query head h uses head
  *     h / (H / kv_heads).
@@ -98,14 +103,17 @@
  *     the first c, followed by the last p; its value is wv_h times the first c.
  * Attributes: scale (f), kv_heads, head_dim_v (dv), scratch_bytes: the maximum of workspace; max_tokens: of one
  * sequence; hadamard (0), projected form: the op "hadamard" was applied to the first c elements of cached rows, as a
- * row of their own, and has to be applied to rows of wk and wv. A kernel refuses a node with an attribute that it does
- * not know. flash_attention keeps a running softmax and no scores beyond small tiles; tiled_attention may hold tiles of
- * scores (over heads, rows and pages, with a running maximum and sum) up to the cap. They differ in what kernels claim,
- * not in meaning. */
+ * row of their own, and has to be applied to rows of wk and wv; window (0: none): row r sees the last that many tokens
+ * alone, its own included, tokens max(0, positions[r] - window + 1) .. positions[r]; entries of the page table before
+ * the page of the first of those are anything, and their pages hold anything.
+ * sinks: the softmax of head h has one more score, sinks[h], as it is, that no token has: it takes weight and has no
+ * value. A kernel refuses a node with an attribute or an operand that it does not know. flash_attention keeps a running
+ * softmax and no scores beyond small tiles; tiled_attention may hold tiles of scores (over heads, rows and pages, with
+ * a running maximum and sum) up to the cap. They differ in what kernels claim, not in meaning. */
 #define TSR_OP_FLASH_ATTENTION "flash_attention"
 #define TSR_OP_TILED_ATTENTION "tiled_attention"
 
 /* Abstract. q f32 [dk, H, R], k f32 [dk, KV, R], v f32 [dv, KV, R] (rope applied to q and k), positions, sequences,
- * page_table -> f32 [dv, H, R]. Lowerings "flash" and "tiles", family "expanded": cache_write twice, then attention in
- * its plain form. Attributes: scale (f). */
+ * page_table, [sinks f32 [H]]? -> f32 [dv, H, R]. Lowerings "flash" and "tiles", family "expanded": cache_write twice,
+ * then attention in its plain form. Attributes: scale (f), window (0) as of flash_attention. */
 #define TSR_OP_CACHED_ATTENTION "cached_attention"

@@ -130,6 +130,27 @@ inline void check_rope(const tsr_node& node, tsr_kernel_plan& plan, Work& work) 
     plan.supported = 1;
 }
 
+// scale_by_position: 0 x, 1 positions; output.
+inline void check_scale_by_position(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
+    Check check(node, plan);
+    check.counts(2, 2, 1);
+    check.activation(0, "x", 0);
+    check.integers(1, "positions", 1);
+    check.activation(check.out(), "the output", 0);
+    check_like(check, check.out(), "the output", 0);
+    if (!check) return;
+    const tsr_tensor& x = check.at(0);
+    if (x.rank < 2) check.no("scale_by_position: required one row; supported: rows; missing: their dimension");
+    if (!check) return;
+    check.dim(1, "positions", 0, x.dims[x.rank - 1]);
+    check.same_range(0, 1);
+    if (!sdk::find_attribute(node, "scale") || sdk::int_attribute(node, "length", 0) < 1)
+        check.no("scale_by_position: required without scale or a length; supported: with; missing: them");
+    if (!check) return;
+    work = row_work(x, 1);
+    plan.supported = 1;
+}
+
 // hadamard: 0 x; output.
 inline void check_hadamard(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
@@ -143,9 +164,15 @@ inline void check_hadamard(const tsr_node& node, tsr_kernel_plan& plan, Work& wo
 }
 
 inline constexpr NamedCheck kElementwiseChecks[] = {
-    {TSR_OP_GET_ROWS, check_get_rows}, {TSR_OP_RMS_NORM, check_rms_norm}, {TSR_OP_ADD, check_add},
-    {TSR_OP_MUL, check_mul},           {TSR_OP_SILU_MUL, check_silu_mul}, {TSR_OP_WEIGHTED_SUM, check_weighted_sum},
-    {TSR_OP_ROPE, check_rope},         {TSR_OP_HADAMARD, check_hadamard},
+    {TSR_OP_GET_ROWS, check_get_rows},
+    {TSR_OP_RMS_NORM, check_rms_norm},
+    {TSR_OP_ADD, check_add},
+    {TSR_OP_MUL, check_mul},
+    {TSR_OP_SILU_MUL, check_silu_mul},
+    {TSR_OP_WEIGHTED_SUM, check_weighted_sum},
+    {TSR_OP_ROPE, check_rope},
+    {TSR_OP_HADAMARD, check_hadamard},
+    {TSR_OP_SCALE_BY_POSITION, check_scale_by_position},
 };
 
 }  // namespace tessera::cpu
