@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a GGUF v3 model of the DeepSeek-2/3 family with random weights.
+"""Write a GGUF v3 model with latent attention, of a preset of gguf_presets.py, with random weights.
 
 Nothing in it was trained: it exists to time a runtime at the real tensor shapes, to compare two
 runtimes on the same file, and to give a loader real files to read. Needs numpy only
@@ -22,23 +22,9 @@ import sys
 
 import numpy as np
 
+from gguf_presets import PRESETS, has_indexer
+
 ALIGN = 32
-PRESETS = {
-    # name: embd, layers, dense layers, heads, q_lora, kv_lora, nope, rope, v, ff, experts, used, shared, ff_exp, vocab, gating, scale, norm
-    "tiny": dict(embd=256, layers=27, dense=1, heads=8, q_lora=0, kv_lora=512, nope=128, rope=64, v=128, ff=512,
-                 experts=8, used=2, shared=1, ff_exp=256, vocab=2048, gating=1, scale=1.0, norm=False, pre="deepseek-llm", ctx=16384),
-    "tiny-v3": dict(embd=256, layers=4, dense=1, heads=8, q_lora=256, kv_lora=512, nope=128, rope=64, v=128, ff=512,
-                    experts=16, used=4, shared=1, ff_exp=256, vocab=2048, gating=2, scale=2.5, norm=True, pre="deepseek-v3", ctx=16384,
-                    groups=4, groups_used=2),
-    "lite": dict(embd=2048, layers=27, dense=1, heads=16, q_lora=0, kv_lora=512, nope=128, rope=64, v=128, ff=10944,
-                 experts=64, used=6, shared=2, ff_exp=1408, vocab=102400, gating=1, scale=1.0, norm=False, pre="deepseek-llm", ctx=163840),
-    "v2": dict(embd=5120, layers=60, dense=1, heads=128, q_lora=1536, kv_lora=512, nope=128, rope=64, v=128, ff=12288,
-               experts=160, used=6, shared=2, ff_exp=1536, vocab=102400, gating=1, scale=16.0, norm=False, pre="deepseek-llm", ctx=163840,
-               groups=8, groups_used=3),
-    "v3": dict(embd=7168, layers=61, dense=3, heads=128, q_lora=1536, kv_lora=512, nope=128, rope=64, v=128, ff=18432,
-               experts=256, used=8, shared=1, ff_exp=2048, vocab=129280, gating=2, scale=2.5, norm=True, pre="deepseek-v3", ctx=163840,
-               groups=8, groups_used=4),
-}
 # ggml type id, weights a block, bytes a block
 TYPES = {"f32": (0, 1, 4), "f16": (1, 1, 2), "bf16": (30, 1, 2), "q4_0": (2, 32, 18), "q4_1": (3, 32, 20), "q5_0": (6, 32, 22),
          "q5_1": (7, 32, 24), "q8_0": (8, 32, 34), "iq4_nl": (20, 32, 18), "iq4_xs": (23, 256, 136),
@@ -168,7 +154,7 @@ def tensors(p, kind, layout):
     e, h = p["embd"], p["heads"]
     qk = p["nope"] + p["rope"]
     yield "token_embd.weight", (e, p["vocab"]), best(e, kind)
-    for i in range(p["layers"]):
+    for i in range(p["layers"] + p["nextn"]):
         b = f"blk.{i}."
         yield b + "attn_norm.weight", (e,), "f32"
         if p["q_lora"]:
@@ -188,6 +174,13 @@ def tensors(p, kind, layout):
             yield b + "attn_k_b.weight", (p["nope"], p["kv_lora"], h), best(p["nope"], "q8_0" if kind not in ("f32", "f16", "bf16") else kind)
             yield b + "attn_v_b.weight", (p["kv_lora"], p["v"], h), best(p["kv_lora"], kind)
         yield b + "attn_output.weight", (h * p["v"], e), best(h * p["v"], kind)
+        if has_indexer(p, i):
+            n, length, _, _ = p["indexer"]
+            yield b + "indexer.attn_q_b.weight", (p["q_lora"], n * length), best(p["q_lora"], kind)
+            yield b + "indexer.attn_k.weight", (e, length), best(e, kind)
+            yield b + "indexer.k_norm.weight", (length,), "f32"
+            yield b + "indexer.k_norm.bias", (length,), "f32"
+            yield b + "indexer.proj.weight", (e, n), best(e, kind)
         yield b + "ffn_norm.weight", (e,), "f32"
         if i < p["dense"]:
             yield b + "ffn_gate.weight", (e, p["ff"]), best(e, kind)
@@ -195,7 +188,7 @@ def tensors(p, kind, layout):
             yield b + "ffn_down.weight", (p["ff"], e), best(p["ff"], kind)
         else:
             yield b + "ffn_gate_inp.weight", (e, p["experts"]), "f32"
-            if p["gating"] == 2:
+            if p["bias"]:
                 yield b + "exp_probs_b.bias", (p["experts"],), "f32"
             f, s = p["ff_exp"], p["ff_exp"] * p["shared"]
             yield b + "ffn_gate_exps.weight", (e, f, p["experts"]), best(e, kind)
@@ -204,36 +197,57 @@ def tensors(p, kind, layout):
             yield b + "ffn_gate_shexp.weight", (e, s), best(e, kind)
             yield b + "ffn_down_shexp.weight", (s, e), best(s, kind)
             yield b + "ffn_up_shexp.weight", (e, s), best(e, kind)
+        if i >= p["layers"]:
+            yield b + "nextn.eh_proj.weight", (2 * e, e), best(2 * e, kind)
+            for name in ("enorm", "hnorm", "shared_head_norm"):
+                yield b + f"nextn.{name}.weight", (e,), "f32"
     yield "output_norm.weight", (e,), "f32"
-    yield "output.weight", (e, p["vocab"]), best(e, "q6_K" if kind.endswith("_K") else kind)
+    if not p["tied"]:
+        yield "output.weight", (e, p["vocab"]), best(e, "q6_K" if kind.endswith("_K") else kind)
 
 
 def metadata(p, kind, layout, name):
     w = Writer()
-    a = "deepseek2."
-    w.add("general.architecture", "str", "deepseek2")
+    a = p["arch"] + "."
+    w.add("general.architecture", "str", p["arch"])
     w.add("general.name", "str", name)
     w.add("general.file_type", "u32", FTYPE[kind])
     w.add("general.quantization_version", "u32", 2)
     for key, t, v in (
-            ("block_count", "u32", p["layers"]), ("context_length", "u32", p["ctx"]), ("embedding_length", "u32", p["embd"]),
-            ("feed_forward_length", "u32", p["ff"]), ("attention.head_count", "u32", p["heads"]),
-            ("attention.head_count_kv", "u32", 1 if layout == "absorbed" else p["heads"]), ("rope.freq_base", "f32", 10000.0),
-            ("attention.layer_norm_rms_epsilon", "f32", 1e-6), ("expert_used_count", "u32", p["used"]),
-            ("leading_dense_block_count", "u32", p["dense"]), ("vocab_size", "u32", p["vocab"]),
-            ("attention.kv_lora_rank", "u32", p["kv_lora"]), ("expert_feed_forward_length", "u32", p["ff_exp"]),
-            ("expert_count", "u32", p["experts"]), ("expert_shared_count", "u32", p["shared"]),
+            ("block_count", "u32", p["layers"] + p["nextn"]), ("context_length", "u32", p["ctx"]),
+            ("embedding_length", "u32", p["embd"]), ("feed_forward_length", "u32", p["ff"]), ("attention.head_count", "u32", p["heads"]),
+            ("attention.head_count_kv", "u32", 1 if layout == "absorbed" else p["heads"]), ("rope.freq_base", "f32", p["base"]),
+            ("attention.layer_norm_rms_epsilon", "f32", p["eps"]), ("leading_dense_block_count", "u32", p["dense"]),
+            ("vocab_size", "u32", p["vocab"]), ("attention.kv_lora_rank", "u32", p["kv_lora"]),
+            ("expert_feed_forward_length", "u32", p["ff_exp"]), ("expert_shared_count", "u32", p["shared"]),
             ("expert_weights_scale", "f32", p["scale"]), ("expert_weights_norm", "bool", p["norm"]),
-            ("expert_gating_func", "u32", p["gating"]), ("rope.dimension_count", "u32", p["rope"]),
-            ("rope.scaling.type", "str", "yarn"), ("rope.scaling.factor", "f32", 40.0),
-            ("rope.scaling.original_context_length", "u32", 4096),
-            ("rope.scaling.yarn_log_multiplier", "f32", 0.0707 if p["gating"] == 1 else 0.1)):
+            ("rope.dimension_count", "u32", p["rope"])):
         w.add(a + key, t, v)
+    if p["experts"]:
+        w.add(a + "expert_count", "u32", p["experts"])
+        w.add(a + "expert_used_count", "u32", p["used"])
+    if p["gating"]:
+        w.add(a + "expert_gating_func", "u32", p["gating"])
     if p["q_lora"]:
         w.add(a + "attention.q_lora_rank", "u32", p["q_lora"])
-    if p.get("groups"):
+    if p["groups"]:
         w.add(a + "expert_group_count", "u32", p["groups"])
         w.add(a + "expert_group_used_count", "u32", p["groups_used"])
+    if p["nextn"]:
+        w.add(a + "nextn_predict_layers", "u32", p["nextn"])
+    if yarn := p["yarn"]:
+        w.add(a + "rope.scaling.type", "str", "yarn")
+        w.add(a + "rope.scaling.factor", "f32", yarn["factor"])
+        w.add(a + "rope.scaling.original_context_length", "u32", yarn["original"])
+        w.add(a + "rope.scaling.yarn_log_multiplier", "f32", yarn["log_mul"])
+        for part in ("fast", "slow"):
+            if yarn[part] is not None:
+                w.add(a + "rope.scaling.yarn_beta_" + part, "f32", yarn[part])
+    if p["indexer"]:
+        for key, v in zip(("head_count", "key_length", "top_k"), p["indexer"]):
+            w.add(a + "attention.indexer." + key, "u32", v)
+        if p["indexer"][3] != 4:
+            w.add(a + "attention.indexer.types", "arr:bool", [has_indexer(p, i) for i in range(p["layers"])])
     if layout != "absorbed":
         w.add(a + "attention.key_length", "u32", p["nope"] + p["rope"])
         w.add(a + "attention.value_length", "u32", p["v"])
@@ -342,9 +356,9 @@ def main():
     for k in ("layers", "experts", "used", "vocab", "heads", "ctx", "embd", "q_lora", "dense", "ff", "ff_exp", "groups", "groups_used"):
         if getattr(o, k) is not None:
             p[k] = getattr(o, k)
-    if p["layers"] <= p["dense"]:
+    if p["experts"] and p["layers"] <= p["dense"]:
         ap.error(f"{p['layers']} layers, of which {p['dense']} dense: no experts are left (give --dense)")
-    if p.get("groups") and p["experts"] < 2 * p["groups"]:
+    if p["groups"] > 1 and p["experts"] < 2 * p["groups"]:
         ap.error(f"{p['experts']} experts in {p['groups']} groups: a group needs two at least (give --groups)")
     if o.layout == "all" and o.type not in ("f32", "f16", "bf16", "q8_0"):
         ap.error("--layout all is for f32, f16, bf16 and q8_0")

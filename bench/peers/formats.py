@@ -96,6 +96,7 @@ def main():
     args = parser.parse_args()
     if unknown := set(args.types) - set(TYPES):
         parser.error(f"--types: expected some of {', '.join(TYPES)}, found {', '.join(sorted(unknown))}")
+    sys.path.insert(0, str(pathlib.Path(args.make_gguf).resolve().parent))  # beside it lie the presets
     spec = importlib.util.spec_from_file_location("make_gguf", args.make_gguf)
     generator = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(generator)

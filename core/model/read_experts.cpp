@@ -30,7 +30,8 @@ Gating read_gating(ModelFile& model, bool biased) {
         fail(TSR_UNSUPPORTED, "{}: {} is {}; 1 (softmax) and 2 (sigmoid) are known", model.source(),
              model.key("expert_gating_func"), given);
     }
-    model.say_default("expert_gating_func", biased ? "2 (sigmoid, since there is exp_probs_b)" : "1 (softmax)");
+    model.say_default("expert_gating_func", biased ? "2 (sigmoid, since there is exp_probs_b.bias)"
+                                                   : "1 (softmax, since there is no exp_probs_b.bias)");
     return biased ? Gating::kSigmoid : Gating::kSoftmax;
 }
 

@@ -4,6 +4,7 @@
 #include "core/base/text.hpp"
 
 #include <cmath>
+#include <string_view>
 
 namespace tessera {
 namespace {
@@ -26,8 +27,11 @@ std::optional<double> scaling_factor(ModelFile& model) {
 
 void read_yarn(ModelFile& model, Rope& rope, double factor, double ext_factor, int64_t context) {
     rope.ext_factor = ext_factor;
-    rope.beta_fast = model.find_positive("rope.scaling.yarn_beta_fast").value_or(rope.beta_fast);
-    rope.beta_slow = model.find_positive("rope.scaling.yarn_beta_slow").value_or(rope.beta_slow);
+    const auto beta = [&](std::string_view key, double otherwise) {
+        return model.or_said(key, model.find_positive(key), otherwise);
+    };
+    rope.beta_fast = beta("rope.scaling.yarn_beta_fast", rope.beta_fast);
+    rope.beta_slow = beta("rope.scaling.yarn_beta_slow", rope.beta_slow);
     rope.original_context = model.or_said("rope.scaling.original_context_length",
                                           model.find_count("rope.scaling.original_context_length"), context);
     if (rope.ext_factor != 0) rope.attn_factor *= 1.0 + 0.1 * std::log(factor);

@@ -1,7 +1,7 @@
 """The small random models whose logits are recorded.
 
 Every case names one model; `runs` are the token counts recorded with it. Sizes are chosen so that all
-models and logits together stay under 8.5 MiB, and so that every branch that a loader takes for a real file
+models and logits together stay under 16 MiB, and so that every branch that a loader takes for a real file
 (projection of q, gating, groups, YaRN, layouts of wkv_b, tied embeddings, rope tables) is taken by one of them.
 """
 
@@ -11,12 +11,16 @@ REAL = dict(kv_lora_rank=512, qk_rope_head_dim=64, qk_nope_head_dim=128, v_head_
 SMALL = dict(kv_lora_rank=64, qk_rope_head_dim=16, qk_nope_head_dim=32, v_head_dim=32)
 
 
-def yarn(mscale):
-    return dict(rope_type="yarn", rope_theta=10000.0, factor=40.0, original_max_position_embeddings=4096,
-                beta_fast=32, beta_slow=1, mscale=mscale, mscale_all_dim=mscale)
+def yarn(mscale, factor=40.0, base=10000.0, fast=32, slow=1):
+    return dict(rope_type="yarn", rope_theta=base, factor=factor, original_max_position_embeddings=4096,
+                beta_fast=fast, beta_slow=slow, mscale=mscale, mscale_all_dim=mscale)
 
 
-PLAIN = dict(rope_type="default", rope_theta=10000.0)
+def plain(base=10000.0):
+    return dict(rope_type="default", rope_theta=base)
+
+
+PLAIN = plain()
 LLAMA3 = dict(rope_type="llama3", rope_theta=500000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=128)
 
@@ -66,6 +70,35 @@ CASES = {
                     intermediate_size=128, first_k_dense_replace=0, n_routed_experts=8, num_experts_per_tok=2,
                     n_shared_experts=1, moe_intermediate_size=32, n_group=4, topk_group=2, norm_topk_prob=True,
                     routed_scaling_factor=2.5, vocab_size=288, rope_parameters=yarn(1.0))),
+    # YaRN whose ramp is one pair wide, one group of many experts, a scale of weights.
+    "kimi-k2": dict(
+        family="kimi-k2", seed=20, layout="absorbed", runs=dict(short=128), gains=dict(q=2.0, router=1.5, bias=0.15),
+        config=dict(**SMALL, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, q_lora_rank=32,
+                    intermediate_size=96, first_k_dense_replace=1, n_routed_experts=12, num_experts_per_tok=4,
+                    n_shared_experts=1, moe_intermediate_size=32, n_group=1, topk_group=1, norm_topk_prob=True,
+                    routed_scaling_factor=2.827, vocab_size=262, rope_parameters=yarn(1.0, 32.0, 50000.0, 1, 1))),
+    # Values that are longer than the part of keys without rope, no key of gating, a layer of prediction.
+    "glm-flash": dict(
+        family="glm-flash", seed=21, layout="absorbed", nextn=True, gating_key=False, runs=dict(short=128),
+        gains=dict(q=2.0, router=1.5, bias=0.15),
+        config=dict(kv_lora_rank=64, qk_rope_head_dim=16, qk_nope_head_dim=48, v_head_dim=64, hidden_size=64,
+                    num_hidden_layers=2, num_attention_heads=2, q_lora_rank=48, intermediate_size=96, n_routed_experts=8,
+                    num_experts_per_tok=2, n_shared_experts=1, moe_intermediate_size=32, n_group=1, topk_group=1,
+                    norm_topk_prob=True, routed_scaling_factor=1.8, rms_norm_eps=1e-5, vocab_size=262,
+                    rope_parameters=plain(1e6))),
+    # Values as long as keys with rope, queries that are not compressed, the whole of wkv_b.
+    "gigachat3": dict(
+        family="gigachat", seed=22, layout="joint", runs=dict(short=128), gains=dict(q=2.0, router=1.5, bias=0.15),
+        config=dict(kv_lora_rank=64, qk_rope_head_dim=16, qk_nope_head_dim=32, v_head_dim=48, hidden_size=64,
+                    num_hidden_layers=2, num_attention_heads=3, q_lora_rank=None, intermediate_size=96,
+                    first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=2, n_shared_experts=1,
+                    moe_intermediate_size=32, n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.0,
+                    vocab_size=262, rope_parameters=plain(1e5))),
+    # Dense, with tied embeddings.
+    "youtu": dict(
+        family="youtu", seed=23, layout="absorbed", runs=dict(short=128), gains=dict(q=2.0),
+        config=dict(**SMALL, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, q_lora_rank=48,
+                    intermediate_size=96, tie_word_embeddings=True, vocab_size=262, rope_parameters=plain(1.6e6))),
     "qwen3moe-norm": dict(
         family="qwen3moe", seed=7, runs=dict(short=160), gains=dict(q=1.0, router=1.5, expert_down=3.0),
         config=dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32,

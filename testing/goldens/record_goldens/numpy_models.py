@@ -58,7 +58,8 @@ def rope_frequencies(f, dims, change):
 
         def turning(times):  # the pair that turns this often over the trained context
             return dims * math.log(trained / (times * 2 * math.pi)) / (2 * math.log(base))
-        low, high = max(math.floor(turning(32)), 0), min(math.ceil(turning(1)), dims - 1)
+        fast, slow = f.key("rope.scaling.yarn_beta_fast", 32), f.key("rope.scaling.yarn_beta_slow", 1)
+        low, high = max(math.floor(turning(fast)), 0), min(math.ceil(turning(slow)), dims - 1)
         ramp = np.clip((pair - low) / max(high - low, 1e-3), 0, 1)
         if change == "linear-for-yarn":
             ramp = np.ones_like(ramp)
@@ -147,7 +148,7 @@ def route(f, b, x, change):
     """(weights, which) of the experts of each token."""
     t = f.tensors
     logits = x @ t[b + "ffn_gate_inp.weight"].T
-    sigmoid = f.key("expert_gating_func", 1) == 2
+    sigmoid = f.key("expert_gating_func", 2 if b + "exp_probs_b.bias" in t else 1) == 2
     if change == "other-gating":
         sigmoid = not sigmoid
     scores = 1 / (1 + np.exp(-logits)) if sigmoid else softmax(logits)

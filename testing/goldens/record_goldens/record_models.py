@@ -31,8 +31,8 @@ def make_model(case):
     options = dict(case["config"], bos_token_id=0, eos_token_id=1, pad_token_id=None)
     rope = options["rope_parameters"]
     options["max_position_embeddings"] = int(rope.get("factor", 1) * rope.get("original_max_position_embeddings", 8192))
-    if case["family"] == "v3":
-        options |= dict(num_nextn_predict_layers=0, num_key_value_heads=options["num_attention_heads"])
+    if FAMILIES[case["family"]].latent:
+        options["num_key_value_heads"] = options["num_attention_heads"]
     config = config_type(**options)
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
@@ -91,7 +91,7 @@ class RouterWatch:
         margins, selected = [], []
         k = config.num_experts_per_tok if self.logits else 0
         for name, logits in self.logits.items():
-            scores = (logits.sigmoid() if family == "v3" else logits.softmax(-1)).double()
+            scores = (logits.sigmoid() if FAMILIES[family].sigmoid else logits.softmax(-1)).double()
             if self.biases[name] is not None:
                 scores = scores + self.biases[name].double()
             groups = getattr(config, "n_group", None) or 1
@@ -100,7 +100,7 @@ class RouterWatch:
             if groups > 1:
                 used = config.topk_group
                 by_group = scores.view(len(scores), groups, -1)
-                best = by_group.topk(2, -1)[0].sum(-1) if family == "v3" else by_group.max(-1)[0]
+                best = by_group.topk(2, -1)[0].sum(-1) if FAMILIES[family].sigmoid else by_group.max(-1)[0]
                 ranked = best.sort(-1, descending=True)
                 margins.append(ranked[0][:, used - 1] - ranked[0][:, used])
                 keep = torch.zeros_like(best).scatter_(1, ranked[1][:, :used], 1).bool()

@@ -113,18 +113,29 @@ def write_ffn(m, source, block):
             m.half(f"{block}ffn_{part}_shexp.weight", m.take(f"{source}shared_experts.{part}_proj.weight"))
 
 
+def dense_layers(c):
+    """How many of the first layers have no experts."""
+    kinds = getattr(c, "mlp_layer_types", None)
+    return kinds.index("sparse") if kinds else c.first_k_dense_replace
+
+
 def add_deepseek_keys(w, c, family, case):
     layout = case["layout"]
-    w.add_leading_dense_block_count(c.first_k_dense_replace)
-    w.add_expert_shared_count(c.n_shared_experts)
-    w.add_expert_weights_scale(c.routed_scaling_factor)
-    w.add_expert_weights_norm(family == "v3" and c.norm_topk_prob)
-    kind = gguf.ExpertGatingFuncType.SIGMOID if family == "v3" else gguf.ExpertGatingFuncType.SOFTMAX
-    if case.get("gating_key", True):
-        w.add_expert_gating_func(kind)
-    if c.n_group and not (family == "v2" and c.topk_method == "greedy"):
-        w.add_expert_group_count(c.n_group)
-        w.add_expert_group_used_count(c.topk_group)
+    if getattr(c, "n_routed_experts", None):
+        w.add_leading_dense_block_count(dense_layers(c))
+        w.add_expert_shared_count(c.n_shared_experts)
+        w.add_expert_weights_scale(c.routed_scaling_factor)
+        w.add_expert_weights_norm(family != "v2" and c.norm_topk_prob)
+        sigmoid = FAMILIES[family].sigmoid
+        if case.get("gating_key", True):
+            w.add_expert_gating_func(gguf.ExpertGatingFuncType.SIGMOID if sigmoid else gguf.ExpertGatingFuncType.SOFTMAX)
+        if c.n_group and not (family == "v2" and c.topk_method == "greedy"):
+            w.add_expert_group_count(c.n_group)
+            w.add_expert_group_used_count(c.topk_group)
+    else:  # keys that converters write all the same
+        w.add_leading_dense_block_count(c.num_hidden_layers)
+        w.add_expert_feed_forward_length(c.intermediate_size)
+        w.add_expert_shared_count(0)
     if c.q_lora_rank is not None:
         w.add_q_lora_rank(c.q_lora_rank)
     w.add_kv_lora_rank(c.kv_lora_rank)
@@ -148,6 +159,9 @@ def add_deepseek_keys(w, c, family, case):
         w.add_rope_scaling_factor(rope["factor"])
         w.add_rope_scaling_orig_ctx_len(rope["original_max_position_embeddings"])
         w.add_rope_scaling_yarn_log_mul(0.1 * rope["mscale_all_dim"])
+        if (rope["beta_fast"], rope["beta_slow"]) != (32, 1):
+            w.add_rope_scaling_yarn_beta_fast(rope["beta_fast"])
+            w.add_rope_scaling_yarn_beta_slow(rope["beta_slow"])
 
 
 def llama3_rope_factors(c, head_dim):
@@ -177,7 +191,7 @@ def write_nextn_layer(m, c, case):
 def write_layer(m, c, i, arch, case):
     source, block = f"layers.{i}.", f"blk.{i}."
     m.full(block + "attn_norm.weight", m.take(source + "input_layernorm.weight"))
-    if arch == "deepseek2":
+    if FAMILIES[case["family"]].latent:
         write_attention_deepseek(m, c, source + "self_attn.", block, case["layout"])
     else:
         write_attention_plain(m, c, source + "self_attn.", block, case["family"])
@@ -205,7 +219,7 @@ def write_model(path, name, model, case):
         w.add_expert_used_count(c.num_experts_per_tok)
         w.add_expert_feed_forward_length(c.moe_intermediate_size)
     m = Matrices(w, model)
-    if arch == "deepseek2":
+    if FAMILIES[case["family"]].latent:
         add_deepseek_keys(w, c, family, case)
     else:
         w.add_head_count_kv(c.num_key_value_heads)
@@ -216,7 +230,7 @@ def write_model(path, name, model, case):
         w.add_rope_dimension_count(c.head_dim)
         if c.rope_parameters["rope_type"] == "llama3":
             m.full("rope_freqs.weight", llama3_rope_factors(c, c.head_dim))
-    if experts and arch != "deepseek2" and not c.norm_topk_prob:
+    if experts and not FAMILIES[family].latent and not c.norm_topk_prob:
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)
     add_vocabulary(w, family, c.vocab_size)
