@@ -1,94 +1,29 @@
 #include "core/text/pretokenizer.hpp"
 
-#include "core/base/error.hpp"
-
-#include <algorithm>
-#include <memory>
-#include <span>
-#include <utility>
-
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 namespace tessera::text {
 namespace {
 
-std::string pcre2_message(int code) {
-    PCRE2_UCHAR buffer[256] = {};
-    pcre2_get_error_message(code, buffer, sizeof buffer);
-    return reinterpret_cast<const char*>(buffer);
+bool continues_character(char c) {
+    return (static_cast<uint8_t>(c) & 0xC0) == 0x80;
 }
 
-using MatchData = std::unique_ptr<pcre2_match_data, decltype(&pcre2_match_data_free)>;
-using MatchContext = std::unique_ptr<pcre2_match_context, decltype(&pcre2_match_context_free)>;
+size_t character_after(std::string_view text, size_t at) {
+    do ++at;
+    while (at < text.size() && continues_character(text[at]));
+    return at;
+}
 
-// Gives `use` the matches of the first of `codes` in `piece`, and the gaps between them, each of them cut by the other
-// codes first. False: `use` has had enough.
-bool split_piece(std::span<pcre2_code* const> codes, pcre2_match_data* match, pcre2_match_context* context,
-                 std::string_view piece, const std::function<bool(std::string_view)>& use) {
-    if (codes.empty()) return use(piece);
-    const pcre2_code* const code = codes.front();
-    const auto pass_on = [&](std::string_view part) {
-        return split_piece(codes.subspan(1), match, context, part, use);
-    };
-    const auto* subject = reinterpret_cast<PCRE2_SPTR>(piece.data());
-    size_t from = 0;     // where the search continues
-    size_t pending = 0;  // start of the gap that has not been passed on
-    while (from < piece.size()) {
-        int rc = pcre2_match(code, subject, piece.size(), from, PCRE2_NO_UTF_CHECK, match, context);
-        if (rc == PCRE2_ERROR_JIT_STACKLIMIT) {
-            // The interpreter keeps its backtracking points on the heap.
-            rc = pcre2_match(code, subject, piece.size(), from, PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, match, context);
-        }
-        if (rc == PCRE2_ERROR_NOMATCH) break;
-        if (rc < 0)
-            fail(TSR_UNSUPPORTED,
-                 "the pre-tokenizer's regular expression gave up {} bytes into a piece of {} bytes: {}", from,
-                 piece.size(), pcre2_message(rc));
-        const PCRE2_SIZE* range = pcre2_get_ovector_pointer(match);
-        const size_t begin = range[0];
-        const size_t end = range[1];
-        if (end <= begin) {
-            ++from;
-            while (from < piece.size() && (static_cast<unsigned char>(piece[from]) & 0xC0) == 0x80) ++from;
-            continue;
-        }
-        if (begin > pending && !pass_on(piece.substr(pending, begin - pending))) return false;
-        if (!pass_on(piece.substr(begin, end - begin))) return false;
-        from = pending = end;
-    }
-    return pending == piece.size() || pass_on(piece.substr(pending));
+size_t characters(std::string_view text) {
+    size_t count = 0;
+    for (const char c : text) count += !continues_character(c);
+    return count;
 }
 
 }  // namespace
 
-Pretokenizer::Pretokenizer(const std::vector<std::string>& expressions) {
-    codes_.reserve(expressions.size());
-    for (const std::string& expression : expressions) {
-        int error = 0;
-        PCRE2_SIZE offset = 0;
-        pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(expression.data()), expression.size(),
-                                         PCRE2_UTF | PCRE2_UCP, &error, &offset, nullptr);
-        if (!code) {
-            for (pcre2_code* compiled : codes_) pcre2_code_free(compiled);
-            fail(TSR_INVALID_ARGUMENT, "pre-tokenizer expression does not compile at byte {}: {} in `{}`", offset,
-                 pcre2_message(error), expression);
-        }
-        // Without JIT support the same code is interpreted; results are the same.
-        pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);
-        codes_.push_back(code);
-    }
-}
-
-Pretokenizer::~Pretokenizer() {
-    for (pcre2_code* code : codes_) pcre2_code_free(code);
-}
-
-Pretokenizer::Pretokenizer(Pretokenizer&& other) noexcept : codes_(std::exchange(other.codes_, {})) {}
-
-Pretokenizer& Pretokenizer::operator=(Pretokenizer&& other) noexcept {
-    std::swap(codes_, other.codes_);
-    return *this;
+Pretokenizer::Pretokenizer(const std::vector<SplitStep>& steps) {
+    steps_.reserve(steps.size());
+    for (const SplitStep& step : steps) steps_.push_back({step.kind, SplitAutomaton(step.expression)});
 }
 
 std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
@@ -101,17 +36,39 @@ std::vector<std::string_view> Pretokenizer::split(std::string_view text) const {
 }
 
 void Pretokenizer::split(std::string_view text, const std::function<bool(std::string_view)>& use) const {
-    if (text.empty()) return;
-    const MatchData match(pcre2_match_data_create(1, nullptr), &pcre2_match_data_free);
-    const MatchContext context(pcre2_match_context_create(nullptr), &pcre2_match_context_free);
-    if (!match || !context) fail(TSR_DOES_NOT_FIT, "no memory for a regular expression match");
-    // PCRE2's default limit of ten million steps is for hostile patterns. Ours take a few steps a byte, so a single
-    // word of many megabytes must raise the limit, and anything beyond it is an error in a pattern.
-    constexpr uint32_t kDefaultLimit = 10'000'000;
-    const size_t steps = std::min<size_t>(text.size() * 16, UINT32_MAX);
-    pcre2_set_match_limit(context.get(), std::max(kDefaultLimit, static_cast<uint32_t>(steps)));
+    if (!text.empty()) split_piece(0, text, use);
+}
 
-    split_piece(codes_, match.get(), context.get(), text, use);
+// False: `use` has had enough.
+bool Pretokenizer::split_piece(size_t step, std::string_view piece,
+                               const std::function<bool(std::string_view)>& use) const {
+    if (step == steps_.size()) return use(piece);
+    const auto& [kind, automaton] = steps_[step];
+    size_t from = 0;     // where the search continues
+    size_t pending = 0;  // start of the gap that has not been passed on
+    const auto pass_on = [&](size_t end) {
+        const std::string_view part = piece.substr(pending, end - pending);
+        pending = end;
+        return part.empty() || split_piece(step + 1, part, use);
+    };
+    while ((from = automaton.skip(piece, from)) < piece.size()) {
+        const size_t end = automaton.match(piece, from);
+        if (end == from) {
+            from = character_after(piece, from);
+            continue;
+        }
+        if (kind != SplitStep::Kind::kCutBeforeThousands && !pass_on(from)) return false;
+        if (kind != SplitStep::Kind::kMatches) {
+            size_t left = characters(piece.substr(from, end - from));
+            for (size_t at = from; at < end; --left) {
+                if (left % 3 == 0 && !pass_on(at)) return false;
+                at = character_after(piece, at);
+            }
+        }
+        if (kind != SplitStep::Kind::kCutBeforeThousands && !pass_on(end)) return false;
+        from = end;
+    }
+    return pass_on(piece.size());
 }
 
 }  // namespace tessera::text

@@ -1,26 +1,21 @@
-// The published expressions, from each model's tokenizer.json (Kimi-K2: its tokenization code), written for PCRE2:
-//  - White space is spelt out. PCRE2's \s also takes U+180E, which no other engine counts.
-//  - Kimi's class intersections [..&&[^\p{Han}]] are negated classes that list all other categories.
-//  - \p{Han} means Script_Extensions in PCRE2; the models mean the script itself, \p{sc:Han}.
-//  - `\s+$` starts only where a run of blanks starts and is possessive, else a long run is searched once a byte.
-#include "core/base/error.hpp"
+// The expressions as models publish them, in their tokenizer.json (Kimi-K2: its tokenization code; Falcon, StarCoder
+// and the like: the steps `Punctuation`, `ByteLevel` and `Digits` as expressions), but for two things:
+//  - `\s+$` starts only where a row of blanks starts, else a long one is searched once a byte.
+//  - Repetitions that are possessive without need are greedy.
+// Names are those that ik_llama.cpp and llama.cpp know.
 #include "core/text/pretokenizer.hpp"
 
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
 
-// White space of the Unicode standard, for use inside a class.
-#define TSR_SPACE \
-    "\\x{9}-\\x{d}\\x{20}\\x{85}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}"
-#define TSR_S "[" TSR_SPACE "]"
-#define TSR_TRAILING_SPACES TSR_S "+(?![^" TSR_SPACE "])|" TSR_S "+"
-
 namespace tessera::text {
 namespace {
 
+using Kind = SplitStep::Kind;
+
 // Letters of the scripts that have two cases.
-constexpr const char* kCasedLetters =
+constexpr std::string_view kCasedLetters =
     "A-Za-z\\x{b5}\\x{c0}-\\x{d6}\\x{d8}-\\x{f6}\\x{f8}-\\x{1ba}\\x{1bc}-\\x{1bf}\\x{1c4}-\\x{293}"
     "\\x{295}-\\x{2af}\\x{370}-\\x{373}\\x{376}\\x{377}\\x{37b}-\\x{37d}\\x{37f}\\x{386}\\x{388}-\\x{38a}"
     "\\x{38c}\\x{38e}-\\x{3a1}\\x{3a3}-\\x{3f5}\\x{3f7}-\\x{481}\\x{48a}-\\x{52f}\\x{531}-\\x{556}"
@@ -37,76 +32,175 @@ constexpr const char* kCasedLetters =
     "\\x{104b0}-\\x{104d3}\\x{104d8}-\\x{104fb}\\x{10c80}-\\x{10cb2}\\x{10cc0}-\\x{10cf2}\\x{118a0}-\\x{118df}"
     "\\x{1e900}-\\x{1e943}";
 
-constexpr const char* kHanAndHangul = "[\\x{4e00}-\\x{9fa5}\\x{800}-\\x{4e00}\\x{ac00}-\\x{d7ff}]+";
-constexpr const char* kOneDigit = "\\p{N}";
+constexpr std::string_view kGpt2 = R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kContractions = "(?i:'s|'t|'re|'ve|'m|'ll|'d)";
+constexpr std::string_view kWords = R"([^\r\n\p{L}\p{N}]?\p{L}+)";
+constexpr std::string_view kPunctuation = R"( ?[^\s\p{L}\p{N}]+[\r\n]*)";
+constexpr std::string_view kBlanks = R"(\s*[\r\n]+|\s+(?!\S)|\s+)";
+constexpr std::string_view kHanAndHangul = R"([\x{4e00}-\x{9fa5}\x{800}-\x{4e00}\x{ac00}-\x{d7ff}]+)";
+constexpr std::string_view kHanAndKana = R"([\x{4e00}-\x{9fa5}\x{3040}-\x{309f}\x{30a0}-\x{30ff}]+)";
+constexpr std::string_view kNotPunctuation =
+    R"( ?[^(\s|[.,!?\x{2026}\x{3002}\x{ff0c}\x{3001}\x{964}\x{6d4}\x{60c}])]+)";
+constexpr std::string_view kCodeWords =
+    R"([!"#$%&'()*+,\-./:;<=>?@\[\\\]^_`{|}~][A-Za-z]+|[^\r\n\p{L}\p{P}\p{S}]?[\p{L}\p{M}]+)";
 
-// The family of GPT-4's expression; `digits` is all that differs between Llama 3 and Qwen 2.
-std::string contraction_family(const char* digits) {
-    return std::string("(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|") + digits +
-           "| ?[^" TSR_SPACE "\\p{L}\\p{N}]+[\\r\\n]*|" TSR_S "*[\\r\\n]+|" TSR_TRAILING_SPACES;
+// What \b of Oniguruma, with which the package `tokenizers` is built, takes for parts of words.
+constexpr std::string_view kWordCharacters =
+    R"(\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\x{b2}\x{b3}\x{b9}\x{bc}-\x{be}\x{24b6}-\x{24e9}\x{1f130}-\x{1f149}\x{1f150}-\x{1f169})"
+    R"(\x{1f170}-\x{1f189})";
+
+std::string either(std::initializer_list<std::string_view> alternatives) {
+    return fmt::format("{}", fmt::join(alternatives, "|"));
 }
 
-std::string kimi_k2() {
-    // Letters without upper-case start, and without lower-case, both without Han.
-    const std::string no_lower = "[^\\p{Ll}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]";
-    const std::string no_upper = "[^\\p{Lu}\\p{Lt}\\p{N}\\p{P}\\p{S}\\p{Z}\\p{C}\\p{sc:Han}]";
-    const std::string lead = "[^\\r\\n\\p{L}\\p{N}]?";
-    const std::string contraction = "(?i:'s|'t|'re|'ve|'m|'ll|'d)?";
-    return "\\p{sc:Han}+|" + lead + no_lower + "*" + no_upper + "+" + contraction + "|" + lead + no_lower + "+" +
-           no_upper + "*" + contraction +
-           "|\\p{N}{1,3}| ?[^" TSR_SPACE "\\p{L}\\p{N}]+[\\r\\n]*|" TSR_S "*[\\r\\n]+|" TSR_TRAILING_SPACES;
+// The expression of GPT-4 (cl100k_base) with the runs of digits as given.
+std::string gpt4(std::string_view digits) {
+    return either({kContractions, kWords, digits, kPunctuation, kBlanks});
 }
 
-std::vector<PretokenizerPatterns> make_known() {
-    std::vector<PretokenizerPatterns> all;
-    all.push_back({"deepseek-llm",
-                   {},
-                   {"[\\r\\n]", std::string(TSR_S "?[") + kCasedLetters + "]+",
-                    TSR_S "?[!-/:-~\\x{ff01}-\\x{ff0f}\\x{ff1a}-\\x{ff5e}\\x{2018}-\\x{201f}\\x{3000}-\\x{3002}]+",
-                    "(?<!" TSR_S ")" TSR_S "++$", kHanAndHangul, kOneDigit},
-                   false,
-                   true});
-    all.push_back({"deepseek-coder",
-                   {},
-                   {"[\\r\\n]", TSR_S "?\\p{L}+", TSR_S "?\\p{P}+", kHanAndHangul, kOneDigit},
-                   false,
-                   true});
-    all.push_back({"deepseek-v3",
-                   {},
-                   {"\\p{N}{1,3}", "[\\x{4e00}-\\x{9fa5}\\x{3040}-\\x{309f}\\x{30a0}-\\x{30ff}]+",
-                    "[!\"#$%&'()*+,\\-./:;<=>?@\\[\\\\\\]^_`{|}~][A-Za-z]+|[^\\r\\n\\p{L}\\p{P}\\p{S}]?[\\p{L}\\p{M}]+"
-                    "| ?[\\p{P}\\p{S}]+[\\r\\n]*|" TSR_S "*[\\r\\n]+|" TSR_TRAILING_SPACES},
-                   false,
-                   true});
-    all.push_back({"kimi-k2", {}, {kimi_k2()}, true, false});
-    all.push_back({"gpt-2",
-                   {"gpt2"},
-                   {"'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^" TSR_SPACE "\\p{L}\\p{N}]+|" TSR_TRAILING_SPACES},
-                   false,
-                   false});
-    all.push_back({"llama-bpe", {"llama3", "llama-v3"}, {contraction_family("\\p{N}{1,3}")}, true, true});
-    all.push_back({"qwen2", {"deepseek-r1-qwen"}, {contraction_family("\\p{N}")}, false, false, true});
+// Of DeepSeek-V3, behind its digits and its Chinese and Japanese characters.
+std::string deepseek_v3() {
+    return either({kCodeWords, R"( ?[\p{P}\p{S}]+[\r\n]*)", kBlanks});
+}
+
+// The words of GPT-4o (o200k_base): capitals only where a word begins. `without` is taken from all letters.
+std::string cased_words(std::string_view without, std::string_view suffix) {
+    const std::string upper = fmt::format(R"([\p{{Lu}}\p{{Lt}}\p{{Lm}}\p{{Lo}}\p{{M}}{}])", without);
+    const std::string lower = fmt::format(R"([\p{{Ll}}\p{{Lm}}\p{{Lo}}\p{{M}}{}])", without);
+    constexpr std::string_view lead = R"([^\r\n\p{L}\p{N}]?)";
+    return fmt::format("{}{}*{}+{}|{}{}+{}*{}", lead, upper, lower, suffix, lead, upper, lower, suffix);
+}
+
+std::string gpt4o(std::string_view digits, std::string_view suffix) {
+    return either({cased_words("", suffix), digits, R"( ?[^\s\p{L}\p{N}]+[\r\n/]*)", kBlanks});
+}
+
+std::vector<PretokenizerRow> make_known() {
+    constexpr std::string_view one_digit = R"(\p{N})", three_digits = R"(\p{N}{1,3})";
+    const std::string contraction = fmt::format("{}?", kContractions);
+    const auto step = [](std::string_view expression) { return SplitStep{std::string(expression)}; };
+    const SplitStep gpt2 = step(kGpt2), each_digit = step(one_digit);
+    const SplitStep newlines = step(R"([^\n]+|[\n]+)");
+
+    std::vector<PretokenizerRow> all;
+    all.push_back(
+        {.names = {"deepseek-llm"},
+         .steps = {step(R"([\r\n])"),
+                   {fmt::format(R"(\s?[{}]+)", kCasedLetters)},
+                   step(R"(\s?[!-/:-~\x{ff01}-\x{ff0f}\x{ff1a}-\x{ff5e}\x{2018}-\x{201f}\x{3000}-\x{3002}]+)"),
+                   step(R"((?<!\s)\s+$)"),
+                   step(kHanAndHangul),
+                   each_digit},
+         .adds_bos = true});
+    all.push_back(
+        {.names = {"deepseek-coder"},
+         .steps = {step(R"([\r\n])"), step(R"(\s?\p{L}+)"), step(R"(\s?\p{P}+)"), step(kHanAndHangul), each_digit},
+         .adds_bos = true});
+    all.push_back({.names = {"deepseek-v3"},
+                   .steps = {step(three_digits), step(kHanAndKana), {deepseek_v3()}},
+                   .adds_bos = true});
+    all.push_back({.names = {"hunyuan-dense", "joyai-llm", "hy_v4"}, .steps = all.back().steps});
+    all.push_back({.names = {"kimi-k2"},
+                   .steps = {{either({R"([\p{Han}]+)", cased_words(R"(&&[^\p{Han}])", contraction), three_digits,
+                                      kPunctuation, kBlanks})}},
+                   .whole_words = true});
+    all.push_back({.names = {"gpt-2", "gpt2", "phi-2", "jina-es", "jina-de", "jina-v1-en", "jina-v2-es", "jina-v2-de",
+                             "jina-v2-code", "roberta-bpe", "gigachat", "a.x-4.0", "mellum", "exaone4", "jais",
+                             "trillion", "granite-docling"},
+                   .steps = {gpt2}});
+    all.push_back({.names = {"mpt", "olmo", "modern-bert"}, .steps = {gpt2}, .nfc = true});
+    all.push_back({.names = {"llama-bpe", "llama3", "llama-v3", "falcon3", "falcon-h1", "pixtral", "midm-2.0", "lfm2",
+                             "jina-v5-nano"},
+                   .steps = {{gpt4(three_digits)}},
+                   .whole_words = true,
+                   .adds_bos = true});
+    all.push_back({.names = {"glm4", "chatglm-bpe", "dbrx", "smaug-bpe"}, .steps = {{gpt4(three_digits)}}});
+    all.push_back({.names = {"qwen2", "deepseek-r1-qwen", "kormo", "f2llmv2", "megrez", "hunyuan", "stablelm2"},
+                   .steps = {{gpt4(one_digit)}},
+                   .nfc = true});
+    all.push_back({.names = {"grok-2", "solar-open", "openpangu"}, .steps = {{gpt4(one_digit)}}});
+    all.push_back({.names = {"qwen35"},
+                   .steps = {{either({kContractions, R"([^\r\n\p{L}\p{N}]?[\p{L}\p{M}]+)", one_digit,
+                                      R"( ?[^\s\p{L}\p{M}\p{N}]+[\r\n]*)", kBlanks})}},
+                   .nfc = true});
+    all.push_back({.names = {"tekken"}, .steps = {{gpt4o(one_digit, "")}}, .whole_words = true, .adds_bos = true});
+    all.push_back({.names = {"gpt-4o", "llama4", "kanana2", "talkie", "minimax-m2"},
+                   .steps = {{gpt4o(three_digits, contraction)}}});
+    all.push_back(
+        {.names = {"granite-embed-multi-97m"}, .steps = {{gpt4o(three_digits, contraction)}}, .whole_words = true});
+    all.push_back({.names = {"tiny_aya", "cohere2moe"},
+                   .steps = {{fmt::format(R"((?<!\d)\d+(?![{}]))", kWordCharacters), Kind::kThousands},
+                             {gpt4o(three_digits, contraction)}}});
+    all.push_back(
+        {.names = {"youtu"},
+         .steps = {{either({R"([\x{ac00}-\x{d7a3}\x{3131}-\x{318e}]+)",
+                            R"([\x{ff01}\x{2026}\x{201c}\x{201d}\x{2018}\x{2019}\x{2014}\x{ff1a}\x{ff1b}\x{ff0c})"
+                            R"(\x{3001}-\x{303f}\x{fe30}-\x{fe4f}]+)",
+                            R"([\x{3105}-\x{312f}]+)", kHanAndKana})},
+                   {gpt4o(one_digit, contraction)}},
+         .whole_words = true});
+    all.push_back({.names = {"starcoder", "refact", "smollm", "codeshell", "exaone", "minerva-7b", "mellum2"},
+                   .steps = {each_digit, gpt2}});
+    all.push_back({.names = {"command-r", "cohere2_moe"}, .steps = {each_digit, gpt2}, .nfc = true});
+    all.push_back({.names = {"falcon"},
+                   .steps = {step(R"([\p{P}$\+<=>\^~|`]+)"), gpt2, step("[0-9]+"), step("[0-9][0-9][0-9]")}});
+    // What both take where a file says nothing.
+    all.push_back({.names = {"default"},
+                   .steps = {step(R"([\p{P}$\+<=>\^~|]+)"), gpt2, step(R"(\p{N}+)"), step("[0-9][0-9][0-9]")}});
+    all.push_back({.names = {"bloom", "poro-chat", "gpt3-finnish"}, .steps = {step(kNotPunctuation)}});
+    all.push_back({.names = {"viking"}, .steps = {step(kNotPunctuation), each_digit}});
+    all.push_back({.names = {"seed-coder"},
+                   .steps = {{either({kContractions, kWords, one_digit, R"( ?[^\s\p{L}\p{N}\r\n]+)", kBlanks})}}});
+    all.push_back({.names = {"bailingmoe", "bailingmoe2", "llada-moe"},
+                   .steps = {{either(
+                       {"'(?i:[sdmt]|ll|ve|re)", kWords, one_digit, kPunctuation, R"(\s*[\r\n]|\s+(?!\S)|\s+)"})}}});
+    all.push_back({.names = {"exaone-moe"},
+                   .steps = {{either({kContractions, R"([^\r\n\p{L}\p{N}]?(?:\p{L}\p{M}*(?: \p{L}\p{M}*)*)+)",
+                                      one_digit, R"( ?[^\s\p{L}\p{N}]+[\r\n/]?|\s*[\r\n]|\s+(?!\S)|\s+)"})}}});
+    all.push_back({.names = {"ufakzeka"}, .steps = {{either({kWords, one_digit, kPunctuation, kBlanks})}}});
+    all.push_back({.names = {"laguna"}, .steps = {newlines, {gpt4(one_digit)}}});
+    all.push_back({.names = {"minicpm5"}, .steps = {step(three_digits), {gpt4(R"(\p{N}+)")}}, .whole_words = true});
+    all.push_back({.names = {"jais-2"},
+                   .steps = {{either({kContractions, kWords, three_digits, kPunctuation, R"(\s*[\r\n]+)",
+                                      R"(\s{512}(?!\S)|\s{256}(?!\S)|\s{128}(?!\S)|\s{64}(?!\S)|\s{32}(?!\S))",
+                                      R"(\s{16}(?!\S)|\s{8}(?!\S)|\s{4}(?!\S)|\s{1,2}(?!\S)|\s{1})"})}}});
+    all.push_back({.names = {"spark2_5"},
+                   .steps = {step(three_digits),
+                             step(kHanAndKana),
+                             {either({kCodeWords, R"( ?[\p{P}\p{S}]+|[\r\n]|\s+(?!\S)|\s+)"})},
+                             each_digit}});
+    all.push_back(
+        {.names = {"afmoe"},
+         .steps = {{R"(\p{N}+)", Kind::kThousands},
+                   step(R"([\x{4e00}-\x{9fff}\x{3400}-\x{4dbf}\x{f900}-\x{faff}\x{3040}-\x{30ff}\x{ff65}-\x{ff9f})"
+                        R"(\x{2f00}-\x{2fdf}\x{e40}-\x{eff}\x{1780}-\x{17ff}\x{1000}-\x{109f}\x{aa60}-\x{aa7f})"
+                        R"(\x{a9e0}-\x{a9ff}\x{ac00}-\x{d7af}\x{1100}-\x{11ff}]+)"),
+                   {deepseek_v3()}}});
+    all.push_back({.names = {"superbpe"}, .steps = {step(R"(\p{N}+)"), {R"(\d+)", Kind::kCutBeforeThousands}}});
+    all.push_back({.names = {"chameleon"},
+                   .steps = {step("<sentinel:[0-9]+>"), step("(IMGIMG)((A|B|C|D|E|F|G|H|I){1,4})Z"),
+                             step(R"(([\t\n]|    |  ))"), each_digit, step(R"([\p{P}!-/:-@\[-`\{-~])"), gpt2},
+                   .adds_bos = true});
+    // Merges do not cross the end of a row of newlines, so that cutting there changes nothing but the time.
+    all.push_back({.names = {"gemma4", "granite-embed-multi-311m"},
+                   .steps = {newlines},
+                   .adds_bos = true,
+                   .form = WordForm::kPlainBlanks});
+    all.push_back({.names = {"sarvam-moe"}, .steps = {newlines}, .form = WordForm::kPlainBlanks});
     return all;
 }
 
 }  // namespace
 
-const std::vector<PretokenizerPatterns>& known_pretokenizers() {
-    static const std::vector<PretokenizerPatterns> known = make_known();
+const std::vector<PretokenizerRow>& known_pretokenizers() {
+    static const std::vector<PretokenizerRow> known = make_known();
     return known;
 }
 
-const PretokenizerPatterns& find_pretokenizer(std::string_view name) {
-    std::vector<std::string_view> names;
-    for (const PretokenizerPatterns& one : known_pretokenizers()) {
-        if (one.name == name || std::ranges::find(one.aliases, name) != one.aliases.end()) return one;
-        names.push_back(one.name);
-    }
-    fail(TSR_UNSUPPORTED,
-         Notice(fmt::format("tokenizer.ggml.pre: expected a known pre-tokenizer ({}), found {}; the model may cut text "
-                            "as one of these",
-                            fmt::join(names, ", "), name.empty() ? std::string("none") : fmt::format("'{}'", name)),
-                {{AdviceCode::kOtherMetadata, "tokenizer.ggml.pre=str:NAME"}}));
+const PretokenizerRow* find_pretokenizer(std::string_view name) {
+    for (const PretokenizerRow& one : known_pretokenizers())
+        if (std::ranges::find(one.names, name) != one.names.end()) return &one;
+    return nullptr;
 }
 
 }  // namespace tessera::text

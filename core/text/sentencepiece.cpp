@@ -79,11 +79,8 @@ SentencePieceModel::SentencePieceModel(const VocabularyData& data) : data_(data)
     }
 }
 
-void SentencePieceModel::encode(std::string_view text, bool prefix, size_t most, std::vector<Token>& out) const {
+void SentencePieceModel::encode(std::string_view text, bool prefix, std::vector<Token>& out) const {
     if (text.empty()) return;
-    // No token is of more bytes than the longest piece or a character.
-    const size_t longest = std::max<size_t>(longest_, 4);
-    if (text.size() / longest > most) text = text.substr(0, (most + 1) * longest);
     std::string escaped;
     escaped.reserve(text.size() + text.size() / 4 + kBlank.size());
     if (prefix) escaped += kBlank;

@@ -22,9 +22,8 @@ class SentencePieceModel {
 
     // Appends the tokens of `text` to `out`. Blanks become U+2581, and with `prefix` one is put before the text. Bytes
     // that are not UTF-8 are spelt in bytes. About n log n steps for n bytes. Throws Error(TSR_UNSUPPORTED) for a
-    // character that is not in a vocabulary with neither bytes nor an unknown token. Of a text that is certain to have
-    // more than `most` tokens only so much is read that they are more than `most`. Any thread.
-    void encode(std::string_view text, bool prefix, size_t most, std::vector<Token>& out) const;
+    // character that is not in a vocabulary with neither bytes nor an unknown token. Any thread.
+    void encode(std::string_view text, bool prefix, std::vector<Token>& out) const;
 
     // The token "<0xNN>", or kNoToken.
     Token byte_token(uint8_t byte) const noexcept { return byte_tokens_[byte]; }

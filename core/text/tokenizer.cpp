@@ -10,6 +10,8 @@
 #include "core/text/special_tokens.hpp"
 #include "core/text/utf8.hpp"
 
+#include <spdlog/fmt/ranges.h>
+
 #include <algorithm>
 #include <array>
 #include <limits>
@@ -158,14 +160,14 @@ struct Tokenizer::State {
         const bool byte_level = data.model == "gpt2";
         bool default_bos = !byte_level;
         if (byte_level) {
-            const PretokenizerPatterns& patterns = find_pretokenizer(data.pre);
+            const PretokenizerRow& patterns = pretokenizer_row();
             default_bos = patterns.adds_bos;
             nfc = patterns.nfc;
             // Files of Kimi-K2 may have no merges; its own code ranks a pair by the number of the token it makes.
-            const bool ranks_are_ids = data.merges.empty() && patterns.name == "kimi-k2";
+            const bool ranks_are_ids = data.merges.empty() && patterns.names.front() == "kimi-k2";
             if (data.merges.empty() && !ranks_are_ids)
                 fail(TSR_CORRUPT_DATA, "tokenizer.ggml.merges: a 'gpt2' vocabulary needs its merges, found none");
-            pretokenizer.emplace(patterns.expressions);
+            pretokenizer.emplace(patterns.steps);
             pairs.emplace(data, bytes, patterns.whole_words, ranks_are_ids, data.notes);
         } else {
             pieces.emplace(data);
@@ -173,6 +175,34 @@ struct Tokenizer::State {
         add_bos = data.add_bos.value_or(default_bos && data.bos != kNoToken);
         add_eos = data.add_eos.value_or(false);
         add_space_prefix = !byte_level && data.add_space_prefix.value_or(true);
+    }
+
+    // What the file names, or what ik_llama.cpp and llama.cpp take where it names none.
+    const PretokenizerRow& pretokenizer_row() {
+        if (const PretokenizerRow* found = find_pretokenizer(data.pre.empty() ? "default" : data.pre)) {
+            if (data.pre.empty())
+                data.notes.push_back(
+                    fmt::format("tokenizer.ggml.pre is missing: 'default' is taken, as ik_llama.cpp and llama.cpp do; "
+                                "the tokens fit: {}",
+                                fmt::join(pretokenizers_that_fit(word_parts(), 6), ", ")));
+            return *found;
+        }
+        std::vector<std::string_view> names;
+        for (const PretokenizerRow& one : known_pretokenizers()) names.push_back(one.names.front());
+        std::ranges::sort(names);
+        fail(TSR_UNSUPPORTED,
+             Notice(fmt::format("tokenizer.ggml.pre: '{}' is not known; the tokens fit those of: {}; known are: {}",
+                                printable(data.pre, 60), fmt::join(pretokenizers_that_fit(word_parts(), 6), ", "),
+                                fmt::join(names, ", ")),
+                    {{AdviceCode::kOtherMetadata, "tokenizer.ggml.pre=str:NAME"}}));
+    }
+
+    // What texts are made of, without tokens that are taken whole.
+    std::vector<std::string> word_parts() const {
+        std::vector<std::string> parts;
+        for (size_t id = 0; id < bytes.size(); ++id)
+            if (type(static_cast<Token>(id)) == TokenType::kNormal) parts.push_back(bytes[id]);
+        return parts;
     }
 
     TokenType type(Token token) const {
@@ -227,8 +257,16 @@ struct Tokenizer::State {
     // Plain text, no special tokens in it, until there are more than `most` in `out`.
     void encode_plain(std::string_view text, size_t most, std::vector<Token>& out) const {
         if (out.size() > most) return;
+        // What so long a text begins with is more tokens already, also without the last, incomplete character.
+        const size_t enough = most - out.size();
+        const size_t bytes_each = longest * (nfc ? 3 : 1);
+        if (const size_t least = text.size() / bytes_each; least > enough && least - enough > 2) {
+            size_t end = (enough + 2) * bytes_each;
+            for (int i = 0; i < 3 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80; ++i) --end;
+            text = text.substr(0, end);
+        }
         if (pieces) {
-            pieces->encode(text, add_space_prefix, most - out.size(), out);
+            pieces->encode(text, add_space_prefix, out);
             return;
         }
         const auto missing = [&](uint8_t byte) -> Token {

@@ -37,7 +37,7 @@ def write(name, value):
 
 def record_splits(all_texts):
     cuts = {}
-    for name in pipelines.STEPS:
+    for name in [*pipelines.STEPS, *pipelines.SAME_CUTS]:
         cutter = pipelines.cut(name)
         cuts[name] = []
         for text in all_texts:
@@ -63,7 +63,7 @@ def record_small_bpe(all_texts):
     model = json.loads(trained.to_str())["model"]
     merges = [tuple(m) for m in model["merges"]]
     ids = {}
-    for name in pipelines.STEPS:
+    for name in pipelines.WITH_TOKENS:
         tokenizer = bpe_tokenizer(model["vocab"], merges, name)
         ids[name] = [tokenizer.encode(t).ids for t in all_texts]
     tokens = sorted(model["vocab"], key=model["vocab"].get)
