@@ -4,6 +4,7 @@
 #include <tessera/ops.h>
 
 #include <array>
+#include <utility>
 
 namespace tessera {
 
@@ -42,23 +43,39 @@ Value GraphBuilder::with_temperature(int64_t layer, const Attention& a, Value q)
         .front();
 }
 
+Value GraphBuilder::rotated(const Attention& a, Value heads, std::string name) {
+    if (!a.rope) return heads;
+    const Value factors = weights_.get(TensorPart::kRopeFactors);
+    const std::vector<tsr_attribute> attributes = rope_attributes(*a.rope, RopePrefix::kNone);
+    if (a.rope->dimensions == a.key_length)
+        return graph_.add(TSR_OP_ROPE, std::move(name), {heads, positions_, factors}, attributes).front();
+    tsr_tensor first = graph_.tensor(heads);
+    first.dims[0] = a.rope->dimensions;
+    const Value part = graph_.view(heads, first);
+    graph_.add(TSR_OP_ROPE, std::move(name), {part, positions_, factors}, attributes, {part});
+    return heads;
+}
+
 Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x) {
     const auto name = [&](const char* part) { return in_layer(layer, part); };
     const int64_t d = a.key_length, h = a.heads, kv = a.kv_heads, rows = graph_.tensor(x).dims[1];
     const auto projections = graph_.add(TSR_OP_MATMUL_GROUP, name("attn_qkv"),
                                         {x, weights_.get(TensorPart::kQ, layer), weights_.get(TensorPart::kK, layer),
                                          weights_.get(TensorPart::kV, layer)});
-    Value q = reshape(add_bias(projections[0], TensorPart::kQBias, layer, "attn_q"), {d, h, rows});
-    Value k = reshape(add_bias(projections[1], TensorPart::kKBias, layer, "attn_k"), {d, kv, rows});
+    Value q = add_bias(projections[0], TensorPart::kQBias, layer, "attn_q");
+    Value k = add_bias(projections[1], TensorPart::kKBias, layer, "attn_k");
     const Value v = reshape(add_bias(projections[2], TensorPart::kVBias, layer, "attn_v"), {a.value_length, kv, rows});
-    if (a.head_norm == HeadNorm::kHeads) {
+    const auto normalise = [&] {
         q = norm(q, TensorPart::kQNorm, layer);
         k = norm(k, TensorPart::kKNorm, layer);
-    }
-    const Value factors = weights_.get(TensorPart::kRopeFactors);
-    const std::vector<tsr_attribute> rope = rope_attributes(*a.rope, RopePrefix::kNone);
-    q = graph_.add(TSR_OP_ROPE, name("attn_q_rope"), {q, positions_, factors}, rope).front();
-    k = graph_.add(TSR_OP_ROPE, name("attn_k_rope"), {k, positions_, factors}, rope).front();
+    };
+    if (a.head_norm == HeadNorm::kRows) normalise();
+    q = reshape(q, {d, h, rows});
+    k = reshape(k, {d, kv, rows});
+    if (a.head_norm == HeadNorm::kHeads && !a.norm_after_rope) normalise();
+    q = rotated(a, q, name("attn_q_rope"));
+    k = rotated(a, k, name("attn_k_rope"));
+    if (a.head_norm == HeadNorm::kHeads && a.norm_after_rope) normalise();
     q = with_temperature(layer, a, q);
     const Value heads = graph_.add_one(TSR_OP_CACHED_ATTENTION, name("attn"),
                                        {q, k, v, positions_, sequences_, page_table_}, {attribute("scale", a.scale)});

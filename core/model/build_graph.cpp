@@ -59,9 +59,11 @@ Value GraphBuilder::layer(int64_t index, Value rows) {
     const Value projected =
         graph_.add_one(TSR_OP_MATMUL, name("attn_output"), {heads, weights_.get(TensorPart::kAttentionOutput, index)});
     const Value biased = add_bias(projected, TensorPart::kAttentionOutputBias, index, "attn_output");
-    const Value middle = graph_.add_one(TSR_OP_ADD, name("attn_residual"), {biased, rows});
+    const Value attended = norm(biased, TensorPart::kPostAttentionNorm, index);
+    const Value middle = graph_.add_one(TSR_OP_ADD, name("attn_residual"), {attended, rows});
     const Value given = feed_forward(index, described.feed_forward, norm(middle, TensorPart::kFeedForwardNorm, index));
-    return graph_.add_one(TSR_OP_ADD, name("ffn_residual"), {given, middle});
+    return graph_.add_one(TSR_OP_ADD, name("ffn_residual"),
+                          {norm(given, TensorPart::kPostFeedForwardNorm, index), middle});
 }
 
 Value GraphBuilder::output(Value rows) {

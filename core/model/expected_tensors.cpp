@@ -28,8 +28,10 @@ ExpectedTensors::ExpectedTensors(const ModelDescription& model) : model_(model) 
         }
         add(TensorPart::kAttentionOutput, layer, {one.attention.heads * one.attention.value_length, e});
         add_vector(TensorPart::kAttentionOutputBias, layer, e, Presence::kEverywhere);
+        if (one.norm_after) add_vector(TensorPart::kPostAttentionNorm, layer, e);
         if (one.norm_before) add_vector(TensorPart::kFeedForwardNorm, layer, e);
         add_feed_forward(one.feed_forward, layer);
+        if (one.norm_after) add_vector(TensorPart::kPostFeedForwardNorm, layer, e);
     }
     add_vector(TensorPart::kOutputNorm, -1, e);
     if (!model.tied_embeddings) add(TensorPart::kOutput, -1, {e, model.vocabulary});
@@ -94,6 +96,7 @@ void ExpectedTensors::add_feed_forward(const FeedForward& feed_forward, int64_t 
     add(TensorPart::kGateShared, layer, {e, shared});
     add(TensorPart::kUpShared, layer, {e, shared});
     add(TensorPart::kDownShared, layer, {shared, e});
+    if (experts.shared_gate) add(TensorPart::kSharedGate, layer, {e, 1});
 }
 
 void ExpectedTensors::add(TensorPart part, int64_t layer, std::vector<int64_t> dims, Presence presence) {

@@ -2,6 +2,8 @@
 
 #include <tessera/ops.h>
 
+#include <array>
+
 namespace tessera {
 
 using sdk::attribute;
@@ -51,11 +53,24 @@ Value GraphBuilder::experts(int64_t layer, const Experts& e, Value x) {
                        {x, chosen[0], chosen[1], weights_.get(TensorPart::kGateExperts, layer),
                         weights_.get(TensorPart::kUpExperts, layer), weights_.get(TensorPart::kDownExperts, layer)});
     if (e.shared_length == 0) return sum;
-    const Value always =
+    return graph_.add_one(TSR_OP_ADD, name("ffn_sum"), {sum, shared_experts(layer, e, x)});
+}
+
+Value GraphBuilder::shared_experts(int64_t layer, const Experts& e, Value x) {
+    const auto name = [&](const char* part) { return in_layer(layer, part); };
+    const Value given =
         graph_.add_one(TSR_OP_GATED_FFN, name("ffn_shared"),
                        {x, weights_.get(TensorPart::kGateShared, layer), weights_.get(TensorPart::kUpShared, layer),
                         weights_.get(TensorPart::kDownShared, layer)});
-    return graph_.add_one(TSR_OP_ADD, name("ffn_sum"), {sum, always});
+    if (!e.shared_gate) return given;
+    // One expert that is always chosen, whose weight is the sigmoid of its logit.
+    const Value logit =
+        graph_.add_one(TSR_OP_MATMUL, name("ffn_shared_gate"), {x, weights_.get(TensorPart::kSharedGate, layer)});
+    const auto chosen = graph_.add(TSR_OP_MOE_ROUTE, name("ffn_shared_route"), {logit, 0},
+                                   std::array{attribute("used", int64_t{1}), attribute("gating", "sigmoid")});
+    const int64_t rows = graph_.tensor(x).dims[1];
+    return graph_.add_one(TSR_OP_WEIGHTED_SUM, name("ffn_shared_gated"),
+                          {reshape(given, {description_.embedding, 1, rows}), chosen[1]});
 }
 
 }  // namespace tessera

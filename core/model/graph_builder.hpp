@@ -27,6 +27,9 @@ class GraphBuilder {
     Value grouped_attention(int64_t layer, const Attention& attention, Value x);
     Value latent_attention(int64_t layer, const Attention& attention, Value x);
 
+    // Heads [key_length, H, R] with the rotary embedding; of a part of a head in place.
+    Value rotated(const Attention& attention, Value heads, std::string name);
+
     // Queries of any shape [..., R] times the attention's temperature at their positions, in place.
     Value with_temperature(int64_t layer, const Attention& attention, Value q);
 
@@ -34,6 +37,7 @@ class GraphBuilder {
     Value feed_forward(int64_t layer, const FeedForward& feed_forward, Value x);
     Value biased_network(int64_t layer, Value x, Value gate_bias, Value up_bias);
     Value experts(int64_t layer, const Experts& experts, Value x);
+    Value shared_experts(int64_t layer, const Experts& experts, Value x);
 
     // x where the model has no such weight. The node is named after the weight.
     Value norm(Value x, TensorPart weight, int64_t layer = -1);

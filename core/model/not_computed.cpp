@@ -18,8 +18,6 @@ class Reasons {
         say(model.layers.empty(), "a model without layers");
         for (layer_ = 0; layer_ < static_cast<int64_t>(model.layers.size()); ++layer_) {
             const Layer& layer = model.layers[static_cast<size_t>(layer_)];
-            say(!layer.norm_before, "no norm before attention and feed-forward");
-            say(layer.norm_after, "norms after attention and feed-forward");
             say(layer.parallel, "attention and feed-forward of the same rows");
             say(layer.residual_scale != 1, "residuals that are scaled");
             attention(layer.attention);
@@ -46,19 +44,15 @@ class Reasons {
         say(a.gate != OutputGate::kNone, "a gate on what attention gives");
         say(a.cache_of.has_value(), "keys and values of another layer");
         say(a.fused_projections, "q, k and v in one matrix");
-        say(!a.rope, "attention without positions");
-        say(a.norm_after_rope, "norms of heads after the rotary embedding");
         if (a.kind == AttentionKind::kLatent) {
+            say(!a.rope, "latent attention without positions");
             say(a.head_norm != HeadNorm::kNone, "norms of the heads of latent attention");
             return;
         }
-        say(a.head_norm == HeadNorm::kRows, "norms of all heads of a row together");
+        say(a.norm_after_rope && a.head_norm == HeadNorm::kRows, "norms of rows after the rotary embedding");
         if (a.value_length != a.key_length)
             say(true, fmt::format("heads whose attention.key_length is {} and attention.value_length {}", a.key_length,
                                   a.value_length));
-        if (a.rope && a.rope->dimensions != a.key_length)
-            say(true, fmt::format("rotary embeddings of a part of a head, rope.dimension_count {} of {}",
-                                  a.rope->dimensions, a.key_length));
     }
 
     void feed_forward(const FeedForward& f) {
@@ -68,7 +62,6 @@ class Reasons {
         say(f.experts->gating == Gating::kSqrtSoftplus, "gating by the root of softplus");
         say(f.experts->biased, "biases of experts");
         say(f.experts->fused_gate_up, "experts whose gate and up are one matrix");
-        say(f.experts->shared_gate, "a gate on what shared experts give");
     }
 
     const ModelDescription& model_;

@@ -23,10 +23,6 @@ void leave_out_neutral_factors(ModelFile& model, int64_t rotary) {
 }  // namespace
 
 Attention read_grouped_attention(ModelFile& model, const CommonParameters& common, RopeMode mode) {
-    if (common.heads % common.kv_heads != 0) {
-        fail(TSR_CORRUPT_DATA, "{}: {} is {}, which is not a multiple of {}, {}", model.source(),
-             model.key("attention.head_count"), common.heads, model.key("attention.head_count_kv"), common.kv_heads);
-    }
     Attention a;
     a.heads = common.heads;
     a.kv_heads = common.kv_heads;
@@ -39,6 +35,13 @@ Attention read_grouped_attention(ModelFile& model, const CommonParameters& commo
     }
     a.scale = model.find_number("attention.scale").value_or(1.0 / std::sqrt(static_cast<double>(a.key_length)));
     a.rope = read_rope(model, mode, rotary, common.model.context).rope;
+    return a;
+}
+
+Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters& common, RopeMode mode) {
+    Attention a = read_grouped_attention(model, common, mode);
+    if (!model.has_key("rope.dimension_count"))
+        model.say_default("rope.dimension_count", fmt::format("{}", a.key_length));
     return a;
 }
 

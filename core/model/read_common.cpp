@@ -18,9 +18,16 @@ CommonParameters read_common(ModelFile& model) {
     ModelDescription& described = common.model;
     described.embedding = model.get_count("embedding_length");
     described.context = model.get_count("context_length");
-    common.heads = model.get_count("attention.head_count");
-    common.kv_heads = model.find_count("attention.head_count_kv").value_or(common.heads);
-    common.feed_forward = model.find_count("feed_forward_length", 0).value_or(0);
+    const auto layers = static_cast<size_t>(common.layers);
+    const auto heads = model.find_counts("attention.head_count", layers);
+    if (!heads) fail(TSR_NOT_FOUND, "{}: key '{}' is missing", model.source(), model.key("attention.head_count"));
+    common.layer_heads = *heads;
+    common.layer_kv_heads = model.find_counts("attention.head_count_kv", layers).value_or(*heads);
+    common.layer_feed_forward =
+        model.find_counts("feed_forward_length", layers, 0).value_or(std::vector<int64_t>(layers, 0));
+    common.heads = common.layer_heads.front();
+    common.kv_heads = common.layer_kv_heads.front();
+    common.feed_forward = common.layer_feed_forward.front();
     described.epsilon = model.get_positive("attention.layer_norm_rms_epsilon");
     const uint64_t rows = model.file().tensor("token_embd.weight").dims[1];
     if (rows > static_cast<uint64_t>(std::numeric_limits<int32_t>::max()))
@@ -36,18 +43,26 @@ CommonParameters read_common(ModelFile& model) {
 }
 
 std::vector<Layer> make_layers(const ModelFile& model, const CommonParameters& common, const Attention& attention,
-                               const std::optional<Experts>& experts, int64_t dense) {
-    if (!experts) dense = common.layers;
-    if (dense > 0 && common.layers > 0 && common.feed_forward == 0) {
-        fail(TSR_NOT_FOUND, "{}: layer 0 is dense, but key '{}' is missing or 0", model.source(),
-             model.key("feed_forward_length"));
-    }
-    Layer layer;
-    layer.attention = attention;
-    layer.feed_forward.length = common.feed_forward;
-    std::vector<Layer> layers(static_cast<size_t>(common.layers), layer);
+                               const std::optional<Experts>& experts, int64_t dense, int64_t step) {
+    std::vector<Layer> layers(static_cast<size_t>(common.layers));
     for (size_t i = 0; i < layers.size(); ++i) {
-        if (std::cmp_greater_equal(i, dense)) layers[i].feed_forward.experts = experts;
+        Layer& layer = layers[i];
+        layer.attention = attention;
+        layer.attention.heads = common.layer_heads[i];
+        layer.attention.kv_heads =
+            attention.kind == AttentionKind::kLatent ? common.layer_heads[i] : common.layer_kv_heads[i];
+        if (layer.attention.heads % layer.attention.kv_heads != 0) {
+            fail(TSR_CORRUPT_DATA, "{}: {} is {}, which is not a multiple of {}, {} (layer {})", model.source(),
+                 model.key("attention.head_count"), layer.attention.heads, model.key("attention.head_count_kv"),
+                 layer.attention.kv_heads, i);
+        }
+        layer.feed_forward.length = common.layer_feed_forward[i];
+        if (experts && std::cmp_greater_equal(i, dense) && (static_cast<int64_t>(i) + 1) % step == 0) {
+            layer.feed_forward.experts = experts;
+        } else if (layer.feed_forward.length == 0) {
+            fail(TSR_NOT_FOUND, "{}: layer {} is dense, but key '{}' is missing or 0", model.source(), i,
+                 model.key("feed_forward_length"));
+        }
     }
     return layers;
 }

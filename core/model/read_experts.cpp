@@ -22,13 +22,17 @@ bool has_selection_bias(const ModelFile& model, int64_t layers) {
 }
 
 // Only the gating by sigmoids (DeepSeek-V3, arXiv 2412.19437) has a bias on selection.
-Gating read_gating(ModelFile& model, bool biased) {
+Gating read_gating(ModelFile& model, bool biased, std::optional<Gating> otherwise) {
     const int64_t given = model.find_count("expert_gating_func", 0).value_or(kNotGiven);
     if (given == kSoftmax) return Gating::kSoftmax;
     if (given == kSigmoid) return Gating::kSigmoid;
     if (given != kNotGiven) {
         fail(TSR_UNSUPPORTED, "{}: {} is {}; 1 (softmax) and 2 (sigmoid) are known", model.source(),
              model.key("expert_gating_func"), given);
+    }
+    if (otherwise) {
+        model.say_default("expert_gating_func", *otherwise == Gating::kSigmoid ? "2 (sigmoid)" : "1 (softmax)");
+        return *otherwise;
     }
     model.say_default("expert_gating_func", biased ? "2 (sigmoid, since there is exp_probs_b.bias)"
                                                    : "1 (softmax, since there is no exp_probs_b.bias)");
@@ -56,13 +60,19 @@ std::optional<Experts> read_experts(ModelFile& model, int64_t layers, const Expe
     experts.groups = std::max<int64_t>(groups.value_or(1), 1);
     if (experts.groups > 1) experts.groups_used = model.get_count("expert_group_used_count");
     const bool biased = has_selection_bias(model, layers);
-    experts.gating = read_gating(model, biased);
+    experts.gating = read_gating(model, biased, defaults.gating);
     if (experts.gating == Gating::kSigmoid && !biased)
         model.note("exp_probs_b.bias is not in the file: experts are selected by their weights alone");
     experts.normalize =
         model.or_said("expert_weights_norm", model.find_bool("expert_weights_norm"), defaults.normalize);
     experts.scale = model.or_said("expert_weights_scale", model.find_number("expert_weights_scale"), 1.0);
     return experts;
+}
+
+Experts read_needed_experts(ModelFile& model, const CommonParameters& common, const ExpertDefaults& defaults) {
+    if (const auto experts = read_experts(model, common.layers, defaults)) return *experts;
+    fail(TSR_CORRUPT_DATA, "{}: {} is missing or 0, but this architecture has experts", model.source(),
+         model.key("expert_count"));
 }
 
 int64_t read_shared_experts(ModelFile& model, int64_t first_layer, int64_t layers, const Experts& experts) {

@@ -18,9 +18,12 @@ inline constexpr int64_t kMaxPredictionLayers = 64;
 struct CommonParameters {
     ModelDescription model;
     int64_t layers = 0;  // block_count, until an architecture takes those off that are not computed
+    // Of the first layer.
     int64_t heads = 0;
     int64_t kv_heads = 0;
     int64_t feed_forward = 0;  // 0: the file does not say
+    // Of each of block_count layers.
+    std::vector<int64_t> layer_heads, layer_kv_heads, layer_feed_forward;
 };
 CommonParameters read_common(ModelFile& model);
 
@@ -29,22 +32,29 @@ int64_t read_prediction_layers(ModelFile& model, int64_t layers);
 
 // `mode`: how the architecture pairs elements for the rotary embedding.
 Attention read_grouped_attention(ModelFile& model, const CommonParameters& common, RopeMode mode);
+// The same of an architecture whose models rotate a part of each head: where the file does not say how much, the whole
+// head is taken, which is said.
+Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters& common, RopeMode mode);
 // As DeepSeek has it: one rotary key for all heads, YaRN's temperature in the scale of scores.
 Attention read_latent_attention(ModelFile& model, const CommonParameters& common);
 
 // What a file that does not say means.
 struct ExpertDefaults {
     bool normalize = false;
-    int64_t length = 0;  // 0: the file has to say
+    int64_t length = 0;            // 0: the file has to say
+    std::optional<Gating> gating;  // none: sigmoid where there is a bias on selection, else softmax
 };
 // Nothing where the file has no experts. `layers`: those that are computed.
 std::optional<Experts> read_experts(ModelFile& model, int64_t layers, const ExpertDefaults& defaults);
+// Throws where the file has no experts.
+Experts read_needed_experts(ModelFile& model, const CommonParameters& common, const ExpertDefaults& defaults);
 // The length of all shared experts of a layer together, of which there are some from `first_layer` on; 0: there are
 // none. Two keys may tell it.
 int64_t read_shared_experts(ModelFile& model, int64_t first_layer, int64_t layers, const Experts& experts);
 
-// `layers` equal ones; the first `dense` of them have no experts. Throws for a dense layer whose length is not given.
+// `layers` of them, equal but for the numbers of heads and the lengths of feed-forward networks. The first `dense` have
+// no experts; of the others each `step`th layer of the model has. Throws for a dense layer whose length is not given.
 std::vector<Layer> make_layers(const ModelFile& model, const CommonParameters& common, const Attention& attention,
-                               const std::optional<Experts>& experts, int64_t dense);
+                               const std::optional<Experts>& experts, int64_t dense, int64_t step = 1);
 
 }  // namespace tessera

@@ -31,6 +31,7 @@ constexpr std::array<TensorName, kTensorParts> kNames = {{
     {"attn_v_b.weight"},
     {"attn_output.weight"},
     {"attn_output.bias"},
+    {"post_attention_norm.weight"},
     {"ffn_norm.weight"},
     {"ffn_gate.weight"},
     {"ffn_up.weight"},
@@ -46,8 +47,10 @@ constexpr std::array<TensorName, kTensorParts> kNames = {{
     {"ffn_gate_shexp.weight"},
     {"ffn_up_shexp.weight"},
     {"ffn_down_shexp.weight"},
+    {"ffn_gate_inp_shexp.weight"},
+    {"post_ffw_norm.weight"},
 }};
-static_assert(kNames.back().name == "ffn_down_shexp.weight");
+static_assert(kNames.back().name == "post_ffw_norm.weight");
 
 }  // namespace
 

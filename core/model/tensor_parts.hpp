@@ -34,6 +34,7 @@ enum class TensorPart : uint8_t {
     kVB,
     kAttentionOutput,
     kAttentionOutputBias,
+    kPostAttentionNorm,
     kFeedForwardNorm,
     kGate,
     kUp,
@@ -49,8 +50,10 @@ enum class TensorPart : uint8_t {
     kGateShared,
     kUpShared,
     kDownShared,
+    kSharedGate,
+    kPostFeedForwardNorm,
 };
-inline constexpr size_t kTensorParts = static_cast<size_t>(TensorPart::kDownShared) + 1;
+inline constexpr size_t kTensorParts = static_cast<size_t>(TensorPart::kPostFeedForwardNorm) + 1;
 
 struct TensorName {
     std::string_view name;        // of a layer's part: after "blk.N."

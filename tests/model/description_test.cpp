@@ -117,8 +117,6 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
         {"logits that are scaled", [](auto& m) { m.logit_scale = 0.5; }},
         {"a cap of logits", [](auto& m) { m.logit_softcap = 30; }},
         {"without layers", [](auto& m) { m.layers.clear(); }},
-        {"no norm before", layer([](Layer& l) { l.norm_before = false; })},
-        {"norms after", layer([](Layer& l) { l.norm_after = true; })},
         {"of the same rows", layer([](Layer& l) { l.parallel = true; })},
         {"residuals that are scaled (layer 1)", layer([](Layer& l) { l.residual_scale = 0.2; })},
         {"a recurrent state", attention([](Attention& a) { a.kind = AttentionKind::kRecurrent; })},
@@ -135,22 +133,25 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
         {"a gate on what attention gives", attention([](Attention& a) { a.gate = OutputGate::kHeads; })},
         {"keys and values of another layer", attention([](Attention& a) { a.cache_of = 0; })},
         {"in one matrix", attention([](Attention& a) { a.fused_projections = true; })},
-        {"attention without positions", attention([](Attention& a) { a.rope.reset(); })},
-        {"after the rotary embedding", attention([](Attention& a) { a.norm_after_rope = true; })},
-        {"of all heads of a row", attention([](Attention& a) { a.head_norm = HeadNorm::kRows; })},
+        {"norms of rows after the rotary embedding", attention([](Attention& a) {
+             a.head_norm = HeadNorm::kRows;
+             a.norm_after_rope = true;
+         })},
+        {"latent attention without positions", attention([](Attention& a) {
+             a.kind = AttentionKind::kLatent;
+             a.rope.reset();
+         })},
         {"the heads of latent attention", attention([](Attention& a) {
              a.kind = AttentionKind::kLatent;
              a.head_norm = HeadNorm::kHeads;
          })},
         {"key_length is 32 and attention.value_length 16", attention([](Attention& a) { a.value_length = 16; })},
-        {"rope.dimension_count 8 of 32", attention([](Attention& a) { a.rope->dimensions = 8; })},
         {"GELU", layer([](Layer& l) { l.feed_forward.activation = Activation::kGelu; })},
         {"clamped", layer([](Layer& l) { l.feed_forward.activation = Activation::kClampedSwiglu; })},
         {"clamped", layer([](Layer& l) { l.feed_forward.clamp = 7; })},
         {"softplus", experts([](Experts& e) { e.gating = Gating::kSqrtSoftplus; })},
         {"biases of experts", experts([](Experts& e) { e.biased = true; })},
         {"gate and up are one matrix", experts([](Experts& e) { e.fused_gate_up = true; })},
-        {"what shared experts give", experts([](Experts& e) { e.shared_gate = true; })},
     };
     EXPECT_THAT(not_computed(two_layers()), testing::IsEmpty());
     for (const Case& one : cases) {
@@ -166,7 +167,7 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
 }
 
 TEST(NotComputed, RefusesTheFileThatAsks) {
-    const gguf::Override part{"llama.rope.dimension_count", int64_t{8}};
+    const gguf::Override part{"llama.attention.value_length", int64_t{8}};
     const gguf::GgufFile file = gguf::GgufFile::open(golden_model("llama-plain"), {&part, 1});
     try {
         (void)build_model(file, Registry::of_tables({}), {});
@@ -174,7 +175,7 @@ TEST(NotComputed, RefusesTheFileThatAsks) {
     } catch (const Error& error) {
         EXPECT_EQ(error.code(), TSR_UNSUPPORTED);
         EXPECT_THAT(error.what(), HasSubstr("'llama'"));
-        EXPECT_THAT(error.what(), HasSubstr("rope.dimension_count 8 of 16 (layer 0)"));
+        EXPECT_THAT(error.what(), HasSubstr("attention.value_length 8 (layer 0)"));
     }
 }
 

@@ -47,6 +47,12 @@ class EditedModel {
     void remove_key(std::string_view key) {
         std::erase_if(keys, [&](const auto& entry) { return entry.first == key; });
     }
+    bool has_key(std::string_view key) const {
+        return std::ranges::any_of(keys, [&](const auto& entry) { return entry.first == key; });
+    }
+    bool has_tensor(std::string_view name) const {
+        return std::ranges::any_of(tensors, [&](const Tensor& tensor) { return tensor.name == name; });
+    }
     void remove_tensors(std::string_view part) {
         std::erase_if(tensors, [&](const Tensor& tensor) { return tensor.name.find(part) != std::string::npos; });
     }

@@ -1,5 +1,6 @@
 // Logits against those that public implementations computed (tests/goldens/README.md).
 #include "core/gguf/reader.hpp"
+#include "tests/model/golden_models.hpp"
 #include "tests/support.hpp"
 
 #include <gtest/gtest.h>
@@ -186,6 +187,53 @@ std::vector<Case> cases() {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recorded, Goldens, testing::ValuesIn(cases()), case_name);
+
+// Two sequences of the same tokens in the same steps, one of them later: each has the logits that it has alone, in
+// prompts, in generation, and in a prompt beside a generation.
+class SeveralSequences : public testing::TestWithParam<std::string> {};
+
+TEST_P(SeveralSequences, AreEachAsIfAlone) {
+    const Golden golden(test::source_dir() / "tests/goldens" / (GetParam() + ".short.golden.gguf"));
+    const size_t count = golden.tokens.size(), vocabulary = golden.logits.size() / golden.positions.size();
+    EngineOptions options;
+    options.context = static_cast<uint32_t>(2 * count);
+    options.sequences = 2;
+    options.rows = options.output_rows = 64;
+    options.cache_type_k = options.cache_type_v = TSR_TYPE_F32;
+    test::LoadedModel model(golden.model, options, test::plugins_up_to("reference"));
+    Engine& engine = *model.engine;
+    const SequenceId ids[] = {engine.cache().create(), engine.cache().create()};
+    constexpr size_t kSteps[2][4] = {{29, 1, 1, 7}, {0, 31, 1, 1}};
+    std::vector<std::vector<float>> logits[2];
+    for (size_t step = 0; logits[0].size() < count || logits[1].size() < count; ++step) {
+        std::vector<BatchEntry> entries;
+        std::vector<size_t> of;
+        for (size_t s = 0; s < 2; ++s) {
+            const size_t at = logits[s].size(), rows = std::min(kSteps[s][step % 4], count - at);
+            if (rows == 0) continue;
+            entries.push_back({ids[s], std::span(golden.tokens).subspan(at, rows), true, true});
+            of.insert(of.end(), rows, s);
+        }
+        if (entries.empty()) continue;
+        const auto rows = engine.step(entries);
+        ASSERT_EQ(rows.size(), of.size());
+        for (size_t i = 0; i < of.size(); ++i) logits[of[i]].emplace_back(rows[i].begin(), rows[i].end());
+    }
+    for (const auto& one : logits) {
+        for (size_t i = 0; i < golden.positions.size(); ++i) {
+            const auto position = static_cast<size_t>(golden.positions[i]);
+            for (size_t k = 0; k < vocabulary; ++k)
+                ASSERT_NEAR(one[position][k], golden.logits[i * vocabulary + k], 1e-3 * golden.largest)
+                    << "position " << position << ", token " << k;
+        }
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Models, SeveralSequences, testing::ValuesIn(test::golden_models()), [](const auto& instance) {
+    std::string name = instance.param;
+    std::ranges::replace(name, '-', '_');
+    return name;
+});
 
 // Every bit of the logits, whatever the number of threads: prompts, generation, prompts beside a cache.
 class ThreadCounts : public testing::TestWithParam<const char*> {};

@@ -1,5 +1,4 @@
 // Qwen3 with experts: grouped queries with normalised heads, experts in every layer.
-#include "core/base/error.hpp"
 #include "core/model/architectures.hpp"
 
 namespace tessera::architectures {
@@ -11,12 +10,8 @@ ModelDescription describe(ModelFile& model) {
     attention.head_norm = HeadNorm::kHeads;
     // Converters of others may leave out the length of an expert, which is a share of the dense one then.
     const int64_t used = model.find_count("expert_used_count", 0).value_or(0);
-    const auto experts =
-        read_experts(model, common.layers, {.normalize = true, .length = used > 0 ? common.feed_forward / used : 0});
-    if (!experts) {
-        fail(TSR_CORRUPT_DATA, "{}: {} is missing or 0, but every layer of this architecture has experts",
-             model.source(), model.key("expert_count"));
-    }
+    const Experts experts =
+        read_needed_experts(model, common, {.normalize = true, .length = used > 0 ? common.feed_forward / used : 0});
     common.model.layers = make_layers(model, common, attention, experts, 0);
     return common.model;
 }

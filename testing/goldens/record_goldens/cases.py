@@ -24,6 +24,11 @@ PLAIN = plain()
 LLAMA3 = dict(rope_type="llama3", rope_theta=500000.0, factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
               original_max_position_embeddings=128)
 
+MILLION = dict(rope_type="default", rope_theta=1e6)
+HALF = dict(rope_type="default", rope_theta=1e6, partial_rotary_factor=0.5)
+TINY = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, vocab_size=264)
+FEW = dict(runs=dict(short=96), positions=24)
+
 # gains: q sharpens attention, router spreads the gates' logits, down and expert_down set how much the blocks add.
 CASES = {
     "v2-plain": dict(
@@ -124,4 +129,64 @@ CASES = {
         family="llama", seed=10, runs=dict(short=256), gains=dict(q=2.0),
         config=dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=8, num_key_value_heads=2, head_dim=32,
                     intermediate_size=96, tie_word_embeddings=True, vocab_size=277, rope_parameters=LLAMA3)),
+    # Architectures of one file each over the same parts: small, so that many fit.
+    "qwen2": dict(
+        family="qwen2", seed=20, **FEW, gains=dict(q=2.0),
+        config=dict(**TINY, intermediate_size=64, tie_word_embeddings=True, rope_parameters=MILLION)),
+    "qwen2moe": dict(
+        family="qwen2moe", seed=21, **FEW, gains=dict(q=2.0, router=1.5, expert_down=3.0),
+        config=dict(**TINY, intermediate_size=64, num_experts=6, num_experts_per_tok=2, moe_intermediate_size=32,
+                    shared_expert_intermediate_size=64, norm_topk_prob=False, rope_parameters=MILLION)),
+    # Biases, normalised heads of which a half is rotated, a prediction layer.
+    "glm4moe": dict(
+        family="glm4moe", seed=22, **FEW, nextn=True, gains=dict(q=1.0, router=1.5, expert_down=3.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, n_routed_experts=6, num_experts_per_tok=2,
+                    n_shared_experts=1, moe_intermediate_size=32, first_k_dense_replace=1, norm_topk_prob=True,
+                    routed_scaling_factor=2.5, attention_bias=True, use_qk_norm=True, rope_parameters=HALF)),
+    # As Air: heads are not normalised.
+    "glm4moe-air": dict(
+        family="glm4moe", seed=23, **FEW, gains=dict(q=2.0, router=1.5, expert_down=3.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, n_routed_experts=6, num_experts_per_tok=2,
+                    n_shared_experts=1, moe_intermediate_size=32, first_k_dense_replace=1, norm_topk_prob=True,
+                    routed_scaling_factor=1.0, attention_bias=True, use_qk_norm=False, rope_parameters=HALF)),
+    "minimax-m2": dict(
+        family="minimax-m2", seed=24, **FEW, gains=dict(q=1.0, router=1.5, expert_down=3.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=32, num_local_experts=6, num_experts_per_tok=2,
+                    rope_parameters=HALF)),
+    "seed-oss": dict(
+        family="seed_oss", seed=25, **FEW, gains=dict(q=2.0),
+        config=dict(**TINY, head_dim=32, intermediate_size=64, rope_parameters=MILLION)),
+    "dots1": dict(
+        family="dots1", seed=26, **FEW, gains=dict(q=1.0, router=1.5, expert_down=3.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, n_routed_experts=6, num_experts_per_tok=2,
+                    n_shared_experts=2, moe_intermediate_size=32, first_k_dense_replace=1, norm_topk_prob=True,
+                    routed_scaling_factor=2.5, sliding_window=None, rope_parameters=PLAIN)),
+    "hunyuan-moe": dict(
+        family="hunyuan-moe", seed=27, **FEW, gains=dict(q=1.0, router=1.5, expert_down=3.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=32, num_experts=6, moe_topk=2,
+                    tie_word_embeddings=True, rope_parameters=PLAIN)),
+    "hunyuan-dense": dict(
+        family="hunyuan-dense", seed=28, **FEW, gains=dict(q=1.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, tie_word_embeddings=True, rope_parameters=PLAIN)),
+    "ernie4_5": dict(
+        family="ernie4_5", seed=29, **FEW, gains=dict(q=2.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, tie_word_embeddings=True, rope_parameters=PLAIN)),
+    # Experts in every second layer after the first; softmax with a bias on selection, and no key for the gating.
+    "ernie4_5-moe": dict(
+        family="ernie4_5-moe", seed=30, **FEW, gains=dict(q=2.0, router=1.5, expert_down=3.0, bias=0.05),
+        config=dict(**(TINY | dict(num_hidden_layers=4)), head_dim=16, intermediate_size=64, moe_num_experts=6, moe_k=2,
+                    moe_num_shared_experts=2, moe_intermediate_size=32, moe_layer_start_index=1,
+                    moe_layer_end_index=3, moe_layer_interval=2, tie_word_embeddings=True, rope_parameters=PLAIN)),
+    # The fourth of five layers has no rotary embedding.
+    "smollm3": dict(
+        family="smollm3", seed=31, **FEW, gains=dict(q=2.0),
+        config=dict(**(TINY | dict(num_hidden_layers=5)), intermediate_size=64, tie_word_embeddings=True,
+                    rope_parameters=MILLION)),
+    "olmo2": dict(
+        family="olmo2", seed=32, **FEW, gains=dict(q=1.0),
+        config=dict(**TINY, intermediate_size=64, tie_word_embeddings=True, rope_parameters=PLAIN)),
+    "exaone4": dict(
+        family="exaone4", seed=33, **FEW, gains=dict(q=1.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, tie_word_embeddings=True, sliding_window=None,
+                    layer_types=["full_attention"] * 2, rope_parameters=MILLION)),
 }

@@ -1,5 +1,5 @@
 """The families of models that are recorded: all that the tools know of an architecture beside the sizes of cases.py."""
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True)
@@ -13,7 +13,10 @@ class Family:
     neighbours: bool = False
     latent: bool = False       # multi-head latent attention
     sigmoid: bool = False      # routers: sigmoids with a bias on selection, groups by their best two
-
+    interleaved: bool = False  # with neighbours: transformers turns them, too, and rows stay as they are
+    norms: dict = field(default_factory=lambda: NORMS)  # of a layer: in the file, in transformers
+    # Keys beside those that all have: name after the prefix, what makes it of a config.
+    keys: dict = field(default_factory=dict)
 
 
 def latent(architecture, transformers, pre, special, sigmoid=True):
@@ -23,9 +26,27 @@ def latent(architecture, transformers, pre, special, sigmoid=True):
 DEEPSEEK = ("<\uff5cbegin\u2581of\u2581sentence\uff5c>", "<\uff5cend\u2581of\u2581sentence\uff5c>",
             "<\uff5cUser\uff5c>", "<\uff5cAssistant\uff5c>")
 QWEN = ("<|endoftext|>", "<|im_end|>", "<|im_start|>", "<|object_ref_start|>")
-
 GLM = ("<|endoftext|>", "<|user|>", "<|assistant|>", "<|observation|>")
 LLAMA3 = ("<|begin_of_text|>", "<|end_of_text|>", "<|start_header_id|>", "<|end_header_id|>")
+PLAIN = ("<s>", "</s>", "<unk>", "<pad>")
+
+NORMS = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
+# The norm before the feed-forward network has the name of one after attention.
+NORMS_GLM = {"attn_norm": "input_layernorm", "post_attention_norm": "post_attention_layernorm"}
+NORMS_AFTER = {"post_attention_norm": "post_attention_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
+
+
+def rotated(config):
+    share = config.rope_parameters.get("partial_rotary_factor", 1.0)
+    return int(config.head_dim * share)
+
+
+ROTATED = {"rope.dimension_count": rotated}
+SIGMOID = {"expert_gating_func": lambda c: 2}
+SHARED = {"leading_dense_block_count": lambda c: c.first_k_dense_replace,
+          "expert_shared_count": lambda c: c.n_shared_experts,
+          "expert_weights_scale": lambda c: float(c.routed_scaling_factor),
+          "expert_weights_norm": lambda c: bool(c.norm_topk_prob)}
 
 FAMILIES = {
     "v2": latent("deepseek2", "DeepseekV2", "deepseek-llm", DEEPSEEK, sigmoid=False),
@@ -37,4 +58,24 @@ FAMILIES = {
     "llama": Family("llama", "Llama", "llama-bpe", LLAMA3, neighbours=True),
     "qwen3": Family("qwen3", "Qwen3", "qwen2", QWEN),
     "qwen3moe": Family("qwen3moe", "Qwen3Moe", "qwen2", QWEN),
+    "qwen2": Family("qwen2", "Qwen2", "qwen2", QWEN),
+    "qwen2moe": Family("qwen2moe", "Qwen2Moe", "qwen2", QWEN, keys={
+        "expert_shared_feed_forward_length": lambda c: c.shared_expert_intermediate_size}),
+    "glm4moe": Family("glm4moe", "Glm4Moe", "glm4", GLM, sigmoid=True, norms=NORMS_GLM,
+                      keys=ROTATED | SHARED | SIGMOID),
+    "minimax-m2": Family("minimax-m2", "MiniMaxM2", "qwen2", PLAIN, sigmoid=True, keys=ROTATED | SIGMOID),
+    "seed_oss": Family("seed_oss", "SeedOss", "qwen2", PLAIN, norms=NORMS_GLM),
+    "dots1": Family("dots1", "Dots1", "qwen2", PLAIN, sigmoid=True, keys=SHARED | SIGMOID),
+    "hunyuan-moe": Family("hunyuan-moe", "HunYuanMoEV1", "qwen2", PLAIN, keys={
+        "expert_shared_count": lambda c: 1, "expert_shared_feed_forward_length": lambda c: c.intermediate_size}),
+    "hunyuan-dense": Family("hunyuan-dense", "HunYuanDenseV1", "qwen2", PLAIN),
+    "ernie4_5": Family("ernie4_5", "Ernie4_5", "qwen2", PLAIN, neighbours=True, interleaved=True),
+    "ernie4_5-moe": Family("ernie4_5-moe", "Ernie4_5_Moe", "qwen2", PLAIN, neighbours=True, interleaved=True, keys={
+        "interleave_moe_layer_step": lambda c: c.moe_layer_interval,
+        "leading_dense_block_count": lambda c: c.moe_layer_start_index,
+        "expert_shared_count": lambda c: c.moe_num_shared_experts,
+        "expert_shared_feed_forward_length": lambda c: c.moe_num_shared_experts * c.moe_intermediate_size}),
+    "smollm3": Family("smollm3", "SmolLM3", "llama-bpe", PLAIN, neighbours=True),
+    "olmo2": Family("olmo2", "Olmo2", "qwen2", PLAIN, norms=NORMS_AFTER),
+    "exaone4": Family("exaone4", "Exaone4", "qwen2", PLAIN, norms=NORMS_AFTER),
 }

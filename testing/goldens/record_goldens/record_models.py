@@ -43,7 +43,7 @@ def make_model(case):
 
 def fill(model, case):
     """Random weights that keep every block alive: unit gain, but for the gains that the case asks for."""
-    gains = dict(q=2.0, router=2.0, bias=0.1, down=1.5, expert_down=1.5, o=1.5, output=3.0) | case["gains"]
+    gains = dict(q=2.0, router=2.0, bias=0.1, down=1.5, expert_down=1.5, o=1.5, output=3.0, projection_bias=0.5) | case["gains"]
     rng = np.random.default_rng(case["seed"])
     tied = model.config.tie_word_embeddings
     tensors = dict(model.named_parameters()) | {
@@ -53,13 +53,15 @@ def fill(model, case):
         half = True
         if name.endswith("e_score_correction_bias"):
             w, half = gains["bias"] * w, False
+        elif name.endswith("_proj.bias"):
+            w, half = gains["projection_bias"] * w, False
         elif w.ndim == 1:
             w, half = 1.0 + 0.1 * w, False
         elif name.endswith("embed_tokens.weight"):
             w *= gains["output"] / np.sqrt(w.shape[-1]) if tied else 1.0
         elif name.endswith("lm_head.weight"):
             w *= gains["output"] / np.sqrt(w.shape[-1])
-        elif name.endswith("mlp.gate.weight"):
+        elif name.endswith(("mlp.gate.weight", "mlp.gate.wg.weight", "shared_expert_gate.weight")):
             w, half = w * gains["router"] / np.sqrt(w.shape[-1]), False
         else:
             gain = 1.0
@@ -83,7 +85,9 @@ class RouterWatch:
         self.logits, self.biases = {}, {}
         for name, module in model.named_modules():
             if name.endswith("mlp.gate"):
-                self.biases[name] = getattr(module, "e_score_correction_bias", None)
+                biases = [b for n, b in model.state_dict().items()
+                          if n.startswith(name.removesuffix("gate")) and n.endswith("e_score_correction_bias")]
+                self.biases[name] = biases[0].reshape(-1) if biases else None
                 module.register_forward_hook(lambda _m, _i, out, name=name: self.logits.__setitem__(name, out[0].detach()))
 
     def selection(self, config, family):
@@ -91,7 +95,8 @@ class RouterWatch:
         margins, selected = [], []
         k = config.num_experts_per_tok if self.logits else 0
         for name, logits in self.logits.items():
-            scores = (logits.sigmoid() if FAMILIES[family].sigmoid else logits.softmax(-1)).double()
+            sigmoid = FAMILIES[family].sigmoid
+            scores = (logits.sigmoid() if sigmoid else logits.softmax(-1)).double()
             if self.biases[name] is not None:
                 scores = scores + self.biases[name].double()
             groups = getattr(config, "n_group", None) or 1
@@ -100,7 +105,7 @@ class RouterWatch:
             if groups > 1:
                 used = config.topk_group
                 by_group = scores.view(len(scores), groups, -1)
-                best = by_group.topk(2, -1)[0].sum(-1) if FAMILIES[family].sigmoid else by_group.max(-1)[0]
+                best = by_group.topk(2, -1)[0].sum(-1) if sigmoid else by_group.max(-1)[0]
                 ranked = best.sort(-1, descending=True)
                 margins.append(ranked[0][:, used - 1] - ranked[0][:, used])
                 keep = torch.zeros_like(best).scatter_(1, ranked[1][:, :used], 1).bool()
@@ -141,9 +146,9 @@ def choose_tokens(model, watch, family, count, seed):
     return tokens, redrawn
 
 
-def logit_positions(count):
+def logit_positions(count, most):
     if count <= 4096:
-        return np.unique(np.linspace(0, count - 1, LOGIT_POSITIONS).round().astype(np.int32))
+        return np.unique(np.linspace(0, count - 1, most).round().astype(np.int32))
     spread = [np.linspace(0, 4080, 24), np.arange(4088, 4104), np.linspace(4106, count - 1, 24)]
     return np.unique(np.concatenate(spread).round().astype(np.int32))
 
@@ -159,7 +164,7 @@ def record(name, run, model, watch, case, out):
     assert torch.isfinite(logits).all()
     top = logits.topk(2, -1)
     margin, selected = watch.selection(config, family)
-    at = logit_positions(count)
+    at = logit_positions(count, case.get("positions", LOGIT_POSITIONS))
     hidden_at = at[np.linspace(0, len(at) - 1, HIDDEN_POSITIONS).round().astype(int)]
     hidden = torch.stack([h[0] for h in result.hidden_states], 1)[hidden_at]
     largest = float(logits[at].abs().max())

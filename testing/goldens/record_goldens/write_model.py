@@ -47,14 +47,19 @@ class Matrices:
         assert np.array_equal(small.astype(np.float32), values), name
         self.writer.add_tensor(name, small)
 
+    def bias(self, name, source):
+        """If the model has it."""
+        if source in self.state:
+            self.full(name, self.take(source))
+
     def full(self, name, values):
         self.writer.add_tensor(name, np.ascontiguousarray(values, dtype=np.float32))
 
 
 def pair_neighbours(weight, heads):
     """Reorder the rows of q or k so that rope turns neighbours instead of the halves of a head."""
-    rows, columns = weight.shape
-    return weight.reshape(heads, 2, rows // heads // 2, columns).swapaxes(1, 2).reshape(rows, columns)
+    rows = weight.shape[0]
+    return weight.reshape(heads, 2, rows // heads // 2, -1).swapaxes(1, 2).reshape(weight.shape)
 
 
 def write_attention_deepseek(m, c, source, block, layout):
@@ -83,34 +88,44 @@ def write_attention_deepseek(m, c, source, block, layout):
 
 
 def write_attention_plain(m, c, source, block, family):
-    q, k = m.take(source + "q_proj.weight"), m.take(source + "k_proj.weight")
-    if FAMILIES[family].neighbours:
-        q, k = pair_neighbours(q, c.num_attention_heads), pair_neighbours(k, c.num_key_value_heads)
-    m.half(block + "attn_q.weight", q)
-    m.half(block + "attn_k.weight", k)
-    m.half(block + "attn_v.weight", m.take(source + "v_proj.weight"))
+    reorder = FAMILIES[family].neighbours and not FAMILIES[family].interleaved
+    for part, heads in (("q", c.num_attention_heads), ("k", c.num_key_value_heads), ("v", 0)):
+        for kind, write in (("weight", m.half), ("bias", m.full)):
+            name = f"{source}{part}_proj.{kind}"
+            if name in m.state:
+                values = m.take(name)
+                write(f"{block}attn_{part}.{kind}", pair_neighbours(values, heads) if reorder and heads else values)
     m.half(block + "attn_output.weight", m.take(source + "o_proj.weight"))
-    if source + "q_norm.weight" in m.state:
-        m.full(block + "attn_q_norm.weight", m.take(source + "q_norm.weight"))
-        m.full(block + "attn_k_norm.weight", m.take(source + "k_norm.weight"))
+    m.bias(block + "attn_output.bias", source + "o_proj.bias")
+    for part, name in (("q", "query"), ("k", "key")):
+        for norm in (f"{source}{part}_norm.weight", f"{source}{name}_layernorm.weight"):
+            if norm in m.state:
+                m.full(f"{block}attn_{part}_norm.weight", m.take(norm))
 
 
 def write_ffn(m, source, block):
-    if source + "gate.weight" not in m.state:
+    router = next((n for n in (source + "gate.weight", source + "gate.wg.weight") if n in m.state), None)
+    if router is None:
         for part in ("gate", "up", "down"):
             m.half(f"{block}ffn_{part}.weight", m.take(f"{source}{part}_proj.weight"))
+            m.bias(f"{block}ffn_{part}.bias", f"{source}{part}_proj.bias")
         return
-    m.full(block + "ffn_gate_inp.weight", m.take(source + "gate.weight"))
-    if source + "gate.e_score_correction_bias" in m.state:
-        m.full(block + "exp_probs_b.bias", m.take(source + "gate.e_score_correction_bias"))
+    m.full(block + "ffn_gate_inp.weight", m.take(router))
+    for parent in ("gate.", "gate.moe_statics.", ""):
+        bias = source + parent + "e_score_correction_bias"
+        if bias in m.state:
+            m.full(block + "exp_probs_b.bias", m.take(bias).reshape(-1))
     both = m.take(source + "experts.gate_up_proj")
     half = both.shape[1] // 2
     m.half(block + "ffn_gate_exps.weight", both[:, :half])
     m.half(block + "ffn_up_exps.weight", both[:, half:])
     m.half(block + "ffn_down_exps.weight", m.take(source + "experts.down_proj"))
-    if source + "shared_experts.gate_proj.weight" in m.state:
-        for part in ("gate", "up", "down"):
-            m.half(f"{block}ffn_{part}_shexp.weight", m.take(f"{source}shared_experts.{part}_proj.weight"))
+    for shared in ("shared_experts.", "shared_expert.", "shared_mlp."):
+        if source + shared + "gate_proj.weight" in m.state:
+            for part in ("gate", "up", "down"):
+                m.half(f"{block}ffn_{part}_shexp.weight", m.take(f"{source}{shared}{part}_proj.weight"))
+    if source + "shared_expert_gate.weight" in m.state:
+        m.full(block + "ffn_gate_inp_shexp.weight", m.take(source + "shared_expert_gate.weight").reshape(-1))
 
 
 def dense_layers(c):
@@ -174,13 +189,18 @@ def llama3_rope_factors(c, head_dim):
     return (1.0 / ((1.0 - smooth) / rope["factor"] + smooth)).astype(np.float32)
 
 
+def add_key(w, key, value):
+    add = w.add_bool if isinstance(value, bool) else w.add_float32 if isinstance(value, float) else w.add_uint32
+    add(key, value)
+
+
 def write_nextn_layer(m, c, case):
     """A further prediction layer of random weights after the last, as files of V3 may hold; no logit uses it."""
     rng = np.random.default_rng(case["seed"] + 500)
     copied = f"layers.{c.num_hidden_layers - 1}."
     for name in [n for n in m.state if n.startswith(copied)]:
         m.state[f"layers.{c.num_hidden_layers}." + name.removeprefix(copied)] = rng.permuted(m.state[name].ravel()).reshape(m.state[name].shape)
-    write_layer(m, c, c.num_hidden_layers, "deepseek2", case)
+    write_layer(m, c, c.num_hidden_layers, FAMILIES[case["family"]].architecture, case)
     block, width = f"blk.{c.num_hidden_layers}.nextn.", c.hidden_size
     m.half(block + "eh_proj.weight", rng.standard_normal((width, 2 * width)).astype(np.float16).astype(np.float32))
     for name in ("enorm", "hnorm", "shared_head_norm"):
@@ -190,12 +210,15 @@ def write_nextn_layer(m, c, case):
 
 def write_layer(m, c, i, arch, case):
     source, block = f"layers.{i}.", f"blk.{i}."
-    m.full(block + "attn_norm.weight", m.take(source + "input_layernorm.weight"))
+    norms = dict(FAMILIES[case["family"]].norms)
+    if "attn_norm" in norms:
+        m.full(block + "attn_norm.weight", m.take(source + norms.pop("attn_norm") + ".weight"))
     if FAMILIES[case["family"]].latent:
         write_attention_deepseek(m, c, source + "self_attn.", block, case["layout"])
     else:
         write_attention_plain(m, c, source + "self_attn.", block, case["family"])
-    m.full(block + "ffn_norm.weight", m.take(source + "post_attention_layernorm.weight"))
+    for name, norm in norms.items():
+        m.full(f"{block}{name}.weight", m.take(f"{source}{norm}.weight"))
     write_ffn(m, source + "mlp.", block)
 
 
@@ -213,11 +236,12 @@ def write_model(path, name, model, case):
     w.add_head_count(c.num_attention_heads)
     w.add_rope_freq_base(c.rope_parameters["rope_theta"])
     w.add_layer_norm_rms_eps(c.rms_norm_eps)
-    experts = getattr(c, "n_routed_experts", None) or getattr(c, "num_experts", None)
+    experts = next((n for n in (getattr(c, name, None) for name in (
+        "n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")) if n), None)
     if experts:
         w.add_expert_count(experts)
         w.add_expert_used_count(c.num_experts_per_tok)
-        w.add_expert_feed_forward_length(c.moe_intermediate_size)
+        w.add_expert_feed_forward_length(getattr(c, "moe_intermediate_size", c.intermediate_size))
     m = Matrices(w, model)
     if FAMILIES[case["family"]].latent:
         add_deepseek_keys(w, c, family, case)
@@ -226,11 +250,14 @@ def write_model(path, name, model, case):
         if case["config"].get("head_dim"):  # converters write these where the config does
             w.add_key_length(c.head_dim)
             w.add_value_length(c.head_dim)
-    if FAMILIES[family].neighbours:
-        w.add_rope_dimension_count(c.head_dim)
+    for key, value in FAMILIES[family].keys.items():
+        add_key(w, f"{arch}.{key}", value(c))
+    if FAMILIES[family].neighbours and "rope.dimension_count" not in FAMILIES[family].keys:
+        head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
+        w.add_rope_dimension_count(head_dim)
         if c.rope_parameters["rope_type"] == "llama3":
-            m.full("rope_freqs.weight", llama3_rope_factors(c, c.head_dim))
-    if experts and not FAMILIES[family].latent and not c.norm_topk_prob:
+            m.full("rope_freqs.weight", llama3_rope_factors(c, head_dim))
+    if experts and family == "qwen3moe" and not c.norm_topk_prob:
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)
     add_vocabulary(w, family, c.vocab_size)

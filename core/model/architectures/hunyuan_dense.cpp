@@ -1,0 +1,21 @@
+// Hunyuan, dense: heads are normalised after the rotary embedding.
+#include "core/model/architectures.hpp"
+
+namespace tessera::architectures {
+namespace {
+
+ModelDescription describe(ModelFile& model) {
+    CommonParameters common = read_common(model);
+    Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
+    attention.head_norm = HeadNorm::kHeads;
+    attention.norm_after_rope = true;
+    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    return common.model;
+}
+
+}  // namespace
+
+extern const Architecture hunyuan_dense;
+const Architecture hunyuan_dense{{"hunyuan-dense"}, describe, {}};
+
+}  // namespace tessera::architectures

@@ -1,0 +1,19 @@
+// InternLM2 and 2.5: the shape of Llama.
+#include "core/model/architectures.hpp"
+
+namespace tessera::architectures {
+namespace {
+
+ModelDescription describe(ModelFile& model) {
+    CommonParameters common = read_common(model);
+    const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
+    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    return common.model;
+}
+
+}  // namespace
+
+extern const Architecture internlm2;
+const Architecture internlm2{{"internlm2"}, describe, {}};
+
+}  // namespace tessera::architectures

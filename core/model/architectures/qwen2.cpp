@@ -1,0 +1,19 @@
+// Qwen2 and 2.5, QwQ, and what was distilled to them: grouped queries whose projections have biases.
+#include "core/model/architectures.hpp"
+
+namespace tessera::architectures {
+namespace {
+
+ModelDescription describe(ModelFile& model) {
+    CommonParameters common = read_common(model);
+    const Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
+    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    return common.model;
+}
+
+}  // namespace
+
+extern const Architecture qwen2;
+const Architecture qwen2{{"qwen2"}, describe, {}};
+
+}  // namespace tessera::architectures

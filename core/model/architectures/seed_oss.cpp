@@ -1,0 +1,20 @@
+// Seed-OSS: grouped queries whose projections have biases.
+#include "core/model/architectures.hpp"
+
+namespace tessera::architectures {
+namespace {
+
+ModelDescription describe(ModelFile& model) {
+    CommonParameters common = read_common(model);
+    const Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
+    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    common.model.names[TensorPart::kFeedForwardNorm] = "post_attention_norm.weight";
+    return common.model;
+}
+
+}  // namespace
+
+extern const Architecture seed_oss;
+const Architecture seed_oss{{"seed_oss"}, describe, {}};
+
+}  // namespace tessera::architectures
