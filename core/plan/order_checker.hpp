@@ -1,16 +1,15 @@
 // Finds two accesses to the same bytes of which one writes and that nothing orders, whatever the timing was: with
 // vector clocks, one for each lane.
-//
-// Source: vector clocks after Mattern, Virtual Time and Global States of Distributed Systems, 1989; used for races as
-// by FastTrack (Flanagan and Freund, 2009).
 #pragma once
 
+#include "core/base/access_map.hpp"
 #include "core/plan/accesses.hpp"
 #include "core/plan/step.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,8 +18,6 @@ namespace tessera {
 
 class OrderChecker {
   public:
-    using Clock = std::vector<uint64_t>;  // of each lane, what it has done
-
     // `name`: of an arena, for messages.
     OrderChecker(size_t lanes, std::function<std::string(uint32_t arena)> name);
 
@@ -29,9 +26,9 @@ class OrderChecker {
     // The work that was started touches these bytes. `what` names it.
     void access(LaneIndex lane, const Access& access, std::string_view what);
     // What an event holds that is recorded on the lane now.
-    const Clock& record(LaneIndex lane) const { return clocks_[lane]; }
+    const VectorClock& record(LaneIndex lane) const { return clocks_[lane]; }
     // The lane goes on after that event.
-    void wait(LaneIndex lane, const Clock& event);
+    void wait(LaneIndex lane, const VectorClock& event) { join(clocks_[lane], event); }
 
     // One line for each pair of works found.
     const std::vector<std::string>& faults() const noexcept { return faults_; }
@@ -39,22 +36,15 @@ class OrderChecker {
   private:
     struct Visit {
         LaneIndex lane = 0;
-        uint64_t time = 0;  // 0: none
-        std::string what;
-    };
-    struct Cell {
-        uint64_t end = 0;
-        Visit writer;
-        std::vector<Visit> readers;  // since, one a lane
-    };
-    using Cells = std::map<uint64_t, Cell>;  // by first byte
+        uint64_t time = 0;
+        std::shared_ptr<const std::string> what;
 
-    static void split(Cells& cells, uint64_t at);
-    void compare(LaneIndex lane, const Visit& earlier, const Access& access, std::string_view what);
+        bool operator==(const Visit& other) const { return lane == other.lane && time == other.time; }
+    };
 
     std::function<std::string(uint32_t)> name_;
-    std::vector<Clock> clocks_;
-    std::map<uint32_t, Cells> arenas_;
+    std::vector<VectorClock> clocks_;
+    std::map<uint32_t, AccessMap<Visit>> arenas_;
     std::vector<std::string> faults_;
 };
 

@@ -9,13 +9,12 @@ namespace tessera {
 StepChecker::StepChecker(const Plan& plan)
     : plan_(plan),
       checker_(plan.step.lanes.size(), [&plan](uint32_t arena) { return arena_name(plan, arena); }),
-      events_(
-          std::max<uint32_t>(plan.step.slots, 2),
-          std::vector<OrderChecker::Clock>(plan.step.actions.size(), OrderChecker::Clock(plan.step.lanes.size(), 0))) {
+      events_(std::max<uint32_t>(plan.step.slots, 2),
+              std::vector<VectorClock>(plan.step.actions.size(), VectorClock(plan.step.lanes.size(), 0))) {
     for (const Action& action : plan.step.actions) touches_.push_back(touches_of(plan, action));
 }
 
-OrderChecker::Clock& StepChecker::event(ActionId id, uint64_t step) {
+VectorClock& StepChecker::event(ActionId id, uint64_t step) {
     return events_[step % events_.size()][id];
 }
 
@@ -42,7 +41,7 @@ void StepChecker::finish(uint64_t step) {
 
 void StepChecker::drain() {
     for (LaneIndex lane = 1; lane < plan_.step.lanes.size(); ++lane)
-        checker_.wait(0, OrderChecker::Clock(checker_.record(lane)));
+        checker_.wait(0, VectorClock(checker_.record(lane)));
 }
 
 std::vector<std::string> check_step(const Plan& plan, uint64_t steps, const std::optional<OmittedWait>& omitted) {

@@ -27,12 +27,12 @@ class StepChecker {
     const std::vector<std::string>& faults() const noexcept { return checker_.faults(); }
 
   private:
-    OrderChecker::Clock& event(ActionId id, uint64_t step);
+    VectorClock& event(ActionId id, uint64_t step);
 
     const Plan& plan_;
     OrderChecker checker_;
     std::vector<std::vector<Touch>> touches_;
-    std::vector<std::vector<OrderChecker::Clock>> events_;  // of the latest steps
+    std::vector<std::vector<VectorClock>> events_;  // of the latest steps
 };
 
 // A wait that is left out: what the action comes after, by its place in Action::after or after_previous.

@@ -41,7 +41,7 @@ TEST(OrderChecker, FindsWritesBesideEachOtherWhateverCameBetween) {
     OrderChecker order = checker(4);
     touch(order, 1, bytes(0, 10, true), "one");
     touch(order, 2, bytes(20, 30, true), "elsewhere");
-    const OrderChecker::Clock event = order.record(2);
+    const VectorClock event = order.record(2);
     order.wait(3, event);
     touch(order, 3, bytes(0, 30, true), "other");
     EXPECT_THAT(order.faults(), ElementsAre(HasSubstr("one and other")));
@@ -50,7 +50,7 @@ TEST(OrderChecker, FindsWritesBesideEachOtherWhateverCameBetween) {
 TEST(OrderChecker, AnEventOrders) {
     OrderChecker order = checker(3);
     touch(order, 1, bytes(0, 100, true), "writer");
-    const OrderChecker::Clock event = order.record(1);
+    const VectorClock event = order.record(1);
     order.wait(2, event);
     touch(order, 2, bytes(0, 100, false), "reader");
     EXPECT_THAT(order.faults(), IsEmpty());
@@ -59,7 +59,7 @@ TEST(OrderChecker, AnEventOrders) {
 TEST(OrderChecker, AnEventDoesNotOrderWhatCameAfterIt) {
     OrderChecker order = checker(3);
     touch(order, 1, bytes(0, 10, true), "before");
-    const OrderChecker::Clock event = order.record(1);
+    const VectorClock event = order.record(1);
     touch(order, 1, bytes(10, 20, true), "after");
     order.wait(2, event);
     touch(order, 2, bytes(0, 20, false), "reader");
@@ -69,9 +69,9 @@ TEST(OrderChecker, AnEventDoesNotOrderWhatCameAfterIt) {
 TEST(OrderChecker, EventsReachThroughOtherLanes) {
     OrderChecker order = checker(4);
     touch(order, 1, bytes(0, 10, true), "writer");
-    order.wait(2, OrderChecker::Clock(order.record(1)));
+    order.wait(2, VectorClock(order.record(1)));
     touch(order, 2, bytes(50, 60, true), "between");
-    order.wait(3, OrderChecker::Clock(order.record(2)));
+    order.wait(3, VectorClock(order.record(2)));
     touch(order, 3, bytes(0, 60, true), "last");
     EXPECT_THAT(order.faults(), IsEmpty());
 }
@@ -96,7 +96,7 @@ TEST(OrderChecker, ReadersAndOtherArenasAreApart) {
 TEST(OrderChecker, ManyPartsOfOneRange) {
     OrderChecker order = checker(3);
     for (uint64_t i = 0; i < 20; ++i) touch(order, 1, bytes(10 * i, 10 * i + 10, true), "part");
-    order.wait(2, OrderChecker::Clock(order.record(1)));
+    order.wait(2, VectorClock(order.record(1)));
     touch(order, 1, bytes(55, 56, true), "late part");
     touch(order, 2, bytes(0, 200, false), "reader");
     EXPECT_THAT(order.faults(), ElementsAre("arena 0: nothing orders late part and reader"));

@@ -6,9 +6,10 @@
 // is reported wrongly; one between two threads of the host may be missed.
 #pragma once
 
+#include "core/base/access_map.hpp"
+
 #include <cstddef>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,9 +17,8 @@
 
 namespace tessera::cuda::emulated {
 
-// By number of stream: how many pieces of its work are ordered before now.
-using Clock = std::vector<uint64_t>;
-void join(Clock& to, const Clock& from);
+using tessera::join;
+using tessera::VectorClock;
 
 // For each node of a graph those that it comes after. Nodes come after ones of smaller index only.
 class Ancestors {
@@ -39,6 +39,8 @@ struct Moment {
     uint32_t stream = 0;
     uint64_t index = 0;  // among the stream's work, from 1 on
     size_t node = 0;
+
+    bool operator==(const Moment&) const = default;
 };
 
 struct Stream;
@@ -47,14 +49,16 @@ struct Stream;
 struct Execution {
     Stream* stream = nullptr;
     Moment moment;
-    std::shared_ptr<const Clock> known;    // work that is ordered before it
-    std::shared_ptr<const Clock> host;     // what the host had waited for when it was called
-    const Ancestors* ancestors = nullptr;  // of a graph's nodes
+    std::shared_ptr<const VectorClock> known;  // work that is ordered before it
+    std::shared_ptr<const VectorClock> host;   // what the host had waited for when it was called
+    const Ancestors* ancestors = nullptr;      // of a graph's nodes
 };
 
 struct Access {
     Moment moment;
     std::shared_ptr<const std::string> what;  // "kernel scale"
+
+    bool operator==(const Access& other) const { return moment == other.moment; }
 };
 
 struct Race {
@@ -70,23 +74,12 @@ class History {
     std::optional<Race> note(uintptr_t begin, uintptr_t end, bool written, const Execution& execution,
                              const std::shared_ptr<const std::string>& what);
     // The bytes belong to nobody any more.
-    void forget(uintptr_t begin, uintptr_t end);
+    void forget(uintptr_t begin, uintptr_t end) { accesses_.forget(begin, end); }
     // Whether the byte was last written by work that the host had not waited for at `host`.
-    bool written_since(uintptr_t address, const Clock& host) const;
+    bool written_since(uintptr_t address, const VectorClock& host) const;
 
   private:
-    struct Entry {
-        uintptr_t end;
-        std::optional<Access> writer;
-        std::vector<Access> readers;  // since then; none is ordered before another
-    };
-    using Entries = std::map<uintptr_t, Entry>;  // by begin; none overlap
-
-    Entries::iterator first_over(uintptr_t address);
-    void split(uintptr_t at);
-    void merge(uintptr_t begin, uintptr_t end);
-
-    Entries entries_;
+    AccessMap<Access> accesses_;
 };
 
 // "kernel scale on stream 2 of card 0"

@@ -72,7 +72,7 @@ struct Event {
     bool timed;
     uint64_t recorded = 0, completed = 0;  // number of the last record, of the last one that has been done
     double seconds = 0;                    // when that was
-    Clock clock;                           // work that is ordered before the last record
+    VectorClock clock;                     // work that is ordered before the last record
     // While the stream that it was last recorded in is being captured: the capture, and what it stands for there.
     std::shared_ptr<Capture> capture;
     std::vector<size_t> nodes;
@@ -93,7 +93,7 @@ struct Stream {
 
     Context& context;
     uint32_t number;     // counts the streams of the process
-    Clock known;         // work that is ordered before what it is given next
+    VectorClock known;   // work that is ordered before what it is given next
     uint64_t works = 0;  // that it was given
     std::deque<Command> commands;
     uint64_t enqueued = 0, done = 0;
@@ -200,7 +200,7 @@ struct Driver {
     uint64_t polls = 0;    // times that somebody asked whether work has ended
 
     bool check_streams = true;  // races between streams, and of the host with copies
-    Clock host;                 // work that the host has waited for
+    VectorClock host;           // work that the host has waited for
     History history;
     std::multimap<uintptr_t, uintptr_t> pending;  // page-locked memory of copies that are not done: begin, end
 

@@ -105,8 +105,8 @@ void enqueue(Driver& d, Stream& stream, Work work) {
     if (stream.known.size() <= stream.number) stream.known.resize(stream.number + 1);
     Execution execution{
         &stream, {stream.context.card->number, stream.number, ++stream.works, 0}, nullptr, nullptr, nullptr};
-    execution.known = std::make_shared<const Clock>(stream.known);
-    execution.host = std::make_shared<const Clock>(d.host);
+    execution.known = std::make_shared<const VectorClock>(stream.known);
+    execution.host = std::make_shared<const VectorClock>(d.host);
     stream.known[stream.number] = stream.works;
     stream.enqueue({std::move(work), nullptr, nullptr, 0, std::move(execution)});
 }
@@ -130,7 +130,7 @@ Result submit(Driver& d, Stream& stream, Node node) {
 
 Result wait_for(Driver& d, const std::shared_ptr<Stream>& stream, std::unique_lock<std::mutex>& lock) {
     const uint64_t target = stream->enqueued;
-    const Clock known = stream->known;
+    const VectorClock known = stream->known;
     ++d.waiters;
     d.changed.notify_all();
     d.changed.wait(lock, [&] { return stream->done >= target; });
@@ -141,7 +141,7 @@ Result wait_for(Driver& d, const std::shared_ptr<Stream>& stream, std::unique_lo
 
 void wait_for_all(Driver& d, std::unique_lock<std::mutex>& lock) {
     std::vector<std::pair<std::shared_ptr<Stream>, uint64_t>> targets;
-    Clock known;
+    VectorClock known;
     for (const auto& [handle, stream] : d.streams) {
         targets.emplace_back(stream, stream->enqueued);
         join(known, stream->known);
@@ -336,7 +336,7 @@ TSR_EXPORT Result cuEventSynchronize(void* handle) {
     if (event->capture) return CUDA_ERROR_CAPTURED_EVENT;
     if (const Result result = refuse_while_capturing(d); result != CUDA_SUCCESS) return result;
     const uint64_t target = event->recorded;
-    const Clock known = event->clock;
+    const VectorClock known = event->clock;
     ++d.waiters;
     d.changed.notify_all();
     d.changed.wait(call.lock, [&] { return event->completed >= target; });
