@@ -4,6 +4,7 @@
 #include "core/base/text.hpp"
 #include "core/text/bpe.hpp"
 #include "core/text/byte_level.hpp"
+#include "core/text/known_tokens.hpp"
 #include "core/text/nfc.hpp"
 #include "core/text/pretokenizer.hpp"
 #include "core/text/sentencepiece.hpp"
@@ -19,31 +20,6 @@
 
 namespace tessera::text {
 namespace {
-
-// Ends of a turn or an answer, whatever the file says about them.
-constexpr std::array kEndNames = std::to_array<std::string_view>({
-    "<\uff5cend\u2581of\u2581sentence\uff5c>",  // DeepSeek
-    "<|EOT|>",                                  // DeepSeek-Coder
-    "<|im_end|>",                               // ChatML
-    "<|endoftext|>",                            // GPT-2, Qwen
-    "<|eot_id|>",
-    "<|eom_id|>",
-    "<|end_of_text|>",  // Llama 3
-    "<|end|>",          // Phi
-    "<end_of_turn>",    // Gemma
-    "<end_of_utterance>",
-    "[EOS]",
-    "[EOT]",  // Kimi
-    // After an infilled text: padding, and the name of the next repository or file.
-    "<|fim_pad|>",
-    "<|fim_repo|>",
-    "<|repo_name|>",
-    "<|file_sep|>",
-});
-// The same where they are special tokens; plain ones of these texts may be part of an answer.
-constexpr std::array kEndNamesOfSpecial =
-    std::to_array<std::string_view>({"</s>", "<eos>", "<EOT>", "_<EOT>", "\u2581<EOT>", "<fim-pad>", "<fim_pad>",
-                                     "<PAD>", "[PAD]", "<fim-repo>", "<REPO>", "<reponame>"});
 
 std::string replace_all(std::string_view text, std::string_view from, char to) {
     std::string out;
@@ -132,7 +108,7 @@ void settle_vocabulary(VocabularyData& data) {
 struct Tokenizer::State {
     VocabularyData data;
     std::vector<std::string> bytes;
-    boost::unordered_flat_map<std::string_view, Token> by_spelling;
+    TokensBySpelling by_spelling;
     SpecialTokens user_defined;      // always taken whole
     SpecialTokens user_and_control;  // when asked to
     std::vector<Token> ends;
@@ -147,15 +123,16 @@ struct Tokenizer::State {
 
     explicit State(VocabularyData given) : data(std::move(given)) {
         settle_vocabulary(data);
+        by_spelling.reserve(data.tokens.size());
+        for (size_t id = 0; id < data.tokens.size(); ++id) by_spelling.emplace(data.tokens[id], static_cast<Token>(id));
+        ends = settle_known_tokens(data, by_spelling);
         fill_bytes();
         for (size_t id = 0; id < data.tokens.size(); ++id) {
             const auto token = static_cast<Token>(id);
-            by_spelling.emplace(data.tokens[id], token);
             const TokenType kind = type(token);
             if (kind == TokenType::kUserDefined) user_defined.add(bytes[id], token);
             if (kind == TokenType::kUserDefined || kind == TokenType::kControl) user_and_control.add(bytes[id], token);
         }
-        fill_ends();
         if (ends.empty()) data.notes.emplace_back("no end token is known: answers end only where they are cut");
         const bool byte_level = data.model == "gpt2";
         bool default_bos = !byte_level;
@@ -235,23 +212,6 @@ struct Tokenizer::State {
             longest = std::max(longest, text.size());
             bytes.push_back(std::move(text));
         }
-    }
-
-    void fill_ends() {
-        for (const Token token : {data.eos, data.eot, data.eom})
-            if (token != kNoToken) ends.push_back(token);
-        ends.insert(ends.end(), data.other_ends.begin(), data.other_ends.end());
-        for (const std::string_view name : kEndNames)
-            if (const auto found = by_spelling.find(name); found != by_spelling.end()) ends.push_back(found->second);
-        for (const std::string_view name : kEndNamesOfSpecial) {
-            const auto found = by_spelling.find(name);
-            if (found == by_spelling.end()) continue;
-            const TokenType kind = type(found->second);
-            if (kind == TokenType::kControl || kind == TokenType::kUserDefined) ends.push_back(found->second);
-        }
-        std::ranges::sort(ends);
-        const auto repeated = std::ranges::unique(ends);
-        ends.erase(repeated.begin(), repeated.end());
     }
 
     // Plain text, no special tokens in it, until there are more than `most` in `out`.

@@ -98,7 +98,7 @@ def main():
     parser.add_argument("--mixes", type=int, default=2000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     known = subprocess.run([options.program, "--names"], stdout=subprocess.PIPE, check=True, text=True).stdout.split()
     cutters = {**pipelines.STEPS, **pipelines.SAME_CUTS}
     wrong = 0

@@ -101,6 +101,47 @@ TEST(VocabularyFromGguf, EndsAreKnownByTheirNames) {
     EXPECT_THAT(tokenizer.notes(), testing::ElementsAre(testing::HasSubstr("fim_*_token_id is 99")));
 }
 
+// Tokens that known models end with, of whatever type a file has them.
+TEST(VocabularyFromGguf, KnownEndsAreControlTokens) {
+    gguf::Metadata metadata = example();
+    metadata.set("tokenizer.ggml.tokens",
+                 gguf::Array(strings({"<s>", "x", "a", "b", "ab", "<|im_end|>", "[EOT]", "</s>", "<|fim_prefix|>",
+                                      "<|fim_middle|>", "<turn|>", "[e~["})));
+    metadata.set("tokenizer.ggml.token_type", gguf::Array(std::vector<int32_t>{3, 1, 1, 1, 1, 1, 4, 1, 1, 4, 3, 3}));
+    const Tokenizer tokenizer(vocabulary_from_gguf(metadata));
+    EXPECT_THAT(tokenizer.generation_ends(), testing::ElementsAre(1, 5, 6, 10, 11));
+    EXPECT_EQ(tokenizer.type(5), TokenType::kControl);
+    EXPECT_EQ(tokenizer.type(6), TokenType::kControl);
+    EXPECT_EQ(tokenizer.type(7), TokenType::kNormal);
+    EXPECT_EQ(tokenizer.type(8), TokenType::kControl);
+    EXPECT_EQ(tokenizer.type(9), TokenType::kUserDefined);
+    EXPECT_THAT(tokenizer.notes(), testing::ElementsAre(testing::HasSubstr("has token 5, '<|im_end|>', as part of "
+                                                                           "words: taken as a control token, as are 1 "
+                                                                           "more")));
+    EXPECT_THAT(tokenizer.encode("<|im_end|>", {.add_special = false, .parse_special = true}), testing::ElementsAre(5));
+}
+
+// Where an answer has several messages, the end of one does not end it.
+TEST(VocabularyFromGguf, EndsOfMessagesAreNotEndsOfAnswers) {
+    const auto ends = [](std::initializer_list<std::string_view> more) {
+        gguf::Metadata metadata = example();
+        gguf::StringArray tokens = strings({"<s>", "a", "b", "ab"});
+        std::vector<int32_t> types(tokens.size(), 1);
+        for (const std::string_view one : more) tokens.push_back(one);
+        types.resize(tokens.size(), 3);
+        metadata.set("tokenizer.ggml.tokens", gguf::Array(tokens));
+        metadata.set("tokenizer.ggml.token_type", gguf::Array(types));
+        metadata.set("tokenizer.ggml.eos_token_id", uint32_t{4});
+        const Tokenizer tokenizer(vocabulary_from_gguf(metadata));
+        return tokenizer.generation_ends();
+    };
+    EXPECT_THAT(ends({"<|return|>", "<|end|>", "<|call|>"}), testing::ElementsAre(4, 6));          // gpt-oss
+    EXPECT_THAT(ends({"x", "<|end|>", "<|calls|>", "<|flush|>"}), testing::ElementsAre(4, 6, 7));  // Solar
+    EXPECT_THAT(ends({"x", "<|end|>"}), testing::ElementsAre(4, 5));                               // Phi
+    EXPECT_THAT(ends({"<turn|>", "</s>", "<|tool_response>"}), testing::ElementsAre(4, 6));        // Gemma 4
+    EXPECT_THAT(ends({"x", "</s>"}), testing::ElementsAre(4, 5));
+}
+
 TEST(VocabularyFromGguf, OverrideOfThePretokenizer) {
     gguf::Metadata metadata = example();
     metadata.set("tokenizer.ggml.pre", std::string("strange"));
