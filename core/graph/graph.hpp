@@ -9,6 +9,7 @@
 
 #include <deque>
 #include <initializer_list>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -18,6 +19,14 @@ namespace tessera {
 
 using Value = tsr_value;  // 0: none
 using StorageId = uint32_t;
+
+// A weight that its source holds as rows of another tensor: of a matrix [k, of], or of each matrix of a stack [k, of,
+// E], `count` rows from `first` on; of a vector [of] so many elements.
+struct SourceRows {
+    std::string tensor;  // "blk.0.attn_qkv.weight"
+    uint64_t first = 0, count = 0, of = 0;
+    bool in_place = false;  // they follow each other as the weight's do, so that a mapped file can serve as the weight
+};
 
 // Memory that one or more tensors view.
 struct Storage {
@@ -30,7 +39,10 @@ struct Storage {
     int32_t range = TSR_RANGE_FIXED;
     bool derived = false;       // a weight that an init node makes
     std::string source_layout;  // a weight's rows in its source: "" canonical, else the tsr_layout that unpacks them
-    int layer = -1;             // of the node or weight that made it
+    std::optional<SourceRows> source_rows;  // none: a tensor of this name
+    int layer = -1;                         // of the node or weight that made it
+
+    bool can_be_mapped() const { return !source_rows || source_rows->in_place; }
 };
 
 struct Node {
@@ -70,9 +82,12 @@ class Graph {
     void set_layer(int layer) { layer_ = layer; }
     int layer() const { return layer_; }
 
-    Value weight(std::string name, const Shape& shape, std::string source_layout = "") {
+    Value weight(std::string name, const Shape& shape, std::string source_layout = "",
+                 std::optional<SourceRows> source_rows = std::nullopt) {
         const Value value = make(std::move(name), shape, TSR_ROLE_WEIGHT);
-        storages_.at(storage_of(value)).source_layout = std::move(source_layout);
+        Storage& storage = storages_.at(storage_of(value));
+        storage.source_layout = std::move(source_layout);
+        storage.source_rows = std::move(source_rows);
         return value;
     }
     Value input(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_INPUT); }

@@ -66,7 +66,6 @@ struct Attention {
     int64_t window = 0;              // tokens that a token sees, its own included; 0: all before it
     bool chunked = false;            // the window begins at a multiple of its length
     bool sinks = false;              // a score of each head that no token has
-    bool fused_projections = false;  // q, k and v are one matrix
     OutputGate gate = OutputGate::kNone;
     std::optional<int64_t> cache_of;      // the layer whose keys and values are used in place of own ones
     std::optional<RecurrentState> state;  // of kRecurrent
@@ -90,16 +89,16 @@ struct Experts {
     Gating gating = Gating::kSoftmax;
     bool normalize = false;
     double scale = 1.0;
-    bool biased = false;         // biases of the router and of the matrices
-    bool fused_gate_up = false;  // gate and up are one matrix
-    int64_t shared_length = 0;   // of the hidden row of all shared experts together; 0: there are none
-    bool shared_gate = false;    // what shared experts give is multiplied with a sigmoid
+    bool biased = false;        // biases of the router and of the matrices
+    int64_t shared_length = 0;  // of the hidden row of all shared experts together; 0: there are none
+    bool shared_gate = false;   // what shared experts give is multiplied with a sigmoid
 };
 
 struct FeedForward {
     int64_t length = 0;  // of the hidden row; 0: the metadata do not say
     Activation activation = Activation::kSilu;
     double clamp = 0;                // of gate and up; 0: none
+    bool fused_gate_up = false;      // gate and, after it, up are one matrix, which is called up
     std::optional<Experts> experts;  // in place of the dense network
 };
 

@@ -41,12 +41,18 @@ ExpectedTensors::ExpectedTensors(const ModelDescription& model) : model_(model) 
 void ExpectedTensors::add_grouped(const Attention& a, int64_t layer) {
     const int64_t e = model_.embedding, q = a.heads * a.key_length, k = a.kv_heads * a.key_length,
                   v = a.kv_heads * a.value_length;
-    add(TensorPart::kQ, layer, {e, q});
-    add(TensorPart::kK, layer, {e, k});
-    add(TensorPart::kV, layer, {e, v});
-    add_vector(TensorPart::kQBias, layer, q, Presence::kEverywhere);
-    add_vector(TensorPart::kKBias, layer, k, Presence::kEverywhere);
-    add_vector(TensorPart::kVBias, layer, v, Presence::kEverywhere);
+    struct Projection {
+        TensorPart weight, bias;
+        int64_t first, rows;
+    };
+    for (const Projection& one : {Projection{TensorPart::kQ, TensorPart::kQBias, 0, q},
+                                  {TensorPart::kK, TensorPart::kKBias, q, k},
+                                  {TensorPart::kV, TensorPart::kVBias, q + k, v}}) {
+        add(one.weight, layer, {e, one.rows});
+        part_of(TensorPart::kQkv, one.first, q + k + v);
+        add_vector(one.bias, layer, one.rows, Presence::kEverywhere);
+        part_of(TensorPart::kQkvBias, one.first, q + k + v);
+    }
     if (a.head_norm == HeadNorm::kNone) return;
     const bool heads = a.head_norm == HeadNorm::kHeads;
     add_vector(TensorPart::kQNorm, layer, heads ? a.key_length : q);
@@ -80,7 +86,9 @@ void ExpectedTensors::add_feed_forward(const FeedForward& feed_forward, int64_t 
         add_vector(TensorPart::kGateBias, layer, f, Presence::kEverywhere);
         add_vector(TensorPart::kUpBias, layer, f, Presence::kEverywhere);
         add(TensorPart::kGate, layer, {e, f});
+        if (feed_forward.fused_gate_up) part_of(TensorPart::kUp, 0, 2 * f);
         add(TensorPart::kUp, layer, {e, f});
+        if (feed_forward.fused_gate_up) part_of(TensorPart::kUp, f, 2 * f);
         add(TensorPart::kDown, layer, {f, e});
         add_vector(TensorPart::kDownBias, layer, e, Presence::kEverywhere);
         return;
@@ -90,7 +98,9 @@ void ExpectedTensors::add_feed_forward(const FeedForward& feed_forward, int64_t 
     add(TensorPart::kRouter, layer, {e, n});
     add_vector(TensorPart::kSelectionBias, layer, n, Presence::kEverywhere);
     add(TensorPart::kGateExperts, layer, {e, f, n});
+    part_of(TensorPart::kGateUpExperts, 0, 2 * f);
     add(TensorPart::kUpExperts, layer, {e, f, n});
+    part_of(TensorPart::kGateUpExperts, f, 2 * f);
     add(TensorPart::kDownExperts, layer, {f, e, n});
     if (shared == 0) return;
     add(TensorPart::kGateShared, layer, {e, shared});
@@ -105,6 +115,20 @@ void ExpectedTensors::add(TensorPart part, int64_t layer, std::vector<int64_t> d
 
 void ExpectedTensors::add_vector(TensorPart part, int64_t layer, int64_t length, Presence presence) {
     add({part, layer, "", "", {length}, {}, presence, true});
+}
+
+std::vector<int64_t> ExpectedTensor::fused_dims() const {
+    std::vector<int64_t> whole = dims;
+    whole[vector ? 0 : 1] = fused_rows;
+    return whole;
+}
+
+void ExpectedTensors::part_of(TensorPart whole, int64_t first, int64_t rows) {
+    ExpectedTensor& tensor = all_.back();
+    tensor.fused = in_layer(tensor.layer, tensor_name(whole).name);
+    tensor.first = first;
+    tensor.fused_rows = rows;
+    tensor.always_fused = tensor.fused == in_layer(tensor.layer, tensor_name(TensorPart::kUp).name);
 }
 
 void ExpectedTensors::add(ExpectedTensor tensor) {

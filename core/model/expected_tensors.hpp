@@ -25,6 +25,12 @@ struct ExpectedTensor {
     std::vector<int64_t> joined;  // the same with the last two as one, which some tools write; empty: not accepted
     Presence presence = Presence::kRequired;
     bool vector = false;  // f32, f16 or bf16, which ops want as f32
+    // A tensor of which it may be the rows, or elements, from `first` on, of `fused_rows`; "": none.
+    std::string fused;
+    int64_t first = 0, fused_rows = 0;
+    bool always_fused = false;  // a tensor of its own name is that one
+
+    std::vector<int64_t> fused_dims() const;
 };
 
 class ExpectedTensors {
@@ -39,6 +45,8 @@ class ExpectedTensors {
     void add(ExpectedTensor tensor);
     void add(TensorPart part, int64_t layer, std::vector<int64_t> dims, Presence presence = Presence::kRequired);
     void add_vector(TensorPart part, int64_t layer, int64_t length, Presence presence = Presence::kRequired);
+    // Lets the last tensor that was added be a part of `whole`.
+    void part_of(TensorPart whole, int64_t first, int64_t rows);
     void add_grouped(const Attention& attention, int64_t layer);
     void add_latent(const Attention& attention, int64_t layer);
     void add_feed_forward(const FeedForward& feed_forward, int64_t layer);

@@ -43,7 +43,6 @@ class Reasons {
         say(a.sinks, "attention sinks");
         say(a.gate != OutputGate::kNone, "a gate on what attention gives");
         say(a.cache_of.has_value(), "keys and values of another layer");
-        say(a.fused_projections, "q, k and v in one matrix");
         if (a.kind == AttentionKind::kLatent) {
             say(!a.rope, "latent attention without positions");
             say(a.head_norm != HeadNorm::kNone, "norms of the heads of latent attention");
@@ -61,7 +60,6 @@ class Reasons {
         if (!f.experts) return;
         say(f.experts->gating == Gating::kSqrtSoftplus, "gating by the root of softplus");
         say(f.experts->biased, "biases of experts");
-        say(f.experts->fused_gate_up, "experts whose gate and up are one matrix");
     }
 
     const ModelDescription& model_;

@@ -16,6 +16,8 @@ enum class TensorPart : uint8_t {
     kOutputBias,
     // Of a layer.
     kAttentionNorm,
+    kQkv,
+    kQkvBias,
     kQ,
     kK,
     kV,
@@ -44,6 +46,7 @@ enum class TensorPart : uint8_t {
     kDownBias,
     kRouter,
     kSelectionBias,
+    kGateUpExperts,
     kGateExperts,
     kUpExperts,
     kDownExperts,

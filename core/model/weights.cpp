@@ -54,14 +54,18 @@ Value add_weight(Graph& graph, const ModelFile& model, const gguf::TensorEntry& 
 Weights::Weights(ModelFile& model, Graph& graph, const ExpectedTensors& expected)
     : model_(model), graph_(graph), expected_(expected) {
     std::map<TensorPart, Layers> everywhere;
+    std::map<std::string_view, const ExpectedTensor*> alone;  // by the tensor that they might be a part of
     for (const ExpectedTensor& tensor : expected_.all()) {
-        const gguf::TensorEntry* entry = entry_of(tensor);
-        if (entry) check_entry(model_, *entry, tensor.dims, tensor.joined, tensor.vector);
-        if (!entry && tensor.presence == Presence::kRequired)
-            fail(TSR_NOT_FOUND, "{}: the tensor {} is missing", model_.source(), tensor.name);
+        const Found found = find(tensor);
+        if (found) check(tensor, found);
+        if (found && !found.fused && !tensor.fused.empty()) alone.emplace(tensor.fused, &tensor);
+        if (!found && tensor.presence == Presence::kRequired) {
+            fail(TSR_NOT_FOUND, "{}: the tensor {} is missing{}", model_.source(), tensor.name,
+                 tensor.fused.empty() || tensor.always_fused ? "" : fmt::format(", and so is {}", tensor.fused));
+        }
         if (tensor.presence != Presence::kEverywhere) continue;
         Layers& layers = everywhere[tensor.part];
-        const ExpectedTensor*& first = entry ? layers.with : layers.without;
+        const ExpectedTensor*& first = found ? layers.with : layers.without;
         if (!first) first = &tensor;
     }
     for (const auto& [part, layers] : everywhere) {
@@ -69,28 +73,60 @@ Weights::Weights(ModelFile& model, Graph& graph, const ExpectedTensors& expected
             fail(TSR_NOT_FOUND, "{}: the tensor {} is missing, though {} is there", model_.source(),
                  layers.without->name, layers.with->name);
     }
+    for (const ExpectedTensor& tensor : expected_.all()) {
+        if (!find(tensor).fused || !alone.contains(tensor.fused)) continue;
+        fail(TSR_CORRUPT_DATA, "{}: the tensor {} is in the file, and so is {}, of which it would be a part",
+             model_.source(), alone.at(tensor.fused)->name, tensor.fused);
+    }
 }
 
-const gguf::TensorEntry* Weights::entry_of(const ExpectedTensor& tensor) const {
-    const gguf::TensorEntry* entry = model_.file().find_tensor(tensor.name);
-    return entry || tensor.other.empty() ? entry : model_.file().find_tensor(tensor.other);
+Weights::Found Weights::find(const ExpectedTensor& tensor) const {
+    if (!tensor.always_fused) {
+        for (const std::string* name : {&tensor.name, &tensor.other}) {
+            const gguf::TensorEntry* entry = name->empty() ? nullptr : model_.file().find_tensor(*name);
+            if (entry) return {entry, false};
+        }
+    }
+    return {tensor.fused.empty() ? nullptr : model_.file().find_tensor(tensor.fused), true};
+}
+
+void Weights::check(const ExpectedTensor& tensor, const Found& found) const {
+    if (!found.fused) return check_entry(model_, *found.entry, tensor.dims, tensor.joined, tensor.vector);
+    check_entry(model_, *found.entry, tensor.fused_dims(), {}, tensor.vector);
+    const uint32_t together = type_info(found.entry->type).interleaved_rows;
+    if (together > 1 && (tensor.first % together != 0 || tensor.dims[1] % together != 0)) {
+        fail(TSR_UNSUPPORTED, "{}: the tensor {} interleaves {} rows, and {}, rows {} to {} of it, would share some",
+             model_.source(), found.entry->name, together, tensor.name, tensor.first, tensor.first + tensor.dims[1]);
+    }
+}
+
+Value Weights::add_part(const ExpectedTensor& tensor, const gguf::TensorEntry& whole) {
+    constexpr uint64_t kAligned = 32;  // bytes; tensors of files are
+    const TypeInfo& type = type_info(whole.type);
+    SourceRows rows{whole.name, static_cast<uint64_t>(tensor.first),
+                    static_cast<uint64_t>(tensor.dims[tensor.vector ? 0 : 1]),
+                    static_cast<uint64_t>(tensor.fused_rows)};
+    rows.in_place = tensor.dims.size() < 3 && rows.first * (whole.bytes / rows.of) % kAligned == 0;
+    return graph_.weight(tensor.name, {tensor.vector ? TSR_TYPE_F32 : type.rows_type, tensor.dims},
+                         type.interleaved_rows > 1 ? std::string(type.name) : "", std::move(rows));
 }
 
 Value Weights::get(TensorPart part, int64_t layer) {
     const ExpectedTensor* tensor = expected_.find(part, layer);
-    const gguf::TensorEntry* entry = tensor ? entry_of(*tensor) : nullptr;
-    if (!entry) return 0;
-    model_.claim_tensor(entry->name);
-    return add_weight(graph_, model_, *entry, fits(*entry, tensor->dims) ? tensor->dims : tensor->joined,
+    const Found found = tensor ? find(*tensor) : Found{};
+    if (!found) return 0;
+    model_.claim_tensor(found.entry->name);
+    if (found.fused) return add_part(*tensor, *found.entry);
+    return add_weight(graph_, model_, *found.entry, fits(*found.entry, tensor->dims) ? tensor->dims : tensor->joined,
                       tensor->vector);
 }
 
 void Weights::check_all_taken() const {
     for (const ExpectedTensor& tensor : expected_.all()) {
-        const gguf::TensorEntry* entry = entry_of(tensor);
-        if (entry && !model_.is_claimed(entry->name))
+        const Found found = find(tensor);
+        if (found && !model_.is_claimed(found.entry->name))
             fail(TSR_INTERNAL, "{}: the tensor {} is expected, but the graph does not read it", model_.source(),
-                 entry->name);
+                 found.entry->name);
     }
 }
 

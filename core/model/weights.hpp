@@ -29,7 +29,15 @@ class Weights {
     void check_all_taken() const;
 
   private:
-    const gguf::TensorEntry* entry_of(const ExpectedTensor& tensor) const;
+    struct Found {
+        const gguf::TensorEntry* entry = nullptr;  // nullptr: the file has none
+        bool fused = false;                        // the tensor is a part of it
+
+        explicit operator bool() const { return entry != nullptr; }
+    };
+    Found find(const ExpectedTensor& tensor) const;
+    void check(const ExpectedTensor& tensor, const Found& found) const;
+    Value add_part(const ExpectedTensor& tensor, const gguf::TensorEntry& whole);
 
     ModelFile& model_;
     Graph& graph_;

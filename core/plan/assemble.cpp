@@ -115,7 +115,7 @@ class Assembler {
                 Instance& it = plan_.instances[id];
                 const Storage& storage = graph().storage(it.storage);
                 if (storage.role != TSR_ROLE_WEIGHT || storage.derived || !storage.source_layout.empty() ||
-                    it.device != 0 || it.layout.empty() || never_canonical_.contains(id) ||
+                    !storage.can_be_mapped() || it.device != 0 || it.layout.empty() || never_canonical_.contains(id) ||
                     (storage.row_bytes > row_bytes(storage.type, storage.row_elements)) != stacked)
                     continue;
                 it.place = Place::kDeferred;
@@ -139,7 +139,7 @@ class Assembler {
         // A vector in the mapped file costs a page of its own, which may be a large one.
         const bool vector = storage.bytes == row_bytes(storage.type, storage.row_elements);
         if (storage.role == TSR_ROLE_WEIGHT && it.device == 0 && it.layout == storage.source_layout &&
-            !storage.derived && !vector && plan_.options.map_weights) {
+            !storage.derived && !vector && storage.can_be_mapped() && plan_.options.map_weights) {
             it.place = Place::kMapped;
             memory.mapped += it.bytes;
         } else if (storage.role == TSR_ROLE_WEIGHT || storage.role == TSR_ROLE_CACHE) {

@@ -17,17 +17,37 @@ float to_f32(tsr_type type, uint16_t bits) {
 
 }  // namespace
 
+// Of a tensor whose rows, or elements of a vector, all take as many bytes.
+FileWeights::Rows FileWeights::rows_of(const gguf::TensorEntry& tensor, const Storage& weight) {
+    const SourceRows& source = *weight.source_rows;
+    const uint64_t row = tensor.bytes / (tensor.elements() == source.of ? source.of : tensor.rows());
+    return {&tensor, source.first * row, source.count * row, source.of * row, source.in_place};
+}
+
 FileWeights::FileWeights(const gguf::GgufFile& file, const Graph& graph, bool map) : file_(file), map_(map) {
     for (StorageId id = 1; id < graph.storage_count(); ++id) {
         const Storage& weight = graph.storage(id);
-        if (weight.role != TSR_ROLE_WEIGHT || weight.derived || weight.type != TSR_TYPE_F32) continue;
-        const gguf::TensorEntry& entry = file.tensor(weight.name);
-        if (entry.type != TSR_TYPE_F16 && entry.type != TSR_TYPE_BF16) continue;
-        std::vector<uint16_t> halves(entry.elements());
-        file.read(entry, 0, std::as_writable_bytes(std::span(halves)));
+        if (weight.role != TSR_ROLE_WEIGHT || weight.derived) continue;
+        const gguf::TensorEntry& entry = file.tensor(weight.source_rows ? weight.source_rows->tensor : weight.name);
+        if (weight.source_rows) rows_[weight.name] = rows_of(entry, weight);
+        if (weight.type != TSR_TYPE_F32 || (entry.type != TSR_TYPE_F16 && entry.type != TSR_TYPE_BF16)) continue;
+        std::vector<uint16_t> halves(weight.bytes / sizeof(float));
+        read(weight.name, 0, std::as_writable_bytes(std::span(halves)));
         std::vector<float>& values = converted_[weight.name];
         values.resize(halves.size());
         std::ranges::transform(halves, values.begin(), [&](uint16_t bits) { return to_f32(entry.type, bits); });
+    }
+}
+
+template <typename Body>
+void FileWeights::each_piece(const std::string& name, uint64_t offset, uint64_t bytes, Body&& body) const {
+    const auto at = rows_.find(name);
+    if (at == rows_.end()) return body(file_.tensor(name), offset, 0, bytes);
+    const Rows& rows = at->second;
+    for (uint64_t done = 0; done < bytes;) {
+        const uint64_t within = (offset + done) % rows.piece, count = std::min(rows.piece - within, bytes - done);
+        body(*rows.tensor, rows.first + (offset + done) / rows.piece * rows.stride + within, done, count);
+        done += count;
     }
 }
 
@@ -44,24 +64,35 @@ void FileWeights::read(const std::string& name, uint64_t offset, std::span<std::
     if (const auto here = converted(name, offset, to.size()); !here.empty()) {
         std::ranges::copy(here, to.begin());
     } else {
-        file_.read(file_.tensor(name), offset, to);
+        each_piece(name, offset, to.size(),
+                   [&](const gguf::TensorEntry& tensor, uint64_t from, uint64_t at, uint64_t bytes) {
+                       file_.read(tensor, from, to.subspan(at, bytes));
+                   });
     }
 }
 
 const std::byte* FileWeights::mapped(const std::string& name) const {
     if (const auto at = converted_.find(name); at != converted_.end())
         return std::as_bytes(std::span(at->second)).data();
-    return file_.map(file_.tensor(name)).data();
+    const auto rows = rows_.find(name);
+    if (rows == rows_.end()) return file_.map(file_.tensor(name)).data();
+    return rows->second.in_place ? file_.map(*rows->second.tensor).data() + rows->second.first : nullptr;
 }
 
 std::span<const std::byte> FileWeights::acquire(const std::string& name, uint64_t offset, uint64_t bytes) const {
     if (!map_) return {};
     if (const auto here = converted(name, offset, bytes); !here.empty()) return here;
-    return file_.acquire(file_.tensor(name), offset, bytes);
+    const auto rows = rows_.find(name);
+    if (rows == rows_.end()) return file_.acquire(file_.tensor(name), offset, bytes);
+    if (!rows->second.in_place) return {};
+    return file_.acquire(*rows->second.tensor, rows->second.first + offset, bytes);
 }
 
 void FileWeights::release(const std::string& name, uint64_t offset, uint64_t bytes) const {
-    if (map_ && !converted_.contains(name)) file_.drop_pages(file_.tensor(name), offset, bytes);
+    if (!map_ || converted_.contains(name)) return;
+    each_piece(name, offset, bytes, [&](const gguf::TensorEntry& tensor, uint64_t from, uint64_t, uint64_t count) {
+        file_.drop_pages(tensor, from, count);
+    });
 }
 
 }  // namespace tessera

@@ -34,7 +34,8 @@ class Repacker {
         std::unordered_map<std::string_view, StorageId> storages;
         for (StorageId id = 1; id < plan.graph.storage_count(); ++id) {
             const Storage& storage = plan.graph.storage(id);
-            if (storage.role == TSR_ROLE_WEIGHT && !storage.derived) storages.emplace(storage.name, id);
+            if (storage.role == TSR_ROLE_WEIGHT && !storage.derived && !storage.source_rows)
+                storages.emplace(storage.name, id);
         }
         for (const gguf::TensorEntry& tensor : file.tensors()) {
             Job job{&tensor, nullptr, std::nullopt, tensor.type};

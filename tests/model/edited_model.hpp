@@ -53,6 +53,27 @@ class EditedModel {
     bool has_tensor(std::string_view name) const {
         return std::ranges::any_of(tensors, [&](const Tensor& tensor) { return tensor.name == name; });
     }
+    // Puts the tensors `parts` of equal types, one after the other in each matrix of a stack, in the place of the
+    // first.
+    void fuse(const std::vector<std::string>& parts, std::string name) {
+        Tensor whole = tensor(parts.front());
+        const size_t rows = whole.dims.size() > 1 ? 1 : 0;
+        const size_t matrices = whole.dims.size() > 2 ? whole.dims[2] : 1;
+        whole.name = std::move(name);
+        whole.bytes.clear();
+        whole.dims[rows] = 0;
+        for (const std::string& part : parts) whole.dims[rows] += tensor(part).dims[rows];
+        for (size_t i = 0; i < matrices; ++i) {
+            for (const std::string& part : parts) {
+                const std::vector<std::byte>& bytes = tensor(part).bytes;
+                const auto size = static_cast<ptrdiff_t>(bytes.size() / matrices);
+                const auto from = bytes.begin() + static_cast<ptrdiff_t>(i) * size;
+                whole.bytes.insert(whole.bytes.end(), from, from + size);
+            }
+        }
+        for (const std::string& part : parts) remove_tensors(part);
+        tensors.push_back(std::move(whole));
+    }
     void remove_tensors(std::string_view part) {
         std::erase_if(tensors, [&](const Tensor& tensor) { return tensor.name.find(part) != std::string::npos; });
     }

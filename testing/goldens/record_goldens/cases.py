@@ -189,4 +189,23 @@ CASES = {
         family="exaone4", seed=33, **FEW, gains=dict(q=1.0),
         config=dict(**TINY, head_dim=16, intermediate_size=64, tie_word_embeddings=True, sliding_window=None,
                     layer_types=["full_attention"] * 2, rope_parameters=MILLION)),
+    # Norms before and after, gate and up in one matrix.
+    "glm4": dict(
+        family="glm4", seed=34, **FEW, gains=dict(q=2.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, attention_bias=True, rope_parameters=HALF)),
+    "chatglm": dict(
+        family="chatglm", seed=35, **FEW, fused=True, gains=dict(q=2.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, attention_bias=True, tie_word_embeddings=True,
+                    rope_parameters=HALF)),
+    "phi3": dict(
+        family="phi3", seed=36, **FEW, gains=dict(q=2.0),
+        config=dict(**TINY, intermediate_size=64, sliding_window=None, tie_word_embeddings=True,
+                    rope_parameters=dict(rope_type="default", rope_theta=250000.0))),
+    # q, k and v in one matrix, and gate and up of experts, too; groups by their best two.
+    "bailingmoe2": dict(
+        family="bailingmoe2", seed=37, **FEW, fused=True, gains=dict(q=1.0, router=1.5, expert_down=3.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, n_routed_experts=8, num_experts_per_tok=2, n_group=4,
+                    topk_group=2, n_shared_experts=1, moe_intermediate_size=32, first_k_dense_replace=1,
+                    norm_topk_prob=True, routed_scaling_factor=2.5, attention_bias=False, use_qk_norm=True,
+                    rope_parameters=HALF)),
 }

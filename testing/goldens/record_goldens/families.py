@@ -33,6 +33,8 @@ PLAIN = ("<s>", "</s>", "<unk>", "<pad>")
 NORMS = {"attn_norm": "input_layernorm", "ffn_norm": "post_attention_layernorm"}
 # The norm before the feed-forward network has the name of one after attention.
 NORMS_GLM = {"attn_norm": "input_layernorm", "post_attention_norm": "post_attention_layernorm"}
+NORMS_BOTH = {"attn_norm": "input_layernorm", "post_attention_norm": "post_self_attn_layernorm",
+              "ffn_norm": "post_attention_layernorm", "post_ffw_norm": "post_mlp_layernorm"}
 NORMS_AFTER = {"post_attention_norm": "post_attention_layernorm", "post_ffw_norm": "post_feedforward_layernorm"}
 
 
@@ -77,5 +79,11 @@ FAMILIES = {
         "expert_shared_feed_forward_length": lambda c: c.moe_num_shared_experts * c.moe_intermediate_size}),
     "smollm3": Family("smollm3", "SmolLM3", "llama-bpe", PLAIN, neighbours=True),
     "olmo2": Family("olmo2", "Olmo2", "qwen2", PLAIN, norms=NORMS_AFTER),
+    "glm4": Family("glm4", "Glm4", "glm4", GLM, neighbours=True, interleaved=True, norms=NORMS_BOTH, keys=ROTATED),
+    "chatglm": Family("chatglm", "Glm", "chatglm-bpe", GLM, neighbours=True, interleaved=True, keys=ROTATED),
+    "phi3": Family("phi3", "Phi3", "gpt-4o", PLAIN),
+    # What BailingMoeV2 computes: transformers has it under the name of another model alone.
+    "bailingmoe2": Family("bailingmoe2", "Glm4Moe", "bailingmoe2", PLAIN, sigmoid=True, keys=ROTATED | SHARED | SIGMOID | {
+        "expert_group_count": lambda c: c.n_group, "expert_group_used_count": lambda c: c.topk_group}),
     "exaone4": Family("exaone4", "Exaone4", "qwen2", PLAIN, norms=NORMS_AFTER),
 }

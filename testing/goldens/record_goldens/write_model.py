@@ -87,14 +87,23 @@ def write_attention_deepseek(m, c, source, block, layout):
     m.half(block + "attn_output.weight", m.take(source + "o_proj.weight"))
 
 
-def write_attention_plain(m, c, source, block, family):
-    reorder = FAMILIES[family].neighbours and not FAMILIES[family].interleaved
-    for part, heads in (("q", c.num_attention_heads), ("k", c.num_key_value_heads), ("v", 0)):
-        for kind, write in (("weight", m.half), ("bias", m.full)):
+def write_attention_plain(m, c, source, block, case):
+    family = FAMILIES[case["family"]]
+    reorder = family.neighbours and not family.interleaved
+    for kind, write in (("weight", m.half), ("bias", m.full)):
+        if f"{source}qkv_proj.{kind}" in m.state:
+            write(f"{block}attn_qkv.{kind}", m.take(f"{source}qkv_proj.{kind}"))
+        parts = []
+        for part, heads in (("q", c.num_attention_heads), ("k", c.num_key_value_heads), ("v", 0)):
             name = f"{source}{part}_proj.{kind}"
             if name in m.state:
                 values = m.take(name)
-                write(f"{block}attn_{part}.{kind}", pair_neighbours(values, heads) if reorder and heads else values)
+                parts.append((part, pair_neighbours(values, heads) if reorder and heads else values))
+        if case.get("fused") and parts:
+            write(f"{block}attn_qkv.{kind}", np.concatenate([values for _, values in parts]))
+        else:
+            for part, values in parts:
+                write(f"{block}attn_{part}.{kind}", values)
     m.half(block + "attn_output.weight", m.take(source + "o_proj.weight"))
     m.bias(block + "attn_output.bias", source + "o_proj.bias")
     for part, name in (("q", "query"), ("k", "key")):
@@ -103,8 +112,12 @@ def write_attention_plain(m, c, source, block, family):
                 m.full(f"{block}attn_{part}_norm.weight", m.take(norm))
 
 
-def write_ffn(m, source, block):
+def write_ffn(m, source, block, case):
     router = next((n for n in (source + "gate.weight", source + "gate.wg.weight") if n in m.state), None)
+    if source + "gate_up_proj.weight" in m.state:
+        m.half(block + "ffn_up.weight", m.take(source + "gate_up_proj.weight"))
+        m.half(block + "ffn_down.weight", m.take(source + "down_proj.weight"))
+        return
     if router is None:
         for part in ("gate", "up", "down"):
             m.half(f"{block}ffn_{part}.weight", m.take(f"{source}{part}_proj.weight"))
@@ -117,8 +130,11 @@ def write_ffn(m, source, block):
             m.full(block + "exp_probs_b.bias", m.take(bias).reshape(-1))
     both = m.take(source + "experts.gate_up_proj")
     half = both.shape[1] // 2
-    m.half(block + "ffn_gate_exps.weight", both[:, :half])
-    m.half(block + "ffn_up_exps.weight", both[:, half:])
+    if case.get("fused"):
+        m.half(block + "ffn_gate_up_exps.weight", both)
+    else:
+        m.half(block + "ffn_gate_exps.weight", both[:, :half])
+        m.half(block + "ffn_up_exps.weight", both[:, half:])
     m.half(block + "ffn_down_exps.weight", m.take(source + "experts.down_proj"))
     for shared in ("shared_experts.", "shared_expert.", "shared_mlp."):
         if source + shared + "gate_proj.weight" in m.state:
@@ -216,10 +232,10 @@ def write_layer(m, c, i, arch, case):
     if FAMILIES[case["family"]].latent:
         write_attention_deepseek(m, c, source + "self_attn.", block, case["layout"])
     else:
-        write_attention_plain(m, c, source + "self_attn.", block, case["family"])
+        write_attention_plain(m, c, source + "self_attn.", block, case)
     for name, norm in norms.items():
         m.full(f"{block}{name}.weight", m.take(f"{source}{norm}.weight"))
-    write_ffn(m, source + "mlp.", block)
+    write_ffn(m, source + "mlp.", block, case)
 
 
 def write_model(path, name, model, case):

@@ -1,0 +1,25 @@
+// Ling 2 and Ring 2 (Bailing MoE 2): normalised heads of which a half is rotated; groups of experts with sigmoids after
+// dense layers. Layers that predict further tokens are not used.
+#include "core/model/architectures.hpp"
+
+namespace tessera::architectures {
+namespace {
+
+ModelDescription describe(ModelFile& model) {
+    CommonParameters common = read_common(model);
+    common.layers -= read_prediction_layers(model, common.layers);
+    Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNeox);
+    attention.head_norm = HeadNorm::kHeads;
+    const int64_t dense = model.find_count("leading_dense_block_count", 0).value_or(0);
+    Experts experts = read_needed_experts(model, common, {});
+    experts.shared_length = read_shared_experts(model, dense, common.layers, experts);
+    common.model.layers = make_layers(model, common, attention, experts, dense);
+    return common.model;
+}
+
+}  // namespace
+
+extern const Architecture bailingmoe2;
+const Architecture bailingmoe2{{"bailingmoe2"}, describe, {}};
+
+}  // namespace tessera::architectures
