@@ -43,20 +43,22 @@ bool worse(const Candidate& a, const Candidate& b) {
 
 }  // namespace
 
-BytePairModel::BytePairModel(const VocabularyData& data, const std::vector<std::string>& bytes, bool whole_words,
-                             bool ranks_are_ids, std::vector<std::string>& notes)
-    : bytes_(&bytes), whole_words_(whole_words), ranks_are_ids_(ranks_are_ids) {
+BytePairModel::BytePairModel(const VocabularyData& data, const std::vector<std::string>& bytes, const Rules& rules,
+                             std::vector<std::string>& notes)
+    : bytes_(&bytes), rules_(rules) {
     byte_tokens_.fill(kNoToken);
     for (size_t id = 0; id < bytes.size(); ++id) {
         if (!is_word_part(data, id) || bytes[id].empty()) continue;
-        if (bytes[id].size() == 1) {
+        const bool is_byte = !data.types.empty() && data.types[id] == TokenType::kByte;
+        if (bytes[id].size() == 1 && (is_byte || !rules.characters)) {
             Token& slot = byte_tokens_[static_cast<uint8_t>(bytes[id][0])];
             if (slot == kNoToken) slot = static_cast<Token>(id);
         }
-        if (whole_words || ranks_are_ids) by_bytes_.emplace(bytes[id], static_cast<Token>(id));
+        if ((rules.whole_words || rules.ranks_are_ids || rules.characters) && !(is_byte && rules.characters))
+            by_bytes_.emplace(bytes[id], static_cast<Token>(id));
         longest_ = std::max(longest_, bytes[id].size());
     }
-    if (!ranks_are_ids) add_merges(data, notes);
+    if (!rules.ranks_are_ids) add_merges(data, notes);
 }
 
 void BytePairModel::add_merges(const VocabularyData& data, std::vector<std::string>& notes) {
@@ -103,7 +105,7 @@ void BytePairModel::add_merges(const VocabularyData& data, std::vector<std::stri
 
 bool BytePairModel::find_merge(Token left, Token right, Merge& found) const {
     if (left < 0 || right < 0) return false;
-    if (!ranks_are_ids_) {
+    if (!rules_.ranks_are_ids) {
         const auto place = merges_.find(pair_key(left, right));
         if (place == merges_.end()) return false;
         found = place->second;

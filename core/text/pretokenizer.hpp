@@ -37,6 +37,7 @@ struct PretokenizerRow {
     std::vector<SplitStep> steps;
     bool whole_words = false;  // a piece that is itself a token is not merged step by step
     bool adds_bos = false;     // default where the file does not say
+    bool always_bos = false;   // also where the file says no
     bool nfc = false;          // the text is brought into Normalization Form C before it is cut
     WordForm form = WordForm::kByteLevel;
 };

@@ -185,6 +185,7 @@ std::vector<PretokenizerRow> make_known() {
     all.push_back({.names = {"gemma4", "granite-embed-multi-311m"},
                    .steps = {newlines},
                    .adds_bos = true,
+                   .always_bos = true,
                    .form = WordForm::kPlainBlanks});
     all.push_back({.names = {"sarvam-moe"}, .steps = {newlines}, .form = WordForm::kPlainBlanks});
     return all;

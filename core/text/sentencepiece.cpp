@@ -79,17 +79,23 @@ SentencePieceModel::SentencePieceModel(const VocabularyData& data) : data_(data)
     }
 }
 
-void SentencePieceModel::encode(std::string_view text, bool prefix, std::vector<Token>& out) const {
+void SentencePieceModel::encode(std::string_view text, bool prefix, bool one_blank, std::vector<Token>& out) const {
+    if (one_blank) {
+        text.remove_prefix(std::min(text.find_first_not_of(' '), text.size()));
+        text = text.substr(0, text.find_last_not_of(' ') + 1);
+    }
     if (text.empty()) return;
     std::string escaped;
     escaped.reserve(text.size() + text.size() / 4 + kBlank.size());
     if (prefix) escaped += kBlank;
+    char before = 0;
     for (const char c : text) {
-        if (c == ' ') {
-            escaped += kBlank;
-        } else {
+        if (c != ' ') {
             escaped += c;
+        } else if (!one_blank || before != ' ') {
+            escaped += kBlank;
         }
+        before = c;
     }
     if (escaped.size() >= kEnd)
         fail(TSR_DOES_NOT_FIT, "a text of {} bytes is more than the tokenizer can take", text.size());

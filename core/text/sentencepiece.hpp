@@ -20,10 +20,11 @@ class SentencePieceModel {
     // missing or not numbers.
     explicit SentencePieceModel(const VocabularyData& data);
 
-    // Appends the tokens of `text` to `out`. Blanks become U+2581, and with `prefix` one is put before the text. Bytes
+    // Appends the tokens of `text` to `out`. Blanks become U+2581, and with `prefix` one is put before the text; with
+    // `one_blank` a run of them is one, and none begins or ends it. Bytes
     // that are not UTF-8 are spelt in bytes. About n log n steps for n bytes. Throws Error(TSR_UNSUPPORTED) for a
     // character that is not in a vocabulary with neither bytes nor an unknown token. Any thread.
-    void encode(std::string_view text, bool prefix, std::vector<Token>& out) const;
+    void encode(std::string_view text, bool prefix, bool one_blank, std::vector<Token>& out) const;
 
     // The token "<0xNN>", or kNoToken.
     Token byte_token(uint8_t byte) const noexcept { return byte_tokens_[byte]; }

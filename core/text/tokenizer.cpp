@@ -21,6 +21,24 @@
 namespace tessera::text {
 namespace {
 
+constexpr std::string_view kBlankLetter = "\u2581";
+constexpr std::string_view kByteLevelModel = "gpt2", kPieceModel = "llama", kGemma4Model = "gemma4";
+
+// What others have besides: of encoders, of embedding models, or of architectures that are not known here.
+struct OtherModel {
+    std::string_view name, kind;
+};
+constexpr OtherModel kOtherModels[] = {
+    {"t5", "SentencePiece's unigrams"},
+    {"bert", "WordPiece"},
+    {"rwkv", "the longest token of RWKV's World"},
+    {"plamo2", "PLaMo 2's best path over suffixes"},
+    {"hybriddna", "BPE with k-mers of DNA"},
+    {"whitespace", "words between blanks"},
+    {"none", "a model without a vocabulary"},
+    {"no_vocab", "a model without a vocabulary"},
+};
+
 std::string replace_all(std::string_view text, std::string_view from, char to) {
     std::string out;
     out.reserve(text.size());
@@ -70,10 +88,15 @@ void settle_types(VocabularyData& data) {
 
 // Checks the vocabulary and mends what is not needed.
 void settle_vocabulary(VocabularyData& data) {
-    if (data.model != "gpt2" && data.model != "llama")
-        fail(TSR_UNSUPPORTED,
-             "tokenizer.ggml.model: expected 'gpt2' (byte-level BPE) or 'llama' (SentencePiece), found '{}'",
-             data.model);
+    if (data.model != kByteLevelModel && data.model != kPieceModel && data.model != kGemma4Model) {
+        const auto* const other = std::ranges::find(kOtherModels, data.model, &OtherModel::name);
+        fail(
+            TSR_UNSUPPORTED,
+            "tokenizer.ggml.model: expected 'gpt2' (byte-level BPE), 'llama' (SentencePiece's BPE) or 'gemma4' (BPE "
+            "over characters), found '{}'{}",
+            printable(data.model, 60),
+            other == std::end(kOtherModels) ? "" : fmt::format(" ({}), which this version does not have", other->kind));
+    }
     const size_t size = data.tokens.size();
     if (size == 0) fail(TSR_CORRUPT_DATA, "tokenizer.ggml.tokens: the vocabulary is empty");
     if (size > static_cast<size_t>(std::numeric_limits<Token>::max()))
@@ -116,13 +139,18 @@ struct Tokenizer::State {
     bool add_eos = false;
     bool add_space_prefix = false;
     bool nfc = false;
-    size_t longest = 4;  // bytes of a token, or of a character that an unknown token stands for
+    bool blank_letters = false;            // tokens spell a blank as U+2581
+    const PretokenizerRow* row = nullptr;  // of BPE
+    size_t longest = 4;                    // bytes of a token, or of a character that an unknown token stands for
     std::optional<Pretokenizer> pretokenizer;
     std::optional<BytePairModel> pairs;
     std::optional<SentencePieceModel> pieces;
 
     explicit State(VocabularyData given) : data(std::move(given)) {
         settle_vocabulary(data);
+        if (data.model == kGemma4Model) data.pre = "gemma4";
+        row = data.model == kPieceModel ? nullptr : find_pretokenizer(data.pre.empty() ? "default" : data.pre);
+        blank_letters = data.model == kPieceModel || (row && row->form == WordForm::kPlainBlanks);
         by_spelling.reserve(data.tokens.size());
         for (size_t id = 0; id < data.tokens.size(); ++id) by_spelling.emplace(data.tokens[id], static_cast<Token>(id));
         ends = settle_known_tokens(data, by_spelling);
@@ -134,43 +162,51 @@ struct Tokenizer::State {
             if (kind == TokenType::kUserDefined || kind == TokenType::kControl) user_and_control.add(bytes[id], token);
         }
         if (ends.empty()) data.notes.emplace_back("no end token is known: answers end only where they are cut");
-        const bool byte_level = data.model == "gpt2";
-        bool default_bos = !byte_level;
-        if (byte_level) {
-            const PretokenizerRow& patterns = pretokenizer_row();
-            default_bos = patterns.adds_bos;
-            nfc = patterns.nfc;
-            // Files of Kimi-K2 may have no merges; its own code ranks a pair by the number of the token it makes.
-            const bool ranks_are_ids = data.merges.empty() && patterns.names.front() == "kimi-k2";
-            if (data.merges.empty() && !ranks_are_ids)
-                fail(TSR_CORRUPT_DATA, "tokenizer.ggml.merges: a 'gpt2' vocabulary needs its merges, found none");
-            pretokenizer.emplace(patterns.steps);
-            pairs.emplace(data, bytes, patterns.whole_words, ranks_are_ids, data.notes);
-        } else {
+        bool default_bos = true;
+        if (data.model == kPieceModel) {
             pieces.emplace(data);
+        } else {
+            settle_row();
+            default_bos = row->adds_bos;
+            nfc = row->nfc;
+            // Files of Kimi-K2 may have no merges; its own code ranks a pair by the number of the token it makes.
+            const bool ranks_are_ids = data.merges.empty() && row->names.front() == "kimi-k2";
+            if (data.merges.empty() && !ranks_are_ids)
+                fail(TSR_CORRUPT_DATA, "tokenizer.ggml.merges: a '{}' vocabulary needs its merges, found none",
+                     data.model);
+            pretokenizer.emplace(row->steps);
+            pairs.emplace(data, bytes,
+                          BytePairModel::Rules{.whole_words = row->whole_words,
+                                               .ranks_are_ids = ranks_are_ids,
+                                               .characters = row->form == WordForm::kPlainBlanks},
+                          data.notes);
         }
         add_bos = data.add_bos.value_or(default_bos && data.bos != kNoToken);
+        if (!add_bos && row && row->always_bos && data.bos != kNoToken) {
+            data.notes.emplace_back("tokenizer.ggml.add_bos_token is false, but Gemma 4 needs BOS: taken as true");
+            add_bos = true;
+        }
         add_eos = data.add_eos.value_or(false);
-        add_space_prefix = !byte_level && data.add_space_prefix.value_or(true);
+        add_space_prefix = pieces && data.add_space_prefix.value_or(true);
     }
 
-    // What the file names, or what ik_llama.cpp and llama.cpp take where it names none.
-    const PretokenizerRow& pretokenizer_row() {
-        if (const PretokenizerRow* found = find_pretokenizer(data.pre.empty() ? "default" : data.pre)) {
-            if (data.pre.empty())
-                data.notes.push_back(
-                    fmt::format("tokenizer.ggml.pre is missing: 'default' is taken, as ik_llama.cpp and llama.cpp do; "
-                                "the tokens fit: {}",
-                                fmt::join(pretokenizers_that_fit(word_parts(), 6), ", ")));
-            return *found;
+    // Sees to it that there is a row: what the file names, or what ik_llama.cpp and llama.cpp take where it names none.
+    void settle_row() {
+        if (row && !data.pre.empty()) return;
+        const std::string fit = fmt::format("{}", fmt::join(pretokenizers_that_fit(word_parts(), 6), ", "));
+        if (row) {
+            data.notes.push_back(
+                fmt::format("tokenizer.ggml.pre is missing: 'default' is taken, as ik_llama.cpp and llama.cpp do; the "
+                            "tokens fit: {}",
+                            fit));
+            return;
         }
         std::vector<std::string_view> names;
         for (const PretokenizerRow& one : known_pretokenizers()) names.push_back(one.names.front());
         std::ranges::sort(names);
         fail(TSR_UNSUPPORTED,
              Notice(fmt::format("tokenizer.ggml.pre: '{}' is not known; the tokens fit those of: {}; known are: {}",
-                                printable(data.pre, 60), fmt::join(pretokenizers_that_fit(word_parts(), 6), ", "),
-                                fmt::join(names, ", ")),
+                                printable(data.pre, 60), fit, fmt::join(names, ", ")),
                     {{AdviceCode::kOtherMetadata, "tokenizer.ggml.pre=str:NAME"}}));
     }
 
@@ -184,6 +220,13 @@ struct Tokenizer::State {
 
     TokenType type(Token token) const {
         return data.types.empty() ? TokenType::kNormal : data.types[static_cast<size_t>(token)];
+    }
+
+    // Whether blanks behind a special token belong to it.
+    bool strips_after(Token token) const {
+        if (!data.strips_after_special) return false;
+        const std::string_view spelling = data.tokens[static_cast<size_t>(token)];
+        return spelling != "<unk>" && spelling != "<s>" && spelling != "<|endoftext|>";
     }
 
     size_t index(Token token) const {
@@ -203,8 +246,8 @@ struct Tokenizer::State {
                     fail(TSR_CORRUPT_DATA, "token {} has type byte, expected a text like <0x0A>, found '{}'", id, text);
                 text.resize(1);
                 text[0] = static_cast<char>(byte);
-            } else if (data.model == "llama") {
-                if (kind != TokenType::kControl) text = replace_all(text, "\u2581", ' ');
+            } else if (blank_letters) {
+                if (kind != TokenType::kControl) text = replace_all(text, kBlankLetter, ' ');
             } else if (kind == TokenType::kNormal || kind == TokenType::kUnused) {
                 // A text outside the byte-level alphabet is taken literally.
                 if (auto decoded = byte_level_decode(text)) text = std::move(*decoded);
@@ -214,19 +257,24 @@ struct Tokenizer::State {
         }
     }
 
+    // Bytes of a text that become one token at most. Composing characters makes a text three times shorter at most, as
+    // does a blank for U+2581.
+    size_t bytes_each() const { return longest * (nfc || blank_letters ? 3 : 1); }
+
+    size_t fewest(size_t bytes_of_text) const { return data.remove_extra_blanks ? 0 : bytes_of_text / bytes_each(); }
+
     // Plain text, no special tokens in it, until there are more than `most` in `out`.
     void encode_plain(std::string_view text, size_t most, std::vector<Token>& out) const {
         if (out.size() > most) return;
         // What so long a text begins with is more tokens already, also without the last, incomplete character.
         const size_t enough = most - out.size();
-        const size_t bytes_each = longest * (nfc ? 3 : 1);
-        if (const size_t least = text.size() / bytes_each; least > enough && least - enough > 2) {
-            size_t end = (enough + 2) * bytes_each;
+        if (const size_t least = fewest(text.size()); least > enough && least - enough > 2) {
+            size_t end = (enough + 2) * bytes_each();
             for (int i = 0; i < 3 && (static_cast<uint8_t>(text[end]) & 0xC0) == 0x80; ++i) --end;
             text = text.substr(0, end);
         }
         if (pieces) {
-            pieces->encode(text, add_space_prefix, out);
+            pieces->encode(text, add_space_prefix, data.remove_extra_blanks, out);
             return;
         }
         const auto missing = [&](uint8_t byte) -> Token {
@@ -236,7 +284,9 @@ struct Tokenizer::State {
                  "token",
                  byte);
         };
-        std::string buffer;
+        std::string buffer, blanks;
+        // What stands for a blank in tokens is one in texts, too.
+        if (blank_letters && text.find(kBlankLetter) != text.npos) text = blanks = replace_all(text, kBlankLetter, ' ');
         while (!text.empty() && out.size() <= most) {
             const size_t valid = utf8_valid_prefix(text);
             const std::string_view given = text.substr(0, valid);
@@ -281,9 +331,11 @@ std::vector<Token> Tokenizer::encode(std::string_view text, const EncodeOptions&
     };
     size_t at = 0;
     SpecialTokens::Hit hit{};
-    for (; out.size() <= most && whole.find(text, at, hit, accepts); at = hit.begin + hit.length) {
+    while (out.size() <= most && whole.find(text, at, hit, accepts)) {
         s.encode_plain(text.substr(at, hit.begin - at), most, out);
         out.push_back(hit.token);
+        at = hit.begin + hit.length;
+        if (s.strips_after(hit.token)) at = std::min(text.find_first_not_of(" \t\n\v\f\r", at), text.size());
     }
     s.encode_plain(text.substr(at), most, out);
     // Prompts that are copied from a template begin with BOS, and no model was trained on two.
@@ -293,8 +345,7 @@ std::vector<Token> Tokenizer::encode(std::string_view text, const EncodeOptions&
 }
 
 size_t Tokenizer::fewest_tokens(size_t bytes) const noexcept {
-    // Composing characters makes a text three times shorter at most.
-    return bytes / state_->longest / (state_->nfc ? 3 : 1);
+    return state_->data.strips_after_special ? 0 : state_->fewest(bytes);
 }
 
 std::string Tokenizer::decode(std::span<const Token> tokens, const DecodeOptions& options) const {

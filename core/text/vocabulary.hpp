@@ -23,7 +23,9 @@ enum class TokenType : int32_t {
 };
 
 struct VocabularyData {
-    std::string model;                // "gpt2": byte-level BPE; "llama": SentencePiece BPE by scores
+    // "gpt2": BPE, byte-level but for some pre-tokenizers; "llama": SentencePiece BPE by scores; "gemma4": BPE over
+    // characters with U+2581 for blanks.
+    std::string model;
     std::string pre;                  // name of the pre-tokenizer; read for "gpt2" only
     std::vector<std::string> tokens;  // texts in the spelling of the model: byte-level letters, or U+2581 for a blank
     std::vector<float> scores;        // as many as tokens ("llama"), or empty
@@ -39,6 +41,8 @@ struct VocabularyData {
     std::optional<bool> add_bos;           // absent: what the model kind does
     std::optional<bool> add_eos;           // absent: no
     std::optional<bool> add_space_prefix;  // absent: yes for "llama"
+    bool remove_extra_blanks = false;      // "llama": runs of blanks are one, none begins or ends a text
+    bool strips_after_special = false;     // blanks behind special tokens, but those that begin or end, go with them
     std::vector<std::string> notes;        // for people: what was taken where the source says nothing or nonsense
 };
 

@@ -13,7 +13,12 @@ namespace {
 constexpr std::string_view kPrefix = "tokenizer.";
 constexpr std::string_view kTemplate = "chat_template";
 
-enum class Use : uint8_t { kRead, kNotNeeded, kMustBeOff };
+enum class Use : uint8_t {
+    kRead,
+    kNotNeeded,
+    kMustBeOff,
+    kOfPieces,  // read with the model "llama", must be off with others
+};
 
 struct KnownKey {
     std::string_view name;  // after the prefix
@@ -56,7 +61,7 @@ constexpr KnownKey kKnown[] = {
     {"ggml.middle_token_id", Use::kNotNeeded, "prompts of infilling are written by the client"},
     {"huggingface.json", Use::kNotNeeded, "the same vocabulary once more"},
     {"rwkv.world", Use::kNotNeeded, "the same vocabulary once more"},
-    {"ggml.remove_extra_whitespaces", Use::kMustBeOff, "blanks stay as they are"},
+    {"ggml.remove_extra_whitespaces", Use::kOfPieces, "blanks stay as they are"},
     {"ggml.precompiled_charsmap", Use::kMustBeOff, "characters stay as they are"},
     {"ggml.normalizer.lowercase", Use::kMustBeOff, "letters stay as they are"},
     {"ggml.normalizer.strip_accents", Use::kMustBeOff, "letters stay as they are"},
@@ -84,6 +89,7 @@ void append(std::string& list, std::string_view name) {
 
 std::vector<std::string> check_vocabulary_keys(const gguf::Metadata& metadata) {
     std::string templates, unknown;
+    const bool pieces = metadata.find_string("tokenizer.ggml.model") == "llama";
     for (const auto& [key, value] : metadata.entries()) {
         if (!key.starts_with(kPrefix)) continue;
         const std::string_view name = std::string_view(key).substr(kPrefix.size());
@@ -96,7 +102,8 @@ std::vector<std::string> check_vocabulary_keys(const gguf::Metadata& metadata) {
                 append(templates, name.substr(kTemplate.size() + 1));
             continue;
         }
-        if (known->use != Use::kMustBeOff || is_off(value)) continue;
+        const bool refused = known->use == Use::kMustBeOff || (known->use == Use::kOfPieces && !pieces);
+        if (!refused || is_off(value)) continue;
         const std::string off = fmt::format("{}={}", key, std::holds_alternative<bool>(value) ? "bool:false" : "str:");
         fail(
             TSR_UNSUPPORTED,

@@ -48,6 +48,18 @@ VocabularyData small_spm() {
     return data;
 }
 
+VocabularyData small_gemma() {
+    const json::value file = golden("small_gemma.json");
+    VocabularyData data;
+    data.model = "gemma4";
+    data.tokens = json::value_to<std::vector<std::string>>(file.at("tokens"));
+    data.merges = json::value_to<std::vector<std::string>>(file.at("merges"));
+    for (const json::value& type : file.at("types").as_array())
+        data.types.push_back(static_cast<TokenType>(type.as_int64()));
+    data.unk = 0;
+    return data;
+}
+
 std::vector<Token> to_tokens(const json::value& list) {
     return json::value_to<std::vector<Token>>(list);
 }

@@ -22,6 +22,8 @@ const std::vector<std::string>& golden_texts();
 VocabularyData small_bpe(const std::string& pre);
 // small_spm.json.
 VocabularyData small_spm();
+// small_gemma.json.
+VocabularyData small_gemma();
 
 std::vector<Token> to_tokens(const boost::json::value& list);
 

@@ -72,6 +72,42 @@ TEST(SmallSentencePiece, TokensEqualThoseOfTheSentencepiecePackage) {
     expect_recorded_tokens(tokenizer, golden("small_spm_ids.json"), 200);
 }
 
+TEST(SmallSentencePiece, RunsOfBlanksAreOneWhereTheFileSaysSo) {
+    VocabularyData data = small_spm();
+    data.remove_extra_blanks = true;
+    const Tokenizer tokenizer(data);
+    const boost::json::value recorded = golden("small_spm_one_blank_ids.json");
+    expect_recorded_tokens(tokenizer, recorded, 200);
+    EXPECT_EQ(tokenizer.encode(std::string(100'000, ' ') + "a", {.add_special = false, .most_tokens = 1}),
+              tokenizer.encode("a", {.add_special = false}));
+    EXPECT_EQ(tokenizer.fewest_tokens(1'000'000), 0u);
+}
+
+TEST(SmallGemma, TokensEqualThoseOfTheTokenizersPackage) {
+    const Tokenizer tokenizer(small_gemma());
+    expect_recorded_tokens(tokenizer, golden("small_gemma_ids.json"), 200);
+    for (const std::string& text : golden_texts()) {
+        if (text.find("\u2581") != std::string::npos) continue;  // this vocabulary writes blanks so
+        EXPECT_EQ(tokenizer.decode(tokenizer.encode(text, {.add_special = false})), text);
+    }
+    // The same vocabulary where the file calls its model BPE.
+    VocabularyData data = small_gemma();
+    data.model = "gpt2";
+    data.pre = "sarvam-moe";
+    expect_recorded_tokens(Tokenizer(data), golden("small_gemma_ids.json"), 200);
+}
+
+TEST(SmallGemma, HasBosWhateverTheFileSays) {
+    VocabularyData data = small_gemma();
+    data.tokens.emplace_back("<bos>");
+    data.types.push_back(TokenType::kControl);
+    data.bos = static_cast<Token>(data.tokens.size() - 1);
+    data.add_bos = false;
+    const Tokenizer tokenizer(data);
+    EXPECT_EQ(tokenizer.encode("a").front(), data.bos);
+    EXPECT_FALSE(tokenizer.notes().empty());
+}
+
 TEST(SmallSentencePiece, RoundTrips) {
     const Tokenizer tokenizer(small_spm());
     for (const std::string& text : golden_texts()) {

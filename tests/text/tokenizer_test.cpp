@@ -103,6 +103,9 @@ TEST(Tokenizer, BadVocabulariesAreErrors) {
         return data;
     };
     expect_error(with([](auto& d) { d.model = "unigram"; }), TSR_UNSUPPORTED, "tokenizer.ggml.model");
+    for (const auto& [name, kind] :
+         {std::pair{"t5", "unigrams"}, {"bert", "WordPiece"}, {"rwkv", "RWKV"}, {"plamo2", "PLaMo"}})
+        expect_error(with([&](auto& d) { d.model = name; }), TSR_UNSUPPORTED, kind);
     expect_error(with([](auto& d) { d.pre = "nobody"; }), TSR_UNSUPPORTED, "deepseek-v3");
     expect_error(with([](auto& d) { d.tokens.clear(); }), TSR_CORRUPT_DATA, "empty");
     expect_error(with([](auto& d) { d.types.resize(2, TokenType::kNormal); }), TSR_CORRUPT_DATA, "token_type");
@@ -226,6 +229,22 @@ TEST(Tokenizer, SpecialTokens) {
     EXPECT_TRUE(tokenizer.ends_generation(end));
     EXPECT_TRUE(tokenizer.ends_generation(tokenizer.eos()));
     EXPECT_FALSE(tokenizer.ends_generation(tokenizer.bos()));
+}
+
+// As Phi-3's tokenizer.json has it.
+TEST(Tokenizer, BlanksBehindSpecialTokensGoWithThem) {
+    VocabularyData data = with_specials();
+    const EncodeOptions parse{.add_special = false, .parse_special = true};
+    const std::string text = "<|im_end|> \n\tb <|im_end|>\n";
+    EXPECT_THAT(Tokenizer(data).encode(text, parse), testing::SizeIs(testing::Gt(4u)));
+    data.strips_after_special = true;
+    const Tokenizer tokenizer(data);
+    const Token end = tokenizer.find("<|im_end|>");
+    std::vector<Token> expected = tokenizer.encode("b ", {.add_special = false});
+    expected.insert(expected.begin(), end);
+    expected.push_back(end);
+    EXPECT_EQ(tokenizer.encode(text, parse), expected);
+    EXPECT_EQ(tokenizer.fewest_tokens(1'000'000), 0u);
 }
 
 TEST(Tokenizer, BeginAndEnd) {

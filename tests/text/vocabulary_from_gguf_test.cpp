@@ -142,6 +142,17 @@ TEST(VocabularyFromGguf, EndsOfMessagesAreNotEndsOfAnswers) {
     EXPECT_THAT(ends({"x", "</s>"}), testing::ElementsAre(4, 5));
 }
 
+TEST(VocabularyFromGguf, WhatNamesOfModelsTell) {
+    gguf::Metadata metadata = example();
+    EXPECT_FALSE(vocabulary_from_gguf(metadata).strips_after_special);
+    metadata.set("general.name", std::string("Phi-3 mini 4k"));
+    EXPECT_TRUE(vocabulary_from_gguf(metadata).strips_after_special);
+    metadata.set("tokenizer.ggml.remove_extra_whitespaces", true);
+    EXPECT_THROW(vocabulary_from_gguf(metadata), Error);
+    metadata.set("tokenizer.ggml.model", std::string("llama"));
+    EXPECT_TRUE(vocabulary_from_gguf(metadata).remove_extra_blanks);
+}
+
 TEST(VocabularyFromGguf, OverrideOfThePretokenizer) {
     gguf::Metadata metadata = example();
     metadata.set("tokenizer.ggml.pre", std::string("strange"));

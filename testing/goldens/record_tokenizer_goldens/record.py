@@ -14,8 +14,8 @@ from pathlib import Path
 import sentencepiece
 from tokenizers import Tokenizer
 from tokenizers.models import BPE
-from tokenizers.normalizers import NFC
-from tokenizers.pre_tokenizers import ByteLevel
+from tokenizers.normalizers import NFC, Replace
+from tokenizers.pre_tokenizers import ByteLevel, Split
 from tokenizers.trainers import BpeTrainer
 
 import pipelines
@@ -89,11 +89,11 @@ def field(number, payload):
     return varint(number << 3) + varint(payload)
 
 
-def sentencepiece_model(tokens, scores, types):
+def sentencepiece_model(tokens, scores, types, one_blank=0):
     """A model as sentencepiece_model.proto lays it down: BPE, byte fallback, text taken as it is."""
     pieces = b"".join(field(1, field(1, t.encode()) + field(2, float(s)) + field(3, int(k))) for t, s, k in zip(tokens, scores, types))
     trainer = field(2, field(3, 2) + field(35, 1) + field(40, types.index(2)))
-    normalizer = field(3, field(1, b"identity") + field(3, 1) + field(4, 0) + field(5, 1))
+    normalizer = field(3, field(1, b"identity") + field(3, 1) + field(4, one_blank) + field(5, 1))
     processor = sentencepiece.SentencePieceProcessor()
     processor.LoadFromSerializedProto(pieces + trainer + normalizer)
     return processor
@@ -116,6 +116,28 @@ def record_small_spm(all_texts):
     write("small_spm.json", {"tokens": tokens, "scores": scores, "types": types})
     usable = [i for i, t in enumerate(all_texts) if "\0" not in t and "\u2581" not in t]
     write("small_spm_ids.json", {"texts": usable, "ids": [processor.encode(all_texts[i]) for i in usable]})
+    processor = sentencepiece_model(tokens, scores, types, one_blank=1)
+    write("small_spm_one_blank_ids.json", {"texts": usable, "ids": [processor.encode(all_texts[i]) for i in usable]})
+
+
+def record_small_gemma(all_texts):
+    """BPE over characters with U+2581 for blanks and bytes for what no token spells, as Gemma publishes it."""
+    def pipeline(model):
+        tokenizer = Tokenizer(model)
+        tokenizer.normalizer = Replace(" ", "\u2581")
+        tokenizer.pre_tokenizer = Split(" ", behavior="merged_with_previous")
+        return tokenizer
+    bytes_ = [f"<0x{b:02X}>" for b in range(256)]
+    trained = pipeline(BPE(unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    lines = [line for t in all_texts for line in t.split("\n") if line] + ["\n\n\n\n"] * 9
+    trained.train_from_iterator(lines, BpeTrainer(vocab_size=1500, show_progress=False, special_tokens=["<unk>"] + bytes_, limit_alphabet=300))
+    model = json.loads(trained.to_str())["model"]
+    tokens = sorted(model["vocab"], key=model["vocab"].get)
+    merges = [tuple(m) for m in model["merges"]]
+    tokenizer = pipeline(BPE(vocab=model["vocab"], merges=merges, unk_token="<unk>", byte_fallback=True, fuse_unk=True))
+    # No line of merges may hold the blank that parts its two tokens.
+    write("small_gemma.json", {"tokens": tokens, "merges": [" ".join(m) for m in merges], "types": [2] + [6] * 256 + [1] * (len(tokens) - 257)})
+    write("small_gemma_ids.json", [tokenizer.encode(t).ids for t in all_texts])
 
 
 def record_v3(all_texts):
@@ -160,6 +182,7 @@ def main():
     record_splits(all_texts)
     record_small_bpe(all_texts)
     record_small_spm(all_texts)
+    record_small_gemma(all_texts)
     record_v3(all_texts)
     if options.vocabularies:
         record_vocabularies(options.vocabularies, all_texts)
