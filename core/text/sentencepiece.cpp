@@ -5,33 +5,47 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 namespace tessera::text {
-namespace {
 
-constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
-constexpr uint32_t kEnd = std::numeric_limits<uint32_t>::max();
-
-struct Symbol {
+struct SentencePieceModel::Symbol {
     std::string_view text;  // empty once it has been joined to the one before
     uint32_t previous;
     uint32_t next;
 };
 
-struct Candidate {
+struct SentencePieceModel::Candidate {
     float score;
     uint32_t at;
     uint32_t size;  // bytes of the joint text, by which a change of either side is detected
     Token token;
+
+    // Heap order: highest score first, of equals the leftmost.
+    bool operator<(const Candidate& other) const { return score != other.score ? score < other.score : at > other.at; }
 };
 
-bool worse(const Candidate& a, const Candidate& b) {
-    return a.score != b.score ? a.score < b.score : a.at > b.at;
-}
+// What is used again for every word.
+struct SentencePieceModel::Work {
+    std::vector<Symbol> symbols;
+    std::vector<Candidate> heap;
+};
+
+namespace {
+
+constexpr std::string_view kBlank = "\xE2\x96\x81";  // U+2581
+constexpr uint32_t kEnd = std::numeric_limits<uint32_t>::max();
 
 TokenType type_of(const VocabularyData& data, size_t id) {
     return data.types.empty() ? TokenType::kNormal : data.types[id];
+}
+
+// Where the next blank is that follows another character, from `from` on, or the end.
+size_t next_word(std::string_view text, size_t from) {
+    for (size_t at = from; (at = text.find(kBlank, at)) != text.npos; at += kBlank.size())
+        if (at > from && !text.substr(0, at).ends_with(kBlank)) return at;
+    return text.size();
 }
 
 }  // namespace
@@ -70,6 +84,7 @@ SentencePieceModel::SentencePieceModel(const VocabularyData& data) : data_(data)
             case TokenType::kUnused:
                 if (spelling.empty()) break;
                 pieces_.emplace(spelling, static_cast<Token>(id));
+                blanks_begin_words_ = blanks_begin_words_ && next_word(spelling, 0) == spelling.size();
                 longest_ = std::max(longest_, spelling.size());
                 break;
             case TokenType::kUnknown:
@@ -88,21 +103,29 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, bool one_bla
     std::string escaped;
     escaped.reserve(text.size() + text.size() / 4 + kBlank.size());
     if (prefix) escaped += kBlank;
-    char before = 0;
-    for (const char c : text) {
-        if (c != ' ') {
-            escaped += c;
-        } else if (!one_blank || before != ' ') {
+    for (size_t i = 0; i < text.size(); ++i) {
+        if (text[i] != ' ') {
+            escaped += text[i];
+        } else if (!one_blank || text[i - 1] != ' ') {  // the first is none
             escaped += kBlank;
         }
-        before = c;
     }
     if (escaped.size() >= kEnd)
         fail(TSR_DOES_NOT_FIT, "a text of {} bytes is more than the tokenizer can take", text.size());
 
-    std::vector<Symbol> symbols;
-    symbols.reserve(escaped.size());
-    for (std::string_view rest = escaped; !rest.empty();) {
+    // Where no piece has a blank behind another character, words are joined with nothing, each by itself: small heaps.
+    Work work;
+    for (size_t at = 0; at < escaped.size();) {
+        const size_t end = blanks_begin_words_ ? next_word(escaped, at) : escaped.size();
+        encode_word(std::string_view(escaped).substr(at, end - at), work, out);
+        at = end;
+    }
+}
+
+void SentencePieceModel::encode_word(std::string_view word, Work& work, std::vector<Token>& out) const {
+    std::vector<Symbol>& symbols = work.symbols;
+    symbols.clear();
+    for (std::string_view rest = word; !rest.empty();) {
         const size_t length = utf8_step(rest).length;  // an ill-formed part is a symbol that no piece matches
         const auto index = static_cast<uint32_t>(symbols.size());
         symbols.push_back({rest.substr(0, length), index == 0 ? kEnd : index - 1, index + 1});
@@ -110,8 +133,8 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, bool one_bla
     }
     symbols.back().next = kEnd;
 
-    std::vector<Candidate> heap;
-    heap.reserve(symbols.size());
+    std::vector<Candidate>& heap = work.heap;
+    heap.clear();
     // Where a piece of type "unused" was joined, so that it can be split again: bytes of its left part.
     boost::unordered_flat_map<std::string_view, size_t> unused_splits;
     const auto offer = [&](uint32_t at) {
@@ -130,9 +153,9 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, bool one_bla
         return true;
     };
     for (uint32_t i = 0; i + 1 < symbols.size(); ++i) offer(i);
-    std::ranges::make_heap(heap, worse);
+    std::ranges::make_heap(heap, std::less());
     while (!heap.empty()) {
-        std::ranges::pop_heap(heap, worse);
+        std::ranges::pop_heap(heap, std::less());
         const Candidate best = heap.back();
         heap.pop_back();
         Symbol& left = symbols[best.at];
@@ -143,8 +166,8 @@ void SentencePieceModel::encode(std::string_view text, bool prefix, bool one_bla
         left.next = right.next;
         right.text = {};
         if (left.next != kEnd) symbols[left.next].previous = best.at;
-        if (left.previous != kEnd && offer(left.previous)) std::ranges::push_heap(heap, worse);
-        if (offer(best.at)) std::ranges::push_heap(heap, worse);
+        if (left.previous != kEnd && offer(left.previous)) std::ranges::push_heap(heap, std::less());
+        if (offer(best.at)) std::ranges::push_heap(heap, std::less());
     }
     for (uint32_t i = 0; i != kEnd; i = symbols[i].next) emit(symbols[i].text, unused_splits, out);
 }

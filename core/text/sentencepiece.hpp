@@ -30,6 +30,11 @@ class SentencePieceModel {
     Token byte_token(uint8_t byte) const noexcept { return byte_tokens_[byte]; }
 
   private:
+    struct Symbol;
+    struct Candidate;
+    struct Work;
+
+    void encode_word(std::string_view word, Work& work, std::vector<Token>& out) const;
     void emit(std::string_view piece, const boost::unordered_flat_map<std::string_view, size_t>& unused_splits,
               std::vector<Token>& out) const;
 
@@ -37,6 +42,7 @@ class SentencePieceModel {
     boost::unordered_flat_map<std::string_view, Token> pieces_;
     std::array<Token, 256> byte_tokens_;
     size_t longest_ = 0;
+    bool blanks_begin_words_ = true;  // no piece has U+2581 behind another character
 };
 
 // The byte of "<0xNN>", or -1.
