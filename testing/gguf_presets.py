@@ -4,6 +4,10 @@ A preset is a dict: `arch`, the sizes (embd, layers, dense, heads, q_lora, kv_lo
 ff_exp, vocab, ctx), the router (gating: 0 no key, 1 softmax, 2 sigmoid; bias: exp_probs_b; scale, norm, groups, groups_used),
 `base` and `yarn` of the rotary embedding, `eps`, `pre` (tokenizer.ggml.pre) and what only some have: `tied` embeddings,
 `indexer` (heads, key length, top_k, how many of four layers have one) and `nextn`, further prediction layers.
+
+Grouped queries have `kv_heads` and `head`, their length, in place of the sizes of latent attention; also `rotated`, how many
+elements of a head are; qkv_bias; `head_norm` ("heads", "rows"); `norms`, those of a layer; `fused` qkv; `fused_up`, gate and up
+in one matrix; `shared_gate`; `step`, from layer to layer with experts; and `keys`, further ones with their types.
 """
 
 
@@ -58,6 +62,57 @@ PRESETS = {
     "glm-5.2": preset(arch="glm-dsa", embd=6144, layers=78, dense=3, heads=64, q_lora=2048, nope=192, v=256, ff=12288, experts=256,
                       used=8, ff_exp=2048, vocab=154880, scale=2.5, groups=1, groups_used=1, base=8e6, eps=1e-5,
                       indexer=(32, 128, 2048, 1), nextn=1, pre="glm4", ctx=1048576),
+}
+
+
+BEFORE, AFTER = ("attn_norm", "ffn_norm"), ("post_attention_norm", "post_ffw_norm")
+GLM_NORMS = ("attn_norm", "post_attention_norm")
+
+
+def grouped(arch, embd, layers, heads, kv_heads, vocab, ctx, **own):
+    p = dict(arch=arch, embd=embd, layers=layers, heads=heads, kv_heads=kv_heads, head=embd // heads, vocab=vocab, ctx=ctx, dense=layers,
+             ff=0, experts=0, used=0, shared=0, ff_exp=0, gating=0, bias=False, scale=None, norm=None, groups=0, groups_used=0,
+             base=1e6, eps=1e-6, tied=False, nextn=0, rotated=None, qkv_bias=False, head_norm=None, norms=BEFORE, fused=False,
+             fused_up=False, shared_gate=False, step=1, keys=(), indexer=None, pre="qwen2")
+    assert set(own) <= set(p), own
+    return p | own
+
+
+PRESETS |= {
+    "qwen2.5-7b": grouped("qwen2", 3584, 28, 28, 4, 152064, 32768, ff=18944, qkv_bias=True),
+    "qwen3-4b": grouped("qwen3", 2560, 36, 32, 8, 151936, 40960, head=128, ff=9728, head_norm="heads", tied=True),
+    "qwen3-235b-a22b": grouped("qwen3moe", 4096, 94, 64, 4, 151936, 40960, head=128, head_norm="heads", dense=0, experts=128, used=8,
+                               ff_exp=1536, ff=12288),
+    "qwen2-57b-a14b": grouped("qwen2moe", 3584, 28, 28, 4, 151936, 32768, dense=0, experts=64, used=8, ff_exp=2560, ff=18944,
+                              qkv_bias=True, shared=8, shared_gate=True),
+    "mixtral-8x7b": grouped("llama", 4096, 32, 32, 8, 32000, 32768, dense=0, experts=8, used=2, ff=14336, ff_exp=14336, eps=1e-5,
+                            pre="llama-bpe"),
+    "glm-4.5": grouped("glm4moe", 5120, 92, 96, 8, 151552, 131072, head=128, rotated=64, qkv_bias=True, head_norm="heads",
+                       norms=GLM_NORMS, dense=3, ff=12288, experts=160, used=8, shared=1, ff_exp=1536, gating=2, bias=True, scale=2.5,
+                       norm=True, eps=1e-5, nextn=1, pre="glm4"),
+    "glm-4.5-air": grouped("glm4moe", 4096, 46, 96, 8, 151552, 131072, head=128, rotated=64, qkv_bias=True, norms=GLM_NORMS, dense=1,
+                           ff=10944, experts=128, used=8, shared=1, ff_exp=1408, gating=2, bias=True, scale=1.0, norm=True, eps=1e-5,
+                           nextn=1, pre="glm4"),
+    "glm-4-32b": grouped("glm4", 6144, 61, 48, 2, 151552, 32768, head=128, rotated=64, norms=BEFORE + AFTER, fused_up=True, ff=23040,
+                         base=10000.0, eps=1e-5, pre="glm4"),
+    "minimax-m2": grouped("minimax-m2", 3072, 62, 48, 8, 200064, 196608, head=128, rotated=64, head_norm="rows", dense=0, experts=256,
+                          used=8, ff_exp=1536, ff=1536, gating=2, bias=True, base=5e6, pre="minimax-m2"),
+    "seed-oss-36b": grouped("seed_oss", 5120, 64, 80, 8, 155136, 524288, head=128, qkv_bias=True, norms=GLM_NORMS, ff=27648,
+                            base=1e7, pre="seed-coder"),
+    "dots.llm1": grouped("dots1", 4096, 62, 32, 32, 152064, 32768, head=128, head_norm="heads", dense=1, ff=10944, experts=128, used=6,
+                         shared=2, ff_exp=1408, gating=2, bias=True, scale=2.5, norm=True, base=1e7, eps=1e-5),
+    "hunyuan-a13b": grouped("hunyuan-moe", 4096, 32, 32, 8, 128167, 262144, head=128, head_norm="heads", dense=0, experts=64, used=8,
+                            shared=1, ff=3072, ff_exp=3072, base=11158839.9251, eps=1e-5, tied=True, pre="hunyuan"),
+    "ling-flash-2": grouped("bailingmoe2", 4096, 32, 32, 4, 157184, 131072, head=128, rotated=64, head_norm="heads", fused=True,
+                            dense=1, ff=9216, experts=256, used=8, shared=1, ff_exp=1024, gating=2, bias=True, scale=2.5, norm=True,
+                            groups=8, groups_used=4, base=600000.0, pre="bailingmoe2"),
+    "ernie-4.5-21b": grouped("ernie4_5-moe", 2560, 28, 20, 4, 103424, 131072, head=128, dense=1, ff=12288, experts=64, used=6, shared=2,
+                             ff_exp=1536, bias=True, base=500000.0, eps=1e-5, tied=True, keys=(("interleave_moe_layer_step", "u32", 1),)),
+    "smollm3-3b": grouped("smollm3", 2048, 36, 16, 4, 128256, 65536, ff=11008, base=5e6, tied=True, pre="smaug-bpe"),
+    "olmo2-7b": grouped("olmo2", 4096, 32, 32, 32, 100352, 4096, ff=11008, head_norm="rows", norms=AFTER, base=500000.0, pre="dbrx"),
+    "exaone-4-1.2b": grouped("exaone4", 2048, 30, 32, 8, 102400, 65536, ff=4096, head_norm="heads", norms=AFTER, eps=1e-5, tied=True,
+                             pre="exaone4"),
+    "phi-4": grouped("phi3", 5120, 40, 40, 10, 100352, 16384, ff=17920, fused=True, fused_up=True, base=250000.0, eps=1e-5, pre="dbrx"),
 }
 
 

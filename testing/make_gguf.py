@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Write a GGUF v3 model with latent attention, of a preset of gguf_presets.py, with random weights.
+"""Write a GGUF v3 model of a preset of gguf_presets.py, with random weights.
 
 Nothing in it was trained: it exists to time a runtime at the real tensor shapes, to compare two
 runtimes on the same file, and to give a loader real files to read. Needs numpy only
@@ -151,6 +151,9 @@ def tensors(p, kind, layout):
     """Yield (name, shape fastest first, type) in file order."""
     def best(n_in, want):
         return want if n_in % TYPES[want][1] == 0 else ("q8_0" if n_in % 32 == 0 else "f16")
+    if "kv_heads" in p:
+        yield from grouped_tensors(p, kind, best)
+        return
     e, h = p["embd"], p["heads"]
     qk = p["nope"] + p["rope"]
     yield "token_embd.weight", (e, p["vocab"]), best(e, kind)
@@ -206,13 +209,72 @@ def tensors(p, kind, layout):
         yield "output.weight", (e, p["vocab"]), best(e, "q6_K" if kind.endswith("_K") else kind)
 
 
-def metadata(p, kind, layout, name):
-    w = Writer()
+def grouped_tensors(p, kind, best):
+    """The same of a model whose queries are grouped."""
+    e, q, k = p["embd"], p["heads"] * p["head"], p["kv_heads"] * p["head"]
+    yield "token_embd.weight", (e, p["vocab"]), best(e, kind)
+    for i in range(p["layers"] + p["nextn"]):
+        b = f"blk.{i}."
+        for norm in p["norms"]:
+            yield b + norm + ".weight", (e,), "f32"
+        if p["fused"]:
+            yield b + "attn_qkv.weight", (e, q + 2 * k), best(e, kind)
+        for part, n in () if p["fused"] else (("q", q), ("k", k), ("v", k)):
+            yield b + f"attn_{part}.weight", (e, n), best(e, kind)
+            if p["qkv_bias"]:
+                yield b + f"attn_{part}.bias", (n,), "f32"
+        for part, n in (("q", q), ("k", k)) if p["head_norm"] else ():
+            yield b + f"attn_{part}_norm.weight", (n if p["head_norm"] == "rows" else p["head"],), "f32"
+        yield b + "attn_output.weight", (q, e), best(q, kind)
+        if i < p["dense"] or (i + 1) % p["step"]:
+            if not p["fused_up"]:
+                yield b + "ffn_gate.weight", (e, p["ff"]), best(e, kind)
+            yield b + "ffn_up.weight", (e, p["ff"] * (2 if p["fused_up"] else 1)), best(e, kind)
+            yield b + "ffn_down.weight", (p["ff"], e), best(p["ff"], kind)
+        else:
+            yield b + "ffn_gate_inp.weight", (e, p["experts"]), "f32"
+            if p["bias"]:
+                yield b + "exp_probs_b.bias", (p["experts"],), "f32"
+            f, s = p["ff_exp"], p["ff_exp"] * p["shared"]
+            yield b + "ffn_gate_exps.weight", (e, f, p["experts"]), best(e, kind)
+            yield b + "ffn_down_exps.weight", (f, e, p["experts"]), best(f, kind)
+            yield b + "ffn_up_exps.weight", (e, f, p["experts"]), best(e, kind)
+            if s:
+                yield b + "ffn_gate_shexp.weight", (e, s), best(e, kind)
+                yield b + "ffn_down_shexp.weight", (s, e), best(s, kind)
+                yield b + "ffn_up_shexp.weight", (e, s), best(e, kind)
+            if p["shared_gate"]:
+                yield b + "ffn_gate_inp_shexp.weight", (e,), "f32"
+        if i >= p["layers"]:
+            yield b + "nextn.eh_proj.weight", (2 * e, e), best(2 * e, kind)
+            for name in ("enorm", "hnorm", "shared_head_norm"):
+                yield b + f"nextn.{name}.weight", (e,), "f32"
+    yield "output_norm.weight", (e,), "f32"
+    if not p["tied"]:
+        yield "output.weight", (e, p["vocab"]), best(e, "q6_K" if kind.endswith("_K") else kind)
+
+
+def add_grouped_keys(w, p):
     a = p["arch"] + "."
-    w.add("general.architecture", "str", p["arch"])
-    w.add("general.name", "str", name)
-    w.add("general.file_type", "u32", FTYPE[kind])
-    w.add("general.quantization_version", "u32", 2)
+    for key, t, v in (
+            ("block_count", "u32", p["layers"] + p["nextn"]), ("context_length", "u32", p["ctx"]),
+            ("embedding_length", "u32", p["embd"]), ("feed_forward_length", "u32", p["ff"]), ("attention.head_count", "u32", p["heads"]),
+            ("attention.head_count_kv", "u32", p["kv_heads"]), ("attention.key_length", "u32", p["head"]),
+            ("attention.value_length", "u32", p["head"]), ("rope.freq_base", "f32", p["base"]),
+            ("rope.dimension_count", "u32", p["rotated"]), ("attention.layer_norm_rms_epsilon", "f32", p["eps"]),
+            ("vocab_size", "u32", p["vocab"]), ("expert_count", "u32", p["experts"]), ("expert_used_count", "u32", p["used"]),
+            ("expert_feed_forward_length", "u32", p["ff_exp"]), ("expert_gating_func", "u32", p["gating"]),
+            ("expert_weights_scale", "f32", p["scale"]), ("expert_weights_norm", "bool", p["norm"]),
+            ("expert_group_count", "u32", p["groups"]), ("expert_group_used_count", "u32", p["groups_used"]),
+            ("nextn_predict_layers", "u32", p["nextn"]),
+            ("leading_dense_block_count", "u32", p["dense"] if p["experts"] and p["dense"] else None),
+            ("expert_shared_count", "u32", p["shared"]), *p["keys"]):
+        if v:
+            w.add(a + key, t, v)
+
+
+def add_latent_keys(w, p, layout):
+    a = p["arch"] + "."
     for key, t, v in (
             ("block_count", "u32", p["layers"] + p["nextn"]), ("context_length", "u32", p["ctx"]),
             ("embedding_length", "u32", p["embd"]), ("feed_forward_length", "u32", p["ff"]), ("attention.head_count", "u32", p["heads"]),
@@ -256,6 +318,18 @@ def metadata(p, kind, layout, name):
         w.add(a + "attention.value_length", "u32", p["kv_lora"])
         w.add(a + "attention.key_length_mla", "u32", p["nope"] + p["rope"])
         w.add(a + "attention.value_length_mla", "u32", p["v"])
+
+
+def metadata(p, kind, layout, name):
+    w = Writer()
+    w.add("general.architecture", "str", p["arch"])
+    w.add("general.name", "str", name)
+    w.add("general.file_type", "u32", FTYPE[kind])
+    w.add("general.quantization_version", "u32", 2)
+    if "kv_heads" in p:
+        add_grouped_keys(w, p)
+    else:
+        add_latent_keys(w, p, layout)
     tokens, types, merges = vocabulary(p["vocab"])
     w.add("tokenizer.ggml.model", "str", "gpt2")
     w.add("tokenizer.ggml.pre", "str", p["pre"])
