@@ -208,4 +208,21 @@ CASES = {
                     topk_group=2, n_shared_experts=1, moe_intermediate_size=32, first_k_dense_replace=1,
                     norm_topk_prob=True, routed_scaling_factor=2.5, attention_bias=False, use_qk_norm=True,
                     rope_parameters=HALF)),
+    # Embeddings, residuals, scores and logits are scaled.
+    "granite": dict(
+        family="granite", seed=38, **FEW, gains=dict(q=2.0),
+        config=dict(**TINY, intermediate_size=64, tie_word_embeddings=True, embedding_multiplier=12.0,
+                    residual_multiplier=0.22, attention_multiplier=0.25, logits_scaling=8.0, rope_parameters=PLAIN)),
+    "granitemoe": dict(
+        family="granitemoe", seed=39, **FEW, gains=dict(q=2.0, router=1.5, expert_down=3.0),
+        config=dict(**TINY, intermediate_size=32, num_local_experts=6, num_experts_per_tok=2,
+                    shared_intermediate_size=64, tie_word_embeddings=True, embedding_multiplier=12.0,
+                    residual_multiplier=0.22, attention_multiplier=0.25, logits_scaling=6.0, rope_parameters=PLAIN)),
+    # Past the trained context, where attention is sharper.
+    "mistral3": dict(
+        family="mistral3", seed=40, **FEW, gains=dict(q=2.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=64, tie_word_embeddings=True, sliding_window=None,
+                    rope_parameters=dict(rope_type="yarn", rope_theta=1e6, factor=8.0,
+                                         original_max_position_embeddings=32, beta_fast=32.0, beta_slow=1.0,
+                                         mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1))),
 }

@@ -50,6 +50,11 @@ SHARED = {"leading_dense_block_count": lambda c: c.first_k_dense_replace,
           "expert_weights_scale": lambda c: float(c.routed_scaling_factor),
           "expert_weights_norm": lambda c: bool(c.norm_topk_prob)}
 
+SCALES = {"attention.scale": lambda c: float(c.attention_multiplier),
+          "embedding_scale": lambda c: float(c.embedding_multiplier),
+          "residual_scale": lambda c: float(c.residual_multiplier),
+          "logit_scale": lambda c: float(c.logits_scaling)}
+
 FAMILIES = {
     "v2": latent("deepseek2", "DeepseekV2", "deepseek-llm", DEEPSEEK, sigmoid=False),
     "v3": latent("deepseek2", "DeepseekV3", "deepseek-v3", DEEPSEEK),
@@ -85,5 +90,16 @@ FAMILIES = {
     # What BailingMoeV2 computes: transformers has it under the name of another model alone.
     "bailingmoe2": Family("bailingmoe2", "Glm4Moe", "bailingmoe2", PLAIN, sigmoid=True, keys=ROTATED | SHARED | SIGMOID | {
         "expert_group_count": lambda c: c.n_group, "expert_group_used_count": lambda c: c.topk_group}),
+    "granite": Family("granite", "Granite", "refact", PLAIN, neighbours=True, keys=SCALES),
+    "granitemoe": Family("granitemoe", "GraniteMoeShared", "refact", PLAIN, neighbours=True, keys=SCALES | {
+        "expert_shared_feed_forward_length": lambda c: c.shared_intermediate_size}),
+    "mistral3": Family("mistral3", "Ministral3", "tekken", PLAIN, neighbours=True, keys={
+        "rope.scaling.type": lambda c: "yarn",
+        "rope.scaling.factor": lambda c: float(c.rope_parameters["factor"]),
+        "rope.scaling.original_context_length": lambda c: c.rope_parameters["original_max_position_embeddings"],
+        "rope.scaling.yarn_beta_fast": lambda c: float(c.rope_parameters["beta_fast"]),
+        "rope.scaling.yarn_beta_slow": lambda c: float(c.rope_parameters["beta_slow"]),
+        "rope.scaling.yarn_log_multiplier": lambda c: float(c.rope_parameters["mscale_all_dim"]),
+        "attention.temperature_scale": lambda c: float(c.rope_parameters["llama_4_scaling_beta"])}),
     "exaone4": Family("exaone4", "Exaone4", "qwen2", PLAIN, norms=NORMS_AFTER),
 }

@@ -129,26 +129,67 @@ def attention_mla(f, b, x, change):
     return attend(q, k, v, stretch * stretch / math.sqrt(key), change) @ t[b + "attn_output.weight"].T
 
 
+def projections(f, b, x):
+    """q, k and v of all heads of a row; files may hold them in one matrix."""
+    t = f.tensors
+    if b + "attn_qkv.weight" in t:
+        key = t[b + "attn_output.weight"].shape[1] // f.key("attention.head_count")
+        q, k = f.key("attention.head_count") * key, f.key("attention.head_count_kv") * key
+        both = x @ t[b + "attn_qkv.weight"].T + t.get(b + "attn_qkv.bias", 0)
+        return both[:, :q], both[:, q:q + k], both[:, q + k:]
+    return tuple(x @ t[f"{b}attn_{part}.weight"].T + t.get(f"{b}attn_{part}.bias", 0) for part in "qkv")
+
+
 def attention_plain(f, b, x, change):
     t, eps = f.tensors, f.key("attention.layer_norm_rms_epsilon")
-    heads, kv_heads = f.key("attention.head_count"), f.key("attention.head_count_kv")
-    q = (x @ t[b + "attn_q.weight"].T).reshape(len(x), heads, -1).swapaxes(0, 1)
-    k = (x @ t[b + "attn_k.weight"].T).reshape(len(x), kv_heads, -1).swapaxes(0, 1)
-    v = (x @ t[b + "attn_v.weight"].T).reshape(len(x), kv_heads, -1).swapaxes(0, 1)
-    if b + "attn_q_norm.weight" in t and change != "no-qk-norm":
-        q, k = rms_norm(q, t[b + "attn_q_norm.weight"], eps), rms_norm(k, t[b + "attn_k_norm.weight"], eps)
-    dims = q.shape[-1]
-    freqs = rope_frequencies(f, dims, change)
+    counts = f.key("attention.head_count"), f.key("attention.head_count_kv")
+    *pair, v = projections(f, b, x)
+    norms = [t.get(f"{b}attn_{part}_norm.weight") for part in "qk"] if change != "no-qk-norm" else [None, None]
+
+    def heads(values, count):
+        return values.reshape(len(x), count, -1).swapaxes(0, 1)
+
+    def normalised(values):
+        return [rms_norm(y, w, eps) for y, w in zip(values, norms)]
+
+    length = pair[0].shape[-1] // counts[0]
+    of_heads = norms[0] is not None and len(norms[0]) == length
+    if norms[0] is not None and not of_heads:  # of rows
+        pair = normalised(pair)
+    pair = [heads(y, count) for y, count in zip(pair, counts)]
+    turned = f.key("rope.dimension_count", length)
     neighbours = any(one.neighbours for one in FAMILIES.values() if one.architecture == f.arch)
-    q, k = rope(q, freqs, neighbours, change), rope(k, freqs, neighbours, change)
-    return attend(q, k, v, 1 / math.sqrt(dims), change) @ t[b + "attn_output.weight"].T
+
+    def rotated(values):
+        if f.arch == "smollm3" and int(b.split(".")[1]) % 4 == 3:
+            return values
+        freqs = rope_frequencies(f, turned, change)
+        return [np.concatenate([rope(y[..., :turned], freqs, neighbours, change), y[..., turned:]], -1) for y in values]
+
+    # A norm of heads: after the rotary embedding in Hunyuan, before it in all others. Rope's own order of pairs does
+    # not matter to q.k, but to the factors of a norm that follows.
+    if f.arch.startswith("hunyuan"):
+        assert not neighbours and turned == length
+        pair = normalised(rotated(pair)) if of_heads else rotated(pair)
+    else:
+        pair = rotated(normalised(pair) if of_heads else pair)
+    if f.key("rope.scaling.type") == "yarn":
+        grown = 0.1 * math.log(f.key("rope.scaling.factor"))
+        stretch = (1 + grown) / (1 + grown * f.key("rope.scaling.yarn_log_multiplier", 0.0))
+        pair = [np.concatenate([y[..., :turned] * stretch, y[..., turned:]], -1) for y in pair]
+    if f.key("attention.temperature_scale"):
+        times = np.floor(np.arange(len(x)) / f.key("rope.scaling.original_context_length"))
+        pair[0] = pair[0] * (1 + f.key("attention.temperature_scale") * np.log(times + 1))[:, None]
+    scale = f.key("attention.scale", 1 / math.sqrt(length))
+    return attend(*pair, heads(v, counts[1]), scale, change) @ t[b + "attn_output.weight"].T + t.get(b + "attn_output.bias", 0)
 
 
 def route(f, b, x, change):
     """(weights, which) of the experts of each token."""
     t = f.tensors
     logits = x @ t[b + "ffn_gate_inp.weight"].T
-    sigmoid = f.key("expert_gating_func", 2 if b + "exp_probs_b.bias" in t else 1) == 2
+    default = 2 if b + "exp_probs_b.bias" in t and f.arch != "ernie4_5-moe" else 1
+    sigmoid = f.key("expert_gating_func", default) == 2
     if change == "other-gating":
         sigmoid = not sigmoid
     scores = 1 / (1 + np.exp(-logits)) if sigmoid else softmax(logits)
@@ -170,7 +211,7 @@ def route(f, b, x, change):
     if change == "other-experts":
         which = np.argsort(-choice, -1, kind="stable")[:, 1:1 + f.key("expert_used_count")]
     weights = np.take_along_axis(scores, which, -1)
-    norm = f.key("expert_weights_norm", not f.key("attention.kv_lora_rank"))
+    norm = f.key("expert_weights_norm", not f.key("attention.kv_lora_rank") and f.arch != "qwen2moe")
     if norm != (change == "other-weight-norm"):
         weights = weights / weights.sum(-1, keepdims=True)
     if change != "no-weight-scale":
@@ -181,16 +222,24 @@ def route(f, b, x, change):
 def feed_forward(f, b, x, change, routed):
     t = f.tensors
     if b + "ffn_gate_inp.weight" not in t:
-        return swiglu(x, *(t[f"{b}ffn_{p}.weight"] for p in ("gate", "up", "down")))
+        gate = t.get(b + "ffn_gate.weight")
+        if gate is not None:
+            return swiglu(x, gate, t[b + "ffn_up.weight"], t[b + "ffn_down.weight"])
+        return swiglu(x, *np.split(t[b + "ffn_up.weight"], 2), t[b + "ffn_down.weight"])
     weights, which = route(f, b, x, change)
     routed.append(np.sort(which, -1))
     out = np.zeros_like(x)
     for e in range(f.key("expert_count")):
         token, place = np.nonzero(which == e)
-        parts = (t[f"{b}ffn_{p}_exps.weight"][e] for p in ("gate", "up", "down"))
+        both = t.get(b + "ffn_gate_up_exps.weight")
+        gate_up = np.split(both[e], 2) if both is not None else [t[f"{b}ffn_{p}_exps.weight"][e] for p in ("gate", "up")]
+        parts = *gate_up, t[b + "ffn_down_exps.weight"][e]
         out[token] += swiglu(x[token], *parts) * weights[token, place, None]
     if b + "ffn_gate_shexp.weight" in t and change != "no-shared-experts":
-        out += swiglu(x, *(t[f"{b}ffn_{p}_shexp.weight"] for p in ("gate", "up", "down")))
+        shared = swiglu(x, *(t[f"{b}ffn_{p}_shexp.weight"] for p in ("gate", "up", "down")))
+        if b + "ffn_gate_inp_shexp.weight" in t:
+            shared /= 1 + np.exp(-x @ t[b + "ffn_gate_inp_shexp.weight"])[:, None]
+        out += shared
     return out
 
 
@@ -198,16 +247,26 @@ def logits(f, tokens, change=None):
     """For every position: the logits, the hidden rows that enter each layer and the output (tokens, layers + 1, embd),
     and the experts that each router selects (tokens, routers, used), or None."""
     t, eps = f.tensors, f.key("attention.layer_norm_rms_epsilon")
-    x = t["token_embd.weight"][tokens]
+    x = t["token_embd.weight"][tokens] * f.key("embedding_scale", 1.0)
+    residual_scale = f.key("residual_scale", 1.0)
     hidden, routed = [], []
     for i in range(layer_count(f)):
         b = f"blk.{i}."
         hidden.append(x)
         attention = attention_mla if f.key("attention.kv_lora_rank") else attention_plain
+        # In some files the norm before the feed-forward network is called as one after attention.
+        before = "ffn_norm" if b + "ffn_norm.weight" in t or b + "post_ffw_norm.weight" in t else "post_attention_norm"
+
+        def normalised(y, name):
+            return rms_norm(y, t[b + name + ".weight"], eps) if b + name + ".weight" in t else y
+
         if change != f"no-attention-{i}":
-            x = x + attention(f, b, rms_norm(x, t[b + "attn_norm.weight"], eps), change)
+            given = attention(f, b, normalised(x, "attn_norm"), change)
+            x = x + (normalised(given, "post_attention_norm") if before == "ffn_norm" else given) * residual_scale
         if change != f"no-ffn-{i}":
-            x = x + feed_forward(f, b, rms_norm(x, t[b + "ffn_norm.weight"], eps), change, routed)
+            given = normalised(feed_forward(f, b, normalised(x, before), change, routed), "post_ffw_norm")
+            x = x + given * residual_scale
     x = rms_norm(x, t["output_norm.weight"], eps)
     hidden.append(x)
-    return x @ t.get("output.weight", t["token_embd.weight"]).T, np.stack(hidden, 1), np.stack(routed, 1) if routed else None
+    out = x @ t.get("output.weight", t["token_embd.weight"]).T / f.key("logit_scale", 1.0)
+    return out, np.stack(hidden, 1), np.stack(routed, 1) if routed else None

@@ -61,7 +61,7 @@ def fill(model, case):
             w *= gains["output"] / np.sqrt(w.shape[-1]) if tied else 1.0
         elif name.endswith("lm_head.weight"):
             w *= gains["output"] / np.sqrt(w.shape[-1])
-        elif name.endswith(("mlp.gate.weight", "mlp.gate.wg.weight", "shared_expert_gate.weight")):
+        elif name.endswith(("mlp.gate.weight", "mlp.gate.wg.weight", "shared_expert_gate.weight", "router.weight")):
             w, half = w * gains["router"] / np.sqrt(w.shape[-1]), False
         else:
             gain = 1.0
@@ -84,7 +84,7 @@ class RouterWatch:
     def __init__(self, model):
         self.logits, self.biases = {}, {}
         for name, module in model.named_modules():
-            if name.endswith("mlp.gate"):
+            if name.endswith(("mlp.gate", "block_sparse_moe.router")):
                 biases = [b for n, b in model.state_dict().items()
                           if n.startswith(name.removesuffix("gate")) and n.endswith("e_score_correction_bias")]
                 self.biases[name] = biases[0].reshape(-1) if biases else None

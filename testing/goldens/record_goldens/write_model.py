@@ -113,7 +113,7 @@ def write_attention_plain(m, c, source, block, case):
 
 
 def write_ffn(m, source, block, case):
-    router = next((n for n in (source + "gate.weight", source + "gate.wg.weight") if n in m.state), None)
+    router = next((n for n in (source + "gate.weight", source + "gate.wg.weight", source + "router.weight") if n in m.state), None)
     if source + "gate_up_proj.weight" in m.state:
         m.half(block + "ffn_up.weight", m.take(source + "gate_up_proj.weight"))
         m.half(block + "ffn_down.weight", m.take(source + "down_proj.weight"))
@@ -206,8 +206,8 @@ def llama3_rope_factors(c, head_dim):
 
 
 def add_key(w, key, value):
-    add = w.add_bool if isinstance(value, bool) else w.add_float32 if isinstance(value, float) else w.add_uint32
-    add(key, value)
+    kinds = {bool: w.add_bool, float: w.add_float32, int: w.add_uint32, str: w.add_string}
+    kinds[type(value)](key, value)
 
 
 def write_nextn_layer(m, c, case):
@@ -235,7 +235,12 @@ def write_layer(m, c, i, arch, case):
         write_attention_plain(m, c, source + "self_attn.", block, case)
     for name, norm in norms.items():
         m.full(f"{block}{name}.weight", m.take(f"{source}{norm}.weight"))
-    write_ffn(m, source + "mlp.", block, case)
+    sparse = source + "block_sparse_moe."
+    write_ffn(m, sparse if sparse + "router.weight" in m.state else source + "mlp.", block, case)
+    if source + "shared_mlp.input_linear.weight" in m.state:
+        for part, half in zip(("gate", "up"), np.split(m.take(source + "shared_mlp.input_linear.weight"), 2)):
+            m.half(f"{block}ffn_{part}_shexp.weight", half)
+        m.half(block + "ffn_down_shexp.weight", m.take(source + "shared_mlp.output_linear.weight"))
 
 
 def write_model(path, name, model, case):
