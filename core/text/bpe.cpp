@@ -83,7 +83,8 @@ void BytePairModel::add_merges(const VocabularyData& data, std::vector<std::stri
         if (blank == std::string_view::npos || blank == 0 || blank + 1 == entry.size() ||
             entry.find(' ', blank + 1) != std::string_view::npos)
             fail(TSR_CORRUPT_DATA,
-                 "tokenizer.ggml.merges: entry {} is '{}', expected two tokens with one blank between them", i, entry);
+                 "tokenizer.ggml.merges: entry {} is '{}', expected two tokens with one blank between them", i,
+                 printable(entry, 60));
         joined.assign(entry.substr(0, blank)).append(entry.substr(blank + 1));
         const Token left = token_of(entry.substr(0, blank)), right = token_of(entry.substr(blank + 1));
         const Token result = token_of(joined);

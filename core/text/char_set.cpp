@@ -1,6 +1,7 @@
 #include "core/text/char_set.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/text/unicode_categories.hpp"
 
 #include <algorithm>
@@ -27,7 +28,8 @@ CharSet CharSet::of_property(std::string_view name) {
     std::ranges::transform(kCategoryNames, wanted.begin(),
                            [&](std::string_view one) { return !name.empty() && one.starts_with(name); });
     if (std::ranges::find(wanted, true) == wanted.end())
-        fail(TSR_INVALID_ARGUMENT, "\\p{{{}}} is neither a general category of Unicode nor the script Han", name);
+        fail(TSR_INVALID_ARGUMENT, "\\p{{{}}} is neither a general category of Unicode nor the script Han",
+             printable(name, 40));
     const auto runs = category_runs();
     for (size_t i = 0; i < runs.size(); ++i) {
         if (!wanted[runs[i] & 0xFF]) continue;

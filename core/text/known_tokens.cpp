@@ -109,8 +109,7 @@ std::vector<Token> settle_known_tokens(VocabularyData& data, const TokensBySpell
         if (type_of(tag) == TokenType::kControl) data.types[static_cast<size_t>(tag)] = TokenType::kNormal;
     }
     std::ranges::sort(ends);
-    const auto repeated = std::ranges::unique(ends);
-    ends.erase(repeated.begin(), repeated.end());
+    ends.erase(std::unique(ends.begin(), ends.end()), ends.end());
     return ends;
 }
 

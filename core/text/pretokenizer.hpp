@@ -71,6 +71,9 @@ class Pretokenizer {
     std::vector<Step> steps_;
 };
 
+// That of a row of known_pretokenizers(), which is compiled once and stays. Any thread.
+const Pretokenizer& compiled_pretokenizer(const PretokenizerRow& row);
+
 // Names of the known pre-tokenizers, at most `most`, that cut next to none of `tokens`, which are what a vocabulary
 // spells (what is not UTF-8 is left out): no token goes over a cut. Those that cut texts most come first.
 std::vector<std::string_view> pretokenizers_that_fit(std::span<const std::string> tokens, size_t most);

@@ -32,7 +32,7 @@ std::vector<std::string_view> pretokenizers_that_fit(std::span<const std::string
         if (utf8_valid_prefix(tokens[i]) == tokens[i].size()) sample.push_back(tokens[i]);
     std::vector<std::pair<size_t, std::string_view>> fit;  // pieces of the probe, name
     for (const PretokenizerRow& row : known_pretokenizers()) {
-        const Pretokenizer pretokenizer(row.steps);
+        const Pretokenizer& pretokenizer = compiled_pretokenizer(row);
         const auto cut = static_cast<size_t>(
             std::ranges::count_if(sample, [&](std::string_view token) { return !is_one_piece(pretokenizer, token); }));
         if (cut * 1000 <= sample.size() * kCutOfAThousand)

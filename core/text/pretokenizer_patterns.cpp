@@ -8,6 +8,8 @@
 #include <spdlog/fmt/ranges.h>
 
 #include <algorithm>
+#include <memory>
+#include <mutex>
 
 namespace tessera::text {
 namespace {
@@ -202,6 +204,15 @@ const PretokenizerRow* find_pretokenizer(std::string_view name) {
     for (const PretokenizerRow& one : known_pretokenizers())
         if (std::ranges::find(one.names, name) != one.names.end()) return &one;
     return nullptr;
+}
+
+const Pretokenizer& compiled_pretokenizer(const PretokenizerRow& row) {
+    static std::mutex mutex;
+    static std::vector<std::unique_ptr<const Pretokenizer>> compiled(known_pretokenizers().size());
+    const std::lock_guard lock(mutex);
+    std::unique_ptr<const Pretokenizer>& one = compiled.at(static_cast<size_t>(&row - known_pretokenizers().data()));
+    if (!one) one = std::make_unique<const Pretokenizer>(row.steps);
+    return *one;
 }
 
 }  // namespace tessera::text

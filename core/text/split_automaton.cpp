@@ -1,6 +1,7 @@
 #include "core/text/split_automaton.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 #include <boost/unordered/unordered_flat_map.hpp>
 
@@ -12,7 +13,8 @@
 namespace tessera::text {
 namespace {
 
-constexpr size_t kMostStates = 0x4000;
+constexpr size_t kMostPlaces = 0x2000;
+constexpr size_t kMostStates = 0x2000;
 constexpr size_t kMostClasses = 255;
 constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
@@ -63,7 +65,8 @@ class SplitAutomaton::Builder {
     };
 
     uint32_t add(Place place) {
-        if (places_.size() >= kNone / 2) fail(TSR_INVALID_ARGUMENT, "expression too long: `{}`", expression_);
+        if (places_.size() >= kMostPlaces)
+            fail(TSR_INVALID_ARGUMENT, "too long when written out: `{}`", printable(expression_, 200));
         places_.push_back(place);
         return static_cast<uint32_t>(places_.size() - 1);
     }
@@ -143,7 +146,8 @@ class SplitAutomaton::Builder {
             const auto [place, is_new] = number.emplace(inside, static_cast<uint8_t>(class_in_.size()));
             if (is_new) class_in_.push_back(inside);
             if (class_in_.size() > kMostClasses)
-                fail(TSR_INVALID_ARGUMENT, "more than {} classes of characters in `{}`", kMostClasses, expression_);
+                fail(TSR_INVALID_ARGUMENT, "more than {} classes of characters in `{}`", kMostClasses,
+                     printable(expression_, 200));
             while (left > 0) {
                 const uint32_t here = std::min(left, static_cast<uint32_t>(kBlock - block.size()));
                 block.append(here, static_cast<char>(place->second));
@@ -165,7 +169,7 @@ class SplitAutomaton::Builder {
         const auto [place, is_new] = numbers_.emplace(state, static_cast<uint32_t>(states_.size()));
         if (is_new) states_.push_back(state);
         if (states_.size() > kMostStates)
-            fail(TSR_INVALID_ARGUMENT, "more than {} states for `{}`", kMostStates, expression_);
+            fail(TSR_INVALID_ARGUMENT, "more than {} states for `{}`", kMostStates, printable(expression_, 200));
         return place->second;
     }
 

@@ -1,6 +1,7 @@
 #include "core/text/split_expression.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 #include "core/text/utf8.hpp"
 
 #include <utility>
@@ -25,7 +26,7 @@ class Parser {
     using Kind = SplitNode::Kind;
 
     [[noreturn]] void refuse(std::string_view why) const {
-        fail(TSR_INVALID_ARGUMENT, "pre-tokenizer expression, byte {}: {} in `{}`", at_, why, text_);
+        fail(TSR_INVALID_ARGUMENT, "pre-tokenizer expression, byte {}: {} in `{}`", at_, why, printable(text_, 200));
     }
 
     bool take(std::string_view part) {

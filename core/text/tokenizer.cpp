@@ -142,7 +142,7 @@ struct Tokenizer::State {
     bool blank_letters = false;            // tokens spell a blank as U+2581
     const PretokenizerRow* row = nullptr;  // of BPE
     size_t longest = 4;                    // bytes of a token, or of a character that an unknown token stands for
-    std::optional<Pretokenizer> pretokenizer;
+    const Pretokenizer* pretokenizer = nullptr;
     std::optional<BytePairModel> pairs;
     std::optional<SentencePieceModel> pieces;
 
@@ -174,7 +174,7 @@ struct Tokenizer::State {
             if (data.merges.empty() && !ranks_are_ids)
                 fail(TSR_CORRUPT_DATA, "tokenizer.ggml.merges: a '{}' vocabulary needs its merges, found none",
                      data.model);
-            pretokenizer.emplace(row->steps);
+            pretokenizer = &compiled_pretokenizer(*row);
             pairs.emplace(data, bytes,
                           BytePairModel::Rules{.whole_words = row->whole_words,
                                                .ranks_are_ids = ranks_are_ids,
@@ -243,7 +243,8 @@ struct Tokenizer::State {
             if (kind == TokenType::kByte) {
                 const int byte = parse_byte_token(text);
                 if (byte < 0)
-                    fail(TSR_CORRUPT_DATA, "token {} has type byte, expected a text like <0x0A>, found '{}'", id, text);
+                    fail(TSR_CORRUPT_DATA, "token {} has type byte, expected a text like <0x0A>, found '{}'", id,
+                         printable(text, 40));
                 text.resize(1);
                 text[0] = static_cast<char>(byte);
             } else if (blank_letters) {
