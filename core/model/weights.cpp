@@ -87,7 +87,8 @@ Weights::Found Weights::find(const ExpectedTensor& tensor) const {
             if (entry) return {entry, false};
         }
     }
-    return {tensor.fused.empty() ? nullptr : model_.file().find_tensor(tensor.fused), true};
+    const gguf::TensorEntry* whole = tensor.fused.empty() ? nullptr : model_.file().find_tensor(tensor.fused);
+    return {whole, whole != nullptr};
 }
 
 void Weights::check(const ExpectedTensor& tensor, const Found& found) const {

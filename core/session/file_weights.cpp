@@ -31,6 +31,7 @@ FileWeights::FileWeights(const gguf::GgufFile& file, const Graph& graph, bool ma
         const gguf::TensorEntry& entry = file.tensor(weight.source_rows ? weight.source_rows->tensor : weight.name);
         if (weight.source_rows) rows_[weight.name] = rows_of(entry, weight);
         if (weight.type != TSR_TYPE_F32 || (entry.type != TSR_TYPE_F16 && entry.type != TSR_TYPE_BF16)) continue;
+        if (converted_.contains(weight.name)) continue;  // of several layers
         std::vector<uint16_t> halves(weight.bytes / sizeof(float));
         read(weight.name, 0, std::as_writable_bytes(std::span(halves)));
         std::vector<float>& values = converted_[weight.name];
