@@ -518,6 +518,24 @@ TEST_F(Claims, ARefusedKeySaysWhatIsComputed) {
     EXPECT_THAT(outcome(model).error, HasSubstr("expected 1 to 2147483647"));
 }
 
+// A model of images and text whose file has the text's part computes text as the model of text does.
+TEST_F(Claims, TheTextOfAModelOfImagesIsComputed) {
+    for (const auto& [golden, name] :
+         {std::pair{"qwen2", "qwen2vl"}, {"qwen3-tied", "qwen3vl"}, {"qwen3moe-norm", "qwen3vlmoe"}}) {
+        SCOPED_TRACE(name);
+        const EditedModel text(golden_model(golden));
+        EditedModel images = text;
+        images.rename_architecture(name);
+        images.set(std::string(name) + ".rope.dimension_sections", gguf::Array(std::vector<int32_t>{4, 2, 2, 0}));
+        EXPECT_EQ(outcome(images).error, "");
+        EXPECT_EQ(logits(images), logits(text));
+        if (std::string_view(name) == "qwen2vl") continue;
+        images.set(std::string(name) + ".n_deepstack_layers", uint32_t{3});
+        EXPECT_EQ(outcome(images).error, "");
+        EXPECT_TRUE(outcome(images).names("images are not computed"));
+    }
+}
+
 TEST_F(Claims, AnAdapterIsNoModel) {
     EditedModel model(golden_model("llama-plain"));
     model.set("general.type", std::string("model"));

@@ -47,6 +47,13 @@ class EditedModel {
     void remove_key(std::string_view key) {
         std::erase_if(keys, [&](const auto& entry) { return entry.first == key; });
     }
+    void rename_architecture(std::string_view name) {
+        const std::string prefix = architecture() + ".";
+        for (auto& entry : keys) {
+            if (entry.first.starts_with(prefix)) entry.first.replace(0, prefix.size() - 1, name);
+        }
+        set("general.architecture", std::string(name));
+    }
     bool has_key(std::string_view key) const {
         return std::ranges::any_of(keys, [&](const auto& entry) { return entry.first == key; });
     }

@@ -1,4 +1,5 @@
-// Qwen2 and 2.5, QwQ, and what was distilled to them: grouped queries whose projections have biases.
+// Qwen2 and 2.5, QwQ, and what was distilled to them: grouped queries whose projections have
+// biases. The text of Qwen2-VL and 2.5-VL.
 #include "core/model/architectures.hpp"
 
 namespace tessera::architectures {
@@ -11,9 +12,13 @@ ModelDescription describe(ModelFile& model) {
     return common.model;
 }
 
+constexpr KeyRule kKeys[] = {
+    {"rope.dimension_sections", "*", "of text, all sections have the same position"},
+};
+
 }  // namespace
 
 extern const Architecture qwen2;
-const Architecture qwen2{{"qwen2"}, describe, {}};
+const Architecture qwen2{{"qwen2", "qwen2vl"}, describe, {{}, kKeys}};
 
 }  // namespace tessera::architectures

@@ -1,4 +1,4 @@
-// Qwen3, dense: grouped queries with normalised heads.
+// Qwen3, dense: grouped queries with normalised heads. The text of Qwen3-VL.
 #include "core/model/architectures.hpp"
 
 namespace tessera::architectures {
@@ -12,9 +12,14 @@ ModelDescription describe(ModelFile& model) {
     return common.model;
 }
 
+constexpr KeyRule kKeys[] = {
+    {"rope.dimension_sections", "*", "of text, all sections have the same position"},
+    {"n_deepstack_layers", "*", "images are not computed", true},
+};
+
 }  // namespace
 
 extern const Architecture qwen3;
-const Architecture qwen3{{"qwen3"}, describe, {}};
+const Architecture qwen3{{"qwen3", "qwen3vl"}, describe, {{}, kKeys}};
 
 }  // namespace tessera::architectures

@@ -1,4 +1,5 @@
-// Qwen3 with experts: grouped queries with normalised heads, experts in every layer.
+// Qwen3 with experts: grouped queries with normalised heads, experts in every layer. The text of
+// Qwen3-VL.
 #include "core/model/architectures.hpp"
 
 namespace tessera::architectures {
@@ -16,9 +17,14 @@ ModelDescription describe(ModelFile& model) {
     return common.model;
 }
 
+constexpr KeyRule kKeys[] = {
+    {"rope.dimension_sections", "*", "of text, all sections have the same position"},
+    {"n_deepstack_layers", "*", "images are not computed", true},
+};
+
 }  // namespace
 
 extern const Architecture qwen3moe;
-const Architecture qwen3moe{{"qwen3moe"}, describe, {}};
+const Architecture qwen3moe{{"qwen3moe", "qwen3vlmoe"}, describe, {{}, kKeys}};
 
 }  // namespace tessera::architectures
