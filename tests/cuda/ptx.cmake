@@ -2,7 +2,7 @@
 if(NOT TSR_CUDA_EMULATOR)
     return()
 endif()
-tessera_test(cuda_ptx_test SOURCES ptx/faults_test.cpp ptx/instructions_test.cpp ptx/refusals_test.cpp LIBRARIES tessera_cuda_ptx LABELS ptx)
+tessera_test(cuda_ptx_test SOURCES ptx/faults_test.cpp ptx/instructions_test.cpp ptx/refusals_test.cpp LIBRARIES tessera_cuda_ptx_tested LABELS ptx)
 if(NOT TSR_CUDA)
     return()
 endif()
@@ -11,7 +11,7 @@ tessera_cuda_archs(archs)
 get_property(statistics GLOBAL PROPERTY TSR_CUDA_STATISTICS)
 list(FILTER statistics INCLUDE REGEX "/cuda_(legacy|ampere)__[^/]*$")
 list(LENGTH statistics modules)
-tessera_test(cuda_ptx_modules_test SOURCES ptx/modules_test.cpp LIBRARIES tessera_cuda_ptx LABELS ptx
+tessera_test(cuda_ptx_modules_test SOURCES ptx/modules_test.cpp LIBRARIES tessera_cuda_ptx_tested LABELS ptx
     FLAGS -DTSR_EMULATED_DIR="${TSR_CUDA_EMULATED_FOLDER}" -DTSR_LEAST_MODULES=${modules})
 add_dependencies(cuda_ptx_modules_test tessera_plugins)
 if(TSR_SANITIZE)
