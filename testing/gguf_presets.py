@@ -3,7 +3,8 @@
 A preset is a dict: `arch`, the sizes (embd, layers, dense, heads, q_lora, kv_lora, nope, rope, v, ff, experts, used, shared,
 ff_exp, vocab, ctx), the router (gating: 0 no key, 1 softmax, 2 sigmoid; bias: exp_probs_b; scale, norm, groups, groups_used),
 `base` and `yarn` of the rotary embedding, `eps`, `pre` (tokenizer.ggml.pre) and what only some have: `tied` embeddings,
-`indexer` (heads, key length, top_k, how many of four layers have one) and `nextn`, further prediction layers.
+`temperature` (scale, length) of queries by position, `indexer` (heads, key length, top_k, how many of four layers have one) and
+`nextn`, further prediction layers.
 
 Grouped queries have `kv_heads` and `head`, their length, in place of the sizes of latent attention; also `rotated`, how many
 elements of a head are; qkv_bias; `head_norm` ("heads", "rows"); `norms`, those of a layer; `fused` qkv; `fused_up`, gate and up
@@ -13,7 +14,7 @@ in one matrix; `shared_gate`; `step`, from layer to layer with experts; and `key
 
 def preset(**own):
     p = dict(arch="deepseek2", dense=1, q_lora=0, kv_lora=512, nope=128, rope=64, v=128, shared=1, gating=2, scale=1.0, norm=True,
-             groups=0, groups_used=0, base=10000.0, eps=1e-6, yarn=None, tied=False, indexer=None, nextn=0, ff=0, experts=0,
+             groups=0, groups_used=0, base=10000.0, eps=1e-6, yarn=None, tied=False, temperature=None, indexer=None, nextn=0, ff=0, experts=0,
              used=0, ff_exp=0)
     p |= own
     p.setdefault("bias", p["gating"] != 1)
@@ -52,6 +53,12 @@ PRESETS = {
     # Dense; converters write the keys of experts all the same.
     "youtu": preset(embd=2048, layers=32, dense=32, heads=16, q_lora=1536, ff=6144, ff_exp=6144, shared=0, vocab=128256, base=1.6e6,
                     tied=True, pre="youtu", ctx=131072),
+    "mistral-large-3": preset(embd=7168, layers=61, dense=3, heads=128, q_lora=1536, ff=16384, experts=128, used=4, ff_exp=4096,
+                              vocab=131072, gating=1, groups=1, groups_used=1, yarn=yarn(36, original=8192), temperature=(0.1, 8192),
+                              pre="tekken", ctx=294912),
+    "mistral-small-4": preset(arch="mistral4", embd=4096, layers=36, dense=0, heads=32, q_lora=1024, kv_lora=256, nope=64, ff=12288,
+                              experts=128, used=4, ff_exp=2048, vocab=131072, gating=1, groups=1, groups_used=1,
+                              yarn=yarn(128, original=8192), temperature=(0.1, 8192), pre="tekken", ctx=1048576),
     "deepseek-v3.2": preset(arch="deepseek32", embd=7168, layers=61, dense=3, heads=128, q_lora=1536, ff=18432, experts=256, used=8,
                             ff_exp=2048, vocab=129280, scale=2.5, groups=8, groups_used=4, yarn=V3, indexer=(64, 128, 2048, 4),
                             nextn=1, pre="deepseek-v3", ctx=163840),

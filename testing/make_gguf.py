@@ -305,6 +305,9 @@ def add_latent_keys(w, p, layout):
         for part in ("fast", "slow"):
             if yarn[part] is not None:
                 w.add(a + "rope.scaling.yarn_beta_" + part, "f32", yarn[part])
+    if p["temperature"]:
+        w.add(a + "attention.temperature_scale", "f32", p["temperature"][0])
+        w.add(a + "attention.temperature_length", "u32", p["temperature"][1])
     if p["indexer"]:
         for key, v in zip(("head_count", "key_length", "top_k"), p["indexer"]):
             w.add(a + "attention.indexer." + key, "u32", v)

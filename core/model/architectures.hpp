@@ -26,4 +26,7 @@ struct Architecture {
 
 std::span<const Architecture* const> own_architectures();
 
+// For models that read_latent_model() reads: keys of an indexer, which is not computed.
+inline constexpr KeyRule kIndexerKeys[] = {{"attention.indexer.*", "*", "the indexer is not computed", true}};
+
 }  // namespace tessera

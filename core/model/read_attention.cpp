@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <string_view>
 #include <utility>
 
 namespace tessera {
@@ -79,6 +80,19 @@ Attention read_latent_attention(ModelFile& model, const CommonParameters& common
     a.rope = scaled.rope;
     leave_out_neutral_factors(model, rotary);
     return a;
+}
+
+void read_temperature(ModelFile& model, Attention& a) {
+    constexpr std::string_view kLength = "attention.temperature_length";
+    a.temperature_scale = model.find_number("attention.temperature_scale").value_or(0.0);
+    if (a.temperature_scale == 0) return;
+    const int64_t trained = a.rope ? a.rope->original_context : 0;
+    const auto length = model.find_count(kLength);
+    if (!length && trained == 0) {
+        fail(TSR_NOT_FOUND, "{}: {} is {}, but key '{}' is missing", model.source(),
+             model.key("attention.temperature_scale"), a.temperature_scale, model.key(kLength));
+    }
+    a.temperature_length = model.or_said(kLength, length, trained);
 }
 
 }  // namespace tessera

@@ -37,6 +37,8 @@ Attention read_grouped_attention(ModelFile& model, const CommonParameters& commo
 Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters& common, RopeMode mode);
 // As DeepSeek has it: one rotary key for all heads, YaRN's temperature in the scale of scores.
 Attention read_latent_attention(ModelFile& model, const CommonParameters& common);
+// Queries that are scaled by their position, where the file asks for it. `attention` has its rope.
+void read_temperature(ModelFile& model, Attention& attention);
 
 // What a file that does not say means.
 struct ExpertDefaults {
@@ -56,5 +58,9 @@ int64_t read_shared_experts(ModelFile& model, int64_t first_layer, int64_t layer
 // no experts; of the others each `step`th layer of the model has. Throws for a dense layer whose length is not given.
 std::vector<Layer> make_layers(const ModelFile& model, const CommonParameters& common, const Attention& attention,
                                const std::optional<Experts>& experts, int64_t dense, int64_t step = 1);
+
+// A whole model as DeepSeek's are: latent attention, the first layers dense, the others with routed and shared experts,
+// or all of them dense. Sparse attention is read as dense attention, with a note.
+ModelDescription read_latent_model(ModelFile& model);
 
 }  // namespace tessera

@@ -222,8 +222,12 @@ TEST_P(EveryGolden, ForeignKeysRefuseUnlessTheyAreNeutral) {
         model.tensors, [](const EditedModel::Tensor& tensor) { return tensor.name.find("exps") != std::string::npos; });
     const std::set<std::string_view> of_experts = {"router_logit_softcapping", "swiglu_clamp_exp", "expert_group_scale",
                                                    "interleave_moe_layer_step"};
+    const bool latent = std::ranges::any_of(model.tensors, [](const EditedModel::Tensor& tensor) {
+        return tensor.name.find("attn_kv_a_mqa") != std::string::npos;
+    });
     for (const Foreign& one : cases) {
         if ((dense && of_experts.contains(one.key)) || model.has_key(prefix + one.key)) continue;
+        if (latent && std::string_view(one.key) == "attention.temperature_scale") continue;  // it is computed
         SCOPED_TRACE(one.key);
         EditedModel added = model;
         added.set(prefix + one.key, one.changes);
@@ -662,6 +666,53 @@ TEST_F(Claims, AnIndexerIsKnownAndSaid) {
     EXPECT_TRUE(outcome(model).names("indexer"));
     EXPECT_TRUE(outcome(model).names("deepseek2.attention.indexer.top_k"));
     EXPECT_EQ(logits(model), expected);
+}
+
+// As many tokens as attention is exact for are said, unless the model's context is no longer.
+TEST_F(Claims, DenseAttentionInPlaceOfSparseIsSaid) {
+    for (const char* name : {"deepseek32", "glm-dsa"}) {
+        EditedModel model(golden_model(name));
+        const std::string key = model.architecture() + ".attention.indexer.top_k";
+        EXPECT_TRUE(outcome(model).names("up to 128 tokens of a sequence (" + key + ")"));
+        EXPECT_TRUE(outcome(model).names(".indexer."));
+        model.set(key, uint32_t{1} << 20);
+        EXPECT_FALSE(outcome(model).names("attention is dense, where"));
+        model.remove_key(key);
+        EXPECT_TRUE(outcome(model).names(key + " would say"));
+        model.remove_tensors(".indexer.");
+        EXPECT_FALSE(outcome(model).names("attention is dense"));
+    }
+}
+
+// Files of Mistral-Large-3 and, at first, of models with sparse attention are of the architecture deepseek2.
+TEST_F(Claims, TheShapeOfDeepSeekIsReadUnderItsNameToo) {
+    for (const char* name : {"deepseek32", "glm-dsa", "mistral4"}) {
+        const EditedModel model(golden_model(name));
+        const std::string prefix = model.architecture() + ".";
+        EditedModel other = model;
+        for (auto& [key, value] : other.keys) {
+            if (key.starts_with(prefix)) key = "deepseek2." + key.substr(prefix.size());
+        }
+        other.set("general.architecture", std::string("deepseek2"));
+        EXPECT_EQ(logits(other), logits(model)) << name;
+    }
+}
+
+TEST_F(Claims, TheTemperatureOfAttentionNeedsALength) {
+    EditedModel model(golden_model("mistral4"));
+    model.set("mistral4.attention.temperature_length", uint32_t{4});
+    const std::vector<float> expected = logits(model);
+    model.set("mistral4.rope.scaling.original_context_length", uint32_t{4});
+    const std::vector<float> other_rope = logits(model);
+    model.remove_key("mistral4.attention.temperature_length");
+    EXPECT_TRUE(outcome(model).names("mistral4.attention.temperature_length 4"));
+    EXPECT_EQ(logits(model), other_rope);
+    EXPECT_NE(other_rope, expected);
+    for (const char* key : {"type", "factor", "original_context_length", "yarn_log_multiplier"})
+        model.remove_key(std::string("mistral4.rope.scaling.") + key);
+    EXPECT_THAT(outcome(model).error, HasSubstr("mistral4.attention.temperature_scale is 0.5, but key"));
+    model.set("mistral4.attention.temperature_length", uint32_t{0});
+    EXPECT_THAT(outcome(model).error, HasSubstr("mistral4.attention.temperature_length"));
 }
 
 TEST_F(Claims, FactorsOfOneAreNothing) {

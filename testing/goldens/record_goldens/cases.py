@@ -11,8 +11,8 @@ REAL = dict(kv_lora_rank=512, qk_rope_head_dim=64, qk_nope_head_dim=128, v_head_
 SMALL = dict(kv_lora_rank=64, qk_rope_head_dim=16, qk_nope_head_dim=32, v_head_dim=32)
 
 
-def yarn(mscale, factor=40.0, base=10000.0, fast=32, slow=1):
-    return dict(rope_type="yarn", rope_theta=base, factor=factor, original_max_position_embeddings=4096,
+def yarn(mscale, factor=40.0, base=10000.0, fast=32, slow=1, original=4096):
+    return dict(rope_type="yarn", rope_theta=base, factor=factor, original_max_position_embeddings=original,
                 beta_fast=fast, beta_slow=slow, mscale=mscale, mscale_all_dim=mscale)
 
 
@@ -99,6 +99,32 @@ CASES = {
                     first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=2, n_shared_experts=1,
                     moe_intermediate_size=32, n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=1.0,
                     vocab_size=262, rope_parameters=plain(1e5))),
+    # Sparse attention that chooses all tokens; groups, YaRN.
+    "deepseek32": dict(
+        family="deepseek32", seed=24, layout="absorbed", runs=dict(short=128), gains=dict(q=2.0, router=1.5, bias=0.15),
+        config=dict(**SMALL, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, q_lora_rank=32,
+                    intermediate_size=96, first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=3,
+                    n_shared_experts=1, moe_intermediate_size=32, n_group=2, topk_group=1, norm_topk_prob=True,
+                    routed_scaling_factor=2.5, vocab_size=262, index_topk=128, index_head_dim=32, index_n_heads=2,
+                    rope_parameters=yarn(1.0))),
+    # The same with indexers in some layers, and a layer of prediction.
+    "glm-dsa": dict(
+        family="glm-dsa", seed=25, layout="absorbed", nextn=True, runs=dict(short=128),
+        gains=dict(q=2.0, router=1.5, bias=0.15),
+        config=dict(kv_lora_rank=64, qk_rope_head_dim=16, qk_nope_head_dim=48, v_head_dim=64, hidden_size=64,
+                    num_hidden_layers=3, num_attention_heads=2, q_lora_rank=32, intermediate_size=96,
+                    first_k_dense_replace=2, n_routed_experts=8, num_experts_per_tok=2, n_shared_experts=1,
+                    moe_intermediate_size=32, n_group=1, topk_group=1, norm_topk_prob=True, routed_scaling_factor=2.5,
+                    rms_norm_eps=1e-5, vocab_size=262, index_topk=128, index_head_dim=32, index_n_heads=2,
+                    indexer_types=["full", "full", "shared"], rope_parameters=plain(1e6))),
+    # Queries that are scaled by their position, from 32 tokens on; softmax routers whose weights are normalised.
+    "mistral4": dict(
+        family="mistral4", seed=26, layout="absorbed", runs=dict(short=160), gains=dict(q=2.0, router=1.5),
+        config=dict(**SMALL, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, q_lora_rank=32,
+                    intermediate_size=96, first_k_dense_replace=0, n_routed_experts=8, num_experts_per_tok=2,
+                    n_shared_experts=1, moe_intermediate_size=32, n_group=1, topk_group=1, norm_topk_prob=True,
+                    routed_scaling_factor=1.0, vocab_size=262,
+                    rope_parameters=yarn(1.0, 8.0, original=32) | dict(llama_4_scaling_beta=0.5))),
     # Dense, with tied embeddings.
     "youtu": dict(
         family="youtu", seed=23, layout="absorbed", runs=dict(short=128), gains=dict(q=2.0),

@@ -122,6 +122,9 @@ def attention_mla(f, b, x, change):
     freqs = rope_frequencies(f, turned, change)
     q_rope, k_rope = rope(q[..., nope:], freqs, True, change), rope(k_rope, freqs, True, change)
     q = np.concatenate([q[..., :nope], q_rope], -1)
+    if (temperature := f.key("attention.temperature_scale", 0.0)) and change != "no-temperature":
+        place = np.floor(np.arange(len(x)) / f.key("attention.temperature_length"))
+        q = q * (1 + temperature * np.log(place + 1))[:, None]
     k = np.concatenate([k_nope, np.broadcast_to(k_rope, (heads,) + k_rope.shape[1:])], -1)
     stretch = 1.0
     if f.key("rope.scaling.type") == "yarn" and change != "no-mscale":

@@ -26,6 +26,8 @@ def faults(f):
         yield "no-rope-factors"
     if f.key("rope.scaling.type") == "yarn":
         yield from ("no-yarn", "linear-for-yarn", "no-mscale")
+    if f.key("attention.temperature_scale"):
+        yield "no-temperature"
     if any(name.endswith("attn_q_norm.weight") for name in f.tensors):
         yield "no-qk-norm"
     if f.key("expert_count"):

@@ -85,6 +85,16 @@ def write_attention_deepseek(m, c, source, block, layout):
         m.half(block + "attn_k_b.weight", k_b)
         m.half(block + "attn_v_b.weight", v_b)
     m.half(block + "attn_output.weight", m.take(source + "o_proj.weight"))
+    if source + "indexer.wk.weight" in m.state:
+        write_indexer(m, source, block)
+
+
+def write_indexer(m, source, block):
+    """Sparse attention's, of layers that have one. Dense attention does without."""
+    for name, theirs in (("attn_q_b.weight", "wq_b.weight"), ("attn_k.weight", "wk.weight"), ("proj.weight", "weights_proj.weight")):
+        m.half(f"{block}indexer.{name}", m.take(f"{source}indexer.{theirs}"))
+    for part in ("weight", "bias"):
+        m.full(f"{block}indexer.k_norm.{part}", m.take(f"{source}indexer.k_norm.{part}"))
 
 
 def write_attention_plain(m, c, source, block, case):
@@ -182,7 +192,12 @@ def add_deepseek_keys(w, c, family, case):
         w.add_key_length(key)
         w.add_value_length(c.v_head_dim)
     w.add_rope_dimension_count(c.qk_rope_head_dim)
+    if hasattr(c, "index_topk"):
+        add_sparse_attention_keys(w, c)
     rope = c.rope_parameters
+    if beta := rope.get("llama_4_scaling_beta"):
+        w.add_float32(f"{w.arch}.attention.temperature_scale", beta)
+        w.add_uint32(f"{w.arch}.attention.temperature_length", rope["original_max_position_embeddings"])
     if rope["rope_type"] == "yarn":
         # The file has one multiplier; it stands for both only because mscale equals mscale_all_dim.
         assert rope["mscale"] == rope["mscale_all_dim"]
@@ -193,6 +208,13 @@ def add_deepseek_keys(w, c, family, case):
         if (rope["beta_fast"], rope["beta_slow"]) != (32, 1):
             w.add_rope_scaling_yarn_beta_fast(rope["beta_fast"])
             w.add_rope_scaling_yarn_beta_slow(rope["beta_slow"])
+
+
+def add_sparse_attention_keys(w, c):
+    for key, value in (("head_count", c.index_n_heads), ("key_length", c.index_head_dim), ("top_k", c.index_topk)):
+        w.add_uint32(f"{w.arch}.attention.indexer.{key}", value)
+    if kinds := getattr(c, "indexer_types", None):
+        w.add_array(f"{w.arch}.attention.indexer.types", [kind == "full" for kind in kinds])
 
 
 def llama3_rope_factors(c, head_dim):
