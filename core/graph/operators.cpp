@@ -184,6 +184,11 @@ void infer_scale_by_position(const tsr_node& node, tsr_tensor* const* out) {
     like(*out[0], x);
 }
 
+void infer_scale(const tsr_node& node, tsr_tensor* const* out) {
+    require(sdk::find_attribute(node, "factor") != nullptr, "there is no 'factor'");
+    like(*out[0], floats(node, 0));
+}
+
 void infer_hadamard(const tsr_node& node, tsr_tensor* const* out) {
     like(*out[0], floats(node, 0));
 }
@@ -280,6 +285,7 @@ std::span<const tsr_operator* const> builtin_operators() {
         op<infer_moe_route>(TSR_OP_MOE_ROUTE, 2),
         op<infer_rope>(TSR_OP_ROPE),
         op<infer_scale_by_position>(TSR_OP_SCALE_BY_POSITION),
+        op<infer_scale>(TSR_OP_SCALE),
         op<infer_add_mul>(TSR_OP_ADD),
         op<infer_add_mul>(TSR_OP_MUL),
         op<infer_silu_mul>(TSR_OP_SILU_MUL),

@@ -85,6 +85,7 @@ inline const Build& build_of(const tsr_kernel* kernel) noexcept {
     X(convert)                  \
     X(transpose)                \
     X(hadamard)                 \
+    X(scale)                    \
     X(scale_by_position)
 
 #define TESSERA_CUDA_DECLARE(name) void set_##name(tsr_kernel& kernel) noexcept;

@@ -1,5 +1,5 @@
-// Ops that work on one row at a time: get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope, scale_by_position,
-// hadamard.
+// Ops that work on one row at a time: get_rows, rms_norm, add, mul, silu_mul, weighted_sum, rope, scale,
+// scale_by_position, hadamard.
 #include "plain.hpp"
 #include "sums.hpp"
 
@@ -176,6 +176,19 @@ void run_scale_by_position(const tsr_node& node, uint32_t, const tsr_run& run) {
     for (int64_t r = part.begin; r < part.end; ++r) {
         const double position = positions.integer(actual.begin + r / inner);
         const double factor = 1 + scale * std::log(std::floor((position + offset) / length) + 1);
+        const float* from = rows.floats(x, r);
+        float* to = rows.floats(out, r);
+        for (int64_t i = 0; i < x.dim(0); ++i) to[i] = static_cast<float>(from[i] * factor);
+    }
+}
+
+void run_scale(const tsr_node& node, uint32_t, const tsr_run& run) {
+    const View x = input(node, run, 0);
+    const View out = output(node, run);
+    const RowList rows(*x.tensor, run);
+    const double factor = sdk::float_attribute(node, "factor", 1);
+    const Share part = share(rows.count(), run);
+    for (int64_t r = part.begin; r < part.end; ++r) {
         const float* from = rows.floats(x, r);
         float* to = rows.floats(out, r);
         for (int64_t i = 0; i < x.dim(0); ++i) to[i] = static_cast<float>(from[i] * factor);

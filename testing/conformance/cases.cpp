@@ -59,7 +59,7 @@ struct Shape {
 constexpr Shape kShapes[] = {{37, 3, 11, 0}, {64, 1, 17, 16}, {1, 1, 1, 0}, {200, 2, 5, 4}, {1536, 1, 3, 0}};
 
 void pointwise(const std::string& op, const Use& use) {
-    const bool two = op != TSR_OP_RMS_NORM && op != TSR_OP_HADAMARD;
+    const bool two = op != TSR_OP_RMS_NORM && op != TSR_OP_HADAMARD && op != TSR_OP_SCALE;
     for (const Shape& s : kShapes) {
         // variant 1: in place; 2: the second operand is one row; 3: in place of the second operand
         for (const int variant : {0, 1, 2, 3}) {
@@ -74,6 +74,9 @@ void pointwise(const std::string& op, const Use& use) {
             if (op == TSR_OP_RMS_NORM) {
                 c.fill(c.input("weight", TSR_TYPE_F32, {s.elements}, kWeight));
                 c.attribute("epsilon", 1e-6);
+            } else if (op == TSR_OP_SCALE) {
+                c.attribute("factor", -12.3);
+                c.tolerance = 1e-6;
             } else if (broadcast) {
                 c.fill(c.input("b", TSR_TYPE_F32, {s.elements}, kWeight));
             } else if (two) {
@@ -588,6 +591,7 @@ const std::map<std::string, void (*)(const std::string&, const Use&)>& makers() 
         {TSR_OP_MUL, pointwise},
         {TSR_OP_SILU_MUL, pointwise},
         {TSR_OP_HADAMARD, pointwise},
+        {TSR_OP_SCALE, pointwise},
         {TSR_OP_ROPE, rope},
         {TSR_OP_SCALE_BY_POSITION, scale_by_position},
         {TSR_OP_GET_ROWS, get_rows},

@@ -63,6 +63,14 @@ TEST(RmsNorm, InPlaceOverHeadsOfAView) {
     }
 }
 
+TEST(Scale, MultipliesTheRowsThatAreThere) {
+    Tensor x = floats({2, 3, 7}, std::vector<float>(42, 3.0f));
+    x.desc.range = TSR_RANGE_ROWS;
+    TestNode node("scale", {x}, {x}, {attribute("factor", -0.25)});
+    node.run(Ranges::of(6), 2);
+    for (int64_t r = 0; r < 7; ++r) EXPECT_EQ(x.at(1, 2, r), r < 6 ? -0.75f : 3.0f) << r;
+}
+
 TEST(ScaleByPosition, GrowsWithTheLogarithmOfPeriods) {
     const std::vector<int32_t> positions = {0, 99, 100, 199, 200, 1000, 7};
     const std::vector<double> periods = {1, 1, 2, 2, 3, 11, 1};

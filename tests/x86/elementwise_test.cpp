@@ -206,6 +206,24 @@ TEST(Rope, AgreesWithTheReference) {
     }
 }
 
+TEST(Scale, AgreesWithTheReference) {
+    for (const int64_t n : {3, 8, 64, 1100}) {
+        for (const bool in_place : {false, true}) {
+            compare(
+                TSR_OP_SCALE,
+                [&](NodeCase& node) {
+                    fill(activation(node, true, {n, 3, kAll}, 4), 1);
+                    if (in_place)
+                        node.output_in_place(0);
+                    else
+                        activation(node, false, {n, 3, kAll}, 8);
+                    node.attribute("factor", 12.7);
+                },
+                1e-6);
+        }
+    }
+}
+
 TEST(ScaleByPosition, AgreesWithTheReference) {
     for (const int64_t n : {3, 8, 64, 1100}) {
         for (const bool in_place : {false, true}) {

@@ -1,4 +1,4 @@
-// add, mul, silu_mul, scale_by_position and hadamard.
+// add, mul, silu_mul, scale, scale_by_position and hadamard.
 #include "../estimate.hpp"
 #include "../kernel_of.hpp"
 #include "../launches.hpp"
@@ -86,36 +86,41 @@ struct SiluMul : Pointwise<cpu::check_silu_mul> {
     static constexpr const char *kName = "silu_mul.cuda", *kOp = TSR_OP_SILU_MUL;
 };
 
-class ScaleByPosition {
+// Both have the same kernel on the card.
+template <bool kByPosition>
+class Scaling {
   public:
-    static constexpr const char *kName = "scale_by_position.cuda", *kOp = TSR_OP_SCALE_BY_POSITION;
+    static constexpr const char *kName = kByPosition ? "scale_by_position.cuda" : "scale.cuda",
+                                *kOp = kByPosition ? TSR_OP_SCALE_BY_POSITION : TSR_OP_SCALE;
     static const cuda::Module& module(const Build& build) noexcept { return *build.rowwise; }
 
     static void plan(const tsr_node& node, const tsr_device_info& device, tsr_kernel_plan& plan) {
         cpu::Work work;
-        cpu::check_scale_by_position(node, plan, work);
+        (kByPosition ? cpu::check_scale_by_position : cpu::check_scale)(node, plan, work);
         if (!plan.supported || refuse_counts(node, plan)) return;
         std::snprintf(plan.reason, sizeof plan.reason, "a thread an element");
         write_estimate(work, {}, device, plan);
     }
 
-    ScaleByPosition(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
+    Scaling(const tsr_node& node, const tsr_device_info&, tsr_device& device, const cuda::Module& module)
         : node_(node), kernel_(device, module, "scale_by_position") {}
 
     void enqueue(const tsr_launch& launch) const {
         const tsr_tensor& x = *node_.inputs[0];
         cuda_kernels::ScaleByPosition p{};
         p.x = operand_address(node_, launch, 0);
-        p.positions = operand_address(node_, launch, 1);
-        p.y = operand_address(node_, launch, 2);
+        p.y = operand_address(node_, launch, kByPosition ? 2 : 1);
         p.rows = rows_of(x, launch);
         set_strides(x, p.x_strides);
         set_strides(*node_.outputs[0], p.y_strides);
         set_inner(x, p.inner);
-        p.position = node_.inputs[1]->strides[0];
-        p.length = sdk::int_attribute(node_, "length", 1);
-        p.offset = sdk::int_attribute(node_, "offset", 0);
-        p.scale = sdk::float_attribute(node_, "scale", 0);
+        if constexpr (kByPosition) {
+            p.positions = operand_address(node_, launch, 1);
+            p.position = node_.inputs[1]->strides[0];
+            p.length = sdk::int_attribute(node_, "length", 1);
+            p.offset = sdk::int_attribute(node_, "offset", 0);
+        }
+        p.scale = sdk::float_attribute(node_, kByPosition ? "scale" : "factor", 0);
         p.n = static_cast<int32_t>(x.dims[0]);
         const auto chunks = static_cast<uint32_t>((p.n + kRowElements - 1) / kRowElements);
         kernel_.launch(launch.queue,
@@ -179,8 +184,11 @@ class HadamardRows {
 void set_hadamard(tsr_kernel& kernel) noexcept {
     set_kernel<HadamardRows>(kernel);
 }
+void set_scale(tsr_kernel& kernel) noexcept {
+    set_kernel<Scaling<false>>(kernel);
+}
 void set_scale_by_position(tsr_kernel& kernel) noexcept {
-    set_kernel<ScaleByPosition>(kernel);
+    set_kernel<Scaling<true>>(kernel);
 }
 void set_add(tsr_kernel& kernel) noexcept {
     set_kernel<Add>(kernel);

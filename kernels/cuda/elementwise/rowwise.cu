@@ -1,4 +1,4 @@
-// add, mul, silu_mul, weighted_sum, rope, scale_by_position and hadamard.
+// add, mul, silu_mul, weighted_sum, rope, scale, scale_by_position and hadamard.
 #include "../rows.hpp"
 #include "rowwise.hpp"
 
@@ -132,7 +132,8 @@ SIMT_KERNEL(kRowThreads, 4) scale_by_position(ScaleByPosition p) {
     for (int row = range.begin + static_cast<int>(block_index().y); row < range.end;
          row += static_cast<int>(grid_size().y)) {
         sync_block();  // the factor of the row before has been read
-        if (thread == 0) {
+        if (thread == 0 && !p.positions) factor[0] = static_cast<float>(p.scale);
+        if (thread == 0 && p.positions) {
             const int64_t periods = (*at<int32_t>(p.positions, row * p.position) + p.offset) / p.length;
             factor[0] =
                 static_cast<float>(1 + p.scale * natural_logarithm(static_cast<double>(periods < 0 ? 1 : periods + 1)));

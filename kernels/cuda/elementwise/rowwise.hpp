@@ -56,7 +56,8 @@ struct Hadamard {
     float scale;   // 1 / sqrt(block)
 };
 
-// y = x * (1 + scale * ln(floor((position + offset) / length) + 1)). Rows are numbered as in Pointwise.
+// y = x * (1 + scale * ln(floor((position + offset) / length) + 1)), or x * scale without positions. Rows are numbered
+// as in Pointwise.
 struct ScaleByPosition {
     const void *x, *positions;
     void* y;

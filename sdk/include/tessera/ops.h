@@ -68,6 +68,9 @@
  * Attributes: scale (f), length (at least 1), offset (0). */
 #define TSR_OP_SCALE_BY_POSITION "scale_by_position"
 
+/* x f32 [n, ..., R] -> same shape as x. In place. x times the attribute factor (f). */
+#define TSR_OP_SCALE "scale"
+
 /* a f32, b f32 of the same shape, or of the shape of a's first dimension alone -> shape of a. In place of a. */
 #define TSR_OP_ADD "add"
 #define TSR_OP_MUL "mul"

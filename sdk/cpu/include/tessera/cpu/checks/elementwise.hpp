@@ -151,6 +151,21 @@ inline void check_scale_by_position(const tsr_node& node, tsr_kernel_plan& plan,
     plan.supported = 1;
 }
 
+// scale: 0 x; output.
+inline void check_scale(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
+    Check check(node, plan);
+    check.counts(1, 1, 1);
+    check.activation(0, "x", 0);
+    check.activation(check.out(), "the output", 0);
+    check_like(check, check.out(), "the output", 0);
+    if (!check) return;
+    if (!sdk::find_attribute(node, "factor")) check.no("scale: required without factor; supported: with; missing: it");
+    if (check.at(0).rank < 2) check.no("scale: required one row; supported: rows; missing: their dimension");
+    if (!check) return;
+    work = row_work(check.at(0), 1);
+    plan.supported = 1;
+}
+
 // hadamard: 0 x; output.
 inline void check_hadamard(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
@@ -173,6 +188,7 @@ inline constexpr NamedCheck kElementwiseChecks[] = {
     {TSR_OP_ROPE, check_rope},
     {TSR_OP_HADAMARD, check_hadamard},
     {TSR_OP_SCALE_BY_POSITION, check_scale_by_position},
+    {TSR_OP_SCALE, check_scale},
 };
 
 }  // namespace tessera::cpu

@@ -1,6 +1,6 @@
-// rms_norm, add, mul, silu_mul, scale_by_position, weighted_sum over an ISA policy. Operands and meaning are those of
-// ops.h; the checks of the kit have accepted the node. Work is cut into rows or pieces of rows of a fixed size, so
-// results do not depend on the number of workers.
+// rms_norm, add, mul, silu_mul, scale, scale_by_position, weighted_sum over an ISA policy. Operands and meaning are
+// those of ops.h; the checks of the kit have accepted the node. Work is cut into rows or pieces of rows of a fixed
+// size, so results do not depend on the number of workers.
 #pragma once
 
 #include <tessera/cpu/exponential.hpp>
@@ -121,24 +121,37 @@ inline double position_factor(const tsr_node& node, int64_t position) noexcept {
 }
 
 template <class Isa>
-void run_scale_by_position(const tsr_node& node, const tsr_run& run) noexcept {
+void scale_row(const float* from, float* to, int64_t n, float scale) noexcept {
     constexpr int64_t kLanes = Isa::kLanes;
+    const auto factor = Isa::splat(scale);
+    int64_t i = 0;
+    for (; i + kLanes <= n; i += kLanes) Isa::store(to + i, Isa::multiply(Isa::load(from + i), factor));
+    for (; i < n; ++i) to[i] = from[i] * scale;
+}
+
+template <class Isa>
+void run_scale(const tsr_node& node, const tsr_run& run) noexcept {
+    const View x = input(node, run, 0);
+    const View out = output(node, run);
+    const auto factor = static_cast<float>(sdk::float_attribute(node, "factor", 1));
+    const RowList rows(*x.tensor, run);
+    const Share part = share(rows.count(), run);
+    for (int64_t r = part.begin; r < part.end; ++r)
+        scale_row<Isa>(rows.floats(x, r), rows.floats(out, r), x.dim(0), factor);
+}
+
+template <class Isa>
+void run_scale_by_position(const tsr_node& node, const tsr_run& run) noexcept {
     const View x = input(node, run, 0);
     const View positions = input(node, run, 1);
     const View out = output(node, run);
-    const int64_t n = x.dim(0);
     const RowList rows(*x.tensor, run);
     const tsr_range actual = sdk::actual_rows(*x.tensor, run);
     const int64_t inner = rows.count() / std::max(1, actual.end - actual.begin);
     const Share part = share(rows.count(), run);
     for (int64_t r = part.begin; r < part.end; ++r) {
         const auto scale = static_cast<float>(position_factor(node, positions.integer(actual.begin + r / inner)));
-        const auto factor = Isa::splat(scale);
-        const float* from = rows.floats(x, r);
-        float* to = rows.floats(out, r);
-        int64_t i = 0;
-        for (; i + kLanes <= n; i += kLanes) Isa::store(to + i, Isa::multiply(Isa::load(from + i), factor));
-        for (; i < n; ++i) to[i] = from[i] * scale;
+        scale_row<Isa>(rows.floats(x, r), rows.floats(out, r), x.dim(0), scale);
     }
 }
 
