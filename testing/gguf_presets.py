@@ -3,8 +3,8 @@
 A preset is a dict: `arch`, the sizes (embd, layers, dense, heads, q_lora, kv_lora, nope, rope, v, ff, experts, used, shared,
 ff_exp, vocab, ctx), the router (gating: 0 no key, 1 softmax, 2 sigmoid; bias: exp_probs_b; scale, norm, groups, groups_used),
 `base` and `yarn` of the rotary embedding, `eps`, `pre` (tokenizer.ggml.pre) and what only some have: `tied` embeddings,
-`temperature` (scale, length) of queries by position, `indexer` (heads, key length, top_k, how many of four layers have one) and
-`nextn`, further prediction layers.
+`temperature` (scale, length) of queries by position, `indexer` (heads, key length, top_k, how many of four layers have one),
+`nextn`, further prediction layers, `bare` files without keys of experts and length of values, and LongRoPE's `factors`.
 
 Grouped queries have `kv_heads` and `head`, their length, in place of the sizes of latent attention; also `rotated`, how many
 elements of a head are; qkv_bias; `head_norm` ("heads", "rows"); `norms`, those of a layer; `fused` qkv; `fused_up`, gate and up
@@ -14,8 +14,8 @@ in one matrix; `shared_gate`; `step`, from layer to layer with experts; and `key
 
 def preset(**own):
     p = dict(arch="deepseek2", dense=1, q_lora=0, kv_lora=512, nope=128, rope=64, v=128, shared=1, gating=2, scale=1.0, norm=True,
-             groups=0, groups_used=0, base=10000.0, eps=1e-6, yarn=None, tied=False, temperature=None, indexer=None, nextn=0, ff=0, experts=0,
-             used=0, ff_exp=0)
+             groups=0, groups_used=0, base=10000.0, eps=1e-6, yarn=None, tied=False, bare=False, factors=False, temperature=None,
+             indexer=None, nextn=0, ff=0, experts=0, used=0, ff_exp=0)
     p |= own
     p.setdefault("bias", p["gating"] != 1)
     return p
@@ -53,6 +53,8 @@ PRESETS = {
     # Dense; converters write the keys of experts all the same.
     "youtu": preset(embd=2048, layers=32, dense=32, heads=16, q_lora=1536, ff=6144, ff_exp=6144, shared=0, vocab=128256, base=1.6e6,
                     tied=True, pre="youtu", ctx=131072),
+    "minicpm3": preset(arch="minicpm3", embd=2560, layers=62, dense=62, heads=40, q_lora=768, kv_lora=256, nope=64, rope=32, v=64,
+                       ff=6400, vocab=73448, eps=1e-5, tied=True, bare=True, factors=True, pre="llama-bpe", ctx=32768),
     "mistral-large-3": preset(embd=7168, layers=61, dense=3, heads=128, q_lora=1536, ff=16384, experts=128, used=4, ff_exp=4096,
                               vocab=131072, gating=1, groups=1, groups_used=1, yarn=yarn(36, original=8192), temperature=(0.1, 8192),
                               pre="tekken", ctx=294912),

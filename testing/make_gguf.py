@@ -157,6 +157,8 @@ def tensors(p, kind, layout):
     e, h = p["embd"], p["heads"]
     qk = p["nope"] + p["rope"]
     yield "token_embd.weight", (e, p["vocab"]), best(e, kind)
+    for length in ("short", "long") if p["factors"] else ():
+        yield f"rope_factors_{length}.weight", (p["rope"] // 2,), "f32"
     for i in range(p["layers"] + p["nextn"]):
         b = f"blk.{i}."
         yield b + "attn_norm.weight", (e,), "f32"
@@ -279,16 +281,18 @@ def add_latent_keys(w, p, layout):
             ("block_count", "u32", p["layers"] + p["nextn"]), ("context_length", "u32", p["ctx"]),
             ("embedding_length", "u32", p["embd"]), ("feed_forward_length", "u32", p["ff"]), ("attention.head_count", "u32", p["heads"]),
             ("attention.head_count_kv", "u32", 1 if layout == "absorbed" else p["heads"]), ("rope.freq_base", "f32", p["base"]),
-            ("attention.layer_norm_rms_epsilon", "f32", p["eps"]), ("leading_dense_block_count", "u32", p["dense"]),
-            ("vocab_size", "u32", p["vocab"]), ("attention.kv_lora_rank", "u32", p["kv_lora"]),
-            ("expert_feed_forward_length", "u32", p["ff_exp"]), ("expert_shared_count", "u32", p["shared"]),
-            ("expert_weights_scale", "f32", p["scale"]), ("expert_weights_norm", "bool", p["norm"]),
-            ("rope.dimension_count", "u32", p["rope"])):
+            ("attention.layer_norm_rms_epsilon", "f32", p["eps"]), ("vocab_size", "u32", p["vocab"]),
+            ("attention.kv_lora_rank", "u32", p["kv_lora"]), ("rope.dimension_count", "u32", p["rope"])):
+        w.add(a + key, t, v)
+    for key, t, v in () if p["bare"] else (
+            ("leading_dense_block_count", "u32", p["dense"]), ("expert_feed_forward_length", "u32", p["ff_exp"]),
+            ("expert_shared_count", "u32", p["shared"]), ("expert_weights_scale", "f32", p["scale"]),
+            ("expert_weights_norm", "bool", p["norm"])):
         w.add(a + key, t, v)
     if p["experts"]:
         w.add(a + "expert_count", "u32", p["experts"])
         w.add(a + "expert_used_count", "u32", p["used"])
-    if p["gating"]:
+    if p["gating"] and not p["bare"]:
         w.add(a + "expert_gating_func", "u32", p["gating"])
     if p["q_lora"]:
         w.add(a + "attention.q_lora_rank", "u32", p["q_lora"])
@@ -315,7 +319,8 @@ def add_latent_keys(w, p, layout):
             w.add(a + "attention.indexer.types", "arr:bool", [has_indexer(p, i) for i in range(p["layers"])])
     if layout != "absorbed":
         w.add(a + "attention.key_length", "u32", p["nope"] + p["rope"])
-        w.add(a + "attention.value_length", "u32", p["v"])
+        if not p["bare"]:
+            w.add(a + "attention.value_length", "u32", p["v"])
     else:
         w.add(a + "attention.key_length", "u32", p["kv_lora"] + p["rope"])
         w.add(a + "attention.value_length", "u32", p["kv_lora"])
@@ -380,7 +385,9 @@ def write_file(path, w, items, seed, pools, p, layout, sparse=False):
         for name, shape, kind in items:
             want = nbytes(shape, kind)
             if len(shape) == 1:
-                if name.endswith("_norm.weight"):
+                if name.startswith("rope_factors_"):
+                    data = (1.0 + np.arange(shape[0]) / shape[0]).astype(np.float32)
+                elif name.endswith("_norm.weight"):
                     data = (1.0 + 0.05 * rng.standard_normal(shape[0])).astype(np.float32)
                 else:
                     data = (0.05 * rng.standard_normal(shape[0])).astype(np.float32)

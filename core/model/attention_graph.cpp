@@ -82,6 +82,14 @@ Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x
     return reshape(heads, {a.value_length * h, rows});
 }
 
+Value GraphBuilder::rope_factors(const Rope& rope) {
+    if (rope.short_context == 0) return 0;
+    const bool is_long = context_ > rope.short_context;
+    const TensorPart used = is_long ? TensorPart::kRopeFactorsLong : TensorPart::kRopeFactorsShort;
+    model_.claim_tensor(tensor_name(is_long ? TensorPart::kRopeFactorsShort : TensorPart::kRopeFactorsLong).name);
+    return weights_.get(used);
+}
+
 Value GraphBuilder::latent_attention(int64_t layer, const Attention& a, Value x) {
     const auto name = [&](const char* part) { return in_layer(layer, part); };
     const Value kv_a = weights_.get(TensorPart::kKvA, layer);
@@ -107,10 +115,9 @@ Value GraphBuilder::latent_attention(int64_t layer, const Attention& a, Value x)
           attribute("epsilon", description_.epsilon), attribute("scale", a.scale)}) {
         attributes.push_back(one);
     }
-    return graph_
-        .add("mla_attention", name("attn"),
-             {q, both[1], kv_norm, wkv_b, wk_b, wv_b, positions_, sequences_, page_table_}, attributes)
-        .front();
+    std::vector<Value> inputs = {q, both[1], kv_norm, wkv_b, wk_b, wv_b, positions_, sequences_, page_table_};
+    if (const Value factors = rope_factors(*a.rope)) inputs.push_back(factors);
+    return graph_.add("mla_attention", name("attn"), std::move(inputs), attributes).front();
 }
 
 }  // namespace tessera

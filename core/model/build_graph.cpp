@@ -7,6 +7,8 @@
 #include <tessera/cpp/node.hpp>
 #include <tessera/ops.h>
 
+#include <array>
+#include <string>
 #include <utility>
 
 namespace tessera {
@@ -16,6 +18,7 @@ GraphBuilder::GraphBuilder(const ModelDescription& description, ModelFile& model
     : description_(description),
       model_(model),
       reduction_(limits.experts),
+      context_(int64_t{limits.sequence_pages} * TSR_PAGE_TOKENS),
       expected_(description),
       graph_(ops),
       weights_(model, graph_, expected_) {
@@ -41,6 +44,11 @@ Value GraphBuilder::add_bias(Value x, TensorPart bias, int64_t layer, const char
     return value ? graph_.add_one(TSR_OP_ADD, in_layer(layer, part) + "_bias", {x, value}) : x;
 }
 
+Value GraphBuilder::scaled(Value x, double factor, std::string name) {
+    if (factor == 1) return x;
+    return graph_.add(TSR_OP_SCALE, std::move(name), {x}, std::array{sdk::attribute("factor", factor)}, {x}).front();
+}
+
 Value GraphBuilder::reshape(Value x, std::initializer_list<int64_t> dims) {
     tsr_tensor shape = dense_tensor({TSR_TYPE_F32, dims, graph_.tensor(x).range}, TSR_ROLE_ACTIVATION);
     shape.offset = graph_.tensor(x).offset;
@@ -59,11 +67,13 @@ Value GraphBuilder::layer(int64_t index, Value rows) {
     const Value projected =
         graph_.add_one(TSR_OP_MATMUL, name("attn_output"), {heads, weights_.get(TensorPart::kAttentionOutput, index)});
     const Value biased = add_bias(projected, TensorPart::kAttentionOutputBias, index, "attn_output");
-    const Value attended = norm(biased, TensorPart::kPostAttentionNorm, index);
+    const Value attended = scaled(norm(biased, TensorPart::kPostAttentionNorm, index), described.residual_scale,
+                                  name("attn_residual_scale"));
     const Value middle = graph_.add_one(TSR_OP_ADD, name("attn_residual"), {attended, rows});
-    const Value given = feed_forward(index, described.feed_forward, norm(middle, TensorPart::kFeedForwardNorm, index));
-    return graph_.add_one(TSR_OP_ADD, name("ffn_residual"),
-                          {norm(given, TensorPart::kPostFeedForwardNorm, index), middle});
+    Value given = feed_forward(index, described.feed_forward, norm(middle, TensorPart::kFeedForwardNorm, index));
+    given = scaled(norm(given, TensorPart::kPostFeedForwardNorm, index), described.residual_scale,
+                   name("ffn_residual_scale"));
+    return graph_.add_one(TSR_OP_ADD, name("ffn_residual"), {given, middle});
 }
 
 Value GraphBuilder::output(Value rows) {
@@ -71,13 +81,15 @@ Value GraphBuilder::output(Value rows) {
     rows = norm(rows, TensorPart::kOutputNorm);
     const Value matrix =
         weights_.get(description_.tied_embeddings ? TensorPart::kTokenEmbeddings : TensorPart::kOutput);
-    const Value logits = graph_.add_one(TSR_OP_MATMUL, "output", {rows, matrix});
-    const Value bias = weights_.get(TensorPart::kOutputBias);
-    return bias ? graph_.add_one(TSR_OP_ADD, "output_bias", {logits, bias}) : logits;
+    Value logits = graph_.add_one(TSR_OP_MATMUL, "output", {rows, matrix});
+    if (const Value bias = weights_.get(TensorPart::kOutputBias))
+        logits = graph_.add_one(TSR_OP_ADD, "output_bias", {logits, bias});
+    return scaled(logits, description_.logit_scale, "logit_scale");
 }
 
 Graph GraphBuilder::build() {
     Value rows = graph_.add_one(TSR_OP_GET_ROWS, "token_embd", {weights_.get(TensorPart::kTokenEmbeddings), tokens_});
+    rows = scaled(rows, description_.embedding_scale, "embedding_scale");
     for (int64_t i = 0; std::cmp_less(i, description_.layers.size()); ++i) rows = layer(i, rows);
     graph_.set_output(kLogits, output(rows));
     weights_.check_all_taken();

@@ -27,6 +27,9 @@ struct Rope {
     double beta_fast = 32.0;
     double beta_slow = 1.0;
     int64_t original_context = 0;
+    // Frequencies are divided by the factors of one of two tables (LongRoPE, arXiv 2402.13753): for contexts up to so
+    // many tokens, and for longer ones. 0: there are no such tables.
+    int64_t short_context = 0;
 };
 
 // Grouped: keys and values of heads, each for a group of queries. Latent: multi-head latent attention (arXiv

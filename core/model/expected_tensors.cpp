@@ -13,6 +13,12 @@ ExpectedTensors::ExpectedTensors(const ModelDescription& model) : model_(model) 
     const int64_t e = model.embedding;
     add(TensorPart::kTokenEmbeddings, -1, {e, model.vocabulary});
     bool rope_factors = false;
+    if (!model.layers.empty() && model.layers.front().attention.rope) {
+        const Rope& rope = *model.layers.front().attention.rope;
+        for (const TensorPart part : {TensorPart::kRopeFactorsShort, TensorPart::kRopeFactorsLong}) {
+            if (rope.short_context > 0) add_vector(part, -1, rope.dimensions / 2);
+        }
+    }
     for (size_t i = 0; i < model.layers.size(); ++i) {
         const Layer& one = model.layers[i];
         const auto layer = static_cast<int64_t>(i);

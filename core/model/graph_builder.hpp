@@ -43,11 +43,17 @@ class GraphBuilder {
     Value norm(Value x, TensorPart weight, int64_t layer = -1);
     // x plus the bias, if there is one. `part`: "attn_q".
     Value add_bias(Value x, TensorPart bias, int64_t layer, const char* part);
+    // x where the factor is 1. In place.
+    Value scaled(Value x, double factor, std::string name);
     Value reshape(Value x, std::initializer_list<int64_t> dims);  // dense f32 rows
 
     const ModelDescription& description_;
     ModelFile& model_;
+    // Factors of LongRoPE for the context that the graph is built for; 0 without.
+    Value rope_factors(const Rope& rope);
+
     const ExpertReduction reduction_;
+    const int64_t context_;  // tokens of a sequence
     const ExpectedTensors expected_;
     Graph graph_;
     Weights weights_;

@@ -12,14 +12,11 @@ namespace {
 class Reasons {
   public:
     explicit Reasons(const ModelDescription& model) : model_(model) {
-        say(model.embedding_scale != 1, "embeddings that are scaled");
-        say(model.logit_scale != 1, "logits that are scaled");
         say(model.logit_softcap != 0, "a cap of logits");
         say(model.layers.empty(), "a model without layers");
         for (layer_ = 0; layer_ < static_cast<int64_t>(model.layers.size()); ++layer_) {
             const Layer& layer = model.layers[static_cast<size_t>(layer_)];
             say(layer.parallel, "attention and feed-forward of the same rows");
-            say(layer.residual_scale != 1, "residuals that are scaled");
             attention(layer.attention);
             feed_forward(layer.feed_forward);
         }

@@ -46,7 +46,7 @@ Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters
     return a;
 }
 
-Attention read_latent_attention(ModelFile& model, const CommonParameters& common) {
+Attention read_latent_attention(ModelFile& model, const CommonParameters& common, const LatentDefaults& defaults) {
     Attention a;
     a.kind = AttentionKind::kLatent;
     a.heads = a.kv_heads = common.heads;
@@ -54,8 +54,9 @@ Attention read_latent_attention(ModelFile& model, const CommonParameters& common
     a.kv_lora = model.get_count("attention.kv_lora_rank");
     // Files with the absorbed matrices alone give the latent lengths under the plain names.
     const bool latent_names = model.has_key("attention.key_length_mla");
-    const auto plain_key = model.find_count("attention.key_length"),
-               plain_value = model.find_count("attention.value_length");
+    const auto plain_key = model.find_count("attention.key_length");
+    auto plain_value = model.find_count("attention.value_length");
+    if (!plain_value && defaults.value_length > 0) plain_value = defaults.value_length;
     a.key_length = latent_names || !plain_key ? model.get_count("attention.key_length_mla") : *plain_key;
     a.value_length = latent_names || !plain_value ? model.get_count("attention.value_length_mla") : *plain_value;
     const int64_t rotary = model.get_count("rope.dimension_count");
@@ -63,7 +64,7 @@ Attention read_latent_attention(ModelFile& model, const CommonParameters& common
         fail(TSR_CORRUPT_DATA, "{}: {} is {}, the key's length {}", model.source(), model.key("rope.dimension_count"),
              rotary, a.key_length);
     }
-    ScaledRope scaled = read_rope(model, RopeMode::kNorm, rotary, common.model.context);
+    ScaledRope scaled = read_rope(model, defaults.mode, rotary, common.model.context);
     if (scaled.given_attn_factor != 1) {
         fail(TSR_UNSUPPORTED, "{}: {} is {}; this version computes 1 for '{}'", model.source(),
              model.key("rope.scaling.attn_factor"), scaled.given_attn_factor, model.architecture());

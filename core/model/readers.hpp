@@ -35,8 +35,13 @@ Attention read_grouped_attention(ModelFile& model, const CommonParameters& commo
 // The same of an architecture whose models rotate a part of each head: where the file does not say how much, the whole
 // head is taken, which is said.
 Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters& common, RopeMode mode);
+// What differs from DeepSeek.
+struct LatentDefaults {
+    RopeMode mode = RopeMode::kNorm;
+    int64_t value_length = 0;  // of a file that does not say; 0: it has to
+};
 // As DeepSeek has it: one rotary key for all heads, YaRN's temperature in the scale of scores.
-Attention read_latent_attention(ModelFile& model, const CommonParameters& common);
+Attention read_latent_attention(ModelFile& model, const CommonParameters& common, const LatentDefaults& defaults = {});
 // Queries that are scaled by their position, where the file asks for it. `attention` has its rope.
 void read_temperature(ModelFile& model, Attention& attention);
 

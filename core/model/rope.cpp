@@ -47,7 +47,10 @@ ScaledRope read_rope(ModelFile& model, RopeMode mode, int64_t dimensions, int64_
     rope.base = model.or_said("rope.freq_base", model.find_positive("rope.freq_base"), rope.base);
     const std::optional<double> factor = scaling_factor(model);
     const auto type = model.find_text("rope.scaling.type");
-    if (type && *type != "none" && *type != "linear" && *type != "yarn") {
+    const bool has_tables = model.has_tensor(tensor_name(TensorPart::kRopeFactorsShort).name) ||
+                            model.has_tensor(tensor_name(TensorPart::kRopeFactorsLong).name);
+    const bool is_long = type == "longrope" && has_tables;
+    if (type && *type != "none" && *type != "linear" && *type != "yarn" && !is_long) {
         fail(TSR_UNSUPPORTED, Notice(fmt::format("{}: {} is '{}'; this version computes none, linear and yarn",
                                                  model.source(), model.key("rope.scaling.type"), printable(*type)),
                                      {{AdviceCode::kRopeScaling, "none, linear or yarn"}}));
@@ -58,10 +61,10 @@ ScaledRope read_rope(ModelFile& model, RopeMode mode, int64_t dimensions, int64_
     // ext_factor are mixed with those that are not scaled, as YaRN's are. Without a scale there is nothing to mix.
     rope.attn_factor = scaled.given_attn_factor = model.find_positive("rope.scaling.attn_factor").value_or(1.0);
     const double ext_factor = model.find_number("rope.scaling.yarn_ext_factor").value_or(type == "yarn" ? 1.0 : 0.0);
-    if (type == "none") {
+    if (type == "none" || is_long) {
         if (factor.value_or(1) != 1) {
-            model.note(fmt::format("{} {} not used: {} is none", model.key("rope.scaling.factor"), *factor,
-                                   model.key("rope.scaling.type")));
+            model.note(fmt::format("{} {} not used: {} is {}", model.key("rope.scaling.factor"), *factor,
+                                   model.key("rope.scaling.type"), *type));
         }
         return scaled;
     }

@@ -9,6 +9,8 @@ namespace {
 constexpr std::array<TensorName, kTensorParts> kNames = {{
     {"token_embd.weight", "", false},
     {"rope_freqs.weight", "", false},
+    {"rope_factors_short.weight", "", false},
+    {"rope_factors_long.weight", "", false},
     {"output_norm.weight", "", false},
     {"output.weight", "", false},
     {"output.bias", "", false},

@@ -11,6 +11,8 @@ namespace tessera {
 enum class TensorPart : uint8_t {
     kTokenEmbeddings,
     kRopeFactors,
+    kRopeFactorsShort,
+    kRopeFactorsLong,
     kOutputNorm,
     kOutput,
     kOutputBias,

@@ -66,9 +66,8 @@ int64_t size_attribute(const tsr_node& node, const char* name) {
 }  // namespace
 
 Sizes checked_sizes(const tsr_node& node) {
-    if (node.input_count != kInputs) {
-        bad(node, std::to_string(node.input_count) + " inputs; expected " + std::to_string(kInputs));
-    }
+    if (node.input_count != kRopeFactors && node.input_count != kInputs)
+        bad(node, std::to_string(node.input_count) + " inputs; expected 9, or 10 with factors of rope");
     const Sizes s{size_attribute(node, "heads"), size_attribute(node, "nope"), size_attribute(node, "rope"),
                   size_attribute(node, "v"), size_attribute(node, "kv_lora")};
     for (const char* name : {"epsilon", "scale", "rope_base"}) {
@@ -84,6 +83,8 @@ Sizes checked_sizes(const tsr_node& node) {
     expect(node, "kv_norm", wanted(node, kKvNorm, "kv_norm", TSR_TYPE_F32), {s.latent});
     expect(node, "positions", wanted(node, kPositions, "positions", TSR_TYPE_I32), {rows});
     expect(node, "sequences", wanted(node, kSequences, "sequences", TSR_TYPE_I32), {rows});
+    if (sdk::has_input(node, kRopeFactors))
+        expect(node, "rope_factors", wanted(node, kRopeFactors, "rope_factors", TSR_TYPE_F32), {s.rope / 2});
     if (wanted(node, kPageTable, "page_table", TSR_TYPE_I32).rank != 2)
         bad(node, "page_table is not [pages, sequences]");
     for (const uint32_t index : {kKv, kPositions, kSequences}) {

@@ -11,6 +11,7 @@
 //   6 positions  i32 [R]
 //   7 sequences  i32 [R]
 //   8 page_table i32 [P, S]
+//   9 rope_factors f32 [rope / 2], which divide rope's frequencies; or none. It may be left out.
 // Either wkv_b is present, or wk_b and wv_b are.
 // Output: f32 [v * H, R], dense, one head after the other.
 // Attributes: heads, nope, rope, v, kv_lora, epsilon (f), scale (f), and those of the op "rope" (ops.h) with the same
@@ -35,7 +36,8 @@ enum : uint32_t {
     kPositions = 6,
     kSequences = 7,
     kPageTable = 8,
-    kInputs = 9
+    kRopeFactors = 9,
+    kInputs = 10
 };
 
 struct Sizes {

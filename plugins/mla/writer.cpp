@@ -58,7 +58,8 @@ tsr_value Writer::view(tsr_value of, std::initializer_list<int64_t> dims, std::i
 
 tsr_value Writer::rope(const char* part, tsr_value x, tsr_value positions, tsr_value into) const {
     const std::string mode(sdk::string_attribute(node_, "rope_mode", "norm"));
-    return b_.add(TSR_OP_ROPE, name(part).c_str(), {x, positions},
+    const tsr_value factors = sdk::has_input(node_, kRopeFactors) ? b_.input(kRopeFactors) : 0;
+    return b_.add(TSR_OP_ROPE, name(part).c_str(), {x, positions, factors},
                   {attribute("mode", mode.c_str()), attribute("base", sdk::float_attribute(node_, "rope_base", 0)),
                    attribute("freq_scale", sdk::float_attribute(node_, "rope_freq_scale", 1)),
                    attribute("ext_factor", sdk::float_attribute(node_, "rope_ext_factor", 0)),

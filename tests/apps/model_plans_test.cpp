@@ -30,6 +30,7 @@ struct Latent {
         vocabulary;
     bool tied = false;
     bool biased = true;  // routers
+    bool longrope = false;
 
     int64_t key() const { return nope + rope; }
     int64_t attention() const {
@@ -44,7 +45,8 @@ struct Latent {
     // Norms and routers, which are f32 in files.
     int64_t others() const {
         const int64_t router = hidden * routed + (biased ? routed : 0);
-        return hidden + layers * (2 * hidden + q_lora + kv_lora) + (layers - dense) * router;
+        const int64_t factors = longrope ? rope / 2 : 0;  // the table that the context takes
+        return factors + hidden + layers * (2 * hidden + q_lora + kv_lora) + (layers - dense) * router;
     }
 };
 
@@ -55,6 +57,7 @@ const Latent kLatent[] = {
     {"glm-4.7-flash", 30, 2048, 47, 1, 20, 768, 512, 192, 64, 256, 10240, 64, 1, 1536, 154880},
     {"gigachat3", 10.7, 1536, 26, 1, 32, 0, 512, 128, 64, 192, 8960, 64, 1, 1280, 128256},
     {"youtu", 1.96, 2048, 32, 32, 16, 1536, 512, 128, 64, 128, 6144, 0, 0, 0, 128256, true},
+    {"minicpm3", 4.07, 2560, 62, 62, 40, 768, 256, 64, 32, 64, 6400, 0, 0, 0, 73448, true, true, true},
     {"mistral-large-3", 673, 7168, 61, 3, 128, 1536, 512, 128, 64, 128, 16384, 128, 1, 4096, 131072, false, false},
     {"mistral-small-4", 119, 4096, 36, 0, 32, 1024, 256, 64, 64, 128, 12288, 128, 1, 2048, 131072, false, false},
     {"deepseek-v3.2", 671, 7168, 61, 3, 128, 1536, 512, 128, 64, 128, 18432, 256, 1, 2048, 129280},

@@ -119,12 +119,9 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
         };
     };
     const Case cases[] = {
-        {"embeddings that are scaled", [](auto& m) { m.embedding_scale = 12; }},
-        {"logits that are scaled", [](auto& m) { m.logit_scale = 0.5; }},
         {"a cap of logits", [](auto& m) { m.logit_softcap = 30; }},
         {"without layers", [](auto& m) { m.layers.clear(); }},
         {"of the same rows", layer([](Layer& l) { l.parallel = true; })},
-        {"residuals that are scaled (layer 1)", layer([](Layer& l) { l.residual_scale = 0.2; })},
         {"a recurrent state", attention([](Attention& a) { a.kind = AttentionKind::kRecurrent; })},
         {"a recurrent state", attention([](Attention& a) {
              a.state = RecurrentState{"kda", 4, 2, 32, 32};
@@ -198,6 +195,21 @@ std::vector<const Node*> nodes_of(const Graph& graph, std::string_view op) {
         if (node.op == op) nodes.push_back(&node);
     }
     return nodes;
+}
+
+TEST(Graphs, ScaleEmbeddingsResidualsAndLogits) {
+    const OpSet ops;
+    const Graph graph = changed_graph(ops,
+                                      [](ModelDescription& m) {
+                                          m.embedding_scale = 12;
+                                          m.layers[1].residual_scale = 0.25;
+                                          m.logit_scale = 0.5;
+                                      },
+                                      {});
+    std::vector<std::string> scaled;
+    for (const Node* node : nodes_of(graph, TSR_OP_SCALE)) scaled.push_back(node->name);
+    EXPECT_THAT(scaled, testing::ElementsAre(HasSubstr("embedding_scale"), HasSubstr("blk.1.attn_residual_scale"),
+                                             HasSubstr("blk.1.ffn_residual_scale"), HasSubstr("logit_scale")));
 }
 
 TEST(Graphs, ScaleQueriesByPositionWhereALayerSaysSo) {

@@ -125,6 +125,14 @@ CASES = {
                     n_shared_experts=1, moe_intermediate_size=32, n_group=1, topk_group=1, norm_topk_prob=True,
                     routed_scaling_factor=1.0, vocab_size=262,
                     rope_parameters=yarn(1.0, 8.0, original=32) | dict(llama_4_scaling_beta=0.5))),
+    # Embeddings, residuals and logits that are scaled, factors of rope.
+    "minicpm3": dict(
+        family="minicpm3", seed=27, layout="joint", runs=dict(short=128), gains=dict(q=2.0, output=1.0),
+        config=dict(kv_lora_rank=64, qk_rope_head_dim=16, qk_nope_head_dim=32, hidden_size=96, num_hidden_layers=3,
+                    num_attention_heads=4, q_lora_rank=48, intermediate_size=96, vocab_size=262,
+                    rope_parameters=dict(rope_type="longrope", rope_theta=10000.0, original_max_position_embeddings=8192,
+                                         short_factor=[1.0, 1.06, 1.125, 1.25, 1.5, 2.0, 2.5, 3.0],
+                                         long_factor=[1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0]))),
     # Dense, with tied embeddings.
     "youtu": dict(
         family="youtu", seed=23, layout="absorbed", runs=dict(short=128), gains=dict(q=2.0),

@@ -12,6 +12,7 @@ class Family:
     # rope.dimension_count, too.
     neighbours: bool = False
     latent: bool = False       # multi-head latent attention
+    bare: bool = False         # latent, and converters write no keys of experts and no length of values
     sigmoid: bool = False      # routers: sigmoids with a bias on selection, groups by their best two
     interleaved: bool = False  # with neighbours: transformers turns them, too, and rows stay as they are
     norms: dict = field(default_factory=lambda: NORMS)  # of a layer: in the file, in transformers
@@ -64,6 +65,8 @@ FAMILIES = {
     "deepseek32": latent("deepseek32", "DeepseekV32", "deepseek-v3", DEEPSEEK),
     "glm-dsa": latent("glm-dsa", "GlmMoeDsa", "glm4", GLM),
     "mistral4": latent("mistral4", "Mistral4", "tekken", ("<unk>", "<s>", "</s>", "[INST]"), sigmoid=False),
+    # Halves are turned, as in transformers, and nothing of experts is written.
+    "minicpm3": Family("minicpm3", "MiniCPM3", "llama-bpe", PLAIN, latent=True, bare=True),
     "youtu": latent("deepseek2", "Youtu", "youtu", LLAMA3),
     "llama": Family("llama", "Llama", "llama-bpe", LLAMA3, neighbours=True),
     "qwen3": Family("qwen3", "Qwen3", "qwen2", QWEN),

@@ -53,6 +53,8 @@ def rope_frequencies(f, dims, change):
     freqs = base ** (-2.0 * pair / dims)
     if "rope_freqs.weight" in f.tensors and change != "no-rope-factors":
         freqs = freqs / f.tensors["rope_freqs.weight"]
+    if "rope_factors_short.weight" in f.tensors and change != "no-rope-factors":
+        freqs = freqs / f.tensors["rope_factors_short.weight"]
     if f.key("rope.scaling.type") == "yarn" and change != "no-yarn":
         factor, trained = f.key("rope.scaling.factor"), f.key("rope.scaling.original_context_length")
 
@@ -100,7 +102,7 @@ def attention_mla(f, b, x, change):
     t, eps = f.tensors, f.key("attention.layer_norm_rms_epsilon")
     heads, rank, turned = f.key("attention.head_count"), f.key("attention.kv_lora_rank"), f.key("rope.dimension_count")
     key = f.key("attention.key_length_mla", f.key("attention.key_length"))
-    value = f.key("attention.value_length_mla", f.key("attention.value_length"))
+    value = f.key("attention.value_length_mla", f.key("attention.value_length", x.shape[-1] // heads))
     nope = key - turned
     if b + "attn_q.weight" in t:
         q = x @ t[b + "attn_q.weight"].T
@@ -120,7 +122,8 @@ def attention_mla(f, b, x, change):
         k_b, v_b = joint[:, :nope].swapaxes(1, 2), joint[:, nope:]
     k_nope, v = c @ k_b, c @ v_b.swapaxes(1, 2)
     freqs = rope_frequencies(f, turned, change)
-    q_rope, k_rope = rope(q[..., nope:], freqs, True, change), rope(k_rope, freqs, True, change)
+    neighbours = f.arch != "minicpm3"
+    q_rope, k_rope = rope(q[..., nope:], freqs, neighbours, change), rope(k_rope, freqs, neighbours, change)
     q = np.concatenate([q[..., :nope], q_rope], -1)
     if (temperature := f.key("attention.temperature_scale", 0.0)) and change != "no-temperature":
         place = np.floor(np.arange(len(x)) / f.key("attention.temperature_length"))
@@ -250,8 +253,14 @@ def logits(f, tokens, change=None):
     """For every position: the logits, the hidden rows that enter each layer and the output (tokens, layers + 1, embd),
     and the experts that each router selects (tokens, routers, used), or None."""
     t, eps = f.tensors, f.key("attention.layer_norm_rms_epsilon")
-    x = t["token_embd.weight"][tokens] * f.key("embedding_scale", 1.0)
-    residual_scale = f.key("residual_scale", 1.0)
+    # MiniCPM3's files do not say what its configuration does: scale_emb, scale_depth and dim_model_base.
+    bare = f.arch == "minicpm3"
+    scales = {"embedding_scale": f.key("embedding_scale", 12.0 if bare else 1.0),
+              "residual_scale": f.key("residual_scale", 1.4 / math.sqrt(layer_count(f)) if bare else 1.0),
+              "logit_scale": f.key("logit_scale", t["token_embd.weight"].shape[1] / 256 if bare else 1.0)}
+    scales = {name: 1.0 if change == "no-" + name.replace("_", "-") else value for name, value in scales.items()}
+    x = t["token_embd.weight"][tokens] * scales["embedding_scale"]
+    residual_scale = scales["residual_scale"]
     hidden, routed = [], []
     for i in range(layer_count(f)):
         b = f"blk.{i}."
@@ -271,5 +280,5 @@ def logits(f, tokens, change=None):
             x = x + given * residual_scale
     x = rms_norm(x, t["output_norm.weight"], eps)
     hidden.append(x)
-    out = x @ t.get("output.weight", t["token_embd.weight"]).T / f.key("logit_scale", 1.0)
+    out = x @ t.get("output.weight", t["token_embd.weight"]).T / scales["logit_scale"]
     return out, np.stack(hidden, 1), np.stack(routed, 1) if routed else None

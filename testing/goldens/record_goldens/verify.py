@@ -22,7 +22,9 @@ def faults(f):
     yield from (f"no-attention-{i}" for i in layers)
     yield from (f"no-ffn-{i}" for i in layers)
     yield from ("uniform-attention", "no-rope", "other-rope-pairs")
-    if "rope_freqs.weight" in f.tensors:
+    if f.arch == "minicpm3":
+        yield from ("no-embedding-scale", "no-residual-scale", "no-logit-scale")
+    if {"rope_freqs.weight", "rope_factors_short.weight"} & set(f.tensors):
         yield "no-rope-factors"
     if f.key("rope.scaling.type") == "yarn":
         yield from ("no-yarn", "linear-for-yarn", "no-mscale")

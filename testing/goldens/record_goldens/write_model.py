@@ -173,7 +173,7 @@ def add_deepseek_keys(w, c, family, case):
         if c.n_group and not (family == "v2" and c.topk_method == "greedy"):
             w.add_expert_group_count(c.n_group)
             w.add_expert_group_used_count(c.topk_group)
-    else:  # keys that converters write all the same
+    elif not FAMILIES[family].bare:  # keys that converters write all the same
         w.add_leading_dense_block_count(c.num_hidden_layers)
         w.add_expert_feed_forward_length(c.intermediate_size)
         w.add_expert_shared_count(0)
@@ -190,7 +190,8 @@ def add_deepseek_keys(w, c, family, case):
     else:
         w.add_head_count_kv(c.num_attention_heads)
         w.add_key_length(key)
-        w.add_value_length(c.v_head_dim)
+        if not FAMILIES[family].bare:
+            w.add_value_length(c.v_head_dim)
     w.add_rope_dimension_count(c.qk_rope_head_dim)
     if hasattr(c, "index_topk"):
         add_sparse_attention_keys(w, c)
@@ -304,6 +305,9 @@ def write_model(path, name, model, case):
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)
     add_vocabulary(w, family, c.vocab_size)
+    for length in ("short", "long"):
+        if f"{length}_factor" in c.rope_parameters:
+            m.full(f"rope_factors_{length}.weight", np.array(c.rope_parameters[f"{length}_factor"]))
 
     m.half("token_embd.weight", m.take("embed_tokens.weight"))
     for i in range(c.num_hidden_layers):
