@@ -81,6 +81,20 @@ struct PackedByFields {
     }
 };
 
+// That function of a format whose unit and block have fields of the same names, up to eight.
+#define TSR_FIELDS(...)                                                                   \
+    template <class Move, class U, class B>                                               \
+    static void fields(const Move& move, U& unit, B& block) noexcept {                    \
+        TSR_FIELDS_TWICE(TSR_FIELDS_TWICE(TSR_FIELDS_TWICE(TSR_MOVE_FIELD(__VA_ARGS__)))) \
+    }
+#define TSR_FIELDS_TWICE(...) TSR_FIELDS_ONCE(TSR_FIELDS_ONCE(__VA_ARGS__))
+#define TSR_FIELDS_ONCE(...) __VA_ARGS__
+#define TSR_MOVE_FIELD(field, ...) \
+    move(unit.field, block.field); \
+    __VA_OPT__(TSR_MOVE_NEXT_FIELD TSR_NO_ARGUMENTS(__VA_ARGS__))
+#define TSR_MOVE_NEXT_FIELD() TSR_MOVE_FIELD
+#define TSR_NO_ARGUMENTS ()
+
 // How a format's codes are multiplied (packed.hpp).
 struct Arithmetic {
     int groups;  // scales of 32 elements: 1 or 2

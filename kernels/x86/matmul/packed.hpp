@@ -59,11 +59,7 @@ struct PackedWeight<Isa, BlockQ4_0> : PackedTraits<BlockQ4_0, Arithmetic{.groups
         uint16_t d[Isa::kLanes];
         uint8_t qs[4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
@@ -82,12 +78,7 @@ struct PackedWeight<Isa, BlockQ4_1>
         uint16_t m[Isa::kLanes];
         uint8_t qs[4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.m, block.m);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, m, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
@@ -144,12 +135,7 @@ struct PackedWeight<Isa, BlockQ5_0> : PackedTraits<BlockQ5_0, Arithmetic{.groups
         PackedFifthBits<Isa::kLanes> qh;
         uint8_t qs[4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.qh, block.qh);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, qh, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
@@ -170,13 +156,7 @@ struct PackedWeight<Isa, BlockQ5_1>
         PackedFifthBits<Isa::kLanes> qh;
         uint8_t qs[4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.m, block.m);
-        move(unit.qh, block.qh);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, m, qh, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
@@ -195,11 +175,7 @@ struct PackedWeight<Isa, BlockQ8_0> : PackedTraits<BlockQ8_0, Arithmetic{.groups
         uint16_t d[Isa::kLanes];
         uint8_t qs[8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
@@ -218,12 +194,7 @@ struct PackedWeight<Isa, BlockQ6_0> : PackedTraits<BlockQ6_0, Arithmetic{.groups
         uint8_t qh[2][Isa::kLanes][4];
         uint8_t qs[4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.qh, block.qh);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, qh, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
@@ -251,11 +222,7 @@ struct PackedWeight<Isa, BlockMxfp4> : PackedTraits<BlockMxfp4, Arithmetic{.grou
         uint8_t e[Isa::kLanes];
         uint8_t qs[4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.e, block.e);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(e, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
@@ -272,10 +239,7 @@ struct PackedWeight<Isa, BlockQ8Row> : PackedTraits<BlockQ8Row, Arithmetic{.grou
     struct Unit {
         uint8_t qs[8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(qs)
     template <class Sink>
     static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];
@@ -292,11 +256,7 @@ struct PackedWeight<Isa, BlockIq4Nl> : PackedTraits<BlockIq4Nl, Arithmetic{.grou
         uint16_t d[Isa::kLanes];
         uint8_t qs[4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         typename Isa::Bytes codes[8];

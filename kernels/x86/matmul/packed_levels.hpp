@@ -74,13 +74,7 @@ struct PackedWeight<Isa, BlockIq2K> : PackedTraits<BlockIq2K, Arithmetic{.groups
         uint8_t scales[8][Isa::kLanes];
         uint8_t qs[2][8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.extra, block.extra);
-        move(unit.scales, block.scales);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, extra, scales, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
@@ -109,12 +103,7 @@ struct PackedWeight<Isa, BlockIq2Ks> : PackedTraits<BlockIq2Ks, Arithmetic{.grou
         uint8_t scales[4][Isa::kLanes];
         uint8_t qs[2][8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.extra, block.extra);
-        move(unit.scales, block.scales);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(extra, scales, qs)
     template <class Sink>
     static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
         const auto extra = Isa::widen_u16(unit.extra);
@@ -147,15 +136,7 @@ struct PackedWeight<Isa, BlockIq3K>
         uint8_t qs[2][8][Isa::kLanes][4];
         uint8_t qh[8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.extra, block.extra);
-        move(unit.scales_h, block.scales_h);
-        move(unit.scales_l, block.scales_l);
-        move(unit.qs, block.qs);
-        move(unit.qh, block.qh);
-    }
+    TSR_FIELDS(d, extra, scales_h, scales_l, qs, qh)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
@@ -190,13 +171,7 @@ struct PackedWeight<Isa, BlockIq3Ks>
         uint8_t qs[2][8][Isa::kLanes][4];
         uint8_t qh[8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.extra, block.extra);
-        move(unit.scales, block.scales);
-        move(unit.qs, block.qs);
-        move(unit.qh, block.qh);
-    }
+    TSR_FIELDS(extra, scales, qs, qh)
     template <class Sink>
     static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
         const auto extra = Isa::widen_u16(unit.extra);
@@ -227,14 +202,7 @@ struct PackedWeight<Isa, BlockIq4K> : PackedTraits<BlockIq4K, Arithmetic{.groups
         uint8_t scales_l[8][Isa::kLanes];
         uint8_t qs[kUnitBlocks][4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.extra, block.extra);
-        move(unit.scales_h, block.scales_h);
-        move(unit.scales_l, block.scales_l);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, extra, scales_h, scales_l, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
@@ -259,11 +227,7 @@ struct PackedWeight<Isa, BlockIq4Ks> : PackedTraits<BlockIq4Ks, Arithmetic{.grou
         uint8_t scales[8][Isa::kLanes];
         uint8_t qs[kUnitBlocks][4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.scales, block.scales);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(scales, qs)
     template <class Sink>
     static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
         for (int b = 0; b < kUnitBlocks; ++b) {
@@ -288,15 +252,7 @@ struct PackedWeight<Isa, BlockIq5K> : PackedTraits<BlockIq5K, Arithmetic{.groups
         uint8_t qs[4][8][Isa::kLanes][4];
         uint8_t qh[8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.extra, block.extra);
-        move(unit.scales_h, block.scales_h);
-        move(unit.scales_l, block.scales_l);
-        move(unit.qs, block.qs);
-        move(unit.qh, block.qh);
-    }
+    TSR_FIELDS(d, extra, scales_h, scales_l, qs, qh)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
@@ -324,12 +280,7 @@ struct PackedWeight<Isa, BlockIq5Ks> : PackedTraits<BlockIq5Ks, Arithmetic{.grou
         uint8_t qs[4][8][Isa::kLanes][4];
         uint8_t qh[8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.scales, block.scales);
-        move(unit.qs, block.qs);
-        move(unit.qh, block.qh);
-    }
+    TSR_FIELDS(scales, qs, qh)
     template <class Sink>
     static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
         for_each_of<kUnitBlocks>([&]<int b>() {
@@ -355,14 +306,7 @@ struct PackedWeight<Isa, BlockIq6K> : PackedTraits<BlockIq6K, Arithmetic{.groups
         uint8_t qs[4][8][Isa::kLanes][4];
         uint8_t qh[2][8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.extra, block.extra);
-        move(unit.scales, block.scales);
-        move(unit.qs, block.qs);
-        move(unit.qh, block.qh);
-    }
+    TSR_FIELDS(d, extra, scales, qs, qh)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};

@@ -44,13 +44,7 @@ struct PackedWeight<Isa, BlockQ4K> : PackedTraits<BlockQ4K, Arithmetic{.groups =
         uint8_t scales[12][Isa::kLanes];
         uint8_t qs[4][8][Isa::kLanes][4];  // [64 elements][step]
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.dmin, block.dmin);
-        move(unit.scales, block.scales);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, dmin, scales, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         uint64_t scales[8], minima[8];
@@ -84,14 +78,7 @@ struct PackedWeight<Isa, BlockQ5K> : PackedTraits<BlockQ5K, Arithmetic{.groups =
         uint8_t qh[8][Isa::kLanes][4];
         uint8_t qs[4][8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.dmin, block.dmin);
-        move(unit.scales, block.scales);
-        move(unit.qh, block.qh);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, dmin, scales, qh, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         uint64_t scales[8], minima[8];
@@ -127,13 +114,7 @@ struct PackedWeight<Isa, BlockQ2K> : PackedTraits<BlockQ2K, Arithmetic{.groups =
         uint8_t scales[16][Isa::kLanes];
         uint8_t qs[2][8][Isa::kLanes][4];  // [128 elements][step]
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.dmin, block.dmin);
-        move(unit.scales, block.scales);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, dmin, scales, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const auto d = Isa::from_f16(unit.d);
@@ -168,13 +149,7 @@ struct PackedWeight<Isa, BlockQ3K> : PackedTraits<BlockQ3K, Arithmetic{.groups =
         uint8_t hmask[8][Isa::kLanes][4];
         uint8_t qs[2][8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.scales, block.scales);
-        move(unit.hmask, block.hmask);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, scales, hmask, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         // Scale g has its low nibble in byte g % 8, its upper bits in byte 8 + g % 4.
@@ -212,13 +187,7 @@ struct PackedWeight<Isa, BlockQ6K> : PackedTraits<BlockQ6K, Arithmetic{.groups =
         uint8_t qh[2][8][Isa::kLanes][4];     // [128 elements][step]
         uint8_t ql[2][2][8][Isa::kLanes][4];  // [128 elements][block % 2][step]
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.scales, block.scales);
-        move(unit.qh, block.qh);
-        move(unit.ql, block.ql);
-    }
+    TSR_FIELDS(d, scales, qh, ql)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const typename Isa::Floats factor[1] = {Isa::from_f16(unit.d)};
@@ -254,11 +223,7 @@ struct PackedWeight<Isa, BlockQ8KF16> : PackedTraits<BlockQ8KF16, Arithmetic{.gr
         uint16_t d[Isa::kLanes];
         uint8_t qs[kUnitBlocks][8][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const typename Isa::Floats scale[1] = {Isa::from_f16(unit.d)};
@@ -280,13 +245,7 @@ struct PackedWeight<Isa, BlockIq4Xs> : PackedTraits<BlockIq4Xs, Arithmetic{.grou
         uint8_t scales_l[4][Isa::kLanes];
         uint8_t qs[kUnitBlocks][4][Isa::kLanes][4];
     };
-    template <class Move, class U, class B>
-    static void fields(const Move& move, U& unit, B& block) noexcept {
-        move(unit.d, block.d);
-        move(unit.scales_h, block.scales_h);
-        move(unit.scales_l, block.scales_l);
-        move(unit.qs, block.qs);
-    }
+    TSR_FIELDS(d, scales_h, scales_l, qs)
     template <class Sink>
     static void visit(const Unit& unit, Sink&& sink) noexcept {
         const auto d = Isa::from_f16(unit.d);
