@@ -30,18 +30,19 @@ constexpr auto kTypes = [] {
     return types;
 }();
 
-// Types of ggml and ik_llama.cpp that nothing here can read, for messages.
+// Types of ggml and ik_llama.cpp that nothing here can read, for messages. A row of a type that has come to be known is
+// not looked at.
 struct OtherType {
     tsr_type id;
     std::string_view name;
 };
 constexpr OtherType kOtherTypes[] = {
-    {4, "Q4_2"},      {5, "Q4_3"},     {9, "Q8_1"},      {15, "Q8_K"},       {31, "Q4_0_4_4"},   {32, "Q4_0_4_8"},
-    {33, "Q4_0_8_8"}, {34, "TQ1_0"},   {35, "TQ2_0"},    {36, "I2_S"},       {37, "IQ4_NL_4_8"}, {38, "IQ4_NL_8_8"},
-    {40, "NVFP4"},    {41, "Q1_0"},    {97, "Q8_0_X4"},  {98, "Q8_1_X4"},    {99, "Q8_2_X4"},    {134, "IQ1_BN"},
-    {135, "IQ2_BN"},  {136, "Q8_K64"}, {142, "IQ2_TN"},  {143, "IQ1_TN"},    {146, "IQ4_KSS"},   {147, "Q8_K16"},
-    {148, "Q8_K32"},  {149, "Q8_KR8"}, {150, "Q8_K128"}, {151, "Q8_KV"},     {153, "IQ2_KT"},    {154, "IQ3_KT"},
-    {155, "IQ4_KT"},  {157, "IQ2_KL"}, {158, "IQ1_KT"},  {335, "IQ2_BN_R4"},
+    {4, "Q4_2"},      {5, "Q4_3"},        {9, "Q8_1"},        {15, "Q8_K"},       {31, "Q4_0_4_4"}, {32, "Q4_0_4_8"},
+    {33, "Q4_0_8_8"}, {36, "I2_S"},       {37, "IQ4_NL_4_8"}, {38, "IQ4_NL_8_8"}, {40, "NVFP4"},    {41, "Q1_0"},
+    {97, "Q8_0_X4"},  {98, "Q8_1_X4"},    {99, "Q8_2_X4"},    {134, "IQ1_BN"},    {135, "IQ2_BN"},  {136, "Q8_K64"},
+    {142, "IQ2_TN"},  {143, "IQ1_TN"},    {146, "IQ4_KSS"},   {147, "Q8_K16"},    {148, "Q8_K32"},  {149, "Q8_KR8"},
+    {150, "Q8_K128"}, {151, "Q8_KV"},     {153, "IQ2_KT"},    {154, "IQ3_KT"},    {155, "IQ4_KT"},  {157, "IQ2_KL"},
+    {158, "IQ1_KT"},  {335, "IQ2_BN_R4"},
 };
 
 bool same_letters(std::string_view a, std::string_view b) {

@@ -37,14 +37,10 @@ std::vector<int64_t> row_lengths(tsr_type type) {
 
 // In products of many rows; eight blocks of 32 elements may be taken together where rows have whole eights of them.
 std::vector<int64_t> lengths_of_many_rows(tsr_type type) {
-    switch (block_of(type)) {
-        case 256:
-            return {512};
-        case 32:
-            return {96, 512};
-        default:
-            return {96};
-    }
+    const int64_t block = block_of(type);
+    if (block == 1) return {96};
+    if (block == 256) return {512};
+    return {3 * block, 512};
 }
 
 std::string text(const char* format, auto... values) {

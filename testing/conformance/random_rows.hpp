@@ -18,20 +18,16 @@ inline std::vector<tsr_type> weight_types() {
     return types;
 }
 
-// Sets the f16 or f32 numbers that a block's or a row's scale consists of; minima get the sign that takes away.
+// Sets the f16 numbers that a block's scale consists of, unless the block's header has a function for it; minima get
+// the sign that takes away.
 template <class Block>
-void set_scale(Block& block, float d) {
-    if constexpr (requires { block.d; }) block.d = formats::f32_to_f16(d);
-    if constexpr (requires { block.m; }) block.m = formats::f32_to_f16(-8 * d);
-    if constexpr (requires { block.dmin; }) block.dmin = formats::f32_to_f16(d);
-    if constexpr (std::is_same_v<Block, formats::BlockMxfp4>) {
-        block.e = static_cast<uint8_t>(std::clamp(128 + static_cast<int>(std::floor(std::log2(d))), 0, 254));
-    }
-    if constexpr (std::is_same_v<Block, formats::BlockIq1M>) {
-        const uint16_t bits = formats::f32_to_f16(d);
-        for (int i = 0; i < 4; ++i) {
-            block.scales[i] = static_cast<uint16_t>((block.scales[i] & 0x0FFF) | (bits >> (4 * i) & 15) << 12);
-        }
+void scale_block(Block& block, float d) {
+    if constexpr (requires { set_scale(block, d); }) {
+        set_scale(block, d);
+    } else {
+        block.d = formats::f32_to_f16(d);
+        if constexpr (requires { block.m; }) block.m = formats::f32_to_f16(-8 * d);
+        if constexpr (requires { block.dmin; }) block.dmin = formats::f32_to_f16(d);
     }
 }
 
@@ -51,7 +47,7 @@ void set_scales(tsr_type type, unsigned char* row, size_t elements, ScaleOf&& sc
             for (size_t i = 0; i < elements / Block::kElements; ++i) {
                 Block block;
                 std::memcpy(&block, row + i * sizeof(Block), sizeof(Block));
-                set_scale(block, scale_of());
+                scale_block(block, scale_of());
                 std::memcpy(row + i * sizeof(Block), &block, sizeof(Block));
             }
         }

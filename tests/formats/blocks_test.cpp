@@ -75,6 +75,18 @@ std::vector<std::string> recorded_types() {
 INSTANTIATE_TEST_SUITE_P(Types, Blocks, testing::ValuesIn(recorded_types()),
                          [](const auto& type) { return type.param; });
 
+// What is decoded is held against another implementation, for every format that files can hold: those with numbers of
+// ik_llama.cpp in ik_rows_test.
+TEST(Blocks, OfEveryFormatAreRecorded) {
+    static const gguf::GgufFile kIkRows = gguf::GgufFile::open(TSR_SOURCE_DIR "/tests/formats/ik_rows.gguf");
+#define TSR_LOOK(id, number, name, ...)                                                                    \
+    if (number < TSR_TYPE_Q6_0 && cpu::can_decode(number)) {                                               \
+        EXPECT_TRUE(goldens().find_tensor(name ".blocks") || kIkRows.find_tensor(name ".random")) << name; \
+    }
+    TSR_TYPES(TSR_LOOK)
+#undef TSR_LOOK
+}
+
 // The public package has no encoders of these: as near as their steps allow, and what is decoded keeps its codes.
 TEST(Blocks, EncodersOfOurOwnRoundToTheNearest) {
     for (const auto& [type, most] : {std::pair{TSR_TYPE_Q6_0, 0.023}, std::pair{TSR_TYPE_IQ4_NL, 0.08}}) {

@@ -19,7 +19,8 @@ TEST_P(PackedFormat, UnpacksToTheSameBytesAndTakesNoMore) {
         std::vector<uint64_t> packed(bytes / 8 + 1, ~uint64_t{0});
         for (auto& b : rows) b = static_cast<unsigned char>(random());
         layout.pack(&layout, elements, kGroups, rows.data(), packed.data());
-        EXPECT_NE(std::memcmp(rows.data(), packed.data(), bytes), 0);
+        // Blocks of the rows side by side are the rows themselves where each is a block.
+        if (elements > 256) EXPECT_NE(std::memcmp(rows.data(), packed.data(), bytes), 0);
         layout.unpack(&layout, elements, kGroups, packed.data(), back.data());
         EXPECT_EQ(rows, back);
     }

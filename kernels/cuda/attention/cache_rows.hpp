@@ -4,8 +4,7 @@
 #include "cache.hpp"
 
 #include <tessera/cuda/simt.hpp>
-#include <tessera/formats/decode.hpp>
-#include <tessera/formats/decode_codebook.hpp>
+#include <tessera/formats/block_list.hpp>
 #include <tessera/formats/encode.hpp>
 
 namespace tessera::cuda_kernels {

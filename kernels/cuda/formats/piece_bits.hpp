@@ -5,7 +5,7 @@
 #include "block_formats.hpp"
 
 #include <tessera/cuda/simt.hpp>
-#include <tessera/formats/blocks.hpp>
+#include <tessera/formats/block_list.hpp>
 #include <tessera/formats/half.hpp>
 #include <tessera/types.h>
 
@@ -144,7 +144,8 @@ struct FormatOf {
             } else {
                 return half_at(row);
             }
-        } else if constexpr (kPrefixBytes == 4) {
+        } else if constexpr (kPrefixBytes != 0) {
+            static_assert(sizeof(typename Block::RowScale) == 4);
             return get<float>(row);
         } else {
             return 1;

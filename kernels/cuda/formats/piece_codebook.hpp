@@ -1,13 +1,13 @@
-// Pieces of iq1, iq2 and iq3, whose elements are chosen from a codebook eight or four at once (blocks_codebook.hpp);
-// see piece.hpp. The codebooks, of 4 KB at most, are read through the first-level cache: they are too large for
-// registers, and a copy in shared memory would be made by every block for the few rows that it computes.
+// Pieces of iq1, iq2 and iq3, whose elements are chosen from a codebook eight or four at once
+// (tessera/formats/groups.hpp); see piece.hpp. The codebooks, of 4 KB at most, are read through the first-level cache:
+// they are too large for registers, and a copy in shared memory would be made by every block for the few rows that it
+// computes.
 #pragma once
 
 #include "piece_any.hpp"
 #include "piece_bits.hpp"
 
-#include <tessera/formats/blocks_codebook.hpp>
-#include <tessera/formats/codebooks.hpp>
+#include <tessera/formats/block_list.hpp>
 
 namespace tessera::cuda_kernels {
 namespace piece_bits {

@@ -1,11 +1,11 @@
-// Pieces of the formats with uneven levels that ik_llama.cpp added (blocks_ik.hpp); see piece.hpp. "half" h is elements
-// 16 h .. 16 h + 15 of a block of 256.
+// Pieces of the formats with uneven levels that ik_llama.cpp added (tessera/formats/levels.hpp); see piece.hpp. "half"
+// h is elements 16 h .. 16 h + 15 of a block of 256.
 #pragma once
 
 #include "piece_any.hpp"
 #include "piece_bits.hpp"
 
-#include <tessera/formats/blocks_ik.hpp>
+#include <tessera/formats/block_list.hpp>
 
 namespace tessera::cuda_kernels {
 namespace piece_bits {

@@ -99,14 +99,20 @@ inline typename Isa::Floats row_scales_of(const WeightRows& weight, int64_t grou
         typename Format::Block::RowScale scales[Isa::kLanes];
         const int64_t first = group * Isa::kLanes;
         if (weight.packed) {
-            std::memcpy(scales, weight.data + first * weight.row_bytes, sizeof scales);
+            const auto* prefixes = weight.data + first * weight.row_bytes;
+            if constexpr (kPrefix == sizeof scales[0]) {
+                std::memcpy(scales, prefixes, sizeof scales);
+            } else {
+                for (int lane = 0; lane < Isa::kLanes; ++lane)
+                    std::memcpy(&scales[lane], prefixes + lane * kPrefix, sizeof scales[0]);
+            }
         } else {
             for (int lane = 0; lane < Isa::kLanes; ++lane) {
                 const int64_t row = std::min<int64_t>(first + lane, weight.rows - 1);
-                std::memcpy(&scales[lane], weight.data + row * weight.row_bytes, kPrefix);
+                std::memcpy(&scales[lane], weight.data + row * weight.row_bytes, sizeof scales[0]);
             }
         }
-        if constexpr (kPrefix == sizeof(float))
+        if constexpr (sizeof scales[0] == sizeof(float))
             return Isa::load_floats(scales);
         else
             return Isa::from_f16(scales);

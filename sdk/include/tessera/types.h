@@ -36,6 +36,8 @@ typedef uint32_t tsr_type;
     M(X, IQ2_S, Iq2S, 22, 20022, iq2_s, Codebook, 256, 82, 0)                \
     M(X, IQ4_XS, Iq4Xs, 23, 20023, iq4_xs, Small, 256, 136, 0)               \
     M(X, IQ1_M, Iq1M, 29, 20029, iq1_m, Codebook, 256, 56, 0)                \
+    M(X, TQ1_0, Tq1_0, 34, 20034, tq1_0, Small, 256, 54, 0)                  \
+    M(X, TQ2_0, Tq2_0, 35, 20035, tq2_0, Small, 256, 66, 0)                  \
     M(X, MXFP4, Mxfp4, 39, 20039, mxfp4, Small, 32, 17, 0)                   \
     M(X, Q6_0, Q6_0, 133, 20133, q6_0, Small, 32, 26, 0)                     \
     M(X, IQ2_K, Iq2K, 137, 20137, iq2_k, Levels, 256, 76, 0)                 \

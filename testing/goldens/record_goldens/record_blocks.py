@@ -22,6 +22,8 @@ SCALES = {
     Kind.IQ4_NL: (0,), Kind.IQ4_XS: (0,), Kind.IQ2_XXS: (0,), Kind.IQ2_XS: (0,), Kind.IQ2_S: (0,),
     Kind.IQ3_XXS: (0,), Kind.IQ3_S: (0,), Kind.IQ1_S: (0,), Kind.IQ1_M: (), Kind.MXFP4: (),
 }
+# Recorded after the others, whose random bytes therefore stay as they are.
+LATER = {Kind.TQ1_0: (52,), Kind.TQ2_0: (64,)}
 # f16 bits: zero, minus zero, least and largest subnormal, least normal, one, minus one, largest, minus largest
 EXTREMES = [0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x3c00, 0xbc00, 0x7bff, 0xfbff]
 QUANTIZED = [Kind.Q8_0, Kind.Q4_0, Kind.Q4_1, Kind.Q5_0, Kind.Q5_1, Kind.BF16]
@@ -42,7 +44,7 @@ def random_blocks(kind, rng):
     count = random + len(EXTREMES)
     b = rng.integers(0, 256, (count, size), dtype=np.uint8)
     b[1], b[2] = 0x00, 0xff
-    for i, at in enumerate(SCALES[kind]):
+    for i, at in enumerate({**SCALES, **LATER}[kind]):
         bits = random_scales(rng, count)
         bits[random:] = np.roll(EXTREMES, i)
         b[:, at:at + 2] = bits.astype("<u2").view(np.uint8).reshape(-1, 2)
@@ -93,29 +95,36 @@ def main():
     w = gguf.GGUFWriter(o.out, "tessera-golden")
     w.add_string("golden.made_with", f"gguf {version('gguf')}, numpy {np.__version__}")
     kinds = [Kind.F32, Kind.F16, Kind.BF16, *SCALES]
-    w.add_array("golden.types", [type_name(k) for k in kinds])
+    w.add_array("golden.types", [type_name(k) for k in [*kinds, *LATER]])
     with np.errstate(over="raise", invalid="raise"):
-        for kind in kinds:
-            b = random_blocks(kind, rng) if kind in SCALES else float_blocks(kind, rng)
-            if kind == Kind.F16:
-                v = b.view(np.float16).astype(np.float32)
-            elif kind == Kind.F32:
-                v = b.view(np.float32)
-            else:
-                v = gguf.quants.dequantize(b, kind)
+        def record(kind, b, v):
             assert not np.isnan(v).any(), kind
             w.add_tensor(f"{type_name(kind)}.blocks", b.view(np.int8))
             w.add_tensor(f"{type_name(kind)}.values", np.ascontiguousarray(v, dtype=np.float32))
+
+        def record_blocks(kind):
+            b = random_blocks(kind, rng)
+            record(kind, b, gguf.quants.dequantize(b, kind))
+
+        for kind in kinds:
+            if kind in SCALES:
+                record_blocks(kind)
+                continue
+            b = float_blocks(kind, rng)
+            record(kind, b, b.view(np.float32) if kind == Kind.F32
+                   else b.view(np.float16).astype(np.float32) if kind == Kind.F16 else gguf.quants.dequantize(b, kind))
         rows = rows_to_quantize(rng)
         w.add_tensor("rows", rows)
         for kind in QUANTIZED:
             q = gguf.quants.quantize(rows, kind)
             w.add_tensor(f"{type_name(kind)}.quantized", np.ascontiguousarray(q).view(np.int8))
+        for kind in LATER:
+            record_blocks(kind)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
     w.close()
-    print(f"{len(kinds)} formats, {os.path.getsize(o.out)} bytes")
+    print(f"{len(kinds) + len(LATER)} formats, {os.path.getsize(o.out)} bytes")
 
 
 if __name__ == "__main__":

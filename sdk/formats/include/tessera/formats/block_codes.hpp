@@ -3,15 +3,15 @@
 // (kernels/cuda/formats/piece_any.hpp) are made of it, where a format has none of its own by hand.
 #pragma once
 
-#include <tessera/formats/blocks.hpp>
+#include <tessera/formats/block.hpp>
 #include <tessera/formats/freestanding.hpp>
 #include <tessera/formats/half.hpp>
 
 namespace tessera::formats {
 
-// 16 neighbouring elements of a block: element i is scale * codes[i] + offset. The product is exact in f32. Codes are
-// -127 .. 127; of formats with offsets or a scale for 16 elements at most Block::kLargestCode in magnitude, which is at
-// most 16 where a scale serves 32 elements, else 32.
+// 16 neighbouring elements of a block: element i is scale * codes[i] + offset. Where there are offsets the product is
+// exact in f32. Codes are -127 .. 127; of formats with offsets or a scale for 16 elements at most Block::kLargestCode
+// in magnitude, which is at most 16 where a scale serves 32 elements, else 32.
 struct Codes16 {
     int8_t codes[16];
     float scale;
@@ -53,7 +53,7 @@ inline void decode(const Block& block, float row_scale, float* out) noexcept {
 }
 }  // namespace block_codes_detail
 
-// As the functions of decode.hpp.
+// As decode of a format that has one of its own (block.hpp).
 template <class Block>
 requires kHasCodes<Block>
 inline void decode(const Block& block, float* out) noexcept {

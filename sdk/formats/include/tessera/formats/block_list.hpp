@@ -1,9 +1,6 @@
 // The blocks of all formats, and visiting them by type.
 #pragma once
 
-#include <tessera/formats/blocks.hpp>
-#include <tessera/formats/blocks_codebook.hpp>
-#include <tessera/formats/blocks_ik.hpp>
 #include <tessera/formats/every_type.hpp>
 #include <tessera/types.h>
 

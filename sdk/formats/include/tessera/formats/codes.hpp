@@ -2,7 +2,7 @@
 // kernels that widen bytes to int16 lose no precision.
 #pragma once
 
-#include <tessera/formats/decode.hpp>
+#include <tessera/formats/block_list.hpp>
 #include <tessera/formats/freestanding.hpp>
 
 namespace tessera::formats {

@@ -1,9 +1,10 @@
-// f32 to blocks, in plain C++; of q8_0, q4 and q5 bit for bit as the public `gguf` package does it for finite input (it
-// has no encoder of q6_0 and iq4_nl). A number that is not finite makes the scale of its block not finite either, so
-// that it is not lost.
+// What f32 to blocks is made of: a format's encode(const float* in, Block&) turns 32 values, which do not overlap the
+// block, into it, in plain C++; of q8_0, q4 and q5 bit for bit as the public `gguf` package does it for finite input
+// (it has no encoder of q6_0 and iq4_nl). A number that is not finite makes the scale of its block not finite either,
+// so that it is not lost.
 #pragma once
 
-#include <tessera/formats/blocks.hpp>
+#include <tessera/formats/block.hpp>
 #include <tessera/formats/freestanding.hpp>
 #include <tessera/formats/half.hpp>
 
@@ -82,15 +83,6 @@ inline void store_codes(Block& block, const uint8_t* codes) noexcept {
     }
 }
 
-// High bits of 32 six-bit codes: two of elements i and i + 16 to half a byte each.
-inline void store_codes(BlockQ6_0& block, const uint8_t* codes) noexcept {
-    for (int j = 0; j < 16; ++j) block.qs[j] = static_cast<uint8_t>((codes[j] & 15) | (codes[j + 16] & 15) << 4);
-    for (int i = 0; i < 8; ++i) {
-        const auto both = [&](int j) { return codes[j] >> 4 | codes[j + 16] >> 4 << 2; };
-        block.qh[i] = static_cast<uint8_t>(both(i) | both(i + 8) << 4);
-    }
-}
-
 // Symmetric codes around `centre` (8, 16 or 32): the extreme value takes code 0.
 template <class Block>
 inline void encode_centred(const float* in, Block& block, int centre) noexcept {
@@ -119,57 +111,6 @@ inline void encode_from_minimum(const float* in, Block& block, int highest) noex
 }
 
 }  // namespace encode_detail
-
-// 32 values to one block. `in` and `block` do not overlap.
-
-inline void encode(const float* in, BlockQ4_0& block) noexcept {
-    encode_detail::encode_centred(in, block, 8);
-}
-inline void encode(const float* in, BlockQ5_0& block) noexcept {
-    encode_detail::encode_centred(in, block, 16);
-}
-inline void encode(const float* in, BlockQ6_0& block) noexcept {
-    encode_detail::encode_centred(in, block, 32);
-}
-inline void encode(const float* in, BlockQ4_1& block) noexcept {
-    encode_detail::encode_from_minimum(in, block, 15);
-}
-inline void encode(const float* in, BlockQ5_1& block) noexcept {
-    encode_detail::encode_from_minimum(in, block, 31);
-}
-
-inline void encode(const float* in, BlockQ8_0& block) noexcept {
-    const float d = encode_detail::largest_magnitude(in) / 127.0f;
-    const float inverse_d = encode_detail::inverse(d);
-    for (int j = 0; j < kSmallBlock; ++j) {
-        const float x = in[j] * inverse_d;
-        const float held = fabsf(x) < 127.5f ? x : 0.0f;
-        // As roundf, half away from zero: truncated after adding the largest float below 0.5 with the sign of x.
-        constexpr uint32_t kSign = 0x80000000u, kBelowHalf = bit_cast<uint32_t>(0.49999997f);
-        block.qs[j] = static_cast<int8_t>(held + bit_cast<float>((bit_cast<uint32_t>(held) & kSign) | kBelowHalf));
-    }
-    block.d = f32_to_f16(d);
-}
-
-// The extreme value takes the code of largest magnitude, the others the nearest; then the scale that fits these codes
-// best.
-inline void encode(const float* in, BlockIq4Nl& block) noexcept {
-    const float inverse_d = encode_detail::inverse(encode_detail::extreme(in) / static_cast<float>(kIq4Values[0]));
-    uint8_t codes[kSmallBlock];
-    float products = 0, squares = 0;
-    for (int j = 0; j < kSmallBlock; ++j) {
-        const float x = in[j] * inverse_d;
-        // Values rise with their codes: the code is the number of middles between neighbours that lie below x.
-        int code = 0;
-        while (code < 15 && 2 * x > static_cast<float>(kIq4Values[code] + kIq4Values[code + 1])) ++code;
-        codes[j] = static_cast<uint8_t>(code);
-        const auto value = static_cast<float>(kIq4Values[code]);
-        products += in[j] * value;
-        squares += value * value;
-    }
-    block.d = f32_to_f16(products / squares);
-    for (int j = 0; j < 16; ++j) block.qs[j] = static_cast<uint8_t>(codes[j] | codes[j + 16] << 4);
-}
 
 // Whether there is an `encode` for the format.
 template <class Block>

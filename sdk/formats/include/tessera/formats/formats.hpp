@@ -3,9 +3,6 @@
 
 #include <tessera/formats/block_codes.hpp>
 #include <tessera/formats/block_list.hpp>
-#include <tessera/formats/decode.hpp>
-#include <tessera/formats/decode_codebook.hpp>
-#include <tessera/formats/decode_ik.hpp>
 #include <tessera/formats/encode.hpp>
 #include <tessera/formats/freestanding.hpp>
 #include <tessera/formats/half.hpp>
@@ -45,14 +42,13 @@ constexpr FormatSize format_size(tsr_type type) noexcept {
     }
 }
 
-static_assert([] {
-    bool same = true;
-    each_block_format([&]<class Block>() {
-        const FormatSize size = format_size(Block::kType);
-        same &= size.elements == Block::kElements && size.bytes == sizeof(Block) && size.prefix == kPrefixBytes<Block>;
-    });
-    return same;
-}());
+#define TSR_SAME(id, Name)                                                            \
+    static_assert(format_size(TSR_TYPE_##id).elements == Block##Name::kElements &&    \
+                      format_size(TSR_TYPE_##id).bytes == sizeof(Block##Name) &&      \
+                      format_size(TSR_TYPE_##id).prefix == kPrefixBytes<Block##Name>, \
+                  "the row of " #id " in types.h and its block differ");
+TSR_BLOCK_TYPES(TSR_SAME)
+#undef TSR_SAME
 
 // As people write it; "another type" for one that is not listed.
 constexpr const char* format_name(tsr_type type) noexcept {
