@@ -5,8 +5,10 @@
 #include "packed.hpp"
 #include "packed_any.hpp"
 #include "packed_codebook.hpp"
+#include "packed_few_bits.hpp"
 #include "packed_levels.hpp"
 #include "packed_super.hpp"
+#include "packed_trellis.hpp"
 #include "weight_kernels.hpp"
 
 #include <tessera/cpu/isa/avx2.hpp>

@@ -232,10 +232,39 @@ struct PackedWeight<Isa, BlockMxfp4> : PackedTraits<BlockMxfp4, Arithmetic{.grou
     }
 };
 
-// Bytes under the scale of a row.
+// The same levels; a minimum of nought makes floats of the scales.
 template <class Isa>
-struct PackedWeight<Isa, BlockQ8Row> : PackedTraits<BlockQ8Row, Arithmetic{.groups = 1, .is_signed = true}>,
-                                       PackedByFields<PackedWeight<Isa, BlockQ8Row>> {
+struct PackedWeight<Isa, BlockNvfp4>
+    : PackedTraits<BlockNvfp4, Arithmetic{.groups = 2, .centre = 16, .has_minimum = true}>,
+      PackedByFields<PackedWeight<Isa, BlockNvfp4>> {
+    struct Unit {
+        uint8_t scales[4][Isa::kLanes];
+        uint8_t qs[4][2][Isa::kLanes][4];
+    };
+    TSR_FIELDS(scales, qs)
+    template <class Sink>
+    static void visit(const Unit& unit, Sink&& sink) noexcept {
+        const typename Isa::Floats minimum[2] = {Isa::zero_floats(), Isa::zero_floats()};
+        for (int b = 0; b < 2; ++b) {
+            typename Isa::Bytes codes[8];
+            typename Isa::Floats scale[2];
+            for (int g = 0; g < 2; ++g) {
+                for (int s = 0; s < 2; ++s) {
+                    const auto both = Isa::load(unit.qs[2 * b + g][s]);
+                    codes[4 * g + s] = Isa::lookup16(kMxfp4Centred, Isa::template shifted_right<0>(both, 15));
+                    codes[4 * g + s + 2] = Isa::lookup16(kMxfp4Centred, Isa::template shifted_right<4>(both, 15));
+                }
+                scale[g] = Isa::from_half_e4m3(unit.scales[2 * b + g]);
+            }
+            sink(b, codes, scale, minimum);
+        }
+    }
+};
+
+// Bytes under the scale of a row.
+template <class Isa, class Block>
+struct PackedRowBytes : PackedTraits<Block, Arithmetic{.groups = 1, .is_signed = true}>,
+                        PackedByFields<PackedRowBytes<Isa, Block>> {
     struct Unit {
         uint8_t qs[8][Isa::kLanes][4];
     };
@@ -248,6 +277,10 @@ struct PackedWeight<Isa, BlockQ8Row> : PackedTraits<BlockQ8Row, Arithmetic{.grou
         sink(0, codes, scale, scale);
     }
 };
+template <class Isa>
+struct PackedWeight<Isa, BlockQ8Row> : PackedRowBytes<Isa, BlockQ8Row> {};
+template <class Isa>
+struct PackedWeight<Isa, BlockQ8KV> : PackedRowBytes<Isa, BlockQ8KV> {};
 
 template <class Isa>
 struct PackedWeight<Isa, BlockIq4Nl> : PackedTraits<BlockIq4Nl, Arithmetic{.groups = 1, .is_signed = true}>,

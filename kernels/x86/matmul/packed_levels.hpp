@@ -22,6 +22,12 @@ constexpr std::array<int8_t, 16> table_of(const int8_t (&values)[kCount], int ce
     for (size_t i = 0; i < 16; ++i) table[i] = static_cast<int8_t>(values[i % kCount] + centre);
     return table;
 }
+template <size_t kCount>
+constexpr std::array<int8_t, kCount> with_centre(const int8_t (&values)[kCount], int centre) noexcept {
+    std::array<int8_t, kCount> table{};
+    for (size_t i = 0; i < kCount; ++i) table[i] = static_cast<int8_t>(values[i] + centre);
+    return table;
+}
 inline constexpr int kIq2kCentre = 32, kIq3kCentre = 63;
 alignas(16) inline constexpr std::array<int8_t, 16> kIq2k = table_of(kIq2kValues, kIq2kCentre);
 alignas(16) inline constexpr std::array<int8_t, 16> kIq3k = table_of(kIq3kValues, kIq3kCentre);
@@ -32,9 +38,9 @@ template <class Isa, int b, int kLanes>
     return Isa::template shifted_right<2 * (b % 4)>(Isa::load(qs[b / 4][s]), 3);
 }
 // Bit b of `high`, moved to bit kTo.
-template <class Isa, int b, int kTo, int kLanes>
-[[gnu::always_inline]] inline typename Isa::Bytes with_bit(typename Isa::Bytes low, const uint8_t (&high)[8][kLanes][4],
-                                                           int s) noexcept {
+template <class Isa, int b, int kTo, int kSteps, int kLanes>
+[[gnu::always_inline]] inline typename Isa::Bytes with_bit(typename Isa::Bytes low,
+                                                           const uint8_t (&high)[kSteps][kLanes][4], int s) noexcept {
     const auto bits = Isa::load(high[s]);
     if constexpr (b < kTo)
         return Isa::either(low, Isa::template shifted_left<kTo - b>(bits, 1 << kTo));
@@ -238,6 +244,73 @@ struct PackedWeight<Isa, BlockIq4Ks> : PackedTraits<BlockIq4Ks, Arithmetic{.grou
             const typename Isa::Floats scale[1] = {levels::odd_scale<Isa>(unit.scales[b], row_scale)};
             sink(b, codes, scale, scale);
         }
+    }
+};
+
+// The words of blocks as they are.
+template <class Isa>
+struct PackedWeight<Isa, BlockIq4Kss> : PackedTraits<BlockIq4Kss, Arithmetic{.groups = 1, .is_signed = true}>,
+                                        PackedByFields<PackedWeight<Isa, BlockIq4Kss>> {
+    struct Unit {
+        uint8_t qs[kUnitBlocks][4][Isa::kLanes][4];
+    };
+    TSR_FIELDS(qs)
+    template <class Sink>
+    static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
+        for (int b = 0; b < kUnitBlocks; ++b) {
+            typename Isa::Bytes codes[8];
+            // The even bits of the scale in the lower half of a lane, the odd ones in the upper.
+            auto bits = Isa::zero();
+            for_each_of<4>([&]<int s>() {
+                const auto words = Isa::load(unit.qs[b][s]);
+                bits = Isa::either(bits, Isa::template lanes_shifted_left<2 * s>(Isa::masked(words, 0x00010001u)));
+                const auto upper = Isa::masked(words, 0xFFFEFFFEu);
+                const auto both =
+                    Isa::differing(upper, Isa::masked(Isa::template lanes_shifted_right<1>(upper), 0x7FFF7FFFu));
+                codes[s] = Isa::template shifted_right<0>(both, 15);
+                codes[s + 4] = Isa::template shifted_right<4>(both, 15);
+            });
+            const auto scale_bits = Isa::either(bits, Isa::template lanes_shifted_right<15>(bits));
+            const auto shift = Isa::template where_bit<0>(scale_bits, kIq4kShift);
+            for (auto& c : codes) c = Isa::add_bytes(Isa::lookup16(kIq4Values, c), shift);
+            const typename Isa::Floats scale[1] = {
+                Isa::multiply(row_scale, Isa::to_floats(Isa::plus(Isa::masked(scale_bits, 254), -127)))};
+            sink(b, codes, scale, scale);
+        }
+    }
+};
+
+namespace levels {
+alignas(16) inline constexpr auto kIq2klFirst = with_centre(formats::kIq2klFirst, kIq3kCentre);
+alignas(16) inline constexpr auto kIq2klSecond = with_centre(formats::kIq2klSecond, kIq3kCentre);
+}  // namespace levels
+
+template <class Isa>
+struct PackedWeight<Isa, BlockIq2Kl>
+    : PackedTraits<BlockIq2Kl, Arithmetic{.groups = 1, .parts = 4, .centre = levels::kIq3kCentre}>,
+      PackedByFields<PackedWeight<Isa, BlockIq2Kl>> {
+    struct Unit {
+        uint16_t scales_h[Isa::kLanes];
+        uint8_t scales_l[4][Isa::kLanes];
+        uint8_t qs[4][4][Isa::kLanes][4];
+        uint8_t qh[4][Isa::kLanes][4];
+    };
+    TSR_FIELDS(scales_h, scales_l, qs, qh)
+    template <class Sink>
+    static void visit(const Unit& unit, typename Isa::Floats row_scale, Sink&& sink) noexcept {
+        const auto d_32 = Isa::multiply(row_scale, Isa::splat(-32.0f));
+        for_each_of<kUnitBlocks>([&]<int b>() {
+            typename Isa::Bytes codes[8];
+            for (int t = 0; t < 4; ++t) {
+                const auto low = Isa::template shifted_right<4 * (b % 2)>(Isa::load(unit.qs[b / 2][t]), 15);
+                const auto pairs = levels::with_bit<Isa, b, 4>(low, unit.qh, t);
+                Isa::lookup32_pairs(levels::kIq2klFirst.data(), levels::kIq2klSecond.data(), pairs, codes[2 * t],
+                                    codes[2 * t + 1]);
+            }
+            const typename Isa::Floats scale[1] = {
+                Isa::fma(row_scale, Isa::or_shifted(unit.scales_l[b % 4], 4 * (b / 4), unit.scales_h, 2 * b), d_32)};
+            sink(b, codes, scale, scale);
+        });
     }
 };
 

@@ -39,7 +39,11 @@ typedef uint32_t tsr_type;
     M(X, TQ1_0, Tq1_0, 34, 20034, tq1_0, Small, 256, 54, 0)                  \
     M(X, TQ2_0, Tq2_0, 35, 20035, tq2_0, Small, 256, 66, 0)                  \
     M(X, MXFP4, Mxfp4, 39, 20039, mxfp4, Small, 32, 17, 0)                   \
+    M(X, NVFP4, Nvfp4, 40, 20040, nvfp4, Small, 64, 36, 0)                   \
+    M(X, Q1_0, Q1_0, 41, 20041, q1_0, Small, 128, 18, 0)                     \
     M(X, Q6_0, Q6_0, 133, 20133, q6_0, Small, 32, 26, 0)                     \
+    M(X, IQ1_BN, Iq1Bn, 134, 20134, iq1_bn, Small, 64, 13, 2)                \
+    M(X, IQ2_BN, Iq2Bn, 135, 20135, iq2_bn, Small, 64, 16, 4)                \
     M(X, IQ2_K, Iq2K, 137, 20137, iq2_k, Levels, 256, 76, 0)                 \
     M(X, IQ3_K, Iq3K, 138, 20138, iq3_k, Levels, 256, 110, 0)                \
     M(X, IQ4_K, Iq4K, 139, 20139, iq4_k, Levels, 256, 144, 0)                \
@@ -47,8 +51,15 @@ typedef uint32_t tsr_type;
     M(X, IQ6_K, Iq6K, 141, 20141, iq6_k, Levels, 256, 212, 0)                \
     M(X, IQ4_KS, Iq4Ks, 144, 20144, iq4_ks, Levels, 256, 136, 4)             \
     M(X, IQ2_KS, Iq2Ks, 145, 20145, iq2_ks, Levels, 256, 70, 2)              \
+    M(X, IQ4_KSS, Iq4Kss, 146, 20146, iq4_kss, Levels, 256, 128, 4)          \
+    M(X, Q8_KV, Q8KV, 151, 20151, q8_KV, Small, 32, 32, 8)                   \
     M(X, IQ5_KS, Iq5Ks, 152, 20152, iq5_ks, Levels, 256, 168, 4)             \
+    M(X, IQ2_KT, Iq2Kt, 153, 20153, iq2_kt, Levels, 256, 68, 4)              \
+    M(X, IQ3_KT, Iq3Kt, 154, 20154, iq3_kt, Levels, 256, 100, 4)             \
+    M(X, IQ4_KT, Iq4Kt, 155, 20155, iq4_kt, Levels, 256, 128, 4)             \
     M(X, IQ3_KS, Iq3Ks, 156, 20156, iq3_ks, Levels, 256, 102, 2)             \
+    M(X, IQ2_KL, Iq2Kl, 157, 20157, iq2_kl, Levels, 256, 86, 2)              \
+    M(X, IQ1_KT, Iq1Kt, 158, 20158, iq1_kt, Levels, 256, 56, 4)              \
     /* Rows of interleaved types that have no type of their own in files. */ \
     M(X, IQ1_S_ROW, Iq1SRow, 65536, 21000, iq1_s_row, Codebook, 32, 6, 2)    \
     M(X, IQ1_M_ROW, Iq1MRow, 65537, 21001, iq1_m_row, Codebook, 32, 7, 2)    \

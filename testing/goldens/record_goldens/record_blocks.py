@@ -23,7 +23,7 @@ SCALES = {
     Kind.IQ3_XXS: (0,), Kind.IQ3_S: (0,), Kind.IQ1_S: (0,), Kind.IQ1_M: (), Kind.MXFP4: (),
 }
 # Recorded after the others, whose random bytes therefore stay as they are.
-LATER = {Kind.TQ1_0: (52,), Kind.TQ2_0: (64,)}
+LATER = {Kind.TQ1_0: (52,), Kind.TQ2_0: (64,), Kind.NVFP4: ()}
 # f16 bits: zero, minus zero, least and largest subnormal, least normal, one, minus one, largest, minus largest
 EXTREMES = [0x0000, 0x8000, 0x0001, 0x83ff, 0x0400, 0x3c00, 0xbc00, 0x7bff, 0xfbff]
 QUANTIZED = [Kind.Q8_0, Kind.Q4_0, Kind.Q4_1, Kind.Q5_0, Kind.Q5_1, Kind.BF16]

@@ -23,6 +23,16 @@ PLAIN = {
     "iq4_ks": (144, 256, 136, 4, "f4", 1), "iq2_ks": (145, 256, 70, 2, "f2", 1), "iq5_ks": (152, 256, 168, 4, "f4", 1),
     "iq3_ks": (156, 256, 102, 2, "f2", 1),
 }
+LATER = {
+    "q1_0": (41, 128, 18, 0, "f2", 1), "iq1_bn": (134, 64, 13, 2, "f2", 1), "iq2_bn": (135, 64, 16, 4, "f4", 1),
+    "iq4_kss": (146, 256, 128, 4, "f4", 1), "q8_KV": (151, 32, 32, 8, "f4", 1), "iq2_kt": (153, 256, 68, 4, "f4", 1),
+    "iq3_kt": (154, 256, 100, 4, "f4", 1), "iq4_kt": (155, 256, 128, 4, "f4", 1), "iq2_kl": (157, 256, 86, 2, "f2", 1),
+    "iq1_kt": (158, 256, 56, 4, "f4", 1),
+}
+# Names of functions that are not those of the types.
+FUNCTIONS = {"q1_0": "q1_0_g128"}
+# Dequantisation that is handed what follows the scale of a row, and does not multiply with it: products do.
+WITHOUT_SCALE = {"iq1_bn", "iq2_bn"}
 # name: (number, number of the plain type or None, rows, elements, bytes of a block of one row, bytes of the prefix of one
 # row, kind and count of the scales that the group's prefix or each of its blocks begins with)
 INTERLEAVED = {
@@ -81,7 +91,7 @@ def main():
     def decode(name, data, count):
         out = np.zeros(count, np.float32)
         data = np.ascontiguousarray(data)
-        getattr(ggml, "dequantize_row_" + name)(data.ctypes.data_as(c.c_void_p), out.ctypes.data_as(c.c_void_p), c.c_int64(count))
+        getattr(ggml, "dequantize_row_" + FUNCTIONS.get(name, name))(data.ctypes.data_as(c.c_void_p), out.ctypes.data_as(c.c_void_p), c.c_int64(count))
         assert np.isfinite(out).all(), name
         return out
 
@@ -101,11 +111,19 @@ def main():
 
     w = gguf.GGUFWriter(o.out, "tessera-golden")
     w.add_string("golden.made_with", o.made_with)
-    w.add_array("golden.types", [*PLAIN, *INTERLEAVED, "bf16_r16"])
-    for name, (number, elements, size, prefix, kind, count) in PLAIN.items():
+    def decode_row(name, row, prefix, kind):
+        if name not in WITHOUT_SCALE:
+            return decode(name, row, 512)
+        return row[:prefix].view("<" + kind).astype(np.float32) * decode(name, row[prefix:], 512)
+
+    def record_plain(name, elements, size, prefix, kind, count):
         rows = np.stack([random_rows(rng, elements, 512 // elements, size, prefix, kind, count) for _ in range(3)])
         add(f"{name}.random", rows)
-        add(f"{name}.values", np.stack([decode(name, row, 512) for row in rows]))
+        add(f"{name}.values", np.stack([decode_row(name, row, prefix, kind) for row in rows]))
+
+    w.add_array("golden.types", [*PLAIN, *INTERLEAVED, "bf16_r16", *LATER])
+    for name, (_, *layout) in PLAIN.items():
+        record_plain(name, *layout)
     for name, (number, plain, rows, elements, size, prefix, kind, count) in INTERLEAVED.items():
         blocks = ELEMENTS // elements
         if name not in BROKEN:
@@ -122,11 +140,13 @@ def main():
     ggml.repack_f32_bf16_r16(x.ctypes.data_as(c.c_void_p), y.ctypes.data_as(c.c_void_p), c.c_int64(16), c.c_int64(64))
     add("bf16_r16.random", y.view(np.uint8))
     add("bf16_r16.values", x)
+    for name, (_, *layout) in LATER.items():
+        record_plain(name, *layout)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
     w.close()
-    print(f"{len(PLAIN) + len(INTERLEAVED) + 1} types, {os.path.getsize(o.out)} bytes")
+    print(f"{len(PLAIN) + len(INTERLEAVED) + 1 + len(LATER)} types, {os.path.getsize(o.out)} bytes")
 
 
 if __name__ == "__main__":

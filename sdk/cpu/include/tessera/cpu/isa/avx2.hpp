@@ -132,6 +132,39 @@ struct Avx2 {
     static Ints negated_where(Ints v, Ints lanes) noexcept {
         return _mm256_sign_epi32(v, _mm256_or_si256(_mm256_slli_epi32(lanes, 31 - kBit), _mm256_set1_epi32(1)));
     }
+    static Ints multiply_lanes(Ints v, uint32_t number) noexcept {
+        return _mm256_mullo_epi32(v, _mm256_set1_epi32(static_cast<int>(number)));
+    }
+    // Byte i of a lane: the sum of the four bytes, below 64, of the lane of operand i.
+    static Bytes sums_of_bytes(Bytes a, Bytes b, Bytes c, Bytes d) noexcept {
+        // Pairs of bytes, two operands beside each other in 16 bits, then the two pairs of a lane.
+        const auto two = [](Bytes even, Bytes odd) {
+            const __m256i ones = _mm256_set1_epi8(1);
+            return _mm256_or_si256(_mm256_maddubs_epi16(even, ones),
+                                   _mm256_slli_epi16(_mm256_maddubs_epi16(odd, ones), 8));
+        };
+        const __m256i ab = two(a, b), cd = two(c, d);
+        return _mm256_add_epi8(_mm256_blend_epi16(ab, _mm256_slli_epi32(cd, 16), 0xAA),
+                               _mm256_blend_epi16(_mm256_srli_epi32(ab, 16), cd, 0xAA));
+    }
+    static Bytes magnitudes(Bytes v) noexcept { return _mm256_abs_epi8(v); }
+    // Of each lane's four codes (0..31) the first two to `low`, the others to `high`: first[code], second[code] of
+    // each.
+    static void lookup32_pairs(const int8_t* first, const int8_t* second, Bytes codes, Bytes& low,
+                               Bytes& high) noexcept {
+        // A shuffle gives nought for an index whose top bit is set.
+        const __m256i below = _mm256_add_epi8(codes, splat(uint8_t{0x70}));
+        const __m256i above = _mm256_sub_epi8(codes, splat(uint8_t{16}));
+        const auto level = [&](const int8_t* table) {
+            return _mm256_or_si256(lookup16(table, below), lookup16(table + 16, above));
+        };
+        const __m256i a = level(first), b = level(second);
+        // Each half of a vector: the eight bytes of a row side by side, two rows a vector.
+        const __m256 rows01 = _mm256_castsi256_ps(_mm256_unpacklo_epi8(a, b));
+        const __m256 rows23 = _mm256_castsi256_ps(_mm256_unpackhi_epi8(a, b));
+        low = _mm256_castps_si256(_mm256_shuffle_ps(rows01, rows23, 0x88));
+        high = _mm256_castps_si256(_mm256_shuffle_ps(rows01, rows23, 0xDD));
+    }
     static Ints plus(Ints v, int number) noexcept { return _mm256_add_epi32(v, _mm256_set1_epi32(number)); }
     static Ints add_lanes(Ints a, Ints b) noexcept { return _mm256_add_epi32(a, b); }
     // Numbers of 16 bits as both int16 of their lanes.
@@ -221,6 +254,16 @@ struct Avx2 {
         const __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
         const __m256i is_small = _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e);
         return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, small, is_small));
+    }
+    // Half of an e4m3 number, as nvfp4_scale.
+    static Floats from_half_e4m3(const uint8_t* p) noexcept {
+        const __m256i e4m3 = widen_u8(p), bits = masked(e4m3, 127);
+        const __m256i normal = _mm256_slli_epi32(_mm256_add_epi32(bits, _mm256_set1_epi32(119 << 3)), 20);
+        const __m256 small = _mm256_mul_ps(_mm256_cvtepi32_ps(bits), _mm256_set1_ps(0x1p-10f));
+        const __m256i is_small = _mm256_cmpgt_epi32(_mm256_set1_epi32(8), bits);
+        const __m256i is_nan = _mm256_cmpeq_epi32(e4m3, _mm256_set1_epi32(127));
+        const __m256i value = _mm256_blendv_epi8(normal, _mm256_castps_si256(small), is_small);
+        return _mm256_castsi256_ps(_mm256_andnot_si256(is_nan, value));
     }
     static Ints widen_s8(const int8_t* p) noexcept {
         return _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)));
