@@ -22,22 +22,26 @@ MarkerPlace find_marker(std::string_view text, std::span<const std::string_view>
     return {text.size(), false, 0};
 }
 
-std::unique_ptr<ToolReader> make_tool_reader(ToolSyntax syntax) {
-    switch (syntax) {
+std::unique_ptr<ToolReader> make_tool_reader(const ReplySyntax& syntax) {
+    switch (syntax.tools) {
         case ToolSyntax::kNone:
+        case ToolSyntax::kChannels:
             return nullptr;
         case ToolSyntax::kDeepSeekV3:
             return make_deepseek_reader(true);
         case ToolSyntax::kDeepSeekV31:
             return make_deepseek_reader(false);
         case ToolSyntax::kDeepSeekV32:
-            return make_dsml_reader();
+            return make_dsml_reader(false);
+        case ToolSyntax::kDeepSeekV4:
+            return make_dsml_reader(true);
         case ToolSyntax::kHermes:
             return make_hermes_reader();
         case ToolSyntax::kLlama3:
             return make_llama_reader();
+        default:
+            return make_block_reader(syntax);
     }
-    return nullptr;
 }
 
 // Appends to the events of one push, joining those that belong together.
@@ -65,9 +69,14 @@ class ReplyParser::Output final : public CallSink {
     uint32_t& calls_;
 };
 
-ReplyParser::ReplyParser(ReplySyntax syntax) : syntax_(std::move(syntax)), tools_(make_tool_reader(syntax_.tools)) {
+ReplyParser::ReplyParser(ReplySyntax syntax) : syntax_(std::move(syntax)), tools_(make_tool_reader(syntax_)) {
     if (syntax_.reasoning_begin.empty() || syntax_.reasoning_end.empty()) syntax_.reasoning = false;
     content_started_ = syntax_.content_begun;
+    if (syntax_.form == ReplyForm::kChannels) {
+        message_ = syntax_.begins_in_reasoning ? ReplyPart::kReasoning : ReplyPart::kContent;
+        state_ = syntax_.begins_in_reasoning || syntax_.content_begun ? State::kMessage : State::kHeader;
+        return;
+    }
     state_ = !syntax_.reasoning            ? State::kContent
              : syntax_.begins_in_reasoning ? State::kReasoningStart
                                            : State::kStart;
@@ -113,8 +122,80 @@ bool ReplyParser::step(bool over, Output& output) {
             return step_content(over, output);
         case State::kCalls:
             return step_calls(over, output);
+        case State::kHeader:
+            return step_header(over, output);
+        case State::kMessage:
+            return step_message(over, output);
     }
     return false;
+}
+
+// <|start|>assistant<|channel|>commentary to=functions.NAME <|constrain|>json<|message|>, of which parts may be
+// missing.
+bool ReplyParser::step_header(bool over, Output& output) {
+    constexpr std::array<std::string_view, 6> begins = {"<|start|>",     "<|channel|>", "<|message|>",
+                                                        "<|constrain|>", " to=",        "assistant"};
+    constexpr std::string_view end = "<|message|>";
+    constexpr size_t kLongest = 512;
+    if (rest().empty()) return false;
+    bool is_header = false, may_be = false;
+    for (const std::string_view begin : begins) {
+        const Match found = match(rest(), begin, over);
+        is_header |= found == Match::kYes;
+        may_be |= found == Match::kMaybe;
+    }
+    if (!is_header && may_be) return false;
+    const size_t at = is_header ? rest().find(end) : std::string_view::npos;
+    if (is_header && at == std::string_view::npos && !over && rest().size() < kLongest) return false;
+    state_ = State::kMessage;
+    message_ = ReplyPart::kContent;
+    if (at == std::string_view::npos || at > kLongest) {
+        // No header: content, of which no part is taken for one.
+        const std::string_view text = is_header ? rest().substr(0, 1) : std::string_view();
+        output.add(ReplyPart::kContent, text);
+        at_ += text.size();
+        begin_ = at_;
+        return true;
+    }
+    const std::string_view header = rest().substr(0, at);
+    constexpr std::string_view recipient = "to=functions.";
+    if (const size_t to = header.find(recipient); to != header.npos && syntax_.tools != ToolSyntax::kNone) {
+        const std::string_view name = header.substr(to + recipient.size());
+        if (const size_t length = std::min(name.find_first_of(" <\n\t"), name.size()); length > 0) {
+            output.begin_call(name.substr(0, length));
+            message_ = ReplyPart::kToolArguments;
+            arguments_begun_ = false;
+        }
+    } else if (header.find("analysis") != header.npos) {
+        message_ = ReplyPart::kReasoning;
+    }
+    at_ += at + end.size();
+    begin_ = at_;
+    return true;
+}
+
+bool ReplyParser::step_message(bool over, Output& output) {
+    constexpr std::array<std::string_view, 4> ends = {"<|end|>", "<|return|>", "<|call|>", "<|start|>"};
+    const MarkerPlace place = find_marker(rest(), ends, over);
+    const std::string_view text = rest().substr(0, place.before);
+    if (message_ == ReplyPart::kToolArguments) {
+        output.arguments(text);
+        arguments_begun_ |= !text.empty();
+    } else {
+        write(message_ == ReplyPart::kReasoning ? State::kReasoning : State::kContent, text, output);
+    }
+    at_ += place.before;
+    begin_ = at_;
+    const bool ended = place.found || (over && at_ == input_.size());
+    if (ended && message_ == ReplyPart::kToolArguments && !std::exchange(arguments_begun_, true))
+        output.arguments("{}");
+    if (!place.found) return false;
+    newlines_ = 0;
+    // The start of the next message is part of its header.
+    if (ends[place.which] != "<|start|>") at_ += ends[place.which].size();
+    begin_ = at_;
+    state_ = State::kHeader;
+    return true;
 }
 
 bool ReplyParser::step_start(bool over) {

@@ -4,8 +4,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace tessera::text {
@@ -21,15 +23,51 @@ struct ReplyEvent {
 };
 
 // How a model writes calls. docs/chat-formats.md shows each.
-enum class ToolSyntax : uint8_t { kNone, kDeepSeekV3, kDeepSeekV31, kDeepSeekV32, kHermes, kLlama3 };
+enum class ToolSyntax : uint8_t {
+    kNone,
+    kDeepSeekV3,
+    kDeepSeekV31,
+    kDeepSeekV32,
+    kHermes,
+    kLlama3,
+    kDeepSeekV4,
+    kKimi,
+    kGlm,
+    kQwenXml,
+    kSeedXml,
+    kMiniMax,
+    kFunctionary,
+    kMistral,
+    kMistralNamed,
+    kGranite,
+    kGemma,
+    kLfm2,
+    kNemotron,
+    kApriel,
+    kCommandR,
+    kGigaChat,
+    kFireFunction,
+    kChannels,  // gpt-oss: with ReplyForm::kChannels
+    kLast = kChannels
+};
+
+// Parameters whose schema says that they are texts, so that a syntax without quotes does not take a text for a number:
+// names of functions and their parameters.
+using TextParameters = std::set<std::pair<std::string, std::string>>;
+
+// kMarkers: reasoning between two markers, then content and calls. kChannels: messages of gpt-oss, each with a header
+// that says what it is: <|channel|>analysis<|message|>...<|end|><|start|>assistant<|channel|>final<|message|>...
+enum class ReplyForm : uint8_t { kMarkers, kChannels };
 
 struct ReplySyntax {
+    ReplyForm form = ReplyForm::kMarkers;
     bool reasoning = false;            // whether an answer may start with reasoning
     bool begins_in_reasoning = false;  // the prompt ends with reasoning_begin
     bool content_begun = false;        // the prompt ends with a part of the content: a call cannot be all of it
     std::string reasoning_begin = "<think>";
     std::string reasoning_end = "</think>";
     ToolSyntax tools = ToolSyntax::kNone;
+    std::shared_ptr<const TextParameters> texts = {};  // null: none are known
 
     bool operator==(const ReplySyntax&) const = default;
 };
@@ -56,7 +94,16 @@ class ReplyParser {
 
   private:
     class Output;
-    enum class State : uint8_t { kStart, kReasoningStart, kReasoning, kAfterReasoning, kContent, kCalls };
+    enum class State : uint8_t {
+        kStart,
+        kReasoningStart,
+        kReasoning,
+        kAfterReasoning,
+        kContent,
+        kCalls,
+        kHeader,
+        kMessage
+    };
 
     void run(bool over, std::vector<ReplyEvent>& events);
     bool step(bool over, Output& output);
@@ -65,6 +112,8 @@ class ReplyParser {
     bool step_reasoning(bool over, Output& output);
     bool step_content(bool over, Output& output);
     bool step_calls(bool over, Output& output);
+    bool step_header(bool over, Output& output);
+    bool step_message(bool over, Output& output);
     void begin_calls(State outer, size_t marker, size_t length);
     void write(State part, std::string_view text, Output& output);
     std::string_view rest() const { return std::string_view(input_).substr(at_); }
@@ -81,6 +130,8 @@ class ReplyParser {
     size_t marker_length_ = 0;       // of what began them
     bool certain_ = false;           // whether one of them was
     uint32_t calls_ = 0;
+    ReplyPart message_ = ReplyPart::kContent;  // what the message being read is (ReplyForm::kChannels)
+    bool arguments_begun_ = false;
 };
 
 }  // namespace tessera::text

@@ -17,9 +17,11 @@ namespace {
 
 #define TSR_DSML "\uff5cDSML\uff5c"
 
-constexpr std::array<std::string_view, 3> kBegins = {"\n\n<" TSR_DSML "function_calls>",
-                                                     "\n<" TSR_DSML "function_calls>", "<" TSR_DSML "function_calls>"};
-constexpr std::string_view kCallsEnd = "</" TSR_DSML "function_calls>";
+// V4 has another name for the block.
+constexpr std::array<std::string_view, 6> kBegins = {
+    "\n\n<" TSR_DSML "function_calls>", "\n<" TSR_DSML "function_calls>", "<" TSR_DSML "function_calls>",
+    "\n\n<" TSR_DSML "tool_calls>",     "\n<" TSR_DSML "tool_calls>",     "<" TSR_DSML "tool_calls>"};
+constexpr std::array<std::string_view, 2> kCallsEnds = {"</" TSR_DSML "function_calls>", "</" TSR_DSML "tool_calls>"};
 constexpr std::string_view kInvoke = "<" TSR_DSML "invoke name=\"";
 constexpr std::string_view kInvokeEnd = "</" TSR_DSML "invoke>";
 constexpr std::string_view kParameter = "<" TSR_DSML "parameter name=\"";
@@ -29,7 +31,9 @@ constexpr std::string_view kJson = "\" string=\"false\">";
 
 class DsmlReader final : public ToolReader {
   public:
-    std::span<const std::string_view> begins() const override { return kBegins; }
+    explicit DsmlReader(bool v4) : v4_(v4) {}
+
+    std::span<const std::string_view> begins() const override { return std::span(kBegins).subspan(v4_ ? 3 : 0, 3); }
     bool in_reasoning() const override { return true; }
     void start(size_t) override {
         calls_ = 0;
@@ -60,8 +64,8 @@ class DsmlReader final : public ToolReader {
         if (text.empty() && over && calls_ > 0) return {Result::kEnd};
         const Match invoke = match(text, kInvoke, over);
         if (invoke == Match::kYes) return begin_attribute(State::kName, kInvoke.size());
-        const Match end = calls_ > 0 ? match(text, kCallsEnd, over) : Match::kNo;
-        if (end == Match::kYes) return {Result::kEnd, kCallsEnd.size()};
+        const Match end = calls_ > 0 ? match(text, kCallsEnds[v4_ ? 1 : 0], over) : Match::kNo;
+        if (end == Match::kYes) return {Result::kEnd, kCallsEnds[v4_ ? 1 : 0].size()};
         return {invoke == Match::kMaybe || end == Match::kMaybe ? Result::kWait : Result::kLeave};
     }
 
@@ -137,6 +141,7 @@ class DsmlReader final : public ToolReader {
         return {Result::kCertain, place.before + kParameterEnd.size()};
     }
 
+    const bool v4_;
     State state_ = State::kBetween;
     std::string attribute_;  // the name or key being read
     bool is_text_ = false;   // what the parameter says of its value
@@ -146,8 +151,8 @@ class DsmlReader final : public ToolReader {
 
 }  // namespace
 
-std::unique_ptr<ToolReader> make_dsml_reader() {
-    return std::make_unique<DsmlReader>();
+std::unique_ptr<ToolReader> make_dsml_reader(bool v4) {
+    return std::make_unique<DsmlReader>(v4);
 }
 
 }  // namespace tessera::text

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
 #include <random>
 
 namespace tessera::text {
@@ -63,6 +64,9 @@ ReplySyntax begins_thinking(ToolSyntax tools = ToolSyntax::kNone) {
 ReplySyntax calls(ToolSyntax tools) {
     return {.tools = tools};
 }
+ReplySyntax channels() {
+    return {.form = ReplyForm::kChannels, .reasoning = true, .tools = ToolSyntax::kChannels};
+}
 
 const std::vector<Sample>& samples() {
     using enum ToolSyntax;
@@ -86,6 +90,127 @@ const std::vector<Sample>& samples() {
          {.reasoning = true, .reasoning_begin = "[T]", .reasoning_end = "[/T]"},
          "[T]a[/[/T]b",
          {{kReasoning, "a[/"}, {kContent, "b"}}},
+        // Calls between two markers.
+        {"kimi",
+         calls(kKimi),
+         "Let me see.<|tool_calls_section_begin|><|tool_call_begin|>functions.a_b:0<|tool_call_argument_begin|>{\"x\": "
+         "[1]}<|tool_call_end|><|tool_call_begin|>functions.c:1<|tool_call_argument_begin|>{}<|tool_call_end|><|tool_"
+         "calls_"
+         "section_end|> ok",
+         {{kContent, "Let me see."},
+          {kToolCall, "a_b", 0},
+          {kArguments, "{\"x\": [1]}", 0},
+          {kToolCall, "c", 1},
+          {kArguments, "{}", 1},
+          {kContent, " ok"}}},
+        {"kimi cut",
+         calls(kKimi),
+         "<|tool_calls_section_begin|><|tool_call_be",
+         {{kContent, "<|tool_calls_section_begin|><|tool_call_be"}}},
+        {"glm",
+         calls(kGlm),
+         "\n<tool_call>f\n<arg_key>a</arg_key>\n<arg_value>x "
+         "y</arg_value>\n<arg_key>n</arg_key>\n<arg_value>7</arg_value>\n"
+         "<arg_key>l</arg_key>\n<arg_value>[1, {\"z\": true}]</arg_value>\n</tool_call>\n<tool_call>g</tool_call>",
+         {{kToolCall, "f", 0},
+          {kArguments, "{\"a\": \"x y\", \"n\": 7, \"l\": [1, {\"z\": true}]}", 0},
+          {kToolCall, "g", 1},
+          {kArguments, "{}", 1}}},
+        {"glm of text",
+         {.tools = kGlm, .texts = std::make_shared<TextParameters>(TextParameters{{"f", "a"}})},
+         "<tool_call>f<arg_key>a</arg_key><arg_value>7</arg_value></tool_call>",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"7\"}"}}},
+        {"glm that is none",
+         calls(kGlm),
+         "a <tool_call>f g {} </tool_call> b<tool_call>",
+         {{kContent, "a <tool_call>f g {} </tool_call> b<tool_call>"}}},
+        {"xml",
+         calls(kQwenXml),
+         "Hm.\n\n<tool_call>\n<function=f>\n<parameter=a>\nx\n\ny\n</parameter>\n<parameter=n>\n1.50\n</parameter>\n</"
+         "function>\n"
+         "</tool_call>",
+         {{kContent, "Hm."}, {kToolCall, "f"}, {kArguments, "{\"a\": \"x\\n\\ny\", \"n\": 1.50}"}}},
+        {"xml cut in a value",
+         calls(kQwenXml),
+         "<tool_call>\n<function=f>\n<parameter=a>\nx",
+         {{kContent, "<tool_call>\n<function=f>\n<parameter=a>\nx"}}},
+        {"xml without its end",
+         calls(kQwenXml),
+         "<tool_call>\n<function=f>\n<parameter=a>\nx\n</parameter>\n</function>\n",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": \"x\"}"}}},
+        {"seed",
+         calls(kSeedXml),
+         "<seed:tool_call>\n<function=f>\n<parameter=l>[1, {'z': True}]</parameter>\n</function>\n</seed:tool_call>",
+         {{kToolCall, "f"}, {kArguments, "{\"l\": [1, {\"z\": true}]}"}}},
+        {"minimax",
+         calls(kMiniMax),
+         "<minimax:tool_call>\n<invoke name=\"f\">\n<parameter name=\"a\">x</parameter>\n</invoke>\n<invoke "
+         "name=\"g\">\n</invoke>\n</minimax:tool_call>",
+         {{kToolCall, "f", 0}, {kArguments, "{\"a\": \"x\"}", 0}, {kToolCall, "g", 1}, {kArguments, "{}", 1}}},
+        {"functionary",
+         calls(kFunctionary),
+         "<function=f>{\"a\": \"</\"}</function><function=g>{}</function>",
+         {{kToolCall, "f", 0}, {kArguments, "{\"a\": \"</\"}", 0}, {kToolCall, "g", 1}, {kArguments, "{}", 1}}},
+        {"mistral",
+         calls(kMistral),
+         "[TOOL_CALLS] [{\"name\": \"f\", \"arguments\": {\"a\": \"]\"}, \"id\": \"123456789\"}, {\"name\": \"g\", "
+         "\"arguments\": {}}]",
+         {{kToolCall, "f", 0}, {kArguments, "{\"a\": \"]\"}", 0}, {kToolCall, "g", 1}, {kArguments, "{}", 1}}},
+        {"mistral named",
+         calls(kMistralNamed),
+         "[TOOL_CALLS]f[CALL_ID]123456789[ARGS]{\"a\": {\"b\": \"}\"}}[TOOL_CALLS]g[ARGS]{}",
+         {{kToolCall, "f", 0}, {kArguments, "{\"a\": {\"b\": \"}\"}}", 0}, {kToolCall, "g", 1}, {kArguments, "{}", 1}}},
+        {"granite",
+         calls(kGranite),
+         "<|tool_call|>[{\"name\": \"f\", \"arguments\": {\"a\": 1}}]",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": 1}"}}},
+        {"gemma",
+         calls(kGemma),
+         "<|tool_call>call:f{a:<|\"|>x, "
+         "\"y\"}<|\"|>,l:[1,{z:true}],n:-7.5}<tool_call|><|tool_call>call:g{}<tool_call|>",
+         {{kToolCall, "f", 0},
+          {kArguments, "{\"a\": \"x, \\\"y\\\"}\", \"l\": [1, {\"z\": true}], \"n\": -7.5}", 0},
+          {kToolCall, "g", 1},
+          {kArguments, "{}", 1}}},
+        {"lfm2",
+         calls(kLfm2),
+         "<|tool_call_start|>[f(a=\"x\\n'\", n=3, l=[1, None], d={'k': True}), g()]<|tool_call_end|>Done.",
+         {{kToolCall, "f", 0},
+          {kArguments, "{\"a\": \"x\\n'\", \"n\": 3, \"l\": [1, null], \"d\": {\"k\": true}}", 0},
+          {kToolCall, "g", 1},
+          {kArguments, "{}", 1},
+          {kContent, "Done."}}},
+        {"nemotron",
+         calls(kNemotron),
+         "<TOOLCALL>[{\"name\": \"f\", \"arguments\": {}}]</TOOLCALL>",
+         {{kToolCall, "f"}, {kArguments, "{}"}}},
+        {"command r",
+         calls(kCommandR),
+         "<|START_ACTION|>[\n    {\"tool_call_id\": \"0\", \"tool_name\": \"f\", \"parameters\": {\"a\": "
+         "1}}\n]<|END_ACTION|>",
+         {{kToolCall, "f"}, {kArguments, "{\"a\": 1}"}}},
+        {"dsml v4",
+         calls(kDeepSeekV4),
+         "\n\n<\uff5cDSML\uff5ctool_calls>\n<\uff5cDSML\uff5cinvoke "
+         "name=\"f\">\n</\uff5cDSML\uff5cinvoke>\n</\uff5cDSML\uff5ctool_calls>",
+         {{kToolCall, "f"}, {kArguments, "{}"}}},
+        // gpt-oss.
+        {"channels",
+         channels(),
+         "<|channel|>analysis<|message|>Hm\n<|end|><|start|>assistant<|channel|>commentary to=functions.f "
+         "<|constrain|>json<|message|>{\"a\": 1}<|call|>",
+         {{kReasoning, "Hm"}, {kToolCall, "f"}, {kArguments, "{\"a\": 1}"}}},
+        {"channels with an answer",
+         channels(),
+         "<|channel|>analysis<|message|>Hm<|end|><|start|>assistant<|channel|>final<|message|>So < it "
+         "<|is|>.<|return|>",
+         {{kReasoning, "Hm"}, {kContent, "So < it <|is|>."}}},
+        {"channels with the call in front",
+         channels(),
+         " to=functions.f<|channel|>commentary json<|message|><|call|>",
+         {{kToolCall, "f"}, {kArguments, "{}"}}},
+        {"channels that are none", channels(), "Hello <|there", {{kContent, "Hello <|there"}}},
+        {"channels cut", channels(), "<|channel|>fin", {{kContent, "<|channel|>fin"}}},
         // DeepSeek V3.
         {"v3",
          calls(kDeepSeekV3),
@@ -326,7 +451,7 @@ TEST_P(Samples, RandomSplits) {
 
 // As every syntax: what a text becomes does not depend on how it is cut, also where it is another family's.
 TEST_P(Samples, EverySyntaxAndLengthWholeAsInBytes) {
-    for (int tools = 0; tools <= static_cast<int>(ToolSyntax::kLlama3); ++tools) {
+    for (int tools = 0; tools <= static_cast<int>(ToolSyntax::kLast); ++tools) {
         for (const bool begun : {false, true}) {
             const ReplySyntax syntax = {
                 .reasoning = begun, .begins_in_reasoning = begun, .tools = static_cast<ToolSyntax>(tools)};
