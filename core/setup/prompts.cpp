@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/log.hpp"
+#include "core/base/text.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
 
 #include <algorithm>
@@ -9,14 +10,15 @@
 namespace tessera {
 namespace {
 
-text::ChatTemplate find_template(const gguf::GgufFile& file, const std::optional<std::string>& name) {
-    if (name) return text::ChatTemplate::by_name(*name);
+text::ChatTemplate find_template(const gguf::GgufFile& file, const ChatWriter::Chosen& chosen) {
+    if (chosen.text) return text::ChatTemplate::of_program(*chosen.text);
+    if (chosen.name) return text::ChatTemplate::by_name(*chosen.name);
     const auto program = file.metadata().find_string("tokenizer.chat_template");
     if (!program) {
         fail(TSR_NOT_FOUND, Notice(fmt::format("{}: the file has no chat template", file.metadata().source()),
                                    {{AdviceCode::kNameTemplate, ""}, {AdviceCode::kRawPrompt, ""}}));
     }
-    return text::ChatTemplate::recognize(*program);
+    return text::ChatTemplate::of_program(*program);
 }
 
 std::string spelling(const text::Tokenizer& tokenizer, text::Token token) {
@@ -51,12 +53,16 @@ std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, st
     return tokens;
 }
 
-ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer,
-                       const std::optional<std::string>& name, std::optional<bool> thinking)
-    : tokenizer_(tokenizer), template_(find_template(file, name)) {
+ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const Chosen& chosen)
+    : tokenizer_(tokenizer), template_(find_template(file, chosen)) {
+    for (const text::PythonMember& one : chosen.variables)
+        if (!text::is_free_variable(one.key) || !template_.reads(one.key))
+            fail(TSR_INVALID_ARGUMENT, "{} has no variable '{}' that could be set", template_.title(),
+                 printable(one.key, 60));
+    options_.variables = chosen.variables;
     options_.bos = spelling(tokenizer, tokenizer.bos());
     options_.eos = spelling(tokenizer, tokenizer.eos());
-    options_.thinking = thinking;
+    options_.thinking = chosen.thinking;
     for (const text::Token token : tokenizer.encode(template_.markers(), {.add_special = false})) {
         if (tokenizer.type(token) == text::TokenType::kUserDefined) markers_.push_back(token);
     }

@@ -4,10 +4,12 @@
 #include "core/base/text.hpp"
 
 #include <algorithm>
+#include <array>
 
 namespace tessera::text {
 namespace {
 
+using jinja::Text;
 using jinja::Value;
 using Members = std::vector<std::pair<std::string, Value>>;
 
@@ -15,32 +17,69 @@ using Members = std::vector<std::pair<std::string, Value>>;
 constexpr uint64_t kSteps = 10'000'000, kStepsOfMessage = 5000;
 constexpr uint64_t kBytes = uint64_t{256} << 20, kBytesOfByte = 32;
 
-Value call_of(const ToolCall& call, bool arguments_as_given) {
-    const std::string& given = call.arguments.empty() ? std::string("{}") : call.arguments;
-    Value arguments = Value::text(given);
-    if (!arguments_as_given)
+Value call_of(const ToolCall& call, const ChatShape& shape) {
+    const std::string given = call.arguments.empty() ? std::string("{}") : call.arguments;
+    Value arguments = Value::content(given);
+    if (!shape.arguments_as_text)
         if (const auto json = parse_python_json(given)) arguments = Value::json(*json);
     Members members;
-    if (!call.id.empty()) members.emplace_back("id", Value::text(call.id));
+    if (!call.id.empty()) members.emplace_back("id", Value::content(call.id));
     members.emplace_back("type", Value::text("function"));
     members.emplace_back("function",
-                         Value::dictionary({{"name", Value::text(call.name)}, {"arguments", std::move(arguments)}}));
+                         Value::dictionary({{"name", Value::content(call.name)}, {"arguments", std::move(arguments)}}));
     return Value::dictionary(std::move(members));
 }
 
-Value message_of(const ChatMessage& message, bool arguments_as_given) {
+Value content_of(const ChatMessage& message, const ChatShape& shape) {
+    const bool calls_alone = message.role == "assistant" && !message.tool_calls.empty() && message.content.empty();
+    if (shape.null_content && calls_alone) return Value::none();
+    const Text text =
+        message.role == "assistant" ? answer_text(message.content, shape) : Text::content(message.content);
+    if (!shape.content_as_parts) return text;
+    return Value::list({Value::dictionary({{"type", Value::text("text")}, {"text", text}})});
+}
+
+Value message_of(const ChatMessage& message, const ChatShape& shape) {
     Members members;
     members.emplace_back("role", Value::text(message.role == "developer" ? "system" : message.role));
-    members.emplace_back("content", Value::text(message.content));
-    if (!message.reasoning.empty()) members.emplace_back("reasoning_content", Value::text(message.reasoning));
+    members.emplace_back("content", content_of(message, shape));
+    if (!message.reasoning.empty()) members.emplace_back(shape.reasoning_key, Value::content(message.reasoning));
     if (!message.tool_calls.empty()) {
         std::vector<Value> calls;
-        for (const ToolCall& call : message.tool_calls) calls.push_back(call_of(call, arguments_as_given));
+        for (const ToolCall& call : message.tool_calls) calls.push_back(call_of(call, shape));
         members.emplace_back("tool_calls", Value::list(std::move(calls)));
     }
-    if (!message.tool_call_id.empty()) members.emplace_back("tool_call_id", Value::text(message.tool_call_id));
-    if (!message.name.empty()) members.emplace_back("name", Value::text(message.name));
+    if (!message.tool_call_id.empty()) members.emplace_back("tool_call_id", Value::content(message.tool_call_id));
+    if (!message.name.empty()) members.emplace_back("name", Value::content(message.name));
     return Value::dictionary(std::move(members));
+}
+
+// The tool's object as given, else made of its parts.
+Value tool_of(const ChatTool& tool, size_t index) {
+    using Kind = PythonJson::Kind;
+    const auto parse = [&](const std::string& text, const char* what) {
+        auto value = parse_python_json(text);
+        if (!value || value->kind != Kind::kObject)
+            fail(TSR_INVALID_ARGUMENT, "tool {}: expected {} that is a JSON object, found '{}'", index, what,
+                 printable(text, 60));
+        return std::move(*value);
+    };
+    const auto made = [](const PythonJson& whole) {
+        // "function" is the API's own word.
+        jinja::Dictionary members;
+        for (const auto& [key, member] : whole.members)
+            members.set(Value::content(key),
+                        key == "type" && member.text == "function" ? Value::text("function") : Value::json(member));
+        return Value::dictionary(std::move(members));
+    };
+    if (!tool.whole.empty()) return made(parse(tool.whole, "a definition"));
+    PythonJson function{Kind::kObject, {}, {{"name", PythonJson::of_text(tool.name)}}};
+    if (!tool.description.empty()) function.members.push_back({"description", PythonJson::of_text(tool.description)});
+    if (!tool.parameters.empty())
+        function.members.push_back({"parameters", parse(tool.parameters, "a schema of parameters")});
+    PythonJson whole{Kind::kObject, {}, {{"type", PythonJson::of_text("function")}}};
+    whole.members.push_back({"function", std::move(function)});
+    return made(whole);
 }
 
 uint64_t bytes_of(std::span<const ChatMessage> messages, const ChatOptions& options) {
@@ -54,56 +93,87 @@ uint64_t bytes_of(std::span<const ChatMessage> messages, const ChatOptions& opti
     return bytes;
 }
 
-}  // namespace
-
-PythonJson tool_object(const ChatTool& tool, size_t index) {
-    using Kind = PythonJson::Kind;
-    const auto parse = [&](const std::string& text, const char* what) {
-        auto value = parse_python_json(text);
-        if (!value || value->kind != Kind::kObject)
-            fail(TSR_INVALID_ARGUMENT, "tool {}: expected {} that is a JSON object, found '{}'", index, what,
-                 printable(text, 60));
-        return std::move(*value);
+// Adds to the system message, which is made if there is none.
+void add_description(std::vector<Value>& messages, std::span<const ChatMessage> given, const ChatShape& shape,
+                     const Text& description) {
+    const auto is_system = [](const ChatMessage& one) { return one.role == "system" || one.role == "developer"; };
+    size_t last = given.size();
+    for (size_t i = 0; i < given.size(); ++i)
+        if (is_system(given[i])) last = i;
+    const auto content = [&](Text text) -> Value {
+        if (!shape.content_as_parts) return text;
+        return Value::list({Value::dictionary({{"type", Value::text("text")}, {"text", std::move(text)}})});
     };
-    if (!tool.whole.empty()) return parse(tool.whole, "a definition");
-    PythonJson function{Kind::kObject, {}, {{"name", PythonJson::of_text(tool.name)}}};
-    if (!tool.description.empty()) function.members.push_back({"description", PythonJson::of_text(tool.description)});
-    if (!tool.parameters.empty())
-        function.members.push_back({"parameters", parse(tool.parameters, "a schema of parameters")});
-    PythonJson whole{Kind::kObject, {}, {{"type", PythonJson::of_text("function")}}};
-    whole.members.push_back({"function", std::move(function)});
-    return whole;
+    if (last == given.size()) {
+        messages.insert(messages.begin(),
+                        Value::dictionary({{"role", Value::text("system")}, {"content", content(description)}}));
+        return;
+    }
+    Text text = Text::content(given[last].content);
+    if (text.size() > 0) text.append(Text(std::string("\n\n")));
+    text.append(description);
+    messages[last] = Value::dictionary({{"role", Value::text("system")}, {"content", content(std::move(text))}});
 }
 
-std::string run_chat_program(const jinja::Program& program, std::span<const ChatMessage> messages,
-                             const ChatOptions& options, bool arguments_as_given) {
+}  // namespace
+
+Text answer_text(std::string_view text, const ChatShape& shape) {
+    jinja::Marked made;
+    while (!text.empty()) {
+        size_t at = text.size(), length = 0;
+        for (const std::string_view mark :
+             {std::string_view(shape.reasoning_begin), std::string_view(shape.reasoning_end)}) {
+            if (const size_t found = text.find(mark); !mark.empty() && found < at) {
+                at = found;
+                length = mark.size();
+            }
+        }
+        made.add(text.substr(0, at), true);
+        made.own(text.substr(at, length));
+        text.remove_prefix(at + length);
+    }
+    return Text(std::move(made));
+}
+
+jinja::Marked run_chat_program(const jinja::Program& program, const ChatShape& shape,
+                               std::span<const ChatMessage> messages, const ChatOptions& options,
+                               std::string_view description) {
     std::vector<Value> list;
     uint64_t count = messages.size() + options.tools.size();
     for (const ChatMessage& message : messages) {
-        list.push_back(message_of(message, arguments_as_given));
+        list.push_back(message_of(message, shape));
         count += message.tool_calls.size();
     }
-    Value tools = Value::none();
+    const uint64_t bytes = bytes_of(messages, options);
+    const jinja::RunOptions limits{.steps = kSteps + kStepsOfMessage * count + bytes,
+                                   .bytes = kBytes + kBytesOfByte * bytes,
+                                   .now = options.now.value_or(std::time(nullptr)),
+                                   .may_change_lists = shape.may_change_lists};
+    Value tools = shape.empty_tools ? Value::list({}) : Value::none();
     if (!options.tools.empty()) {
         std::vector<Value> objects;
-        for (size_t i = 0; i < options.tools.size(); ++i)
-            objects.push_back(Value::json(tool_object(options.tools[i], i)));
+        for (size_t i = 0; i < options.tools.size(); ++i) objects.push_back(tool_of(options.tools[i], i));
         tools = Value::list(std::move(objects));
+        if (!description.empty())
+            add_description(list, messages, shape, Text(jinja::Program(description).run({{"tools", tools}}, limits)));
     }
     jinja::Program::Variables variables;
-    variables.emplace_back("messages", Value::list(std::move(list)));
-    variables.emplace_back("tools", std::move(tools));
-    variables.emplace_back("add_generation_prompt", options.add_generation_prompt);
-    variables.emplace_back("bos_token", Value::text(options.bos));
-    variables.emplace_back("eos_token", Value::text(options.eos));
+    const auto add = [&](const char* name, Value value) {
+        const bool given =
+            std::ranges::any_of(options.variables, [&](const PythonMember& one) { return one.key == name; });
+        if (!given) variables.emplace_back(name, std::move(value));
+    };
+    add("messages", Value::list(std::move(list)));
+    add("tools", std::move(tools));
+    add("add_generation_prompt", options.add_generation_prompt);
+    add("bos_token", Value::text(options.bos));
+    add("eos_token", Value::text(options.eos));
     if (options.thinking) {
-        variables.emplace_back("thinking", *options.thinking);
-        variables.emplace_back("enable_thinking", *options.thinking);
+        add("thinking", *options.thinking);
+        add("enable_thinking", *options.thinking);
     }
-    const uint64_t bytes = bytes_of(messages, options);
-    return program.run(variables, {.steps = kSteps + kStepsOfMessage * count + bytes,
-                                   .bytes = kBytes + kBytesOfByte * bytes,
-                                   .now = options.now.value_or(std::time(nullptr))});
+    for (const auto& [name, value] : options.variables) variables.emplace_back(name, Value::json(value));
+    return program.run(variables, limits);
 }
 
 }  // namespace tessera::text

@@ -1,4 +1,4 @@
-// A file's own chat template, which decides what the known form may write.
+// A conversation as the variables of a program, and what it makes of them.
 #pragma once
 
 #include "core/text/chat_template.hpp"
@@ -10,14 +10,27 @@
 
 namespace tessera::text {
 
-// What the program makes of this conversation, in transformers' terms: roles, contents, reasoning_content, tool_calls,
-// tool_call_id and name of messages, tools, add_generation_prompt, bos_token, eos_token, and thinking and
-// enable_thinking if they were asked for. Arguments of calls are texts if `arguments_as_given`, else values. Throws
-// Error as jinja::Program::run() does, and TSR_INVALID_ARGUMENT for tools that are not well formed.
-std::string run_chat_program(const jinja::Program& program, std::span<const ChatMessage> messages,
-                             const ChatOptions& options, bool arguments_as_given);
+// How a program wants conversations, which differs from one to the next.
+struct ChatShape {
+    bool arguments_as_text = false;  // of calls; else as values
+    bool null_content = false;       // a message of calls alone has no content rather than an empty one
+    bool content_as_parts = false;   // contents are lists of {"type": "text", "text": ...}
+    std::string reasoning_key = "reasoning_content";
+    bool empty_tools = false;       // without tools, an empty list rather than none
+    bool may_change_lists = false;  // it calls append() and pop(), as llama.cpp lets it
+    // What marks reasoning in contents, which stays what it is there.
+    std::string reasoning_begin = "<think>", reasoning_end = "</think>";
+};
 
-// The tool's object as given, else made of its parts. Throws Error(TSR_INVALID_ARGUMENT) with its index.
-PythonJson tool_object(const ChatTool& tool, size_t index);
+// An answer: the marks of reasoning are the template's own, the rest is content.
+jinja::Text answer_text(std::string_view text, const ChatShape& shape);
+
+// What the program makes of this conversation, in transformers' terms: roles, contents, reasoning, tool_calls,
+// tool_call_id and name of messages, tools, add_generation_prompt, bos_token, eos_token, and thinking and
+// enable_thinking if they were asked for. `description`: of tools, added to the system message; empty: none. Throws
+// Error as jinja::Program::run() does, and TSR_INVALID_ARGUMENT for tools that are not well formed.
+jinja::Marked run_chat_program(const jinja::Program& program, const ChatShape& shape,
+                               std::span<const ChatMessage> messages, const ChatOptions& options,
+                               std::string_view description = {});
 
 }  // namespace tessera::text

@@ -2,8 +2,10 @@
 
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
-#include "core/text/chat_program.hpp"
-#include "core/text/chat_writer.hpp"
+#include "core/text/chat_builtin.hpp"
+#include "core/text/chat_probe.hpp"
+#include "core/text/json_text.hpp"
+#include "core/text/python_text.hpp"
 
 #include <spdlog/fmt/ranges.h>
 
@@ -11,167 +13,265 @@
 #include <array>
 
 namespace tessera::text {
+namespace {
+
+bool is_system(const ChatMessage& message) {
+    return message.role == "system" || message.role == "developer";
+}
+
+void check_messages(std::span<const ChatMessage> messages) {
+    if (messages.empty()) fail(TSR_INVALID_ARGUMENT, "a conversation needs at least one message");
+    for (size_t i = 0; i < messages.size(); ++i) {
+        const ChatMessage& message = messages[i];
+        const bool known =
+            is_system(message) || message.role == "user" || message.role == "assistant" || message.role == "tool";
+        if (!known)
+            fail(TSR_INVALID_ARGUMENT,
+                 "message {}: expected the role system, developer, user, assistant or tool, found '{}'", i,
+                 printable(message.role, 40));
+        if (message.role != "assistant" && !message.tool_calls.empty())
+            fail(TSR_INVALID_ARGUMENT, "message {}: only an assistant calls tools", i);
+    }
+}
+
+// Syntaxes whose values have no quotes.
+bool takes_texts(ToolSyntax syntax) {
+    return syntax == ToolSyntax::kGlm || syntax == ToolSyntax::kQwenXml || syntax == ToolSyntax::kSeedXml ||
+           syntax == ToolSyntax::kMiniMax;
+}
+
+std::shared_ptr<const TextParameters> texts_of(std::span<const ChatTool> tools) {
+    auto texts = std::make_shared<TextParameters>();
+    for (const ChatTool& tool : tools) {
+        const auto schema = parse_python_json(tool.parameters);
+        const PythonJson* properties = schema ? schema->find("properties") : nullptr;
+        if (!properties) continue;
+        for (const auto& [name, property] : properties->members) {
+            const PythonJson* type = property.find("type");
+            if (type && type->kind == PythonJson::Kind::kText && type->text == "string")
+                texts->insert({tool.name, name});
+        }
+    }
+    return texts;
+}
+
+}  // namespace
+
+ChatTemplate::ChatTemplate(std::string name, std::string_view program)
+    : name_(std::move(name)), program_(std::make_shared<const jinja::Program>(program)) {
+    traits_ = std::make_shared<const ChatTraits>(probe_chat(*program_));
+}
 
 ChatTemplate ChatTemplate::by_name(std::string_view name) {
-    for (const NamedChatFormat& one : known_chat_formats())
-        if (std::ranges::find(one.names, name) != one.names.end()) return ChatTemplate(one.format);
+    for (const BuiltinTemplate& one : builtin_templates())
+        if (std::ranges::find(one.names, name) != one.names.end())
+            return ChatTemplate(std::string(one.names.front()), one.program);
     fail(TSR_NOT_FOUND, "chat template: expected one of {}, found '{}'", fmt::join(names(), ", "), printable(name, 60));
 }
 
-std::optional<ChatTemplate> ChatTemplate::find_equal(std::string_view text) {
-    const auto program = std::make_shared<const jinja::Program>(text);
-    using Messages = std::vector<ChatMessage>;
-    // The last one tells forms apart that differ in rare conversations alone; it need not be equal.
-    const std::array<Messages, 5> probes = {
-        Messages{{"user", " Hello\n"}}, Messages{{"system", " Be brief. "}, {"user", "Hello"}},
-        Messages{{"user", "Hello"}, {"assistant", "\nHi "}, {"user", "Bye"}},
-        Messages{{"user", "Hello"}, {"assistant", "<think>\nHm\n</think>\n\nHi"}, {"user", "Bye"}},
-        Messages{{"system", "Be brief."}, {"system", "Be kind."}, {"user", "Hello"}}};
-    for (const size_t needed : {probes.size(), probes.size() - 1}) {
-        for (const NamedChatFormat& one : known_chat_formats()) {
-            ChatTemplate candidate(one.format);
-            candidate.program_ = program;
-            try {
-                for (size_t i = 0; i < needed; ++i) candidate.write(probes[i], {.bos = "<bos>", .eos = "<eos>"});
-            } catch (const Error&) {
-                continue;
-            }
-            keep_known_tools(candidate.format_, text);
-            return candidate;
+ChatTemplate ChatTemplate::of_program(std::string_view program) {
+    try {
+        ChatTemplate made("", program);
+        if (made.traits_->writes_calls || made.traits_->describes_tools) return made;
+        // The first templates of DeepSeek's models know no tools, and the models do.
+        for (const char* name : {"deepseek-v3", "deepseek-r1", "deepseek-r1-distill"}) {
+            auto known = std::make_shared<const ChatTemplate>(by_name(name));
+            if (!made.equals(*known)) continue;
+            made.with_tools_ = std::move(known);
+            break;
         }
+        return made;
+    } catch (const Error& error) {
+        fail(TSR_UNSUPPORTED, Notice(fmt::format("the chat template cannot be run: {}", error.what()),
+                                     {{AdviceCode::kNameTemplate, fmt::format("{}", fmt::join(names(), ", "))}}));
     }
-    return std::nullopt;
 }
 
-ChatTemplate ChatTemplate::recognize(std::string_view program) {
-    auto format = recognize_chat_format(program);
-    if (!format) {
-        try {
-            if (auto found = find_equal(program)) return std::move(*found);
-        } catch (const Error&) {
-            // Not readable, which the refusal of one that is not known covers.
-        }
-        fail(
-            TSR_UNSUPPORTED,
-            Notice(fmt::format("tokenizer.chat_template: this template is not known ('{}'), nor then the form that the "
-                               "model was trained on",
-                               printable(program, 80)),
-                   {{AdviceCode::kNameTemplate, fmt::format("{}", fmt::join(names(), ", "))}}));
-    }
-    ChatTemplate known(std::move(*format));
+bool ChatTemplate::equals(const ChatTemplate& other) const {
+    const std::array<std::vector<ChatMessage>, 3> conversations = {
+        std::vector<ChatMessage>{{"user", "a"}}, std::vector<ChatMessage>{{"system", "s"}, {"user", "a"}},
+        std::vector<ChatMessage>{{"system", "s"}, {"user", "a"}, {"assistant", "b"}, {"system", "t"}, {"user", "c"}}};
+    const ChatOptions options{.bos = "<bos>", .eos = "<eos>"};
     try {
-        known.program_ = std::make_shared<const jinja::Program>(program);
-    } catch (const Error& error) {
-        fail(TSR_UNSUPPORTED, Notice(fmt::format("tokenizer.chat_template resembles {}, but it cannot be read ({})",
-                                                 known.name(), error.what()),
-                                     {{AdviceCode::kTakeAsTemplate, std::string(known.name())}}));
+        return std::ranges::all_of(conversations, [&](const std::vector<ChatMessage>& messages) {
+            return render(messages, options) == other.render(messages, options);
+        });
+    } catch (const Error&) {
+        return false;
     }
-    try {
-        known.write(std::vector<ChatMessage>{{"user", "Hello"}}, {.bos = "<bos>", .eos = "<eos>"});
-    } catch (const Error& error) {
-        // One that asks for more messages may still write others.
-        if (error.code() != TSR_INVALID_ARGUMENT) throw;
-    }
-    return known;
-}
-
-void ChatTemplate::check_program(std::span<const ChatMessage> messages, const ChatOptions& options,
-                                 std::string_view written) const {
-    using Program = ChatFormat::Tools::Program;
-    const ChatFormat::Tools& tools = format_.tools;
-    // The part that the program writes.
-    std::vector<ChatMessage> part;
-    ChatOptions asked = options;
-    bool is_part = false;
-    if (tools.program != Program::kAll && !options.tools.empty()) {
-        asked.tools.clear();
-        is_part = true;
-    }
-    const auto is_json = [](const ToolCall& call) {
-        return call.arguments.empty() || parse_python_json(call.arguments).has_value();
-    };
-    const auto changes = [&](const ChatMessage& message) {
-        if (tools.program == Program::kNothing) return message.role == "tool" || !message.tool_calls.empty();
-        return !tools.arguments_as_given && !std::ranges::all_of(message.tool_calls, is_json);
-    };
-    if (std::ranges::any_of(messages, changes)) {
-        is_part = true;
-        for (const ChatMessage& message : messages) {
-            if (tools.program == Program::kNothing && message.role == "tool") continue;
-            ChatMessage& kept = part.emplace_back(message);
-            if (tools.program == Program::kNothing) kept.tool_calls.clear();
-            // What is not JSON is written as it is, which no program can do.
-            for (ToolCall& call : kept.tool_calls)
-                if (!tools.arguments_as_given && !is_json(call)) call.arguments.clear();
-        }
-        messages = part;
-        if (part.empty()) return;
-    }
-    std::string form;
-    if (is_part) {
-        form = write_chat_form(format_, messages, asked).text;
-        written = form;
-    }
-    std::string made;
-    try {
-        made = run_chat_program(*program_, messages, asked, tools.arguments_as_given);
-    } catch (const Error& error) {
-        if (error.code() == TSR_INVALID_ARGUMENT)
-            fail(TSR_INVALID_ARGUMENT, "the model's chat template refuses this conversation: {}", error.what());
-        fail(error.code(),
-             Notice(fmt::format("the model's chat template cannot be run on this conversation ({})", error.what()),
-                    {{AdviceCode::kTakeAsTemplate, std::string(name())}}));
-    }
-    if (made == written) return;
-    const auto [mine, its] = std::ranges::mismatch(written, made);
-    const auto at = static_cast<size_t>(mine - written.begin());
-    // From a few bytes before, so that one sees where it is.
-    const auto shown = [&](std::string_view text) {
-        size_t begin = at < 12 ? 0 : at - 12;
-        while (begin > 0 && (static_cast<unsigned char>(text[begin]) & 0xC0) == 0x80) --begin;
-        return printable(text.substr(begin), 60);
-    };
-    fail(
-        TSR_UNSUPPORTED,
-        Notice(fmt::format("the model's chat template is not what it resembles, {}: of this conversation it makes '{}' "
-                           "where that form has '{}'",
-                           name(), shown(made), shown(written)),
-               {{AdviceCode::kTakeAsTemplate, std::string(name())}}));
 }
 
 std::vector<std::string> ChatTemplate::names() {
     std::vector<std::string> names;
-    for (const NamedChatFormat& one : known_chat_formats()) names.emplace_back(one.names.front());
+    for (const BuiltinTemplate& one : builtin_templates()) names.emplace_back(one.names.front());
     return names;
 }
 
-ReplySyntax ChatTemplate::reply_syntax(const ChatOptions& options) const {
-    const ChatFormat& f = format_;
-    const bool thinking = f.can_think && options.thinking.value_or(f.thinks_by_default);
-    std::string opening = f.generation;
-    if (f.can_think) opening += thinking ? f.generation_thinking : f.generation_direct;
-    ReplySyntax syntax;
-    syntax.begins_in_reasoning =
-        options.add_generation_prompt && (opening.ends_with("<think>") || opening.ends_with("<think>\n"));
-    // A form that drops thoughts from earlier answers, or keeps some, has them.
-    syntax.reasoning = syntax.begins_in_reasoning || thinking ||
-                       (!f.can_think && (f.qwen3_thoughts || f.thoughts != ChatFormat::Thoughts::kKeep));
-    if (!options.tools.empty()) syntax.tools = f.tools.syntax;
-    return syntax;
+std::string ChatTemplate::title() const {
+    return name_.empty() ? "the file's chat template" : "the chat template " + name_;
+}
+bool ChatTemplate::can_think() const noexcept {
+    return traits_->has_switch;
+}
+bool ChatTemplate::has_efforts() const noexcept {
+    return traits_->has_efforts;
+}
+bool ChatTemplate::reads(std::string_view variable) const noexcept {
+    const std::string_view source = program_->source();
+    const auto is_word = [](char c) {
+        return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+    };
+    for (size_t at = 0; !variable.empty() && (at = source.find(variable, at)) != source.npos; ++at) {
+        const size_t end = at + variable.size();
+        if ((at == 0 || !is_word(source[at - 1])) && (end == source.size() || !is_word(source[end]))) return true;
+    }
+    return false;
+}
+const std::string& ChatTemplate::markers() const noexcept {
+    return traits_->markers;
 }
 
-std::string ChatTemplate::markers() const {
-    const ChatFormat& f = format_;
-    std::string all;
-    for (const std::string& piece :
-         {f.system.before, f.system.after, f.default_system_after.value_or(""), f.user.before, f.user.after,
-          f.assistant.before, f.assistant.after, f.generation, f.generation_thinking, f.generation_direct,
-          f.tools.calls.before, f.tools.calls.after, f.tools.call.before, f.tools.call.after, f.tools.name_after,
-          f.tools.results.before, f.tools.results.after, f.tools.result.before, f.tools.result.after}) {
-        all += piece + '\n';
+WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const ChatOptions& options) const {
+    const ChatTraits& traits = *traits_;
+    check_messages(messages);
+    const auto has_tools = [](const ChatMessage& message) {
+        return message.role == "tool" || !message.tool_calls.empty();
+    };
+    if (with_tools_ && (!options.tools.empty() || std::ranges::any_of(messages, has_tools)))
+        return with_tools_->write(messages, options);
+    std::string_view description;
+    if (!options.tools.empty() && !traits.describes_tools) {
+        description = missing_description(traits.reply.tools);
+        if (description.empty())
+            fail(TSR_UNSUPPORTED,
+                 "{} does not say how tools are described to the model, so that only requests without tools can be "
+                 "written",
+                 title());
     }
-    if (f.tools.syntax == ToolSyntax::kDeepSeekV32) all += "<\uff5cDSML\uff5cparameter name=\n";
-    return all;
+    for (size_t i = 0; i < messages.size(); ++i) {
+        if (!messages[i].tool_calls.empty() && !traits.writes_calls)
+            fail(TSR_UNSUPPORTED, "message {}: {} cannot write tool calls", i, title());
+        if (messages[i].role == "tool" && !traits.writes_results)
+            fail(TSR_UNSUPPORTED, "message {}: {} cannot write messages of the role tool", i, title());
+    }
+    jinja::Marked made;
+    try {
+        made = run_chat_program(*program_, traits.shape, messages, options, description);
+    } catch (const Error& error) {
+        if (error.code() == TSR_INVALID_ARGUMENT)
+            fail(TSR_INVALID_ARGUMENT, "{} refuses this conversation: {}", title(), error.what());
+        fail(error.code(), "{} cannot be run on this conversation: {}", title(), error.what());
+    }
+    WrittenChat chat{std::move(made.bytes), std::move(made.contents), traits.reply};
+    ReplySyntax& reply = chat.reply;
+    if (options.tools.empty()) {
+        reply.tools = ToolSyntax::kNone;
+    } else if (takes_texts(reply.tools)) {
+        reply.texts = texts_of(options.tools);
+    }
+    // By the template's own text alone: a message that ends so is not the model's reasoning.
+    const std::string_view text = chat.text;
+    const size_t end = text.find_last_not_of('\n') + 1;
+    reply.begins_in_reasoning =
+        reply.form == ReplyForm::kMarkers && traits.reasons && text.substr(0, end).ends_with(reply.reasoning_begin) &&
+        (chat.contents.empty() || chat.contents.back().end + reply.reasoning_begin.size() <= end);
+    // A template with a switch that is off closes the reasoning itself.
+    reply.reasoning = traits.reasons && (reply.begins_in_reasoning || reply.form == ReplyForm::kChannels ||
+                                         !traits.has_switch || options.thinking.value_or(traits.thinks_by_default));
+    return chat;
+}
+
+WrittenChat ChatTemplate::write_continued(std::span<const ChatMessage> messages, const ChatOptions& options) const {
+    if (messages.size() < 2 || messages.back().role != "assistant" || !messages.back().tool_calls.empty()) {
+        fail(
+            TSR_INVALID_ARGUMENT,
+            "message {}: expected an answer of the assistant without tool calls, which can be continued, after another "
+            "message",
+            messages.size() - std::min<size_t>(messages.size(), 1));
+    }
+    const ChatMessage& last = messages.back();
+    if (!last.name.empty())
+        fail(TSR_INVALID_ARGUMENT, "message {}: an answer whose author has a name cannot be continued",
+             messages.size() - 1);
+    ChatOptions opening = options;
+    opening.add_generation_prompt = true;
+    WrittenChat chat = write(messages.first(messages.size() - 1), opening);
+    ReplySyntax& reply = chat.reply;
+    jinja::Marked out{std::move(chat.text), std::move(chat.contents)};
+    if (reply.form == ReplyForm::kChannels) {
+        if (!last.reasoning.empty()) {
+            out.own("<|channel|>analysis<|message|>");
+            out.add(last.reasoning, true);
+            if (!last.content.empty()) out.own("<|end|><|start|>assistant");
+            reply.begins_in_reasoning = last.content.empty();
+        }
+        if (!last.content.empty()) {
+            out.own("<|channel|>final<|message|>");
+            out.add(last.content, true);
+            reply.content_begun = true;
+        }
+        chat.text = std::move(out.bytes);
+        chat.contents = std::move(out.contents);
+        return chat;
+    }
+    // Some forms write the tags on lines of their own.
+    const bool lines = !out.bytes.ends_with(reply.reasoning_begin);
+    if (!last.reasoning.empty()) {
+        if (!reply.reasoning)
+            fail(TSR_INVALID_ARGUMENT, "message {}: {} has no reasoning that could be continued", messages.size() - 1,
+                 title());
+        if (!reply.begins_in_reasoning) out.own(reply.reasoning_begin + "\n");
+        out.add(last.reasoning, true);
+        reply.begins_in_reasoning = true;
+    }
+    if (!last.content.empty()) {
+        if (reply.begins_in_reasoning) out.own(lines ? "\n" + reply.reasoning_end + "\n\n" : reply.reasoning_end);
+        out.add(answer_text(last.content, traits_->shape));
+        // Reasoning that is part of the content may be open still.
+        const size_t open = last.content.rfind(reply.reasoning_begin), closed = last.content.rfind(reply.reasoning_end);
+        reply.begins_in_reasoning =
+            reply.reasoning && open != std::string::npos && (closed == std::string::npos || closed < open);
+        reply.reasoning = reply.begins_in_reasoning;
+        reply.content_begun = !reply.begins_in_reasoning && !std::ranges::all_of(last.content, is_json_space);
+    }
+    chat.text = std::move(out.bytes);
+    chat.contents = std::move(out.contents);
+    return chat;
+}
+
+uint64_t ChatTemplate::fewest_bytes(std::span<const ChatMessage> messages, const ChatOptions& options) const {
+    const ChatTraits& traits = *traits_;
+    uint64_t bytes = 0;
+    // Templates strip contents, and take thoughts out of answers.
+    const auto stripped = [](std::string_view text) -> uint64_t { return python_strip(text, true, true).size(); };
+    size_t last_system = messages.size();
+    for (size_t i = 0; i < messages.size(); ++i)
+        if (is_system(messages[i])) last_system = i;
+    for (size_t i = 0; i < messages.size(); ++i) {
+        const ChatMessage& message = messages[i];
+        std::string_view content = message.content;
+        if (is_system(message)) {
+            // Some write one of them alone.
+            if (traits.writes_system && i == last_system)
+                bytes += messages.size() == 1 || i == 0 ? stripped(content) : 0;
+        } else if (message.role == "user") {
+            if (traits.writes_turns || i + 1 == messages.size()) bytes += stripped(content);
+        } else if (message.role == "assistant" && traits.writes_turns && message.tool_calls.empty()) {
+            const std::string_view end = traits.shape.reasoning_end;
+            if (const size_t at = content.rfind(end); at != content.npos) content.remove_prefix(at + end.size());
+            bytes += stripped(content);
+        } else if (message.role == "tool" && traits.writes_results && traits.writes_turns) {
+            bytes += stripped(content);
+        }
+    }
+    (void)options;
+    return bytes;
+}
+
+bool is_free_variable(std::string_view name) noexcept {
+    constexpr std::array<std::string_view, 5> own = {"messages", "tools", "add_generation_prompt", "bos_token",
+                                                     "eos_token"};
+    return !name.empty() && std::ranges::find(own, name) == own.end();
 }
 
 bool acts_as_control(std::string_view spelling) noexcept {

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <cmath>
 #include <unordered_map>
 #include <utility>
 
@@ -27,29 +28,7 @@ std::string python_number(std::string_view text) {
                                                  : text.substr(negative ? 1 : 0).starts_with("0.");
         return std::string(negative ? "-" : "") + (small ? "0.0" : "Infinity");
     }
-    std::array<char, 40> buffer;
-    const auto written =
-        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
-    std::string_view shortest(buffer.data(), static_cast<size_t>(written.ptr - buffer.data()));
-    if (negative) shortest.remove_prefix(1);
-    const size_t e = shortest.find('e');
-    int exponent = 0;
-    const std::string_view power = shortest.substr(e + 1);
-    std::from_chars(power.data() + (power.front() == '+' ? 1 : 0), power.data() + power.size(), exponent);
-    std::string digits(shortest.substr(0, e));
-    std::erase(digits, '.');
-
-    std::string out = negative ? "-" : "";
-    if (exponent < -4 || exponent >= 16) {
-        out += digits.front();
-        if (digits.size() > 1) out += '.' + digits.substr(1);
-        const std::string size = std::to_string(std::abs(exponent));
-        return out + (exponent < 0 ? "e-" : "e+") + (size.size() < 2 ? "0" : "") + size;
-    }
-    if (exponent < 0) return out + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
-    const auto whole = static_cast<size_t>(exponent) + 1;
-    if (digits.size() <= whole) return out + digits + std::string(whole - digits.size(), '0') + ".0";
-    return out + digits.substr(0, whole) + "." + digits.substr(whole);
+    return python_float(value);
 }
 
 // Builds the value from the events of Boost.JSON's parser.
@@ -154,6 +133,35 @@ void write(const PythonJson& value, std::string& out, uint32_t indent, size_t le
 }
 
 }  // namespace
+
+std::string python_float(double value) {
+    if (std::isnan(value)) return "nan";
+    if (std::isinf(value)) return std::string(value < 0 ? "-" : "") + "inf";
+    std::array<char, 40> buffer;
+    const auto written =
+        std::to_chars(buffer.data(), buffer.data() + buffer.size(), value, std::chars_format::scientific);
+    std::string_view shortest(buffer.data(), static_cast<size_t>(written.ptr - buffer.data()));
+    const bool negative = shortest.starts_with('-');
+    if (negative) shortest.remove_prefix(1);
+    const size_t e = shortest.find('e');
+    int exponent = 0;
+    const std::string_view power = shortest.substr(e + 1);
+    std::from_chars(power.data() + (power.front() == '+' ? 1 : 0), power.data() + power.size(), exponent);
+    std::string digits(shortest.substr(0, e));
+    std::erase(digits, '.');
+
+    std::string out = negative ? "-" : "";
+    if (exponent < -4 || exponent >= 16) {
+        out += digits.front();
+        if (digits.size() > 1) out += '.' + digits.substr(1);
+        const std::string size = std::to_string(std::abs(exponent));
+        return out + (exponent < 0 ? "e-" : "e+") + (size.size() < 2 ? "0" : "") + size;
+    }
+    if (exponent < 0) return out + "0." + std::string(static_cast<size_t>(-exponent - 1), '0') + digits;
+    const auto whole = static_cast<size_t>(exponent) + 1;
+    if (digits.size() <= whole) return out + digits + std::string(whole - digits.size(), '0') + ".0";
+    return out + digits.substr(0, whole) + "." + digits.substr(whole);
+}
 
 PythonJson PythonJson::of_text(std::string_view text) {
     return {Kind::kText, std::string(text), {}};

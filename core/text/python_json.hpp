@@ -32,6 +32,9 @@ struct PythonMember {
     PythonJson value;
 };
 
+// repr() of a float.
+std::string python_float(double value);
+
 // As json.loads: of equal keys the last value counts, at the place of the first. Nothing for what is not one JSON value
 // in valid UTF-8, or is nested deeper than 256. Throws nothing but std::bad_alloc.
 std::optional<PythonJson> parse_python_json(std::string_view text);

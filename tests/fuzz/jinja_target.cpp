@@ -30,6 +30,18 @@ void check(const Error& error) {
     expect(printable(text, SIZE_MAX) == text, "message that is not fit to print");
 }
 
+// Contents are in order, do not touch, and hold what only a message has.
+void check_marks(const jinja::Marked& made) {
+    size_t at = 0;
+    for (const TextRange& range : made.contents) {
+        expect(range.begin >= at && range.begin < range.end && range.end <= made.bytes.size(), "ranges of contents");
+        expect(made.bytes.substr(at, range.begin - at).find("\U0001F9CA") == std::string::npos, "a content is marked");
+        at = range.end + 1;
+    }
+    if (at <= made.bytes.size())
+        expect(made.bytes.find("\U0001F9CA", at == 0 ? 0 : at - 1) == std::string::npos, "a content is marked");
+}
+
 // What it writes; nothing if it fails.
 template <typename Work>
 std::optional<std::string> answer(const Work& work) {
@@ -44,7 +56,7 @@ std::optional<std::string> answer(const Work& work) {
 std::vector<ChatMessage> conversation(uint8_t choice) {
     std::vector<ChatMessage> messages;
     if (choice & 1) messages.push_back({"system", "Be <brief>.\n"});
-    messages.push_back({"user", " Wie sp\u00e4t? \"{{\" "});
+    messages.push_back({"user", " Wie\U0001F9CA sp\u00e4t? \"{{\" "});
     if (choice & 2) {
         ChatMessage call{"assistant", ""};
         call.reasoning = "It asks.";
@@ -72,11 +84,16 @@ void run_jinja(std::string_view input) {
         return;
     }
     const jinja::Program::Variables variables = {
-        {"messages", jinja::Value::list({jinja::Value::dictionary(
-                         {{"role", jinja::Value::text("user")}, {"content", jinja::Value::text(" a b ")}})})},
+        {"messages",
+         jinja::Value::list({jinja::Value::dictionary(
+             {{"role", jinja::Value::text("user")}, {"content", jinja::Value::content(" a\U0001F9CA b ")}})})},
         {"n", jinja::Value(int64_t{7})},
         {"none", jinja::Value::none()}};
-    const auto run = [&] { return program->run(variables, kLimits); };
+    const auto run = [&] {
+        const jinja::Marked made = program->run(variables, kLimits);
+        check_marks(made);
+        return made.bytes;
+    };
     const std::optional<std::string> first = answer(run);
     expect(!first || first->size() <= kLimits.bytes, "bytes that are written");
     expect(answer(run) == first, "the same again");
@@ -86,7 +103,14 @@ void run_jinja(std::string_view input) {
     ChatOptions options{.bos = "<s>", .eos = "</s>", .add_generation_prompt = (choice & 8) != 0};
     if (choice & 16) options.thinking = (choice & 32) != 0;
     if (choice & 64) options.tools.push_back({"clock", "tells the time", "", ""});
-    answer([&] { return run_chat_program(*program, messages, options, (choice & 128) != 0); });
+    ChatShape shape;
+    shape.arguments_as_text = (choice & 128) != 0;
+    shape.may_change_lists = (choice & 2) != 0;
+    answer([&] {
+        const jinja::Marked made = run_chat_program(*program, shape, messages, options);
+        check_marks(made);
+        return made.bytes;
+    });
 }
 
 }  // namespace tessera::fuzz

@@ -36,6 +36,12 @@ SEEDS = {
     "broken": "{% for m in messages %}{{ m.content | nosuch }}{% endif %}",
     "unclosed": "{{ messages[0]['content' }}{% if",
     "attributes": "{{ messages.__class__ }}{{ ''.__class__.__mro__ }}{{ n.a.b.c }}",
+    "format": "{{ '%s|%5d|%-4s|%.2f|%x|%r' % (n, n, 'a', n, n, 'b') }}{{ '{} {0!r} {x:>4} {:.1f}'.format(n, x=1) }}{{ '{0[a]}'.format({'a': 1}) }}",
+    "recursive": "{% for a in [[1, [2, [3]]]] recursive %}{{ loop.depth }}{{ loop.cycle('x', 'y') }}{{ loop.changed(a) }}{% if a is iterable and a is not string %}{{ loop(a) }}{% endif %}{% endfor %}",
+    "with": "{% with a = 1, b = messages %}{{ a }}{{ b[0].content }}{% endwith %}{% set x, y = 'ab' %}{{ x ~ y }}{% set t | upper %}c{% endset %}{{ t }}",
+    "texts": "{% set t = messages[0].content %}{{ t.title() }}{{ t.partition(' ') }}{{ t.splitlines() }}{{ t.center(9, '*') }}{{ t | e }}{{ (t | safe) + '<' }}{{ t.find('b') }}{{ t.rsplit(none, 1) }}{{ t | indent(2) }}{{ t | truncate(4) }}{{ t | urlencode }}",
+    "collections": "{{ messages | groupby('role') }}{{ messages | sort(attribute='content') | unique | list }}{{ [1, 2, 3] | batch(2) | list }}{{ [3, 1.5] | sum }}{{ [1, 2] | slice(2) | list }}{{ (1, 2) < (1, 3) }}{{ {1: 'a', none: 2} }}",
+    "lists": "{% set n2 = namespace(l=[]) %}{% for m in messages %}{% set _ = n2.l.append(m.content) %}{% endfor %}{{ n2.l | join }}{{ n2.l.pop(0) }}",
     "thinking": "{% if enable_thinking is defined and enable_thinking is false %}<think>\n\n</think>{% endif %}{{ m.content.split('</think>')[-1].lstrip('\\n') if m is defined }}",
 }
 WORDS = ["{{", "}}", "{%", "%}", "{%-", "-%}", "{{-", "-}}", "{#", "#}", "for ", " in ", "endfor", "if ", "elif ", "else", "endif", "set ", "endset", "macro ",

@@ -93,7 +93,7 @@ struct Demo {
     const gguf::Metadata& metadata() const { return loaded.engine->file().metadata(); }
 
     std::vector<Token> tokens_of(const std::string& question) const {
-        const auto form = text::ChatTemplate::recognize(metadata().get_string("tokenizer.chat_template"));
+        const auto form = text::ChatTemplate::of_program(metadata().get_string("tokenizer.chat_template"));
         const text::ChatMessage message{"user", question};
         text::ChatOptions options;
         options.bos = tokenizer.spelling(tokenizer.bos());

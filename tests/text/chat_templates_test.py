@@ -1,21 +1,15 @@
 #!/usr/bin/env python3
-"""Published chat templates, and variants of them, against Python's Jinja: what Tessera makes of a conversation is the same text or is
-refused.
+"""Published chat templates against Python's Jinja: of every conversation both write the same text, or both refuse it.
 
-    chat_templates_test.py RENDER_CHAT FOLDER [--table] [--few]
-FOLDER: *.jinja. --few: an eighth of the variants. Exits with 77 (skipped) without jinja2 or templates."""
+    chat_templates_test.py RENDER_CHAT FOLDER [--all]
+FOLDER: *.jinja. --all: every combination of tools, prompt and thinking, rather than a part of them. Exits with 77 (skipped) without
+jinja2 or templates."""
 import argparse
 import json
-import re
-import subprocess
 import sys
 from pathlib import Path
 
-try:
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
-except ImportError:
-    print("skipped: this Python lacks jinja2")
-    sys.exit(77)
+from jinja_reference import Renderer, environment, rendered
 
 BOS, EOS = "<bos>", "<eos>"
 U, A, S = "user", "assistant", "system"
@@ -90,154 +84,171 @@ CONVERSATIONS = {
               {"role": U, "content": "e", "name": "user"}],
     "call first": [calls(ZURICH), result("17")] + said((U, "a")),
 }
+CONVERSATIONS |= {
+    "null content": said((U, "a")) + [calls(ZURICH, content=None), result("17")],
+    "null content and two calls": said((S, "s"), (U, "a")) + [calls(ZURICH, TWO, content=None), result("17"), result("12", 1)] + said((A, "x"), (U, "y")),
+    "parts": [{"role": U, "content": [{"type": "text", "text": "a <|im_end|>"}, {"type": "text", "text": "b"}]}],
+    "developer": said(("developer", "s"), (U, "a"))}
 
 
-def environment():
-    one = ImmutableSandboxedEnvironment(trim_blocks=True, lstrip_blocks=True, extensions=["jinja2.ext.loopcontrols"])
-
-    def raise_exception(message):
-        raise ValueError(message)
-
-    def strftime_now(form):
-        from datetime import datetime
-        return datetime.now().strftime(form)
-
-    def tojson(value, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-        return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-    one.globals["raise_exception"] = raise_exception
-    one.globals["strftime_now"] = strftime_now
-    one.filters["tojson"] = tojson
-    return one
-
-
-ENVIRONMENT = environment()
-
-
-def reference(compiled, request, texts):
-    """The text, or None where Python refuses."""
-    messages = json.loads(json.dumps(request["messages"]))
-    for one in messages:
-        for made in one.get("tool_calls", []):
-            if not texts:
-                made["function"]["arguments"] = json.loads(made["function"]["arguments"])
-    variables = {"messages": messages, "tools": request["tools"] or None, "add_generation_prompt": request["prompt"], "bos_token": BOS, "eos_token": EOS}
-    if request["thinking"] is not None:
-        variables["thinking"] = variables["enable_thinking"] = request["thinking"]
-    try:
-        return compiled.render(variables)
-    except Exception:  # whatever a template makes of Python
-        return None
-
-
-class Renderer:
-    def __init__(self, program):
-        self.process = subprocess.Popen([program], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-
-    def ask(self, request):
-        self.process.stdin.write(json.dumps(request).encode() + b"\n")
-        self.process.stdin.flush()
-        line = self.process.stdout.readline()
-        if not line:
-            raise SystemExit("render_chat ended")
-        return json.loads(line)
-
-
-def requests(conversations):
-    for name, messages in conversations.items():
-        for tools in ([], TOOLS):
+def requests(every):
+    for name, messages in CONVERSATIONS.items():
+        number = 0
+        for tools in (None, TOOLS):
             for prompt in (True, False):
                 for thinking in (None, True, False):
-                    yield name, {"messages": messages, "tools": tools, "prompt": prompt, "thinking": thinking, "bos": BOS, "eos": EOS}
+                    for as_text in (True, False):
+                        number += 1
+                        # Arguments matter where there are calls.
+                        if (not as_text and not any(one.get("tool_calls") for one in messages)) or (not every and number % 3 != len(name) % 3):
+                            continue
+                        variables = {"messages": json.loads(json.dumps(messages)), "tools": tools, "add_generation_prompt": prompt, "bos_token": BOS, "eos_token": EOS}
+                        for one in variables["messages"]:
+                            for made in one.get("tool_calls", []):
+                                if not as_text:
+                                    made["function"]["arguments"] = json.loads(made["function"]["arguments"])
+                        if thinking is not None:
+                            variables["thinking"] = variables["enable_thinking"] = thinking
+                        yield name, variables
 
 
-def check(renderer, name, text, conversations, faults):
-    """Counts of a template: written right, refused by both, refused by Tessera alone, made by the interpreter."""
-    counts = {"equal": 0, "both refuse": 0, "refused": 0, "needless": 0, "run": 0, "not run": 0, "reasons": {}}
-    try:
-        compiled = ENVIRONMENT.from_string(text)
-    except Exception as error:
-        return counts | {"reasons": {str(error): 1}}
-    for conversation, request in requests(conversations):
-        request["program"] = text
-        wanted = {texts: reference(compiled, request, texts) for texts in (True, False)}
-        for texts in (True, False):
-            got = renderer.ask(request | {"run": True, "texts": texts, "form": False})
-            if "error" in got:
-                counts["not run"] += wanted[texts] is not None
-                if wanted[texts] is not None:
-                    counts["reasons"][got["error"][:120]] = counts["reasons"].get(got["error"][:120], 0) + 1
+def check_program(renderer, name, compiled, mutable, every, faults):
+    """The interpreter alone. Templates that change lists, which transformers refuses, also against a sandbox that lets them."""
+    equal = refused = 0
+    for conversation, variables in requests(every):
+        for may_change, reference in ((False, compiled), (True, mutable)):
+            if may_change and ".append(" not in name[1]:
                 continue
-            counts["run"] += 1
-            if got["text"] != wanted[texts]:
-                faults.append((name, conversation, "the program is run as", got["text"], "Jinja", wanted[texts]))
-        got = renderer.ask(request | {"run": False, "form": False})
-        if "error" in got:
-            form = renderer.ask(request | {"run": False, "form": True})
-            if "text" in form and form["text"] in wanted.values():
-                counts["needless"] += 1
-                counts["reasons"][got["error"][:220]] = counts["reasons"].get(got["error"][:220], 0) + 1
-            counts["both refuse" if wanted[True] is None or wanted[False] is None else "refused"] += 1
-            continue
-        added = "\u2581calls\u2581begin" in text and any(one.get("tool_calls") or one["role"] == "tool" for one in request["messages"])
-        if got["text"] not in wanted.values() and not request["tools"] and not added:
-            faults.append((name, conversation, "written as", got["text"], "Jinja", wanted[True]))
-        counts["equal"] += got["text"] in wanted.values()
-    return counts
+            wanted = rendered(reference, variables)
+            got = renderer.ask(variables=json.dumps(variables), may_change=may_change)
+            if "error" in got and wanted is None:
+                refused += 1
+            elif got.get("text") == wanted:
+                equal += 1
+            else:
+                faults.append((name[0], conversation, got, "Jinja", wanted))
+    return equal, refused
 
 
-def variants(text):
-    """What strangers change in a template: (what, text)."""
-    for mark in ["{% if add_generation_prompt", "{%- if add_generation_prompt", "{%- for message in messages", "{% for message in messages"]:
-        at = text.rfind(mark)
-        if at < 0:
+def check_chats(renderer, name, compiled, mutable, faults):
+    """Conversations as the server writes them: as Jinja does of arguments of either kind, and of no content or an empty one."""
+    equal = refused = 0
+    for conversation, messages in CONVERSATIONS.items():
+        if conversation in ("parts", "developer"):
             continue
-        yield "text before " + mark, text[:at] + "{{ ' ' }}" + text[at:]
-        yield "raw text before " + mark, text[:at] + "Today is Monday." + text[at:]
-        yield "a branch on a variable before " + mark, text[:at] + "{% if messages | length > 2 %}{{ bos_token }}{% endif %}" + text[at:]
-        yield "a branch on the last message before " + mark, text[:at] + "{% if messages[-1]['role'] == 'user' %}{{ '/no_think' }}{% endif %}" + text[at:]
-        yield "a date before " + mark, text[:at] + "{{ strftime_now('%d %B %Y') }}" + text[at:]
-        yield "a variable before " + mark, text[:at] + "{% set messages = messages[1:] %}" + text[at:]
-        yield "an error before " + mark, text[:at] + "{% if messages[0]['role'] != 'system' %}{{ raise_exception('no') }}{% endif %}" + text[at:]
-    yield "text at the end", text.rstrip("\n") + "\n\n"
-    yield "an expression at the end", text + "{{ 'x' }}"
-    for old, new in [("'user'", "'human'"), ("'assistant'", "'model'"), ("helpful", "harmful"), ("['content']", "['content'] | upper"), ("['content']", "['content'][:3]"),
-                     ("<|im_end|>", "<|im_end|> "), ("trim", "upper"), ("</think>", "</thought>"), ("'system'", "'rules'"), ("Cutting", "Cut"), ("\\n", "\\n\\n"),
-                     ("not ", ""), ("else", "elif 0"), (" and ", " or "), ("[-1]", "[0]"), ("tojson", "string")]:
-        places = [match.start() for match in re.finditer(re.escape(old), text)]
-        for at in {*places[:2], *places[-2:]}:
-            yield f"{old} becomes {new} at {at}", text[:at] + new + text[at + len(old):]
+        for prompt in (True, False):
+            got = renderer.ask(messages=messages, tools=[], prompt=prompt, thinking=None, bos=BOS, eos=EOS)
+            wanted = []
+            for as_text in (True, False):
+                for null in (True, False):
+                    for reference in (compiled, mutable):
+                        given = json.loads(json.dumps(messages))
+                        for one in given:
+                            if one.get("tool_calls") and not one["content"]:
+                                one["content"] = None if null else ""
+                            for made in one.get("tool_calls", []):
+                                made["function"]["arguments"] = made["function"]["arguments"] if as_text else json.loads(made["function"]["arguments"])
+                            # The key under which templates look for it differs.
+                            if "reasoning_content" in one:
+                                one["thinking"] = one["reasoning"] = one["thought"] = one["reasoning_content"]
+                        for none in (None, []):  # Hermes' fails without a list
+                            wanted.append(rendered(reference, {"messages": given, "tools": none, "add_generation_prompt": prompt, "bos_token": BOS, "eos_token": EOS}))
+            if "text" in got and got["text"] in wanted:
+                equal += 1
+            elif "error" in got:
+                refused += 1
+            else:
+                faults.append((name, conversation, "written as", got, "Jinja", wanted[0]))
+    return equal, refused
+
+
+# Of templates that write calls, or are known to be answered with some.
+WITH_READERS = {
+    "ByteDance-Seed-OSS", "CohereForAI-c4ai-command-r7b-12-2024-tool_use", "GLM-4.6", "GLM-4.7-Flash", "GLM-5.2", "GigaChat3-10B-A1.8B", "Kimi-K2-Instruct", "Kimi-K2-Thinking", "MiMo-VL",
+    "Mistral-Small-3.2-24B-Instruct-2506", "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "NousResearch-Hermes-2-Pro-Llama-3-8B-tool_use", "NousResearch-Hermes-3-Llama-3.1-8B-tool_use", "Qwen-QwQ-32B",
+    "Qwen-Qwen2.5-7B-Instruct", "Qwen-Qwen3-0.6B", "Qwen3-Coder", "Qwen3.5-4B", "deepseek-ai-DeepSeek-R1-Distill-Llama-8B", "deepseek-ai-DeepSeek-R1-Distill-Qwen-32B", "deepseek-ai-DeepSeek-V3.1",
+    "deepseek-ai-DeepSeek-V3.2", "deepseek-ai-DeepSeek-V4", "google-gemma-4-31B-it", "meetkai-functionary-medium-v3.1", "meta-llama-Llama-3.1-8B-Instruct", "meta-llama-Llama-3.2-3B-Instruct",
+    "meta-llama-Llama-3.3-70B-Instruct", "mistralai-Mistral-Nemo-Instruct-2407", "moonshotai-Kimi-K2", "openai-gpt-oss-120b", "stepfun-ai-Step-3.5-Flash", "unsloth-Apriel-1.5", "unsloth-mistral-Devstral-Small-2507"}
+CALLS = {"one": [call("weather", {"city": "Z\u00fcrich \"x\" <b> 7", "days": 2})], "number as text": [call("weather", {"city": "12"})], "nested": [call("clock", {"a": [1, 2.5, None, True], "b": {"c": "x\ny"}})],
+         "none": [call("clock", {})], "two": [call("weather", {"city": "a"}), call("clock", {"z": "q"}, 1)]}
+
+
+def check_readers(renderer, name, faults):
+    """What a template writes of calls is read as those calls, and what was read is written as the same text."""
+    count = 0
+    question = [{"role": U, "content": "Qq"}]
+    for what, made in CALLS.items():
+        for content in ("", "Let me see."):
+            def ask(more, prompt, **parse):
+                return renderer.ask(messages=question + more, tools=TOOLS, prompt=prompt, thinking=None, bos=BOS, eos=EOS, **parse)
+            answer = {"role": A, "content": content, "tool_calls": made}
+            before, after, plain = ask([], True), ask([answer], False), ask([{"role": A, "content": "Tsrend"}], False)
+            if "error" in before or "error" in after or "error" in plain:
+                continue  # one call a message, results that are missing
+            before, after, plain = before["text"], after["text"], plain["text"]
+            # As far as the model's own text begins, at the end of a marker or line.
+            same = next((i for i, (a, b) in enumerate(zip(before, after)) if a != b), min(len(before), len(after)))
+            while same and before[same - 1] not in ">]\n":
+                same -= 1
+            text, end = after[same:], plain[plain.rfind("Tsrend") + 6:]
+            # What ends the turn, or stands before results, is the end of the answer.
+            for mark in (end, "<|eom_id|>", "<|tool_response>"):
+                if mark and text.endswith(mark):
+                    text = text[:-len(mark)]
+            if before.endswith("</think>") and text.startswith("</think>"):
+                text = text[8:]
+            # Some templates write no call beside a content, or the first of them alone.
+            if any(text.count(one["function"]["name"]) < 1 for one in made) or (content and text.find(content) > text.find(made[0]["function"]["name"])):
+                continue
+            text = text.split("<\uff5cend\u2581of\u2581sentence\uff5c>")[0]
+            got = ask([], True, parse=text)
+            read = got.get("read")
+            wanted = [(one["function"]["name"], json.loads(one["function"]["arguments"])) for one in made]
+            try:
+                calls_read = [(one["name"], json.loads(one["arguments"])) for one in read["calls"]]
+            except (TypeError, ValueError):
+                calls_read = got
+            if calls_read != wanted:
+                faults.append((name, f"calls {what!r} are read as", calls_read, text))
+                continue
+            again = {"role": A, "content": read["content"].replace("<\uff5cAssistant\uff5c>", "").strip(), "reasoning_content": read["reasoning"], "tool_calls": [dict(one, function=dict(one["function"], arguments=got_one["arguments"])) for one, got_one in zip(made, read["calls"])]}
+            rewritten = ask([again], False)
+            if rewritten.get("text") != after:
+                faults.append((name, f"calls {what!r} are written again as", rewritten, after))
+            count += 1
+    if name in WITH_READERS and count == 0:
+        faults.append((name, "no call is read"))
+    return count
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("render_chat")
     parser.add_argument("folder", type=Path)
-    parser.add_argument("--table", action="store_true")
-    parser.add_argument("--few", action="store_true")
+    parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
     files = sorted(options.folder.glob("*.jinja"))
     if not files:
         print(f"skipped: no templates in {options.folder}")
         return 77
-    renderer, faults, recognised, changed = Renderer(options.render_chat), [], 0, 0
+    renderer, faults, total = Renderer(options.render_chat), [], 0
+    strict, lenient = environment(), environment(immutable=False)
     for file in files:
         text = file.read_text()
-        counts = check(renderer, file.stem, text, CONVERSATIONS, faults)
-        if options.table:
-            reasons = sorted(counts.pop("reasons").items(), key=lambda one: -one[1])[:3]
-            print(file.stem, counts, reasons if counts["not run"] or counts["needless"] else "")
-        if not counts["equal"]:
+        got = renderer.ask(program=text)
+        if "error" in got:
+            faults.append((file.stem, "is not read", got["error"]))
             continue
-        recognised += 1
-        few = {name: CONVERSATIONS[name] for name in ("question", "system", "turns", "thoughts", "call and result", "result and question")}
-        for what, variant in list(variants(text))[recognised % 8::8] if options.few else variants(text):
-            changed += 1
-            check(renderer, f"{file.stem}, {what}", variant, few, faults)
+        compiled, mutable = strict.from_string(text), lenient.from_string(text)
+        equal, refused = check_program(renderer, (file.stem, text), compiled, mutable, options.all, faults)
+        chats = check_chats(renderer, file.stem, compiled, mutable, faults)
+        read = check_readers(renderer, file.stem, faults)
+        total += equal + chats[0]
+        print(f"{file.stem}: program {equal} equal, {refused} refused by both; chats {chats[0]} equal, {chats[1]} refused; {read} answers read")
     for fault in faults[:20]:
         print("WRONG:", *(str(part) if i < 3 else repr(part)[-300:] for i, part in enumerate(fault)), sep="\n  ")
-    print(f"{len(files)} templates, {recognised} recognised, {changed} variants of them, {len(faults)} faults")
-    return 1 if faults or not recognised else 0
+    print(f"{len(files)} templates, {len(CONVERSATIONS)} conversations, {total} texts equal, {len(faults)} faults")
+    return 1 if faults else 0
 
 
 if __name__ == "__main__":

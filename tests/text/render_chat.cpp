@@ -1,15 +1,19 @@
-// Answers requests on standard input, a JSON object a line, for chat_templates_test.py: {"program": TEXT or null,
-// "name": NAME, "run": bool, "form": bool, "texts": bool, "messages": [...], "tools": [...], "prompt": bool,
-// "thinking": bool or null, "bos", "eos"}. "run": what the program makes of it, with arguments as texts or not; "form":
-// what the form that it resembles makes of it, else what ChatTemplate writes. Answers are {"text": ...} or {"error":
-// ...}.
+// Answers requests on standard input, a JSON object a line, for chat_templates_test.py and jinja_test.py:
+//   {"program": TEXT} takes a program for the requests that follow, {"name": NAME} a built-in template;
+//   {"variables": JSON TEXT, "may_change": bool} runs the program;
+//   {"messages": [...], "tools": [...], "prompt": bool, "thinking": bool or null, "bos", "eos", "continued": bool}
+//   writes a conversation; with "parse": TEXT also reads that text as its answer, whole and byte by byte.
+// Answers are {"text": ..., "contents": [[begin, end], ...], "syntax": number} or {"error": ...}; of a text that was
+// read also "reasoning", "content" and "calls": [{"name", "arguments"}].
 #include "core/base/error.hpp"
-#include "core/text/chat_program.hpp"
+#include "core/text/chat_template.hpp"
+#include "core/text/jinja/program.hpp"
 
 #include <boost/json.hpp>
 
+#include <algorithm>
 #include <iostream>
-#include <map>
+#include <optional>
 
 namespace tessera::text {
 namespace {
@@ -19,6 +23,10 @@ namespace json = boost::json;
 std::string member(const json::value& object, const char* key) {
     const json::value* found = object.as_object().if_contains(key);
     return found && found->is_string() ? json::value_to<std::string>(*found) : "";
+}
+bool truth(const json::value& object, const char* key) {
+    const json::value* found = object.as_object().if_contains(key);
+    return found && found->is_bool() && found->as_bool();
 }
 
 ChatMessage message_of(const json::value& one) {
@@ -33,39 +41,93 @@ ChatMessage message_of(const json::value& one) {
     return message;
 }
 
-std::string answer(const json::value& asked) {
-    std::vector<ChatMessage> messages;
-    for (const json::value& one : asked.at("messages").as_array()) messages.push_back(message_of(one));
-    ChatOptions options{.bos = member(asked, "bos"), .eos = member(asked, "eos")};
-    options.add_generation_prompt = asked.at("prompt").as_bool();
-    if (asked.at("thinking").is_bool()) options.thinking = asked.at("thinking").as_bool();
-    for (const json::value& tool : asked.at("tools").as_array()) {
-        const json::value& function = tool.at("function");
-        options.tools.push_back({member(function, "name"), member(function, "description"),
-                                 json::serialize(function.at("parameters")), json::serialize(tool)});
-    }
-    const std::string program = member(asked, "program");
-    if (asked.at("run").as_bool())
-        return run_chat_program(jinja::Program(program), messages, options, asked.at("texts").as_bool());
-    if (asked.at("form").as_bool()) {
-        const auto form = recognize_chat_format(program);
-        if (!form) throw std::runtime_error("not recognised");
-        return ChatTemplate(*form).render(messages, options);
-    }
-    static std::map<std::string, ChatTemplate> known;
-    if (!program.empty()) {
-        auto found = known.find(program);
-        if (found == known.end()) found = known.emplace(program, ChatTemplate::recognize(program)).first;
-        return found->second.render(messages, options);
-    }
-    return ChatTemplate::by_name(member(asked, "name")).render(messages, options);
+json::object written(const std::string& text, const std::vector<TextRange>& contents) {
+    json::array ranges;
+    for (const TextRange& range : contents) ranges.push_back(json::array{range.begin, range.end});
+    return {{"text", text}, {"contents", std::move(ranges)}};
 }
 
+class Renderer {
+  public:
+    json::object answer(const json::value& asked) {
+        const json::object& object = asked.as_object();
+        if (object.contains("program") || object.contains("name")) {
+            program_.reset();
+            chat_.reset();
+            text_ = member(asked, "program");
+            name_ = member(asked, "name");
+            if (name_.empty()) program_.emplace(text_);
+            return {{"text", ""}};
+        }
+        if (object.contains("variables")) return run(asked);
+        if (!chat_) chat_ = name_.empty() ? ChatTemplate::of_program(text_) : ChatTemplate::by_name(name_);
+        return write(asked);
+    }
+
+  private:
+    json::object run(const json::value& asked) const {
+        if (!program_) return {{"error", "no program"}};
+        jinja::Program::Variables variables;
+        const auto given = parse_python_json(member(asked, "variables"));
+        for (const auto& [name, value] : given.value().members) variables.emplace_back(name, jinja::Value::json(value));
+        const jinja::Marked made =
+            program_->run(variables, {.now = std::time(nullptr), .may_change_lists = truth(asked, "may_change")});
+        return written(made.bytes, made.contents);
+    }
+
+    json::object write(const json::value& asked) const {
+        std::vector<ChatMessage> messages;
+        for (const json::value& one : asked.at("messages").as_array()) messages.push_back(message_of(one));
+        ChatOptions options{.bos = member(asked, "bos"), .eos = member(asked, "eos")};
+        options.add_generation_prompt = truth(asked, "prompt");
+        if (asked.at("thinking").is_bool()) options.thinking = asked.at("thinking").as_bool();
+        for (const json::value& tool : asked.at("tools").as_array()) {
+            const json::value& function = tool.at("function");
+            options.tools.push_back({member(function, "name"), member(function, "description"),
+                                     json::serialize(function.at("parameters")), json::serialize(tool)});
+        }
+        const WrittenChat chat =
+            truth(asked, "continued") ? chat_->write_continued(messages, options) : chat_->write(messages, options);
+        json::object out = written(chat.text, chat.contents);
+        out["syntax"] = static_cast<int>(chat.reply.tools);
+        if (const json::value* text = asked.as_object().if_contains("parse")) {
+            out["read"] = read(chat.reply, std::string(text->as_string()), std::string::npos);
+            if (out["read"] != read(chat.reply, std::string(text->as_string()), 1))
+                throw std::runtime_error("a text byte by byte is read as another one");
+        }
+        return out;
+    }
+
+    static json::object read(const ReplySyntax& syntax, const std::string& text, size_t step) {
+        ReplyParser parser(syntax);
+        std::vector<ReplyEvent> events;
+        for (size_t at = 0; at < text.size(); at += std::min(step, text.size() - at))
+            parser.push(std::string_view(text).substr(at, step), events);
+        parser.finish(events);
+        std::string reasoning, content;
+        std::vector<std::pair<std::string, std::string>> calls;
+        for (const ReplyEvent& event : events) {
+            if (event.part == ReplyPart::kReasoning) reasoning += event.text;
+            if (event.part == ReplyPart::kContent) content += event.text;
+            if (event.part == ReplyPart::kToolCall) calls.emplace_back(event.text, "");
+            if (event.part == ReplyPart::kToolArguments) calls.at(event.call).second += event.text;
+        }
+        json::array list;
+        for (const auto& [name, arguments] : calls) list.push_back({{"name", name}, {"arguments", arguments}});
+        return {{"reasoning", reasoning}, {"content", content}, {"calls", std::move(list)}};
+    }
+
+    std::string text_, name_;
+    std::optional<jinja::Program> program_;
+    std::optional<ChatTemplate> chat_;
+};
+
 void answer_all() {
+    Renderer renderer;
     for (std::string line; std::getline(std::cin, line);) {
         json::object out;
         try {
-            out["text"] = answer(json::parse(line));
+            out = renderer.answer(json::parse(line));
         } catch (const std::exception& error) {
             out["error"] = error.what();
         }

@@ -1,10 +1,12 @@
 #include "core/text/jinja/lexer.hpp"
 
 #include "core/base/error.hpp"
+#include "core/text/python_text.hpp"
 #include "core/text/utf8.hpp"
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 
 namespace tessera::text::jinja {
 namespace {
@@ -17,11 +19,14 @@ bool is_space(char c) {
 bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
+// Beyond ASCII, most of what is not a name is not used at all.
 bool is_name(char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || is_digit(c);
+    return static_cast<unsigned char>(c) >= 0x80 || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
+           is_digit(c);
 }
 
-// Jinja reads every line break as "\n", and drops one at the end.
+}  // namespace
+
 std::string with_plain_lines(std::string_view program) {
     std::string out;
     out.reserve(program.size());
@@ -37,9 +42,11 @@ std::string with_plain_lines(std::string_view program) {
     return out;
 }
 
+namespace {
+
 class Lexer {
   public:
-    explicit Lexer(std::string_view program) : program_(with_plain_lines(program)), rest_(program_) {}
+    explicit Lexer(std::string_view program) : program_(program), rest_(program) {}
 
     std::vector<Lexeme> lex() {
         while (!rest_.empty()) {
@@ -47,6 +54,8 @@ class Lexer {
             if (rest_.empty()) break;
             if (rest_.starts_with("{#")) {
                 skip_comment();
+            } else if (const size_t length = raw_tag(rest_, "raw"); length > 0) {
+                read_raw(length);
             } else {
                 read_tag();
             }
@@ -58,7 +67,10 @@ class Lexer {
   private:
     [[noreturn]] void refuse(const char* what) const { fail(TSR_UNSUPPORTED, "line {}: {}", line_, what); }
 
-    void add(Kind kind, std::string text) { out_.push_back({kind, std::move(text), line_}); }
+    size_t place() const { return program_.size() - rest_.size(); }
+    void add(Kind kind, std::string text, size_t length = 0) {
+        out_.push_back({kind, std::move(text), line_, place(), place() + length});
+    }
     void skip(size_t length) {
         line_ += static_cast<uint32_t>(std::ranges::count(rest_.substr(0, length), '\n'));
         rest_.remove_prefix(length);
@@ -74,11 +86,11 @@ class Lexer {
         std::string_view text = rest_.substr(0, end);
         const char tag = at(end + 1), mark = at(end + 2);
         if (end < rest_.size() && mark == '-') {
-            while (!text.empty() && is_space(text.back())) text.remove_suffix(1);
+            text = python_strip(text, false, true);
         } else if (end < rest_.size() && mark != '+' && tag != '{') {
-            size_t begin = text.size();
-            while (begin > 0 && (text[begin - 1] == ' ' || text[begin - 1] == '\t')) --begin;
-            if (begin > 0 ? text[begin - 1] == '\n' : line_begins_) text = text.substr(0, begin);
+            const size_t line = text.rfind('\n') + 1;  // 0 without one
+            if ((line > 0 || line_begins_) && python_strip(text.substr(line), true, false).empty())
+                text = text.substr(0, line);
         }
         const bool any = end > 0;
         if (!text.empty()) add(Kind::kText, std::string(text));
@@ -90,7 +102,7 @@ class Lexer {
     void trim_after(bool dash, bool line_break) {
         size_t length = 0;
         if (dash) {
-            while (length < rest_.size() && is_space(rest_[length])) ++length;
+            length = rest_.size() - python_strip(rest_, true, false).size();
         } else if (line_break && at(0) == '\n') {
             length = 1;
         }
@@ -104,6 +116,43 @@ class Lexer {
         const char mark = end > 2 ? rest_[end - 1] : '\0';
         skip(end + 2);
         trim_after(mark == '-', mark != '+');
+    }
+
+    // Bytes of the tag {% word %} at the start of the text; 0: it is another.
+    static size_t raw_tag(std::string_view text, std::string_view word) {
+        if (!text.starts_with("{%")) return 0;
+        size_t at = 2;
+        if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
+        const auto skip_spaces = [&] {
+            while (at < text.size() && is_space(text[at])) ++at;
+        };
+        skip_spaces();
+        if (!text.substr(at).starts_with(word)) return 0;
+        at += word.size();
+        skip_spaces();
+        if (at < text.size() && (text[at] == '-' || (text[at] == '+' && word == "endraw"))) ++at;
+        return text.substr(at).starts_with("%}") ? at + 2 : 0;
+    }
+
+    void read_raw(size_t length) {
+        const bool dash = rest_[length - 3] == '-';
+        skip(length);
+        if (dash) skip(rest_.size() - python_strip(rest_, true, false).size());
+        size_t end = rest_.find("{%");
+        while (end != rest_.npos && raw_tag(rest_.substr(end), "endraw") == 0) end = rest_.find("{%", end + 1);
+        if (end == rest_.npos) refuse("raw text that does not end");
+        const size_t tag = raw_tag(rest_.substr(end), "endraw");
+        std::string_view text = rest_.substr(0, end);
+        const char before = rest_[end + 2], after = rest_[end + tag - 3];
+        if (before == '-') {
+            text = python_strip(text, false, true);
+        } else if (before != '+') {
+            const size_t line = text.rfind('\n') + 1;
+            if (line > 0 && python_strip(text.substr(line), true, false).empty()) text = text.substr(0, line);
+        }
+        if (!text.empty()) add(Kind::kText, std::string(text));
+        skip(end + tag);
+        trim_after(after == '-', after != '+');
     }
 
     void read_tag() {
@@ -121,7 +170,7 @@ class Lexer {
                 const bool dash = at(0) == '-' && rest_.substr(1).starts_with(end);
                 const bool plus = block && at(0) == '+' && rest_.substr(1).starts_with(end);
                 if (dash || plus || rest_.starts_with(end)) {
-                    add(block ? Kind::kBlockEnd : Kind::kPrintEnd, "");
+                    add(block ? Kind::kBlockEnd : Kind::kPrintEnd, "", dash || plus ? 3 : 2);
                     skip(dash || plus ? 3 : 2);
                     trim_after(dash, block && !plus);
                     return;
@@ -135,20 +184,10 @@ class Lexer {
         const char c = rest_.front();
         size_t length = 1;
         if (c == '\'' || c == '"') return read_string(c);
-        if (is_digit(c)) {
-            while (is_digit(at(length)) || (at(length) == '_' && is_digit(at(length + 1)))) ++length;
-            const bool fraction = at(length) == '.' && is_digit(at(length + 1));
-            if (fraction)
-                for (++length; is_digit(at(length));) ++length;
-            if (is_name(at(length))) refuse("a number of a kind that is not known");
-            std::string digits(rest_.substr(0, length));
-            std::erase(digits, '_');
-            add(fraction ? Kind::kFraction : Kind::kInteger, std::move(digits));
-            return skip(length);
-        }
+        if (is_digit(c)) return read_number();
         if (is_name(c)) {
             while (is_name(at(length))) ++length;
-            add(Kind::kName, std::string(rest_.substr(0, length)));
+            add(Kind::kName, std::string(rest_.substr(0, length)), length);
             return skip(length);
         }
         constexpr std::array<std::string_view, 22> symbols = {"==", "!=", "<=", ">=", "//", "**", "<", ">",
@@ -157,13 +196,72 @@ class Lexer {
         for (const std::string_view symbol : symbols) {
             if (!rest_.starts_with(symbol)) continue;
             bracket(brackets, c);
-            add(Kind::kSymbol, std::string(symbol));
+            add(Kind::kSymbol, std::string(symbol), symbol.size());
             return skip(symbol.size());
         }
-        if (c != '{' && c != '}' && c != ':') refuse("a character that is not part of an expression");
+        if (c != '{' && c != '}' && c != ':' && c != ';') refuse("a character that is not part of an expression");
         bracket(brackets, c);
-        add(Kind::kSymbol, std::string(1, c));
+        add(Kind::kSymbol, std::string(1, c), 1);
         skip(1);
+    }
+
+    // Digits with underscores between them.
+    size_t digits_at(size_t at_, const char* digits) const {
+        const std::string_view known = digits;
+        size_t length = 0;
+        while (true) {
+            const size_t mark = length > 0 && at(at_ + length) == '_' ? 1 : 0;
+            const char c = at(at_ + length + mark);
+            if (c == '\0' || known.find(c) == known.npos) return length;
+            length += mark + 1;
+        }
+    }
+
+    void read_number() {
+        constexpr const char* decimal = "0123456789";
+        const char kind = static_cast<char>(at(1) | 0x20);
+        const int base = at(0) != '0' ? 10 : kind == 'x' ? 16 : kind == 'o' ? 8 : kind == 'b' ? 2 : 10;
+        if (base != 10) {
+            const size_t first = at(2) == '_' ? 3 : 2;
+            const size_t length = first + digits_at(first, base == 16  ? "0123456789abcdefABCDEF"
+                                                           : base == 8 ? "01234567"
+                                                                       : "01");
+            std::string digits(rest_.substr(first, length - first));
+            std::erase(digits, '_');
+            uint64_t number = 0;
+            const auto read = std::from_chars(digits.data(), digits.data() + digits.size(), number, base);
+            if (length == first || read.ec != std::errc()) refuse("a number of a kind that is not known");
+            add(Kind::kInteger, std::to_string(number), length);
+            return skip(length);
+        }
+        size_t length = digits_at(0, decimal);
+        bool fraction = false;
+        if (at(length) == '.' && is_digit(at(length + 1))) {
+            fraction = true;
+            length += 1 + digits_at(length + 1, decimal);
+        }
+        if ((at(length) | 0x20) == 'e') {
+            const size_t sign = at(length + 1) == '+' || at(length + 1) == '-' ? 1 : 0;
+            if (const size_t power = digits_at(length + 1 + sign, decimal); power > 0) {
+                fraction = true;
+                length += 1 + sign + power;
+            }
+        }
+        // A member by its number, as in a.0.1, has no fraction.
+        if (fraction && !out_.empty() && out_.back().kind == Kind::kSymbol && out_.back().text == ".") {
+            fraction = false;
+            length = digits_at(0, decimal);
+        }
+        std::string digits(rest_.substr(0, length));
+        std::erase(digits, '_');
+        if (!fraction) {
+            const size_t zeros = digits.find_first_not_of('0');
+            // Python has no other number that starts with a zero.
+            if (zeros != 0 && zeros != digits.npos) refuse("a number that starts with zeros");
+            if (zeros == digits.npos) digits = "0";
+        }
+        add(fraction ? Kind::kFraction : Kind::kInteger, std::move(digits), length);
+        skip(length);
     }
 
     void bracket(std::string& brackets, char c) const {
@@ -185,7 +283,7 @@ class Lexer {
             i += read_escape(i + 1, text);
         }
         if (i >= rest_.size()) refuse("a text that does not end");
-        add(Kind::kString, std::move(text));
+        add(Kind::kString, std::move(text), i + 1);
         skip(i + 1);
     }
 
@@ -199,7 +297,15 @@ class Lexer {
         }
         if (c == '\n') return 1;
         const size_t digits = c == 'x' ? 2 : c == 'u' ? 4 : c == 'U' ? 8 : 0;
-        if (is_digit(c) || c == 'N') refuse("an escape in a text that is not known");
+        if (c >= '0' && c <= '7') {
+            uint32_t code = 0;
+            size_t length = 0;
+            for (; length < 3 && at(at_ + length) >= '0' && at(at_ + length) <= '7'; ++length)
+                code = code * 8 + static_cast<uint32_t>(at(at_ + length) - '0');
+            utf8_append(text, code);
+            return length;
+        }
+        if (c == 'N') refuse("an escape in a text that is not known");
         if (digits == 0) {
             text += '\\';
             return 0;
@@ -216,7 +322,7 @@ class Lexer {
         return 1 + digits;
     }
 
-    const std::string program_;
+    const std::string_view program_;
     std::string_view rest_;
     std::vector<Lexeme> out_;
     uint32_t line_ = 1;

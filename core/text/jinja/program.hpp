@@ -1,7 +1,7 @@
-// Jinja programs as chat templates are written in it, run as transformers runs them: with trim_blocks, lstrip_blocks,
-// loop controls, raise_exception, strftime_now and a tojson that writes JSON as it is. Nothing but values is reached
-// from a program, and it is bounded in steps, in depth and in the bytes it makes. What is not known is refused, never
-// guessed.
+// Jinja programs as chat templates are written in it, run as transformers runs them: in an immutable sandbox with
+// trim_blocks, lstrip_blocks, loop controls, generation blocks, raise_exception, strftime_now and a tojson that writes
+// JSON as it is. Nothing but values is reached from a program, and it is bounded in steps, in depth and in the bytes it
+// makes. What is not known is refused, never guessed.
 #pragma once
 
 #include "core/text/jinja/value.hpp"
@@ -20,11 +20,13 @@ struct RunOptions {
     uint64_t steps = 10'000'000;           // expressions and statements
     uint64_t bytes = uint64_t{256} << 20;  // of texts, lists and dictionaries made on the way
     std::time_t now = 0;                   // of strftime_now(), in local time
+    bool may_change_lists = false;         // append() and pop(), which the sandbox of transformers refuses
 };
 
-// strftime() in local time and in English, whatever the locale. Throws Error(TSR_UNSUPPORTED) for a part of the format
-// that is not known.
+// strftime() in local time and in English, whatever the locale.
 std::string time_text(std::string_view format, std::time_t now);
+
+struct Template;
 
 // Immutable; any thread.
 class Program {
@@ -37,13 +39,16 @@ class Program {
 
     using Variables = std::vector<std::pair<std::string, Value>>;
 
-    // What the program writes. Throws Error, with the line: TSR_UNSUPPORTED for what is not known, fails in Python too
-    // or exceeds a limit; TSR_INVALID_ARGUMENT with the program's own words where it calls raise_exception().
-    std::string run(const Variables& variables, const RunOptions& options) const;
+    // What the program writes, and which parts of it are contents. Throws Error, with the line and the expression:
+    // TSR_UNSUPPORTED for what is not known, fails in Python too or exceeds a limit; TSR_INVALID_ARGUMENT with the
+    // program's own words where it calls raise_exception().
+    Marked run(const Variables& variables, const RunOptions& options) const;
+
+    // As it was given, with plain line breaks.
+    std::string_view source() const noexcept;
 
   private:
-    struct State;
-    std::unique_ptr<const State> state_;
+    std::unique_ptr<const Template> template_;
 };
 
 }  // namespace tessera::text::jinja

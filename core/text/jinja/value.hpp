@@ -1,78 +1,113 @@
 // Values of a template: what Python has for them, as far as chat templates use it.
 #pragma once
 
+#include "core/text/jinja/text.hpp"
 #include "core/text/python_json.hpp"
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
 
 namespace tessera::text::jinja {
 
+class Budget;
 class Value;
+struct Environment;
 struct Macro;
 
-// A text, or a part of one, which it shares.
-class Text {
-  public:
-    Text() = default;
-    explicit Text(std::string text) : owner_(std::make_shared<std::string>(std::move(text))), length_(owner_->size()) {}
-
-    std::string_view view() const noexcept {
-        return owner_ ? std::string_view(*owner_).substr(begin_, length_) : std::string_view();
-    }
-    // `part` must be a part of view().
-    Text part(std::string_view part) const;
-    // Appends, in place if nobody else has the text. Returns how many bytes were copied.
-    size_t append(std::string_view more);
-
-  private:
-    std::shared_ptr<std::string> owner_;
-    size_t begin_ = 0;
-    size_t length_ = 0;
+// An integer that does not fit 64 bits: its digits. It is written and compared, not calculated with.
+struct BigInteger {
+    Text digits;
 };
 
-// A number that is not an integer of 64 bits, as Python writes it. Copies share the text, which a request may make
-// long.
-struct OtherNumber {
-    Text text;
-};
-
-// Lists and dictionaries do not change once they are made; `depth` is that of what they hold, at most kMaximumDepth,
-// and `extent` is Value::extent().
+// What is in a list or a dictionary has a depth, at most kMaximumDepth, that is known when it is made; only plain
+// values are put into one later. So none of them holds itself.
 struct List {
+    enum class Kind : uint8_t { kList, kTuple, kGroup, kRange, kKeys, kValues, kItems };  // kGroup: a tuple of groupby
     std::vector<Value> items;
     uint32_t depth = 1;
-    uint64_t extent = 0;
-    enum class Kind : uint8_t {
-        kList,
-        kTuple,
-        kIterator  // what Python makes as it goes: that it has a length, a truth or JSON is refused
-    };
     Kind kind = Kind::kList;
-};
-struct Dictionary {
-    std::vector<std::pair<std::string, Value>> members;  // keys are different
-    std::vector<uint32_t> order;                         // of members by key; empty for few
-    uint32_t depth = 1;
-    uint64_t extent = 0;
+    std::array<int64_t, 3> range = {};  // of kRange: begin, end and step
 
-    const Value* find(std::string_view key) const noexcept;
+    bool is_view() const noexcept { return kind >= Kind::kKeys; }
+    bool is_tuple() const noexcept { return kind == Kind::kTuple || kind == Kind::kGroup; }
 };
-// namespace(): the one thing whose members a program sets. It is never a member of anything.
+
+class Dictionary {
+  public:
+    // Keys are different, and hashable.
+    std::vector<std::pair<Value, Value>> members;
+    uint32_t depth = 1;
+
+    const Value* find(const Value& key) const;
+    const Value* find(std::string_view key) const;
+    // Replaces what has this key. Throws Error(TSR_UNSUPPORTED) for a key that Python does not hash.
+    void set(Value key, Value value);
+
+  private:
+    size_t place(const Value& key) const;
+    std::unordered_map<std::string_view, size_t> texts_;  // places of keys that are texts, once there are many
+};
+
+// namespace(): the one thing whose members a template sets. It is never in a list or dictionary, nor in another.
 struct Namespace {
     std::vector<std::pair<std::string, Value>> members;
 };
-enum class Function : uint8_t { kRange, kNamespace, kRaise, kTime, kDictionary };
+
+// What Python makes as it goes: each item is taken once.
+struct Iterator {
+    std::vector<Value> items;
+    size_t next = 0;
+};
+
+// The variable "loop".
+struct Loop;
+
+// What can be called but a macro: a function, or a method of `self`.
+struct Callable {
+    enum class Kind : uint8_t {
+        kRange,
+        kNamespace,
+        kDictionary,
+        kCycler,
+        kJoiner,
+        kLipsum,
+        kRaise,
+        kTime,
+        kMethod,
+        kJoinOnce
+    };
+    Kind kind;
+    std::shared_ptr<Value> self;  // of a method; of kJoinOnce: the separator
+    std::string name = {};
+    size_t calls = 0;  // of kJoinOnce
+};
+struct Cycler {
+    std::vector<Value> items;
+    size_t at = 0;
+};
+// A macro with the variables that it sees; of a call block: its body, which has no name.
+struct Closure {
+    const Macro* macro;
+    Environment* environment;
+};
+
+struct Undefined {
+    const std::string* name = nullptr;  // what was looked for, a part of the program
+    // Whether a sandbox hides it: it may be written and tested, but nothing else.
+    bool hidden = false;
+};
+struct None {};
 
 inline constexpr uint32_t kMaximumDepth = 300;
-inline constexpr uint64_t kExtent = 64;  // Value::extent() of what is no text
 
 // Whether T is one of a variant's types. std::constructible_from would ask whether a Value can be made of T.
 template <typename T, typename Variant>
@@ -82,20 +117,24 @@ struct IsAlternative<T, std::variant<Types...>> : std::disjunction<std::is_same<
 
 class Value {
   public:
-    struct Undefined {};
-    struct None {};
-    using Storage = std::variant<Undefined, None, bool, int64_t, OtherNumber, Text, std::shared_ptr<const List>,
-                                 std::shared_ptr<const Dictionary>, std::shared_ptr<Namespace>, Function, const Macro*>;
+    using Storage = std::variant<Undefined, None, bool, int64_t, double, BigInteger, Text, std::shared_ptr<List>,
+                                 std::shared_ptr<Dictionary>, std::shared_ptr<Namespace>, std::shared_ptr<Iterator>,
+                                 std::shared_ptr<Loop>, std::shared_ptr<Callable>, std::shared_ptr<Cycler>, Closure>;
 
     Value() = default;  // undefined
     template <typename T>
     requires IsAlternative<T, Storage>::value Value(T value)
         : storage_(std::in_place_type<T>, std::move(value)) {}  // NOLINT(google-explicit-constructor)
+    // A text of the template's own.
     static Value text(std::string_view text) { return Text(std::string(text)); }
+    static Value content(std::string_view text) { return Text::content(std::string(text)); }
     static Value none() { return None(); }
     // Throw Error(TSR_UNSUPPORTED) for what is nested too deeply, or holds a namespace.
     static Value list(std::vector<Value> items, List::Kind kind = List::Kind::kList);
-    static Value dictionary(std::vector<std::pair<std::string, Value>> members);
+    static Value iterator(std::vector<Value> items);
+    static Value dictionary(std::vector<std::pair<std::string, Value>> members);  // with keys of the template's own
+    static Value dictionary(Dictionary members);
+    // All texts in it are contents.
     static Value json(const PythonJson& value);
 
     template <typename T>
@@ -103,35 +142,38 @@ class Value {
         return std::get_if<T>(&storage_);
     }
     Text* text_to_change() noexcept { return std::get_if<Text>(&storage_); }
-    const List* list() const noexcept;  // an iterator too
-    // Throws Error(TSR_UNSUPPORTED) for an iterator.
-    void refuse_iterator() const;
-    const Dictionary* dictionary() const noexcept;
+    List* list() const noexcept;
+    Iterator* iterator() const noexcept;
+    Dictionary* dictionary() const noexcept;
     bool is_undefined() const noexcept { return get<Undefined>() != nullptr; }
     bool is_none() const noexcept { return get<None>() != nullptr; }
     bool is_text() const noexcept { return get<Text>() != nullptr; }
+    bool is_integer() const noexcept { return get<int64_t>() || get<bool>(); }
+    bool is_number() const noexcept { return is_integer() || get<double>() || get<BigInteger>(); }
+    bool is_callable() const noexcept;
     std::string_view view() const noexcept;  // of a text, else nothing
+    int64_t integer() const noexcept;        // of an integer or truth value, else 0
+    double number() const noexcept;          // of a number but a BigInteger, else 0
 
-    // About how many bytes it takes to write the value out. What is shared counts as often as it is held: a few
-    // statements make lists that are larger than any memory when they are written.
-    uint64_t extent() const noexcept;
-
-    bool truth() const;  // throws Error(TSR_UNSUPPORTED) for an iterator
-    // str(); repr() of what is in a list. Throws Error(TSR_UNSUPPORTED) for what a template has no reason to write.
-    std::string written() const;
-    // json.dumps(value, ensure_ascii=False). Throws Error(TSR_UNSUPPORTED) for what JSON does not have.
-    std::string dumps(uint32_t indent) const;
-    // As Python: what is of different types differs, but for numbers. Throws Error(TSR_UNSUPPORTED) for two lists or
-    // dictionaries that both hold something.
-    bool equals(const Value& other) const;
+    bool truth() const noexcept;
+    // Neither a list, a dictionary, nor anything that may hold one.
+    bool is_plain() const noexcept;
     // "a text", "a list", ...
     const char* kind() const noexcept;
+    bool is_same(const Value& other) const noexcept;  // "is" of Python
 
   private:
-    void write_repr(std::string& out) const;
-    PythonJson to_json() const;
-
     Storage storage_;
+};
+
+struct Loop {
+    std::vector<Value> items;
+    size_t index = 0;
+    uint32_t depth = 0;          // of a loop that calls itself, from 0
+    const void* body = nullptr;  // the statement, where it may call itself
+    Environment* environment = nullptr;
+    std::vector<Value> changed = {};  // what changed() was called with
+    bool was_asked = false;           // whether it was
 };
 
 }  // namespace tessera::text::jinja

@@ -1,0 +1,364 @@
+#include "core/text/chat_probe.hpp"
+
+#include "core/base/error.hpp"
+#include "core/text/json_text.hpp"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+
+namespace tessera::text {
+namespace {
+
+// Words that no template has.
+constexpr std::string_view kQuestion = "Tsrquestion", kSystem = "Tsrsystem", kAnswer = "Tsranswer",
+                           kThought = "Tsrthought", kName = "tsrlookup", kKey = "tsrkey", kValue = "tsrvalue",
+                           kResult = "Tsrresult";
+
+using Messages = std::vector<ChatMessage>;
+
+class Prober {
+  public:
+    explicit Prober(const jinja::Program& program) : program_(program) {}
+
+    ChatTraits run() {
+        find_content();
+        find_calls();
+        find_descriptions();
+        find_switches();
+        find_reasoning();
+        find_lengths();
+        traits_.markers += program_.source();
+        return std::move(traits_);
+    }
+
+  private:
+    static ChatMessage said(const char* role, std::string_view content) { return {role, std::string(content)}; }
+    static ChatMessage question() { return said("user", kQuestion); }
+    static ChatMessage call(std::string_view content = "") {
+        ChatMessage made = said("assistant", content);
+        // Some want an id of nine letters.
+        made.tool_calls.push_back({"tsrcall01", std::string(kName),
+                                   "{\"" + std::string(kKey) + "\": \"" + std::string(kValue) + "\", \"number\": 7}"});
+        return made;
+    }
+    static ChatMessage result() {
+        ChatMessage made = said("tool", kResult);
+        made.tool_call_id = "tsrcall01";
+        made.name = kName;
+        return made;
+    }
+    static ChatOptions options(bool prompt = true) {
+        return {.bos = "<bos>", .eos = "<eos>", .add_generation_prompt = prompt, .thinking = {}};
+    }
+    static ChatOptions with_tool(bool prompt = true) {
+        ChatOptions made = options(prompt);
+        made.tools.push_back(
+            {std::string(kName), "Tsrdescription",
+             R"({"type": "object", "properties": {"tsrkey": {"type": "string", "description": "d"}}, "required": ["tsrkey"]})",
+             ""});
+        return made;
+    }
+
+    std::string write(const ChatShape& shape, const Messages& messages, const ChatOptions& options) {
+        jinja::Marked made = run_chat_program(program_, shape, messages, options);
+        // Once: there is much of it.
+        if (traits_.markers.size() < kMostMarkers) {
+            size_t at = 0;
+            for (const TextRange& range : made.contents) {
+                traits_.markers.append(made.bytes, at, range.begin - at) += '\n';
+                at = range.end;
+            }
+            traits_.markers.append(made.bytes, at) += '\n';
+        }
+        return std::move(made.bytes);
+    }
+    // Empty if the program refuses or fails.
+    std::string try_write(const ChatShape& shape, const Messages& messages, const ChatOptions& options) {
+        try {
+            return write(shape, messages, options);
+        } catch (const Error&) {
+            return {};
+        }
+    }
+    std::string try_write(const Messages& messages, const ChatOptions& options) {
+        return try_write(traits_.shape, messages, options);
+    }
+
+    void find_content() {
+        std::string text;
+        try {
+            text = write(traits_.shape, {question()}, options());
+        } catch (const Error& error) {
+            // One that asks for other messages, or a list of tools, may still write those.
+            if (error.code() == TSR_INVALID_ARGUMENT) {
+                text = try_write({said("system", kSystem), question()}, options());
+            } else {
+                traits_.shape.empty_tools = true;
+                text = try_write({question()}, options());
+                if (text.empty()) throw;
+            }
+        }
+        if (text.find(kQuestion) != text.npos) return;
+        ChatShape parts = traits_.shape;
+        parts.content_as_parts = true;
+        if (try_write(parts, {question()}, options()).find(kQuestion) != text.npos) traits_.shape = parts;
+    }
+
+    // Whether the arguments of the call are there, and neither as Python shows them nor as a text in a text.
+    static bool is_call(std::string_view text, bool as_text) {
+        if (text.find(kName) == text.npos || text.find(kKey) == text.npos || text.find(kValue) == text.npos)
+            return false;
+        if (as_text) return text.find("\\\"" + std::string(kKey)) == text.npos;
+        return text.find("'" + std::string(kKey) + "'") == text.npos;
+    }
+
+    void find_calls() {
+        for (const bool may_change : {false, true}) {
+            for (const bool as_text : {false, true}) {
+                for (const bool no_content : {false, true}) {
+                    ChatShape shape = traits_.shape;
+                    shape.may_change_lists = may_change;
+                    shape.arguments_as_text = as_text;
+                    shape.null_content = no_content;
+                    for (const bool answered : {true, false}) {
+                        Messages messages = {question(), call()};
+                        if (answered) messages.push_back(result());
+                        std::string text = try_write(shape, messages, options(false));
+                        if (text.find("None") != text.npos || !is_call(text, as_text)) continue;
+                        // As the model wrote them, where the template takes them either way.
+                        if (!as_text) {
+                            ChatShape given = shape;
+                            given.arguments_as_text = true;
+                            if (try_write(given, messages, options(false)) == text) shape = given;
+                        }
+                        traits_.shape = shape;
+                        traits_.writes_calls = true;
+                        traits_.writes_results = answered && text.find(kResult) != text.npos;
+                        find_syntax(answered);
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    void find_syntax(bool answered) {
+        for (const bool described : {true, false}) {
+            const ChatOptions asked = described ? with_tool(false) : options(false);
+            Messages messages = {question(), call()};
+            std::string text = try_write(messages, asked);
+            if (text.empty() && answered) {
+                messages.push_back(result());
+                text = try_write(messages, asked);
+            }
+            // What is said of tools stands before the call, but for forms that describe them with the question.
+            const size_t at = text.find(kQuestion);
+            size_t begin = at == text.npos ? 0 : at + kQuestion.size();
+            if (text.find(kValue, begin) == text.npos) begin = 0;
+            traits_.reply.tools = tool_syntax_of(std::string_view(text).substr(begin), kName);
+            if (traits_.reply.tools != ToolSyntax::kNone) return;
+        }
+    }
+
+    void find_descriptions() {
+        for (const bool system : {false, true}) {
+            Messages messages = {question()};
+            if (system) messages.insert(messages.begin(), said("system", kSystem));
+            const std::string text = try_write(messages, with_tool());
+            traits_.describes_tools |= text.find(kName) != text.npos;
+        }
+        // One that describes tools and writes no calls says which marks it was trained on.
+        if (traits_.describes_tools && traits_.reply.tools == ToolSyntax::kNone)
+            traits_.reply.tools = syntax_of_source();
+        if (!traits_.writes_results && traits_.describes_tools)
+            traits_.writes_results =
+                try_write({question(), call(), result()}, with_tool()).find(kResult) != std::string::npos;
+    }
+
+    ToolSyntax syntax_of_source() const {
+        const std::string_view source = program_.source();
+        const auto has = [&](std::string_view part) { return source.find(part) != source.npos; };
+        if (has("<|tool_list_start|>")) return ToolSyntax::kLfm2;
+        if (has("<|tool_call|>")) return ToolSyntax::kGranite;
+        if (has("<tool_call>")) return ToolSyntax::kHermes;
+        return tool_syntax_of(source, "");
+    }
+
+    void find_switches() {
+        const auto with_thinking = [&](std::optional<bool> thinking) {
+            std::string all;
+            for (const bool prompt : {true, false}) {
+                ChatOptions asked = options(prompt);
+                asked.thinking = thinking;
+                all += try_write({question()}, asked) + '\0';
+                all += try_write({question(), said("assistant", kAnswer), question()}, asked) + '\0';
+            }
+            return all;
+        };
+        const std::string on = with_thinking(true);
+        traits_.has_switch = on != with_thinking(false);
+        traits_.thinks_by_default = traits_.has_switch && with_thinking({}) == on;
+        const auto with_effort = [&](const char* effort) {
+            ChatOptions asked = options();
+            asked.variables.push_back({"reasoning_effort", PythonJson::of_text(effort)});
+            return try_write({question()}, asked);
+        };
+        traits_.has_efforts = with_effort("low") != with_effort("high");
+    }
+
+    // The marker that ends at `end`: <tag>, [TAG], <tag>word.
+    static std::string marker_before(std::string_view text) {
+        while (!text.empty() && is_json_space(text.back())) text.remove_suffix(1);
+        size_t word = text.size();
+        while (word > 0 && text[word - 1] >= 'a' && text[word - 1] <= 'z') --word;
+        const std::string_view head = text.substr(0, word);
+        if (head.ends_with('>')) {
+            const size_t begin = head.rfind('<');
+            return begin == head.npos ? "" : std::string(text.substr(begin));
+        }
+        if (text.ends_with(']')) {
+            const size_t begin = text.rfind('[');
+            return begin == text.npos ? "" : std::string(text.substr(begin));
+        }
+        return {};
+    }
+    static std::string marker_after(std::string_view text) {
+        text.remove_prefix(json_spaces(text));
+        const char close = text.starts_with('<') ? '>' : text.starts_with('[') ? ']' : '\0';
+        const size_t end = close == '\0' ? text.npos : text.find(close);
+        constexpr size_t kLongest = 40;
+        return end == text.npos || end > kLongest ? "" : std::string(text.substr(0, end + 1));
+    }
+
+    static bool names_thoughts(std::string marker) {
+        for (char& c : marker) c = static_cast<char>(c >= 'A' && c <= 'Z' ? c | 0x20 : c);
+        constexpr std::array<std::string_view, 4> words = {"think", "thought", "reason", "channel"};
+        return std::ranges::any_of(words, [&](std::string_view word) { return marker.find(word) != marker.npos; });
+    }
+
+    bool take_markers(std::string_view text) {
+        const size_t at = text.rfind(kThought);
+        if (at == text.npos) return false;
+        std::string begin = marker_before(text.substr(0, at)), end = marker_after(text.substr(at + kThought.size()));
+        // What ends a turn is none: the marks of reasoning stay marks in contents.
+        if (!names_thoughts(begin) || !names_thoughts(end)) return false;
+        set_markers(std::move(begin), std::move(end));
+        return true;
+    }
+    void set_markers(std::string begin, std::string end) {
+        traits_.reasons = true;
+        traits_.shape.reasoning_begin = traits_.reply.reasoning_begin = std::move(begin);
+        traits_.shape.reasoning_end = traits_.reply.reasoning_end = std::move(end);
+    }
+
+    void find_reasoning() {
+        if (program_.source().find("<|channel|>") != std::string_view::npos &&
+            program_.source().find("analysis") != std::string_view::npos) {
+            find_reasoning_key();
+            traits_.reasons = true;
+            traits_.reply.form = ReplyForm::kChannels;
+            return;
+        }
+        if (find_reasoning_key()) return;
+        // A template that takes thoughts out of contents.
+        constexpr std::array<std::pair<const char*, const char*>, 4> known = {
+            {{"<think>", "</think>"},
+             {"[THINK]", "[/THINK]"},
+             {"<seed:think>", "</seed:think>"},
+             {"<|START_THINKING|>", "<|END_THINKING|>"}}};
+        for (const auto& [begin, end] : known) {
+            const std::string thoughtful = begin + std::string(kThought) + end + std::string(kAnswer);
+            const std::string text = try_write({question(), said("assistant", thoughtful), question()}, options());
+            const bool drops = text.find(kAnswer) != text.npos && text.find(kThought) == text.npos;
+            ChatOptions asked = options();
+            asked.thinking = true;
+            const std::string opened = try_write({question()}, asked);
+            const bool mentions = opened.find(begin) != opened.npos || opened.find(end) != opened.npos;
+            if (drops || mentions) return set_markers(begin, end);
+        }
+        const std::string opened = try_write({question()}, options());
+        if (opened.ends_with("<think>") || opened.ends_with("<think>\n")) set_markers("<think>", "</think>");
+    }
+
+    // The key under which messages have reasoning, where the template writes it.
+    bool find_reasoning_key() {
+        for (const char* key : {"reasoning_content", "reasoning", "thinking", "thought"}) {
+            ChatShape shape = traits_.shape;
+            shape.reasoning_key = key;
+            for (const bool calls : {false, true}) {
+                if (calls && !traits_.writes_calls) continue;
+                ChatMessage answer = calls ? call() : said("assistant", kAnswer);
+                answer.reasoning = kThought;
+                Messages messages = {question(), answer};
+                if (calls && traits_.writes_results) messages.push_back(result());
+                for (const bool thinking : {true, false}) {
+                    ChatOptions asked = options(false);
+                    if (thinking) asked.thinking = true;
+                    const std::string text = try_write(shape, messages, asked);
+                    if (text.find(kThought) == text.npos) continue;
+                    traits_.shape.reasoning_key = key;
+                    return take_markers(text);
+                }
+            }
+        }
+        return false;
+    }
+
+    void find_lengths() {
+        const std::string again = std::string(kQuestion) + "again";
+        const std::string text = try_write({question(), said("assistant", kAnswer), said("user", again)}, options());
+        traits_.writes_turns = text.find(std::string(kAnswer)) != text.npos && text.find(again) != text.npos &&
+                               text.find(kQuestion) < text.find(again);
+        traits_.writes_system = try_write({said("system", kSystem), question()}, options()).find(kSystem) != text.npos;
+    }
+
+    static constexpr size_t kMostMarkers = 1 << 16;
+    const jinja::Program& program_;
+    ChatTraits traits_;
+};
+
+}  // namespace
+
+ChatTraits probe_chat(const jinja::Program& program) {
+    return Prober(program).run();
+}
+
+ToolSyntax tool_syntax_of(std::string_view text, std::string_view name) {
+    const auto has = [&](std::string_view part) { return text.find(part) != text.npos; };
+    const size_t at = text.find(name);
+    if (at == text.npos) return ToolSyntax::kNone;
+    const std::string_view before = text.substr(0, at);
+    const bool json =
+        name.empty() ? has("\"name\"") : before.ends_with("\"name\": \"") || before.ends_with("\"name\":\"");
+    if (has("\uff5cDSML\uff5ctool_calls>")) return ToolSyntax::kDeepSeekV4;
+    if (has("\uff5cDSML\uff5cinvoke name=\"")) return ToolSyntax::kDeepSeekV32;
+    if (has("<\uff5ctool\u2581sep\uff5c>"))
+        return has("function<\uff5ctool\u2581sep\uff5c>") ? ToolSyntax::kDeepSeekV3 : ToolSyntax::kDeepSeekV31;
+    constexpr std::array<std::pair<std::string_view, ToolSyntax>, 11> marks = {
+        {{"<|tool_call_argument_begin|>", ToolSyntax::kKimi},
+         {"<arg_key>", ToolSyntax::kGlm},
+         {"<seed:tool_call>", ToolSyntax::kSeedXml},
+         {"<minimax:tool_call>", ToolSyntax::kMiniMax},
+         {"<parameter=", ToolSyntax::kQwenXml},
+         {"[ARGS]", ToolSyntax::kMistralNamed},
+         {"[TOOL_CALLS]", ToolSyntax::kMistral},
+         {"<|tool_call>", ToolSyntax::kGemma},
+         {"<|tool_call_start|>", ToolSyntax::kLfm2},
+         {"<TOOLCALL>", ToolSyntax::kNemotron},
+         {"<|START_ACTION|>", ToolSyntax::kCommandR}}};
+    for (const auto& [mark, syntax] : marks)
+        if (has(mark)) return syntax;
+    if (has("to=functions.")) return ToolSyntax::kChannels;
+    if (before.ends_with("<function=")) return ToolSyntax::kFunctionary;
+    // JSON, told apart by what is around it.
+    if (!json) return ToolSyntax::kNone;
+    if (has("<tool_calls>[")) return ToolSyntax::kApriel;
+    if (has("<|tool_call|>")) return ToolSyntax::kGranite;
+    if (has("function call<|role_sep|>")) return ToolSyntax::kGigaChat;
+    if (has("functools[")) return ToolSyntax::kFireFunction;
+    if (has("<tool_call>")) return ToolSyntax::kHermes;
+    return name.empty() ? ToolSyntax::kNone : ToolSyntax::kLlama3;
+}
+
+}  // namespace tessera::text
