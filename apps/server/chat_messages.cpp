@@ -15,7 +15,8 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr size_t kMaximumMessages = 100'000, kMaximumParts = 10'000, kMaximumTools = 1024, kMaximumCalls = 1024;
+constexpr size_t kMaximumMessages = 100'000, kMaximumParts = 10'000, kMaximumTools = 1024, kMaximumCalls = 1024,
+                 kMaximumVariables = 64;
 
 constexpr std::string_view kContent = "a text, or a list of parts that are texts";
 
@@ -127,38 +128,64 @@ std::vector<text::ChatTool> tools_of(const Fields& fields) {
     return tools;
 }
 
-// The OpenAI API's field: all of its values but "none" ask for reasoning, since templates have one kind of it.
-std::optional<bool> thinking_of_effort(const Fields& fields, const ModelText& model) {
-    const auto effort = fields.text("reasoning_effort");
-    if (!effort) return model.writer->options().thinking;
-    if (*effort == "none") return false;
-    static constexpr std::string_view kEfforts[] = {"minimal", "low", "medium", "high", "xhigh"};
-    if (std::ranges::find(kEfforts, *effort) == std::end(kEfforts))
-        fields.reject("reasoning_effort", R"("none", "minimal", "low", "medium", "high" or "xhigh")");
-    if (!model.writer->can_think())
-        throw ApiError(
-            400, fmt::format("reasoning_effort: the template {} has no switch for thinking", model.writer->name()),
-            "reasoning_effort");
-    return true;
+void set_variable(text::ChatOptions& options, std::string_view name, text::PythonJson value) {
+    const auto found = std::ranges::find(options.variables, name, &text::PythonMember::key);
+    if (found == options.variables.end())
+        options.variables.push_back({std::string(name), std::move(value)});
+    else
+        found->value = std::move(value);
 }
 
-// What templates of other servers take as variables.
-std::optional<bool> thinking_of(const Fields& fields, const ModelText& model) {
-    const std::optional<bool> by_effort = thinking_of_effort(fields, model);
+// The OpenAI API's field. A template that knows efforts is given the word; else all but "none" ask for reasoning.
+void read_effort(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
+    const auto effort = fields.text("reasoning_effort");
+    if (!effort) return;
+    static constexpr std::string_view kEfforts[] = {"none", "minimal", "low", "medium", "high", "xhigh"};
+    if (std::ranges::find(kEfforts, *effort) == std::end(kEfforts))
+        fields.reject("reasoning_effort", R"("none", "minimal", "low", "medium", "high" or "xhigh")");
+    if (*effort == "none") {
+        options.thinking = false;
+        return;
+    }
+    if (!model.writer->can_think() && !model.writer->has_efforts())
+        throw ApiError(400, fmt::format("reasoning_effort: {} has no switch for thinking", model.writer->title()),
+                       "reasoning_effort");
+    if (model.writer->can_think()) options.thinking = true;
+    if (model.writer->has_efforts()) set_variable(options, "reasoning_effort", text::PythonJson::of_text(*effort));
+}
+
+// Variables of the template, as other servers take them.
+void read_variables(const Fields& fields, const ModelText& model, text::ChatOptions& options) {
     const json::object* const given = fields.object("chat_template_kwargs");
-    if (!given) return by_effort;
-    const Fields variables(*given, template_variables_table(), fields.path("chat_template_kwargs"));
-    const auto thinking = read_any(variables, {"thinking", "enable_thinking"},
-                                   [&](std::string_view name) { return variables.boolean(name); });
-    variables.check_read();
-    if (!thinking) return by_effort;
-    if (fields.has("reasoning_effort") && by_effort != thinking)
+    if (!given) return;
+    const std::string path = fields.path("chat_template_kwargs");
+    if (given->size() > kMaximumVariables)
+        throw ApiError(400, fmt::format("{}: expected at most {} variables", path, kMaximumVariables), path);
+    std::optional<bool> thinking;
+    for (const auto& [key, value] : *given) {
+        const std::string name(key);
+        const std::string place = path + "." + name;
+        if (name == "thinking" || name == "enable_thinking") {
+            if (!value.is_bool())
+                throw ApiError(400, fmt::format("{}: expected true or false, found {}", place, shown(value)), place);
+            if (thinking && *thinking != value.get_bool())
+                throw ApiError(400, path + ": thinking and enable_thinking contradict each other", path);
+            thinking = value.get_bool();
+            continue;
+        }
+        if (!text::is_free_variable(name) || !model.writer->reads(name))
+            throw ApiError(400, fmt::format("{}: {} has no such variable", place, model.writer->title()), place);
+        auto read = text::parse_python_json(json::serialize(value));
+        if (!read) throw ApiError(400, place + ": expected JSON in UTF-8", place);
+        set_variable(options, name, std::move(*read));
+    }
+    if (!thinking) return;
+    if (fields.has("reasoning_effort") && options.thinking && options.thinking != thinking)
         fields.contradict("chat_template_kwargs", "reasoning_effort");
     if (*thinking && !model.writer->can_think())
-        throw ApiError(
-            400, fmt::format("chat_template_kwargs: the template {} has no switch for thinking", model.writer->name()),
-            "chat_template_kwargs");
-    return thinking;
+        throw ApiError(400, fmt::format("chat_template_kwargs: {} has no switch for thinking", model.writer->title()),
+                       "chat_template_kwargs");
+    options.thinking = thinking;
 }
 
 // The choice of tools: true if there are to be none.
@@ -210,7 +237,8 @@ text::WrittenChat write_chat(const Fields& fields, const ModelText& model,
     for (size_t i = 0; i < given->size(); ++i)
         messages.push_back(message_of((*given)[i], fmt::format("messages[{}]", i)));
     text::ChatOptions options = model.writer->options();
-    options.thinking = thinking_of(fields, model);
+    read_effort(fields, model, options);
+    read_variables(fields, model, options);
     options.tools = tools_of(fields);
     if (refuses_tools(fields)) options.tools.clear();
     const bool parallel = fields.boolean("parallel_tool_calls").value_or(true);
@@ -221,8 +249,6 @@ text::WrittenChat write_chat(const Fields& fields, const ModelText& model,
     check(model.writer->fewest_bytes(messages, options));
     text::WrittenChat chat =
         continued ? model.writer->write_continued(messages, options) : model.writer->write(messages, options);
-    // A model that has been given no tools writes text.
-    if (options.tools.empty()) chat.reply.tools = text::ToolSyntax::kNone;
     return chat;
 }
 

@@ -177,8 +177,9 @@ constexpr FieldRow kConversation[] = {
     {"tools", kHonoured, "functions that the model may call"},
     {"tool_choice", kHonoured, "auto, none"},
     {"parallel_tool_calls", kHonoured, "true: the model decides how many calls there are"},
-    {"chat_template_kwargs", kHonoured, "thinking, enable_thinking"},
-    {"reasoning_effort", kHonoured, "none, or minimal to xhigh for thinking"},
+    {"chat_template_kwargs", kHonoured,
+     "variables of the template; thinking or enable_thinking: whether the model thinks before it answers"},
+    {"reasoning_effort", kHonoured, "none, or minimal to xhigh: thinking, and the variable of templates that have it"},
     {"continue_final_message", kHonoured,
      "the answer goes on where the last message ends, which is the assistant's; the default then"},
     {"add_generation_prompt", kHonoured,
@@ -210,7 +211,7 @@ constexpr FieldRow kChat[] = {
     {"separate_reasoning", kRefused, "reasoning is in reasoning_content", "[true]"},
     {"thinking_forced_open", kRefused, "use chat_template_kwargs"},
     {"parse_tool_calls", kRefused, "calls are in tool_calls", "[true]"},
-    {"chat_template", kRefused, "the template is the server's (--chat-template)", R"([""])"},
+    {"chat_template", kRefused, "the template is the server's (--chat-template, --chat-template-file)", R"([""])"},
     {"documents", kRefused, "put documents into messages"},
     {"add_special_tokens", kRefused, "the template writes what begins a conversation"},
     {"skip_special_tokens", kRefused, "/v1/completions shows control tokens", "[true]"},
@@ -271,11 +272,6 @@ constexpr FieldRow kResponseFormat[] = {
     {"type", kHonoured, "text"},
     {"json_schema", kRefused, kStructure, "[]"},
     {"schema", kRefused, kStructure, "[]"},
-};
-
-constexpr FieldRow kTemplateVariables[] = {
-    {"thinking", kHonoured, "whether the model thinks before it answers"},
-    {"enable_thinking", kHonoured, "as thinking"},
 };
 
 constexpr std::string_view kCacheControl = "everything that can be cached is";
@@ -386,11 +382,6 @@ const FieldTable& response_format_table() {
     return table;
 }
 
-const FieldTable& template_variables_table() {
-    static const FieldTable table("chat_template_kwargs", {kTemplateVariables});
-    return table;
-}
-
 const FieldTable& message_table() {
     static const FieldTable table("a message", {kMessage});
     return table;
@@ -430,7 +421,6 @@ std::span<const FieldTable* const> request_tables() {
                                                &detokenize_table(),
                                                &stream_options_table(),
                                                &response_format_table(),
-                                               &template_variables_table(),
                                                &message_table(),
                                                &part_table(),
                                                &call_table(),

@@ -16,7 +16,6 @@ const FieldTable& detokenize_table();
 
 const FieldTable& stream_options_table();
 const FieldTable& response_format_table();
-const FieldTable& template_variables_table();  // chat_template_kwargs
 const FieldTable& message_table();
 const FieldTable& part_table();  // of a message's content
 const FieldTable& call_table();  // of a message's tool_calls

@@ -29,11 +29,10 @@ std::shared_ptr<ServedModel> load(const ServeOptions& options, OpenedModel model
     served->name = model_name(options.server, model);
     served->path = model.path.string();
     served->tokenizer = make_tokenizer(model.file);
-    served->chat_template = options.model.chat_template.value_or(
-        std::string(model.file.metadata().find_string("tokenizer.chat_template").value_or("")));
+    served->chat_template = options.model.chat_template.value_or(options.model.chat_template_text.value_or(
+        std::string(model.file.metadata().find_string("tokenizer.chat_template").value_or(""))));
     try {
-        served->writer = std::make_unique<ChatWriter>(model.file, *served->tokenizer, options.model.chat_template,
-                                                      options.model.thinking);
+        served->writer = std::make_unique<ChatWriter>(model.file, *served->tokenizer, options.model);
     } catch (const Error& error) {
         served->writer_fault = worded(error);
         say(fmt::format("/v1/chat/completions is not offered: {}", served->writer_fault));

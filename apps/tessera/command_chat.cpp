@@ -187,9 +187,9 @@ int chat_command(Arguments& arguments) {
     OpenedModel model = open_model(settings.common);
     for (const Notice& notice : settle(settings, model, machine)) arguments.remark(worded(notice));
     const auto tokenizer = make_tokenizer(model.file);
-    const ChatWriter writer(model.file, *tokenizer, settings.chat_template, settings.thinking);
+    const ChatWriter writer(model.file, *tokenizer, settings);
     if (settings.thinking && !writer.can_think())
-        arguments.remark(fmt::format("--reasoning: the template {} has no switch for it", writer.name()));
+        arguments.remark(fmt::format("--reasoning: {} has no switch for it", writer.title()));
     for (const std::string& line : arguments.remarks()) say(line);
     const bool bundled = model.bundled;
     const session::SamplingParameters sampling = sampling_for(settings, model, *tokenizer);
@@ -214,7 +214,7 @@ int chat_command(Arguments& arguments) {
                                 knowledge.summary),
                     0, 0));
     }
-    if (isatty(STDIN_FILENO)) say(fmt::format("template {}; /help lists commands", writer.name()));
+    if (isatty(STDIN_FILENO)) say(fmt::format("{}; /help lists commands", writer.title()));
     const auto answer = [&](const std::string& message) {
         conversation.ask(message, interrupt);
         interrupt.clear();

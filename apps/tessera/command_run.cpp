@@ -106,7 +106,7 @@ void say_end(const Answer& answer, size_t number, bool numbered, uint32_t limit)
 
 // Whether flags are given that have a meaning in a conversation alone; said where they alone make it one.
 bool needs_template(Arguments& arguments, bool bundled) {
-    for (const std::string_view name : {"chat-template", "system", "system-file"}) {
+    for (const std::string_view name : {"chat-template", "chat-template-file", "system", "system-file"}) {
         if (!arguments.has(name)) continue;
         if (arguments.has("raw"))
             throw UsageError(
@@ -133,12 +133,14 @@ int run_command(Arguments& arguments) {
     const auto tokenizer = make_tokenizer(model.file);
     std::vector<std::vector<text::Token>> tokens;
     std::optional<ChatWriter> writer;
-    if (chat) writer.emplace(model.file, *tokenizer, settings.chat_template, settings.thinking);
+    if (chat) writer.emplace(model.file, *tokenizer, settings);
     if (chat && !settings.add_bos)
         arguments.remark(
             "--no-bos: a conversation has the BOS that its template writes; --raw gives the prompt as it is");
     if (settings.thinking && !(chat && (!*settings.thinking || writer->can_think())))
         arguments.remark("--reasoning: no template with such a switch is applied to this prompt");
+    if (!chat && !settings.template_variables.empty())
+        arguments.remark("--chat-template-kwargs: no template is applied to this prompt");
     for (const std::string& line : arguments.remarks()) say(line);
 
     for (const std::string& prompt : prompts) {

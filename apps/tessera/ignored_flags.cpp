@@ -85,7 +85,7 @@ constexpr Flag kFlags[] = {
     ignored("interactive-chat", "-i --interactive -if --interactive-first", Takes::kNothing, "'tessera chat' is always interactive", kChat),
     ignored("server-interactive", "-i --interactive -if --interactive-first -cnv --conversation -no-cnv --no-conversation -mli --multiline-input --verbose-prompt",
             Takes::kNothing, "of a program at a terminal; requests say whether they are chats", kServe),
-    ignored("jinja", "--jinja --no-jinja --peg", Takes::kNothing, "whether the file's template program is run depends on what it is, not on a flag; a conversation that it writes otherwise than the recognised format is refused"),
+    ignored("jinja", "--jinja --no-jinja --peg", Takes::kNothing, "chat templates are always run"),
     ignored("skip-chat-parsing", "--skip-chat-parsing", Takes::kNothing, "answers are printed as they are generated", kNotServe),
     ignored("no-skip-chat-parsing", "--no-skip-chat-parsing", Takes::kNothing, "the default"),
     ignored("reasoning-format", "--reasoning-format", Takes::kValue, "answers are printed as they are generated", kNotServe).from("LLAMA_ARG_THINK"),

@@ -4,8 +4,8 @@
 #include "apps/tessera/text_input.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/text/chat_template.hpp"
 
-#include <boost/json/parse.hpp>
 #include <spdlog/fmt/fmt.h>
 
 #include <algorithm>
@@ -153,31 +153,39 @@ void read_rope(Arguments& arguments, RopeSettings& rope) {
     rope.factor = 1 / *share;
 }
 
-// {"enable_thinking": false}
-std::optional<bool> thinking_of_template_arguments(const Arguments& arguments) {
+// {"enable_thinking": false, ...}: what chooses whether the model thinks; the other variables go to `settings`.
+std::optional<bool> read_template_variables(const Arguments& arguments, ModelSettings& settings) {
     const auto text = arguments.text("chat-template-kwargs");
     if (!text || text->empty()) return std::nullopt;
-    boost::system::error_code error;
-    const boost::json::value parsed = boost::json::parse(*text, error);
-    if (error || !parsed.is_object())
+    const auto parsed = text::parse_python_json(*text);
+    if (!parsed || parsed->kind != text::PythonJson::Kind::kObject)
         arguments.reject("chat-template-kwargs", R"(an object like {"enable_thinking": false})", *text);
     std::optional<bool> thinking;
-    for (const auto& [key, value] : parsed.get_object()) {
-        if ((key != "enable_thinking" && key != "thinking") || !value.is_bool())
-            arguments.reject("chat-template-kwargs", "enable_thinking or thinking with true or false",
-                             std::string_view(key));
-        thinking = value.get_bool();
+    for (const auto& [key, value] : parsed->members) {
+        if (key != "enable_thinking" && key != "thinking") {
+            if (!text::is_free_variable(key))
+                arguments.reject("chat-template-kwargs", "other variables than those of the conversation itself", key);
+            settings.template_variables.push_back({key, value});
+            continue;
+        }
+        if (value.kind != text::PythonJson::Kind::kPlain || (value.text != "true" && value.text != "false"))
+            arguments.reject("chat-template-kwargs", "enable_thinking or thinking with true or false", key);
+        thinking = value.text == "true";
     }
     return thinking;
 }
 
-std::optional<bool> read_thinking(Arguments& arguments) {
+std::optional<bool> read_thinking(Arguments& arguments, ModelSettings& settings) {
     std::vector<std::pair<std::string_view, bool>> said;
     if (const auto reasoning = arguments.choice("reasoning"); reasoning && *reasoning != "auto")
         said.emplace_back("reasoning", *reasoning == "on");
     if (arguments.choice("reasoning-budget") == "0") said.emplace_back("reasoning-budget", false);
-    if (arguments.choice("reasoning-effort") == "none") said.emplace_back("reasoning-effort", false);
-    if (const auto thinking = thinking_of_template_arguments(arguments))
+    if (const auto effort = arguments.text("reasoning-effort"); effort == "none") {
+        said.emplace_back("reasoning-effort", false);
+    } else if (effort && *effort != "default" && *effort != "auto") {
+        settings.template_variables.push_back({"reasoning_effort", text::PythonJson::of_text(*effort)});
+    }
+    if (const auto thinking = read_template_variables(arguments, settings))
         said.emplace_back("chat-template-kwargs", *thinking);
     if (said.empty()) return std::nullopt;
     for (const auto& [name, thinking] : said) {
@@ -262,7 +270,11 @@ ModelSettings read_model_settings(Arguments& arguments) {
         if (settings.system) contradiction(arguments, "system", "system-file");
         settings.system = read_text(*file);
     }
-    settings.thinking = read_thinking(arguments);
+    if (const auto file = arguments.text("chat-template-file")) {
+        if (settings.chat_template) contradiction(arguments, "chat-template", "chat-template-file");
+        settings.chat_template_text = read_text(*file);
+    }
+    settings.thinking = read_thinking(arguments, settings);
     return settings;
 }
 

@@ -66,7 +66,6 @@ constexpr Flag kFlags[] = {
     refused("infill", "--infill --spm-infill", Takes::kNothing, "", kNoInfill),
     refused("in-prefix", "--in-prefix --in-suffix", Takes::kValue, "", "the chat template defines the text around a message: --chat-template NAME, or --raw and a whole prompt"),
     refused("in-prefix-bos", "--in-prefix-bos", Takes::kNothing, "", "the chat template defines the text around a message"),
-    refused("chat-template-file", "--chat-template-file", Takes::kValue, "", "templates are not interpreted; a known one is named with --chat-template NAME"),
     refused("keep-reasoning", "--reasoning-preserve", Takes::kNothing, "", "thinking of earlier answers is left out as the template has it"),
     refused("interactive", "-i --interactive -if --interactive-first", Takes::kNothing, "", "for a conversation use 'tessera chat'", kRun | kPlan),
     refused("multiline-input", "-mli --multiline-input", Takes::kNothing, "", "a message ends with its line; one that ends in \\ continues on the next", kModel),

@@ -29,13 +29,28 @@ std::vector<text::Token> tokens_to_continue(const text::Tokenizer& tokenizer, st
 // Conversations of one model as tokens.
 class ChatWriter {
   public:
-    // The template of that name, else the file's; `thinking`: ChatOptions::thinking. Throws Error:
-    // TSR_NOT_FOUND or TSR_UNSUPPORTED with the names known.
-    ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const std::optional<std::string>& name,
-               std::optional<bool> thinking = {});
+    // `chosen`: of another template than the file's. Throws Error: TSR_NOT_FOUND or TSR_UNSUPPORTED with the names
+    // known; TSR_INVALID_ARGUMENT for variables that the template does not read.
+    struct Chosen {
+        std::optional<std::string> name;  // of a built-in one
+        std::optional<std::string> text;  // a Jinja program
+        std::optional<bool> thinking;     // ChatOptions::thinking
+        std::vector<text::PythonMember> variables = {};
+    };
+    ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const Chosen& chosen);
+    ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const std::optional<std::string>& name)
+        : ChatWriter(file, tokenizer, Chosen{name, {}, {}}) {}
+    // As the settings say.
+    ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokenizer, const ModelSettings& settings)
+        : ChatWriter(file, tokenizer,
+                     Chosen{settings.chat_template, settings.chat_template_text, settings.thinking,
+                            settings.template_variables}) {}
 
     const std::string& name() const noexcept { return template_.name(); }
+    std::string title() const { return template_.title(); }
     bool can_think() const noexcept { return template_.can_think(); }
+    bool has_efforts() const noexcept { return template_.has_efforts(); }
+    bool reads(std::string_view variable) const noexcept { return template_.reads(variable); }
     // What write() uses unless it is given others.
     const text::ChatOptions& options() const noexcept { return options_; }
     text::WrittenChat write(std::span<const text::ChatMessage> messages) const { return write(messages, options_); }

@@ -5,6 +5,7 @@
 #include "core/model/rope_settings.hpp"
 #include "core/session/engine.hpp"
 #include "core/session/sampler.hpp"
+#include "core/text/python_json.hpp"
 
 #include <cstdint>
 #include <filesystem>
@@ -52,7 +53,9 @@ struct ModelSettings {
     std::optional<std::string> prompt;  // with -e done
     std::optional<std::string> file;
     std::optional<std::string> system;
-    std::optional<std::string> chat_template;
+    std::optional<std::string> chat_template;       // of a built-in one
+    std::optional<std::string> chat_template_text;  // a Jinja program
+    std::vector<text::PythonMember> template_variables;
     std::optional<bool> thinking;  // before the answer, if the template supports it
     std::optional<bool> chat;      // --chat or --raw
     bool parse_special = true;     // control tokens written out in a raw prompt

@@ -241,7 +241,6 @@ TEST(Flags, ThatChangeResultsAreRefusedAndNeutralValuesAccepted) {
                              "-i",
                              "-hf a/b",
                              "-mu url",
-                             "--chat-template-file f",
                              "-sm row",
                              "-sm tensor",
                              "-sm graph",
@@ -249,20 +248,22 @@ TEST(Flags, ThatChangeResultsAreRefusedAndNeutralValuesAccepted) {
                              "-o out.txt",
                              "--cfg-scale 1.5",
                              "--reasoning-budget 100",
-                             "--reasoning-effort high",
                              "--infill",
                              "-ctk-first q8_0,4",
-                             "--chat-template-kwargs {\"x\":1}",
+                             "--chat-template-kwargs {\"messages\":1}",
+                             "--chat-template-kwargs [1]",
+                             "--chat-template f --chat-template-file f",
                              "--spec-synth-len 3",
                              "--grammar=x",
                              "--reasoning_budget 100"}) {
         const std::string typed = words_of(line).front();
         EXPECT_THAT(usage_error(line), testing::StartsWith(typed.substr(0, typed.find('=')))) << line;
     }
-    for (const char* line : {"--grammar= -c 8", "--context-shift off", "--context-shift 0", "--pooling none",
-                             "--attention causal", "--cfg-scale 1.0", "--sleep-idle-seconds -1", "-ncffn 0",
-                             "--reasoning-budget -1", "--reasoning-effort default", "--chat-template-kwargs {}",
-                             "--chat-template-kwargs {\"enable_thinking\":false}", "-np -1"}) {
+    for (const char* line :
+         {"--grammar= -c 8", "--context-shift off", "--context-shift 0", "--pooling none", "--attention causal",
+          "--cfg-scale 1.0", "--sleep-idle-seconds -1", "-ncffn 0", "--reasoning-budget -1",
+          "--reasoning-effort default", "--reasoning-effort high", "--chat-template-kwargs {}",
+          "--chat-template-kwargs {\"x\":1}", "--chat-template-kwargs {\"enable_thinking\":false}", "-np -1"}) {
         EXPECT_EQ(usage_error(line), "") << line;
         EXPECT_TRUE(parse(line).remarks().empty()) << line;
     }

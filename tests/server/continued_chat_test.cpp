@@ -49,8 +49,9 @@ TEST(ContinuedChat, TheLastAnswerGoesOnByDefault) {
     EXPECT_EQ(prompt_of(kBegun, R"("continue_final_message":true,"add_generation_prompt":false)"), opened + "It is");
 }
 
-TEST(ContinuedChat, EveryFormGoesOnWithTheGivenText) {
-    size_t reasoning = 0;
+// The whole text: what opens an answer, then the answer, and nothing else.
+TEST(ContinuedChat, EveryTemplateGoesOnWithTheGivenText) {
+    size_t reasoning = 0, compared = 0;
     for (const std::string& form : text::ChatTemplate::names()) {
         SCOPED_TRACE(form);
         for (const char* thinking :
@@ -70,9 +71,16 @@ TEST(ContinuedChat, EveryFormGoesOnWithTheGivenText) {
             EXPECT_EQ(prompt_of(kBegun, thinking, form.c_str()), opened + between + "It is");
             const std::string blank = kQuestion + R"(,{"role":"assistant","content":" \nIt is "})";
             EXPECT_EQ(prompt_of(blank, thinking, form.c_str()), opened + between + " \nIt is ");
+            // After an earlier answer, too.
+            const std::string turns = kQuestion + R"(,{"role":"assistant","content":"a"},)" + kQuestion;
+            const std::string again = prompt_of(turns, thinking, form.c_str());
+            EXPECT_EQ(prompt_of(turns + R"(,{"role":"assistant","content":"It is"})", thinking, form.c_str()),
+                      again + between + "It is");
+            ++compared;
         }
     }
     EXPECT_GT(reasoning, 3u);
+    EXPECT_GT(compared, 25u);
 }
 
 TEST(ContinuedChat, ARequestMayAskForAnotherAnswer) {
