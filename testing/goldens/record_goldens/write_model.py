@@ -30,12 +30,19 @@ def add_vocabulary(w, family, size):
     w.add_add_bos_token(True)
 
 
-class Matrices:
-    """Writes tensors: matrices as f16 (their values are f16 already), the rest as f32."""
+def exact_half(name, values):
+    """Of matrices whose values are f16 already."""
+    small = np.ascontiguousarray(values).astype(np.float16)
+    assert np.array_equal(small.astype(np.float32), values), name
+    return small, None
 
-    def __init__(self, writer, model):
-        self.writer = writer
-        self.state = {k.removeprefix("model."): v.detach().numpy() for k, v in model.state_dict().items()}
+
+class Matrices:
+    """Writes tensors: matrices as `encode` makes them (data, and a type for the writer or None), the rest as f32."""
+
+    def __init__(self, writer, state, encode=exact_half):
+        """`state` maps names, as transformers has them but for "model.", to arrays."""
+        self.writer, self.state, self.encode = writer, state, encode
         self.left = set(self.state)
 
     def take(self, name):
@@ -43,9 +50,13 @@ class Matrices:
         return self.state[name]
 
     def half(self, name, values):
-        small = np.ascontiguousarray(values).astype(np.float16)
-        assert np.array_equal(small.astype(np.float32), values), name
-        self.writer.add_tensor(name, small)
+        data, kind = self.encode(name, values)
+        self.writer.add_tensor(name, data, raw_dtype=kind)
+
+    def experts(self, name, sources):
+        """One matrix of each expert, read and encoded one after the other."""
+        parts = [self.encode(name, self.take(source)) for source in sources]
+        self.writer.add_tensor(name, np.stack([data for data, _ in parts]), raw_dtype=parts[0][1])
 
     def bias(self, name, source):
         """If the model has it."""
@@ -138,20 +149,32 @@ def write_ffn(m, source, block, case):
         bias = source + parent + "e_score_correction_bias"
         if bias in m.state:
             m.full(block + "exp_probs_b.bias", m.take(bias).reshape(-1))
-    both = m.take(source + "experts.gate_up_proj")
-    half = both.shape[1] // 2
-    if case.get("fused"):
-        m.half(block + "ffn_gate_up_exps.weight", both)
-    else:
-        m.half(block + "ffn_gate_exps.weight", both[:, :half])
-        m.half(block + "ffn_up_exps.weight", both[:, half:])
-    m.half(block + "ffn_down_exps.weight", m.take(source + "experts.down_proj"))
+    write_experts(m, source + "experts.", block, case)
     for shared in ("shared_experts.", "shared_expert.", "shared_mlp."):
         if source + shared + "gate_proj.weight" in m.state:
             for part in ("gate", "up", "down"):
                 m.half(f"{block}ffn_{part}_shexp.weight", m.take(f"{source}{shared}{part}_proj.weight"))
     if source + "shared_expert_gate.weight" in m.state:
         m.full(block + "ffn_gate_inp_shexp.weight", m.take(source + "shared_expert_gate.weight").reshape(-1))
+
+
+def write_experts(m, source, block, case):
+    """In checkpoints a matrix for each expert; in memory one of all, and gate and up together."""
+    if source + "gate_up_proj" not in m.state:
+        count = 0
+        while f"{source}{count}.up_proj.weight" in m.state:
+            count += 1
+        for part in ("gate", "up", "down"):
+            m.experts(f"{block}ffn_{part}_exps.weight", [f"{source}{i}.{part}_proj.weight" for i in range(count)])
+        return
+    both = m.take(source + "gate_up_proj")
+    half = both.shape[1] // 2
+    if case.get("fused"):
+        m.half(block + "ffn_gate_up_exps.weight", both)
+    else:
+        m.half(block + "ffn_gate_exps.weight", both[:, :half])
+        m.half(block + "ffn_up_exps.weight", both[:, half:])
+    m.half(block + "ffn_down_exps.weight", m.take(source + "down_proj"))
 
 
 def dense_layers(c):
@@ -266,12 +289,10 @@ def write_layer(m, c, i, arch, case):
         m.half(block + "ffn_down_shexp.weight", m.take(source + "shared_mlp.output_linear.weight"))
 
 
-def write_model(path, name, model, case):
-    c, family = model.config, case["family"]
+def write_file(w, m, c, case, add_tokens):
+    """All but the name and the type of the file: keys, with those of the vocabulary by `add_tokens`, and tensors."""
+    family = case["family"]
     arch = FAMILIES[family].architecture
-    w = gguf.GGUFWriter(path, arch)
-    w.add_name(f"random {name}, seed {case['seed']}")
-    w.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
     w.add_vocab_size(c.vocab_size)
     w.add_context_length(c.max_position_embeddings)
     w.add_embedding_length(c.hidden_size)
@@ -286,7 +307,6 @@ def write_model(path, name, model, case):
         w.add_expert_count(experts)
         w.add_expert_used_count(c.num_experts_per_tok)
         w.add_expert_feed_forward_length(getattr(c, "moe_intermediate_size", c.intermediate_size))
-    m = Matrices(w, model)
     if FAMILIES[case["family"]].latent:
         add_deepseek_keys(w, c, family, case)
     else:
@@ -304,7 +324,7 @@ def write_model(path, name, model, case):
     if experts and family == "qwen3moe" and not c.norm_topk_prob:
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)
-    add_vocabulary(w, family, c.vocab_size)
+    add_tokens()
     for length in ("short", "long"):
         if f"{length}_factor" in c.rope_parameters:
             m.full(f"rope_factors_{length}.weight", np.array(c.rope_parameters[f"{length}_factor"]))
@@ -315,9 +335,20 @@ def write_model(path, name, model, case):
     if case.get("nextn"):
         write_nextn_layer(m, c, case)
     m.full("output_norm.weight", m.take("norm.weight"))
-    head = m.take("lm_head.weight")
-    if not c.tie_word_embeddings:
-        m.half("output.weight", head)
+    if c.tie_word_embeddings:
+        m.left.discard("lm_head.weight")
+    else:
+        m.half("output.weight", m.take("lm_head.weight"))
+
+
+def write_model(path, name, model, case):
+    c, family = model.config, case["family"]
+    w = gguf.GGUFWriter(path, FAMILIES[family].architecture)
+    w.add_name(f"random {name}, seed {case['seed']}")
+    w.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
+    state = {k.removeprefix("model."): v.detach().numpy() for k, v in model.state_dict().items()}
+    m = Matrices(w, state)
+    write_file(w, m, c, case, lambda: add_vocabulary(w, family, c.vocab_size))
     assert not m.left, f"not written: {sorted(m.left)}"
     w.write_header_to_file()
     w.write_kv_data_to_file()

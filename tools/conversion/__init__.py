@@ -1,0 +1,1 @@
+"""From published checkpoints to GGUF: what tools/convert and the recorder of goldens share."""

@@ -1,0 +1,122 @@
+"""A published checkpoint: config.json, *.safetensors and tokenizer.json of one folder.
+
+Tensors are read when they are asked for, as f32. numpy has neither bf16 nor fp8, which is why the format is read here
+(https://github.com/huggingface/safetensors: a u64, so many bytes of JSON, then the tensors' bytes).
+"""
+import json
+import pathlib
+import re
+import types
+
+import numpy as np
+
+# Parts of models of several modalities whose text is converted alone, and tensors that can be computed.
+OTHERS = re.compile(r"^(model\.)?(vision|visual|audio|mm_|multi_modal_projector|image_newline)|rotary_emb\.inv_freq$")
+SCALE = "_scale_inv"  # of fp8: a number for each block of 128 x 128
+PLAIN = {"F32": "<f4", "F16": "<f2", "BF16": "<u2", "F8_E4M3": "u1"}
+
+
+class Unsupported(Exception):
+    """What of the checkpoint cannot be converted."""
+
+
+def fp8_values():
+    """Of the 256 bytes of F8_E4M3: a sign, four bits of exponent with a bias of 7, three of fraction; all ones is NaN."""
+    byte = np.arange(256)
+    exponent, fraction = byte >> 3 & 15, byte & 7
+    value = np.where(exponent > 0, (1 + fraction / 8) * 2.0 ** (exponent - 7), fraction / 8 * 2.0 ** -6)
+    value[(byte & 127) == 127] = np.nan
+    return np.where(byte & 128, -value, value).astype(np.float32)
+
+
+FP8 = fp8_values()
+
+
+def unified(name):
+    """A tensor's name as `transformers` has it, without the prefixes of the whole model."""
+    name = name.removeprefix("language_model.").removeprefix("model.").removeprefix("language_model.")
+    if ".block_sparse_moe." in name:
+        name = name.replace(".block_sparse_moe.", ".mlp.")
+        for theirs, ours in ((".w1.", ".gate_proj."), (".w2.", ".down_proj."), (".w3.", ".up_proj.")):
+            name = name.replace(theirs, ours)
+    return name
+
+
+class Checkpoint:
+    """Maps names to arrays. `config`: config.json with defaults; `left_out`: names that no text model has."""
+
+    def __init__(self, folder):
+        self.folder = pathlib.Path(folder)
+        self.places, self.left_out = {}, []
+        files = sorted(self.folder.glob("*.safetensors"))
+        if not files:
+            raise Unsupported(f"{folder}: no *.safetensors there")
+        for path in files:
+            self._index(path)
+        self.config = read_config(self.folder / "config.json")
+
+    def _index(self, path):
+        with open(path, "rb") as file:
+            size = int.from_bytes(file.read(8), "little")
+            if size > min(path.stat().st_size, 100 << 20):
+                raise Unsupported(f"{path}: not a file of safetensors")
+            header = json.loads(file.read(size))
+        for name, entry in header.items():
+            if name == "__metadata__":
+                continue
+            if OTHERS.search(name):
+                self.left_out.append(name)
+                continue
+            if entry["dtype"] not in PLAIN:
+                raise Unsupported(f"{path}: {name} is {entry['dtype']}; {', '.join(PLAIN)} are read")
+            self.places[unified(name)] = (path, 8 + size + entry["data_offsets"][0], entry)
+
+    def __contains__(self, name):
+        return name in self.places
+
+    def __iter__(self):
+        return (name for name in self.places if not name.endswith(SCALE))
+
+    def __getitem__(self, name):
+        values = self._raw(name)
+        if name + SCALE not in self.places:
+            return values
+        scale = self._raw(name + SCALE)
+        blocks = np.repeat(np.repeat(scale, 128, 0)[:values.shape[0]], 128, 1)[:, :values.shape[1]]
+        return values * blocks
+
+    def _raw(self, name):
+        path, offset, entry = self.places[name]
+        raw = np.memmap(path, PLAIN[entry["dtype"]], "r", offset, tuple(entry["shape"]) or (1,))
+        if entry["dtype"] == "BF16":
+            return (raw.astype(np.uint32) << 16).view(np.float32)
+        return FP8[raw] if entry["dtype"] == "F8_E4M3" else raw.astype(np.float32)
+
+
+def rope_of(config):
+    """As later versions of `transformers` write it, of any version."""
+    rope = dict(config.get("rope_parameters") or config.get("rope_scaling") or {})
+    rope.setdefault("rope_theta", config.get("rope_theta", 10000.0))
+    rope["rope_type"] = rope.get("rope_type") or rope.pop("type", None) or "default"
+    if rope["rope_type"] == "yarn":
+        rope = dict(beta_fast=32, beta_slow=1, mscale=1.0, mscale_all_dim=0.0) | rope
+    if "partial_rotary_factor" in config:
+        rope.setdefault("partial_rotary_factor", config["partial_rotary_factor"])
+    return rope
+
+
+def read_config(path):
+    """The text model's part, with what `transformers` takes where a file says nothing."""
+    whole = json.loads(path.read_text())
+    config = whole | whole.get("text_config", {})
+    config.setdefault("rms_norm_eps", 1e-6)
+    config.setdefault("tie_word_embeddings", False)
+    config.setdefault("num_key_value_heads", config.get("num_attention_heads"))
+    config.setdefault("n_group", None)
+    config.setdefault("topk_group", None)
+    if "kv_lora_rank" in config:
+        config.setdefault("q_lora_rank", None)
+        config.setdefault("v_head_dim", config["hidden_size"] // config["num_attention_heads"])
+    config["rope_parameters"] = rope_of(config)
+    config["architectures"] = whole.get("architectures") or config.get("architectures") or []
+    return types.SimpleNamespace(**config)

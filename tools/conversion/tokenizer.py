@@ -1,0 +1,41 @@
+"""The vocabulary of a checkpoint's tokenizer.json, as keys of GGUF."""
+import json
+
+import gguf
+
+from conversion.checkpoint import Unsupported
+
+
+def is_bytes(part):
+    """Whether a pre-tokenizer or decoder writes bytes as letters."""
+    return part is not None and (part.get("type") == "ByteLevel" or any(
+        is_bytes(one) for one in part.get("pretokenizers", []) + part.get("decoders", [])))
+
+
+def add_tokenizer(w, folder, pre, size):
+    """Byte-level BPE. `pre`: tokenizer.ggml.pre. Ids without a token become unused ones."""
+    path = folder / "tokenizer.json"
+    if not path.exists():
+        raise Unsupported(f"{path} is missing; byte-level BPE of the library tokenizers is read (a tokenizer of tiktoken or "
+                          "SentencePiece has to be converted to it first, or its keys be taken from another file)")
+    told = json.loads(path.read_text())
+    model = told["model"]
+    if model.get("type", "BPE") != "BPE" or not (is_bytes(told.get("pre_tokenizer")) or is_bytes(told.get("decoder"))):
+        raise Unsupported(f"{path}: byte-level BPE is read, this is {model.get('type')} with other pieces")
+    tokens, types = [f"[PAD{i}]" for i in range(size)], [gguf.TokenType.UNUSED] * size
+
+    def put(text, place, kind):
+        if place >= size:
+            raise Unsupported(f"{path}: the token {text!r} has the id {place}; the model has {size} rows")
+        tokens[place], types[place] = text, kind
+
+    for text, place in model["vocab"].items():
+        put(text, place, gguf.TokenType.NORMAL)
+    for one in told.get("added_tokens", []):
+        put(one["content"], one["id"], gguf.TokenType.CONTROL if one["special"] else gguf.TokenType.USER_DEFINED)
+    w.add_tokenizer_model("gpt2")
+    w.add_tokenizer_pre(pre)
+    w.add_token_list(tokens)
+    w.add_token_types(types)
+    w.add_token_merges([one if isinstance(one, str) else " ".join(one) for one in model["merges"]])
+    gguf.SpecialVocab(folder, load_merges=False, n_vocab=size).add_to_gguf(w)
