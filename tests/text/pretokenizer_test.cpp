@@ -7,6 +7,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <set>
 
 namespace tessera::text {
@@ -166,6 +168,17 @@ TEST(Pretokenizer, NamesOfOthersAreKnown) {
                                         "viking",
                                         "youtu"})
         EXPECT_NE(find_pretokenizer(name), nullptr) << name;
+}
+
+// docs/models.md has a row of a table for each, with its names in their order.
+TEST(Pretokenizer, EachIsDocumented) {
+    std::ifstream in(TSR_SOURCE_DIR "/docs/models.md", std::ios::binary);
+    const std::string docs{std::istreambuf_iterator<char>(in), {}};
+    for (const PretokenizerRow& one : known_pretokenizers()) {
+        std::string names;
+        for (const std::string_view name : one.names) names += (names.empty() ? "`" : ", `") + std::string(name) + "`";
+        EXPECT_THAT(docs, HasSubstr("| " + names + " |"));
+    }
 }
 
 TEST(Pretokenizer, UnknownNameSaysWhatFitsWhatIsKnownAndHowToOverride) {
