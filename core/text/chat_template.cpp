@@ -87,6 +87,16 @@ ChatTemplate ChatTemplate::of_program(std::string_view program) {
     }
 }
 
+const std::string& ChatTemplate::describing_names() {
+    static const std::string names = [] {
+        std::vector<std::string> all;
+        for (const std::string& name : ChatTemplate::names())
+            if (by_name(name).traits_->describes_tools) all.push_back(name);
+        return fmt::format("{}", fmt::join(all, ", "));
+    }();
+    return names;
+}
+
 bool ChatTemplate::equals(const ChatTemplate& other) const {
     const std::array<std::vector<ChatMessage>, 3> conversations = {
         std::vector<ChatMessage>{{"user", "a"}}, std::vector<ChatMessage>{{"system", "s"}, {"user", "a"}},
@@ -144,9 +154,10 @@ WrittenChat ChatTemplate::write(std::span<const ChatMessage> messages, const Cha
         description = missing_description(traits.reply.tools);
         if (description.empty())
             fail(TSR_UNSUPPORTED,
-                 "{} does not say how tools are described to the model, so that only requests without tools can be "
-                 "written",
-                 title());
+                 Notice(fmt::format("{} does not say how tools are described to the model, so that only requests "
+                                    "without tools can be written",
+                                    title()),
+                        {{AdviceCode::kNameTemplate, describing_names()}}));
     }
     for (size_t i = 0; i < messages.size(); ++i) {
         if (!messages[i].tool_calls.empty() && !traits.writes_calls)

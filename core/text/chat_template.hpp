@@ -116,6 +116,8 @@ class ChatTemplate {
 
   private:
     ChatTemplate(std::string name, std::string_view program);
+    // Of the built-in ones that describe tools.
+    static const std::string& describing_names();
     // Whether both make the same text of a few conversations without tools.
     bool equals(const ChatTemplate& other) const;
 

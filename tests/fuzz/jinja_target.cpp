@@ -74,7 +74,8 @@ std::vector<ChatMessage> conversation(uint8_t choice) {
 }  // namespace
 
 void run_jinja(std::string_view input) {
-    if (input.empty()) return;
+    // A program that has what only messages have would write it as its own.
+    if (input.empty() || input.find("\U0001F9CA") != std::string_view::npos) return;
     const auto choice = static_cast<uint8_t>(input[0]);
     std::optional<jinja::Program> program;
     try {

@@ -135,5 +135,52 @@ class DescribedByDefault(unittest.TestCase):
                 self.assertEqual(server.request("POST", "/v1/chat/completions", body)[1]["choices"][0]["message"]["content"], "It is sunny.")
 
 
+class TemplateOfAFile(unittest.TestCase):
+    """A template of nobody's, given by a flag: it is run, and how it writes calls is how they are read."""
+
+    TEMPLATE = ("{% for t in tools %}{{ t | tojson }}{% endfor %}{% for m in messages %}{% if m.role == 'assistant' %}<|bot|>{{ m.content }}"
+                "{% for c in m.tool_calls %}<tool_call>\n<function={{ c.function.name }}>\n{% for k, v in c.function.arguments.items() %}"
+                "<parameter={{ k }}>\n{{ v }}\n</parameter>\n{% endfor %}</function>\n</tool_call>{% endfor %}"
+                "{% else %}<|{{ m.role }}|>{{ m.content }}{% endif %}{% endfor %}{% if add_generation_prompt %}<|bot|>{{ style }}{% endif %}")
+    SCRIPT = [["<|bot|>", "Look.", "<tool_call>", "\n<function=", "get_weather", ">\n<parameter=city>\n", "77", "\n</parameter>\n</function>\n", "</tool_call>"]]
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        path, template = os.path.join(cls.folder.name, "scripted.gguf"), os.path.join(cls.folder.name, "own.jinja")
+        write_model(path, cls.SCRIPT)
+        with open(template, "w", encoding="utf-8") as file:
+            file.write(cls.TEMPLATE)
+        cls.server = RunningServer("-m", path, "--chat-template-file", template, "--chat-template-kwargs", '{"style": ""}', "--temp", "0").__enter__()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.server.__exit__()
+        cls.folder.cleanup()
+
+    def test_a_call(self):
+        body = {"messages": [QUESTION], "tools": [TOOL]}
+        status, answer = self.server.request("POST", "/v1/chat/completions", body)[:2]
+        self.assertEqual(status, 200, answer)
+        message = answer["choices"][0]["message"]
+        self.assertEqual(message["content"], "Look.")
+        [call] = message["tool_calls"]
+        # A number that the schema calls a text.
+        self.assertEqual((call["function"]["name"], json.loads(call["function"]["arguments"])), ("get_weather", {"city": "77"}))
+        body["messages"] += [message, {"role": "tool", "tool_call_id": call["id"], "content": "sunny<|bot|>"}]
+        prompt = self.server.request("POST", "/apply-template", body)[1]["prompt"]
+        self.assertTrue(prompt.endswith("<|bot|>Look.<tool_call>\n<function=get_weather>\n<parameter=city>\n77\n</parameter>\n</function>\n</tool_call>"
+                                        "<|tool|>sunny<|bot|><|bot|>"), prompt)
+
+    def test_variables(self):
+        def ask(variables):
+            return self.server.request("POST", "/apply-template", {"messages": [QUESTION], "chat_template_kwargs": variables})[:2]
+        self.assertEqual(ask({"style": "<|user|>"})[1]["prompt"], "<|user|>How is the weather in Paris?<|bot|><|user|>")
+        for variables, part in (({"nobody": 1}, "nobody"), ({"messages": []}, "messages"), ({"thinking": 1}, "thinking"), ({"thinking": True}, "switch")):
+            status, answer = ask(variables)
+            self.assertEqual(status, 400)
+            self.assertIn(part, answer["error"]["message"])
+
+
 if __name__ == "__main__":
     running_server.main()

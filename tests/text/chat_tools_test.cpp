@@ -118,7 +118,12 @@ TEST(ChatTools, TemplatesWithoutToolsRefuseThem) {
             chat.write(std::vector{kQuestion, calling("{}"), kResult}, {.tools = tools()});
             continue;
         }
-        EXPECT_THAT(refusal(TSR_UNSUPPORTED, chat, {kQuestion}, tools()), HasSubstr(chat.name()));
+        std::vector<Advice> advice;
+        EXPECT_THAT(refusal(TSR_UNSUPPORTED, chat, {kQuestion}, tools(), &advice), HasSubstr(chat.name()));
+        ASSERT_EQ(advice.size(), 1u);
+        EXPECT_EQ(advice.front().code, AdviceCode::kNameTemplate);
+        EXPECT_THAT(advice.front().value, HasSubstr("deepseek-v3-0324"));
+        EXPECT_THAT(advice.front().value, testing::Not(HasSubstr("chatml")));
         EXPECT_THAT(refusal(TSR_UNSUPPORTED, chat, {kQuestion, calling("{}")}), HasSubstr(chat.name()));
         EXPECT_THAT(refusal(TSR_UNSUPPORTED, chat, {kQuestion, kResult}), HasSubstr("role tool"));
         ++without;
