@@ -21,6 +21,17 @@ text::ChatTemplate find_template(const gguf::GgufFile& file, const ChatWriter::C
     return text::ChatTemplate::of_program(*program);
 }
 
+// Blanks and line breaks, of which some vocabularies have several in a token: those are no marks of a template.
+bool is_blank(std::string_view spelling) {
+    constexpr std::string_view blank = "\u2581";  // as SentencePiece has it
+    while (!spelling.empty()) {
+        const size_t length = spelling.starts_with(blank) ? blank.size() : 1;
+        if (length == 1 && std::string_view(" \t\r\n").find(spelling.front()) == std::string_view::npos) return false;
+        spelling.remove_prefix(length);
+    }
+    return true;
+}
+
 std::string spelling(const text::Tokenizer& tokenizer, text::Token token) {
     return token == text::kNoToken ? "" : std::string(tokenizer.spelling(token));
 }
@@ -64,7 +75,8 @@ ChatWriter::ChatWriter(const gguf::GgufFile& file, const text::Tokenizer& tokeni
     options_.eos = spelling(tokenizer, tokenizer.eos());
     options_.thinking = chosen.thinking;
     for (const text::Token token : tokenizer.encode(template_.markers(), {.add_special = false})) {
-        if (tokenizer.type(token) == text::TokenType::kUserDefined) markers_.push_back(token);
+        const bool whole = tokenizer.type(token) == text::TokenType::kUserDefined;
+        if (whole && !is_blank(tokenizer.spelling(token))) markers_.push_back(token);
     }
     for (size_t i = 0; i < tokenizer.size(); ++i) {
         const auto token = static_cast<text::Token>(i);
