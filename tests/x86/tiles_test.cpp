@@ -51,10 +51,11 @@ std::vector<float> matmul(const tsr_kernel& kernel, tsr_type type, int64_t k, in
 
 // Formats with two scales for 32 elements are faster without (kernels/x86/rates.cpp).
 TEST(Tiles, AreUsedByIntegerFormatsWithOneScaleForMoreThanFourRows) {
-    const std::set<tsr_type> without = {TSR_TYPE_Q2_K,      TSR_TYPE_Q3_K,  TSR_TYPE_Q6_K,  TSR_TYPE_Q6_0,
-                                        TSR_TYPE_IQ2_XS,    TSR_TYPE_IQ2_S, TSR_TYPE_IQ1_M, TSR_TYPE_IQ2_K,
-                                        TSR_TYPE_IQ1_M_ROW, TSR_TYPE_IQ3_K, TSR_TYPE_IQ4_K, TSR_TYPE_IQ5_K,
-                                        TSR_TYPE_IQ6_K,     TSR_TYPE_IQ2_KS};
+    // Those with two scales for 32 elements, and two whose sums of 32 would not fit 16 bits.
+    std::set<tsr_type> without = {TSR_TYPE_Q6_0, TSR_TYPE_IQ2_KS};
+    formats::each_block_format([&]<class Block>() {
+        if (Block::kScaleElements == 16) without.insert(Block::kType);
+    });
     const tsr_kernel& kernel = kernel_of(TSR_OP_MATMUL);
     for (const tsr_type type : weight_types()) {
         SCOPED_TRACE(layout_of(type).name);
