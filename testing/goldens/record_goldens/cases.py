@@ -259,4 +259,8 @@ CASES = {
                     rope_parameters=dict(rope_type="yarn", rope_theta=1e6, factor=8.0,
                                          original_max_position_embeddings=32, beta_fast=32.0, beta_slow=1.0,
                                          mscale=1.0, mscale_all_dim=1.0, llama_4_scaling_beta=0.1))),
+    "mixtral": dict(
+        family="mixtral", seed=41, **FEW, gains=dict(q=2.0, router=1.5, expert_down=3.0),
+        config=dict(**TINY, head_dim=16, intermediate_size=32, num_local_experts=6, num_experts_per_tok=2, sliding_window=None,
+                    rope_parameters=dict(rope_type="default", rope_theta=1e6))),
 }

@@ -69,6 +69,7 @@ FAMILIES = {
     "minicpm3": Family("minicpm3", "MiniCPM3", "llama-bpe", PLAIN, latent=True, bare=True),
     "youtu": latent("deepseek2", "Youtu", "youtu", LLAMA3),
     "llama": Family("llama", "Llama", "llama-bpe", LLAMA3, neighbours=True),
+    "mixtral": Family("llama", "Mixtral", "llama-bpe", LLAMA3, neighbours=True),
     "qwen3": Family("qwen3", "Qwen3", "qwen2", QWEN),
     "qwen3moe": Family("qwen3moe", "Qwen3Moe", "qwen2", QWEN),
     "qwen2": Family("qwen2", "Qwen2", "qwen2", QWEN),
