@@ -67,4 +67,15 @@ std::vector<Layer> make_layers(const ModelFile& model, const CommonParameters& c
     return layers;
 }
 
+void read_scales(ModelFile& model, ModelDescription& described) {
+    const auto scale = [&](std::string_view name) {
+        const double value = model.or_said(name, model.find_number(name), 1.0);
+        return value == 0 ? 1.0 : value;  // not given
+    };
+    described.embedding_scale = scale("embedding_scale");
+    const double residual = scale("residual_scale");
+    for (Layer& layer : described.layers) layer.residual_scale = residual;
+    described.logit_scale = 1.0 / scale("logit_scale");
+}
+
 }  // namespace tessera

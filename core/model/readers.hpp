@@ -64,6 +64,10 @@ int64_t read_shared_experts(ModelFile& model, int64_t first_layer, int64_t layer
 std::vector<Layer> make_layers(const ModelFile& model, const CommonParameters& common, const Attention& attention,
                                const std::optional<Experts>& experts, int64_t dense, int64_t step = 1);
 
+// What embeddings, residuals and logits are scaled with, as Granite's files have it: the last is a divisor. The layers
+// are there.
+void read_scales(ModelFile& model, ModelDescription& described);
+
 // A whole model as DeepSeek's are: latent attention, the first layers dense, the others with routed and shared experts,
 // or all of them dense. Sparse attention is read as dense attention, with a note.
 ModelDescription read_latent_model(ModelFile& model);

@@ -1,0 +1,22 @@
+// Granite 3 and 4 with experts, some of them with a shared one: Granite's scales, experts in every layer.
+#include "core/model/architectures.hpp"
+
+namespace tessera::architectures {
+namespace {
+
+ModelDescription describe(ModelFile& model) {
+    CommonParameters common = read_common(model);
+    const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
+    Experts experts = read_needed_experts(model, common, {.normalize = true, .length = common.feed_forward});
+    experts.shared_length = read_shared_experts(model, 0, common.layers, experts);
+    common.model.layers = make_layers(model, common, attention, experts, 0);
+    read_scales(model, common.model);
+    return common.model;
+}
+
+}  // namespace
+
+extern const Architecture granitemoe;
+const Architecture granitemoe{{"granitemoe"}, describe, {}};
+
+}  // namespace tessera::architectures
