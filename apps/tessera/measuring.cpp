@@ -45,9 +45,10 @@ double SpeedMeter::prompt_and_generation(uint32_t depth, uint32_t prompt, uint32
 }
 
 void SpeedMeter::bring_to(uint32_t depth) {
-    const uint32_t length = engine_.cache().length(sequence_);
-    if (length > depth) engine_.cache().truncate(sequence_, depth);
-    if (length < depth) feed(depth - length);
+    PagedCache& cache = engine_.cache();
+    // Layers with a window hold no longer what is far before the end.
+    if (cache.length(sequence_) > depth) cache.truncate(sequence_, cache.can_truncate(sequence_, depth) ? depth : 0);
+    if (const uint32_t length = cache.length(sequence_); length < depth) feed(depth - length);
 }
 
 std::span<const Token> SpeedMeter::next(uint32_t tokens) const {

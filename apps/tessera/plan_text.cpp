@@ -279,6 +279,7 @@ std::string memory_text(const Plan& plan) {
         if (bytes == 0 || used == 0 || parts.front() != plan.devices[device]->id) continue;
         contexts[bytes].push_back(join(parts, " and ") + (parts.size() > 1 ? " together" : ""));
     }
+    for (const std::string& line : cache_group_lines(plan)) text += wrapped(line, 0, 2) + '\n';
     for (const auto& [bytes, ids] : contexts) {
         text += wrapped(fmt::format("left beside that for the driver's context and code: {} of {}{}", size_text(bytes),
                                     ids.size() > 1 ? "each of " : "", join(ids, ", ")),

@@ -252,6 +252,7 @@ ModelSettings read_model_settings(Arguments& arguments) {
     settings.common = read_common(arguments);
     EngineOptions& engine = settings.engine;
     arguments.read_into(engine);
+    arguments.read_into<PlanOptions>(engine);
     arguments.read_into(settings);
     arguments.read_into(engine.placement);
     arguments.read_into(settings.common.devices);

@@ -2,6 +2,7 @@
 // that is added later sees what earlier ones wrote, also through views of one storage.
 #pragma once
 
+#include "core/cache/cache_rule.hpp"
 #include "core/graph/op_set.hpp"
 
 #include <tessera/cpp/node.hpp>
@@ -41,6 +42,7 @@ struct Storage {
     std::string source_layout;  // a weight's rows in its source: "" canonical, else the tsr_layout that unpacks them
     std::optional<SourceRows> source_rows;  // none: a tensor of this name
     int layer = -1;                         // of the node or weight that made it
+    CacheRule caches;                       // of a page table: what the caches that are read by it keep
 
     bool can_be_mapped() const { return !source_rows || source_rows->in_place; }
 };
@@ -91,6 +93,13 @@ class Graph {
         return value;
     }
     Value input(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_INPUT); }
+    Value page_table(std::string name, const Shape& shape, const CacheRule& caches) {
+        const Value value = input(std::move(name), shape);
+        Storage& storage = storages_.at(storage_of(value));
+        storage.caches = caches;
+        storage.layer = -1;  // of all layers that share it
+        return value;
+    }
     Value cache(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_CACHE); }
     Value buffer(std::string name, const Shape& shape) { return make(std::move(name), shape, TSR_ROLE_ACTIVATION); }
 

@@ -73,12 +73,17 @@ void lower_attention(const tsr_node& node, const tsr_lowering_options& options, 
     const tsr_value v_rows = b.reshape(values, {v.dims[0] * v.dims[1], v.dims[2]});
     b.add(TSR_OP_CACHE_WRITE, part(node, "write_k").c_str(), {k_rows, positions, sequences, pages}, {}, b.cache(0));
     b.add(TSR_OP_CACHE_WRITE, part(node, "write_v").c_str(), {v_rows, positions, sequences, pages}, {}, b.cache(1));
-    const tsr_value attended = b.add(
-        kFlash ? TSR_OP_FLASH_ATTENTION : TSR_OP_TILED_ATTENTION, node.name,
-        {q, b.cache(0), b.cache(1), positions, sequences, pages, 0, 0},
-        {attribute("scale", sdk::float_attribute(node, "scale", 1.0)), attribute("kv_heads", k.dims[1]),
-         attribute("head_dim_v", v.dims[0]), attribute("scratch_bytes", static_cast<int64_t>(options.scratch_bytes)),
-         attribute("max_tokens", static_cast<int64_t>(options.max_tokens))});
+    std::vector<tsr_value> operands = {q, b.cache(0), b.cache(1), positions, sequences, pages, 0, 0};
+    std::vector<tsr_attribute> attributes = {attribute("scale", sdk::float_attribute(node, "scale", 1.0)),
+                                             attribute("kv_heads", k.dims[1]), attribute("head_dim_v", v.dims[0]),
+                                             attribute("scratch_bytes", static_cast<int64_t>(options.scratch_bytes)),
+                                             attribute("max_tokens", static_cast<int64_t>(options.max_tokens))};
+    // Where there are none, a node is one that any kernel takes.
+    if (b.input(6) != 0) operands.push_back(b.input(6));
+    if (const int64_t window = sdk::int_attribute(node, "window", 0); window != 0)
+        attributes.push_back(attribute("window", window));
+    const tsr_value attended =
+        b.add(kFlash ? TSR_OP_FLASH_ATTENTION : TSR_OP_TILED_ATTENTION, node.name, operands, attributes);
     b.output(0, hadamard(options.hadamard_values, "hadamard", attended));
 }
 

@@ -216,6 +216,13 @@ void infer_cache_write(const tsr_node& node, tsr_tensor* const* out) {
     dense(*out[0], {x.dims[0], TSR_PAGE_TOKENS, 1}, TSR_RANGE_FIXED);
 }
 
+void require_window_and_sinks(const tsr_node& node, uint32_t sinks, int64_t heads) {
+    require(sdk::int_attribute(node, "window", 0) >= 0, "a window of fewer tokens than none");
+    if (sdk::has_input(node, sinks))
+        require(floats(node, sinks).rank == 1 && input(node, sinks).dims[0] == heads,
+                "expected one sink for each head");
+}
+
 void infer_attention(const tsr_node& node, tsr_tensor* const* out) {
     const tsr_tensor& q = floats(node, 0);
     const tsr_tensor& k = input(node, 1);
@@ -238,6 +245,7 @@ void infer_attention(const tsr_node& node, tsr_tensor* const* out) {
     } else {
         require(kv_heads == 1 && k.dims[0] == dk && dv <= dk, "the cache's rows do not fit the query");
     }
+    require_window_and_sinks(node, 8, heads);
     dense(*out[0], {dv, heads, q.dims[2]}, q.range);
 }
 
@@ -246,6 +254,7 @@ void infer_cached_attention(const tsr_node& node, tsr_tensor* const* out) {
     require(q.rank == 3 && k.rank == 3 && v.rank == 3 && q.dims[0] == k.dims[0] && k.dims[1] == v.dims[1] &&
                 q.dims[1] % k.dims[1] == 0 && k.dims[2] == q.dims[2] && v.dims[2] == q.dims[2],
             "heads of queries, keys and values do not fit");
+    require_window_and_sinks(node, 6, q.dims[1]);
     dense(*out[0], {v.dims[0], q.dims[1], q.dims[2]}, q.range);
 }
 

@@ -56,6 +56,21 @@ Value GraphBuilder::rotated(const Attention& a, Value heads, std::string name) {
     return heads;
 }
 
+int64_t GraphBuilder::window_of(const Attention& a) const {
+    return a.window < int64_t{limits_.sequence_pages} * TSR_PAGE_TOKENS ? a.window : 0;
+}
+
+Value GraphBuilder::page_table_of(const Attention& a) {
+    const int64_t window = window_of(a);
+    if (window == 0) return page_table_;
+    Value& table = window_tables_[window];
+    if (table == 0)
+        table = graph_.page_table(fmt::format("{}.window_{}", kPageTable, window),
+                                  {TSR_TYPE_I32, {limits_.sequence_pages, limits_.sequences}},
+                                  {static_cast<uint32_t>(window)});
+    return table;
+}
+
 Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x) {
     const auto name = [&](const char* part) { return in_layer(layer, part); };
     const int64_t d = a.key_length, h = a.heads, kv = a.kv_heads, rows = graph_.tensor(x).dims[1];
@@ -77,8 +92,11 @@ Value GraphBuilder::grouped_attention(int64_t layer, const Attention& a, Value x
     k = rotated(a, k, name("attn_k_rope"));
     if (a.head_norm == HeadNorm::kHeads && a.norm_after_rope) normalise();
     q = with_temperature(layer, a, q);
-    const Value heads = graph_.add_one(TSR_OP_CACHED_ATTENTION, name("attn"),
-                                       {q, k, v, positions_, sequences_, page_table_}, {attribute("scale", a.scale)});
+    std::vector<Value> operands = {q, k, v, positions_, sequences_, page_table_of(a)};
+    std::vector<tsr_attribute> attributes = {attribute("scale", a.scale)};
+    if (a.sinks) operands.push_back(weights_.get(TensorPart::kSinks, layer));
+    if (const int64_t window = window_of(a); window > 0) attributes.push_back(attribute("window", window));
+    const Value heads = graph_.add(TSR_OP_CACHED_ATTENTION, name("attn"), std::move(operands), attributes).front();
     return reshape(heads, {a.value_length * h, rows});
 }
 

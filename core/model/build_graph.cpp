@@ -17,7 +17,7 @@ GraphBuilder::GraphBuilder(const ModelDescription& description, ModelFile& model
                            const GraphLimits& limits)
     : description_(description),
       model_(model),
-      reduction_(limits.experts),
+      limits_(limits),
       context_(int64_t{limits.sequence_pages} * TSR_PAGE_TOKENS),
       expected_(description),
       graph_(ops),

@@ -59,6 +59,7 @@ void ExpectedTensors::add_grouped(const Attention& a, int64_t layer) {
         add_vector(one.bias, layer, one.rows, Presence::kEverywhere);
         part_of(TensorPart::kQkvBias, one.first, q + k + v);
     }
+    if (a.sinks) add_vector(TensorPart::kSinks, layer, a.heads);
     if (a.head_norm == HeadNorm::kNone) return;
     const bool heads = a.head_norm == HeadNorm::kHeads;
     add_vector(TensorPart::kQNorm, layer, heads ? a.key_length : q);

@@ -45,8 +45,8 @@ Value GraphBuilder::experts(int64_t layer, const Experts& e, Value x) {
         attribute("groups_used", e.groups_used),
         attribute("normalize", int64_t{e.normalize}),
         attribute("scale", e.scale),
-        attribute("keep_at_least", reduction_.ratio > 0 ? int64_t{reduction_.at_least} : e.used),
-        attribute("keep_ratio", reduction_.ratio)};
+        attribute("keep_at_least", limits_.experts.ratio > 0 ? int64_t{limits_.experts.at_least} : e.used),
+        attribute("keep_ratio", limits_.experts.ratio)};
     const auto chosen = graph_.add(TSR_OP_MOE_ROUTE, name("ffn_route"), {logits, bias}, route);
     const Value sum =
         graph_.add_one(TSR_OP_MOE_FFN, name("ffn_experts"),

@@ -5,6 +5,7 @@
 #include "core/model/weights.hpp"
 
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -29,7 +30,10 @@ class GraphBuilder {
 
     // Heads [key_length, H, R] with the rotary embedding; of a part of a head in place.
     Value rotated(const Attention& attention, Value heads, std::string name);
-
+    // Of attention, in a sequence as long as the graph is built for; 0: all tokens are seen.
+    int64_t window_of(const Attention& attention) const;
+    // Of the caches of a layer: layers with the same window share one.
+    Value page_table_of(const Attention& attention);
     // Queries of any shape [..., R] times the attention's temperature at their positions, in place.
     Value with_temperature(int64_t layer, const Attention& attention, Value q);
 
@@ -52,12 +56,13 @@ class GraphBuilder {
     // Factors of LongRoPE for the context that the graph is built for; 0 without.
     Value rope_factors(const Rope& rope);
 
-    const ExpertReduction reduction_;
+    const GraphLimits limits_;
     const int64_t context_;  // tokens of a sequence
     const ExpectedTensors expected_;
     Graph graph_;
     Weights weights_;
     Value tokens_, positions_, sequences_, page_table_, output_rows_;
+    std::map<int64_t, Value> window_tables_;  // page tables of layers with a window, by its length
 };
 
 // Attributes of the op "rope", each name behind the prefix; "rope_" for ops that hold a rope.

@@ -103,6 +103,26 @@ std::optional<std::vector<int64_t>> ModelFile::find_counts(std::string_view name
     return counts;
 }
 
+std::optional<std::vector<bool>> ModelFile::find_pattern(std::string_view name, size_t count) {
+    const std::string full = read_key(name);
+    if (!is_given(name)) return std::nullopt;
+    std::vector<bool> pattern(count);
+    const auto* array = std::get_if<gguf::Array>(metadata().find(full));
+    if (!array) {
+        const auto every = static_cast<size_t>(checked_count(full, metadata().get_u64(full), 0));
+        for (size_t i = 0; i < count; ++i) pattern[i] = every == 0 || i % every + 1 < every;
+        return pattern;
+    }
+    if (gguf::array_size(*array) != count) {
+        fail(TSR_CORRUPT_DATA, "{}: {} has {} elements; expected a number, or one for each of {} layers", source(),
+             full, gguf::array_size(*array), count);
+    }
+    if (const auto* booleans = std::get_if<std::vector<bool>>(array)) return *booleans;
+    const auto numbers = metadata().get_array<uint64_t>(full);
+    for (size_t i = 0; i < count; ++i) pattern[i] = numbers[i] != 0;
+    return pattern;
+}
+
 int64_t ModelFile::checked_count(const std::string& full_key, uint64_t value, int64_t minimum) const {
     constexpr auto kMost = std::numeric_limits<int32_t>::max();
     if (std::cmp_less(value, minimum) || std::cmp_greater(value, kMost))

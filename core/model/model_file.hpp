@@ -45,6 +45,9 @@ class ModelFile {
     std::optional<int64_t> find_count(std::string_view name, int64_t minimum = 1);
     // `count` of them: an array of so many elements, or one number for all.
     std::optional<std::vector<int64_t>> find_counts(std::string_view name, size_t count, int64_t minimum = 1);
+    // Of each of `count` layers whether it is one: an array of as many booleans or numbers, of which 0 is no, or a
+    // number n, by which all are but every n-th (0: all).
+    std::optional<std::vector<bool>> find_pattern(std::string_view name, size_t count);
     double get_positive(std::string_view name);
     std::optional<double> find_positive(std::string_view name);
     std::optional<double> find_number(std::string_view name);  // finite

@@ -35,14 +35,14 @@ class Reasons {
     void attention(const Attention& a) {
         say(a.kind == AttentionKind::kRecurrent || a.state, "layers with a recurrent state");
         say(a.softcap != 0, "a cap of attention scores");
-        say(cache_kind(a) == CacheKind::kWindow && (a.chunked || a.window < model_.context),
-            "attention to a window of tokens");
-        say(a.sinks, "attention sinks");
+        say(a.chunked, "attention to a window that begins at multiples of its length");
         say(a.gate != OutputGate::kNone, "a gate on what attention gives");
         say(a.cache_of.has_value(), "keys and values of another layer");
         if (a.kind == AttentionKind::kLatent) {
             say(!a.rope, "latent attention without positions");
             say(a.head_norm != HeadNorm::kNone, "norms of the heads of latent attention");
+            say(a.window > 0 && a.window < model_.context, "latent attention to a window of tokens");
+            say(a.sinks, "sinks of latent attention");
             return;
         }
         say(a.norm_after_rope && a.head_norm == HeadNorm::kRows, "norms of rows after the rotary embedding");

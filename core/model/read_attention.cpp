@@ -46,6 +46,16 @@ Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters
     return a;
 }
 
+void read_windows(ModelFile& model, std::vector<Layer>& layers, size_t every) {
+    const auto window = model.find_count("attention.sliding_window");
+    if (!window) return;
+    const auto pattern = model.find_pattern("attention.sliding_window_pattern", layers.size());
+    for (size_t i = 0; i < layers.size(); ++i) {
+        const bool has = pattern ? (*pattern)[i] : every == 0 || i % every + 1 < every;
+        if (has) layers[i].attention.window = *window;
+    }
+}
+
 Attention read_latent_attention(ModelFile& model, const CommonParameters& common, const LatentDefaults& defaults) {
     Attention a;
     a.kind = AttentionKind::kLatent;

@@ -35,6 +35,9 @@ Attention read_grouped_attention(ModelFile& model, const CommonParameters& commo
 // The same of an architecture whose models rotate a part of each head: where the file does not say how much, the whole
 // head is taken, which is said.
 Attention read_partly_rotated_attention(ModelFile& model, const CommonParameters& common, RopeMode mode);
+// Gives the layers that have one the window of attention.sliding_window, by attention.sliding_window_pattern; without a
+// pattern all but every `every`-th have it, with 0 all. Nothing where the file has no window.
+void read_windows(ModelFile& model, std::vector<Layer>& layers, size_t every);
 // What differs from DeepSeek.
 struct LatentDefaults {
     RopeMode mode = RopeMode::kNorm;

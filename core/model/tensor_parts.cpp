@@ -33,6 +33,7 @@ constexpr std::array<TensorName, kTensorParts> kNames = {{
     {"attn_kv_b.weight"},
     {"attn_k_b.weight"},
     {"attn_v_b.weight"},
+    {"attn_sinks.weight", "attn_sinks"},
     {"attn_output.weight"},
     {"attn_output.bias"},
     {"post_attention_norm.weight"},

@@ -36,6 +36,7 @@ enum class TensorPart : uint8_t {
     kKvB,
     kKB,
     kVB,
+    kSinks,
     kAttentionOutput,
     kAttentionOutputBias,
     kPostAttentionNorm,

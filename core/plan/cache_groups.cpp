@@ -11,10 +11,10 @@ namespace {
 
 constexpr size_t kPageTableOperand = 3;  // of TSR_OP_CACHE_WRITE
 
-CacheGroup& group_of(std::vector<CacheGroup>& groups, StorageId page_table) {
+CacheGroup& group_of(const Graph& graph, std::vector<CacheGroup>& groups, StorageId page_table) {
     const auto at = std::ranges::find(groups, page_table, &CacheGroup::page_table);
     if (at != groups.end()) return *at;
-    groups.push_back({page_table, 0, {}});
+    groups.push_back({page_table, graph.storage(page_table).caches, 0, {}});
     return groups.back();
 }
 
@@ -24,7 +24,7 @@ std::vector<CacheGroup> cache_groups_of(const Graph& graph) {
     std::vector<CacheGroup> groups;
     for (const Node& node : graph.nodes()) {
         if (node.op != TSR_OP_CACHE_WRITE || node.inputs.size() <= kPageTableOperand || node.outputs.empty()) continue;
-        CacheGroup& group = group_of(groups, graph.storage_of(node.inputs[kPageTableOperand]));
+        CacheGroup& group = group_of(graph, groups, graph.storage_of(node.inputs[kPageTableOperand]));
         const StorageId cache = graph.storage_of(node.outputs.front());
         const Storage& storage = graph.storage(cache);
         for (const CacheGroup& other : groups) {
@@ -40,6 +40,14 @@ std::vector<CacheGroup> cache_groups_of(const Graph& graph) {
         if (std::ranges::find(group.caches, cache) == group.caches.end()) group.caches.push_back(cache);
     }
     return groups;
+}
+
+uint32_t pages_of_caches(const CacheRule& rule, const ScheduleOptions& options) {
+    if (rule.keeps_all()) return options.cache_pages;
+    // A page more for each sequence: one that is shared in part is copied before it is written.
+    const uint64_t sequences = options.max_sequences * (2 * rule.pages_of_sequence(0) + 1);
+    const uint64_t pages = sequences + pages_for(2 * uint64_t{options.max_rows}) + options.max_sequences;
+    return static_cast<uint32_t>(std::min<uint64_t>(pages, options.cache_pages));
 }
 
 }  // namespace tessera

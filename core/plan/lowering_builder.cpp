@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/graph/builder_table.hpp"
+#include "core/plan/cache_groups.hpp"
 
 #include <array>
 
@@ -9,7 +10,7 @@ namespace tessera {
 namespace {
 
 std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, const char* plugin, const tsr_node& node,
-                               const std::string& name, const ScheduleOptions& options) {
+                               const std::string& name, const CacheRule& rule, const ScheduleOptions& options) {
     std::vector<Value> caches;
     if (!lowering.components) return caches;
     std::array<tsr_cache_component, TSR_MAX_CACHE_COMPONENTS> components{};
@@ -29,12 +30,22 @@ std::vector<Value> make_caches(Graph& target, const tsr_lowering& lowering, cons
         if (components[i].name && *components[i].name && components[i].elements > 0) continue;
         fail(TSR_INTERNAL, "{}: cache component {} has no name, or no elements", describe(asking), i);
     }
+    const auto pages = static_cast<int64_t>(pages_of_caches(rule, options));
     for (uint32_t i = 0; i < count; ++i) {
         const tsr_type type = components[i].value ? options.cache_type_v : options.cache_type_k;
         caches.push_back(target.cache(fmt::format("{}.cache_{}", name, components[i].name),
-                                      {type, {components[i].elements, TSR_PAGE_TOKENS, options.cache_pages}}));
+                                      {type, {components[i].elements, TSR_PAGE_TOKENS, pages}}));
     }
     return caches;
+}
+
+// What the page table among a node's operands says of its caches.
+CacheRule cache_rule_of(const Graph& graph, const Node& node) {
+    for (const Value value : node.inputs) {
+        const Storage& storage = graph.storage(graph.storage_of(value));
+        if (storage.role == TSR_ROLE_INPUT && !storage.caches.keeps_all()) return storage.caches;
+    }
+    return {};
 }
 
 }  // namespace
@@ -48,8 +59,8 @@ Written write_lowering(const Graph& from, const Node& node, const tsr_lowering& 
         written.inputs.push_back(written.graph.import(from, value, written.storages, values));
     }
     const NodeView lowered(from, node);
-    const std::vector<Value> caches =
-        make_caches(written.graph, lowering, owner.plugin, lowered.abi(), node.name, options);
+    const std::vector<Value> caches = make_caches(written.graph, lowering, owner.plugin, lowered.abi(), node.name,
+                                                  cache_rule_of(from, node), options);
     BuilderSession session{written.graph, written.inputs, caches, written.outputs, owner.abi_minor};
 
     tsr_lowering_options asked{};

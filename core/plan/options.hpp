@@ -31,11 +31,8 @@ enum class PackWeights : uint8_t {
     kNever,
 };
 
-struct ScheduleOptions {
-    uint32_t max_rows = 512;     // rows of one step (-ub)
-    uint32_t max_sequences = 1;  // in one step
-    uint32_t max_tokens = 4096;  // cached tokens of one sequence
-    uint32_t cache_pages = 64;   // pages of TSR_PAGE_TOKENS in all
+// What a user asks of a plan, whatever the sizes of steps and caches are.
+struct PlanOptions {
     tsr_type cache_type_k = TSR_TYPE_F16;
     tsr_type cache_type_v = TSR_TYPE_F16;
     bool hadamard_keys = false;    // cached keys, or the latent, in the basis of a Hadamard matrix (-khad)
@@ -49,6 +46,13 @@ struct ScheduleOptions {
     uint64_t stream_part_bytes = 64ull << 20;  // of weights at once, but at least one expert's
     std::map<std::string, std::string> lowerings;  // abstract op -> the lowering to use if it is feasible
     PlacementOptions placement;
+};
+
+struct ScheduleOptions : PlanOptions {
+    uint32_t max_rows = 512;     // rows of one step (-ub)
+    uint32_t max_sequences = 1;  // in one step
+    uint32_t max_tokens = 4096;  // cached tokens of one sequence
+    uint32_t cache_pages = 64;   // pages of TSR_PAGE_TOKENS of caches that keep all tokens
 };
 
 }  // namespace tessera

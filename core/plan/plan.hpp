@@ -99,9 +99,10 @@ struct InputBlock {
     uint64_t ranges = 0;  // offset of tsr_range[TSR_RANGE_COUNT]
 };
 
-// Caches whose rows nodes find by one page table. A page of the session is one of each group.
+// Caches whose rows nodes find by one page table.
 struct CacheGroup {
     StorageId page_table = 0;  // input of the graph, i32 [pages of one sequence, sequences]
+    CacheRule rule;            // what they keep of a sequence
     uint32_t pages = 0;        // of each cache
     std::vector<StorageId> caches;
 };
@@ -173,6 +174,8 @@ struct Plan {
 
     // Whether the host reads an output of the graph there.
     bool is_output(InstanceId id) const;
+    // Of DeviceMemory::cache, what the caches of a group take on a device.
+    uint64_t cache_bytes(const CacheGroup& group, DeviceIndex device) const;
 };
 
 using Devices = std::span<const tsr_device_info* const>;

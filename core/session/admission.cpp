@@ -229,7 +229,7 @@ bool Admission::start(Task& task) {
     const auto wanted = std::span(task.tokens).first(task.request.reuse ? task.tokens.size() - 1 : 0);
     const PrefixTree::Match match = tree_.find(task.request.space, wanted);
     if (task.request.reuse && worth_waiting(task, match.tokens)) return false;
-    task.sequence = engine_.cache().create(match.pages, match.tokens);
+    task.sequence = engine_.cache().create(match.held(), match.tokens);
     task.tail = match.node;
     tree_.pin(*task.tail);
     if (!std::exchange(task.started, true)) {
@@ -246,6 +246,19 @@ bool Admission::start(Task& task) {
     return true;
 }
 
+// Its pages with that index, of the groups that hold it.
+PrefixTree::Pages Admission::pages_at(const Task& task, uint32_t index) const {
+    const PagedCache& cache = engine_.cache();
+    PrefixTree::Pages pages;
+    for (GroupIndex group = 0; group < cache.groups(); ++group) {
+        const HeldPages held = cache.held(*task.sequence, group);
+        pages.emplace_back();
+        if (index >= held.first && index - held.first < held.pages.size())
+            pages.back() = held.pages[index - held.first];
+    }
+    return pages;
+}
+
 // What the task has computed stays in the tree for as long as nobody needs the pages.
 void Admission::suspend(Task& task) {
     task.suspended = true;
@@ -255,7 +268,7 @@ void Admission::suspend(Task& task) {
     const uint32_t length = cache.length(*task.sequence), whole = task.tail->depth_tokens();
     if (length > whole)
         tree_.insert(*task.tail, std::span(task.tokens).subspan(whole, length - whole),
-                     cache.pages(*task.sequence).back());
+                     pages_at(task, whole / TSR_PAGE_TOKENS));
     tree_.unpin(*task.tail);
     task.tail = nullptr;
     cache.remove(*task.sequence);
@@ -265,13 +278,12 @@ void Admission::suspend(Task& task) {
 // Whole pages become available to others as soon as they have been computed; those behind tokens of which another
 // request holds a page of its own, when that has ended or the task `leaves` its sequence.
 void Admission::remember(Task& task, bool leaves) {
-    const PagedCache& cache = engine_.cache();
     for (uint32_t begin = task.tail->depth_tokens(); computed(task) - begin >= TSR_PAGE_TOKENS;
          begin += TSR_PAGE_TOKENS) {
-        const PageId page = cache.pages(*task.sequence)[begin / TSR_PAGE_TOKENS];
+        const PrefixTree::Pages pages = pages_at(task, begin / TSR_PAGE_TOKENS);
         PrefixTree::Node* const node =
-            tree_.insert(*task.tail, std::span(task.tokens).subspan(begin, TSR_PAGE_TOKENS), page);
-        if (node->page() != page && !leaves) return;
+            tree_.insert(*task.tail, std::span(task.tokens).subspan(begin, TSR_PAGE_TOKENS), pages);
+        if (node->page() != pages.front() && !leaves) return;
         tree_.move_pin(*task.tail, *node);
         task.tail = node;
     }
@@ -294,16 +306,18 @@ Task* Admission::victim_for(const Task& task) const {
     return spared && &task != active_.front().get() ? nullptr : found;
 }
 
-// Frees pages until so many are free beside those reserved; of requests only from those that are younger than `task`,
-// and from none while steps are under way.
-bool Admission::make_room(const Task& task, uint64_t pages, uint64_t reserved, bool steps_under_way) {
+// Frees pages until so many of each group are free; of requests only from those that are younger than `task`, and from
+// none while steps are under way.
+bool Admission::make_room(const Task& task, std::span<const uint64_t> pages, bool steps_under_way) {
     const PagedCache& cache = engine_.cache();
-    while (cache.free_pages() < reserved + pages) {
-        if (tree_.evict_one()) continue;
-        Task* const victim = victim_for(task);
-        if (!victim || steps_under_way) return false;
-        suspend(*victim);
-        ++counters_.preempted;
+    for (GroupIndex group = 0; group < cache.groups(); ++group) {
+        while (cache.free_pages(group) < pages[group]) {
+            if (group == 0 ? tree_.evict_one() : tree_.evict_window(group)) continue;
+            Task* const victim = victim_for(task);
+            if (!victim || steps_under_way) return false;
+            suspend(*victim);
+            ++counters_.preempted;
+        }
     }
     return true;
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -55,9 +56,8 @@ class Admission {
     // Whole pages become available to others as soon as they have been computed; those behind tokens of which another
     // request holds a page of its own, when that has ended or the task `leaves` its sequence.
     void remember(Task& task, bool leaves = false);
-    // Frees pages until so many are free beside those reserved; of requests only from those that are younger than
-    // `task`.
-    bool make_room(const Task& task, uint64_t pages, uint64_t reserved, bool steps_under_way);
+    // Frees pages until so many of each group are free; of requests only from those that are younger than `task`.
+    bool make_room(const Task& task, std::span<const uint64_t> pages, bool steps_under_way);
 
   private:
     uint32_t cached(const Task& task) const;
@@ -69,6 +69,7 @@ class Admission {
     bool has_any(const std::string& client) const;
     bool make_room_for(const Task& next, bool steps_under_way);
     uint64_t pages_needed(const Task& task);
+    PrefixTree::Pages pages_at(const Task& task, uint32_t index) const;
     uint64_t pages_given_back(const Task& task) const;
     bool fits(const Task& task);
     bool worth_waiting(const Task& task, uint32_t found) const;

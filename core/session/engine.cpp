@@ -54,6 +54,7 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     granted.limits.sequence_pages = checked_cast<uint32_t>(pages, "pages of the cache");
 
     ScheduleOptions& schedule = granted.schedule;
+    static_cast<PlanOptions&>(schedule) = asked;
     schedule.max_rows = rows;
     schedule.max_sequences = asked.sequences;
     schedule.max_tokens = checked_cast<uint32_t>(pages * TSR_PAGE_TOKENS, "tokens of the cache");
@@ -61,21 +62,8 @@ Granted grant(const ModelInfo& info, const EngineOptions& asked) {
     // The further pages are for what sequences fill in part, not for a longer one.
     granted.sequence_tokens = pages_for(context) * TSR_PAGE_TOKENS;
     if (info.context > 0) granted.sequence_tokens = std::min(granted.sequence_tokens, std::max(info.context, context));
-    schedule.cache_type_k = asked.cache_type_k;
-    schedule.cache_type_v = asked.cache_type_v;
-    schedule.hadamard_keys = asked.hadamard_keys;
-    schedule.hadamard_values = asked.hadamard_values;
-    schedule.flash_attention = asked.flash_attention;
-    schedule.scratch_bytes = asked.scratch_bytes;
-    schedule.pack_weights = asked.pack_weights;
     if (asked.lock_memory && asked.pack_weights == PackWeights::kBetweenSteps)
         schedule.pack_weights = PackWeights::kAtLoad;
-    schedule.map_weights = asked.map_weights;
-    schedule.stream_experts = asked.stream_experts;
-    schedule.stream_rows_from = asked.stream_rows_from;
-    schedule.stream_part_bytes = asked.stream_part_bytes;
-    schedule.lowerings = asked.lowerings;
-    schedule.placement = asked.placement;
     return granted;
 }
 
@@ -143,6 +131,21 @@ uint32_t largest_context(const gguf::GgufFile& file, const Registry& registry, c
     return fitting * TSR_PAGE_TOKENS;
 }
 
+namespace {
+
+// A group of all tokens, and one for each other rule of the plan's groups; which of them each of those is.
+std::vector<PagedCache::Group> groups_of(const Plan& plan, uint32_t pages, std::vector<GroupIndex>& of_plan) {
+    std::vector<PagedCache::Group> groups = {{{}, pages}};
+    for (const CacheGroup& group : plan.cache_groups) {
+        const auto same = std::ranges::find(groups, group.rule, &PagedCache::Group::rule);
+        of_plan.push_back(static_cast<GroupIndex>(same - groups.begin()));
+        if (same == groups.end()) groups.push_back({group.rule, group.pages});
+    }
+    return groups;
+}
+
+}  // namespace
+
 struct Engine::State {
     gguf::GgufFile file;
     ModelInfo info;
@@ -155,14 +158,16 @@ struct Engine::State {
     WorkerTuner generation_workers{threads.generation}, prompt_workers{threads.prompt};
     FileWeights weights;
     Executor executor;
+    std::vector<GroupIndex> cached_groups;  // of the cache, for each group of the plan
     PagedCache cache;
     std::span<int32_t> tokens, positions, sequences, output_rows;
-    std::vector<std::span<int32_t>> page_tables;  // a cache group each
-    std::vector<std::pair<PageId, PageId>> copies;
+    std::vector<std::span<int32_t>> page_tables;  // a group of the plan each
+    std::vector<PageCopy> copies;
     // Tokens that steps under way have appended: what is taken back if one fails.
     struct Appended {
         SequenceId sequence;
         uint32_t tokens;
+        uint32_t length;  // of the sequence with them
     };
     std::deque<std::vector<Appended>> under_way;  // a step each
 
@@ -178,7 +183,7 @@ struct Engine::State {
           team(threads.most(), placement_of(options, hardware)),
           weights(file, planned.plan.graph, options.map_weights),
           executor(std::move(planned.plan), registry, team),
-          cache(context / TSR_PAGE_TOKENS) {
+          cache(groups_of(executor.plan(), context / TSR_PAGE_TOKENS, cached_groups)) {
         bind_inputs();
         limits.rows = static_cast<uint32_t>(tokens.size());
         limits.output_rows = static_cast<uint32_t>(output_rows.size());
@@ -211,7 +216,9 @@ struct Engine::State {
     void forget_ended();
     void lose_steps();
     void check_entries(std::span<const BatchEntry> entries) const;
+    bool has_room(std::span<const BatchEntry> entries) const;
     void append(std::span<const BatchEntry> entries);
+    void copy_pages();
     void roll_back(std::span<const BatchEntry> entries, size_t count);
     // Fills the inputs; returns the ranges of the step.
     std::array<tsr_range, TSR_RANGE_COUNT> write_inputs(std::span<const BatchEntry> entries);
@@ -241,6 +248,28 @@ void Engine::State::check_entries(std::span<const BatchEntry> entries) const {
         fail(TSR_INVALID_ARGUMENT, "{} sequences in a step; {} are possible", entries.size(), limits.sequences);
 }
 
+void Engine::State::copy_pages() {
+    std::vector<std::pair<uint32_t, uint32_t>> pages;
+    for (uint32_t group = 0; group < cached_groups.size(); ++group) {
+        pages.clear();
+        for (const PageCopy& copy : copies) {
+            if (copy.group == cached_groups[group]) pages.emplace_back(copy.from, copy.to);
+        }
+        if (!pages.empty()) executor.copy_pages(group, pages);
+    }
+}
+
+// Whether the entries' tokens find pages without waiting for steps under way, which give some back when they end.
+bool Engine::State::has_room(std::span<const BatchEntry> entries) const {
+    for (GroupIndex group = 0; group < cache.groups(); ++group) {
+        uint64_t pages = 0;
+        for (const BatchEntry& entry : entries)
+            pages += cache.pages_to_append(entry.sequence, static_cast<uint32_t>(entry.tokens.size()), group);
+        if (pages > cache.free_pages(group)) return false;
+    }
+    return true;
+}
+
 void Engine::State::append(std::span<const BatchEntry> entries) {
     copies.clear();
     size_t done = 0;
@@ -248,10 +277,10 @@ void Engine::State::append(std::span<const BatchEntry> entries) {
     const auto copy = [&] {
         if (copies.empty()) return;
         try {
-            for (uint32_t group = 0; group < page_tables.size(); ++group) executor.copy_pages(group, copies);
+            copy_pages();
         } catch (...) {
             for (const BatchEntry& entry : entries.first(done)) {
-                for (const auto& [from, to] : copies) cache.share_again(entry.sequence, from, to);
+                for (const PageCopy& one : copies) cache.share_again(entry.sequence, one);
             }
             throw;
         }
@@ -295,11 +324,12 @@ std::array<tsr_range, TSR_RANGE_COUNT> Engine::State::write_inputs(std::span<con
                 sequences[row] = static_cast<int32_t>(slot);
                 ++row;
             }
-            const std::span<const PageId> pages = cache.pages(entry.sequence);
-            for (const std::span<int32_t> table : page_tables) {
-                int32_t* const own = &table[slot * limits.sequence_pages];
-                for (uint32_t i = 0; i < limits.sequence_pages; ++i)
-                    own[i] = i < pages.size() ? static_cast<int32_t>(pages[i]) : -1;
+            for (size_t group = 0; group < page_tables.size(); ++group) {
+                const std::span<int32_t> own =
+                    page_tables[group].subspan(slot * limits.sequence_pages, limits.sequence_pages);
+                const HeldPages held = cache.held(entry.sequence, cached_groups[group]);
+                const auto end = std::fill_n(own.begin(), held.first, -1);
+                std::fill(std::ranges::copy(held.pages, end).out, own.end(), -1);
             }
         }
         if (prompt) prompt_rows = row;
@@ -413,6 +443,7 @@ void Engine::measure(std::span<double> seconds) noexcept {
 void Engine::State::take(std::span<const BatchEntry> entries, bool wait) {
     try {
         check_entries(entries);
+        if (!under_way.empty() && !has_room(entries)) finish();
         append(entries);
         try {
             start(entries, wait);
@@ -434,7 +465,8 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
     if (!wait && executor.plan().step.slots > 1) {
         std::vector<Appended> appended;
         for (const BatchEntry& entry : entries)
-            appended.push_back({entry.sequence, static_cast<uint32_t>(entry.tokens.size())});
+            appended.push_back(
+                {entry.sequence, static_cast<uint32_t>(entry.tokens.size()), cache.length(entry.sequence)});
         executor.submit(ranges, workers);
         under_way.push_back(std::move(appended));
     } else {
@@ -448,11 +480,18 @@ void Engine::State::start(std::span<const BatchEntry> entries, bool wait) {
                        time.seconds > 0 ? time.waiting / time.seconds : 0);
     }
     forget_ended();
+    if (under_way.empty()) {
+        for (const BatchEntry& entry : entries) cache.give_back(entry.sequence, cache.length(entry.sequence));
+    }
 }
 
-// Executor waits for the oldest steps where it needs their memory.
+// Executor waits for the oldest steps where it needs their memory. What a step that has ended has passed is not needed
+// again: only those under way are rolled back.
 void Engine::State::forget_ended() {
-    while (under_way.size() > executor.under_way()) under_way.pop_front();
+    while (under_way.size() > executor.under_way()) {
+        for (const Appended& one : under_way.front()) cache.give_back(one.sequence, one.length);
+        under_way.pop_front();
+    }
 }
 
 void Engine::State::finish() {

@@ -23,8 +23,8 @@ namespace tessera {
 
 using Token = int32_t;
 
-// What a caller asks of an engine; ScheduleOptions follow from it.
-struct EngineOptions {
+// What a caller asks of an engine; ScheduleOptions follow from it. With lock_memory, weights are packed at load.
+struct EngineOptions : PlanOptions {
     uint32_t context = 0;      // cached tokens of all sequences (-c); 0: 4,096, or the model's maximum if that is less
     uint32_t sequences = 1;    // at once
     uint32_t rows = 512;       // of one step (-ub)
@@ -34,24 +34,11 @@ struct EngineOptions {
     // A sequence that brings at least this many new rows at once counts as a prompt (-mla 2 and 3); 0: as the plan
     // estimates.
     uint32_t expand_from = 0;
-    tsr_type cache_type_k = TSR_TYPE_F16;
-    tsr_type cache_type_v = TSR_TYPE_F16;
-    bool hadamard_keys = false;  // as of ScheduleOptions
-    bool hadamard_values = false;
-    bool flash_attention = true;
-    uint64_t scratch_bytes = 512ull << 20;
-    PackWeights pack_weights = PackWeights::kAtLoad;  // as of ScheduleOptions
-    bool map_weights = true;
-    bool stream_experts = true;     // as of ScheduleOptions
-    uint32_t stream_rows_from = 0;  // likewise
-    uint64_t stream_part_bytes = 64ull << 20;
-    bool lock_memory = false;  // all weights are packed at load then
+    bool lock_memory = false;
     bool check_order = false;  // checks the order of all accesses on devices in every step (slow)
     NumaMode numa = NumaMode::kNone;
     ExpertReduction experts;
-    bool allow_unused = false;                     // as of GraphLimits
-    std::map<std::string, std::string> lowerings;  // abstract op -> lowering: {"mla_attention", "3"} is -mla 3
-    PlacementOptions placement;
+    bool allow_unused = false;  // as of GraphLimits
 };
 
 // The plan for a model, from its header alone; Plan::notes lists options that had to be changed.

@@ -490,12 +490,14 @@ void Generator::gather() {
     std::vector<const Task*> ages;
     for (const auto& task : admission_.active()) ages.push_back(task.get());
     std::ranges::sort(parts, {}, [&](const Part& part) { return std::ranges::find(ages, part.task) - ages.begin(); });
-    uint64_t reserved = 0;
+    const PagedCache& cache = engine_.cache();
+    std::vector<uint64_t> pages(cache.groups(), 0), reserved = pages;  // a group each
     for (const Part& part : parts) {
         Task& task = *part.task;
         if (!task.sequence) continue;  // an older one has taken its pages
-        const uint64_t pages = engine_.cache().pages_to_append(*task.sequence, part.rows);
-        if (!admission_.make_room(task, pages, reserved, !under_way_.empty())) {
+        for (GroupIndex group = 0; group < cache.groups(); ++group)
+            pages[group] = reserved[group] + cache.pages_to_append(*task.sequence, part.rows, group);
+        if (!admission_.make_room(task, pages, !under_way_.empty())) {
             if (!under_way_.empty()) {
                 // No request gives up pages that steps under way write to.
                 entries_.clear();
@@ -504,16 +506,18 @@ void Generator::gather() {
             }
             if (&task != admission_.active().front().get()) continue;
             // All others have given up theirs, so pages are held by nobody who is known here.
+            GroupIndex short_of = 0;
+            while (short_of + 1 < cache.groups() && cache.free_pages(short_of) >= pages[short_of]) ++short_of;
             const Error error(
                 TSR_DOES_NOT_FIT,
-                fmt::format("{} more pages of the cache are needed, {} of {} are free and no other can be "
-                            "had",
-                            pages, engine_.cache().free_pages() - reserved, engine_.cache().page_count()));
+                fmt::format("{} more pages of the cache are needed, {} of {} are free and no other can be had",
+                            pages[short_of] - reserved[short_of], cache.free_pages(short_of) - reserved[short_of],
+                            cache.page_count(short_of)));
             if (!options_.contain_errors) throw Error(error);
             give_up(task, &error);
             continue;
         }
-        reserved += pages;
+        reserved = pages;
         entries_.push_back(
             {*task.sequence, std::span(task.tokens).subspan(cached(task), part.rows), part.output, false});
         tasks_.push_back(&task);

@@ -25,27 +25,36 @@ PrefixTree::~PrefixTree() {
     while (!nodes.empty()) {
         const std::unique_ptr<Node> node = std::move(nodes.back());
         nodes.pop_back();
-        if (node->parent_) cache_.release(node->page_);
+        if (node->parent_) cache_.release(0, node->page_);
+        for (GroupIndex group = 1; group <= node->windows_.size(); ++group) drop_window(*node, group);
         for (auto& [tokens, child] : node->children_) nodes.push_back(std::move(child));
     }
+}
+
+std::vector<HeldPages> PrefixTree::Match::held() const {
+    std::vector<HeldPages> held = {{0, pages}};
+    for (const Window& window : windows) held.push_back({window.first, window.pages});
+    return held;
 }
 
 PrefixTree::Match PrefixTree::find(const std::string& space, std::span<const Token> tokens) {
     std::unique_ptr<Node>& root = roots_[space];
     if (!root) root = std::make_unique<Node>();
     Match match;
-    match.node = root.get();
     ++clock_;
-    for (;;) {
-        const std::span<const Token> rest = tokens.subspan(match.tokens);
-        const auto& children = match.node->children_;
+    // Each node has a whole page but the last one, of which the last tokens are the beginning perhaps.
+    std::vector<Node*> path;
+    uint32_t matched = 0;
+    for (Node* at = root.get();;) {
+        const std::span<const Token> rest = tokens.subspan(matched);
+        const auto& children = at->children_;
         if (rest.size() >= TSR_PAGE_TOKENS) {
             const auto whole = children.find(rest.first(TSR_PAGE_TOKENS));
             if (whole != children.end()) {
-                match.node = whole->second.get();
-                match.tokens += TSR_PAGE_TOKENS;
-                match.pages.push_back(match.node->page_);
-                touch(*match.node);
+                at = whole->second.get();
+                matched += TSR_PAGE_TOKENS;
+                path.push_back(at);
+                touch(*at);
                 continue;
             }
         }
@@ -63,39 +72,113 @@ PrefixTree::Match PrefixTree::find(const std::string& space, std::span<const Tok
         if (best && length < best->tokens_.size() && length < page.size())
             match.difference = {best->tokens_[length], page[length]};
         if (length > 0) {
-            match.tokens += static_cast<uint32_t>(length);
-            match.pages.push_back(best->page_);
+            matched += static_cast<uint32_t>(length);
+            path.push_back(best);
             touch(*best);
         }
-        return match;
+        break;
     }
+    match.tokens = usable(path, matched);
+    if (match.tokens < matched) match.difference.reset();
+    const uint32_t pages = pages_for(match.tokens), whole = match.tokens / TSR_PAGE_TOKENS;
+    match.node = whole > 0 ? path[whole - 1] : root.get();
+    for (uint32_t i = 0; i < pages; ++i) match.pages.push_back(path[i]->page_);
+    for (GroupIndex group = 1; group < cache_.groups(); ++group) {
+        Match::Window& window = match.windows.emplace_back();
+        window.first = std::min(cache_.rule(group).first_page(match.tokens), pages);
+        for (uint32_t i = window.first; i < pages; ++i) {
+            window.pages.push_back(*path[i]->windows_[group - 1].page);
+            touch_window(*path[i], group);
+        }
+    }
+    return match;
 }
 
-PrefixTree::Node* PrefixTree::insert(Node& parent, std::span<const Token> tokens, PageId page) {
+// Of the first `tokens` tokens of a path, to its end: up to where all groups hold what the next one reads.
+uint32_t PrefixTree::usable(std::span<Node* const> path, uint32_t tokens) const {
+    uint32_t most = cache_.groups() == 1 ? tokens : 0;
+    if (most == tokens) return most;
+    std::vector<uint32_t> since(cache_.groups(), 0);  // the group has pages of all nodes from this one on
+    for (uint32_t i = 0; i < path.size(); ++i) {
+        const uint32_t length = std::min(tokens, (i + 1) * TSR_PAGE_TOKENS);
+        bool all = true;
+        for (GroupIndex group = 1; group < cache_.groups(); ++group) {
+            if (!path[i]->has_window(group)) since[group] = i + 1;
+            all = all && since[group] <= cache_.rule(group).first_page(length);
+        }
+        if (all) most = length;
+    }
+    return most;
+}
+
+PrefixTree::Node* PrefixTree::insert(Node& parent, std::span<const Token> tokens, const Pages& pages) {
     const bool whole_parent = parent.is_root() || parent.tokens_.size() == TSR_PAGE_TOKENS;
     if (tokens.empty() || tokens.size() > TSR_PAGE_TOKENS || !whole_parent || parent.pins_ == 0)
         fail(TSR_INTERNAL, "a page of {} tokens cannot follow this one", tokens.size());
-    if (const auto same = parent.children_.find(tokens); same != parent.children_.end()) {
-        Node& node = *same->second;
-        touch(node);
-        if (node.pins_ == 0 && node.page_ != page) {
-            cache_.retain(page);
-            cache_.release(std::exchange(node.page_, page));
+    if (pages.size() != cache_.groups() || !pages.front())
+        fail(TSR_INTERNAL, "a node has a page of the group of all tokens, and one or none of each other group");
+    const auto same = parent.children_.find(tokens);
+    const bool fresh = same == parent.children_.end();
+    Node* node = fresh ? nullptr : same->second.get();
+    if (fresh) {
+        auto made = std::make_unique<Node>();
+        node = made.get();
+        node->parent_ = &parent;
+        node->tokens_.assign(tokens.begin(), tokens.end());
+        node->page_ = *pages.front();
+        node->windows_.resize(windows_.size());
+        node->depth_tokens_ = parent.depth_tokens_ + static_cast<uint32_t>(tokens.size());
+        node->used_ = ++clock_;
+        parent.children_.emplace(node->tokens_, std::move(made));
+        cache_.retain(0, node->page_);
+        ++nodes_;
+        idle_.emplace(node->used_, node);
+    } else {
+        touch(*node);
+        if (node->pins_ == 0 && node->page_ != *pages.front()) {
+            cache_.retain(0, *pages.front());
+            cache_.release(0, std::exchange(node->page_, *pages.front()));
         }
-        return &node;
     }
-    auto node = std::make_unique<Node>();
-    node->parent_ = &parent;
-    node->tokens_.assign(tokens.begin(), tokens.end());
-    node->page_ = page;
-    node->depth_tokens_ = parent.depth_tokens_ + static_cast<uint32_t>(tokens.size());
-    node->used_ = ++clock_;
-    Node* const added = node.get();
-    parent.children_.emplace(added->tokens_, std::move(node));
-    cache_.retain(page);
-    ++nodes_;
-    idle_.emplace(added->used_, added);
-    return added;
+    for (GroupIndex group = 1; group < cache_.groups(); ++group) {
+        if (!pages[group]) continue;
+        if (node->has_window(group) && node->pins_ > 0)
+            touch_window(*node, group);
+        else
+            set_window(*node, group, *pages[group]);
+    }
+    return node;
+}
+
+void PrefixTree::touch_window(Node& node, GroupIndex group) {
+    Node::Window& window = node.windows_[group - 1];
+    held(group).erase({window.used, &node});
+    window.used = clock_;
+    held(group).emplace(window.used, &node);
+}
+
+void PrefixTree::set_window(Node& node, GroupIndex group, PageId page) {
+    cache_.retain(group, page);
+    drop_window(node, group);
+    node.windows_[group - 1].page = page;
+    touch_window(node, group);
+}
+
+void PrefixTree::drop_window(Node& node, GroupIndex group) {
+    Node::Window& window = node.windows_[group - 1];
+    if (!window.page) return;
+    cache_.release(group, *window.page);
+    held(group).erase({window.used, &node});
+    window.page.reset();
+}
+
+bool PrefixTree::evict_window(GroupIndex group) {
+    for (const auto& [used, node] : held(group)) {
+        if (cache_.holders(group, *node->windows_[group - 1].page) > 1) continue;
+        drop_window(*node, group);
+        return true;
+    }
+    return false;
 }
 
 void PrefixTree::touch(Node& node) {
@@ -151,7 +234,8 @@ bool PrefixTree::evict_one() {
     Node* const node = idle_.begin()->second;
     idle_.erase(idle_.begin());
     Node* const parent = node->parent_;
-    cache_.release(node->page_);
+    cache_.release(0, node->page_);
+    for (GroupIndex group = 1; group < cache_.groups(); ++group) drop_window(*node, group);
     parent->children_.erase(parent->children_.find(std::span<const Token>(node->tokens_)));
     --nodes_;
     ++evictions_;

@@ -44,6 +44,7 @@ void report_details(const PlannedModel& planned, const Machine& machine, const N
     say(fmt::format("configuration: {}", machine.config.file.empty() ? "none" : machine.config.file.string()));
     say(fmt::format("plugins: {}", plugins));
     for (const std::string& line : lowering_lines(plan)) say(line);
+    for (const std::string& line : cache_group_lines(plan)) say(line);
     for (const std::string& line : streaming_lines(plan)) say(line);
     say(fmt::format("steps: at most {} rows; {}, {}", plan.options.max_rows, counted(plan.nodes.size(), "node"),
                     counted(plan.step.actions.size(), "action")));

@@ -126,6 +126,24 @@ json::array devices(const Plan& plan) {
     return all;
 }
 
+json::array cache_groups(const Plan& plan) {
+    json::array all;
+    for (const CacheGroup& group : plan.cache_groups) {
+        json::array caches;
+        for (const StorageId cache : group.caches) caches.push_back(json::value(plan.graph.storage(cache).name));
+        json::object bytes;
+        for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
+            if (const uint64_t taken = plan.cache_bytes(group, device); taken > 0)
+                bytes[plan.devices[device]->id] = taken;
+        }
+        all.push_back(json::object{{"window", group.rule.window},
+                                   {"pages", group.pages},
+                                   {"bytes", std::move(bytes)},
+                                   {"caches", std::move(caches)}});
+    }
+    return all;
+}
+
 std::string_view kind_name(ActionKind kind) {
     constexpr std::string_view kNames[] = {"inputs", "nodes", "upload", "download", "outputs"};
     return kNames[static_cast<size_t>(kind)];
@@ -306,6 +324,7 @@ json::object plan_json(const PlanReport& report) {
             {"mapped_too_much", mapped_excess(plan)},
             {"largest_context", report.largest_context},
             {"devices", devices(plan)},
+            {"cache_groups", cache_groups(plan)},
             {"speed", speeds(plan)},
             {"assumed", assumed(report)},
             {"prompt_rows_from", plan.prompt_rows_from},

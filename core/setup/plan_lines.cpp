@@ -4,6 +4,7 @@
 #include "core/graph/types.hpp"
 #include "core/setup/model_sizes.hpp"
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <tuple>
@@ -40,6 +41,27 @@ std::vector<std::string> streaming_lines(const Plan& plan) {
             "steps of {} rows or more copy the experts of layers {} to {}, through {}, and compute them there", rows,
             ranges_text({found.begin(), found.end()}), plan.devices[device]->id,
             size_text(plan.memory[device].streaming)));
+    }
+    return lines;
+}
+
+std::vector<std::string> cache_group_lines(const Plan& plan) {
+    if (std::ranges::all_of(plan.cache_groups, [](const CacheGroup& group) { return group.rule.keeps_all(); }))
+        return {};
+    std::vector<std::string> lines;
+    for (const CacheGroup& group : plan.cache_groups) {
+        std::set<int> layers;
+        for (const StorageId cache : group.caches) layers.insert(plan.graph.storage(cache).layer);
+        std::string sizes;
+        for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
+            if (const uint64_t bytes = plan.cache_bytes(group, device); bytes > 0)
+                sizes += fmt::format(", {} {}", plan.devices[device]->id, size_text(bytes));
+        }
+        const std::string kept =
+            group.rule.keeps_all() ? "all tokens" : fmt::format("a window of {} tokens", group.rule.window);
+        lines.push_back(fmt::format("cache of {}: layers {}, {} of {} tokens{}", kept,
+                                    ranges_text({layers.begin(), layers.end()}), counted(group.pages, "page"),
+                                    TSR_PAGE_TOKENS, sizes));
     }
     return lines;
 }

@@ -17,6 +17,8 @@ std::string cache_types(const Plan& plan);
 std::string further_pages(const Plan& plan);
 // "mla_attention: variant 3 of mla, layers 0-26, CPU", ..., one line each.
 std::vector<std::string> lowering_lines(const Plan& plan);
+// What each group of caches keeps, of which layers, and what it takes on each device; none where all keep all tokens.
+std::vector<std::string> cache_group_lines(const Plan& plan);
 // Which experts of the CPU are computed on which device in steps of many rows.
 std::vector<std::string> streaming_lines(const Plan& plan);
 

@@ -94,8 +94,9 @@ void plan_attention(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan,
     }
     plan.workspace_bytes = tiles.slots * tiles.slot_bytes;
 
-    const double full = static_cast<double>(
-        std::max<int64_t>(1, sdk::int_attribute(node, "max_tokens", check.at(kPageTable).dims[0] * TSR_PAGE_TOKENS)));
+    const int64_t most =
+        std::max<int64_t>(1, sdk::int_attribute(node, "max_tokens", check.at(kPageTable).dims[0] * TSR_PAGE_TOKENS));
+    const double full = static_cast<double>(shape.window > 0 ? std::min(shape.window, most) : most);
     const double rows = row_count(q);
     const double pair = static_cast<double>(shape.heads) * static_cast<double>(shape.dk + shape.dv);
     const double projection = static_cast<double>(shape.heads) * static_cast<double>(shape.latent) *
@@ -109,7 +110,7 @@ void plan_attention(const tsr_node& node, uint32_t slots, tsr_kernel_plan& plan,
         return pair * count * tokens + projection * cached * passes;
     };
     work.macs_one_row = macs(1, 1, 1, 1);
-    work.macs_all_rows = macs(rows, (rows + 1) / 2, rows, tiles_of_rows);
+    work.macs_all_rows = macs(rows, std::min(full, (rows + 1) / 2), rows, tiles_of_rows);
     work.macs_one_row_full = macs(1, full, full, 1);
     work.macs_all_rows_full = macs(rows, full, full, tiles_of_rows);
     work.bytes_one_row = row_of_cache + tensor_bytes(q) * 2 / rows;
@@ -134,6 +135,7 @@ class Worker {
           table_(node, input(node, run, kPageTable), k_.dim(2)),
           out_(output(node, run)) {
         if (shape.form == AttentionForm::kPlain) v_ = input(node, run, kV);
+        if (sdk::has_input(node, kSinks)) sinks_ = input(node, run, kSinks).floats(0);
         if (shape.form == AttentionForm::kProjected) wk_ = input(node, run, kWk), wv_ = input(node, run, kWv);
         const SlotBytes bytes = slot_bytes(shape, queries);
         const auto take = [&](uint64_t size) {
@@ -172,23 +174,28 @@ class Worker {
         }
         std::fill_n(sums_, queries * shape_.dv, 0.0);
         const int64_t sequence = sequences_.integer(r0);
-        int64_t last = -1;
+        int64_t last = -1, seen_first = std::numeric_limits<int64_t>::max();
         for (int64_t r = r0; r < r1; ++r) {
-            table_.page(positions_.integer(r), sequence);  // rejects what is out of range before anything is read
-            last = std::max<int64_t>(last, positions_.integer(r));
+            const int64_t position = positions_.integer(r);
+            table_.page(position, sequence);  // rejects what is out of range before anything is read
+            last = std::max(last, position);
+            seen_first = std::min(seen_first, shape_.first_seen(position));
         }
-        for (int64_t first = 0; first <= last; first += TSR_PAGE_TOKENS) {
+        for (int64_t first = seen_first / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS; first <= last; first += TSR_PAGE_TOKENS) {
             const int64_t tokens = std::min<int64_t>(TSR_PAGE_TOKENS, last - first + 1);
             load(table_.page(first, sequence), tokens, h0);
             for (int64_t r = r0; r < r1; ++r) {
-                const int64_t seen = std::min<int64_t>(tokens, positions_.integer(r) - first + 1);
-                if (seen <= 0) continue;
-                for (int64_t h = h0; h < h1; ++h) query((r - r0) * heads + h - h0, q_.floats(h, r), seen);
+                const int64_t position = positions_.integer(r);
+                const int64_t begin = std::max<int64_t>(0, shape_.first_seen(position) - first);
+                const int64_t end = std::min<int64_t>(tokens, position - first + 1);
+                if (begin >= end) continue;
+                for (int64_t h = h0; h < h1; ++h) query((r - r0) * heads + h - h0, q_.floats(h, r), begin, end);
             }
         }
         for (int64_t r = r0; r < r1; ++r) {
             for (int64_t h = h0; h < h1; ++h) {
                 const int64_t i = (r - r0) * heads + h - h0;
+                if (sinks_) state_[2 * i + 1] += std::exp(double{sinks_[h]} - state_[2 * i]);
                 float* to = out_.floats(h, r);
                 for (int64_t j = 0; j < shape_.dv; ++j)
                     to[j] = static_cast<float>(sums_[i * shape_.dv + j] / state_[2 * i + 1]);
@@ -234,12 +241,13 @@ class Worker {
         }
     }
 
-    void query(int64_t i, const float* q, int64_t seen) noexcept {
+    // Tokens [begin, end) of the page.
+    void query(int64_t i, const float* q, int64_t begin, int64_t end) noexcept {
         double& maximum = state_[2 * i];
         double& sum = state_[2 * i + 1];
         double* values = sums_ + i * shape_.dv;
         double largest = maximum;
-        for (int64_t t = 0; t < seen; ++t) {
+        for (int64_t t = begin; t < end; ++t) {
             scores_[t] = shape_.scale * dot(q, keys_ + t * shape_.dk, shape_.dk);
             largest = std::max(largest, scores_[t]);
         }
@@ -249,7 +257,7 @@ class Worker {
             for (int64_t j = 0; j < shape_.dv; ++j) values[j] *= factor;
             maximum = largest;
         }
-        for (int64_t t = 0; t < seen; ++t) {
+        for (int64_t t = begin; t < end; ++t) {
             const double weight = std::exp(scores_[t] - maximum);
             const float* value = values_ + t * value_stride_;
             sum += weight;
@@ -261,6 +269,7 @@ class Worker {
     View q_, k_, v_, positions_, sequences_;
     PageTable table_;
     View wk_, wv_, out_;
+    const float* sinks_ = nullptr;  // of each head
     float *keys_, *values_, *latent_, *weight_;
     double* scores_;  // of one query over one page
     double* state_;   // maximum and sum of each query

@@ -54,6 +54,20 @@ struct Batch {
             table[sequence * static_cast<size_t>(pages_of_one) + static_cast<size_t>(token / TSR_PAGE_TOKENS)];
         return static_cast<size_t>(page * TSR_PAGE_TOKENS + token % TSR_PAGE_TOKENS);
     }
+    // Forgets the pages before those that rows see which see the last `window` tokens.
+    void forget_before(int64_t window) {
+        for (size_t s = 0; s < lengths.size(); ++s) {
+            int64_t first = lengths[s];
+            for (size_t r = 0; r < positions.size(); ++r) {
+                if (sequences[r] == static_cast<int32_t>(s)) first = std::min(first, positions[r] - window + 1);
+            }
+            for (int64_t p = 0; p < first / TSR_PAGE_TOKENS; ++p)
+                table[s * static_cast<size_t>(pages_of_one) + static_cast<size_t>(p)] = -1;
+        }
+    }
+    bool has_page(size_t sequence, int64_t token) const {
+        return table[sequence * static_cast<size_t>(pages_of_one) + static_cast<size_t>(token / TSR_PAGE_TOKENS)] >= 0;
+    }
     void add_inputs(Case& c, int32_t range = kRows) const {
         Operand& p = c.input("positions", TSR_TYPE_I32, {rows()}, TSR_ROLE_INPUT, range);
         Operand& s = c.input("sequences", TSR_TYPE_I32, {rows()}, TSR_ROLE_INPUT, range);
@@ -67,6 +81,7 @@ struct Batch {
         Operand& cache = c.input(name, type, {elements, TSR_PAGE_TOKENS, pages}, TSR_ROLE_CACHE);
         for (size_t s = 0; s < lengths.size(); ++s) {
             for (int64_t t = 0; t < lengths[s]; ++t) {
+                if (!has_page(s, t)) continue;
                 fill_rows(type, cache.row(cache.bytes, cache_row(s, t)), static_cast<size_t>(elements), 1, 1, c.random);
             }
         }
@@ -102,6 +117,8 @@ struct Variation {
     int64_t scratch_bytes = 64 << 20;
     bool hadamard = false;
     int32_t range = kRows;  // rows of prompts may have kernels of their own
+    int64_t window = 0;
+    bool sinks = false;
 };
 // Scratch memory in which keys and values of a page or two have room beside weights that a kernel has decoded, as f16
 // and as f32: then it projects a longer sequence window by window. A kernel that needs more refuses it.
@@ -154,6 +171,8 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
         what += " in " + std::to_string(varied.scratch_bytes >> 10) + " KiB";
     if (varied.hadamard) what += " hadamard";
     if (varied.range == TSR_RANGE_PROMPT_ROWS) what += " prompts";
+    if (varied.window > 0) what += " window " + std::to_string(varied.window);
+    if (varied.sinks) what += " sinks";
     std::snprintf(name, sizeof name, "%s%s cache %s%s%s, %zu sequences, %lld rows", f.name, what.c_str(),
                   formats::format_name(cache), projected ? " weights " : "",
                   projected ? formats::format_name(weight) : "", batch.lengths.size(),
@@ -176,7 +195,9 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
         c.absent();
         c.absent();
     }
+    if (varied.sinks) c.fill(c.input("sinks", TSR_TYPE_F32, {f.heads}, TSR_ROLE_WEIGHT), 2);
     c.output("out", TSR_TYPE_F32, {f.dv, f.heads, batch.rows()}, varied.range);
+    if (varied.window > 0) c.attribute("window", varied.window);
     c.attribute("scale", 1 / std::sqrt(static_cast<double>(f.dk)) / q_size);
     c.attribute("kv_heads", kv_heads);
     c.attribute("head_dim_v", f.dv);
@@ -240,6 +261,17 @@ void attention_cases(const std::string& op, const Use& use) {
     }
     for (const Hadamard& of : kHadamard)
         attention_case(op, of.form, Batch({{70, 2}, {5, 1}}), of.cache, of.weight, use, {.hadamard = true});
+    // Pages before a window hold anything, and have no entry in the table.
+    for (const Form& form : kForms) {
+        for (const int32_t range : {int32_t{kRows}, int32_t{TSR_RANGE_PROMPT_ROWS}}) {
+            for (const int64_t window : {1, 50, 128}) {
+                Batch batch({{150, 23}, {65, 1}, {333, 2}, {400, range == kRows ? 1 : 90}});
+                batch.forget_before(window);
+                attention_case(op, form, batch, TSR_TYPE_F16, TSR_TYPE_F32, use,
+                               {.range = range, .window = window, .sinks = window > 1});
+            }
+        }
+    }
     // What arithmetic of 16 bits would not hold.
     for (const double size : {1e8, 1e-8})
         attention_case(op, kModelForms[0], Batch(batches()[3]), TSR_TYPE_F16, TSR_TYPE_F32, use, {.q_size = size});

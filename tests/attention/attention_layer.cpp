@@ -183,7 +183,7 @@ class Runner {
         size_t row = 0;
         int32_t prompt_rows = 0;
         std::ranges::fill(page_table_, -1);
-        std::vector<std::pair<PageId, PageId>> copies;
+        std::vector<PageCopy> copies;
         for (const Part& part : step) {
             cache_.append(ids[part.sequence], static_cast<uint32_t>(part.rows), copies);
             const auto pages = cache_.pages(ids[part.sequence]);

@@ -127,12 +127,18 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
              a.state = RecurrentState{"kda", 4, 2, 32, 32};
          })},
         {"a cap of attention scores", attention([](Attention& a) { a.softcap = 50; })},
-        {"a window of tokens (layer 1)", attention([](Attention& a) { a.window = 128; })},
-        {"a window of tokens", attention([](Attention& a) {
+        {"a window that begins at multiples of its length (layer 1)", attention([](Attention& a) {
              a.window = 1024;
              a.chunked = true;
          })},
-        {"attention sinks", attention([](Attention& a) { a.sinks = true; })},
+        {"latent attention to a window", attention([](Attention& a) {
+             a.kind = AttentionKind::kLatent;
+             a.window = 128;
+         })},
+        {"sinks of latent attention", attention([](Attention& a) {
+             a.kind = AttentionKind::kLatent;
+             a.sinks = true;
+         })},
         {"a gate on what attention gives", attention([](Attention& a) { a.gate = OutputGate::kHeads; })},
         {"keys and values of another layer", attention([](Attention& a) { a.cache_of = 0; })},
         {"norms of rows after the rotary embedding", attention([](Attention& a) {
@@ -161,8 +167,9 @@ TEST(NotComputed, NamesWhatIsAskedFor) {
         one.ask(model);
         EXPECT_THAT(not_computed(model), testing::ElementsAre(HasSubstr(one.says)));
     }
-    // A window as long as what the model was made for is none.
+    // Of latent attention, a window as long as what the model was made for is none.
     ModelDescription model = two_layers();
+    model.layers[0].attention.kind = AttentionKind::kLatent;
     model.layers[0].attention.window = 1024;
     EXPECT_THAT(not_computed(model), testing::IsEmpty());
 }
@@ -226,6 +233,35 @@ TEST(Graphs, ScaleQueriesByPositionWhereALayerSaysSo) {
     EXPECT_EQ(scaled[0]->layer, 1);
     EXPECT_EQ(scaled[0]->outputs[0], attention[1]->inputs[0]);
     EXPECT_EQ(graph.tensor(scaled[0]->inputs[1]).name, std::string_view(kPositions));
+}
+
+TEST(Graphs, LayersWithOneWindowShareAPageTable) {
+    const OpSet ops;
+    const auto tables = [&](std::initializer_list<int64_t> windows, uint32_t pages) {
+        const Graph graph = changed_graph(ops,
+                                          [&](ModelDescription& m) {
+                                              ASSERT_GE(m.layers.size(), windows.size());
+                                              size_t layer = 0;
+                                              for (const int64_t window : windows)
+                                                  m.layers[layer++].attention.window = window;
+                                          },
+                                          {.sequence_pages = pages});
+        std::vector<std::string> names;
+        for (const Node* node : nodes_of(graph, TSR_OP_CACHED_ATTENTION)) {
+            const Storage& table = graph.storage(graph.storage_of(node->inputs[5]));
+            names.push_back(table.name);
+            const auto window = std::ranges::find_if(
+                node->attributes, [](const tsr_attribute& a) { return std::string_view(a.name) == "window"; });
+            const uint32_t said = window == node->attributes.end() ? 0 : static_cast<uint32_t>(window->i);
+            EXPECT_EQ(said, table.caches.window);
+        }
+        return names;
+    };
+    EXPECT_THAT(tables({128, 0, 128}, 64),
+                testing::ElementsAre("page_table.window_128", "page_table", "page_table.window_128"));
+    EXPECT_THAT(tables({128, 256, 64}, 64),
+                testing::ElementsAre("page_table.window_128", "page_table.window_256", "page_table.window_64"));
+    EXPECT_THAT(tables({128, 256, 200}, 2), testing::Each("page_table")) << "no sequence is longer than the window";
 }
 
 TEST(Caches, FollowFromAttention) {

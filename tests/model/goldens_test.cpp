@@ -264,7 +264,8 @@ TEST_P(ThreadCounts, OneToEightGiveTheSameBits) {
     }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, ThreadCounts, testing::Values("v3-yarn", "v2-groups", "llama-gqa", "qwen3moe-plain"),
+INSTANTIATE_TEST_SUITE_P(Models, ThreadCounts,
+                         testing::Values("v3-yarn", "v2-groups", "llama-gqa", "qwen3moe-plain", "qwen3-window"),
                          [](const auto& instance) {
                              std::string name = instance.param;
                              std::ranges::replace(name, '-', '_');

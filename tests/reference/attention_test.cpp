@@ -39,6 +39,19 @@ struct Batch {
             }
         }
     }
+    // The table without pages before those that rows see which see the last `window` tokens.
+    std::vector<int32_t> seen_table(int64_t window) const {
+        std::vector<int32_t> seen = table;
+        for (size_t s = 0; window > 0 && s < lengths.size(); ++s) {
+            int64_t first = lengths[s];
+            for (size_t r = 0; r < positions.size(); ++r) {
+                if (sequences[r] == static_cast<int32_t>(s)) first = std::min(first, positions[r] - window + 1);
+            }
+            for (int64_t p = 0; p < first / 64; ++p)
+                seen[s * static_cast<size_t>(pages_of_one) + static_cast<size_t>(p)] = -1;
+        }
+        return seen;
+    }
     int32_t rows() const { return static_cast<int32_t>(positions.size()); }
     int64_t page(int64_t sequence, int64_t token) const {
         return table[static_cast<size_t>(sequence * pages_of_one + token / 64)];
@@ -65,7 +78,7 @@ struct Dims {
 };
 
 std::vector<double> independent(const Dims& d, const Batch& batch, const Tensor& q, const Tensor& k, const Tensor& v,
-                                const Tensor& wk, const Tensor& wv, double scale) {
+                                const Tensor& wk, const Tensor& wv, double scale, int64_t window, const Tensor& sinks) {
     const Tensor keys = decoded(k);
     const Tensor values = v.bytes ? decoded(v) : Tensor{};
     const Tensor key_weight = wk.bytes ? decoded(wk) : Tensor{};
@@ -92,7 +105,8 @@ std::vector<double> independent(const Dims& d, const Batch& batch, const Tensor&
             }
             std::vector<double> scores;
             double largest = -1e300, sum = 0;
-            for (int64_t t = 0; t < seen; ++t) {
+            const int64_t begin = window > 0 ? std::max<int64_t>(0, seen - window) : 0;
+            for (int64_t t = begin; t < seen; ++t) {
                 double s = 0;
                 for (int64_t j = 0; j < k.desc.dims[0]; ++j) {
                     if (query[static_cast<size_t>(j)] != 0)
@@ -102,11 +116,12 @@ std::vector<double> independent(const Dims& d, const Batch& batch, const Tensor&
                 largest = std::max(largest, scores.back());
             }
             for (double& s : scores) sum += s = std::exp(s - largest);
+            if (sinks.bytes) sum += std::exp(double{sinks.at(h)} - largest);
             const Tensor& source = v.bytes ? values : keys;
             std::vector<double> mixed(static_cast<size_t>(source.desc.dims[0]), 0.0);
-            for (int64_t t = 0; t < seen; ++t) {
+            for (int64_t t = begin; t < seen; ++t) {
                 for (size_t j = 0; j < mixed.size(); ++j) {
-                    mixed[j] += scores[static_cast<size_t>(t)] / sum *
+                    mixed[j] += scores[static_cast<size_t>(t - begin)] / sum *
                                 source.at(static_cast<int64_t>(j), t % 64, batch.page(sequence, t));
                 }
             }
@@ -133,6 +148,8 @@ struct Case {
     uint64_t scratch = 0;
     uint32_t workers = 1;
     const char* op = "flash_attention";
+    int64_t window = 0;
+    bool sinks = false;
 };
 
 struct Done {
@@ -152,19 +169,23 @@ Done compute(const Case& c) {
     Tensor wk = d.latent ? random_weight(rng, c.weight_type, {d.latent, d.dk - rope, d.heads}, 0.3f) : Tensor{};
     Tensor wv = d.latent ? random_weight(rng, c.weight_type, {d.latent, d.dv, d.heads}, 0.3f) : Tensor{};
     Tensor out = make_tensor(TSR_TYPE_F32, {d.dv, d.heads, rows}, TSR_RANGE_ROWS);
+    const Tensor sinks = c.sinks ? random_floats(rng, {d.heads}, TSR_RANGE_FIXED, 3) : Tensor{};
     const double scale = 0.4;
+    // Nothing may be read by entries that no row needs.
+    const std::vector<int32_t> table = c.batch.seen_table(c.window);
     TestNode node(
         c.op,
         {q, k, v, integers({rows}, c.batch.positions, TSR_RANGE_ROWS),
          integers({rows}, c.batch.sequences, TSR_RANGE_ROWS),
-         integers({c.batch.pages_of_one, static_cast<int64_t>(c.batch.lengths.size())}, c.batch.table), wk, wv},
+         integers({c.batch.pages_of_one, static_cast<int64_t>(c.batch.lengths.size())}, table), wk, wv, sinks},
         {out},
         {attribute("scale", scale), attribute("kv_heads", d.kv_heads), attribute("head_dim_v", d.dv),
          attribute("scratch_bytes", static_cast<int64_t>(c.scratch)),
-         attribute("max_tokens", c.batch.pages_of_one * 64)});
+         attribute("max_tokens", c.batch.pages_of_one * 64), attribute("window", c.window)});
     node.run(Ranges::of(static_cast<int32_t>(rows)), c.workers);
     std::vector<double> got(out.floats(), out.floats() + out.bytes->size() / 4);
-    return {relative_error(got, independent(d, c.batch, q, k, v, wk, wv, scale)), *out.bytes, node.plan(c.workers)};
+    return {relative_error(got, independent(d, c.batch, q, k, v, wk, wv, scale, c.window, sinks)), *out.bytes,
+            node.plan(c.workers)};
 }
 
 const Dims kGrouped{6, 2, 24, 16, 0, false};
@@ -218,6 +239,30 @@ TEST(Attention, NeitherWorkersNorScratchChangeABit) {
         }
         EXPECT_THROW(compute({dims, batch, TSR_TYPE_F32, TSR_TYPE_F32, least - 1, 1, "tiled_attention"}),
                      std::runtime_error);
+    }
+}
+
+TEST(Attention, RowsSeeAWindowAndSinksTakeWeight) {
+    const Batch batch({{70, 3}, {1, 1}, {300, 140}, {64, 1}, {257, 1}});
+    for (const Dims& dims : {kGrouped, kPrefix, kProjected}) {
+        for (const int64_t window : {0, 1, 2, 63, 64, 65, 100, 128, 129, 1000}) {
+            for (const bool sinks : {false, true}) {
+                Case c{dims, batch, TSR_TYPE_F32};
+                c.window = window;
+                c.sinks = sinks;
+                EXPECT_LT(compute(c).error, 2e-6) << window << " " << sinks;
+            }
+        }
+    }
+}
+
+TEST(Attention, AWindowThatIsNotCrossedChangesNoBit) {
+    const Batch batch({{70, 3}, {300, 140}});
+    for (const Dims& dims : {kGrouped, kPrefix, kProjected}) {
+        Case c{dims, batch, TSR_TYPE_F32};
+        const Done without = compute(c);
+        c.window = 300;
+        EXPECT_EQ(compute(c).bytes, without.bytes);
     }
 }
 

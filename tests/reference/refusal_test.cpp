@@ -93,7 +93,7 @@ TEST(Refusals, AttentionForms) {
     EXPECT_THAT(reason(*make(8, 4, {attribute("kv_heads", int64_t{2})})), HasSubstr("kv_heads 2"));
     EXPECT_THAT(reason(*make(8, 4, {attribute("head_dim_v", int64_t{5})})), HasSubstr("dims[0] = 4"));
     EXPECT_THAT(reason(*make(8, 4, {attribute("scratch_bytes", int64_t{16})})), HasSubstr("16 bytes of scratch"));
-    EXPECT_THAT(reason(*make(8, 4, {attribute("window", int64_t{64})})), HasSubstr("attribute 'window'"));
+    EXPECT_THAT(reason(*make(8, 4, {attribute("stripes", int64_t{64})})), HasSubstr("attribute 'stripes'"));
     auto typed = make(8, 4, {});
     typed->desc(1).type = TSR_TYPE_Q4_K;
     EXPECT_THAT(reason(*typed), HasSubstr("f32 f16 bf16 q8_0"));

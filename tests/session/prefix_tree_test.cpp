@@ -17,20 +17,42 @@ Tokens tokens_from(Token first, size_t count) {
     return tokens;
 }
 
-// Caches `tokens` in a sequence of its own and leaves them in the tree, as the end of a request does.
-void store(PagedCache& cache, PrefixTree& tree, const Tokens& tokens, const std::string& space = {}) {
-    std::vector<std::pair<PageId, PageId>> copies;
+// The pages of a sequence with that index.
+PrefixTree::Pages pages_at(const PagedCache& cache, SequenceId sequence, size_t index) {
+    PrefixTree::Pages pages(cache.groups());
+    for (GroupIndex group = 0; group < cache.groups(); ++group) {
+        const HeldPages held = cache.held(sequence, group);
+        if (index >= held.first && index - held.first < held.pages.size())
+            pages[group] = held.pages[index - held.first];
+    }
+    return pages;
+}
+
+// Caches `tokens` in a sequence of its own, in pieces of `rows`, and leaves them in the tree, as a request does.
+void store(PagedCache& cache, PrefixTree& tree, const Tokens& tokens, const std::string& space = {},
+           size_t rows = SIZE_MAX) {
+    std::vector<PageCopy> copies;
     const SequenceId sequence = cache.create();
-    cache.append(sequence, static_cast<uint32_t>(tokens.size()), copies);
     PrefixTree::Node* node = tree.find(space, {}).node;
     tree.pin(*node);
-    for (size_t begin = 0; begin < tokens.size(); begin += TSR_PAGE_TOKENS) {
-        const size_t count = std::min<size_t>(TSR_PAGE_TOKENS, tokens.size() - begin);
-        PrefixTree::Node* const child =
-            tree.insert(*node, std::span(tokens).subspan(begin, count), cache.pages(sequence)[begin / TSR_PAGE_TOKENS]);
-        if (count < TSR_PAGE_TOKENS) break;
-        tree.move_pin(*node, *child);
-        node = child;
+    for (size_t done = 0, begin = 0; done < tokens.size();) {
+        const size_t piece = std::min(rows, tokens.size() - done);
+        for (GroupIndex group = 1; group < cache.groups(); ++group) {
+            while (cache.pages_to_append(sequence, static_cast<uint32_t>(piece), group) > cache.free_pages(group))
+                ASSERT_TRUE(tree.evict_window(group));
+        }
+        cache.append(sequence, static_cast<uint32_t>(piece), copies);
+        cache.give_back(sequence, cache.length(sequence));
+        done += piece;
+        for (; begin < done; begin += TSR_PAGE_TOKENS) {
+            const size_t count = std::min<size_t>(TSR_PAGE_TOKENS, done - begin);
+            if (count < TSR_PAGE_TOKENS && done < tokens.size()) break;
+            PrefixTree::Node* const child = tree.insert(*node, std::span(tokens).subspan(begin, count),
+                                                        pages_at(cache, sequence, begin / TSR_PAGE_TOKENS));
+            if (count < TSR_PAGE_TOKENS) break;
+            tree.move_pin(*node, *child);
+            node = child;
+        }
     }
     tree.unpin(*node);
     cache.remove(sequence);
@@ -148,7 +170,7 @@ TEST(PrefixTree, AgreesWithComparingAllSequences) {
             const PrefixTree::Match match = tree.find("", tokens);
             ASSERT_EQ(match.tokens, expected);
             ASSERT_EQ(match.pages.size(), (expected + TSR_PAGE_TOKENS - 1) / TSR_PAGE_TOKENS);
-            const SequenceId shared = cache.create(match.pages, match.tokens);
+            const SequenceId shared = cache.create(match.held(), match.tokens);
             EXPECT_EQ(cache.length(shared), expected);
             cache.remove(shared);
             store(cache, tree, tokens);
@@ -162,6 +184,75 @@ TEST(PrefixTree, AgreesWithComparingAllSequences) {
         EXPECT_FALSE(tree.evict_one());
     }
     EXPECT_EQ(cache.free_pages(), cache.page_count());
+}
+
+constexpr uint32_t kWindow = 100;
+
+// What the tree says of a beginning can be gone on with.
+uint32_t reusable(PagedCache& cache, PrefixTree& tree, std::span<const Token> tokens) {
+    const PrefixTree::Match match = tree.find("", tokens);
+    const SequenceId sequence = cache.create(match.held(), match.tokens);  // throws for pages that do not do
+    EXPECT_EQ(match.node->depth_tokens(), match.tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS);
+    cache.remove(sequence);
+    return match.tokens;
+}
+
+TEST(PrefixTree, ABeginningIsUsedWhereItsWindowIsHeld) {
+    PagedCache cache({{{}, 100}, {{kWindow}, 12}});
+    {
+        PrefixTree tree(cache);
+        const Tokens a = tokens_from(0, 1000);
+        store(cache, tree, a, "", 256);
+        EXPECT_EQ(reusable(cache, tree, a), 1000u) << "the end of a conversation is held";
+        EXPECT_EQ(reusable(cache, tree, tokens_from(0, 1200)), 1000u);
+        Tokens branch = a;
+        branch.resize(600);
+        branch.resize(900, 7777);
+        // Of 600 tokens, those up to the last piece whose end is still held: three pages of each are remembered, and
+        // the pages of the first pieces were needed again.
+        EXPECT_EQ(reusable(cache, tree, branch), 512u);
+        const PrefixTree::Match match = tree.find("", branch);
+        EXPECT_FALSE(match.difference) << "more is cached than can be used";
+        while (tree.evict_window(1)) {
+        }
+        EXPECT_EQ(reusable(cache, tree, a), 0u);
+        EXPECT_EQ(tree.size(), pages_for(1000)) << "the other pages stay";
+        EXPECT_EQ(cache.free_pages(1), 12u);
+        // Computed again, the nodes get what they lack.
+        store(cache, tree, a, "", 256);
+        EXPECT_EQ(tree.size(), pages_for(1000));
+        EXPECT_EQ(reusable(cache, tree, a), 1000u);
+    }
+    EXPECT_EQ(cache.free_pages(0), 100u);
+    EXPECT_EQ(cache.free_pages(1), 12u);
+}
+
+TEST(PrefixTree, WindowPagesOfOthersAreNotTaken) {
+    PagedCache cache({{{}, 100}, {{kWindow}, 12}});
+    PrefixTree tree(cache);
+    const Tokens a = tokens_from(0, 300);
+    store(cache, tree, a);
+    const PrefixTree::Match match = tree.find("", a);
+    const SequenceId user = cache.create(match.held(), match.tokens);
+    const uint32_t used = 12 - cache.free_pages(1), held = static_cast<uint32_t>(cache.held(user, 1).pages.size());
+    for (uint32_t left = used; left > held; --left) EXPECT_TRUE(tree.evict_window(1));
+    EXPECT_FALSE(tree.evict_window(1)) << "what is left is the sequence's";
+    EXPECT_EQ(reusable(cache, tree, a), 300u);
+    cache.remove(user);
+    EXPECT_TRUE(tree.evict_window(1));
+    EXPECT_LT(reusable(cache, tree, a), 300u);
+}
+
+TEST(PrefixTree, WindowPagesUsedLongestAgoGoFirst) {
+    PagedCache cache({{{}, 100}, {{kWindow}, 12}});
+    PrefixTree tree(cache);
+    const Tokens a = tokens_from(0, 120), b = tokens_from(1000, 120);
+    store(cache, tree, a);
+    store(cache, tree, b);
+    (void)tree.find("", a);
+    EXPECT_TRUE(tree.evict_window(1));
+    EXPECT_EQ(reusable(cache, tree, a), 120u);
+    EXPECT_LT(reusable(cache, tree, b), 120u);
 }
 
 TEST(PrefixTree, ADeepTreeIsDestroyedWithoutRecursion) {

@@ -122,7 +122,7 @@ TEST_F(RepeatedPrompt, FailsWhereThePagesAreNotToBeHad) {
     begin(1);
     PagedCache& cache = engine().cache();
     const SequenceId taken = cache.create();
-    std::vector<std::pair<PageId, PageId>> copies;
+    std::vector<PageCopy> copies;
     cache.append(taken, 3 * 64, copies);
     for (const bool scores : {false, true}) {
         const Found found = ask(scores);

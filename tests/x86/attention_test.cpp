@@ -32,6 +32,9 @@ struct Setting {
     int64_t cap = 0;
     float strong = 3;         // factor of the rotary part of latent rows, and of one element in 97 of the rest
     bool own_layout = false;  // of the cache: the first that the kernel names
+    int window = 0;
+    bool sinks = false;
+    int spare = 0;  // tokens that there is room for beside those of the sequences
 };
 
 void PrintTo(const Setting& s, std::ostream* out) {
@@ -53,7 +56,7 @@ class AttentionCase {
         constexpr int kBefore = 2, kAfter = 3;
         ranges[TSR_RANGE_ROWS] = {kBefore, kBefore + rows};
         const int all = kBefore + rows + kAfter;
-        const int pages_of_sequence = (most + 63) / 64;
+        const int pages_of_sequence = (most + s.spare + 63) / 64;
         const int count = static_cast<int>(s.sequences.size());
         const int pages = pages_of_sequence * count + 1;
         const bool projected = s.form == Form::kProjected;
@@ -71,13 +74,19 @@ class AttentionCase {
         if (projected) {
             fill_weight(node.add(true, s.weight_type, {s.latent, projected_key(), s.heads}, TSR_ROLE_WEIGHT), random);
             fill_weight(node.add(true, s.weight_type, {s.latent, s.dv, s.heads}, TSR_ROLE_WEIGHT), random);
+        } else if (s.sinks) {
+            node.add_absent();
+            node.add_absent();
         }
+        if (s.sinks)
+            fill_normal(node.add(true, TSR_TYPE_F32, {s.heads}, TSR_ROLE_WEIGHT).floats(), size_t(s.heads), random);
         node.add(false, TSR_TYPE_F32, {s.dv, s.heads, all}, TSR_ROLE_ACTIVATION, TSR_RANGE_ROWS, 8);
         node.attribute("scale", 1.5 / std::sqrt(double(s.dk)));
         node.attribute("kv_heads", int64_t{s.kv_heads});
         node.attribute("head_dim_v", int64_t{s.dv});
         node.attribute("scratch_bytes", s.cap);
-        node.attribute("max_tokens", int64_t{most});
+        node.attribute("max_tokens", int64_t{most + s.spare});
+        if (s.window > 0) node.attribute("window", int64_t{s.window});
 
         for (int r = kBefore; r < kBefore + rows; ++r) {
             for (int h = 0; h < s.heads; ++h) fill_normal(float_row(q, h, r), size_t(s.dk), random);
@@ -90,7 +99,9 @@ class AttentionCase {
             const int slot = count - 1 - i;
             const auto& sequence = s.sequences[size_t(i)];
             const int tokens = sequence.first_position + sequence.rows;
-            for (int page = 0; page < (tokens + 63) / 64; ++page) {
+            // Pages before a window have no entry and hold nothing.
+            const int seen = s.window > 0 ? std::max(0, sequence.first_position - s.window + 1) : 0;
+            for (int page = seen / 64; page < (tokens + 63) / 64; ++page) {
                 const int id = order[size_t(i * pages_of_sequence + page)];
                 table.integers()[slot * (pages_of_sequence + 1) + page] = id;
                 for (int t = page * 64; t < std::min(tokens, page * 64 + 64); ++t) {
@@ -303,6 +314,26 @@ std::vector<Setting> settings() {
             {"", Form::kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 70}, {200, 20}}});
         add("LowUnalignedBlocks" + end, {"", Form::kPlain, type, 4, 4, 80, 72, 0, 0, {{60, 10}, {200, 1}}});
     }
+    for (const auto& [type, t] : types) {
+        const auto window = [&](const char* name, int tokens, bool sinks, Setting s) {
+            s.window = tokens;
+            s.sinks = sinks;
+            add(std::string(name) + std::to_string(tokens) + "_" + t, s);
+        };
+        const std::vector<Sequence> sequences = {{600, 1}, {5, 1}, {0, 240}, {333, 2}, {0, 1}, {1900, 1}, {700, 20}};
+        for (const int tokens : {1, 60, 128, 300, 1000}) {
+            window("LatentWindow", tokens, false, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, sequences});
+            window("GroupsWindow", tokens, true, {"", Form::kPlain, type, 16, 2, 64, 64, 0, 0, sequences});
+            window("FewLanesWindow", tokens, true, {"", Form::kPlain, type, 4, 2, 128, 128, 0, 0, sequences});
+            window("ProjectedWindow", tokens, true,
+                   {"", Form::kProjected, type, 3, 1, 192, 128, 512, TSR_TYPE_F32, {{0, 170}, {400, 20}}});
+        }
+        window("LatentWindowOfOneSequence", 1000, false, {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{9000, 1}}});
+        window("WindowUnderACap", 100, true,
+               {"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{800, 2}, {0, 130}}, 2 << 20});
+        add(std::string("Sinks_") + t,
+            {"", Form::kPlain, type, 8, 2, 64, 64, 0, 0, {{900, 1}, {0, 70}}, 0, 3, false, 0, true});
+    }
     // Keys of one block, values that are whole keys, values that end inside of a block.
     add("LatentOneBlock_q8_0", {"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 32, 32, 0, 0, {{200, 1}, {0, 40}}});
     add("LatentWholeKeys_q8_0", {"", Form::kPrefix, TSR_TYPE_Q8_0, 16, 1, 96, 96, 0, 0, {{200, 1}, {0, 40}}});
@@ -341,6 +372,50 @@ TEST(AttentionPlan, TakesEitherOpAndKeepsToTheCap) {
         FAIL() << "took a cap below the least";
     } catch (const std::runtime_error& e) {
         EXPECT_NE(std::string(e.what()).find("missing: 1 bytes"), std::string::npos) << e.what();
+    }
+}
+
+// With room for more tokens than the window, so that it counts.
+TEST(AttentionRun, AWindowThatIsNotCrossedChangesNoBit) {
+    for (const Form form : {Form::kPlain, Form::kPrefix}) {
+        const bool plain = form == Form::kPlain;
+        Setting s{"",
+                  form,
+                  TSR_TYPE_F16,
+                  16,
+                  plain ? 4 : 1,
+                  plain ? 128 : 576,
+                  plain ? 128 : 512,
+                  0,
+                  0,
+                  {{900, 1}, {0, 140}, {333, 2}}};
+        s.spare = 500;
+        AttentionCase without(s);
+        s.window = 901;
+        AttentionCase with(s);
+        for (const uint32_t workers : {1u, 3u}) EXPECT_EQ(with.tested(workers), without.tested(workers));
+    }
+}
+
+// Rows of one batch have one beginning, alone each has its own.
+TEST(AttentionRun, ARowWithAWindowDoesNotDependOnTheRestOfTheBatch) {
+    for (const tsr_type type : {TSR_TYPE_F32, TSR_TYPE_F16, TSR_TYPE_Q8_0}) {
+        for (const int window : {100, 700}) {
+            Setting s{"", Form::kPrefix, type, 16, 1, 576, 512, 0, 0, {{1800, 1}, {700, 150}, {2000, 3}}};
+            s.window = window;
+            AttentionCase at(s);
+            const auto together = at.tested(3);
+            tsr_range& rows = at.ranges[TSR_RANGE_ROWS];
+            const size_t row_elements = size_t(s.heads) * size_t(s.dv);
+            const int first = rows.begin, end = rows.end;
+            for (int row = first; row < end; row += 9) {
+                rows = {row, row + 1};
+                const auto alone = at.tested(2);
+                EXPECT_TRUE(std::equal(alone.begin(), alone.end(),
+                                       together.begin() + std::ptrdiff_t(size_t(row - first) * row_elements)))
+                    << "row " << row << ", window " << window << ", type " << type;
+            }
+        }
     }
 }
 

@@ -20,6 +20,7 @@ ModelDescription describe(ModelFile& model) {
     const auto experts = read_experts(model, common.layers, {.normalize = true, .length = common.feed_forward});
     check_rope_factors(model, *attention.rope, common.model.context);
     common.model.layers = make_layers(model, common, attention, experts, 0);
+    read_windows(model, common.model.layers, 0);
     return common.model;
 }
 

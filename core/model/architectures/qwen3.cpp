@@ -9,6 +9,7 @@ ModelDescription describe(ModelFile& model) {
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
     common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    read_windows(model, common.model.layers, 0);
     return common.model;
 }
 

@@ -14,6 +14,7 @@ ModelDescription describe(ModelFile& model) {
     const Experts experts =
         read_needed_experts(model, common, {.normalize = true, .length = used > 0 ? common.feed_forward / used : 0});
     common.model.layers = make_layers(model, common, attention, experts, 0);
+    read_windows(model, common.model.layers, 0);
     return common.model;
 }
 

@@ -6,6 +6,7 @@
 #include "attention_arguments.hpp"
 #include "attention_projected.hpp"
 #include "flash.hpp"
+#include "flash_tiles.hpp"
 #include "splits.hpp"
 
 #include <tessera/cuda/launch.hpp>
@@ -68,13 +69,19 @@ int64_t tiles_of(const AttentionShape& shape, int64_t rows_of_tile) noexcept {
     return shape.kv_heads * ((group_of(shape) + rows_of_tile - 1) / rows_of_tile);
 }
 
+// The most tokens that a row's spans have.
+int64_t most_seen(const tsr_node& node, int64_t tokens) noexcept {
+    const int64_t window = AttentionShape(node).window;
+    return window == 0 ? tokens : std::min(tokens, window + cuda_kernels::kPageTokens);
+}
+
 Splits splits_of(const tsr_node& node, const tsr_device_info& device, const FlashKernels& kernels) noexcept {
     const AttentionShape shape(node);
     const FlashKernel& few = rows_of_small(node, kernels) > 0 ? kernels.small : kernels.large;
     const int64_t processors = device.processors > 0 ? device.processors : 30;
     return {tiles_of(shape, few.name ? few.rows : kAttentionHeads),
             processors * (few.name ? few.blocks : kBlocksOfProcessor),
-            sdk::int_attribute(node, "max_tokens", INT32_MAX),
+            most_seen(node, sdk::int_attribute(node, "max_tokens", INT32_MAX)),
             shape.rows,
             static_cast<uint64_t>(shape.heads * (shape.dv + 2)) * sizeof(float),
             cpu::scratch_cap(node)};
@@ -88,8 +95,9 @@ void estimate(const tsr_node& node, const tsr_device_info& device, const FlashKe
         return cpu::tensor_bytes(cache) / static_cast<double>(cache.dims[2]) / TSR_PAGE_TOKENS;
     };
     const double rows = cpu::row_count(q);
-    const double full = static_cast<double>(std::max<int64_t>(
-        1, sdk::int_attribute(node, "max_tokens", node.inputs[cpu::kPageTable]->dims[0] * TSR_PAGE_TOKENS)));
+    const int64_t most = std::max<int64_t>(
+        1, sdk::int_attribute(node, "max_tokens", node.inputs[cpu::kPageTable]->dims[0] * TSR_PAGE_TOKENS));
+    const double full = static_cast<double>(most_seen(node, most));
     const double macs = static_cast<double>(shape.heads) * static_cast<double>(shape.dk + shape.dv);
     // Each tile of heads reads its rows of the cache for itself; all but the first find them in the second cache.
     const double token =
@@ -97,7 +105,7 @@ void estimate(const tsr_node& node, const tsr_device_info& device, const FlashKe
     const double ends = 2 * cpu::tensor_bytes(q) / rows;
     cpu::Work work;
     work.macs_one_row = macs;
-    work.macs_all_rows = macs * rows * (rows + 1) / 2;
+    work.macs_all_rows = macs * rows * std::min(full, (rows + 1) / 2);
     work.macs_one_row_full = macs * full;
     work.macs_all_rows_full = macs * rows * full;
     work.bytes_one_row = token + ends;
@@ -183,6 +191,7 @@ class CachedAttention {
                                static_cast<uint32_t>(cuda_kernels::attention_shared_bytes(dk, dv)));
         } else {
             const FlashKernel& kernel = few ? kernels_.small : kernels_.large;
+            if (kernels_.tensor_cores) p.sink_exponent = cuda_kernels::kFlashWeightExponent;
             const auto tiles = static_cast<uint32_t>((int64_t{rows} * p.group + kernel.rows - 1) / kernel.rows);
             (few ? small_ : large_)
                 ->launch(launch.queue, {tiles, static_cast<uint32_t>(shape_.kv_heads), grid_splits},
@@ -246,6 +255,10 @@ class Attention {
         if (!pages_fit(*node.inputs[cpu::kPageTable], *node.inputs[cpu::kK]) || shape.heads > INT32_MAX / 4096 ||
             shape.rows > INT32_MAX / shape.heads)
             return sdk::refuse(plan, "%s: required more than 2^31 tokens; supported: fewer; missing: that", node.op);
+        if (shape.window > 0 || sdk::has_input(node, cpu::kSinks))
+            return sdk::refuse(plan, "%s: required a window or sinks; supported: neither; missing: them", node.op);
+    supported: neither",
+                               node.op);
         if (shape.form == AttentionForm::kProjected) {
             ProjectedAttention::plan(node, device, build, plan);
         } else {

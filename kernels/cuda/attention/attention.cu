@@ -152,8 +152,9 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
                 sum = running[1];
             }
         }
-        for (int token = span.first; token < end; token += kTokens) {
-            const int count = minimum(kTokens, end - token), page = key_page(p, token, sequence);
+        for (int token = span.first, count = 0; token < end; token += count) {
+            count = minimum(minimum(kTokens, end - token), kPageTokens - token % kPageTokens);
+            const int page = key_page(p, token, sequence);
             if (page < 0) {
                 sum = largest = bits_as<float>(0x7FFFFFFFu);
                 break;
@@ -183,7 +184,7 @@ SIMT_KERNEL(kAttentionThreads, 2) attention(Attention p) {
             const int head = first_head + h;
             if (span.spans == 1 || p.window_tokens > 0) {
                 auto* y = at<float>(p.y, head * p.y_head + row * p.y_row);
-                const float divisor = span.spans == 1 ? s.sums[h] : 1.f;
+                const float divisor = span.spans == 1 ? with_sink(p, head, s.maxima[h], s.sums[h]) : 1.f;
                 SIMT_UNROLL
                 for (int i = 0; i < kValues; ++i) {
                     if (thread + i * kThreads < p.dv) y[thread + i * kThreads] = sums[h][i] / divisor;
@@ -243,6 +244,7 @@ SIMT_KERNEL(kAttentionThreads, 8) combine(Attention p) {
         sum = 0;
         SIMT_UNROLL
         for (int i = 0; i < kWarps; ++i) sum += of_warps[kWarps + i];
+        sum = with_sink(p, head, largest, sum);
         for (int first = static_cast<int>(block_index().z) * kCombineColumns; first < p.dv;
              first += static_cast<int>(grid_size().z) * kCombineColumns) {
             const int e = first + l;

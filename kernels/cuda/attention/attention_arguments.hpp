@@ -5,6 +5,7 @@
 
 #include <tessera/cpu/checks/attention.hpp>
 
+#include <algorithm>
 #include <numbers>
 
 namespace tessera::cuda_ops {
@@ -52,6 +53,11 @@ inline cuda_kernels::Attention attention_arguments(const tsr_node& node, const c
     p.dk = static_cast<int32_t>(shape.dk);
     p.dv = static_cast<int32_t>(shape.dv);
     p.splits = 1;
+    p.seen_tokens = static_cast<int32_t>(std::min<int64_t>(shape.window, INT32_MAX));
+    if (sdk::has_input(node, cpu::kSinks)) {
+        p.sinks = operand_address(node, launch, cpu::kSinks);
+        p.sink = node.inputs[cpu::kSinks]->strides[0];
+    }
     p.scale_log2 = static_cast<float>(shape.scale * std::numbers::log2e);
     return p;
 }

@@ -55,8 +55,13 @@ struct Attention {
     // Windows: keys and values are those of tokens window_first to window_first + window_tokens of one sequence, page
     // after page. What rows of other windows before it left is in y, not divided by the sum of weights yet, and in
     // `running`: of each row and head maximum and sum, f32. 0 tokens: no windows.
-    int32_t window_sequence, window_first, window_tokens, reserved;
+    int32_t window_sequence, window_first, window_tokens;
+    int32_t seen_tokens;  // the last that a row sees, its own included; 0: all
     void* running;
+    const void* sinks;    // f32, a score of each head that no token has; nullptr: none
+    int64_t sink;         // stride
+    float sink_exponent;  // sums of weights are 2^this times those relative to the maximum
+    int32_t reserved;
 };
 
 inline constexpr int kAttentionThreads = 128;

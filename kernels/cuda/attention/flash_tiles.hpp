@@ -5,6 +5,9 @@
 
 namespace tessera::cuda_kernels {
 
+// Weights are relative to the maximum of scores less this, so that small ones are normal numbers of f16.
+inline constexpr float kFlashWeightExponent = 15;
+
 // A block attends with kRows rows of queries (row r, head h of those that share keys: row r * group + h) to kTokens
 // tokens at a time. Its warps are kGroups groups, each of 16 * kTiles rows, of kColumns warps: a warp computes, for the
 // rows of its group, scores over one part of the key's elements, and its part of the output's columns.

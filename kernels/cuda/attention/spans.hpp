@@ -23,7 +23,8 @@ struct TokenSpan {
     int spans;        // of the row
 };
 
-// Span `split` of row `row`. A position beyond the page table ends at the first token that has no page.
+// Span `split` of row `row`. A position beyond the page table ends at the first token that has no page. Where a row
+// sees the last tokens alone, spans are cut from the first page with one of them on.
 SIMT_DEVICE TokenSpan span_of_row(const Attention& p, int64_t row, int split) {
     const int position = *at<int32_t>(p.positions, row * p.position);
     const int sequence = position < 0 ? -1 : *at<int32_t>(p.sequences, row * p.sequence);
@@ -33,15 +34,24 @@ SIMT_DEVICE TokenSpan span_of_row(const Attention& p, int64_t row, int split) {
         const int end = here ? simt::minimum(seen, p.window_first + p.window_tokens) : 0;
         return {p.window_first, end - 1, sequence, end == seen ? 1 : 2};
     }
-    const int tokens = span_tokens(seen, p.splits);
-    const int first = split * tokens;
-    return {first, simt::minimum(tokens, seen - first) + first - 1, sequence, (seen + tokens - 1) / tokens};
+    const int lowest = p.seen_tokens > 0 ? simt::maximum(seen - p.seen_tokens, 0) : 0;
+    const int base = lowest / kPageTokens * kPageTokens;
+    const int tokens = span_tokens(seen - base, p.splits);
+    const int first = base + split * tokens;
+    return {simt::maximum(first, lowest), simt::minimum(tokens, seen - first) + first - 1, sequence,
+            (seen - base + tokens - 1) / tokens};
 }
 
 // The page of a token of the row's keys and values; -1 if there is none.
 SIMT_DEVICE int key_page(const Attention& p, int token, int sequence) {
     if (p.window_tokens > 0) return (token - p.window_first) / kPageTokens;
     return page_of(p.pages, token, sequence);
+}
+
+// The sum of weights of a row, and that of the head's sink.
+SIMT_DEVICE float with_sink(const Attention& p, int head, float maximum, float sum) {
+    if (!p.sinks) return sum;
+    return sum + simt::exp2f(*at<float>(p.sinks, head * p.sink) * 1.44269504088896341f - maximum + p.sink_exponent);
 }
 
 // Maximum and sum of a row (counted from the first of the launch) and head, between windows.

@@ -145,15 +145,15 @@ void write_estimate(const attention::Problem& problem, const AttentionCode& code
         return cpu::tensor_bytes(pages) / static_cast<double>(pages.dims[1] * pages.dims[2]);
     };
     const double row_bytes = bytes_a_token(1) + bytes_a_token(2);
-    const double all = static_cast<double>(problem.max_rows), full = static_cast<double>(problem.max_tokens);
+    const double all = static_cast<double>(problem.max_rows), full = static_cast<double>(problem.most_seen());
     const double rate = attention_rates(vectors_of(device).processor).*code.rate;
     const double conversion = conversion_lanes(problem, node);
     const auto amount = [&](double rows, double tokens, double cached) {
         return amount_of(problem, code.lanes, conversion, rate, budget, row_bytes, rows, tokens, cached);
     };
     // With nothing cached a row attends to those before it in the batch: half of them.
-    Estimate(device).write(plan, 3, amount(1, 1, 1), amount(all, (all + 1) / 2, all), amount(1, full, full),
-                           amount(all, full, full));
+    Estimate(device).write(plan, 3, amount(1, 1, 1), amount(all, std::min(full, (all + 1) / 2), all),
+                           amount(1, full, full), amount(all, full, full + (problem.window > 0 ? all : 0)));
 }
 
 const tsr_status* plan(const tsr_kernel*, const tsr_node* node, const tsr_device_info* device, tsr_kernel_plan* plan) {

@@ -227,7 +227,8 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
             values.width = V * kLanes;
             values.first = first;
             LaneWeights lanes{weights.pairs + int64_t{v} * kChunk * kLanes, tokens,
-                              Isa::load(weights.visible + v * kLanes), Isa::load(weights.rounded + v * kLanes)};
+                              Isa::load(weights.visible + v * kLanes), passed(weights, v),
+                              Isa::load(weights.rounded + v * kLanes)};
             // Zero where a lane may not see all tokens.
             const bool all = !Isa::any_zero(
                 Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(tokens)), Isa::splat(1.0f)));
@@ -366,8 +367,14 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     struct LaneWeights {
         const int16_t* pairs;
         int tokens;
-        Floats visible, rounded;
+        Floats visible, passed, rounded;
     };
+    // Tokens of a chunk that lie before the window of each lane.
+    static Floats passed(const Weights& weights, int v) noexcept {
+        if (!weights.limits) return Isa::zero();
+        const Floats limits = Isa::to_floats(Isa::load_sums(weights.limits + v * kLanes));
+        return Isa::maximum(Isa::subtract(limits, Isa::splat(static_cast<float>(weights.limit_of_first))), Isa::zero());
+    }
 
     // The scales of a block, the same for all lanes of a chunk. None is negative.
     struct Scales {
@@ -388,9 +395,11 @@ struct ByteArithmetic : ByteOperands<Isa::kLanes> {
     // The largest scale of the tokens that each lane may see: of no others, which other lanes bring along.
     static Floats largest_visible(const LaneWeights& lanes, const float* scales) noexcept {
         Floats top = Isa::splat(kSmallest);
+        const Floats end = Isa::add(lanes.passed, lanes.visible);
         for (int t = 0; t < lanes.tokens; ++t) {
-            const Floats sees =
-                Isa::where_not_less(lanes.visible, Isa::splat(static_cast<float>(t + 1)), Isa::broadcast(scales + t));
+            const Floats begun =
+                Isa::where_not_less(Isa::splat(static_cast<float>(t)), lanes.passed, Isa::broadcast(scales + t));
+            const Floats sees = Isa::where_not_less(end, Isa::splat(static_cast<float>(t + 1)), begun);
             top = Isa::maximum(sees, top);
         }
         return top;

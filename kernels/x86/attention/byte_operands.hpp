@@ -56,6 +56,9 @@ struct ByteOperands {
         float* visible;  // [lanes]: tokens of the chunk that each may see
         float* rounded;  // [lanes]: half a unit of a weight's high byte where that is all of the weight, else 0
         uint8_t* bytes;  // [kChunk / 4][1 or 2][lanes of a vector][4]: a vector's weights for one block
+        // With a window: the last token that each lane sees, and which lane's first one is the chunk's first.
+        const int32_t* limits;
+        int32_t limit_of_first;
     };
     static Weights take_weights(Arena& arena) noexcept {
         Weights weights{};

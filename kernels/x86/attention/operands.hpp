@@ -35,6 +35,7 @@ class Operands {
           table(view(5)),
           wk(view(6)),
           wv(view(7)),
+          sinks(view(8)),
           out(cpu::view(*state.node, run, state.node->input_count)),
           positions(sdk::operand_data<const int32_t>(*state.node, run, 3)),
           sequences(sdk::operand_data<const int32_t>(*state.node, run, 4)),
@@ -62,7 +63,7 @@ class Operands {
         if (s.first_position < 0 || s.tokens() > table.dim(0) * TSR_PAGE_TOKENS)
             fail("position " + std::to_string(s.tokens() - 1) + " of " +
                  std::to_string(table.dim(0) * TSR_PAGE_TOKENS));
-        for (int64_t page = 0; page * TSR_PAGE_TOKENS < s.tokens(); ++page) {
+        for (int64_t page = s.first_token / TSR_PAGE_TOKENS; page * TSR_PAGE_TOKENS < s.tokens(); ++page) {
             const int32_t id = table.integer(page, s.sequence);
             if (id < 0 || id >= k.dim(2) || (v.tensor && id >= v.dim(2)))
                 fail("page " + std::to_string(id) + " of " + std::to_string(k.dim(2)));
@@ -113,7 +114,7 @@ class Operands {
     const tsr_run& run_;
 
   public:
-    const View q, k, v, table, wk, wv, out;  // without data where the node has no such operand
+    const View q, k, v, table, wk, wv, sinks, out;  // without data where the node has no such operand
     const int32_t* const positions;
     const int32_t* const sequences;
     const tsr_range rows;

@@ -27,6 +27,8 @@ struct Problem {
     int64_t max_rows = 0;
     int64_t max_sequences = 0;
     int64_t max_tokens = 0;
+    int64_t window = 0;  // tokens that a row sees; 0: all before it
+    bool sinks = false;
     bool hadamard = false;    // projected: hadamard() is applied to rows of the weights
     bool exact = false;       // f32 arithmetic
     bool byte_pages = false;  // the cache is in the layout of byte_pages.hpp; set where that is known
@@ -35,6 +37,11 @@ struct Problem {
     // projected: what is multiplied with the weights, and the whole cached row.
     HeadShape latent_shape() const noexcept { return shape_of(latent); }
     HeadShape row_shape() const noexcept { return shape_of(latent + unprojected); }
+    // The first token that a row at this position sees, and the most that one sees.
+    int64_t first_seen(int64_t position) const noexcept {
+        return window == 0 ? 0 : std::max<int64_t>(0, position - window + 1);
+    }
+    int64_t most_seen() const noexcept { return window == 0 ? max_tokens : window; }
     // Multiplications of one row with one token, expansion aside.
     double macs_a_token() const noexcept { return static_cast<double>(heads) * (shape.key + shape.value); }
 
@@ -72,6 +79,8 @@ inline bool read_problem(const tsr_node& node, tsr_kernel_plan& plan, Problem& p
     p.max_sequences = check.at(kPageTable).dims[1];
     p.max_tokens =
         std::min(sdk::int_attribute(node, "max_tokens", INT64_MAX), check.at(kPageTable).dims[0] * TSR_PAGE_TOKENS);
+    if (shape.window < p.max_tokens) p.window = shape.window;
+    p.sinks = sdk::has_input(node, kSinks);
     const tsr_tensor& k = check.at(kK);
     p.exact = k.type == TSR_TYPE_F32;
     switch (shape.form) {

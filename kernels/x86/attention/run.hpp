@@ -15,6 +15,7 @@
 #include <tessera/cpu/exponential.hpp>
 
 #include <climits>
+#include <cmath>
 
 namespace tessera::x86::attention {
 
@@ -88,8 +89,9 @@ class Run {
                 end += int64_t{s.units()} * problem_.key_units;
             }
             const auto unit_of_key = static_cast<int>((index - first) % s.units());
-            const int span =
-                s.first_slot < 0 ? 0 : dealt_span(unit_of_key / s.blocks, s.spans, static_cast<int>(workers()));
+            const int span = s.first_slot < 0 ? 0
+                                              : dealt_span(unit_of_key / s.blocks, s.first_span, s.spans_end,
+                                                           static_cast<int>(workers()));
             unit(s, static_cast<int>((index - first) / s.units()), unit_of_key % s.blocks, span);
         });
         leave_gathered();
@@ -109,17 +111,17 @@ class Run {
         }
         if (s.first_slot >= 0) {
             gather(s, key, block, first, panels, span);
-        } else if (s.spans == 1) {
-            attend_span(s, key, panels, 0);
+        } else if (s.spans() == 1) {
+            attend_span(s, key, panels, s.first_span);
             for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].out);
         } else {
             // All spans of the block by one worker, merged in the same order as by several.
             leave_gathered();
-            for (int p = 0; p < s.spans; ++p) {
-                attend_to_group(s, key, first, panels, p, p % kSpansOfGroup == 0);
-                const bool ends = (p + 1) % kSpansOfGroup == 0 || p + 1 == s.spans;
+            for (int p = s.first_span; p < s.spans_end; ++p) {
+                attend_to_group(s, key, first, panels, p, p % kSpansOfGroup == 0 || p == s.first_span);
+                const bool ends = p + 1 == std::min(end_of_group(p), s.spans_end);
                 for (int i = 0; ends && i < panels; ++i)
-                    join(panels_[i].total, panels_[i].group, p < kSpansOfGroup, lies(s, first + i));
+                    join(panels_[i].total, panels_[i].group, p < end_of_group(s.first_span), lies(s, first + i));
             }
             for (int i = 0; i < panels; ++i) write(s, key, first + i, panels_[i].total);
         }
@@ -163,7 +165,8 @@ class Run {
     void gather(const Segment& s, int key, int block, int64_t first, int panels, int span) noexcept {
         Gathered& g = gathered_;
         const bool goes_on = g.count > 0 && g.segment.begin == s.begin && g.key == key && g.block == block &&
-                             g.span % kSpansOfGroup == 0 && span == g.span + g.count && span % kSpansOfGroup != 0;
+                             (g.span % kSpansOfGroup == 0 || g.span == s.first_span) && span == g.span + g.count &&
+                             span % kSpansOfGroup != 0;
         if (!goes_on) {
             leave_gathered();
             g = {s, key, block, first, panels, span, 0};
@@ -202,7 +205,7 @@ class Run {
         return {Lanes<Isa, Arithmetic>::count(s, panel), takes_value_rows() && !s.few && s.alone(panel)};
     }
     float* slot(const Segment& s, int key, int64_t panel, int span) const noexcept {
-        const int64_t index = s.first_slot + (int64_t{key} * s.panels + panel) * s.spans + span;
+        const int64_t index = s.first_slot + (int64_t{key} * s.panels + panel) * s.spans() + span - s.first_span;
         return reinterpret_cast<float*>(slots_ + index * state_.budget.slot_bytes);
     }
     // Whether FewLanes computes segments of few lanes.
@@ -229,9 +232,11 @@ class Run {
     void attend_chunks(const Segment& s, int key, int panels, int span) noexcept {
         const int32_t last = panels_[panels - 1].limits[kPanel - 1];
         const auto end = static_cast<int>(std::min<int64_t>(spans_.begin(span + 1), s.chunks));
-        for (auto chunk = static_cast<int>(spans_.begin(span)); chunk < end; ++chunk) {
-            const int32_t first = chunk * kChunk;
-            const int tokens = std::min(kChunk, last + 1 - first);
+        const int32_t first_token = first_page_of(panels_[0]);
+        const auto begin = static_cast<int>(std::max<int64_t>(spans_.begin(span), first_token / kChunk));
+        for (int chunk = begin; chunk < end; ++chunk) {
+            const int32_t first = std::max(chunk * kChunk, first_token);
+            const int tokens = std::min((chunk + 1) * kChunk, last + 1) - first;
             if (tokens <= 0) break;
             if (s.few) {
                 if constexpr (!Arithmetic::kBytePages) attend_few(s, key, panels_[0], first, tokens);
@@ -252,6 +257,11 @@ class Run {
                     attend_chunk<1>(panels_[i], first, tokens);
             }
         }
+    }
+
+    // The first token of the first page with one that a lane of the panel sees.
+    int32_t first_page_of(const Panel<Arithmetic>& panel) const noexcept {
+        return static_cast<int32_t>(problem_.first_seen(panel.limits[0]) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS);
     }
 
     void load_chunk(const Segment& s, int key, int32_t first, int tokens) noexcept {
@@ -423,9 +433,23 @@ class Run {
 
     // Masks the tokens of a chunk that lanes must not see.
     template <int V>
-    void hide(const Panel<Arithmetic>& panel, int32_t first, int tokens) const noexcept {
+    void hide(const Panel<Arithmetic>& panel, int32_t first, int tokens) noexcept {
         constexpr int kWidth = V * kLanes;
         const auto hidden = Isa::splat(kHidden);
+        if constexpr (Arithmetic::kBytePages) {
+            scratch_.weights.limits = problem_.window > 0 ? panel.limits : nullptr;
+            scratch_.weights.limit_of_first = static_cast<int32_t>(first + problem_.window - 1);
+        }
+        if (problem_.window > 0) {
+            const auto window = static_cast<int32_t>(problem_.window);
+            const int end = std::min(tokens, panel.limits[kPanel - 1] - window + 1 - first);
+            for (int t = 0; t < end; ++t) {
+                for (int v = 0; v < V; ++v) {
+                    float* x = scratch_.weights.scores + t * kWidth + v * kLanes;
+                    Isa::store(x, Isa::hide(hidden, panel.limits + v * kLanes, first + t + window, Isa::load(x)));
+                }
+            }
+        }
         for (int t = std::max(0, panel.limits[0] + 1 - first); t < tokens; ++t) {
             for (int v = 0; v < V; ++v) {
                 float* x = scratch_.weights.scores + t * kWidth + v * kLanes;
@@ -437,7 +461,7 @@ class Run {
     template <int V>
     void attend_chunk(Panel<Arithmetic>& panel, int32_t first, int chunk_tokens) noexcept {
         const int tokens = std::min(chunk_tokens, panel.limits[kPanel - 1] + 1 - first);
-        if (tokens <= 0) return;
+        if (tokens <= 0 || first + tokens <= problem_.first_seen(panel.limits[0])) return;
         Arithmetic::template scores<V>(panel.queries, scratch_.chunk, shape_, 0, tokens, 0, scratch_.weights.scores,
                                        V * kLanes, NoAsking());
         weigh_chunk<V>(panel, first, tokens, NoAsking());
@@ -494,27 +518,38 @@ class Run {
 
     void merge_part(const Segment& s, int key, int64_t panel, int begin, int end) noexcept {
         const Result order = lies(s, panel);
-        float* result = slot(s, key, panel, 0);
+        float* result = slot(s, key, panel, s.first_span);
         // Other workers read the tops and sums of these slots too, so the running ones are kept here.
         alignas(64) float running[2 * kPanel], of_group[2 * kPanel];
-        for (int span = 0; span < s.spans;) {
-            const int end_of_group = std::min(span + kSpansOfGroup, s.spans);
+        for (int span = s.first_span; span < s.spans_end;) {
+            const int group_end = std::min(end_of_group(span), s.spans_end);
             float* group = slot(s, key, panel, span);
-            float* const tops = span == 0 ? running : of_group;
+            const bool first = span == s.first_span;
+            float* const tops = first ? running : of_group;
             std::copy_n(top_of(group), 2 * kPanel, tops);
-            const bool first = span == 0;
-            for (span += spans_in(group); span < end_of_group; ++span) {
+            for (span += spans_in(group); span < group_end; ++span) {
                 const float* later = slot(s, key, panel, span);
                 Merges::part(tops, group, top_of(later), later, shape_, order, begin, end);
             }
             if (!first) Merges::part(running, result, tops, group, shape_, order, begin, end);
         }
+        add_sinks(s, key, panel, running, running + kPanel);
         write_part<Isa, Arithmetic>(operands_, s, key, panel, order, result, running + kPanel, begin, end);
     }
 
     void write(const Segment& s, int key, int64_t panel, float* result) const noexcept {
+        add_sinks(s, key, panel, top_of(result), top_of(result) + kPanel);
         write_part<Isa, Arithmetic>(operands_, s, key, panel, lies(s, panel), result, top_of(result) + kPanel, 0,
                                     shape_.padded_value());
+    }
+    // The weights of sinks, which have no values, to the sums of all lanes.
+    void add_sinks(const Segment& s, int key, int64_t panel, const float* tops, float* sums) const noexcept {
+        if (!problem_.sinks) return;
+        const int lanes = Lanes<Isa, Arithmetic>::count(s, panel);
+        for (int i = 0; i < lanes; ++i) {
+            const float sink = operands_.sinks.floats(0)[operands_.head_of(key, panel * kPanel + i)];
+            sums[i] += std::exp(sink - tops[i]);
+        }
     }
 
     const State& state_;

@@ -51,6 +51,10 @@ class Spans {
         const int64_t doubled = span / 16 - 1;
         return (unit_ << doubled) * (16 + span % 16);
     }
+    // Of so many chunks that follow each other anywhere.
+    int most(int64_t chunks) const noexcept { return whole_ ? 1 : static_cast<int>((chunks - 1) / unit_) + 2; }
+    // Of the span with that chunk.
+    int with(int64_t chunk) const noexcept { return count(chunk + 1) - 1; }
     // Of so many chunks.
     int count(int64_t chunks) const noexcept {
         int spans = 1;
@@ -63,17 +67,23 @@ class Spans {
     bool whole_;  // a projected form gains from rows, not from spans
 };
 
-// The span that is the `index`-th when whole groups are dealt out to the workers: later spans are longer, and the
-// shares of units that workers begin with are consecutive.
-inline int dealt_span(int index, int spans, int workers) noexcept {
+// The first span after those of the same group.
+constexpr int end_of_group(int span) noexcept {
+    return (span / kSpansOfGroup + 1) * kSpansOfGroup;
+}
+
+// Of spans [first, end) the one that is the `index`-th when whole groups are dealt out to the workers: later spans are
+// longer, and the shares of units that workers begin with are consecutive.
+inline int dealt_span(int index, int first, int end, int workers) noexcept {
     for (int worker = 0; worker < workers; ++worker) {
-        for (int first = worker * kSpansOfGroup; first < spans; first += workers * kSpansOfGroup) {
-            const int count = std::min(kSpansOfGroup, spans - first);
-            if (index < count) return first + index;
+        for (int group = (first / kSpansOfGroup + worker) * kSpansOfGroup; group < end;
+             group += workers * kSpansOfGroup) {
+            const int begin = std::max(group, first), count = std::min(group + kSpansOfGroup, end) - begin;
+            if (index < count) return begin + index;
             index -= count;
         }
     }
-    return spans - 1;
+    return end - 1;
 }
 
 // Decisions for a node, made once.
@@ -219,7 +229,10 @@ Budget make_budget(const Problem& problem, int workers, int64_t cap, int64_t& mi
     int64_t slots_of_row = 0;
     if (merges) {
         const int64_t panels_of_row = (problem.group + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
-        const int64_t spans = Spans(problem).count((problem.max_tokens + kChunk - 1) / kChunk);
+        const Spans cuts(problem);
+        int64_t spans = cuts.count((problem.max_tokens + kChunk - 1) / kChunk);
+        if (problem.window > 0)
+            spans = std::min<int64_t>(spans, cuts.most((problem.window + kFewRows + kChunk - 1) / kChunk + 1));
         slots_of_row = panels_of_row * problem.key_units * spans;
         const int64_t all = slots_of_row * std::min(kRowsWithSlots, problem.max_rows);
         budget.slots = static_cast<int>(std::clamp(kWantedSlots, slots_of_row, all));
@@ -246,13 +259,15 @@ struct Segment {
     int64_t lanes;
     int64_t panels;
     int blocks, block_panels;
-    int spans;
+    int32_t first_token;        // of the first page with a token that any of the rows sees
+    int first_span, spans_end;  // with that token, and past the last one
     int chunks;
     int first_slot;  // -1: its spans are not spread over units
     bool few;        // computed by FewLanes
     int64_t tokens() const noexcept { return int64_t{first_position} + (end - begin); }
+    int spans() const noexcept { return spans_end - first_span; }
     // Units of one key head.
-    int units() const noexcept { return first_slot >= 0 ? blocks * spans : blocks; }
+    int units() const noexcept { return first_slot >= 0 ? blocks * spans() : blocks; }
     // Whether a panel is the only one of its block.
     bool alone(int64_t panel) const noexcept {
         const int64_t first = panel / block_panels * block_panels;
@@ -296,7 +311,12 @@ class Segments {
         s.panels = (s.lanes + Arithmetic::kPanel - 1) / Arithmetic::kPanel;
         s.chunks = static_cast<int>((s.tokens() + kChunk - 1) / kChunk);
         const int64_t all = s.panels * problem_->key_units;
-        const int64_t spans = s.spans = Spans(*problem_).count(s.chunks);
+        s.first_token =
+            static_cast<int32_t>(problem_->first_seen(s.first_position) / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS);
+        const Spans cuts(*problem_);
+        s.spans_end = cuts.count(s.chunks);
+        s.first_span = s.first_token == 0 ? 0 : cuts.with(s.first_token / kChunk);
+        const int64_t spans = s.spans();
         s.first_slot = -1;
         if (spans > 1 && slots_used_ + all * spans <= budget_->slots) {
             s.first_slot = slots_used_;

@@ -24,7 +24,7 @@ class Flash {
     static constexpr int kTiles = Tile::kTiles, kColumns = Tile::kColumns, kTokens = Tile::kTokens;
     static constexpr int kScoreTiles = kTokens / 8;  // of 8 tokens
     // Weights are 2^(score - maximum + 15), so that f16 holds small ones; so is their sum.
-    static constexpr float kWeightExponent = 15;
+    static constexpr float kWeightExponent = kFlashWeightExponent;
 
     SIMT_DEVICE Flash(const Attention& p, unsigned char* memory)
         : p_(p),
@@ -472,7 +472,7 @@ class Flash {
         const bool window = !Tile::kPrefix && p_.window_tokens > 0;
         if (span.spans == 1 || window) {
             float* y = output_of(row_of_q, head);
-            const float factor = span.spans == 1 ? 1 / sum : 1.f;
+            const float factor = span.spans == 1 ? 1 / with_sink(p_, head, largest, sum) : 1.f;
             SIMT_UNROLL
             for (int n = 0; n < Tile::kOutputs; ++n) {
                 y[n * 8] = value(n, 0) * factor;

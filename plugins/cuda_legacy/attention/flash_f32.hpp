@@ -98,7 +98,8 @@ class FlashF32 {
         const int m = static_cast<int>(simt::thread_index().x);
         const int page = token + m < end_ ? key_page(p_, token + m, run_.sequence) : -1;
         rows[m] = page < 0 ? nullptr : at<char>(cache, page * page_bytes + m % kPageTokens * token_bytes);
-        if (m % kPageTokens == 0 && page < 0 && token + m < end_) {
+        if (m % kPageTokens == 0 && page < 0 && token + m < end_ &&
+            token + m + kPageTokens > row_data_[run_.begin].first) {  // pages before the windows need not be there
             int32_t* first = run_.missing + m / kPageTokens;
             *first = simt::minimum(*first, token + m);
         }
@@ -324,7 +325,7 @@ class FlashF32 {
         const bool window = !Tile::kPrefix && p_.window_tokens > 0;
         if (span.spans == 1 || window) {
             float* y = output_of(index);
-            const float factor = span.spans == 1 ? 1 / sum : 1.f;
+            const float factor = span.spans == 1 ? 1 / with_sink(p_, head, largest, sum) : 1.f;
             SIMT_UNROLL
             for (int g = 0; g < kOwnColumns / 4; ++g)
                 store_global(y + 32 * g, Float4{values[4 * g] * factor, values[4 * g + 1] * factor,

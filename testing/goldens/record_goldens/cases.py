@@ -154,6 +154,13 @@ CASES = {
         config=dict(hidden_size=64, num_hidden_layers=2, num_attention_heads=4, num_key_value_heads=2, head_dim=32,
                     intermediate_size=96, tie_word_embeddings=True, vocab_size=270,
                     rope_parameters=dict(rope_type="default", rope_theta=1e6))),
+    # Windows of the last tokens in two layers of three, beyond a page and beyond several of them.
+    "qwen3-window": dict(
+        family="qwen3", seed=12, runs=dict(short=400), gains=dict(q=1.0),
+        config=dict(hidden_size=32, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=16,
+                    intermediate_size=64, tie_word_embeddings=True, vocab_size=270, use_sliding_window=True, sliding_window=70,
+                    layer_types=["sliding_attention", "full_attention", "sliding_attention"],
+                    rope_parameters=dict(rope_type="default", rope_theta=1e6))),
     "llama-plain": dict(
         family="llama", seed=9, runs=dict(short=160), gains=dict(q=2.0),
         config=dict(hidden_size=64, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=4,

@@ -82,7 +82,13 @@ def rope(x, freqs, neighbours, change):
     return np.concatenate([a * c - b * s, a * s + b * c], -1)  # pair order does not matter to q.k
 
 
-def attend(q, k, v, scale, change):
+def window_of(f, layer):
+    """Tokens that a token sees, its own included; None: all before it."""
+    pattern = f.key("attention.sliding_window_pattern")
+    return f.key("attention.sliding_window") if pattern is None or pattern[layer] else None
+
+
+def attend(q, k, v, scale, change, window=None):
     """Causal attention; q (heads, tokens, dims), k and v one for every so many heads."""
     heads, tokens, _ = q.shape
     shared = heads // k.shape[0]
@@ -94,6 +100,8 @@ def attend(q, k, v, scale, change):
             if change == "uniform-attention":
                 scores *= 0
             scores[np.arange(to)[None] > np.arange(at, to)[:, None]] = -np.inf
+            if window and change != "no-window":
+                scores[np.arange(to)[None] <= np.arange(at, to)[:, None] - window] = -np.inf
             out[at:to, h] = softmax(scores) @ v[h // shared, :to]
     return out.reshape(tokens, -1)
 
@@ -187,7 +195,8 @@ def attention_plain(f, b, x, change):
         times = np.floor(np.arange(len(x)) / f.key("rope.scaling.original_context_length"))
         pair[0] = pair[0] * (1 + f.key("attention.temperature_scale") * np.log(times + 1))[:, None]
     scale = f.key("attention.scale", 1 / math.sqrt(length))
-    return attend(*pair, heads(v, counts[1]), scale, change) @ t[b + "attn_output.weight"].T + t.get(b + "attn_output.bias", 0)
+    window = window_of(f, int(b.split(".")[1]))
+    return attend(*pair, heads(v, counts[1]), scale, change, window) @ t[b + "attn_output.weight"].T + t.get(b + "attn_output.bias", 0)
 
 
 def route(f, b, x, change):

@@ -32,6 +32,8 @@ def faults(f):
         yield "no-temperature"
     if any(name.endswith("attn_q_norm.weight") for name in f.tensors):
         yield "no-qk-norm"
+    if f.key("attention.sliding_window"):
+        yield "no-window"
     if f.key("expert_count"):
         yield from ("other-experts", "other-gating", "other-weight-norm")
         if f.key("expert_weights_scale", 1.0) != 1.0:

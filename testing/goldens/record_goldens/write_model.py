@@ -324,6 +324,9 @@ def write_file(w, m, c, case, add_tokens):
     if experts and family == "qwen3moe" and not c.norm_topk_prob:
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)
+    if case["config"].get("sliding_window"):
+        w.add_sliding_window(c.sliding_window)
+        w.add_sliding_window_pattern([kind == "sliding_attention" for kind in c.layer_types])
     add_tokens()
     for length in ("short", "long"):
         if f"{length}_factor" in c.rope_parameters:

@@ -7,6 +7,7 @@
 #include <tessera/graph.h>
 
 #include <initializer_list>
+#include <span>
 #include <vector>
 
 namespace tessera::sdk {
@@ -28,14 +29,23 @@ class Builder {
     tsr_value add(const char* op, const char* name, Values inputs, Attributes attributes = {}, tsr_value into = 0,
                   tsr_stage stage = TSR_STAGE_RUN) const {
         tsr_value output = into;
-        add_to(stage, op, name, inputs, attributes, &output, 1);
+        add_to(stage, op, name, {inputs.begin(), inputs.size()}, {attributes.begin(), attributes.size()}, &output, 1);
+        return output;
+    }
+    // The same with as many operands and attributes as there happen to be.
+    tsr_value add(const char* op, const char* name, const std::vector<tsr_value>& inputs,
+                  const std::vector<tsr_attribute>& attributes) const {
+        tsr_value output = 0;
+        add_to(TSR_STAGE_RUN, op, name, {inputs.data(), inputs.size()}, {attributes.data(), attributes.size()}, &output,
+               1);
         return output;
     }
 
     std::vector<tsr_value> add_many(const char* op, const char* name, Values inputs, uint32_t outputs,
                                     Attributes attributes = {}) const {
         std::vector<tsr_value> values(outputs, 0);
-        add_to(TSR_STAGE_RUN, op, name, inputs, attributes, values.data(), outputs);
+        add_to(TSR_STAGE_RUN, op, name, {inputs.begin(), inputs.size()}, {attributes.begin(), attributes.size()},
+               values.data(), outputs);
         return values;
     }
 
@@ -88,11 +98,11 @@ class Builder {
     void output(uint32_t index, tsr_value value) const { check(table_->output(table_, index, value)); }
 
   private:
-    void add_to(tsr_stage stage, const char* op, const char* name, Values inputs, Attributes attributes,
-                tsr_value* outputs, uint32_t output_count) const {
-        const auto pointers = pointers_to(attributes.begin(), attributes.size());
+    void add_to(tsr_stage stage, const char* op, const char* name, std::span<const tsr_value> inputs,
+                std::span<const tsr_attribute> attributes, tsr_value* outputs, uint32_t output_count) const {
+        const auto pointers = pointers_to(attributes.data(), attributes.size());
         check(table_->add(table_, stage, op, name, pointers.data(), static_cast<uint32_t>(pointers.size()),
-                          inputs.begin(), static_cast<uint32_t>(inputs.size()), outputs, output_count));
+                          inputs.data(), static_cast<uint32_t>(inputs.size()), outputs, output_count));
     }
 
     static tsr_tensor shape_of(std::initializer_list<int64_t> dims, int32_t range) {

@@ -10,10 +10,20 @@
 namespace tessera::cpu {
 
 // Operands of an attention node.
-enum : uint32_t { kQ = 0, kK = 1, kV = 2, kPositions = 3, kSequences = 4, kPageTable = 5, kWk = 6, kWv = 7 };
+enum : uint32_t {
+    kQ = 0,
+    kK = 1,
+    kV = 2,
+    kPositions = 3,
+    kSequences = 4,
+    kPageTable = 5,
+    kWk = 6,
+    kWv = 7,
+    kSinks = 8
+};
 
-inline constexpr std::string_view kAttentionAttributes[] = {"scale",         "kv_heads",   "head_dim_v",
-                                                            "scratch_bytes", "max_tokens", "hadamard"};
+inline constexpr std::string_view kAttentionAttributes[] = {"scale",      "kv_heads", "head_dim_v", "scratch_bytes",
+                                                            "max_tokens", "hadamard", "window"};
 
 enum class AttentionForm { kPlain, kPrefix, kProjected };
 
@@ -27,6 +37,7 @@ struct AttentionShape {
     int64_t unprojected = 0;  // projected: p, the last elements of a key
     int64_t rows = 0;         // maximum
     double scale = 0;
+    int64_t window = 0;     // tokens that a row sees; 0: all before it
     bool hadamard = false;  // projected: hadamard() is applied to rows of the weights
 
     explicit AttentionShape(const tsr_node& node) noexcept {
@@ -36,6 +47,7 @@ struct AttentionShape {
         dv = node.outputs[0]->dims[0];
         scale = sdk::float_attribute(node, "scale", 0);
         hadamard = sdk::int_attribute(node, "hadamard", 0) != 0;
+        window = std::max<int64_t>(0, sdk::int_attribute(node, "window", 0));
         kv_heads = sdk::int_attribute(node, "kv_heads", 1);
         if (sdk::has_input(node, kWk)) {
             form = AttentionForm::kProjected;
@@ -46,6 +58,11 @@ struct AttentionShape {
             form = AttentionForm::kPrefix;
         }
     }
+
+    // The first token that a row at this position sees.
+    int64_t first_seen(int64_t position) const noexcept {
+        return window == 0 ? 0 : std::max<int64_t>(0, position - window + 1);
+    }
 };
 
 // The maximum of scratch memory, in bytes, that the node may use; 0: no limit.
@@ -55,7 +72,7 @@ inline uint64_t scratch_cap(const tsr_node& node) noexcept {
 
 // Whether operands and attributes are as ops.h asks; else the refusal is in the plan of `check`.
 inline bool check_attention(Check& check, const tsr_node& node) noexcept {
-    check.counts(6, 8, 1);
+    check.counts(6, 9, 1);
     check.attributes(kAttentionAttributes);
     check.activation(kQ, "q", 3);
     check.cache(kK, "the k cache");
@@ -82,6 +99,12 @@ inline bool check_attention(Check& check, const tsr_node& node) noexcept {
     check.same_range(kQ, kPositions);
     check.same_range(kQ, kSequences);
     check.same_range(kQ, check.out());
+    if (sdk::int_attribute(node, "window", 0) < 0)
+        check.no("%s: required a negative window; supported: 0 or more; missing: that", node.op);
+    if (sdk::has_input(node, kSinks)) {
+        check.activation(kSinks, "sinks", 1);
+        check.dim(kSinks, "sinks", 0, shape.heads);
+    }
     if (!sdk::find_attribute(node, "scale"))
         check.no("%s: required without scale; supported: with; missing: it", node.op);
     if (shape.kv_heads < 1 || shape.heads % shape.kv_heads != 0) {
