@@ -255,9 +255,8 @@ class Attention {
         if (!pages_fit(*node.inputs[cpu::kPageTable], *node.inputs[cpu::kK]) || shape.heads > INT32_MAX / 4096 ||
             shape.rows > INT32_MAX / shape.heads)
             return sdk::refuse(plan, "%s: required more than 2^31 tokens; supported: fewer; missing: that", node.op);
-        if (shape.window > 0 || sdk::has_input(node, cpu::kSinks))
-            return sdk::refuse(plan, "%s: required a window or sinks; supported: neither; missing: them", node.op);
-    supported: neither",
+        if (shape.form == AttentionForm::kProjected && (shape.window > 0 || sdk::has_input(node, cpu::kSinks)))
+            return sdk::refuse(plan, "%s: required a window or sinks over keys that are projected; supported: neither",
                                node.op);
         if (shape.form == AttentionForm::kProjected) {
             ProjectedAttention::plan(node, device, build, plan);
