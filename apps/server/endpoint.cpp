@@ -10,8 +10,4 @@ std::string named_part(const EndpointContext& context, const HttpRequest& reques
     return percent_decoded(std::string_view(request.path).substr(context.settings.prefix.size() + before.size()));
 }
 
-HttpResponse json_response(std::string body) {
-    return {200, "application/json", std::move(body), {}};
-}
-
 }  // namespace tessera::server

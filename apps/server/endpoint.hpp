@@ -64,6 +64,4 @@ std::span<const std::span<const Endpoint>> endpoints();
 // Of a path "/v1/models/{id}" the part that is named, without its escapes. The prefix of the settings is left out.
 std::string named_part(const EndpointContext& context, const HttpRequest& request, std::string_view before);
 
-HttpResponse json_response(std::string body);
-
 }  // namespace tessera::server

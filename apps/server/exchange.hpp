@@ -35,6 +35,10 @@ struct HttpResponse {
     Headers headers;
 };
 
+inline HttpResponse json_response(std::string body) {
+    return {200, "application/json", std::move(body), {}};
+}
+
 // What is written to the access log beside what HTTP knows.
 struct Usage {
     uint32_t prompt_tokens = 0, reused_tokens = 0, new_tokens = 0;

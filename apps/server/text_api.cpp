@@ -18,10 +18,6 @@ namespace json = boost::json;
 
 constexpr size_t kMaximumTokens = 1 << 24;
 
-HttpResponse json_response(std::string body) {
-    return {200, "application/json", std::move(body), {}};
-}
-
 // A text, or its bytes where it ends within a character.
 void write_piece(text::JsonWriter& json, std::string_view piece) {
     if (is_utf8(piece)) {

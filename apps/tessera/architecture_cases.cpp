@@ -26,7 +26,7 @@ struct Case {
     std::function<void()> run;  // throws Error if it fails
 };
 
-void say(int descriptor, std::string_view word, std::string_view text) {
+void tell(int descriptor, std::string_view word, std::string_view text) {
     const std::string line = fmt::format("{}\t{}\n", word, text);
     if (write(descriptor, line.data(), line.size()) < 0) return;  // nobody listens
 }
@@ -127,15 +127,15 @@ void run_architecture_cases(const Registry& registry, const std::string& archite
         });
     });
     for (size_t i = first; i < cases.size(); ++i) {
-        say(descriptor, "begin", cases[i].name);
+        tell(descriptor, "begin", cases[i].name);
         try {
             cases[i].run();
-            say(descriptor, "pass", "");
+            tell(descriptor, "pass", "");
         } catch (const std::exception& error) {
-            say(descriptor, "fail", printable(error.what(), 500));
+            tell(descriptor, "fail", printable(error.what(), 500));
         }
     }
-    say(descriptor, "end", "");
+    tell(descriptor, "end", "");
 }
 
 }  // namespace tessera::app

@@ -22,7 +22,7 @@
 namespace tessera::app {
 namespace {
 
-constexpr uint32_t kDefaultContext = 512;
+constexpr uint32_t kPerplexityContext = 512;
 constexpr uint32_t kMinimumContext = 4;
 // Rows of a step with logits; for a vocabulary of 129,280 they take 132 MB.
 constexpr uint32_t kMaximumOutputRows = 256;
@@ -165,7 +165,7 @@ int perplexity_command(Arguments& arguments) {
         if (settings.context && *settings.context != head.context)
             throw UsageError(fmt::format("-c: the saved run has chunks of {} tokens", head.context));
     } else {
-        uint32_t context = settings.context.value_or(kDefaultContext);
+        uint32_t context = settings.context.value_or(kPerplexityContext);
         if (context == 0) context = read_model_info(model.file, machine.registry).context;
         if (context < kMinimumContext)
             throw UsageError(fmt::format("-c: expected at least {} tokens, found {}", kMinimumContext, context));

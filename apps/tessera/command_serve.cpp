@@ -15,7 +15,7 @@ namespace tessera::app {
 namespace {
 
 constexpr uint32_t kDefaultParallel = 16;
-constexpr uint32_t kDefaultContext = 32768;
+constexpr uint32_t kServedContext = 32768;
 constexpr uint32_t kDefaultPiece = 192;  // three pages: running streams wait for no more than that
 constexpr double kLongPiece = 0.5;       // seconds: deep in a prompt, longer steps have smaller pieces
 
@@ -46,7 +46,7 @@ int serve_command(Arguments& arguments) {
     OpenedModel model = open_model(options.model.common);
     if (!options.context_given) {
         const uint32_t made_for = read_model_info(model.file, machine.registry).context;
-        options.model.context = made_for ? std::min(made_for, kDefaultContext) : kDefaultContext;
+        options.model.context = made_for ? std::min(made_for, kServedContext) : kServedContext;
     }
     for (const Notice& notice : settle(options.model, model, machine)) arguments.remark(worded(notice));
     for (const std::string& line : arguments.remarks()) say(line);

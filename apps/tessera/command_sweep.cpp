@@ -21,7 +21,7 @@
 namespace tessera::app {
 namespace {
 
-constexpr uint32_t kDefaultContext = 8192;
+constexpr uint32_t kSweepContext = 8192;
 
 struct SweepPlan {
     uint32_t context = 0;  // depths are below it
@@ -35,7 +35,7 @@ struct SweepPlan {
 SweepPlan read_plan(Arguments& arguments, const ModelSettings& settings, uint32_t model_context) {
     SweepPlan plan;
     plan.step = settings.engine.rows;
-    plan.context = settings.context.value_or(std::min(kDefaultContext, std::max(model_context, plan.step)));
+    plan.context = settings.context.value_or(std::min(kSweepContext, std::max(model_context, plan.step)));
     if (plan.context == 0) plan.context = model_context;
     if (plan.context < plan.step) {
         throw UsageError(

@@ -20,8 +20,6 @@
 namespace tessera {
 namespace {
 
-// A single read moves at most 2 GiB less a page; stay well below.
-constexpr size_t kTransferBytes = size_t{1} << 30;
 constexpr size_t kReadBytes = size_t{64} << 10;
 
 // The kernel takes at most what off_t holds; ranges here are clipped to the mapping or file by their callers' sizes.

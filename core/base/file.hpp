@@ -10,6 +10,9 @@
 
 namespace tessera {
 
+// Bytes to read or write at once: the system moves at most 2 GiB less a page.
+inline constexpr size_t kTransferBytes = size_t{1} << 30;
+
 // A regular file, open for reading. Movable; all const functions may be called from any thread at once.
 class File {
   public:

@@ -1,6 +1,7 @@
 #include "core/base/output_file.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/file.hpp"
 #include "core/base/system_error.hpp"
 #include "core/base/text.hpp"
 
@@ -25,7 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr size_t kTransferBytes = size_t{1} << 30;
 constexpr int kMaxLinks = 40;          // as the system has it
 constexpr size_t kMaxNameBytes = 200;  // of 255, so that the suffix has room
 constexpr int kAttempts = 100;

@@ -12,7 +12,6 @@ namespace tessera {
 namespace {
 
 constexpr uint64_t kMaxGpus = 256;
-constexpr uint64_t kMiB = 1 << 20;
 
 // Rig files list the flags that matter for a choice. Those that every processor with AVX2 has come with it.
 constexpr const char* kWithAvx2[] = {"avx", "bmi1", "bmi2",   "pni",    "popcnt",
@@ -45,10 +44,10 @@ std::vector<std::string> complete_flags(std::vector<std::string> flags) {
 
 // What a machine at rest has left: the system takes some 1 GiB of the host's memory; a driver takes a 64th of a card's.
 uint64_t free_host_memory(uint64_t total) {
-    return total - std::min(total / 4, std::max(total / 128, 1024 * kMiB));
+    return total - std::min(total / 4, std::max(total / 128, uint64_t{1} << 30));
 }
 uint64_t free_card_memory(uint64_t total) {
-    return total - std::min(total / 4, std::max(total / 64, 256 * kMiB));
+    return total - std::min(total / 4, std::max(total / 64, uint64_t{256} << 20));
 }
 
 // What the tables of this program would say otherwise.

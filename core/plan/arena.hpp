@@ -9,6 +9,10 @@
 
 namespace tessera {
 
+// Where buffers of a plan begin, in bytes: on the host on cache lines, on devices as their allocators do.
+inline constexpr uint64_t kHostAlignment = 64;
+inline constexpr uint64_t kDeviceAlignment = 256;
+
 // Places buffers of the given sizes, the largest first, each at the lowest offset where it overlaps none that
 // `together` says it cannot share memory with (symmetric). Deterministic. Offsets are multiples of `alignment`; `total`
 // gets the bytes needed in all.

@@ -19,9 +19,6 @@
 namespace tessera {
 namespace {
 
-constexpr uint64_t kHostAlignment = 64;
-constexpr uint64_t kDeviceAlignment = 256;
-
 uint64_t alignment_of(DeviceIndex device) {
     return device == 0 ? kHostAlignment : kDeviceAlignment;
 }

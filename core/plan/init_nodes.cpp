@@ -3,6 +3,7 @@
 #include "core/base/checked.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "core/plan/arena.hpp"
 #include "core/plan/kernels.hpp"
 #include "core/plan/packing.hpp"
 #include "core/plan/predict.hpp"
@@ -16,8 +17,6 @@
 
 namespace tessera {
 namespace {
-
-constexpr uint64_t kDeviceAlignment = 256;
 
 class InitPlanner {
   public:

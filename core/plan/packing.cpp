@@ -3,14 +3,13 @@
 #include "core/base/checked.hpp"
 #include "core/base/error.hpp"
 #include "core/graph/types.hpp"
+#include "core/plan/arena.hpp"
 #include "core/plan/init_nodes.hpp"
 
 #include <tessera/cpp/plan_fault.hpp>
 
 namespace tessera {
 namespace {
-
-constexpr uint64_t kHostAlignment = 64, kDeviceAlignment = 256;
 
 uint64_t aligned(uint64_t bytes, uint64_t alignment) {
     return checked_align_up(bytes, alignment, "bytes for loading");

@@ -11,8 +11,6 @@
 namespace tessera::conformance {
 namespace {
 
-constexpr int32_t kRows = TSR_RANGE_GENERATION_ROWS;
-
 // Every type that rows can be written in.
 std::vector<tsr_type> cache_types() {
     std::vector<tsr_type> types = weight_types();

@@ -18,6 +18,9 @@ namespace tessera::conformance {
 
 using Ranges = std::array<tsr_range, TSR_RANGE_COUNT>;
 
+// Of most rows: a range that may begin anywhere.
+inline constexpr int32_t kRows = TSR_RANGE_GENERATION_ROWS;
+
 // A tensor with the bytes of its storage in the canonical layout.
 struct Operand {
     tsr_tensor tensor{};  // type NONE: absent

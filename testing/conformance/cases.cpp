@@ -21,7 +21,6 @@ float weight_size(int64_t row) {
 
 namespace {
 
-constexpr int32_t kRows = TSR_RANGE_GENERATION_ROWS;  // a range that may begin anywhere
 constexpr tsr_role kActivation = TSR_ROLE_ACTIVATION, kWeight = TSR_ROLE_WEIGHT, kInput = TSR_ROLE_INPUT;
 
 int64_t block_of(tsr_type type) {
@@ -49,14 +48,14 @@ std::string text(const char* format, auto... values) {
     return buffer;
 }
 
-struct Shape {
+struct RowShape {
     int64_t elements, inner, rows, gap;
 };
-constexpr Shape kShapes[] = {{37, 3, 11, 0}, {64, 1, 17, 16}, {1, 1, 1, 0}, {200, 2, 5, 4}, {1536, 1, 3, 0}};
+constexpr RowShape kShapes[] = {{37, 3, 11, 0}, {64, 1, 17, 16}, {1, 1, 1, 0}, {200, 2, 5, 4}, {1536, 1, 3, 0}};
 
 void pointwise(const std::string& op, const Use& use) {
     const bool two = op != TSR_OP_RMS_NORM && op != TSR_OP_HADAMARD && op != TSR_OP_SCALE;
-    for (const Shape& s : kShapes) {
+    for (const RowShape& s : kShapes) {
         // variant 1: in place; 2: the second operand is one row; 3: in place of the second operand
         for (const int variant : {0, 1, 2, 3}) {
             const bool broadcast = variant == 2;
@@ -128,7 +127,7 @@ void rope(const std::string& op, const Use& use) {
 }
 
 void scale_by_position(const std::string& op, const Use& use) {
-    for (const Shape& s : kShapes) {
+    for (const RowShape& s : kShapes) {
         for (const bool in_place : {false, true}) {
             Case c(op, text("n=%lld inner=%lld%s", static_cast<long long>(s.elements), static_cast<long long>(s.inner),
                             in_place ? " in place" : ""));
@@ -514,7 +513,7 @@ void matmul_id(const std::string& op, const Use& use) {
 }
 
 void weighted_sum(const std::string& op, const Use& use) {
-    for (const Shape& s : kShapes) {
+    for (const RowShape& s : kShapes) {
         Case c(op,
                text("n=%lld of %lld rows=%lld gap=%lld", static_cast<long long>(s.elements),
                     static_cast<long long>(s.inner), static_cast<long long>(s.rows), static_cast<long long>(s.gap)));

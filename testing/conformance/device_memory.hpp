@@ -1,6 +1,8 @@
 // Objects of a device for the time of a check. Functions throw std::runtime_error that says what the device did wrong.
 #pragma once
 
+#include "wrong.hpp"
+
 #include <tessera/cpp/device_fault.hpp>
 #include <tessera/cpp/float_state.hpp>
 #include <tessera/device.h>
@@ -13,10 +15,6 @@
 #include <vector>
 
 namespace tessera::conformance {
-
-[[noreturn]] inline void wrong(const std::string& text) {
-    throw std::runtime_error(text);
-}
 
 inline std::string text_of(const tsr_status* status) {
     std::string text = status->message ? status->message : "no message";

@@ -3,6 +3,7 @@
 #include "memory.hpp"
 #include "random_rows.hpp"
 #include "workers.hpp"
+#include "wrong.hpp"
 
 #include <tessera/cpp/float_state.hpp>
 #include <tessera/cpp/plan_fault.hpp>
@@ -20,10 +21,6 @@ namespace {
 constexpr uint32_t kTeams[] = {1, 2, 3, 8};
 // No case needs more; a workspace of this size is not given.
 constexpr uint64_t kMaxTestWorkspace = uint64_t{1} << 31;
-
-[[noreturn]] void wrong(const std::string& text) {
-    throw std::runtime_error(text);
-}
 
 std::string operand_name(const Case& of, size_t index) {
     const Operand& operand = of.operand(index);

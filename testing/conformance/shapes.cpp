@@ -10,7 +10,6 @@
 namespace tessera::conformance {
 namespace {
 
-constexpr int32_t kRows = TSR_RANGE_GENERATION_ROWS;
 constexpr tsr_role kActivation = TSR_ROLE_ACTIVATION, kWeight = TSR_ROLE_WEIGHT;
 constexpr int64_t kMaxElements = int64_t{1} << 31;
 // Above these elements of a weight the reference takes seconds for each row.
