@@ -15,17 +15,19 @@ function(tessera_precompiled name)
     target_precompile_headers(${name} PRIVATE ${arg_HEADERS})
 endfunction()
 
-# tessera_reuse_precompiled(FOLDER NAME): all static libraries made in FOLDER and below use the headers of NAME.
-function(tessera_reuse_precompiled folder name)
+# tessera_compile_libraries(FOLDER NAME): all static libraries made in FOLDER and below use the headers of NAME. With TSR_UNITY eight
+# files are compiled as one, so names of a folder's anonymous namespaces must differ from each other.
+function(tessera_compile_libraries folder name)
     get_property(targets DIRECTORY "${folder}" PROPERTY BUILDSYSTEM_TARGETS)
     foreach(target IN LISTS targets)
         get_target_property(type ${target} TYPE)
         if(type MATCHES "STATIC_LIBRARY")
             target_precompile_headers(${target} REUSE_FROM ${name})
+            set_target_properties(${target} PROPERTIES UNITY_BUILD ${TSR_UNITY} UNITY_BUILD_BATCH_SIZE 8)
         endif()
     endforeach()
     get_property(folders DIRECTORY "${folder}" PROPERTY SUBDIRECTORIES)
     foreach(below IN LISTS folders)
-        tessera_reuse_precompiled("${below}" ${name})
+        tessera_compile_libraries("${below}" ${name})
     endforeach()
 endfunction()
