@@ -21,7 +21,7 @@ constexpr size_t kSmallRead = 4 << 10;  // for headers: many connections send no
 constexpr size_t kLargeRead = 64 << 10;
 constexpr size_t kFirstRoom = 256 << 10;  // of a body
 
-std::string_view view(beast::string_view text) {
+std::string_view view_of(beast::string_view text) {
     return {text.data(), text.size()};
 }
 
@@ -123,10 +123,10 @@ bool RequestReader::read_header() {
     if (!parser_->is_header_done()) throw ApiError(400, "the request is not valid HTTP: its header does not end");
     auto& message = parser_->get();
     request_.version = message.version();
-    request_.method = std::string(view(message.method_string()));
-    const std::string_view host = split_target(view(message.target()), request_.path, request_.query);
+    request_.method = std::string(view_of(message.method_string()));
+    const std::string_view host = split_target(view_of(message.target()), request_.path, request_.query);
     for (const auto& field : message)
-        request_.headers.emplace_back(lower_case(view(field.name_string())), std::string(view(field.value())));
+        request_.headers.emplace_back(lower_case(view_of(field.name_string())), std::string(view_of(field.value())));
     // A target that names a host is what counts (RFC 9112, 3.2.2).
     for (auto& [name, value] : request_.headers) {
         if (name == "host" && !host.empty()) value = host;

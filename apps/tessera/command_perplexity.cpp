@@ -81,7 +81,7 @@ Estimate exp_of(const Mean& mean) {
 std::string estimate_text(Estimate e, int digits) {
     return fmt::format("{:.{}f} +/- {:.{}f}", e.value, digits, e.error, digits);
 }
-Estimate plain(const Mean& mean, double factor = 1) {
+Estimate plain_number(const Mean& mean, double factor = 1) {
     return {factor * mean.mean(), factor * mean.error()};
 }
 // The root of a mean of squares.
@@ -97,8 +97,8 @@ std::string chunk_line(uint32_t chunk, const Divergence& d) {
     };
     const Estimate ppl = exp_of(d.nll);
     return fmt::format("{:>5} {:>15} {:>16} {:>15} {:>12} {:>12}\n", chunk, short_text(ppl, ppl.value < 100 ? 3 : 0),
-                       short_text(plain(d.nll_difference), 4), short_text(plain(d.divergence), 4),
-                       short_text(root_of(d.change_squared, 100), 2), short_text(plain(d.same_best, 100), 1));
+                       short_text(plain_number(d.nll_difference), 4), short_text(plain_number(d.divergence), 4),
+                       short_text(root_of(d.change_squared, 100), 2), short_text(plain_number(d.same_best, 100), 1));
 }
 
 void print_divergence(Divergence& d) {
@@ -110,7 +110,7 @@ void print_divergence(Divergence& d) {
     };
     line("Mean PPL(Q)", estimate_text(exp_of(d.nll), 6));
     line("Mean PPL(base)", estimate_text(exp_of(d.base_nll), 6));
-    line("Mean ln(PPL(Q)/PPL(base))", estimate_text(plain(d.nll_difference), 6));
+    line("Mean ln(PPL(Q)/PPL(base))", estimate_text(plain_number(d.nll_difference), 6));
     line("Mean PPL(Q)/PPL(base)", estimate_text(exp_of(d.nll_difference), 6));
     constexpr double kShares[] = {1, 0.999, 0.99, 0.95, 0.9, 0.5, 0.1, 0.05, 0.01, 0.001, 0};
     const auto quantiles = [&](std::string_view what, std::span<const float> sorted, double factor, int digits,
@@ -125,13 +125,13 @@ void print_divergence(Divergence& d) {
         }
     };
     text += "\n====== KL divergence statistics ======\n";
-    line("Mean KLD", estimate_text(plain(d.divergence), 6));
+    line("Mean KLD", estimate_text(plain_number(d.divergence), 6));
     quantiles("KLD", d.divergences, 1, 6, "");
     text += "\n====== Token probability statistics ======\n";
-    line("Mean change of p", estimate_text(plain(d.change, 100), 4) + " %");
+    line("Mean change of p", estimate_text(plain_number(d.change, 100), 4) + " %");
     quantiles("change of p", d.changes, 100, 3, " %");
     line("RMS change of p", estimate_text(root_of(d.change_squared, 100), 4) + " %");
-    line("Same top p", estimate_text(plain(d.same_best, 100), 3) + " %");
+    line("Same top p", estimate_text(plain_number(d.same_best, 100), 3) + " %");
     print(text);
 }
 

@@ -102,7 +102,7 @@ fs::path reference_of(const Options& options) {
     fail(TSR_NOT_FOUND, "no plugin 'reference' in {}: name its manifest with --reference", folder.string());
 }
 
-std::string read_text(const fs::path& file) {
+std::string read_file(const fs::path& file) {
     std::ifstream in(file, std::ios::binary);
     if (!in) fail(TSR_IO_ERROR, "{} cannot be read", file.string());
     std::ostringstream text;
@@ -322,7 +322,7 @@ class PluginTest {
 int plugin_test_command(Arguments& arguments) {
     const Options options = read_options(arguments);
     const conformance::ExpectedFailures expected = options.expected
-                                                       ? conformance::ExpectedFailures(read_text(*options.expected))
+                                                       ? conformance::ExpectedFailures(read_file(*options.expected))
                                                        : conformance::ExpectedFailures();
     const fs::path reference = reference_of(options);
     std::vector<conformance::PluginOutcome> results;

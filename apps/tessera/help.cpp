@@ -17,7 +17,7 @@ struct CommandSet {
 };
 
 // `text` for a cell of a table in Markdown.
-std::string cell(std::string_view text) {
+std::string table_cell(std::string_view text) {
     std::string out;
     for (const char c : text) out += c == '|' ? "\\|" : c == '<' ? "&lt;" : std::string(1, c);
     return out;
@@ -27,8 +27,8 @@ std::string table_row(const Flag& flag) {
     std::string spellings;
     for (const std::string_view spelling : spellings_of(flag))
         spellings += fmt::format("{}`{}`", spellings.empty() ? "" : " ", spelling);
-    if (!flag.value.empty()) spellings += fmt::format(" {}", cell(flag.value));
-    std::string help = cell(help_of(flag));
+    if (!flag.value.empty()) spellings += fmt::format(" {}", table_cell(flag.value));
+    std::string help = table_cell(help_of(flag));
     if (!flag.neutral.empty()) help += fmt::format(" (accepted: `{}`)", flag.neutral);
     return fmt::format("| {} | {} | {} |\n", spellings, commands_text(flag.commands), help);
 }

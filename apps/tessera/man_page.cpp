@@ -7,14 +7,14 @@ namespace tessera::app {
 namespace {
 
 // `text` as roff prints it: no character of it is a request or an escape.
-std::string plain(std::string_view text) {
+std::string plain_text(std::string_view text) {
     std::string out = text.starts_with('.') || text.starts_with('\'') ? "\\&" : "";
     for (const char c : text) out += c == '\\' ? "\\e" : c == '-' ? "\\-" : std::string(1, c);
     return out;
 }
 
 std::string item(std::string_view head, std::string_view text) {
-    return fmt::format(".TP\n.B {}\n{}\n", head, plain(text));
+    return fmt::format(".TP\n.B {}\n{}\n", head, plain_text(text));
 }
 
 std::string flags_of(Group group) {
@@ -23,8 +23,8 @@ std::string flags_of(Group group) {
         if (flag.group != group) continue;
         std::string head;
         for (const std::string_view spelling : spellings_of(flag))
-            head += fmt::format("{}{}", head.empty() ? "" : ", ", plain(spelling));
-        if (!flag.value.empty()) head += fmt::format(" \\fI{}\\fR", plain(flag.value));
+            head += fmt::format("{}{}", head.empty() ? "" : ", ", plain_text(spelling));
+        if (!flag.value.empty()) head += fmt::format(" \\fI{}\\fR", plain_text(flag.value));
         items += item(head, fmt::format("({}) {}", commands_text(flag.commands), help_of(flag)));
     }
     return items;
@@ -33,21 +33,21 @@ std::string flags_of(Group group) {
 }  // namespace
 
 std::string man_page(std::string_view version) {
-    std::string text = fmt::format(".TH TESSERA 1 \"\" \"tessera {}\" \"User Commands\"\n", plain(version));
+    std::string text = fmt::format(".TH TESSERA 1 \"\" \"tessera {}\" \"User Commands\"\n", plain_text(version));
     // Spellings of flags are neither hyphenated nor spread over a line.
     text += ".nh\n.ad l\n";
     text += ".SH NAME\ntessera, tessera\\-server \\- run large language models on CPUs and GPUs\n";
     text += ".SH SYNOPSIS\n";
-    for (const CommandInfo& info : all_commands()) text += fmt::format(".B {}\n.br\n", plain(info.usage));
+    for (const CommandInfo& info : all_commands()) text += fmt::format(".B {}\n.br\n", plain_text(info.usage));
     text += ".SH DESCRIPTION\n" +
-            plain(
+            plain_text(
                 "Models are GGUF files. Results go to standard output, everything else to standard error. "
                 "'tessera COMMAND --help' lists the flags of one command.") +
             "\n.SH COMMANDS\n";
-    for (const CommandInfo& info : all_commands()) text += item(plain(info.name), info.summary);
+    for (const CommandInfo& info : all_commands()) text += item(plain_text(info.name), info.summary);
     for (size_t g = 0; g <= static_cast<size_t>(Group::kRefused); ++g) {
         const auto group = static_cast<Group>(g);
-        text += fmt::format(".SH \"FLAGS: {}\"\n{}", plain(group_title(group)), flags_of(group));
+        text += fmt::format(".SH \"FLAGS: {}\"\n{}", plain_text(group_title(group)), flags_of(group));
     }
     text += ".SH ENVIRONMENT\n";
     text += item("LLAMA_ARG_\\fINAME\\fR",

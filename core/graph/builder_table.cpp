@@ -30,11 +30,11 @@ void require_value(tsr_builder* self, Value value, bool optional) {
     }
 }
 
-const tsr_tensor* describe(tsr_builder* self, tsr_value value) {
+const tsr_tensor* describe_value(tsr_builder* self, tsr_value value) {
     return &graph(self).tensor(value < graph(self).value_count() ? value : 0);
 }
 
-tsr_value input(tsr_builder* self, uint32_t index) {
+tsr_value input_of(tsr_builder* self, uint32_t index) {
     const std::span<const Value> inputs = session(self).inputs;
     return index < inputs.size() ? inputs[index] : 0;
 }
@@ -108,7 +108,7 @@ void require_room(const Graph& graph) {
 }
 
 tsr_builder builder_table(BuilderSession& session) noexcept {
-    return {sizeof(tsr_builder), 0, nullptr, &session, describe, input, cache, add, buffer, view, output};
+    return {sizeof(tsr_builder), 0, nullptr, &session, describe_value, input_of, cache, add, buffer, view, output};
 }
 
 }  // namespace tessera

@@ -17,7 +17,7 @@ constexpr size_t kMatrices = StreamedGraph::kMatrices;
 
 constexpr uint64_t kAlignment = 256;
 
-uint64_t aligned(uint64_t bytes) {
+uint64_t aligned_on_device(uint64_t bytes) {
     return checked_align_up(bytes, kAlignment, "bytes for streaming");
 }
 
@@ -251,11 +251,11 @@ StreamingLayout device_layout(const Plan& plan, const StreamedNode& streamed) {
     StreamingLayout at;
     const auto take = [&](uint64_t bytes) {
         const uint64_t begin = at.bytes;
-        at.bytes = checked_add(begin, aligned(bytes), "bytes for streaming");
+        at.bytes = checked_add(begin, aligned_on_device(bytes), "bytes for streaming");
         return begin;
     };
-    at.ids_bytes = aligned(part.graph.storage(part.graph.storage_of(part.ids)).bytes);
-    at.matrices_bytes = aligned(streamed.part_bytes);
+    at.ids_bytes = aligned_on_device(part.graph.storage(part.graph.storage_of(part.ids)).bytes);
+    at.matrices_bytes = aligned_on_device(streamed.part_bytes);
     at.storages.resize(part.graph.storage_count());
     for (StorageId id = 1; id < part.graph.storage_count(); ++id) {
         const Storage& storage = part.graph.storage(id);
@@ -274,7 +274,7 @@ StreamingLayout host_layout(const Plan& plan, const StreamedNode& streamed) {
     StreamingLayout at;
     at.ids_bytes = device.ids_bytes;
     at.matrices_bytes = device.matrices_bytes;
-    at.ids = aligned(sizeof(tsr_range) * TSR_RANGE_COUNT);
+    at.ids = aligned_on_device(sizeof(tsr_range) * TSR_RANGE_COUNT);
     at.matrices = at.ids + 2 * at.ids_bytes;
     at.bytes = at.matrices + 2 * at.matrices_bytes;
     return at;

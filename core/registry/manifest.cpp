@@ -44,7 +44,7 @@ uint32_t read_capability(TomlFile::Table& table, std::string_view key, uint32_t 
     return *number;
 }
 
-Manifest read(const TomlFile& file) {
+Manifest manifest_of(const TomlFile& file) {
     TomlFile::Table table = file.root();
     Manifest manifest;
     manifest.name = read_name(table, "name");
@@ -91,11 +91,11 @@ Manifest read(const TomlFile& file) {
 }  // namespace
 
 Manifest parse_manifest(std::string_view text, const std::filesystem::path& file) {
-    return read(TomlFile(text, file.string()));
+    return manifest_of(TomlFile(text, file.string()));
 }
 
 Manifest read_manifest(const std::filesystem::path& file) {
-    return read(TomlFile::read(file));
+    return manifest_of(TomlFile::read(file));
 }
 
 }  // namespace tessera

@@ -24,7 +24,7 @@ std::string plural(uint64_t count, std::string_view noun) {
 }
 
 template <typename Names>
-std::string join(const Names& names, std::string_view between = ", ") {
+std::string joined(const Names& names, std::string_view between = ", ") {
     std::string text;
     for (const auto& name : names) text += (text.empty() ? "" : std::string(between)) + std::string(name);
     return text;
@@ -63,7 +63,7 @@ std::string cpu_text(const tsr_device_info& cpu) {
     }
     std::vector<std::string_view> flags;
     for (const char* const* flag = cpu.cpu_flags; flag && *flag; ++flag) flags.emplace_back(*flag);
-    return text + "  flags: " + wrapped(printable(join(flags, " "), 2000), 9, 9) + "\n";
+    return text + "  flags: " + wrapped(printable(joined(flags, " "), 2000), 9, 9) + "\n";
 }
 
 std::string gpu_text(const tsr_device_info& gpu) {
@@ -100,20 +100,20 @@ std::string contents(const PluginRecord& record) {
             const tsr_device_provider& provider = *table.providers[i];
             if (device_abi_fault(provider).empty()) provided.insert(provider.kind);
         }
-        if (!provided.empty()) parts.push_back("devices of kind " + join(provided));
+        if (!provided.empty()) parts.push_back("devices of kind " + joined(provided));
     }
-    if (table.kernel_count > 0) parts.push_back(plural(table.kernel_count, "kernel") + " for " + join(kinds));
+    if (table.kernel_count > 0) parts.push_back(plural(table.kernel_count, "kernel") + " for " + joined(kinds));
     if (table.layout_count > 0) parts.push_back(plural(table.layout_count, "layout"));
     std::vector<std::string> operators;
     for (uint32_t i = 0; i < table.operator_count; ++i) operators.push_back(table.operators[i]->name);
-    if (!operators.empty()) parts.push_back((operators.size() == 1 ? "operator " : "operators ") + join(operators));
+    if (!operators.empty()) parts.push_back((operators.size() == 1 ? "operator " : "operators ") + joined(operators));
     std::set<std::string> lowered;
     for (uint32_t i = 0; i < table.lowering_count; ++i) lowered.insert(table.lowerings[i]->op);
-    if (!lowered.empty()) parts.push_back(plural(table.lowering_count, "lowering") + " of " + join(lowered));
+    if (!lowered.empty()) parts.push_back(plural(table.lowering_count, "lowering") + " of " + joined(lowered));
     const auto& architectures = record.architectures;
     if (!architectures.empty())
-        parts.push_back((architectures.size() == 1 ? "architecture " : "architectures ") + join(architectures));
-    return parts.empty() ? "nothing" : join(parts);
+        parts.push_back((architectures.size() == 1 ? "architecture " : "architectures ") + joined(architectures));
+    return parts.empty() ? "nothing" : joined(parts);
 }
 
 std::string details(const PluginRecord& record) {
@@ -121,7 +121,7 @@ std::string details(const PluginRecord& record) {
     std::string text = fmt::format("  {}\n", record.path.string());
     if (!manifest.summary.empty()) text += fmt::format("  {}\n", printable(manifest.summary));
     std::vector<std::string> needs;
-    if (!manifest.cpu_flags.empty()) needs.push_back("CPU flags " + join(manifest.cpu_flags, " "));
+    if (!manifest.cpu_flags.empty()) needs.push_back("CPU flags " + joined(manifest.cpu_flags, " "));
     if (manifest.minimum_compute_capability > 0) {
         needs.push_back("compute capability from " + compute_capability_text(manifest.minimum_compute_capability));
     }
@@ -129,7 +129,7 @@ std::string details(const PluginRecord& record) {
         needs.push_back("compute capability to " + compute_capability_text(manifest.maximum_compute_capability));
     }
     if (!manifest.minimum_driver.empty()) needs.push_back("NVIDIA driver from " + manifest.minimum_driver);
-    if (!needs.empty()) text += fmt::format("  needs: {}\n", join(needs));
+    if (!needs.empty()) text += fmt::format("  needs: {}\n", joined(needs));
     return text;
 }
 
@@ -180,7 +180,7 @@ std::string devices_report(const Hardware& hardware, const Registry& registry,
             if (const auto line = memory.find(device->id); line != memory.end())
                 text += "  memory: " + wrapped(printable(line->second), 10, 10) + "\n";
         }
-        text += "  kernels of: " + wrapped(kernels.empty() ? "no plugin" : join(kernels), 14, 14) + "\n";
+        text += "  kernels of: " + wrapped(kernels.empty() ? "no plugin" : joined(kernels), 14, 14) + "\n";
     }
     if (hardware.devices().size() == 1 && !hardware.is_rig()) {
         text += hardware.gpu_driver().empty() ? "No GPU: no NVIDIA driver (libcuda.so.1) could be loaded.\n"

@@ -24,7 +24,7 @@ uint64_t whole_pages(uint64_t tokens) {
     return tokens / TSR_PAGE_TOKENS * TSR_PAGE_TOKENS;
 }
 
-std::string memory_line(const Plan& plan, DeviceIndex device) {
+std::string loading_line(const Plan& plan, DeviceIndex device) {
     const DeviceMemory& memory = plan.memory[device];
     std::string parts =
         fmt::format("cache {}, work {}", size_text(memory.cache),
@@ -62,7 +62,7 @@ void report_plan(const PlannedModel& planned, const OpenedModel& model, const Ma
     if (const std::string line = further_pages(plan); !line.empty()) say(line);
     for (const std::string& note : planned.file_notes) say(note);
     for (DeviceIndex device = 0; device < plan.devices.size(); ++device) {
-        if (plan.memory[device].allocated() + plan.memory[device].mapped > 0) say(memory_line(plan, device));
+        if (plan.memory[device].allocated() + plan.memory[device].mapped > 0) say(loading_line(plan, device));
     }
     if (verbose) report_details(planned, machine, say);
     std::vector<Notice> notices(plan.notes.begin(), plan.notes.end());

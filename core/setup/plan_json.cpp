@@ -144,7 +144,7 @@ json::array cache_groups(const Plan& plan) {
     return all;
 }
 
-std::string_view kind_name(ActionKind kind) {
+std::string_view name_of_kind(ActionKind kind) {
     constexpr std::string_view kNames[] = {"inputs", "nodes", "upload", "download", "outputs"};
     return kNames[static_cast<size_t>(kind)];
 }
@@ -159,7 +159,7 @@ json::array actions(const Plan& plan) {
     json::array all;
     for (ActionId id = 0; id < plan.step.actions.size(); ++id) {
         const Action& action = plan.step.actions[id];
-        json::object line{{"kind", kind_name(action.kind)},
+        json::object line{{"kind", name_of_kind(action.kind)},
                           {"device", plan.devices[plan.step.device_of(action)]->id},
                           {"what", action_name(plan, id)},
                           {"after", ids(action.after)},

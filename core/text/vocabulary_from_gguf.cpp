@@ -90,7 +90,9 @@ VocabularyData vocabulary_from_gguf(const gguf::Metadata& metadata) {
     data.add_space_prefix = metadata.find_bool("tokenizer.ggml.add_space_prefix");
     data.remove_extra_blanks = metadata.find_bool("tokenizer.ggml.remove_extra_whitespaces").value_or(false);
     // Phi-3 alone says so in its tokenizer.json, which no key of a file carries.
-    std::string name(metadata.find_string("general.name").value_or(""));
+    const gguf::Value* named = metadata.find("general.name");
+    const auto* text = named ? std::get_if<std::string>(named) : nullptr;
+    std::string name = text ? *text : "";
     std::ranges::transform(name, name.begin(), [](char c) { return c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c; });
     data.strips_after_special = name.find("phi-3") != name.npos || name.find("phi3") != name.npos;
     if (data.model == "llama") fill_usual(metadata, data);

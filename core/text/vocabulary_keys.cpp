@@ -81,7 +81,7 @@ bool is_off(const gguf::Value& value) {
         value);
 }
 
-void append(std::string& list, std::string_view name) {
+void append_key(std::string& list, std::string_view name) {
     list += fmt::format("{}{}", list.empty() ? "" : ", ", printable(name, 100));
 }
 
@@ -97,9 +97,9 @@ std::vector<std::string> check_vocabulary_keys(const gguf::Metadata& metadata) {
         if (known == std::end(kKnown)) {
             // "chat_template.tool_use", and "chat_templates", the list of such names.
             if (!name.starts_with(kTemplate))
-                append(unknown, key);
+                append_key(unknown, key);
             else if (name.size() > kTemplate.size() && name[kTemplate.size()] == '.')
-                append(templates, name.substr(kTemplate.size() + 1));
+                append_key(templates, name.substr(kTemplate.size() + 1));
             continue;
         }
         const bool refused = known->use == Use::kMustBeOff || (known->use == Use::kOfPieces && !pieces);

@@ -149,7 +149,7 @@ const std::vector<std::vector<Batch::Sequence>>& model_batches() {
     return kBatches;
 }
 
-double tolerance_of(tsr_type cache, tsr_type weight) {
+double tolerance_of_cache(tsr_type cache, tsr_type weight) {
     if (weight != TSR_TYPE_F32 && weight != TSR_TYPE_F16) return 3e-2;
     if (cache == TSR_TYPE_F32) return 2e-3;
     if (cache == TSR_TYPE_F16) return 5e-3;
@@ -202,7 +202,7 @@ void attention_case(const std::string& op, const Form& f, const Batch& batch, ts
     c.attribute("scratch_bytes", varied.scratch_bytes);
     if (varied.hadamard) c.attribute("hadamard", int64_t{1});
     c.attribute("max_tokens", batch.pages_of_one * TSR_PAGE_TOKENS);
-    c.tolerance = tolerance_of(cache, weight);
+    c.tolerance = tolerance_of_cache(cache, weight);
     c.row_ranges(static_cast<int32_t>(batch.rows()));
     use(c);
 }

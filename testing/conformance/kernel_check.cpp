@@ -29,7 +29,7 @@ std::string operand_name(const Case& of, size_t index) {
            operand.name + ")";
 }
 
-void take(const tsr_status* status, const char* function) {
+void take_status(const tsr_status* status, const char* function) {
     if (!status) return;
     std::string text = std::string(function) + " failed: " + (status->message ? status->message : "no message");
     if (status->destroy) status->destroy(status);
@@ -103,7 +103,7 @@ class Storage {
 template <typename Function>
 void call(const char* name, Function&& function) {
     const sdk::FloatState before = sdk::FloatState::of_this_thread();
-    take(function(), name);
+    take_status(function(), name);
     const sdk::FloatState after = sdk::FloatState::of_this_thread();
     if (after == before) return;
     before.restore();

@@ -79,7 +79,7 @@ ChildEnd end_of(int status) {
 }
 
 // What there is to read now; a part of it where a child writes faster than it is read.
-void take(int descriptor, std::string& to) {
+void take_bytes(int descriptor, std::string& to) {
     std::array<char, 8192> buffer;
     ssize_t got = 1;
     for (int parts = 0; parts < 64 && (got = read(descriptor, buffer.data(), buffer.size())) > 0; ++parts)
@@ -112,8 +112,8 @@ ChildEnd run_child(const std::vector<std::string>& words, std::chrono::milliseco
         poll(waits, 2, static_cast<int>(kTick.count()));
         running = waitpid(child, &status, WNOHANG) == 0;
         const size_t before = text.size();
-        take(output.get(), text);
-        take(errors.get(), said);
+        take_bytes(output.get(), text);
+        take_bytes(errors.get(), said);
         if (said.size() > kMaxErrors) said.erase(0, said.size() - kMaxErrors);
         const auto now = std::chrono::steady_clock::now();
         if (text.size() != before) last = now;

@@ -48,7 +48,7 @@ tsr_type type_of(std::string_view name, std::string_view text) {
     refuse(text, "no type of weights is called '" + std::string(name.substr(0, 40)) + "'");
 }
 
-int64_t size_of(std::string_view number, std::string_view text) {
+int64_t size_of_shape(std::string_view number, std::string_view text) {
     int64_t size = 0;
     const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), size);
     if (error != std::errc() || end != number.data() + number.size() || size < 1 || size > kMaxElements)
@@ -88,7 +88,7 @@ void experts_of_rows(Case& c, int64_t used, int64_t rows, int64_t experts) {
     }
 }
 
-void add_operands(Case& c, const Shape& shape, int64_t rows) {
+void add_shape_operands(Case& c, const Shape& shape, int64_t rows) {
     const std::string& op = shape.op;
     const std::vector<int64_t>& size = shape.sizes;
     const bool routed = op == TSR_OP_MOE_FFN || op == TSR_OP_MATMUL_ID;
@@ -166,7 +166,7 @@ Shape parse_shape(std::string_view text) {
     Shape shape;
     shape.op = parts[0];
     for (const std::string_view name : split(parts[1], ',')) shape.types.push_back(type_of(name, text));
-    for (const std::string_view number : split(parts[2], 'x')) shape.sizes.push_back(size_of(number, text));
+    for (const std::string_view number : split(parts[2], 'x')) shape.sizes.push_back(size_of_shape(number, text));
     const bool any = form->sizes == kAnyNumber;
     const size_t weights = any ? shape.sizes.size() - 1 : form->weights;
     const size_t most = TSR_MAX_OPERANDS / 2 - 1;
@@ -190,7 +190,7 @@ void for_each_shape_case(const std::string& op, std::span<const Shape> shapes, c
         for (const int64_t rows : {1, 6, 33}) {
             if (rows > 6 && elements_of(shape) > kManyElements) continue;
             Case c(op, shape.text() + " rows=" + std::to_string(rows));
-            add_operands(c, shape, rows);
+            add_shape_operands(c, shape, rows);
             c.row_ranges(static_cast<int32_t>(rows));
             use(c);
         }

@@ -13,7 +13,7 @@ namespace {
 
 using Kind = Lexeme::Kind;
 
-bool is_space(char c) {
+bool is_blank(char c) {
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 bool is_digit(char c) {
@@ -124,7 +124,7 @@ class Lexer {
         size_t at = 2;
         if (at < text.size() && (text[at] == '-' || text[at] == '+')) ++at;
         const auto skip_spaces = [&] {
-            while (at < text.size() && is_space(text[at])) ++at;
+            while (at < text.size() && is_blank(text[at])) ++at;
         };
         skip_spaces();
         if (!text.substr(at).starts_with(word)) return 0;
@@ -163,7 +163,7 @@ class Lexer {
         std::string brackets;
         while (true) {
             size_t spaces = 0;
-            while (is_space(at(spaces))) ++spaces;
+            while (is_blank(at(spaces))) ++spaces;
             skip(spaces);
             if (rest_.empty()) refuse("a tag that does not end");
             if (brackets.empty()) {

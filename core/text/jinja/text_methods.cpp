@@ -131,11 +131,11 @@ bool is_of_case(std::string_view text, utf8proc_category_t wanted) {
     return any;
 }
 
-bool is_digit(uint32_t code) {
+bool is_digit_of_text(uint32_t code) {
     return utf8proc_category(static_cast<utf8proc_int32_t>(code)) == UTF8PROC_CATEGORY_ND;
 }
 bool is_alphanumeric(uint32_t code) {
-    return is_alphabetic(code) || is_digit(code);
+    return is_alphabetic(code) || is_digit_of_text(code);
 }
 bool is_ascii(uint32_t code) {
     return code < 0x80;
@@ -400,7 +400,7 @@ Value call_text_method(std::string_view name, const Text& text, Arguments& argum
     if (name == "isdigit" || name == "isdecimal" || name == "isnumeric") {
         if (name != "isdecimal" && !all_of(view, is_ascii) && !view.empty())
             fail(TSR_UNSUPPORTED, "{} of other characters than ASCII", name);
-        return all_of(view, is_digit);
+        return all_of(view, is_digit_of_text);
     }
     if (name == "isascii") return view.empty() || all_of(view, is_ascii);
     if (name == "isupper") return is_of_case(view, UTF8PROC_CATEGORY_LU);

@@ -1,0 +1,56 @@
+#!/usr/bin/env python3
+"""Checks that files of one library can be compiled as one (TSR_UNITY) and mean the same.
+
+    check_unity_names.py [ROOT]
+
+Two functions of one name in the anonymous namespaces of two files, or one there and one in a header of the library,
+become overloads of each other, and a call may silently mean the other one. Prints one line a name and exits with 1 if
+there are any.
+"""
+
+import collections
+import pathlib
+import re
+import sys
+
+LIBRARIES = ["core/*", "apps/*", "testing/conformance"]
+ALONE = re.compile(r"/architectures/|/tool_reader_")  # compiled by themselves
+FUNCTION = re.compile(r"(?!return\b|using\b|namespace\b|struct\b|class\b|enum\b|template\b)[A-Za-z_][\w:<>,&*\s\[\]]*?[\s&*]"
+                      r"([A-Za-z_]\w*)\(")
+
+
+def functions(file, anonymous):
+    inside = not anonymous
+    for line in file.read_text().splitlines():
+        if anonymous and line.startswith("namespace {"):
+            inside = True
+        elif anonymous and line.startswith("}  // namespace"):
+            inside = False
+        elif inside and (found := FUNCTION.match(line)):
+            yield found.group(1)
+
+
+def main():
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) > 1 else pathlib.Path(__file__).parent.parent).resolve()
+    bad = 0
+    for pattern in LIBRARIES:
+        for library in sorted(root.glob(pattern)):
+            owners = collections.defaultdict(set)
+            local = set()
+            for file in library.rglob("*.[ch]pp"):
+                path = file.relative_to(root).as_posix()
+                if ALONE.search(path):
+                    continue
+                for name in functions(file, file.suffix == ".cpp"):
+                    owners[name].add(path)
+                    if file.suffix == ".cpp":
+                        local.add(name)
+            for name in sorted(local):
+                if len(owners[name]) > 1:
+                    print(f"{name}: in {', '.join(sorted(owners[name]))}: give it another name in one of them")
+                    bad += 1
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
