@@ -70,13 +70,10 @@ TEST(Flags, TableHasNoDoubles) {
 
 // What no structure that is read takes would be accepted and ignored in silence.
 TEST(Flags, EverySetterIsOfAStructureThatIsRead) {
-    const std::set<const void*> read = {&kTypeTag<CommonSettings>,
-                                        &kTypeTag<ModelSettings>,
-                                        &kTypeTag<EngineOptions>,
-                                        &kTypeTag<PlacementOptions>,
-                                        &kTypeTag<DeviceChoice>,
-                                        &kTypeTag<RopeSettings>,
-                                        &kTypeTag<session::SamplingParameters>,
+    const std::set<const void*> read = {&kTypeTag<CommonSettings>,        &kTypeTag<ModelSettings>,
+                                        &kTypeTag<EngineOptions>,         &kTypeTag<PlanOptions>,
+                                        &kTypeTag<PlacementOptions>,      &kTypeTag<DeviceChoice>,
+                                        &kTypeTag<RopeSettings>,          &kTypeTag<session::SamplingParameters>,
                                         &kTypeTag<server::ServerSettings>};
     size_t count = 0;
     for (const Flag& flag : all_flags()) {

@@ -7,6 +7,7 @@ namespace {
 ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
+    model.or_said("attention.scale", model.find_number("attention.scale"), attention.scale);
     common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
     read_scales(model, common.model);
     return common.model;

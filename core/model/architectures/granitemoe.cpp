@@ -7,6 +7,7 @@ namespace {
 ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
+    model.or_said("attention.scale", model.find_number("attention.scale"), attention.scale);
     Experts experts = read_needed_experts(model, common, {.normalize = true, .length = common.feed_forward});
     experts.shared_length = read_shared_experts(model, 0, common.layers, experts);
     common.model.layers = make_layers(model, common, attention, experts, 0);
