@@ -250,6 +250,15 @@ WrittenChat ChatTemplate::write_continued(std::span<const ChatMessage> messages,
     return chat;
 }
 
+namespace {
+
+// JSON is written anew, without its blanks, and an escape of six bytes may become one.
+uint64_t fewest_bytes_of_json(std::string_view json) {
+    return static_cast<uint64_t>(std::ranges::count_if(json, [](char c) { return !is_json_space(c); })) / 6;
+}
+
+}  // namespace
+
 uint64_t ChatTemplate::fewest_bytes(std::span<const ChatMessage> messages, const ChatOptions& options) const {
     const ChatTraits& traits = *traits_;
     uint64_t bytes = 0;
@@ -271,11 +280,14 @@ uint64_t ChatTemplate::fewest_bytes(std::span<const ChatMessage> messages, const
             const std::string_view end = traits.shape.reasoning_end;
             if (const size_t at = content.rfind(end); at != content.npos) content.remove_prefix(at + end.size());
             bytes += stripped(content);
+        } else if (message.role == "assistant" && traits.writes_turns && traits.writes_calls) {
+            for (const ToolCall& call : message.tool_calls) bytes += fewest_bytes_of_json(call.arguments);
         } else if (message.role == "tool" && traits.writes_results && traits.writes_turns) {
             bytes += stripped(content);
         }
     }
-    (void)options;
+    if (traits.describes_tools)
+        for (const ChatTool& tool : options.tools) bytes += fewest_bytes_of_json(tool.whole);
     return bytes;
 }
 

@@ -20,7 +20,7 @@ PROGRAMS = ["tessera", "measure_card", "measure_steps"]
 MIB = 1 << 20
 BUILT = "build.json"  # for which architectures, and from which commit
 # Bytes of the file, and of the file and the tree together: what can be sent to a machine that is lent for minutes.
-MOST, MOST_CARRIED = 26 * MIB, 60 * MIB
+MOST, MOST_CARRIED = 26 * MIB, 63 * MIB
 
 
 def libraries_of(program):
@@ -115,25 +115,25 @@ def compress(folder, file, preset):
     os.replace(unfinished, file)
 
 
-def check_size(file, size, tree, most):
+def check_size(file, size, tree, most, carried=MOST_CARRIED):
     """Ends the program if the file cannot be carried."""
     if size > most:
         die(f"{file}: {size / MIB:.1f} MiB; expected at most {most / MIB:g} MiB. Build for fewer architectures (--archs)")
-    if tree + size > MOST_CARRIED:
-        die(f"{file}: {size / MIB:.1f} MiB, with the tree of {tree / MIB:.1f} MiB more than {MOST_CARRIED / MIB:g} MiB: make the tree smaller")
+    if tree + size > carried:
+        die(f"{file}: {size / MIB:.1f} MiB, with the tree of {tree / MIB:.1f} MiB more than {carried / MIB:g} MiB: make the tree smaller")
 
 
-def pack(binary, file, most=MOST / MIB, preset=6):
+def pack(binary, file, most=MOST / MIB, preset=6, carried=MOST_CARRIED / MIB):
     begin = time.monotonic()
     with tempfile.TemporaryDirectory(prefix="gpu-pack-") as work:
         gather(binary, pathlib.Path(work) / "gpu")
         compress(pathlib.Path(work) / "gpu", file, preset)
     size, tree = file.stat().st_size, tree_bytes()
-    check_size(file, size, tree, most * MIB)
+    check_size(file, size, tree, most * MIB, carried * MIB)
     shown = file.relative_to(SOURCE) if file.is_relative_to(SOURCE) else file
     run = f"python3 tools/gpu_acceptance run {shown} --minutes 4 --output gpu.md"
     print(f"{shown}: {size / MIB:.1f} MiB for {' '.join(archs_of(binary))}, packed in {time.monotonic() - begin:.0f} s; with the tree, which is carried too, "
-          f"{(size + tree) / MIB:.1f} of {MOST_CARRIED / MIB:g} MiB.\nOn the machine with a card, in the tree:\n\n    {run}\n\nand for what that has no time for, "
+          f"{(size + tree) / MIB:.1f} of {carried:g} MiB.\nOn the machine with a card, in the tree:\n\n    {run}\n\nand for what that has no time for, "
           f"there again:\n\n    {run} --continue\n")
     return 0
 

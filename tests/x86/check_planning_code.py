@@ -51,6 +51,8 @@ def main() -> int:
     parser.add_argument("--any", nargs="+", required=True)
     parser.add_argument("--kernels", nargs="+", required=True)
     arguments = parser.parse_args()
+    for files in (arguments.any, arguments.kernels):
+        files[:] = [file for file in files if file.endswith(".o")]  # precompiled headers are listed, too
     faults: list[str] = []
     shared: set[str] = set()
     for file in arguments.any:
