@@ -143,7 +143,7 @@ def required_failures(figures, required):
             if of == card and name:
                 best[name.group(1)] = max(share, best.get(name.group(1), 0))
         found += [f"product_{name}_128, {card}: {share:.2f} of the int8 rate; required: {least:.3g}"
-                  for name, share in best.items() if share < least]
+                  for name, share in best.items() if share < least * products.get("formats", {}).get(name, 1)]
     return found
 
 
