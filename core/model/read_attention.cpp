@@ -97,7 +97,9 @@ void read_temperature(ModelFile& model, Attention& a) {
     constexpr std::string_view kLength = "attention.temperature_length";
     a.temperature_scale = model.find_number("attention.temperature_scale").value_or(0.0);
     if (a.temperature_scale == 0) return;
-    const int64_t trained = a.rope ? a.rope->original_context : 0;
+    // It is the model's, too, where positions are scaled by something else than YaRN.
+    const auto given = model.find_count("rope.scaling.original_context_length");
+    const int64_t trained = a.rope && a.rope->original_context > 0 ? a.rope->original_context : given.value_or(0);
     const auto length = model.find_count(kLength);
     if (!length && trained == 0) {
         fail(TSR_NOT_FOUND, "{}: {} is {}, but key '{}' is missing", model.source(),

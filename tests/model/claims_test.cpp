@@ -189,6 +189,12 @@ std::vector<float> random_values(size_t count, float size) {
     return values;
 }
 
+TEST_F(Claims, TheMultiplierOfYarnMayStandWithoutYarn) {
+    EditedModel model(golden_model("mistral3"));
+    model.set("mistral3.rope.scaling.type", std::string("none"));
+    EXPECT_EQ(outcome(model).error, "");
+}
+
 TEST_F(Claims, TheOutputsBiasIsAdded) {
     for (const char* name : {"llama-gqa", "v3-groups", "qwen3moe-norm"}) {
         const EditedModel model(golden_model(name));

@@ -10,14 +10,14 @@ namespace {
 // YaRN (arXiv 2309.00071) scales sine and cosine by 1 + 0.1 ln(factor). With a multiplier that is divided by what the
 // multiplier makes of it: 1 takes it back.
 void read_yarn_multiplier(ModelFile& model, Rope& rope) {
-    if (rope.ext_factor == 0 || rope.freq_scale >= 1) return;
     constexpr const char* kKey = "rope.scaling.yarn_log_multiplier";
-    const double multiplier = model.or_said(kKey, model.find_number(kKey), 0.0);
-    if (multiplier < 0) {
+    const auto given = model.find_number(kKey);
+    if (given && *given < 0) {
         fail(TSR_CORRUPT_DATA, "{}: {} is {}; a number that is not negative is needed", model.source(), model.key(kKey),
-             multiplier);
+             *given);
     }
-    rope.attn_factor /= 1.0 - 0.1 * multiplier * std::log(rope.freq_scale);
+    if (rope.ext_factor == 0 || rope.freq_scale >= 1) return;
+    rope.attn_factor /= 1.0 - 0.1 * model.or_said(kKey, given, 0.0) * std::log(rope.freq_scale);
 }
 
 ModelDescription describe(ModelFile& model) {
