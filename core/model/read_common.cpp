@@ -67,6 +67,14 @@ std::vector<Layer> make_layers(const ModelFile& model, const CommonParameters& c
     return layers;
 }
 
+std::vector<Layer> make_expert_layers(ModelFile& model, const CommonParameters& common, const Attention& attention,
+                                      const ExpertDefaults& defaults) {
+    const int64_t dense = model.find_count("leading_dense_block_count", 0).value_or(0);
+    Experts experts = read_needed_experts(model, common, defaults);
+    experts.shared_length = read_shared_experts(model, dense, common.layers, experts);
+    return make_layers(model, common, attention, experts, dense);
+}
+
 void read_scales(ModelFile& model, ModelDescription& described) {
     const auto scale = [&](std::string_view name) {
         const double value = model.or_said(name, model.find_number(name), 1.0);

@@ -62,10 +62,15 @@ Experts read_needed_experts(ModelFile& model, const CommonParameters& common, co
 // none. Two keys may tell it.
 int64_t read_shared_experts(ModelFile& model, int64_t first_layer, int64_t layers, const Experts& experts);
 
-// `layers` of them, equal but for the numbers of heads and the lengths of feed-forward networks. The first `dense` have
-// no experts; of the others each `step`th layer of the model has. Throws for a dense layer whose length is not given.
+// `layers` of them, dense where no experts are given, equal but for the numbers of heads and the lengths of
+// feed-forward networks. The first `dense` have no experts; of the others each `step`th layer of the model has. Throws
+// for a dense layer whose length is not given.
 std::vector<Layer> make_layers(const ModelFile& model, const CommonParameters& common, const Attention& attention,
-                               const std::optional<Experts>& experts, int64_t dense, int64_t step = 1);
+                               const std::optional<Experts>& experts = {}, int64_t dense = 0, int64_t step = 1);
+// The first leading_dense_block_count of them are dense, the others have experts, perhaps shared ones, too. Throws
+// where the file has no experts.
+std::vector<Layer> make_expert_layers(ModelFile& model, const CommonParameters& common, const Attention& attention,
+                                      const ExpertDefaults& defaults);
 
 // What embeddings, residuals and logits are scaled with, as Granite's files have it: the last is a divisor. The layers
 // are there.

@@ -108,7 +108,7 @@ Value Weights::add_part(const ExpectedTensor& tensor, const gguf::TensorEntry& w
                     static_cast<uint64_t>(tensor.dims[tensor.vector ? 0 : 1]),
                     static_cast<uint64_t>(tensor.fused_rows)};
     rows.in_place = tensor.dims.size() < 3 && rows.first * (whole.bytes / rows.of) % kAligned == 0;
-    return graph_.weight(tensor.name, {tensor.vector ? TSR_TYPE_F32 : type.rows_type, tensor.dims},
+    return graph_.weight(tensor.name, {tensor.vector ? tsr_type{TSR_TYPE_F32} : type.rows_type, tensor.dims},
                          type.interleaved_rows > 1 ? std::string(type.name) : "", std::move(rows));
 }
 

@@ -8,7 +8,7 @@ namespace {
 ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNorm);
-    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    common.model.layers = make_layers(model, common, attention);
     for (Layer& layer : common.model.layers) {
         layer.norm_after = true;
         layer.feed_forward.fused_gate_up = true;

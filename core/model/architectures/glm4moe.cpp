@@ -10,10 +10,7 @@ ModelDescription describe(ModelFile& model) {
     common.layers -= read_prediction_layers(model, common.layers);
     Attention attention = read_partly_rotated_attention(model, common, RopeMode::kNeox);
     if (model.has_tensor(in_layer(0, tensor_name(TensorPart::kQNorm).name))) attention.head_norm = HeadNorm::kHeads;
-    const int64_t dense = model.find_count("leading_dense_block_count", 0).value_or(0);
-    Experts experts = read_needed_experts(model, common, {.gating = Gating::kSigmoid});
-    experts.shared_length = read_shared_experts(model, dense, common.layers, experts);
-    common.model.layers = make_layers(model, common, attention, experts, dense);
+    common.model.layers = make_expert_layers(model, common, attention, {.gating = Gating::kSigmoid});
     common.model.names[TensorPart::kFeedForwardNorm] = "post_attention_norm.weight";
     return common.model;
 }

@@ -1,4 +1,5 @@
-// Granite 3 and 4, dense: Llama whose embeddings, residuals, scores and logits are scaled.
+// Granite 3 and 4, dense or with experts and perhaps a shared one: Llama whose embeddings, residuals, scores and logits
+// are scaled.
 #include "core/model/architectures.hpp"
 
 namespace tessera::architectures {
@@ -8,7 +9,12 @@ ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
     model.or_said("attention.scale", model.find_number("attention.scale"), attention.scale);
-    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    std::optional<Experts> experts;
+    if (model.architecture() == "granitemoe") {
+        experts = read_needed_experts(model, common, {.normalize = true, .length = common.feed_forward});
+        experts->shared_length = read_shared_experts(model, 0, common.layers, *experts);
+    }
+    common.model.layers = make_layers(model, common, attention, experts);
     read_scales(model, common.model);
     return common.model;
 }
@@ -16,6 +22,6 @@ ModelDescription describe(ModelFile& model) {
 }  // namespace
 
 extern const Architecture granite;
-const Architecture granite{{"granite"}, describe, {}};
+const Architecture granite{{"granite", "granitemoe"}, describe, {}};
 
 }  // namespace tessera::architectures

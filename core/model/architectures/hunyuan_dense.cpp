@@ -9,7 +9,7 @@ ModelDescription describe(ModelFile& model) {
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kHeads;
     attention.norm_after_rope = true;
-    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    common.model.layers = make_layers(model, common, attention);
     return common.model;
 }
 

@@ -22,7 +22,7 @@ ModelDescription describe(ModelFile& model) {
     Attention attention =
         read_latent_attention(model, common, {RopeMode::kNeox, common.model.embedding / common.heads});
     read_rope_tables(model, *attention.rope, common.model.context);
-    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    common.model.layers = make_layers(model, common, attention);
 
     // Converters do not write what the models are scaled with, and runtimes know it: scale_emb, scale_depth and
     // dim_model_base of MiniCPM3-4B. The last is a divisor, as in files of the architecture "minicpm".

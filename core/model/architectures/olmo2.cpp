@@ -8,7 +8,7 @@ ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
     Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
     attention.head_norm = HeadNorm::kRows;
-    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    common.model.layers = make_layers(model, common, attention);
     for (Layer& layer : common.model.layers) {
         layer.norm_before = false;
         layer.norm_after = true;

@@ -8,7 +8,7 @@ namespace {
 ModelDescription describe(ModelFile& model) {
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNeox);
-    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    common.model.layers = make_layers(model, common, attention);
     for (Layer& layer : common.model.layers) layer.feed_forward.fused_gate_up = true;
     return common.model;
 }

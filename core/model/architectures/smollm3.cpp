@@ -8,7 +8,7 @@ ModelDescription describe(ModelFile& model) {
     constexpr size_t kWithoutPositions = 4;
     CommonParameters common = read_common(model);
     const Attention attention = read_grouped_attention(model, common, RopeMode::kNorm);
-    common.model.layers = make_layers(model, common, attention, std::nullopt, common.layers);
+    common.model.layers = make_layers(model, common, attention);
     for (size_t i = kWithoutPositions - 1; i < common.model.layers.size(); i += kWithoutPositions)
         common.model.layers[i].attention.rope.reset();
     return common.model;
