@@ -17,6 +17,17 @@ std::string grouped(uint64_t number);
 // "1 layer", "27 layers".
 std::string counted(uint64_t count, std::string_view noun);
 
+// "a, b, c".
+template <typename Texts>
+std::string joined(const Texts& texts, std::string_view between = ", ") {
+    std::string all;
+    for (const auto& text : texts) {
+        if (!all.empty()) all += between;
+        all += text;
+    }
+    return all;
+}
+
 // Well-formed UTF-8 as RFC 3629 has it: no overlong forms, no surrogates, nothing past U+10FFFF.
 bool is_utf8(std::string_view text) noexcept;
 

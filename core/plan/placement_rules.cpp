@@ -1,6 +1,7 @@
 #include "core/plan/placement_rules.hpp"
 
 #include "core/base/error.hpp"
+#include "core/base/text.hpp"
 
 #include <algorithm>
 #include <map>
@@ -19,8 +20,7 @@ std::string escaped(std::string_view text) {
 }
 
 std::string join(const std::vector<std::string>& parts) {
-    std::string text;
-    for (const std::string& part : parts) text += (text.empty() ? "" : "|") + part;
+    const std::string text = joined(parts, "|");
     return parts.size() > 1 ? "(" + text + ")" : text;
 }
 

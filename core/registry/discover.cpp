@@ -2,6 +2,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/file.hpp"
+#include "core/base/text.hpp"
 #include "core/hardware/cpu_flags.hpp"
 #include "core/hardware/devices.hpp"
 #include "core/registry/sha256.hpp"
@@ -80,12 +81,6 @@ std::vector<PluginRecord> find_in_folder(const fs::path& folder) {
     return records;
 }
 
-std::string joined_texts(const std::vector<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text;
-}
-
 bool serves(const Manifest& manifest, const tsr_device_info& device) {
     return std::find(manifest.kinds.begin(), manifest.kinds.end(), device.kind) != manifest.kinds.end();
 }
@@ -105,7 +100,7 @@ std::string why_no_device(const Manifest& manifest, const Hardware& hardware) {
                             compute_capability_text(new_enough ? manifest.maximum_compute_capability
                                                                : manifest.minimum_compute_capability));
     }
-    return seen.empty() ? fmt::format("no device of kind {} here", joined_texts(manifest.kinds)) : seen;
+    return seen.empty() ? fmt::format("no device of kind {} here", joined(manifest.kinds)) : seen;
 }
 
 std::vector<std::string> missing_here(const std::vector<std::string>& flags) {
@@ -122,14 +117,14 @@ std::string why_no_flags(const Manifest& manifest, const Hardware& hardware) {
         if (!has_cpu_flag(hardware.cpu(), flag)) missing_there.push_back(flag);
     }
     if (!missing_there.empty()) {
-        return fmt::format("the processor ({}) lacks {}; needed are {}", hardware.cpu().name,
-                           joined_texts(missing_there), joined_texts(manifest.cpu_flags));
+        return fmt::format("the processor ({}) lacks {}; needed are {}", hardware.cpu().name, joined(missing_there),
+                           joined(manifest.cpu_flags));
     }
     const std::vector<std::string> missing =
         missing_here(hardware.is_rig() ? manifest.plan_cpu_flags : manifest.cpu_flags);
     if (missing.empty()) return {};
     return fmt::format("the processor of this machine lacks {}, so the library cannot be asked about another one",
-                       joined_texts(missing));
+                       joined(missing));
 }
 
 std::string why_driver(const Manifest& manifest, const Hardware& hardware) {

@@ -23,13 +23,6 @@ std::string plural(uint64_t count, std::string_view noun) {
     return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }
 
-template <typename Names>
-std::string joined(const Names& names, std::string_view between = ", ") {
-    std::string text;
-    for (const auto& name : names) text += (text.empty() ? "" : std::string(between)) + std::string(name);
-    return text;
-}
-
 // Lines of `text`, each after `indent`.
 std::string indented(std::string_view text, std::string_view indent) {
     std::string out(indent);

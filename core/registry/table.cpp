@@ -170,9 +170,7 @@ std::string Entries::fault(const tsr_operator& op) const {
 }
 
 std::string join(const std::set<std::string>& names) {
-    std::string text;
-    for (const std::string& name : names) text += (text.empty() ? "" : ", ") + name;
-    return text.empty() ? "none" : text;
+    return names.empty() ? "none" : joined(names);
 }
 
 std::string other_device_abi(std::string_view what, uint32_t found) {
