@@ -147,6 +147,46 @@ class Writer:
         self.count += 1
 
 
+def feed_forward_tensors(p, i, kind, best):
+    """Of layer i, dense or with experts, without its norm: names, shapes and types."""
+    b, e = f"blk.{i}.", p["embd"]
+    if i < p["dense"] or (i + 1) % p.get("step", 1):
+        if not p.get("fused_up"):
+            yield b + "ffn_gate.weight", (e, p["ff"]), best(e, kind)
+        yield b + "ffn_up.weight", (e, p["ff"] * (2 if p.get("fused_up") else 1)), best(e, kind)
+        yield b + "ffn_down.weight", (p["ff"], e), best(p["ff"], kind)
+    else:
+        yield b + "ffn_gate_inp.weight", (e, p["experts"]), "f32"
+        if p["bias"]:
+            yield b + "exp_probs_b.bias", (p["experts"],), "f32"
+        f, s = p["ff_exp"], p["ff_exp"] * p["shared"]
+        yield b + "ffn_gate_exps.weight", (e, f, p["experts"]), best(e, kind)
+        yield b + "ffn_down_exps.weight", (f, e, p["experts"]), best(f, kind)
+        yield b + "ffn_up_exps.weight", (e, f, p["experts"]), best(e, kind)
+        if s:
+            yield b + "ffn_gate_shexp.weight", (e, s), best(e, kind)
+            yield b + "ffn_down_shexp.weight", (s, e), best(s, kind)
+            yield b + "ffn_up_shexp.weight", (e, s), best(e, kind)
+        if p.get("shared_gate"):
+            yield b + "ffn_gate_inp_shexp.weight", (e,), "f32"
+
+
+def prediction_tensors(p, i, kind, best):
+    """What layer i has beside, if it predicts further tokens."""
+    b, e = f"blk.{i}.", p["embd"]
+    if i >= p["layers"]:
+        yield b + "nextn.eh_proj.weight", (2 * e, e), best(2 * e, kind)
+        for name in ("enorm", "hnorm", "shared_head_norm"):
+            yield b + f"nextn.{name}.weight", (e,), "f32"
+
+
+def output_tensors(p, kind, best):
+    e = p["embd"]
+    yield "output_norm.weight", (e,), "f32"
+    if not p["tied"]:
+        yield "output.weight", (e, p["vocab"]), best(e, "q6_K" if kind.endswith("_K") else kind)
+
+
 def tensors(p, kind, layout):
     """Yield (name, shape fastest first, type) in file order."""
     def best(n_in, want):
@@ -187,28 +227,9 @@ def tensors(p, kind, layout):
             yield b + "indexer.k_norm.bias", (length,), "f32"
             yield b + "indexer.proj.weight", (e, n), best(e, kind)
         yield b + "ffn_norm.weight", (e,), "f32"
-        if i < p["dense"]:
-            yield b + "ffn_gate.weight", (e, p["ff"]), best(e, kind)
-            yield b + "ffn_up.weight", (e, p["ff"]), best(e, kind)
-            yield b + "ffn_down.weight", (p["ff"], e), best(p["ff"], kind)
-        else:
-            yield b + "ffn_gate_inp.weight", (e, p["experts"]), "f32"
-            if p["bias"]:
-                yield b + "exp_probs_b.bias", (p["experts"],), "f32"
-            f, s = p["ff_exp"], p["ff_exp"] * p["shared"]
-            yield b + "ffn_gate_exps.weight", (e, f, p["experts"]), best(e, kind)
-            yield b + "ffn_down_exps.weight", (f, e, p["experts"]), best(f, kind)
-            yield b + "ffn_up_exps.weight", (e, f, p["experts"]), best(e, kind)
-            yield b + "ffn_gate_shexp.weight", (e, s), best(e, kind)
-            yield b + "ffn_down_shexp.weight", (s, e), best(s, kind)
-            yield b + "ffn_up_shexp.weight", (e, s), best(e, kind)
-        if i >= p["layers"]:
-            yield b + "nextn.eh_proj.weight", (2 * e, e), best(2 * e, kind)
-            for name in ("enorm", "hnorm", "shared_head_norm"):
-                yield b + f"nextn.{name}.weight", (e,), "f32"
-    yield "output_norm.weight", (e,), "f32"
-    if not p["tied"]:
-        yield "output.weight", (e, p["vocab"]), best(e, "q6_K" if kind.endswith("_K") else kind)
+        yield from feed_forward_tensors(p, i, kind, best)
+        yield from prediction_tensors(p, i, kind, best)
+    yield from output_tensors(p, kind, best)
 
 
 def grouped_tensors(p, kind, best):
@@ -228,32 +249,9 @@ def grouped_tensors(p, kind, best):
         for part, n in (("q", q), ("k", k)) if p["head_norm"] else ():
             yield b + f"attn_{part}_norm.weight", (n if p["head_norm"] == "rows" else p["head"],), "f32"
         yield b + "attn_output.weight", (q, e), best(q, kind)
-        if i < p["dense"] or (i + 1) % p["step"]:
-            if not p["fused_up"]:
-                yield b + "ffn_gate.weight", (e, p["ff"]), best(e, kind)
-            yield b + "ffn_up.weight", (e, p["ff"] * (2 if p["fused_up"] else 1)), best(e, kind)
-            yield b + "ffn_down.weight", (p["ff"], e), best(p["ff"], kind)
-        else:
-            yield b + "ffn_gate_inp.weight", (e, p["experts"]), "f32"
-            if p["bias"]:
-                yield b + "exp_probs_b.bias", (p["experts"],), "f32"
-            f, s = p["ff_exp"], p["ff_exp"] * p["shared"]
-            yield b + "ffn_gate_exps.weight", (e, f, p["experts"]), best(e, kind)
-            yield b + "ffn_down_exps.weight", (f, e, p["experts"]), best(f, kind)
-            yield b + "ffn_up_exps.weight", (e, f, p["experts"]), best(e, kind)
-            if s:
-                yield b + "ffn_gate_shexp.weight", (e, s), best(e, kind)
-                yield b + "ffn_down_shexp.weight", (s, e), best(s, kind)
-                yield b + "ffn_up_shexp.weight", (e, s), best(e, kind)
-            if p["shared_gate"]:
-                yield b + "ffn_gate_inp_shexp.weight", (e,), "f32"
-        if i >= p["layers"]:
-            yield b + "nextn.eh_proj.weight", (2 * e, e), best(2 * e, kind)
-            for name in ("enorm", "hnorm", "shared_head_norm"):
-                yield b + f"nextn.{name}.weight", (e,), "f32"
-    yield "output_norm.weight", (e,), "f32"
-    if not p["tied"]:
-        yield "output.weight", (e, p["vocab"]), best(e, "q6_K" if kind.endswith("_K") else kind)
+        yield from feed_forward_tensors(p, i, kind, best)
+        yield from prediction_tensors(p, i, kind, best)
+    yield from output_tensors(p, kind, best)
 
 
 def add_grouped_keys(w, p):
