@@ -6,11 +6,11 @@
 #include "core/gguf/split.hpp"
 #include "core/gguf/writer.hpp"
 #include "core/graph/types.hpp"
+#include "tests/fuzz/promises.hpp"
 
 #include <algorithm>
 #include <cstdint>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -21,22 +21,6 @@ namespace {
 using namespace gguf;
 
 constexpr uint64_t kSparseBytes = 8192;  // zeros after the input, so that small inputs can hold whole tensors
-
-void expect(bool promise, const char* what) {
-    if (!promise) throw std::logic_error(what);
-}
-
-// An Error must say something fit to print; nothing else may be thrown.
-template <typename Work>
-auto attempt(Work&& work) -> std::optional<decltype(work())> {
-    try {
-        return work();
-    } catch (const Error& error) {
-        expect(error.code() != TSR_OK && error.code() != TSR_INTERNAL, "code of an error");
-        expect(printable(error.what(), SIZE_MAX) == error.what(), "message that is not fit to print");
-        return std::nullopt;
-    }
-}
 
 void use_metadata(const Metadata& metadata) {
     for (const Metadata::Entry& entry : metadata.entries()) {

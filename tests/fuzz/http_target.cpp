@@ -2,10 +2,10 @@
 
 #include "apps/server/api_error.hpp"
 #include "apps/server/request_reader.hpp"
+#include "tests/fuzz/promises.hpp"
 
 #include <algorithm>
 #include <cstring>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,10 +15,6 @@ namespace {
 using namespace server;
 
 constexpr uint64_t kBody = 300;
-
-void expect(bool promise, const char* what) {
-    if (!promise) throw std::logic_error(what);
-}
 
 // What a connection that sends `input` in pieces of `piece` bytes is understood as: its requests, then how it ends.
 std::vector<std::string> read(std::string_view input, size_t piece) {

@@ -3,9 +3,9 @@
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
 #include "core/text/chat_program.hpp"
+#include "tests/fuzz/promises.hpp"
 
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -18,10 +18,6 @@ using namespace text;
 // Little enough that an input which uses all of it takes some milliseconds.
 constexpr jinja::RunOptions kLimits{.steps = 20'000, .bytes = 1 << 20, .now = 1'700'000'000};
 constexpr size_t kLongestMessage = 4096;
-
-void expect(bool promise, const char* what) {
-    if (!promise) throw std::logic_error(what);
-}
 
 void check(const Error& error) {
     expect(error.code() == TSR_UNSUPPORTED || error.code() == TSR_INVALID_ARGUMENT, "code of an error");

@@ -4,9 +4,9 @@
 #include "core/base/text.hpp"
 #include "core/text/chat_template.hpp"
 #include "core/text/python_json.hpp"
+#include "tests/fuzz/promises.hpp"
 
 #include <algorithm>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,10 +15,6 @@ namespace {
 
 using namespace text;
 using Events = std::vector<ReplyEvent>;
-
-void expect(bool promise, const char* what) {
-    if (!promise) throw std::logic_error(what);
-}
 
 // Calls are numbered in order, their arguments follow them, and no event is empty.
 void check(const Events& events) {

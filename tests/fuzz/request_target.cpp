@@ -10,6 +10,7 @@
 #include "apps/server/text_api.hpp"
 #include "core/base/error.hpp"
 #include "core/base/text.hpp"
+#include "tests/fuzz/promises.hpp"
 
 #include <boost/asio/buffer.hpp>
 #include <boost/beast/http/parser.hpp>
@@ -17,7 +18,6 @@
 #include <boost/json/parse.hpp>
 #include <spdlog/fmt/fmt.h>
 
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -26,10 +26,6 @@ namespace {
 
 using namespace server;
 namespace json = boost::json;
-
-void expect(bool promise, const char* what) {
-    if (!promise) throw std::logic_error(what);
-}
 
 // A vocabulary in which every byte can be spelt, with the markers of all families as control tokens.
 text::VocabularyData sentencepiece_vocabulary() {

@@ -7,12 +7,12 @@
 #include "core/text/tokenizer.hpp"
 #include "core/text/utf8.hpp"
 #include "core/text/vocabulary_from_gguf.hpp"
+#include "tests/fuzz/promises.hpp"
 
 #include <algorithm>
 #include <array>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -20,22 +20,6 @@ namespace tessera::fuzz {
 namespace {
 
 using namespace text;
-
-void expect(bool promise, const char* what) {
-    if (!promise) throw std::logic_error(what);
-}
-
-// An Error must say something fit to print; nothing else may be thrown.
-template <typename Work>
-auto attempt(Work&& work) -> std::optional<decltype(work())> {
-    try {
-        return work();
-    } catch (const Error& error) {
-        expect(error.code() != TSR_OK && error.code() != TSR_INTERNAL, "code of an error");
-        expect(is_utf8(error.what()), "message that is not fit to print");
-        return std::nullopt;
-    }
-}
 
 std::string_view take(std::string_view& rest, char end) {
     const size_t at = std::min(rest.find(end), rest.size());
