@@ -64,8 +64,6 @@ std::string clause(const Advice& advice) {
         case AdviceCode::kNameTemplate:
             return value.empty() ? "name one with --chat-template"
                                  : fmt::format("name one with --chat-template, of {}", value);
-        case AdviceCode::kTakeAsTemplate:
-            return fmt::format("take it for that form with --chat-template {}", value);
         case AdviceCode::kRawPrompt:
             return "give the prompt as it is with --raw";
         case AdviceCode::kSeeAllNotes:

@@ -58,13 +58,12 @@ enum class AdviceCode : uint8_t {
     kNamePluginFolder,
     kSeeWhyNotUsed,  // of plugins
     kBuildForCuda,
-    kCheckFile,       // all values of the model's file
-    kRopeScaling,     // (types of scaling)
-    kOtherMetadata,   // another value of a key ("KEY=TYPE:VALUE", or empty)
-    kAllowUnused,     // tensors and keys of the file
-    kNameTemplate,    // a chat template (names)
-    kTakeAsTemplate,  // the chat template as the form of that name (name)
-    kRawPrompt,       // without a chat template
+    kCheckFile,      // all values of the model's file
+    kRopeScaling,    // (types of scaling)
+    kOtherMetadata,  // another value of a key ("KEY=TYPE:VALUE", or empty)
+    kAllowUnused,    // tensors and keys of the file
+    kNameTemplate,   // a chat template (names)
+    kRawPrompt,      // without a chat template
     kSeeAllNotes,
 };
 inline constexpr size_t kAdviceCodes = static_cast<size_t>(AdviceCode::kSeeAllNotes) + 1;

@@ -2,6 +2,7 @@
 
 #include "core/base/checked.hpp"
 #include "core/graph/types.hpp"
+#include "core/plan/arena.hpp"
 #include "core/plan/fit.hpp"
 #include "core/plan/kernels.hpp"
 
@@ -15,10 +16,8 @@ namespace {
 using Operands = ExpertOperands;
 constexpr size_t kMatrices = StreamedGraph::kMatrices;
 
-constexpr uint64_t kAlignment = 256;
-
 uint64_t aligned_on_device(uint64_t bytes) {
-    return checked_align_up(bytes, kAlignment, "bytes for streaming");
+    return checked_align_up(bytes, kDeviceAlignment, "bytes for streaming");
 }
 
 Value operand(const Node& node, uint32_t index) {

@@ -55,6 +55,11 @@ std::shared_ptr<const TextParameters> texts_of(std::span<const ChatTool> tools) 
     return texts;
 }
 
+// JSON is written anew, without its blanks, and an escape of six bytes may become one.
+uint64_t fewest_bytes_of_json(std::string_view json) {
+    return static_cast<uint64_t>(std::ranges::count_if(json, [](char c) { return !is_json_space(c); })) / 6;
+}
+
 }  // namespace
 
 ChatTemplate::ChatTemplate(std::string name, std::string_view program)
@@ -249,15 +254,6 @@ WrittenChat ChatTemplate::write_continued(std::span<const ChatMessage> messages,
     chat.contents = std::move(out.contents);
     return chat;
 }
-
-namespace {
-
-// JSON is written anew, without its blanks, and an escape of six bytes may become one.
-uint64_t fewest_bytes_of_json(std::string_view json) {
-    return static_cast<uint64_t>(std::ranges::count_if(json, [](char c) { return !is_json_space(c); })) / 6;
-}
-
-}  // namespace
 
 uint64_t ChatTemplate::fewest_bytes(std::span<const ChatMessage> messages, const ChatOptions& options) const {
     const ChatTraits& traits = *traits_;

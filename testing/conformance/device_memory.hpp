@@ -16,12 +16,6 @@
 
 namespace tessera::conformance {
 
-inline std::string text_of(const tsr_status* status) {
-    std::string text = status->message ? status->message : "no message";
-    if (status->destroy) status->destroy(status);
-    return text;
-}
-
 // The device failed for good: what is done on it from now on fails for that alone.
 struct DeviceLost : std::runtime_error {
     using std::runtime_error::runtime_error;

@@ -30,10 +30,7 @@ std::string operand_name(const Case& of, size_t index) {
 }
 
 void take_status(const tsr_status* status, const char* function) {
-    if (!status) return;
-    std::string text = std::string(function) + " failed: " + (status->message ? status->message : "no message");
-    if (status->destroy) status->destroy(status);
-    wrong(text);
+    if (status) wrong(std::string(function) + " failed: " + text_of(status));
 }
 
 // Storage of every operand of a case, in guarded memory; constants cannot be written.

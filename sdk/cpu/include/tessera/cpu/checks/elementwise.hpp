@@ -35,6 +35,14 @@ inline bool check_like(Check& check, uint32_t index, const char* what, uint32_t 
     return check.same_range(like, index);
 }
 
+// Checks that there is one input, and an output like it.
+inline bool check_one_input(Check& check) noexcept {
+    check.counts(1, 1, 1);
+    check.activation(0, "x", 0);
+    check.activation(check.out(), "the output", 0);
+    return check_like(check, check.out(), "the output", 0);
+}
+
 // rms_norm: 0 x, 1 weight; output.
 inline void check_rms_norm(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
@@ -154,11 +162,7 @@ inline void check_scale_by_position(const tsr_node& node, tsr_kernel_plan& plan,
 // scale: 0 x; output.
 inline void check_scale(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    check.counts(1, 1, 1);
-    check.activation(0, "x", 0);
-    check.activation(check.out(), "the output", 0);
-    check_like(check, check.out(), "the output", 0);
-    if (!check) return;
+    if (!check_one_input(check)) return;
     if (!sdk::find_attribute(node, "factor")) check.no("scale: required without factor; supported: with; missing: it");
     if (check.at(0).rank < 2) check.no("scale: required one row; supported: rows; missing: their dimension");
     if (!check) return;
@@ -169,11 +173,7 @@ inline void check_scale(const tsr_node& node, tsr_kernel_plan& plan, Work& work)
 // hadamard: 0 x; output.
 inline void check_hadamard(const tsr_node& node, tsr_kernel_plan& plan, Work& work) noexcept {
     Check check(node, plan);
-    check.counts(1, 1, 1);
-    check.activation(0, "x", 0);
-    check.activation(check.out(), "the output", 0);
-    check_like(check, check.out(), "the output", 0);
-    if (!check) return;
+    if (!check_one_input(check)) return;
     work = row_work(check.at(0), std::log2(static_cast<double>(hadamard_block(check.at(0).dims[0]))));
     plan.supported = 1;
 }
