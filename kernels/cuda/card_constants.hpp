@@ -28,6 +28,8 @@ struct CardConstants {
     CardConstant mma_share;        // of the tensor cores' rate with f16 that mma.sync reaches
 };
 
+inline constexpr const char* kH200 = "H200, 2026-11-27";
+
 inline constexpr CardConstants kCardConstants[] = {
     // capability, graph node, launch, memory latency, memory share, cached rate, product share, attention share, mma
     // share
@@ -46,8 +48,15 @@ inline constexpr CardConstants kCardConstants[] = {
     {890, assumed(3e-6), assumed(3e-6), assumed(600e-9), assumed(0.75), assumed(2), assumed(0.8), assumed(0.75),
      assumed(1)},
     // Their tensor cores have instructions of their own, which reach more than mma.sync.
-    {900, assumed(3e-6), assumed(3e-6), assumed(600e-9), assumed(0.75), assumed(2), assumed(0.8), assumed(0.75),
-     assumed(1270 / 2048.0)},
+    {900,
+     {2.25e-6, kH200},
+     {3.7e-6, kH200},
+     {350e-9, kH200},
+     {0.85, kH200},
+     assumed(2),
+     assumed(0.8),
+     assumed(0.75),
+     {0.60, kH200}},
     {1000, assumed(3e-6), assumed(3e-6), assumed(600e-9), assumed(0.75), assumed(2), assumed(0.8), assumed(0.75),
      assumed(1270 / 2048.0)},
     {1200, assumed(3e-6), assumed(3e-6), assumed(600e-9), assumed(0.75), assumed(2), assumed(0.8), assumed(0.75),
