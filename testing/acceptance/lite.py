@@ -163,13 +163,13 @@ def predicted(machine, configuration, model, context, step):
         return {}, []
 
 
-def judge_sweep(lines, plan, weights, cached, copy_rate, step):
+def judge_sweep(lines, plan, weights, cached, read_rate, step):
     """Rows of what sweep printed: tokens/s beside the plan's, and what reading weights and cache allows."""
     rows = []
     for line in lines:
         depth = line["n_kv"]
         read = weights + cached * (depth + line["tg"] / 2)
-        allowed = copy_rate / read if copy_rate else None
+        allowed = read_rate / read if read_rate else None
         near = min(plan, key=lambda key: abs(key[0] - depth), default=(None, None))[0]
         expected = {kind: plan.get((near, kind)) for kind in ("prompt", "generation")} if near is not None and abs(near - depth) <= 2 * step else {}
         row = [depth, step]
@@ -181,7 +181,7 @@ def judge_sweep(lines, plan, weights, cached, copy_rate, step):
 
 
 HEAD = ("cached", "rows a step", "prompt, tokens/s", "predicted", "predicted / measured", "generation, tokens/s", "predicted", "predicted / measured",
-        "weights and cache at the copy rate allow", "share")
+        "weights and cache at the rate of reads allow", "share")
 
 
 def sweeps(machine, scale, run_data, lite, name, most):
@@ -201,8 +201,8 @@ def sweeps(machine, scale, run_data, lite, name, most):
         if outcome.verdict in (FAILED, LEFT_OUT):
             return outcome
         plan, assumed = predicted(machine, machine.configuration(name), lite.path, context, rows)
-        copy_rate = run_data("rates", machine.owners()[0]).get("rates", {}).get("copy")
-        found = judge_sweep(done.lines(), plan, random_model.token_bytes(shape, kind), random_model.cached_bytes(shape), copy_rate, rows)
+        read_rate = run_data("rates", machine.owners()[0]).get("rates", {}).get("read")
+        found = judge_sweep(done.lines(), plan, random_model.token_bytes(shape, kind), random_model.cached_bytes(shape), read_rate, rows)
         return Outcome(MEASURED if found else FAILED, "" if found else f"sweep printed nothing\n{done.all}", found,
                        [f"Steps of {rows} rows: the prediction assumes {', '.join(assumed) or 'nothing that was not measured'}."])
 

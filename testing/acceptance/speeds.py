@@ -5,12 +5,12 @@ from .steps import FAILED, LEFT_OUT, MEASURED, NO_TIME, Outcome, Part, Step, fai
 
 NEAR = 1.3  # measured over estimated, either way: a prediction that is worth having
 TOPICS = {"products": "product", "attention": "attention", "experts": "experts", "rows": "rows"}  # of the command, and of its lines
-RATES = {"copy": "copies within the card (read and written)", "f32": "multiply-adds of f32", "dp4a": "dp4a", "f16": "mma.sync m16n8k16, f16",
+RATES = {"copy": "copies within the card (read and written)", "read": "reads of memory", "f32": "multiply-adds of f32", "dp4a": "dp4a", "f16": "mma.sync m16n8k16, f16",
          "s8": "mma.sync m16n8k32, int8"}
 
 
 def rate_text(unit, rate):
-    return f"{rate / 1e9:.0f} GB/s" if unit == "copy" else f"{rate / 1e12:.1f} T/s"
+    return f"{rate / 1e9:.0f} GB/s" if unit in ("copy", "read") else f"{rate / 1e12:.1f} T/s"
 
 
 def measure_card(machine, name, *words):
@@ -31,7 +31,7 @@ def rates(machine, scale):
             return failure(done)
         by_unit = {line["unit"]: line["rate"] for line in found if line["topic"] == "rate"}
         card = machine.card(name)
-        described = {"copy": card["described_bandwidth"]}
+        described = dict.fromkeys(("copy", "read"), card["described_bandwidth"])
         rows = [[name, RATES.get(unit, unit), rate_text(unit, rate), rate_text(unit, described[unit]) if unit in described else "",
                  f"{rate / described[unit]:.2f}" if unit in described else ""] for unit, rate in by_unit.items()]
         for line in found:
@@ -51,7 +51,7 @@ def rates(machine, scale):
 
 def achieved(line):
     """Of the unit that bounds it: bytes or operations a second."""
-    return (line["bytes"] if line["unit"] == "copy" else line["operations"]) / line["seconds"]
+    return (line["bytes"] if line["unit"] == "read" else line["operations"]) / line["seconds"]
 
 
 def refusals(lines):

@@ -246,14 +246,14 @@ class Memory(Quiet):
         self.assertEqual(self.judge(memory(9 * GB, 9 * GB), memory(0, 0, device="CUDA1", card="0000:02"), devices=["CUDA1"]).verdict, FAILED)
 
 
-def line(topic="product", seconds=1.0, estimated=1.0, unit="copy", **more):
+def line(topic="product", seconds=1.0, estimated=1.0, unit="read", **more):
     return {"topic": topic, "what": topic, "type": "q8_0", "rows": 1, "kernel": "k.cuda", "bytes": 1000, "operations": 4000, "unit": unit,
             "seconds": seconds, "estimated": estimated} | more
 
 
 class Speeds(Quiet):
     def test_measured_beside_estimated(self):
-        outcome = speeds.judge([line(), line(seconds=2.0, what="slow"), line(unit="f16", what="tensors")], {"copy": 2000, "f16": 4000})
+        outcome = speeds.judge([line(), line(seconds=2.0, what="slow"), line(unit="f16", what="tensors")], {"read": 2000, "f16": 4000})
         self.assertEqual(outcome.verdict, MEASURED)
         self.assertEqual([(row[6], row[8]) for row in outcome.rows], [("0.50", "1.00"), ("0.25", "2.00"), ("1.00", "1.00")])
         self.assertIn("Of 3 estimates 2 are within a factor of 1.3 of the measured time: all but slow, q8_0, 1 row (2.00).", outcome.text)
@@ -278,22 +278,22 @@ class Speeds(Quiet):
 
     def test_each_topic_is_a_process_that_can_lose_its_card(self):
         self.script("bin/measure_card", f"case $5 in attention) echo 'CUDA0 is lost' >&2; exit 1;; *) echo '{json.dumps(line())}';; esac")
-        one = speeds.speed(self.machine(), scale.CARD, lambda part, step: {"rates": {"copy": 2000}}, "cuda_ampere", 60)
+        one = speeds.speed(self.machine(), scale.CARD, lambda part, step: {"rates": {"read": 2000}}, "cuda_ampere", 60)
         self.assertEqual(self.verdicts(self.run_parts([one])), {"products": MEASURED, "attention": FAILED, "experts": FAILED, "rows": FAILED})
 
 
 class Sweep(Quiet):
-    def rows(self, copy_rate=1000.0, depth=1000):
+    def rows(self, read_rate=1000.0, depth=1000):
         lines = [{"n_kv": depth, "tg": 0, "speed_pp": 50.0, "speed_tg": 0.8}]
         plan = {(1000, "prompt"): 100.0, (1000, "generation"): 0.4}
-        # 100 bytes of weights and 0.9 a cached token: 1000 a token, so that copies allow one token a second.
-        return lite.judge_sweep(lines, plan, 100, 0.9, copy_rate, 100)
+        # 100 bytes of weights and 0.9 a cached token: 1000 a token, so that reads allow one token a second.
+        return lite.judge_sweep(lines, plan, 100, 0.9, read_rate, 100)
 
     def test_predicted_beside_measured(self):
         self.assertEqual(self.rows(), [[1000, 100, "50.0", "100.0", "2.00", "0.8", "0.4", "0.50", "1", "0.80"]])
 
     def test_what_is_missing(self):
-        self.assertEqual(self.rows(copy_rate=None)[0][8:], ["", ""])
+        self.assertEqual(self.rows(read_rate=None)[0][8:], ["", ""])
         self.assertEqual(self.rows(depth=500)[0][3:5], ["", ""])
 
     def test_the_file_stays_for_a_next_call_only_if_it_is_needed(self):

@@ -70,7 +70,7 @@ void attention(Bench& bench, const Shape& shape, const Format& cache, int64_t ro
         row.bytes = static_cast<double>(token_bytes * tokens) +
                     4.0 * static_cast<double>(rows * shape.heads * (shape.dk + shape.dv));
         row.operations = 2 * macs;
-        row.unit = rows == 1 && shape.heads <= 32 ? "copy" : bench.scale().tensor_cores ? "f16" : "f32";
+        row.unit = rows == 1 && shape.heads <= 32 ? "read" : bench.scale().tensor_cores ? "f16" : "f32";
         bench.report(row, node, tokens, depth > 0 ? Depth::kFull : Depth::kEmpty);
         return;
     }

@@ -73,7 +73,7 @@ class Bench {
         int64_t rows = 0;
         double bytes = 0;       // that have to be read and written at least
         double operations = 0;  // multiplications and additions
-        std::string unit;       // whose rate bounds it: "copy", "f16", "s8", "dp4a", "f32"
+        std::string unit;       // whose rate bounds it: "read" (of memory), "f16", "s8", "dp4a", "f32"
     };
     // Measures and prints it, or why it was not measured. Throws sdk::Failure if the card is lost.
     void report(const Row& row, Described& described, int64_t tokens, Depth depth);

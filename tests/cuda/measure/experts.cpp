@@ -31,7 +31,7 @@ Bench::Row row_of(const Bench& bench, const char* what, const Format& format, co
                 static_cast<double>(row_bytes_of(format.type, layer.embedding) * layer.hidden);
     row.operations = matrices * 2 * static_cast<double>(rows * layer.used) * static_cast<double>(layer.embedding) *
                      static_cast<double>(layer.hidden);
-    row.unit = rows == 1 ? "copy" : bench.scale().tensor_cores ? "s8" : capability >= 610 ? "dp4a" : "f32";
+    row.unit = rows == 1 ? "read" : bench.scale().tensor_cores ? "s8" : capability >= 610 ? "dp4a" : "f32";
     return row;
 }
 

@@ -27,7 +27,7 @@ void product(Bench& bench, const Format& format, int64_t k, int64_t n, int64_t r
     Bench::Row row{"product", dimensions(k, n), format.name, rows};
     row.bytes = static_cast<double>(row_bytes_of(format.type, k) * n + 4 * (k + n) * rows);
     row.operations = 2.0 * static_cast<double>(k) * static_cast<double>(n) * static_cast<double>(rows);
-    row.unit = few ? "copy" : unit_of(bench, format);
+    row.unit = few ? "read" : unit_of(bench, format);
     bench.report(row, node, 1, Depth::kEmpty);
 }
 
@@ -73,7 +73,7 @@ void measure_rows(Bench& bench) {
         norm.attribute("epsilon", 1e-6);
         Bench::Row row{"rows", "rms_norm of " + std::to_string(n), "f32", rows};
         row.bytes = static_cast<double>(8 * n * rows);
-        row.unit = "copy";
+        row.unit = "read";
         bench.report(row, norm, 1, Depth::kEmpty);
 
         Described sum(TSR_OP_ADD);

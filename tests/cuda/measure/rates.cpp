@@ -35,6 +35,15 @@ void measure_rates(Bench& bench, const cuda::Module* module) {
     const uint32_t blocks = bench.scale().small ? 1 : 4 * std::max(bench.info().processors, 1u);
     const int steps = bench.scale().small ? 2 : 4096;
     auto* const out = static_cast<unsigned*>(bench.allocate(int64_t{4} * blocks * kRateThreads));
+    {
+        const int64_t once = int64_t{kReadsInFlight} * blocks * kRateThreads;
+        const int64_t count = bytes / 16 / once * once;
+        const cuda::Kernel kernel(device, *module, "read_rate");
+        const double passed = bench.seconds([&] {
+            kernel.launch(queue, {blocks, 1, 1}, kRateThreads, ReadArguments{from, out, count});
+        });
+        bench.report_rate("read", 16 * static_cast<double>(count) / passed);
+    }
     for (const RateKernel& rate : kRates) {
         std::optional<cuda::Kernel> kernel;
         try {

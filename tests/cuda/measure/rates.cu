@@ -1,13 +1,15 @@
-// Kernels that do nothing but multiply, for the rates that a card reaches: of mma (16 x 8 x 16 of f16, 16 x 8 x 32 of
-// int8), dp4a and f32.
+// Kernels that do nothing but multiply, or read, for the rates that a card reaches: of mma (16 x 8 x 16 of f16, 16 x 8 x
+// 32 of int8), dp4a, f32, and memory.
 #include "rates.hpp"
 
 #include <tessera/cuda/simt.hpp>
 
 using tessera::test::ChaseArguments;
 using tessera::test::kRateChains;
+using tessera::test::kReadsInFlight;
 using tessera::test::kRateThreads;
 using tessera::test::RateArguments;
+using tessera::test::ReadArguments;
 
 namespace {
 
@@ -28,6 +30,21 @@ SIMT_KERNEL(32, 1) chase_loads(ChaseArguments c) {
     unsigned at = *c.at;
     for (int step = 0; step < c.steps; ++step) at = c.next[at];
     *c.at = at;
+}
+
+SIMT_KERNEL(256, 4) read_rate(ReadArguments r) {
+    using namespace simt;
+    const auto* from = static_cast<const UInt4*>(r.from);
+    const long long threads = static_cast<long long>(grid_size().x) * kRateThreads;
+    unsigned sum = 0;
+    for (long long i = place(); i < r.count; i += kReadsInFlight * threads) {
+        UInt4 values[kReadsInFlight];
+        SIMT_UNROLL
+        for (int k = 0; k < kReadsInFlight; ++k) values[k] = load_global<UInt4>(from + i + k * threads);
+        SIMT_UNROLL
+        for (int k = 0; k < kReadsInFlight; ++k) sum += values[k].x ^ values[k].y ^ values[k].z ^ values[k].w;
+    }
+    r.out[place()] = sum;
 }
 
 SIMT_KERNEL(256, 2) f32_rate(RateArguments r) {
