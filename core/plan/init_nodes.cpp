@@ -52,9 +52,9 @@ class InitPlanner {
     const Node& node_of(const PlannedNode& planned) const { return plan_.graph.nodes()[planned.node]; }
 
     const std::vector<InstanceId>& holders(Value result) const {
-        static const std::vector<InstanceId> kNone;
+        static const std::vector<InstanceId> kNowhere;
         const auto at = holders_.find(plan_.graph.storage_of(result));
-        return at == holders_.end() ? kNone : at->second;
+        return at == holders_.end() ? kNowhere : at->second;
     }
 
     std::set<DeviceIndex> devices_of_results(const PlannedNode& planned) const {

@@ -56,10 +56,9 @@ Value message_of(const ChatMessage& message, const ChatShape& shape) {
 
 // The tool's object as given, else made of its parts.
 Value tool_of(const ChatTool& tool, size_t index) {
-    using Kind = PythonJson::Kind;
     const auto parse = [&](const std::string& text, const char* what) {
         auto value = parse_python_json(text);
-        if (!value || value->kind != Kind::kObject)
+        if (!value || value->kind != PythonJson::Kind::kObject)
             fail(TSR_INVALID_ARGUMENT, "tool {}: expected {} that is a JSON object, found '{}'", index, what,
                  printable(text, 60));
         return std::move(*value);
@@ -73,11 +72,11 @@ Value tool_of(const ChatTool& tool, size_t index) {
         return Value::dictionary(std::move(members));
     };
     if (!tool.whole.empty()) return made(parse(tool.whole, "a definition"));
-    PythonJson function{Kind::kObject, {}, {{"name", PythonJson::of_text(tool.name)}}};
+    PythonJson function{PythonJson::Kind::kObject, {}, {{"name", PythonJson::of_text(tool.name)}}};
     if (!tool.description.empty()) function.members.push_back({"description", PythonJson::of_text(tool.description)});
     if (!tool.parameters.empty())
         function.members.push_back({"parameters", parse(tool.parameters, "a schema of parameters")});
-    PythonJson whole{Kind::kObject, {}, {{"type", PythonJson::of_text("function")}}};
+    PythonJson whole{PythonJson::Kind::kObject, {}, {{"type", PythonJson::of_text("function")}}};
     whole.members.push_back({"function", std::move(function)});
     return made(whole);
 }

@@ -215,7 +215,7 @@ void use_with_nan(Case& c, const Use& use) {
 }
 
 void matmul(const std::string& op, const Use& use) {
-    struct Size {
+    struct Shape {
         int64_t n, batch, rows, gap;
     };
     // Scales of this type go to 2^127, and what kernels multiply them with on the way must not take them beyond f32.
@@ -235,8 +235,8 @@ void matmul(const std::string& op, const Use& use) {
     }
     for (const auto& [type, k] : kRowsOfVectors) {
         // Rows of the weight may lie apart.
-        for (const Size s :
-             {Size{13, 1, 1, 0}, Size{13, 2, 1, 0}, Size{29, 1, 1, 16}, Size{37, 1, 1, 8}, Size{9, 1, 1, 4}}) {
+        for (const Shape s :
+             {Shape{13, 1, 1, 0}, Shape{13, 2, 1, 0}, Shape{29, 1, 1, 16}, Shape{37, 1, 1, 8}, Shape{9, 1, 1, 4}}) {
             Case c(op,
                    text("%s k=%lld n=%lld batch=%lld rows=%lld", formats::format_name(type), static_cast<long long>(k),
                         static_cast<long long>(s.n), static_cast<long long>(s.batch), static_cast<long long>(s.rows)));
@@ -250,7 +250,7 @@ void matmul(const std::string& op, const Use& use) {
     }
     for (const tsr_type type : weight_types()) {
         for (const int64_t k : row_lengths(type)) {
-            for (const Size s : {Size{17, 1, 5, 0}, Size{48, 1, 33, 16}, Size{8, 1, 1, 0}, Size{16, 3, 4, 0}}) {
+            for (const Shape s : {Shape{17, 1, 5, 0}, Shape{48, 1, 33, 16}, Shape{8, 1, 1, 0}, Shape{16, 3, 4, 0}}) {
                 Case c(op, text("%s k=%lld n=%lld batch=%lld rows=%lld", formats::format_name(type),
                                 static_cast<long long>(k), static_cast<long long>(s.n), static_cast<long long>(s.batch),
                                 static_cast<long long>(s.rows)));

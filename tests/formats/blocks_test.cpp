@@ -96,7 +96,7 @@ TEST(Blocks, EncodersOfOurOwnRoundToTheNearest) {
         for (int row = 0; row < 1000; ++row) {
             float x[32], y[32], z[32];
             for (float& v : x) v = normal(random);
-            unsigned char block[32];
+            unsigned char block[32 * sizeof(float)];
             ASSERT_TRUE(cpu::encode_row(type, x, 32, block));
             ASSERT_TRUE(cpu::decode_row(type, block, 32, y));
             ASSERT_TRUE(cpu::encode_row(type, y, 32, block));

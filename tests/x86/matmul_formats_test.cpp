@@ -20,7 +20,9 @@ TEST_P(PackedFormat, UnpacksToTheSameBytesAndTakesNoMore) {
         for (auto& b : rows) b = static_cast<unsigned char>(random());
         layout.pack(&layout, elements, kGroups, rows.data(), packed.data());
         // Blocks of the rows side by side are the rows themselves where each is a block.
-        if (elements > 256) EXPECT_NE(std::memcmp(rows.data(), packed.data(), bytes), 0);
+        if (elements > 256) {
+            EXPECT_NE(std::memcmp(rows.data(), packed.data(), bytes), 0);
+        }
         layout.unpack(&layout, elements, kGroups, packed.data(), back.data());
         EXPECT_EQ(rows, back);
     }
