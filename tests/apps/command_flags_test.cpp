@@ -18,7 +18,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kModel = TSR_SOURCE_DIR "/tests/goldens/v3-groups.gguf";
+const std::string kModel = TSR_GOLDENS "/v3-groups.gguf";
 const std::string kBundled = TSR_TEST_MODEL;
 const std::string kRig =
     "[cpu]\nname = \"small\"\nflags = [\"avx2\", \"fma\", \"f16c\"]\nthreads = 2\nmemory = \"16GiB\"\nnuma_nodes = 1\n";

@@ -17,7 +17,7 @@ using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
-const std::string kGoldens = TSR_SOURCE_DIR "/tests/goldens/";
+const std::string kGoldens = TSR_GOLDENS "/";
 const std::string kBundled = TSR_TEST_MODEL;
 
 std::vector<std::string> lines_of(const std::string& text) {

@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 using testing::HasSubstr;
 using testing::StartsWith;
 
-const std::string kModel = TSR_SOURCE_DIR "/tests/goldens/v3-groups.gguf";
+const std::string kModel = TSR_GOLDENS "/v3-groups.gguf";
 const std::string kBundled = TSR_TEST_MODEL;
 
 std::string read(const fs::path& path) {

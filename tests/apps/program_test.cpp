@@ -20,7 +20,7 @@ using testing::HasSubstr;
 using testing::Not;
 using testing::StartsWith;
 
-const std::string kGoldens = TSR_SOURCE_DIR "/tests/goldens/";
+const std::string kGoldens = TSR_GOLDENS "/";
 
 // A file that is gone with the object.
 class TextFile {

@@ -45,7 +45,7 @@ left = plan(["8.6:24GiB:taken=8GiB"], "CUDA0")[1].get("usable_bytes", 0)
 taken = (8 << 30) - (8 << 30) // 64  # less their part of the margin
 check(0 < left == free - taken, f"8 of 24 GiB are taken: expected {free - taken} bytes, found {left}")
 # A matrix that is both embedding and output: both nodes read it in one layout, which is one copy on the card.
-golden = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "goldens", "llama-gqa.gguf")
+golden = os.path.join(build, "goldens", "llama-gqa.gguf")
 for card in ("8.6:24GiB", "6.1:24GiB"):
     uses = [(node["device"], operand["layout"]) for node in plan([card], "CUDA0", golden)[0].get("nodes", []) for operand in node["inputs"]
             if operand.get("storage") == "token_embd.weight"]

@@ -150,15 +150,15 @@ TEST_P(StreamedExperts, GiveTheLogitsOfTheHost) {
 
 INSTANTIATE_TEST_SUITE_P(
     Models, StreamedExperts,
-    testing::Values(Case{"canonical", "tests/goldens/v3-groups.gguf", PackWeights::kNever, false, 2e-3},
-                    Case{"packed", "tests/goldens/v3-groups.gguf", PackWeights::kAtLoad, false, 2e-3},
+    testing::Values(Case{"canonical", TSR_GOLDENS "/v3-groups.gguf", PackWeights::kNever, false, 2e-3},
+                    Case{"packed", TSR_GOLDENS "/v3-groups.gguf", PackWeights::kAtLoad, false, 2e-3},
                     Case{"interleaved", "models/demo-tessera-10m.gguf", PackWeights::kNever, true, 0.05}),
     [](const auto& test) { return test.param.name; });
 
 // The card is lost in the middle of a node's parts: the error says of which, and what to do.
 TEST(StreamedExpertsOnALostCard, AreNamed) {
-    LoadedModel loaded(source_dir() / "tests/goldens/v3-groups.gguf",
-                       options_of("CUDA1", true, 1, PackWeights::kAtLoad), plugins_without({"simulated"}));
+    LoadedModel loaded(TSR_GOLDENS "/v3-groups.gguf", options_of("CUDA1", true, 1, PackWeights::kAtLoad),
+                       plugins_without({"simulated"}));
     ASSERT_FALSE(loaded.engine->plan().streamed.empty());
     const std::string fault = std::string("1:") + kUpload + "@24";
     ASSERT_EQ(driver_function<int(const char*)>("tesseraEmulatedFaults")(fault.c_str()), 0);

@@ -2,7 +2,7 @@
 // each time the file is refused, or a note names the change, or it computes what it says.
 #include "tests/model/claims.hpp"
 
-#include "tests/model/golden_models.hpp"
+#include "tests/goldens/golden_models.hpp"
 #include "tests/model/plain_llama.hpp"
 
 #include <gmock/gmock.h>

@@ -107,9 +107,8 @@ TEST_P(DeferredPacking, EndsWithTheMemoryOfPackingAtLoad) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, DeferredPacking,
-                         testing::Combine(testing::Values("models/demo-tessera-10m.gguf",
-                                                          "tests/goldens/v3-groups.gguf",
-                                                          "tests/goldens/llama-gqa.gguf"),
+                         testing::Combine(testing::Values("models/demo-tessera-10m.gguf", TSR_GOLDENS "/v3-groups.gguf",
+                                                          TSR_GOLDENS "/llama-gqa.gguf"),
                                           testing::Values("cpu_avx2", "cpu_avx512")),
                          [](const auto& instance) {
                              std::string name = fs::path(std::get<0>(instance.param)).stem().string() + "_" +

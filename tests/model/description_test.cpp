@@ -8,7 +8,8 @@
 #include "core/model/build_graph.hpp"
 #include "core/model/expected_tensors.hpp"
 #include "core/model/not_computed.hpp"
-#include "tests/model/golden_models.hpp"
+#include "tests/goldens/golden_models.hpp"
+#include "tests/support.hpp"
 
 #include <tessera/ops.h>
 

@@ -1,7 +1,7 @@
 // Weights that a file holds as parts of other tensors compute what they compute on their own.
 #include "core/base/error.hpp"
+#include "tests/goldens/golden_models.hpp"
 #include "tests/model/edited_model.hpp"
-#include "tests/model/golden_models.hpp"
 #include "tests/support.hpp"
 #include "tests/temporary_folder.hpp"
 

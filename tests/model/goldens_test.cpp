@@ -1,6 +1,6 @@
 // Logits against those that public implementations computed (tests/goldens/README.md).
 #include "core/gguf/reader.hpp"
-#include "tests/model/golden_models.hpp"
+#include "tests/goldens/golden_models.hpp"
 #include "tests/support.hpp"
 
 #include <gtest/gtest.h>
@@ -28,7 +28,7 @@ std::vector<T> values(const gguf::GgufFile& file, const char* name) {
 struct Golden {
     explicit Golden(const fs::path& path)
         : file(gguf::GgufFile::open(path)),
-          model(path.parent_path() / std::string(file.metadata().get_string("golden.model"))),
+          model(fs::path(TSR_GOLDENS) / std::string(file.metadata().get_string("golden.model"))),
           tokens(values<int32_t>(file, "tokens")),
           positions(values<int32_t>(file, "positions")),
           logits(values<float>(file, "logits")),
@@ -193,7 +193,7 @@ INSTANTIATE_TEST_SUITE_P(Recorded, Goldens, testing::ValuesIn(cases()), case_nam
 class SeveralSequences : public testing::TestWithParam<std::string> {};
 
 TEST_P(SeveralSequences, AreEachAsIfAlone) {
-    const Golden golden(test::source_dir() / "tests/goldens" / (GetParam() + ".short.golden.gguf"));
+    const Golden golden(fs::path(TSR_SOURCE_DIR "/tests/goldens") / (GetParam() + ".short.golden.gguf"));
     const size_t count = golden.tokens.size(), vocabulary = golden.logits.size() / golden.positions.size();
     EngineOptions options;
     options.context = static_cast<uint32_t>(2 * count);
@@ -241,7 +241,8 @@ class ThreadCounts : public testing::TestWithParam<const char*> {};
 TEST_P(ThreadCounts, OneToEightGiveTheSameBits) {
     for (const char* plugin : {"cpu_avx2", "cpu_avx512"}) {
         if (!test::runs_here(plugin)) continue;
-        const Golden golden(test::source_dir() / "tests/goldens" / (std::string(GetParam()) + ".short.golden.gguf"));
+        const Golden golden(fs::path(TSR_SOURCE_DIR "/tests/goldens") /
+                            (std::string(GetParam()) + ".short.golden.gguf"));
         const bool latent = has_latent_attention(golden.model);
         for (const char* mla : {"0", "1", "2", "3"}) {
             if (!latent && *mla != '0') continue;
@@ -275,7 +276,7 @@ INSTANTIATE_TEST_SUITE_P(Models, ThreadCounts,
 // Keys and values of heads in the basis of a Hadamard matrix: other roundings, the same logits.
 TEST(GoldensInHadamardsBasis, GroupedQueriesAgree) {
     for (const char* name : {"llama-gqa", "qwen3moe-norm"}) {
-        const Golden golden(test::source_dir() / "tests/goldens" / (std::string(name) + ".short.golden.gguf"));
+        const Golden golden(fs::path(TSR_SOURCE_DIR "/tests/goldens") / (std::string(name) + ".short.golden.gguf"));
         std::vector<std::vector<float>> plain;
         for (const auto& [keys, values] : {std::pair{false, false}, {true, false}, {false, true}, {true, true}}) {
             EngineOptions options;

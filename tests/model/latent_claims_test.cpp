@@ -1,6 +1,6 @@
 // Files of models with latent attention: what is said of sparse attention, and keys and tensors that only some have.
+#include "tests/goldens/golden_models.hpp"
 #include "tests/model/claims.hpp"
-#include "tests/model/golden_models.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -2,7 +2,7 @@
 #include "core/base/error.hpp"
 #include "core/model/architectures.hpp"
 #include "core/model/model.hpp"
-#include "tests/model/golden_models.hpp"
+#include "tests/goldens/golden_models.hpp"
 
 #include <tessera/cpp/architecture.hpp>
 #include <tessera/cpp/builder.hpp>

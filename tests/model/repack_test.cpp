@@ -109,8 +109,8 @@ TEST_P(RepackedModels, GiveTheSameBits) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Files, RepackedModels,
-                         testing::Values("models/demo-tessera-10m.gguf", "tests/goldens/v3-groups.gguf",
-                                         "tests/goldens/llama-gqa.gguf"),
+                         testing::Values("models/demo-tessera-10m.gguf", TSR_GOLDENS "/v3-groups.gguf",
+                                         TSR_GOLDENS "/llama-gqa.gguf"),
                          [](const auto& instance) {
                              std::string name = fs::path(instance.param).stem();
                              std::ranges::replace(name, '-', '_');
@@ -138,7 +138,7 @@ TEST(Repack, WhatNoPluginUnpacksIsRefusedWithItsLayout) {
     if (!test::runs_here("cpu_avx2")) GTEST_SKIP() << "this processor cannot run cpu_avx2";
     const test::TemporaryFolder folder;
     const fs::path to = folder.path() / "packed.gguf";
-    const Repacked repacked(test::source_dir() / "tests/goldens/llama-gqa.gguf", to, test::plugins_up_to("cpu_avx2"));
+    const Repacked repacked(TSR_GOLDENS "/llama-gqa.gguf", to, test::plugins_up_to("cpu_avx2"));
     try {
         logits_of(to, test::plugins_up_to("reference"), true);
         FAIL() << "packed rows were read as if they were not";
@@ -151,7 +151,7 @@ TEST(Repack, WhatNoPluginUnpacksIsRefusedWithItsLayout) {
 
 TEST(Repack, LeavesNothingBehindWhenStopped) {
     const test::TemporaryFolder folder;
-    const fs::path from = test::source_dir() / "tests/goldens/llama-gqa.gguf", to = folder.path() / "packed.gguf";
+    const fs::path from = TSR_GOLDENS "/llama-gqa.gguf", to = folder.path() / "packed.gguf";
     const Hardware hardware = Hardware::detect();
     const Registry registry = Registry::load(test::plugins_without({}), hardware);
     const auto file = gguf::GgufFile::open(from);

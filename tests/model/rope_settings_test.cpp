@@ -21,7 +21,7 @@ namespace {
 using testing::HasSubstr;
 
 std::filesystem::path golden(std::string_view name) {
-    return source_dir() / "tests/goldens" / (std::string(name) + ".gguf");
+    return std::filesystem::path(TSR_GOLDENS) / (std::string(name) + ".gguf");
 }
 
 std::vector<float> logits(gguf::GgufFile file) {

@@ -52,7 +52,7 @@ class RigTest : public testing::Test {
         const Registry& registry =
             *registries_.emplace_back(std::make_unique<Registry>(Registry::load(test::plugins_without({}), hardware)));
         const gguf::GgufFile& file = *files_.emplace_back(
-            std::make_unique<gguf::GgufFile>(gguf::GgufFile::open(test::source_dir() / "tests/goldens" / model)));
+            std::make_unique<gguf::GgufFile>(gguf::GgufFile::open(std::filesystem::path(TSR_GOLDENS) / model)));
         return plan_model(file, registry, hardware, options);
     }
 

@@ -38,7 +38,7 @@ class PlanTest : public testing::Test {
         hardware = std::make_unique<Hardware>(Hardware::detect());
         for (const DeviceDescription& gpu : gpus) hardware->add(gpu);
         registry = std::make_unique<Registry>(Registry::load(test::plugins_without({}), *hardware));
-        file = std::make_unique<gguf::GgufFile>(gguf::GgufFile::open(test::source_dir() / "tests/goldens" / model));
+        file = std::make_unique<gguf::GgufFile>(gguf::GgufFile::open(std::filesystem::path(TSR_GOLDENS) / model));
         return plan_model(*file, *registry, *hardware, options);
     }
 
@@ -88,7 +88,7 @@ TEST_F(PlanTest, TheCacheHasTheLayoutThatAttentionPrefers) {
         EngineOptions options;
         options.cache_type_k = options.cache_type_v = type;
         options.lowerings["mla_attention"] = variant;
-        const PlannedModel planned = plan("../../models/demo-tessera-10m.gguf", options);
+        const PlannedModel planned = plan(TSR_SOURCE_DIR "/models/demo-tessera-10m.gguf", options);
         std::set<std::string> found;
         for (const Instance& instance : planned.plan.instances) {
             if (instance.storage != 0 && planned.plan.graph.storage(instance.storage).role == TSR_ROLE_CACHE)

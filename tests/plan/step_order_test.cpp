@@ -55,7 +55,7 @@ class StepOrderOf : public testing::TestWithParam<Rig> {
             hardware->add(gpu);
         }
         registry = std::make_unique<Registry>(Registry::load(test::plugins_without({}), *hardware));
-        file = std::make_unique<gguf::GgufFile>(gguf::GgufFile::open(test::source_dir() / "tests/goldens" / model));
+        file = std::make_unique<gguf::GgufFile>(gguf::GgufFile::open(std::filesystem::path(TSR_GOLDENS) / model));
         EngineOptions options;
         options.context = 512;
         options.sequences = 3;

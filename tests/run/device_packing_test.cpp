@@ -57,7 +57,7 @@ std::unique_ptr<test::LoadedModel> load(const Model& model, bool maps = true) {
     EngineOptions options;
     options.context = 128;
     options.sequences = 2;
-    options.rows = 24;
+    options.rows = options.output_rows = 24;
     options.expand_from = 8;
     options.map_weights = maps;
     if (*model.lowering) options.lowerings["mla_attention"] = model.lowering;
@@ -65,14 +65,15 @@ std::unique_ptr<test::LoadedModel> load(const Model& model, bool maps = true) {
     return std::make_unique<test::LoadedModel>(model.file, options, test::rig_config({860}));
 }
 
+// Of all rows, so that they need all experts of the last layer, too.
 std::vector<float> logits(Engine& engine) {
     std::mt19937 random(5);
     std::vector<float> all;
     const auto prompt = test::random_tokens(engine, random, 21), other = test::random_tokens(engine, random, 12),
                one = test::random_tokens(engine, random, 1);
     const SequenceId a = engine.cache().create(), b = engine.cache().create();
-    test::add_step(engine, {{a, prompt}}, all);
-    test::add_step(engine, {{a, one}, {b, other}}, all);
+    test::add_step(engine, {{a, prompt, true, true}}, all);
+    test::add_step(engine, {{a, one, true, true}, {b, other, true, true}}, all);
     return all;
 }
 

@@ -10,7 +10,7 @@ namespace {
 TEST(GivenPlan, IsNotMadeAnew) {
     const Hardware hardware = Hardware::detect();
     const Registry registry = Registry::load(test::plugins_without({}), hardware);
-    gguf::GgufFile file = gguf::GgufFile::open(test::source_dir() / "tests/goldens/v3-groups.gguf");
+    gguf::GgufFile file = gguf::GgufFile::open(TSR_GOLDENS "/v3-groups.gguf");
     EngineOptions options;
     options.context = 128;
     PlannedModel planned = plan_model(file, registry, hardware, options);
@@ -22,7 +22,7 @@ TEST(GivenPlan, IsNotMadeAnew) {
 TEST(GivenPlan, HasTheRowsOfAPromptThatTheOptionsSay) {
     const Hardware hardware = Hardware::detect();
     const Registry registry = Registry::load(test::plugins_without({}), hardware);
-    const gguf::GgufFile file = gguf::GgufFile::open(test::source_dir() / "tests/goldens/v3-groups.gguf");
+    const gguf::GgufFile file = gguf::GgufFile::open(TSR_GOLDENS "/v3-groups.gguf");
     EngineOptions options;
     options.context = 128;
     options.expand_from = 7;

@@ -110,7 +110,7 @@ TEST_P(MemoryTest, PlannedBytesAreThoseAskedFor) {
     team.run(0, nothing);
     log().flush();
     print_plugin_log();
-    const auto path = test::source_dir() / "tests/goldens" / GetParam();
+    const auto path = std::filesystem::path(TSR_GOLDENS) / GetParam();
     for (const auto& [mapped, pack] : {std::pair{true, PackWeights::kAtLoad},
                                        {true, PackWeights::kBetweenSteps},
                                        {true, PackWeights::kNever},
@@ -134,7 +134,7 @@ TEST_P(MemoryTest, NothingLargeIsAllocatedAfterLoading) {
     for (const PackWeights pack : {PackWeights::kAtLoad, PackWeights::kBetweenSteps}) {
         EngineOptions options{.context = 1024, .sequences = 2, .rows = 128};
         options.pack_weights = pack;
-        test::LoadedModel model(test::source_dir() / "tests/goldens" / GetParam(), options, test::plugins_without({}));
+        test::LoadedModel model(std::filesystem::path(TSR_GOLDENS) / GetParam(), options, test::plugins_without({}));
         Engine& engine = *model.engine;
         const std::vector<Token> prompt(300, 5);
         const uint64_t before = large_count;

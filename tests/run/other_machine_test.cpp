@@ -15,7 +15,7 @@ TEST(OtherMachine, KernelsThatThisProcessorCannotRunAreRefused) {
     const Hardware rig = Hardware::from_rig(
         folder.write("rig.toml", "[cpu]\nflags = ['avx2', 'fma', 'f16c', 'avx512bw']\nthreads = 2\nmemory = '4GiB'\n"));
     const Registry registry = Registry::load(test::plugins_without({}), rig);
-    const auto path = test::source_dir() / "tests/goldens/v3-groups.gguf";
+    const std::filesystem::path path = TSR_GOLDENS "/v3-groups.gguf";
     EngineOptions options;
     options.context = 128;
     const Plan plan = plan_model(gguf::GgufFile::open(path), registry, rig, options).plan;

@@ -99,7 +99,7 @@ inline void expect_close(const std::vector<float>& got, const std::vector<float>
 }
 
 inline std::filesystem::path golden(const char* name) {
-    return source_dir() / "tests/goldens" / name;
+    return std::filesystem::path(TSR_GOLDENS) / name;
 }
 
 }  // namespace tessera::test

@@ -40,8 +40,7 @@ class Steps : public testing::Test {
         options.check_order = true;
         options.placement.gpu_layers = gpus.empty() ? 0 : 99;
         options.placement.rules = std::move(rules);
-        model_ =
-            std::make_unique<test::LoadedModel>(test::source_dir() / "tests/goldens/v3-groups.gguf", options, config);
+        model_ = std::make_unique<test::LoadedModel>(TSR_GOLDENS "/v3-groups.gguf", options, config);
         for (const char* id : gpus) failures().reset(id);
     }
 

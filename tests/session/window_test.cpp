@@ -28,8 +28,8 @@ class WindowTest : public testing::Test {
         options.rows = rows;
         options.sequences = sequences;
         tokenizer_.reset();
-        model_ = std::make_unique<test::LoadedModel>(test::source_dir() / "tests/goldens/qwen3-window.gguf", options,
-                                                     test::plugins_without({}));
+        model_ =
+            std::make_unique<test::LoadedModel>(TSR_GOLDENS "/qwen3-window.gguf", options, test::plugins_without({}));
         tokenizer_ = std::make_unique<text::Tokenizer>(text::vocabulary_from_gguf(engine().file().metadata()));
     }
     Engine& engine() { return *model_->engine; }

@@ -1,7 +1,7 @@
 """The small random models whose logits are recorded.
 
 Every case names one model; `runs` are the token counts recorded with it. Sizes are chosen so that all
-models and logits together stay under 16 MiB, and so that every branch that a loader takes for a real file
+models and logits together stay under 3 MiB, and so that every branch that a loader takes for a real file
 (projection of q, gating, groups, YaRN, layouts of wkv_b, tied embeddings, rope tables) is taken by one of them.
 """
 
@@ -63,7 +63,7 @@ CASES = {
                     routed_scaling_factor=2.446, vocab_size=270, rope_parameters=PLAIN)),
     # YaRN at the real attention shapes, and past the trained context.
     "v3-yarn": dict(
-        family="v3", seed=15, layout="joint", runs=dict(short=160, long=4224), gains=dict(q=2.0, router=1.5, bias=0.15),
+        family="v3", seed=5, layout="joint", runs=dict(short=160, long=4224), gains=dict(q=2.0, router=1.5, bias=0.25),
         config=dict(**REAL, hidden_size=64, num_hidden_layers=2, num_attention_heads=2, q_lora_rank=64,
                     intermediate_size=128, first_k_dense_replace=1, n_routed_experts=8, num_experts_per_tok=3,
                     n_shared_experts=1, moe_intermediate_size=32, n_group=2, topk_group=1, norm_topk_prob=True,

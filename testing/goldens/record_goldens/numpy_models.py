@@ -8,6 +8,7 @@ import math
 import gguf
 import numpy as np
 
+import seeded
 from families import FAMILIES
 
 
@@ -16,6 +17,8 @@ class File:
         reader = gguf.GGUFReader(path)
         self.keys = {k: f.contents() for k, f in reader.fields.items()}
         self.tensors = {t.name: self._values(t) for t in reader.tensors}
+        if seeded.PREFIX + "seed" in reader.fields:
+            self.tensors |= {name: values.astype(np.float64) for name, values in seeded.read_weights(reader).items()}
         self.arch = self.keys["general.architecture"]
 
     @staticmethod
@@ -189,9 +192,9 @@ def attention_plain(f, b, x, change):
         pair = rotated(normalised(pair) if of_heads else pair)
     if f.key("rope.scaling.type") == "yarn":
         grown = 0.1 * math.log(f.key("rope.scaling.factor"))
-        stretch = (1 + grown) / (1 + grown * f.key("rope.scaling.yarn_log_multiplier", 0.0))
+        stretch = (1 + grown) / (1 if change == "no-mscale" else 1 + grown * f.key("rope.scaling.yarn_log_multiplier", 0.0))
         pair = [np.concatenate([y[..., :turned] * stretch, y[..., turned:]], -1) for y in pair]
-    if f.key("attention.temperature_scale"):
+    if f.key("attention.temperature_scale") and change != "no-temperature":
         times = np.floor(np.arange(len(x)) / f.key("rope.scaling.original_context_length"))
         pair[0] = pair[0] * (1 + f.key("attention.temperature_scale") * np.log(times + 1))[:, None]
     scale = f.key("attention.scale", 1 / math.sqrt(length))

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Record logits of small random models, computed by the public `transformers` implementations.
 
-Writes NAME.gguf (the model, named and laid out as public converters do) and NAME.RUN.golden.gguf (tokens,
-logits, margins) for the cases of cases.py. The models compute in f32 on exactly the values that the files
-hold: matrices are rounded to f16 before the first forward pass.
+Writes NAME.seeded.gguf (the model, named and laid out as public converters do, with seeds for weights: seeded.py) and
+NAME.RUN.golden.gguf (tokens, logits, margins) for the cases of cases.py. The models compute in f32 on exactly the values
+that the files describe: matrices are rounded to f16 before the first forward pass.
 
     record_models.py --out tests/goldens [CASE ...]
 """
@@ -17,11 +17,11 @@ import transformers
 
 from cases import CASES
 from families import FAMILIES
-from write_model import write_model
+from write_model import write_seeded_model
 
 TOLERANCE = 1e-3          # of the largest logit, for an f32 implementation
 LEAST_ROUTER_MARGIN = 4e-3
-LOGIT_POSITIONS = 64
+LOGIT_POSITIONS = 48
 HIDDEN_POSITIONS = 8
 
 
@@ -36,46 +36,48 @@ def make_model(case):
     config = config_type(**options)
     config._attn_implementation = "eager"
     config._experts_implementation = "eager"
-    model = model_type(config).eval()
-    fill(model, case)
-    return model
+    return model_type(config).eval()
 
 
-def fill(model, case):
-    """Random weights that keep every block alive: unit gain, but for the gains that the case asks for."""
+def spread_of(name, shape, gains, tied):
+    """Centre and standard deviation of a weight: they keep every block alive, with unit gain but for the gains that the case asks for."""
+    if name.endswith("e_score_correction_bias"):
+        return 0.0, gains["bias"]
+    if name.endswith("_proj.bias"):
+        return 0.0, gains["projection_bias"]
+    if len(shape) == 1:
+        return 1.0, 0.1
+    gain = 1.0
+    if name.endswith("embed_tokens.weight"):
+        if not tied:
+            return 0.0, 1.0
+        gain = gains["output"]
+    elif name.endswith("lm_head.weight"):
+        gain = gains["output"]
+    elif name.endswith(("mlp.gate.weight", "mlp.gate.wg.weight", "shared_expert_gate.weight", "router.weight")):
+        gain = gains["router"]
+    elif name.endswith(("q_proj.weight", "q_b_proj.weight")):
+        gain = gains["q"]
+    elif name.endswith("o_proj.weight"):
+        gain = gains["o"]
+    elif name.endswith("experts.down_proj"):
+        gain = gains["expert_down"]
+    elif name.endswith("down_proj.weight"):
+        gain = gains["down"]
+    return 0.0, gain / np.sqrt(shape[-1])
+
+
+def write_and_fill(path, name, model, case):
+    """The model's file, and its weights in the model."""
     gains = dict(q=2.0, router=2.0, bias=0.1, down=1.5, expert_down=1.5, o=1.5, output=3.0, projection_bias=0.5) | case["gains"]
-    rng = np.random.default_rng(case["seed"])
     tied = model.config.tie_word_embeddings
-    tensors = dict(model.named_parameters()) | {
-        name: b for name, b in model.named_buffers() if name.endswith("e_score_correction_bias")}
-    for name, tensor in sorted(tensors.items()):
-        w = rng.standard_normal(tuple(tensor.shape))
-        half = True
-        if name.endswith("e_score_correction_bias"):
-            w, half = gains["bias"] * w, False
-        elif name.endswith("_proj.bias"):
-            w, half = gains["projection_bias"] * w, False
-        elif w.ndim == 1:
-            w, half = 1.0 + 0.1 * w, False
-        elif name.endswith("embed_tokens.weight"):
-            w *= gains["output"] / np.sqrt(w.shape[-1]) if tied else 1.0
-        elif name.endswith("lm_head.weight"):
-            w *= gains["output"] / np.sqrt(w.shape[-1])
-        elif name.endswith(("mlp.gate.weight", "mlp.gate.wg.weight", "shared_expert_gate.weight", "router.weight")):
-            w, half = w * gains["router"] / np.sqrt(w.shape[-1]), False
-        else:
-            gain = 1.0
-            if name.endswith(("q_proj.weight", "q_b_proj.weight")):
-                gain = gains["q"]
-            elif name.endswith("o_proj.weight"):
-                gain = gains["o"]
-            elif name.endswith("experts.down_proj"):
-                gain = gains["expert_down"]
-            elif name.endswith("down_proj.weight"):
-                gain = gains["down"]
-            w *= gain / np.sqrt(w.shape[-1])
-        w = w.astype(np.float16 if half else np.float32).astype(np.float32)
-        tensor.data.copy_(torch.from_numpy(w))
+    tensors = {key.removeprefix("model."): tensor for key, tensor in model.state_dict().items()}  # of the model's own memory
+    if tied:
+        tensors.pop("lm_head.weight", None)
+    weights = write_seeded_model(path, name, model.config, case, {key: tuple(tensor.shape) for key, tensor in tensors.items()},
+                                 lambda key, shape: spread_of(key, shape, gains, tied))
+    for key, tensor in tensors.items():
+        tensor.copy_(torch.from_numpy(weights[key]))
 
 
 class RouterWatch:
@@ -226,9 +228,9 @@ def main():
     for name in o.cases or CASES:
         case = CASES[name]
         model = make_model(case)
-        path = os.path.join(o.out, f"{name}.gguf")
-        write_model(path, name, model, case)
-        print(f"{name}.gguf: {sum(p.numel() for p in model.parameters())} weights, {os.path.getsize(path)} bytes")
+        path = os.path.join(o.out, f"{name}.seeded.gguf")
+        write_and_fill(path, name, model, case)
+        print(f"{name}: {sum(p.numel() for p in model.parameters())} weights, {os.path.getsize(path)} bytes")
         watch = RouterWatch(model)
         for run in case["runs"]:
             record(name, run, model, watch, case, o.out)

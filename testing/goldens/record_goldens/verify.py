@@ -59,7 +59,7 @@ def main():
             continue
         golden = File(path)
         g = golden.tensors
-        model = File(os.path.join(o.folder, golden.keys["golden.model"]))
+        model = File(os.path.join(o.folder, golden.keys["golden.model"].replace(".gguf", ".seeded.gguf")))
         at, largest = g["positions"], np.abs(g["logits"]).max()
         got, hidden, experts = logits(model, g["tokens"])
         off = np.abs(got[at] - g["logits"]).max() / largest

@@ -4,7 +4,9 @@ import math
 import gguf
 import numpy as np
 
+import seeded
 from families import FAMILIES
+
 
 def byte_letters():
     """The printable letter that byte-level BPE writes for each byte."""
@@ -30,17 +32,10 @@ def add_vocabulary(w, family, size):
     w.add_add_bos_token(True)
 
 
-def exact_half(name, values):
-    """Of matrices whose values are f16 already."""
-    small = np.ascontiguousarray(values).astype(np.float16)
-    assert np.array_equal(small.astype(np.float32), values), name
-    return small, None
-
-
 class Matrices:
     """Writes tensors: matrices as `encode` makes them (data, and a type for the writer or None), the rest as f32."""
 
-    def __init__(self, writer, state, encode=exact_half):
+    def __init__(self, writer, state, encode):
         """`state` maps names, as transformers has them but for "model.", to arrays."""
         self.writer, self.state, self.encode = writer, state, encode
         self.left = set(self.state)
@@ -65,6 +60,10 @@ class Matrices:
 
     def full(self, name, values):
         self.writer.add_tensor(name, np.ascontiguousarray(values, dtype=np.float32))
+
+    def constant(self, name, values):
+        """What follows from the configuration."""
+        self.full(name, values)
 
 
 def pair_neighbours(weight, heads):
@@ -256,17 +255,20 @@ def add_key(w, key, value):
     kinds[type(value)](key, value)
 
 
+def nextn_shapes(state, layers, width):
+    """Names, as transformers would have them, and shapes of a further prediction layer after the last, as files of V3 may hold; no logit uses it."""
+    copied, own = f"layers.{layers - 1}.", f"layers.{layers}."
+    shapes = {own + name.removeprefix(copied): shape for name, shape in state.items() if name.startswith(copied)}
+    norms = {f"{own}nextn.{name}.weight": (width,) for name in ("enorm", "hnorm", "shared_head_norm")}
+    return shapes | {f"{own}nextn.eh_proj.weight": (width, 2 * width)} | norms
+
+
 def write_nextn_layer(m, c, case):
-    """A further prediction layer of random weights after the last, as files of V3 may hold; no logit uses it."""
-    rng = np.random.default_rng(case["seed"] + 500)
-    copied = f"layers.{c.num_hidden_layers - 1}."
-    for name in [n for n in m.state if n.startswith(copied)]:
-        m.state[f"layers.{c.num_hidden_layers}." + name.removeprefix(copied)] = rng.permuted(m.state[name].ravel()).reshape(m.state[name].shape)
     write_layer(m, c, c.num_hidden_layers, FAMILIES[case["family"]].architecture, case)
-    block, width = f"blk.{c.num_hidden_layers}.nextn.", c.hidden_size
-    m.half(block + "eh_proj.weight", rng.standard_normal((width, 2 * width)).astype(np.float16).astype(np.float32))
+    source, block = f"layers.{c.num_hidden_layers}.nextn.", f"blk.{c.num_hidden_layers}.nextn."
+    m.half(block + "eh_proj.weight", m.take(source + "eh_proj.weight"))
     for name in ("enorm", "hnorm", "shared_head_norm"):
-        m.full(f"{block}{name}.weight", 1.0 + 0.1 * rng.standard_normal(width))
+        m.full(f"{block}{name}.weight", m.take(f"{source}{name}.weight"))
     m.writer.add_nextn_predict_layers(1)
 
 
@@ -320,7 +322,7 @@ def write_file(w, m, c, case, add_tokens):
         head_dim = getattr(c, "head_dim", None) or c.hidden_size // c.num_attention_heads
         w.add_rope_dimension_count(head_dim)
         if c.rope_parameters["rope_type"] == "llama3":
-            m.full("rope_freqs.weight", llama3_rope_factors(c, head_dim))
+            m.constant("rope_freqs.weight", llama3_rope_factors(c, head_dim))
     if experts and family == "qwen3moe" and not c.norm_topk_prob:
         # Converters write no key here and runtimes normalise; the key says that this model does not.
         w.add_expert_weights_norm(False)
@@ -330,7 +332,7 @@ def write_file(w, m, c, case, add_tokens):
     add_tokens()
     for length in ("short", "long"):
         if f"{length}_factor" in c.rope_parameters:
-            m.full(f"rope_factors_{length}.weight", np.array(c.rope_parameters[f"{length}_factor"]))
+            m.constant(f"rope_factors_{length}.weight", np.array(c.rope_parameters[f"{length}_factor"]))
 
     m.half("token_embd.weight", m.take("embed_tokens.weight"))
     for i in range(c.num_hidden_layers):
@@ -344,16 +346,61 @@ def write_file(w, m, c, case, add_tokens):
         m.half("output.weight", m.take("lm_head.weight"))
 
 
-def write_model(path, name, model, case):
-    c, family = model.config, case["family"]
+class Places(Matrices):
+    """Where a file has which weights of a model: `state` has numbers of weights in their place, and they are kept in the order of the file."""
+
+    def __init__(self, writer, state):
+        super().__init__(writer, state, lambda name, numbers: (numbers, seeded.F16))
+        self.tensors = []  # name, numbers, and whether it is f16
+        self.writer, self.file = self, writer
+
+    def add_tensor(self, name, numbers, raw_dtype=None):
+        self.tensors.append((name, np.asarray(numbers, dtype=np.int64), raw_dtype == seeded.F16))
+
+    def add_nextn_predict_layers(self, count):
+        self.file.add_nextn_predict_layers(count)
+
+    def constant(self, name, values):
+        self.file.add_tensor(name, np.ascontiguousarray(values, dtype=np.float32))
+
+
+def write_seeded_model(path, name, config, case, shapes, spread):
+    """Writes what the weights are computed from (seeded.py), and returns the weights: an array for each name of `shapes`.
+
+    shapes: of the model's parameters, as transformers has them but for "model."; spread(name, shape): centre and standard deviation of one."""
+    family = case["family"]
+    if case.get("nextn"):
+        shapes = shapes | nextn_shapes(shapes, config.num_hidden_layers, config.hidden_size)
+    state, ends = {}, np.cumsum([math.prod(shape) for shape in shapes.values()])
+    centres, scales = np.empty(ends[-1]), np.empty(ends[-1])
+    for (source, shape), end in zip(shapes.items(), ends):
+        numbers = np.arange(end - math.prod(shape), end)
+        state[source] = numbers.reshape(shape)
+        centres[numbers], scales[numbers] = spread(source, shape)
     w = gguf.GGUFWriter(path, FAMILIES[family].architecture)
     w.add_name(f"random {name}, seed {case['seed']}")
     w.add_file_type(gguf.LlamaFileType.MOSTLY_F16)
-    state = {k.removeprefix("model."): v.detach().numpy() for k, v in model.state_dict().items()}
-    m = Matrices(w, state)
-    write_file(w, m, c, case, lambda: add_vocabulary(w, family, c.vocab_size))
+    m = Places(w, state)
+    write_file(w, m, config, case, lambda: add_vocabulary(w, family, config.vocab_size))
     assert not m.left, f"not written: {sorted(m.left)}"
+
+    values = np.full(ends[-1], np.nan, dtype=np.float32)
+    described = []
+    for tensor, numbers, half in m.tensors:
+        if np.isfinite(values[numbers]).all():  # the same weights in another layout
+            w.add_tensor(tensor, values[numbers].astype(np.float16 if half else np.float32))
+            continue
+        assert np.isnan(values[numbers]).all(), tensor
+        centre = float(centres[numbers.flat[0]])
+        assert (centres[numbers] == centre).all(), tensor
+        scale = np.float32(scales[numbers].max() / seeded.SPREAD)
+        data = seeded.weights(case["seed"], tensor, numbers.shape, seeded.F16 if half else gguf.GGMLQuantizationType.F32, centre, scale)
+        values[numbers] = data
+        described.append((tensor, data, centre, scale))
+    assert np.isfinite(values).all()
+    seeded.add_description(w, case["seed"], described)
     w.write_header_to_file()
     w.write_kv_data_to_file()
     w.write_tensors_to_file()
     w.close()
+    return {source: values[numbers] for source, numbers in state.items()}
