@@ -50,6 +50,16 @@ TEST(SeededModel, HasConstantsAndWeightsAndNoSeeds) {
     for (const auto& [key, value] : model.metadata().entries()) EXPECT_FALSE(key.starts_with("seeded.")) << key;
 }
 
+// The tree is carried to machines that are lent for minutes.
+TEST(SeededModel, StoredFilesAreSmall) {
+    for (const auto& entry : fs::directory_iterator(TSR_SOURCE_DIR "/tests/goldens")) {
+        const std::string name = entry.path().filename();
+        if (!name.ends_with(".gguf") || name == "blocks.gguf") continue;
+        EXPECT_TRUE(name.ends_with(".seeded.gguf") || name.ends_with(".golden.gguf")) << name << " has weights";
+        EXPECT_LE(entry.file_size(), 160u << 10) << name;
+    }
+}
+
 TEST(SeededModel, WeightsThatWereNotRecordedAreRefused) {
     const TemporaryFolder folder;
     const auto expect_refused = [&](const std::function<void(EditedModel&)>& edit, const char* message) {

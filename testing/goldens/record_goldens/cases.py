@@ -1,7 +1,7 @@
 """The small random models whose logits are recorded.
 
-Every case names one model; `runs` are the token counts recorded with it. Sizes are chosen so that all
-models and logits together stay under 3 MiB, and so that every branch that a loader takes for a real file
+Every case names one model; `runs` are the token counts recorded with it. Sizes are chosen so that a
+model takes milliseconds to compute and its logits 30 to 90 KB, and so that every branch that a loader takes for a real file
 (projection of q, gating, groups, YaRN, layouts of wkv_b, tied embeddings, rope tables) is taken by one of them.
 """
 
