@@ -16,6 +16,7 @@ class Family:
     sigmoid: bool = False      # routers: sigmoids with a bias on selection, groups by their best two
     interleaved: bool = False  # with neighbours: transformers turns them, too, and rows stay as they are
     norms: dict = field(default_factory=lambda: NORMS)  # of a layer: in the file, in transformers
+    pattern: bool = True       # converters write which layers have a window
     # Keys beside those that all have: name after the prefix, what makes it of a config.
     keys: dict = field(default_factory=dict)
 
@@ -108,5 +109,10 @@ FAMILIES = {
         "rope.scaling.yarn_beta_slow": lambda c: float(c.rope_parameters["beta_slow"]),
         "rope.scaling.yarn_log_multiplier": lambda c: float(c.rope_parameters["mscale_all_dim"]),
         "attention.temperature_scale": lambda c: float(c.rope_parameters["llama_4_scaling_beta"])}),
+    "gpt-oss": Family("gpt-oss", "GptOss", "gpt-4o", ("<|startoftext|>", "<|return|>", "<|start|>", "<|message|>"), norms=NORMS_GLM,
+                      pattern=False, keys={
+        "rope.scaling.type": lambda c: "yarn",
+        "rope.scaling.factor": lambda c: float(c.rope_parameters["factor"]),
+        "rope.scaling.original_context_length": lambda c: c.rope_parameters["original_max_position_embeddings"]}),
     "exaone4": Family("exaone4", "Exaone4", "qwen2", PLAIN, norms=NORMS_AFTER),
 }
