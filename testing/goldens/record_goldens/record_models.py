@@ -27,7 +27,7 @@ HIDDEN_POSITIONS = 8
 
 def make_model(case):
     name = FAMILIES[case["family"]].transformers
-    config_type, model_type = getattr(transformers, name + "Config"), getattr(transformers, name + "ForCausalLM")
+    config_type, model_type = getattr(transformers, (FAMILIES[case["family"]].config or name) + "Config"), getattr(transformers, name + "ForCausalLM")
     options = dict(case["config"], bos_token_id=0, eos_token_id=1, pad_token_id=None)
     rope = options["rope_parameters"]
     options["max_position_embeddings"] = int(rope.get("factor", 1) * rope.get("original_max_position_embeddings", 8192))
@@ -81,7 +81,8 @@ def write_and_fill(path, name, model, case):
     weights = write_seeded_model(path, name, model.config, case, {key: tuple(tensor.shape) for key, tensor in tensors.items()},
                                  lambda key, shape: spread_of(key, shape, gains, tied))
     for key, tensor in tensors.items():
-        tensor.copy_(torch.from_numpy(weights[key]))
+        shift = 1 if FAMILIES[case["family"]].shifted and key.endswith("norm.weight") else 0
+        tensor.copy_(torch.from_numpy(weights[key]) - shift)
 
 
 class RouterWatch:

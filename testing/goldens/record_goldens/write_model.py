@@ -316,7 +316,7 @@ def write_file(w, m, c, case, add_tokens):
     w.add_block_count(c.num_hidden_layers + (1 if case.get("nextn") else 0))
     w.add_feed_forward_length(c.intermediate_size)
     w.add_head_count(c.num_attention_heads)
-    w.add_rope_freq_base(c.rope_parameters["rope_theta"])
+    w.add_rope_freq_base(c.rope_parameters.get("full_attention", c.rope_parameters)["rope_theta"])
     w.add_layer_norm_rms_eps(c.rms_norm_eps)
     experts = next((n for n in (getattr(c, name, None) for name in (
         "n_routed_experts", "num_experts", "num_local_experts", "moe_num_experts")) if n), None)
